@@ -1,0 +1,82 @@
+# Everything is installed into .venv, once: a second call installs nothing.
+#
+#   make test TESTS=tests/domain ARGS="-k lease -x"    a part of the tests
+#   make run DATA=/srv/penstock                        another data folder
+#   make test PYTHON=python3.13                        another Python
+
+VENV  := .venv
+BIN   := $(VENV)/bin
+DATA  ?= ./data
+TESTS ?= tests
+JOBS  ?= auto
+ARGS  ?=
+
+PIP := $(BIN)/python -m pip install -qq --no-input --disable-pip-version-check \
+       --root-user-action=ignore -c constraints.txt
+
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+.PHONY: help run test check bench format clean
+
+help: ## show this list
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+run: $(VENV)/.run ## start a server that keeps its messages in ./data; Ctrl-C stops it
+	@$(BIN)/penstock serve --data $(DATA) $(ARGS)
+
+test: $(VENV)/.dev ## run all tests, against SQLite and a PostgreSQL server of their own
+	@$(BIN)/python -m tests.support.postgres_binaries
+	@$(BIN)/python -m pytest -n $(JOBS) --dist loadgroup $(ARGS) $(TESTS)
+
+check: $(VENV)/.dev ## formatting, lint, types, import rules, rules of the architecture
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports --no-logo
+	$(BIN)/python -m pytest -q tests/architecture
+
+bench: $(VENV)/.bench ## measure this tree and its peers
+	@$(BIN)/python -m bench $(ARGS)
+
+format: $(VENV)/.dev ## format the code and repair what ruff can repair
+	$(BIN)/ruff format .
+	$(BIN)/ruff check --fix .
+
+clean: ## remove the environment and all caches; the data folder stays
+	rm -rf $(VENV) build dist .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +
+
+# ---- environments
+
+$(VENV)/.run: pyproject.toml constraints.txt | $(VENV)/.made
+	@echo "Installing Penstock into $(VENV) …"
+	@$(PIP) -e .
+	@touch $@
+
+$(VENV)/.dev: pyproject.toml constraints.txt | $(VENV)/.made
+	@echo "Installing Penstock and its test tools into $(VENV) …"
+	@$(PIP) -e '.[dev]'
+	@touch $@ $(VENV)/.run
+
+$(VENV)/.bench: pyproject.toml constraints.txt | $(VENV)/.made
+	@echo "Installing Penstock and its peers into $(VENV) …"
+	@$(PIP) -e '.[bench]'
+	@touch $@ $(VENV)/.run
+
+$(VENV)/.made:
+	@recent='import sys; sys.exit(sys.version_info < (3, 11))'; \
+	recent_only=; \
+	for python in $(PYTHON) python3 python3.13 python3.12 python3.11; do \
+	    $$python -c "$$recent" 2>/dev/null || continue; \
+	    recent_only=$$python; \
+	    $$python -c 'import ensurepip, venv' 2>/dev/null || continue; \
+	    rm -rf $(VENV) && $$python -m venv $(VENV) && touch $@; \
+	    exit; \
+	done; \
+	if [ -n "$$recent_only" ]; then \
+	    echo "$$recent_only has no venv module. On Debian and Ubuntu: apt-get install python3-venv" >&2; \
+	else \
+	    echo "Penstock needs Python 3.11 or newer, and found none." \
+	         "Install one, or name it: make PYTHON=/path/to/python3" >&2; \
+	fi; \
+	exit 1

@@ -1,0 +1,112 @@
+"""Penstock's native HTTP API, on either store."""
+
+from __future__ import annotations
+
+from functools import cache
+
+from bench.clients.base import Done, Endpoint, Got, OnError, Receipts
+from bench.clients.http import HttpConnection, ask, open_http, request_bytes
+from bench.payload import BODY
+
+OK = (b"200",)
+MADE = (b"201",)
+RECEIPT = b'"receipt":"'
+
+
+class PenstockClient:
+    most_connections = 1_000
+    fill_batch = 100
+
+    def __init__(self, endpoint: Endpoint, queue: str) -> None:
+        self.host, self.port = str(endpoint["host"]), int(endpoint["port"])
+        self.queue = queue
+
+    async def create_queue(self) -> None:
+        raw = request_bytes("PUT", f"/v1/queues/{self.queue}", b"{}")
+        await ask(self.host, self.port, raw, (b"200", b"201"))
+
+    async def drop_queue(self) -> None:
+        raw = request_bytes("DELETE", f"/v1/queues/{self.queue}?force=true")
+        await ask(self.host, self.port, raw, (b"204",))
+
+    async def connect(self, on_error: OnError, batch: int) -> PenstockConnection:
+        http = await open_http(self.host, self.port, on_error)
+        return PenstockConnection(http, self.queue, on_error)
+
+
+class PenstockConnection:
+    def __init__(self, http: HttpConnection, queue: str, on_error: OnError) -> None:
+        self._http = http
+        self._queue = queue
+        self._on_error = on_error
+
+    def send(self, count: int, then: Done) -> None:
+        if count == 1:
+            self._http.request(send_request(self._queue), MADE, lambda _: then())
+            return
+
+        def check(body: bytes) -> None:
+            if body.count(b'"id"') == count and b'"error"' not in body:
+                then()
+            else:
+                self._on_error(f"a batch was not taken whole: {body[:300]!r}")
+
+        self._http.request(batch_request(self._queue, count), OK, check)
+
+    def receive(self, count: int, then: Got) -> None:
+        def claimed(body: bytes) -> None:
+            receipts = receipts_in(body)
+            if not receipts and b'"id"' in body:
+                self._on_error(f"claimed, but no receipt was found: {body[:300]!r}")
+            else:
+                then(receipts)
+
+        self._http.request(claim_request(self._queue, count), OK, claimed)
+
+    def ack(self, receipts: Receipts, then: Done) -> None:
+        def check(body: bytes) -> None:
+            if body.count(b'"done"') == len(receipts):
+                then()
+            else:
+                self._on_error(f"not all were completed: {body[:300]!r}")
+
+        self._http.request(complete_request(receipts), OK, check)
+
+    def close(self) -> None:
+        self._http.close()
+
+
+def receipts_in(body: bytes) -> list[bytes]:
+    """Searches instead of parsing: the 1 KB bodies in between are of no interest here."""
+    return [part[: part.index(b'"')] for part in body.split(RECEIPT)[1:]]
+
+
+def draft(delay_ms: int = 0) -> bytes:
+    delay = b',"delay_ms":%d' % delay_ms if delay_ms else b""
+    return b'{"body":' + BODY + delay + b"}"
+
+
+@cache
+def send_request(queue: str) -> bytes:
+    return request_bytes("POST", f"/v1/queues/{queue}/messages", draft())
+
+
+@cache
+def batch_request(queue: str, count: int, delay_ms: int = 0) -> bytes:
+    body = b'{"messages":[' + b",".join([draft(delay_ms)] * count) + b"]}"
+    return request_bytes("POST", f"/v1/queues/{queue}/messages/batch", body)
+
+
+@cache
+def claim_request(queue: str, count: int) -> bytes:
+    body = b'{"limit":%d,"wait_ms":0}' % count
+    return request_bytes("POST", f"/v1/queues/{queue}/claims", body)
+
+
+def complete_request(receipts: Receipts) -> bytes:
+    if len(receipts) == 1:
+        return b"POST /v1/leases/%b/complete HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: 0\r\n\r\n" % (
+            receipts[0]
+        )
+    acts = b",".join([b'{"receipt":"%b","act":"complete"}' % receipt for receipt in receipts])
+    return request_bytes("POST", "/v1/leases/batch", b'{"acts":[' + acts + b"]}")

@@ -1,0 +1,154 @@
+"""Drives connections in a closed loop for a bounded time, and counts what was answered well."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from bench.clients.base import Connection, Receipts
+from bench.loads import Kind
+
+
+@dataclass(frozen=True)
+class Outcome:
+    messages: int
+    seconds: float
+    cpu_share: float
+    error: str | None = None
+    is_drained: bool = False
+
+    @property
+    def rate(self) -> float:
+        return self.messages / self.seconds if self.seconds else 0.0
+
+
+class Run:
+    """One measurement: starts every connection's loop, forgets the warm-up, ends on time.
+
+    It ends early at the first error (the figure is then invalid) and when a consumer finds nothing.
+    """
+
+    def __init__(self, *, seconds: float, warm_up: float, most: int | None = None) -> None:
+        self._seconds = seconds
+        self._warm_up = warm_up
+        self._most = most
+        self._count = 0
+        self._error: str | None = None
+        self._is_drained = False
+        self._ended = asyncio.Event()
+        self._mark = self._end = (0.0, 0.0, 0)
+        self._last_answer = 0.0
+        self.is_over = False
+
+    async def measure(self, loops: Sequence[Loop]) -> Outcome:
+        clock = asyncio.get_running_loop()
+        began = self._mark = (time.perf_counter(), time.process_time(), 0)
+        clock.call_later(self._warm_up, self._forget_warm_up)
+        clock.call_later(self._warm_up + self._seconds, self.end)
+        for loop in loops:
+            loop.begin()
+        await self._ended.wait()
+        # A queue that ran dry soon after the warm-up: the whole run tells more than its tail.
+        if self._end[0] - self._mark[0] < 0.2 * self._seconds:
+            self._mark = began
+        wall, cpu = self._end[0] - self._mark[0], self._end[1] - self._mark[1]
+        return Outcome(
+            messages=self._end[2] - self._mark[2],
+            seconds=wall,
+            cpu_share=cpu / wall,
+            error=self._error,
+            is_drained=self._is_drained,
+        )
+
+    def add(self, count: int) -> None:
+        self._count += count
+        self._last_answer = time.perf_counter()
+        if self._most is not None and self._count >= self._most:
+            self.end()
+
+    def drained(self) -> None:
+        """Nothing was left: the time after the last success is no part of the measurement."""
+        if not self.is_over:
+            self._is_drained = True
+            self.end()
+            self._end = (self._last_answer, *self._end[1:])
+
+    def fail(self, text: str) -> None:
+        if not self.is_over:
+            self._error = text
+        self.end()
+
+    def end(self) -> None:
+        if self.is_over:
+            return
+        self.is_over = True
+        self._end = (time.perf_counter(), time.process_time(), self._count)
+        self._ended.set()
+
+    def _forget_warm_up(self) -> None:
+        if not self.is_over:
+            self._mark = (time.perf_counter(), time.process_time(), self._count)
+
+
+class Loop:
+    """What one connection repeats."""
+
+    def __init__(self, connection: Connection, run: Run, batch: int) -> None:
+        self.connection = connection
+        self.run = run
+        self.batch = batch
+
+    def begin(self) -> None:
+        raise NotImplementedError
+
+
+class SendLoop(Loop):
+    def begin(self) -> None:
+        if not self.run.is_over:
+            self.connection.send(self.batch, self._sent)
+
+    def _sent(self) -> None:
+        self.run.add(self.batch)
+        self.begin()
+
+
+class ConsumeLoop(Loop):
+    _taken = 0
+
+    def begin(self) -> None:
+        if not self.run.is_over:
+            self.connection.receive(self.batch, self._received)
+
+    def _received(self, receipts: Receipts) -> None:
+        if not receipts:
+            self.run.drained()
+            return
+        self._taken = len(receipts)
+        self.connection.ack(receipts, self._acked)
+
+    def _acked(self) -> None:
+        self.run.add(self._taken)
+        self.begin()
+
+
+class CycleLoop(ConsumeLoop):
+    """Every connection sends before it takes, so there is always something: it asks until it has it."""
+
+    def begin(self) -> None:
+        if not self.run.is_over:
+            self.connection.send(self.batch, self._take)
+
+    def _take(self) -> None:
+        if not self.run.is_over:
+            self.connection.receive(self.batch, self._received)
+
+    def _received(self, receipts: Receipts) -> None:
+        if receipts:
+            super()._received(receipts)
+        else:
+            self._take()
+
+
+LOOPS: dict[Kind, type[Loop]] = {"send": SendLoop, "consume": ConsumeLoop, "cycle": CycleLoop}

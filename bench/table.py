@@ -1,0 +1,81 @@
+"""The table: one row per peer, one column per load, each with its noise and its ratio to ours."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from bench.driver import Outcome
+from bench.loads import Load
+from bench.peers.base import Peer
+from bench.runner import Results
+
+# Above this the generator, not the peer, may have set the figure.
+GENERATOR_IS_FULL = 0.9
+
+
+@dataclass(frozen=True)
+class Cell:
+    """The median of the rounds and their spread; no figure when any round had an error."""
+
+    rate: float | None
+    spread: float = 0.0
+    is_generator_full: bool = False
+
+    def text(self, ours: float | None) -> str:
+        if self.rate is None:
+            return "invalid"
+        mark = "*" if self.is_generator_full else ""
+        ratio = f" {self.rate / ours:.2f}x" if ours else ""
+        return f"{self.rate:,.0f}{mark} ±{self.spread:.0%}{ratio}"
+
+
+def cell(outcomes: Sequence[Outcome]) -> Cell:
+    if not outcomes or any(outcome.error or not outcome.messages for outcome in outcomes):
+        return Cell(None)
+    rates = [outcome.rate for outcome in outcomes]
+    middle = statistics.median(rates)
+    return Cell(
+        middle,
+        spread=(max(rates) - min(rates)) / 2 / middle,
+        is_generator_full=max(outcome.cpu_share for outcome in outcomes) > GENERATOR_IS_FULL,
+    )
+
+
+def render(results: Results, peers: Sequence[Peer], loads: Sequence[Load], ours: str) -> str:
+    base = {load.name: cell(results.outcomes.get((ours, load.name), [])).rate for load in loads}
+    rows = [["messages/s", *(load.name for load in loads)]]
+    for peer in peers:
+        if any((peer.name, load.name) in results.outcomes for load in loads):
+            cells = [cell(results.outcomes.get((peer.name, load.name), [])) for load in loads]
+            texts = [one.text(base[load.name]) for one, load in zip(cells, loads, strict=True)]
+            rows.append([peer.name, *texts])
+        else:
+            rows.append([peer.name, *("missing" for _ in loads)])
+    lines = [aligned(rows), ""]
+    lines += [f"{load.name}: {load.says}" for load in loads]
+    lines += ["", *(f"{peer.name}: {peer.note}" for peer in peers)]
+    lines += [f"missing: {name}: {reason}" for name, reason in results.missing.items()]
+    lines += _invalid(results)
+    lines += [f"warning: {text}" for text in results.warnings]
+    return "\n".join(lines)
+
+
+def aligned(rows: Sequence[Sequence[str]]) -> str:
+    """A Markdown table whose columns also line up in a terminal."""
+    widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
+    lines = [
+        "| " + " | ".join(text.ljust(width) for text, width in zip(row, widths, strict=True)) + " |"
+        for row in rows
+    ]
+    lines.insert(1, "|" + "|".join("-" * (width + 2) for width in widths) + "|")
+    return "\n".join(lines)
+
+
+def _invalid(results: Results) -> list[str]:
+    return [
+        f"invalid: {peer} {load}: {next(one.error for one in outcomes if one.error)}"
+        for (peer, load), outcomes in results.outcomes.items()
+        if any(one.error for one in outcomes)
+    ]

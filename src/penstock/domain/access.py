@@ -1,0 +1,72 @@
+"""API keys: who may do what on which queues.  Only a hash of a key is ever stored."""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+from enum import StrEnum
+from fnmatch import fnmatchcase
+
+import msgspec
+
+from penstock.domain.errors import Forbidden, InvalidRequest
+
+
+class Role(StrEnum):
+    PRODUCE = "produce"
+    CONSUME = "consume"
+    OPERATE = "operate"
+    READ = "read"
+
+
+class ApiKey(msgspec.Struct, frozen=True, kw_only=True):
+    key_id: str
+    name: str
+    secret_hash: str
+    roles: tuple[Role, ...]
+    queues: tuple[str, ...] = ("*",)  # shell-style patterns
+    created_at: int
+    revoked_at: int | None = None
+
+
+class Caller(msgspec.Struct, frozen=True):
+    """Who asks.  Without keys configured, everybody on this machine is `ANYONE`."""
+
+    name: str
+    roles: frozenset[Role]
+    queues: tuple[str, ...] = ("*",)
+
+
+ANYONE = Caller("anyone", frozenset(Role))
+
+
+def hash_secret(secret: str) -> str:
+    # Secrets are 160 random bits, so one fast hash is enough: there is nothing to guess.
+    return hashlib.sha256(secret.encode()).hexdigest()
+
+
+def matches(key: ApiKey, secret: str) -> bool:
+    return key.revoked_at is None and hmac.compare_digest(key.secret_hash, hash_secret(secret))
+
+
+def caller_of(key: ApiKey) -> Caller:
+    return Caller(key.name, frozenset(key.roles), key.queues)
+
+
+def allow(caller: Caller, role: Role, queue: str | None = None) -> None:
+    """Return, or raise Forbidden.  Whoever may operate may also read."""
+    may = role in caller.roles or (role is Role.READ and Role.OPERATE in caller.roles)
+    if not may:
+        raise Forbidden(f"this key lacks the role {role.value!r}")
+    if queue is not None and not sees(caller, queue):
+        raise Forbidden(f"this key is not for queue {queue!r}")
+
+
+def sees(caller: Caller, queue: str) -> bool:
+    return any(pattern == "*" or fnmatchcase(queue, pattern) for pattern in caller.queues)
+
+
+def check_patterns(patterns: tuple[str, ...]) -> tuple[str, ...]:
+    if not patterns or any(not p or len(p) > 80 for p in patterns):
+        raise InvalidRequest("a queue pattern has 1 to 80 characters")
+    return patterns

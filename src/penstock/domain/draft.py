@@ -1,0 +1,129 @@
+"""What a sender asks for, and how it becomes a message."""
+
+from __future__ import annotations
+
+import msgspec
+
+from penstock.domain import message as lifecycle
+from penstock.domain.errors import InvalidRequest, TooLarge
+from penstock.domain.limits import DAY, MAX_INSTANT, Limits
+from penstock.domain.message import Content, Message, State
+from penstock.domain.queue import Queue
+
+MAX_PRIORITY = 1_000_000
+
+
+class Draft(msgspec.Struct, frozen=True, kw_only=True):
+    body: str  # JSON text
+    attributes: dict[str, str] | None = None
+    kind: str | None = None
+    entity_id: str | None = None
+    tags: tuple[str, ...] = ()
+    group: str | None = None
+    priority: int = 0
+    due_at: int | None = None
+    delay_ms: int | None = None
+    dedup_key: str | None = None
+    expires_at: int | None = None
+    expires_in_ms: int | None = None
+    max_attempts: int | None = None
+    trace: str | None = None
+
+
+class NewMessage(msgspec.Struct, frozen=True):
+    message: Message
+    content: Content
+
+
+def send(draft: Draft, queue: Queue, *, now: int, message_id: str, limits: Limits) -> NewMessage:
+    """The message as it will be stored, or InvalidRequest / TooLarge."""
+    size = _check_body(draft.body, queue, limits)
+    if draft.attributes:
+        _check_attributes(draft.attributes, limits)
+    _check_labels(draft, limits)
+    due_at = _due_at(draft, queue, now)
+    tags = (*draft.tags, None, None)
+    return NewMessage(
+        Message(
+            id=message_id,
+            queue_no=queue.queue_no,
+            state=State.READY if due_at <= now else State.WAITING,
+            priority=draft.priority,
+            due_at=due_at,
+            expires_at=lifecycle.expiry(queue, now=now, wanted=_expires_at(draft, now)),
+            max_attempts=draft.max_attempts,
+            group=draft.group,
+            kind=draft.kind,
+            entity_id=draft.entity_id,
+            tag1=tags[0],
+            tag2=tags[1],
+            dedup_key=draft.dedup_key,
+            sent_at=now,
+            size=size,
+            body_day=now // DAY,
+        ),
+        Content(draft.body, draft.attributes or None, draft.trace),
+    )
+
+
+def _check_body(body: str, queue: Queue, limits: Limits) -> int:
+    size = len(body) if body.isascii() else len(body.encode())
+    limit = min(limits.max_body_bytes, queue.settings.max_body_bytes or limits.max_body_bytes)
+    if size > limit:
+        raise TooLarge(f"the body has {size} bytes; {queue.name!r} takes at most {limit}")
+    return size
+
+
+def _check_attributes(attributes: dict[str, str], limits: Limits) -> None:
+    if len(attributes) > limits.max_attributes:
+        raise InvalidRequest(f"a message takes at most {limits.max_attributes} attributes")
+    if sum(len(k) + len(v) for k, v in attributes.items()) > limits.max_attribute_bytes:
+        raise TooLarge(f"attributes take at most {limits.max_attribute_bytes} characters")
+    if "" in attributes:
+        raise InvalidRequest("an attribute needs a name")
+
+
+def _check_labels(draft: Draft, limits: Limits) -> None:
+    if len(draft.tags) > 2:
+        raise InvalidRequest("a message takes at most two tags")
+    for label in (draft.kind, draft.entity_id, draft.group, draft.dedup_key, *draft.tags):
+        if label is not None and not 0 < len(label) <= limits.max_label_chars:
+            raise InvalidRequest(
+                "kind, entity_id, tags, group and dedup_key have 1 to "
+                f"{limits.max_label_chars} characters"
+            )
+    if draft.trace is not None and len(draft.trace) > 1024:
+        raise InvalidRequest("trace has at most 1024 characters")
+    if not -MAX_PRIORITY <= draft.priority <= MAX_PRIORITY:
+        raise InvalidRequest(f"priority must be from -{MAX_PRIORITY} to {MAX_PRIORITY}")
+    if draft.max_attempts is not None and not 1 <= draft.max_attempts <= 1_000_000:
+        raise InvalidRequest("max_attempts must be from 1 to 1000000")
+
+
+def _due_at(draft: Draft, queue: Queue, now: int) -> int:
+    if draft.due_at is not None:
+        if draft.delay_ms is not None:
+            raise InvalidRequest("give due_at or delay_ms, not both")
+        return check_instant("due_at", draft.due_at)
+    delay = queue.settings.delay_ms if draft.delay_ms is None else draft.delay_ms
+    return now + check_delay("delay_ms", delay)
+
+
+def _expires_at(draft: Draft, now: int) -> int | None:
+    if draft.expires_in_ms is not None:
+        if draft.expires_at is not None:
+            raise InvalidRequest("give expires_at or expires_in_ms, not both")
+        return now + check_delay("expires_in_ms", draft.expires_in_ms)
+    return None if draft.expires_at is None else check_instant("expires_at", draft.expires_at)
+
+
+def check_instant(name: str, value: int) -> int:
+    if not 0 <= value <= MAX_INSTANT:
+        raise InvalidRequest(f"{name} must be an instant from 1970 to 9999")
+    return value
+
+
+def check_delay(name: str, value: int) -> int:
+    if not 0 <= value <= 3660 * DAY:
+        raise InvalidRequest(f"{name} must be from 0 to {3660 * DAY} ms")
+    return value

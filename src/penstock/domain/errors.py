@@ -1,0 +1,112 @@
+"""Every way in which a request can be refused.  Codes are stable; edges map all of them."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+
+class PenstockError(Exception):
+    """Base of all refusals.  `code` is part of the public contract; the text is not."""
+
+    code: ClassVar[str] = "internal"
+
+
+class InvalidRequest(PenstockError):
+    code = "invalid_request"
+
+
+class Unauthenticated(PenstockError):
+    code = "unauthenticated"
+
+
+class Forbidden(PenstockError):
+    code = "forbidden"
+
+
+class NotFound(PenstockError):
+    code = "not_found"
+
+
+class QueueNotFound(NotFound):
+    code = "queue_not_found"
+
+    def __init__(self, queue: str | int) -> None:
+        super().__init__(f"there is no queue {queue!r}")
+
+
+class MessageNotFound(NotFound):
+    code = "message_not_found"
+
+    def __init__(self, message_id: str) -> None:
+        super().__init__(f"there is no message {message_id!r}")
+
+
+class MethodNotAllowed(PenstockError):
+    code = "method_not_allowed"
+
+
+class Conflict(PenstockError):
+    """The request is well formed but does not fit the present state."""
+
+    code = "conflict"
+
+
+class LeaseLost(Conflict):
+    """The lease is not the caller's any more: it ran out, was finished, or never was."""
+
+    code = "lease_lost"
+
+    def __init__(self, what: str | int = "") -> None:
+        super().__init__(f"the lease on message {what} is not held any more".replace("  ", " "))
+
+
+class WrongState(Conflict):
+    code = "wrong_state"
+
+
+class QueueExists(Conflict):
+    code = "queue_exists"
+
+
+class QueueNotEmpty(Conflict):
+    code = "queue_not_empty"
+
+
+class QueueFull(Conflict):
+    code = "queue_full"
+
+
+class TooLarge(PenstockError):
+    code = "too_large"
+
+
+class UnsupportedMediaType(PenstockError):
+    code = "unsupported_media_type"
+
+
+class TooManyWaiting(PenstockError):
+    code = "too_many_waiting"
+
+
+class StoreUnavailable(PenstockError):
+    """Nothing was acknowledged; the caller may try again."""
+
+    code = "store_unavailable"
+
+
+class ShuttingDown(StoreUnavailable):
+    code = "shutting_down"
+
+
+class StoreRefused(PenstockError):
+    """The store cannot keep its promises (settings, version, schema), so we do not start."""
+
+    code = "store_refused"
+
+
+def all_errors() -> list[type[PenstockError]]:
+    """The whole tree, root included: what an edge has to map."""
+    found: list[type[PenstockError]] = [PenstockError]
+    for error in found:
+        found.extend(error.__subclasses__())
+    return found

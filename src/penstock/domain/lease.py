@@ -1,0 +1,106 @@
+"""What a holder may do with its lease, as data; and the receipt that proves the lease outside."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import hashlib
+import hmac
+import struct
+from enum import StrEnum
+
+import msgspec
+
+from penstock.domain import message as lifecycle
+from penstock.domain.errors import LeaseLost
+from penstock.domain.message import Message
+from penstock.domain.queue import Queue
+
+_PLAIN = struct.Struct(">QII")
+_MAC_BYTES = 16
+_RECEIPT_BYTES = _PLAIN.size + _MAC_BYTES
+
+
+class Verb(StrEnum):
+    COMPLETE = "complete"
+    FAIL = "fail"
+    RELEASE = "release"
+    EXTEND = "extend"
+    SNOOZE = "snooze"
+    BURY = "bury"
+    CANCEL = "cancel"
+
+
+# Acts whose loss in a power cut costs a redelivery at most, so they need not wait for the disk.
+FORGETTABLE = frozenset({Verb.EXTEND, Verb.RELEASE})
+
+
+class Lease(msgspec.Struct, frozen=True):
+    """What a receipt stands for."""
+
+    message_no: int
+    lease_no: int
+    queue_no: int
+
+
+class LeaseAct(msgspec.Struct, frozen=True, kw_only=True):
+    lease: Lease
+    verb: Verb
+    now: int
+    delay_ms: int | None = None  # fail: own back-off; release, snooze: how long; extend: new lease
+    text: str | None = None  # fail: the error; bury, cancel: the reason
+    dice: float = 0.5
+
+
+def apply(act: LeaseAct, message: Message, queue: Queue) -> Message:
+    """The message after the act, or LeaseLost."""
+    no, now = act.lease.lease_no, act.now
+    match act.verb:
+        case Verb.COMPLETE:
+            return lifecycle.complete(message, lease_no=no)
+        case Verb.FAIL:
+            return lifecycle.fail(
+                message,
+                queue,
+                lease_no=no,
+                now=now,
+                dice=act.dice,
+                error=act.text,
+                retry_in_ms=act.delay_ms,
+            )
+        case Verb.RELEASE:
+            delay = act.delay_ms or 0
+            return lifecycle.release(message, queue, lease_no=no, now=now, delay_ms=delay)
+        case Verb.SNOOZE:
+            delay = act.delay_ms or 0
+            return lifecycle.snooze(message, queue, lease_no=no, now=now, delay_ms=delay)
+        case Verb.EXTEND:
+            lease_ms = queue.settings.lease_ms if act.delay_ms is None else act.delay_ms
+            return lifecycle.extend(message, lease_no=no, now=now, lease_ms=lease_ms)
+        case Verb.BURY:
+            return lifecycle.bury(message, reason=act.text, lease_no=no)
+        case Verb.CANCEL:
+            return lifecycle.cancel(message, reason=act.text, lease_no=no)
+
+
+def receipt(lease: Lease, *, secret: bytes) -> str:
+    """Opaque text that only a claim can have given: signed, so that nobody guesses another's."""
+    plain = _PLAIN.pack(lease.message_no, lease.lease_no, lease.queue_no)
+    mac = hashlib.blake2b(plain, digest_size=_MAC_BYTES, key=secret).digest()
+    return base64.urlsafe_b64encode(plain + mac).decode().rstrip("=")
+
+
+def read_receipt(text: str, *, secret: bytes) -> Lease:
+    """The lease behind the text, or LeaseLost: a forged receipt is as good as a stale one."""
+    try:
+        raw = base64.urlsafe_b64decode(text + "=" * (-len(text) % 4))
+    except (binascii.Error, ValueError):
+        raise LeaseLost from None
+    if len(raw) != _RECEIPT_BYTES:
+        raise LeaseLost
+    plain, mac = raw[: _PLAIN.size], raw[_PLAIN.size :]
+    expected = hashlib.blake2b(plain, digest_size=_MAC_BYTES, key=secret).digest()
+    # Comparing in constant time keeps the signature from being guessed byte by byte.
+    if not hmac.compare_digest(mac, expected):
+        raise LeaseLost
+    return Lease(*_PLAIN.unpack(plain))

@@ -1,0 +1,264 @@
+"""Message lifecycle: the one place that says how a message may change.
+
+                 claim                 complete
+    READY ─────────────────▶ LEASED ───────────────▶ DONE
+     ▲  ▲                     │  │ fail / expire, no attempt left
+     │  └── release, expire ──┘  ├──────────▶ DEAD ──── redrive ───▶ READY
+     │      fail with a delay    │ cancel
+     └─ WAITING ◀────────────────┴──────────▶ CANCELLED
+        (not due yet: a delay, a back-off, a snooze)
+
+Pure: time, chance and settings come in as values, the changed message comes out.  Every act on a
+lease is fenced by `lease_no`, which grows with each claim and is never reset.
+"""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+import msgspec
+from msgspec.structs import replace
+
+from penstock.domain import retry
+from penstock.domain.errors import LeaseLost, WrongState
+from penstock.domain.queue import Queue, Redelivery
+
+NEXT_ORDER = 0  # "give it the next number": the store does when it saves the message
+
+
+class State(StrEnum):
+    WAITING = "waiting"
+    READY = "ready"
+    LEASED = "leased"
+    DONE = "done"
+    DEAD = "dead"
+    CANCELLED = "cancelled"
+
+
+LIVE = frozenset({State.WAITING, State.READY, State.LEASED})
+IN_LINE = frozenset({State.WAITING, State.READY})
+
+# Reasons we give ourselves; acts by people and handlers bring their own text.
+EXHAUSTED = "attempts_exhausted"
+EXPIRED = "expired"
+PURGED = "purged"
+LEASE_EXPIRED = "the lease ran out"
+
+
+class Message(msgspec.Struct, frozen=True):
+    """The part of a message that changes.  Body and attributes are kept apart (`Content`).
+
+    The fields stand in the order of the columns, so that a row becomes a message in one call.
+    """
+
+    id: str
+    queue_no: int
+    due_at: int  # when it may be claimed; of a leased one: when the lease runs out
+    sent_at: int
+    message_no: int = 0
+    state: State = State.READY
+    order_no: int = NEXT_ORDER
+    priority: int = 0
+    expires_at: int | None = None
+    attempts: int = 0  # claims that count
+    max_attempts: int | None = None  # its own limit, in place of the queue's
+    failures: int = 0
+    lease_no: int = 0
+    is_blocked: bool = False  # an earlier message of its group is not finished yet
+    group: str | None = None
+    kind: str | None = None
+    entity_id: str | None = None
+    tag1: str | None = None
+    tag2: str | None = None
+    dedup_key: str | None = None
+    first_leased_at: int | None = None
+    leased_at: int | None = None
+    leased_by: str | None = None
+    last_error: str | None = None
+    dead_from: int | None = None  # the queue in which it died, once it stands in a dead-letter queue
+    reason: str | None = None
+    size: int = 0
+    body_day: int = 0  # which partition holds its content
+
+
+class Content(msgspec.Struct, frozen=True):
+    """What the sender said, never changed: the body as JSON text, and texts beside it."""
+
+    body: str
+    attributes: dict[str, str] | None = None
+    trace: str | None = None
+
+
+def is_claimable(message: Message, *, now: int) -> bool:
+    alive = message.expires_at is None or message.expires_at > now
+    return message.state is State.READY and not message.is_blocked and alive
+
+
+def claim(message: Message, *, now: int, lease_ms: int, claimed_by: str | None = None) -> Message:
+    if not is_claimable(message, now=now):
+        raise WrongState(f"message {message.id} cannot be claimed now")
+    first = now if message.first_leased_at is None else message.first_leased_at
+    return replace(
+        message,
+        state=State.LEASED,
+        attempts=message.attempts + 1,
+        lease_no=message.lease_no + 1,
+        due_at=now + lease_ms,
+        leased_at=now,
+        leased_by=claimed_by,
+        first_leased_at=first,
+    )
+
+
+def complete(message: Message, *, lease_no: int) -> Message:
+    """Late is fine as long as the message has not been brought back in the meantime."""
+    return replace(_held(message, lease_no), state=State.DONE)
+
+
+def fail(
+    message: Message,
+    queue: Queue,
+    *,
+    lease_no: int,
+    now: int,
+    dice: float = 0.5,
+    error: str | None = None,
+    retry_in_ms: int | None = None,
+) -> Message:
+    """Back off, or die when no attempt is left."""
+    failures = _held(message, lease_no).failures + 1
+    failed = replace(message, failures=failures, last_error=error)
+    if _is_exhausted(message, queue):
+        return replace(failed, state=State.DEAD, reason=EXHAUSTED)
+    if retry_in_ms is None:
+        retry_in_ms = retry.delay_ms(queue.settings.backoff, failures=failures, dice=dice)
+    return _return(failed, queue, now=now, delay_ms=retry_in_ms)
+
+
+def release(
+    message: Message, queue: Queue, *, lease_no: int, now: int, delay_ms: int = 0
+) -> Message:
+    """Give it back unhandled: the attempt does not count."""
+    held = _held(message, lease_no)
+    return _return(replace(held, attempts=held.attempts - 1), queue, now=now, delay_ms=delay_ms)
+
+
+def snooze(message: Message, queue: Queue, *, lease_no: int, now: int, delay_ms: int) -> Message:
+    """The handler wants it later: the same as a release, but told apart in history."""
+    return release(message, queue, lease_no=lease_no, now=now, delay_ms=delay_ms)
+
+
+def extend(message: Message, *, lease_no: int, now: int, lease_ms: int) -> Message:
+    return replace(_held(message, lease_no), due_at=now + lease_ms)
+
+
+def expire_lease(message: Message, queue: Queue, *, now: int) -> Message:
+    """The holder is gone: back in line at once, or dead when that was the last attempt."""
+    if message.state is not State.LEASED or message.due_at > now:
+        raise WrongState(f"the lease on message {message.id} has not run out")
+    if _is_exhausted(message, queue):
+        return replace(message, state=State.DEAD, reason=EXHAUSTED, last_error=LEASE_EXPIRED)
+    return _return(message, queue, now=now, delay_ms=0)
+
+
+def fall_due(message: Message, queue: Queue, *, now: int) -> Message:
+    """A delayed message joins the line when it falls due; one that comes back does as the queue says."""
+    if message.state is not State.WAITING or message.due_at > now:
+        raise WrongState(f"message {message.id} is not due")
+    joins_now = message.first_leased_at is None and not queue.is_ordered
+    order_no = NEXT_ORDER if joins_now else message.order_no
+    return replace(message, state=State.READY, order_no=order_no)
+
+
+def bury(message: Message, *, reason: str | None = None, lease_no: int | None = None) -> Message:
+    """Its holder gives it up, or an operator does while nobody holds it."""
+    return replace(_mine_or_free(message, lease_no), state=State.DEAD, reason=reason)
+
+
+def cancel(message: Message, *, reason: str | None = None, lease_no: int | None = None) -> Message:
+    if message.state is State.DEAD and lease_no is None:
+        return replace(message, state=State.CANCELLED)
+    return replace(_mine_or_free(message, lease_no), state=State.CANCELLED, reason=reason)
+
+
+def expire(message: Message, *, now: int) -> Message:
+    """Too old to be of use: cancelled, unless somebody is at work on it."""
+    if message.state not in IN_LINE or message.expires_at is None or message.expires_at > now:
+        raise WrongState(f"message {message.id} has not expired")
+    return replace(message, state=State.CANCELLED, reason=EXPIRED)
+
+
+def reschedule(message: Message, *, due_at: int, now: int) -> Message:
+    if message.state not in IN_LINE:
+        raise WrongState(f"message {message.id} is {message.state}; only one in line can be moved")
+    return replace(message, due_at=due_at, state=_state_at(due_at, now))
+
+
+def redrive(message: Message, target: Queue, *, now: int) -> Message:
+    """A new life in `target`: behind all that wait there, with all its attempts before it."""
+    if message.state is not State.DEAD and (
+        message.state not in IN_LINE or message.dead_from is None
+    ):
+        raise WrongState(f"message {message.id} is {message.state} and was not buried")
+    return replace(_moved(message, target, now=now), dead_from=None, reason=None)
+
+
+def dead_letter(message: Message, target: Queue, *, now: int) -> Message:
+    """A dead message as it stands in the dead-letter queue of the queue it died in."""
+    moved = _moved(message, target, now=now)
+    return replace(moved, dead_from=message.queue_no, reason=message.reason)
+
+
+def expiry(queue: Queue, *, now: int, wanted: int | None = None) -> int | None:
+    """The sooner of what the sender asked for and what the queue keeps."""
+    if queue.settings.retention_ms is None:
+        return wanted
+    kept = now + queue.settings.retention_ms
+    return kept if wanted is None else min(wanted, kept)
+
+
+def _moved(message: Message, target: Queue, *, now: int) -> Message:
+    return replace(
+        message,
+        queue_no=target.queue_no,
+        state=State.READY,
+        order_no=NEXT_ORDER,
+        due_at=now,
+        expires_at=expiry(target, now=now),
+        attempts=0,
+        failures=0,
+    )
+
+
+def _return(message: Message, queue: Queue, *, now: int, delay_ms: int) -> Message:
+    to_back = queue.settings.redelivery is Redelivery.BACK
+    due_at = now + delay_ms
+    return replace(
+        message,
+        state=_state_at(due_at, now),
+        due_at=due_at,
+        order_no=NEXT_ORDER if to_back else message.order_no,
+    )
+
+
+def _state_at(due_at: int, now: int) -> State:
+    return State.READY if due_at <= now else State.WAITING
+
+
+def _is_exhausted(message: Message, queue: Queue) -> bool:
+    limit = queue.settings.max_attempts if message.max_attempts is None else message.max_attempts
+    return limit is not None and message.attempts >= limit
+
+
+def _held(message: Message, lease_no: int) -> Message:
+    if message.state is not State.LEASED or message.lease_no != lease_no:
+        raise LeaseLost(message.id)
+    return message
+
+
+def _mine_or_free(message: Message, lease_no: int | None) -> Message:
+    if lease_no is not None:
+        return _held(message, lease_no)
+    if message.state not in IN_LINE:
+        raise WrongState(f"message {message.id} is {message.state}")
+    return message

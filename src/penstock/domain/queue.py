@@ -1,0 +1,88 @@
+"""Queues: their names, their settings, and what a queue is at one moment."""
+
+from __future__ import annotations
+
+import re
+from enum import StrEnum
+
+import msgspec
+
+from penstock.domain import retry
+from penstock.domain.errors import InvalidRequest
+from penstock.domain.limits import DAY, HOUR, MINUTE, SECOND
+
+_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,79}")
+
+
+class Ordering(StrEnum):
+    STANDARD = "standard"
+    GROUP = "group"  # messages of one group are handled strictly one after the other
+
+
+class Redelivery(StrEnum):
+    FRONT = "front"  # a message that comes back keeps its place in line
+    BACK = "back"  # … goes behind all that wait now
+
+
+class QueueSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    lease_ms: int = 30 * SECOND
+    delay_ms: int = 0
+    retention_ms: int | None = None
+    max_attempts: int | None = 5
+    dead_letter_queue: str | None = None
+    ordering: Ordering = Ordering.STANDARD
+    redelivery: Redelivery = Redelivery.FRONT
+    backoff: retry.Backoff = retry.Exponential()
+    max_body_bytes: int | None = None
+    max_messages: int | None = None
+    dedup_window_ms: int = 5 * MINUTE
+
+
+class Queue(msgspec.Struct, frozen=True, kw_only=True):
+    queue_no: int
+    name: str
+    settings: QueueSettings
+    created_at: int
+    is_paused: bool = False
+    version: int = 1  # grows with every change, so that caches know
+
+    @property
+    def is_claimable(self) -> bool:
+        return not self.is_paused
+
+    @property
+    def is_ordered(self) -> bool:
+        return self.settings.ordering is Ordering.GROUP
+
+
+def check_name(name: str) -> str:
+    """Return it, or raise InvalidRequest: letters, digits, `_`, `-` and `.`, at most 80."""
+    if not _NAME.fullmatch(name):
+        raise InvalidRequest(
+            f"a queue name is 1 to 80 letters, digits, '_', '-' or '.', not {name[:100]!r}"
+        )
+    return name
+
+
+def check_settings(settings: QueueSettings, *, name: str) -> QueueSettings:
+    """Return them, or raise InvalidRequest that names the first value out of range."""
+    _within("lease_ms", settings.lease_ms, 0, 12 * HOUR)
+    _within("delay_ms", settings.delay_ms, 0, 366 * DAY)
+    _within("retention_ms", settings.retention_ms, SECOND, 3660 * DAY)
+    _within("max_attempts", settings.max_attempts, 1, 1_000_000)
+    _within("max_body_bytes", settings.max_body_bytes, 1, 64 * 1024 * 1024)
+    _within("max_messages", settings.max_messages, 1, 10**12)
+    _within("dedup_window_ms", settings.dedup_window_ms, 0, 366 * DAY)
+    retry.check(settings.backoff)
+    if settings.dead_letter_queue is not None:
+        check_name(settings.dead_letter_queue)
+        if settings.dead_letter_queue == name:
+            raise InvalidRequest("a queue cannot be its own dead_letter_queue")
+    if settings.ordering is Ordering.GROUP and settings.redelivery is Redelivery.BACK:
+        raise InvalidRequest("a queue ordered by group cannot redeliver at the back")
+    return settings
+
+
+def _within(name: str, value: int | None, low: int, high: int) -> None:
+    if value is not None and not low <= value <= high:
+        raise InvalidRequest(f"{name} must be from {low} to {high}, not {value}")

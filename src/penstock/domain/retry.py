@@ -1,0 +1,75 @@
+"""How long to wait before a failed message may be claimed again."""
+
+from __future__ import annotations
+
+import msgspec
+
+from penstock.domain.errors import InvalidRequest
+from penstock.domain.limits import DAY, HOUR, SECOND
+
+
+class Fixed(msgspec.Struct, frozen=True, tag="fixed", tag_field="type", forbid_unknown_fields=True):
+    delay_ms: int = 10 * SECOND
+
+
+class Listed(msgspec.Struct, frozen=True, tag="list", tag_field="type", forbid_unknown_fields=True):
+    """The n-th failure waits for the n-th delay; after the end the last one repeats."""
+
+    delays_ms: tuple[int, ...] = (SECOND,)
+
+
+class Exponential(
+    msgspec.Struct, frozen=True, tag="exponential", tag_field="type", forbid_unknown_fields=True
+):
+    """`first_ms * factor**(failures-1)`, at most `max_ms`, spread by ± `jitter` (a share of it)."""
+
+    first_ms: int = SECOND
+    factor: float = 2.0
+    max_ms: int = HOUR
+    jitter: float = 0.2
+
+
+Backoff = Fixed | Listed | Exponential
+
+MAX_DELAY_MS = 366 * DAY
+
+
+def delay_ms(backoff: Backoff, *, failures: int, dice: float) -> int:
+    """The wait after the given number of failures (1 for the first); `dice` is in [0, 1)."""
+    match backoff:
+        case Fixed():
+            return backoff.delay_ms
+        case Listed():
+            return backoff.delays_ms[min(failures, len(backoff.delays_ms)) - 1]
+        case Exponential():
+            # The exponent is capped: a factor to the power of thousands overflows a float.
+            grown = backoff.first_ms * backoff.factor ** min(failures - 1, 64)
+            base = min(grown, float(backoff.max_ms))
+            return int(base * (1 - backoff.jitter + 2 * backoff.jitter * dice))
+
+
+def check(backoff: Backoff) -> Backoff:
+    """Return it, or raise InvalidRequest for values that make no sense."""
+    match backoff:
+        case Fixed():
+            _check_delay("delay_ms", backoff.delay_ms)
+        case Listed():
+            if not backoff.delays_ms:
+                raise InvalidRequest("backoff.delays_ms needs at least one delay")
+            if len(backoff.delays_ms) > 100:
+                raise InvalidRequest("backoff.delays_ms takes at most 100 delays")
+            for delay in backoff.delays_ms:
+                _check_delay("delays_ms", delay)
+        case Exponential():
+            _check_delay("first_ms", backoff.first_ms)
+            _check_delay("max_ms", backoff.max_ms)
+            if not 1 <= backoff.factor <= 100:
+                raise InvalidRequest("backoff.factor must be from 1 to 100")
+            if not 0 <= backoff.jitter <= 1:
+                raise InvalidRequest("backoff.jitter must be from 0 to 1")
+    return backoff
+
+
+def _check_delay(name: str, value: int) -> None:
+    if not 0 <= value <= MAX_DELAY_MS:
+        raise InvalidRequest(f"backoff.{name} must be from 0 to {MAX_DELAY_MS}")

@@ -1,0 +1,1 @@
+"""How the world comes in: parse, call a service, render."""

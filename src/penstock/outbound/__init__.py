@@ -1,0 +1,1 @@
+"""How we reach out: clock and dice."""

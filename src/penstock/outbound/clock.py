@@ -1,0 +1,51 @@
+"""The only module that reads time.
+
+A clock set back must not hide messages, so the wall clock is read once, at the start; from then on
+time is that value plus what a steady clock has counted.  The start value is never earlier than the
+latest instant the store has seen (`floor`).
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+
+NANOS_PER_MILLI = 1_000_000
+
+
+def _steady_ms() -> int:
+    # CLOCK_BOOTTIME also counts while the machine sleeps; not every system has it.
+    clock = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)
+    return time.clock_gettime_ns(clock) // NANOS_PER_MILLI
+
+
+def wall_ms() -> int:
+    return time.time_ns() // NANOS_PER_MILLI
+
+
+class SystemClock:
+    def __init__(self, floor: int = 0) -> None:
+        self._offset = max(wall_ms(), floor) - _steady_ms()
+
+    def now(self) -> int:
+        return _steady_ms() + self._offset
+
+
+class ServerClock:
+    """Follows the clock of a database that several nodes share; never goes back itself."""
+
+    def __init__(self, ask: Callable[[], int]) -> None:
+        self._ask = ask
+        self._latest = 0
+        self._offset = 0
+        self.adjust()
+
+    def adjust(self) -> None:
+        """Measure anew; the answer is taken to be from the middle of the round trip."""
+        before = _steady_ms()
+        told = self._ask()
+        self._offset = told - (before + _steady_ms()) // 2
+
+    def now(self) -> int:
+        self._latest = max(self._latest, _steady_ms() + self._offset)
+        return self._latest

@@ -1,0 +1,1 @@
+"""What we need from the outside: Protocols only."""

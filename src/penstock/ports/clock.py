@@ -1,0 +1,21 @@
+"""Time and chance.  Only services and duties ask; the domain gets the answers as values."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+
+class Clock(Protocol):
+    def now(self) -> int:
+        """Milliseconds since the epoch; never goes back."""
+        ...
+
+
+class Dice(Protocol):
+    def share(self) -> float:
+        """A number in [0, 1)."""
+        ...
+
+    def bits(self, count: int) -> int:
+        """That many random bits, unguessable."""
+        ...

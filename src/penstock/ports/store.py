@@ -1,0 +1,147 @@
+"""What every store can do.
+
+The three hot verbs (send, claim, act) are methods of their own, so that a store may merge all that
+wait into a few set-based statements and one commit.  Everything else is a small function that runs
+inside a transaction (`write`) or on a read-only view (`read`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Protocol, TypeVar
+
+import msgspec
+
+from penstock.domain.access import ApiKey
+from penstock.domain.counts import Counts
+from penstock.domain.draft import NewMessage
+from penstock.domain.errors import PenstockError
+from penstock.domain.history import Attempt, Ending, HistoryFilter
+from penstock.domain.lease import LeaseAct
+from penstock.domain.message import Content, Message, State
+from penstock.domain.queue import Queue, QueueSettings
+from penstock.ports.ticket import Ticket
+
+T = TypeVar("T")
+
+
+class Sent(msgspec.Struct, frozen=True):
+    id: str
+    is_duplicate: bool = False
+
+
+class Claim(msgspec.Struct, frozen=True, kw_only=True):
+    queue_no: int
+    now: int
+    limit: int = 1
+    lease_ms: int | None = None  # None: the queue's
+    claimed_by: str | None = None
+
+
+class Claimed(msgspec.Struct, frozen=True):
+    messages: list[tuple[Message, Content]]
+    next_due_at: int | None = None  # when something falls due, if nothing was there now
+
+
+class Acted(msgspec.Struct, frozen=True):
+    """A message after an act: enough to answer the one who acted."""
+
+    id: str
+    state: State
+    due_at: int
+
+
+class Browse(msgspec.Struct, frozen=True, kw_only=True):
+    """Live and dead messages of a queue in one state, in that state's natural order."""
+
+    queue_no: int
+    state: State
+    limit: int = 100
+    after: tuple[int, int, int] | None = None
+
+
+class Queues(Protocol):
+    def add(self, name: str, settings: QueueSettings, *, now: int) -> Queue: ...
+    def change(
+        self,
+        queue_no: int,
+        *,
+        settings: QueueSettings | None = None,
+        is_paused: bool | None = None,
+    ) -> Queue: ...
+    def remove(self, queue_no: int, *, now: int) -> None: ...
+    def get(self, queue_no: int) -> Queue: ...
+    def find(self, name: str) -> Queue | None: ...
+    def page(self, *, prefix: str, after: str, limit: int) -> list[Queue]: ...
+    def counts(self, queue_nos: Sequence[int]) -> dict[int, Counts]: ...
+    def total(self) -> Counts: ...
+    def number_of(self) -> int: ...
+    def oldest_ready_at(self, queue_no: int) -> int | None: ...
+
+
+class Messages(Protocol):
+    def find(self, message_id: str) -> Message | None: ...
+    def content(self, message: Message) -> Content | None: ...
+    def browse(self, wanted: Browse) -> list[Message]: ...
+    def change(self, message_id: str, how: Callable[[Message, Queue], Message], *, now: int) -> Message:
+        """Apply a pure change to a message that nobody holds; raises MessageNotFound."""
+        ...
+
+    def redrive(self, queue_no: int, *, to: int | None, limit: int, now: int) -> int: ...
+    def purge(self, queue_no: int, *, limit: int, now: int) -> int: ...
+
+
+class Tidying(Protocol):
+    """What duties ask for.  Correctness never waits for them."""
+
+    def queues_with_due(self, *, now: int) -> list[int]: ...
+    def queues_with_expired(self, *, now: int) -> list[int]: ...
+    def bring_back(self, queue_no: int, *, now: int, limit: int) -> int: ...
+    def expire(self, queue_no: int, *, now: int, limit: int) -> int: ...
+    def forget_dedup(self, *, now: int, limit: int) -> int: ...
+    def prepare_days(self, *, now: int) -> None: ...
+    def old_days(self, *, before_day: int) -> list[int]: ...
+    def drop_day(self, day: int, *, now: int) -> None: ...
+
+
+class History(Protocol):
+    def search(self, wanted: HistoryFilter) -> list[Ending]: ...
+    def attempts(self, message_id: str) -> list[Attempt]: ...
+    def content(self, ending: Ending) -> Content | None: ...
+
+
+class Keys(Protocol):
+    def add(self, key: ApiKey) -> None: ...
+    def all(self) -> list[ApiKey]: ...
+    def revoke(self, key_id: str, *, now: int) -> bool: ...
+
+
+class Session(Protocol):
+    """The nouns inside one transaction or one read-only view."""
+
+    @property
+    def queues(self) -> Queues: ...
+    @property
+    def messages(self) -> Messages: ...
+    @property
+    def history(self) -> History: ...
+    @property
+    def keys(self) -> Keys: ...
+    @property
+    def tidying(self) -> Tidying: ...
+
+
+class Store(Protocol):
+    @property
+    def backend(self) -> str: ...
+    @property
+    def secret(self) -> bytes:
+        """Signs receipts; the same for all nodes of this store."""
+        ...
+
+    def send(self, new: Sequence[NewMessage]) -> Ticket[list[Sent | PenstockError]]: ...
+    def claim(self, wanted: Claim) -> Ticket[Claimed]: ...
+    def act(self, acts: Sequence[LeaseAct]) -> Ticket[list[Acted | PenstockError]]: ...
+    def write(self, what: Callable[[Session], T]) -> Ticket[T]: ...
+    def read(self, what: Callable[[Session], T]) -> Ticket[T]: ...
+    def close(self) -> None: ...

@@ -1,0 +1,1 @@
+"""What runs itself: the loop and its duties."""

@@ -1,0 +1,1 @@
+"""What you can ask: one use-case per method."""

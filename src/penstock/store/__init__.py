@@ -1,0 +1,1 @@
+"""Where it is kept: SQLite and PostgreSQL behind one port."""

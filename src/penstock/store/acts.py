@@ -1,0 +1,102 @@
+"""Acts on leases.  Completions, the hot ones, are two statements; the others go by the lifecycle."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from penstock.domain import lease as leases
+from penstock.domain.errors import LeaseLost, PenstockError
+from penstock.domain.history import OUTCOME_OF, attempt
+from penstock.domain.lease import LeaseAct, Verb
+from penstock.domain.limits import DAY
+from penstock.domain.message import Message, State
+from penstock.ports.store import Acted
+from penstock.store.books import Books, json_list, message_of
+from penstock.store.changes import Changes
+
+
+class Acts:
+    def __init__(self, books: Books, changes: Changes) -> None:
+        self._books = books
+        self._changes = changes
+        self._db = books.db
+
+    def act(self, acts: Sequence[LeaseAct]) -> list[Acted | PenstockError]:
+        answers: list[Acted | PenstockError] = [LeaseLost(a.lease.message_no) for a in acts]
+        completions = [i for i, a in enumerate(acts) if a.verb is Verb.COMPLETE]
+        others = [i for i, a in enumerate(acts) if a.verb is not Verb.COMPLETE]
+        if others:
+            self._decide(acts, others, answers)
+        if completions:
+            self._complete(acts, completions, answers)
+        return answers
+
+    def _complete(
+        self,
+        acts: Sequence[LeaseAct],
+        places: list[int],
+        answers: list[Acted | PenstockError],
+    ) -> None:
+        # The same receipt twice in one batch: the first one has it.
+        first: dict[tuple[int, int], int] = {}
+        for i in places:
+            first.setdefault((acts[i].lease.message_no, acts[i].lease.lease_no), i)
+        now = max(acts[i].now for i in places)
+        day = self._books.partitions.ensure(now // DAY)
+        params = {"held": json_list(sorted(first)), "now": now}
+        done = self._db.rows("messages.complete", params, day=day)
+        if not done:
+            return
+        self._db.run("messages.remove", {"message_nos": json_list([row[0] for row in done])})
+        ids = {row[0]: row[1] for row in done}
+        for (message_no, _), i in first.items():
+            if message_no in ids:
+                answers[i] = Acted(ids[message_no], State.DONE, now)
+        self._after_completion([(row[2], row[3]) for row in done])
+
+    def _after_completion(self, done: list[tuple[int, str | None]]) -> None:
+        groups: set[tuple[int, str]] = set()
+        for queue_no, group in done:
+            count = self._books.count(queue_no)
+            count.leased -= 1
+            count.done_total += 1
+            if group is not None and self._books.queue(queue_no).is_ordered:
+                groups.add((queue_no, group))
+        if groups:
+            self._changes.unblock(groups)
+
+    def _decide(
+        self,
+        acts: Sequence[LeaseAct],
+        places: list[int],
+        answers: list[Acted | PenstockError],
+    ) -> None:
+        held = self._load([acts[i].lease.message_no for i in places])
+        self._books.load_queues({m.queue_no for m in held.values()})
+        for i in places:
+            before = held.get(acts[i].lease.message_no)
+            if before is None:
+                continue
+            try:
+                after = self._apply(acts[i], before)
+            except PenstockError as error:
+                answers[i] = error
+                continue
+            held[before.message_no] = after
+            answers[i] = Acted(after.id, _told(before, after), after.due_at)
+        self._changes.save()
+
+    def _apply(self, act: LeaseAct, before: Message) -> Message:
+        after = leases.apply(act, before, self._books.queue(before.queue_no))
+        outcome = OUTCOME_OF.get(act.verb)
+        ended = None if outcome is None else attempt(before, outcome, now=act.now, error=act.text)
+        return self._changes.note(before, after, now=act.now, ended_lease=ended)
+
+    def _load(self, message_nos: list[int]) -> dict[int, Message]:
+        params = {"message_nos": json_list(sorted(set(message_nos)))}
+        return {m.message_no: m for m in map(message_of, self._db.rows("messages.by_no", params))}
+
+
+def _told(before: Message, after: Message) -> State:
+    """A message that moved to a dead-letter queue is ready there, but for its holder it is dead."""
+    return after.state if after.queue_no == before.queue_no else State.DEAD

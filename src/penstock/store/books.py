@@ -1,0 +1,118 @@
+"""What one transaction gathers and writes once at its end: counters, numbers, days, wake-ups."""
+
+from __future__ import annotations
+
+import msgspec
+
+from penstock.domain.counts import Counts
+from penstock.domain.errors import QueueNotFound
+from penstock.domain.message import Message, State
+from penstock.domain.queue import Queue, QueueSettings
+from penstock.store.database import Database, Row
+from penstock.store.partitions import Partitions
+
+_STATES = {state.value: state for state in State}
+_STATE_AT = Message.__struct_fields__.index("state")
+_BLOCKED_AT = Message.__struct_fields__.index("is_blocked")
+_settings = msgspec.json.Decoder(QueueSettings)
+
+
+class Books:
+    def __init__(self, db: Database, *, stripe: int = 0) -> None:
+        self.db = db
+        self.partitions = Partitions(db)
+        self._stripe = stripe
+        self._changes: dict[int, Counts] = {}
+        self._queues: dict[int, Queue] = {}
+        self._known: dict[tuple[int, int], Queue] = {}  # by number and version, over transactions
+        self.woken: dict[int, int] = {}
+
+    def open(self) -> None:
+        """Forget what belonged to the last transaction, whether it was kept or not."""
+        self._changes = {}
+        self._queues = {}
+        self.woken = {}
+        self.partitions.open()
+
+    def close(self) -> None:
+        """Write the counters; to be called last before the commit."""
+        if self._changes:
+            # In order of number, so that two nodes cannot wait for each other's rows.
+            rows = [
+                (no, self._stripe, *msgspec.structs.astuple(change))
+                for no, change in sorted(self._changes.items())
+            ]
+            self.db.insert("queues.count", rows)
+
+    def count(self, queue_no: int) -> Counts:
+        """The change of a queue's counters in this transaction, to be added to."""
+        change = self._changes.get(queue_no)
+        if change is None:
+            change = self._changes[queue_no] = Counts()
+        return change
+
+    def count_state(self, queue_no: int, state: State, by: int) -> None:
+        change = self.count(queue_no)
+        setattr(change, state.value, getattr(change, state.value) + by)
+
+    def wake(self, queue_no: int, count: int = 1) -> None:
+        self.woken[queue_no] = self.woken.get(queue_no, 0) + count
+
+    def take_numbers(self, count: int) -> int:
+        """The first of `count` numbers that nobody else gets."""
+        [(first,)] = self.db.rows("messages.take_numbers", {"count": count})
+        return int(first)
+
+    def load_queues(self, queue_nos: set[int]) -> None:
+        """Read the queues of a batch as they are now, in one statement."""
+        missing = queue_nos - self._queues.keys()
+        if missing:
+            params = {"queue_nos": json_list(missing)}
+            for row in self.db.rows("queues.by_nos", params):
+                self._queues[row[0]] = self.queue_of(row)
+
+    def queue(self, queue_no: int) -> Queue:
+        """The queue as it is in this transaction, or QueueNotFound."""
+        if queue_no not in self._queues:
+            self.load_queues({queue_no})
+        found = self._queues.get(queue_no)
+        if found is None:
+            raise QueueNotFound(queue_no)
+        return found
+
+    def queue_named(self, name: str) -> Queue | None:
+        rows = self.db.rows("queues.by_name", {"name": name})
+        return self.queue_of(rows[0]) if rows else None
+
+    def forget_queue(self, queue_no: int) -> None:
+        self._queues.pop(queue_no, None)
+
+    def queue_of(self, row: Row) -> Queue:
+        """Settings are parsed once per version of a queue."""
+        queue_no, name, settings, is_paused, version, created_at = row
+        found = self._known.get((queue_no, version))
+        if found is None:
+            found = Queue(
+                queue_no=queue_no,
+                name=name,
+                settings=_settings.decode(settings),
+                created_at=created_at,
+                is_paused=bool(is_paused),
+                version=version,
+            )
+            if len(self._known) > 20_000:
+                self._known.clear()
+            self._known[queue_no, version] = found
+        return found
+
+
+def message_of(row: Row) -> Message:
+    values = list(row)
+    values[_STATE_AT] = _STATES[values[_STATE_AT]]
+    values[_BLOCKED_AT] = bool(values[_BLOCKED_AT])
+    return Message(*values)
+
+
+def json_list(values: object) -> str:
+    """Integers or pairs as the text that a query unpacks."""
+    return msgspec.json.encode(values).decode()

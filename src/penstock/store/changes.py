@@ -1,0 +1,177 @@
+"""Writing back what the lifecycle has decided, with all that follows from it.
+
+A change may end a message (history), end a lease (an attempt), move it to a dead-letter queue,
+let the next of its group come forward, and alters the counters.  Everything that is not a send, a
+claim or a completion goes through here.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from msgspec.structs import replace
+
+from penstock.domain import message as lifecycle
+from penstock.domain.history import Attempt, AttemptOutcome
+from penstock.domain.limits import DAY
+from penstock.domain.message import LIVE, NEXT_ORDER, Message, State
+from penstock.store.books import Books, json_list
+from penstock.store.database import Row
+
+_ENDS = (State.DONE, State.DEAD, State.CANCELLED)
+
+
+class Changes:
+    def __init__(self, books: Books) -> None:
+        self._books = books
+        self._db = books.db
+        self.open()
+
+    def open(self) -> None:
+        """Start afresh: what a failed transaction had noted is void."""
+        self._saves: dict[int, Message] = {}
+        self._removed: list[int] = []
+        self._endings: dict[int, list[Row]] = {}
+        self._attempts: dict[int, list[Row]] = {}
+        self._groups: set[tuple[int, str]] = set()
+
+    def note(
+        self,
+        before: Message,
+        after: Message,
+        *,
+        now: int,
+        ended_lease: Attempt | None = None,
+    ) -> Message:
+        """Take in one change; returns the message as it will stand (it may have moved)."""
+        if ended_lease is not None:
+            self._end_lease(ended_lease)
+        if before.state is not State.DEAD and after.state in _ENDS:
+            self._end(after, now)
+        if after.state is State.DEAD and before.state is not State.DEAD:
+            after = self._to_dead_letters(after, now)
+        self._count(before, after)
+        self._let_next_come(before, after)
+        after = self._place(before, after)
+        if after.state in (State.DONE, State.CANCELLED):
+            self._removed.append(before.message_no)
+            self._saves.pop(before.message_no, None)
+        else:
+            self._saves[before.message_no] = after
+        return after
+
+    def save(self) -> None:
+        """Write everything noted so far, in few statements."""
+        if self._saves:
+            self._renumber()
+            self._db.update("messages.save", [_saved(m) for m in self._saves.values()])
+        if self._removed:
+            self._db.run("messages.remove", {"message_nos": json_list(self._removed)})
+        for day, rows in self._endings.items():
+            self._db.insert("messages.end", rows, day=self._books.partitions.ensure(day))
+        for day, rows in self._attempts.items():
+            self._db.insert("messages.attempt", rows, day=self._books.partitions.ensure(day))
+        if self._groups:
+            self.unblock(self._groups)
+        self.open()
+
+    def unblock(self, groups: set[tuple[int, str]]) -> None:
+        """The first unfinished message of each group may be claimed from now on."""
+        params = {"groups": json_list(sorted(groups))}
+        self._db.rows("messages.lock_groups", params)
+        rows = self._db.rows("messages.unblock", params)
+        for queue_no, state in rows:
+            if state == State.READY:
+                self._books.wake(queue_no)
+
+    def _end(self, ended: Message, now: int) -> None:
+        m = ended
+        row = (
+            m.id, m.message_no, m.queue_no, m.state.value, m.reason, m.kind, m.entity_id, m.tag1,
+            m.tag2, m.group, m.priority, m.sent_at, m.due_at, m.first_leased_at, m.leased_at, now,
+            m.attempts, m.failures, m.lease_no, m.leased_by, m.last_error, m.size, m.body_day,
+        )  # fmt: skip
+        self._endings.setdefault(now // DAY, []).append(row)
+        count = self._books.count(m.queue_no)
+        total = f"{m.state.value}_total"
+        setattr(count, total, getattr(count, total) + 1)
+
+    def _end_lease(self, ended: Attempt) -> None:
+        count = self._books.count(ended.queue_no)
+        if ended.outcome is AttemptOutcome.EXPIRED:
+            count.expired_total += 1
+        if ended.outcome is AttemptOutcome.FAILED:
+            count.failed_total += 1
+        a = ended
+        row = (
+            a.id, a.message_no, a.queue_no, a.lease_no, a.outcome.value, a.leased_at, a.ended_at,
+            a.leased_by, a.error,
+        )  # fmt: skip
+        self._attempts.setdefault(a.ended_at // DAY, []).append(row)
+
+    def _to_dead_letters(self, dead: Message, now: int) -> Message:
+        source = self._books.queue(dead.queue_no)
+        if source.settings.dead_letter_queue is None:
+            return dead
+        target = self._books.queue_named(source.settings.dead_letter_queue)
+        if target is None:  # removed in the meantime: it rests where it died
+            return dead
+        return lifecycle.dead_letter(dead, target, now=now)
+
+    def _count(self, before: Message, after: Message) -> None:
+        books = self._books
+        books.count_state(before.queue_no, before.state, -1)
+        if after.state in LIVE or after.state is State.DEAD:
+            books.count_state(after.queue_no, after.state, +1)
+        came_back = before.state is State.DEAD and after.state in LIVE
+        if came_back or (after.queue_no != before.queue_no and after.state in LIVE):
+            books.count(after.queue_no).sent_total += 1
+            if not came_back and after.dead_from is None:
+                # Redriven out of a dead-letter queue: there it counts as cancelled.
+                books.count(before.queue_no).cancelled_total += 1
+        if after.state is State.READY:
+            books.wake(after.queue_no)
+        elif after.state in LIVE:
+            books.wake(after.queue_no, 0)  # a new due date may be sooner than the known one
+
+    def _let_next_come(self, before: Message, after: Message) -> None:
+        left = after.state not in LIVE or after.queue_no != before.queue_no
+        if left and before.group is not None and before.state in LIVE:
+            if self._books.queue(before.queue_no).is_ordered:
+                self._groups.add((before.queue_no, before.group))
+
+    def _place(self, before: Message, after: Message) -> Message:
+        """A group's order is judged anew when a message comes into a queue or back to life."""
+        arrived = after.queue_no != before.queue_no or before.state is State.DEAD
+        if not arrived or after.state not in LIVE or after.group is None:
+            return replace(after, is_blocked=after.is_blocked and not arrived)
+        if not self._books.queue(after.queue_no).is_ordered:
+            return replace(after, is_blocked=False)
+        # Blocked at first; unblocked by save() if it turns out to be the first of its group.
+        self._groups.add((after.queue_no, after.group))
+        return replace(after, is_blocked=True)
+
+    def _renumber(self) -> None:
+        """Give those that go to the back of the line their new places, in the order noted."""
+        back = [no for no, m in self._saves.items() if m.order_no == NEXT_ORDER]
+        if back:
+            first = self._books.take_numbers(len(back))
+            for order_no, no in enumerate(back, start=first):
+                self._saves[no] = replace(self._saves[no], order_no=order_no)
+
+
+def _saved(m: Message) -> dict[str, Any]:
+    return {
+        "queue_no": m.queue_no,
+        "due_at": m.due_at,
+        "state": m.state.value,
+        "order_no": m.order_no,
+        "expires_at": m.expires_at,
+        "attempts": m.attempts,
+        "failures": m.failures,
+        "is_blocked": int(m.is_blocked),
+        "last_error": m.last_error,
+        "dead_from": m.dead_from,
+        "reason": m.reason,
+        "message_no": m.message_no,
+    }

@@ -1,0 +1,185 @@
+"""The nouns of the port that are not on the hot path: queues, messages, history, keys, tidying."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import msgspec
+
+from penstock.domain import message as lifecycle
+from penstock.domain.access import ApiKey, Role
+from penstock.domain.counts import Counts
+from penstock.domain.errors import MessageNotFound, QueueExists
+from penstock.domain.message import PURGED, Content, Message, State
+from penstock.domain.queue import Queue, QueueSettings
+from penstock.ports.store import Browse
+from penstock.store.books import Books, json_list, message_of
+from penstock.store.changes import Changes
+from penstock.store.claims import Claims
+
+_FIRST = (-(2**62), -(2**62), -(2**62))
+
+
+class SqlQueues:
+    def __init__(self, books: Books) -> None:
+        self._books = books
+        self._db = books.db
+
+    def add(self, name: str, settings: QueueSettings, *, now: int) -> Queue:
+        params = {"name": name, "settings": _text(settings), "now": now}
+        rows = self._db.rows("queues.add", params)
+        if not rows:
+            raise QueueExists(f"there is a queue {name!r} already")
+        return self._books.queue_of(rows[0])
+
+    def change(
+        self,
+        queue_no: int,
+        *,
+        settings: QueueSettings | None = None,
+        is_paused: bool | None = None,
+    ) -> Queue:
+        params = {
+            "queue_no": queue_no,
+            "settings": None if settings is None else _text(settings),
+            "is_paused": None if is_paused is None else int(is_paused),
+        }
+        self._db.run("queues.change", params)
+        self._books.forget_queue(queue_no)
+        self._books.wake(queue_no)
+        return self._books.queue(queue_no)
+
+    def remove(self, queue_no: int, *, now: int) -> None:
+        self._db.run("queues.remove", {"queue_no": queue_no, "now": now})
+        self._books.forget_queue(queue_no)
+        self._books.wake(queue_no, 1_000_000)  # everybody who waits there shall hear of it
+
+    def get(self, queue_no: int) -> Queue:
+        return self._books.queue(queue_no)
+
+    def find(self, name: str) -> Queue | None:
+        return self._books.queue_named(name)
+
+    def page(self, *, prefix: str, after: str, limit: int) -> list[Queue]:
+        params = {"prefix": prefix, "after": after, "limit": limit}
+        return [self._books.queue_of(row) for row in self._db.rows("queues.page", params)]
+
+    def counts(self, queue_nos: Sequence[int]) -> dict[int, Counts]:
+        found = {no: Counts() for no in queue_nos}
+        for no, *values in self._db.rows("queues.counts", {"queue_nos": json_list(queue_nos)}):
+            found[no] = Counts(*map(int, values))
+        return found
+
+    def total(self) -> Counts:
+        [row] = self._db.rows("queues.total")
+        return Counts(*map(int, row))
+
+    def number_of(self) -> int:
+        [(number,)] = self._db.rows("queues.number_of")
+        return int(number)
+
+    def oldest_ready_at(self, queue_no: int) -> int | None:
+        rows = self._db.rows("messages.oldest_ready", {"queue_no": queue_no})
+        return rows[0][0] if rows else None
+
+
+class SqlMessages:
+    def __init__(self, books: Books, changes: Changes, claims: Claims) -> None:
+        self._books = books
+        self._changes = changes
+        self._claims = claims
+        self._db = books.db
+
+    def find(self, message_id: str) -> Message | None:
+        rows = self._db.rows("messages.by_id", {"id": message_id})
+        return message_of(rows[0]) if rows else None
+
+    def content(self, message: Message) -> Content | None:
+        return self._claims.contents([message]).get(message.message_no)
+
+    def browse(self, wanted: Browse) -> list[Message]:
+        after1, after2, after3 = wanted.after or _FIRST
+        params = {
+            "queue_no": wanted.queue_no,
+            "limit": wanted.limit,
+            "after1": after1,
+            "after2": after2,
+            "after3": after3,
+        }
+        return list(map(message_of, self._db.rows(f"messages.browse_{wanted.state}", params)))
+
+    def change(
+        self, message_id: str, how: Callable[[Message, Queue], Message], *, now: int
+    ) -> Message:
+        rows = self._db.rows("messages.by_id_to_change", {"id": message_id})
+        if not rows:
+            raise MessageNotFound(message_id)
+        before = message_of(rows[0])
+        after = how(before, self._books.queue(before.queue_no))
+        noted = self._changes.note(before, after, now=now)
+        self._changes.save()
+        return noted
+
+    def redrive(self, queue_no: int, *, to: int | None, limit: int, now: int) -> int:
+        """Dead ones at rest here and dead letters from elsewhere get a new life."""
+        params = {"queue_no": queue_no, "limit": limit}
+        rows = self._db.rows("messages.buried", params)
+        rows += self._db.rows("messages.dead_letters", params)
+        redriven = 0
+        for before in map(message_of, rows[:limit]):
+            home = to or before.dead_from or queue_no
+            self._books.load_queues({home})
+            target = self._books.queue(home)
+            self._changes.note(before, lifecycle.redrive(before, target, now=now), now=now)
+            redriven += 1
+        self._changes.save()
+        return redriven
+
+    def purge(self, queue_no: int, *, limit: int, now: int) -> int:
+        """Cancel up to `limit` messages, whatever their state; leases on them are lost."""
+        rows = self._db.rows("messages.any_of", {"queue_no": queue_no, "limit": limit})
+        for before in map(message_of, rows):
+            if before.state is State.LEASED:
+                after = lifecycle.cancel(before, reason=PURGED, lease_no=before.lease_no)
+            else:
+                after = lifecycle.cancel(before, reason=PURGED)
+            self._changes.note(before, after, now=now)
+        self._changes.save()
+        return len(rows)
+
+
+class SqlKeys:
+    def __init__(self, books: Books) -> None:
+        self._db = books.db
+
+    def add(self, key: ApiKey) -> None:
+        params = {
+            "key_id": key.key_id,
+            "name": key.name,
+            "secret_hash": key.secret_hash,
+            "roles": " ".join(key.roles),
+            "queues": " ".join(key.queues),
+            "created_at": key.created_at,
+        }
+        self._db.run("keys.add", params)
+
+    def all(self) -> list[ApiKey]:
+        return [
+            ApiKey(
+                key_id=row[0],
+                name=row[1],
+                secret_hash=row[2],
+                roles=tuple(Role(role) for role in row[3].split()),
+                queues=tuple(row[4].split()),
+                created_at=row[5],
+                revoked_at=row[6],
+            )
+            for row in self._db.rows("keys.all")
+        ]
+
+    def revoke(self, key_id: str, *, now: int) -> bool:
+        return self._db.run("keys.revoke", {"key_id": key_id, "now": now}) == 1
+
+
+def _text(settings: QueueSettings) -> str:
+    return msgspec.json.encode(settings).decode()

@@ -1,0 +1,58 @@
+"""Tables of one day each: history, attempts and bodies.  Old days are dropped whole."""
+
+from __future__ import annotations
+
+from penstock.store.database import Database
+
+_CREATE = (
+    "create_history",
+    "create_history_by_id",
+    "create_history_by_queue",
+    "create_history_by_kind",
+    "create_history_by_tag1",
+    "create_history_by_tag2",
+    "create_history_by_time",
+    "create_attempt",
+    "create_attempt_by_id",
+    "create_body",
+)
+
+
+class Partitions:
+    def __init__(self, db: Database) -> None:
+        self._db = db
+        self._known: set[int] = set()
+        self._new: set[int] = set()
+
+    def open(self) -> None:
+        """A transaction begins: days made in one that was rolled back do not exist."""
+        self._known -= self._new
+        self._new = set()
+
+    def keep(self) -> None:
+        """The transaction was committed."""
+        self._new = set()
+
+    def ensure(self, day: int) -> int:
+        """Return the day, with its tables in place."""
+        if day not in self._known:
+            if day not in self.days():
+                for name in _CREATE:
+                    self._db.run(f"partitions.{name}", day=day)
+                self._db.run("partitions.add_day", {"day": day})
+                self._new.add(day)
+            self._known.add(day)
+        return day
+
+    def days(self) -> list[int]:
+        return [day for (day,) in self._db.rows("partitions.days")]
+
+    def drop(self, day: int, *, to_day: int) -> None:
+        """Forget a day; what is still alive of it keeps its body in the tables of `to_day`."""
+        self.ensure(to_day)
+        self._db.run("partitions.save_bodies", {"day": day}, day=day, to_day=to_day)
+        self._db.run("partitions.point_bodies", {"day": day, "to_day": to_day})
+        for what in ("history", "attempt", "body"):
+            self._db.run(f"partitions.drop_{what}", day=day)
+        self._db.run("partitions.remove_day", {"day": day})
+        self._known.discard(day)

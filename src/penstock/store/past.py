@@ -1,0 +1,113 @@
+"""History as it is read, day by day, and the duties that tidy it."""
+
+from __future__ import annotations
+
+from penstock.domain.history import Attempt, AttemptOutcome, Ending, HistoryFilter
+from penstock.domain.limits import DAY
+from penstock.domain.message import Content, State
+from penstock.store.books import Books, json_list
+from penstock.store.claims import Claims, content_of
+
+_LAST = 2**62
+
+
+class SqlHistory:
+    def __init__(self, books: Books) -> None:
+        self._books = books
+        self._db = books.db
+
+    def search(self, wanted: HistoryFilter) -> list[Ending]:
+        """Newest first; a day without a match costs one look into an index."""
+        conditions, params = self._conditions(wanted)
+        before_at, before_no = wanted.before or (_LAST, _LAST)
+        params |= {
+            "from_at": wanted.from_at,
+            "to_at": wanted.to_at,
+            "before_at": before_at,
+            "before_no": before_no,
+        }
+        found: list[Ending] = []
+        for day in reversed(self._days(wanted)):
+            if len(found) >= wanted.limit:
+                break
+            params["limit"] = wanted.limit - len(found)
+            texts = [self._db_text(name, day) for name in conditions]
+            rows = self._db.rows("history.search", params, day=day, conditions="\n   ".join(texts))
+            found += [_ending(row) for row in rows]
+        return found
+
+    def attempts(self, message_id: str) -> list[Attempt]:
+        found = []
+        for day in self._books.partitions.days():
+            for row in self._db.rows("history.attempts", {"id": message_id}, day=day):
+                found.append(Attempt(*row[:4], AttemptOutcome(row[4]), *row[5:]))
+        return found
+
+    def content(self, ending: Ending) -> Content | None:
+        """The body, unless its day has been dropped."""
+        if ending.body_day not in self._books.partitions.days():
+            return None
+        params = {"message_nos": json_list([ending.message_no])}
+        rows = self._db.rows("messages.bodies", params, day=ending.body_day)
+        return content_of(rows[0][1:]) if rows else None
+
+    def _days(self, wanted: HistoryFilter) -> list[int]:
+        first, last = wanted.from_at // DAY, (wanted.to_at - 1) // DAY
+        if wanted.before is not None:
+            last = min(last, wanted.before[0] // DAY)
+        return [day for day in self._books.partitions.days() if first <= day <= last]
+
+    def _conditions(self, wanted: HistoryFilter) -> tuple[list[str], dict[str, object]]:
+        params: dict[str, object] = {}
+        for name in ("id", "kind", "entity_id", "tag", "outcome"):
+            value = getattr(wanted, name)
+            if value is not None:
+                params[name] = str(value)
+        conditions = [f"where_{name}" for name in params]
+        if wanted.queue is not None:
+            rows = self._db.rows("queues.nos_of_name", {"name": wanted.queue})
+            conditions.append("where_queue")
+            params["queue_nos"] = json_list([no for (no,) in rows])
+        return conditions, params
+
+    def _db_text(self, name: str, day: int) -> str:
+        return self._db.text(f"history.{name}", day=day)
+
+
+class SqlTidying:
+    def __init__(self, books: Books, claims: Claims) -> None:
+        self._books = books
+        self._claims = claims
+        self._db = books.db
+
+    def queues_with_due(self, *, now: int) -> list[int]:
+        return [no for (no,) in self._db.rows("messages.queues_with_due", {"now": now})]
+
+    def queues_with_expired(self, *, now: int) -> list[int]:
+        return [no for (no,) in self._db.rows("messages.queues_with_expired", {"now": now})]
+
+    def bring_back(self, queue_no: int, *, now: int, limit: int) -> int:
+        return self._claims.bring_back(queue_no, now=now, limit=limit)
+
+    def expire(self, queue_no: int, *, now: int, limit: int) -> int:
+        return self._claims.expire(queue_no, now=now, limit=limit)
+
+    def forget_dedup(self, *, now: int, limit: int) -> int:
+        return self._db.run("messages.forget_keys", {"now": now, "limit": limit})
+
+    def prepare_days(self, *, now: int) -> None:
+        for day in (now // DAY, now // DAY + 1):
+            self._books.partitions.ensure(day)
+
+    def old_days(self, *, before_day: int) -> list[int]:
+        return [day for day in self._books.partitions.days() if day < before_day]
+
+    def drop_day(self, day: int, *, now: int) -> None:
+        self._books.partitions.drop(day, to_day=now // DAY)
+
+
+def _ending(row: tuple[object, ...]) -> Ending:
+    names = Ending.__struct_fields__
+    values = dict(zip(names, row, strict=True))
+    values["outcome"] = State(str(values["outcome"]))
+    return Ending(**values)  # type: ignore[arg-type]

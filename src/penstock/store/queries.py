@@ -1,0 +1,65 @@
+"""SQL by name.  `common/` holds what both backends share; a dialect folder holds what must differ.
+
+Marks in the text, filled in once per use:
+    {columns}      the columns of a message, in the order of the record
+    {list:NAME}    the integers of the parameter NAME, as a sub-select
+    {day} …        a number that is part of a table's name
+"""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+from importlib import resources
+
+from penstock.domain.message import Message
+
+_NAME = re.compile(r"^-- name: (\w+)$", re.MULTILINE)
+_LIST = re.compile(r"\{list:(\w+)\}")
+
+# `group` is a reserved word in SQL, so its column has a longer name.
+MESSAGE_COLUMNS = tuple("group_key" if c == "group" else c for c in Message.__struct_fields__)
+
+_LISTS = {
+    "sqlite": r"(SELECT value FROM json_each(:\1))",
+    "postgres": r"(SELECT CAST(value AS bigint) FROM json_array_elements_text(CAST(:\1 AS json)))",
+}
+
+
+class Queries:
+    def __init__(self, dialect: str) -> None:
+        self.dialect = dialect
+        self._texts = _load("common") | _load(dialect)
+        columns = ", ".join(MESSAGE_COLUMNS)
+        for name, text in self._texts.items():
+            text = _LIST.sub(_LISTS[dialect], text)
+            self._texts[name] = text.replace("{columns}", columns)
+        self._filled: dict[tuple[str, tuple[object, ...]], str] = {}
+
+    def text(self, name: str, **fill: object) -> str:
+        if not fill:
+            return self._texts[name]
+        key = (name, tuple(fill.values()))
+        found = self._filled.get(key)
+        if found is None:
+            found = self._texts[name]
+            for mark, value in fill.items():
+                found = found.replace("{" + mark + "}", str(value))
+            self._filled[key] = found
+        return found
+
+    def names(self) -> list[str]:
+        return sorted(self._texts)
+
+
+@cache
+def _load(folder: str) -> dict[str, str]:
+    """{"messages.claim": text} for every named query of a folder."""
+    texts: dict[str, str] = {}
+    for file in resources.files("penstock.store").joinpath("sql", folder).iterdir():
+        if not file.name.endswith(".sql"):
+            continue
+        _, *parts = _NAME.split(file.read_text(encoding="utf-8"))
+        for name, text in zip(parts[::2], parts[1::2], strict=True):
+            texts[f"{file.name.removesuffix('.sql')}.{name}"] = text.strip().rstrip(";")
+    return texts

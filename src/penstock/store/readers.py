@@ -1,0 +1,63 @@
+"""Reads beside the writer: a few read-only sessions, each used by one thread at a time."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from queue import SimpleQueue
+from typing import Any
+
+from penstock.domain.errors import PenstockError, StoreUnavailable
+from penstock.store.group_commit import answer_all
+from penstock.store.session import Kind, Request, SqlSession
+
+
+class Readers:
+    def __init__(self, open_session: Callable[[], SqlSession], *, count: int = 2) -> None:
+        self._open_session = open_session
+        self._count = count
+        self._free: SimpleQueue[SqlSession | None] = SimpleQueue()
+        for _ in range(count):
+            self._free.put(None)  # opened when first needed
+        self._pool = ThreadPoolExecutor(count, thread_name_prefix="penstock-reader")
+        self._closing = threading.Lock()
+
+    def submit(self, what: Callable[[Any], Any]) -> Request:
+        request = Request(Kind.WRITE, what)
+        if request.ticket.loop is None:
+            self._run(request)
+        else:
+            self._pool.submit(self._run, request)
+        return request
+
+    def shut(self) -> None:
+        """Close the sessions, so that nothing holds the files; they open again when needed."""
+        with self._closing:
+            sessions = [self._free.get() for _ in range(self._count)]
+            for session in sessions:
+                if session is not None:
+                    session.db.close()
+                self._free.put(None)
+
+    def close(self) -> None:
+        self._pool.shutdown(wait=True)
+        self.shut()
+
+    def _run(self, request: Request) -> None:
+        session = self._free.get()
+        try:
+            try:
+                session = session or self._open_session()
+                answer = session.read(request.payload)
+            except PenstockError as error:
+                answer = error
+                if session is not None and isinstance(error, StoreUnavailable):
+                    session.db.close()
+                    session = None
+            except Exception as error:
+                answer = PenstockError(f"{type(error).__name__}: {error}")
+                answer.__cause__ = error
+        finally:
+            self._free.put(session)
+        answer_all([request], [answer])

@@ -1,0 +1,150 @@
+"""One connection with the nouns of the port, and the batches that run on it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from enum import IntEnum
+from typing import Any
+
+from penstock.domain.draft import NewMessage
+from penstock.domain.lease import FORGETTABLE, LeaseAct
+from penstock.ports.store import Claim
+from penstock.store.acts import Acts
+from penstock.store.books import Books
+from penstock.store.changes import Changes
+from penstock.store.claims import Claims
+from penstock.store.database import Database
+from penstock.store.nouns import SqlKeys, SqlMessages, SqlQueues
+from penstock.store.past import SqlHistory, SqlTidying
+from penstock.store.sends import Sends
+from penstock.store.ticket import StoreTicket
+
+HIGH_WATER = "clock_high_water"
+_HIGH_WATER_STEP_MS = 1_000
+
+
+class Kind(IntEnum):
+    """Also the order inside a batch: claims come last, so that they find what was just sent."""
+
+    WRITE = 0
+    SEND = 1
+    ACT = 2
+    CLAIM = 3
+
+
+class Request:
+    """Something to be done inside a transaction, and whom to tell."""
+
+    __slots__ = ("kind", "payload", "ticket")
+
+    def __init__(self, kind: Kind, payload: Any) -> None:
+        self.kind = kind
+        self.payload = payload
+        self.ticket: StoreTicket[Any] = StoreTicket()
+
+    @property
+    def is_durable(self) -> bool:
+        """Claims and extensions need not wait for the disk: losing one costs a redelivery."""
+        if self.kind is Kind.CLAIM:
+            return False
+        if self.kind is Kind.ACT:
+            return any(act.verb not in FORGETTABLE for act in self.payload)
+        return True
+
+
+class SqlSession:
+    def __init__(self, db: Database, *, stripe: int = 0) -> None:
+        self.db = db
+        self.books = Books(db, stripe=stripe)
+        changes = Changes(self.books)
+        claims = Claims(self.books, changes)
+        self._sends = Sends(self.books)
+        self._acts = Acts(self.books, changes)
+        self._claims = claims
+        self._changes = changes
+        self.queues = SqlQueues(self.books)
+        self.messages = SqlMessages(self.books, changes, claims)
+        self.history = SqlHistory(self.books)
+        self.keys = SqlKeys(self.books)
+        self.tidying = SqlTidying(self.books, claims)
+        self._high_water = 0
+
+    def run(self, requests: Sequence[Request], *, durable: bool) -> list[Any]:
+        """One transaction for all of them; answers in the same order.  Raises, and nothing is kept."""
+        self.db.begin(durable=durable)
+        try:
+            self.books.open()
+            self._changes.open()
+            answers = self._run_all(requests)
+            self._keep_high_water(requests)
+            self.books.close()
+            self.db.commit()
+        except BaseException:
+            self.db.rollback()
+            raise
+        self.books.partitions.keep()
+        return answers
+
+    def read(self, what: Callable[[SqlSession], Any]) -> Any:
+        """A consistent view over several queries, nothing written."""
+        self.books.open()
+        return what(self)
+
+    def _run_all(self, requests: Sequence[Request]) -> list[Any]:
+        answers: list[Any] = [None] * len(requests)
+        places: dict[Kind, list[int]] = {}
+        for i, request in enumerate(requests):
+            places.setdefault(request.kind, []).append(i)
+        for i in places.get(Kind.WRITE, ()):
+            answers[i] = requests[i].payload(self)
+        for i, answer in self._merged(requests, places.get(Kind.SEND, ()), self._sends.send):
+            answers[i] = answer
+        for i, answer in self._merged(requests, places.get(Kind.ACT, ()), self._acts.act):
+            answers[i] = answer
+        claims = places.get(Kind.CLAIM, ())
+        if claims:
+            found = self._claims.claim([requests[i].payload for i in claims])
+            for i, answer in zip(claims, found, strict=True):
+                answers[i] = answer
+        return answers
+
+    def _merged(
+        self,
+        requests: Sequence[Request],
+        places: Sequence[int],
+        do: Callable[[list[Any]], list[Any]],
+    ) -> list[tuple[int, list[Any]]]:
+        """Do what several requests ask for as one, and give each its part of the answers."""
+        if not places:
+            return []
+        everything = [part for i in places for part in requests[i].payload]
+        found = do(everything) if everything else []
+        shares, start = [], 0
+        for i in places:
+            end = start + len(requests[i].payload)
+            shares.append((i, found[start:end]))
+            start = end
+        return shares
+
+    def _keep_high_water(self, requests: Sequence[Request]) -> None:
+        """The latest instant seen, so that a restart with a clock set back does not go back."""
+        latest = max(map(_instant, requests))
+        if latest >= self._high_water + _HIGH_WATER_STEP_MS:
+            self.db.run("meta.set", {"name": HIGH_WATER, "value": str(latest)})
+            self._high_water = latest
+
+
+def _instant(request: Request) -> int:
+    payload = request.payload
+    match request.kind:
+        case Kind.CLAIM:
+            claim: Claim = payload
+            return claim.now
+        case Kind.SEND if payload:
+            new: NewMessage = payload[-1]
+            return new.message.sent_at
+        case Kind.ACT if payload:
+            act: LeaseAct = payload[-1]
+            return act.now
+        case _:
+            return 0

@@ -1,0 +1,17 @@
+-- name: add
+-- A new API key; only the hash of its secret is kept.
+INSERT INTO api_key (key_id, name, secret_hash, roles, queues, created_at)
+VALUES (:key_id, :name, :secret_hash, :roles, :queues, :created_at);
+
+-- name: all
+-- Every key, revoked ones too.
+SELECT key_id, name, secret_hash, roles, queues, created_at, revoked_at
+  FROM api_key
+ ORDER BY created_at, key_id;
+
+-- name: revoke
+-- A revoked key opens nothing any more.
+UPDATE api_key
+   SET revoked_at = :now
+ WHERE key_id = :key_id
+   AND revoked_at IS NULL;

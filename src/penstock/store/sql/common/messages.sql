@@ -1,0 +1,311 @@
+-- name: take_numbers
+-- The next numbers for messages and places in line; one sequence serves both.
+UPDATE sequence
+   SET taken_no = taken_no + :count
+ WHERE name = 'message'
+RETURNING taken_no - :count + 1;
+
+-- name: add
+-- New messages.  What stands at its default is left out: fewer values to bind.
+INSERT INTO message (
+  id, queue_no, due_at, sent_at, message_no, state, order_no, priority, expires_at, max_attempts,
+  is_blocked, group_key, kind, entity_id, tag1, tag2, dedup_key, size, body_day)
+VALUES (
+  :id, :queue_no, :due_at, :sent_at, :message_no, :state, :order_no, :priority, :expires_at,
+  :max_attempts, :is_blocked, :group_key, :kind, :entity_id, :tag1, :tag2, :dedup_key, :size,
+  :body_day);
+
+-- name: add_bodies
+-- What was sent, apart from the row that changes state.
+INSERT INTO body_{day} (message_no, body, attributes, trace)
+VALUES (:message_no, :body, :attributes, :trace);
+
+-- name: live_groups
+-- Which of these groups have an unfinished message; newcomers stand behind it.
+SELECT DISTINCT m.queue_no, m.group_key
+  FROM json_each(:groups) AS g
+  JOIN message AS m
+    ON m.queue_no = g.value ->> 0
+   AND m.group_key = g.value ->> 1
+   AND m.state IN ('waiting', 'ready', 'leased');
+
+-- name: lock_groups
+-- Nothing to lock: SQLite has one writer.
+SELECT 1
+ WHERE :groups IS NULL;
+
+-- name: free_keys
+-- Keys whose window is over can be taken again.
+DELETE FROM dedup
+ WHERE until_at <= :now
+   AND (queue_no, dedup_key) IN (SELECT value ->> 0, value ->> 1 FROM json_each(:keys));
+
+-- name: take_keys
+-- The keys that were free come back.
+INSERT INTO dedup (queue_no, dedup_key, id, until_at)
+VALUES (:queue_no, :dedup_key, :id, :until_at)
+    ON CONFLICT (queue_no, dedup_key)
+    DO NOTHING
+RETURNING id;
+
+-- name: known_keys
+-- The messages behind keys that were not free.
+SELECT d.queue_no, d.dedup_key, d.id
+  FROM json_each(:keys) AS k
+  JOIN dedup AS d
+    ON d.queue_no = k.value ->> 0
+   AND d.dedup_key = k.value ->> 1;
+
+-- name: fallen_due
+-- Delayed messages whose time has come and leases that ran out, of one queue.
+SELECT {columns}
+  FROM message
+ WHERE queue_no = :queue_no
+   AND state IN ('waiting', 'leased')
+   AND due_at <= :now
+ ORDER BY due_at, order_no
+ LIMIT :limit;
+
+-- name: queues_with_due
+-- Which queues have any, for the duty that tidies.
+SELECT q.queue_no
+  FROM queue AS q
+ WHERE EXISTS (SELECT 1
+                 FROM message AS m
+                WHERE m.queue_no = q.queue_no
+                  AND m.state IN ('waiting', 'leased')
+                  AND m.due_at <= :now);
+
+-- name: next_due
+-- When the next message of a queue falls due or the next lease runs out.
+SELECT due_at
+  FROM message
+ WHERE queue_no = :queue_no
+   AND state IN ('waiting', 'leased')
+ ORDER BY due_at
+ LIMIT 1;
+
+-- name: expired
+-- Messages in line that are too old to be of use.
+SELECT {columns}
+  FROM message
+ WHERE queue_no = :queue_no
+   AND state IN ('waiting', 'ready')
+   AND expires_at IS NOT NULL
+   AND expires_at <= :now
+ ORDER BY expires_at
+ LIMIT :limit;
+
+-- name: queues_with_expired
+-- Which queues have any.
+SELECT q.queue_no
+  FROM queue AS q
+ WHERE EXISTS (SELECT 1
+                 FROM message AS m
+                WHERE m.queue_no = q.queue_no
+                  AND m.state IN ('waiting', 'ready')
+                  AND m.expires_at IS NOT NULL
+                  AND m.expires_at <= :now);
+
+-- name: claim
+-- Which messages, in which order: decided here.  What becomes of them: domain/message.py.
+UPDATE message
+   SET state = 'leased',
+       due_at = :due_at,
+       attempts = attempts + 1,
+       lease_no = lease_no + 1,
+       leased_at = :now,
+       leased_by = :claimed_by,
+       first_leased_at = coalesce(first_leased_at, :now)
+ WHERE message_no IN (
+         SELECT message_no
+           FROM message
+          WHERE queue_no = :queue_no
+            AND state = 'ready'
+            AND is_blocked = 0
+          ORDER BY priority, order_no
+          LIMIT :limit
+       )
+RETURNING {columns};
+
+-- name: bodies
+-- The contents of claimed messages of one day.
+SELECT message_no, body, attributes, trace
+  FROM body_{day}
+ WHERE message_no IN {list:message_nos};
+
+-- name: complete
+-- The lease number is the fence: a stale holder matches no row.
+INSERT INTO history_{day} (
+  id, message_no, queue_no, outcome, reason, kind, entity_id, tag1, tag2, group_key, priority,
+  sent_at, due_at, first_leased_at, leased_at, finished_at, attempts, failures, lease_no, leased_by,
+  last_error, size, body_day)
+SELECT m.id, m.message_no, m.queue_no, 'done', NULL, m.kind, m.entity_id, m.tag1, m.tag2,
+       m.group_key, m.priority, m.sent_at, m.due_at, m.first_leased_at, m.leased_at, :now,
+       m.attempts, m.failures, m.lease_no, m.leased_by, m.last_error, m.size, m.body_day
+  FROM json_each(:held) AS h
+  JOIN message AS m
+    ON m.message_no = h.value ->> 0
+ WHERE m.state = 'leased'
+   AND m.lease_no = h.value ->> 1
+RETURNING message_no, id, queue_no, group_key;
+
+-- name: remove
+-- Finished messages leave the hot table.
+DELETE FROM message
+ WHERE message_no IN {list:message_nos};
+
+-- name: end
+-- The endings of messages that stand in the table with their last state.
+INSERT INTO history_{day} (
+  id, message_no, queue_no, outcome, reason, kind, entity_id, tag1, tag2, group_key, priority,
+  sent_at, due_at, first_leased_at, leased_at, finished_at, attempts, failures, lease_no, leased_by,
+  last_error, size, body_day)
+VALUES (
+  :id, :message_no, :queue_no, :outcome, :reason, :kind, :entity_id, :tag1, :tag2, :group_key,
+  :priority, :sent_at, :due_at, :first_leased_at, :leased_at, :finished_at, :attempts, :failures,
+  :lease_no, :leased_by, :last_error, :size, :body_day);
+
+-- name: attempt
+-- Leases that ended without finishing their messages.
+INSERT INTO attempt_{day} (
+  id, message_no, queue_no, lease_no, outcome, leased_at, ended_at, leased_by, error)
+VALUES (
+  :id, :message_no, :queue_no, :lease_no, :outcome, :leased_at, :ended_at, :leased_by, :error);
+
+-- name: by_no
+-- Messages to act upon.
+SELECT {columns}
+  FROM message
+ WHERE message_no IN {list:message_nos};
+
+-- name: by_id
+-- One message.
+SELECT {columns}
+  FROM message
+ WHERE id = :id;
+
+-- name: by_id_to_change
+-- One message, to act upon.
+SELECT {columns}
+  FROM message
+ WHERE id = :id;
+
+-- name: save
+-- What an act may change.
+UPDATE message
+   SET queue_no = :queue_no,
+       due_at = :due_at,
+       state = :state,
+       order_no = :order_no,
+       expires_at = :expires_at,
+       attempts = :attempts,
+       failures = :failures,
+       is_blocked = :is_blocked,
+       last_error = :last_error,
+       dead_from = :dead_from,
+       reason = :reason
+ WHERE message_no = :message_no;
+
+-- name: unblock
+-- The first unfinished message of each of these groups may be claimed now.
+UPDATE message
+   SET is_blocked = 0
+ WHERE is_blocked = 1
+   AND message_no IN (
+         SELECT (SELECT m.message_no
+                   FROM message AS m
+                  WHERE m.queue_no = g.value ->> 0
+                    AND m.group_key = g.value ->> 1
+                    AND m.state IN ('waiting', 'ready', 'leased')
+                  ORDER BY m.order_no
+                  LIMIT 1)
+           FROM json_each(:groups) AS g
+       )
+RETURNING queue_no, state;
+
+-- name: any_of
+-- Any messages of a queue, to empty it.
+SELECT {columns}
+  FROM message
+ WHERE queue_no = :queue_no
+ LIMIT :limit;
+
+-- name: buried
+-- Dead messages at rest in a queue, oldest first.
+SELECT {columns}
+  FROM message
+ WHERE queue_no = :queue_no
+   AND state = 'dead'
+ ORDER BY message_no
+ LIMIT :limit;
+
+-- name: dead_letters
+-- Messages in line that died elsewhere and were moved here.
+SELECT {columns}
+  FROM message
+ WHERE queue_no = :queue_no
+   AND dead_from IS NOT NULL
+   AND state IN ('waiting', 'ready')
+ ORDER BY order_no
+ LIMIT :limit;
+
+-- name: browse_ready
+-- As they would be claimed.
+SELECT {columns}
+  FROM message
+ WHERE queue_no = :queue_no
+   AND state = 'ready'
+   AND (is_blocked, priority, order_no) > (:after1, :after2, :after3)
+ ORDER BY is_blocked, priority, order_no
+ LIMIT :limit;
+
+-- name: browse_waiting
+-- By due date.
+SELECT {columns}
+  FROM message
+ WHERE queue_no = :queue_no
+   AND state = 'waiting'
+   AND (due_at, message_no, 0) > (:after1, :after2, :after3)
+ ORDER BY due_at, message_no
+ LIMIT :limit;
+
+-- name: browse_leased
+-- By the end of the lease.
+SELECT {columns}
+  FROM message
+ WHERE queue_no = :queue_no
+   AND state = 'leased'
+   AND (due_at, message_no, 0) > (:after1, :after2, :after3)
+ ORDER BY due_at, message_no
+ LIMIT :limit;
+
+-- name: browse_dead
+-- In the order in which they were sent.
+SELECT {columns}
+  FROM message
+ WHERE queue_no = :queue_no
+   AND state = 'dead'
+   AND (message_no, 0, 0) > (:after1, :after2, :after3)
+ ORDER BY message_no
+ LIMIT :limit;
+
+-- name: oldest_ready
+-- How long the next one to be claimed has been due.
+SELECT due_at
+  FROM message
+ WHERE queue_no = :queue_no
+   AND state = 'ready'
+   AND is_blocked = 0
+ ORDER BY priority, order_no
+ LIMIT 1;
+
+-- name: forget_keys
+-- Windows that are over.
+DELETE FROM dedup
+ WHERE (queue_no, dedup_key) IN (
+         SELECT queue_no, dedup_key
+           FROM dedup
+          WHERE until_at <= :now
+          LIMIT :limit
+       );

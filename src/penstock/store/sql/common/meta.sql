@@ -1,0 +1,20 @@
+-- name: get
+-- One fact about the store.
+SELECT value
+  FROM meta
+ WHERE name = :name;
+
+-- name: set
+-- Keep it.
+INSERT INTO meta (name, value)
+VALUES (:name, :value)
+    ON CONFLICT (name)
+    DO UPDATE
+   SET value = excluded.value;
+
+-- name: set_if_absent
+-- Keep it unless somebody was faster.
+INSERT INTO meta (name, value)
+VALUES (:name, :value)
+    ON CONFLICT (name)
+    DO NOTHING;

@@ -1,0 +1,100 @@
+-- name: add
+-- A new queue; its number is never given again.
+INSERT INTO queue (name, settings, created_at)
+VALUES (:name, :settings, :now)
+    ON CONFLICT DO NOTHING
+RETURNING queue_no, name, settings, is_paused, version, created_at;
+
+-- name: change
+-- New settings, or paused and resumed.
+UPDATE queue
+   SET settings = coalesce(:settings, settings),
+       is_paused = coalesce(:is_paused, is_paused),
+       version = version + 1
+ WHERE queue_no = :queue_no
+   AND removed_at IS NULL
+RETURNING queue_no, name, settings, is_paused, version, created_at;
+
+-- name: remove
+-- The row stays, so that history can name it; the name is free again.
+UPDATE queue
+   SET removed_at = :now,
+       version = version + 1
+ WHERE queue_no = :queue_no
+   AND removed_at IS NULL;
+
+-- name: by_nos
+-- Queues of a batch, as they are in this transaction.
+SELECT queue_no, name, settings, is_paused, version, created_at
+  FROM queue
+ WHERE removed_at IS NULL
+   AND queue_no IN {list:queue_nos};
+
+-- name: by_name
+-- One queue.
+SELECT queue_no, name, settings, is_paused, version, created_at
+  FROM queue
+ WHERE removed_at IS NULL
+   AND name = :name;
+
+-- name: page
+-- Queues by name.
+SELECT queue_no, name, settings, is_paused, version, created_at
+  FROM queue
+ WHERE removed_at IS NULL
+   AND name > :after
+   AND substr(name, 1, length(CAST(:prefix AS TEXT))) = :prefix
+ ORDER BY name
+ LIMIT :limit;
+
+-- name: number_of
+-- How many there are: a small table, and not on the hot path.
+SELECT count(*)
+  FROM queue
+ WHERE removed_at IS NULL;
+
+-- name: nos_of_name
+-- All queues that ever had this name: history remembers removed ones.
+SELECT queue_no
+  FROM queue
+ WHERE name = :name;
+
+-- name: count
+-- Add what a transaction has changed.
+INSERT INTO counter (
+  queue_no, stripe, waiting, ready, leased, dead, sent_total, done_total, dead_total,
+  cancelled_total, failed_total, expired_total, claimed_total)
+VALUES (
+  :queue_no, :stripe, :waiting, :ready, :leased, :dead, :sent_total, :done_total, :dead_total,
+  :cancelled_total, :failed_total, :expired_total, :claimed_total)
+    ON CONFLICT (queue_no, stripe)
+    DO UPDATE
+   SET waiting = counter.waiting + excluded.waiting,
+       ready = counter.ready + excluded.ready,
+       leased = counter.leased + excluded.leased,
+       dead = counter.dead + excluded.dead,
+       sent_total = counter.sent_total + excluded.sent_total,
+       done_total = counter.done_total + excluded.done_total,
+       dead_total = counter.dead_total + excluded.dead_total,
+       cancelled_total = counter.cancelled_total + excluded.cancelled_total,
+       failed_total = counter.failed_total + excluded.failed_total,
+       expired_total = counter.expired_total + excluded.expired_total,
+       claimed_total = counter.claimed_total + excluded.claimed_total;
+
+-- name: counts
+-- The counters of some queues.
+SELECT queue_no, sum(waiting), sum(ready), sum(leased), sum(dead), sum(sent_total),
+       sum(done_total), sum(dead_total), sum(cancelled_total), sum(failed_total),
+       sum(expired_total), sum(claimed_total)
+  FROM counter
+ WHERE queue_no IN {list:queue_nos}
+ GROUP BY queue_no;
+
+-- name: total
+-- The counters of all queues together, removed ones included.
+SELECT coalesce(sum(waiting), 0), coalesce(sum(ready), 0), coalesce(sum(leased), 0),
+       coalesce(sum(dead), 0), coalesce(sum(sent_total), 0), coalesce(sum(done_total), 0),
+       coalesce(sum(dead_total), 0), coalesce(sum(cancelled_total), 0),
+       coalesce(sum(failed_total), 0), coalesce(sum(expired_total), 0),
+       coalesce(sum(claimed_total), 0)
+  FROM counter;

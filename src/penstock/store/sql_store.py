@@ -1,0 +1,107 @@
+"""The store port over a database: group commit for writes, read-only sessions for reads."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, TypeVar
+
+from penstock.domain.draft import NewMessage
+from penstock.domain.errors import PenstockError
+from penstock.domain.lease import LeaseAct
+from penstock.ports.store import Acted, Claim, Claimed, Sent, Session
+from penstock.ports.ticket import Ticket
+from penstock.store import migrations
+from penstock.store.database import Database
+from penstock.store.group_commit import GroupCommit
+from penstock.store.readers import Readers
+from penstock.store.session import HIGH_WATER, Kind, Request, SqlSession
+from penstock.store.sqlite import SqliteDatabase
+
+T = TypeVar("T")
+
+SECRET = "receipt_secret"  # noqa: S105 - the name of a row, not a secret
+
+
+class SqlStore:
+    def __init__(
+        self,
+        backend: str,
+        *,
+        open_writer: Callable[[int], SqlSession],
+        open_reader: Callable[[], SqlSession],
+        lanes: int = 1,
+    ) -> None:
+        self.backend = backend
+        self._listeners: list[Callable[[Mapping[int, int]], None]] = []
+        self.readers = Readers(open_reader)
+        self._commits = GroupCommit(open_writer, lanes=lanes, on_woken=self.tell)
+        self.secret, self.high_water = self.write(_facts).result()
+
+    def listen(self, callback: Callable[[Mapping[int, int]], None]) -> None:
+        self._listeners.append(callback)
+
+    def tell(self, woken: Mapping[int, int]) -> None:
+        for listener in self._listeners:
+            listener(woken)
+
+    def send(self, new: Sequence[NewMessage]) -> Ticket[list[Sent | PenstockError]]:
+        return self._submit(Kind.SEND, new)
+
+    def claim(self, wanted: Claim) -> Ticket[Claimed]:
+        return self._submit(Kind.CLAIM, wanted)
+
+    def act(self, acts: Sequence[LeaseAct]) -> Ticket[list[Acted | PenstockError]]:
+        return self._submit(Kind.ACT, acts)
+
+    def write(self, what: Callable[[Session], T]) -> Ticket[T]:
+        return self._submit(Kind.WRITE, what)
+
+    def read(self, what: Callable[[Session], T]) -> Ticket[T]:
+        return self.readers.submit(what).ticket
+
+    def close(self) -> None:
+        self._commits.close()
+        self.readers.close()
+
+    def _submit(self, kind: Kind, payload: Any) -> Ticket[Any]:
+        request = Request(kind, payload)
+        self._commits.submit(request)
+        return request.ticket
+
+
+def open_sqlite(path: Path) -> SqlStore:
+    """Open or create; migrations are applied at the start."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    db = SqliteDatabase(path)
+    migrations.apply(db, now=0)
+    db.settle()
+    db.close()
+
+    store: SqlStore | None = None
+
+    def open_writer(_lane: int) -> SqlSession:
+        # After a storage error readers must let go as well, or SQLite would not look at the
+        # log anew but trust what it remembers of it.
+        if store is not None:
+            store.readers.shut()
+        writer = SqliteDatabase(path)
+        writer.settle()
+        return SqlSession(writer)
+
+    store = SqlStore(
+        "sqlite",
+        open_writer=open_writer,
+        open_reader=lambda: SqlSession(SqliteDatabase(path, read_only=True)),
+    )
+    return store
+
+
+def _facts(session: Session) -> tuple[bytes, int]:
+    """The secret that signs receipts, made by the first to start; and the latest instant seen."""
+    db: Database = session.db  # type: ignore[attr-defined]
+    db.run("meta.set_if_absent", {"name": SECRET, "value": secrets.token_hex(32)})
+    [(secret,)] = db.rows("meta.get", {"name": SECRET})
+    marks = db.rows("meta.get", {"name": HIGH_WATER})
+    return bytes.fromhex(secret), int(marks[0][0]) if marks else 0

@@ -1,0 +1,74 @@
+"""The package read as text and as syntax trees; nothing of it is imported."""
+
+import ast
+from collections.abc import Container, Iterator
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+PACKAGE = ROOT / "src" / "penstock"
+
+
+def files(package: Path, *suffixes: str) -> Iterator[tuple[str, Path]]:
+    """Pairs of a place such as "edge/http/app.py" and its path."""
+    for path in sorted(package.rglob("*")):
+        if path.suffix in suffixes and path.is_file():
+            yield path.relative_to(package).as_posix(), path
+
+
+def trees(package: Path) -> Iterator[tuple[str, ast.Module]]:
+    for place, path in files(package, ".py"):
+        yield place, ast.parse(path.read_text(encoding="utf-8"), filename=place)
+
+
+def names_used(tree: ast.Module) -> Iterator[tuple[int, str]]:
+    """Line and full name of all that is imported or mentioned, whatever it was imported as.
+
+    `from time import monotonic as tick` gives "time.monotonic", and so does every later `tick`.
+    """
+    meaning = {}
+    for node in ast.walk(tree):
+        for alias, name in _imported_by(node):
+            meaning[alias] = name
+            yield node.lineno, name
+    for node in ast.walk(tree):
+        dotted = _dotted(node)
+        if dotted:
+            head, _, rest = dotted.partition(".")
+            full = meaning.get(head, head)
+            yield node.lineno, f"{full}.{rest}" if rest else full
+
+
+def uses_of(
+    banned: Container[str], package: Path, *, allowed_in: Container[str] = ()
+) -> Iterator[str]:
+    """Such as "runtime/reaper.py:12: time.time"."""
+    for place, tree in trees(package):
+        if place not in allowed_in:
+            found = {(line, name) for line, name in names_used(tree) if name in banned}
+            yield from (f"{place}:{line}: {name}" for line, name in sorted(found))
+
+
+def plant(package: Path, place: str, text: str) -> Path:
+    """Writes a file into a make-believe package and returns that package."""
+    path = package / place
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text, encoding="utf-8")
+    return package
+
+
+def _imported_by(node: ast.AST) -> Iterator[tuple[str, str]]:
+    if isinstance(node, ast.Import):
+        for name in node.names:
+            yield name.asname or name.name.partition(".")[0], name.name
+    elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
+        for name in node.names:
+            yield name.asname or name.name, f"{node.module}.{name.name}"
+
+
+def _dotted(node: ast.AST) -> str:
+    if isinstance(node, ast.Name):
+        return node.id
+    if isinstance(node, ast.Attribute):
+        owner = _dotted(node.value)
+        return f"{owner}.{node.attr}" if owner else ""
+    return ""

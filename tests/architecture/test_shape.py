@@ -1,0 +1,62 @@
+"""Files stay small, and the version is the same wherever it is written."""
+
+import ast
+import re
+import tomllib
+from pathlib import Path
+
+from tests.architecture.source import PACKAGE, ROOT, files, plant
+
+MOST_LINES = 400
+GENERATED = {"schema.sql"}
+
+
+def test_no_file_is_too_long_to_be_about_one_thing():
+    assert too_long(PACKAGE) == []
+
+
+def test_a_planted_long_file_is_found(tmp_path):
+    package = plant(tmp_path, "services/messages.py", "x = 1\n" * (MOST_LINES + 1))
+
+    assert too_long(package) == [f"services/messages.py: {MOST_LINES + 1} lines"]
+
+
+def test_the_version_is_the_changelogs_top_entry_and_the_packages():
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())
+    changelog = (ROOT / "CHANGELOG.md").read_text()
+
+    versions = {project["project"]["version"], top_entry(changelog), *own_version(PACKAGE)}
+
+    assert len(versions) == 1, versions
+
+
+def test_the_top_entry_is_the_first_with_a_number():
+    changelog = "# Changelog\n\n## [Unreleased]\n\n## [1.2.0] - 2030-01-01\n\n## [1.1.0]\n"
+
+    assert top_entry(changelog) == "1.2.0"
+
+
+def too_long(package: Path) -> list[str]:
+    sizes = {
+        place: len(path.read_text(encoding="utf-8").splitlines())
+        for place, path in files(package, ".py", ".sql", ".html", ".js", ".css")
+        if path.name not in GENERATED
+    }
+    return [f"{place}: {lines} lines" for place, lines in sizes.items() if lines > MOST_LINES]
+
+
+def top_entry(changelog: str) -> str:
+    headings = re.findall(r"^## \[?(\d+\.\d+\.\d+)\]?", changelog, re.MULTILINE)
+    return str(headings[0])
+
+
+def own_version(package: Path) -> list[str]:
+    """`__version__` of the package, read and not imported; nothing while there is none."""
+    start = package / "__init__.py"
+    text = start.read_text(encoding="utf-8") if start.exists() else ""
+    return [
+        str(ast.literal_eval(node.value))
+        for node in ast.parse(text).body
+        if isinstance(node, ast.Assign)
+        if "__version__" in {ast.unparse(target) for target in node.targets}
+    ]

@@ -1,0 +1,51 @@
+"""Fixtures of the fault tests: servers that end with the test, on the stores it names."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.faults.figures import figure
+from tests.faults.server import Server
+
+HERE = Path(__file__).parent
+TIMEOUT_S = figure(120, 2400)
+
+MakeServer = Callable[..., Server]
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        if HERE in item.path.parents:
+            # One at a time: they measure how fast a killed broker is back, on a small machine.
+            item.add_marker(pytest.mark.xdist_group("faults"))
+            item.add_marker(pytest.mark.timeout(TIMEOUT_S))
+
+
+@pytest.fixture
+def make_server(tmp_path: Path) -> Iterator[MakeServer]:
+    """Makes servers, not yet started; all are gone when the test is."""
+    with ExitStack() as stack:
+
+        def make(store: Path | str | None = None, **options: Any) -> Server:
+            number = len(list(tmp_path.glob("log-*")))
+            log = tmp_path / f"log-{number}"
+            log.touch()
+            return stack.enter_context(Server(store or tmp_path / "data", log, options=options))
+
+        yield make
+
+
+@pytest.fixture(params=["sqlite", "postgres"])
+def server(request: pytest.FixtureRequest, make_server: MakeServer) -> Server:
+    """A started broker, once on each store."""
+    if request.param == "sqlite":
+        made = make_server()
+    else:
+        made = make_server(request.getfixturevalue("postgres_url"))
+    made.start()
+    return made

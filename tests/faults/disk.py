@@ -1,0 +1,101 @@
+"""A disk with a volatile cache: what would be left of each file if the power failed now.
+
+Writes go straight to the real files, because that is where SQLite's shared memory and other readers
+expect them. Beside them this remembers, per 512-byte sector, what the disk would hold instead:
+
+    durable  sector -> its content on the platter, where that differs from the file
+    dirty    sector -> number of the last unsynced write; a successful sync makes it durable
+
+A failed sync leaves its sectors out of `dirty` but in `durable`: the kernel marks such pages clean,
+so no later sync writes them, unless they are written again.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+from collections.abc import Callable
+from enum import StrEnum
+from pathlib import Path
+
+SECTOR = 512
+PAGE_SECTORS = 8
+
+
+class Loss(StrEnum):
+    """Which unsynced writes a power cut takes."""
+
+    EVERYTHING = "everything"
+    RANDOM_SECTORS = "random sectors"  # torn pages
+    RANDOM_PAGES = "random pages"  # reordered writes
+    ALL_BUT_A_PREFIX = "all but a prefix"
+
+
+class FileOnDisk:
+    """One file; the descriptor stays open, as closing it would drop SQLite's locks."""
+
+    def __init__(self, path: Path, *, is_new: bool) -> None:
+        self.path = path
+        self.fd = os.open(path, os.O_RDWR)
+        self.durable: dict[int, bytes] = {}
+        self.dirty: dict[int, int] = {}
+        self.durable_size = 0 if is_new else self.size()
+        self.was_synced = not is_new
+        self._writes = 0
+
+    def size(self) -> int:
+        return os.fstat(self.fd).st_size
+
+    def before_write(self, offset: int, length: int) -> None:
+        """Keep what the disk holds of the sectors about to change."""
+        self._writes += 1
+        for sector in range(offset // SECTOR, (offset + length - 1) // SECTOR + 1):
+            self._keep(sector)
+            # Moved to the end, so that the order of `dirty` is the order of the last writes.
+            self.dirty.pop(sector, None)
+            self.dirty[sector] = self._writes
+
+    def before_truncate(self, size: int) -> None:
+        for sector in range(size // SECTOR, -(-self.size() // SECTOR)):
+            self._keep(sector)
+            self.dirty[sector] = self._writes
+
+    def synced(self) -> None:
+        for sector in self.dirty:
+            self.durable.pop(sector, None)
+        self.dirty.clear()
+        self.durable_size = self.size()
+        self.was_synced = True
+
+    def sync_failed(self) -> None:
+        self.dirty.clear()
+
+    def lose(self, loss: Loss, dice: random.Random) -> None:
+        """Make the file what a power cut would leave of it."""
+        survives = _survivors(loss, self.dirty, dice)
+        kept_until = self.durable_size
+        for sector in self.dirty:
+            if survives(sector):
+                kept_until = max(kept_until, min((sector + 1) * SECTOR, self.size()))
+        for sector, content in self.durable.items():
+            if sector in self.dirty and survives(sector):
+                continue
+            os.pwrite(self.fd, content.ljust(SECTOR, b"\0"), sector * SECTOR)
+        os.ftruncate(self.fd, kept_until)
+
+    def _keep(self, sector: int) -> None:
+        if sector not in self.durable:
+            beyond = sector * SECTOR >= self.size()
+            self.durable[sector] = b"" if beyond else os.pread(self.fd, SECTOR, sector * SECTOR)
+
+
+def _survivors(loss: Loss, dirty: dict[int, int], dice: random.Random) -> Callable[[int], bool]:
+    if loss is Loss.EVERYTHING or not dirty:
+        return lambda sector: False
+    if loss is Loss.ALL_BUT_A_PREFIX:
+        last = dice.choice(list(dirty.values()))
+        return lambda sector: dirty[sector] < last
+    chance = dice.choice((0.1, 0.5, 0.9))
+    unit = PAGE_SECTORS if loss is Loss.RANDOM_PAGES else 1
+    kept = {part for part in {sector // unit for sector in dirty} if dice.random() < chance}
+    return lambda sector: sector // unit in kept

@@ -1,0 +1,104 @@
+"""A TCP proxy on loopback that loses, delays, holds or resets what passes through it."""
+
+from __future__ import annotations
+
+import contextlib
+import socket
+import struct
+import threading
+import time
+from enum import StrEnum
+
+CHUNK = 65536
+
+
+class Weather(StrEnum):
+    FAIR = "fair"
+    BLACKHOLE = "blackhole"  # everything vanishes, nobody is told
+    ANSWERS_LOST = "answers lost"  # requests arrive, answers vanish
+    HELD = "held"  # nothing moves until the weather changes, then it all arrives
+    SLOW = "slow"
+
+
+class Proxy:
+    """Use as a context manager; `port` is where clients connect."""
+
+    def __init__(self, target: int, *, delay_s: float = 0.05) -> None:
+        self.weather = Weather.FAIR
+        self._delay_s = delay_s
+        self._target = target
+        self._listener = socket.create_server(("127.0.0.1", 0))
+        self.port = int(self._listener.getsockname()[1])
+        self._open: set[socket.socket] = set()
+        self._lock = threading.Lock()
+        self._closed = False
+
+    def __enter__(self) -> Proxy:
+        threading.Thread(target=self._accept, daemon=True).start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._closed = True
+        self._listener.close()
+        self.weather = Weather.FAIR
+        self.reset()
+
+    def reset(self) -> int:
+        """End every connection with an RST, on both sides; how many there were."""
+        with self._lock:
+            victims, self._open = self._open, set()
+        for victim in victims:
+            with contextlib.suppress(OSError):
+                # No lingering: close() sends RST instead of FIN.
+                victim.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+                victim.shutdown(socket.SHUT_RD)
+            with contextlib.suppress(OSError):
+                victim.close()
+        return len(victims)
+
+    def _accept(self) -> None:
+        while not self._closed:
+            try:
+                client, _ = self._listener.accept()
+            except OSError:
+                return
+            try:
+                server = socket.create_connection(("127.0.0.1", self._target), timeout=5)
+                server.settimeout(None)
+            except OSError:
+                client.close()
+                continue
+            with self._lock:
+                self._open |= {client, server}
+            for source, sink, is_answer in ((client, server, False), (server, client, True)):
+                threading.Thread(
+                    target=self._pump, args=(source, sink, is_answer), daemon=True
+                ).start()
+
+    def _pump(self, source: socket.socket, sink: socket.socket, is_answer: bool) -> None:
+        tainted = False
+        with contextlib.suppress(OSError):
+            while data := source.recv(CHUNK):
+                # A stream with a hole in it is no stream: once lost, all that follows is lost too.
+                tainted = tainted or self._vanishes(is_answer)
+                if not tainted and self._arrives():
+                    sink.sendall(data)
+        while self.weather is Weather.HELD and not self._closed:
+            time.sleep(0.01)
+        for end in (source, sink):
+            with contextlib.suppress(OSError):
+                end.shutdown(socket.SHUT_RDWR)
+            with self._lock:
+                self._open.discard(end)
+
+    def _vanishes(self, is_answer: bool) -> bool:
+        if self.weather is Weather.BLACKHOLE:
+            return True
+        return is_answer and self.weather is Weather.ANSWERS_LOST
+
+    def _arrives(self) -> bool:
+        while self.weather is Weather.HELD and not self._closed:
+            time.sleep(0.01)
+        if self.weather is Weather.SLOW:
+            time.sleep(self._delay_s)
+        return True

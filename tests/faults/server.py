@@ -1,0 +1,154 @@
+"""A real broker process for a test to start, stop, kill, pause and starve; it never outlives it."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+from tests.faults.history import Outcome
+from tests.faults.wire import Wire
+
+ROOT = Path(__file__).parents[2]
+START_S = 15.0
+EXIT_POWER_CUT = 77
+EXIT_ORPHANED = 78
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+class Server:
+    """`store` is a data directory, or a postgresql:// address; `options` are launch.py's."""
+
+    def __init__(
+        self, store: Path | str, log: Path, *, options: dict[str, Any] | None = None
+    ) -> None:
+        self.store = store
+        self.port = free_port()
+        self.options = dict(options or {})
+        self.log = log
+        self._process: subprocess.Popen[bytes] | None = None
+        self._control: socket.socket | None = None
+
+    def start(self, *, wait: bool = True, within_s: float = START_S) -> float:
+        """Start it; the seconds until it was ready."""
+        assert self._process is None or self._process.poll() is not None, "it already runs"
+        began = time.monotonic()
+        ours, theirs = socket.socketpair()
+        self._close_control()
+        self._control = ours
+        with self.log.open("ab") as log, theirs:
+            self._process = subprocess.Popen(
+                self._command(theirs.fileno()),
+                cwd=ROOT,
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                pass_fds=[theirs.fileno()],
+                start_new_session=True,
+            )
+        return self.wait_until_ready(within_s, began) if wait else 0.0
+
+    def wait_until_ready(self, within_s: float = START_S, began: float | None = None) -> float:
+        began = time.monotonic() if began is None else began
+        wire = Wire(self.port, timeout=1.0)
+        while time.monotonic() < began + within_s:
+            if self.process.poll() is not None:
+                raise AssertionError(f"it ended with {self.process.poll()}\n{self.last_words()}")
+            if wire.call("GET", "/readyz").outcome is Outcome.OK:
+                wire.close()
+                return time.monotonic() - began
+            wire.close()
+            time.sleep(0.01)
+        raise AssertionError(f"not ready within {within_s} s\n{self.last_words()}")
+
+    def tell(self, **order: Any) -> dict[str, Any]:
+        """Steer the faults inside, e.g. tell(set={"is_full": True}); {} once it has lost power."""
+        assert self._control is not None
+        self._control.sendall(json.dumps(order).encode() + b"\n")
+        with contextlib.suppress(ConnectionResetError):
+            answer = b""
+            while not answer.endswith(b"\n"):
+                part = self._control.recv(65536)
+                if not part:
+                    return {}
+                answer += part
+            told: dict[str, Any] = json.loads(answer)
+            assert "error" not in told, told
+            return told
+        return {}
+
+    def cut_power(self, **how: Any) -> None:
+        self.tell(set=how, cut=True)
+        code = self.process.wait(10)
+        assert code == EXIT_POWER_CUT, f"it ended with {code}, not cut\n{self.last_words()}"
+
+    def kill(self) -> None:
+        self.signal(signal.SIGKILL)
+        self.process.wait(10)
+
+    def terminate(self, *, within_s: float) -> tuple[int | None, float]:
+        """Ask it to go; its exit code (None: still there) and how long it took."""
+        began = time.monotonic()
+        self.process.terminate()
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            self.process.wait(within_s)
+        return self.process.poll(), time.monotonic() - began
+
+    def pause(self) -> None:
+        self.signal(signal.SIGSTOP)
+
+    def resume(self) -> None:
+        self.signal(signal.SIGCONT)
+
+    def signal(self, number: signal.Signals) -> None:
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(self.process.pid, number)
+
+    def wait_for_end(self, within_s: float) -> int | None:
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            return self.process.wait(within_s)
+        return None
+
+    def last_words(self, count: int = 4000) -> str:
+        return self.log.read_text(errors="replace")[-count:] if self.log.exists() else ""
+
+    @property
+    def process(self) -> subprocess.Popen[bytes]:
+        assert self._process is not None, "it was never started"
+        return self._process
+
+    def __enter__(self) -> Server:
+        return self
+
+    def __exit__(
+        self, kind: type | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._process is not None and self._process.poll() is None:
+            self.kill()
+        self._close_control()
+        if error is not None:
+            print(f"--- the broker's last words ---\n{self.last_words()}")
+
+    def _close_control(self) -> None:
+        if self._control is not None:
+            self._control.close()
+            self._control = None
+
+    def _command(self, control: int) -> list[str]:
+        kind = "--store" if isinstance(self.store, str) else "--data"
+        serve = ["serve", kind, str(self.store), "--port", str(self.port)]
+        launch = [sys.executable, "-m", "tests.faults.launch"]
+        return [*launch, json.dumps(self.options), str(control), *serve]

@@ -1,0 +1,57 @@
+"""Which of SQLite's calls to the disk fail now, and how; steered from outside while it runs."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+
+import apsw
+
+_CODES = {
+    "write": apsw.SQLITE_IOERR_WRITE,
+    "sync": apsw.SQLITE_IOERR_FSYNC,
+    "truncate": apsw.SQLITE_IOERR_TRUNCATE,
+    "delete": apsw.SQLITE_IOERR_DELETE,
+    "read": apsw.SQLITE_IOERR_READ,
+    "open": apsw.SQLITE_IOERR_ACCESS,
+}
+
+
+class Trouble:
+    def __init__(self, cut_power: Callable[[], None], seed: int) -> None:
+        self.is_full = False  # no room left: ENOSPC
+        self.writes_fail = False  # EIO
+        self.syncs_fail = 0.0  # the part of syncs that fail
+        self.is_lying = False  # syncs answer "done" and do nothing
+        self.sync_s = 0.0
+        self.calls = 0  # changes only: what a power cut can fall between
+        self.cut_at = 0
+        self.fail_in = 0  # the n-th call from now fails, once
+        self.failed = ""
+        self._cut_power = cut_power
+        self._dice = random.Random(seed)
+
+    def step(self, call: str) -> None:
+        """Called before each access; raises what SQLite shall see."""
+        if self.fail_in:
+            self.fail_in -= 1
+            if self.fail_in == 0:
+                self.failed = call
+                raise _io_error(call)
+        if call == "read":
+            return
+        self.calls += 1
+        if self.calls == self.cut_at:
+            self._cut_power()
+        if call in ("write", "open") and self.is_full:
+            raise apsw.FullError("no space left on device")
+        if call in ("write", "truncate") and self.writes_fail:
+            raise _io_error(call)
+        if call == "sync" and self.syncs_fail and self._dice.random() < self.syncs_fail:
+            raise _io_error(call)
+
+
+def _io_error(call: str) -> apsw.Error:
+    error = apsw.IOError(f"the disk failed to {call}")
+    setattr(error, "extendedresult", _CODES[call])  # noqa: B010  (not in the stubs)
+    return error

@@ -1,0 +1,273 @@
+"""A private PostgreSQL server in a temporary folder.
+
+    with PostgresCluster() as cluster:
+        url = cluster.new_database()
+
+It listens on a Unix socket in its folder and on a free TCP port of 127.0.0.1, both kept over restarts,
+and it syncs to disk like a real server unless asked not to. It ends with its owner, however the owner
+ends (see postgres_guard.py). As root it runs the server as an unprivileged user, because PostgreSQL
+refuses to be root.
+"""
+
+import atexit
+import itertools
+import os
+import pwd
+import random
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import Self
+
+import psycopg
+
+from tests.support import postgres_binaries
+
+STEP_S = 0.01
+START_STEPS = 6_000
+STOP_S = 20
+
+SETTINGS: Mapping[str, str] = {
+    "max_connections": "200",
+    "shared_buffers": "32MB",
+    "max_wal_size": "512MB",
+    "checkpoint_timeout": "30min",
+    "autovacuum_naptime": "5s",
+    "timezone": "UTC",
+    "log_min_messages": "warning",
+}
+
+_GUARD = Path(__file__).with_name("postgres_guard.py")
+_SUPERUSER = "postgres"
+_SOCKET_PATH_LIMIT = 100
+
+
+class PostgresFailedError(RuntimeError):
+    """The server did not start; the text ends with its log."""
+
+
+class PostgresCluster:
+    def __init__(self, *, fsync: bool = True, settings: Mapping[str, str] | None = None) -> None:
+        programs = postgres_binaries.require()
+        self._user = _unprivileged_user()
+        self.folder = _make_folder(self._user)
+        self.port = _free_port()
+        self._owner = os.getpid()
+        self._process: subprocess.Popen[bytes] | None = None
+        self._admin: psycopg.Connection | None = None
+        self._numbers = itertools.count(1)
+        self._guard = _start_guard(self.folder)
+        atexit.register(self.close)
+        self._bin = self._reachable(programs)
+        self._init({**SETTINGS, "fsync": "on" if fsync else "off", **(settings or {})})
+
+    def __enter__(self) -> Self:
+        self.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    @property
+    def data(self) -> Path:
+        return self.folder / "data"
+
+    @property
+    def log(self) -> str:
+        path = self.folder / "server.log"
+        return path.read_text(errors="replace") if path.exists() else ""
+
+    @property
+    def is_running(self) -> bool:
+        return self._process is not None and self._process.poll() is None
+
+    def url(self, database: str = "postgres") -> str:
+        return f"postgresql://{_SUPERUSER}@127.0.0.1:{self.port}/{database}"
+
+    def socket_url(self, database: str = "postgres") -> str:
+        return f"postgresql://{_SUPERUSER}@/{database}?host={self.folder}&port={self.port}"
+
+    def start(self) -> None:
+        """Does nothing if it runs already; returns when connections are accepted."""
+        if self.is_running:
+            return
+        command = [self._bin / "postgres", "-D", self.data, "-p", str(self.port), "-k", self.folder]
+        with (self.folder / "server.log").open("ab") as log:
+            self._process = self._popen(command, log.fileno())
+        self._tell_guard(self._process.pid)
+        self._await_ready(self._process)
+
+    def stop(self) -> None:
+        """An orderly shutdown: sessions are cut off, everything is written out."""
+        self._end(signal.SIGINT)
+
+    def kill(self) -> None:
+        """SIGKILL to every process of the server at one instant: a crash, to be recovered from."""
+        process = self._process
+        if process is None or not self.is_running:
+            return
+        # Stopped first, so that it cannot notice one child's death and tidy up.
+        process.send_signal(signal.SIGSTOP)
+        for pid in [*_children(process.pid), process.pid]:
+            with suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+        self._ended(process)
+
+    def restart(self, *, immediate: bool = False) -> None:
+        """`immediate` gives up without writing out: the next start has to recover from the log."""
+        self._end(signal.SIGQUIT if immediate else signal.SIGINT)
+        self.start()
+
+    def new_database(self, *, template: str = "template0") -> str:
+        """The URL of an empty database (or of a copy of `template`, a database without sessions)."""
+        name = f"test_{next(self._numbers)}"
+        self._as_admin(f'CREATE DATABASE "{name}" TEMPLATE "{template}"')
+        return self.url(name)
+
+    def drop_database(self, url: str) -> None:
+        """Cuts off whoever is still connected to it."""
+        name = url.rpartition("/")[2]
+        self._as_admin(f'DROP DATABASE IF EXISTS "{name}" WITH (FORCE)')
+
+    def close(self) -> None:
+        """Ends the server and removes all it wrote. Safe to repeat; does nothing in a forked child."""
+        if os.getpid() != self._owner or self._guard.stdin is None or self._guard.stdin.closed:
+            return
+        atexit.unregister(self.close)
+        self._end(signal.SIGQUIT)
+        self._guard.stdin.close()
+        self._guard.wait()
+
+    def _reachable(self, folder: Path) -> Path:
+        try:
+            self._run([folder / "postgres", "--version"])
+        except PermissionError:
+            return postgres_binaries.copy(folder, self.folder / "server")
+        return folder
+
+    def _init(self, settings: Mapping[str, str]) -> None:
+        options = ["--no-sync", "--encoding=UTF8", "--locale=C", "--auth=trust"]
+        self._run([self._bin / "initdb", "-D", self.data, "-U", _SUPERUSER, *options])
+        lines = [f"{name} = '{value}'\n" for name, value in settings.items()]
+        with (self.data / "postgresql.conf").open("a") as conf:
+            conf.writelines(["listen_addresses = '127.0.0.1'\n", *lines])
+
+    def _run(self, command: Sequence[str | Path]) -> None:
+        process = self._popen(command, subprocess.PIPE)
+        output, _ = process.communicate()
+        if process.returncode:
+            raise PostgresFailedError(f"{command[0]} failed:\n{output.decode(errors='replace')}")
+
+    def _popen(self, command: Sequence[str | Path], output: int) -> subprocess.Popen[bytes]:
+        return subprocess.Popen(
+            command,
+            cwd=self.folder,
+            env={"PATH": os.defpath, "LC_ALL": "C", "TZ": "UTC"},
+            stdin=subprocess.DEVNULL,
+            stdout=output,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,  # Ctrl-C in the terminal is for the tests, not for the server
+            user=self._user.pw_uid if self._user else None,
+            group=self._user.pw_gid if self._user else None,
+            extra_groups=[] if self._user else None,
+        )
+
+    def _await_ready(self, process: subprocess.Popen[bytes]) -> None:
+        for _ in range(START_STEPS):
+            if self._says_ready(process.pid):
+                return
+            with suppress(subprocess.TimeoutExpired):
+                process.wait(STEP_S)
+                self._ended(process)
+                break
+        raise PostgresFailedError(f"PostgreSQL did not start:\n{self.log}")
+
+    def _says_ready(self, pid: int) -> bool:
+        """The eighth line of the pid file, which is also what pg_ctl waits for."""
+        try:
+            lines = (self.data / "postmaster.pid").read_text().splitlines()
+        except FileNotFoundError:
+            return False
+        return len(lines) >= 8 and lines[0] == str(pid) and lines[7].strip() == "ready"
+
+    def _end(self, how: signal.Signals) -> None:
+        process = self._process
+        if process is None or not self.is_running:
+            return
+        process.send_signal(how)
+        try:
+            process.wait(STOP_S)
+        except subprocess.TimeoutExpired:
+            self.kill()
+        self._ended(process)
+
+    def _ended(self, process: subprocess.Popen[bytes]) -> None:
+        process.wait()
+        self._process = None
+        self._tell_guard(0)
+        if self._admin is not None:
+            self._admin.close()
+            self._admin = None
+
+    def _tell_guard(self, pid: int) -> None:
+        assert self._guard.stdin is not None
+        self._guard.stdin.write(f"{pid}\n".encode())
+        self._guard.stdin.flush()
+
+    def _as_admin(self, statement: str) -> None:
+        if self._admin is None or self._admin.closed:
+            self._admin = psycopg.connect(self.socket_url(), autocommit=True)
+        self._admin.execute(statement.encode())
+
+
+def _unprivileged_user() -> pwd.struct_passwd | None:
+    """None: the user we are. Not `postgres`, who may own a real cluster on this machine."""
+    return pwd.getpwnam("nobody") if os.geteuid() == 0 else None
+
+
+def _make_folder(user: pwd.struct_passwd | None) -> Path:
+    for parent in (tempfile.gettempdir(), "/tmp", "/var/tmp"):
+        if len(parent) < _SOCKET_PATH_LIMIT - 40 and (user is None or _open_to_all(Path(parent))):
+            break
+    folder = Path(tempfile.mkdtemp(prefix="penstock-pg-", dir=parent))
+    if user is not None:
+        os.chown(folder, user.pw_uid, user.pw_gid)
+    return folder
+
+
+def _open_to_all(folder: Path) -> bool:
+    path = folder.resolve()
+    return all(part.is_dir() and part.stat().st_mode & 0o001 for part in (path, *path.parents))
+
+
+def _free_port() -> int:
+    """Below the range from which the kernel serves outgoing connections: stays ours over restarts."""
+    for port in random.sample(range(20_000, 32_000), 200):
+        with socket.socket() as probe, suppress(OSError):
+            probe.bind(("127.0.0.1", port))
+            return port
+    raise PostgresFailedError("no free TCP port between 20000 and 32000")
+
+
+def _start_guard(folder: Path) -> subprocess.Popen[bytes]:
+    return subprocess.Popen(
+        [sys.executable, "-I", "-S", _GUARD, folder],
+        cwd="/",
+        stdin=subprocess.PIPE,
+        stdout=subprocess.DEVNULL,
+        start_new_session=True,
+    )
+
+
+def _children(pid: int) -> list[int]:
+    if shutil.which("ps"):
+        table = subprocess.run(["ps", "-A", "-o", "pid=,ppid="], capture_output=True, text=True)
+        rows = (line.split() for line in table.stdout.splitlines())
+        return [int(child) for child, parent in rows if int(parent) == pid]
+    return [int(child) for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]

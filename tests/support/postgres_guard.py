@@ -1,0 +1,56 @@
+"""Ends a test server whose owner has gone, however it went.
+
+The owner starts this program beside its server and writes the server's process id to its standard
+input, one line per change, 0 when there is none. When the owner goes, even by a SIGKILL, the pipe
+closes, and this program ends the server and removes its folder. It is a process and not a
+PR_SET_PDEATHSIG because that signal is also sent when only the *thread* that started the server ends.
+
+Usage: postgres_guard.py FOLDER
+"""
+
+import os
+import select
+import shutil
+import signal
+import sys
+
+PATIENCE_S = 5.0
+STEP_S = 0.05
+
+
+def main() -> None:
+    owner = os.getppid()
+    server = _last_pid_told_by(owner)
+    if server:
+        _end(server)
+    shutil.rmtree(sys.argv[1], ignore_errors=True)
+
+
+def _last_pid_told_by(owner: int) -> int:
+    """Returns when the owner has gone. A forked child may hold the pipe open: so look at both."""
+    told = b"0\n"
+    while os.getppid() == owner:
+        if not select.select([0], [], [], 1.0)[0]:
+            continue
+        chunk = os.read(0, 4096)
+        if not chunk:
+            break
+        told += chunk
+    return int(told.split(b"\n")[-2])
+
+
+def _end(server: int) -> None:
+    waited = 0.0
+    try:
+        os.kill(server, signal.SIGQUIT)
+        while waited < PATIENCE_S:
+            os.kill(server, 0)
+            select.select([], [], [], STEP_S)
+            waited += STEP_S
+        os.kill(server, signal.SIGKILL)
+    except ProcessLookupError:
+        pass
+
+
+if __name__ == "__main__":
+    main()
