@@ -1,1 +1,1 @@
-"""Measures Penstock beside its peers: `python -m bench`, or `make bench`. See docs/benchmarks.md."""
+"""Measures Penstock beside its peers: `python -m bench`. See docs/benchmarks.md."""

@@ -19,6 +19,10 @@ class Outcome:
     error: str | None = None
     is_drained: bool = False
 
+    @classmethod
+    def invalid(cls, error: str) -> Outcome:
+        return cls(messages=0, seconds=0.0, cpu_share=0.0, error=error)
+
     @property
     def rate(self) -> float:
         return self.messages / self.seconds if self.seconds else 0.0
@@ -53,14 +57,7 @@ class Run:
         # A queue that ran dry soon after the warm-up: the whole run tells more than its tail.
         if self._end[0] - self._mark[0] < 0.2 * self._seconds:
             self._mark = began
-        wall, cpu = self._end[0] - self._mark[0], self._end[1] - self._mark[1]
-        return Outcome(
-            messages=self._end[2] - self._mark[2],
-            seconds=wall,
-            cpu_share=cpu / wall,
-            error=self._error,
-            is_drained=self._is_drained,
-        )
+        return self._outcome()
 
     def add(self, count: int) -> None:
         self._count += count
@@ -86,6 +83,13 @@ class Run:
         self.is_over = True
         self._end = (time.perf_counter(), time.process_time(), self._count)
         self._ended.set()
+
+    def _outcome(self) -> Outcome:
+        wall, cpu = self._end[0] - self._mark[0], self._end[1] - self._mark[1]
+        messages = self._end[2] - self._mark[2]
+        if self._error or not messages:
+            return Outcome.invalid(self._error or f"nothing was finished in {wall:.1f} s")
+        return Outcome(messages, wall, cpu / wall, is_drained=self._is_drained)
 
     def _forget_warm_up(self) -> None:
         if not self.is_over:
@@ -134,7 +138,7 @@ class ConsumeLoop(Loop):
 
 
 class CycleLoop(ConsumeLoop):
-    """Every connection sends before it takes, so there is always something: it asks until it has it."""
+    """Every connection sends before it takes, so there is something: it asks until it has it."""
 
     def begin(self) -> None:
         if not self.run.is_over:

@@ -1,27 +1,26 @@
-"""The load generator: `python -m bench.generator JOB` runs one measurement in a process of its own.
-
-The job is JSON on the command line, the outcome JSON on standard output. A process per measurement
-keeps the generator's garbage, caches and event loop out of the next figure.
-"""
+"""The load generator: one measurement of one load against one peer, in a process of its own."""
 
 from __future__ import annotations
 
 import asyncio
 import dataclasses
 import gc
-import json
-import subprocess
-import sys
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
+from bench.apart import ApartError, call_apart, serve
 from bench.clients import client_of
 from bench.clients.base import Client, Connection, Endpoint
 from bench.driver import LOOPS, Outcome, Run, SendLoop
 from bench.loads import Load
 
 WARM_UP = 0.3
-CLOSE_AFTER = 120.0
+# What was under way when time was up ends within this, before its connection is cut.
+SETTLE = 0.2
+PATIENCE = 120.0
 MOST_FILLED = 400_000
+FILLERS = 16
 
 
 @dataclass(frozen=True)
@@ -36,23 +35,25 @@ class Job:
 
 def run_apart(job: Job) -> Outcome:
     """Runs `job` in a fresh process. A generator that breaks is an invalid run, not a crash."""
-    command = [sys.executable, "-m", "bench.generator", json.dumps(dataclasses.asdict(job))]
+    within = PATIENCE + 4 * job.seconds
     try:
-        done = subprocess.run(
-            command, capture_output=True, text=True, timeout=CLOSE_AFTER + 4 * job.seconds
+        return Outcome(
+            **call_apart("bench.generator", "measure", dataclasses.asdict(job), within=within)
         )
-    except subprocess.TimeoutExpired:
-        return Outcome(0, 0.0, 0.0, error="the load generator hung")
-    if done.returncode != 0:
-        return Outcome(0, 0.0, 0.0, error=done.stderr.strip()[-400:] or "the generator broke")
-    return Outcome(**json.loads(done.stdout))
+    except ApartError as error:
+        return Outcome.invalid(str(error))
+
+
+async def measure(load: Mapping[str, Any], **fields: Any) -> Mapping[str, Any]:
+    outcome = await perform(Job(load=Load(**load), **fields))
+    return dataclasses.asdict(outcome)
 
 
 async def perform(job: Job) -> Outcome:
     client = client_of(job.client, job.endpoint, job.queue)
     await client.create_queue()
     if job.load.kind == "consume":
-        filled = await fill(client, job)
+        filled = await _fill(client, job)
         if filled.error:
             return filled
     outcome = await _measure(client, job)
@@ -61,48 +62,36 @@ async def perform(job: Job) -> Outcome:
     return outcome
 
 
-async def fill(client: Client, job: Job) -> Outcome:
-    """Makes a backlog in as long as it will be consumed; big batches, so that it is enough."""
+async def _fill(client: Client, job: Job) -> Outcome:
+    """Makes a backlog for as long as it will be consumed; in big batches, so that it is enough."""
     run = Run(seconds=job.seconds + WARM_UP, warm_up=0.0, most=MOST_FILLED)
-    connections = await _connect(client, min(16, job.connections), run, client.fill_batch)
+    connections = await connect(client, min(FILLERS, job.connections), run, client.fill_batch)
     outcome = await run.measure([SendLoop(c, run, client.fill_batch) for c in connections])
-    # What is on its way when time is up must be in the queue before it is consumed or dropped.
-    await asyncio.sleep(0.2)
-    _close(connections)
+    await close(connections)
     return outcome
 
 
 async def _measure(client: Client, job: Job) -> Outcome:
     run = Run(seconds=job.seconds, warm_up=min(WARM_UP, job.seconds / 2))
-    connections = await _connect(client, job.connections, run, job.load.batch)
+    connections = await connect(client, job.connections, run, job.load.batch)
     loop_type = LOOPS[job.load.kind]
     gc.collect()
     gc.disable()
     outcome = await run.measure([loop_type(c, run, job.load.batch) for c in connections])
     gc.enable()
-    await asyncio.sleep(0.2)
-    _close(connections)
+    await close(connections)
     return outcome
 
 
-async def _connect(client: Client, wanted: int, run: Run, batch: int) -> list[Connection]:
-    count = min(wanted, client.most_connections)
+async def connect(client: Client, count: int, run: Run, batch: int) -> list[Connection]:
     return [await client.connect(run.fail, batch) for _ in range(count)]
 
 
-def _close(connections: list[Connection]) -> None:
+async def close(connections: list[Connection]) -> None:
+    await asyncio.sleep(SETTLE)
     for connection in connections:
         connection.close()
 
 
-def main() -> None:
-    fields = json.loads(sys.argv[1])
-    job = Job(**{**fields, "load": Load(**fields["load"])})
-    import uvloop
-
-    outcome = uvloop.run(perform(job))
-    print(json.dumps(dataclasses.asdict(outcome)))
-
-
 if __name__ == "__main__":
-    main()
+    serve({"measure": measure})

@@ -1,7 +1,7 @@
 """Finds the peers, and installs the ones it may.
 
-Debian packages are installed only by root with apt at hand; PyPI packages only where pip is. Whatever
-stays missing is reported with its reason, so that a table never lacks a row in silence.
+Debian packages are installed only by root with apt at hand; PyPI packages only where pip is.
+Whatever stays missing is reported with its reason, so that no row is left out in silence.
 """
 
 from __future__ import annotations
@@ -85,7 +85,7 @@ def _apt_install(package: str) -> subprocess.CompletedProcess[str]:
 
 @contextlib.contextmanager
 def _services_stay_stopped() -> Iterator[None]:
-    """A packaged server starts itself on installation, and would then share the disk with the runs."""
+    """A packaged server starts itself when installed, and would share the disk with the runs."""
     if POLICY.exists():
         yield
         return

@@ -21,5 +21,11 @@ def _body() -> bytes:
     return json.dumps(record).encode()
 
 
+def body_of(number: int) -> dict[str, object]:
+    """A body of about the same size that can be told from the others."""
+    return {"number": number, "note": _NOTE}
+
+
+_NOTE = _text(SIZE - 30)
 BODY = _body()
 assert len(BODY) == SIZE

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 import subprocess
@@ -65,27 +66,21 @@ class Server:
 
     def stop(self, *, within: float = 20.0) -> None:
         _signal_group(self._process.pid, self._stop_signal)
-        try:
+        with contextlib.suppress(subprocess.TimeoutExpired):
             self._process.wait(within)
-        except subprocess.TimeoutExpired:
-            pass
         # Also after an orderly end: a child may outlive the process that we waited for.
         _signal_group(self._process.pid, signal.SIGKILL)
         self._process.wait()
 
 
 def _signal_group(group: int, what: signal.Signals) -> None:
-    try:
+    with contextlib.suppress(ProcessLookupError):
         os.killpg(group, what)
-    except ProcessLookupError:
-        pass
 
 
 def _pids_of_group(group: int) -> list[int]:
     return [
-        pid
-        for pid in map(int, filter(str.isdigit, os.listdir("/proc")))
-        if _group_of(pid) == group
+        pid for pid in map(int, filter(str.isdigit, os.listdir("/proc"))) if _group_of(pid) == group
     ]
 
 

@@ -71,7 +71,7 @@ class Runner:
                 self._visit(peer)
 
     def _visit(self, peer: Peer) -> None:
-        folder = self._workspace.fresh(peer.client)
+        folder = self._workspace.fresh(peer.name.replace(" ", "-"))
         try:
             endpoint = peer.start(folder)
             for load in self._plan.loads:
@@ -80,7 +80,7 @@ class Runner:
                     endpoint=endpoint,
                     queue=f"bench-{next(self._queues)}",
                     load=load,
-                    connections=self._plan.connections,
+                    connections=min(self._plan.connections, peer.most_connections),
                     seconds=self._plan.seconds,
                 )
                 self._record(peer, load, run_apart(job))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import statistics
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from bench.driver import Outcome
@@ -31,7 +31,7 @@ class Cell:
         return f"{self.rate:,.0f}{mark} ±{self.spread:.0%}{ratio}"
 
 
-def cell(outcomes: Sequence[Outcome]) -> Cell:
+def cell(outcomes: Sequence[Outcome], *, is_embedded: bool = False) -> Cell:
     if not outcomes or any(outcome.error or not outcome.messages for outcome in outcomes):
         return Cell(None)
     rates = [outcome.rate for outcome in outcomes]
@@ -39,7 +39,8 @@ def cell(outcomes: Sequence[Outcome]) -> Cell:
     return Cell(
         middle,
         spread=(max(rates) - min(rates)) / 2 / middle,
-        is_generator_full=max(outcome.cpu_share for outcome in outcomes) > GENERATOR_IS_FULL,
+        is_generator_full=not is_embedded
+        and max(outcome.cpu_share for outcome in outcomes) > GENERATOR_IS_FULL,
     )
 
 
@@ -48,9 +49,7 @@ def render(results: Results, peers: Sequence[Peer], loads: Sequence[Load], ours:
     rows = [["messages/s", *(load.name for load in loads)]]
     for peer in peers:
         if any((peer.name, load.name) in results.outcomes for load in loads):
-            cells = [cell(results.outcomes.get((peer.name, load.name), [])) for load in loads]
-            texts = [one.text(base[load.name]) for one, load in zip(cells, loads, strict=True)]
-            rows.append([peer.name, *texts])
+            rows.append([peer.name, *(_text(results, peer, load, base) for load in loads)])
         else:
             rows.append([peer.name, *("missing" for _ in loads)])
     lines = [aligned(rows), ""]
@@ -71,6 +70,11 @@ def aligned(rows: Sequence[Sequence[str]]) -> str:
     ]
     lines.insert(1, "|" + "|".join("-" * (width + 2) for width in widths) + "|")
     return "\n".join(lines)
+
+
+def _text(results: Results, peer: Peer, load: Load, base: Mapping[str, float | None]) -> str:
+    outcomes = results.outcomes.get((peer.name, load.name), [])
+    return cell(outcomes, is_embedded=peer.is_embedded).text(base[load.name])
 
 
 def _invalid(results: Results) -> list[str]:

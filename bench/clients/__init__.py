@@ -14,8 +14,8 @@ CLIENTS = {
     "beanstalk": "bench.clients.beanstalk:BeanstalkClient",
     "skip_locked": "bench.clients.skip_locked:SkipLockedClient",
     "sqs": "bench.clients.sqs:SqsClient",
-    "litequeue": "bench.clients.embedded:LiteQueueClient",
-    "persistqueue": "bench.clients.embedded:PersistQueueClient",
+    "litequeue": "bench.clients.libraries:LiteQueueClient",
+    "persistqueue": "bench.clients.libraries:PersistQueueClient",
 }
 
 

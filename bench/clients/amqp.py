@@ -13,7 +13,6 @@ from bench.clients.base import Endpoint, OnError
 
 
 class AmqpClient:
-    most_connections = 1_000
     fill_batch = 100
 
     def __init__(self, endpoint: Endpoint, queue: str) -> None:

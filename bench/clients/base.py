@@ -34,10 +34,6 @@ class Client(Protocol):
     """Made from an endpoint and a queue name in the generator's process."""
 
     @property
-    def most_connections(self) -> int:
-        """As many as the peer can use well."""
-
-    @property
     def fill_batch(self) -> int:
         """How many bodies one request carries when a backlog is made."""
 

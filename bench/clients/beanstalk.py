@@ -12,7 +12,6 @@ RUN_SECONDS = 120
 
 
 class BeanstalkClient:
-    most_connections = 1_000
     fill_batch = 10
 
     def __init__(self, endpoint: Endpoint, queue: str) -> None:

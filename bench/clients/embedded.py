@@ -1,7 +1,7 @@
 """Queue libraries that live in the caller's process: no server, one thread per connection.
 
 Both are set to sync every commit. They have no group commit, and SQLite lets one writer in at a
-time, so more connections only wait (or starve) on its lock: `most_connections` is what served best.
+time, so more than one connection would only wait, or starve, on its lock.
 """
 
 from __future__ import annotations
@@ -13,10 +13,8 @@ from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
 from bench.clients.base import Done, Endpoint, Got, OnError, Receipts
-from bench.payload import BODY
 
 T = TypeVar("T")
-TEXT = BODY.decode()
 
 
 class Library(Protocol):
@@ -61,7 +59,6 @@ class EmbeddedConnection:
 
 
 class EmbeddedClient:
-    most_connections = 1
     fill_batch = 10
 
     def __init__(self, endpoint: Endpoint, queue: str) -> None:
@@ -78,67 +75,3 @@ class EmbeddedClient:
 
     def library(self) -> Library:
         raise NotImplementedError
-
-
-class LiteQueueClient(EmbeddedClient):
-    def library(self) -> Library:
-        return _LiteQueue(self._folder / "queue.db")
-
-
-class PersistQueueClient(EmbeddedClient):
-    def library(self) -> Library:
-        return _PersistQueue(self._folder)
-
-
-class _LiteQueue:
-    def __init__(self, path: Path) -> None:
-        from litequeue import LiteQueue
-
-        self._queue = LiteQueue(path, timeout=60)
-        self._queue.conn.execute("PRAGMA synchronous = FULL")
-
-    def put(self, count: int) -> None:
-        with self._queue.transaction():
-            for _ in range(count):
-                self._queue.put(TEXT)
-
-    def take(self, count: int) -> list[Any]:
-        popped = [self._queue.pop() for _ in range(count)]
-        return [message.message_id for message in popped if message is not None]
-
-    def finish(self, receipts: Receipts) -> None:
-        before = self._queue.conn.total_changes
-        with self._queue.transaction():
-            for receipt in receipts:
-                self._queue.done(receipt)
-        if self._queue.conn.total_changes - before != len(receipts):
-            raise RuntimeError("not all could be finished")
-
-
-class _PersistQueue:
-    def __init__(self, folder: Path) -> None:
-        from persistqueue import SQLiteAckQueue
-
-        self._queue = SQLiteAckQueue(str(folder), multithreading=True)
-        for connection in {self._queue._putter, self._queue._getter}:
-            connection.execute("PRAGMA synchronous = FULL")
-
-    def put(self, count: int) -> None:
-        for _ in range(count):
-            self._queue.put(TEXT)
-
-    def take(self, count: int) -> list[Any]:
-        from persistqueue import Empty
-
-        taken = []
-        for _ in range(count):
-            try:
-                taken.append(self._queue.get(block=False, raw=True)["pqid"])
-            except Empty:
-                break
-        return taken
-
-    def finish(self, receipts: Receipts) -> None:
-        for receipt in receipts:
-            if self._queue.ack(id=receipt) is None:
-                raise RuntimeError(f"{receipt!r} could not be finished")

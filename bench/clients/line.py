@@ -1,4 +1,4 @@
-"""A TCP connection for pipelined text protocols: bytes out, one callback when the answer is whole."""
+"""A TCP connection for pipelined text protocols: bytes out, one callback per whole answer."""
 
 from __future__ import annotations
 

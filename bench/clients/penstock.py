@@ -14,7 +14,6 @@ RECEIPT = b'"receipt":"'
 
 
 class PenstockClient:
-    most_connections = 1_000
     fill_batch = 100
 
     def __init__(self, endpoint: Endpoint, queue: str) -> None:
@@ -105,8 +104,9 @@ def claim_request(queue: str, count: int) -> bytes:
 
 def complete_request(receipts: Receipts) -> bytes:
     if len(receipts) == 1:
-        return b"POST /v1/leases/%b/complete HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: 0\r\n\r\n" % (
-            receipts[0]
+        return (
+            b"POST /v1/leases/%b/complete HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: 0\r\n\r\n"
+            % (receipts[0])
         )
     acts = b",".join([b'{"receipt":"%b","act":"complete"}' % receipt for receipt in receipts])
     return request_bytes("POST", "/v1/leases/batch", b'{"acts":[' + acts + b"]}")

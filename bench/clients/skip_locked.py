@@ -34,7 +34,6 @@ DELETE = "DELETE FROM {0} WHERE id = ANY($1::bigint[])"
 
 
 class SkipLockedClient:
-    most_connections = 64
     fill_batch = 100
 
     def __init__(self, endpoint: Endpoint, queue: str) -> None:

@@ -19,7 +19,6 @@ RECEIPT = b'"ReceiptHandle": "', b'"ReceiptHandle":"'
 
 
 class SqsClient:
-    most_connections = 1_000
     fill_batch = 10
 
     def __init__(self, endpoint: Endpoint, queue: str) -> None:

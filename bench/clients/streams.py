@@ -1,7 +1,7 @@
 """Redis and Valkey streams with a consumer group, over raw RESP.
 
-A finished entry is acknowledged and deleted (XACK and XDEL in one write): a queue that keeps what is
-done would grow for ever. The body has no line ends, so answers can be cut at them.
+A finished entry is acknowledged and deleted (XACK and XDEL in one write): a queue that keeps what
+is done would grow for ever. The body has no line ends, so answers can be cut at them.
 """
 
 from __future__ import annotations
@@ -19,7 +19,6 @@ LINES_PER_ENTRY = 8
 
 
 class StreamsClient:
-    most_connections = 1_000
     fill_batch = 100
 
     def __init__(self, endpoint: Endpoint, queue: str) -> None:

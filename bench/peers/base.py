@@ -21,6 +21,9 @@ class Peer:
     note: ClassVar[str]
     # Where a packaged server of this kind listens: one that runs beside us disturbs the figures.
     usual_port: ClassVar[int | None] = None
+    # As many as it can use well; more would only make it slower.
+    most_connections: ClassVar[int] = 1_000
+    is_embedded: ClassVar[bool] = False
 
     def __init__(self) -> None:
         self._servers: list[Server] = []

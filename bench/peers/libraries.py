@@ -10,6 +10,8 @@ from bench.peers.base import Peer
 
 
 class EmbeddedPeer(Peer):
+    is_embedded = True
+    most_connections = 1
     module: str
     package: str
 

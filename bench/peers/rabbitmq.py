@@ -32,9 +32,7 @@ class RabbitMQ(Peer):
         env = self._environment(folder, port, epmd_port)
         # Started by the node it would become a daemon, and stay behind when the node stops.
         epmd = [str(self._epmd), "-port", str(epmd_port), "-address", HOST]
-        self._keep(Server(epmd, folder=folder, env=env)).wait_until(
-            lambda: is_listening(epmd_port)
-        )
+        self._keep(Server(epmd, folder=folder, env=env)).wait_until(lambda: is_listening(epmd_port))
         endpoint = self._serve(Server([str(self._program)], folder=folder, env=env), port)
         return {**endpoint, "queue_type": self.queue_type}
 

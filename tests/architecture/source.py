@@ -27,12 +27,12 @@ def names_used(tree: ast.Module) -> Iterator[tuple[int, str]]:
     """
     meaning = {}
     for node in ast.walk(tree):
-        for alias, name in _imported_by(node):
-            meaning[alias] = name
-            yield node.lineno, name
+        if isinstance(node, ast.Import | ast.ImportFrom):
+            for alias, name in _imported_by(node):
+                meaning[alias] = name
+                yield node.lineno, name
     for node in ast.walk(tree):
-        dotted = _dotted(node)
-        if dotted:
+        if isinstance(node, ast.Name | ast.Attribute) and (dotted := _dotted(node)):
             head, _, rest = dotted.partition(".")
             full = meaning.get(head, head)
             yield node.lineno, f"{full}.{rest}" if rest else full
@@ -56,13 +56,15 @@ def plant(package: Path, place: str, text: str) -> Path:
     return package
 
 
-def _imported_by(node: ast.AST) -> Iterator[tuple[str, str]]:
-    if isinstance(node, ast.Import):
-        for name in node.names:
-            yield name.asname or name.name.partition(".")[0], name.name
-    elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
-        for name in node.names:
+def _imported_by(node: ast.Import | ast.ImportFrom) -> Iterator[tuple[str, str]]:
+    for name in node.names:
+        if isinstance(node, ast.ImportFrom):
             yield name.asname or name.name, f"{node.module}.{name.name}"
+        elif name.asname:
+            yield name.asname, name.name
+        else:
+            head = name.name.partition(".")[0]
+            yield head, head
 
 
 def _dotted(node: ast.AST) -> str:

@@ -1,6 +1,6 @@
 """One word, one thing: the words of other systems stay out of ours.
 
-Only words that could mean nothing else are listed. "Task", "item" or "consumer" also have honest uses.
+Only words that could mean nothing else are listed: "task", "item" or "consumer" have honest uses.
 """
 
 import re

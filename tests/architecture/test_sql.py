@@ -84,7 +84,9 @@ def test_a_planted_clock_is_found_in_sql(tmp_path, leak):
 
 def test_the_clocks_own_sql_and_parameters_and_comments_may_say_now(tmp_path):
     package = plant(tmp_path, "store/sql/postgres/clock.sql", "SELECT clock_timestamp()")
-    package = plant(tmp_path, "store/sql/common/message.sql", "-- never now()\nSELECT :now, :due_at")
+    package = plant(
+        tmp_path, "store/sql/common/message.sql", "-- never now()\nSELECT :now, :due_at"
+    )
 
     assert clocks_in_sql(package) == []
 
@@ -115,6 +117,5 @@ def _texts(tree: ast.Module) -> Iterator[tuple[int, str]]:
         if isinstance(node, ast.JoinedStr):
             parts = (str(p.value) if isinstance(p, ast.Constant) else "?" for p in node.values)
             yield node.lineno, "".join(parts)
-        elif isinstance(node, ast.Constant) and isinstance(node.value, str):
-            if id(node) not in prose:
-                yield node.lineno, node.value
+        elif isinstance(node, ast.Constant) and id(node) not in prose:
+            yield node.lineno, str(node.value)

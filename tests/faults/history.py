@@ -46,6 +46,7 @@ class Op:
     seq: int = 0  # place in the group, as sent
     place: int = 0  # place in the answer of a claim of several
     answer: int = 0  # which answer of the broker it came in
+    attempts: int = 1  # of a send that is retried under its dedup key
     body: Any = None
     totals: dict[str, int] = field(default_factory=dict)
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import apsw
 
 NO_WAL = "journal_mode is not what was asked"
@@ -13,10 +15,9 @@ OLD_NUMBER = 3_040_001
 
 def begin(what: str) -> None:
     if what == NO_WAL:
-        # This VFS has no shared memory: PRAGMA journal_mode=WAL answers "delete" and goes on.
-        _without_shared_memory()
+        apsw.connection_hooks.append(_deaf_to("journal_mode", "DELETE"))
     elif what == NO_SYNC:
-        apsw.connection_hooks.append(_ignore_synchronous)
+        apsw.connection_hooks.append(_deaf_to("synchronous", "OFF"))
     elif what == OLD:
         apsw.sqlite_lib_version = lambda: OLD_VERSION
         apsw.SQLITE_VERSION_NUMBER = OLD_NUMBER
@@ -25,21 +26,18 @@ def begin(what: str) -> None:
         raise ValueError(f"no such pretence: {what}")
 
 
-_kept: list[apsw.VFS] = []
+def _deaf_to(pragma: str, value: str) -> Callable[[apsw.Connection], None]:
+    """Connections on which the pragma has this value for good; setting it is no error either."""
 
-
-def _without_shared_memory() -> None:
-    _kept.append(apsw.VFS("no-shared-memory", "unix-dotfile", makedefault=True))
-
-
-def _ignore_synchronous(db: apsw.Connection) -> None:
-    db.execute("PRAGMA synchronous = OFF")
-
-    def authorize(code: int, first: str | None, second: str | None, *_: object) -> int:
-        is_setting = code == apsw.SQLITE_PRAGMA and first == "synchronous" and second is not None
+    def authorize(code: int, name: str | None, argument: str | None, *_: object) -> int:
+        is_setting = code == apsw.SQLITE_PRAGMA and name == pragma and argument is not None
         return apsw.SQLITE_IGNORE if is_setting else apsw.SQLITE_OK
 
-    db.authorizer = authorize
+    def hook(db: apsw.Connection) -> None:
+        db.execute(f"PRAGMA {pragma} = {value}")
+        db.authorizer = authorize
+
+    return hook
 
 
 def _answer_with_an_old_version(db: apsw.Connection) -> None:

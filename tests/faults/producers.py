@@ -24,7 +24,7 @@ def produce(floor: Floor, number: int, seed: int) -> None:
         answer, ids = send_plain(wire, STANDARD, bodies)
         floor.history.add(
             *(
-                _sent(answer, STANDARD, f"p{number}", body, message_id)
+                sent_op(answer, STANDARD, f"p{number}", body, message_id)
                 for body, message_id in zip(bodies, ids, strict=True)
             )
         )
@@ -65,8 +65,9 @@ def send_in_order(floor: Floor, number: int, seed: int) -> None:
 
 def _sent_at_last(floor: Floor, wire: Wire, worker: str, body: dict[str, Any]) -> Op:
     draft = {"body": body, "group": body["group"], "dedup_key": body["uid"]}
-    start, outcome, message_id = now(), Outcome.FAIL, ""
+    start, outcome, message_id, attempts = now(), Outcome.FAIL, "", 0
     while True:
+        attempts += 1
         answer = wire.call("POST", f"/v1/queues/{FIFO}/messages", draft)
         if answer.outcome is Outcome.OK:
             outcome, message_id = Outcome.OK, answer.data["id"]
@@ -89,11 +90,12 @@ def _sent_at_last(floor: Floor, wire: Wire, worker: str, body: dict[str, Any]) -
         message_id=message_id,
         group=body["group"],
         seq=body["seq"],
+        attempts=attempts,
         body=body,
     )
 
 
-def _sent(answer: Answer, queue: str, worker: str, body: dict[str, Any], message_id: str) -> Op:
+def sent_op(answer: Answer, queue: str, worker: str, body: dict[str, Any], message_id: str) -> Op:
     return Op(
         kind=Kind.SEND,
         outcome=answer.outcome,

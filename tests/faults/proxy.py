@@ -81,10 +81,12 @@ class Proxy:
             while data := source.recv(CHUNK):
                 # A stream with a hole in it is no stream: once lost, all that follows is lost too.
                 tainted = tainted or self._vanishes(is_answer)
-                if not tainted and self._arrives():
+                if not tainted:
+                    self._wait_while(Weather.HELD)
+                    if self.weather is Weather.SLOW:
+                        time.sleep(self._delay_s)
                     sink.sendall(data)
-        while self.weather is Weather.HELD and not self._closed:
-            time.sleep(0.01)
+        self._wait_while(Weather.HELD, Weather.BLACKHOLE)  # a goodbye travels like the rest
         for end in (source, sink):
             with contextlib.suppress(OSError):
                 end.shutdown(socket.SHUT_RDWR)
@@ -96,9 +98,6 @@ class Proxy:
             return True
         return is_answer and self.weather is Weather.ANSWERS_LOST
 
-    def _arrives(self) -> bool:
-        while self.weather is Weather.HELD and not self._closed:
+    def _wait_while(self, *weathers: Weather) -> None:
+        while self.weather in weathers and not self._closed:
             time.sleep(0.01)
-        if self.weather is Weather.SLOW:
-            time.sleep(self._delay_s)
-        return True

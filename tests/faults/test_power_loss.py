@@ -53,7 +53,9 @@ def assert_is_sound(data: Path) -> None:
     """
     with tempfile.TemporaryDirectory() as folder:
         copy = Path(shutil.copytree(data, Path(folder) / "copy"))
-        for path in copy.glob("*.db"):
+        databases = list(copy.glob("*.db"))
+        assert databases, f"no database among {[path.name for path in copy.iterdir()]}"
+        for path in databases:
             db = apsw.Connection(str(path))
             found = db.execute("PRAGMA integrity_check").get
             db.close()

@@ -3,10 +3,10 @@
     with PostgresCluster() as cluster:
         url = cluster.new_database()
 
-It listens on a Unix socket in its folder and on a free TCP port of 127.0.0.1, both kept over restarts,
-and it syncs to disk like a real server unless asked not to. It ends with its owner, however the owner
-ends (see postgres_guard.py). As root it runs the server as an unprivileged user, because PostgreSQL
-refuses to be root.
+It listens on a Unix socket in its folder and on a free TCP port of 127.0.0.1, both kept over
+restarts, and it syncs to disk like a real server unless asked not to. It ends with its owner,
+however the owner ends (see postgres_guard.py). For root the server runs as an unprivileged user,
+because PostgreSQL refuses to be root.
 """
 
 import atexit
@@ -87,6 +87,10 @@ class PostgresCluster:
     def is_running(self) -> bool:
         return self._process is not None and self._process.poll() is None
 
+    @property
+    def pid(self) -> int | None:
+        return self._process.pid if self._process is not None else None
+
     def url(self, database: str = "postgres") -> str:
         return f"postgresql://{_SUPERUSER}@127.0.0.1:{self.port}/{database}"
 
@@ -97,7 +101,7 @@ class PostgresCluster:
         """Does nothing if it runs already; returns when connections are accepted."""
         if self.is_running:
             return
-        command = [self._bin / "postgres", "-D", self.data, "-p", str(self.port), "-k", self.folder]
+        command: list[str | Path] = [self._bin / "postgres", "-D", self.data]
         with (self.folder / "server.log").open("ab") as log:
             self._process = self._popen(command, log.fileno())
         self._tell_guard(self._process.pid)
@@ -125,7 +129,7 @@ class PostgresCluster:
         self.start()
 
     def new_database(self, *, template: str = "template0") -> str:
-        """The URL of an empty database (or of a copy of `template`, a database without sessions)."""
+        """The URL of an empty database, or of a copy of `template`, which must have no sessions."""
         name = f"test_{next(self._numbers)}"
         self._as_admin(f'CREATE DATABASE "{name}" TEMPLATE "{template}"')
         return self.url(name)
@@ -136,7 +140,7 @@ class PostgresCluster:
         self._as_admin(f'DROP DATABASE IF EXISTS "{name}" WITH (FORCE)')
 
     def close(self) -> None:
-        """Ends the server and removes all it wrote. Safe to repeat; does nothing in a forked child."""
+        """Ends the server and removes all it wrote. A forked child cannot; twice does no harm."""
         if os.getpid() != self._owner or self._guard.stdin is None or self._guard.stdin.closed:
             return
         atexit.unregister(self.close)
@@ -154,9 +158,14 @@ class PostgresCluster:
     def _init(self, settings: Mapping[str, str]) -> None:
         options = ["--no-sync", "--encoding=UTF8", "--locale=C", "--auth=trust"]
         self._run([self._bin / "initdb", "-D", self.data, "-U", _SUPERUSER, *options])
-        lines = [f"{name} = '{value}'\n" for name, value in settings.items()]
+        address = {
+            "listen_addresses": "127.0.0.1",
+            "port": str(self.port),
+            "unix_socket_directories": str(self.folder),
+        }
         with (self.data / "postgresql.conf").open("a") as conf:
-            conf.writelines(["listen_addresses = '127.0.0.1'\n", *lines])
+            for name, value in {**address, **settings}.items():
+                conf.write(f"{name} = '{value}'\n")
 
     def _run(self, command: Sequence[str | Path]) -> None:
         process = self._popen(command, subprocess.PIPE)
@@ -247,7 +256,7 @@ def _open_to_all(folder: Path) -> bool:
 
 
 def _free_port() -> int:
-    """Below the range from which the kernel serves outgoing connections: stays ours over restarts."""
+    """Below the kernel's range for outgoing connections, so that it stays ours over restarts."""
     for port in random.sample(range(20_000, 32_000), 200):
         with socket.socket() as probe, suppress(OSError):
             probe.bind(("127.0.0.1", port))

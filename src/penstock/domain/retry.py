@@ -42,9 +42,7 @@ def delay_ms(backoff: Backoff, *, failures: int, dice: float) -> int:
         case Listed():
             return backoff.delays_ms[min(failures, len(backoff.delays_ms)) - 1]
         case Exponential():
-            # The exponent is capped: a factor to the power of thousands overflows a float.
-            grown = backoff.first_ms * backoff.factor ** min(failures - 1, 64)
-            base = min(grown, float(backoff.max_ms))
+            base = min(_grown(backoff, failures), float(backoff.max_ms))
             return int(base * (1 - backoff.jitter + 2 * backoff.jitter * dice))
 
 
@@ -68,6 +66,13 @@ def check(backoff: Backoff) -> Backoff:
             if not 0 <= backoff.jitter <= 1:
                 raise InvalidRequest("backoff.jitter must be from 0 to 1")
     return backoff
+
+
+def _grown(backoff: Exponential, failures: int) -> float:
+    try:
+        return backoff.first_ms * backoff.factor ** (failures - 1)
+    except OverflowError:  # hundreds of failures: more than a float can hold, and than any maximum
+        return backoff.max_ms if backoff.first_ms else 0
 
 
 def _check_delay(name: str, value: int) -> None:

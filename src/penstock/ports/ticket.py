@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from typing import Any, Protocol, TypeVar
 
 T_co = TypeVar("T_co", covariant=True)
@@ -10,5 +10,9 @@ T_co = TypeVar("T_co", covariant=True)
 
 class Ticket(Protocol[T_co]):
     def result(self, timeout: float | None = None) -> T_co: ...
+
+    def then(self, callback: Callable[[Any], None]) -> None:
+        """On a loop: call back with the answer, or with the error in its place."""
+        ...
 
     def __await__(self) -> Generator[Any, None, T_co]: ...

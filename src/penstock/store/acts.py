@@ -23,8 +23,10 @@ class Acts:
 
     def act(self, acts: Sequence[LeaseAct]) -> list[Acted | PenstockError]:
         answers: list[Acted | PenstockError] = [LeaseLost(a.lease.message_no) for a in acts]
-        completions = [i for i, a in enumerate(acts) if a.verb is Verb.COMPLETE]
-        others = [i for i, a in enumerate(acts) if a.verb is not Verb.COMPLETE]
+        # A message with any other act upon it has all its acts decided one after the other.
+        slow = {a.lease.message_no for a in acts if a.verb is not Verb.COMPLETE}
+        completions = [i for i, a in enumerate(acts) if a.lease.message_no not in slow]
+        others = [i for i, a in enumerate(acts) if a.lease.message_no in slow] if slow else []
         if others:
             self._decide(acts, others, answers)
         if completions:
@@ -48,11 +50,9 @@ class Acts:
         if not done:
             return
         self._db.run("messages.remove", {"message_nos": json_list([row[0] for row in done])})
-        ids = {row[0]: row[1] for row in done}
-        for (message_no, _), i in first.items():
-            if message_no in ids:
-                answers[i] = Acted(ids[message_no], State.DONE, now)
-        self._after_completion([(row[2], row[3]) for row in done])
+        for message_no, lease_no, message_id, *_ in done:
+            answers[first[message_no, lease_no]] = Acted(message_id, State.DONE, now)
+        self._after_completion([(row[3], row[4]) for row in done])
 
     def _after_completion(self, done: list[tuple[int, str | None]]) -> None:
         groups: set[tuple[int, str]] = set()

@@ -24,7 +24,7 @@ class Books:
         self._stripe = stripe
         self._changes: dict[int, Counts] = {}
         self._queues: dict[int, Queue] = {}
-        self._known: dict[tuple[int, int], Queue] = {}  # by number and version, over transactions
+        self._known: dict[Row, Queue] = {}  # by its whole row, over transactions
         self.woken: dict[int, int] = {}
 
     def open(self) -> None:
@@ -88,10 +88,10 @@ class Books:
         self._queues.pop(queue_no, None)
 
     def queue_of(self, row: Row) -> Queue:
-        """Settings are parsed once per version of a queue."""
-        queue_no, name, settings, is_paused, version, created_at = row
-        found = self._known.get((queue_no, version))
+        """Settings are parsed once; a number and a version may come again after a rollback."""
+        found = self._known.get(row)
         if found is None:
+            queue_no, name, settings, is_paused, version, created_at = row
             found = Queue(
                 queue_no=queue_no,
                 name=name,
@@ -102,7 +102,7 @@ class Books:
             )
             if len(self._known) > 20_000:
                 self._known.clear()
-            self._known[queue_no, version] = found
+            self._known[row] = found
         return found
 
 

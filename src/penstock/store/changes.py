@@ -141,8 +141,8 @@ class Changes:
                 self._groups.add((before.queue_no, before.group))
 
     def _place(self, before: Message, after: Message) -> Message:
-        """A group's order is judged anew when a message comes into a queue or back to life."""
-        arrived = after.queue_no != before.queue_no or before.state is State.DEAD
+        """A group's order is judged anew when a message goes to the back of a line."""
+        arrived = after.order_no == NEXT_ORDER
         if not arrived or after.state not in LIVE or after.group is None:
             return replace(after, is_blocked=after.is_blocked and not arrived)
         if not self._books.queue(after.queue_no).is_ordered:

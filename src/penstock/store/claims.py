@@ -8,7 +8,7 @@ import msgspec
 
 from penstock.domain import message as lifecycle
 from penstock.domain.errors import QueueNotFound
-from penstock.domain.history import AttemptOutcome, attempt
+from penstock.domain.history import Attempt, AttemptOutcome, attempt
 from penstock.domain.message import Content, Message, State
 from penstock.ports.store import Claim, Claimed
 from penstock.store.books import Books, json_list, message_of
@@ -49,13 +49,15 @@ class Claims:
         if rows:
             queue = self._books.queue(queue_no)
             for before in map(message_of, rows):
+                ended: Attempt | None = None
                 if before.state is State.LEASED:
                     after = lifecycle.expire_lease(before, queue, now=now)
                     ended = attempt(before, AttemptOutcome.EXPIRED, now=now)
-                    self._changes.note(before, after, now=now, ended_lease=ended)
                 else:
                     after = lifecycle.fall_due(before, queue, now=now)
-                    self._changes.note(before, after, now=now)
+                if lifecycle.is_expired(after, now=now):
+                    after = lifecycle.expire(after, now=now)
+                self._changes.note(before, after, now=now, ended_lease=ended)
             self._changes.save()
         return len(rows)
 
@@ -75,12 +77,15 @@ class Claims:
             return [Claimed([]) for _ in alike]
         while self.expire(queue.queue_no, now=now, limit=_CHUNK) == _CHUNK:
             pass
-        self.bring_back(queue.queue_no, now=now, limit=_CHUNK)
-        rows = self._pick(alike, now=now)
+        lease_ms = queue.settings.lease_ms if alike[0].lease_ms is None else alike[0].lease_ms
         wanted = sum(claim.limit for claim in alike)
-        # A chunk may hold fewer claimable ones than are wanted (dead ones, blocked ones).
-        while len(rows) < wanted and self.bring_back(queue.queue_no, now=now, limit=_CHUNK):
-            rows += self._pick(alike, now=now, taken=len(rows))
+        found = self.bring_back(queue.queue_no, now=now, limit=_CHUNK)
+        rows = self._pick(alike[0], limit=wanted, now=now, lease_ms=lease_ms)
+        # A chunk may hold fewer claimable ones than are wanted (dead ones, blocked ones).  With a
+        # lease of no length what was just picked is due again, and must not be picked twice.
+        while len(rows) < wanted and found == _CHUNK and lease_ms:
+            found = self.bring_back(queue.queue_no, now=now, limit=_CHUNK)
+            rows += self._pick(alike[0], limit=wanted - len(rows), now=now, lease_ms=lease_ms)
         messages = sorted(map(message_of, rows), key=lambda m: (m.priority, m.order_no))
         count = self._books.count(queue.queue_no)
         count.ready -= len(messages)
@@ -88,17 +93,13 @@ class Claims:
         count.claimed_total += len(messages)
         return self._share_out(messages, alike)
 
-    def _pick(self, alike: list[Claim], *, now: int, taken: int = 0) -> list[Row]:
-        first = alike[0]
-        lease_ms = first.lease_ms
-        if lease_ms is None:
-            lease_ms = self._books.queue(first.queue_no).settings.lease_ms
+    def _pick(self, claim: Claim, *, limit: int, now: int, lease_ms: int) -> list[Row]:
         params = {
-            "queue_no": first.queue_no,
+            "queue_no": claim.queue_no,
             "now": now,
             "due_at": now + lease_ms,
-            "claimed_by": first.claimed_by,
-            "limit": sum(claim.limit for claim in alike) - taken,
+            "claimed_by": claim.claimed_by,
+            "limit": limit,
         }
         return self._db.rows("messages.claim", params)
 
@@ -107,7 +108,7 @@ class Claims:
     ) -> list[Claimed | QueueNotFound]:
         contents = self.contents(messages)
         next_due_at: int | None = None
-        if len(messages) < len(alike):
+        if len(messages) <= sum(claim.limit for claim in alike[:-1]):  # the last one gets nothing
             rows = self._db.rows("messages.next_due", {"queue_no": alike[0].queue_no})
             next_due_at = rows[0][0] if rows else None
         answers: list[Claimed | QueueNotFound] = []

@@ -9,7 +9,7 @@ import msgspec
 from penstock.domain import message as lifecycle
 from penstock.domain.access import ApiKey, Role
 from penstock.domain.counts import Counts
-from penstock.domain.errors import MessageNotFound, QueueExists
+from penstock.domain.errors import MessageNotFound, QueueExists, QueueNotFound
 from penstock.domain.message import PURGED, Content, Message, State
 from penstock.domain.queue import Queue, QueueSettings
 from penstock.ports.store import Browse
@@ -121,19 +121,20 @@ class SqlMessages:
         return noted
 
     def redrive(self, queue_no: int, *, to: int | None, limit: int, now: int) -> int:
-        """Dead ones at rest here and dead letters from elsewhere get a new life."""
+        """Dead ones at rest here and dead letters from elsewhere get a new life.
+
+        In `to`, or where they died; if that queue is gone, where they are.
+        """
         params = {"queue_no": queue_no, "limit": limit}
         rows = self._db.rows("messages.buried", params)
         rows += self._db.rows("messages.dead_letters", params)
-        redriven = 0
-        for before in map(message_of, rows[:limit]):
-            home = to or before.dead_from or queue_no
-            self._books.load_queues({home})
-            target = self._books.queue(home)
+        dead = [message_of(row) for row in rows[:limit]]
+        self._books.load_queues({to or m.dead_from or queue_no for m in dead})
+        for before in dead:
+            target = self._home(before) if to is None else self._books.queue(to)
             self._changes.note(before, lifecycle.redrive(before, target, now=now), now=now)
-            redriven += 1
         self._changes.save()
-        return redriven
+        return len(dead)
 
     def purge(self, queue_no: int, *, limit: int, now: int) -> int:
         """Cancel up to `limit` messages, whatever their state; leases on them are lost."""
@@ -146,6 +147,12 @@ class SqlMessages:
             self._changes.note(before, after, now=now)
         self._changes.save()
         return len(rows)
+
+    def _home(self, dead: Message) -> Queue:
+        try:
+            return self._books.queue(dead.dead_from or dead.queue_no)
+        except QueueNotFound:
+            return self._books.queue(dead.queue_no)
 
 
 class SqlKeys:

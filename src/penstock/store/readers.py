@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 from queue import SimpleQueue
 from typing import Any
 
-from penstock.domain.errors import PenstockError, StoreUnavailable
+from penstock.domain.errors import PenstockError, ShuttingDown, StoreUnavailable
 from penstock.store.group_commit import answer_all
 from penstock.store.session import Kind, Request, SqlSession
 
@@ -22,8 +22,11 @@ class Readers:
             self._free.put(None)  # opened when first needed
         self._pool = ThreadPoolExecutor(count, thread_name_prefix="penstock-reader")
         self._closing = threading.Lock()
+        self._is_closed = False
 
     def submit(self, what: Callable[[Any], Any]) -> Request:
+        if self._is_closed:
+            raise ShuttingDown("the store is closed")
         request = Request(Kind.WRITE, what)
         if request.ticket.loop is None:
             self._run(request)
@@ -41,6 +44,7 @@ class Readers:
                 self._free.put(None)
 
     def close(self) -> None:
+        self._is_closed = True
         self._pool.shutdown(wait=True)
         self.shut()
 

@@ -8,10 +8,13 @@ import msgspec
 
 from penstock.domain.draft import NewMessage
 from penstock.domain.errors import PenstockError, QueueFull, QueueNotFound
-from penstock.domain.message import State
+from penstock.domain.message import Message, State
 from penstock.ports.store import Sent
 from penstock.store.books import Books, json_list
 from penstock.store.database import Row
+
+Answers = list[Sent | PenstockError | None]  # None: accepted so far
+Keyed = dict[tuple[int, str], list[int]]  # by queue and key: the places in the batch, in order
 
 _encode = msgspec.json.Encoder().encode
 
@@ -24,8 +27,13 @@ class Sends:
     def send(self, new: Sequence[NewMessage]) -> list[Sent | PenstockError]:
         books = self._books
         books.load_queues({n.message.queue_no for n in new})
-        answers = self._refused(new)
-        self._find_duplicates(new, answers)
+        answers = self._unknown_queues(new)
+        keyed = self._keyed(new, answers)
+        if keyed:
+            self._answer_known(keyed, answers, now=max(n.message.sent_at for n in new))
+        self._refuse_overfull(new, answers, keyed)
+        if keyed:
+            self._take_keys(new, answers, keyed)
         blocked = self._blocked(new, answers)
         accepted = [i for i, answer in enumerate(answers) if answer is None]
         if accepted:
@@ -35,61 +43,76 @@ class Sends:
                 answers[i] = Sent(new[i].message.id)
         return answers  # type: ignore[return-value]
 
-    def _refused(self, new: Sequence[NewMessage]) -> list[Sent | PenstockError | None]:
-        books = self._books
-        answers: list[Sent | PenstockError | None] = [None] * len(new)
+    def _unknown_queues(self, new: Sequence[NewMessage]) -> Answers:
+        answers: Answers = [None] * len(new)
+        for i, n in enumerate(new):
+            try:
+                self._books.queue(n.message.queue_no)
+            except QueueNotFound as error:
+                answers[i] = error
+        return answers
+
+    def _keyed(self, new: Sequence[NewMessage], answers: Answers) -> Keyed:
+        """Where each key stands in this batch.  A window of no length makes no duplicates."""
+        keyed: Keyed = {}
+        for i, n in enumerate(new):
+            m = n.message
+            if m.dedup_key is None or answers[i] is not None:
+                continue
+            if self._books.queue(m.queue_no).settings.dedup_window_ms:
+                keyed.setdefault((m.queue_no, m.dedup_key), []).append(i)
+        return keyed
+
+    def _answer_known(self, keyed: Keyed, answers: Answers, *, now: int) -> None:
+        """Those whose key is taken are duplicates; only keys that are free stay in `keyed`."""
+        keys = json_list(sorted(keyed))
+        self._db.run("messages.free_keys", {"keys": keys, "now": now})
+        for queue_no, key, message_id in self._db.rows("messages.known_keys", {"keys": keys}):
+            for i in keyed.pop((queue_no, key)):
+                answers[i] = Sent(message_id, is_duplicate=True)
+
+    def _refuse_overfull(self, new: Sequence[NewMessage], answers: Answers, keyed: Keyed) -> None:
+        """A duplicate needs no room."""
+        repeated = {i for places in keyed.values() for i in places[1:]}
         room: dict[int, int] = {}
         for i, n in enumerate(new):
             queue_no = n.message.queue_no
-            try:
-                limit = books.queue(queue_no).settings.max_messages
-            except QueueNotFound as error:
-                answers[i] = error
+            if answers[i] is not None or i in repeated:
                 continue
+            queue = self._books.queue(queue_no)
+            limit = queue.settings.max_messages
             if limit is None:
                 continue
             if queue_no not in room:
                 room[queue_no] = limit - self._live(queue_no)
             room[queue_no] -= 1
             if room[queue_no] < 0:
-                name = books.queue(queue_no).name
-                answers[i] = QueueFull(f"queue {name!r} holds its limit of {limit} messages")
-        return answers
+                answers[i] = QueueFull(f"queue {queue.name!r} holds its limit of {limit} messages")
 
     def _live(self, queue_no: int) -> int:
         rows = self._db.rows("queues.counts", {"queue_nos": json_list([queue_no])})
         stored = sum(rows[0][1:4]) if rows else 0
         return int(stored) + self._books.count(queue_no).live
 
-    def _find_duplicates(
-        self, new: Sequence[NewMessage], answers: list[Sent | PenstockError | None]
-    ) -> None:
-        """Answer those whose key is taken; take the keys of the others."""
-        wanted: dict[tuple[int, str], list[int]] = {}
-        for i, n in enumerate(new):
-            if n.message.dedup_key is not None and answers[i] is None:
-                wanted.setdefault((n.message.queue_no, n.message.dedup_key), []).append(i)
-        if not wanted:
-            return
-        keys = json_list(sorted(wanted))
-        now = max(new[i].message.sent_at for places in wanted.values() for i in places)
-        self._db.run("messages.free_keys", {"keys": keys, "now": now})
-        rows: list[Row] = []
-        for (queue_no, key), places in sorted(wanted.items()):
-            first = new[places[0]].message
-            window = self._books.queue(queue_no).settings.dedup_window_ms
-            rows.append((queue_no, key, first.id, first.sent_at + window))
-        taken = {row[0] for row in self._db.insert("messages.take_keys", rows)}
-        known = {(q, k): i for q, k, i in self._db.rows("messages.known_keys", {"keys": keys})}
-        for key_pair, places in wanted.items():
-            if new[places[0]].message.id in taken:
-                places = places[1:]
-            for i in places:
-                answers[i] = Sent(known[key_pair], is_duplicate=True)
+    def _take_keys(self, new: Sequence[NewMessage], answers: Answers, keyed: Keyed) -> None:
+        """Take the keys of those that are accepted; the same key again is a duplicate of them."""
+        free = {key: places[0] for key, places in sorted(keyed.items())}
+        free = {key: i for key, i in free.items() if answers[i] is None}
+        rows = [self._taking(new[i].message) for i in free.values()]
+        taken = {row[0] for row in self._db.insert("messages.take_keys", rows)} if rows else set()
+        lost = {key: keyed.pop(key) for key, i in free.items() if new[i].message.id not in taken}
+        if lost:  # another node was faster
+            self._answer_known(lost, answers, now=0)
+        for first_place, *others in keyed.values():
+            for i in others:
+                sent = Sent(new[first_place].message.id, is_duplicate=True)
+                answers[i] = answers[first_place] or sent
 
-    def _blocked(
-        self, new: Sequence[NewMessage], answers: list[Sent | PenstockError | None]
-    ) -> list[bool]:
+    def _taking(self, m: Message) -> Row:
+        window = self._books.queue(m.queue_no).settings.dedup_window_ms
+        return (m.queue_no, m.dedup_key, m.id, m.sent_at + window)
+
+    def _blocked(self, new: Sequence[NewMessage], answers: Answers) -> list[bool]:
         """In a queue ordered by group, whoever has somebody of its group before it is blocked."""
         blocked = [False] * len(new)
         groups = {

@@ -87,8 +87,12 @@ class SqlSession:
 
     def read(self, what: Callable[[SqlSession], Any]) -> Any:
         """A consistent view over several queries, nothing written."""
-        self.books.open()
-        return what(self)
+        self.db.begin(durable=False)
+        try:
+            self.books.open()
+            return what(self)
+        finally:
+            self.db.rollback()
 
     def _run_all(self, requests: Sequence[Request]) -> list[Any]:
         answers: list[Any] = [None] * len(requests)

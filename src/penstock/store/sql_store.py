@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import secrets
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -20,6 +21,8 @@ from penstock.store.session import HIGH_WATER, Kind, Request, SqlSession
 from penstock.store.sqlite import SqliteDatabase
 
 T = TypeVar("T")
+
+_log = logging.getLogger(__name__)
 
 SECRET = "receipt_secret"  # noqa: S105 - the name of a row, not a secret
 
@@ -44,7 +47,10 @@ class SqlStore:
 
     def tell(self, woken: Mapping[int, int]) -> None:
         for listener in self._listeners:
-            listener(woken)
+            try:
+                listener(woken)
+            except Exception:  # a lost hint costs time; a dead writer would cost everything
+                _log.exception("a listener of wake-ups failed")
 
     def send(self, new: Sequence[NewMessage]) -> Ticket[list[Sent | PenstockError]]:
         return self._submit(Kind.SEND, new)
@@ -71,14 +77,18 @@ class SqlStore:
         return request.ticket
 
 
-def open_sqlite(path: Path) -> SqlStore:
-    """Open or create; migrations are applied at the start."""
+def migrate_sqlite(path: Path, *, now: int) -> list[migrations.Migration]:
     path.parent.mkdir(parents=True, exist_ok=True)
     db = SqliteDatabase(path)
-    migrations.apply(db, now=0)
-    db.settle()
-    db.close()
+    try:
+        return migrations.apply(db, now=now)
+    finally:
+        db.close()
 
+
+def open_sqlite(path: Path, *, now: int = 0) -> SqlStore:
+    """Open or create; migrations are applied at the start."""
+    migrate_sqlite(path, now=now)
     store: SqlStore | None = None
 
     def open_writer(_lane: int) -> SqlSession:

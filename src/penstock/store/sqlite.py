@@ -13,7 +13,7 @@ from typing import Any
 
 import apsw
 
-from penstock.domain.errors import StoreRefused, StoreUnavailable
+from penstock.domain.errors import PenstockError, StoreRefused, StoreUnavailable
 from penstock.store.database import Row
 from penstock.store.queries import Queries
 
@@ -33,6 +33,7 @@ class SqliteDatabase:
     def __init__(self, path: Path | str, *, read_only: bool = False) -> None:
         self._queries = Queries(self.dialect)
         self._inserts: dict[tuple[str, int], str] = {}
+        self._is_read_only = read_only
         self._is_synced = True
         try:
             self._db = self._open(str(path), read_only)
@@ -98,6 +99,9 @@ class SqliteDatabase:
             raise storage_error(error) from error
 
     def begin(self, *, durable: bool) -> None:
+        if self._is_read_only:
+            self._execute("BEGIN")
+            return
         if durable != self._is_synced:
             # NORMAL does not wait for the disk at a commit; the next FULL one syncs it too.
             self._db.pragma("synchronous", "full" if durable else "normal")
@@ -168,5 +172,7 @@ def refuse_unsafe(name: str, found: object, wanted: object) -> None:
         raise StoreRefused(f"SQLite's {name} is {found!r} where {wanted!r} was asked for")
 
 
-def storage_error(error: apsw.Error) -> StoreUnavailable:
-    return StoreUnavailable(f"{type(error).__name__}: {error}")
+def storage_error(error: apsw.Error) -> PenstockError:
+    """A broken rule is the fault of one request; anything else may be the storage's."""
+    kind = PenstockError if isinstance(error, apsw.ConstraintError) else StoreUnavailable
+    return kind(f"{type(error).__name__}: {error}")

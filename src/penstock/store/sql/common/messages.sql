@@ -70,7 +70,8 @@ SELECT {columns}
 -- Which queues have any, for the duty that tidies.
 SELECT q.queue_no
   FROM queue AS q
- WHERE EXISTS (SELECT 1
+ WHERE q.removed_at IS NULL
+   AND EXISTS (SELECT 1
                  FROM message AS m
                 WHERE m.queue_no = q.queue_no
                   AND m.state IN ('waiting', 'leased')
@@ -100,7 +101,8 @@ SELECT {columns}
 -- Which queues have any.
 SELECT q.queue_no
   FROM queue AS q
- WHERE EXISTS (SELECT 1
+ WHERE q.removed_at IS NULL
+   AND EXISTS (SELECT 1
                  FROM message AS m
                 WHERE m.queue_no = q.queue_no
                   AND m.state IN ('waiting', 'ready')
@@ -148,7 +150,7 @@ SELECT m.id, m.message_no, m.queue_no, 'done', NULL, m.kind, m.entity_id, m.tag1
     ON m.message_no = h.value ->> 0
  WHERE m.state = 'leased'
    AND m.lease_no = h.value ->> 1
-RETURNING message_no, id, queue_no, group_key;
+RETURNING message_no, lease_no, id, queue_no, group_key;
 
 -- name: remove
 -- Finished messages leave the hot table.

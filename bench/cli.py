@@ -1,0 +1,127 @@
+"""`python -m bench`: the options, the parts in order, one report."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import signal
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from bench import inprocess, report, table
+from bench.embedded import open_penstock
+from bench.install import MissingError
+from bench.loads import BY_NAME
+from bench.peers import PEERS
+from bench.peers.base import Peer
+from bench.peers.penstock import Penstock
+from bench.runner import Plan, Runner
+from bench.scale import Scale, Size
+from bench.workspace import Workspace
+
+PARTS = ("peers", "scale", "inprocess")
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    options = parse(arguments)
+    # As Ctrl-C: the `finally` blocks stop every server.
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    workspace = Workspace(options.folder)
+    try:
+        return measure(options, workspace)
+    except KeyboardInterrupt:
+        say("interrupted: all servers are stopped, nothing is reported")
+        return 130
+    finally:
+        workspace.close()
+
+
+def measure(options: argparse.Namespace, workspace: Workspace) -> int:
+    plan = Plan(options.load, options.rounds, options.seconds, options.connections)
+    peers: list[Peer] = [peer() for peer in options.only] if "peers" in options.part else []
+    runner = Runner(workspace, plan, say)
+    runner.run(runner.find(peers, may_install=not options.no_install))
+    scale = measure_scale(options, workspace) if "scale" in options.part else None
+    inside = measure_inside(options, workspace) if "inprocess" in options.part else None
+
+    texts = [report.heading(plan, workspace.file_system, runner.results)]
+    if peers:
+        texts.append(table.render(runner.results, peers, plan.loads, Penstock.name))
+    if scale:
+        texts.append(report.scale_text(scale))
+    if isinstance(inside, str):
+        texts.append(f"in process: missing: {inside}")
+    elif inside:
+        texts.append(report.inprocess_text(inside))
+    print("\n\n".join(texts))
+    if options.json:
+        found = inside if isinstance(inside, inprocess.InProcess) else None
+        document = report.as_json(plan, runner.results, peers=peers, scale=scale, inprocess=found)
+        options.json.write_text(json.dumps(document, indent=2) + "\n")
+    return 0
+
+
+def measure_scale(options: argparse.Namespace, workspace: Workspace) -> Scale:
+    messages, queues = (20_000, 200) if options.quick else (1_000_000, 10_000)
+    size = Size(options.messages or messages, queues, options.rounds, options.seconds)
+    scale = Scale(workspace, size, say)
+    scale.run()
+    return scale
+
+
+def measure_inside(options: argparse.Namespace, workspace: Workspace) -> inprocess.InProcess | str:
+    """The figures, or why there are none."""
+    slices = 1 if options.quick else 5
+    try:
+        return inprocess.measure(
+            open_penstock, workspace.fresh("inprocess"), slices=slices, seconds=options.seconds
+        )
+    except MissingError as error:
+        return str(error)
+
+
+def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="python -m bench", description=__doc__)
+    add = parser.add_argument
+    add("--quick", action="store_true", help="one short round and small backlogs: does it run?")
+    add("--seconds", type=float, help="length of one measurement (3; quick: 0.5)")
+    add("--rounds", type=int, help="rounds of which the median is taken (3; quick: 1)")
+    add("--connections", type=int, default=64)
+    add("--only", type=peers_named, default=PEERS, help="peers by parts of their names: a,b")
+    add("--load", type=loads_named, default=tuple(BY_NAME.values()), help=",".join(BY_NAME))
+    add("--part", type=parts_named, default=PARTS, help=",".join(PARTS))
+    add("--messages", type=int, help="backlog of the scale loads (1,000,000; quick: 20,000)")
+    add("--no-install", action="store_true", help="use only what is there")
+    add("--json", type=Path, help="also write the figures to this file")
+    add("--folder", type=Path, default=Path(".bench"), help="where servers keep their data")
+    options = parser.parse_args(arguments)
+    options.seconds = options.seconds or (0.5 if options.quick else 3.0)
+    options.rounds = options.rounds or (1 if options.quick else 3)
+    return options
+
+
+def peers_named(text: str) -> list[type[Peer]]:
+    parts = text.split(",")
+    for part in parts:
+        if not any(part in peer.name for peer in PEERS):
+            raise argparse.ArgumentTypeError(f"no peer is named {part!r}")
+    return [peer for peer in PEERS if any(part in peer.name for part in parts)]
+
+
+def loads_named(text: str) -> list[object]:
+    try:
+        return [BY_NAME[name] for name in text.split(",")]
+    except KeyError as error:
+        raise argparse.ArgumentTypeError(f"no load is named {error}") from None
+
+
+def parts_named(text: str) -> list[str]:
+    if unknown := set(text.split(",")) - set(PARTS):
+        raise argparse.ArgumentTypeError(f"no part is named {', '.join(sorted(unknown))}")
+    return text.split(",")
+
+
+def say(text: str) -> None:
+    """Progress goes to standard error, so that the report can be kept by itself."""
+    print(text, file=sys.stderr, flush=True)

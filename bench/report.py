@@ -1,0 +1,85 @@
+"""Puts the parts of a run into one text, and into one JSON document."""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+import platform
+from collections.abc import Sequence
+from typing import Any
+
+from bench.inprocess import PACE, SUSTAINED, InProcess
+from bench.loads import Load
+from bench.peers.base import Peer
+from bench.runner import Plan, Results
+from bench.scale import Scale
+from bench.table import aligned, cell
+
+
+def heading(plan: Plan, file_system: str, results: Results) -> str:
+    disk = " / ".join(f"{one.p50:.2f} and {one.p99:.2f}" for one in results.disk)
+    return (
+        f"{os.cpu_count()} cores, {platform.system()} {platform.machine()}, {file_system}; "
+        f"1 KB bodies, {plan.connections} connections, median of {plan.rounds} × "
+        f"{plan.seconds:g} s, ± half the spread, x = ratio to ours (above 1: faster than us), "
+        f"* = the load generator was full\nfdatasync p50 and p99 in ms, by round: {disk or '-'}"
+    )
+
+
+def scale_text(scale: Scale) -> str:
+    rows = [["scale", "small", "big", "aim", "met"]]
+    for one in scale.findings:
+        rows.append([one.question, one.small, one.big, one.aim, "yes" if one.is_met else "NO"])
+    return "\n".join([aligned(rows), *(f"invalid: {text}" for text in scale.failures)])
+
+
+def inprocess_text(found: InProcess) -> str:
+    send, disk = found.handled_after, found.disk
+    rows = [
+        ["in process", "measured", "aim", "met"],
+        [
+            f"send to handler at {PACE:.0f}/s, p99 (p50)",
+            f"{send.p99:.2f} ms ({send.p50:.2f})",
+            f"≤ 2 × fdatasync: {2 * disk.p99:.2f} ms ({disk.p50:.2f})",
+            "yes" if found.is_quick else "NO",
+        ],
+        [
+            "sustained",
+            f"{found.sustained:,.0f}/s",
+            f"≥ {SUSTAINED:,.0f}/s",
+            "yes" if found.is_sustained else "NO",
+        ],
+    ]
+    return aligned(rows)
+
+
+def as_json(
+    plan: Plan,
+    results: Results,
+    *,
+    peers: Sequence[Peer],
+    scale: Scale | None,
+    inprocess: InProcess | None,
+) -> dict[str, Any]:
+    return {
+        "seconds": plan.seconds,
+        "rounds": plan.rounds,
+        "connections": plan.connections,
+        "disk": [dataclasses.asdict(one) for one in results.disk],
+        "peers": {peer.name: _peer_json(peer, results, plan.loads) for peer in peers},
+        "missing": results.missing,
+        "warnings": results.warnings,
+        "scale": [dataclasses.asdict(one) for one in scale.findings] if scale else None,
+        "inprocess": dataclasses.asdict(inprocess) if inprocess else None,
+    }
+
+
+def _peer_json(peer: Peer, results: Results, loads: Sequence[Load]) -> dict[str, Any]:
+    measured = {}
+    for load in loads:
+        outcomes = results.outcomes.get((peer.name, load.name), [])
+        measured[load.name] = {
+            "rate": cell(outcomes).rate,
+            "rounds": [dataclasses.asdict(one) for one in outcomes],
+        }
+    return measured

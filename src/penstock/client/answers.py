@@ -1,0 +1,156 @@
+"""What the server tells, as records.  Instants are datetimes in UTC; unknown fields are skipped."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any
+
+import msgspec
+
+from penstock.domain.errors import PenstockError
+from penstock.domain.history import AttemptOutcome
+from penstock.domain.message import State
+from penstock.domain.queue import QueueSettings
+
+
+class Sent(msgspec.Struct, frozen=True):
+    id: str
+    is_duplicate: bool = False
+
+
+class Acted(msgspec.Struct, frozen=True):
+    """A message after something was done with it."""
+
+    id: str
+    state: State
+    due_at: datetime | None = None
+
+
+class Message(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """A message: live, claimed (then it has a receipt), or from history."""
+
+    id: str
+    queue: str
+    state: State = State.LEASED
+    attempts: int = 0
+    sent_at: datetime
+    body: Any = None
+    receipt: str = ""
+    lease_no: int = 0
+    leased_until: datetime | None = None
+    due_at: datetime | None = None
+    attributes: dict[str, str] = {}
+    kind: str | None = None
+    entity_id: str | None = None
+    tags: tuple[str, ...] = ()
+    group: str | None = None
+    is_blocked: bool = False
+    priority: int = 0
+    dedup_key: str | None = None
+    expires_at: datetime | None = None
+    max_attempts: int | None = None
+    failures: int = 0
+    trace: str | None = None
+    first_leased_at: datetime | None = None
+    leased_at: datetime | None = None
+    leased_by: str | None = None
+    last_error: str | None = None
+    reason: str | None = None
+    dead_from: str | None = None
+    finished_at: datetime | None = None
+    size: int = 0
+
+
+class Counts(msgspec.Struct, frozen=True):
+    waiting: int = 0
+    ready: int = 0
+    leased: int = 0
+    dead: int = 0
+
+
+class Totals(msgspec.Struct, frozen=True):
+    sent: int = 0
+    done: int = 0
+    dead: int = 0
+    cancelled: int = 0
+    failed: int = 0
+    expired_leases: int = 0
+    claimed: int = 0
+
+
+class Queue(msgspec.Struct, frozen=True, kw_only=True):
+    name: str
+    settings: QueueSettings
+    is_paused: bool
+    created_at: datetime
+    counts: Counts
+    totals: Totals
+    oldest_ready_at: datetime | None = None
+
+
+class Ending(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """How a message ended."""
+
+    id: str
+    queue: str
+    outcome: State
+    sent_at: datetime
+    finished_at: datetime
+    attempts: int = 0
+    failures: int = 0
+    size: int = 0
+    reason: str | None = None
+    kind: str | None = None
+    entity_id: str | None = None
+    tags: tuple[str, ...] = ()
+    group: str | None = None
+    priority: int = 0
+    first_leased_at: datetime | None = None
+    leased_at: datetime | None = None
+    leased_by: str | None = None
+    last_error: str | None = None
+
+
+class Attempt(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """A lease that ended without finishing its message."""
+
+    lease_no: int
+    outcome: AttemptOutcome
+    ended_at: datetime
+    leased_at: datetime | None = None
+    leased_by: str | None = None
+    error: str | None = None
+
+
+class Past(msgspec.Struct, frozen=True):
+    endings: list[Ending]
+    attempts: list[Attempt]
+
+
+class Stats(msgspec.Struct, frozen=True, kw_only=True):
+    backend: str
+    queues: int
+    now: datetime
+    counts: Counts
+    totals: Totals
+    version: str = ""
+    waiting_claims: int = 0
+
+
+class QueuePage(msgspec.Struct, frozen=True):
+    queues: list[Queue]
+    next: str | None = None
+
+
+class MessagePage(msgspec.Struct, frozen=True):
+    messages: list[Message]
+    next: str | None = None
+
+
+class EndingPage(msgspec.Struct, frozen=True):
+    endings: list[Ending]
+    next: str | None = None
+
+
+SendResult = Sent | PenstockError
+ActResult = Acted | PenstockError

@@ -1,0 +1,159 @@
+"""A server elsewhere, as an object: the native API over HTTP.
+
+    with Remote("http://127.0.0.1:7654") as penstock:
+        penstock.send("mail", {"to": "ada@example.org"})
+        for message in penstock.claim("mail", wait_ms=20_000):
+            penstock.complete(message.receipt)
+
+Refusals are raised as the errors of `penstock.domain.errors`, no answer as `Unreachable`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Self, TypeVar, Unpack
+from urllib.parse import quote
+
+import msgspec
+
+from penstock.client.answers import (
+    Acted,
+    ActResult,
+    Message,
+    MessagePage,
+    SendResult,
+    Sent,
+    Stats,
+)
+from penstock.client.drafts import Act, ActOptions, Draft, SendOptions
+from penstock.client.errors import refusal
+from penstock.client.remote_history import RemoteHistory
+from penstock.client.remote_messages import RemoteMessages
+from penstock.client.remote_queues import RemoteQueues
+from penstock.client.transport import ErrorAnswer, Transport
+from penstock.domain.errors import PenstockError
+from penstock.domain.lease import Verb
+
+A = TypeVar("A")
+
+
+class _Results(msgspec.Struct):
+    results: list[msgspec.Raw]
+
+
+_sent = msgspec.json.Decoder(Sent)
+_acted = msgspec.json.Decoder(Acted)
+_claimed = msgspec.json.Decoder(MessagePage)
+_results = msgspec.json.Decoder(_Results)
+_stats = msgspec.json.Decoder(Stats)
+
+
+class Remote:
+    """Safe to share between threads."""
+
+    def __init__(self, url: str, *, key: str | None = None, timeout: float = 30.0) -> None:
+        self._transport = Transport(url, key=key, timeout=timeout)
+        self.queues = RemoteQueues(self._transport)
+        self.messages = RemoteMessages(self._transport)
+        self.history = RemoteHistory(self._transport)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        self._transport.close()
+
+    def send(self, queue: str, body: object, **options: Unpack[SendOptions]) -> Sent:
+        """Returns when it is on disk.  With a `dedup_key` a lost answer is asked for again."""
+        draft = Draft(body, **options)
+        path = f"/v1/queues/{quote(queue, safe='')}/messages"
+        is_safe = draft.dedup_key is not None
+        return _sent.decode(self._transport.call("POST", path, body=draft, is_safe=is_safe).body)
+
+    def send_batch(self, queue: str, drafts: Sequence[Draft]) -> list[SendResult]:
+        """One transaction; a result or a refusal for each draft, in their order."""
+        path = f"/v1/queues/{quote(queue, safe='')}/messages/batch"
+        is_safe = all(draft.dedup_key is not None for draft in drafts)
+        answer = self._transport.call("POST", path, body={"messages": drafts}, is_safe=is_safe)
+        return _each(answer.body, Sent)
+
+    def claim(
+        self,
+        queue: str,
+        *,
+        limit: int = 1,
+        wait_ms: int = 0,
+        lease_ms: int | None = None,
+        claimed_by: str | None = None,
+    ) -> list[Message]:
+        """Lease messages; waits up to `wait_ms` for the first."""
+        wanted = {
+            "limit": limit,
+            "wait_ms": wait_ms,
+            "lease_ms": lease_ms,
+            "claimed_by": claimed_by,
+        }
+        path = f"/v1/queues/{quote(queue, safe='')}/claims"
+        answer = self._transport.call("POST", path, body=wanted, wait_s=wait_ms / 1000)
+        return _claimed.decode(answer.body).messages
+
+    def act(self, receipt: str, verb: Verb, **options: Unpack[ActOptions]) -> Acted:
+        """Any act on a lease; raises LeaseLost when it is not held any more."""
+        body = {name: value for name, value in options.items() if value is not None}
+        path = f"/v1/leases/{quote(receipt, safe='')}/{verb}"
+        return _acted.decode(self._transport.call("POST", path, body=body).body)
+
+    def complete(self, receipt: str) -> Acted:
+        return self.act(receipt, Verb.COMPLETE)
+
+    def fail(
+        self, receipt: str, *, error: str | None = None, retry_in_ms: int | None = None
+    ) -> Acted:
+        return self.act(receipt, Verb.FAIL, error=error, retry_in_ms=retry_in_ms)
+
+    def release(self, receipt: str, *, delay_ms: int = 0) -> Acted:
+        return self.act(receipt, Verb.RELEASE, delay_ms=delay_ms)
+
+    def extend(self, receipt: str, *, lease_ms: int | None = None) -> Acted:
+        """A lease of that length from now on; without it, as long as the queue says."""
+        return self.act(receipt, Verb.EXTEND, lease_ms=lease_ms)
+
+    def snooze(self, receipt: str, *, delay_ms: int) -> Acted:
+        return self.act(receipt, Verb.SNOOZE, delay_ms=delay_ms)
+
+    def bury(self, receipt: str, *, reason: str | None = None) -> Acted:
+        return self.act(receipt, Verb.BURY, reason=reason)
+
+    def cancel(self, receipt: str, *, reason: str | None = None) -> Acted:
+        return self.act(receipt, Verb.CANCEL, reason=reason)
+
+    def act_batch(self, acts: Sequence[Act]) -> list[ActResult]:
+        """One transaction; a result or a refusal for each act, in their order."""
+        answer = self._transport.call("POST", "/v1/leases/batch", body={"acts": acts})
+        return _each(answer.body, Acted)
+
+    def stats(self) -> Stats:
+        return _stats.decode(self._transport.call("GET", "/v1/stats").body)
+
+    def is_ready(self) -> bool:
+        """Does the store behind the server answer?  Raises Unreachable if the server does not."""
+        try:
+            self._transport.call("GET", "/readyz")
+        except PenstockError:
+            return False
+        return True
+
+
+def _each(body: bytes, kind: type[A]) -> list[A | PenstockError]:
+    """What was answered for each part of a batch: its result, or why it was refused."""
+    results: list[A | PenstockError] = []
+    for raw in _results.decode(body).results:
+        try:
+            results.append(msgspec.json.decode(raw, type=kind))
+        except msgspec.ValidationError:
+            told = msgspec.json.decode(raw, type=ErrorAnswer).error
+            results.append(refusal(told.code, told.message))
+    return results

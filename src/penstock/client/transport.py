@@ -1,0 +1,150 @@
+"""HTTP to one server: connections that are kept, time-outs, and repeats only where they are safe.
+
+A request that changes something is never sent twice on its own: if its answer is lost, nobody here
+can know whether it was done.  The caller is told so (`Unreachable.was_sent`) and can decide.
+"""
+
+from __future__ import annotations
+
+import http.client
+import select
+import ssl
+from collections import deque
+from urllib.parse import urlsplit
+
+import msgspec
+
+from penstock.client.errors import Unreachable, refusal
+from penstock.domain.errors import InvalidRequest, PenstockError
+
+_BROKEN = (http.client.HTTPException, OSError)
+_MOST_IDLE = 32
+
+
+class _ErrorBody(msgspec.Struct):
+    code: str
+    message: str
+
+
+class ErrorAnswer(msgspec.Struct):
+    error: _ErrorBody
+
+
+_errors = msgspec.json.Decoder(ErrorAnswer)
+
+
+class Answer(msgspec.Struct, frozen=True):
+    status: int
+    body: bytes
+
+
+class Transport:
+    """Safe to share between threads: each request has a connection to itself."""
+
+    def __init__(
+        self, url: str, *, key: str | None = None, timeout: float = 30.0, repeats: int = 1
+    ) -> None:
+        parts = urlsplit(url if "://" in url else f"http://{url}")
+        if parts.scheme not in ("http", "https") or not parts.hostname:
+            raise InvalidRequest(f"a server is named like http://127.0.0.1:7654, not {url!r}")
+        self.url = url
+        self._host, self._port = parts.hostname, parts.port
+        self._path = parts.path.rstrip("/")
+        self._tls = ssl.create_default_context() if parts.scheme == "https" else None
+        self._timeout = timeout
+        self._repeats = repeats
+        self._headers = {"Accept": "application/json"}
+        if key:
+            self._headers["Authorization"] = f"Bearer {key}"
+        self._idle: deque[http.client.HTTPConnection] = deque()
+
+    def call(
+        self,
+        method: str,
+        path: str,
+        *,
+        body: object = None,
+        headers: dict[str, str] | None = None,
+        wait_s: float = 0.0,
+        is_safe: bool = False,
+    ) -> Answer:
+        """The answer, whatever its status below 400; raises the refusal, or Unreachable.
+
+        `is_safe`: doing it twice is the same as doing it once, so a lost answer is asked for again.
+        """
+        content = None if body is None else msgspec.json.encode(body)
+        sent_headers = self._headers | (headers or {})
+        if content is not None:
+            sent_headers["Content-Type"] = "application/json"
+        tries = 1 + (self._repeats if is_safe or method == "GET" else 0)
+        while True:
+            tries -= 1
+            try:
+                answer = self._once(method, path, content, sent_headers, self._timeout + wait_s)
+                break
+            except Unreachable:
+                if tries <= 0:
+                    raise
+        if answer.status >= 400:
+            raise self._refusal(answer)
+        return answer
+
+    def close(self) -> None:
+        while self._idle:
+            self._idle.pop().close()
+
+    def _once(
+        self, method: str, path: str, content: bytes | None, headers: dict[str, str], timeout: float
+    ) -> Answer:
+        connection, was_sent = self._connection(timeout), False
+        try:
+            if connection.sock is None:
+                connection.connect()
+            connection.sock.settimeout(timeout)
+            was_sent = True
+            connection.request(method, self._path + path, content, headers)
+            response = connection.getresponse()
+            answer = Answer(response.status, response.read())
+        except _BROKEN as error:
+            connection.close()
+            why = str(error) or type(error).__name__
+            raise Unreachable(f"no answer from {self.url}: {why}", was_sent=was_sent) from error
+        except BaseException:
+            connection.close()  # half an answer may still be on its way
+            raise
+        if response.will_close or len(self._idle) >= _MOST_IDLE:
+            connection.close()
+        else:
+            self._idle.append(connection)
+        return answer
+
+    def _connection(self, timeout: float) -> http.client.HTTPConnection:
+        while self._idle:
+            try:
+                kept = self._idle.pop()
+            except IndexError:  # another thread was faster
+                break
+            if not _is_dropped(kept):
+                return kept
+            kept.close()
+        if self._tls is not None:
+            return http.client.HTTPSConnection(
+                self._host, self._port, timeout=timeout, context=self._tls
+            )
+        return http.client.HTTPConnection(self._host, self._port, timeout=timeout)
+
+    def _refusal(self, answer: Answer) -> PenstockError:
+        try:
+            told = _errors.decode(answer.body).error
+        except msgspec.DecodeError:
+            return PenstockError(f"{self.url} answered {answer.status}, and not as Penstock does")
+        return refusal(told.code, told.message)
+
+
+def _is_dropped(connection: http.client.HTTPConnection) -> bool:
+    """Did the server close it while it was idle?  Then something is there to be read: the end."""
+    if connection.sock is None:
+        return True
+    poll = select.poll()
+    poll.register(connection.sock, select.POLLIN)
+    return bool(poll.poll(0))

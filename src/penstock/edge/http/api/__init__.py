@@ -1,0 +1,1 @@
+"""The operations of the native API, one file per noun."""

@@ -1,0 +1,274 @@
+"""The hot operations: send, claim, act on a lease.
+
+Each has a way without any task or coroutine: decode, hand to the store, answer when it calls back.
+The slower way is taken only when the queue is not known yet, or when a claim has to wait.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+import msgspec
+
+from penstock.domain import access
+from penstock.domain.access import Role
+from penstock.domain.draft import NewMessage
+from penstock.domain.errors import InvalidRequest, PenstockError, QueueNotFound
+from penstock.domain.lease import Lease, LeaseAct, Verb
+from penstock.domain.limits import Limits
+from penstock.domain.queue import Queue
+from penstock.edge.http import wire
+from penstock.edge.http.errors import error_answer, error_response
+from penstock.edge.http.request import Request, Respond, Response, json_response
+from penstock.edge.http.router import Route
+from penstock.edge.instants import to_text
+from penstock.edge.waiting import WaitingRoom
+from penstock.ports.store import Claimed, Sent
+from penstock.services.directory import Directory
+from penstock.services.messages import Messages
+
+_draft = msgspec.json.Decoder(wire.DraftIn)
+_drafts = msgspec.json.Decoder(wire.DraftsIn)
+_claim = msgspec.json.Decoder(wire.ClaimIn)
+_act = msgspec.json.Decoder(wire.ActIn)
+_acts = msgspec.json.Decoder(wire.ActsIn)
+
+
+class Hot:
+    def __init__(
+        self, messages: Messages, directory: Directory, room: WaitingRoom, limits: Limits
+    ) -> None:
+        self._messages = messages
+        self._directory = directory
+        self._room = room
+        self._limits = limits
+
+    def routes(self) -> list[Route]:
+        queue = "/v1/queues/{queue}"
+        return [
+            Route(
+                method="POST",
+                path=f"{queue}/messages",
+                handler=self.send,
+                role=Role.PRODUCE,
+                summary="Send a message; answered when it is on disk.",
+                takes=wire.DraftIn,
+                gives=wire.SentOut,
+                status=201,
+            ),
+            Route(
+                method="POST",
+                path=f"{queue}/messages/batch",
+                handler=self.send_batch,
+                role=Role.PRODUCE,
+                summary="Send several messages in one transaction; each has its own result.",
+                takes=wire.DraftsIn,
+                gives=wire.ResultsOut,
+            ),
+            Route(
+                method="POST",
+                path=f"{queue}/claims",
+                handler=self.claim,
+                role=Role.CONSUME,
+                summary="Lease messages; waits up to wait_ms for the first one.",
+                takes=wire.ClaimIn,
+                gives=wire.ClaimedOut,
+            ),
+            Route(
+                method="POST",
+                path="/v1/leases/batch",
+                handler=self.act_batch,
+                role=Role.CONSUME,
+                summary="Several acts on leases in one transaction; each has its own result.",
+                takes=wire.ActsIn,
+                gives=wire.ResultsOut,
+            ),
+            *(
+                Route(
+                    method="POST",
+                    path="/v1/leases/{receipt}/" + verb.value,
+                    handler=self._act_handler(verb),
+                    role=Role.CONSUME,
+                    summary=f"{verb.value.capitalize()} the leased message.",
+                    takes=wire.ActIn,
+                    gives=wire.ActedOut,
+                )
+                for verb in Verb
+            ),
+        ]
+
+    # --- send ---
+
+    def send(self, request: Request, respond: Respond) -> Awaitable[Response] | None:
+        draft = wire.decode(_draft, request.body).draft()
+        queue = self._directory.cached(request.params["queue"])
+        if queue is None:
+            return self._send_unknown(request, respond)
+        ticket = self._messages.send([self._messages.draft(queue, draft)])
+        ticket.then(lambda answer: respond(self._sent(queue, answer)))
+        return None
+
+    async def _send_unknown(self, request: Request, respond: Respond) -> Response:
+        queue = await self._directory.load(request.params["queue"])
+        draft = wire.decode(_draft, request.body).draft()
+        return self._sent(queue, await self._messages.send([self._messages.draft(queue, draft)]))
+
+    def _sent(self, queue: Queue, answer: Any) -> Response:
+        if isinstance(answer, list):
+            answer = answer[0]
+        if isinstance(answer, Sent):
+            return json_response(answer, 201)
+        return self._refusal(answer, queue)
+
+    def send_batch(self, request: Request, respond: Respond) -> Awaitable[Response]:
+        return self._send_batch(request)
+
+    async def _send_batch(self, request: Request) -> Response:
+        drafts = wire.decode(_drafts, request.body).messages
+        self._check_batch(len(drafts))
+        queue = await self.queue(request)
+        planned = [self._plan_draft(queue, raw) for raw in drafts]
+        new = [plan for plan in planned if isinstance(plan, NewMessage)]
+        answers = iter(await self._messages.send(new) if new else [])
+        results = [next(answers) if isinstance(plan, NewMessage) else plan for plan in planned]
+        return json_response(wire.ResultsOut([_result(result) for result in results]))
+
+    def _plan_draft(self, queue: Queue, raw: msgspec.Raw) -> NewMessage | PenstockError:
+        try:
+            return self._messages.draft(queue, wire.decode(_draft, raw).draft())
+        except PenstockError as error:
+            return error
+
+    # --- claim ---
+
+    def claim(self, request: Request, respond: Respond) -> Awaitable[Response] | None:
+        wanted = wire.decode(_claim, request.body)
+        if not 0 <= wanted.wait_ms <= self._limits.max_wait_ms:
+            raise InvalidRequest(f"wait_ms must be from 0 to {self._limits.max_wait_ms}")
+        queue = self._directory.cached(request.params["queue"])
+        if queue is None or wanted.wait_ms:
+            return self._claim_waiting(request, wanted)
+        ticket = self._messages.claim(
+            queue, limit=wanted.limit, lease_ms=wanted.lease_ms, claimed_by=wanted.claimed_by
+        )
+        ticket.then(lambda answer: respond(self._claimed(queue, answer)))
+        return None
+
+    async def _claim_waiting(self, request: Request, wanted: wire.ClaimIn) -> Response:
+        queue = await self.queue(request)
+        claimed = await self._room.claim(
+            queue,
+            limit=wanted.limit,
+            wait_ms=wanted.wait_ms,
+            lease_ms=wanted.lease_ms,
+            claimed_by=wanted.claimed_by,
+        )
+        return self._claimed(queue, claimed)
+
+    def _claimed(self, queue: Queue, answer: Any) -> Response:
+        if not isinstance(answer, Claimed):
+            return self._refusal(answer, queue)
+        out = []
+        for message, content in answer.messages:
+            shown = wire.message_out(queue.name, message, content)
+            shown.receipt = self._messages.receipt(message)
+            shown.leased_until = to_text(message.due_at)
+            if message.dead_from is not None:
+                shown.dead_from = self._directory.known_name(message.dead_from)
+            out.append(shown)
+        return json_response(wire.ClaimedOut(out))
+
+    # --- acts ---
+
+    def _act_handler(
+        self, verb: Verb
+    ) -> Callable[[Request, Respond], Awaitable[Response] | None]:
+        def handle(request: Request, respond: Respond) -> Awaitable[Response] | None:
+            lease = self._messages.read_receipt(request.params["receipt"])
+            act = self._plan(lease, verb, wire.decode(_act, request.body))
+            if not self._may(request, lease):
+                return self._act_checked(request, act)
+            ticket = self._messages.act([act])
+            ticket.then(lambda answer: respond(_acted(answer)))
+            return None
+
+        return handle
+
+    async def _act_checked(self, request: Request, act: LeaseAct) -> Response:
+        await self._check(request, act.lease)
+        return _acted(await self._messages.act([act]))
+
+    def act_batch(self, request: Request, respond: Respond) -> Awaitable[Response]:
+        return self._act_batch(request)
+
+    async def _act_batch(self, request: Request) -> Response:
+        wanted = wire.decode(_acts, request.body).acts
+        self._check_batch(len(wanted))
+        planned = [await self._plan_act(request, act) for act in wanted]
+        acts = [plan for plan in planned if isinstance(plan, LeaseAct)]
+        answers = iter(await self._messages.act(acts) if acts else [])
+        results = [next(answers) if isinstance(plan, LeaseAct) else plan for plan in planned]
+        return json_response(wire.ResultsOut([_result(result) for result in results]))
+
+    async def _plan_act(self, request: Request, act: wire.BatchActIn) -> LeaseAct | PenstockError:
+        try:
+            lease = self._messages.read_receipt(act.receipt)
+            if not self._may(request, lease):
+                await self._check(request, lease)
+            return self._plan(lease, act.act, act)
+        except PenstockError as error:
+            return error
+
+    def _plan(self, lease: Lease, verb: Verb, act: wire.ActIn) -> LeaseAct:
+        match verb:
+            case Verb.FAIL:
+                return self._messages.plan(lease, verb, delay_ms=act.retry_in_ms, text=act.error)
+            case Verb.EXTEND:
+                return self._messages.plan(lease, verb, delay_ms=act.lease_ms)
+            case Verb.SNOOZE if act.delay_ms is None:
+                raise InvalidRequest("snooze needs delay_ms")
+            case _:
+                return self._messages.plan(lease, verb, delay_ms=act.delay_ms, text=act.reason)
+
+    def _may(self, request: Request, lease: Lease) -> bool:
+        """Keys for all queues need no look-up of the queue's name."""
+        return "*" in request.caller.queues
+
+    async def _check(self, request: Request, lease: Lease) -> None:
+        name = self._directory.known_name(lease.queue_no)
+        if name is None:
+            name = await self._directory.name_of(lease.queue_no)
+        access.allow(request.caller, Role.CONSUME, name)
+
+    # --- shared ---
+
+    async def queue(self, request: Request) -> Queue:
+        name = request.params["queue"]
+        return self._directory.cached(name) or await self._directory.load(name)
+
+    def _check_batch(self, size: int) -> None:
+        if not 1 <= size <= self._limits.max_batch:
+            raise InvalidRequest(f"a batch has 1 to {self._limits.max_batch} entries, not {size}")
+
+    def _refusal(self, error: Any, queue: Queue) -> Response:
+        if isinstance(error, QueueNotFound):
+            self._directory.forget(queue.name)  # it was removed a moment ago
+            error = QueueNotFound(queue.name)
+        if isinstance(error, PenstockError):
+            return error_response(error)
+        raise error
+
+
+def _acted(answer: Any) -> Response:
+    if isinstance(answer, list):
+        answer = answer[0]
+    if isinstance(answer, PenstockError):
+        return error_response(answer)
+    return json_response(wire.acted_out(answer))
+
+
+def _result(result: Any) -> Any:
+    if isinstance(result, PenstockError):
+        return error_answer(result)
+    return result if isinstance(result, Sent) else wire.acted_out(result)

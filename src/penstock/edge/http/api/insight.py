@@ -1,0 +1,146 @@
+"""History, stats and health over HTTP."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from penstock import __version__
+from penstock.domain import access
+from penstock.domain.access import Role
+from penstock.domain.errors import InvalidRequest, PenstockError
+from penstock.domain.history import HistoryFilter
+from penstock.domain.message import State
+from penstock.edge.http import wire
+from penstock.edge.http.cursor import from_cursor, read_limit, to_cursor
+from penstock.edge.http.errors import error_response
+from penstock.edge.http.metrics import render
+from penstock.edge.http.request import Request, Respond, Response, json_response
+from penstock.edge.http.router import Route
+from penstock.edge.instants import from_text, to_text
+from penstock.edge.waiting import WaitingRoom
+from penstock.services.insight import Insight
+
+_FILTERS = ("queue", "kind", "tag", "entity_id", "outcome", "from", "to", "limit", "cursor")
+
+
+class InsightApi:
+    def __init__(self, insight: Insight, room: WaitingRoom) -> None:
+        self._insight = insight
+        self._room = room
+
+    def routes(self) -> list[Route]:
+        def route(path: str, handler: Any, summary: str, **more: Any) -> Route:
+            return Route(method="GET", path=path, handler=handler, summary=summary, **more)
+
+        return [
+            route(
+                "/v1/history",
+                self.history,
+                "Finished messages, newest first.",
+                role=Role.READ,
+                gives=wire.HistoryOut,
+                query=_FILTERS,
+            ),
+            route(
+                "/v1/history/{id}",
+                self.past,
+                "The endings and the attempts of one message.",
+                role=Role.READ,
+                gives=wire.PastOut,
+            ),
+            route(
+                "/v1/stats",
+                self.stats,
+                "Counts over all queues.",
+                role=Role.READ,
+                gives=wire.StatsOut,
+            ),
+            route("/healthz", self.healthz, "The process runs."),
+            route("/readyz", self.readyz, "The store takes work."),
+            route("/metrics", self.metrics, "Metrics for Prometheus.", role=Role.READ),
+        ]
+
+    async def history(self, request: Request, respond: Respond) -> Response:
+        query = request.query(*_FILTERS)
+        if "*" not in request.caller.queues:
+            if "queue" not in query:
+                raise InvalidRequest("this key is for some queues only: name one with ?queue=")
+            access.allow(request.caller, Role.READ, query["queue"])
+        wanted = _filter(query)
+        endings = await self._insight.history(wanted)
+        following = None
+        if len(endings) == wanted.limit:
+            following = to_cursor(endings[-1].finished_at, endings[-1].history_no)
+        return json_response(wire.HistoryOut([wire.ending_out(e) for e in endings], following))
+
+    async def past(self, request: Request, respond: Respond) -> Response:
+        past = await self._insight.past(request.params["id"])
+        for ending in past.endings:
+            access.allow(request.caller, Role.READ, ending.queue)
+        return json_response(
+            wire.PastOut(
+                [wire.ending_out(ending) for ending in past.endings],
+                [wire.attempt_out(attempt) for attempt in past.attempts],
+            )
+        )
+
+    async def stats(self, request: Request, respond: Respond) -> Response:
+        stats = await self._insight.stats()
+        return json_response(
+            wire.StatsOut(
+                __version__,
+                stats.backend,
+                stats.queues,
+                self._room.waiting,
+                to_text(stats.now),
+                *wire.counts_out(stats.counts),
+            )
+        )
+
+    async def healthz(self, request: Request, respond: Respond) -> Response:
+        return json_response({"status": "ok", "version": __version__})
+
+    async def readyz(self, request: Request, respond: Respond) -> Response:
+        try:
+            await self._insight.ready()
+        except PenstockError as error:
+            return error_response(error)
+        return json_response({"status": "ready"})
+
+    async def metrics(self, request: Request, respond: Respond) -> Response:
+        stats = await self._insight.stats()
+        views = await self._insight.all_queues()
+        text = render(
+            [view for view in views if access.sees(request.caller, view.queue.name)],
+            waiting_claims=self._room.waiting,
+            backend=stats.backend,
+        )
+        return Response(200, text.encode(), content_type=b"text/plain; version=0.0.4")
+
+
+def _filter(query: dict[str, str]) -> HistoryFilter:
+    try:
+        outcome = State(query["outcome"]) if "outcome" in query else None
+    except ValueError:
+        raise InvalidRequest("outcome is done, dead or cancelled") from None
+    before: Any = from_cursor(query.get("cursor"), 2)
+    return HistoryFilter(
+        queue=query.get("queue"),
+        kind=query.get("kind"),
+        tag=query.get("tag"),
+        entity_id=query.get("entity_id"),
+        outcome=outcome,
+        from_at=_instant(query, "from", 0),
+        to_at=_instant(query, "to", 2**62),
+        before=before,
+        limit=read_limit(query.get("limit")),
+    )
+
+
+def _instant(query: dict[str, str], name: str, default: int) -> int:
+    text = query.get(name)
+    if text is None:
+        return default
+    if text.isascii() and text.isdigit() and len(text) < 16:
+        return int(text)
+    return from_text(name, text)

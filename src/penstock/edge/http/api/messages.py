@@ -1,0 +1,184 @@
+"""Messages over HTTP: look at them, and intervene by hand."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from penstock.domain import access
+from penstock.domain.access import Role
+from penstock.domain.errors import InvalidRequest
+from penstock.domain.history import Ending
+from penstock.domain.message import Message, State
+from penstock.edge.http import wire
+from penstock.edge.http.cursor import from_cursor, read_limit, to_cursor
+from penstock.edge.http.request import Request, Respond, Response, json_response
+from penstock.edge.http.router import Route
+from penstock.edge.instants import from_text, to_text
+from penstock.services.directory import Directory
+from penstock.services.messages import Messages, MessageView
+
+_reason = msgspec.json.Decoder(wire.ReasonIn)
+_reschedule = msgspec.json.Decoder(wire.RescheduleIn)
+_SHOWN = {State.READY, State.WAITING, State.LEASED, State.DEAD}
+
+
+class MessageApi:
+    def __init__(self, messages: Messages, directory: Directory) -> None:
+        self._messages = messages
+        self._directory = directory
+
+    def routes(self) -> list[Route]:
+        one = "/v1/messages/{id}"
+
+        def route(method: str, path: str, handler: Any, summary: str, **more: Any) -> Route:
+            return Route(method=method, path=path, handler=handler, summary=summary, **more)
+
+        return [
+            route(
+                "GET",
+                "/v1/queues/{queue}/messages",
+                self.browse,
+                "Look at messages in one state (ready, waiting, leased, dead); changes nothing.",
+                role=Role.READ,
+                gives=wire.PageOut,
+                query=("state", "limit", "cursor"),
+            ),
+            route(
+                "GET",
+                one,
+                self.get,
+                "One message, live or from history.",
+                role=Role.READ,
+                gives=wire.MessageOut,
+            ),
+            route(
+                "PATCH",
+                one,
+                self.reschedule,
+                "Give a message in line another due date.",
+                role=Role.OPERATE,
+                takes=wire.RescheduleIn,
+                gives=wire.ActedOut,
+            ),
+            route(
+                "POST",
+                f"{one}/cancel",
+                self.cancel,
+                "It will not be handled.",
+                role=Role.OPERATE,
+                takes=wire.ReasonIn,
+                gives=wire.ActedOut,
+            ),
+            route(
+                "POST",
+                f"{one}/bury",
+                self.bury,
+                "Put it among the dead ones.",
+                role=Role.OPERATE,
+                takes=wire.ReasonIn,
+                gives=wire.ActedOut,
+            ),
+            route(
+                "POST",
+                f"{one}/redrive",
+                self.redrive,
+                "Bring a dead message back to the queue it died in.",
+                role=Role.OPERATE,
+                gives=wire.ActedOut,
+            ),
+        ]
+
+    async def browse(self, request: Request, respond: Respond) -> Response:
+        query = request.query("state", "limit", "cursor")
+        try:
+            state = State(query.get("state", "ready"))
+        except ValueError:
+            state = State.DONE
+        if state not in _SHOWN:
+            raise InvalidRequest("state is ready, waiting, leased or dead")
+        name = request.params["queue"]
+        queue = self._directory.cached(name) or await self._directory.load(name)
+        limit = read_limit(query.get("limit"))
+        after: Any = from_cursor(query.get("cursor"), 3)
+        views = await self._messages.browse(queue, state, limit=limit, after=after)
+        following = None
+        if len(views) == limit:
+            following = to_cursor(*_place(views[-1].message))
+        return json_response(wire.PageOut([_shown(view) for view in views], following))
+
+    async def get(self, request: Request, respond: Respond) -> Response:
+        view = await self._messages.get(request.params["id"])
+        access.allow(request.caller, Role.READ, view.queue)
+        return json_response(_shown(view))
+
+    async def reschedule(self, request: Request, respond: Respond) -> Response:
+        due_at = from_text("due_at", wire.decode(_reschedule, request.body).due_at)
+        await self._check(request)
+        return _changed(await self._messages.reschedule(request.params["id"], due_at=due_at))
+
+    async def cancel(self, request: Request, respond: Respond) -> Response:
+        reason = wire.decode(_reason, request.body).reason
+        await self._check(request)
+        return _changed(await self._messages.cancel(request.params["id"], reason=reason))
+
+    async def bury(self, request: Request, respond: Respond) -> Response:
+        reason = wire.decode(_reason, request.body).reason
+        await self._check(request)
+        await self._messages.bury(request.params["id"], reason=reason)
+        # Where it rests, or stands in line as a dead letter: for the caller it is dead.
+        return json_response({"id": request.params["id"], "state": State.DEAD})
+
+    async def redrive(self, request: Request, respond: Respond) -> Response:
+        await self._check(request)
+        return _changed(await self._messages.redrive(request.params["id"]))
+
+    async def _check(self, request: Request) -> None:
+        """May the caller act on the queue that holds this message?"""
+        if "*" not in request.caller.queues:
+            view = await self._messages.get(request.params["id"])
+            access.allow(request.caller, Role.OPERATE, view.queue)
+
+
+def _changed(message: Message) -> Response:
+    return json_response(wire.ActedOut(message.id, message.state, to_text(message.due_at)))
+
+
+def _shown(view: MessageView) -> wire.MessageOut:
+    message = view.message
+    if isinstance(message, Ending):
+        return _ended(view, message)
+    out = wire.message_out(view.queue, message, view.content)
+    if message.state is State.LEASED:
+        out.leased_until = to_text(message.due_at)
+    else:
+        out.due_at = to_text(message.due_at)
+    return out
+
+
+def _ended(view: MessageView, ending: Ending) -> wire.MessageOut:
+    shown = wire.ending_out(ending)
+    out = wire.MessageOut(
+        ending.id, ending.queue, ending.outcome, ending.attempts, shown.sent_at
+    )
+    for name in ("finished_at", "failures", "size", "reason", "kind", "entity_id", "tags", "group",
+                 "priority", "first_leased_at", "leased_at", "leased_by", "last_error"):  # fmt: skip
+        setattr(out, name, getattr(shown, name))
+    if view.content is not None:
+        out.body = msgspec.Raw(view.content.body.encode())
+        out.attributes = view.content.attributes
+        out.trace = view.content.trace
+    return out
+
+
+def _place(message: Message | Ending) -> tuple[int, int, int]:
+    """Where a page ended, in the order in which that state is browsed."""
+    assert isinstance(message, Message)
+    match message.state:
+        case State.READY:
+            return int(message.is_blocked), message.priority, message.order_no
+        case State.DEAD:
+            return message.message_no, 0, 0
+        case _:
+            return message.due_at, message.message_no, 0

@@ -1,0 +1,189 @@
+"""Queues over HTTP."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import msgspec
+
+from penstock.domain import access
+from penstock.domain.access import Role
+from penstock.domain.errors import InvalidRequest
+from penstock.domain.queue import QueueSettings, check_name
+from penstock.edge.http import wire
+from penstock.edge.http.cursor import read_limit
+from penstock.edge.http.request import Request, Respond, Response, json_response
+from penstock.edge.http.router import Route
+from penstock.services.queues import CHUNK, Queues
+
+_settings = msgspec.json.Decoder(QueueSettings)
+_some_settings = msgspec.json.Decoder(dict[str, Any])
+_redrive = msgspec.json.Decoder(wire.RedriveIn)
+
+
+class Cancelled(msgspec.Struct):
+    cancelled: int
+
+
+class Redriven(msgspec.Struct):
+    redriven: int
+
+
+class QueueApi:
+    def __init__(self, queues: Queues) -> None:
+        self._queues = queues
+
+    def routes(self) -> list[Route]:
+        one = "/v1/queues/{queue}"
+
+        def operate(method: str, path: str, handler: Any, summary: str, **more: Any) -> Route:
+            role = more.pop("role", Role.OPERATE)
+            return Route(
+                method=method, path=path, handler=handler, summary=summary, role=role, **more
+            )
+
+        return [
+            operate(
+                "GET",
+                "/v1/queues",
+                self.page,
+                "The queues by name, with their counts.",
+                role=Role.READ,
+                gives=wire.QueuesOut,
+                query=("prefix", "limit", "cursor"),
+            ),
+            operate(
+                "PUT",
+                one,
+                self.put,
+                "Make a queue (201), or give it these settings (200).",
+                takes=QueueSettings,
+                gives=wire.QueueOut,
+                status=201,
+            ),
+            operate(
+                "PATCH",
+                one,
+                self.patch,
+                "Change some settings and leave the others.",
+                takes=QueueSettings,
+                gives=wire.QueueOut,
+            ),
+            operate(
+                "GET", one, self.get, "One queue.", role=Role.READ, gives=wire.QueueOut
+            ),
+            operate(
+                "DELETE",
+                one,
+                self.remove,
+                "Remove a queue; with force=true also what it holds.",
+                status=204,
+                query=("force",),
+            ),
+            operate(
+                "POST",
+                f"{one}/pause",
+                self._pausing(True),
+                "Stop claims; sends go on.",
+                gives=wire.QueueOut,
+            ),
+            operate(
+                "POST",
+                f"{one}/resume",
+                self._pausing(False),
+                "Let claims go on.",
+                gives=wire.QueueOut,
+            ),
+            operate(
+                "POST",
+                f"{one}/purge",
+                self.purge,
+                "Cancel everything in the queue; leases on it are lost.",
+                gives=Cancelled,
+            ),
+            operate(
+                "POST",
+                f"{one}/redrive",
+                self.redrive,
+                "Bring dead messages back to the queues they died in, or to another.",
+                takes=wire.RedriveIn,
+                gives=Redriven,
+            ),
+        ]
+
+    async def page(self, request: Request, respond: Respond) -> Response:
+        query = request.query("prefix", "limit", "cursor")
+        limit = read_limit(query.get("limit"))
+        after, views = query.get("cursor", ""), []
+        # Queues that the caller may not see do not count for the page.
+        while len(views) < limit:
+            page = await self._queues.page(
+                prefix=query.get("prefix", ""), after=after, limit=limit
+            )
+            views += [view for view in page if access.sees(request.caller, view.queue.name)]
+            if len(page) < limit:
+                break
+            after = page[-1].queue.name
+        views = views[:limit]
+        following = views[-1].queue.name if len(views) == limit else None
+        return json_response(wire.QueuesOut([wire.queue_out(view) for view in views], following))
+
+    async def put(self, request: Request, respond: Respond) -> Response:
+        settings = wire.decode(_settings, request.body)
+        put = await self._queues.put(request.params["queue"], settings)
+        return json_response(wire.queue_out(put.view), 201 if put.is_new else 200)
+
+    async def patch(self, request: Request, respond: Respond) -> Response:
+        changes = wire.decode(_some_settings, request.body)
+        return json_response(
+            wire.queue_out(await self._queues.patch(request.params["queue"], changes))
+        )
+
+    async def get(self, request: Request, respond: Respond) -> Response:
+        return json_response(wire.queue_out(await self._queues.get(request.params["queue"])))
+
+    async def remove(self, request: Request, respond: Respond) -> Response:
+        force = request.query("force").get("force", "false")
+        if force not in ("true", "false"):
+            raise InvalidRequest("force is true or false")
+        if force == "true":
+            await self._purge_all(request.params["queue"])
+        await self._queues.remove(request.params["queue"], force=force == "true")
+        return Response(204)
+
+    def _pausing(self, is_paused: bool) -> Any:
+        async def handle(request: Request, respond: Respond) -> Response:
+            view = await self._queues.pause(request.params["queue"], is_paused=is_paused)
+            return json_response(wire.queue_out(view))
+
+        return handle
+
+    async def purge(self, request: Request, respond: Respond) -> Response:
+        return json_response(Cancelled(await self._purge_all(request.params["queue"])))
+
+    async def redrive(self, request: Request, respond: Respond) -> Response:
+        wanted = wire.decode(_redrive, request.body)
+        if wanted.limit is not None and wanted.limit < 1:
+            raise InvalidRequest("limit must be at least 1")
+        if wanted.to is not None:
+            access.allow(request.caller, Role.OPERATE, check_name(wanted.to))
+        name, total = request.params["queue"], 0
+        # At most what is there now: messages that die again meanwhile wait for the next time.
+        view = await self._queues.get(name)
+        most = view.counts.dead + view.counts.ready + view.counts.waiting
+        left = most if wanted.limit is None else min(most, wanted.limit)
+        while left > 0:
+            done = await self._queues.redrive_some(name, to=wanted.to, limit=min(left, CHUNK))
+            if not done:
+                break
+            total, left = total + done, left - done
+        return json_response(Redriven(total))
+
+    async def _purge_all(self, name: str) -> int:
+        """Chunk by chunk, so that other requests get their turn between."""
+        total = 0
+        while done := await self._queues.purge_some(name):
+            total += done
+            await asyncio.sleep(0)
+        return total

@@ -1,0 +1,70 @@
+"""The door: who asks, is it allowed, and which operation serves it."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable
+
+from penstock.domain import access
+from penstock.domain.errors import Forbidden, ShuttingDown, UnsupportedMediaType
+from penstock.edge.http.request import Request, Respond, Response
+from penstock.edge.http.router import Route, Router
+from penstock.services.keys import Keyring
+
+_SAFE = frozenset({"GET", "HEAD", "OPTIONS"})
+_LOOPBACK = frozenset({b"localhost", b"127.0.0.1", b"[::1]"})
+
+
+class App:
+    def __init__(self, router: Router, keyring: Keyring, *, hosts: frozenset[bytes]) -> None:
+        self._router = router
+        self._keyring = keyring
+        self._hosts = hosts | _LOOPBACK
+        self.is_closing = False
+
+    def __call__(self, request: Request, respond: Respond) -> Awaitable[Response] | None:
+        method = "GET" if request.method == "HEAD" else request.method
+        route, request.params = self._router.find(method, request.path)
+        self._let_in(request, route)
+        if self.is_closing and route.role is not None:
+            raise ShuttingDown("this node is shutting down; ask another or again")
+        return route.handler(request, respond)
+
+    def _let_in(self, request: Request, route: Route) -> None:
+        headers = request.headers
+        if not self._keyring.is_needed:
+            self._check_host(headers.get(b"host", b""))
+        if request.method not in _SAFE and not route.takes_any_media:
+            _refuse_other_sites(headers)
+            if request.body and not _is_json(headers.get(b"content-type", b"")):
+                raise UnsupportedMediaType(
+                    "send JSON with the header content-type: application/json (curl: --json)"
+                )
+        if route.role is not None:
+            request.caller = self._keyring.caller(_secret(headers))
+            access.allow(request.caller, route.role, request.params.get("queue"))
+
+    def _check_host(self, host: bytes) -> None:
+        """Without keys only this machine may come in; a page that renames itself to us may not."""
+        name = host[: host.rfind(b"]") + 1] if host.startswith(b"[") else host.partition(b":")[0]
+        if name and name.lower() not in self._hosts:
+            raise Forbidden("this host name is not served without API keys")
+
+
+def _refuse_other_sites(headers: dict[bytes, bytes]) -> None:
+    """Browsers say where a request comes from; pages of other sites must not act here."""
+    origin = headers.get(b"origin")
+    if origin is not None and origin.partition(b"://")[2] != headers.get(b"host", b""):
+        raise Forbidden("requests from other sites are not taken")
+    if headers.get(b"sec-fetch-site") == b"cross-site":
+        raise Forbidden("requests from other sites are not taken")
+
+
+def _is_json(content_type: bytes) -> bool:
+    return content_type.partition(b";")[0].strip().lower() == b"application/json"
+
+
+def _secret(headers: dict[bytes, bytes]) -> str | None:
+    scheme, _, secret = headers.get(b"authorization", b"").partition(b" ")
+    if scheme.lower() != b"bearer" or not secret.isascii():
+        return None
+    return secret.strip().decode()

@@ -1,0 +1,51 @@
+"""Refusals as HTTP answers.  Every error of the domain has a status (a test proves it)."""
+
+from __future__ import annotations
+
+import msgspec
+
+from penstock.domain import errors
+from penstock.domain.errors import PenstockError
+from penstock.edge.http.request import Response, json_response
+
+STATUS: dict[type[PenstockError], int] = {
+    errors.PenstockError: 500,
+    errors.InvalidRequest: 400,
+    errors.Unauthenticated: 401,
+    errors.Forbidden: 403,
+    errors.NotFound: 404,
+    errors.QueueNotFound: 404,
+    errors.MessageNotFound: 404,
+    errors.MethodNotAllowed: 405,
+    errors.Conflict: 409,
+    errors.LeaseLost: 409,
+    errors.WrongState: 409,
+    errors.QueueExists: 409,
+    errors.QueueNotEmpty: 409,
+    errors.QueueFull: 409,
+    errors.TooLarge: 413,
+    errors.UnsupportedMediaType: 415,
+    errors.TooManyWaiting: 429,
+    errors.StoreUnavailable: 503,
+    errors.ShuttingDown: 503,
+    errors.StoreRefused: 503,
+}
+
+
+class ErrorBody(msgspec.Struct, frozen=True):
+    code: str
+    message: str
+
+
+class ErrorAnswer(msgspec.Struct, frozen=True):
+    error: ErrorBody
+
+
+def error_answer(error: PenstockError) -> ErrorAnswer:
+    # What went wrong inside is for the log; outside, it would only help an attacker.
+    is_ours = type(error) is not PenstockError
+    return ErrorAnswer(ErrorBody(error.code, str(error) if is_ours else "internal error"))
+
+
+def error_response(error: PenstockError) -> Response:
+    return json_response(error_answer(error), STATUS[type(error)])

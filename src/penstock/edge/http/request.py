@@ -1,0 +1,75 @@
+"""One request and its response, as handlers see them."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from urllib.parse import parse_qsl
+
+import msgspec
+
+from penstock.domain.access import ANYONE, Caller
+from penstock.domain.errors import InvalidRequest
+
+JSON = b"application/json"
+_encode = msgspec.json.Encoder().encode
+
+
+class Request:
+    __slots__ = ("body", "caller", "headers", "method", "params", "path", "query_bytes")
+
+    def __init__(
+        self, method: str, path: str, query: bytes, headers: dict[bytes, bytes], body: bytes
+    ) -> None:
+        self.method = method
+        self.path = path
+        self.query_bytes = query
+        self.headers = headers
+        self.body = body
+        self.params: dict[str, str] = {}
+        self.caller: Caller = ANYONE
+
+    def query(self, *allowed: str) -> dict[str, str]:
+        """The query's values; raises InvalidRequest for names that mean nothing here."""
+        try:
+            pairs = parse_qsl(
+                self.query_bytes.decode("ascii"),
+                keep_blank_values=True,
+                max_num_fields=50,
+                errors="strict",
+            )
+        except ValueError:
+            raise InvalidRequest("the query is malformed") from None
+        values = dict(pairs)
+        if len(values) != len(pairs):
+            raise InvalidRequest("a query parameter is given twice")
+        unknown = values.keys() - set(allowed)
+        if unknown:
+            raise InvalidRequest(f"unknown query parameter {min(unknown)[:40]!r}")
+        return values
+
+
+class Response:
+    __slots__ = ("body", "content_type", "headers", "status")
+
+    def __init__(
+        self,
+        status: int,
+        body: bytes = b"",
+        *,
+        content_type: bytes = JSON,
+        headers: tuple[tuple[bytes, bytes], ...] = (),
+    ) -> None:
+        self.status = status
+        self.body = body
+        self.content_type = content_type
+        self.headers = headers
+
+
+Respond = Callable[[Response], None]
+# A handler either promises a response, or takes `respond` and calls it later itself: the hot
+# operations do that, because a task per request costs as much as the request.
+Handler = Callable[[Request, Respond], Awaitable[Response] | None]
+
+
+def json_response(value: object, status: int = 200) -> Response:
+    return Response(status, _encode(value))

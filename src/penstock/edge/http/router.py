@@ -1,0 +1,76 @@
+"""Which handler serves a path, and what a caller needs to be let in."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from urllib.parse import unquote
+
+import msgspec
+
+from penstock.domain.access import Role
+from penstock.domain.errors import MethodNotAllowed, NotFound
+from penstock.edge.http.request import Handler
+
+
+class Route(msgspec.Struct, frozen=True, kw_only=True):
+    method: str
+    path: str  # "/v1/queues/{queue}/messages"
+    handler: Handler
+    role: Role | None = None  # None: open to everybody
+    summary: str = ""
+    takes: type | None = None  # the request's body, for decoding by the document
+    gives: type | None = None
+    status: int = 200
+    query: tuple[str, ...] = ()
+    takes_any_media: bool = False  # AweQ's clients post forms too
+
+
+class _Node:
+    __slots__ = ("children", "name", "routes", "wild")
+
+    def __init__(self) -> None:
+        self.children: dict[str, _Node] = {}
+        self.wild: _Node | None = None
+        self.name = ""
+        self.routes: dict[str, Route] = {}
+
+
+class Router:
+    def __init__(self, routes: Iterable[Route]) -> None:
+        self.routes = list(routes)
+        self._root = _Node()
+        for route in self.routes:
+            self._add(route)
+
+    def find(self, method: str, path: str) -> tuple[Route, dict[str, str]]:
+        """Raises NotFound or MethodNotAllowed."""
+        params: dict[str, str] = {}
+        node: _Node | None = self._root
+        for part in path.split("/")[1:]:
+            assert node is not None
+            child = node.children.get(part)
+            if child is None and node.wild is not None and part:
+                child = node.wild
+                params[child.name] = unquote(part) if "%" in part else part
+            if child is None:
+                raise NotFound(f"there is nothing at {path[:200]!r}")
+            node = child
+        assert node is not None
+        route = node.routes.get(method)
+        if route is None:
+            if not node.routes:
+                raise NotFound(f"there is nothing at {path[:200]!r}")
+            raise MethodNotAllowed(f"{path[:200]!r} takes {', '.join(sorted(node.routes))}")
+        return route, params
+
+    def _add(self, route: Route) -> None:
+        node = self._root
+        for part in route.path.split("/")[1:]:
+            if part.startswith("{"):
+                if node.wild is None:
+                    node.wild = _Node()
+                    node.wild.name = part[1:-1]
+                node = node.wild
+            else:
+                node = node.children.setdefault(part, _Node())
+        node.routes[route.method] = route

@@ -1,0 +1,107 @@
+"""`penstock serve`: the broker behind HTTP until somebody asks it to stop."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+import ssl
+import sys
+from collections.abc import Callable
+
+import uvloop
+
+from penstock.edge.http.api.hot import Hot
+from penstock.edge.http.api.insight import InsightApi
+from penstock.edge.http.api.messages import MessageApi
+from penstock.edge.http.api.queues import QueueApi
+from penstock.edge.http.app import App
+from penstock.edge.http.protocol import Traffic
+from penstock.edge.http.router import Route, Router
+from penstock.edge.http.server import HttpServer
+from penstock.edge.waiting import WaitingRoom
+from penstock.settings import Settings
+from penstock.wiring import Broker, open_broker
+
+# Framing and the fields around the bodies of a batch.
+_ENVELOPE_BYTES = 64 * 1024
+
+# Two threads share the interpreter: a writer that asks for it must not wait 5 ms for the loop.
+_SWITCH_SECONDS = 0.0005
+
+
+def serve(settings: Settings, *, on_ready: Callable[[str], None] | None = None) -> int:
+    """Run until SIGINT or SIGTERM; returns the exit code."""
+    sys.setswitchinterval(_SWITCH_SECONDS)
+    broker = open_broker(settings)
+    try:
+        broker.refuse_open_door()
+        uvloop.run(_serve(broker, on_ready or _tell))
+    finally:
+        broker.close()
+    return 0
+
+
+async def _serve(broker: Broker, on_ready: Callable[[str], None]) -> None:
+    settings = broker.settings.server
+    stop = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        loop.add_signal_handler(number, stop.set)
+
+    room = WaitingRoom(
+        broker.messages,
+        broker.clock,
+        most=broker.settings.limits.max_waiting_claims,
+        poll_ms=broker.settings.waking.poll_ms,
+    )
+    broker.listen(room.heard)
+    app = App(Router(routes(broker, room)), broker.keyring, hosts=_hosts(settings.host))
+    traffic = Traffic(
+        app,
+        max_body_bytes=broker.settings.limits.max_batch_bytes + _ENVELOPE_BYTES,
+        receive_timeout=settings.receive_timeout_ms / 1000,
+        idle_timeout=settings.idle_timeout_ms / 1000,
+        max_connections=settings.max_connections,
+    )
+    server = HttpServer(traffic, broker.clock)
+    tls = _tls(settings.tls_cert, settings.tls_key)
+    port = await server.start(settings.host, settings.port, tls=tls)
+    broker.start_duties()
+    scheme = "https" if tls else "http"
+    host = f"[{settings.host}]" if ":" in settings.host else settings.host
+    url = f"{scheme}://{host}:{port}"
+    on_ready(f"penstock is ready: API {url}/v1, docs {url}/docs, store {broker.store.backend}")
+    await stop.wait()
+
+    # Take nothing new, let those who wait go empty-handed, finish what was begun.
+    app.is_closing = True
+    room.close()
+    await server.stop(drain_ms=settings.drain_ms)
+
+
+def routes(broker: Broker, room: WaitingRoom) -> list[Route]:
+    """Everything that is served, in one list."""
+    return [
+        *Hot(broker.messages, broker.directory, room, broker.settings.limits).routes(),
+        *QueueApi(broker.queues).routes(),
+        *MessageApi(broker.messages, broker.directory).routes(),
+        *InsightApi(broker.insight, room).routes(),
+    ]
+
+
+def _tell(line: str) -> None:
+    # At once, also into a pipe: supervisors wait for this line.
+    print(line, flush=True)  # noqa: T201
+
+
+def _hosts(host: str) -> frozenset[bytes]:
+    return frozenset({host.encode()})
+
+
+def _tls(cert: str | None, key: str | None) -> ssl.SSLContext | None:
+    if cert is None:
+        return None
+    context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+    context.load_cert_chain(cert, key)
+    return context
+

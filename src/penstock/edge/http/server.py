@@ -1,0 +1,62 @@
+"""The listener: opens the port, sweeps out those who dawdle, and closes without losing anything."""
+
+from __future__ import annotations
+
+import asyncio
+import ssl
+from email.utils import formatdate
+
+from penstock.edge.http.protocol import HttpConnection, Traffic
+from penstock.ports.clock import Clock
+
+SWEEP_SECONDS = 1.0
+
+
+class HttpServer:
+    def __init__(self, traffic: Traffic, clock: Clock) -> None:
+        self._traffic = traffic
+        self._clock = clock
+        self._server: asyncio.Server | None = None
+        self._sweeper: asyncio.Task[None] | None = None
+
+    async def start(self, host: str, port: int, *, tls: ssl.SSLContext | None = None) -> int:
+        """Listen; returns the port, which matters when it was left open (0)."""
+        loop = asyncio.get_running_loop()
+        self._tell_date()
+        self._server = await loop.create_server(
+            lambda: HttpConnection(self._traffic),
+            host,
+            port,
+            ssl=tls,
+            backlog=1024,
+            reuse_address=True,
+        )
+        self._sweeper = loop.create_task(self._sweep())
+        bound: int = self._server.sockets[0].getsockname()[1]
+        return bound
+
+    async def stop(self, *, drain_ms: int) -> None:
+        """Take no new connections, let those at work finish, then close what is left."""
+        assert self._server is not None and self._sweeper is not None
+        self._server.close()
+        self._traffic.is_draining = True
+        for connection in list(self._traffic.connections):
+            connection.drain()
+        try:
+            async with asyncio.timeout(drain_ms / 1000):
+                while any(connection.is_busy for connection in self._traffic.connections):
+                    await asyncio.sleep(0.01)
+        except TimeoutError:
+            pass
+        for connection in list(self._traffic.connections):
+            connection.abort()
+        self._sweeper.cancel()
+
+    async def _sweep(self) -> None:
+        while True:
+            await asyncio.sleep(SWEEP_SECONDS)
+            self._tell_date()
+            self._traffic.sweep()
+
+    def _tell_date(self) -> None:
+        self._traffic.date = formatdate(self._clock.now() / 1000, usegmt=True).encode()

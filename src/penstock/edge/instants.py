@@ -1,0 +1,34 @@
+"""Instants as the world writes them: ISO 8601 text, UTC, milliseconds."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from functools import lru_cache
+
+from penstock.domain.errors import InvalidRequest
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_MILLI = timedelta(milliseconds=1)
+
+
+def to_text(instant: int) -> str:
+    seconds, millis = divmod(instant, 1000)
+    return f"{_second(seconds)}.{millis:03}Z"
+
+
+def from_text(name: str, value: int | str) -> int:
+    """Milliseconds since the epoch; text without an offset is UTC."""
+    if isinstance(value, int):
+        return value
+    try:
+        moment = datetime.fromisoformat(value)
+        if moment.tzinfo is None:
+            moment = moment.replace(tzinfo=UTC)
+        return (moment - _EPOCH) // _MILLI
+    except (ValueError, OverflowError):
+        raise InvalidRequest(f"{name} is not an ISO 8601 instant: {value[:40]!r}") from None
+
+
+@lru_cache(maxsize=4096)
+def _second(seconds: int) -> str:
+    return (_EPOCH + timedelta(seconds=seconds)).strftime("%Y-%m-%dT%H:%M:%S")

@@ -1,0 +1,96 @@
+"""What the broker does by itself.  Loops only tidy and wake; claims never wait for them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from penstock.domain.limits import DAY, MINUTE
+from penstock.ports.store import Session, Store
+
+_CHUNK = 500
+_CHUNKS_PER_TICK = 20  # others get their turn between; the rest follows with the next tick
+
+
+class Reaper:
+    """Brings back what fell due, so that counts are right and waiting claims are woken."""
+
+    name = "reaper"
+
+    def __init__(self, store: Store, *, every_ms: int) -> None:
+        self._store = store
+        self._every_ms = every_ms
+
+    def tick(self, now: int) -> int:
+        due = self._store.read(lambda s: s.tidying.queues_with_due(now=now)).result()
+        left = False
+        for queue_no in due:
+            left |= _repeat(self._store, _bring_back(queue_no, now))
+        return now + (1 if left else self._every_ms)
+
+
+class Expirer:
+    """Cancels messages in line that are too old to be of use."""
+
+    name = "expirer"
+
+    def __init__(self, store: Store, *, every_ms: int) -> None:
+        self._store = store
+        self._every_ms = every_ms
+
+    def tick(self, now: int) -> int:
+        found = self._store.read(lambda s: s.tidying.queues_with_expired(now=now)).result()
+        left = False
+        for queue_no in found:
+            left |= _repeat(self._store, _expire(queue_no, now))
+        return now + (1 if left else self._every_ms)
+
+
+class Pruner:
+    """Forgets by age: whole days of history, and dedup keys whose window is over."""
+
+    name = "pruner"
+
+    def __init__(self, store: Store, *, retention_days: int) -> None:
+        self._store = store
+        self._retention_days = retention_days
+
+    def tick(self, now: int) -> int:
+        self._store.write(lambda s: s.tidying.prepare_days(now=now)).result()
+        _repeat(self._store, lambda s: s.tidying.forget_dedup(now=now, limit=_CHUNK))
+        before_day = now // DAY - self._retention_days
+        for day in self._store.read(lambda s: s.tidying.old_days(before_day=before_day)).result():
+            self._store.write(_drop_day(day, now)).result()
+        return now + MINUTE
+
+
+class Every:
+    """A duty made of a plain function."""
+
+    def __init__(self, name: str, every_ms: int, do: Callable[[], None]) -> None:
+        self.name = name
+        self._every_ms = every_ms
+        self._do = do
+
+    def tick(self, now: int) -> int:
+        self._do()
+        return now + self._every_ms
+
+
+def _repeat(store: Store, what: Callable[[Session], int]) -> bool:
+    """Do it until nothing is left, but not for ever; tells whether something is left."""
+    for _ in range(_CHUNKS_PER_TICK):
+        if store.write(what).result() < _CHUNK:
+            return False
+    return True
+
+
+def _bring_back(queue_no: int, now: int) -> Callable[[Session], int]:
+    return lambda session: session.tidying.bring_back(queue_no, now=now, limit=_CHUNK)
+
+
+def _expire(queue_no: int, now: int) -> Callable[[Session], int]:
+    return lambda session: session.tidying.expire(queue_no, now=now, limit=_CHUNK)
+
+
+def _drop_day(day: int, now: int) -> Callable[[Session], None]:
+    return lambda session: session.tidying.drop_day(day, now=now)

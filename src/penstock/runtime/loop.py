@@ -1,0 +1,64 @@
+"""The loop that runs duties.  A duty does what is due and says when it wants to be asked again."""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Sequence
+from typing import Protocol
+
+from penstock.domain.errors import PenstockError
+from penstock.ports.clock import Clock
+
+_log = logging.getLogger("penstock.duties")
+_AFTER_ERROR_MS = 1_000
+
+
+class Duty(Protocol):
+    name: str
+
+    def tick(self, now: int) -> int:
+        """Do what is due; returns the instant of the next tick."""
+        ...
+
+
+class DutyLoop:
+    """One thread for all duties: each is short, and none is needed for correctness."""
+
+    def __init__(self, duties: Sequence[Duty], clock: Clock) -> None:
+        self._due = {duty.name: 0 for duty in duties}
+        self._duties = {duty.name: duty for duty in duties}
+        self._clock = clock
+        self._stopped = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="penstock-duties", daemon=True)
+
+    def start(self) -> None:
+        self._thread.start()
+
+    def stop(self) -> None:
+        self._stopped.set()
+        if self._thread.is_alive():
+            self._thread.join()
+
+    def run_due(self) -> int:
+        """Tick every duty whose time has come; returns the earliest next instant."""
+        now = self._clock.now()
+        for name, duty in self._duties.items():
+            if self._due[name] <= now and not self._stopped.is_set():
+                self._due[name] = _tick(duty, now)
+        return min(self._due.values(), default=now + _AFTER_ERROR_MS)
+
+    def _run(self) -> None:
+        while not self._stopped.is_set():
+            pause_ms = self.run_due() - self._clock.now()
+            self._stopped.wait(max(pause_ms, 1) / 1000)
+
+
+def _tick(duty: Duty, now: int) -> int:
+    try:
+        return duty.tick(now)
+    except PenstockError as error:
+        _log.warning("duty %s could not run: %s", duty.name, error)
+    except Exception:
+        _log.exception("duty %s failed", duty.name)
+    return now + _AFTER_ERROR_MS

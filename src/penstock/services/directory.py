@@ -1,0 +1,57 @@
+"""Queues by name, remembered for a moment so that a send does not have to ask the store first.
+
+What a transaction decides (is it paused, does it exist) it reads for itself; what comes from here
+(delay, limits, lease time) may be up to `FRESH_MS` old when another process changed it.
+"""
+
+from __future__ import annotations
+
+from penstock.domain.errors import QueueNotFound
+from penstock.domain.queue import Queue
+from penstock.ports.clock import Clock
+from penstock.ports.store import Session, Store
+from penstock.ports.ticket import Ticket
+
+FRESH_MS = 1_000
+
+
+class Directory:
+    def __init__(self, store: Store, clock: Clock) -> None:
+        self._store = store
+        self._clock = clock
+        self._by_name: dict[str, tuple[Queue, int]] = {}
+        self._names: dict[int, str] = {}
+
+    def cached(self, name: str) -> Queue | None:
+        """The queue if it was seen a moment ago."""
+        found = self._by_name.get(name)
+        if found is None or found[1] < self._clock.now():
+            return None
+        return found[0]
+
+    def load(self, name: str) -> Ticket[Queue]:
+        """Ask the store; raises QueueNotFound."""
+
+        def look(session: Session) -> Queue:
+            found = session.queues.find(name)
+            if found is None:
+                self.forget(name)
+                raise QueueNotFound(name)
+            return self.keep(found)
+
+        return self._store.read(look)
+
+    def name_of(self, queue_no: int) -> Ticket[str]:
+        """Ask the store for the name behind a number; raises QueueNotFound."""
+        return self._store.read(lambda session: self.keep(session.queues.get(queue_no)).name)
+
+    def known_name(self, queue_no: int) -> str | None:
+        return self._names.get(queue_no)
+
+    def keep(self, queue: Queue) -> Queue:
+        self._by_name[queue.name] = (queue, self._clock.now() + FRESH_MS)
+        self._names[queue.queue_no] = queue.name
+        return queue
+
+    def forget(self, name: str) -> None:
+        self._by_name.pop(name, None)

@@ -1,0 +1,79 @@
+"""What you can ask about the past and the whole: history, stats, readiness."""
+
+from __future__ import annotations
+
+import msgspec
+
+from penstock.domain.counts import Counts
+from penstock.domain.errors import MessageNotFound
+from penstock.domain.history import Attempt, Ending, HistoryFilter, check_filter
+from penstock.domain.limits import Limits
+from penstock.domain.message import Content
+from penstock.ports.clock import Clock
+from penstock.ports.store import Session, Store
+from penstock.ports.ticket import Ticket
+from penstock.services.queues import QueueView
+
+
+class Stats(msgspec.Struct, frozen=True):
+    backend: str
+    queues: int
+    counts: Counts
+    now: int
+
+
+class Past(msgspec.Struct, frozen=True):
+    """Everything remembered of one message."""
+
+    endings: list[Ending]
+    attempts: list[Attempt]
+    content: Content | None
+
+
+class Insight:
+    def __init__(self, store: Store, clock: Clock, limits: Limits) -> None:
+        self._store = store
+        self._clock = clock
+        self._limits = limits
+
+    def stats(self) -> Ticket[Stats]:
+        def do(session: Session) -> Stats:
+            number = session.queues.number_of()
+            return Stats(self._store.backend, number, session.queues.total(), self._clock.now())
+
+        return self._store.read(do)
+
+    def all_queues(self) -> Ticket[list[QueueView]]:
+        """Every queue with its counters, for metrics."""
+
+        def do(session: Session) -> list[QueueView]:
+            views: list[QueueView] = []
+            after = ""
+            while page := session.queues.page(prefix="", after=after, limit=1_000):
+                counts = session.queues.counts([queue.queue_no for queue in page])
+                views += [QueueView(queue, counts[queue.queue_no]) for queue in page]
+                after = page[-1].name
+            return views
+
+        return self._store.read(do)
+
+    def history(self, wanted: HistoryFilter) -> Ticket[list[Ending]]:
+        check_filter(wanted, max_limit=self._limits.max_claim)
+        return self._store.read(lambda session: session.history.search(wanted))
+
+    def past(self, message_id: str) -> Ticket[Past]:
+        """Raises MessageNotFound if nothing is remembered."""
+
+        def do(session: Session) -> Past:
+            endings = session.history.search(HistoryFilter(id=message_id, limit=100))
+            attempts = session.history.attempts(message_id)
+            if not endings and not attempts and session.messages.find(message_id) is None:
+                raise MessageNotFound(message_id)
+            content = session.history.content(endings[0]) if endings else None
+            return Past(endings, attempts, content)
+
+        return self._store.read(do)
+
+    def ready(self) -> Ticket[int]:
+        """Goes through the writer: answers only while the store can take work."""
+        return self._store.write(lambda session: session.queues.number_of())

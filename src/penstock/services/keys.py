@@ -1,0 +1,98 @@
+"""API keys: made, listed, revoked, and asked for at the door."""
+
+from __future__ import annotations
+
+import msgspec
+
+from penstock.domain import access
+from penstock.domain.access import ANYONE, ApiKey, Caller, Role
+from penstock.domain.errors import InvalidRequest, NotFound, Unauthenticated
+from penstock.ports.clock import Clock, Dice
+from penstock.ports.store import Session, Store
+from penstock.ports.ticket import Ticket
+
+PREFIX = "pk"
+_ID_BITS = 40
+_SECRET_BITS = 160
+
+
+class NewKey(msgspec.Struct, frozen=True):
+    key: ApiKey
+    secret: str  # shown once, never stored
+
+
+class Keys:
+    def __init__(self, store: Store, clock: Clock, dice: Dice) -> None:
+        self._store = store
+        self._clock = clock
+        self._dice = dice
+
+    def create(
+        self, name: str, *, roles: tuple[Role, ...], queues: tuple[str, ...] = ("*",)
+    ) -> Ticket[NewKey]:
+        if not name or len(name) > 80 or not roles:
+            raise InvalidRequest("a key needs a name of 1 to 80 characters and at least one role")
+        key_id = f"{self._dice.bits(_ID_BITS):010x}"
+        secret = f"{PREFIX}_{key_id}_{self._dice.bits(_SECRET_BITS):040x}"
+        key = ApiKey(
+            key_id=key_id,
+            name=name,
+            secret_hash=access.hash_secret(secret),
+            roles=roles,
+            queues=access.check_patterns(queues),
+            created_at=self._clock.now(),
+        )
+
+        def do(session: Session) -> NewKey:
+            session.keys.add(key)
+            return NewKey(key, secret)
+
+        return self._store.write(do)
+
+    def all(self) -> Ticket[list[ApiKey]]:
+        return self._store.read(lambda session: session.keys.all())
+
+    def revoke(self, key_id: str) -> Ticket[None]:
+        now = self._clock.now()
+
+        def do(session: Session) -> None:
+            if not session.keys.revoke(key_id, now=now):
+                raise NotFound(f"there is no key {key_id!r} in use")
+
+        return self._store.write(do)
+
+
+class Keyring:
+    """The keys as the door knows them; refreshed by a duty, so a revoked key fails in a second."""
+
+    def __init__(self, keys: Keys, *, required: str = "auto") -> None:
+        self._keys = keys
+        self._required = required
+        self._by_id: dict[str, ApiKey] = {}
+        self._callers: dict[str, Caller] = {}
+
+    @property
+    def is_needed(self) -> bool:
+        """`auto`: as soon as there is a key, it is asked for."""
+        return self._required == "always" or (self._required == "auto" and bool(self._by_id))
+
+    def take(self, keys: list[ApiKey]) -> None:
+        self._by_id = {key.key_id: key for key in keys if key.revoked_at is None}
+        self._callers = {}
+
+    def caller(self, secret: str | None) -> Caller:
+        """Who shows this secret; while no key is needed everybody may come in."""
+        if not self.is_needed:
+            return ANYONE
+        if secret is None:
+            raise Unauthenticated("an API key is needed: Authorization: Bearer pk_…")
+        known = self._callers.get(secret)
+        if known is not None:
+            return known
+        parts = secret.split("_")
+        key = self._by_id.get(parts[1]) if len(parts) == 3 else None
+        if key is None or not access.matches(key, secret):
+            raise Unauthenticated("this API key is not known or was revoked")
+        caller = access.caller_of(key)
+        self._callers[secret] = caller
+        return caller

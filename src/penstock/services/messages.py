@@ -1,0 +1,170 @@
+"""What you can ask of messages: send, claim, act on a lease, look, and intervene by hand."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import msgspec
+
+from penstock.domain import lease as leases
+from penstock.domain import message as lifecycle
+from penstock.domain.draft import Draft, NewMessage, check_delay, check_instant, send
+from penstock.domain.errors import InvalidRequest, MessageNotFound, PenstockError, QueueNotFound
+from penstock.domain.history import Ending, HistoryFilter
+from penstock.domain.ids import uuid7
+from penstock.domain.lease import Lease, LeaseAct, Verb
+from penstock.domain.limits import Limits
+from penstock.domain.message import Content, Message, State
+from penstock.domain.queue import Queue
+from penstock.ports.clock import Clock, Dice
+from penstock.ports.store import Acted, Browse, Claim, Claimed, Sent, Session, Store
+from penstock.ports.ticket import Ticket
+
+_ID_BITS = 74
+
+
+class MessageView(msgspec.Struct, frozen=True):
+    """A live message or an ended one, with what was sent if that is still kept."""
+
+    queue: str
+    message: Message | Ending
+    content: Content | None
+
+
+class Messages:
+    def __init__(self, store: Store, clock: Clock, dice: Dice, limits: Limits) -> None:
+        self._store = store
+        self._clock = clock
+        self._dice = dice
+        self._limits = limits
+
+    def draft(self, queue: Queue, draft: Draft) -> NewMessage:
+        """Check a draft and give it an id; raises InvalidRequest or TooLarge."""
+        now = self._clock.now()
+        message_id = uuid7(now, self._dice.bits(_ID_BITS))
+        return send(draft, queue, now=now, message_id=message_id, limits=self._limits)
+
+    def send(self, new: Sequence[NewMessage]) -> Ticket[list[Sent | PenstockError]]:
+        return self._store.send(new)
+
+    def claim(
+        self,
+        queue: Queue,
+        *,
+        limit: int = 1,
+        lease_ms: int | None = None,
+        claimed_by: str | None = None,
+    ) -> Ticket[Claimed]:
+        limits = self._limits
+        if not 1 <= limit <= limits.max_claim:
+            raise InvalidRequest(f"limit must be from 1 to {limits.max_claim}")
+        if lease_ms is not None and not 0 <= lease_ms <= limits.max_lease_ms:
+            raise InvalidRequest(f"lease_ms must be from 0 to {limits.max_lease_ms}")
+        if claimed_by is not None and not 0 < len(claimed_by) <= limits.max_label_chars:
+            raise InvalidRequest(f"claimed_by has 1 to {limits.max_label_chars} characters")
+        return self._store.claim(
+            Claim(
+                queue_no=queue.queue_no,
+                now=self._clock.now(),
+                limit=limit,
+                lease_ms=lease_ms,
+                claimed_by=claimed_by,
+            )
+        )
+
+    def receipt(self, message: Message) -> str:
+        lease = Lease(message.message_no, message.lease_no, message.queue_no)
+        return leases.receipt(lease, secret=self._store.secret)
+
+    def read_receipt(self, receipt: str) -> Lease:
+        """Raises LeaseLost for anything that no claim has given."""
+        return leases.read_receipt(receipt, secret=self._store.secret)
+
+    def plan(
+        self, lease: Lease, verb: Verb, *, delay_ms: int | None = None, text: str | None = None
+    ) -> LeaseAct:
+        """Check an act before it goes to the store; raises InvalidRequest."""
+        if delay_ms is not None:
+            if verb is Verb.EXTEND and not 0 <= delay_ms <= self._limits.max_lease_ms:
+                raise InvalidRequest(f"lease_ms must be from 0 to {self._limits.max_lease_ms}")
+            check_delay("delay_ms", delay_ms)
+        if text is not None and len(text) > self._limits.max_error_chars:
+            text = text[: self._limits.max_error_chars]
+        dice = self._dice.share() if verb is Verb.FAIL else 0.5
+        return LeaseAct(
+            lease=lease, verb=verb, now=self._clock.now(), delay_ms=delay_ms, text=text, dice=dice
+        )
+
+    def act(self, acts: Sequence[LeaseAct]) -> Ticket[list[Acted | PenstockError]]:
+        return self._store.act(acts)
+
+    def release(self, messages: Sequence[Message]) -> Ticket[list[Acted | PenstockError]]:
+        """Give back what was claimed for somebody who has gone away."""
+        acts = [
+            self.plan(Lease(m.message_no, m.lease_no, m.queue_no), Verb.RELEASE) for m in messages
+        ]
+        return self._store.act(acts)
+
+    def get(self, message_id: str) -> Ticket[MessageView]:
+        def do(session: Session) -> MessageView:
+            message = session.messages.find(message_id)
+            if message is not None:
+                name = session.queues.get(message.queue_no).name
+                return MessageView(name, message, session.messages.content(message))
+            endings = session.history.search(HistoryFilter(id=message_id, limit=1))
+            if not endings:
+                raise MessageNotFound(message_id)
+            return MessageView(endings[0].queue, endings[0], session.history.content(endings[0]))
+
+        return self._store.read(do)
+
+    def browse(
+        self, queue: Queue, state: State, *, limit: int, after: tuple[int, int, int] | None
+    ) -> Ticket[list[MessageView]]:
+        """Look at messages without touching them."""
+        if not 1 <= limit <= self._limits.max_claim:
+            raise InvalidRequest(f"limit must be from 1 to {self._limits.max_claim}")
+        wanted = Browse(queue_no=queue.queue_no, state=state, limit=limit, after=after)
+
+        def do(session: Session) -> list[MessageView]:
+            found = session.messages.browse(wanted)
+            return [MessageView(queue.name, m, session.messages.content(m)) for m in found]
+
+        return self._store.read(do)
+
+    def cancel(self, message_id: str, *, reason: str | None) -> Ticket[Message]:
+        return self._change(message_id, lambda m, _: lifecycle.cancel(m, reason=reason))
+
+    def bury(self, message_id: str, *, reason: str | None) -> Ticket[Message]:
+        return self._change(message_id, lambda m, _: lifecycle.bury(m, reason=reason))
+
+    def reschedule(self, message_id: str, *, due_at: int) -> Ticket[Message]:
+        check_instant("due_at", due_at)
+        now = self._clock.now()
+        return self._change(
+            message_id, lambda m, _: lifecycle.reschedule(m, due_at=due_at, now=now)
+        )
+
+    def redrive(self, message_id: str) -> Ticket[Message]:
+        """Back to the queue it died in."""
+        now = self._clock.now()
+
+        def do(session: Session) -> Message:
+            message = session.messages.find(message_id)
+            if message is None:
+                raise MessageNotFound(message_id)
+            try:
+                home = session.queues.get(message.dead_from or message.queue_no)
+            except QueueNotFound:
+                home = session.queues.get(message.queue_no)
+            return session.messages.change(
+                message_id, lambda m, _: lifecycle.redrive(m, home, now=now), now=now
+            )
+
+        return self._store.write(do)
+
+    def _change(
+        self, message_id: str, how: Callable[[Message, Queue], Message]
+    ) -> Ticket[Message]:
+        now = self._clock.now()
+        return self._store.write(lambda s: s.messages.change(message_id, how, now=now))

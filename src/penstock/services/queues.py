@@ -1,0 +1,140 @@
+"""What you can ask of queues."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import msgspec
+
+from penstock.domain.counts import Counts
+from penstock.domain.errors import InvalidRequest, QueueExists, QueueNotEmpty, QueueNotFound
+from penstock.domain.queue import Queue, QueueSettings, check_name, check_settings
+from penstock.ports.clock import Clock
+from penstock.ports.store import Session, Store
+from penstock.ports.ticket import Ticket
+from penstock.services.directory import Directory
+
+CHUNK = 1_000  # messages per transaction when a queue is emptied or redriven
+
+
+class QueueView(msgspec.Struct, frozen=True):
+    queue: Queue
+    counts: Counts
+    oldest_ready_at: int | None = None
+
+
+class Put(msgspec.Struct, frozen=True):
+    view: QueueView
+    is_new: bool
+
+
+class Queues:
+    def __init__(self, store: Store, clock: Clock, directory: Directory) -> None:
+        self._store = store
+        self._clock = clock
+        self._directory = directory
+
+    def put(self, name: str, settings: QueueSettings, *, only_new: bool = False) -> Ticket[Put]:
+        """Make the queue, or give it these settings."""
+        check_settings(settings, name=check_name(name))
+        now = self._clock.now()
+
+        def do(session: Session) -> Put:
+            found = session.queues.find(name)
+            if found is not None and only_new:
+                raise QueueExists(f"there is a queue {name!r} already")
+            if found is None:
+                made = session.queues.add(name, settings, now=now)
+                return Put(QueueView(self._directory.keep(made), Counts()), is_new=True)
+            return Put(self._change(session, found, settings), is_new=False)
+
+        return self._store.write(do)
+
+    def patch(self, name: str, changes: Mapping[str, Any]) -> Ticket[QueueView]:
+        """Change some settings and leave the others."""
+
+        def do(session: Session) -> QueueView:
+            found = _existing(session, name)
+            merged = msgspec.to_builtins(found.settings) | dict(changes)
+            try:
+                settings = msgspec.convert(merged, QueueSettings)
+            except msgspec.ValidationError as error:
+                raise InvalidRequest(str(error)) from None
+            return self._change(session, found, check_settings(settings, name=name))
+
+        return self._store.write(do)
+
+    def pause(self, name: str, *, is_paused: bool) -> Ticket[QueueView]:
+        def do(session: Session) -> QueueView:
+            found = _existing(session, name)
+            changed = session.queues.change(found.queue_no, is_paused=is_paused)
+            return _view(session, self._directory.keep(changed))
+
+        return self._store.write(do)
+
+    def get(self, name: str) -> Ticket[QueueView]:
+        return self._store.read(lambda session: _view(session, _existing(session, name)))
+
+    def page(self, *, prefix: str = "", after: str = "", limit: int = 100) -> Ticket[list[QueueView]]:
+        def do(session: Session) -> list[QueueView]:
+            queues = session.queues.page(prefix=prefix, after=after, limit=limit)
+            counts = session.queues.counts([queue.queue_no for queue in queues])
+            return [QueueView(queue, counts[queue.queue_no]) for queue in queues]
+
+        return self._store.read(do)
+
+    def remove(self, name: str, *, force: bool) -> Ticket[None]:
+        """With force, purge it first (see `purge_some`); what slips in between goes with it."""
+        now = self._clock.now()
+
+        def do(session: Session) -> None:
+            found = _existing(session, name)
+            counts = session.queues.counts([found.queue_no])[found.queue_no]
+            if not force and counts.live + counts.dead:
+                raise QueueNotEmpty(f"queue {name!r} holds messages; purge it or use force")
+            while session.messages.purge(found.queue_no, limit=CHUNK, now=now):
+                pass
+            session.queues.remove(found.queue_no, now=now)
+            self._directory.forget(name)
+
+        return self._store.write(do)
+
+    def purge_some(self, name: str) -> Ticket[int]:
+        """Cancel a chunk; to be repeated until it answers 0, so that others get their turn."""
+        now = self._clock.now()
+
+        def do(session: Session) -> int:
+            return session.messages.purge(_existing(session, name).queue_no, limit=CHUNK, now=now)
+
+        return self._store.write(do)
+
+    def redrive_some(self, name: str, *, to: str | None = None, limit: int = CHUNK) -> Ticket[int]:
+        """Bring a chunk of dead messages back; to be repeated until it answers 0."""
+        now = self._clock.now()
+
+        def do(session: Session) -> int:
+            found = _existing(session, name)
+            target = None if to is None else _existing(session, to).queue_no
+            size = min(limit, CHUNK)
+            return session.messages.redrive(found.queue_no, to=target, limit=size, now=now)
+
+        return self._store.write(do)
+
+    def _change(self, session: Session, queue: Queue, settings: QueueSettings) -> QueueView:
+        if settings.ordering is not queue.settings.ordering:
+            raise InvalidRequest("the ordering of a queue cannot be changed; make another queue")
+        changed = session.queues.change(queue.queue_no, settings=settings)
+        return _view(session, self._directory.keep(changed))
+
+
+def _existing(session: Session, name: str) -> Queue:
+    found = session.queues.find(name)
+    if found is None:
+        raise QueueNotFound(name)
+    return found
+
+
+def _view(session: Session, queue: Queue) -> QueueView:
+    counts = session.queues.counts([queue.queue_no])[queue.queue_no]
+    return QueueView(queue, counts, session.queues.oldest_ready_at(queue.queue_no))

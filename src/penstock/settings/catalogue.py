@@ -1,0 +1,99 @@
+"""Every setting by its key, with what is known about it: the one list all others are made from."""
+
+from __future__ import annotations
+
+from functools import cache
+from types import NoneType
+from typing import Annotated, Any, Literal, get_args, get_origin, get_type_hints
+
+import msgspec
+from msgspec import Meta
+
+from penstock.domain.limits import DAY, HOUR, Limits
+from penstock.settings.values import Settings
+
+PREFIX = "PENSTOCK_"
+MIB = 1024 * 1024
+
+# The limits are the domain's, which does not know that somebody may set them.
+_LIMITS = {
+    "max_body_bytes": Meta(ge=1, le=64 * MIB, description="size of one body"),
+    "max_batch": Meta(ge=1, le=100_000, description="messages or acts in one request"),
+    "max_batch_bytes": Meta(ge=1, le=1024 * MIB, description="size of one request"),
+    "max_claim": Meta(ge=1, le=100_000, description="messages in one claim or one page"),
+    "max_wait_ms": Meta(ge=0, le=HOUR, description="how long a claim may wait for messages"),
+    "max_lease_ms": Meta(ge=1, le=30 * DAY, description="how long a lease may be"),
+    "max_attributes": Meta(ge=0, le=10_000, description="attributes of a message"),
+    "max_attribute_bytes": Meta(ge=0, le=MIB, description="size of a message's attributes"),
+    "max_label_chars": Meta(ge=1, le=1_024, description="length of kind, tags, group and the like"),
+    "max_error_chars": Meta(ge=1, le=MIB, description="length kept of an error's text"),
+    "max_waiting_claims": Meta(ge=1, le=1_000_000, description="claims that wait at one time"),
+}
+_UNKNOWN = Meta()
+
+
+class Setting(msgspec.Struct, frozen=True, kw_only=True):
+    key: str  # "server.port"
+    type: type[int] | type[bool] | type[str]
+    default: int | bool | str | None
+    text: str
+    low: int | None = None
+    high: int | None = None
+    choices: tuple[str, ...] = ()
+
+    @property
+    def section(self) -> str:
+        return self.key.rpartition(".")[0]
+
+    @property
+    def name(self) -> str:
+        return self.key.rpartition(".")[2]
+
+    @property
+    def env(self) -> str:
+        return PREFIX + self.key.replace(".", "_").upper()
+
+    @property
+    def is_duration(self) -> bool:
+        return self.name.endswith("_ms")
+
+    @property
+    def is_size(self) -> bool:
+        return self.name.endswith("_bytes")
+
+
+@cache
+def catalogue() -> dict[str, Setting]:
+    return {setting.key: setting for setting in _settings(Settings, "")}
+
+
+def sections() -> frozenset[str]:
+    return frozenset(setting.section for setting in catalogue().values()) - {""}
+
+
+def _settings(struct: type[msgspec.Struct], prefix: str) -> list[Setting]:
+    found: list[Setting] = []
+    defaults = struct()
+    for name, hint in get_type_hints(struct, include_extras=True).items():
+        if isinstance(hint, type) and issubclass(hint, msgspec.Struct):
+            found += _settings(hint, f"{prefix}{name}.")
+        else:
+            meta = _LIMITS.get(name, _UNKNOWN) if struct is Limits else _UNKNOWN
+            found.append(_setting(prefix + name, getattr(defaults, name), hint, meta))
+    return found
+
+
+def _setting(key: str, default: Any, hint: Any, meta: Meta) -> Setting:
+    if get_origin(hint) is Annotated:
+        hint, meta = get_args(hint)
+    choices = get_args(hint) if get_origin(hint) is Literal else ()
+    types = [t for t in get_args(hint) if t is not NoneType] or [hint]
+    return Setting(
+        key=key,
+        type=str if choices else types[0],
+        default=default,
+        text=meta.description or "",
+        low=None if meta.ge is None else int(meta.ge),
+        high=None if meta.le is None else int(meta.le),
+        choices=choices,
+    )

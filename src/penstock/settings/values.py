@@ -1,0 +1,141 @@
+"""What can be set, with defaults.  Ranges and meanings stand beside each value, so that the loader,
+the error texts, the template and the documents all say the same.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Literal
+
+import msgspec
+from msgspec import Meta
+
+from penstock.domain.errors import InvalidRequest
+from penstock.domain.limits import DAY, HOUR, MINUTE, SECOND, Limits
+from penstock.domain.queue import check_name
+
+SQLITE = "sqlite:///"
+POSTGRES = ("postgresql://", "postgres://")
+DATABASE_FILE = "penstock.db"
+LOOPBACK = frozenset({"127.0.0.1", "::1", "localhost"})
+
+
+class Server(msgspec.Struct, frozen=True, kw_only=True):
+    host: Annotated[
+        str, Meta(description="address to listen on; others than loopback need keys")
+    ] = "127.0.0.1"
+    port: Annotated[int, Meta(ge=0, le=65535, description="TCP port; 0 takes a free one")] = 7654
+    drain_ms: Annotated[
+        int, Meta(ge=0, le=10 * MINUTE, description="how long open requests may take at a stop")
+    ] = 10 * SECOND
+    max_connections: Annotated[
+        int, Meta(ge=1, le=1_000_000, description="connections open at one time")
+    ] = 1_000
+    receive_timeout_ms: Annotated[
+        int, Meta(ge=100, le=HOUR, description="how long a request may take to arrive")
+    ] = 30 * SECOND
+    idle_timeout_ms: Annotated[
+        int, Meta(ge=100, le=DAY, description="how long an idle connection stays open")
+    ] = 75 * SECOND
+    tls_cert: Annotated[
+        str | None, Meta(description="file with the certificate chain (PEM); turns TLS on")
+    ] = None
+    tls_key: Annotated[
+        str | None, Meta(description="file with the private key of the certificate (PEM)")
+    ] = None
+
+
+class Store(msgspec.Struct, frozen=True, kw_only=True):
+    url: Annotated[
+        str | None,
+        Meta(description="sqlite:///path or postgresql://…; unset: penstock.db in the data folder"),
+    ] = None
+
+
+class History(msgspec.Struct, frozen=True, kw_only=True):
+    retention_days: Annotated[
+        int, Meta(ge=1, le=3660, description="how many days finished messages are remembered")
+    ] = 7
+
+
+class Queues(msgspec.Struct, frozen=True, kw_only=True):
+    auto_create: Annotated[
+        bool, Meta(description="a send to an unknown queue makes it, with default settings")
+    ] = False
+
+
+class Aweq(msgspec.Struct, frozen=True, kw_only=True):
+    enabled: Annotated[bool, Meta(description="serve the AweQ protocol")] = True
+    queue: Annotated[str, Meta(description="the queue behind the AweQ protocol")] = "aweq"
+    lease_ms: Annotated[
+        int, Meta(ge=1, le=12 * HOUR, description="lease of a message claimed through AweQ")
+    ] = 2 * MINUTE
+    reap_interval_ms: Annotated[
+        int, Meta(ge=10, le=HOUR, description="how often AweQ's abandoned messages are looked for")
+    ] = 2 * SECOND
+
+
+class Auth(msgspec.Struct, frozen=True, kw_only=True):
+    required: Annotated[
+        Literal["auto", "always", "never"],
+        Meta(description="are API keys asked for? auto: as soon as there is a key"),
+    ] = "auto"
+
+
+class Waking(msgspec.Struct, frozen=True, kw_only=True):
+    poll_ms: Annotated[
+        int, Meta(ge=10, le=MINUTE, description="how often waiting claims look without a wake-up")
+    ] = 1 * SECOND
+
+
+class Log(msgspec.Struct, frozen=True, kw_only=True):
+    level: Annotated[
+        Literal["debug", "info", "warning", "error"], Meta(description="least severity to log")
+    ] = "info"
+    format: Annotated[
+        Literal["text", "json"], Meta(description="lines for people or for programs")
+    ] = "text"
+
+
+class Settings(msgspec.Struct, frozen=True, kw_only=True):
+    data: Annotated[str, Meta(description="folder for everything this node keeps")] = "./data"
+    server: Server = Server()
+    store: Store = Store()
+    history: History = History()
+    queues: Queues = Queues()
+    aweq: Aweq = Aweq()
+    auth: Auth = Auth()
+    waking: Waking = Waking()
+    log: Log = Log()
+    limits: Limits = Limits()
+
+    @property
+    def store_url(self) -> str:
+        """Where the store is, derived from the data folder unless it is named."""
+        return self.store.url or f"{SQLITE}{Path(self.data) / DATABASE_FILE}"
+
+    @property
+    def sqlite_path(self) -> Path | None:
+        """The database file, or None when the store is not SQLite."""
+        url = self.store_url
+        return Path(url.removeprefix(SQLITE)) if url.startswith(SQLITE) else None
+
+
+def is_loopback(host: str) -> bool:
+    return host in LOOPBACK or host.startswith("127.")
+
+
+def check(settings: Settings) -> Settings:
+    """Return them, or raise InvalidRequest for values that do not go together."""
+    server, url = settings.server, settings.store.url
+    if (server.tls_cert is None) != (server.tls_key is None):
+        raise InvalidRequest("server.tls_cert and server.tls_key go together: set both or none")
+    if url is not None and not url.startswith((SQLITE, *POSTGRES)):
+        raise InvalidRequest(f"store.url is sqlite:///path or postgresql://…, not {url!r}")
+    check_name(settings.aweq.queue)
+    if settings.auth.required == "never" and not is_loopback(server.host):
+        raise InvalidRequest(
+            f"server.host {server.host!r} can be reached from outside: "
+            "auth.required must not be 'never'"
+        )
+    return settings

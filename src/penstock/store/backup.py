@@ -1,0 +1,87 @@
+"""A copy of a SQLite store that is complete or not there at all, taken while the server works.
+
+The copy is made in steps from one snapshot: without that, every commit of the server would make
+SQLite start over.  While it runs the log cannot shrink, so the disk needs room for what is written
+in the meantime.  The copy gets its name only after it was checked and synced.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+from urllib.parse import quote
+
+import apsw
+
+from penstock.domain.errors import InvalidRequest, StoreUnavailable
+from penstock.store.sqlite import BUSY_MS, storage_error
+
+STEP_PAGES = 1_000
+Progress = Callable[[int, int], None]
+
+
+def backup(source: Path, target: Path, *, replace: bool = False, progress: Progress) -> int:
+    """Copy, check, sync, rename; returns the size in bytes.  `progress(done, total)` in pages."""
+    if not source.exists():
+        raise InvalidRequest(f"there is no store at {source}")
+    if target.exists() and not replace:
+        raise InvalidRequest(f"{target} exists already")
+    if target.exists() and target.samefile(source):
+        raise InvalidRequest("a store cannot be its own backup")
+    partial = target.with_name(f".{target.name}.{os.getpid()}.partial")
+    try:
+        os.close(os.open(partial, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
+    except OSError as error:
+        raise InvalidRequest(f"cannot write beside {target}: {error.strerror}") from error
+    try:
+        _copy(source, partial, progress)
+        _check(partial)
+        _sync(partial)
+        size = partial.stat().st_size
+        partial.replace(target)
+        _sync(target.parent)
+    except apsw.Error as error:
+        raise storage_error(error) from error
+    except OSError as error:
+        raise StoreUnavailable(f"the backup failed: {error}") from error
+    finally:
+        partial.unlink(missing_ok=True)
+    return size
+
+
+def _copy(source: Path, partial: Path, progress: Progress) -> None:
+    origin = apsw.Connection(str(source), flags=apsw.SQLITE_OPEN_READONLY)
+    copy = apsw.Connection(str(partial))
+    try:
+        origin.set_busy_timeout(BUSY_MS)
+        origin.execute("BEGIN")
+        origin.pragma("user_version")  # the first read takes the snapshot
+        copy.pragma("synchronous", "off")  # synced once, at the end
+        with copy.backup("main", origin, "main") as steps:
+            while not steps.done:
+                steps.step(STEP_PAGES)
+                progress(steps.page_count - steps.remaining, steps.page_count)
+    finally:
+        copy.close()
+        origin.close()
+
+
+def _check(partial: Path) -> None:
+    """Read all of it; immutable, so that no log and no lock file appear beside it."""
+    name = f"file:{quote(str(partial.absolute()))}?immutable=1"
+    copy = apsw.Connection(name, flags=apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI)
+    try:
+        told = copy.pragma("integrity_check(1)")
+    finally:
+        copy.close()
+    if told != "ok":
+        raise StoreUnavailable(f"the backup does not pass SQLite's integrity check: {told}")
+
+
+def _sync(path: Path) -> None:
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

@@ -1,0 +1,116 @@
+"""The composition root: the only place that knows which classes stand behind the ports."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Protocol
+
+from penstock.domain.errors import InvalidRequest, StoreRefused
+from penstock.outbound.clock import ServerClock, SystemClock, wall_ms
+from penstock.outbound.dice import SystemDice
+from penstock.ports.clock import Clock
+from penstock.ports.store import Store
+from penstock.ports.wakeups import Wakeups
+from penstock.runtime.duties import Every, Expirer, Pruner, Reaper
+from penstock.runtime.loop import Duty, DutyLoop
+from penstock.services.directory import Directory
+from penstock.services.insight import Insight
+from penstock.services.keys import Keyring, Keys
+from penstock.services.messages import Messages
+from penstock.services.queues import Queues
+from penstock.settings import Settings, is_loopback
+from penstock.store.migrations import Migration
+from penstock.store.sql_store import migrate_sqlite, open_sqlite
+
+_KEYS_EVERY_MS = 1_000
+_CLOCK_EVERY_MS = 30_000
+
+
+class OpenStore(Store, Wakeups, Protocol):
+    """A store that also tells what became ready."""
+
+
+class Broker:
+    """Everything a process needs to serve queues, whatever edge it is used through."""
+
+    def __init__(self, store: OpenStore, clock: Clock, settings: Settings) -> None:
+        dice = SystemDice()
+        self.settings = settings
+        self.store = store
+        self.clock = clock
+        self.directory = Directory(store, clock)
+        self.queues = Queues(store, clock, self.directory)
+        self.messages = Messages(store, clock, dice, settings.limits)
+        self.insight = Insight(store, clock, settings.limits)
+        self.keys = Keys(store, clock, dice)
+        self.keyring = Keyring(self.keys, required=settings.auth.required)
+        self._loop = DutyLoop(self._duties(), clock)
+
+    def listen(self, callback: Callable[[Mapping[int, int]], None]) -> None:
+        self.store.listen(callback)
+
+    def start_duties(self) -> None:
+        self._loop.start()
+
+    def close(self) -> None:
+        """Stop what runs by itself, finish what was taken, close the store."""
+        self._loop.stop()
+        self.store.close()
+
+    def refresh_keys(self) -> None:
+        self.keyring.take(self.keys.all().result())
+
+    def refuse_open_door(self) -> None:
+        """Other addresses than this machine's own are served only to those who show a key."""
+        host = self.settings.server.host
+        if not is_loopback(host) and not self.keyring.is_needed:
+            raise InvalidRequest(
+                f"{host} can be reached from outside: make a key first (penstock keys create)"
+            )
+
+    def _duties(self) -> list[Duty]:
+        every_ms = self.settings.aweq.reap_interval_ms
+        duties: list[Duty] = [
+            Reaper(self.store, every_ms=every_ms),
+            Expirer(self.store, every_ms=every_ms),
+            Pruner(self.store, retention_days=self.settings.history.retention_days),
+            Every("keys", _KEYS_EVERY_MS, self.refresh_keys),
+        ]
+        if isinstance(self.clock, ServerClock):
+            duties.append(Every("clock", _CLOCK_EVERY_MS, self.clock.adjust))
+        return duties
+
+
+def open_broker(settings: Settings) -> Broker:
+    """Open the store and put everything together; nothing runs by itself yet."""
+    broker = Broker(*_open(settings), settings)
+    broker.refresh_keys()
+    return broker
+
+
+def open_store(settings: Settings) -> OpenStore:
+    return _open(settings)[0]
+
+
+def migrate(settings: Settings) -> list[Migration]:
+    """Bring the store's schema up to date; returns what was applied."""
+    path = settings.sqlite_path
+    if path is not None:
+        return migrate_sqlite(path, now=wall_ms())
+    from penstock.store import postgres_store
+
+    return postgres_store.migrate(settings.store_url)
+
+
+def _open(settings: Settings) -> tuple[OpenStore, Clock]:
+    path = settings.sqlite_path
+    if path is not None:
+        store = open_sqlite(Path(path), now=wall_ms())
+        return store, SystemClock(store.high_water)
+    try:
+        from penstock.store import postgres_store
+    except ImportError as error:
+        raise StoreRefused("PostgreSQL needs one more part: pip install penstock[postgres]") from error
+    shared = postgres_store.open_postgres(settings.store_url)
+    return shared, ServerClock(postgres_store.clock_of(shared))

@@ -1,0 +1,95 @@
+"""Rows 25 and 26: clocks jump by an hour, and the clocks of two nodes differ."""
+
+from __future__ import annotations
+
+import time
+
+from tests.faults.checker import Rules
+from tests.faults.conftest import MakeServer
+from tests.faults.consumers import claim
+from tests.faults.figures import figure
+from tests.faults.history import History, Outcome
+from tests.faults.load import Load
+from tests.faults.scenario import assert_kept, judge
+from tests.faults.server import Server
+from tests.faults.wire import Wire
+from tests.faults.workload import Workload
+
+HOUR_S = 3600
+PROBE = "faults-clock"
+LEASE_MS = 1000
+REDELIVERED_WITHIN_S = LEASE_MS / 1000 + 5
+JUMPS_S = [HOUR_S, 0, -HOUR_S, 0, HOUR_S, -HOUR_S]
+
+
+def set_clock(server: Server, shift_s: float, *, restart: bool) -> None:
+    """Shift the clock of the running broker; it also starts by it, if it is restarted."""
+    server.options["clock_shift_s"] = shift_s
+    server.tell(set={"clock_shift_s": shift_s})
+    if restart:
+        server.kill()
+        server.start()
+
+
+def abandon_one(server: Server) -> None:
+    """Leave a message leased and another delayed across the jump."""
+    wire, history = Wire(server.port), History()
+    assert wire.call("PUT", f"/v1/queues/{PROBE}", {"max_attempts": None}).outcome is Outcome.OK
+    for draft in ({"body": 1}, {"body": 2, "delay_ms": 500}):
+        answer = wire.call("POST", f"/v1/queues/{PROBE}/messages", draft)
+        assert answer.outcome is Outcome.OK, answer
+    _, claims = claim(wire, history, PROBE, limit=1, lease_ms=LEASE_MS)
+    assert len(claims) == 1
+    wire.close()
+
+
+def assert_both_come_back(server: Server) -> None:
+    wire, history, began = Wire(server.port), History(), time.monotonic()
+    seen: set[int] = set()
+    while len(seen) < 2 and time.monotonic() < began + REDELIVERED_WITHIN_S:
+        _, claims = claim(wire, history, PROBE, limit=1, lease_ms=60_000)
+        seen |= {op.body for op in claims}
+        for op in claims:
+            wire.call("POST", f"/v1/leases/{op.receipt}/complete", {})
+    wire.close()
+    assert seen == {1, 2}, f"only {seen} came back within {REDELIVERED_WITHIN_S} s"
+
+
+def test_a_clock_that_jumps_by_an_hour_hides_no_message(server: Server) -> None:
+    """Forward and back, while it runs and across restarts."""
+    is_shared = isinstance(server.store, str)  # then the database's clock counts, which stands
+
+    def jump(load: Load) -> None:
+        for number, shift_s in enumerate(JUMPS_S[: figure(3, len(JUMPS_S))]):
+            load.wait_for_sends(100, within_s=20)
+            abandon_one(server)
+            load.fault(
+                f"clock at {shift_s:+} s",
+                lambda s=shift_s, n=number: set_clock(server, s, restart=n != 2),
+            )
+            assert_both_come_back(server)
+        load.wait_for_sends(100, within_s=20)
+
+    rules = Rules(min_acked=figure(300, 5000), leases_may_end_early=not is_shared)
+    workload = Workload() if figure(0, 1) == 0 else Workload(producers=4, batch=10)
+
+    assert_kept(judge(server, jump, rules, workload=workload), server)
+
+
+def test_nodes_whose_clocks_differ_never_lease_a_message_twice(
+    make_server: MakeServer, postgres_url: str
+) -> None:
+    behind = make_server(postgres_url)
+    ahead = make_server(postgres_url, clock_shift_s=2.5)
+    behind.start()
+    ahead.start()
+    ports = [behind.port, ahead.port]
+
+    def work(load: Load) -> None:
+        load.wait_for_sends(1000, within_s=30)
+
+    workload = Workload(lease_ms=800, abandons=0.1, consumers=6)
+    rules = Rules(min_acked=1000, ids_are_ordered=False, slack_s=0.05)
+    verdict = judge(behind, work, rules, workload=workload, ports=ports)
+
+    assert_kept(verdict, behind, ahead)

@@ -1,0 +1,92 @@
+"""Rows 10, 12 and 13: no room, writes that fail, syncs that fail; the broker says so and heals."""
+
+from __future__ import annotations
+
+import random
+import time
+from pathlib import Path
+
+import pytest
+
+from tests.faults.checker import Rules
+from tests.faults.conftest import MakeServer
+from tests.faults.disk import Loss
+from tests.faults.figures import figure
+from tests.faults.load import Load
+from tests.faults.probe import Probe, assert_all_refused
+from tests.faults.scenario import assert_kept, judge, on_faulty_disk
+from tests.faults.server import Server
+
+REFUSED_WITHIN_S = 1.0
+RECOVERED_WITHIN_S = 5.0
+SETTLED_S = 0.3  # what was under way when the fault began may still be acknowledged
+
+
+@pytest.fixture
+def server(make_server: MakeServer, tmp_path: Path) -> Server:
+    made = make_server(**on_faulty_disk(tmp_path / "data"))
+    made.start()
+    return made
+
+
+@pytest.mark.parametrize("trouble", ["is_full", "writes_fail"])
+def test_while_nothing_can_be_written_sends_are_refused_and_then_it_recovers_unaided(
+    server: Server, trouble: str
+) -> None:
+    dice, times = random.Random(10), figure(1, 4)
+    probe = Probe(server.port)
+    probe.make_queue()
+
+    def fail_for_a_while(load: Load) -> None:
+        for _ in range(times):
+            load.wait_for_sends(200, within_s=20)
+            load.fault(trouble, lambda: server.tell(set={trouble: True}))
+            time.sleep(SETTLED_S)
+            before = load.history.acked()
+            answers = probe.send_for(dice.uniform(1, 3))
+            assert load.history.acked() == before, "a send was acknowledged on a broken disk"
+            load.fault("over", lambda: server.tell(set={trouble: False}))
+            assert_all_refused(answers, within_s=REFUSED_WITHIN_S)
+            probe.seconds_until_a_send_works(RECOVERED_WITHIN_S)
+        load.wait_for_sends(100, within_s=20)
+
+    assert_kept(judge(server, fail_for_a_while, Rules(min_acked=200 * times)), server)
+
+
+def test_failed_syncs_acknowledge_nothing_that_a_power_cut_then_takes(server: Server) -> None:
+    times = figure(1, 4)
+
+    def fail_then_cut(load: Load) -> None:
+        for number in range(times):
+            load.wait_for_sends(200, within_s=20)
+            load.fault("syncs fail", lambda: server.tell(set={"syncs_fail": 0.5}))
+            time.sleep(1.5)
+            load.fault("over", lambda: server.tell(set={"syncs_fail": 0.0}))
+            if number % 2:  # what was acknowledged meanwhile must not hang on what comes later
+                load.wait_for_sends(100, within_s=20)
+            load.fault(
+                "power cut",
+                lambda n=number: server.cut_power(loss=Loss.EVERYTHING, seed=n),
+                forgets_leases=True,
+            )
+            server.start()
+        load.wait_for_sends(100, within_s=20)
+
+    assert_kept(judge(server, fail_then_cut, Rules(min_acked=200 * times)), server)
+
+
+def test_after_failed_syncs_the_broker_recovers_unaided(server: Server) -> None:
+    probe = Probe(server.port)
+    probe.make_queue()
+
+    def fail_all(load: Load) -> None:
+        load.wait_for_sends(100, within_s=20)
+        load.fault("no sync works", lambda: server.tell(set={"syncs_fail": 1.0}))
+        time.sleep(SETTLED_S)
+        answers = probe.send_for(1.0)
+        load.fault("over", lambda: server.tell(set={"syncs_fail": 0.0}))
+        assert_all_refused(answers, within_s=REFUSED_WITHIN_S)
+        probe.seconds_until_a_send_works(RECOVERED_WITHIN_S)
+        load.wait_for_sends(100, within_s=20)
+
+    assert_kept(judge(server, fail_all, Rules(min_acked=200)), server)

@@ -1,0 +1,188 @@
+"""Rows 18, 19, 22 and 23: PostgreSQL dies, the way to it fails, and one of two nodes is lost."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import psycopg
+import pytest
+
+from tests.faults.checker import Rules
+from tests.faults.conftest import MakeServer
+from tests.faults.consumers import act_on, claim
+from tests.faults.figures import figure
+from tests.faults.history import History, Outcome
+from tests.faults.load import Load
+from tests.faults.probe import Probe
+from tests.faults.proxy import Proxy, Weather
+from tests.faults.scenario import assert_kept, judge
+from tests.faults.server import Server
+from tests.faults.wire import Answer, Wire
+from tests.support.postgres import PostgresCluster
+
+ANSWERS_AGAIN_S = 5.0
+ANSWERED_WITHIN_S = 10.0
+FAULT_S = 3.0
+SKEW = Rules(min_acked=0).slack_s * 5  # two processes, one measured offset each
+
+
+@pytest.fixture
+def database(postgres_cluster: PostgresCluster) -> Iterator[str]:
+    """Like postgres_url, for tests that maltreat the server itself."""
+    postgres_cluster.start()
+    yield postgres_cluster.new_database()
+    postgres_cluster.start()
+
+
+def two_nodes(make_server: MakeServer, url: str) -> tuple[Server, Server]:
+    first, second = make_server(url), make_server(url)
+    first.start()
+    second.start()
+    return first, second
+
+
+@pytest.mark.parametrize(
+    "maltreat",
+    [
+        lambda cluster: (cluster.kill(), cluster.start()),
+        lambda cluster: cluster.restart(immediate=True),
+    ],
+    ids=["killed", "restarted at once"],
+)
+def test_nodes_heal_when_postgresql_dies_and_have_kept_their_promises(
+    make_server: MakeServer,
+    postgres_cluster: PostgresCluster,
+    database: str,
+    maltreat: Callable[[PostgresCluster], object],
+) -> None:
+    first, second = two_nodes(make_server, database)
+    probes = [Probe(node.port) for node in (first, second)]
+    probes[0].make_queue()
+    times = figure(1, 5)
+
+    def let_it_die(load: Load) -> None:
+        for _ in range(times):
+            load.wait_for_sends(figure(300, 1200), within_s=30)
+            # Claims are not synced: those of the last moments may be forgotten.
+            load.fault("PostgreSQL dies", lambda: maltreat(postgres_cluster), forgets_leases=True)
+            for probe in probes:
+                probe.seconds_until_a_send_works(ANSWERS_AGAIN_S)
+        load.wait_for_sends(100, within_s=20)
+
+    rules = Rules(min_acked=figure(300, 6000), ids_are_ordered=False, slack_s=SKEW)
+    verdict = judge(first, let_it_die, rules, ports=[first.port, second.port])
+
+    assert_kept(verdict, first, second)
+    assert leaked_transactions(database) == 0
+
+
+def leaked_transactions(url: str) -> int:
+    query = (
+        "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database()"
+        " AND state LIKE 'idle in transaction%' AND state_change < now() - interval '2 s'"
+    )
+    with psycopg.connect(url) as connection:
+        row = connection.execute(query).fetchone()
+    return int(row[0]) if row else 0
+
+
+@pytest.mark.parametrize("how", ["held", "blackhole", "reset"])
+def test_a_lost_way_to_postgresql_fails_requests_in_time_and_leaves_nothing_stuck(
+    make_server: MakeServer, postgres_cluster: PostgresCluster, database: str, how: str
+) -> None:
+    with Proxy(postgres_cluster.port) as proxy:
+        url = database.replace(f":{postgres_cluster.port}/", f":{proxy.port}/")
+        node = make_server(url)
+        node.start()
+        probe = Probe(node.port, timeout_s=ANSWERED_WITHIN_S + 5)
+        probe.make_queue()
+        threads = 0
+
+        def lose_the_way(load: Load) -> None:
+            nonlocal threads
+            for _ in range(figure(1, 3)):
+                load.wait_for_sends(100, within_s=20)
+                threads = max(threads, thread_count(node))
+                answers = load.fault(how, lambda: lose(proxy, how, probe))
+                slowest = max(answer.seconds for answer in answers)
+                assert slowest <= ANSWERED_WITHIN_S, f"an answer took {slowest:.1f} s"
+                assert all(answer.status for answer in answers), "requests without an answer"
+                probe.seconds_until_a_send_works(ANSWERS_AGAIN_S)
+            load.wait_for_sends(100, within_s=20)
+
+        rules = Rules(min_acked=200, ids_are_ordered=False, slack_s=SKEW)
+        verdict = judge(node, lose_the_way, rules)
+
+        assert_kept(verdict, node)
+        assert thread_count(node) <= threads + 2, "threads are stuck"
+        assert leaked_transactions(database) == 0
+
+
+def lose(proxy: Proxy, how: str, probe: Probe) -> list[Answer]:
+    """What a client is answered meanwhile; afterwards the way is good again."""
+    if how == "reset":
+        proxy.reset()
+        return probe.send_for(0.5)
+    proxy.weather = Weather(how)
+    answers = probe.send_for(FAULT_S)
+    proxy.weather = Weather.FAIR
+    if how == "blackhole":
+        proxy.reset()  # what was swallowed is not sent again: such a connection is dead
+    return answers
+
+
+def thread_count(node: Server) -> int:
+    return len(list(Path(f"/proc/{node.process.pid}/task").iterdir()))
+
+
+def test_when_one_of_two_nodes_is_killed_the_other_serves_on(
+    make_server: MakeServer, database: str
+) -> None:
+    first, second = two_nodes(make_server, database)
+    probe = Probe(second.port)
+    probe.make_queue()
+
+    def lose_the_first(load: Load) -> None:
+        for _ in range(figure(1, 5)):
+            load.wait_for_sends(200, within_s=20)
+            load.fault("a node is killed", first.kill)
+            assert all(answer.outcome is Outcome.OK for answer in probe.send_for(1.0))
+            first.start()
+        load.wait_for_sends(100, within_s=20)
+
+    rules = Rules(min_acked=200, ids_are_ordered=False, slack_s=SKEW)
+    verdict = judge(second, lose_the_first, rules, ports=[first.port, second.port])
+
+    assert_kept(verdict, first, second)
+
+
+def test_a_node_that_slept_past_a_lease_cannot_act_on_it_when_it_wakes(
+    make_server: MakeServer, database: str
+) -> None:
+    sleeper, other = two_nodes(make_server, database)
+    history = History()
+    here, there = Wire(sleeper.port, timeout=10), Wire(other.port)
+    assert there.call("PUT", "/v1/queues/q", {"max_attempts": None}).outcome is Outcome.OK
+    assert there.call("POST", "/v1/queues/q/messages", {"body": 1}).outcome is Outcome.OK
+    _, first = claim(here, history, "q", limit=1, lease_ms=600)
+    sleeper.pause()
+    late: list[Answer] = []
+    # On its way before the lease ends, read by the node only when it wakes.
+    acting = threading.Thread(
+        target=lambda: late.append(act_on(here, history, first[0], "complete"))
+    )
+    acting.start()
+    deadline, second = time.monotonic() + 5, []
+    while not second and time.monotonic() < deadline:
+        _, second = claim(there, history, "q", limit=1, lease_ms=20_000)
+
+    sleeper.resume()
+    acting.join(12)
+
+    assert second, "the other node never got the message"
+    assert late, "the woken node never answered"
+    assert late[0].code == "lease_lost", f"a stale act was answered {late[0]}"
+    assert act_on(there, history, second[0], "complete").outcome is Outcome.OK
