@@ -8,7 +8,7 @@ VENV  := .venv
 BIN   := $(VENV)/bin
 DATA  ?= ./data
 TESTS ?= tests
-JOBS  ?= auto
+JOBS  ?= logical
 ARGS  ?=
 
 PIP := $(BIN)/python -m pip install -qq --no-input --disable-pip-version-check \

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from penstock.domain.limits import DAY, HOUR, MINUTE, SECOND
 
-NOON = 1_900_000_800_000  # 2030-03-17, 18:00 UTC: far from both ends of its day
+NOON = 1_899_720_000_000  # 2030-03-14, 12:00 UTC: far from both ends of its day
 
 
 class ManualClock:

@@ -39,7 +39,7 @@ class Broker:
         self.settings = settings
         self.store = store
         self.clock = clock
-        self.directory = Directory(store, clock)
+        self.directory = Directory(store, clock, auto_create=settings.queues.auto_create)
         self.queues = Queues(store, clock, self.directory)
         self.messages = Messages(store, clock, dice, settings.limits)
         self.insight = Insight(store, clock, settings.limits)
@@ -82,9 +82,10 @@ class Broker:
         return duties
 
 
-def open_broker(settings: Settings) -> Broker:
+def open_broker(settings: Settings, *, clock: Clock | None = None) -> Broker:
     """Open the store and put everything together; nothing runs by itself yet."""
-    broker = Broker(*_open(settings), settings)
+    store, own_clock = _open(settings)
+    broker = Broker(store, clock or own_clock, settings)
     broker.refresh_keys()
     return broker
 

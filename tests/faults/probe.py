@@ -1,4 +1,4 @@
-"""A client beside the load that asks one thing again and again while a fault lasts, and takes time."""
+"""A client beside the load that sends again and again while a fault lasts, and takes time."""
 
 from __future__ import annotations
 

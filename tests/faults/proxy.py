@@ -87,11 +87,13 @@ class Proxy:
                         time.sleep(self._delay_s)
                     sink.sendall(data)
         self._wait_while(Weather.HELD, Weather.BLACKHOLE)  # a goodbye travels like the rest
-        for end in (source, sink):
+        with self._lock:
+            # A connection that was reset is no longer ours: a FIN must not forestall its RST.
+            ends = self._open & {source, sink}
+            self._open -= ends
+        for end in ends:
             with contextlib.suppress(OSError):
                 end.shutdown(socket.SHUT_RDWR)
-            with self._lock:
-                self._open.discard(end)
 
     def _vanishes(self, is_answer: bool) -> bool:
         if self.weather is Weather.BLACKHOLE:

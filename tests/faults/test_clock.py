@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from functools import partial
 
 from tests.faults.checker import Rules
 from tests.faults.conftest import MakeServer
@@ -65,7 +66,7 @@ def test_a_clock_that_jumps_by_an_hour_hides_no_message(server: Server) -> None:
             abandon_one(server)
             load.fault(
                 f"clock at {shift_s:+} s",
-                lambda s=shift_s, n=number: set_clock(server, s, restart=n != 2),
+                partial(set_clock, server, shift_s, restart=number != 2),
             )
             assert_both_come_back(server)
         load.wait_for_sends(100, within_s=20)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 import time
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -66,7 +67,7 @@ def test_failed_syncs_acknowledge_nothing_that_a_power_cut_then_takes(server: Se
                 load.wait_for_sends(100, within_s=20)
             load.fault(
                 "power cut",
-                lambda n=number: server.cut_power(loss=Loss.EVERYTHING, seed=n),
+                partial(server.cut_power, loss=Loss.EVERYTHING, seed=number),
                 forgets_leases=True,
             )
             server.start()

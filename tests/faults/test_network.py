@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
+from functools import partial
 
 from tests.faults.checker import Rules, check
 from tests.faults.consumers import claim, complete_all
@@ -34,7 +35,7 @@ def test_fifo_sends_that_are_retried_through_a_bad_network_are_stored_once(
             for _ in range(times):
                 for weather in BAD_WEATHER:
                     load.wait_for_sends(100, within_s=20)
-                    load.fault(weather, lambda w=weather: setattr(proxy, "weather", w))
+                    load.fault(weather, partial(setattr, proxy, "weather", weather))
                     time.sleep(1.0)
                     load.fault("fair again", lambda: setattr(proxy, "weather", Weather.FAIR))
                 load.wait_for_sends(100, within_s=20)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import random
 import socket
 import threading
@@ -142,7 +143,7 @@ def echo() -> Iterator[int]:
     with socket.create_server(("127.0.0.1", 0)) as listener:
 
         def answer(client: socket.socket) -> None:
-            with client:
+            with client, contextlib.suppress(OSError):
                 while data := client.recv(100):
                     client.sendall(data)
 

@@ -14,7 +14,7 @@ from tests.faults.checker import Rules
 from tests.faults.conftest import MakeServer
 from tests.faults.consumers import act_on, claim
 from tests.faults.figures import figure
-from tests.faults.history import History, Outcome
+from tests.faults.history import History, Op, Outcome
 from tests.faults.load import Load
 from tests.faults.probe import Probe
 from tests.faults.proxy import Proxy, Weather
@@ -175,7 +175,8 @@ def test_a_node_that_slept_past_a_lease_cannot_act_on_it_when_it_wakes(
         target=lambda: late.append(act_on(here, history, first[0], "complete"))
     )
     acting.start()
-    deadline, second = time.monotonic() + 5, []
+    second: list[Op] = []
+    deadline = time.monotonic() + 5
     while not second and time.monotonic() < deadline:
         _, second = claim(there, history, "q", limit=1, lease_ms=20_000)
 

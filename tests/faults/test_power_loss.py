@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 import shutil
 import tempfile
+from functools import partial
 from pathlib import Path
 
 import apsw
@@ -36,7 +37,7 @@ def cut_again_and_again(server: Server, cuts: int, names: Names) -> None:
             loss = EVERY_KIND[number % len(EVERY_KIND)]
             load.fault(
                 f"power cut, {loss} lost",
-                lambda n=number, how=loss: server.cut_power(loss=how, names=names, seed=n),
+                partial(server.cut_power, loss=loss, names=names, seed=number),
                 forgets_leases=True,
             )
             assert_is_sound(data)

@@ -16,7 +16,7 @@ from penstock.domain.errors import LeaseLost
 from penstock.domain.message import Message
 from penstock.domain.queue import Queue
 
-_PLAIN = struct.Struct(">QII")
+_PLAIN = struct.Struct(">QIIQ")
 _MAC_BYTES = 16
 _RECEIPT_BYTES = _PLAIN.size + _MAC_BYTES
 
@@ -36,11 +36,20 @@ FORGETTABLE = frozenset({Verb.EXTEND, Verb.RELEASE})
 
 
 class Lease(msgspec.Struct, frozen=True):
-    """What a receipt stands for."""
+    """What a receipt stands for.
+
+    The instant belongs to it: claims do not wait for the disk, so after a power cut the same
+    lease_no may be given again, and the holder from before must not be taken for the new one.
+    """
 
     message_no: int
     lease_no: int
     queue_no: int
+    leased_at: int
+
+    @classmethod
+    def of(cls, message: Message) -> Lease:
+        return cls(message.message_no, message.lease_no, message.queue_no, message.leased_at or 0)
 
 
 class LeaseAct(msgspec.Struct, frozen=True, kw_only=True):
@@ -54,6 +63,8 @@ class LeaseAct(msgspec.Struct, frozen=True, kw_only=True):
 
 def apply(act: LeaseAct, message: Message, queue: Queue) -> Message:
     """The message after the act, or LeaseLost."""
+    if message.leased_at != act.lease.leased_at:
+        raise LeaseLost(message.id)
     no, now = act.lease.lease_no, act.now
     match act.verb:
         case Verb.COMPLETE:
@@ -85,7 +96,7 @@ def apply(act: LeaseAct, message: Message, queue: Queue) -> Message:
 
 def receipt(lease: Lease, *, secret: bytes) -> str:
     """Opaque text that only a claim can have given: signed, so that nobody guesses another's."""
-    plain = _PLAIN.pack(lease.message_no, lease.lease_no, lease.queue_no)
+    plain = _PLAIN.pack(lease.message_no, lease.lease_no, lease.queue_no, lease.leased_at)
     mac = hashlib.blake2b(plain, digest_size=_MAC_BYTES, key=secret).digest()
     return base64.urlsafe_b64encode(plain + mac).decode().rstrip("=")
 

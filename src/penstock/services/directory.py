@@ -7,7 +7,7 @@ What a transaction decides (is it paused, does it exist) it reads for itself; wh
 from __future__ import annotations
 
 from penstock.domain.errors import QueueNotFound
-from penstock.domain.queue import Queue
+from penstock.domain.queue import Queue, QueueSettings, check_name
 from penstock.ports.clock import Clock
 from penstock.ports.store import Session, Store
 from penstock.ports.ticket import Ticket
@@ -16,9 +16,10 @@ FRESH_MS = 1_000
 
 
 class Directory:
-    def __init__(self, store: Store, clock: Clock) -> None:
+    def __init__(self, store: Store, clock: Clock, *, auto_create: bool = False) -> None:
         self._store = store
         self._clock = clock
+        self._auto_create = auto_create
         self._by_name: dict[str, tuple[Queue, int]] = {}
         self._names: dict[int, str] = {}
 
@@ -40,6 +41,18 @@ class Directory:
             return self.keep(found)
 
         return self._store.read(look)
+
+    def load_to_send(self, name: str) -> Ticket[Queue]:
+        """The same, but where queues make themselves a send makes this one."""
+        if not self._auto_create:
+            return self.load(name)
+        now = self._clock.now()
+
+        def find_or_make(session: Session) -> Queue:
+            found = session.queues.find(check_name(name))
+            return self.keep(found or session.queues.add(name, QueueSettings(), now=now))
+
+        return self._store.write(find_or_make)
 
     def name_of(self, queue_no: int) -> Ticket[str]:
         """Ask the store for the name behind a number; raises QueueNotFound."""

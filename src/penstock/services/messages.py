@@ -73,8 +73,7 @@ class Messages:
         )
 
     def receipt(self, message: Message) -> str:
-        lease = Lease(message.message_no, message.lease_no, message.queue_no)
-        return leases.receipt(lease, secret=self._store.secret)
+        return leases.receipt(Lease.of(message), secret=self._store.secret)
 
     def read_receipt(self, receipt: str) -> Lease:
         """Raises LeaseLost for anything that no claim has given."""
@@ -100,10 +99,7 @@ class Messages:
 
     def release(self, messages: Sequence[Message]) -> Ticket[list[Acted | PenstockError]]:
         """Give back what was claimed for somebody who has gone away."""
-        acts = [
-            self.plan(Lease(m.message_no, m.lease_no, m.queue_no), Verb.RELEASE) for m in messages
-        ]
-        return self._store.act(acts)
+        return self._store.act([self.plan(Lease.of(m), Verb.RELEASE) for m in messages])
 
     def get(self, message_id: str) -> Ticket[MessageView]:
         def do(session: Session) -> MessageView:

@@ -40,9 +40,10 @@ class Acts:
         answers: list[Acted | PenstockError],
     ) -> None:
         # The same receipt twice in one batch: the first one has it.
-        first: dict[tuple[int, int], int] = {}
+        first: dict[tuple[int, int, int], int] = {}
         for i in places:
-            first.setdefault((acts[i].lease.message_no, acts[i].lease.lease_no), i)
+            lease = acts[i].lease
+            first.setdefault((lease.message_no, lease.lease_no, lease.leased_at), i)
         now = max(acts[i].now for i in places)
         day = self._books.partitions.ensure(now // DAY)
         params = {"held": json_list(sorted(first)), "now": now}
@@ -50,9 +51,9 @@ class Acts:
         if not done:
             return
         self._db.run("messages.remove", {"message_nos": json_list([row[0] for row in done])})
-        for message_no, lease_no, message_id, *_ in done:
-            answers[first[message_no, lease_no]] = Acted(message_id, State.DONE, now)
-        self._after_completion([(row[3], row[4]) for row in done])
+        for message_no, lease_no, leased_at, message_id, *_ in done:
+            answers[first[message_no, lease_no, leased_at]] = Acted(message_id, State.DONE, now)
+        self._after_completion([(row[4], row[5]) for row in done])
 
     def _after_completion(self, done: list[tuple[int, str | None]]) -> None:
         groups: set[tuple[int, str]] = set()

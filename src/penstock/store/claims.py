@@ -75,8 +75,7 @@ class Claims:
         queue = self._books.queue(alike[0].queue_no)
         if not queue.is_claimable:
             return [Claimed([]) for _ in alike]
-        while self.expire(queue.queue_no, now=now, limit=_CHUNK) == _CHUNK:
-            pass
+        self.expire(queue.queue_no, now=now, limit=_CHUNK)
         lease_ms = queue.settings.lease_ms if alike[0].lease_ms is None else alike[0].lease_ms
         wanted = sum(claim.limit for claim in alike)
         found = self.bring_back(queue.queue_no, now=now, limit=_CHUNK)

@@ -10,12 +10,13 @@ import asyncio
 import threading
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from typing import Any
 
 from penstock.domain.errors import PenstockError, ShuttingDown, StoreUnavailable
 from penstock.store.session import Request, SqlSession
 
-MOST_PER_BATCH = 512
+MOST_PER_BATCH = 5_000  # messages: a commit must not keep the next ones waiting for long
 
 Woken = Callable[[Mapping[int, int]], None]
 
@@ -48,6 +49,8 @@ class Lane:
         if not self._busy.acquire(blocking=False):
             return False
         try:
+            if self._is_closing:
+                return False
             self._run_some()
         finally:
             self._busy.release()
@@ -59,9 +62,10 @@ class Lane:
         self._is_closing = True
         self.call()
         self._thread.join()
-        if self._session is not None:
-            self._session.db.close()
-            self._session = None
+        with self._busy:
+            if self._session is not None:
+                self._session.db.close()
+                self._session = None
 
     def _drive(self) -> None:
         while True:
@@ -74,9 +78,11 @@ class Lane:
 
     def _run_some(self) -> None:
         batch: list[Request] = []
+        weight = 0
         try:
-            while len(batch) < MOST_PER_BATCH:
+            while weight < MOST_PER_BATCH:
                 batch.append(self._waiting.popleft())
+                weight += batch[-1].weight
         except IndexError:
             pass
         if batch:
@@ -124,24 +130,52 @@ class GroupCommit:
             Lane(self._waiting, lambda i=i: open_session(i), on_woken)  # type: ignore[misc]
             for i in range(lanes)
         ]
+        self._gathered: dict[asyncio.AbstractEventLoop, list[Request]] = {}
         self._next = 0
-        self._is_closed = False
+        self._is_closed = False  # nothing new is taken
+        self._is_shut = False  # … and nobody works any more
 
     def submit(self, request: Request) -> None:
         if self._is_closed:
             raise ShuttingDown("the store is closed")
-        self._waiting.append(request)
-        if request.ticket.loop is None and self._help():
+        loop = request.ticket.loop
+        if loop is None:
+            self._waiting.append(request)
+            if not self._help():
+                self._call()
             return
-        lane = self._lanes[self._next]
+        # What one turn of the loop brings in goes to the writer together: fewer, larger commits.
+        gathered = self._gathered.get(loop)
+        if gathered is None:
+            gathered = self._gathered[loop] = []
+        if not gathered:
+            loop.call_soon(self._hand_over, gathered)
+        gathered.append(request)
+
+    def _hand_over(self, gathered: list[Request]) -> None:
+        self._waiting.extend(gathered)
+        gathered.clear()
+        self._call()
+
+    def _call(self) -> None:
         self._next = (self._next + 1) % len(self._lanes)
-        lane.call()
+        self._lanes[self._next].call()
+        if self._is_shut:
+            self._refuse_the_rest()
 
     def close(self) -> None:
         """Finish what was taken, refuse what comes."""
         self._is_closed = True
         for lane in self._lanes:
             lane.close()
+        self._is_shut = True
+        self._refuse_the_rest()
+
+    def _refuse_the_rest(self) -> None:
+        """What slipped in while the lanes closed: nobody shall wait for an answer in vain."""
+        while self._waiting:
+            with suppress(IndexError):  # submitters and the closer may be at it together
+                answer_all([self._waiting.popleft()], [ShuttingDown("the store is closed")])
 
     def _help(self) -> bool:
         return any(lane.help() for lane in self._lanes)

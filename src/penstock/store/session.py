@@ -43,6 +43,18 @@ class Request:
         self.ticket: StoreTicket[Any] = StoreTicket()
 
     @property
+    def weight(self) -> int:
+        """How many messages it is about, roughly."""
+        match self.kind:
+            case Kind.SEND | Kind.ACT:
+                return len(self.payload)
+            case Kind.CLAIM:
+                claim: Claim = self.payload
+                return claim.limit
+            case Kind.WRITE:
+                return 100
+
+    @property
     def is_durable(self) -> bool:
         """Claims and extensions need not wait for the disk: losing one costs a redelivery."""
         if self.kind is Kind.CLAIM:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import os
 import secrets
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -78,7 +79,7 @@ class SqlStore:
 
 
 def migrate_sqlite(path: Path, *, now: int) -> list[migrations.Migration]:
-    path.parent.mkdir(parents=True, exist_ok=True)
+    _make_folder(path.parent)
     db = SqliteDatabase(path)
     try:
         return migrations.apply(db, now=now)
@@ -106,6 +107,19 @@ def open_sqlite(path: Path, *, now: int = 0) -> SqlStore:
         open_reader=lambda: SqlSession(SqliteDatabase(path, read_only=True)),
     )
     return store
+
+
+def _make_folder(folder: Path) -> None:
+    """A new folder must itself survive a power cut: its name stands in its parent."""
+    if folder.exists():
+        return
+    _make_folder(folder.parent)
+    folder.mkdir(exist_ok=True)
+    parent = os.open(folder.parent, os.O_RDONLY)
+    try:
+        os.fsync(parent)
+    finally:
+        os.close(parent)
 
 
 def _facts(session: Session) -> tuple[bytes, int]:

@@ -14,6 +14,7 @@ from typing import Any
 import apsw
 
 from penstock.domain.errors import PenstockError, StoreRefused, StoreUnavailable
+from penstock.store import checksums
 from penstock.store.database import Row
 from penstock.store.queries import Queries
 
@@ -21,7 +22,7 @@ OLDEST_SQLITE = 3_051_003
 CHECKPOINT_PAGES = 10_000  # measured: p99 2.8 ms instead of 6.1 with the default 1,000
 CACHE_KIB = 32 * 1024
 BUSY_MS = 10_000
-_MOST_ROWS = 64  # a statement of its own per power of two up to here
+_MOST_ROWS = 64  # a prepared statement for each number of rows up to here
 
 _PARAM = re.compile(r":(\w+)")
 _VALUES = re.compile(r"VALUES\s*(\(.*?\))", re.DOTALL)
@@ -30,32 +31,35 @@ _VALUES = re.compile(r"VALUES\s*(\(.*?\))", re.DOTALL)
 class SqliteDatabase:
     dialect = "sqlite"
 
-    def __init__(self, path: Path | str, *, read_only: bool = False) -> None:
+    def __init__(self, path: Path, *, read_only: bool = False) -> None:
         self._queries = Queries(self.dialect)
         self._inserts: dict[tuple[str, int], str] = {}
         self._is_read_only = read_only
         self._is_synced = True
         try:
-            self._db = self._open(str(path), read_only)
-        except apsw.Error as error:
+            self._db = self._open(path, read_only)
+        except (apsw.Error, OSError) as error:
             raise StoreUnavailable(f"cannot open {path}: {error}") from error
         self._cursor = self._db.cursor()
 
-    def _open(self, path: str, read_only: bool) -> apsw.Connection:
+    def _open(self, path: Path, read_only: bool) -> apsw.Connection:
         refuse_old_sqlite(apsw.SQLITE_VERSION_NUMBER)
+        is_checked = checksums.turn_on()
         flags = apsw.SQLITE_OPEN_READONLY if read_only else 0
         if not read_only:
             flags = apsw.SQLITE_OPEN_READWRITE | apsw.SQLITE_OPEN_CREATE
-        # Statements of all sizes must fit, or multi-row inserts are prepared anew each time.
-        db = apsw.Connection(path, flags=flags, statementcachesize=400)
+        # Statements for every number of rows must fit, or inserts are prepared anew each time.
+        db = apsw.Connection(str(path), flags=flags, statementcachesize=600)
         db.set_busy_timeout(BUSY_MS)
+        # Without this, SQLite plans a statement anew whenever a bound value changes: measured,
+        # a claim costs 100 µs instead of 15.
+        db.config(apsw.SQLITE_DBCONFIG_ENABLE_QPSG, 1)
         db.pragma("cache_size", -CACHE_KIB)
         db.pragma("temp_store", "memory")
         if not read_only:
-            refuse_unsafe("journal_mode", db.pragma("journal_mode", "wal"), "wal")
-            db.pragma("synchronous", "full")
-            refuse_unsafe("synchronous", db.pragma("synchronous"), 2)
-            db.pragma("wal_autocheckpoint", CHECKPOINT_PAGES)
+            if is_checked and not path.stat().st_size:
+                db.reserve_bytes("main", checksums.RESERVED_BYTES)
+            _make_durable(db, path)
         return db
 
     def text(self, name: str, **fill: object) -> str:
@@ -77,11 +81,10 @@ class SqliteDatabase:
         try:
             while start < len(rows):
                 # One step for many rows: each step gives up the interpreter lock once.
-                size = min(_MOST_ROWS, 1 << (len(rows) - start).bit_length() - 1)
-                part = rows[start : start + size]
-                text = self._insert_text(self._queries.text(name, **fill), size)
+                part = rows[start : start + _MOST_ROWS]
+                text = self._insert_text(self._queries.text(name, **fill), len(part))
                 back += self._cursor.execute(text, [v for row in part for v in row]).fetchall()
-                start += size
+                start += len(part)
         except apsw.Error as error:
             raise storage_error(error) from error
         return back
@@ -159,6 +162,14 @@ class SqliteDatabase:
             many = ", ".join([match[1]] * count)
             self._inserts[key] = plain[: match.start(1)] + many + plain[match.end(1) :]
         return self._inserts[key]
+
+
+def _make_durable(db: apsw.Connection, path: Path) -> None:
+    refuse_unsafe("journal_mode", db.pragma("journal_mode", "wal"), "wal")
+    db.pragma("synchronous", "full")
+    refuse_unsafe("synchronous", db.pragma("synchronous"), 2)
+    db.pragma("wal_autocheckpoint", CHECKPOINT_PAGES)
+    checksums.look_at_log(db, path)
 
 
 def refuse_old_sqlite(version: int) -> None:

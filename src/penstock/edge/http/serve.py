@@ -35,19 +35,28 @@ def serve(settings: Settings, *, on_ready: Callable[[str], None] | None = None) 
     broker = open_broker(settings)
     try:
         broker.refuse_open_door()
-        uvloop.run(_serve(broker, on_ready or _tell))
+        uvloop.run(_until_told(broker, on_ready or _tell))
     finally:
         broker.close()
     return 0
 
 
-async def _serve(broker: Broker, on_ready: Callable[[str], None]) -> None:
-    settings = broker.settings.server
+async def _until_told(broker: Broker, on_ready: Callable[[str], None]) -> None:
     stop = asyncio.Event()
     loop = asyncio.get_running_loop()
     for number in (signal.SIGINT, signal.SIGTERM):
         loop.add_signal_handler(number, stop.set)
 
+    def tell(url: str) -> None:
+        store = broker.store.backend
+        on_ready(f"penstock is ready: API {url}/v1, docs {url}/docs, store {store}")
+
+    await run(broker, stop, on_ready=tell)
+
+
+async def run(broker: Broker, stop: asyncio.Event, *, on_ready: Callable[[str], None]) -> None:
+    """Serve until `stop` is set; `on_ready` is told the URL once connections are taken."""
+    settings = broker.settings.server
     room = WaitingRoom(
         broker.messages,
         broker.clock,
@@ -69,8 +78,7 @@ async def _serve(broker: Broker, on_ready: Callable[[str], None]) -> None:
     broker.start_duties()
     scheme = "https" if tls else "http"
     host = f"[{settings.host}]" if ":" in settings.host else settings.host
-    url = f"{scheme}://{host}:{port}"
-    on_ready(f"penstock is ready: API {url}/v1, docs {url}/docs, store {broker.store.backend}")
+    on_ready(f"{scheme}://{host}:{port}")
     await stop.wait()
 
     # Take nothing new, let those who wait go empty-handed, finish what was begun.

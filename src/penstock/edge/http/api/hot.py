@@ -110,7 +110,7 @@ class Hot:
         return None
 
     async def _send_unknown(self, request: Request, respond: Respond) -> Response:
-        queue = await self._directory.load(request.params["queue"])
+        queue = await self._directory.load_to_send(request.params["queue"])
         draft = wire.decode(_draft, request.body).draft()
         return self._sent(queue, await self._messages.send([self._messages.draft(queue, draft)]))
 
@@ -127,7 +127,8 @@ class Hot:
     async def _send_batch(self, request: Request) -> Response:
         drafts = wire.decode(_drafts, request.body).messages
         self._check_batch(len(drafts))
-        queue = await self.queue(request)
+        name = request.params["queue"]
+        queue = self._directory.cached(name) or await self._directory.load_to_send(name)
         planned = [self._plan_draft(queue, raw) for raw in drafts]
         new = [plan for plan in planned if isinstance(plan, NewMessage)]
         answers = iter(await self._messages.send(new) if new else [])

@@ -125,6 +125,7 @@ UPDATE message
           WHERE queue_no = :queue_no
             AND state = 'ready'
             AND is_blocked = 0
+            AND (expires_at IS NULL OR expires_at > :now)
           ORDER BY priority, order_no
           LIMIT :limit
        )
@@ -137,7 +138,7 @@ SELECT message_no, body, attributes, trace
  WHERE message_no IN {list:message_nos};
 
 -- name: complete
--- The lease number is the fence: a stale holder matches no row.
+-- The lease number and its instant are the fence: a stale holder matches no row.
 INSERT INTO history_{day} (
   id, message_no, queue_no, outcome, reason, kind, entity_id, tag1, tag2, group_key, priority,
   sent_at, due_at, first_leased_at, leased_at, finished_at, attempts, failures, lease_no, leased_by,
@@ -150,7 +151,8 @@ SELECT m.id, m.message_no, m.queue_no, 'done', NULL, m.kind, m.entity_id, m.tag1
     ON m.message_no = h.value ->> 0
  WHERE m.state = 'leased'
    AND m.lease_no = h.value ->> 1
-RETURNING message_no, lease_no, id, queue_no, group_key;
+   AND m.leased_at = h.value ->> 2
+RETURNING message_no, lease_no, leased_at, id, queue_no, group_key;
 
 -- name: remove
 -- Finished messages leave the hot table.

@@ -1,0 +1,171 @@
+"""PostgreSQL as a database of named queries.
+
+Statements that nobody waits for (`insert` without RETURNING, `update`, `post`) travel with the next
+one that somebody does, and their errors show there or at the commit.  Values go as text with types
+left to the server, which knows the columns.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from functools import cache
+from typing import Any, NoReturn
+
+import msgspec
+
+from penstock.domain.errors import InvalidRequest, PenstockError, StoreUnavailable
+from penstock.store.database import Collision, Row
+from penstock.store.libpq import Link, Params, Reply, ServerError
+from penstock.store.postgres_url import PostgresUrl, connect
+from penstock.store.queries import Queries
+
+_MOST_ROWS = 64  # a statement of its own per power of two up to here
+_MOST_BYTES = 16 * 1024 * 1024  # in one statement; the server takes up to 1 GB
+_PATIENCE_MS = 600_000  # for the few things that may take long
+
+# Text in quotes is passed over; what follows a colon is a parameter.
+_PARAM = re.compile(r"'(?:[^']|'')*'|:([a-z_]\w*)")
+_VALUES = re.compile(r"VALUES\s*(\(.*?\))", re.DOTALL)
+
+# SQLSTATEs and classes of them.
+_COLLISIONS = ("40001", "40P01")
+_NOT_PREPARED = ("26000", "42P05")  # a proxy gave us another server connection
+_DROPPED = "42P01"  # a day's tables, between the look into the list of days and the read
+_STORAGE = ("08", "53", "54", "57", "58", "F0", "XX")
+_UNAVAILABLE = ("", "25006", "25P03", "55P03", "55006")
+
+
+class Statement(msgspec.Struct, frozen=True):
+    text: bytes
+    names: tuple[str, ...]
+
+
+class PostgresDatabase:
+    dialect = "postgres"
+    is_shared = True
+
+    def __init__(self, url: PostgresUrl, *, read_only: bool = False) -> None:
+        self._queries = Queries(self.dialect)
+        self._is_read_only = read_only
+        self._timeout_ms = url.timeout_ms
+        self._is_open = False
+        # Longer than the server's own time-out, so that its word on the matter comes first.
+        patience_ms = url.timeout_ms + 500
+        self._usual_patience_ms = patience_ms
+        connection = connect(url, writes=not read_only)
+        self._link = Link(connection, patience_ms=patience_ms, prepares=url.prepares)
+
+    def text(self, name: str, **fill: object) -> str:
+        return self._queries.text(name, **fill)
+
+    def ask(self, name: str, params: dict[str, Any] | None = None, **fill: object) -> PgAnswer:
+        return PgAnswer(self, self._send(name, params, fill))
+
+    def rows(self, name: str, params: dict[str, Any] | None = None, **fill: object) -> list[Row]:
+        return self.ask(name, params, **fill).rows()
+
+    def post(self, name: str, params: dict[str, Any] | None = None, **fill: object) -> None:
+        self._send(name, params, fill)
+
+    def run(self, name: str, params: dict[str, Any] | None = None, **fill: object) -> int:
+        return self.ask(name, params, **fill).count()
+
+    def insert(self, name: str, rows: Sequence[Row], **fill: object) -> list[Row]:
+        text = self._queries.text(name, **fill)
+        replies: list[Reply] = []
+        values = [_encoded(row) for row in rows]
+        start = 0
+        while start < len(values):
+            size = _how_many(values, start)
+            flat = [value for row in values[start : start + size] for value in row]
+            replies.append(self._link.send(_many_rows(text, size), flat))
+            start += size
+        if "RETURNING" not in text:
+            return []
+        return [row for reply in replies for row in PgAnswer(self, reply).rows()]
+
+    def update(self, name: str, rows: Sequence[dict[str, Any]]) -> None:
+        for row in rows:
+            self._send(name, row, {})
+
+    def script(self, text: str) -> None:
+        for statement in split(text):
+            self._link.send(statement.encode())
+        self._settle()
+
+    def begin(self, *, durable: bool) -> None:
+        """Everything is set for this transaction only: a proxy may give each another connection."""
+        self._link.make_room()
+        self._is_open = True
+        timeouts = {"timeout_ms": str(self._timeout_ms), "lock_ms": str(self._timeout_ms * 3 // 5)}
+        if self._is_read_only:
+            self._send("session.begin_read_only", None, {})
+            self._send("session.set", timeouts | {"synchronous_commit": "off"}, {})
+            return
+        self._send("session.begin", None, {})
+        waits = {"synchronous_commit": "on" if durable else "off"}
+        self._send("session.set", timeouts | waits, {})
+
+    def be_patient(self) -> None:
+        """Until the end of this transaction: statements may take minutes."""
+        self._link.patience_ms = _PATIENCE_MS
+        self.post("session.set_patience", {"timeout_ms": str(_PATIENCE_MS)})
+
+    def commit(self) -> None:
+        told = self._link.send(b"COMMIT")
+        trouble = self._link.sync()
+        self._end()
+        if trouble is not None:
+            self.fail(trouble)
+        if told.tag() != b"COMMIT":  # a failed transaction is rolled back without an error
+            raise StoreUnavailable("PostgreSQL has not committed the transaction")
+
+    def rollback(self) -> None:
+        if self._is_open:
+            self._link.sync()
+            self._link.send(b"ROLLBACK")
+            trouble = self._link.sync()
+            self._end()
+            if trouble is not None:
+                raise StoreUnavailable(str(trouble)) from trouble
+
+    @property
+    def is_alive(self) -> bool:
+        return self._link.is_alive
+
+    def close(self) -> None:
+        self._link.close()
+
+    def abandon(self) -> None:
+        self._link.close()
+
+    def fail(self, error: ServerError) -> NoReturn:
+        """Raise what the server's word means for us."""
+        state = error.sqlstate
+        if state in _NOT_PREPARED:
+            self._link.prepares = False
+            raise Collision(str(error)) from error
+        if state in _COLLISIONS or state == _DROPPED:
+            raise Collision(str(error)) from error
+        if state in _UNAVAILABLE or state.startswith(_STORAGE):
+            raise StoreUnavailable(str(error)) from error
+        raise PenstockError(str(error)) from error
+
+    def _send(self, name: str, params: dict[str, Any] | None, fill: dict[str, object]) -> Reply:
+        statement = _statement(self._queries.text(name, **fill))
+        values: Params | None = None
+        if statement.names:
+            given = params or {}
+            values = _encoded([given[name] for name in statement.names])
+        return self._link.send(statement.text, values)
+
+    def _settle(self) -> None:
+        """Wait for what was sent; inside a transaction this ends nothing."""
+        trouble = self._link.sync()
+        if trouble is not None:
+            self.fail(trouble)
+
+    def _end(self) -> None:
+        self._is_open = False
+        self._link.patience_ms = self._usual_patience_ms

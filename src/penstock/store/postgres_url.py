@@ -1,0 +1,70 @@
+"""Where the server is and how to talk to it: libpq's own options, and two of ours.
+
+    postgresql://user@host/database?prepare=off&timeout_ms=5000&sslmode=require
+
+`prepare=off`      no prepared statements, for proxies that share connections between transactions
+`timeout_ms=…`     how long one statement may take before we answer that the store is unavailable
+"""
+
+from __future__ import annotations
+
+import msgspec
+import psycopg
+from psycopg import pq
+from psycopg.conninfo import conninfo_to_dict
+
+from penstock.domain.errors import InvalidRequest, StoreRefused, StoreUnavailable
+
+OLDEST_LIBPQ = 140_000  # the first with pipeline mode
+DEFAULT_TIMEOUT_MS = 5_000
+
+# With these a dead or unreachable server is noticed in a few seconds, whatever the kernel's defaults.
+_CAREFUL = {
+    "connect_timeout": "3",
+    "tcp_user_timeout": "5000",
+    "keepalives": "1",
+    "keepalives_idle": "5",
+    "keepalives_interval": "1",
+    "keepalives_count": "5",
+    "client_encoding": "utf8",
+    "application_name": "penstock",
+}
+
+
+class PostgresUrl(msgspec.Struct, frozen=True):
+    """A URL taken apart."""
+
+    conninfo: str
+    prepares: bool = True
+    timeout_ms: int = DEFAULT_TIMEOUT_MS
+
+
+def parse(url: str) -> PostgresUrl:
+    """Take out what is ours; the rest is libpq's.  Raises InvalidRequest."""
+    base, _, query = url.partition("?")
+    pairs = [pair.partition("=")[::2] for pair in query.split("&") if pair]
+    ours = {name: value for name, value in pairs if name in ("prepare", "timeout_ms")}
+    rest = "&".join(f"{name}={value}" for name, value in pairs if name not in ours)
+    prepare, timeout = ours.get("prepare", "on"), ours.get("timeout_ms", str(DEFAULT_TIMEOUT_MS))
+    if prepare not in ("on", "off"):
+        raise InvalidRequest("prepare is on or off")
+    if not timeout.isdecimal() or not 100 <= int(timeout) <= 600_000:
+        raise InvalidRequest("timeout_ms must be from 100 to 600000")
+    conninfo = f"{base}?{rest}" if rest else base
+    return PostgresUrl(conninfo, prepare == "on", int(timeout))
+
+
+def connect(url: PostgresUrl, *, writes: bool = True) -> psycopg.Connection:
+    """A connection of its own to the server, with every wait for it bounded."""
+    if pq.version() < OLDEST_LIBPQ:
+        raise StoreRefused(f"libpq {pq.version()} has no pipeline mode; 14 or later is needed")
+    # After a failover the first of several hosts may be the one that only follows.
+    wanted = _CAREFUL | ({"target_session_attrs": "read-write"} if writes else {})
+    try:
+        given = conninfo_to_dict(url.conninfo)
+        missing = {name: value for name, value in wanted.items() if name not in given}
+        return psycopg.connect(url.conninfo, autocommit=True, **missing)
+    except psycopg.OperationalError as error:
+        raise StoreUnavailable(f"cannot reach PostgreSQL: {error}".strip()) from error
+    except psycopg.ProgrammingError as error:
+        raise InvalidRequest(f"not a PostgreSQL URL: {error}".strip()) from error

@@ -1,0 +1,127 @@
+"""Queue names and settings."""
+
+import msgspec
+import pytest
+
+from penstock.domain.errors import InvalidRequest
+from penstock.domain.limits import DAY, HOUR, SECOND
+from penstock.domain.queue import (
+    Ordering,
+    QueueSettings,
+    Redelivery,
+    check_name,
+    check_settings,
+)
+from penstock.domain.retry import Exponential, Fixed
+from tests.factories import a_queue, some_settings
+
+
+@pytest.mark.parametrize("name", ["a", "_", "9", "mail.out-2_x", "A" * 80])
+def test_letters_digits_and_three_marks_make_a_name(name):
+    assert check_name(name) == name
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["", "A" * 81, ".hidden", "-x", "a b", "a/b", "ä", "a\n", "a\0", "a:b", "*"],
+    ids=ascii,
+)
+def test_anything_else_is_no_name(name):
+    with pytest.raises(InvalidRequest):
+        check_name(name)
+
+
+LIMITS = [
+    ("lease_ms", 0, 12 * HOUR),
+    ("delay_ms", 0, 366 * DAY),
+    ("retention_ms", SECOND, 3660 * DAY),
+    ("max_attempts", 1, 1_000_000),
+    ("max_body_bytes", 1, 64 * 1024 * 1024),
+    ("max_messages", 1, 10**12),
+    ("dedup_window_ms", 0, 366 * DAY),
+]
+
+
+@pytest.mark.parametrize(("name", "low", "high"), LIMITS)
+def test_a_setting_is_accepted_up_to_its_limits_and_refused_by_name_beyond_them(name, low, high):
+    for value in (low, high):
+        settings = QueueSettings(**{name: value})
+        assert check_settings(settings, name="mail") is settings
+
+    for value in (low - 1, high + 1):
+        with pytest.raises(InvalidRequest, match=name):
+            check_settings(QueueSettings(**{name: value}), name="mail")
+
+
+@pytest.mark.parametrize("name", ["retention_ms", "max_attempts", "max_body_bytes", "max_messages"])
+def test_some_settings_may_be_without_limit(name):
+    settings = some_settings(**{name: None})
+
+    assert check_settings(settings, name="mail") is settings
+
+
+def test_a_back_off_that_makes_no_sense_is_refused():
+    with pytest.raises(InvalidRequest, match="backoff"):
+        check_settings(QueueSettings(backoff=Fixed(-1)), name="mail")
+
+
+def test_a_dead_letter_queue_needs_a_proper_name_of_another_queue():
+    settings = QueueSettings(dead_letter_queue="dead")
+
+    assert check_settings(settings, name="mail") is settings
+    with pytest.raises(InvalidRequest):
+        check_settings(QueueSettings(dead_letter_queue="no name"), name="mail")
+    with pytest.raises(InvalidRequest, match="its own"):
+        check_settings(QueueSettings(dead_letter_queue="mail"), name="mail")
+
+
+def test_a_queue_ordered_by_group_redelivers_at_the_front():
+    front = QueueSettings(ordering=Ordering.GROUP)
+    back = QueueSettings(ordering=Ordering.GROUP, redelivery=Redelivery.BACK)
+
+    assert check_settings(front, name="mail") is front
+    with pytest.raises(InvalidRequest, match="back"):
+        check_settings(back, name="mail")
+
+
+def test_the_defaults_are_the_documented_ones():
+    assert msgspec.to_builtins(QueueSettings()) == {
+        "lease_ms": 30_000,
+        "delay_ms": 0,
+        "retention_ms": None,
+        "max_attempts": 5,
+        "dead_letter_queue": None,
+        "ordering": "standard",
+        "redelivery": "front",
+        "backoff": {
+            "type": "exponential",
+            "first_ms": 1_000,
+            "factor": 2.0,
+            "max_ms": 3_600_000,
+            "jitter": 0.2,
+        },
+        "max_body_bytes": None,
+        "max_messages": None,
+        "dedup_window_ms": 300_000,
+    }
+
+
+@pytest.mark.parametrize("backoff", [Fixed(5), Exponential(first_ms=7)])
+def test_settings_survive_being_written_down_and_read_again(backoff):
+    settings = QueueSettings(backoff=backoff, redelivery=Redelivery.BACK, max_messages=9)
+
+    text = msgspec.json.encode(settings)
+
+    assert msgspec.json.decode(text, type=QueueSettings) == settings
+
+
+def test_a_setting_nobody_knows_is_refused():
+    with pytest.raises(msgspec.ValidationError, match="visibility"):
+        msgspec.convert({"visibility": 30}, QueueSettings)
+
+
+def test_a_paused_queue_gives_nothing():
+    queue = a_queue()
+
+    assert queue.is_claimable
+    assert not msgspec.structs.replace(queue, is_paused=True).is_claimable

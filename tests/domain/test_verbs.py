@@ -1,0 +1,46 @@
+"""Every verb on every state: where it leads, or with which code it is refused."""
+
+import pytest
+
+from penstock.domain.message import State
+from tests.domain.verbs import VERBS, outcome
+
+LOST = "lease_lost"
+WRONG = "wrong_state"
+
+WAITING, READY, LEASED, DONE, DEAD, CANCELLED = State
+
+ALLOWED = {
+    "claim": {READY: LEASED},
+    "complete": {LEASED: DONE},
+    "fail": {LEASED: WAITING},
+    "release": {LEASED: READY},
+    "snooze": {LEASED: WAITING},
+    "extend": {LEASED: LEASED},
+    "bury, by its holder": {LEASED: DEAD},
+    "cancel, by its holder": {LEASED: CANCELLED},
+    "bury, by an operator": {WAITING: DEAD, READY: DEAD},
+    "cancel, by an operator": {WAITING: CANCELLED, READY: CANCELLED, DEAD: CANCELLED},
+    "reschedule to later": {WAITING: WAITING, READY: WAITING},
+    "reschedule to now": {WAITING: READY, READY: READY},
+    "redrive": {DEAD: READY},
+    "its due date comes": {WAITING: READY},
+    "its lease runs out": {LEASED: READY},
+    "it expires": {WAITING: CANCELLED, READY: CANCELLED},
+}
+REFUSAL = dict.fromkeys(ALLOWED, WRONG) | dict.fromkeys(
+    ("complete", "fail", "release", "snooze", "extend", "bury, by its holder"), LOST
+)
+REFUSAL["cancel, by its holder"] = LOST
+
+
+@pytest.mark.parametrize("state", State)
+@pytest.mark.parametrize("verb", ALLOWED)
+def test_every_verb_leads_where_it_should_or_is_refused(verb, state):
+    allowed = ALLOWED[verb]
+
+    assert outcome(verb, state) == allowed.get(state, REFUSAL[verb])
+
+
+def test_no_verb_is_left_out():
+    assert ALLOWED.keys() == VERBS.keys()

@@ -1,0 +1,48 @@
+"""Every verb of the lifecycle as a plain call, and what it makes of each state.
+
+The instant is two minutes past noon: every lease and every delay of the builders is over by then.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from penstock.domain import message as lifecycle
+from penstock.domain.errors import PenstockError
+from penstock.domain.limits import MINUTE
+from penstock.domain.message import Message, State
+from tests.clocks import NOON
+from tests.factories import a_message_in, a_queue
+
+LATER = NOON + 2 * MINUTE
+QUEUE = a_queue()
+
+VERBS: dict[str, Callable[[Message], Message]] = {
+    "claim": lambda m: lifecycle.claim(m, now=LATER, lease_ms=MINUTE),
+    "complete": lambda m: lifecycle.complete(m, lease_no=1),
+    "fail": lambda m: lifecycle.fail(m, QUEUE, lease_no=1, now=LATER),
+    "release": lambda m: lifecycle.release(m, QUEUE, lease_no=1, now=LATER),
+    "snooze": lambda m: lifecycle.snooze(m, QUEUE, lease_no=1, now=LATER, delay_ms=MINUTE),
+    "extend": lambda m: lifecycle.extend(m, lease_no=1, now=LATER, lease_ms=MINUTE),
+    "bury, by its holder": lambda m: lifecycle.bury(m, lease_no=1),
+    "cancel, by its holder": lambda m: lifecycle.cancel(m, lease_no=1),
+    "bury, by an operator": lambda m: lifecycle.bury(m),
+    "cancel, by an operator": lambda m: lifecycle.cancel(m),
+    "reschedule to later": lambda m: lifecycle.reschedule(m, due_at=LATER + 1, now=LATER),
+    "reschedule to now": lambda m: lifecycle.reschedule(m, due_at=LATER, now=LATER),
+    "redrive": lambda m: lifecycle.redrive(m, QUEUE, now=LATER),
+    "its due date comes": lambda m: lifecycle.fall_due(m, QUEUE, now=LATER),
+    "its lease runs out": lambda m: lifecycle.expire_lease(m, QUEUE, now=LATER),
+    "it expires": lambda m: lifecycle.expire(m, now=LATER),
+}
+
+
+def outcome(verb: str, state: State) -> str:
+    """The state it leads to, or the code of the refusal."""
+    # Only the message that is to expire may have an expiry date: others would not be claimable.
+    expires_at = LATER if verb == "it expires" else None
+    message = a_message_in(state, expires_at=expires_at)
+    try:
+        return VERBS[verb](message).state.value
+    except PenstockError as refusal:
+        return refusal.code

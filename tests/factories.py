@@ -1,0 +1,106 @@
+"""Builders with defaults, so that a test mentions only what matters to it."""
+
+from __future__ import annotations
+
+import itertools
+from typing import Any
+
+import msgspec
+
+from penstock.domain.access import ApiKey, Role, hash_secret
+from penstock.domain.draft import Draft, NewMessage, send
+from penstock.domain.ids import uuid7
+from penstock.domain.lease import Lease, LeaseAct, Verb
+from penstock.domain.limits import DEFAULT_LIMITS, MINUTE, Limits
+from penstock.domain.message import Message, State
+from penstock.domain.queue import Queue, QueueSettings
+from penstock.domain.retry import Fixed
+from tests.clocks import NOON
+
+BACKOFF_MS = 10_000
+
+_numbers = itertools.count(1)
+
+
+def an_id(now: int = NOON) -> str:
+    """Never the same twice."""
+    return uuid7(now, next(_numbers))
+
+
+def some_settings(**changes: Any) -> QueueSettings:
+    """As by default, but with a back-off that nobody has to calculate."""
+    settings = QueueSettings(backoff=Fixed(BACKOFF_MS))
+    return msgspec.structs.replace(settings, **changes)
+
+
+def a_queue(queue_no: int = 1, name: str = "mail", **settings: Any) -> Queue:
+    return Queue(queue_no=queue_no, name=name, settings=some_settings(**settings), created_at=NOON)
+
+
+def a_message(**fields: Any) -> Message:
+    """Ready, never claimed, third in line of queue 1."""
+    defaults: dict[str, Any] = {
+        "id": an_id(),
+        "queue_no": 1,
+        "due_at": NOON,
+        "sent_at": NOON,
+        "message_no": 3,
+        "order_no": 3,
+    }
+    return Message(**(defaults | fields))
+
+
+def a_leased_message(**fields: Any) -> Message:
+    """Claimed at noon for a minute, for the first time unless said otherwise."""
+    defaults: dict[str, Any] = {
+        "state": State.LEASED,
+        "attempts": 1,
+        "lease_no": 1,
+        "due_at": NOON + MINUTE,
+        "leased_at": NOON,
+        "first_leased_at": NOON,
+        "leased_by": "worker-1",
+    }
+    return a_message(**(defaults | fields))
+
+
+def a_message_in(state: State, **fields: Any) -> Message:
+    """One in that state that could have come about."""
+    match state:
+        case State.WAITING:
+            return a_message(**({"state": state, "due_at": NOON + MINUTE} | fields))
+        case State.READY:
+            return a_message(**fields)
+        case State.DEAD:
+            return a_leased_message(**({"state": state, "reason": "broken"} | fields))
+        case _:
+            return a_leased_message(**({"state": state} | fields))
+
+
+def a_draft(**fields: Any) -> Draft:
+    return Draft(**({"body": '{"to": "a@example.org"}'} | fields))
+
+
+def a_new_message(
+    queue: Queue, *, now: int = NOON, limits: Limits = DEFAULT_LIMITS, **draft: Any
+) -> NewMessage:
+    return send(a_draft(**draft), queue, now=now, message_id=an_id(now), limits=limits)
+
+
+def lease_of(message: Message) -> Lease:
+    return Lease.of(message)
+
+
+def an_act(verb: Verb, message: Message, *, now: int = NOON, **fields: Any) -> LeaseAct:
+    return LeaseAct(lease=lease_of(message), verb=verb, now=now, **fields)
+
+
+def a_key(secret: str = "pk_1_secret", **fields: Any) -> ApiKey:
+    defaults: dict[str, Any] = {
+        "key_id": f"key{next(_numbers)}",
+        "name": "mailer",
+        "secret_hash": hash_secret(secret),
+        "roles": (Role.PRODUCE,),
+        "created_at": NOON,
+    }
+    return ApiKey(**(defaults | fields))

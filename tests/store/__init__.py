@@ -1,0 +1,1 @@
+"""The store: its contract on every backend, its writer, its migrations."""

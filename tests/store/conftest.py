@@ -1,0 +1,40 @@
+"""A fresh store per test, once per backend."""
+
+from collections.abc import Iterator
+
+import pytest
+
+from penstock.ports.store import Store
+from tests.clocks import ManualClock
+from tests.store.backends import BACKENDS, Open, postgres_at, sqlite_at
+from tests.store.desk import Desk
+
+
+@pytest.fixture(params=BACKENDS)
+def backend(request: pytest.FixtureRequest) -> str:
+    return str(request.param)
+
+
+@pytest.fixture
+def open_store(backend: str, request: pytest.FixtureRequest) -> Open:
+    """Opens the test's own database; a second call opens the same one again."""
+    if backend == "sqlite":
+        return sqlite_at(request.getfixturevalue("tmp_path"))
+    return postgres_at(request.getfixturevalue("postgres_url"))
+
+
+@pytest.fixture
+def store(open_store: Open) -> Iterator[Store]:
+    store = open_store()
+    yield store
+    store.close()
+
+
+@pytest.fixture
+def clock() -> ManualClock:
+    return ManualClock()
+
+
+@pytest.fixture
+def desk(store: Store, clock: ManualClock) -> Desk:
+    return Desk(store, clock)
