@@ -25,8 +25,9 @@ PARTS = ("peers", "scale", "inprocess")
 
 def main(arguments: Sequence[str] | None = None) -> int:
     options = parse(arguments)
-    # As Ctrl-C: the `finally` blocks stop every server.
-    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    # Both end in the `finally` blocks that stop every server; a shell may have had Ctrl-C ignored.
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, signal.default_int_handler)
     workspace = Workspace(options.folder)
     try:
         return measure(options, workspace)

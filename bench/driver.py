@@ -21,7 +21,7 @@ class Outcome:
 
     @classmethod
     def invalid(cls, error: str) -> Outcome:
-        return cls(messages=0, seconds=0.0, cpu_share=0.0, error=error)
+        return cls(messages=0, seconds=0.0, cpu_share=0.0, error=" ".join(error.split()))
 
     @property
     def rate(self) -> float:

@@ -27,7 +27,7 @@ class Server:
         user: str | None = None,
         stop_signal: signal.Signals = signal.SIGTERM,
     ) -> None:
-        self._log = folder / "server.log"
+        self._log = folder / f"{Path(command[0]).name}.log"
         self._stop_signal = stop_signal
         with self._log.open("ab") as log:
             # A group of its own: Ctrl-C reaches only us, and we stop the servers in order.
@@ -56,7 +56,8 @@ class Server:
         return time.monotonic() - started
 
     def last_words(self) -> str:
-        return self._log.read_text(errors="replace").strip()[-600:]
+        lines = self._log.read_text(errors="replace").strip().splitlines()
+        return " / ".join(lines[-2:])[-400:] or "without a word"
 
     def resident_mb(self) -> float:
         """Resident memory of the whole group, in MB (10^6 bytes); shared pages count for each."""

@@ -7,6 +7,7 @@ machine falls on all of them and not on one.
 from __future__ import annotations
 
 import itertools
+import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
@@ -18,6 +19,9 @@ from bench.loads import Load
 from bench.peers.base import Peer
 from bench.processes import StartError
 from bench.workspace import Workspace, is_listening
+
+# Load per core above which somebody else's work is part of the figures.
+BUSY = 0.25
 
 
 @dataclass
@@ -67,8 +71,15 @@ class Runner:
             disk = summary(fdatasync_times(self._workspace.root, count=300))
             self.results.disk.append(disk)
             self._say(f"round {number}: fdatasync {disk.p50:.2f} ms p50, {disk.p99:.2f} ms p99")
+            self._look_for_company(number)
             for peer in peers:
                 self._visit(peer)
+
+    def _look_for_company(self, number: int) -> None:
+        """From the second round on the load is our own."""
+        load = os.getloadavg()[0]
+        if number == 1 and load > BUSY * (os.cpu_count() or 1):
+            self.results.warnings.append(f"the machine was busy before we began: load {load:.1f}")
 
     def _visit(self, peer: Peer) -> None:
         folder = self._workspace.fresh(peer.name.replace(" ", "-"))

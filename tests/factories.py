@@ -87,12 +87,8 @@ def a_new_message(
     return send(a_draft(**draft), queue, now=now, message_id=an_id(now), limits=limits)
 
 
-def lease_of(message: Message) -> Lease:
-    return Lease.of(message)
-
-
 def an_act(verb: Verb, message: Message, *, now: int = NOON, **fields: Any) -> LeaseAct:
-    return LeaseAct(lease=lease_of(message), verb=verb, now=now, **fields)
+    return LeaseAct(lease=Lease.of(message), verb=verb, now=now, **fields)
 
 
 def a_key(secret: str = "pk_1_secret", **fields: Any) -> ApiKey:

@@ -49,7 +49,7 @@ class Cluster:
         return server, f"postgresql://{USER}@127.0.0.1:{port}/postgres"
 
     def _answers(self, port: int) -> bool:
-        command = [str(self._initdb.with_name("pg_isready")), "-q", "-h", "127.0.0.1"]
+        command = [str(self._initdb.with_name("pg_isready")), "-q", "-U", USER, "-h", "127.0.0.1"]
         return subprocess.run([*command, "-p", str(port)], check=False).returncode == 0
 
 

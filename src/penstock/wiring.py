@@ -112,6 +112,8 @@ def _open(settings: Settings) -> tuple[OpenStore, Clock]:
     try:
         from penstock.store import postgres_store
     except ImportError as error:
-        raise StoreRefused("PostgreSQL needs one more part: pip install penstock[postgres]") from error
+        raise StoreRefused(
+            "PostgreSQL needs a part more: pip install penstock[postgres]"
+        ) from error
     shared = postgres_store.open_postgres(settings.store_url)
     return shared, ServerClock(postgres_store.clock_of(shared))

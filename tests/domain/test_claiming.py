@@ -69,6 +69,15 @@ def test_no_act_is_allowed_with_another_lease_than_the_present_one(verb, lease_n
 
 
 @pytest.mark.parametrize("verb", Verb)
+def test_a_lease_number_given_again_after_a_power_cut_is_not_the_same_lease(verb):
+    message = a_leased_message(lease_no=2, leased_at=NOON)
+    act = an_act(verb, replace(message, leased_at=NOON - 1))
+
+    with pytest.raises(LeaseLost):
+        leases.apply(act, message, a_queue())
+
+
+@pytest.mark.parametrize("verb", Verb)
 def test_the_holder_may_act_late_while_nobody_has_brought_the_message_back(verb):
     message = a_leased_message(due_at=NOON)
 

@@ -7,10 +7,12 @@ The control socket steers the faults; when the test at its other end dies, so do
 
 from __future__ import annotations
 
+import faulthandler
 import importlib
 import json
 import os
 import random
+import signal
 import socket
 import sys
 import threading
@@ -18,10 +20,12 @@ import time
 from pathlib import Path
 from typing import Any
 
+import apsw
+
 from tests.faults import pretence
 from tests.faults.directory import Directory, Names
 from tests.faults.disk import Loss
-from tests.faults.faulty_vfs import FaultyVFS, watch_directory_syncs
+from tests.faults.faulty_vfs import Connection, FaultyVFS, watch_directory_syncs
 from tests.faults.server import EXIT_ORPHANED, EXIT_POWER_CUT
 from tests.faults.trouble import Trouble
 
@@ -41,6 +45,7 @@ class Machine:
         if "data" in options:
             self.vfs = FaultyVFS(Directory(Path(options["data"]).absolute()), self.trouble)
             watch_directory_syncs(self.vfs)
+            apsw.Connection = Connection  # type: ignore[misc]
         self.set(options.get("trouble", {}))
 
     def set(self, values: dict[str, Any]) -> None:
@@ -84,6 +89,7 @@ def obey_from(control: socket.socket, machine: Machine) -> None:
 
 
 def main() -> None:
+    faulthandler.register(signal.SIGUSR1)  # a test that finds it stuck asks where
     options = json.loads(sys.argv[1])
     control = socket.socket(fileno=int(sys.argv[2]))
     machine = Machine(options)

@@ -72,7 +72,7 @@ class Server:
                 return time.monotonic() - began
             wire.close()
             time.sleep(0.01)
-        raise AssertionError(f"not ready within {within_s} s\n{self.last_words()}")
+        raise AssertionError(f"not ready within {within_s} s\n{self.where_it_is()}")
 
     def tell(self, **order: Any) -> dict[str, Any]:
         """Steer the faults inside, e.g. tell(set={"is_full": True}); {} once it has lost power."""
@@ -124,6 +124,13 @@ class Server:
 
     def last_words(self, count: int = 4000) -> str:
         return self.log.read_text(errors="replace")[-count:] if self.log.exists() else ""
+
+    def where_it_is(self) -> str:
+        """Its last words and what each of its threads is doing."""
+        if self.process.poll() is None:
+            self.signal(signal.SIGUSR1)
+            time.sleep(0.2)
+        return self.last_words(8000)
 
     @property
     def process(self) -> subprocess.Popen[bytes]:

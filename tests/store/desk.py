@@ -71,10 +71,15 @@ class Desk:
         assert not answer.is_duplicate
         return answer.id
 
+    def send_many(self, queue: Queue, count: int, **draft: Any) -> list[str]:
+        new = [a_new_message(queue, now=self.now, **draft) for _ in range(count)]
+        self.sent_ids += [n.message.id for n in new]
+        answers = self.store.send(new).result(WAIT_S)
+        assert answers == [Sent(n.message.id) for n in new]
+        return [n.message.id for n in new]
+
     def submit_claim(self, queue: Queue, limit: int = 1, **wanted: Any) -> Ticket[Claimed]:
-        return self.store.claim(
-            Claim(queue_no=queue.queue_no, now=self.now, limit=limit, **wanted)
-        )
+        return self.store.claim(Claim(queue_no=queue.queue_no, now=self.now, limit=limit, **wanted))
 
     def claim(self, queue: Queue, limit: int = 1, **wanted: Any) -> list[Message]:
         claimed = self.submit_claim(queue, limit, **wanted).result(WAIT_S)
@@ -83,8 +88,13 @@ class Desk:
     def claim_ids(self, queue: Queue, limit: int = 100) -> list[str]:
         return [message.id for message in self.claim(queue, limit)]
 
+    def submit_act(
+        self, verb: Verb, message: Message, **fields: Any
+    ) -> Ticket[list[Acted | PenstockError]]:
+        return self.store.act([an_act(verb, message, now=self.now, **fields)])
+
     def act(self, verb: Verb, message: Message, **fields: Any) -> Acted | PenstockError:
-        [answer] = self.store.act([an_act(verb, message, now=self.now, **fields)]).result(WAIT_S)
+        [answer] = self.submit_act(verb, message, **fields).result(WAIT_S)
         return answer
 
     def complete(self, message: Message) -> None:

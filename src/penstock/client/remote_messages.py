@@ -47,12 +47,12 @@ class RemoteMessages:
     def redrive(self, message_id: str) -> Acted:
         return self._act(message_id, "redrive", None)
 
-    def reschedule(self, message_id: str, due_at: datetime) -> Message:
+    def reschedule(self, message_id: str, due_at: datetime) -> Acted:
         """Another due date for a message that nobody has claimed yet."""
         answer = self._transport.call(
             "PATCH", _path(message_id), body={"due_at": due_at}, is_safe=True
         )
-        return _message.decode(answer.body)
+        return _acted.decode(answer.body)
 
     def _act(self, message_id: str, verb: str, reason: str | None) -> Acted:
         body = {} if reason is None else {"reason": reason}

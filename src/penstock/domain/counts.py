@@ -1,4 +1,4 @@
-"""Counters of a queue.  At every commit: sent = waiting + ready + leased + the totals of the ends."""
+"""Counters of a queue.  At every commit: sent = waiting + ready + leased + the totals of ends."""
 
 from __future__ import annotations
 

@@ -89,7 +89,7 @@ def _check_labels(draft: Draft, limits: Limits) -> None:
     if len(draft.tags) > 2:
         raise InvalidRequest("a message takes at most two tags")
     for label in (draft.kind, draft.entity_id, draft.group, draft.dedup_key, *draft.tags):
-        if label is not None and not _is_label(label, limits):
+        if label is not None and not is_label(label, limits):
             raise InvalidRequest(
                 "kind, entity_id, tags, group and dedup_key have 1 to "
                 f"{limits.max_label_chars} characters, none of them NUL"
@@ -102,7 +102,7 @@ def _check_labels(draft: Draft, limits: Limits) -> None:
         raise InvalidRequest("max_attempts must be from 1 to 1000000")
 
 
-def _is_label(text: str, limits: Limits) -> bool:
+def is_label(text: str, limits: Limits) -> bool:
     return 0 < len(text) <= limits.max_label_chars and NUL not in text
 
 

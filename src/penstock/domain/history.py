@@ -1,4 +1,4 @@
-"""What is remembered: one ending per finished message, one attempt per claim that did not finish it."""
+"""What is remembered: an ending per finished message, an attempt per lease that did not end so."""
 
 from __future__ import annotations
 

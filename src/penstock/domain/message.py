@@ -75,7 +75,7 @@ class Message(msgspec.Struct, frozen=True):
     leased_at: int | None = None
     leased_by: str | None = None
     last_error: str | None = None
-    dead_from: int | None = None  # the queue in which it died, once it stands in a dead-letter queue
+    dead_from: int | None = None  # the queue in which it died, if this is a dead-letter queue
     reason: str | None = None
     size: int = 0
     body_day: int = 0  # which partition holds its content
@@ -167,7 +167,7 @@ def expire_lease(message: Message, queue: Queue, *, now: int) -> Message:
 
 
 def fall_due(message: Message, queue: Queue, *, now: int) -> Message:
-    """A delayed message joins the line when it falls due; one that comes back does as the queue says."""
+    """A delayed message joins the line when it falls due; one that comes back has its place."""
     if message.state is not State.WAITING or message.due_at > now:
         raise WrongState(f"message {message.id} is not due")
     joins_now = message.first_leased_at is None and not queue.is_ordered

@@ -72,9 +72,7 @@ class WaitingRoom:
     async def _look(
         self, queue: Queue, limit: int, lease_ms: int | None, claimed_by: str | None
     ) -> Claimed:
-        ticket = self._messages.claim(
-            queue, limit=limit, lease_ms=lease_ms, claimed_by=claimed_by
-        )
+        ticket = self._messages.claim(queue, limit=limit, lease_ms=lease_ms, claimed_by=claimed_by)
         try:
             return await ticket
         except asyncio.CancelledError:

@@ -78,10 +78,7 @@ class Every:
 
 def _repeat(store: Store, what: Callable[[Session], int]) -> bool:
     """Do it until nothing is left, but not for ever; tells whether something is left."""
-    for _ in range(_CHUNKS_PER_TICK):
-        if store.write(what).result() < _CHUNK:
-            return False
-    return True
+    return all(store.write(what).result() >= _CHUNK for _ in range(_CHUNKS_PER_TICK))
 
 
 def _bring_back(queue_no: int, now: int) -> Callable[[Session], int]:

@@ -8,7 +8,15 @@ import msgspec
 
 from penstock.domain import lease as leases
 from penstock.domain import message as lifecycle
-from penstock.domain.draft import Draft, NewMessage, check_delay, check_instant, send
+from penstock.domain.draft import (
+    NUL,
+    Draft,
+    NewMessage,
+    check_delay,
+    check_instant,
+    is_label,
+    send,
+)
 from penstock.domain.errors import InvalidRequest, MessageNotFound, PenstockError, QueueNotFound
 from penstock.domain.history import Ending, HistoryFilter
 from penstock.domain.ids import uuid7
@@ -60,8 +68,10 @@ class Messages:
             raise InvalidRequest(f"limit must be from 1 to {limits.max_claim}")
         if lease_ms is not None and not 0 <= lease_ms <= limits.max_lease_ms:
             raise InvalidRequest(f"lease_ms must be from 0 to {limits.max_lease_ms}")
-        if claimed_by is not None and not 0 < len(claimed_by) <= limits.max_label_chars:
-            raise InvalidRequest(f"claimed_by has 1 to {limits.max_label_chars} characters")
+        if claimed_by is not None and not is_label(claimed_by, limits):
+            raise InvalidRequest(
+                f"claimed_by has 1 to {limits.max_label_chars} characters, none of them NUL"
+            )
         return self._store.claim(
             Claim(
                 queue_no=queue.queue_no,
@@ -87,11 +97,14 @@ class Messages:
             if verb is Verb.EXTEND and not 0 <= delay_ms <= self._limits.max_lease_ms:
                 raise InvalidRequest(f"lease_ms must be from 0 to {self._limits.max_lease_ms}")
             check_delay("delay_ms", delay_ms)
-        if text is not None and len(text) > self._limits.max_error_chars:
-            text = text[: self._limits.max_error_chars]
         dice = self._dice.share() if verb is Verb.FAIL else 0.5
         return LeaseAct(
-            lease=lease, verb=verb, now=self._clock.now(), delay_ms=delay_ms, text=text, dice=dice
+            lease=lease,
+            verb=verb,
+            now=self._clock.now(),
+            delay_ms=delay_ms,
+            text=self._kept(text),
+            dice=dice,
         )
 
     def act(self, acts: Sequence[LeaseAct]) -> Ticket[list[Acted | PenstockError]]:
@@ -100,6 +113,10 @@ class Messages:
     def release(self, messages: Sequence[Message]) -> Ticket[list[Acted | PenstockError]]:
         """Give back what was claimed for somebody who has gone away."""
         return self._store.act([self.plan(Lease.of(m), Verb.RELEASE) for m in messages])
+
+    def find(self, message_id: str) -> Ticket[Message | None]:
+        """The live message, without what was sent."""
+        return self._store.read(lambda session: session.messages.find(message_id))
 
     def get(self, message_id: str) -> Ticket[MessageView]:
         def do(session: Session) -> MessageView:
@@ -129,10 +146,12 @@ class Messages:
         return self._store.read(do)
 
     def cancel(self, message_id: str, *, reason: str | None) -> Ticket[Message]:
-        return self._change(message_id, lambda m, _: lifecycle.cancel(m, reason=reason))
+        kept = self._kept(reason)
+        return self._change(message_id, lambda m, _: lifecycle.cancel(m, reason=kept))
 
     def bury(self, message_id: str, *, reason: str | None) -> Ticket[Message]:
-        return self._change(message_id, lambda m, _: lifecycle.bury(m, reason=reason))
+        kept = self._kept(reason)
+        return self._change(message_id, lambda m, _: lifecycle.bury(m, reason=kept))
 
     def reschedule(self, message_id: str, *, due_at: int) -> Ticket[Message]:
         check_instant("due_at", due_at)
@@ -159,8 +178,10 @@ class Messages:
 
         return self._store.write(do)
 
-    def _change(
-        self, message_id: str, how: Callable[[Message, Queue], Message]
-    ) -> Ticket[Message]:
+    def _kept(self, text: str | None) -> str | None:
+        """Errors and reasons: cut rather than refused, because they must not keep an act back."""
+        return text and text[: self._limits.max_error_chars].replace(NUL, "\ufffd")
+
+    def _change(self, message_id: str, how: Callable[[Message, Queue], Message]) -> Ticket[Message]:
         now = self._clock.now()
         return self._store.write(lambda s: s.messages.change(message_id, how, now=now))

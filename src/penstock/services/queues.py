@@ -21,7 +21,7 @@ CHUNK = 1_000  # messages per transaction when a queue is emptied or redriven
 class QueueView(msgspec.Struct, frozen=True):
     queue: Queue
     counts: Counts
-    oldest_ready_at: int | None = None
+    oldest_ready_at: int | msgspec.UnsetType | None = msgspec.UNSET  # looked for only for one queue
 
 
 class Put(msgspec.Struct, frozen=True):
@@ -46,7 +46,7 @@ class Queues:
                 raise QueueExists(f"there is a queue {name!r} already")
             if found is None:
                 made = session.queues.add(name, settings, now=now)
-                return Put(QueueView(self._directory.keep(made), Counts()), is_new=True)
+                return Put(QueueView(self._directory.keep(made), Counts(), None), is_new=True)
             return Put(self._change(session, found, settings), is_new=False)
 
         return self._store.write(do)
@@ -76,7 +76,9 @@ class Queues:
     def get(self, name: str) -> Ticket[QueueView]:
         return self._store.read(lambda session: _view(session, _existing(session, name)))
 
-    def page(self, *, prefix: str = "", after: str = "", limit: int = 100) -> Ticket[list[QueueView]]:
+    def page(
+        self, *, prefix: str = "", after: str = "", limit: int = 100
+    ) -> Ticket[list[QueueView]]:
         def do(session: Session) -> list[QueueView]:
             queues = session.queues.page(prefix=prefix, after=after, limit=limit)
             counts = session.queues.counts([queue.queue_no for queue in queues])
@@ -106,6 +108,16 @@ class Queues:
 
         def do(session: Session) -> int:
             return session.messages.purge(_existing(session, name).queue_no, limit=CHUNK, now=now)
+
+        return self._store.write(do)
+
+    def bring_back_some(self, name: str) -> Ticket[int]:
+        """What fell due goes back in line at once; to be repeated while it answers CHUNK."""
+        now = self._clock.now()
+
+        def do(session: Session) -> int:
+            queue_no = _existing(session, name).queue_no
+            return session.tidying.bring_back(queue_no, now=now, limit=CHUNK)
 
         return self._store.write(do)
 

@@ -1,4 +1,4 @@
-"""Acts on leases.  Completions, the hot ones, are two statements; the others go by the lifecycle."""
+"""Acts on leases.  Completions, the hot ones, are two statements; others go by the lifecycle."""
 
 from __future__ import annotations
 
@@ -33,6 +33,15 @@ class Acts:
             self._complete(acts, completions, answers)
         return answers
 
+    def groups(self, acts: Sequence[LeaseAct]) -> set[tuple[int, str]]:
+        """The groups that may be left, of queues ordered by group."""
+        ordered = self._books.ordered_of({act.lease.queue_no for act in acts})
+        nos = {act.lease.message_no for act in acts if act.lease.queue_no in ordered}
+        if not nos:
+            return set()
+        rows = self._db.rows("messages.groups_of", {"message_nos": json_list(sorted(nos))})
+        return {(queue_no, group) for queue_no, group in rows}
+
     def _complete(
         self,
         acts: Sequence[LeaseAct],
@@ -50,7 +59,8 @@ class Acts:
         done = self._db.rows("messages.complete", params, day=day)
         if not done:
             return
-        self._db.run("messages.remove", {"message_nos": json_list([row[0] for row in done])})
+        nos = json_list([row[0] for row in done])
+        self._db.post("messages.remove_completed", {"message_nos": nos})
         for message_no, lease_no, leased_at, message_id, *_ in done:
             answers[first[message_no, lease_no, leased_at]] = Acted(message_id, State.DONE, now)
         self._after_completion([(row[4], row[5]) for row in done])

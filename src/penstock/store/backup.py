@@ -72,7 +72,7 @@ def _check(partial: Path) -> None:
     name = f"file:{quote(str(partial.absolute()))}?immutable=1"
     copy = apsw.Connection(name, flags=apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI)
     try:
-        told = copy.pragma("integrity_check(1)")
+        told = copy.execute("PRAGMA integrity_check(1)").get
     finally:
         copy.close()
     if told != "ok":

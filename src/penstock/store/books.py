@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
+
 import msgspec
 
 from penstock.domain.counts import Counts
 from penstock.domain.errors import QueueNotFound
 from penstock.domain.message import Message, State
 from penstock.domain.queue import Queue, QueueSettings
-from penstock.store.database import Database, Row
+from penstock.store.database import Answer, Database, Row
 from penstock.store.partitions import Partitions
 
 _STATES = {state.value: state for state in State}
@@ -25,12 +27,15 @@ class Books:
         self._changes: dict[int, Counts] = {}
         self._queues: dict[int, Queue] = {}
         self._known: dict[Row, Queue] = {}  # by its whole row, over transactions
+        self._ordered: dict[int, bool] = {}  # never changes in the life of a queue
+        self._locked: set[tuple[int, str]] = set()
         self.woken: dict[int, int] = {}
 
     def open(self) -> None:
         """Forget what belonged to the last transaction, whether it was kept or not."""
         self._changes = {}
         self._queues = {}
+        self._locked = set()
         self.woken = {}
         self.partitions.open()
 
@@ -58,10 +63,21 @@ class Books:
     def wake(self, queue_no: int, count: int = 1) -> None:
         self.woken[queue_no] = self.woken.get(queue_no, 0) + count
 
-    def take_numbers(self, count: int) -> int:
-        """The first of `count` numbers that nobody else gets."""
-        [(first,)] = self.db.rows("messages.take_numbers", {"count": count})
-        return int(first)
+    def ask_numbers(self, count: int) -> Answer:
+        """See `numbers_of`; to be asked for before it is certain how many are needed."""
+        return self.db.ask("messages.take_numbers", {"count": count})
+
+    def take_numbers(self, count: int) -> Sequence[int]:
+        """Numbers that nobody else gets, in growing order."""
+        return numbers_of(self.ask_numbers(count))
+
+    def lock_groups(self, groups: Iterable[tuple[int, str]]) -> None:
+        """Until the commit nobody else lets messages into these groups or out of them."""
+        if self.db.is_shared:
+            missing = set(groups) - self._locked
+            if missing:
+                self.db.post("messages.lock_groups", {"groups": json_list(sorted(missing))})
+                self._locked |= missing
 
     def load_queues(self, queue_nos: set[int]) -> None:
         """Read the queues of a batch as they are now, in one statement."""
@@ -69,7 +85,13 @@ class Books:
         if missing:
             params = {"queue_nos": json_list(missing)}
             for row in self.db.rows("queues.by_nos", params):
-                self._queues[row[0]] = self.queue_of(row)
+                queue = self._queues[row[0]] = self.queue_of(row)
+                self._ordered[row[0]] = queue.is_ordered
+
+    def ordered_of(self, queue_nos: set[int]) -> set[int]:
+        """Those of them that are ordered by group."""
+        self.load_queues(queue_nos - self._ordered.keys())
+        return {no for no in queue_nos if self._ordered.get(no)}
 
     def queue(self, queue_no: int) -> Queue:
         """The queue as it is in this transaction, or QueueNotFound."""
@@ -111,6 +133,15 @@ def message_of(row: Row) -> Message:
     values[_STATE_AT] = _STATES[values[_STATE_AT]]
     values[_BLOCKED_AT] = bool(values[_BLOCKED_AT])
     return Message(*values)
+
+
+def numbers_of(answer: Answer) -> Sequence[int]:
+    """Runs of numbers, one after the other."""
+    runs = answer.rows()
+    if len(runs) == 1:
+        [(first, count)] = runs
+        return range(first, first + count)
+    return [no for first, count in runs for no in range(first, first + count)]
 
 
 def json_list(values: object) -> str:

@@ -62,11 +62,13 @@ class Changes:
 
     def save(self) -> None:
         """Write everything noted so far, in few statements."""
+        # Locked before new places are taken: the order of places is the order of coming.
+        self._books.lock_groups(self._groups)
         if self._saves:
             self._renumber()
             self._db.update("messages.save", [_saved(m) for m in self._saves.values()])
         if self._removed:
-            self._db.run("messages.remove", {"message_nos": json_list(self._removed)})
+            self._db.post("messages.remove", {"message_nos": json_list(self._removed)})
         for day, rows in self._endings.items():
             self._db.insert("messages.end", rows, day=self._books.partitions.ensure(day))
         for day, rows in self._attempts.items():
@@ -77,9 +79,8 @@ class Changes:
 
     def unblock(self, groups: set[tuple[int, str]]) -> None:
         """The first unfinished message of each group may be claimed from now on."""
-        params = {"groups": json_list(sorted(groups))}
-        self._db.rows("messages.lock_groups", params)
-        rows = self._db.rows("messages.unblock", params)
+        self._books.lock_groups(groups)
+        rows = self._db.rows("messages.unblock", {"groups": json_list(sorted(groups))})
         for queue_no, state in rows:
             if state == State.READY:
                 self._books.wake(queue_no)
@@ -136,9 +137,10 @@ class Changes:
 
     def _let_next_come(self, before: Message, after: Message) -> None:
         left = after.state not in LIVE or after.queue_no != before.queue_no
-        if left and before.group is not None and before.state in LIVE:
-            if self._books.queue(before.queue_no).is_ordered:
-                self._groups.add((before.queue_no, before.group))
+        if before.group is None or before.state not in LIVE or not left:
+            return
+        if self._books.queue(before.queue_no).is_ordered:
+            self._groups.add((before.queue_no, before.group))
 
     def _place(self, before: Message, after: Message) -> Message:
         """A group's order is judged anew when a message goes to the back of a line."""
@@ -155,8 +157,8 @@ class Changes:
         """Give those that go to the back of the line their new places, in the order noted."""
         back = [no for no, m in self._saves.items() if m.order_no == NEXT_ORDER]
         if back:
-            first = self._books.take_numbers(len(back))
-            for order_no, no in enumerate(back, start=first):
+            numbers = self._books.take_numbers(len(back))
+            for order_no, no in zip(numbers, back, strict=True):
                 self._saves[no] = replace(self._saves[no], order_no=order_no)
 
 

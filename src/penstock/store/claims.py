@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 import msgspec
 
@@ -13,10 +13,37 @@ from penstock.domain.message import Content, Message, State
 from penstock.ports.store import Claim, Claimed
 from penstock.store.books import Books, json_list, message_of
 from penstock.store.changes import Changes
-from penstock.store.database import Row
+from penstock.store.database import Answer, Row
 
 _CHUNK = 500  # how many fallen-due messages one step brings back
 _attributes = msgspec.json.Decoder(dict[str, str])
+
+
+class Sweep(msgspec.Struct):
+    """What was asked for before a claim: what is too old, and what has fallen due."""
+
+    expired: Answer
+    due: Answer
+
+
+class Share(msgspec.Struct):
+    """Claims that differ only in number: served by one statement."""
+
+    claims: list[Claim]
+    places: list[int]
+    messages: list[Message] = []
+
+    @property
+    def queue_no(self) -> int:
+        return self.claims[0].queue_no
+
+    @property
+    def wanted(self) -> int:
+        return sum(claim.limit for claim in self.claims)
+
+    @property
+    def somebody_gets_nothing(self) -> bool:
+        return len(self.messages) <= self.wanted - self.claims[-1].limit
 
 
 class Claims:
@@ -26,108 +53,151 @@ class Claims:
         self._db = books.db
 
     def claim(self, wanted: Sequence[Claim]) -> list[Claimed | QueueNotFound]:
-        """Serve claims in the order given; those of one kind share a statement."""
-        self._books.load_queues({claim.queue_no for claim in wanted})
-        alike: dict[tuple[int, int | None, str | None], list[int]] = {}
-        for i, claim in enumerate(wanted):
-            key = (claim.queue_no, claim.lease_ms, claim.claimed_by)
-            alike.setdefault(key, []).append(i)
+        """Serve claims in the order given; all that can be asked for together is."""
+        nows: dict[int, int] = {}
+        for claim in wanted:
+            nows[claim.queue_no] = max(claim.now, nows.get(claim.queue_no, 0))
+        sweeps = {no: self._ask_sweep(no, now=now) for no, now in nows.items()}
+        self._books.load_queues(set(nows))
         answers: list[Claimed | QueueNotFound] = [Claimed([])] * len(wanted)
-        for (queue_no, _, _), places in alike.items():
+        shares: list[Share] = []
+        for share in _alike(wanted):
             try:
-                found = self._lease([wanted[i] for i in places])
+                if self._books.queue(share.queue_no).is_claimable:
+                    shares.append(share)
             except QueueNotFound as error:
-                found = [error] * len(places)
-            for i, answer in zip(places, found, strict=True):
-                answers[i] = answer
+                for i in share.places:
+                    answers[i] = error
+        found = {no: self._sweep(no, sweeps[no], now=nows[no]) for no in _queues_of(shares)}
+        self._lease(shares, nows, found)
+        self._share_out(shares, answers)
         return answers
 
     def bring_back(self, queue_no: int, *, now: int, limit: int) -> int:
         """Put what has fallen due back in line: delays that are over, leases that ran out."""
-        params = {"queue_no": queue_no, "now": now, "limit": limit}
-        rows = self._db.rows("messages.fallen_due", params)
-        if rows:
-            queue = self._books.queue(queue_no)
-            for before in map(message_of, rows):
-                ended: Attempt | None = None
-                if before.state is State.LEASED:
-                    after = lifecycle.expire_lease(before, queue, now=now)
-                    ended = attempt(before, AttemptOutcome.EXPIRED, now=now)
-                else:
-                    after = lifecycle.fall_due(before, queue, now=now)
-                if lifecycle.is_expired(after, now=now):
-                    after = lifecycle.expire(after, now=now)
-                self._changes.note(before, after, now=now, ended_lease=ended)
-            self._changes.save()
+        rows = self._ask_due(queue_no, now=now, limit=limit).rows()
+        self._note_due(queue_no, map(message_of, rows), now=now)
+        self._changes.save()
         return len(rows)
 
     def expire(self, queue_no: int, *, now: int, limit: int) -> int:
         """Cancel what is too old to be of use."""
         params = {"queue_no": queue_no, "now": now, "limit": limit}
         rows = self._db.rows("messages.expired", params)
-        for before in map(message_of, rows):
-            self._changes.note(before, lifecycle.expire(before, now=now), now=now)
+        self._note_expired(map(message_of, rows), now=now)
         self._changes.save()
         return len(rows)
-
-    def _lease(self, alike: list[Claim]) -> list[Claimed | QueueNotFound]:
-        now = max(claim.now for claim in alike)
-        queue = self._books.queue(alike[0].queue_no)
-        if not queue.is_claimable:
-            return [Claimed([]) for _ in alike]
-        self.expire(queue.queue_no, now=now, limit=_CHUNK)
-        lease_ms = queue.settings.lease_ms if alike[0].lease_ms is None else alike[0].lease_ms
-        wanted = sum(claim.limit for claim in alike)
-        found = self.bring_back(queue.queue_no, now=now, limit=_CHUNK)
-        rows = self._pick(alike[0], limit=wanted, now=now, lease_ms=lease_ms)
-        # A chunk may hold fewer claimable ones than are wanted (dead ones, blocked ones).  With a
-        # lease of no length what was just picked is due again, and must not be picked twice.
-        while len(rows) < wanted and found == _CHUNK and lease_ms:
-            found = self.bring_back(queue.queue_no, now=now, limit=_CHUNK)
-            rows += self._pick(alike[0], limit=wanted - len(rows), now=now, lease_ms=lease_ms)
-        messages = sorted(map(message_of, rows), key=lambda m: (m.priority, m.order_no))
-        count = self._books.count(queue.queue_no)
-        count.ready -= len(messages)
-        count.leased += len(messages)
-        count.claimed_total += len(messages)
-        return self._share_out(messages, alike)
-
-    def _pick(self, claim: Claim, *, limit: int, now: int, lease_ms: int) -> list[Row]:
-        params = {
-            "queue_no": claim.queue_no,
-            "now": now,
-            "due_at": now + lease_ms,
-            "claimed_by": claim.claimed_by,
-            "limit": limit,
-        }
-        return self._db.rows("messages.claim", params)
-
-    def _share_out(
-        self, messages: list[Message], alike: list[Claim]
-    ) -> list[Claimed | QueueNotFound]:
-        contents = self.contents(messages)
-        next_due_at: int | None = None
-        if len(messages) <= sum(claim.limit for claim in alike[:-1]):  # the last one gets nothing
-            rows = self._db.rows("messages.next_due", {"queue_no": alike[0].queue_no})
-            next_due_at = rows[0][0] if rows else None
-        answers: list[Claimed | QueueNotFound] = []
-        start = 0
-        for claim in alike:
-            part = messages[start : start + claim.limit]
-            start += len(part)
-            pairs = [(m, contents[m.message_no]) for m in part]
-            answers.append(Claimed(pairs, None if pairs else next_due_at))
-        return answers
 
     def contents(self, messages: Sequence[Message]) -> dict[int, Content]:
         by_day: dict[int, list[int]] = {}
         for m in messages:
             by_day.setdefault(m.body_day, []).append(m.message_no)
-        found: dict[int, Content] = {}
-        for day, nos in by_day.items():
-            for row in self._db.rows("messages.bodies", {"message_nos": json_list(nos)}, day=day):
-                found[row[0]] = content_of(row[1:])
-        return found
+        asked = [
+            self._db.ask("messages.bodies", {"message_nos": json_list(nos)}, day=day)
+            for day, nos in by_day.items()
+        ]
+        return {row[0]: content_of(row[1:]) for answer in asked for row in answer.rows()}
+
+    def _ask_sweep(self, queue_no: int, *, now: int) -> Sweep:
+        params = {"queue_no": queue_no, "now": now, "limit": _CHUNK}
+        expired = self._db.ask("messages.expired", params)
+        return Sweep(expired, self._ask_due(queue_no, now=now, limit=_CHUNK))
+
+    def _ask_due(self, queue_no: int, *, now: int, limit: int) -> Answer:
+        params = {"queue_no": queue_no, "now": now, "limit": limit}
+        return self._db.ask("messages.fallen_due", params)
+
+    def _sweep(self, queue_no: int, sweep: Sweep, *, now: int) -> int:
+        """Tidy up as was asked; tells how many had fallen due."""
+        expired = [message_of(row) for row in sweep.expired.rows()]
+        due = [message_of(row) for row in sweep.due.rows()]
+        if expired or due:
+            gone = {m.message_no for m in expired}
+            self._note_expired(expired, now=now)
+            self._note_due(queue_no, [m for m in due if m.message_no not in gone], now=now)
+            self._changes.save()
+        return len(due)
+
+    def _note_expired(self, messages: Iterable[Message], *, now: int) -> None:
+        for before in messages:
+            self._changes.note(before, lifecycle.expire(before, now=now), now=now)
+
+    def _note_due(self, queue_no: int, messages: Iterable[Message], *, now: int) -> None:
+        for before in messages:
+            queue = self._books.queue(queue_no)
+            ended: Attempt | None = None
+            if before.state is State.LEASED:
+                after = lifecycle.expire_lease(before, queue, now=now)
+                ended = attempt(before, AttemptOutcome.EXPIRED, now=now)
+            else:
+                after = lifecycle.fall_due(before, queue, now=now)
+            if lifecycle.is_expired(after, now=now):
+                after = lifecycle.expire(after, now=now)
+            self._changes.note(before, after, now=now, ended_lease=ended)
+
+    def _lease(self, shares: list[Share], nows: dict[int, int], found: dict[int, int]) -> None:
+        asked = [
+            self._ask_pick(share, limit=share.wanted, now=nows[share.queue_no]) for share in shares
+        ]
+        for share, answer in zip(shares, asked, strict=True):
+            no, rows = share.queue_no, answer.rows()
+            # A chunk may hold fewer claimable ones than are wanted (dead ones, blocked ones).  With
+            # a lease of no length what was just picked is due again, and must not be picked twice.
+            while len(rows) < share.wanted and found[no] == _CHUNK and self._lease_ms(share):
+                found[no] = self.bring_back(no, now=nows[no], limit=_CHUNK)
+                rows += self._ask_pick(share, limit=share.wanted - len(rows), now=nows[no]).rows()
+            share.messages = sorted(map(message_of, rows), key=lambda m: (m.priority, m.order_no))
+            count = self._books.count(no)
+            count.ready -= len(rows)
+            count.leased += len(rows)
+            count.claimed_total += len(rows)
+
+    def _lease_ms(self, share: Share) -> int:
+        if share.claims[0].lease_ms is not None:
+            return share.claims[0].lease_ms
+        return self._books.queue(share.queue_no).settings.lease_ms
+
+    def _ask_pick(self, share: Share, *, limit: int, now: int) -> Answer:
+        params = {
+            "queue_no": share.queue_no,
+            "now": now,
+            "due_at": now + self._lease_ms(share),
+            "claimed_by": share.claims[0].claimed_by,
+            "limit": limit,
+        }
+        return self._db.ask("messages.claim", params)
+
+    def _share_out(self, shares: list[Share], answers: list[Claimed | QueueNotFound]) -> None:
+        asked = {
+            share.queue_no: self._db.ask("messages.next_due", {"queue_no": share.queue_no})
+            for share in shares
+            if share.somebody_gets_nothing
+        }
+        contents = self.contents([m for share in shares for m in share.messages])
+        next_due = {no: answer.rows() for no, answer in asked.items()}
+        for share in shares:
+            start = 0
+            for i, claim in zip(share.places, share.claims, strict=True):
+                part = share.messages[start : start + claim.limit]
+                start += len(part)
+                if part:
+                    answers[i] = Claimed([(m, contents[m.message_no]) for m in part])
+                elif next_due[share.queue_no]:
+                    [(due_at,)] = next_due[share.queue_no]
+                    answers[i] = Claimed([], due_at)
+
+
+def _alike(wanted: Sequence[Claim]) -> list[Share]:
+    shares: dict[tuple[int, int | None, str | None], Share] = {}
+    for i, claim in enumerate(wanted):
+        share = shares.setdefault((claim.queue_no, claim.lease_ms, claim.claimed_by), Share([], []))
+        share.claims.append(claim)
+        share.places.append(i)
+    return list(shares.values())
+
+
+def _queues_of(shares: list[Share]) -> list[int]:
+    return list(dict.fromkeys(share.queue_no for share in shares))
 
 
 def content_of(row: Row) -> Content:

@@ -8,8 +8,22 @@ from typing import Any, Protocol
 Row = tuple[Any, ...]
 
 
+class Collision(Exception):
+    """Two transactions got into each other's way.  Nothing was kept; once more may well work."""
+
+
+class Answer(Protocol):
+    def rows(self) -> list[Row]: ...
+
+
 class Database(Protocol):
     dialect: str
+    is_shared: bool  # others write at the same time, so that what must not change has to be locked
+
+    @property
+    def is_alive(self) -> bool:
+        """False: the connection was cut off while nobody used it."""
+        ...
 
     def text(self, name: str, **fill: object) -> str:
         """The text of a query, to be part of another."""
@@ -17,6 +31,14 @@ class Database(Protocol):
 
     def rows(self, name: str, params: dict[str, Any] | None = None, **fill: object) -> list[Row]:
         """Run a query by name and return all its rows."""
+        ...
+
+    def ask(self, name: str, params: dict[str, Any] | None = None, **fill: object) -> Answer:
+        """Run a query whose rows are read later: several may share one round trip."""
+        ...
+
+    def post(self, name: str, params: dict[str, Any] | None = None, **fill: object) -> None:
+        """Run a statement that nobody waits for; an error shows at the commit, or before."""
         ...
 
     def run(self, name: str, params: dict[str, Any] | None = None, **fill: object) -> int:
@@ -37,6 +59,10 @@ class Database(Protocol):
 
     def begin(self, *, durable: bool) -> None:
         """Start a transaction; `durable`: its commit is on the disk before it returns."""
+        ...
+
+    def be_patient(self) -> None:
+        """What follows in this transaction may take minutes."""
         ...
 
     def commit(self) -> None: ...

@@ -7,6 +7,7 @@ in a thread of its own that finds the writer idle does the work itself, which sa
 from __future__ import annotations
 
 import asyncio
+import logging
 import threading
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
@@ -17,6 +18,8 @@ from penstock.domain.errors import PenstockError, ShuttingDown, StoreUnavailable
 from penstock.store.session import Request, SqlSession
 
 MOST_PER_BATCH = 5_000  # messages: a commit must not keep the next ones waiting for long
+
+_log = logging.getLogger("penstock.store")
 
 Woken = Callable[[Mapping[int, int]], None]
 
@@ -44,9 +47,9 @@ class Lane:
         """Something waits: wake the thread."""
         self._work.release()
 
-    def help(self) -> bool:
-        """Work in the caller's thread if nobody is at it; tells whether we did."""
-        if not self._busy.acquire(blocking=False):
+    def help(self, *, timeout: float = 0) -> bool:
+        """Work in the caller's thread as soon as nobody is at it; tells whether we did."""
+        if not self._busy.acquire(blocking=timeout != 0, timeout=timeout or -1):
             return False
         try:
             if self._is_closing:
@@ -140,21 +143,20 @@ class GroupCommit:
             raise ShuttingDown("the store is closed")
         loop = request.ticket.loop
         if loop is None:
+            request.ticket.help = self.help
             self._waiting.append(request)
-            if not self._help():
+            if not any(lane.help() for lane in self._lanes):
                 self._call()
             return
         # What one turn of the loop brings in goes to the writer together: fewer, larger commits.
         gathered = self._gathered.get(loop)
         if gathered is None:
             gathered = self._gathered[loop] = []
-        if not gathered:
-            loop.call_soon(self._hand_over, gathered)
+            loop.call_soon(self._hand_over, loop)
         gathered.append(request)
 
-    def _hand_over(self, gathered: list[Request]) -> None:
-        self._waiting.extend(gathered)
-        gathered.clear()
+    def _hand_over(self, loop: asyncio.AbstractEventLoop) -> None:
+        self._waiting.extend(self._gathered.pop(loop))
         self._call()
 
     def _call(self) -> None:
@@ -177,8 +179,9 @@ class GroupCommit:
             with suppress(IndexError):  # submitters and the closer may be at it together
                 answer_all([self._waiting.popleft()], [ShuttingDown("the store is closed")])
 
-    def _help(self) -> bool:
-        return any(lane.help() for lane in self._lanes)
+    def help(self, timeout: float) -> None:
+        """Called by a thread that waits for its answer: better to work than to be woken later."""
+        self._lanes[self._next].help(timeout=timeout)
 
 
 def answer_all(batch: Sequence[Request], answers: Sequence[Any]) -> None:
@@ -199,7 +202,10 @@ def answer_all(batch: Sequence[Request], answers: Sequence[Any]) -> None:
 
 def _answer_pairs(pairs: list[tuple[Request, Any]]) -> None:
     for request, answer in pairs:
-        request.ticket.answer(answer)
+        try:
+            request.ticket.answer(answer)
+        except Exception:  # a mistake in one callback must not leave the others waiting
+            _log.exception("a callback failed")
 
 
 def _internal(error: BaseException) -> PenstockError:

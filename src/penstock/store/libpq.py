@@ -120,6 +120,20 @@ class Link:
         trouble, self._trouble = self._trouble, None
         return trouble
 
+    def script(self, text: bytes) -> ServerError | None:
+        """Several statements in one text, inside the transaction that is open."""
+        trouble = self.sync()
+        if trouble is not None:
+            return trouble
+        self._pg.exit_pipeline_mode()
+        self._pg.send_query(text)
+        self._flush()
+        while (result := self._next_result()) is not None:
+            if result.status == ExecStatus.FATAL_ERROR:
+                trouble = _trouble(result)
+        self._pg.enter_pipeline_mode()
+        return trouble
+
     def make_room(self) -> None:
         """Outside of a transaction: forget statements of days long gone."""
         if len(self._prepared) > _MOST_PREPARED:
@@ -140,6 +154,20 @@ class Link:
         except psycopg.OperationalError:
             return False
         return not self._poll.poll(0)
+
+    def fileno(self) -> int:
+        return self._pg.socket
+
+    def notifications(self) -> list[str]:
+        """What LISTEN has brought since the last time; never waits."""
+        try:
+            self._pg.consume_input()
+        except psycopg.OperationalError as error:
+            raise _lost(error) from error
+        found = []
+        while (notification := self._pg.notifies()) is not None:
+            found.append(notification.extra.decode())
+        return found
 
     def close(self) -> None:
         self._connection.close()
@@ -169,16 +197,16 @@ class Link:
                 self._trouble = _trouble(result)
 
     def _receive(self) -> PGresult:
-        pg = self._pg
-        ends = 0
-        while ends < 3:  # the answer to each statement is followed by an end
-            while pg.is_busy():
-                self._wait(_READ)
-            result = pg.get_result()
+        for _ in range(3):  # the answer to each statement is followed by an end
+            result = self._next_result()
             if result is not None:
                 return result
-            ends += 1
         raise StoreUnavailable("PostgreSQL has closed the connection")
+
+    def _next_result(self) -> PGresult | None:
+        while self._pg.is_busy():
+            self._wait(_READ)
+        return self._pg.get_result()
 
     def _flush(self) -> None:
         try:

@@ -31,11 +31,11 @@ def shipped(dialect: str) -> list[Migration]:
 
 
 def pending(db: Database) -> list[Migration]:
-    """What is not applied yet.  Raises StoreRefused if history was changed or is from the future."""
+    """What is not applied yet.  Raises StoreRefused if it was changed or is newer than we."""
     migrations = shipped(db.dialect)
     applied: dict[int, str] = {}
     if db.rows("migrations.exists"):
-        applied = {number: checksum for number, checksum in db.rows("migrations.applied")}
+        applied = dict(db.rows("migrations.applied"))
     for migration in migrations:
         if applied.get(migration.number, migration.checksum) != migration.checksum:
             raise StoreRefused(
@@ -51,6 +51,7 @@ def apply(db: Database, *, now: int) -> list[Migration]:
     """Apply what is pending, all or nothing; several processes may try at once."""
     db.begin(durable=True)
     try:
+        db.be_patient()
         db.run("migrations.lock")
         db.run("migrations.create")
         todo = pending(db)

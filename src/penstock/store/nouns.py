@@ -49,6 +49,10 @@ class SqlQueues:
         self._books.wake(queue_no)
         return self._books.queue(queue_no)
 
+    def stop_sends(self, queue_no: int) -> None:
+        self._db.post("queues.stop_sends")
+        self._books.forget_queue(queue_no)
+
     def remove(self, queue_no: int, *, now: int) -> None:
         self._db.run("queues.remove", {"queue_no": queue_no, "now": now})
         self._books.forget_queue(queue_no)
@@ -111,10 +115,7 @@ class SqlMessages:
     def change(
         self, message_id: str, how: Callable[[Message, Queue], Message], *, now: int
     ) -> Message:
-        rows = self._db.rows("messages.by_id_to_change", {"id": message_id})
-        if not rows:
-            raise MessageNotFound(message_id)
-        before = message_of(rows[0])
+        before = self._to_change(message_id)
         after = how(before, self._books.queue(before.queue_no))
         noted = self._changes.note(before, after, now=now)
         self._changes.save()
@@ -147,6 +148,17 @@ class SqlMessages:
             self._changes.note(before, after, now=now)
         self._changes.save()
         return len(rows)
+
+    def _to_change(self, message_id: str) -> Message:
+        if self._db.is_shared:
+            # A group is locked before its messages are: two in different order might meet.
+            found = self.find(message_id)
+            if found and found.group is not None and self._books.ordered_of({found.queue_no}):
+                self._books.lock_groups({(found.queue_no, found.group)})
+        rows = self._db.rows("messages.by_id_to_change", {"id": message_id})
+        if not rows:
+            raise MessageNotFound(message_id)
+        return message_of(rows[0])
 
     def _home(self, dead: Message) -> Queue:
         try:

@@ -37,10 +37,10 @@ class Partitions:
         """Return the day, with its tables in place."""
         if day not in self._known:
             if day not in self.days():
-                for name in _CREATE:
-                    self._db.run(f"partitions.{name}", day=day)
-                self._db.run("partitions.add_day", {"day": day})
-                self._new.add(day)
+                self._db.post("partitions.lock")
+                if day not in self.days():  # another node may have been faster
+                    self._create(day)
+                    self._new.add(day)
             self._known.add(day)
         return day
 
@@ -49,10 +49,17 @@ class Partitions:
 
     def drop(self, day: int, *, to_day: int) -> None:
         """Forget a day; what is still alive of it keeps its body in the tables of `to_day`."""
+        self._db.be_patient()
         self.ensure(to_day)
+        self._db.post("partitions.lock")
         self._db.run("partitions.save_bodies", {"day": day}, day=day, to_day=to_day)
         self._db.run("partitions.point_bodies", {"day": day, "to_day": to_day})
         for what in ("history", "attempt", "body"):
             self._db.run(f"partitions.drop_{what}", day=day)
         self._db.run("partitions.remove_day", {"day": day})
         self._known.discard(day)
+
+    def _create(self, day: int) -> None:
+        for name in _CREATE:
+            self._db.post(f"partitions.{name}", day=day)
+        self._db.post("partitions.add_day", {"day": day})

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from penstock.domain.history import Attempt, AttemptOutcome, Ending, HistoryFilter
 from penstock.domain.limits import DAY
 from penstock.domain.message import Content, State
@@ -37,10 +39,10 @@ class SqlHistory:
         return found
 
     def attempts(self, message_id: str) -> list[Attempt]:
-        found = []
+        found: list[Attempt] = []
         for day in self._books.partitions.days():
-            for row in self._db.rows("history.attempts", {"id": message_id}, day=day):
-                found.append(Attempt(*row[:4], AttemptOutcome(row[4]), *row[5:]))
+            rows = self._db.rows("history.attempts", {"id": message_id}, day=day)
+            found += [_attempt(*row) for row in rows]
         return found
 
     def content(self, ending: Ending) -> Content | None:
@@ -104,6 +106,12 @@ class SqlTidying:
 
     def drop_day(self, day: int, *, now: int) -> None:
         self._books.partitions.drop(day, to_day=now // DAY)
+
+
+def _attempt(
+    message_id: str, message_no: int, queue_no: int, lease_no: int, outcome: str, *rest: Any
+) -> Attempt:
+    return Attempt(message_id, message_no, queue_no, lease_no, AttemptOutcome(outcome), *rest)
 
 
 def _ending(row: tuple[object, ...]) -> Ending:

@@ -7,8 +7,9 @@ left to the server, which knows the columns.
 
 from __future__ import annotations
 
+import itertools
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import cache
 from typing import Any, NoReturn
 
@@ -59,8 +60,8 @@ class PostgresDatabase:
     def text(self, name: str, **fill: object) -> str:
         return self._queries.text(name, **fill)
 
-    def ask(self, name: str, params: dict[str, Any] | None = None, **fill: object) -> PgAnswer:
-        return PgAnswer(self, self._send(name, params, fill))
+    def ask(self, name: str, params: dict[str, Any] | None = None, **fill: object) -> Found:
+        return Found(self, self._send(name, params, fill))
 
     def rows(self, name: str, params: dict[str, Any] | None = None, **fill: object) -> list[Row]:
         return self.ask(name, params, **fill).rows()
@@ -73,26 +74,21 @@ class PostgresDatabase:
 
     def insert(self, name: str, rows: Sequence[Row], **fill: object) -> list[Row]:
         text = self._queries.text(name, **fill)
-        replies: list[Reply] = []
         values = [_encoded(row) for row in rows]
-        start = 0
-        while start < len(values):
-            size = _how_many(values, start)
-            flat = [value for row in values[start : start + size] for value in row]
-            replies.append(self._link.send(_many_rows(text, size), flat))
-            start += size
+        replies = [self._link.send(*part) for part in _parts(text, values)]
         if "RETURNING" not in text:
             return []
-        return [row for reply in replies for row in PgAnswer(self, reply).rows()]
+        return [row for reply in replies for row in Found(self, reply).rows()]
 
     def update(self, name: str, rows: Sequence[dict[str, Any]]) -> None:
+        # Measured: as fast as one UPDATE … FROM a list of values, which needs all types spelt out.
         for row in rows:
-            self._send(name, row, {})
+            self.post(name, row)
 
     def script(self, text: str) -> None:
-        for statement in split(text):
-            self._link.send(statement.encode())
-        self._settle()
+        trouble = self._link.script(text.encode())
+        if trouble is not None:
+            self.fail(trouble)
 
     def begin(self, *, durable: bool) -> None:
         """Everything is set for this transaction only: a proxy may give each another connection."""
@@ -123,9 +119,11 @@ class PostgresDatabase:
 
     def rollback(self) -> None:
         if self._is_open:
-            self._link.sync()
-            self._link.send(b"ROLLBACK")
-            trouble = self._link.sync()
+            for _ in range(2):  # after an error the first one is passed over
+                self._link.send(b"ROLLBACK")
+                trouble = self._link.sync()
+                if trouble is None:
+                    break
             self._end()
             if trouble is not None:
                 raise StoreUnavailable(str(trouble)) from trouble
@@ -133,6 +131,12 @@ class PostgresDatabase:
     @property
     def is_alive(self) -> bool:
         return self._link.is_alive
+
+    def fileno(self) -> int:
+        return self._link.fileno()
+
+    def notifications(self) -> list[str]:
+        return self._link.notifications()
 
     def close(self) -> None:
         self._link.close()
@@ -152,20 +156,94 @@ class PostgresDatabase:
             raise StoreUnavailable(str(error)) from error
         raise PenstockError(str(error)) from error
 
-    def _send(self, name: str, params: dict[str, Any] | None, fill: dict[str, object]) -> Reply:
+    def _send(
+        self, name: str, params: dict[str, Any] | None, fill: dict[str, object]
+    ) -> Reply | None:
         statement = _statement(self._queries.text(name, **fill))
+        if not statement.text:  # this dialect has nothing to do here
+            return None
         values: Params | None = None
         if statement.names:
             given = params or {}
             values = _encoded([given[name] for name in statement.names])
         return self._link.send(statement.text, values)
 
-    def _settle(self) -> None:
-        """Wait for what was sent; inside a transaction this ends nothing."""
-        trouble = self._link.sync()
-        if trouble is not None:
-            self.fail(trouble)
-
     def _end(self) -> None:
         self._is_open = False
         self._link.patience_ms = self._usual_patience_ms
+
+
+class Found:
+    """What a query will have found; reading it waits for everything sent before it."""
+
+    def __init__(self, db: PostgresDatabase, reply: Reply | None) -> None:
+        self._db = db
+        self._reply = reply
+
+    def rows(self) -> list[Row]:
+        try:
+            return [] if self._reply is None else self._reply.rows()
+        except ServerError as error:
+            self._db.fail(error)
+
+    def count(self) -> int:
+        try:
+            return 0 if self._reply is None else self._reply.count()
+        except ServerError as error:
+            self._db.fail(error)
+
+
+@cache
+def _statement(text: str) -> Statement:
+    """The statement with `$1`, `$2`, … in place of `:names`, and the names in that order."""
+    names: list[str] = []
+
+    def number(match: re.Match[str]) -> str:
+        name = match[1]
+        if name is None:
+            return match[0]
+        if name not in names:
+            names.append(name)
+        return f"${names.index(name) + 1}"
+
+    return Statement(_PARAM.sub(number, text).encode(), tuple(names))
+
+
+def _parts(text: str, values: list[Params]) -> Iterator[tuple[bytes, Params]]:
+    """Statements with many rows each, of few different sizes: each size is prepared once."""
+    start = 0
+    while start < len(values):
+        size = min(_MOST_ROWS, 1 << (len(values) - start).bit_length() - 1)
+        flat = [value for row in values[start : start + size] for value in row]
+        while size > 1 and sum(map(len, filter(None, flat))) > _MOST_BYTES:
+            size //= 2
+            flat = flat[: len(flat) // 2]
+        yield _many_rows(text, size), flat
+        start += size
+
+
+@cache
+def _many_rows(text: str, count: int) -> bytes:
+    match = _VALUES.search(text)
+    if match is None:
+        raise ValueError(f"not an insert of values: {text}")
+    row, number = match[1], itertools.count(1)
+    many = ", ".join(_PARAM.sub(lambda _: f"${next(number)}", row) for _ in range(count))
+    return (text[: match.start(1)] + many + text[match.end(1) :]).encode()
+
+
+def _encoded(values: Sequence[Any]) -> Params:
+    return [
+        None if value is None else _text(value) if isinstance(value, str) else b"%d" % value
+        for value in values
+    ]
+
+
+def _text(value: str) -> bytes:
+    # libpq takes texts to end at the first NUL: without this, the rest would silently be lost.
+    if "\0" in value:
+        raise InvalidRequest("PostgreSQL keeps no texts with a NUL character")
+    try:
+        return value.encode()
+    except UnicodeEncodeError:
+        raise InvalidRequest("a text holds half a character (a lone surrogate)") from None

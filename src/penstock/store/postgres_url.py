@@ -18,7 +18,7 @@ from penstock.domain.errors import InvalidRequest, StoreRefused, StoreUnavailabl
 OLDEST_LIBPQ = 140_000  # the first with pipeline mode
 DEFAULT_TIMEOUT_MS = 5_000
 
-# With these a dead or unreachable server is noticed in a few seconds, whatever the kernel's defaults.
+# With these a dead server is noticed in a few seconds, whatever the kernel's defaults are.
 _CAREFUL = {
     "connect_timeout": "3",
     "tcp_user_timeout": "5000",

@@ -2,7 +2,7 @@
 
 Marks in the text, filled in once per use:
     {columns}      the columns of a message, in the order of the record
-    {list:NAME}    the integers of the parameter NAME, as a sub-select
+    IN {list:NAME} one of the integers of the parameter NAME, a JSON list
     {day} …        a number that is part of a table's name
 """
 
@@ -15,14 +15,16 @@ from importlib import resources
 from penstock.domain.message import Message
 
 _NAME = re.compile(r"^-- name: (\w+)$", re.MULTILINE)
-_LIST = re.compile(r"\{list:(\w+)\}")
+_COMMENT = re.compile(r"^--.*\n?", re.MULTILINE)
+_LIST = re.compile(r"IN \{list:(\w+)\}")
 
 # `group` is a reserved word in SQL, so its column has a longer name.
 MESSAGE_COLUMNS = tuple("group_key" if c == "group" else c for c in Message.__struct_fields__)
 
 _LISTS = {
-    "sqlite": r"(SELECT value FROM json_each(:\1))",
-    "postgres": r"(SELECT CAST(value AS bigint) FROM json_array_elements_text(CAST(:\1 AS json)))",
+    "sqlite": r"IN (SELECT value FROM json_each(:\1))",
+    # An array, because its members are looked up in an index one by one, whatever their number.
+    "postgres": r"= ANY (CAST(translate(:\1, '[]', '{}') AS bigint[]))",
 }
 
 
@@ -61,5 +63,6 @@ def _load(folder: str) -> dict[str, str]:
             continue
         _, *parts = _NAME.split(file.read_text(encoding="utf-8"))
         for name, text in zip(parts[::2], parts[1::2], strict=True):
-            texts[f"{file.name.removesuffix('.sql')}.{name}"] = text.strip().rstrip(";")
+            noun = file.name.removesuffix(".sql")
+            texts[f"{noun}.{name}"] = _COMMENT.sub("", text).strip().rstrip(";")
     return texts

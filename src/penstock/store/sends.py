@@ -10,8 +10,8 @@ from penstock.domain.draft import NewMessage
 from penstock.domain.errors import PenstockError, QueueFull, QueueNotFound
 from penstock.domain.message import Message, State
 from penstock.ports.store import Sent
-from penstock.store.books import Books, json_list
-from penstock.store.database import Row
+from penstock.store.books import Books, json_list, numbers_of
+from penstock.store.database import Answer, Collision, Row
 
 Answers = list[Sent | PenstockError | None]  # None: accepted so far
 Keyed = dict[tuple[int, str], list[int]]  # by queue and key: the places in the batch, in order
@@ -26,6 +26,10 @@ class Sends:
 
     def send(self, new: Sequence[NewMessage]) -> list[Sent | PenstockError]:
         books = self._books
+        # Numbers are places in line.  Those of a group must not be taken before it is locked.
+        numbers: Answer | None = None
+        if all(n.message.group is None for n in new):
+            numbers = books.ask_numbers(len(new))
         books.load_queues({n.message.queue_no for n in new})
         answers = self._unknown_queues(new)
         keyed = self._keyed(new, answers)
@@ -37,11 +41,17 @@ class Sends:
         blocked = self._blocked(new, answers)
         accepted = [i for i, answer in enumerate(answers) if answer is None]
         if accepted:
-            first_no = books.take_numbers(len(accepted))
-            self._store([new[i] for i in accepted], first_no, [blocked[i] for i in accepted])
+            taken = numbers_of(numbers or books.ask_numbers(len(accepted)))
+            self._store([new[i] for i in accepted], taken, [blocked[i] for i in accepted])
             for i in accepted:
                 answers[i] = Sent(new[i].message.id)
         return answers  # type: ignore[return-value]
+
+    def groups(self, new: Sequence[NewMessage]) -> set[tuple[int, str]]:
+        """The groups that messages will come into, of queues ordered by group."""
+        pairs = {(n.message.queue_no, n.message.group) for n in new if n.message.group is not None}
+        ordered = self._books.ordered_of({queue_no for queue_no, _ in pairs})
+        return {(queue_no, group) for queue_no, group in pairs if queue_no in ordered}
 
     def _unknown_queues(self, new: Sequence[NewMessage]) -> Answers:
         answers: Answers = [None] * len(new)
@@ -66,7 +76,7 @@ class Sends:
     def _answer_known(self, keyed: Keyed, answers: Answers, *, now: int) -> None:
         """Those whose key is taken are duplicates; only keys that are free stay in `keyed`."""
         keys = json_list(sorted(keyed))
-        self._db.run("messages.free_keys", {"keys": keys, "now": now})
+        self._db.post("messages.free_keys", {"keys": keys, "now": now})
         for queue_no, key, message_id in self._db.rows("messages.known_keys", {"keys": keys}):
             for i in keyed.pop((queue_no, key)):
                 answers[i] = Sent(message_id, is_duplicate=True)
@@ -75,6 +85,11 @@ class Sends:
         """A duplicate needs no room."""
         repeated = {i for places in keyed.values() for i in places[1:]}
         room: dict[int, int] = {}
+        limited = {n.message.queue_no for i, n in enumerate(new) if answers[i] is None}
+        limited = {no for no in limited if self._books.queue(no).settings.max_messages is not None}
+        if not limited:
+            return
+        self._db.post("queues.keep_room", {"queue_nos": json_list(sorted(limited))})
         for i, n in enumerate(new):
             queue_no = n.message.queue_no
             if answers[i] is not None or i in repeated:
@@ -103,6 +118,8 @@ class Sends:
         lost = {key: keyed.pop(key) for key, i in free.items() if new[i].message.id not in taken}
         if lost:  # another node was faster
             self._answer_known(lost, answers, now=0)
+            if lost:
+                raise Collision("a dedup key was given back just now")
         for first_place, *others in keyed.values():
             for i in others:
                 sent = Sent(new[first_place].message.id, is_duplicate=True)
@@ -115,17 +132,11 @@ class Sends:
     def _blocked(self, new: Sequence[NewMessage], answers: Answers) -> list[bool]:
         """In a queue ordered by group, whoever has somebody of its group before it is blocked."""
         blocked = [False] * len(new)
-        groups = {
-            (n.message.queue_no, n.message.group): i
-            for i, n in enumerate(new)
-            if n.message.group is not None
-            and answers[i] is None
-            and self._books.queue(n.message.queue_no).is_ordered
-        }
+        groups = self.groups([n for i, n in enumerate(new) if answers[i] is None])
         if not groups:
             return blocked
+        self._books.lock_groups(groups)
         params = {"groups": json_list(sorted(groups))}
-        self._db.rows("messages.lock_groups", params)
         busy = {(q, g) for q, g in self._db.rows("messages.live_groups", params)}
         for i, n in enumerate(new):
             pair = (n.message.queue_no, n.message.group)
@@ -134,10 +145,10 @@ class Sends:
                 busy.add(pair)
         return blocked
 
-    def _store(self, new: list[NewMessage], first_no: int, blocked: list[bool]) -> None:
+    def _store(self, new: list[NewMessage], numbers: Sequence[int], blocked: list[bool]) -> None:
         rows: list[Row] = []
         bodies: dict[int, list[Row]] = {}
-        for no, (n, is_blocked) in enumerate(zip(new, blocked, strict=True), start=first_no):
+        for no, n, is_blocked in zip(numbers, new, blocked, strict=False):
             m, content = n.message, n.content
             rows.append(
                 (

@@ -8,6 +8,7 @@ from typing import Any
 
 from penstock.domain.draft import NewMessage
 from penstock.domain.lease import FORGETTABLE, LeaseAct
+from penstock.domain.limits import DAY
 from penstock.ports.store import Claim
 from penstock.store.acts import Acts
 from penstock.store.books import Books
@@ -82,7 +83,7 @@ class SqlSession:
         self._high_water = 0
 
     def run(self, requests: Sequence[Request], *, durable: bool) -> list[Any]:
-        """One transaction for all of them; answers in the same order.  Raises, and nothing is kept."""
+        """One transaction for all, answers in the same order; if it raises, nothing is kept."""
         self.db.begin(durable=durable)
         try:
             self.books.open()
@@ -113,6 +114,8 @@ class SqlSession:
             places.setdefault(request.kind, []).append(i)
         for i in places.get(Kind.WRITE, ()):
             answers[i] = requests[i].payload(self)
+        if self.db.is_shared:
+            self._lock_first(requests)
         for i, answer in self._merged(requests, places.get(Kind.SEND, ()), self._sends.send):
             answers[i] = answer
         for i, answer in self._merged(requests, places.get(Kind.ACT, ()), self._acts.act):
@@ -120,9 +123,18 @@ class SqlSession:
         claims = places.get(Kind.CLAIM, ())
         if claims:
             found = self._claims.claim([requests[i].payload for i in claims])
-            for i, answer in zip(claims, found, strict=True):
-                answers[i] = answer
+            for i, claimed in zip(claims, found, strict=True):
+                answers[i] = claimed
         return answers
+
+    def _lock_first(self, requests: Sequence[Request]) -> None:
+        """What everybody locks first, and all at once, nobody can wait for crosswise."""
+        latest = max(map(_instant, requests))
+        if latest:
+            self.books.partitions.ensure(latest // DAY)
+        new = [n for request in requests if request.kind is Kind.SEND for n in request.payload]
+        acts = [a for request in requests if request.kind is Kind.ACT for a in request.payload]
+        self.books.lock_groups(self._sends.groups(new) | self._acts.groups(acts))
 
     def _merged(
         self,
@@ -146,7 +158,7 @@ class SqlSession:
         """The latest instant seen, so that a restart with a clock set back does not go back."""
         latest = max(map(_instant, requests))
         if latest >= self._high_water + _HIGH_WATER_STEP_MS:
-            self.db.run("meta.set", {"name": HIGH_WATER, "value": str(latest)})
+            self.db.post("meta.set", {"name": HIGH_WATER, "value": str(latest)})
             self._high_water = latest
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 import os
-import secrets
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
@@ -25,7 +24,7 @@ T = TypeVar("T")
 
 _log = logging.getLogger(__name__)
 
-SECRET = "receipt_secret"  # noqa: S105 - the name of a row, not a secret
+SECRET = "receipt_secret"
 
 
 class SqlStore:
@@ -36,11 +35,13 @@ class SqlStore:
         open_writer: Callable[[int], SqlSession],
         open_reader: Callable[[], SqlSession],
         lanes: int = 1,
+        announce: Callable[[Mapping[int, int]], None] | None = None,
     ) -> None:
         self.backend = backend
+        self._announce = announce  # to other nodes
         self._listeners: list[Callable[[Mapping[int, int]], None]] = []
         self.readers = Readers(open_reader)
-        self._commits = GroupCommit(open_writer, lanes=lanes, on_woken=self.tell)
+        self._commits = GroupCommit(open_writer, lanes=lanes, on_woken=self._woken)
         self.secret, self.high_water = self.write(_facts).result()
 
     def listen(self, callback: Callable[[Mapping[int, int]], None]) -> None:
@@ -71,6 +72,11 @@ class SqlStore:
     def close(self) -> None:
         self._commits.close()
         self.readers.close()
+
+    def _woken(self, woken: Mapping[int, int]) -> None:
+        self.tell(woken)
+        if self._announce is not None:
+            self._announce(woken)
 
     def _submit(self, kind: Kind, payload: Any) -> Ticket[Any]:
         request = Request(kind, payload)
@@ -125,7 +131,8 @@ def _make_folder(folder: Path) -> None:
 def _facts(session: Session) -> tuple[bytes, int]:
     """The secret that signs receipts, made by the first to start; and the latest instant seen."""
     db: Database = session.db  # type: ignore[attr-defined]
-    db.run("meta.set_if_absent", {"name": SECRET, "value": secrets.token_hex(32)})
+    [(made,)] = db.rows("meta.new_secret")
+    db.run("meta.set_if_absent", {"name": SECRET, "value": made})
     [(secret,)] = db.rows("meta.get", {"name": SECRET})
     marks = db.rows("meta.get", {"name": HIGH_WATER})
     return bytes.fromhex(secret), int(marks[0][0]) if marks else 0

@@ -28,8 +28,22 @@ _PARAM = re.compile(r":(\w+)")
 _VALUES = re.compile(r"VALUES\s*(\(.*?\))", re.DOTALL)
 
 
+class Found:
+    """Rows that are there already: nothing travels, so nothing is gained by waiting."""
+
+    __slots__ = ("_rows",)
+
+    def __init__(self, rows: list[Row]) -> None:
+        self._rows = rows
+
+    def rows(self) -> list[Row]:
+        return self._rows
+
+
 class SqliteDatabase:
     dialect = "sqlite"
+    is_shared = False
+    is_alive = True
 
     def __init__(self, path: Path, *, read_only: bool = False) -> None:
         self._queries = Queries(self.dialect)
@@ -71,6 +85,12 @@ class SqliteDatabase:
         except apsw.Error as error:
             raise storage_error(error) from error
 
+    def ask(self, name: str, params: dict[str, Any] | None = None, **fill: object) -> Found:
+        return Found(self.rows(name, params, **fill))
+
+    def post(self, name: str, params: dict[str, Any] | None = None, **fill: object) -> None:
+        self.rows(name, params, **fill)
+
     def run(self, name: str, params: dict[str, Any] | None = None, **fill: object) -> int:
         self.rows(name, params, **fill)
         return self._db.changes()
@@ -110,6 +130,9 @@ class SqliteDatabase:
             self._db.pragma("synchronous", "full" if durable else "normal")
             self._is_synced = durable
         self._execute("BEGIN IMMEDIATE")
+
+    def be_patient(self) -> None:
+        pass
 
     def commit(self) -> None:
         self._execute("COMMIT")

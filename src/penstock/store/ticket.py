@@ -19,11 +19,12 @@ class StoreTicket(Generic[T]):
     answer is a plain call (`then`), and a future is made only for those who await.
     """
 
-    __slots__ = ("_answer", "_callback", "_lock", "loop")
+    __slots__ = ("_answer", "_callback", "_lock", "help", "loop")
 
     def __init__(self) -> None:
         self._answer: Any = _OPEN
         self._callback: Callable[[T | BaseException], None] | None = None
+        self.help: Callable[[float], None] | None = None
         self.loop: asyncio.AbstractEventLoop | None = None
         try:
             self.loop = asyncio.get_running_loop()
@@ -34,7 +35,10 @@ class StoreTicket(Generic[T]):
     def result(self, timeout: float | None = None) -> T:
         if self.loop is not None:
             raise RuntimeError("this ticket belongs to an event loop: await it")
-        if not self._lock.acquire(timeout=-1 if timeout is None else timeout):
+        patience = -1 if timeout is None else timeout
+        if self.help is not None and self._answer is _OPEN:
+            self.help(patience)
+        if not self._lock.acquire(timeout=patience):
             raise TimeoutError("the store has not answered in time")
         self._lock.release()
         return self._value()

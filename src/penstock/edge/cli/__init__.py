@@ -1,1 +1,1 @@
-"""The command line."""
+"""The command line: parse, ask a server or the store, print."""

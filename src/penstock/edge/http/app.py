@@ -5,7 +5,13 @@ from __future__ import annotations
 from collections.abc import Awaitable
 
 from penstock.domain import access
-from penstock.domain.errors import Forbidden, ShuttingDown, UnsupportedMediaType
+from penstock.domain.errors import (
+    Forbidden,
+    PenstockError,
+    ShuttingDown,
+    UnsupportedMediaType,
+)
+from penstock.edge.http.errors import error_response, unexpected
 from penstock.edge.http.request import Request, Respond, Response
 from penstock.edge.http.router import Route, Router
 from penstock.services.keys import Keyring
@@ -24,12 +30,29 @@ class App:
     def __call__(self, request: Request, respond: Respond) -> Awaitable[Response] | None:
         method = "GET" if request.method == "HEAD" else request.method
         route, request.params = self._router.find(method, request.path)
+        if route.refuse is not None:
+            return self._serve_foreign(route, request, respond)
         self._let_in(request, route)
-        if self.is_closing and route.role is not None:
-            raise ShuttingDown("this node is shutting down; ask another or again")
         return route.handler(request, respond)
 
+    async def _serve_foreign(self, route: Route, request: Request, respond: Respond) -> Response:
+        """For protocols of others, which have words of their own for a refusal."""
+        assert route.refuse is not None
+        try:
+            self._let_in(request, route)
+            response = route.handler(request, respond)
+            assert response is not None
+            return await response
+        except PenstockError as error:
+            error_response(error)  # tells the log what is for the log
+            return route.refuse(error)
+        except Exception as error:
+            unexpected(error)
+            return route.refuse(PenstockError("internal error"))
+
     def _let_in(self, request: Request, route: Route) -> None:
+        if self.is_closing and route.role is not None:
+            raise ShuttingDown("this node is shutting down; ask another or again")
         headers = request.headers
         if not self._keyring.is_needed:
             self._check_host(headers.get(b"host", b""))

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import logging
+
 import msgspec
 
 from penstock.domain import errors
 from penstock.domain.errors import PenstockError
 from penstock.edge.http.request import Response, json_response
+
+_log = logging.getLogger("penstock.http")
 
 STATUS: dict[type[PenstockError], int] = {
     errors.PenstockError: 500,
@@ -42,9 +46,18 @@ class ErrorAnswer(msgspec.Struct, frozen=True):
 
 
 def error_answer(error: PenstockError) -> ErrorAnswer:
+    if type(error) is not PenstockError:
+        return ErrorAnswer(ErrorBody(error.code, str(error)))
     # What went wrong inside is for the log; outside, it would only help an attacker.
-    is_ours = type(error) is not PenstockError
-    return ErrorAnswer(ErrorBody(error.code, str(error) if is_ours else "internal error"))
+    _log.error("a request failed: %s", error, exc_info=error.__cause__ or error)
+    return ErrorAnswer(ErrorBody(error.code, "internal error"))
+
+
+def unexpected(error: Exception) -> Response:
+    """A mistake of ours: told in the log with its trace, outside only as `internal`."""
+    wrapped = PenstockError(f"{type(error).__name__}: {error}")
+    wrapped.__cause__ = error
+    return error_response(wrapped)
 
 
 def error_response(error: PenstockError) -> Response:

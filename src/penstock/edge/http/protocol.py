@@ -8,7 +8,6 @@ time per connection; what is pipelined behind it waits its turn.
 from __future__ import annotations
 
 import asyncio
-import logging
 from collections import deque
 from collections.abc import Awaitable, Callable
 from http import HTTPStatus
@@ -23,14 +22,13 @@ from penstock.domain.errors import (
     TooLarge,
     UnsupportedMediaType,
 )
-from penstock.edge.http.errors import error_response
+from penstock.edge.http.errors import error_response, unexpected
 from penstock.edge.http.request import Handler, Request, Response
 
 MAX_HEADER_BYTES = 32 * 1024
 MAX_HEADERS = 100
 MAX_PIPELINED = 32
 
-_log = logging.getLogger("penstock.http")
 _STATUS_LINES = {
     s.value: f"HTTP/1.1 {s.value} {s.phrase}\r\ncontent-type: ".encode() for s in HTTPStatus
 }
@@ -55,6 +53,7 @@ class Traffic:
         self.max_connections = max_connections
         self.connections: set[HttpConnection] = set()
         self.is_draining = False
+        self.left = asyncio.Event()  # set when the last connection goes
         self.date = b""
         self.now = asyncio.get_running_loop().time
 
@@ -126,6 +125,8 @@ class HttpConnection(asyncio.Protocol):
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._traffic.connections.discard(self)
+        if not self._traffic.connections:
+            self._traffic.left.set()
         self._waiting.clear()
         if self._task is not None:
             self._task.cancel()  # nobody is there to hear the answer
@@ -189,7 +190,8 @@ class HttpConnection(asyncio.Protocol):
         except ValueError:
             self._take(InvalidRequest("the path is malformed"), keep_alive)
             return
-        self._take(Request(method, path, query, self._headers, body), keep_alive)
+        request = Request(method, path, query, self._headers, body, self._transport)
+        self._take(request, keep_alive)
 
     def _measure(self, size: int) -> None:
         self._header_bytes += size
@@ -254,9 +256,7 @@ class HttpConnection(asyncio.Protocol):
                 self._serve(*self._waiting.popleft())
                 self._transport.resume_reading()
 
-    def _write(
-        self, response: Response, *, keep_alive: bool, without_body: bool = False
-    ) -> None:
+    def _write(self, response: Response, *, keep_alive: bool, without_body: bool = False) -> None:
         head = [
             _STATUS_LINES[response.status],
             response.content_type,
@@ -271,12 +271,6 @@ class HttpConnection(asyncio.Protocol):
         self._transport.write(b"".join(head))
         if not keep_alive:
             self._transport.close()
-
-
-def unexpected(error: Exception) -> Response:
-    """A mistake of ours: told in the log with its trace, outside only as `internal`."""
-    _log.error("a request failed unexpectedly", exc_info=error)
-    return error_response(PenstockError("internal error"))
 
 
 def _split(url: bytes) -> tuple[str, bytes]:

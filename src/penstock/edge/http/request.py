@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Awaitable, Callable
 from urllib.parse import parse_qsl
 
@@ -15,10 +16,25 @@ _encode = msgspec.json.Encoder().encode
 
 
 class Request:
-    __slots__ = ("body", "caller", "headers", "method", "params", "path", "query_bytes")
+    __slots__ = (
+        "_transport",
+        "body",
+        "caller",
+        "headers",
+        "method",
+        "params",
+        "path",
+        "query_bytes",
+    )
 
     def __init__(
-        self, method: str, path: str, query: bytes, headers: dict[bytes, bytes], body: bytes
+        self,
+        method: str,
+        path: str,
+        query: bytes,
+        headers: dict[bytes, bytes],
+        body: bytes,
+        transport: asyncio.BaseTransport | None = None,
     ) -> None:
         self.method = method
         self.path = path
@@ -27,6 +43,15 @@ class Request:
         self.body = body
         self.params: dict[str, str] = {}
         self.caller: Caller = ANYONE
+        self._transport = transport
+
+    @property
+    def client(self) -> str:
+        """The address it came from (a proxy's, if there is one between); empty if not known."""
+        if self._transport is None:
+            return ""
+        peer = self._transport.get_extra_info("peername")
+        return str(peer[0]) if peer else ""
 
     def query(self, *allowed: str) -> dict[str, str]:
         """The query's values; raises InvalidRequest for names that mean nothing here."""

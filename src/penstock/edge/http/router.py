@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from urllib.parse import unquote
 
 import msgspec
 
 from penstock.domain.access import Role
-from penstock.domain.errors import MethodNotAllowed, NotFound
-from penstock.edge.http.request import Handler
+from penstock.domain.errors import MethodNotAllowed, NotFound, PenstockError
+from penstock.edge.http.request import Handler, Response
 
 
 class Route(msgspec.Struct, frozen=True, kw_only=True):
@@ -23,6 +23,8 @@ class Route(msgspec.Struct, frozen=True, kw_only=True):
     status: int = 200
     query: tuple[str, ...] = ()
     takes_any_media: bool = False  # AweQ's clients post forms too
+    is_native: bool = True  # part of the native API and of its OpenAPI document
+    refuse: Callable[[PenstockError], Response] | None = None  # None: as the native API does
 
 
 class _Node:

@@ -10,6 +10,7 @@ from collections.abc import Callable
 
 import uvloop
 
+from penstock.edge.aweq.api import AweqApi
 from penstock.edge.http.api.hot import Hot
 from penstock.edge.http.api.insight import InsightApi
 from penstock.edge.http.api.messages import MessageApi
@@ -90,11 +91,26 @@ async def run(broker: Broker, stop: asyncio.Event, *, on_ready: Callable[[str], 
 def routes(broker: Broker, room: WaitingRoom) -> list[Route]:
     """Everything that is served, in one list."""
     return [
+        *_aweq_routes(broker, room),
         *Hot(broker.messages, broker.directory, room, broker.settings.limits).routes(),
         *QueueApi(broker.queues).routes(),
         *MessageApi(broker.messages, broker.directory).routes(),
         *InsightApi(broker.insight, room).routes(),
     ]
+
+
+def _aweq_routes(broker: Broker, room: WaitingRoom) -> list[Route]:
+    settings = broker.settings
+    if not settings.aweq.enabled:
+        return []
+    return AweqApi(
+        broker.messages,
+        broker.queues,
+        broker.directory,
+        room,
+        settings=settings.aweq,
+        limits=settings.limits,
+    ).routes()
 
 
 def _tell(line: str) -> None:
@@ -112,4 +128,3 @@ def _tls(cert: str | None, key: str | None) -> ssl.SSLContext | None:
     context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
     context.load_cert_chain(cert, key)
     return context
-

@@ -1,4 +1,4 @@
-"""The JSON of the native API, in and out.  Unknown fields are refused: a typo must not go unseen."""
+"""The JSON of the native API, in and out.  Unknown fields are refused: no typo goes unseen."""
 
 from __future__ import annotations
 
@@ -79,10 +79,27 @@ class ActIn(msgspec.Struct, forbid_unknown_fields=True):
     delay_ms: int | None = None
     lease_ms: int | None = None
 
+    def check(self, verb: Verb) -> None:
+        """Raises InvalidRequest for a field that means nothing to this verb."""
+        for name in ActIn.__struct_fields__:
+            if getattr(self, name) is not None and name not in ACT_FIELDS[verb]:
+                raise InvalidRequest(f"{name} means nothing to {verb.value}")
 
-class BatchActIn(ActIn, forbid_unknown_fields=True):
-    receipt: str = ""
-    act: Verb = Verb.COMPLETE
+
+ACT_FIELDS = {
+    Verb.COMPLETE: (),
+    Verb.FAIL: ("error", "retry_in_ms"),
+    Verb.RELEASE: ("delay_ms",),
+    Verb.EXTEND: ("lease_ms",),
+    Verb.SNOOZE: ("delay_ms",),
+    Verb.BURY: ("reason",),
+    Verb.CANCEL: ("reason",),
+}
+
+
+class BatchActIn(ActIn, forbid_unknown_fields=True, kw_only=True):
+    receipt: str
+    act: Verb
 
 
 class ActsIn(msgspec.Struct, forbid_unknown_fields=True):
@@ -212,7 +229,7 @@ class QueueOut(msgspec.Struct):
     created_at: str
     counts: dict[str, int]
     totals: dict[str, int]
-    oldest_ready_at: str | None = None
+    oldest_ready_at: str | msgspec.UnsetType | None = msgspec.UNSET
 
 
 class QueuesOut(msgspec.Struct):
@@ -288,9 +305,7 @@ def ending_out(ending: Ending) -> EndingOut:
 def attempt_out(attempt: Attempt) -> AttemptOut:
     a = attempt
     leased_at = None if a.leased_at is None else to_text(a.leased_at)
-    return AttemptOut(
-        a.lease_no, a.outcome, to_text(a.ended_at), leased_at, a.leased_by, a.error
-    )
+    return AttemptOut(a.lease_no, a.outcome, to_text(a.ended_at), leased_at, a.leased_by, a.error)
 
 
 def acted_out(acted: Acted) -> ActedOut:
@@ -305,7 +320,7 @@ def queue_out(view: QueueView) -> QueueOut:
         view.queue.is_paused,
         to_text(view.queue.created_at),
         *counts_out(view.counts),
-        None if oldest is None else to_text(oldest),
+        to_text(oldest) if isinstance(oldest, int) else oldest,
     )
 
 

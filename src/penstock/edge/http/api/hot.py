@@ -33,6 +33,7 @@ _drafts = msgspec.json.Decoder(wire.DraftsIn)
 _claim = msgspec.json.Decoder(wire.ClaimIn)
 _act = msgspec.json.Decoder(wire.ActIn)
 _acts = msgspec.json.Decoder(wire.ActsIn)
+_NO_FIELDS = wire.ActIn()
 
 
 class Hot:
@@ -182,12 +183,11 @@ class Hot:
 
     # --- acts ---
 
-    def _act_handler(
-        self, verb: Verb
-    ) -> Callable[[Request, Respond], Awaitable[Response] | None]:
+    def _act_handler(self, verb: Verb) -> Callable[[Request, Respond], Awaitable[Response] | None]:
         def handle(request: Request, respond: Respond) -> Awaitable[Response] | None:
             lease = self._messages.read_receipt(request.params["receipt"])
-            act = self._plan(lease, verb, wire.decode(_act, request.body))
+            fields = wire.decode(_act, request.body) if request.body else _NO_FIELDS
+            act = self._plan(lease, verb, fields)
             if not self._may(request, lease):
                 return self._act_checked(request, act)
             ticket = self._messages.act([act])
@@ -222,6 +222,8 @@ class Hot:
             return error
 
     def _plan(self, lease: Lease, verb: Verb, act: wire.ActIn) -> LeaseAct:
+        if act is not _NO_FIELDS:
+            act.check(verb)
         match verb:
             case Verb.FAIL:
                 return self._messages.plan(lease, verb, delay_ms=act.retry_in_ms, text=act.error)

@@ -24,6 +24,23 @@ _reschedule = msgspec.json.Decoder(wire.RescheduleIn)
 _SHOWN = {State.READY, State.WAITING, State.LEASED, State.DEAD}
 
 
+_OF_AN_ENDING = (
+    "finished_at",
+    "failures",
+    "size",
+    "reason",
+    "kind",
+    "entity_id",
+    "tags",
+    "group",
+    "priority",
+    "first_leased_at",
+    "leased_at",
+    "leased_by",
+    "last_error",
+)
+
+
 class MessageApi:
     def __init__(self, messages: Messages, directory: Directory) -> None:
         self._messages = messages
@@ -159,11 +176,8 @@ def _shown(view: MessageView) -> wire.MessageOut:
 
 def _ended(view: MessageView, ending: Ending) -> wire.MessageOut:
     shown = wire.ending_out(ending)
-    out = wire.MessageOut(
-        ending.id, ending.queue, ending.outcome, ending.attempts, shown.sent_at
-    )
-    for name in ("finished_at", "failures", "size", "reason", "kind", "entity_id", "tags", "group",
-                 "priority", "first_leased_at", "leased_at", "leased_by", "last_error"):  # fmt: skip
+    out = wire.MessageOut(ending.id, ending.queue, ending.outcome, ending.attempts, shown.sent_at)
+    for name in _OF_AN_ENDING:
         setattr(out, name, getattr(shown, name))
     if view.content is not None:
         out.body = msgspec.Raw(view.content.body.encode())

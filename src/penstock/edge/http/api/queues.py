@@ -15,7 +15,7 @@ from penstock.edge.http import wire
 from penstock.edge.http.cursor import read_limit
 from penstock.edge.http.request import Request, Respond, Response, json_response
 from penstock.edge.http.router import Route
-from penstock.services.queues import CHUNK, Queues
+from penstock.services.queues import CHUNK, Queues, QueueView
 
 _settings = msgspec.json.Decoder(QueueSettings)
 _some_settings = msgspec.json.Decoder(dict[str, Any])
@@ -70,9 +70,7 @@ class QueueApi:
                 takes=QueueSettings,
                 gives=wire.QueueOut,
             ),
-            operate(
-                "GET", one, self.get, "One queue.", role=Role.READ, gives=wire.QueueOut
-            ),
+            operate("GET", one, self.get, "One queue.", role=Role.READ, gives=wire.QueueOut),
             operate(
                 "DELETE",
                 one,
@@ -115,12 +113,11 @@ class QueueApi:
     async def page(self, request: Request, respond: Respond) -> Response:
         query = request.query("prefix", "limit", "cursor")
         limit = read_limit(query.get("limit"))
-        after, views = query.get("cursor", ""), []
+        after = query.get("cursor", "")
+        views: list[QueueView] = []
         # Queues that the caller may not see do not count for the page.
         while len(views) < limit:
-            page = await self._queues.page(
-                prefix=query.get("prefix", ""), after=after, limit=limit
-            )
+            page = await self._queues.page(prefix=query.get("prefix", ""), after=after, limit=limit)
             views += [view for view in page if access.sees(request.caller, view.queue.name)]
             if len(page) < limit:
                 break

@@ -1,9 +1,10 @@
 -- name: take_numbers
--- The next numbers for messages and places in line; one sequence serves both.
+-- The next numbers for messages and places in line; one sequence serves both.  Runs of numbers:
+-- where each begins, and how many they are.
 UPDATE sequence
    SET taken_no = taken_no + :count
  WHERE name = 'message'
-RETURNING taken_no - :count + 1;
+RETURNING taken_no - :count + 1, :count;
 
 -- name: add
 -- New messages.  What stands at its default is left out: fewer values to bind.
@@ -22,17 +23,23 @@ VALUES (:message_no, :body, :attributes, :trace);
 
 -- name: live_groups
 -- Which of these groups have an unfinished message; newcomers stand behind it.
-SELECT DISTINCT m.queue_no, m.group_key
+SELECT g.value ->> 0, g.value ->> 1
   FROM json_each(:groups) AS g
-  JOIN message AS m
-    ON m.queue_no = g.value ->> 0
-   AND m.group_key = g.value ->> 1
-   AND m.state IN ('waiting', 'ready', 'leased');
+ WHERE EXISTS (SELECT 1
+                 FROM message AS m
+                WHERE m.queue_no = g.value ->> 0
+                  AND m.group_key = g.value ->> 1
+                  AND m.state IN ('waiting', 'ready', 'leased'));
+
+-- name: groups_of
+-- The groups of messages that are about to leave them.
+SELECT queue_no, group_key
+  FROM message
+ WHERE group_key IS NOT NULL
+   AND message_no IN {list:message_nos};
 
 -- name: lock_groups
 -- Nothing to lock: SQLite has one writer.
-SELECT 1
- WHERE :groups IS NULL;
 
 -- name: free_keys
 -- Keys whose window is over can be taken again.
@@ -154,6 +161,11 @@ SELECT m.id, m.message_no, m.queue_no, 'done', NULL, m.kind, m.entity_id, m.tag1
    AND m.leased_at = h.value ->> 2
 RETURNING message_no, lease_no, leased_at, id, queue_no, group_key;
 
+-- name: remove_completed
+-- What complete has noted leaves the hot table.
+DELETE FROM message
+ WHERE message_no IN {list:message_nos};
+
 -- name: remove
 -- Finished messages leave the hot table.
 DELETE FROM message
@@ -229,11 +241,20 @@ UPDATE message
 RETURNING queue_no, state;
 
 -- name: any_of
--- Any messages of a queue, to empty it.
+-- Any messages of a queue, to empty it; one arm per index.
 SELECT {columns}
   FROM message
- WHERE queue_no = :queue_no
- LIMIT :limit;
+ WHERE message_no IN (
+         SELECT message_no FROM message WHERE queue_no = :queue_no AND state = 'ready'
+          UNION ALL
+         SELECT message_no
+           FROM message
+          WHERE queue_no = :queue_no
+            AND state IN ('waiting', 'leased')
+          UNION ALL
+         SELECT message_no FROM message WHERE queue_no = :queue_no AND state = 'dead'
+          LIMIT :limit
+       );
 
 -- name: buried
 -- Dead messages at rest in a queue, oldest first.
@@ -260,7 +281,8 @@ SELECT {columns}
   FROM message
  WHERE queue_no = :queue_no
    AND state = 'ready'
-   AND (is_blocked, priority, order_no) > (:after1, :after2, :after3)
+   AND (is_blocked, priority, order_no)
+       > (CAST(:after1 AS BIGINT), CAST(:after2 AS BIGINT), CAST(:after3 AS BIGINT))
  ORDER BY is_blocked, priority, order_no
  LIMIT :limit;
 
@@ -270,7 +292,8 @@ SELECT {columns}
   FROM message
  WHERE queue_no = :queue_no
    AND state = 'waiting'
-   AND (due_at, message_no, 0) > (:after1, :after2, :after3)
+   AND (due_at, message_no, 0)
+       > (CAST(:after1 AS BIGINT), CAST(:after2 AS BIGINT), CAST(:after3 AS BIGINT))
  ORDER BY due_at, message_no
  LIMIT :limit;
 
@@ -280,7 +303,8 @@ SELECT {columns}
   FROM message
  WHERE queue_no = :queue_no
    AND state = 'leased'
-   AND (due_at, message_no, 0) > (:after1, :after2, :after3)
+   AND (due_at, message_no, 0)
+       > (CAST(:after1 AS BIGINT), CAST(:after2 AS BIGINT), CAST(:after3 AS BIGINT))
  ORDER BY due_at, message_no
  LIMIT :limit;
 
@@ -290,7 +314,8 @@ SELECT {columns}
   FROM message
  WHERE queue_no = :queue_no
    AND state = 'dead'
-   AND (message_no, 0, 0) > (:after1, :after2, :after3)
+   AND (message_no, 0, 0)
+       > (CAST(:after1 AS BIGINT), CAST(:after2 AS BIGINT), CAST(:after3 AS BIGINT))
  ORDER BY message_no
  LIMIT :limit;
 

@@ -18,3 +18,7 @@ INSERT INTO meta (name, value)
 VALUES (:name, :value)
     ON CONFLICT (name)
     DO NOTHING;
+
+-- name: new_secret
+-- 256 random bits, drawn by the database: SQLite's generator is ChaCha20, seeded by the system.
+SELECT lower(hex(randomblob(32)));

@@ -9,7 +9,6 @@ CREATE TABLE IF NOT EXISTS migration (
 
 -- name: lock
 -- Nothing to lock: the transaction is the only writer.
-SELECT 1;
 
 -- name: exists
 -- Is there such a table?

@@ -23,6 +23,12 @@ UPDATE queue
  WHERE queue_no = :queue_no
    AND removed_at IS NULL;
 
+-- name: stop_sends
+-- Nothing to stop: nobody else writes while SQLite's one writer does.
+
+-- name: keep_room
+-- Nobody else counts at the same time.
+
 -- name: by_nos
 -- Queues of a batch, as they are in this transaction.
 SELECT queue_no, name, settings, is_paused, version, created_at

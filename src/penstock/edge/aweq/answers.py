@@ -1,0 +1,127 @@
+"""What AweQ says, to the letter: its JSON with its order of fields, its texts, its headers.
+
+Refusals are plain texts that call themselves HTML, as Express sends them; so they are escaped.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+from collections.abc import Callable, Sequence
+from html import escape
+
+import msgspec
+
+from penstock.domain.errors import PenstockError, StoreUnavailable
+from penstock.domain.message import Content, Message
+from penstock.edge.http.errors import STATUS
+from penstock.edge.http.request import Response
+
+JSON = b"application/json; charset=utf-8"
+TEXT = b"text/html; charset=utf-8"
+_CORS = (
+    (b"access-control-allow-origin", b"*"),
+    (b"access-control-allow-headers", b"Origin, X-Requested-With, Content-Type, Accept"),
+    (b"access-control-allow-methods", b"POST, GET, OPTIONS, HEAD, DELETE"),
+)
+_encode = msgspec.json.Encoder().encode
+
+
+class Okay(msgspec.Struct):
+    status: str = "okay"
+
+
+class Sent(msgspec.Struct):
+    status: str
+    key: str
+
+
+class Entry(msgspec.Struct):
+    key: str
+    timestamp: int
+    retry_count: int
+    message: msgspec.Raw
+
+
+class Received(msgspec.Struct):
+    status: str
+    message: str
+    messages: list[Entry]
+
+
+class Stats(msgspec.Struct):
+    queue_length: int
+    checkouts_count: int
+    checkout_lifetime: str
+    rescue_interval: str
+
+
+class StatsAnswer(msgspec.Struct):
+    status: str
+    stats: Stats
+
+
+def sent(key: str) -> Response:
+    return _json(Sent("okay", key))
+
+
+def received(messages: Sequence[tuple[Message, Content]], *, wanted: int) -> Response:
+    if not messages:
+        text = "No messages available in queue."
+    elif len(messages) == wanted:
+        text = "Requested batch-size available."
+    else:
+        text = "Fewer messages available than requested."
+    return _json(Received("okay", text, [_entry(*found) for found in messages]))
+
+
+def deleted(*, was_held: bool) -> Response:
+    """Keys that mean nothing succeed in silence; the header tells those who want to know."""
+    return _json(Okay(), (b"x-aweq-deleted", b"true" if was_held else b"false"))
+
+
+def stats(*, queued: int, held: int, lease_ms: int, reap_interval_ms: int) -> Response:
+    told = Stats(queued, held, _seconds(lease_ms), _seconds(reap_interval_ms))
+    return _json(StatsAnswer("okay", told))
+
+
+def options(allowed: str) -> Response:
+    """As Express answers for a path: the methods it has."""
+    return _response(200, allowed.encode(), TEXT, (b"allow", allowed.encode()))
+
+
+def refusal(failure: str) -> Callable[[PenstockError], Response]:
+    """How an operation words refusals; `failure` is its text for trouble that is ours."""
+
+    def refuse(error: PenstockError) -> Response:
+        if isinstance(error, StoreUnavailable) or type(error) is PenstockError:
+            return _response(500, failure.encode(), TEXT)
+        return _response(STATUS[type(error)], escape(str(error)).encode(), TEXT)
+
+    return refuse
+
+
+def etag(body: bytes) -> bytes:
+    """A weak one, as Express makes it: the length, and most of the body's SHA-1."""
+    digest = base64.b64encode(hashlib.sha1(body, usedforsecurity=False).digest())
+    return b'W/"%x-%s"' % (len(body), digest[:27])
+
+
+def _entry(message: Message, content: Content) -> Entry:
+    # attempts counts deliveries, retry_count returns: none of them at the first delivery.
+    body = msgspec.Raw(content.body.encode())
+    return Entry(message.id, message.sent_at, message.attempts - 1, body)
+
+
+def _json(value: msgspec.Struct, *more: tuple[bytes, bytes]) -> Response:
+    return _response(200, _encode(value), JSON, *more)
+
+
+def _response(status: int, body: bytes, media: bytes, *more: tuple[bytes, bytes]) -> Response:
+    headers = (*_CORS, (b"etag", etag(body)), *more)
+    return Response(status, body, content_type=media, headers=headers)
+
+
+def _seconds(duration_ms: int) -> str:
+    whole, rest = divmod(duration_ms, 1000)
+    return f"{duration_ms / 1000}s" if rest else f"{whole}s"

@@ -1,0 +1,139 @@
+"""AweQ's four endpoints on an ordinary queue.  What is fixed and what is promised: docs/aweq.md."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from penstock.domain import access
+from penstock.domain.access import Role
+from penstock.domain.draft import Draft
+from penstock.domain.errors import LeaseLost, PenstockError
+from penstock.domain.lease import Lease, Verb
+from penstock.domain.limits import Limits
+from penstock.domain.queue import Queue
+from penstock.edge.aweq import answers, asked, holders
+from penstock.edge.aweq.queue import AweqQueue
+from penstock.edge.http.request import Request, Respond, Response
+from penstock.edge.http.router import Route
+from penstock.edge.waiting import WaitingRoom
+from penstock.services.directory import Directory
+from penstock.services.messages import Messages
+from penstock.services.queues import CHUNK, Queues
+from penstock.settings.values import Aweq
+
+_KEY = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
+
+
+class AweqApi:
+    def __init__(
+        self,
+        messages: Messages,
+        queues: Queues,
+        directory: Directory,
+        room: WaitingRoom,
+        *,
+        settings: Aweq,
+        limits: Limits,
+    ) -> None:
+        self._messages = messages
+        self._queues = queues
+        self._room = room
+        self._settings = settings
+        self._limits = limits
+        self._queue = AweqQueue(queues, directory, name=settings.queue, lease_ms=settings.lease_ms)
+
+    def routes(self) -> list[Route]:
+        return [
+            *self._route("POST", "/send-message", self.send, Role.PRODUCE, "on publish."),
+            *self._route("GET", "/receive-message", self.receive, Role.CONSUME, "on consume."),
+            *self._route(
+                "DELETE", "/delete-message/{key}", self.delete, Role.CONSUME, "on delete."
+            ),
+            *self._route("GET", "/get-stats", self.stats, Role.READ, "on stats query."),
+        ]
+
+    def _route(
+        self, method: str, path: str, do: Any, role: Role, what_failed: str
+    ) -> tuple[Route, Route]:
+        refuse = answers.refusal(f"Queue failure {what_failed}")
+
+        async def handle(request: Request, respond: Respond) -> Response:
+            pass
+            response: Response = await do(request)
+            return response
+
+        async def preflight(request: Request, respond: Respond) -> Response:
+            return answers.options("GET,HEAD" if method == "GET" else method)
+
+        shared: dict[str, Any] = {"path": path, "refuse": refuse, "is_native": False}
+        return (
+            Route(method=method, handler=handle, role=role, takes_any_media=True, **shared),
+            Route(method="OPTIONS", handler=preflight, **shared),
+        )
+
+    async def send(self, request: Request) -> Response:
+        draft = Draft(body=asked.message(request))
+
+        async def do(queue: Queue) -> Response:
+            [answer] = await self._messages.send([self._messages.draft(queue, draft)])
+            if isinstance(answer, PenstockError):
+                raise answer
+            return answers.sent(answer.id)
+
+        return await self._queue.use(do)
+
+    async def receive(self, request: Request) -> Response:
+        wanted = asked.count(request, most=self._limits.max_claim)
+        claimed_by = holders.consumer(request)
+        if request.method == "HEAD":  # nobody would see the messages
+            return answers.received([], wanted=wanted)
+
+        async def do(queue: Queue) -> Response:
+            claimed = await self._room.claim(
+                queue,
+                limit=wanted,
+                wait_ms=0,
+                lease_ms=self._settings.lease_ms,
+                claimed_by=claimed_by,
+            )
+            return answers.received(claimed.messages, wanted=wanted)
+
+        return await self._queue.use(do)
+
+    async def delete(self, request: Request) -> Response:
+        key, asked_by = request.params["key"], holders.consumer(request)
+
+        async def do(queue: Queue) -> Response:
+            found = await self._messages.find(key) if _KEY.fullmatch(key) else None
+            if found is None or not holders.is_meant(
+                found, queue_no=queue.queue_no, asked_by=asked_by
+            ):
+                return answers.deleted(was_held=False)
+            return answers.deleted(was_held=await self._complete(Lease.of(found)))
+
+        return await self._queue.use(do)
+
+    async def _complete(self, lease: Lease) -> bool:
+        """Fenced: if somebody else got the message since we looked, nothing happens to it."""
+        [answer] = await self._messages.act([self._messages.plan(lease, Verb.COMPLETE)])
+        if isinstance(answer, LeaseLost):
+            return False
+        if isinstance(answer, PenstockError):
+            raise answer
+        return True
+
+    async def stats(self, request: Request) -> Response:
+        async def do(queue: Queue) -> Response:
+            # Checkouts that have run out are queued, whether the reaper came by already or not.
+            while await self._queues.bring_back_some(queue.name) == CHUNK:
+                pass
+            counts = (await self._queues.get(queue.name)).counts
+            return answers.stats(
+                queued=counts.ready + counts.waiting,
+                held=counts.leased,
+                lease_ms=self._settings.lease_ms,
+                reap_interval_ms=self._settings.reap_interval_ms,
+            )
+
+        return await self._queue.use(do)

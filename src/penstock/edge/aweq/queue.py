@@ -1,0 +1,47 @@
+"""The ordinary queue behind AweQ, made when it is first needed."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from typing import TypeVar
+
+from penstock.domain.errors import QueueExists, QueueNotFound
+from penstock.domain.queue import Queue, QueueSettings, Redelivery
+from penstock.services.directory import Directory
+from penstock.services.queues import Queues
+
+T = TypeVar("T")
+
+
+class AweqQueue:
+    def __init__(self, queues: Queues, directory: Directory, *, name: str, lease_ms: int) -> None:
+        self._queues = queues
+        self._directory = directory
+        self._settings = QueueSettings(
+            lease_ms=lease_ms, max_attempts=None, redelivery=Redelivery.BACK
+        )
+        self.name = name
+
+    async def use(self, do: Callable[[Queue], Awaitable[T]]) -> T:
+        """Do something with the queue; should it have been removed a moment ago, with a new one."""
+        try:
+            return await do(await self._get())
+        except QueueNotFound:
+            self._directory.forget(self.name)
+            return await do(await self._get())
+
+    async def _get(self) -> Queue:
+        cached = self._directory.cached(self.name)
+        if cached is not None:
+            return cached
+        try:
+            return await self._directory.load(self.name)
+        except QueueNotFound:
+            return await self._make()
+
+    async def _make(self) -> Queue:
+        try:
+            put = await self._queues.put(self.name, self._settings, only_new=True)
+        except QueueExists:  # somebody was faster
+            return await self._directory.load(self.name)
+        return put.view.queue

@@ -1,0 +1,100 @@
+"""`penstock receive`: claim messages and show them."""
+
+from __future__ import annotations
+
+from argparse import Namespace
+
+from penstock.client.answers import Acted, Message
+from penstock.client.drafts import Act
+from penstock.client.remote import Remote
+from penstock.domain.lease import Verb
+from penstock.edge.cli import exits
+from penstock.edge.cli.flags import duration, remote, server_flags
+from penstock.edge.cli.output import Output
+from penstock.edge.cli.parser import Parser
+from penstock.edge.cli.registry import Command
+from penstock.edge.cli.words import FINISH, TAKE
+
+
+def configure(parser: Parser) -> None:
+    parser.argument("QUEUE", "name of the queue")
+    parser.flag("-n", "--limit", value="N", text="how many at most; default 1", type=int, default=1)
+    parser.flag(
+        "--wait",
+        value="DURATION",
+        text="how long to wait for the first one; default 0s",
+        type=duration,
+        default=0,
+    )
+    parser.flag(
+        "--lease",
+        value="DURATION",
+        text="how long they are yours; default: the queue's",
+        type=duration,
+    )
+    parser.flag("--by", value="NAME", text="who claims, for the history")
+    parser.flag(f"--{FINISH}", text="complete them at once, after they are printed")
+    server_flags(parser)
+
+
+def run(args: Namespace, out: Output) -> int:
+    with remote(args) as server:
+        messages = server.claim(
+            args.queue,
+            limit=args.limit,
+            wait_ms=args.wait,
+            lease_ms=args.lease,
+            claimed_by=args.by,
+        )
+        for message in messages:
+            show(message, out)
+        if not messages:
+            return exits.NOTHING
+        if getattr(args, FINISH):
+            return _complete(server, messages)
+    return exits.OK
+
+
+def show(message: Message, out: Output) -> None:
+    if out.json:
+        out.record(message)
+        return
+    out.fields(
+        [
+            ("id", message.id),
+            ("receipt", message.receipt),
+            ("body", message.body if message.body is not None else "null"),
+            ("attempt", message.attempts),
+            ("leased until", message.leased_until),
+            ("kind", message.kind),
+            ("entity_id", message.entity_id),
+            ("tags", message.tags),
+            ("group", message.group),
+            ("attributes", message.attributes),
+            ("died in", message.dead_from),
+        ]
+    )
+    out.line()
+
+
+def _complete(server: Remote, messages: list[Message]) -> int:
+    results = server.act_batch([Act(m.receipt, Verb.COMPLETE) for m in messages])
+    refused = [result for result in results if not isinstance(result, Acted)]
+    for error in refused:
+        exits.tell(error, error.code)
+    return exits.REFUSED if refused else exits.OK
+
+
+COMMANDS = {
+    TAKE: Command(
+        run,
+        configure,
+        more="Each message is leased to you until you complete it, fail it or let the lease run "
+        "out; its receipt is what those commands take. Ends with code 4 when no message came.",
+        examples=(
+            f"penstock {TAKE} mail --wait 20s --lease 5m",
+            f"penstock {TAKE} mail -n 10 --json | jq -r .receipt",
+            f"penstock {TAKE} mail --{FINISH}",
+        ),
+    )
+}

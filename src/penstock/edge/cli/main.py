@@ -1,0 +1,74 @@
+"""`penstock`: finds the command, runs it, and tells what goes wrong in a line and an exit code."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Sequence
+from difflib import get_close_matches
+
+from penstock import __version__
+from penstock.client.errors import Unreachable
+from penstock.domain.errors import PenstockError
+from penstock.edge.cli import exits
+from penstock.edge.cli.exits import UsageError
+from penstock.edge.cli.output import Output
+from penstock.edge.cli.parser import Line, block
+from penstock.edge.cli.registry import ENTRIES, GROUPS, load, parser_of, pick
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    words = list(sys.argv[1:] if argv is None else argv)
+    try:
+        return _run(words)
+    except (PenstockError, Unreachable, UsageError) as error:
+        exits.tell(error, error.code)
+        return exits.exit_code(error)
+    except KeyboardInterrupt:
+        return exits.INTERRUPTED
+    except BrokenPipeError:
+        # Whoever read our output has gone; Python must not complain about it at the end.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return exits.OK
+
+
+def overview() -> str:
+    """`penstock --help`"""
+    parts = [
+        "Usage: penstock COMMAND [arguments] [flags]",
+        "A durable work queue: send messages, claim them, complete them.",
+    ]
+    parts += [
+        block(f"{title}:", [Line(name, entry.summary) for name, entry in group.items()])
+        for title, group in GROUPS.items()
+    ]
+    parts.append(block("Exit codes:", [Line(str(c), text) for c, text in exits.TABLE.items()]))
+    parts.append(
+        "`penstock COMMAND --help` tells all about a command.  Every flag can also be given as an\n"
+        "environment variable, every command prints JSON with --json."
+    )
+    return "\n\n".join(parts) + "\n"
+
+
+def _run(words: list[str]) -> int:
+    if not words or words[0] in ("-h", "--help", "help"):
+        name, _ = pick(words[1:])
+        if name is None:
+            print(overview(), end="")
+            return exits.OK if words else exits.USAGE
+        words = [*name.split(), "--help"]
+    if words[0] in ("-V", "--version"):
+        print(f"penstock {__version__}")
+        return exits.OK
+    name, rest = pick(words)
+    if name is None:
+        close = get_close_matches(words[0], ENTRIES, n=1)
+        hint = f"did you mean {close[0]!r}?" if close else "see penstock --help"
+        raise UsageError(f"there is no command {words[0]!r}; {hint}")
+    command = load(name)
+    parser = parser_of(name, command, dict(os.environ))
+    try:
+        args = parser.read(rest)
+    except SystemExit:  # --help was asked for and shown
+        return exits.OK
+    return command.run(args, Output(json=args.json))

@@ -1,0 +1,154 @@
+"""`penstock messages`: looking at single messages, and changing them by hand."""
+
+from __future__ import annotations
+
+from argparse import Namespace
+from collections.abc import Callable
+
+from penstock.client.answers import Acted, Message
+from penstock.client.remote import Remote
+from penstock.domain.errors import PenstockError
+from penstock.domain.message import State
+from penstock.edge.cli import exits
+from penstock.edge.cli.flags import instant, remote, server_flags
+from penstock.edge.cli.output import Output, shown
+from penstock.edge.cli.parser import Parser
+from penstock.edge.cli.registry import Command
+
+STATES = [str(state) for state in (State.READY, State.WAITING, State.LEASED, State.DEAD)]
+_BODY_CHARS = 60
+
+
+def _configure_list(parser: Parser) -> None:
+    parser.argument("QUEUE", "name of the queue")
+    parser.flag(
+        "--state",
+        value="STATE",
+        text="ready (default), waiting, leased or dead",
+        choices=STATES,
+        default="ready",
+    )
+    parser.flag("--limit", value="N", text="how many; default 20", type=int, default=20)
+    server_flags(parser)
+
+
+def _list(args: Namespace, out: Output) -> int:
+    with remote(args) as server:
+        page = server.messages.browse(args.queue, state=State(args.state), limit=args.limit)
+    if out.json:
+        for message in page.messages:
+            out.record(message)
+    else:
+        out.table(("id", "kind", "sent", "due", "attempts", "body"), map(_row, page.messages))
+        if page.next is not None:
+            out.line("there are more; --limit shows them")
+    return exits.OK
+
+
+def _row(message: Message) -> tuple[object, ...]:
+    body = shown(message.body)
+    cut = body if len(body) <= _BODY_CHARS else body[: _BODY_CHARS - 1] + "…"
+    due = message.leased_until or message.due_at
+    return message.id, message.kind, message.sent_at, due, message.attempts, cut
+
+
+def _configure_show(parser: Parser) -> None:
+    parser.argument("ID", "id of the message")
+    server_flags(parser)
+
+
+def _show(args: Namespace, out: Output) -> int:
+    with remote(args) as server:
+        message = server.messages.get(args.id)
+        past = server.history.of(args.id)
+    if out.json:
+        out.record({"message": message, "endings": past.endings, "attempts": past.attempts})
+        return exits.OK
+    out.fields((name, getattr(message, name)) for name in message.__struct_fields__)
+    if past.attempts:
+        out.line()
+        out.table(
+            ("lease", "outcome", "from", "to", "by", "error"),
+            [
+                (a.lease_no, a.outcome, a.leased_at, a.ended_at, a.leased_by, a.error)
+                for a in past.attempts
+            ],
+        )
+    return exits.OK
+
+
+def _acting(
+    act: Callable[[Remote, str, Namespace], Acted], flags: Callable[[Parser], None], example: str
+) -> Command:
+    def configure(parser: Parser) -> None:
+        parser.argument("ID", "ids of the messages", nargs="+")
+        flags(parser)
+        server_flags(parser)
+
+    def run(args: Namespace, out: Output) -> int:
+        code = exits.OK
+        with remote(args) as server:
+            for message_id in args.id:
+                try:
+                    acted = act(server, message_id, args)
+                except PenstockError as error:
+                    exits.tell(error, error.code)
+                    code = exits.exit_code(error)
+                    continue
+                if out.json:
+                    out.record(acted)
+                else:
+                    out.line(f"{acted.id} {acted.state}")
+        return code
+
+    return Command(run, configure, (example,))
+
+
+def _reason_flag(parser: Parser) -> None:
+    parser.flag("--reason", value="TEXT", text="why, for the history")
+
+
+def _due_flag(parser: Parser) -> None:
+    parser.flag(
+        "--due-at",
+        value="INSTANT",
+        text="ISO 8601; UTC unless it has an offset",
+        type=instant,
+        required=True,
+    )
+
+
+COMMANDS = {
+    "messages": Command(
+        _list,
+        _configure_list,
+        more="Looking changes nothing: no lease, no attempt.",
+        examples=("penstock messages mail", "penstock messages mail --state dead --limit 100"),
+    ),
+    "messages show": Command(
+        _show,
+        _configure_show,
+        more="Also of finished messages, as long as the history keeps them.",
+        examples=("penstock messages show 0190b5c2-…",),
+    ),
+    "messages cancel": _acting(
+        lambda server, id_, args: server.messages.cancel(id_, reason=args.reason),
+        _reason_flag,
+        "penstock messages cancel 0190b5c2-… --reason 'sent by mistake'",
+    ),
+    "messages bury": _acting(
+        lambda server, id_, args: server.messages.bury(id_, reason=args.reason),
+        _reason_flag,
+        "penstock messages bury 0190b5c2-…",
+    ),
+    "messages redrive": _acting(
+        lambda server, id_, args: server.messages.redrive(id_),
+        lambda parser: None,
+        "penstock messages redrive 0190b5c2-…",
+    ),
+    "messages reschedule": _acting(
+        lambda server, id_, args: server.messages.reschedule(id_, args.due_at),
+        _due_flag,
+        "penstock messages reschedule 0190b5c2-… --due-at 2030-01-01T09:00",
+    ),
+}

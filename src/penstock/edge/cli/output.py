@@ -1,0 +1,89 @@
+"""What is printed: tables for people, one JSON document per line for programs."""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Iterable, Sequence
+from datetime import UTC, datetime
+from typing import Any
+
+import msgspec
+
+_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
+
+
+class Output:
+    def __init__(self, *, json: bool) -> None:
+        self.json = json
+
+    def record(self, value: object) -> None:
+        """One JSON document."""
+        print(msgspec.json.encode(_plain(value)).decode(), flush=True)
+
+    def line(self, text: str = "") -> None:
+        """For people; a message's text must not be able to steer their terminal."""
+        print(harmless(text), flush=True)
+
+    def table(self, columns: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
+        """Numbers stand at the right; into a pipe nothing is cut or wrapped."""
+        from rich import box
+        from rich.console import Console
+        from rich.table import Table
+        from rich.text import Text
+
+        listed = [list(row) for row in rows]
+        table = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False)
+        for place, column in enumerate(columns):
+            is_number = bool(listed) and all(isinstance(row[place], int) for row in listed)
+            table.add_column(column, justify="right" if is_number else "left", overflow="fold")
+        for row in listed:
+            table.add_row(*(Text(harmless(shown(cell))) for cell in row))
+        width = None if sys.stdout.isatty() else 100_000
+        Console(width=width, highlight=False).print(table)
+
+    def fields(self, pairs: Iterable[tuple[str, object]]) -> None:
+        """One thing: a name and a value per line, without those that are empty."""
+        listed = [(name, shown(value)) for name, value in pairs if value not in (None, "", (), {})]
+        width = max((len(name) for name, _ in listed), default=0)
+        for name, value in listed:
+            self.line(f"{name:<{width}}  {value}")
+
+
+def shown(value: object) -> str:
+    """A value as people read it."""
+    match value:
+        case None:
+            return ""
+        case bool():
+            return "yes" if value else "no"
+        case datetime():
+            return value.astimezone(UTC).strftime("%Y-%m-%d %H:%M:%S") + "Z"
+        case str():
+            return value
+        case int() | float():
+            return f"{value}"
+        case list() | tuple():
+            return " ".join(map(shown, value))
+    return msgspec.json.encode(_plain(value)).decode()
+
+
+def harmless(text: str) -> str:
+    return _CONTROL.sub(lambda found: f"\\x{ord(found[0]):02x}", text)
+
+
+def _plain(value: object) -> Any:
+    """Built-in types only, instants as the API writes them."""
+    return _walk(msgspec.to_builtins(value, builtin_types=(datetime,)))
+
+
+def _walk(value: Any) -> Any:
+    match value:
+        case datetime():
+            utc = value.astimezone(UTC).isoformat(timespec="milliseconds")
+            return utc.replace("+00:00", "Z")
+        case dict():
+            return {key: _walk(inner) for key, inner in value.items()}
+        case list() | tuple():
+            return [_walk(inner) for inner in value]
+    return value

@@ -1,0 +1,118 @@
+"""`penstock queues`: looking at queues, pausing and resuming them."""
+
+from __future__ import annotations
+
+from argparse import Namespace
+
+import msgspec
+
+from penstock.client.answers import Queue
+from penstock.edge.cli import exits
+from penstock.edge.cli.flags import remote, server_flags
+from penstock.edge.cli.output import Output
+from penstock.edge.cli.parser import Parser
+from penstock.edge.cli.registry import Command
+from penstock.settings.units import duration_text, size_text
+
+
+def named(parser: Parser) -> None:
+    parser.argument("QUEUE", "name of the queue")
+    server_flags(parser)
+
+
+def show(queue: Queue, out: Output) -> int:
+    """A queue with everything about it."""
+    if out.json:
+        out.record(queue)
+        return exits.OK
+    counts, totals = queue.counts, queue.totals
+    out.fields(
+        [
+            ("name", queue.name),
+            ("paused", queue.is_paused),
+            ("created", queue.created_at),
+            ("oldest ready", queue.oldest_ready_at),
+        ]
+    )
+    out.line()
+    out.fields((name, getattr(counts, name)) for name in counts.__struct_fields__)
+    out.line()
+    out.fields((f"total {name}", getattr(totals, name)) for name in totals.__struct_fields__)
+    out.line()
+    values = msgspec.structs.asdict(queue.settings)
+    out.fields((name, _setting(name, value)) for name, value in values.items())
+    return exits.OK
+
+
+def _setting(name: str, value: object) -> object:
+    if isinstance(value, int) and name.endswith("_ms"):
+        return duration_text(value)
+    if isinstance(value, int) and name.endswith("_bytes"):
+        return size_text(value)
+    return "none" if value is None else value
+
+
+def _configure_list(parser: Parser) -> None:
+    parser.flag("--prefix", value="TEXT", text="only those whose name begins with it", default="")
+    server_flags(parser)
+
+
+def _list(args: Namespace, out: Output) -> int:
+    with remote(args) as server:
+        queues = server.queues.list(prefix=args.prefix)
+        if out.json:
+            for queue in queues:
+                out.record(queue)
+        else:
+            out.table(
+                ("queue", "ready", "waiting", "leased", "dead", "done", "paused"),
+                map(_row, queues),
+            )
+    return exits.OK
+
+
+def _row(queue: Queue) -> tuple[object, ...]:
+    counts = queue.counts
+    now = (counts.ready, counts.waiting, counts.leased, counts.dead)
+    return queue.name, *now, queue.totals.done, "paused" if queue.is_paused else ""
+
+
+def _show(args: Namespace, out: Output) -> int:
+    with remote(args) as server:
+        return show(server.queues.get(args.queue), out)
+
+
+def _pause(args: Namespace, out: Output) -> int:
+    with remote(args) as server:
+        return _told(server.queues.pause(args.queue), out)
+
+
+def _resume(args: Namespace, out: Output) -> int:
+    with remote(args) as server:
+        return _told(server.queues.resume(args.queue), out)
+
+
+def _told(queue: Queue, out: Output) -> int:
+    if out.json:
+        out.record(queue)
+    else:
+        out.line(f"{queue.name} is {'paused' if queue.is_paused else 'not paused'}")
+    return exits.OK
+
+
+COMMANDS = {
+    "queues": Command(
+        _list,
+        _configure_list,
+        more="Ready, waiting, leased and dead messages are counted apart.",
+        examples=("penstock queues", "penstock queues --prefix mail. --json"),
+    ),
+    "queues show": Command(_show, named, examples=("penstock queues show mail",)),
+    "queues pause": Command(
+        _pause,
+        named,
+        more="Leases that are held go on, and can be completed.",
+        examples=("penstock queues pause mail",),
+    ),
+    "queues resume": Command(_resume, named, examples=("penstock queues resume mail",)),
+}

@@ -1,0 +1,110 @@
+"""Every command by name, with the module that holds it.  Nothing is imported until it is needed."""
+
+from __future__ import annotations
+
+from argparse import Namespace
+from collections.abc import Callable
+from importlib import import_module
+from typing import NamedTuple
+
+from penstock.edge.cli.output import Output
+from penstock.edge.cli.parser import Parser
+from penstock.edge.cli.words import FINISH, OTHER_NAMES, TAKE
+
+
+class Command(NamedTuple):
+    run: Callable[[Namespace, Output], int]
+    configure: Callable[[Parser], None]
+    examples: tuple[str, ...] = ()
+    more: str = ""  # what the one line in the list leaves out
+
+
+class Entry(NamedTuple):
+    module: str
+    summary: str
+
+
+GROUPS: dict[str, dict[str, Entry]] = {
+    "Run": {
+        "serve": Entry("serve", "start a server"),
+        "migrate": Entry("migrate", "bring the store's schema up to date"),
+    },
+    "Messages": {
+        "send": Entry("send", "send messages to a queue"),
+        TAKE: Entry("claim", "claim messages from a queue"),
+        FINISH: Entry("leases", "complete claimed messages"),
+        "fail": Entry("leases", "say that an attempt did not work; it is tried again later"),
+        "release": Entry("leases", "give claimed messages back unhandled"),
+        "extend": Entry("leases", "prolong leases"),
+        "snooze": Entry("leases", "have claimed messages come back later"),
+        "messages": Entry("messages", "look at the messages of a queue"),
+        "messages show": Entry("messages", "show one message and its past"),
+        "messages cancel": Entry("messages", "cancel messages that nobody holds"),
+        "messages bury": Entry("messages", "put messages among the dead ones"),
+        "messages redrive": Entry("messages", "bring dead messages back"),
+        "messages reschedule": Entry("messages", "give a message another due date"),
+    },
+    "Queues": {
+        "queues": Entry("queues", "list the queues"),
+        "queues show": Entry("queues", "show a queue with its settings"),
+        "queues create": Entry("queues_change", "make a queue"),
+        "queues set": Entry("queues_change", "change some settings of a queue"),
+        "queues pause": Entry("queues", "stop claims; sends go on"),
+        "queues resume": Entry("queues", "let claims go on"),
+        "queues purge": Entry("queues_empty", "cancel everything in a queue"),
+        "queues redrive": Entry("queues_empty", "bring dead messages back"),
+        "queues delete": Entry("queues_empty", "remove a queue"),
+    },
+    "Insight": {
+        "stats": Entry("stats", "counts and totals"),
+        "tail": Entry("tail", "follow what finishes and what waits"),
+        "history": Entry("history", "list finished messages, newest first"),
+    },
+    "Upkeep": {
+        "backup": Entry("backup", "copy a SQLite store while the server works"),
+        "promote": Entry("promote", "move a SQLite store to PostgreSQL"),
+        "doctor": Entry("doctor", "check the machine, the settings and the store"),
+        "keys": Entry("keys", "list the API keys"),
+        "keys create": Entry("keys", "make an API key; its secret is shown once"),
+        "keys revoke": Entry("keys", "make an API key useless"),
+        "settings": Entry("settings", "show every setting and where it came from"),
+        "version": Entry("version", "show the version"),
+    },
+}
+ENTRIES: dict[str, Entry] = {
+    name: entry for group in GROUPS.values() for name, entry in group.items()
+}
+
+
+def load(name: str) -> Command:
+    module = import_module(f"penstock.edge.cli.{ENTRIES[name].module}")
+    commands: dict[str, Command] = module.COMMANDS
+    return commands[name]
+
+
+def pick(words: list[str]) -> tuple[str | None, list[str]]:
+    """The command that the words begin with, and the rest of them."""
+    if not words:
+        return None, []
+    first = OTHER_NAMES.get(words[0], words[0])
+    if f"{first} {words[1] if len(words) > 1 else ''}" in ENTRIES:
+        return f"{first} {words[1]}", words[2:]
+    return (first if first in ENTRIES else None), words[1:]
+
+
+def parser_of(name: str, command: Command, environ: dict[str, str] | None = None) -> Parser:
+    """The command's parser, with all its flags."""
+    parser = Parser(name, environ or {})
+    parser.summary = ENTRIES[name].summary
+    parser.more = command.more
+    parser.examples = command.examples
+    command.configure(parser)
+    parser.add_common()
+    return parser
+
+
+def env_names() -> frozenset[str]:
+    """The variables of all flags: what else may begin like a setting's."""
+    return frozenset(
+        name for command in ENTRIES for name in parser_of(command, load(command)).env_names
+    )

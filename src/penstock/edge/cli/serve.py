@@ -1,0 +1,54 @@
+"""`penstock serve`"""
+
+from __future__ import annotations
+
+from argparse import Namespace
+
+from penstock.edge.cli.flags import loaded, store_flags
+from penstock.edge.cli.output import Output
+from penstock.edge.cli.parser import Parser
+from penstock.edge.cli.registry import Command
+from penstock.settings.catalogue import catalogue
+
+
+def configure(parser: Parser) -> None:
+    keys = catalogue()
+    parser.flag(
+        "--host",
+        value="ADDRESS",
+        text="address to listen on; default 127.0.0.1",
+        env=keys["server.host"].env,
+        reads_env=False,
+    )
+    parser.flag(
+        "--port",
+        value="PORT",
+        text="port to listen on, 0 for any that is free; default 7654",
+        env=keys["server.port"].env,
+        reads_env=False,
+    )
+    store_flags(parser)
+
+
+def run(args: Namespace, out: Output) -> int:
+    from penstock.edge.http.serve import serve
+
+    settings = loaded(args, host="server.host", port="server.port").settings
+    if not out.json:
+        return serve(settings)
+    return serve(settings, on_ready=lambda line: out.record({"ready": line}))
+
+
+COMMANDS = {
+    "serve": Command(
+        run,
+        configure,
+        more="Keeps its messages in the data folder (SQLite), or in PostgreSQL with --store. "
+        "Prints one line when it is ready, and runs until it gets SIGINT (Ctrl-C) or SIGTERM.",
+        examples=(
+            "penstock serve --data ./data",
+            "penstock serve --port 8000 --set history.retention_days=30",
+            "penstock serve --store postgresql://penstock@db/penstock",
+        ),
+    )
+}

@@ -1,0 +1,68 @@
+"""`penstock settings`"""
+
+from __future__ import annotations
+
+import re
+from argparse import Namespace
+
+from penstock.edge.cli import exits
+from penstock.edge.cli.flags import loaded, store_flags
+from penstock.edge.cli.output import Output
+from penstock.edge.cli.parser import Parser
+from penstock.edge.cli.registry import Command
+from penstock.settings.catalogue import Setting, catalogue
+from penstock.settings.describe import toml_template
+from penstock.settings.read import Value, told
+from penstock.settings.values import Settings
+
+_PASSWORD = re.compile(r"(?<=:)[^:/@]+(?=@)|(?<=password=)[^&\s]+")
+
+
+def configure(parser: Parser) -> None:
+    parser.flag("--toml", text="print a config file with all defaults, commented out")
+    store_flags(parser)
+
+
+def run(args: Namespace, out: Output) -> int:
+    if args.toml:
+        print(toml_template(), end="")
+        return exits.OK
+    found = loaded(args)
+    rows = [
+        (setting, _value(found.settings, setting), found.sources[setting.key])
+        for setting in catalogue().values()
+    ]
+    if out.json:
+        for setting, value, source in rows:
+            facts = {"place": source.place, "source": str(source), "env": setting.env}
+            out.record({"key": setting.key, "value": value, **facts})
+    else:
+        out.table(
+            ("key", "value", "from", "environment"),
+            [(s.key, told(s, value), str(source), s.env) for s, value, source in rows],
+        )
+    return exits.OK
+
+
+def _value(settings: Settings, setting: Setting) -> Value:
+    value: object = settings
+    for name in setting.key.split("."):
+        value = getattr(value, name)
+    # A password in the store's URL is nobody's business here.
+    assert value is None or isinstance(value, int | str)
+    return _PASSWORD.sub("…", value) if isinstance(value, str) else value
+
+
+COMMANDS = {
+    "settings": Command(
+        run,
+        configure,
+        more="Flags win over the environment, the environment over the config file, and that over "
+        "the defaults. A mistake in any of them ends the command with code 1.",
+        examples=(
+            "penstock settings",
+            "penstock settings --toml > penstock.toml",
+            "PENSTOCK_SERVER_PORT=8000 penstock settings --json",
+        ),
+    )
+}

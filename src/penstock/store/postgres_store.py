@@ -1,0 +1,150 @@
+"""A store on PostgreSQL 13 or later, shared by any number of nodes."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+
+from penstock.domain.errors import StoreRefused
+from penstock.ports.store import Session
+from penstock.store import migrations
+from penstock.store.database import Database
+from penstock.store.migrations import Migration
+from penstock.store.postgres import PostgresDatabase
+from penstock.store.postgres_url import PostgresUrl, parse
+from penstock.store.postgres_wakeups import PostgresWakeups
+from penstock.store.queries import Queries
+from penstock.store.session import SqlSession
+from penstock.store.sql_store import SqlStore
+
+OLDEST_SERVER = 130_000
+STRIPES = 64  # rows of counters per queue; connections are spread over them
+
+# Without these an acknowledged message may be lost, or half a page be taken for a whole one.
+_NEEDED = {
+    "fsync": "on",
+    "full_page_writes": "on",
+    "data_sync_retry": "off",
+    "server_encoding": "UTF8",
+}
+
+
+class PostgresStore(SqlStore):
+    def __init__(self, url: PostgresUrl, *, lanes: int) -> None:
+        self.wakeups = PostgresWakeups(lambda: PostgresDatabase(url), heard=self.tell)
+        try:
+            super().__init__(
+                "postgres",
+                open_writer=lambda _: _open_writer(url),
+                open_reader=lambda: SqlSession(PostgresDatabase(url, read_only=True)),
+                lanes=lanes,
+                announce=self.wakeups.announce,
+            )
+        except BaseException:
+            self.wakeups.close()
+            raise
+
+    def close(self) -> None:
+        super().close()
+        self.wakeups.close()
+
+
+def open_postgres(url: str, *, lanes: int = 4) -> PostgresStore:
+    """Raises StoreRefused if the server cannot keep our promises or its schema is not ours."""
+    where = parse(url)
+    db = PostgresDatabase(where)
+    try:
+        db.begin(durable=False)
+        refuse_unsafe(db)
+        todo = migrations.pending(db)
+        db.rollback()
+    finally:
+        db.close()
+    if todo:
+        names = ", ".join(f"{m.number:04}_{m.name}" for m in todo)
+        raise StoreRefused(f"the schema lacks {names}; run: penstock migrate")
+    return PostgresStore(where, lanes=lanes)
+
+
+def clock_of(store: SqlStore) -> Callable[[], int]:
+    """Asks the database for its time, in milliseconds; to be called from a thread."""
+    return lambda: store.read(_time).result()
+
+
+def migrate(url: str) -> list[Migration]:
+    """Apply what is pending, all or nothing; returns what was applied."""
+    db = PostgresDatabase(parse(url))
+    try:
+        db.begin(durable=False)
+        refuse_unsafe(db)
+        [(now,)] = db.rows("clock.read")
+        db.rollback()
+        return migrations.apply(db, now=now)
+    finally:
+        db.close()
+
+
+def pending_sql(url: str | None = None) -> str:
+    """What `migrate` would run, to be read or to be run by hand; without a URL, everything."""
+    if url is None:
+        return _script(migrations.shipped("postgres"), now=0)
+    db = PostgresDatabase(parse(url))
+    try:
+        db.begin(durable=False)
+        todo = migrations.pending(db)
+        [(now,)] = db.rows("clock.read")
+        db.rollback()
+    finally:
+        db.close()
+    return _script(todo, now=now)
+
+
+def refuse_unsafe(db: Database) -> None:
+    facts = dict(db.rows("session.facts"))
+    if int(facts["server_version_num"]) < OLDEST_SERVER:
+        raise StoreRefused(f"PostgreSQL {facts['server_version_num']} is too old; 13 is needed")
+    for name, wanted in _NEEDED.items():
+        if facts.get(name, wanted) != wanted:
+            raise StoreRefused(f"PostgreSQL's {name} is {facts[name]}; it must be {wanted}")
+
+
+def _open_writer(url: PostgresUrl) -> SqlSession:
+    db = PostgresDatabase(url)
+    try:
+        db.begin(durable=False)
+        refuse_unsafe(db)  # it may have been another server when we started
+        [(process,)] = db.rows("session.process")
+        db.rollback()
+    except BaseException:
+        db.abandon()
+        raise
+    return SqlSession(db, stripe=process % STRIPES)
+
+
+def _time(session: Session) -> int:
+    db: Database = session.db  # type: ignore[attr-defined]
+    [(now,)] = db.rows("clock.read")
+    return int(now)
+
+
+def _script(todo: list[Migration], *, now: int) -> str:
+    if not todo:
+        return ""
+    queries = Queries("postgres")
+    parts = [queries.text("session.begin"), queries.text("migrations.lock")]
+    parts.append(queries.text("migrations.create"))
+    for migration in todo:
+        note = {"number": migration.number, "name": migration.name}
+        note |= {"checksum": migration.checksum, "applied_at": now}
+        parts += [migration.text.strip().rstrip(";"), _filled(queries.text("migrations.add"), note)]
+    return ";\n\n".join([*parts, "COMMIT"]) + ";\n"
+
+
+def _filled(text: str, values: Mapping[str, object]) -> str:
+    """The statement with its values written out, as one would type it."""
+
+    def literal(match: re.Match[str]) -> str:
+        value = values[match[1]]
+        return str(value) if isinstance(value, int) else "'" + str(value).replace("'", "''") + "'"
+
+    return re.sub(r":(\w+)", literal, text)

@@ -1,0 +1,213 @@
+-- name: take_numbers
+-- A sequence does not make others wait, but it cannot promise that the numbers of one call follow
+-- each other: each is a run of its own.
+SELECT nextval('message_no'), 1
+  FROM generate_series(1, CAST(:count AS integer));
+
+-- name: live_groups
+-- As in common/, with PostgreSQL's JSON.
+SELECT CAST(g.pair ->> 0 AS bigint), g.pair ->> 1
+  FROM json_array_elements(CAST(:groups AS json)) AS g (pair)
+ WHERE EXISTS (SELECT 1
+                 FROM message AS m
+                WHERE m.queue_no = CAST(g.pair ->> 0 AS bigint)
+                  AND m.group_key = g.pair ->> 1
+                  AND m.state IN ('waiting', 'ready', 'leased'));
+
+-- name: lock_groups
+-- Senders lock a group before they look for those before them, finishers before they let the next
+-- one come: so each sees what the other has done.  Always in the same order, or two could wait for
+-- each other; and of a limited number, because the server has room for some thousands of locks.
+SELECT pg_advisory_xact_lock(1885697140, s.slot)
+  FROM (SELECT DISTINCT hashtext(concat(g.pair ->> 0, '/', g.pair ->> 1)) & 2047 AS slot
+          FROM json_array_elements(CAST(:groups AS json)) AS g (pair)
+         ORDER BY slot) AS s;
+
+-- name: free_keys
+-- As in common/, with PostgreSQL's JSON.
+DELETE FROM dedup AS d
+ USING json_array_elements(CAST(:keys AS json)) AS k (pair)
+ WHERE d.until_at <= :now
+   AND d.queue_no = CAST(k.pair ->> 0 AS bigint)
+   AND d.dedup_key = k.pair ->> 1;
+
+-- name: known_keys
+-- As in common/, with PostgreSQL's JSON.
+SELECT d.queue_no, d.dedup_key, d.id
+  FROM json_array_elements(CAST(:keys AS json)) AS k (pair)
+  JOIN dedup AS d
+    ON d.queue_no = CAST(k.pair ->> 0 AS bigint)
+   AND d.dedup_key = k.pair ->> 1;
+
+-- name: fallen_due
+-- As in common/, plus row locks: whoever else is at work on a message is left alone.  The same goes
+-- for groups, which must be locked before their messages leave them; here nobody waits for that.
+WITH due AS MATERIALIZED (
+  SELECT {columns}
+    FROM message
+   WHERE queue_no = :queue_no
+     AND state IN ('waiting', 'leased')
+     AND due_at <= :now
+   ORDER BY due_at, order_no
+   LIMIT :limit
+     FOR UPDATE SKIP LOCKED
+)
+SELECT {columns}
+  FROM due
+ WHERE group_key IS NULL
+    OR pg_try_advisory_xact_lock(1885697140, hashtext(concat(queue_no, '/', group_key)) & 2047)
+ ORDER BY due_at, order_no;
+
+-- name: expired
+-- As in common/, plus locks of rows and groups, as for fallen_due.
+WITH old AS MATERIALIZED (
+  SELECT {columns}
+    FROM message
+   WHERE queue_no = :queue_no
+     AND state IN ('waiting', 'ready')
+     AND expires_at IS NOT NULL
+     AND expires_at <= :now
+   ORDER BY expires_at
+   LIMIT :limit
+     FOR UPDATE SKIP LOCKED
+)
+SELECT {columns}
+  FROM old
+ WHERE group_key IS NULL
+    OR pg_try_advisory_xact_lock(1885697140, hashtext(concat(queue_no, '/', group_key)) & 2047)
+ ORDER BY expires_at;
+
+-- name: claim
+-- As in common/, plus row locks: claimers skip each other's rows instead of waiting for them.
+-- MATERIALIZED keeps the planner from running the LIMITed part once per row.
+WITH picked AS MATERIALIZED (
+  SELECT message_no
+    FROM message
+   WHERE queue_no = :queue_no
+     AND state = 'ready'
+     AND is_blocked = 0
+   ORDER BY priority, order_no
+   LIMIT :limit
+     FOR UPDATE SKIP LOCKED
+)
+UPDATE message
+   SET state = 'leased',
+       due_at = :due_at,
+       attempts = attempts + 1,
+       lease_no = lease_no + 1,
+       leased_at = :now,
+       leased_by = :claimed_by,
+       first_leased_at = coalesce(first_leased_at, :now)
+ WHERE message_no IN (SELECT message_no FROM picked)
+RETURNING {columns};
+
+-- name: complete
+-- As in common/, but in one statement: what is deleted here goes to history.  A statement before
+-- the deletion would have to lock the rows, and a stale holder must match none at that moment.
+WITH gone AS (
+  DELETE FROM message AS m
+   USING json_array_elements(CAST(:held AS json)) AS h (lease)
+   WHERE m.message_no = CAST(h.lease ->> 0 AS bigint)
+     AND m.lease_no = CAST(h.lease ->> 1 AS bigint)
+     AND m.leased_at = CAST(h.lease ->> 2 AS bigint)
+     AND m.state = 'leased'
+  RETURNING m.*
+), noted AS (
+  INSERT INTO history_{day} (
+    id, message_no, queue_no, outcome, reason, kind, entity_id, tag1, tag2, group_key, priority,
+    sent_at, due_at, first_leased_at, leased_at, finished_at, attempts, failures, lease_no,
+    leased_by, last_error, size, body_day)
+  SELECT id, message_no, queue_no, 'done', NULL, kind, entity_id, tag1, tag2, group_key, priority,
+         sent_at, due_at, first_leased_at, leased_at, CAST(:now AS bigint), attempts, failures,
+         lease_no, leased_by, last_error, size, body_day
+    FROM gone
+)
+SELECT message_no, lease_no, leased_at, id, queue_no, group_key
+  FROM gone;
+
+-- name: remove_completed
+-- Nothing is left to remove: complete has done it.
+
+-- name: by_no
+-- As in common/, but locked, in one order for all, and only what is held at that moment.
+SELECT {columns}
+  FROM message
+ WHERE message_no IN {list:message_nos}
+   AND state = 'leased'
+ ORDER BY message_no
+   FOR UPDATE;
+
+-- name: by_id_to_change
+-- As in common/, but locked.
+SELECT {columns}
+  FROM message
+ WHERE id = :id
+   FOR UPDATE;
+
+-- name: unblock
+-- As in common/, with PostgreSQL's JSON.
+UPDATE message
+   SET is_blocked = 0
+ WHERE is_blocked = 1
+   AND message_no IN (
+         SELECT (SELECT m.message_no
+                   FROM message AS m
+                  WHERE m.queue_no = CAST(g.pair ->> 0 AS bigint)
+                    AND m.group_key = g.pair ->> 1
+                    AND m.state IN ('waiting', 'ready', 'leased')
+                  ORDER BY m.order_no
+                  LIMIT 1)
+           FROM json_array_elements(CAST(:groups AS json)) AS g (pair)
+       )
+RETURNING queue_no, state;
+
+-- name: any_of
+-- As in common/, but locked, in one order for all.
+SELECT {columns}
+  FROM message
+ WHERE message_no IN (
+         SELECT message_no FROM message WHERE queue_no = :queue_no AND state = 'ready'
+          UNION ALL
+         SELECT message_no
+           FROM message
+          WHERE queue_no = :queue_no
+            AND state IN ('waiting', 'leased')
+          UNION ALL
+         SELECT message_no FROM message WHERE queue_no = :queue_no AND state = 'dead'
+          LIMIT :limit
+       )
+ ORDER BY message_no
+   FOR UPDATE;
+
+-- name: buried
+-- As in common/, plus row locks: two who redrive take different ones.
+SELECT {columns}
+  FROM message
+ WHERE queue_no = :queue_no
+   AND state = 'dead'
+ ORDER BY message_no
+ LIMIT :limit
+   FOR UPDATE SKIP LOCKED;
+
+-- name: dead_letters
+-- As in common/, plus row locks: two who redrive take different ones.
+SELECT {columns}
+  FROM message
+ WHERE queue_no = :queue_no
+   AND dead_from IS NOT NULL
+   AND state IN ('waiting', 'ready')
+ ORDER BY order_no
+ LIMIT :limit
+   FOR UPDATE SKIP LOCKED;
+
+-- name: forget_keys
+-- As in common/, plus row locks: a key that somebody takes just now is left alone.
+DELETE FROM dedup
+ WHERE (queue_no, dedup_key) IN (
+         SELECT queue_no, dedup_key
+           FROM dedup
+          WHERE until_at <= :now
+          ORDER BY until_at
+          LIMIT :limit
+            FOR UPDATE SKIP LOCKED
+       );

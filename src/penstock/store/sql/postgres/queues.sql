@@ -1,0 +1,11 @@
+-- name: stop_sends
+-- Every transaction that sends has read this table and holds it until its commit.  So from here on
+-- what was sent is there to be seen, and new senders wait for us.
+LOCK TABLE queue IN ACCESS EXCLUSIVE MODE;
+
+-- name: keep_room
+-- Two who count what a queue holds must not both find the last place free.
+SELECT pg_advisory_xact_lock(1885697141, s.slot)
+  FROM (SELECT CAST(q.no AS integer) AS slot
+          FROM json_array_elements_text(CAST(:queue_nos AS json)) AS q (no)
+         ORDER BY slot) AS s;

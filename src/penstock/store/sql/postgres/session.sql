@@ -1,0 +1,35 @@
+-- name: begin
+-- Whatever the server's default is: each statement sees what is committed when it starts.
+BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE;
+
+-- name: begin_read_only
+-- All queries see the same moment.
+BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY;
+
+-- name: set
+-- For this transaction only.  Plans must not depend on how many rows there were when they were
+-- made: a queue is empty at one moment and full at the next.
+SELECT set_config('synchronous_commit', :synchronous_commit, true),
+       set_config('statement_timeout', :timeout_ms, true),
+       set_config('lock_timeout', :lock_ms, true),
+       set_config('idle_in_transaction_session_timeout', :timeout_ms, true),
+       set_config('plan_cache_mode', 'force_generic_plan', true),
+       set_config('enable_seqscan', 'off', true),
+       set_config('jit', 'off', true);
+
+-- name: set_patience
+-- What follows may take long.
+SELECT set_config('statement_timeout', :timeout_ms, true),
+       set_config('lock_timeout', :timeout_ms, true),
+       set_config('idle_in_transaction_session_timeout', :timeout_ms, true);
+
+-- name: facts
+-- What the server's promises rest on.
+SELECT name, setting
+  FROM pg_settings
+ WHERE name IN ('server_version_num', 'fsync', 'full_page_writes', 'data_sync_retry',
+                'server_encoding');
+
+-- name: process
+-- A number that no other connection has at the same time.
+SELECT pg_backend_pid();

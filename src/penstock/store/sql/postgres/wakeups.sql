@@ -1,0 +1,7 @@
+-- name: listen
+-- From now on this connection hears of wake-ups.
+LISTEN penstock_wakeup;
+
+-- name: tell
+-- Tell everybody who listens.
+SELECT pg_notify('penstock_wakeup', :payload);

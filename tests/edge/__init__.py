@@ -1,0 +1,1 @@
+"""Tests from outside: a running server, spoken to over HTTP."""

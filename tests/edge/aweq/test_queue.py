@@ -1,0 +1,149 @@
+"""AweQ's queue is an ordinary one: seen, limited and guarded like all others."""
+
+from __future__ import annotations
+
+import pytest
+
+from penstock.domain.access import Role
+from penstock.domain.errors import PenstockError, StoreUnavailable
+from penstock.edge.aweq.answers import refusal
+from tests.clocks import ManualClock
+from tests.edge.api import Api, told
+from tests.edge.aweq.client import AweqClient
+from tests.edge.conftest import MakeServer
+from tests.edge.live import LiveServer
+
+
+@pytest.fixture
+def api(server: LiveServer) -> Api:
+    return Api(server.url)
+
+
+def test_the_queue_is_made_when_it_is_first_needed(aweq: AweqClient, api: Api) -> None:
+    assert api.call("GET", "/v1/queues/aweq").status_code == 404
+
+    assert aweq.lengths() == (0, 0)
+
+    settings = api.queue("aweq")["settings"]
+    assert settings["lease_ms"] == 120_000
+    assert settings["redelivery"] == "back"
+    assert settings["max_attempts"] is None
+
+
+def test_a_queue_that_was_removed_is_made_again(aweq: AweqClient, api: Api) -> None:
+    aweq.send("job")
+    api.call("DELETE", "/v1/queues/aweq", params={"force": "true"})
+
+    aweq.send("another job")
+
+    assert aweq.texts(2) == ["another job"]
+
+
+def test_what_is_sent_through_one_api_is_received_through_the_other(
+    aweq: AweqClient, api: Api
+) -> None:
+    key = aweq.send({"a": 1})
+    [claimed] = api.claim("aweq")
+    assert (claimed["id"], claimed["body"]) == (key, {"a": 1})
+
+    sent = api.send("aweq", body="from the other side")
+    [entry] = aweq.receive()["messages"]
+    assert (entry["key"], entry["message"]) == (sent, "from the other side")
+
+
+def test_a_lease_of_the_native_api_is_not_ended_by_a_bare_key(aweq: AweqClient, api: Api) -> None:
+    key = aweq.send("job")
+    [claimed] = api.claim("aweq", claimed_by="worker")
+
+    assert not aweq.delete(key)
+
+    assert told(api.act(claimed["receipt"], "complete"))["state"] == "done"
+
+
+def test_messages_of_other_queues_are_out_of_reach(aweq: AweqClient, api: Api) -> None:
+    queue = api.make_queue()
+    key = api.send(queue)
+    api.claim(queue, claimed_by="aweq:somebody")
+
+    assert not aweq.delete(key)
+
+    assert api.counts(queue) == {"leased": 1}
+
+
+def test_who_holds_a_message_is_told_to_operators(server: LiveServer, api: Api) -> None:
+    client = AweqClient(server.url, consumer="worker 7")
+    key = client.send("job")
+    client.texts()
+    client.close()
+
+    assert api.message(key)["leased_by"] == "aweq:worker 7"
+
+
+def test_a_consumer_name_has_an_end(aweq: AweqClient) -> None:
+    answer = aweq.http.get("/receive-message", headers={"X-Aweq-Consumer": "x" * 201})
+
+    assert answer.status_code == 400
+    assert answer.text == "X-Aweq-Consumer takes at most 200 characters."
+
+
+def test_the_queue_has_the_name_that_the_settings_give_it(
+    make_server: MakeServer, clock: ManualClock
+) -> None:
+    server = make_server(clock=clock, aweq={"queue": "old-jobs"})
+    aweq, api = AweqClient(server.url), Api(server.url)
+
+    aweq.send("job")
+
+    assert api.counts("old-jobs") == {"ready": 1}
+    aweq.close()
+    api.close()
+
+
+def test_switched_off_it_is_not_there(make_server: MakeServer) -> None:
+    server = make_server(aweq={"enabled": False})
+    aweq = AweqClient(server.url)
+
+    assert aweq.http.get("/get-stats").status_code == 404
+    assert aweq.http.options("/send-message").status_code == 404
+    aweq.close()
+
+
+def test_a_key_for_other_queues_opens_nothing_here(server: LiveServer) -> None:
+    secret = make_key(server, Role.PRODUCE, Role.CONSUME, Role.READ, queues=("mail",))
+    aweq = AweqClient(server.url)
+
+    without = aweq.http.get("/receive-message")
+    refused = aweq.http.get("/receive-message", headers={"Authorization": f"Bearer {secret}"})
+
+    assert (without.status_code, refused.status_code) == (401, 403)
+    for answer in (without, refused):
+        assert answer.headers["content-type"] == "text/html; charset=utf-8"
+        assert answer.headers["access-control-allow-origin"] == "*"
+    assert "&#x27;aweq&#x27;" in refused.text
+    aweq.close()
+
+
+def test_a_key_with_its_role_is_let_in(server: LiveServer) -> None:
+    secret = make_key(server, Role.PRODUCE, queues=("aw*",))
+    aweq = AweqClient(server.url)
+    aweq.http.headers["Authorization"] = f"Bearer {secret}"
+
+    aweq.send("job")
+
+    assert aweq.http.get("/receive-message").status_code == 403
+    assert aweq.http.get("/get-stats").status_code == 403
+    assert aweq.http.options("/get-stats", headers={"Authorization": ""}).status_code == 200
+    aweq.close()
+
+
+@pytest.mark.parametrize("error", [StoreUnavailable("the disk is full"), PenstockError("oh")])
+def test_trouble_of_ours_is_told_in_aweqs_words(error: PenstockError) -> None:
+    answer = refusal("Queue failure on publish.")(error)
+
+    assert (answer.status, answer.body) == (500, b"Queue failure on publish.")
+
+
+def make_key(server: LiveServer, *roles: Role, queues: tuple[str, ...]) -> str:
+    made = server.broker.keys.create("a key", roles=roles, queues=queues).result()
+    server.broker.refresh_keys()
+    return made.secret

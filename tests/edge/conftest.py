@@ -1,0 +1,96 @@
+"""Servers for the tests from outside.  Most share one per backend, each with queues of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import ExitStack
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+
+from penstock.ports.clock import Clock
+from penstock.settings import Settings
+from tests.clocks import ManualClock
+from tests.edge.api import Api
+from tests.edge.live import LiveServer
+from tests.edge.process import ServerProcess
+
+BACKENDS = ("sqlite", "postgres")
+
+# Only a wake-up or a due date can answer a waiting claim in time: a look in passing comes too late.
+NEVER_LOOKS_IN_PASSING = {"waking": {"poll_ms": 60_000}}
+
+MakeServer = Callable[..., LiveServer]
+MakeProcess = Callable[..., ServerProcess]
+InBackground = Callable[..., Future[Any]]
+
+
+@pytest.fixture(scope="session", params=BACKENDS)
+def server(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[LiveServer]:
+    """One for all tests and each backend; its clock stands still until a test turns it."""
+    settings: dict[str, Any] = {**NEVER_LOOKS_IN_PASSING}
+    if request.param == "postgres":
+        if find_spec("penstock.store.postgres_store") is None:
+            pytest.skip("there is no PostgreSQL store yet")
+        cluster = request.getfixturevalue("postgres_cluster")
+        cluster.start()
+        settings["store"] = {"url": cluster.new_database()}
+    data = tmp_path_factory.mktemp(f"server-{request.param}")
+    with LiveServer(some_settings(data, **settings), clock=ManualClock()) as started:
+        yield started
+
+
+@pytest.fixture
+def clock(server: LiveServer) -> ManualClock:
+    assert isinstance(server.clock, ManualClock)
+    return server.clock
+
+
+@pytest.fixture(scope="session")
+def api(server: LiveServer) -> Iterator[Api]:
+    client = Api(server.url)
+    yield client
+    client.close()
+
+
+@pytest.fixture
+def make_server(tmp_path: Path) -> Iterator[MakeServer]:
+    """Servers with settings of their own, on SQLite: make_server(server={"max_connections": 3})."""
+    with ExitStack() as stack:
+
+        def make(
+            *, data: Path | None = None, clock: Clock | None = None, **settings: Any
+        ) -> LiveServer:
+            made = LiveServer(some_settings(data or tmp_path / "data", **settings), clock=clock)
+            return stack.enter_context(made)
+
+        yield make
+
+
+@pytest.fixture
+def make_process(tmp_path: Path) -> Iterator[MakeProcess]:
+    """Servers as processes of their own: make_process(server_idle_timeout_ms=500)."""
+    with ExitStack() as stack:
+
+        def make(**settings: object) -> ServerProcess:
+            return stack.enter_context(ServerProcess(tmp_path / "data", settings))
+
+        yield make
+
+
+@pytest.fixture
+def in_background() -> Iterator[InBackground]:
+    """Calls that a test starts and looks at later."""
+    with ThreadPoolExecutor(32) as pool:
+        yield pool.submit
+
+
+def some_settings(data: Path, **settings: Any) -> Settings:
+    server = {"port": 0, **settings.pop("server", {})}
+    return msgspec.convert({"data": str(data), "server": server, **settings}, Settings)

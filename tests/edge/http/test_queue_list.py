@@ -1,0 +1,69 @@
+"""The list of queues: by name, page by page."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.edge.api import Api, a_name, assert_refused
+
+
+@pytest.fixture
+def names(api: Api) -> list[str]:
+    """Five queues that share a prefix of their own, in order."""
+    prefix = a_name("list")
+    found = [f"{prefix}.{letter}" for letter in "abcde"]
+    for name in reversed(found):
+        assert api.call("PUT", f"/v1/queues/{name}").status_code == 201
+    return found
+
+
+def test_queues_are_listed_by_name_with_their_counts(api: Api, names: list[str]) -> None:
+    api.send(names[1])
+
+    page = api.get("/v1/queues", prefix=names[0][:-1])
+
+    assert [queue["name"] for queue in page["queues"]] == names
+    assert [queue["counts"]["ready"] for queue in page["queues"]] == [0, 1, 0, 0, 0]
+    assert page["next"] is None
+
+
+def test_a_queue_reads_the_same_in_the_list_and_alone(api: Api, names: list[str]) -> None:
+    api.send(names[0])
+
+    [listed] = api.get("/v1/queues", prefix=names[0])["queues"]
+    alone = api.queue(names[0])
+
+    # How long the oldest one has been ready is looked for only where one queue is asked for.
+    assert alone.pop("oldest_ready_at") is not None
+    assert listed == alone
+
+
+@pytest.mark.parametrize("limit", [1, 2, 3, 5])
+def test_pages_follow_each_other_without_gap_or_repetition(
+    api: Api, names: list[str], limit: int
+) -> None:
+    seen: list[str] = []
+    query: dict[str, object] = {"prefix": names[0][:-1], "limit": limit}
+    while True:
+        page = api.get("/v1/queues", **query)
+        assert len(page["queues"]) <= limit
+        seen += [queue["name"] for queue in page["queues"]]
+        if page["next"] is None:
+            break
+        query["cursor"] = page["next"]
+
+    assert seen == names
+
+
+def test_a_prefix_is_taken_literally(api: Api, names: list[str]) -> None:
+    assert api.get("/v1/queues", prefix="%")["queues"] == []
+    assert api.get("/v1/queues", prefix="_ist")["queues"] == []
+    assert api.get("/v1/queues", prefix=names[0].upper())["queues"] == []
+
+
+@pytest.mark.parametrize(
+    "query",
+    ["limit=0", "limit=1001", "limit=-1", "limit=two", "limit=", "limit=1&limit=2", "name=a"],
+)
+def test_a_query_that_makes_no_sense_is_refused(api: Api, query: str) -> None:
+    assert_refused(api.call("GET", f"/v1/queues?{query}"), 400, "invalid_request")

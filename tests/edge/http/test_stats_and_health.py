@@ -1,0 +1,39 @@
+"""Is it there, can it work, how much is in it."""
+
+from __future__ import annotations
+
+from penstock import __version__
+from tests.edge.api import Api
+from tests.edge.live import LiveServer
+
+
+def test_a_running_process_says_that_it_is_healthy(api: Api) -> None:
+    assert api.get("/healthz") == {"status": "ok", "version": __version__}
+
+
+def test_a_server_whose_store_takes_work_says_that_it_is_ready(api: Api) -> None:
+    assert api.get("/readyz") == {"status": "ready"}
+
+
+def test_stats_count_over_all_queues(api: Api, server: LiveServer) -> None:
+    before = api.get("/v1/stats")
+    first, second = api.make_queue(), api.make_queue()
+    api.send(first)
+    api.send(second, delay_ms=60_000)
+    api.finish(second)
+
+    after = api.get("/v1/stats")
+
+    assert after["backend"] == server.backend
+    assert after["version"] == __version__
+    assert after["queues"] == before["queues"] + 2
+    assert _grown(before["counts"], after["counts"]) == {"ready": 1, "waiting": 1}
+    assert _grown(before["totals"], after["totals"]) == {"sent": 3, "claimed": 1, "done": 1}
+
+
+def test_stats_tell_how_many_claims_wait(api: Api) -> None:
+    assert api.get("/v1/stats")["waiting_claims"] == 0
+
+
+def _grown(before: dict[str, int], after: dict[str, int]) -> dict[str, int]:
+    return {name: n - before[name] for name, n in after.items() if n != before[name]}

@@ -1,0 +1,1 @@
+"""What runs itself: duties as calls, and the loop that makes them."""

@@ -1,0 +1,379 @@
+"""Claiming: which messages, in which order, for how long."""
+
+import pytest
+from msgspec.structs import replace
+
+from penstock.domain import message as lifecycle
+from penstock.domain.counts import Counts
+from penstock.domain.errors import QueueNotFound
+from penstock.domain.lease import Verb
+from penstock.domain.limits import MINUTE
+from penstock.domain.message import State
+from penstock.ports.store import Claim, Claimed
+from tests.factories import a_queue
+
+
+def test_a_claim_changes_the_row_exactly_as_the_lifecycle_says(desk):
+    mail = desk.queue()
+    before = desk.get(desk.send(mail, group="a", kind="k", tags=("t",), expires_in_ms=MINUTE))
+    desk.clock.advance(seconds=1)
+
+    [claimed] = desk.claim(mail, lease_ms=5, claimed_by="worker-1")
+
+    assert claimed == lifecycle.claim(before, now=desk.now, lease_ms=5, claimed_by="worker-1")
+    assert desk.get(before.id) == claimed
+    assert desk.counts(mail) == Counts(leased=1, sent_total=1, claimed_total=1)
+
+
+def test_a_claim_brings_what_was_sent(desk):
+    mail = desk.queue()
+    desk.send(mail, body='"ä"', attributes={"a": "b"}, trace="t")
+
+    [(_, content)] = desk.submit_claim(mail).result().messages
+
+    assert (content.body, content.attributes, content.trace) == ('"ä"', {"a": "b"}, "t")
+
+
+def test_a_message_sent_yesterday_comes_with_its_body(desk):
+    mail = desk.queue()
+    desk.send(mail, body='"old"')
+    desk.clock.advance(days=1)
+    desk.send(mail, body='"new"')
+
+    claimed = desk.submit_claim(mail, 2).result().messages
+
+    assert [content.body for _, content in claimed] == ['"old"', '"new"']
+
+
+def test_the_most_urgent_message_is_claimed_first_and_equals_in_the_order_of_sending(desk):
+    mail = desk.queue()
+    for priority, body in [(5, "e"), (-1, "a"), (3, "c"), (-1, "b"), (3, "d")]:
+        desk.send(mail, priority=priority, body=body)
+
+    claimed = desk.submit_claim(mail, 10).result().messages
+
+    assert [content.body for _, content in claimed] == ["a", "b", "c", "d", "e"]
+
+
+def test_a_claim_takes_no_more_than_its_limit(desk):
+    mail = desk.queue()
+    ids = [desk.send(mail) for _ in range(3)]
+
+    assert desk.claim_ids(mail, 2) == ids[:2]
+    assert desk.claim_ids(mail, 2) == ids[2:]
+    assert desk.claim_ids(mail, 2) == []
+
+
+def test_claims_made_together_share_the_messages_out_without_overlap(desk):
+    mail = desk.queue()
+    ids = [desk.send(mail) for _ in range(6)]
+
+    with desk.together():
+        tickets = [desk.submit_claim(mail, limit) for limit in (1, 3, 1, 5, 2)]
+
+    shares = [[m.id for m, _ in ticket.result().messages] for ticket in tickets]
+    assert shares == [ids[:1], ids[1:4], ids[4:5], ids[5:], []]
+
+
+def test_claims_of_different_kinds_made_together_do_not_overlap_either(desk):
+    mail = desk.queue()
+    ids = [desk.send(mail) for _ in range(4)]
+
+    with desk.together():
+        tickets = [desk.submit_claim(mail, 2, claimed_by=who, lease_ms=9) for who in "abc"]
+
+    shares = [ticket.result().messages for ticket in tickets]
+    assert [m.id for share in shares for m, _ in share] == ids
+    assert [m.leased_by for share in shares for m, _ in share] == ["a", "a", "b", "b"]
+
+
+def test_a_claim_finds_what_is_sent_in_the_same_batch(desk):
+    mail = desk.queue()
+
+    with desk.together():
+        claim = desk.submit_claim(mail)
+        desk.submit_send(mail)
+
+    assert [m.id for m, _ in claim.result().messages] == desk.sent_ids
+
+
+def test_a_queue_that_is_not_there_spoils_no_other_claim_of_its_batch(desk):
+    mail = desk.queue()
+    desk.send(mail)
+
+    with desk.together():
+        lost = desk.submit_claim(a_queue(12345))
+        found = desk.submit_claim(mail)
+
+    assert len(found.result().messages) == 1
+    with pytest.raises(QueueNotFound):
+        lost.result()
+
+
+def test_a_leased_message_stays_hidden_until_its_lease_runs_out(desk):
+    mail = desk.queue(lease_ms=MINUTE)
+    desk.send(mail)
+    [first] = desk.claim(mail)
+
+    desk.clock.advance(ms=MINUTE - 1)
+    assert desk.claim(mail) == []
+
+    desk.clock.advance(ms=1)
+    [second] = desk.claim(mail)
+    back = lifecycle.expire_lease(first, mail, now=desk.now)
+    assert second == lifecycle.claim(back, now=desk.now, lease_ms=MINUTE)
+    assert (second.attempts, second.lease_no) == (2, 2)
+    assert desk.counts(mail).expired_total == 1
+
+
+def test_a_claim_may_ask_for_a_lease_of_its_own(desk):
+    mail = desk.queue(lease_ms=MINUTE)
+    desk.send(mail)
+    desk.send(mail)
+
+    [own] = desk.claim(mail, lease_ms=7)
+    [of_the_queue] = desk.claim(mail)
+
+    assert own.due_at == desk.now + 7
+    assert of_the_queue.due_at == desk.now + MINUTE
+
+
+def test_with_a_lease_of_no_length_a_claim_still_gives_each_message_once(desk):
+    mail = desk.queue()
+    ids = [desk.send(mail) for _ in range(2)]
+
+    assert [m.id for m in desk.claim(mail, 10, lease_ms=0)] == ids
+    assert [m.id for m in desk.claim(mail, 10, lease_ms=0)] == ids
+
+
+def test_a_message_whose_last_lease_runs_out_is_dead(desk):
+    mail = desk.queue(max_attempts=1, lease_ms=MINUTE)
+    desk.send(mail)
+    [held] = desk.claim(mail)
+    desk.clock.advance(minutes=1)
+
+    assert desk.claim(mail) == []
+
+    assert desk.get(held.id) == lifecycle.expire_lease(held, mail, now=desk.now)
+    assert desk.counts(mail).dead == 1
+
+
+def test_a_message_whose_last_lease_runs_out_goes_to_the_dead_letter_queue(desk):
+    dead = desk.queue("dead")
+    mail = desk.queue(max_attempts=1, lease_ms=MINUTE, dead_letter_queue="dead")
+    desk.send(mail)
+    [held] = desk.claim(mail)
+    desk.clock.advance(minutes=1)
+
+    assert desk.claim(mail) == []
+
+    died = lifecycle.expire_lease(held, mail, now=desk.now)
+    letter = desk.get(held.id)
+    expected = lifecycle.dead_letter(died, dead, now=desk.now)
+    assert letter == replace(expected, order_no=letter.order_no)
+    assert desk.claim_ids(dead) == [held.id]
+
+
+def test_delayed_messages_join_the_line_in_the_order_of_their_due_dates(desk):
+    mail = desk.queue()
+    late = desk.send(mail, delay_ms=3)
+    soon = desk.send(mail, delay_ms=1)
+    same = desk.send(mail, delay_ms=1)
+    first = desk.send(mail)
+    assert desk.claim_ids(mail, 1) == [first]
+    now = desk.send(mail)
+
+    desk.clock.advance(ms=3)
+
+    assert desk.claim_ids(mail) == [now, soon, same, late]
+
+
+def test_a_delayed_message_is_claimed_at_its_instant_and_not_before(desk):
+    mail = desk.queue()
+    message_id = desk.send(mail, delay_ms=2)
+
+    desk.clock.advance(ms=1)
+    assert desk.claim(mail) == []
+
+    desk.clock.advance(ms=1)
+    assert desk.claim_ids(mail) == [message_id]
+
+
+@pytest.mark.parametrize("how", ["lease", "release", "fail"])
+@pytest.mark.parametrize("redelivery", ["front", "back"])
+def test_what_comes_back_stands_where_the_queue_says(desk, redelivery, how):
+    mail = desk.queue(redelivery=redelivery, lease_ms=1)
+    old, young = desk.send(mail), desk.send(mail)
+    [held] = desk.claim(mail)
+    if how == "release":
+        desk.act(Verb.RELEASE, held)
+    if how == "fail":
+        desk.act(Verb.FAIL, held, delay_ms=1)
+    newest = desk.send(mail)
+    desk.clock.advance(ms=1)
+
+    claimed = desk.claim_ids(mail)
+
+    # At the back is behind all that wait at that moment: a lease is only found run out by the
+    # claim, while those who give back do so before the newest comes.
+    at_the_back = [young, newest, old] if how == "lease" else [young, old, newest]
+    assert claimed == ([old, young, newest] if redelivery == "front" else at_the_back)
+
+
+def test_urgency_counts_more_than_the_place_in_line_for_what_comes_back_too(desk):
+    mail = desk.queue(redelivery="back", lease_ms=1)
+    urgent, other = desk.send(mail, priority=-1), desk.send(mail)
+    desk.claim(mail)
+    desk.clock.advance(ms=1)
+
+    assert desk.claim_ids(mail) == [urgent, other]
+
+
+def test_a_paused_queue_gives_nothing_and_keeps_taking(desk):
+    mail = desk.queue()
+    before = desk.send(mail)
+    desk.pause(mail)
+    during = desk.send(mail)
+
+    assert desk.submit_claim(mail).result() == Claimed([])
+
+    desk.pause(mail, is_paused=False)
+    assert desk.claim_ids(mail) == [before, during]
+
+
+def test_whoever_holds_a_message_of_a_paused_queue_may_finish_it(desk):
+    mail = desk.queue()
+    desk.send(mail)
+    [held] = desk.claim(mail)
+    desk.pause(mail)
+
+    desk.complete(held)
+
+    assert desk.counts(mail).done_total == 1
+
+
+@pytest.mark.parametrize("delay_ms", [0, 1], ids=["ready", "waiting"])
+def test_a_message_too_old_to_be_of_use_is_cancelled_and_not_delivered(desk, delay_ms):
+    mail = desk.queue()
+    message_id = desk.send(mail, delay_ms=delay_ms, expires_in_ms=5)
+    desk.clock.advance(ms=5)
+
+    assert desk.claim(mail) == []
+
+    assert desk.find(message_id) is None
+    [ending] = desk.endings()
+    assert (ending.outcome, ending.reason) == (State.CANCELLED, "expired")
+
+
+def test_a_message_is_delivered_up_to_the_instant_before_it_expires(desk):
+    mail = desk.queue()
+    message_id = desk.send(mail, expires_in_ms=5)
+    desk.clock.advance(ms=4)
+
+    assert desk.claim_ids(mail) == [message_id]
+
+
+def test_a_message_that_expired_in_the_hands_of_a_lost_worker_is_not_delivered_again(desk):
+    mail = desk.queue(lease_ms=MINUTE)
+    message_id = desk.send(mail, expires_in_ms=5)
+    desk.claim(mail)
+    desk.clock.advance(minutes=1)
+
+    assert desk.claim(mail) == []
+
+    [ending] = desk.endings()
+    assert (ending.id, ending.outcome, ending.reason) == (message_id, State.CANCELLED, "expired")
+    assert [a.outcome for a in desk.attempts(message_id)] == ["expired"]
+
+
+def test_a_message_that_comes_back_too_old_is_not_delivered_again(desk):
+    mail = desk.queue()
+    desk.send(mail, expires_in_ms=5)
+    [held] = desk.claim(mail)
+    desk.clock.advance(ms=5)
+    desk.act(Verb.RELEASE, held)
+
+    assert desk.claim(mail) == []
+
+    assert desk.counts(mail).cancelled_total == 1
+
+
+def test_an_empty_claim_tells_when_to_come_again(desk):
+    mail = desk.queue(lease_ms=MINUTE)
+    assert desk.submit_claim(mail).result() == Claimed([], None)
+
+    desk.send(mail)
+    [held] = desk.claim(mail)
+    assert desk.submit_claim(mail).result() == Claimed([], held.due_at)
+
+    desk.send(mail, delay_ms=5)
+    assert desk.submit_claim(mail).result() == Claimed([], desk.now + 5)
+
+
+def test_a_claim_that_got_something_need_not_know_when_to_come_again(desk):
+    mail = desk.queue()
+    desk.send(mail)
+    desk.send(mail, delay_ms=5)
+
+    assert desk.submit_claim(mail, 10).result().next_due_at is None
+
+
+def test_of_claims_made_together_whoever_goes_away_empty_is_told_when_to_come_again(desk):
+    mail = desk.queue()
+    for _ in range(3):
+        desk.send(mail)
+    desk.send(mail, delay_ms=5)
+
+    with desk.together():
+        full, empty = desk.submit_claim(mail, 3), desk.submit_claim(mail, 1)
+
+    assert len(full.result().messages) == 3
+    assert empty.result() == Claimed([], desk.now + 5)
+
+
+MANY = 520  # more than one step brings back
+
+
+def test_any_number_of_messages_may_fall_due_at_once(desk):
+    mail = desk.queue()
+    ids = desk.send_many(mail, MANY, delay_ms=1)
+    desk.clock.advance(ms=1)
+
+    assert desk.claim_ids(mail, MANY) == ids
+
+
+def test_a_crowd_of_dead_ones_does_not_hide_the_living(desk):
+    mail = desk.queue(max_attempts=1, lease_ms=1)
+    desk.send_many(mail, MANY)
+    desk.claim(mail, MANY)
+    desk.clock.advance(ms=1)
+    living = desk.send(mail, delay_ms=1)
+    desk.clock.advance(ms=1)
+
+    assert desk.claim_ids(mail) == [living]
+
+    assert desk.counts(mail).dead == MANY
+
+
+def test_a_crowd_of_expired_ones_does_not_hide_the_living(desk):
+    mail = desk.queue()
+    desk.send_many(mail, MANY, expires_in_ms=1)
+    living = desk.send(mail)
+    desk.clock.advance(ms=1)
+
+    assert desk.claim_ids(mail) == [living]
+
+    assert desk.claim_ids(mail) == []
+    assert desk.counts(mail).cancelled_total == MANY
+
+
+def test_each_claim_of_a_batch_goes_by_the_latest_clock_among_them(desk):
+    mail = desk.queue(lease_ms=MINUTE)
+    desk.send(mail, delay_ms=5)
+
+    with desk.together():
+        early = desk.submit_claim(mail)
+        late = desk.store.claim(Claim(queue_no=mail.queue_no, now=desk.now + 5))
+
+    claimed = early.result().messages + late.result().messages
+    assert [m.leased_at for m, _ in claimed] == [desk.now + 5]

@@ -1,0 +1,195 @@
+"""Queues: made, changed, removed, made again, listed and counted."""
+
+import pytest
+
+from penstock.domain.counts import Counts
+from penstock.domain.errors import QueueExists, QueueNotFound
+from penstock.domain.message import State
+from penstock.domain.queue import Queue, Redelivery
+from penstock.domain.retry import Exponential, Listed
+from penstock.ports.store import Claim
+from tests.factories import a_new_message, some_settings
+
+
+def remove(desk, queue):
+    desk.write(lambda s: s.queues.remove(queue.queue_no, now=desk.now))
+
+
+def page(desk, prefix="", after="", limit=100):
+    found = desk.read(lambda s: s.queues.page(prefix=prefix, after=after, limit=limit))
+    return [queue.name for queue in found]
+
+
+def test_a_new_queue_is_what_was_asked_for(desk):
+    made = desk.queue("mail", lease_ms=5, redelivery=Redelivery.BACK)
+
+    assert made == Queue(
+        queue_no=made.queue_no,
+        name="mail",
+        settings=some_settings(lease_ms=5, redelivery=Redelivery.BACK),
+        created_at=desk.now,
+        is_paused=False,
+        version=1,
+    )
+
+
+def test_a_queue_is_found_by_its_name_and_by_its_number(desk):
+    made = desk.queue("mail")
+
+    assert desk.read(lambda s: s.queues.find("mail")) == made
+    assert desk.read(lambda s: s.queues.get(made.queue_no)) == made
+
+
+def test_names_are_taken_as_they_are_written(desk):
+    desk.queue("mail")
+
+    assert desk.read(lambda s: s.queues.find("Mail")) is None
+
+
+def test_a_queue_nobody_made_is_not_there(desk):
+    assert desk.read(lambda s: s.queues.find("mail")) is None
+    with pytest.raises(QueueNotFound):
+        desk.read(lambda s: s.queues.get(12345))
+
+
+def test_a_name_is_given_once(desk):
+    made = desk.queue("mail", lease_ms=5)
+
+    with pytest.raises(QueueExists):
+        desk.queue("mail", lease_ms=6)
+
+    assert desk.read(lambda s: s.queues.find("mail")) == made
+
+
+@pytest.mark.parametrize("backoff", [Listed((1, 2)), Exponential(first_ms=3)])
+def test_new_settings_replace_the_old_ones_and_raise_the_version(desk, backoff):
+    made = desk.queue("mail", lease_ms=5)
+
+    changed = desk.change(made, delay_ms=7, backoff=backoff)
+
+    assert changed.settings == some_settings(delay_ms=7, backoff=backoff)
+    assert (changed.version, changed.queue_no, changed.is_paused) == (2, made.queue_no, False)
+    assert desk.read(lambda s: s.queues.find("mail")) == changed
+
+
+def test_pausing_and_resuming_leave_the_settings(desk):
+    made = desk.queue("mail", lease_ms=5)
+
+    paused = desk.pause(made)
+    resumed = desk.pause(made, is_paused=False)
+
+    assert (paused.is_paused, paused.version, paused.settings) == (True, 2, made.settings)
+    assert (resumed.is_paused, resumed.version, resumed.settings) == (False, 3, made.settings)
+
+
+def test_what_is_not_there_cannot_be_changed(desk):
+    with pytest.raises(QueueNotFound):
+        desk.write(lambda s: s.queues.change(12345, is_paused=True))
+
+
+def test_a_removed_queue_is_gone_for_everybody(desk):
+    made = desk.queue("mail")
+
+    remove(desk, made)
+
+    assert desk.read(lambda s: s.queues.find("mail")) is None
+    assert page(desk) == []
+    assert desk.read(lambda s: s.queues.number_of()) == 0
+    with pytest.raises(QueueNotFound):
+        desk.read(lambda s: s.queues.get(made.queue_no))
+    with pytest.raises(QueueNotFound):
+        desk.write(lambda s: s.queues.change(made.queue_no, is_paused=True))
+    with pytest.raises(QueueNotFound):
+        desk.store.claim(Claim(queue_no=made.queue_no, now=desk.now)).result()
+    [answer] = desk.store.send([a_new_message(made, now=desk.now)]).result()
+    assert isinstance(answer, QueueNotFound)
+
+
+def test_a_queue_made_again_under_the_same_name_is_another_queue(desk):
+    old = desk.queue("mail", lease_ms=5)
+    desk.send(old, dedup_key="once")
+    desk.pause(old)
+    desk.write(lambda s: s.messages.purge(old.queue_no, limit=10, now=desk.now))
+    remove(desk, old)
+
+    new = desk.queue("mail")
+
+    assert new.queue_no > old.queue_no
+    assert (new.settings, new.is_paused) == (some_settings(), False)
+    assert desk.counts(new) == Counts()
+    assert desk.send(new, dedup_key="once")
+
+
+def test_history_remembers_a_removed_queue_by_its_name(desk):
+    old = desk.queue("mail")
+    desk.send(old)
+    desk.complete(*desk.claim(old))
+    remove(desk, old)
+    desk.clock.advance(seconds=1)
+    new = desk.queue("mail")
+    desk.send(new)
+    desk.complete(*desk.claim(new))
+    desk.queue("post")
+
+    endings = desk.endings(queue="mail")
+
+    assert [(e.queue, e.outcome) for e in endings] == [("mail", State.DONE)] * 2
+    assert desk.endings(queue="post") == []
+    assert desk.counts(old).done_total == 1
+
+
+def test_queues_are_listed_by_name_page_by_page(desk):
+    for name in ("b", "a.1", "c", "a.2", "a"):
+        desk.queue(name)
+
+    assert page(desk) == ["a", "a.1", "a.2", "b", "c"]
+    assert page(desk, limit=2) == ["a", "a.1"]
+    assert page(desk, after="a.1", limit=2) == ["a.2", "b"]
+    assert page(desk, after="c") == []
+
+
+@pytest.mark.parametrize(
+    ("prefix", "names"),
+    [("a", ["a", "a.b", "a_b"]), ("a_", ["a_b"]), ("A", ["Ab"]), ("x", [])],
+)
+def test_a_prefix_is_taken_literally(desk, prefix, names):
+    for name in ("a", "a.b", "a_b", "Ab", "b"):
+        desk.queue(name)
+
+    assert page(desk, prefix=prefix) == names
+
+
+def test_counts_are_given_for_every_queue_asked_for(desk):
+    mail, post = desk.queue("mail"), desk.queue("post")
+    desk.send(mail)
+
+    counts = desk.read(lambda s: s.queues.counts([mail.queue_no, post.queue_no, 12345]))
+
+    assert counts == {
+        mail.queue_no: Counts(ready=1, sent_total=1),
+        post.queue_no: Counts(),
+        12345: Counts(),
+    }
+
+
+def test_the_total_is_over_all_queues(desk):
+    assert desk.read(lambda s: s.queues.total()) == Counts()
+    for name in ("mail", "post"):
+        queue = desk.queue(name)
+        desk.send(queue)
+        desk.send(queue, delay_ms=1)
+
+    total = desk.read(lambda s: s.queues.total())
+
+    assert total == Counts(ready=2, waiting=2, sent_total=4)
+    assert desk.read(lambda s: s.queues.number_of()) == 2
+
+
+def test_the_oldest_ready_message_tells_since_when_it_is_due(desk):
+    mail = desk.queue("mail")
+    assert desk.read(lambda s: s.queues.oldest_ready_at(mail.queue_no)) is None
+    desk.send(mail, due_at=desk.now - 5)
+    desk.send(mail)
+    desk.send(mail, delay_ms=1)
+
+    assert desk.read(lambda s: s.queues.oldest_ready_at(mail.queue_no)) == desk.now - 5
