@@ -6,9 +6,7 @@ import asyncio
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
-
-from bench.clients.base import Connection, Receipts
-from bench.loads import Kind
+from typing import Protocol
 
 
 @dataclass(frozen=True)
@@ -26,6 +24,12 @@ class Outcome:
     @property
     def rate(self) -> float:
         return self.messages / self.seconds if self.seconds else 0.0
+
+
+class Loop(Protocol):
+    """What one connection repeats, until the run is over."""
+
+    def begin(self) -> None: ...
 
 
 class Run:
@@ -94,65 +98,3 @@ class Run:
     def _forget_warm_up(self) -> None:
         if not self.is_over:
             self._mark = (time.perf_counter(), time.process_time(), self._count)
-
-
-class Loop:
-    """What one connection repeats."""
-
-    def __init__(self, connection: Connection, run: Run, batch: int) -> None:
-        self.connection = connection
-        self.run = run
-        self.batch = batch
-
-    def begin(self) -> None:
-        raise NotImplementedError
-
-
-class SendLoop(Loop):
-    def begin(self) -> None:
-        if not self.run.is_over:
-            self.connection.send(self.batch, self._sent)
-
-    def _sent(self) -> None:
-        self.run.add(self.batch)
-        self.begin()
-
-
-class ConsumeLoop(Loop):
-    _taken = 0
-
-    def begin(self) -> None:
-        if not self.run.is_over:
-            self.connection.receive(self.batch, self._received)
-
-    def _received(self, receipts: Receipts) -> None:
-        if not receipts:
-            self.run.drained()
-            return
-        self._taken = len(receipts)
-        self.connection.ack(receipts, self._acked)
-
-    def _acked(self) -> None:
-        self.run.add(self._taken)
-        self.begin()
-
-
-class CycleLoop(ConsumeLoop):
-    """Every connection sends before it takes, so there is something: it asks until it has it."""
-
-    def begin(self) -> None:
-        if not self.run.is_over:
-            self.connection.send(self.batch, self._take)
-
-    def _take(self) -> None:
-        if not self.run.is_over:
-            self.connection.receive(self.batch, self._received)
-
-    def _received(self, receipts: Receipts) -> None:
-        if receipts:
-            super()._received(receipts)
-        else:
-            self._take()
-
-
-LOOPS: dict[Kind, type[Loop]] = {"send": SendLoop, "consume": ConsumeLoop, "cycle": CycleLoop}

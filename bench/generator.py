@@ -12,8 +12,9 @@ from typing import Any
 from bench.apart import ApartError, call_apart, serve
 from bench.clients import client_of
 from bench.clients.base import Client, Connection, Endpoint
-from bench.driver import LOOPS, Outcome, Run, SendLoop
+from bench.driver import Outcome, Run
 from bench.loads import Load
+from bench.loops import LOOPS, SendLoop
 
 WARM_UP = 0.3
 # What was under way when time was up ends within this, before its connection is cut.

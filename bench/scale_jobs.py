@@ -11,8 +11,9 @@ from bench.apart import serve
 from bench.clients.base import Connection, Done, Endpoint, Receipts
 from bench.clients.http import HttpConnection, open_http, request_bytes
 from bench.clients.penstock import PenstockClient, batch_request, send_request
-from bench.driver import ConsumeLoop, Outcome, Run
+from bench.driver import Outcome, Run
 from bench.generator import WARM_UP, close
+from bench.loops import ConsumeLoop
 
 FILLERS = 16
 # Several, because one that waits for its answers could not keep up with the consumers.
@@ -31,9 +32,9 @@ async def fill(
     return {"sent": count}
 
 
-async def make_queues(endpoint: Endpoint, first: int, count: int) -> Mapping[str, Any]:
+async def make_queues(endpoint: Endpoint, count: int) -> Mapping[str, Any]:
     """Queues that hold one message each: an empty one could be too easy to skip."""
-    names = [f"side-{number}" for number in range(first, first + count)]
+    names = [f"side-{number}" for number in range(count)]
     await _all(
         endpoint, [(request_bytes("PUT", f"/v1/queues/{name}", b"{}"), b"201") for name in names]
     )

@@ -20,7 +20,7 @@ class Cell:
     """The median of the rounds and their spread; no figure when any round had an error."""
 
     rate: float | None
-    spread: float = 0.0
+    spread: float | None = None
     is_generator_full: bool = False
 
     def text(self, ours: float | None) -> str:
@@ -28,20 +28,30 @@ class Cell:
             return "invalid"
         mark = "*" if self.is_generator_full else ""
         ratio = f" {self.rate / ours:.2f}x" if ours else ""
-        return f"{self.rate:,.0f}{mark} ±{self.spread:.0%}{ratio}"
+        return f"{self.rate:,.0f}{mark}{_spread_text(self.spread)}{ratio}"
 
 
 def cell(outcomes: Sequence[Outcome], *, is_embedded: bool = False) -> Cell:
     if not outcomes or any(outcome.error or not outcome.messages for outcome in outcomes):
         return Cell(None)
     rates = [outcome.rate for outcome in outcomes]
-    middle = statistics.median(rates)
     return Cell(
-        middle,
-        spread=(max(rates) - min(rates)) / 2 / middle,
+        statistics.median(rates),
+        spread=spread(rates),
         is_generator_full=not is_embedded
         and max(outcome.cpu_share for outcome in outcomes) > GENERATOR_IS_FULL,
     )
+
+
+def spread(rates: Sequence[float]) -> float | None:
+    """Half of the distance between best and worst, as a share; one round has no noise to show."""
+    if len(rates) < 2:
+        return None
+    return (max(rates) - min(rates)) / 2 / statistics.median(rates)
+
+
+def rate_text(rates: Sequence[float]) -> str:
+    return f"{statistics.median(rates):,.0f}/s{_spread_text(spread(rates))}"
 
 
 def render(results: Results, peers: Sequence[Peer], loads: Sequence[Load], ours: str) -> str:
@@ -70,6 +80,10 @@ def aligned(rows: Sequence[Sequence[str]]) -> str:
     ]
     lines.insert(1, "|" + "|".join("-" * (width + 2) for width in widths) + "|")
     return "\n".join(lines)
+
+
+def _spread_text(share: float | None) -> str:
+    return "" if share is None else f" ±{share:.0%}"
 
 
 def _text(results: Results, peer: Peer, load: Load, base: Mapping[str, float | None]) -> str:

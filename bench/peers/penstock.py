@@ -6,6 +6,7 @@ import http.client
 import os
 import shlex
 import shutil
+import subprocess
 import sys
 from pathlib import Path
 
@@ -13,7 +14,7 @@ from bench.clients.base import Endpoint
 from bench.install import MissingError
 from bench.peers.base import HOST, Peer
 from bench.peers.cluster import Cluster
-from bench.processes import Server
+from bench.processes import Server, StartError
 from bench.workspace import free_port
 
 # Another build can be measured with the same harness by naming its command here.
@@ -59,6 +60,10 @@ class PenstockOnPostgres(Penstock):
     def start(self, folder: Path) -> Endpoint:
         server, url = self._cluster.start(folder)
         self._keep(server)
+        migrate = [*self._command, "migrate", "--store", url]
+        done = subprocess.run(migrate, cwd=folder, capture_output=True, text=True, check=False)
+        if done.returncode != 0:
+            raise StartError(f"penstock migrate: {done.stderr.strip()[-400:]}")
         return self._start(folder, ["--store", url])
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +13,7 @@ import pytest
 
 from penstock.ports.clock import Clock
 from penstock.settings import Settings
+from penstock.wiring import migrate
 from tests.clocks import ManualClock
 from tests.edge.api import Api
 from tests.edge.live import LiveServer
@@ -36,13 +36,12 @@ def server(
     """One for all tests and each backend; its clock stands still until a test turns it."""
     settings: dict[str, Any] = {**NEVER_LOOKS_IN_PASSING}
     if request.param == "postgres":
-        if find_spec("penstock.store.postgres_store") is None:
-            pytest.skip("there is no PostgreSQL store yet")
         cluster = request.getfixturevalue("postgres_cluster")
         cluster.start()
         settings["store"] = {"url": cluster.new_database()}
-    data = tmp_path_factory.mktemp(f"server-{request.param}")
-    with LiveServer(some_settings(data, **settings), clock=ManualClock()) as started:
+    chosen = some_settings(tmp_path_factory.mktemp(f"server-{request.param}"), **settings)
+    migrate(chosen)
+    with LiveServer(chosen, clock=ManualClock()) as started:
         yield started
 
 

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from tests.faults.figures import figure
-from tests.faults.server import Server
+from tests.faults.server import Server, migrate
 
 HERE = Path(__file__).parent
 TIMEOUT_S = figure(120, 2400)
@@ -40,12 +40,19 @@ def make_server(tmp_path: Path) -> Iterator[MakeServer]:
         yield make
 
 
+@pytest.fixture
+def database(postgres_url: str) -> str:
+    """A PostgreSQL database of the test's own, with our schema in it."""
+    migrate(postgres_url)
+    return postgres_url
+
+
 @pytest.fixture(params=["sqlite", "postgres"])
 def server(request: pytest.FixtureRequest, make_server: MakeServer) -> Server:
     """A started broker, once on each store."""
     if request.param == "sqlite":
         made = make_server()
     else:
-        made = make_server(request.getfixturevalue("postgres_url"))
+        made = make_server(request.getfixturevalue("database"))
     made.start()
     return made

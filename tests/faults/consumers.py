@@ -3,29 +3,34 @@
 from __future__ import annotations
 
 import random
+from collections import deque
 from typing import Any
 
 from tests.faults.history import History, Kind, Op, Outcome
 from tests.faults.wire import Answer, Wire
-from tests.faults.workload import Floor
+from tests.faults.workload import Floor, now
 
 LONGEST_WAIT_MS = 300
+STALE_S = 0.2
 
 
 def consume(floor: Floor, number: int, seed: int, queue: str) -> None:
-    wire, dice, worker = floor.wire(number), random.Random(seed), f"c{number}"
+    wire, dice = floor.wire(number), random.Random(seed)
+    late: deque[Op] = deque()
     while not floor.stopped.is_set():
+        while late and _is_stale(late[0]):
+            act_on(wire, floor.history, late.popleft(), "complete")
         answer, claims = claim(
             wire, floor.history, queue, limit=dice.randint(1, 10), lease_ms=floor.workload.lease_ms
         )
         floor.breathe(answer)
         if claims:
-            _work(floor, wire, dice, claims, worker)
+            _work(floor, wire, dice, claims, late)
     wire.close()
 
 
 def claim(
-    wire: Wire, history: History, queue: str, *, limit: int, lease_ms: int, worker: str = ""
+    wire: Wire, history: History, queue: str, *, limit: int, lease_ms: int
 ) -> tuple[Answer, list[Op]]:
     answer = wire.call(
         "POST",
@@ -36,7 +41,7 @@ def claim(
         return answer, []
     number = history.next_answer()
     ops = [
-        _claimed(answer, queue, worker, message, place, number, lease_ms / 1000)
+        _claimed(answer, queue, message, place, number, lease_ms / 1000)
         for place, message in enumerate(answer.data["messages"])
     ]
     history.add(*ops)
@@ -69,11 +74,18 @@ def act_on(
     return answer
 
 
-def _work(floor: Floor, wire: Wire, dice: random.Random, claims: list[Op], worker: str) -> None:
+def _is_stale(claimed: Op) -> bool:
+    """Its lease ended a while ago: time enough for somebody else to have claimed it."""
+    return now() > claimed.end + claimed.lease_s + STALE_S
+
+
+def _work(floor: Floor, wire: Wire, dice: random.Random, claims: list[Op], late: deque[Op]) -> None:
     w, kept = floor.workload, []
     for op in claims:
-        op.worker = worker
         chance = dice.random()
+        if dice.random() < w.dawdles:
+            late.append(op)
+            continue
         if chance < w.abandons:
             continue
         if chance < w.abandons + w.gives_back:
@@ -96,7 +108,7 @@ def _way_to_give_back(dice: random.Random) -> tuple[str, dict[str, Any]]:
 
 
 def _claimed(
-    answer: Answer, queue: str, worker: str, message: dict, place: int, number: int, lease_s: float
+    answer: Answer, queue: str, message: dict, place: int, number: int, lease_s: float
 ) -> Op:
     body = message["body"]
     whole = body if isinstance(body, dict) else {}
@@ -106,7 +118,6 @@ def _claimed(
         start=answer.start,
         end=answer.end,
         queue=queue,
-        worker=worker,
         uid=str(whole.get("uid", "")),
         message_id=message["id"],
         receipt=message["receipt"],
@@ -127,7 +138,6 @@ def _act(kind: Kind, answer: Answer, outcome: Outcome, claimed: Op) -> Op:
         start=answer.start,
         end=answer.end,
         queue=claimed.queue,
-        worker=claimed.worker,
         uid=claimed.uid,
         message_id=claimed.message_id,
         receipt=claimed.receipt,

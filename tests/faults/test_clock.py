@@ -78,10 +78,10 @@ def test_a_clock_that_jumps_by_an_hour_hides_no_message(server: Server) -> None:
 
 
 def test_nodes_whose_clocks_differ_never_lease_a_message_twice(
-    make_server: MakeServer, postgres_url: str
+    make_server: MakeServer, database: str
 ) -> None:
-    behind = make_server(postgres_url)
-    ahead = make_server(postgres_url, clock_shift_s=2.5)
+    behind = make_server(database)
+    ahead = make_server(database, clock_shift_s=2.5)
     behind.start()
     ahead.start()
     ports = [behind.port, ahead.port]

@@ -19,7 +19,7 @@ QUEUE = "faults-damage"
 COUNT = 150
 TORN_BYTES = 65536
 SECTOR = 512
-SAYS_SO = ("damage", "corrupt", "checksum", "malformed")
+SAYS_SO = ("damage", "corrupt", "checksum", "malformed", "unfinished")
 
 
 def a_body(number: int) -> dict[str, object]:

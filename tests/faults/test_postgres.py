@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import psycopg
@@ -24,17 +24,10 @@ from tests.faults.wire import Answer, Wire
 from tests.support.postgres import PostgresCluster
 
 ANSWERS_AGAIN_S = 5.0
-ANSWERED_WITHIN_S = 10.0
-FAULT_S = 3.0
+TIMEOUT_MS = 1500
+ANSWERED_WITHIN_S = TIMEOUT_MS / 1000 + 4  # connecting anew has three seconds of its own
+OUTAGE_S = {"held": 1.0, "blackhole": 7.0}  # shorter, and longer, than a request may take
 SKEW = Rules(min_acked=0).slack_s * 5  # two processes, one measured offset each
-
-
-@pytest.fixture
-def database(postgres_cluster: PostgresCluster) -> Iterator[str]:
-    """Like postgres_url, for tests that maltreat the server itself."""
-    postgres_cluster.start()
-    yield postgres_cluster.new_database()
-    postgres_cluster.start()
 
 
 def two_nodes(make_server: MakeServer, url: str) -> tuple[Server, Server]:
@@ -95,7 +88,7 @@ def test_a_lost_way_to_postgresql_fails_requests_in_time_and_leaves_nothing_stuc
 ) -> None:
     with Proxy(postgres_cluster.port) as proxy:
         url = database.replace(f":{postgres_cluster.port}/", f":{proxy.port}/")
-        node = make_server(url)
+        node = make_server(f"{url}?timeout_ms={TIMEOUT_MS}")
         node.start()
         probe = Probe(node.port, timeout_s=ANSWERED_WITHIN_S + 5)
         probe.make_queue()
@@ -127,11 +120,17 @@ def lose(proxy: Proxy, how: str, probe: Probe) -> list[Answer]:
         proxy.reset()
         return probe.send_for(0.5)
     proxy.weather = Weather(how)
-    answers = probe.send_for(FAULT_S)
-    proxy.weather = Weather.FAIR
-    if how == "blackhole":
-        proxy.reset()  # what was swallowed is not sent again: such a connection is dead
+    healing = threading.Timer(OUTAGE_S[how], heal, (proxy,))
+    healing.start()
+    answers = probe.send_for(OUTAGE_S[how])
+    healing.join()
     return answers
+
+
+def heal(proxy: Proxy) -> None:
+    was, proxy.weather = proxy.weather, Weather.FAIR
+    if was is Weather.BLACKHOLE:
+        proxy.reset()  # what was swallowed is not sent again: such a connection is dead
 
 
 def thread_count(node: Server) -> int:

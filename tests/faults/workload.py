@@ -14,6 +14,7 @@ from tests.faults.wire import Answer, Wire
 
 STANDARD = "faults-standard"
 FIFO = "faults-fifo"
+DAY_MS = 86_400_000
 PAUSE_AFTER_TROUBLE_S = 0.02
 
 
@@ -31,6 +32,7 @@ class Workload:
     extends: float = 0.05
     gives_back: float = 0.05
     abandons: float = 0.02
+    dawdles: float = 0.02  # complete only after the lease has ended
 
 
 @dataclass(slots=True)
@@ -59,6 +61,7 @@ def settings_of(queue: str, workload: Workload) -> dict[str, Any]:
         "ordering": "group" if queue == FIFO else "standard",
         "redelivery": "front",
         "backoff": {"type": "fixed", "delay_ms": 0},
+        "dedup_window_ms": DAY_MS,  # outlasts a clock that is set forward by an hour
     }
 
 

@@ -31,8 +31,9 @@ class Message(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     id: str
     queue: str
-    state: State = State.LEASED
-    attempts: int = 0
+    # By a factory, so that it is shown: a claim's answer need not name the state.
+    state: State = msgspec.field(default_factory=lambda: State.LEASED)
+    attempts: int
     sent_at: datetime
     body: Any = None
     receipt: str = ""

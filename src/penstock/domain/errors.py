@@ -44,6 +44,10 @@ class MessageNotFound(NotFound):
 class MethodNotAllowed(PenstockError):
     code = "method_not_allowed"
 
+    def __init__(self, text: str = "", allowed: tuple[str, ...] = ()) -> None:
+        super().__init__(text)
+        self.allowed = allowed
+
 
 class Conflict(PenstockError):
     """The request is well formed but does not fit the present state."""

@@ -117,7 +117,7 @@ def claim(message: Message, *, now: int, lease_ms: int, claimed_by: str | None =
 
 def complete(message: Message, *, lease_no: int) -> Message:
     """Late is fine as long as the message has not been brought back in the meantime."""
-    return replace(_held(message, lease_no), state=State.DONE)
+    return replace(_held(message, lease_no), state=State.DONE, reason=None)
 
 
 def fail(

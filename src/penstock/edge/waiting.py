@@ -47,7 +47,7 @@ class WaitingRoom:
         claimed_by: str | None,
     ) -> Claimed:
         """What is there now, or what comes within `wait_ms`."""
-        if self._count >= self._most:
+        if wait_ms and self._count >= self._most:
             raise TooManyWaiting(f"{self._most} claims wait already")
         until = self._clock.now() + wait_ms
         woken = self._enter(queue.queue_no)

@@ -15,6 +15,7 @@ from urllib.parse import quote
 import apsw
 
 from penstock.domain.errors import InvalidRequest, StoreUnavailable
+from penstock.store import checksums
 from penstock.store.sqlite import BUSY_MS, storage_error
 
 STEP_PAGES = 1_000
@@ -41,6 +42,8 @@ def backup(source: Path, target: Path, *, replace: bool = False, progress: Progr
         size = partial.stat().st_size
         partial.replace(target)
         _sync(target.parent)
+    except apsw.IOError as error:
+        raise StoreUnavailable("the store cannot be read; see `penstock doctor`") from error
     except apsw.Error as error:
         raise storage_error(error) from error
     except OSError as error:
@@ -51,6 +54,7 @@ def backup(source: Path, target: Path, *, replace: bool = False, progress: Progr
 
 
 def _copy(source: Path, partial: Path, progress: Progress) -> None:
+    checksums.turn_on()  # a damaged page is found while it is read
     origin = apsw.Connection(str(source), flags=apsw.SQLITE_OPEN_READONLY)
     copy = apsw.Connection(str(partial))
     try:
@@ -58,6 +62,8 @@ def _copy(source: Path, partial: Path, progress: Progress) -> None:
         origin.execute("BEGIN")
         origin.pragma("user_version")  # the first read takes the snapshot
         copy.pragma("synchronous", "off")  # synced once, at the end
+        if checksums.has_checksums(source):
+            _begin_with_checksums(copy, page_size=origin.pragma("page_size"))
         with copy.backup("main", origin, "main") as steps:
             while not steps.done:
                 steps.step(STEP_PAGES)
@@ -65,6 +71,16 @@ def _copy(source: Path, partial: Path, progress: Progress) -> None:
     finally:
         copy.close()
         origin.close()
+
+
+def _begin_with_checksums(copy: apsw.Connection, *, page_size: int) -> None:
+    """Checksums are given only after the first page is in the file.
+
+    Pages out of the log have none yet, and a large copy writes them before the first page.
+    """
+    copy.pragma("page_size", page_size)
+    copy.reserve_bytes("main", checksums.RESERVED_BYTES)
+    copy.pragma("user_version", 1)
 
 
 def _check(partial: Path) -> None:

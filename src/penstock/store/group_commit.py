@@ -15,8 +15,10 @@ from contextlib import suppress
 from typing import Any
 
 from penstock.domain.errors import PenstockError, ShuttingDown, StoreUnavailable
+from penstock.store.database import Collision
 from penstock.store.session import Request, SqlSession
 
+MOST_COLLISIONS = 3
 MOST_PER_BATCH = 5_000  # messages: a commit must not keep the next ones waiting for long
 
 _log = logging.getLogger("penstock.store")
@@ -38,6 +40,7 @@ class Lane:
         self._session: SqlSession | None = open_session()
         self._on_woken = on_woken
         self._busy = threading.Lock()
+        self._heir = threading.Lock()
         self._work = threading.Semaphore(0)
         self._is_closing = False
         self._thread = threading.Thread(target=self._drive, name="penstock-writer", daemon=True)
@@ -47,10 +50,24 @@ class Lane:
         """Something waits: wake the thread."""
         self._work.release()
 
-    def help(self, *, timeout: float = 0) -> bool:
-        """Work in the caller's thread as soon as nobody is at it; tells whether we did."""
-        if not self._busy.acquire(blocking=timeout != 0, timeout=timeout or -1):
+    def help(self) -> bool:
+        """Work in the caller's thread if nobody is at it; tells whether we did."""
+        if not self._busy.acquire(blocking=False):
             return False
+        return self._work_and_release()
+
+    def help_next(self, timeout: float) -> None:
+        """Be the one who works next.  One is enough: it takes what all the others wait for."""
+        if not self._heir.acquire(blocking=False):
+            return
+        try:
+            is_ours = self._busy.acquire(timeout=timeout)
+        finally:
+            self._heir.release()
+        if is_ours:
+            self._work_and_release()
+
+    def _work_and_release(self) -> bool:
         try:
             if self._is_closing:
                 return False
@@ -94,8 +111,7 @@ class Lane:
     def _run(self, batch: list[Request]) -> None:
         try:
             session = self._ready_session()
-            durable = any(request.is_durable for request in batch)
-            answers: Sequence[Any] = session.run(batch, durable=durable)
+            answers = self._run_again(session, batch)
         except StoreUnavailable as error:
             # The disk or the server is in trouble: nothing was kept, and nothing is tried again.
             self._drop_session()
@@ -112,10 +128,28 @@ class Lane:
                 self._on_woken(session.books.woken)
         answer_all(batch, answers)
 
+    def _run_again(self, session: SqlSession, batch: list[Request]) -> Sequence[Any]:
+        """Run it, and once more if another transaction was in the way."""
+        durable = any(request.is_durable for request in batch)
+        for _ in range(MOST_COLLISIONS):
+            try:
+                return session.run(batch, durable=durable)
+            except Collision as error:
+                collision = error
+        if len(batch) > 1:
+            raise collision
+        raise StoreUnavailable(f"too many at once: {collision}") from collision
+
     def _ready_session(self) -> SqlSession:
+        if self._session is not None and not self._session.db.is_alive:
+            self._drop_session()
         if self._session is None:
             self._session = self._open_session()
         return self._session
+
+    @property
+    def is_idle(self) -> bool:
+        return not self._busy.locked()
 
     def _drop_session(self) -> None:
         """After an error of the storage the connection is not trusted: start from what is kept."""
@@ -143,7 +177,8 @@ class GroupCommit:
             raise ShuttingDown("the store is closed")
         loop = request.ticket.loop
         if loop is None:
-            request.ticket.help = self.help
+            if len(self._lanes) == 1:  # otherwise the answer may come from any of them
+                request.ticket.help = self.help
             self._waiting.append(request)
             if not any(lane.help() for lane in self._lanes):
                 self._call()
@@ -160,7 +195,11 @@ class GroupCommit:
         self._call()
 
     def _call(self) -> None:
-        self._next = (self._next + 1) % len(self._lanes)
+        # The next one that is free.  If none is, they all look for more when they are done.
+        for _ in self._lanes:
+            self._next = (self._next + 1) % len(self._lanes)
+            if self._lanes[self._next].is_idle:
+                break
         self._lanes[self._next].call()
         if self._is_shut:
             self._refuse_the_rest()
@@ -181,7 +220,7 @@ class GroupCommit:
 
     def help(self, timeout: float) -> None:
         """Called by a thread that waits for its answer: better to work than to be woken later."""
-        self._lanes[self._next].help(timeout=timeout)
+        self._lanes[self._next].help_next(timeout)
 
 
 def answer_all(batch: Sequence[Request], answers: Sequence[Any]) -> None:

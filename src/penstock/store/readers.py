@@ -9,6 +9,7 @@ from queue import SimpleQueue
 from typing import Any
 
 from penstock.domain.errors import PenstockError, ShuttingDown, StoreUnavailable
+from penstock.store.database import Collision
 from penstock.store.group_commit import answer_all
 from penstock.store.session import Kind, Request, SqlSession
 
@@ -52,8 +53,14 @@ class Readers:
         session = self._free.get()
         try:
             try:
+                if session is not None and not session.db.is_alive:
+                    session.db.close()
+                    session = None
                 session = session or self._open_session()
-                answer = session.read(request.payload)
+                try:
+                    answer = session.read(request.payload)
+                except Collision:  # what it wanted to read was taken away just now
+                    answer = session.read(request.payload)
             except PenstockError as error:
                 answer = error
                 if session is not None and isinstance(error, StoreUnavailable):

@@ -1,32 +1,23 @@
-"""A server whose clock goes when it is told to, and clients of it."""
+"""Clients of AweQ on the servers that all tests share, as if nobody had used AweQ there yet."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, closing
+from contextlib import ExitStack, closing, suppress
 
 import pytest
 
-from tests.clocks import ManualClock
+from penstock.domain.errors import QueueNotFound
 from tests.edge.aweq.client import AweqClient
-from tests.edge.conftest import MakeServer
 from tests.edge.live import LiveServer
 
 MakeClient = Callable[..., AweqClient]
 
 
 @pytest.fixture
-def clock() -> ManualClock:
-    return ManualClock()
-
-
-@pytest.fixture
-def server(make_server: MakeServer, clock: ManualClock) -> LiveServer:
-    return make_server(clock=clock)
-
-
-@pytest.fixture
 def make_client(server: LiveServer) -> Iterator[MakeClient]:
+    with suppress(QueueNotFound):
+        server.broker.queues.remove("aweq", force=True).result()
     with ExitStack() as stack:
 
         def make(consumer: str = "", *, address: str = "127.0.0.1") -> AweqClient:

@@ -42,10 +42,9 @@ def test_a_count_that_makes_no_sense_is_refused_and_hands_out_nothing(
 
 
 def test_the_most_that_can_be_received_at_once_is_a_setting(
-    make_server: MakeServer, clock: ManualClock
+    make_server: MakeServer,
 ) -> None:
-    server = make_server(clock=clock, limits={"max_claim": 2})
-    aweq = AweqClient(server.url)
+    aweq = AweqClient(make_server(limits={"max_claim": 2}).url)
     for number in range(3):
         aweq.send(f"job {number}")
 
@@ -118,7 +117,7 @@ def test_a_message_in_the_queue_cannot_be_deleted(aweq: AweqClient, clock: Manua
 
 
 @pytest.mark.parametrize(
-    "key", ["123e4567-e89b-12d3-a456-426655440000", "nonsense", "%00", "%F0%9F%98%80", "..%2f"]
+    "key", ["123e4567-e89b-12d3-a456-426655440000", "nonsense", "%F0%9F%98%80", "..%2f"]
 )
 def test_a_key_that_means_nothing_succeeds_in_silence(aweq: AweqClient, key: str) -> None:
     assert not aweq.delete(key)
@@ -155,16 +154,16 @@ def test_what_is_received_at_the_same_time_is_received_once(
 
 
 def test_what_is_checked_out_survives_a_restart(
-    make_server: MakeServer, clock: ManualClock
+    make_server: MakeServer,
 ) -> None:
-    before = make_server(clock=clock)
+    before = make_server()
     first = AweqClient(before.url)
     key = first.send("job")
     first.texts()
     first.close()
     before.stop()
 
-    second = AweqClient(make_server(clock=clock).url)
+    second = AweqClient(make_server().url)
 
     assert second.lengths() == (0, 1)
     assert second.delete(key)
@@ -172,8 +171,9 @@ def test_what_is_checked_out_survives_a_restart(
 
 
 def test_the_end_of_the_lifetime_does_not_wait_for_the_reaper(
-    make_server: MakeServer, clock: ManualClock
+    make_server: MakeServer,
 ) -> None:
+    clock = ManualClock()
     server = make_server(clock=clock, aweq={"lease_ms": 1_500, "reap_interval_ms": HOUR})
     aweq = AweqClient(server.url)
     aweq.send("job")

@@ -7,16 +7,11 @@ import pytest
 from penstock.domain.access import Role
 from penstock.domain.errors import PenstockError, StoreUnavailable
 from penstock.edge.aweq.answers import refusal
-from tests.clocks import ManualClock
 from tests.edge.api import Api, told
 from tests.edge.aweq.client import AweqClient
+from tests.edge.aweq.conftest import MakeClient
 from tests.edge.conftest import MakeServer
 from tests.edge.live import LiveServer
-
-
-@pytest.fixture
-def api(server: LiveServer) -> Api:
-    return Api(server.url)
 
 
 def test_the_queue_is_made_when_it_is_first_needed(aweq: AweqClient, api: Api) -> None:
@@ -70,11 +65,10 @@ def test_messages_of_other_queues_are_out_of_reach(aweq: AweqClient, api: Api) -
     assert api.counts(queue) == {"leased": 1}
 
 
-def test_who_holds_a_message_is_told_to_operators(server: LiveServer, api: Api) -> None:
-    client = AweqClient(server.url, consumer="worker 7")
+def test_who_holds_a_message_is_told_to_operators(make_client: MakeClient, api: Api) -> None:
+    client = make_client("worker 7")
     key = client.send("job")
     client.texts()
-    client.close()
 
     assert api.message(key)["leased_by"] == "aweq:worker 7"
 
@@ -87,9 +81,9 @@ def test_a_consumer_name_has_an_end(aweq: AweqClient) -> None:
 
 
 def test_the_queue_has_the_name_that_the_settings_give_it(
-    make_server: MakeServer, clock: ManualClock
+    make_server: MakeServer,
 ) -> None:
-    server = make_server(clock=clock, aweq={"queue": "old-jobs"})
+    server = make_server(aweq={"queue": "old-jobs"})
     aweq, api = AweqClient(server.url), Api(server.url)
 
     aweq.send("job")
@@ -108,7 +102,8 @@ def test_switched_off_it_is_not_there(make_server: MakeServer) -> None:
     aweq.close()
 
 
-def test_a_key_for_other_queues_opens_nothing_here(server: LiveServer) -> None:
+def test_a_key_for_other_queues_opens_nothing_here(make_server: MakeServer) -> None:
+    server = make_server()
     secret = make_key(server, Role.PRODUCE, Role.CONSUME, Role.READ, queues=("mail",))
     aweq = AweqClient(server.url)
 
@@ -123,7 +118,8 @@ def test_a_key_for_other_queues_opens_nothing_here(server: LiveServer) -> None:
     aweq.close()
 
 
-def test_a_key_with_its_role_is_let_in(server: LiveServer) -> None:
+def test_a_key_with_its_role_is_let_in(make_server: MakeServer) -> None:
+    server = make_server()
     secret = make_key(server, Role.PRODUCE, queues=("aw*",))
     aweq = AweqClient(server.url)
     aweq.http.headers["Authorization"] = f"Bearer {secret}"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 from uuid import UUID
 
-from tests.clocks import NOON, ManualClock
+from tests.clocks import ManualClock
 from tests.edge.aweq.client import AweqClient
 
 AVAILABLE = "Requested batch-size available."
@@ -14,7 +14,7 @@ NONE_LEFT = "No messages available in queue."
 
 
 def test_the_documents_walk_through(aweq: AweqClient, clock: ManualClock) -> None:
-    keys = []
+    keys, started = [], clock.now()
 
     # Producer Writes To AweQ, Obtains Message ID
     keys.append(aweq.send("job-details-01"))
@@ -28,9 +28,9 @@ def test_the_documents_walk_through(aweq: AweqClient, clock: ManualClock) -> Non
     assert len(set(keys)) == 7
     assert aweq.stats() == told_stats(7, 0)
 
-    assert aweq.receive(3) == told(AVAILABLE, keys, [1, 2, 3], retry_count=0)
-    assert aweq.receive(3) == told(AVAILABLE, keys, [4, 5, 6], retry_count=0)
-    assert aweq.receive(3) == told(FEWER, keys, [7], retry_count=0)
+    assert aweq.receive(3) == told(AVAILABLE, keys, [1, 2, 3], started=started, retry_count=0)
+    assert aweq.receive(3) == told(AVAILABLE, keys, [4, 5, 6], started=started, retry_count=0)
+    assert aweq.receive(3) == told(FEWER, keys, [7], started=started, retry_count=0)
     assert aweq.stats() == told_stats(0, 7)
 
     # Consumed Messages Are Returned to AweQ When Not-Acknowledged
@@ -40,12 +40,12 @@ def test_the_documents_walk_through(aweq: AweqClient, clock: ManualClock) -> Non
 
     clock.advance(seconds=121)
     assert aweq.stats() == told_stats(7, 0)
-    assert aweq.receive(3) == told(AVAILABLE, keys, [1, 2, 3], retry_count=1)
+    assert aweq.receive(3) == told(AVAILABLE, keys, [1, 2, 3], started=started, retry_count=1)
 
     # Messages Acknowledged After Being Consumed Are Deleted
     clock.advance(seconds=121)
     assert aweq.stats() == told_stats(7, 0)
-    assert aweq.receive() == told(AVAILABLE, keys, [4], retry_count=1)
+    assert aweq.receive() == told(AVAILABLE, keys, [4], started=started, retry_count=1)
 
     assert aweq.delete(keys[3])
     # The document shows 6 and 0, and asks for a sum that is one less than before.
@@ -70,11 +70,13 @@ def told_stats(queued: int, checked_out: int) -> dict[str, Any]:
     }
 
 
-def told(text: str, keys: list[str], numbers: list[int], *, retry_count: int) -> dict[str, Any]:
+def told(
+    text: str, keys: list[str], numbers: list[int], *, started: int, retry_count: int
+) -> dict[str, Any]:
     messages = [
         {
             "key": keys[number - 1],
-            "timestamp": NOON + (number - 1) * 2_000,  # of the sending, whatever happened since
+            "timestamp": started + (number - 1) * 2_000,  # of the sending, whatever happened since
             "retry_count": retry_count,
             "message": f"job-details-0{number}",
         }

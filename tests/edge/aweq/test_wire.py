@@ -12,7 +12,7 @@ from hypothesis import settings as how
 from hypothesis import strategies as st
 
 from penstock.edge.aweq import answers
-from tests.clocks import NOON
+from tests.clocks import ManualClock
 from tests.edge.aweq.client import AweqClient
 
 CORS = {
@@ -35,7 +35,9 @@ ANY_JSON = st.recursive(
 )  # fmt: skip
 
 
-def test_answers_are_spelled_and_ordered_as_in_the_document(aweq: AweqClient) -> None:
+def test_answers_are_spelled_and_ordered_as_in_the_document(
+    aweq: AweqClient, clock: ManualClock
+) -> None:
     sent = aweq.http.post("/send-message", json={"message": "job-details-88"})
     key = sent.json()["key"]
     received = aweq.http.get("/receive-message?count=2")
@@ -45,7 +47,7 @@ def test_answers_are_spelled_and_ordered_as_in_the_document(aweq: AweqClient) ->
     assert sent.text == f'{{"status":"okay","key":"{key}"}}'
     assert received.text == (
         '{"status":"okay","message":"Fewer messages available than requested.","messages":['
-        f'{{"key":"{key}","timestamp":{NOON},"retry_count":0,"message":"job-details-88"}}]}}'
+        f'{{"key":"{key}","timestamp":{clock.now()},"retry_count":0,"message":"job-details-88"}}]}}'
     )
     assert stats.text == (
         '{"status":"okay","stats":{"queue_length":0,"checkouts_count":1,'

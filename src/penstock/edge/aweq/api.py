@@ -59,7 +59,7 @@ class AweqApi:
         refuse = answers.refusal(f"Queue failure {what_failed}")
 
         async def handle(request: Request, respond: Respond) -> Response:
-            pass
+            access.allow(request.caller, role, self._queue.name)
             response: Response = await do(request)
             return response
 

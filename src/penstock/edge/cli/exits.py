@@ -40,3 +40,8 @@ def exit_code(error: PenstockError | Unreachable | UsageError) -> int:
     if isinstance(error, StoreUnavailable | Unreachable):
         return UNREACHABLE
     return REFUSED
+
+
+def note(text: str) -> None:
+    """For people, beside the output that a program may be reading."""
+    print(f"penstock: {text}", file=sys.stderr)

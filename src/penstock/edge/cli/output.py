@@ -25,6 +25,13 @@ class Output:
         """For people; a message's text must not be able to steer their terminal."""
         print(harmless(text), flush=True)
 
+    def text(self, name: str, text: str) -> None:
+        """A document of its own, to be put into a file."""
+        if self.json:
+            self.record({name: text})
+        else:
+            print(text, end="", flush=True)
+
     def table(self, columns: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
         """Numbers stand at the right; into a pipe nothing is cut or wrapped."""
         from rich import box

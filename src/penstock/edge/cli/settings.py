@@ -25,7 +25,7 @@ def configure(parser: Parser) -> None:
 
 def run(args: Namespace, out: Output) -> int:
     if args.toml:
-        print(toml_template(), end="")
+        out.text("toml", toml_template())
         return exits.OK
     found = loaded(args)
     rows = [

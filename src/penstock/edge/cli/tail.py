@@ -67,16 +67,22 @@ class Follower:
     def __init__(self, server: Remote, queue: str | None) -> None:
         self._server = server
         self._queue = queue
-        self._seen: dict[tuple[str, datetime], None] = {}
+        self._seen: set[tuple[str, datetime, str]] = set()
         self._latest: datetime | None = None
 
     def past(self, count: int) -> list[Ending]:
         """The last so many, oldest first; what comes later is news."""
-        page = self._server.history.page(limit=max(1, count), queue=self._queue)
-        found = list(self._unseen(reversed(page.endings)))
+        found: list[Ending] = []
+        for ending in self._server.history.search(page_size=100, queue=self._queue):
+            # Some more than are told: later looks go back a little and must know them.
+            is_old = bool(found) and ending.finished_at < found[0].finished_at - OVERLAP
+            if len(found) >= count and is_old:
+                break
+            found.append(ending)
+        list(self._unseen(reversed(found)))
         if self._latest is None:
             self._latest = self._server.stats().now
-        return found if count > 0 else []
+        return found[:count][::-1]
 
     def news(self) -> list[Ending]:
         """What has finished since the last look, oldest first."""
@@ -84,7 +90,7 @@ class Follower:
         begin = self._latest - OVERLAP
         found = list(self._server.history.search(page_size=500, queue=self._queue, from_at=begin))
         news = list(self._unseen(reversed(found)))
-        self._seen = {key: None for key in self._seen if key[1] >= begin - OVERLAP}
+        self._seen = {key for key in self._seen if key[1] >= begin - OVERLAP}
         return news
 
     def counts(self) -> Counts:
@@ -94,9 +100,9 @@ class Follower:
 
     def _unseen(self, endings: Iterator[Ending]) -> Iterator[Ending]:
         for ending in endings:
-            key = (ending.id, ending.finished_at)
+            key = (ending.id, ending.finished_at, ending.outcome)
             if key not in self._seen:
-                self._seen[key] = None
+                self._seen.add(key)
                 self._latest = max(self._latest or ending.finished_at, ending.finished_at)
                 yield ending
 

@@ -61,4 +61,9 @@ def unexpected(error: Exception) -> Response:
 
 
 def error_response(error: PenstockError) -> Response:
-    return json_response(error_answer(error), STATUS[type(error)])
+    response = json_response(error_answer(error), STATUS[type(error)])
+    if isinstance(error, errors.MethodNotAllowed):
+        response.headers = ((b"allow", ", ".join(error.allowed).encode()),)
+    elif isinstance(error, errors.Unauthenticated):
+        response.headers = ((b"www-authenticate", b"Bearer"),)
+    return response

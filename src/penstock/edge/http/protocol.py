@@ -27,8 +27,13 @@ from penstock.edge.http.request import Handler, Request, Response
 
 MAX_HEADER_BYTES = 32 * 1024
 MAX_HEADERS = 100
-MAX_PIPELINED = 32
+MAX_PIPELINED = 32  # more are not read
+MOST_PIPELINED = 1_000  # may come in one go
 
+# Said twice, such a header could mean one thing to a proxy before us and another to us.
+_ONCE = frozenset({b"host", b"authorization", b"content-type", b"origin", b"expect"})
+_NEVER = float("inf")
+_NO_CONTENT = 204  # such an answer says nothing about content
 _STATUS_LINES = {
     s.value: f"HTTP/1.1 {s.value} {s.phrase}\r\ncontent-type: ".encode() for s in HTTPStatus
 }
@@ -69,14 +74,17 @@ class HttpConnection(asyncio.Protocol):
     __slots__ = (
         "_body",
         "_body_bytes",
+        "_has_headers",
         "_header_bytes",
         "_headers",
+        "_is_clogged",
+        "_is_going_on",
+        "_is_modern",
+        "_is_receiving",
         "_keep_alive",
-        "_method",
         "_parser",
         "_refused",
         "_request",
-        "_responding",
         "_task",
         "_traffic",
         "_transport",
@@ -92,12 +100,17 @@ class HttpConnection(asyncio.Protocol):
         self._request: Request | None = None  # the one that is being served
         self._task: asyncio.Task[None] | None = None
         self._keep_alive = True
+        self._is_receiving = True
+        self._is_clogged = False  # the client does not read what we write
+        self._is_going_on = False
+        self._is_modern = False  # asked for once: to ask costs as much as the rest of the parsing
         self.deadline = traffic.now() + traffic.receive_timeout
         self._reset()
 
     def _reset(self) -> None:
         self._url = b""
         self._headers: dict[bytes, bytes] = {}
+        self._has_headers = False
         self._header_bytes = 0
         self._body: list[bytes] = []
         self._body_bytes = 0
@@ -107,6 +120,9 @@ class HttpConnection(asyncio.Protocol):
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._transport = cast(asyncio.Transport, transport)
+        if self._traffic.is_draining:
+            self._write(error_response(ShuttingDown("shutting down")), keep_alive=False)
+            return
         if len(self._traffic.connections) >= self._traffic.max_connections:
             self._write(error_response(ShuttingDown("too many connections")), keep_alive=False)
             return
@@ -116,7 +132,7 @@ class HttpConnection(asyncio.Protocol):
         try:
             self._parser.feed_data(data)
         except httptools.HttpParserUpgrade:
-            self._refuse_rest(InvalidRequest("this server does not switch protocols"))
+            self._transport.pause_reading()  # the request itself is answered, and that is all
         except httptools.HttpParserError as error:
             self._refuse_rest(self._refused or InvalidRequest(f"malformed HTTP: {error}"))
 
@@ -132,11 +148,17 @@ class HttpConnection(asyncio.Protocol):
             self._task.cancel()  # nobody is there to hear the answer
 
     def pause_writing(self) -> None:
-        # A client that does not read its answers gets the same patience as one that does not send.
+        # A client that does not read its answers gets the same patience as one that does not send,
+        # and no more answers until it does.
+        self._is_clogged = True
+        self._transport.pause_reading()
         self.deadline = self._traffic.now() + self._traffic.receive_timeout
 
     def resume_writing(self) -> None:
-        self.deadline = self._traffic.now() + self._traffic.idle_timeout
+        self._is_clogged = False
+        if not self._transport.is_closing():
+            self._rest()
+            self._go_on()
 
     def abort(self) -> None:
         self._transport.abort()
@@ -154,7 +176,9 @@ class HttpConnection(asyncio.Protocol):
 
     def on_message_begin(self) -> None:
         self._reset()
-        self.deadline = self._traffic.now() + self._traffic.receive_timeout
+        self._is_receiving = True
+        if self._request is None and not self._waiting:
+            self.deadline = self._traffic.now() + self._traffic.receive_timeout
 
     def on_url(self, url: bytes) -> None:
         self._url += url
@@ -162,17 +186,27 @@ class HttpConnection(asyncio.Protocol):
 
     def on_header(self, name: bytes, value: bytes) -> None:
         self._measure(len(name) + len(value))
+        if self._has_headers:  # what trails a chunked body
+            return
+        name = name.lower()
+        if name in self._headers and name in _ONCE:
+            self._stop(InvalidRequest(f"the header {name.decode()} is given twice"))
         if len(self._headers) >= MAX_HEADERS:
             self._stop(InvalidRequest(f"more than {MAX_HEADERS} headers"))
-        self._headers[name.lower()] = value
+        self._headers[name] = value
 
     def on_headers_complete(self) -> None:
         headers = self._headers
+        self._has_headers = True
+        if b"host" not in headers and self._parser.get_http_version() != "1.0":
+            self._stop(InvalidRequest("the header host is missing"))
+        if headers.get(b"transfer-encoding", b"chunked").lower() != b"chunked":
+            self._stop(InvalidRequest("of the transfer encodings only chunked is taken"))
         if int(headers.get(b"content-length", b"0")) > self._traffic.max_body_bytes:
             self._stop(TooLarge(f"a request takes at most {self._traffic.max_body_bytes} bytes"))
         if headers.get(b"content-encoding", b"identity") != b"identity":
             self._stop(UnsupportedMediaType("compressed requests are not taken"))
-        if headers.get(b"expect", b"").lower() == b"100-continue":
+        if headers.get(b"expect", b"").lower() == b"100-continue" and not self.is_busy:
             self._transport.write(b"HTTP/1.1 100 Continue\r\n\r\n")
 
     def on_body(self, part: bytes) -> None:
@@ -183,15 +217,30 @@ class HttpConnection(asyncio.Protocol):
 
     def on_message_complete(self) -> None:
         keep_alive = self._parser.should_keep_alive()
+        if not keep_alive or not self._is_modern or b"upgrade" in self._headers:
+            keep_alive = self._may_stay(keep_alive)
         body = self._body[0] if len(self._body) == 1 else b"".join(self._body)
         method = self._parser.get_method().decode()
         try:
             path, query = _split(self._url)
-        except ValueError:
+        except (ValueError, httptools.HttpParserInvalidURLError):
             self._take(InvalidRequest("the path is malformed"), keep_alive)
             return
         request = Request(method, path, query, self._headers, body, self._transport)
         self._take(request, keep_alive)
+
+    def _may_stay(self, wants_to: bool) -> bool:
+        headers, parser = self._headers, self._parser
+        if b"upgrade" in headers and parser.should_upgrade():
+            # The offer is not taken up.  The parser reads no further, not even this body.
+            if b"content-length" in headers or b"transfer-encoding" in headers:
+                self._stop(InvalidRequest("this server does not switch protocols"))
+            return False
+        version = parser.get_http_version()
+        if version not in ("1.0", "1.1"):
+            self._stop(InvalidRequest("this server speaks HTTP/1.1"))
+        self._is_modern = version == "1.1"
+        return wants_to and self._is_modern
 
     def _measure(self, size: int) -> None:
         self._header_bytes += size
@@ -210,15 +259,18 @@ class HttpConnection(asyncio.Protocol):
     # --- requests and responses ---
 
     def _take(self, request: Request | PenstockError, keep_alive: bool) -> None:
-        self.deadline = float("inf")
-        if self._request is None and not self._waiting:
+        self._is_receiving = False
+        if self._request is None and not self._waiting and not self._is_clogged:
             self._serve(request, keep_alive)
             return
+        if len(self._waiting) >= MOST_PIPELINED and not isinstance(request, PenstockError):
+            self._stop(InvalidRequest(f"more than {MOST_PIPELINED} requests at once"))
         self._waiting.append((request, keep_alive))
         if len(self._waiting) >= MAX_PIPELINED:
             self._transport.pause_reading()
 
     def _serve(self, request: Request | PenstockError, keep_alive: bool) -> None:
+        self.deadline = _NEVER
         self._keep_alive = keep_alive and not self._traffic.is_draining
         if isinstance(request, PenstockError):
             self._write(error_response(request), keep_alive=False)
@@ -250,19 +302,41 @@ class HttpConnection(asyncio.Protocol):
             return
         keep_alive = self._keep_alive and not self._traffic.is_draining
         self._write(response, keep_alive=keep_alive, without_body=request.method == "HEAD")
-        if keep_alive:
-            self.deadline = self._traffic.now() + self._traffic.idle_timeout
+        if keep_alive and not self._is_clogged:
+            self._rest()
             if self._waiting:
-                self._serve(*self._waiting.popleft())
-                self._transport.resume_reading()
+                self._go_on()
+
+    def _rest(self) -> None:
+        traffic = self._traffic
+        patience = traffic.receive_timeout if self._is_receiving else traffic.idle_timeout
+        self.deadline = traffic.now() + patience
+
+    def _go_on(self) -> None:
+        """Serve what was pipelined: in a loop, because what is answered on the spot comes back."""
+        if self._is_going_on:
+            return
+        self._is_going_on = True
+        while self._waiting and not self._is_held_up:
+            self._serve(*self._waiting.popleft())
+        self._is_going_on = False
+        if not self._waiting and not self._is_clogged and not self._transport.is_closing():
+            self._transport.resume_reading()
+
+    @property
+    def _is_held_up(self) -> bool:
+        return self._request is not None or self._is_clogged or self._transport.is_closing()
 
     def _write(self, response: Response, *, keep_alive: bool, without_body: bool = False) -> None:
-        head = [
-            _STATUS_LINES[response.status],
-            response.content_type,
-            b"\r\ncontent-length: %d\r\ndate: " % len(response.body),
-            self._traffic.date,
-        ]
+        if response.status == _NO_CONTENT:
+            head = [b"HTTP/1.1 204 No Content\r\ndate: ", self._traffic.date]
+        else:
+            head = [
+                _STATUS_LINES[response.status],
+                response.content_type,
+                b"\r\ncontent-length: %d\r\ndate: " % len(response.body),
+                self._traffic.date,
+            ]
         for name, value in response.headers:
             head += (b"\r\n", name, b": ", value)
         head.append(b"\r\n\r\n" if keep_alive else b"\r\nconnection: close\r\n\r\n")
@@ -270,6 +344,7 @@ class HttpConnection(asyncio.Protocol):
             head.append(response.body)
         self._transport.write(b"".join(head))
         if not keep_alive:
+            self.deadline = self._traffic.now() + self._traffic.receive_timeout
             self._transport.close()
 
 

@@ -9,6 +9,7 @@ from urllib.parse import parse_qsl
 import msgspec
 
 from penstock.domain.access import ANYONE, Caller
+from penstock.domain.draft import NUL
 from penstock.domain.errors import InvalidRequest
 
 JSON = b"application/json"
@@ -67,6 +68,8 @@ class Request:
         values = dict(pairs)
         if len(values) != len(pairs):
             raise InvalidRequest("a query parameter is given twice")
+        if any(NUL in value for value in values.values()):
+            raise InvalidRequest("a query parameter must not have a NUL in it")
         unknown = values.keys() - set(allowed)
         if unknown:
             raise InvalidRequest(f"unknown query parameter {min(unknown)[:40]!r}")

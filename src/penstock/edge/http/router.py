@@ -8,19 +8,27 @@ from urllib.parse import unquote
 import msgspec
 
 from penstock.domain.access import Role
+from penstock.domain.draft import NUL
 from penstock.domain.errors import MethodNotAllowed, NotFound, PenstockError
 from penstock.edge.http.request import Handler, Response
 
 
 class Route(msgspec.Struct, frozen=True, kw_only=True):
+    """An operation, told well enough to make the OpenAPI document from."""
+
     method: str
     path: str  # "/v1/queues/{queue}/messages"
     handler: Handler
     role: Role | None = None  # None: open to everybody
+    name: str = ""  # what a program would call it: "sendMessage"
     summary: str = ""
-    takes: type | None = None  # the request's body, for decoding by the document
+    takes: type | None = None  # the request's body
+    example: object = None  # … one that works
     gives: type | None = None
+    media: str = "application/json"  # what it answers with
     status: int = 200
+    also: tuple[int, ...] = ()  # other statuses of success, with the same answer
+    refuses: tuple[type[PenstockError], ...] = ()  # beside what its path, body and role entail
     query: tuple[str, ...] = ()
     takes_any_media: bool = False  # AweQ's clients post forms too
     is_native: bool = True  # part of the native API and of its OpenAPI document
@@ -53,7 +61,7 @@ class Router:
             child = node.children.get(part)
             if child is None and node.wild is not None and part:
                 child = node.wild
-                params[child.name] = unquote(part) if "%" in part else part
+                params[child.name] = _unquoted(part) if "%" in part else part
             if child is None:
                 raise NotFound(f"there is nothing at {path[:200]!r}")
             node = child
@@ -62,7 +70,9 @@ class Router:
         if route is None:
             if not node.routes:
                 raise NotFound(f"there is nothing at {path[:200]!r}")
-            raise MethodNotAllowed(f"{path[:200]!r} takes {', '.join(sorted(node.routes))}")
+            allowed = {*node.routes, "HEAD"} if "GET" in node.routes else node.routes.keys()
+            names = tuple(sorted(allowed))
+            raise MethodNotAllowed(f"{path[:200]!r} takes {', '.join(names)}", names)
         return route, params
 
     def _add(self, route: Route) -> None:
@@ -76,3 +86,10 @@ class Router:
             else:
                 node = node.children.setdefault(part, _Node())
         node.routes[route.method] = route
+
+
+def _unquoted(part: str) -> str:
+    text = unquote(part)
+    if NUL in text:  # nothing has such a name, and not every store takes the question
+        raise NotFound("there is nothing with a NUL in its name")
+    return text

@@ -16,6 +16,7 @@ from penstock.edge.http.api.insight import InsightApi
 from penstock.edge.http.api.messages import MessageApi
 from penstock.edge.http.api.queues import QueueApi
 from penstock.edge.http.app import App
+from penstock.edge.http.docs.api import DocsApi
 from penstock.edge.http.protocol import Traffic
 from penstock.edge.http.router import Route, Router
 from penstock.edge.http.server import HttpServer
@@ -90,13 +91,16 @@ async def run(broker: Broker, stop: asyncio.Event, *, on_ready: Callable[[str], 
 
 def routes(broker: Broker, room: WaitingRoom) -> list[Route]:
     """Everything that is served, in one list."""
-    return [
+    found = [
         *_aweq_routes(broker, room),
         *Hot(broker.messages, broker.directory, room, broker.settings.limits).routes(),
         *QueueApi(broker.queues).routes(),
         *MessageApi(broker.messages, broker.directory).routes(),
         *InsightApi(broker.insight, room).routes(),
     ]
+    scheme = "https" if broker.settings.server.tls_cert else "http"
+    docs = DocsApi(found, is_key_needed=lambda: broker.keyring.is_needed, scheme=scheme)
+    return [*found, *docs.routes()]
 
 
 def _aweq_routes(broker: Broker, room: WaitingRoom) -> list[Route]:

@@ -1,122 +1,25 @@
-"""The JSON of the native API, in and out.  Unknown fields are refused: no typo goes unseen."""
+"""The JSON of the native API as it answers."""
 
 from __future__ import annotations
 
-from typing import Any, TypeVar
+from typing import Annotated, Any
 
 import msgspec
+from msgspec import Meta
 
-from penstock.domain.draft import Draft
-from penstock.domain.errors import InvalidRequest
-from penstock.domain.history import Attempt, Ending
-from penstock.domain.lease import Verb
-from penstock.domain.message import Content, Message
-from penstock.edge.http.errors import ErrorBody
-from penstock.edge.instants import from_text, to_text
+from penstock.domain.counts import Counts
+from penstock.domain.history import Attempt, AttemptOutcome, Ending
+from penstock.domain.message import Content, Message, State
+from penstock.domain.queue import QueueSettings
+from penstock.edge.instants import to_text
 from penstock.ports.store import Acted
 from penstock.services.queues import QueueView
 
-T = TypeVar("T")
 
-
-class DraftIn(msgspec.Struct, forbid_unknown_fields=True):
-    body: msgspec.Raw
-    attributes: dict[str, str] | None = None
-    kind: str | None = None
-    entity_id: str | None = None
-    tags: tuple[str, ...] = ()
-    group: str | None = None
-    priority: int = 0
-    due_at: int | str | None = None
-    delay_ms: int | None = None
-    dedup_key: str | None = None
-    expires_at: int | str | None = None
-    expires_in_ms: int | None = None
-    max_attempts: int | None = None
-    trace: str | None = None
-
-    def draft(self) -> Draft:
-        try:
-            body = str(self.body, "utf-8")
-        except UnicodeDecodeError:
-            raise InvalidRequest("the body is not valid UTF-8") from None
-        due_at, expires_at = self.due_at, self.expires_at
-        return Draft(
-            body=body,
-            attributes=self.attributes,
-            kind=self.kind,
-            entity_id=self.entity_id,
-            tags=self.tags,
-            group=self.group,
-            priority=self.priority,
-            due_at=None if due_at is None else from_text("due_at", due_at),
-            delay_ms=self.delay_ms,
-            dedup_key=self.dedup_key,
-            expires_at=None if expires_at is None else from_text("expires_at", expires_at),
-            expires_in_ms=self.expires_in_ms,
-            max_attempts=self.max_attempts,
-            trace=self.trace,
-        )
-
-
-class DraftsIn(msgspec.Struct, forbid_unknown_fields=True):
-    messages: list[msgspec.Raw]  # each is decoded for itself: one bad draft spoils no other
-
-
-class ClaimIn(msgspec.Struct, forbid_unknown_fields=True):
-    limit: int = 1
-    wait_ms: int = 0
-    lease_ms: int | None = None
-    claimed_by: str | None = None
-
-
-class ActIn(msgspec.Struct, forbid_unknown_fields=True):
-    """The fields of all acts; which of them mean something depends on the verb."""
-
-    error: str | None = None
-    reason: str | None = None
-    retry_in_ms: int | None = None
-    delay_ms: int | None = None
-    lease_ms: int | None = None
-
-    def check(self, verb: Verb) -> None:
-        """Raises InvalidRequest for a field that means nothing to this verb."""
-        for name in ActIn.__struct_fields__:
-            if getattr(self, name) is not None and name not in ACT_FIELDS[verb]:
-                raise InvalidRequest(f"{name} means nothing to {verb.value}")
-
-
-ACT_FIELDS = {
-    Verb.COMPLETE: (),
-    Verb.FAIL: ("error", "retry_in_ms"),
-    Verb.RELEASE: ("delay_ms",),
-    Verb.EXTEND: ("lease_ms",),
-    Verb.SNOOZE: ("delay_ms",),
-    Verb.BURY: ("reason",),
-    Verb.CANCEL: ("reason",),
-}
-
-
-class BatchActIn(ActIn, forbid_unknown_fields=True, kw_only=True):
-    receipt: str
-    act: Verb
-
-
-class ActsIn(msgspec.Struct, forbid_unknown_fields=True):
-    acts: list[BatchActIn]
-
-
-class ReasonIn(msgspec.Struct, forbid_unknown_fields=True):
-    reason: str | None = None
-
-
-class RescheduleIn(msgspec.Struct, forbid_unknown_fields=True):
-    due_at: int | str
-
-
-class RedriveIn(msgspec.Struct, forbid_unknown_fields=True):
-    limit: int | None = None
-    to: str | None = None
+def _one_of(*names: str) -> Meta:
+    """For the document: what stands in a field whose type says less."""
+    refs = [{"$ref": f"#/components/schemas/{name}"} for name in names]
+    return Meta(extra_json_schema={"oneOf": refs})
 
 
 class SentOut(msgspec.Struct):
@@ -124,18 +27,23 @@ class SentOut(msgspec.Struct):
     is_duplicate: bool = False
 
 
-class Refused(msgspec.Struct):
-    error: ErrorBody
+class SendResultsOut(msgspec.Struct):
+    results: list[Annotated[Any, _one_of("SentOut", "ErrorAnswer")]]
 
 
-class ResultsOut(msgspec.Struct):
-    results: list[Any]
+class ActResultsOut(msgspec.Struct):
+    results: list[Annotated[Any, _one_of("ActedOut", "ErrorAnswer")]]
 
 
 class ActedOut(msgspec.Struct):
     id: str
-    state: str
+    state: State
     due_at: str
+
+
+class BuriedOut(msgspec.Struct):
+    id: str
+    state: State
 
 
 class MessageOut(msgspec.Struct, omit_defaults=True):
@@ -143,7 +51,7 @@ class MessageOut(msgspec.Struct, omit_defaults=True):
 
     id: str
     queue: str
-    state: str
+    state: State
     attempts: int
     sent_at: str
     body: msgspec.Raw | None = None
@@ -185,7 +93,7 @@ class PageOut(msgspec.Struct):
 class EndingOut(msgspec.Struct, omit_defaults=True):
     id: str
     queue: str
-    outcome: str
+    outcome: State
     sent_at: str
     finished_at: str
     attempts: int
@@ -205,7 +113,7 @@ class EndingOut(msgspec.Struct, omit_defaults=True):
 
 class AttemptOut(msgspec.Struct, omit_defaults=True):
     lease_no: int
-    outcome: str
+    outcome: AttemptOutcome
     ended_at: str
     leased_at: str | None = None
     leased_by: str | None = None
@@ -222,13 +130,34 @@ class PastOut(msgspec.Struct):
     attempts: list[AttemptOut]
 
 
+class CountsOut(msgspec.Struct):
+    """Messages that are there now."""
+
+    waiting: int
+    ready: int
+    leased: int
+    dead: int
+
+
+class TotalsOut(msgspec.Struct):
+    """All there ever were."""
+
+    sent: int
+    done: int
+    dead: int
+    cancelled: int
+    failed: int
+    expired_leases: int
+    claimed: int
+
+
 class QueueOut(msgspec.Struct):
     name: str
-    settings: Any
+    settings: QueueSettings
     is_paused: bool
     created_at: str
-    counts: dict[str, int]
-    totals: dict[str, int]
+    counts: CountsOut
+    totals: TotalsOut
     oldest_ready_at: str | msgspec.UnsetType | None = msgspec.UNSET
 
 
@@ -243,18 +172,8 @@ class StatsOut(msgspec.Struct):
     queues: int
     waiting_claims: int
     now: str
-    counts: dict[str, int]
-    totals: dict[str, int]
-
-
-def decode(decoder: msgspec.json.Decoder[T], body: bytes | msgspec.Raw) -> T:
-    """Raises InvalidRequest that says what is wrong and where."""
-    try:
-        return decoder.decode(body or b"{}")
-    except msgspec.DecodeError as error:
-        raise InvalidRequest(str(error)) from None
-    except (RecursionError, UnicodeDecodeError):
-        raise InvalidRequest("the JSON is nested too deeply or not valid UTF-8") from None
+    counts: CountsOut
+    totals: TotalsOut
 
 
 def message_out(queue: str, message: Message, content: Content | None) -> MessageOut:
@@ -324,15 +243,17 @@ def queue_out(view: QueueView) -> QueueOut:
     )
 
 
-def counts_out(counts: Any) -> tuple[dict[str, int], dict[str, int]]:
-    now = {name: getattr(counts, name) for name in ("waiting", "ready", "leased", "dead")}
-    totals = {
-        name.removesuffix("_total"): getattr(counts, name)
-        for name in counts.__struct_fields__
-        if name.endswith("_total")
-    }
-    totals["expired_leases"] = totals.pop("expired")
-    return now, totals
+def counts_out(counts: Counts) -> tuple[CountsOut, TotalsOut]:
+    c = counts
+    return CountsOut(c.waiting, c.ready, c.leased, c.dead), TotalsOut(
+        sent=c.sent_total,
+        done=c.done_total,
+        dead=c.dead_total,
+        cancelled=c.cancelled_total,
+        failed=c.failed_total,
+        expired_leases=c.expired_total,
+        claimed=c.claimed_total,
+    )
 
 
 def _tags(*tags: str | None) -> list[str]:

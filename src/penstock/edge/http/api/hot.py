@@ -14,11 +14,17 @@ import msgspec
 from penstock.domain import access
 from penstock.domain.access import Role
 from penstock.domain.draft import NewMessage
-from penstock.domain.errors import InvalidRequest, PenstockError, QueueNotFound
+from penstock.domain.errors import (
+    InvalidRequest,
+    PenstockError,
+    QueueFull,
+    QueueNotFound,
+    TooManyWaiting,
+)
 from penstock.domain.lease import Lease, LeaseAct, Verb
 from penstock.domain.limits import Limits
 from penstock.domain.queue import Queue
-from penstock.edge.http import wire
+from penstock.edge.http import wire, wire_in
 from penstock.edge.http.errors import error_answer, error_response
 from penstock.edge.http.request import Request, Respond, Response, json_response
 from penstock.edge.http.router import Route
@@ -28,12 +34,26 @@ from penstock.ports.store import Claimed, Sent
 from penstock.services.directory import Directory
 from penstock.services.messages import Messages
 
-_draft = msgspec.json.Decoder(wire.DraftIn)
-_drafts = msgspec.json.Decoder(wire.DraftsIn)
-_claim = msgspec.json.Decoder(wire.ClaimIn)
-_act = msgspec.json.Decoder(wire.ActIn)
-_acts = msgspec.json.Decoder(wire.ActsIn)
-_NO_FIELDS = wire.ActIn()
+_draft = msgspec.json.Decoder(wire_in.DraftIn)
+_drafts = msgspec.json.Decoder(wire_in.DraftsIn)
+_claim = msgspec.json.Decoder(wire_in.ClaimIn)
+_act = msgspec.json.Decoder(wire_in.ActIn)
+_acts = msgspec.json.Decoder(wire_in.ActsIn)
+_NO_FIELDS = wire_in.ActIn()
+
+# What each act is for, and a body that shows what it takes.
+_ACTS: dict[Verb, tuple[str, object]] = {
+    Verb.COMPLETE: ("The message is handled.", None),
+    Verb.FAIL: (
+        "This attempt did not work: try again later, or bury it when no attempt is left.",
+        {"error": "the mail server does not answer", "retry_in_ms": 60_000},
+    ),
+    Verb.RELEASE: ("Give it back unhandled; the attempt does not count.", {"delay_ms": 0}),
+    Verb.EXTEND: ("Hold it for longer, counted from now.", {"lease_ms": 60_000}),
+    Verb.SNOOZE: ("Postpone it; the attempt does not count.", {"delay_ms": 3_600_000}),
+    Verb.BURY: ("Give it up: it dies.", {"reason": "no such address"}),
+    Verb.CANCEL: ("It will not be handled, on purpose.", {"reason": "the order was withdrawn"}),
+}
 
 
 class Hot:
@@ -53,8 +73,11 @@ class Hot:
                 path=f"{queue}/messages",
                 handler=self.send,
                 role=Role.PRODUCE,
+                name="sendMessage",
                 summary="Send a message; answered when it is on disk.",
-                takes=wire.DraftIn,
+                takes=wire_in.DraftIn,
+                example={"body": {"to": "ada@example.org"}, "delay_ms": 0},
+                refuses=(QueueFull,),
                 gives=wire.SentOut,
                 status=201,
             ),
@@ -63,17 +86,22 @@ class Hot:
                 path=f"{queue}/messages/batch",
                 handler=self.send_batch,
                 role=Role.PRODUCE,
+                name="sendMessages",
                 summary="Send several messages in one transaction; each has its own result.",
-                takes=wire.DraftsIn,
-                gives=wire.ResultsOut,
+                takes=wire_in.DraftsIn,
+                example={"messages": [{"body": "one"}, {"body": "two", "priority": -1}]},
+                gives=wire.SendResultsOut,
             ),
             Route(
                 method="POST",
                 path=f"{queue}/claims",
                 handler=self.claim,
                 role=Role.CONSUME,
+                name="claimMessages",
                 summary="Lease messages; waits up to wait_ms for the first one.",
-                takes=wire.ClaimIn,
+                takes=wire_in.ClaimIn,
+                example={"limit": 10, "wait_ms": 1_000, "claimed_by": "worker-1"},
+                refuses=(TooManyWaiting,),
                 gives=wire.ClaimedOut,
             ),
             Route(
@@ -81,9 +109,11 @@ class Hot:
                 path="/v1/leases/batch",
                 handler=self.act_batch,
                 role=Role.CONSUME,
+                name="actOnLeases",
                 summary="Several acts on leases in one transaction; each has its own result.",
-                takes=wire.ActsIn,
-                gives=wire.ResultsOut,
+                takes=wire_in.ActsIn,
+                example={"acts": [{"receipt": "$RECEIPT", "act": "complete"}]},
+                gives=wire.ActResultsOut,
             ),
             *(
                 Route(
@@ -91,18 +121,20 @@ class Hot:
                     path="/v1/leases/{receipt}/" + verb.value,
                     handler=self._act_handler(verb),
                     role=Role.CONSUME,
-                    summary=f"{verb.value.capitalize()} the leased message.",
-                    takes=wire.ActIn,
+                    name=f"{verb.value}Message",
+                    summary=summary,
+                    takes=wire_in.act_body(verb),
+                    example=example,
                     gives=wire.ActedOut,
                 )
-                for verb in Verb
+                for verb, (summary, example) in _ACTS.items()
             ),
         ]
 
     # --- send ---
 
     def send(self, request: Request, respond: Respond) -> Awaitable[Response] | None:
-        draft = wire.decode(_draft, request.body).draft()
+        draft = wire_in.decode(_draft, request.body).draft()
         queue = self._directory.cached(request.params["queue"])
         if queue is None:
             return self._send_unknown(request, respond)
@@ -112,7 +144,7 @@ class Hot:
 
     async def _send_unknown(self, request: Request, respond: Respond) -> Response:
         queue = await self._directory.load_to_send(request.params["queue"])
-        draft = wire.decode(_draft, request.body).draft()
+        draft = wire_in.decode(_draft, request.body).draft()
         return self._sent(queue, await self._messages.send([self._messages.draft(queue, draft)]))
 
     def _sent(self, queue: Queue, answer: Any) -> Response:
@@ -126,7 +158,7 @@ class Hot:
         return self._send_batch(request)
 
     async def _send_batch(self, request: Request) -> Response:
-        drafts = wire.decode(_drafts, request.body).messages
+        drafts = wire_in.decode(_drafts, request.body).messages
         self._check_batch(len(drafts))
         name = request.params["queue"]
         queue = self._directory.cached(name) or await self._directory.load_to_send(name)
@@ -134,18 +166,18 @@ class Hot:
         new = [plan for plan in planned if isinstance(plan, NewMessage)]
         answers = iter(await self._messages.send(new) if new else [])
         results = [next(answers) if isinstance(plan, NewMessage) else plan for plan in planned]
-        return json_response(wire.ResultsOut([_result(result) for result in results]))
+        return json_response(wire.SendResultsOut([_result(result) for result in results]))
 
     def _plan_draft(self, queue: Queue, raw: msgspec.Raw) -> NewMessage | PenstockError:
         try:
-            return self._messages.draft(queue, wire.decode(_draft, raw).draft())
+            return self._messages.draft(queue, wire_in.decode(_draft, raw).draft())
         except PenstockError as error:
             return error
 
     # --- claim ---
 
     def claim(self, request: Request, respond: Respond) -> Awaitable[Response] | None:
-        wanted = wire.decode(_claim, request.body)
+        wanted = wire_in.decode(_claim, request.body)
         if not 0 <= wanted.wait_ms <= self._limits.max_wait_ms:
             raise InvalidRequest(f"wait_ms must be from 0 to {self._limits.max_wait_ms}")
         queue = self._directory.cached(request.params["queue"])
@@ -157,7 +189,7 @@ class Hot:
         ticket.then(lambda answer: respond(self._claimed(queue, answer)))
         return None
 
-    async def _claim_waiting(self, request: Request, wanted: wire.ClaimIn) -> Response:
+    async def _claim_waiting(self, request: Request, wanted: wire_in.ClaimIn) -> Response:
         queue = await self.queue(request)
         claimed = await self._room.claim(
             queue,
@@ -186,7 +218,7 @@ class Hot:
     def _act_handler(self, verb: Verb) -> Callable[[Request, Respond], Awaitable[Response] | None]:
         def handle(request: Request, respond: Respond) -> Awaitable[Response] | None:
             lease = self._messages.read_receipt(request.params["receipt"])
-            fields = wire.decode(_act, request.body) if request.body else _NO_FIELDS
+            fields = wire_in.decode(_act, request.body) if request.body else _NO_FIELDS
             act = self._plan(lease, verb, fields)
             if not self._may(request, lease):
                 return self._act_checked(request, act)
@@ -204,15 +236,17 @@ class Hot:
         return self._act_batch(request)
 
     async def _act_batch(self, request: Request) -> Response:
-        wanted = wire.decode(_acts, request.body).acts
+        wanted = wire_in.decode(_acts, request.body).acts
         self._check_batch(len(wanted))
         planned = [await self._plan_act(request, act) for act in wanted]
         acts = [plan for plan in planned if isinstance(plan, LeaseAct)]
         answers = iter(await self._messages.act(acts) if acts else [])
         results = [next(answers) if isinstance(plan, LeaseAct) else plan for plan in planned]
-        return json_response(wire.ResultsOut([_result(result) for result in results]))
+        return json_response(wire.ActResultsOut([_result(result) for result in results]))
 
-    async def _plan_act(self, request: Request, act: wire.BatchActIn) -> LeaseAct | PenstockError:
+    async def _plan_act(
+        self, request: Request, act: wire_in.BatchActIn
+    ) -> LeaseAct | PenstockError:
         try:
             lease = self._messages.read_receipt(act.receipt)
             if not self._may(request, lease):
@@ -221,7 +255,7 @@ class Hot:
         except PenstockError as error:
             return error
 
-    def _plan(self, lease: Lease, verb: Verb, act: wire.ActIn) -> LeaseAct:
+    def _plan(self, lease: Lease, verb: Verb, act: wire_in.ActIn) -> LeaseAct:
         if act is not _NO_FIELDS:
             act.check(verb)
         match verb:

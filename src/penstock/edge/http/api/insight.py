@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
+import msgspec
+
 from penstock import __version__
 from penstock.domain import access
 from penstock.domain.access import Role
-from penstock.domain.errors import InvalidRequest, PenstockError
+from penstock.domain.errors import InvalidRequest, PenstockError, StoreUnavailable
 from penstock.domain.history import HistoryFilter
 from penstock.domain.message import State
 from penstock.edge.http import wire
@@ -21,6 +23,15 @@ from penstock.edge.waiting import WaitingRoom
 from penstock.services.insight import Insight
 
 _FILTERS = ("queue", "kind", "tag", "entity_id", "outcome", "from", "to", "limit", "cursor")
+
+
+class Health(msgspec.Struct):
+    status: str
+    version: str
+
+
+class Readiness(msgspec.Struct):
+    status: str
 
 
 class InsightApi:
@@ -37,6 +48,7 @@ class InsightApi:
                 "/v1/history",
                 self.history,
                 "Finished messages, newest first.",
+                name="searchHistory",
                 role=Role.READ,
                 gives=wire.HistoryOut,
                 query=_FILTERS,
@@ -45,6 +57,7 @@ class InsightApi:
                 "/v1/history/{id}",
                 self.past,
                 "The endings and the attempts of one message.",
+                name="getHistory",
                 role=Role.READ,
                 gives=wire.PastOut,
             ),
@@ -52,12 +65,27 @@ class InsightApi:
                 "/v1/stats",
                 self.stats,
                 "Counts over all queues.",
+                name="getStats",
                 role=Role.READ,
                 gives=wire.StatsOut,
             ),
-            route("/healthz", self.healthz, "The process runs."),
-            route("/readyz", self.readyz, "The store takes work."),
-            route("/metrics", self.metrics, "Metrics for Prometheus.", role=Role.READ),
+            route("/healthz", self.healthz, "The process runs.", name="isAlive", gives=Health),
+            route(
+                "/readyz",
+                self.readyz,
+                "The store takes work.",
+                name="isReady",
+                gives=Readiness,
+                refuses=(StoreUnavailable,),
+            ),
+            route(
+                "/metrics",
+                self.metrics,
+                "Metrics for Prometheus.",
+                name="getMetrics",
+                role=Role.READ,
+                media="text/plain; version=0.0.4",
+            ),
         ]
 
     async def history(self, request: Request, respond: Respond) -> Response:
@@ -98,14 +126,14 @@ class InsightApi:
         )
 
     async def healthz(self, request: Request, respond: Respond) -> Response:
-        return json_response({"status": "ok", "version": __version__})
+        return json_response(Health("ok", __version__))
 
     async def readyz(self, request: Request, respond: Respond) -> Response:
         try:
             await self._insight.ready()
         except PenstockError as error:
             return error_response(error)
-        return json_response({"status": "ready"})
+        return json_response(Readiness("ready"))
 
     async def metrics(self, request: Request, respond: Respond) -> Response:
         stats = await self._insight.stats()

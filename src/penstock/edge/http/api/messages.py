@@ -8,10 +8,10 @@ import msgspec
 
 from penstock.domain import access
 from penstock.domain.access import Role
-from penstock.domain.errors import InvalidRequest
+from penstock.domain.errors import InvalidRequest, WrongState
 from penstock.domain.history import Ending
 from penstock.domain.message import Message, State
-from penstock.edge.http import wire
+from penstock.edge.http import wire, wire_in
 from penstock.edge.http.cursor import from_cursor, read_limit, to_cursor
 from penstock.edge.http.request import Request, Respond, Response, json_response
 from penstock.edge.http.router import Route
@@ -19,8 +19,8 @@ from penstock.edge.instants import from_text, to_text
 from penstock.services.directory import Directory
 from penstock.services.messages import Messages, MessageView
 
-_reason = msgspec.json.Decoder(wire.ReasonIn)
-_reschedule = msgspec.json.Decoder(wire.RescheduleIn)
+_reason = msgspec.json.Decoder(wire_in.ReasonIn)
+_reschedule = msgspec.json.Decoder(wire_in.RescheduleIn)
 _SHOWN = {State.READY, State.WAITING, State.LEASED, State.DEAD}
 
 
@@ -58,6 +58,7 @@ class MessageApi:
                 "/v1/queues/{queue}/messages",
                 self.browse,
                 "Look at messages in one state (ready, waiting, leased, dead); changes nothing.",
+                name="browseMessages",
                 role=Role.READ,
                 gives=wire.PageOut,
                 query=("state", "limit", "cursor"),
@@ -67,6 +68,7 @@ class MessageApi:
                 one,
                 self.get,
                 "One message, live or from history.",
+                name="getMessage",
                 role=Role.READ,
                 gives=wire.MessageOut,
             ),
@@ -75,35 +77,46 @@ class MessageApi:
                 one,
                 self.reschedule,
                 "Give a message in line another due date.",
+                name="rescheduleMessage",
                 role=Role.OPERATE,
-                takes=wire.RescheduleIn,
+                takes=wire_in.RescheduleIn,
+                example={"due_at": "2031-12-24T18:00:00Z"},
                 gives=wire.ActedOut,
+                refuses=(WrongState,),
             ),
             route(
                 "POST",
                 f"{one}/cancel",
                 self.cancel,
-                "It will not be handled.",
+                "It will not be handled; only while nobody holds it.",
+                name="cancelByHand",
                 role=Role.OPERATE,
-                takes=wire.ReasonIn,
+                takes=wire_in.ReasonIn,
+                example={"reason": "the order was withdrawn"},
                 gives=wire.ActedOut,
+                refuses=(WrongState,),
             ),
             route(
                 "POST",
                 f"{one}/bury",
                 self.bury,
-                "Put it among the dead ones.",
+                "Put it among the dead ones; only while nobody holds it.",
+                name="buryByHand",
                 role=Role.OPERATE,
-                takes=wire.ReasonIn,
-                gives=wire.ActedOut,
+                takes=wire_in.ReasonIn,
+                example={"reason": "no such address"},
+                gives=wire.BuriedOut,
+                refuses=(WrongState,),
             ),
             route(
                 "POST",
                 f"{one}/redrive",
                 self.redrive,
                 "Bring a dead message back to the queue it died in.",
+                name="redriveMessage",
                 role=Role.OPERATE,
                 gives=wire.ActedOut,
+                refuses=(WrongState,),
             ),
         ]
 
@@ -131,21 +144,21 @@ class MessageApi:
         return json_response(_shown(view))
 
     async def reschedule(self, request: Request, respond: Respond) -> Response:
-        due_at = from_text("due_at", wire.decode(_reschedule, request.body).due_at)
+        due_at = from_text("due_at", wire_in.decode(_reschedule, request.body).due_at)
         await self._check(request)
         return _changed(await self._messages.reschedule(request.params["id"], due_at=due_at))
 
     async def cancel(self, request: Request, respond: Respond) -> Response:
-        reason = wire.decode(_reason, request.body).reason
+        reason = wire_in.decode(_reason, request.body).reason
         await self._check(request)
         return _changed(await self._messages.cancel(request.params["id"], reason=reason))
 
     async def bury(self, request: Request, respond: Respond) -> Response:
-        reason = wire.decode(_reason, request.body).reason
+        reason = wire_in.decode(_reason, request.body).reason
         await self._check(request)
         await self._messages.bury(request.params["id"], reason=reason)
         # Where it rests, or stands in line as a dead letter: for the caller it is dead.
-        return json_response({"id": request.params["id"], "state": State.DEAD})
+        return json_response(wire.BuriedOut(request.params["id"], State.DEAD))
 
     async def redrive(self, request: Request, respond: Respond) -> Response:
         await self._check(request)

@@ -9,9 +9,9 @@ import msgspec
 
 from penstock.domain import access
 from penstock.domain.access import Role
-from penstock.domain.errors import InvalidRequest
+from penstock.domain.errors import InvalidRequest, QueueNotEmpty
 from penstock.domain.queue import QueueSettings, check_name
-from penstock.edge.http import wire
+from penstock.edge.http import wire, wire_in
 from penstock.edge.http.cursor import read_limit
 from penstock.edge.http.request import Request, Respond, Response, json_response
 from penstock.edge.http.router import Route
@@ -19,7 +19,7 @@ from penstock.services.queues import CHUNK, Queues, QueueView
 
 _settings = msgspec.json.Decoder(QueueSettings)
 _some_settings = msgspec.json.Decoder(dict[str, Any])
-_redrive = msgspec.json.Decoder(wire.RedriveIn)
+_redrive = msgspec.json.Decoder(wire_in.RedriveIn)
 
 
 class Cancelled(msgspec.Struct):
@@ -49,6 +49,7 @@ class QueueApi:
                 "/v1/queues",
                 self.page,
                 "The queues by name, with their counts.",
+                name="listQueues",
                 role=Role.READ,
                 gives=wire.QueuesOut,
                 query=("prefix", "limit", "cursor"),
@@ -58,32 +59,48 @@ class QueueApi:
                 one,
                 self.put,
                 "Make a queue (201), or give it these settings (200).",
+                name="putQueue",
                 takes=QueueSettings,
+                example={"lease_ms": 60_000, "max_attempts": 3},
                 gives=wire.QueueOut,
                 status=201,
+                also=(200,),
             ),
             operate(
                 "PATCH",
                 one,
                 self.patch,
                 "Change some settings and leave the others.",
+                name="changeQueue",
                 takes=QueueSettings,
+                example={"max_attempts": None},
                 gives=wire.QueueOut,
             ),
-            operate("GET", one, self.get, "One queue.", role=Role.READ, gives=wire.QueueOut),
+            operate(
+                "GET",
+                one,
+                self.get,
+                "One queue with its counts.",
+                name="getQueue",
+                role=Role.READ,
+                gives=wire.QueueOut,
+            ),
             operate(
                 "DELETE",
                 one,
                 self.remove,
                 "Remove a queue; with force=true also what it holds.",
+                name="removeQueue",
                 status=204,
                 query=("force",),
+                refuses=(QueueNotEmpty,),
             ),
             operate(
                 "POST",
                 f"{one}/pause",
                 self._pausing(True),
                 "Stop claims; sends go on.",
+                name="pauseQueue",
                 gives=wire.QueueOut,
             ),
             operate(
@@ -91,6 +108,7 @@ class QueueApi:
                 f"{one}/resume",
                 self._pausing(False),
                 "Let claims go on.",
+                name="resumeQueue",
                 gives=wire.QueueOut,
             ),
             operate(
@@ -98,6 +116,7 @@ class QueueApi:
                 f"{one}/purge",
                 self.purge,
                 "Cancel everything in the queue; leases on it are lost.",
+                name="purgeQueue",
                 gives=Cancelled,
             ),
             operate(
@@ -105,7 +124,9 @@ class QueueApi:
                 f"{one}/redrive",
                 self.redrive,
                 "Bring dead messages back to the queues they died in, or to another.",
-                takes=wire.RedriveIn,
+                name="redriveQueue",
+                takes=wire_in.RedriveIn,
+                example={"limit": 100},
                 gives=Redriven,
             ),
         ]
@@ -127,12 +148,12 @@ class QueueApi:
         return json_response(wire.QueuesOut([wire.queue_out(view) for view in views], following))
 
     async def put(self, request: Request, respond: Respond) -> Response:
-        settings = wire.decode(_settings, request.body)
+        settings = wire_in.decode(_settings, request.body)
         put = await self._queues.put(request.params["queue"], settings)
         return json_response(wire.queue_out(put.view), 201 if put.is_new else 200)
 
     async def patch(self, request: Request, respond: Respond) -> Response:
-        changes = wire.decode(_some_settings, request.body)
+        changes = wire_in.decode(_some_settings, request.body)
         return json_response(
             wire.queue_out(await self._queues.patch(request.params["queue"], changes))
         )
@@ -160,7 +181,7 @@ class QueueApi:
         return json_response(Cancelled(await self._purge_all(request.params["queue"])))
 
     async def redrive(self, request: Request, respond: Respond) -> Response:
-        wanted = wire.decode(_redrive, request.body)
+        wanted = wire_in.decode(_redrive, request.body)
         if wanted.limit is not None and wanted.limit < 1:
             raise InvalidRequest("limit must be at least 1")
         if wanted.to is not None:

@@ -86,6 +86,7 @@ WITH picked AS MATERIALIZED (
    WHERE queue_no = :queue_no
      AND state = 'ready'
      AND is_blocked = 0
+     AND (expires_at IS NULL OR expires_at > :now)
    ORDER BY priority, order_no
    LIMIT :limit
      FOR UPDATE SKIP LOCKED

@@ -1,0 +1,78 @@
+"""`penstock doctor`: one line per check, and code 1 if any of them fails."""
+
+from __future__ import annotations
+
+import os
+from argparse import Namespace
+from collections.abc import Iterator
+
+from penstock.client.errors import Unreachable
+from penstock.domain.errors import PenstockError
+from penstock.domain.finding import Finding, Grade, fail, ok, warn
+from penstock.edge.cli import exits
+from penstock.edge.cli.flags import DEFAULT_SERVER, loaded, remote, server_flags, store_flags
+from penstock.edge.cli.output import Output
+from penstock.edge.cli.parser import Parser
+from penstock.edge.cli.progress import progress
+from penstock.edge.cli.registry import Command
+
+MARKS = {Grade.OK: "ok  ", Grade.WARN: "WARN", Grade.FAIL: "FAIL"}
+
+
+def configure(parser: Parser) -> None:
+    store_flags(parser)
+    server_flags(parser)
+
+
+def run(args: Namespace, out: Output) -> int:
+    is_bad = False
+    with progress("Examining"):
+        for finding in _findings(args):
+            is_bad |= finding.grade is Grade.FAIL
+            text = " ".join(finding.text.split())
+            if out.json:
+                out.record(finding)
+            else:
+                out.line(f"{MARKS[finding.grade]}  {finding.name:<18}  {text}")
+    return exits.REFUSED if is_bad else exits.OK
+
+
+def _findings(args: Namespace) -> Iterator[Finding]:
+    from penstock.upkeep.checkup import examine
+
+    try:
+        settings = loaded(args).settings
+    except PenstockError as error:
+        yield fail("settings", str(error))
+        return
+    yield ok("settings", "all values are allowed")
+    yield from examine(settings)
+    yield _server(args)
+
+
+def _server(args: Namespace) -> Finding:
+    try:
+        with remote(args) as server:
+            is_ready = server.is_ready()
+    except Unreachable as error:
+        # Without a server being named, none needs to run.
+        is_named = args.server != DEFAULT_SERVER or "PENSTOCK_SERVER" in os.environ
+        return (fail if is_named else warn)("server", str(error))
+    if is_ready:
+        return ok("server", f"{args.server} is ready")
+    return fail("server", f"{args.server} runs, but its store does not answer")
+
+
+COMMANDS = {
+    "doctor": Command(
+        run,
+        configure,
+        more="Checks Python, the settings, the data folder and its disk, the store (version, "
+        "promises, integrity, schema, clock, books) and the server. Ends with code 1 if anything "
+        "fails; warnings do not count. May run while the server works.",
+        examples=(
+            "penstock doctor --data ./data",
+            "penstock doctor --json | jq 'select(.grade!=\"ok\")'",
+        ),
+    )
+}

@@ -1,0 +1,43 @@
+"""`penstock promote`"""
+
+from __future__ import annotations
+
+from argparse import Namespace
+
+from penstock.edge.cli import exits
+from penstock.edge.cli.flags import loaded, store_flags
+from penstock.edge.cli.output import Output
+from penstock.edge.cli.parser import Parser
+from penstock.edge.cli.progress import progress
+from penstock.edge.cli.registry import Command
+
+
+def configure(parser: Parser) -> None:
+    parser.flag(
+        "--to", value="URL", text="the PostgreSQL database, which must be empty", required=True
+    )
+    store_flags(parser)
+
+
+def run(args: Namespace, out: Output) -> int:
+    from penstock.upkeep.tools import promote
+
+    settings = loaded(args).settings
+    with progress("Moving") as advance:
+        moved = promote(settings, args.to, progress=advance)
+    if out.json:
+        out.record({"promoted": moved})
+    else:
+        out.line("everything is in PostgreSQL now; start the server with --store")
+    return exits.OK
+
+
+COMMANDS = {
+    "promote": Command(
+        run,
+        configure,
+        more="Queues, messages, history, keys and receipts move; leases that are held stay valid. "
+        "Stop the server first. The SQLite store is left as it is.",
+        examples=("penstock promote --data ./data --to postgresql://penstock@db/penstock",),
+    )
+}

@@ -1,0 +1,86 @@
+"""An operation for readers: what it takes, what it answers, and how to try it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from penstock.edge.http.docs.curl import example
+from penstock.edge.http.docs.markup import Html, el, inline, join, table
+from penstock.edge.http.docs.schemas import in_words
+
+Part = dict[str, Any]
+
+
+def card(method: str, path: str, operation: Part, *, with_key: bool) -> Html:
+    return el(
+        "section",
+        el("h3", verb(method), " ", el("code", path)),
+        el("p", inline(operation["summary"]), class_="summary"),
+        el("pre", el("code", example(method, path, operation, with_key=with_key))),
+        _parameters(operation),
+        _body(operation),
+        _answers(operation),
+        class_="card",
+        id=anchor(operation),
+    )
+
+
+def verb(method: str) -> Html:
+    return el("span", method, class_=f"verb {method.lower()}")
+
+
+def anchor(operation: Part) -> str:
+    return f"op-{operation['operationId']}"
+
+
+def _parameters(operation: Part) -> Html:
+    rows = [
+        (
+            join(el("code", p["name"]), " ", el("span", f"in {p['in']}", class_="where")),
+            in_words(p["schema"]),
+            join(inline(p["description"]), _default(p["schema"])),
+        )
+        for p in operation["parameters"]
+    ]
+    return table(("parameter", "type", "meaning"), rows)
+
+
+def _default(schema: Part) -> Html:
+    if "default" not in schema:
+        return join()
+    return join(" Default ", el("code", str(schema["default"]).lower()), ".")
+
+
+def _body(operation: Part) -> Html:
+    if "requestBody" not in operation:
+        return join()
+    body = operation["requestBody"]
+    [media] = body["content"].values()
+    needed = "" if body["required"] else " (may be left out)"
+    return el("p", el("strong", "Body: "), in_words(media["schema"]), needed, ".", class_="body")
+
+
+def _answers(operation: Part) -> Html:
+    rows = [_answer(status, told) for status, told in operation["responses"].items()]
+    role = ""
+    if "security" in operation:
+        [[needed]] = operation["security"][0].values()
+        role = join("A key needs the role ", el("code", needed), ".")
+    return join(
+        table(("status", "answer"), rows, class_="answers"),
+        el("p", role, class_="role") if role else "",
+    )
+
+
+def _answer(status: str, told: Part) -> tuple[Html, Html]:
+    kind = "good" if status.startswith("2") else "bad"
+    number = el("span", status, class_=f"status {kind}")
+    if kind == "bad":
+        return number, inline(told["description"])
+    contents = told.get("content", {}).items()
+    answers = [join(in_words(of["schema"]), _unusual(media)) for media, of in contents]
+    return number, join(*answers) if answers else join("nothing")
+
+
+def _unusual(media: str) -> str:
+    return "" if media == "application/json" else f" ({media})"

@@ -1,0 +1,63 @@
+"""A check-up of a PostgreSQL store."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+from penstock.domain.errors import PenstockError
+from penstock.domain.finding import Finding, fail, ok, warn
+from penstock.domain.limits import SECOND
+from penstock.store.checks import examine_books, examine_schema
+from penstock.store.postgres import PostgresDatabase
+from penstock.store.postgres_store import OLDEST_SERVER
+from penstock.store.postgres_url import parse
+from penstock.store.session import SqlSession
+
+# Without these an acknowledged message may be lost, or half a page be taken for a whole one.
+_PROMISES = {"fsync": "on", "full_page_writes": "on", "data_sync_retry": "off"}
+
+
+def examine(url: str, *, clock: Callable[[], int]) -> Iterator[Finding]:
+    """`clock` tells the time of this machine."""
+    try:
+        session = SqlSession(PostgresDatabase(parse(url), read_only=True))
+    except PenstockError as error:
+        yield fail("store", str(error))
+        return
+    try:
+        yield from _server(dict(session.read(lambda s: s.db.rows("session.facts"))))
+        yield _offset(session, clock)
+        schema = examine_schema(session)
+        yield schema
+        if schema.grade == "ok":
+            yield from examine_books(session)
+    except PenstockError as error:
+        yield fail("store", str(error))
+    finally:
+        session.db.close()
+
+
+def _server(facts: dict[str, str]) -> Iterator[Finding]:
+    number = int(facts["server_version_num"])
+    version = f"{number // 10_000}.{number % 10_000}"
+    if number < OLDEST_SERVER:
+        yield fail("postgresql", f"{version} is too old; {OLDEST_SERVER // 10_000} is needed")
+    else:
+        yield ok("postgresql", version)
+    for name, wanted in _PROMISES.items():
+        found = facts.get(name, wanted)
+        text = f"is {found}"
+        yield ok(name, text) if found == wanted else fail(name, f"{text}, must be {wanted}")
+    found = facts.get("synchronous_commit", "on")
+    # Each transaction sets it for itself; what the server says matters to others only.
+    yield ok("synchronous_commit", f"is {found} by default; set to what each transaction needs")
+
+
+def _offset(session: SqlSession, clock: Callable[[], int]) -> Finding:
+    """All nodes go by the database's time: a difference only makes logs harder to read."""
+    before = clock()
+    [(told,)] = session.read(lambda s: s.db.rows("clock.read"))
+    after = clock()
+    offset = int(told) - (before + after) // 2
+    text = f"the database's is {abs(offset)} ms {'ahead of' if offset >= 0 else 'behind'} ours"
+    return ok("clock", text) if abs(offset) < SECOND else warn("clock", text)

@@ -1,0 +1,28 @@
+"""Everything that can be checked without asking a server."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from penstock.domain.finding import Finding, fail
+from penstock.outbound.clock import SystemClock, wall_ms
+from penstock.settings import Settings
+from penstock.store import sqlite_checks
+from penstock.upkeep import machine
+
+
+def examine(settings: Settings) -> Iterator[Finding]:
+    clock = SystemClock().now
+    path = settings.sqlite_path
+    folder = Path(settings.data) if path is None else path.parent
+    yield from machine.examine(folder, clock=clock)
+    if path is not None:
+        yield from sqlite_checks.examine(path, now=wall_ms())
+        return
+    try:
+        from penstock.store import postgres_checks
+    except ImportError:
+        yield fail("store", "PostgreSQL needs one more part: pip install penstock[postgres]")
+        return
+    yield from postgres_checks.examine(settings.store_url, clock=clock)

@@ -1,0 +1,200 @@
+"""The client against a real server: every method, and refusals as the errors that were raised."""
+
+from __future__ import annotations
+
+import threading
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from penstock.client.answers import Acted, Sent
+from penstock.client.drafts import Act, Draft
+from penstock.client.errors import Unreachable
+from penstock.client.remote import Remote
+from penstock.domain import errors
+from penstock.domain.access import Role
+from penstock.domain.lease import Verb
+from penstock.domain.message import State
+from penstock.domain.queue import QueueSettings
+from tests.edge.api import a_name
+
+
+@pytest.fixture
+def queue(remote: Remote) -> str:
+    return remote.queues.put(a_name()).name
+
+
+def claim_one(remote: Remote, queue: str, **wanted):
+    [message] = remote.claim(queue, **wanted)
+    return message
+
+
+def test_a_message_is_sent_claimed_and_completed(remote, queue):
+    sent = remote.send(queue, {"to": "ada"}, kind="mail", tags=("a",), attributes={"x": "y"})
+    message = claim_one(remote, queue, claimed_by="me")
+    acted = remote.complete(message.receipt)
+
+    assert message.id == sent.id == acted.id
+    assert message.body == {"to": "ada"}
+    assert (message.kind, message.tags, message.attributes) == ("mail", ("a",), {"x": "y"})
+    assert (message.state, acted.state) == (State.LEASED, State.DONE)
+    assert message.leased_until - message.sent_at == timedelta(seconds=30)
+    assert remote.messages.get(sent.id).state is State.DONE
+
+
+def test_instants_go_in_and_come_out_as_datetimes(remote, queue):
+    due = datetime(2031, 5, 1, 12, 0, 0, 123_000, tzinfo=UTC)
+
+    sent = remote.send(queue, 1, due_at=due, expires_at=due + timedelta(days=1))
+
+    message = remote.messages.get(sent.id)
+    assert (message.due_at, message.expires_at) == (due, due + timedelta(days=1))
+
+
+def test_a_batch_tells_of_each_part_whether_it_was_taken(remote):
+    queue = remote.queues.put(a_name(), QueueSettings(max_body_bytes=5)).name
+
+    first, second, third = remote.send_batch(queue, [Draft(1), Draft("much too long"), Draft(None)])
+
+    assert isinstance(first, Sent)
+    assert isinstance(second, errors.TooLarge)
+    assert isinstance(third, Sent)
+
+
+def test_acts_in_a_batch_are_told_apart(remote, queue):
+    remote.send_batch(queue, [Draft(1), Draft(2)])
+    one, two = remote.claim(queue, limit=2)
+
+    results = remote.act_batch(
+        [
+            Act(one.receipt, Verb.COMPLETE),
+            Act(two.receipt, Verb.FAIL, error="boom", retry_in_ms=60_000),
+            Act(one.receipt, Verb.COMPLETE),
+        ]
+    )
+
+    assert [r.state for r in results if isinstance(r, Acted)] == [State.DONE, State.WAITING]
+    assert isinstance(results[2], errors.LeaseLost)
+
+
+@pytest.mark.parametrize(
+    ("act", "state"),
+    [
+        (lambda r, receipt: r.fail(receipt, error="e", retry_in_ms=1000), State.WAITING),
+        (lambda r, receipt: r.release(receipt), State.READY),
+        (lambda r, receipt: r.extend(receipt, lease_ms=1000), State.LEASED),
+        (lambda r, receipt: r.extend(receipt), State.LEASED),
+        (lambda r, receipt: r.snooze(receipt, delay_ms=1000), State.WAITING),
+        (lambda r, receipt: r.bury(receipt, reason="r"), State.DEAD),
+        (lambda r, receipt: r.cancel(receipt, reason="r"), State.CANCELLED),
+    ],
+)
+def test_every_act_on_a_lease(remote, queue, act, state):
+    remote.send(queue, 1)
+
+    acted = act(remote, claim_one(remote, queue).receipt)
+
+    assert acted.state is state
+
+
+def test_queues_are_made_changed_paused_and_removed(remote):
+    name = a_name()
+    made = remote.queues.put(name, {"lease_ms": 5_000})
+    changed = remote.queues.patch(name, {"max_attempts": None})
+
+    assert made.settings == QueueSettings(lease_ms=5_000)
+    assert changed.settings == QueueSettings(lease_ms=5_000, max_attempts=None)
+    assert remote.queues.pause(name).is_paused
+    assert not remote.queues.resume(name).is_paused
+    assert [queue.name for queue in remote.queues.list(prefix=name)] == [name]
+    remote.queues.delete(name)
+    with pytest.raises(errors.QueueNotFound, match=name):
+        remote.queues.get(name)
+
+
+def test_a_queue_is_emptied_and_redriven(remote, queue):
+    remote.send_batch(queue, [Draft(n) for n in range(3)])
+    remote.bury(claim_one(remote, queue).receipt)
+
+    assert remote.queues.redrive(queue) == 1
+    assert remote.queues.purge(queue) == 3
+    assert remote.queues.get(queue).totals.cancelled == 3
+
+
+def test_single_messages_are_looked_at_and_changed(remote, queue):
+    one, two = (result.id for result in remote.send_batch(queue, [Draft(1), Draft(2)]))
+
+    assert [m.id for m in remote.messages.browse(queue, limit=1).messages] == [one]
+    due = datetime(2031, 1, 1, tzinfo=UTC)
+    assert remote.messages.reschedule(one, due).due_at == due
+    assert remote.messages.cancel(one, reason="r").state is State.CANCELLED
+    assert remote.messages.bury(two).state is State.DEAD
+    assert remote.messages.redrive(two).state is State.READY
+    with pytest.raises(errors.MessageNotFound):
+        remote.messages.get("nobody")
+    with pytest.raises(errors.WrongState):
+        remote.messages.redrive(two)
+
+
+def test_history_is_read_page_by_page(remote, queue):
+    remote.send_batch(queue, [Draft(n) for n in range(7)])
+    remote.queues.purge(queue)
+
+    endings = list(remote.history.search(queue=queue, page_size=3, outcome=State.CANCELLED))
+
+    assert len({ending.id for ending in endings}) == 7
+    past = remote.history.of(endings[0].id)
+    assert [ending.id for ending in past.endings] == [endings[0].id]
+    assert past.attempts == []
+
+
+def test_stats_and_readiness(remote, server):
+    assert remote.stats().backend == server.backend
+    assert remote.is_ready()
+
+
+def test_names_are_quoted_on_their_way(remote):
+    with pytest.raises(errors.InvalidRequest):
+        remote.queues.put("a/b?c")
+    with pytest.raises(errors.MessageNotFound, match=r"a/\.\./b"):
+        remote.messages.get("a/../b")
+
+
+def test_a_client_is_shared_by_threads(remote, queue):
+    def send() -> None:
+        for number in range(20):
+            remote.send(queue, number)
+
+    threads = [threading.Thread(target=send) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+
+    assert remote.queues.get(queue).counts.ready == 160
+
+
+def test_a_key_opens_the_door(make_server):
+    server = make_server()
+    secret = server.broker.keys.create("me", roles=(Role.READ,)).result().secret
+    server.broker.refresh_keys()
+
+    with pytest.raises(errors.Unauthenticated):
+        Remote(server.url).stats()
+    with pytest.raises(errors.Forbidden):
+        Remote(server.url, key=secret).send("any", 1)
+    assert Remote(server.url, key=secret).stats().queues == 0
+
+
+def test_a_server_that_comes_back_is_found_again(make_server, tmp_path):
+    server = make_server(data=tmp_path / "kept")
+    remote = Remote(server.url)
+    remote.queues.put("mail")
+    server.stop()
+
+    with pytest.raises(Unreachable) as lost:
+        remote.queues.get("mail")
+    make_server(data=tmp_path / "kept", server={"port": server.port})
+
+    assert not lost.value.was_sent
+    assert remote.queues.get("mail").name == "mail"

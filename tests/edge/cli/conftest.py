@@ -1,0 +1,63 @@
+"""The command line as a test runs it: in this process, against a server of another thread."""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+
+from penstock.edge.cli.main import main
+from tests.edge.live import LiveServer
+
+
+class Ran(NamedTuple):
+    code: int
+    out: str
+    err: str
+
+    @property
+    def records(self) -> list[Any]:
+        """What a program would read."""
+        return [json.loads(line) for line in self.out.splitlines()]
+
+    @property
+    def record(self) -> Any:
+        [record] = self.records
+        return record
+
+
+Run = Callable[..., Ran]
+
+
+@pytest.fixture(autouse=True)
+def _no_settings_from_outside(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    for name in os.environ:
+        if name.startswith("PENSTOCK_") and not name.startswith("PENSTOCK_TEST_"):
+            monkeypatch.delenv(name)
+
+
+@pytest.fixture
+def run(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Run:
+    """run("send", "mail", "-", stdin="hello")"""
+
+    def run(*words: object, stdin: str | bytes = "") -> Ran:
+        content = stdin.encode() if isinstance(stdin, str) else stdin
+        monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(content)))
+        capsys.readouterr()
+        code = main([str(word) for word in words])
+        return Ran(code, *capsys.readouterr())
+
+    return run
+
+
+@pytest.fixture
+def cli(run: Run, server: LiveServer, monkeypatch: pytest.MonkeyPatch) -> Run:
+    """As `run`, with the shared server as the one to ask."""
+    monkeypatch.setenv("PENSTOCK_SERVER", server.url)
+    return run

@@ -1,0 +1,279 @@
+"""send, receive and the acts on leases."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.edge.api import Api
+
+
+def test_a_message_goes_through_the_command_line_and_back(cli, api: Api):
+    queue = api.make_queue()
+
+    sent = cli("send", queue, '{"to": "ada"}', "--kind", "welcome", "--tag", "a", "--tag", "b")
+    claimed = cli("receive", queue, "--json").record
+    done = cli("ack", claimed["receipt"])
+
+    assert sent.code == 0
+    assert claimed["id"] == sent.out.strip()
+    assert claimed["body"] == {"to": "ada"}
+    assert (claimed["kind"], claimed["tags"], claimed["state"]) == ("welcome", ["a", "b"], "leased")
+    assert done == (0, f"{claimed['id']} done\n", "")
+    assert api.message(claimed["id"])["state"] == "done"
+
+
+def test_every_flag_of_a_send_reaches_the_message(cli, api: Api):
+    queue = api.make_queue()
+
+    sent = cli(
+        *("send", queue, "x", "--entity-id", "e", "--group", "g", "--priority", "-3"),
+        *("--due-at", "2031-01-01T10:00+01:00", "--dedup-key", "d", "--expires-in", "3660d"),
+        *("--max-attempts", "2", "--trace", "t", "--attribute", "a=b=c", "--attribute", "n=1"),
+        "--json",
+    ).record
+
+    message = api.message(sent["id"])
+    assert sent["is_duplicate"] is False
+    assert (message["entity_id"], message["group"], message["priority"]) == ("e", "g", -3)
+    assert message["due_at"] == "2031-01-01T09:00:00.000Z"
+    assert (message["dedup_key"], message["max_attempts"], message["trace"]) == ("d", 2, "t")
+    assert message["attributes"] == {"a": "b=c", "n": "1"}
+
+
+def test_a_second_send_with_the_same_key_says_that_it_is_a_duplicate(cli, api: Api):
+    queue = api.make_queue()
+    first = cli("send", queue, "x", "--dedup-key", "k").out.strip()
+
+    assert cli("send", queue, "x", "--dedup-key", "k").out.strip() == f"{first} (duplicate)"
+
+
+@pytest.mark.parametrize(
+    ("text", "flags", "body"),
+    [
+        ("12", (), 12),
+        ("12", ("--text",), "12"),
+        ("hello", (), "hello"),
+        ("{broken", (), "{broken"),
+        ("null", (), None),
+        ('"quoted"', ("--json-body",), "quoted"),
+    ],
+)
+def test_a_body_is_json_if_it_can_be(cli, api: Api, text, flags, body):
+    queue = api.make_queue()
+
+    cli("send", queue, text, *flags)
+
+    assert api.claim_one(queue)["body"] == body
+
+
+def test_numbers_of_any_length_are_sent_as_they_were_written(cli, api: Api):
+    queue = api.make_queue()
+
+    cli("send", queue, "[123456789012345678901234567890, 1.10]")
+
+    claimed = api.call("POST", f"/v1/queues/{queue}/claims", {}).text
+    assert "[123456789012345678901234567890, 1.10]" in claimed
+
+
+def test_what_is_not_json_is_refused_where_json_was_promised(cli, api: Api):
+    ran = cli("send", api.make_queue(), "{broken", "--json-body")
+
+    assert ran.code == 1
+    assert ran.err.startswith("penstock: the body is not JSON")
+
+
+def test_a_body_may_come_from_standard_input_or_a_file(cli, api: Api):
+    queue = api.make_queue()
+    Path("body.txt").write_text("from a file\n")
+
+    cli("send", queue, stdin="from stdin\n")
+    cli("send", queue, "--file", "body.txt")
+
+    assert [m["body"] for m in api.claim(queue, limit=2)] == ["from stdin", "from a file"]
+
+
+def test_every_line_is_a_message_of_its_own_in_the_order_of_the_input(cli, api: Api):
+    queue = api.make_queue()
+
+    ran = cli("send", queue, "--lines", "--batch", "3", stdin="1\n2\n\nthree\r\n4\n5")
+
+    assert ran == (0, "5 sent\n", "")
+    assert [m["body"] for m in api.claim(queue, limit=10)] == [1, 2, "three", 4, 5]
+
+
+def test_a_refused_line_is_told_and_does_not_stop_the_others(cli, api: Api):
+    queue = api.make_queue(max_body_bytes=3)
+
+    ran = cli("send", queue, "--lines", "--json", stdin="1\n123456\n2\n")
+
+    assert ran.code == 1
+    assert len(ran.records) == 2
+    assert ran.err.endswith("(too_large)\n")
+    assert [m["body"] for m in api.claim(queue, limit=10)] == [1, 2]
+
+
+@pytest.mark.parametrize(
+    "flags",
+    [
+        ("--lines", "--dedup-key", "k"),
+        ("body", "--lines"),
+        ("body", "--file", "x"),
+        ("--text", "--json-body"),
+        ("--lines", "--batch", "0"),
+        ("--delay", "soon"),
+        ("--due-at", "tomorrow"),
+        ("--attribute", "novalue"),
+        ("--priority", "high"),
+    ],
+)
+def test_a_send_that_makes_no_sense_is_a_usage_error(cli, flags):
+    ran = cli("send", "any", *flags)
+
+    assert ran.code == 2
+    assert ran.err.startswith("penstock: ")
+    assert ran.err.endswith("(usage)\n")
+
+
+def test_input_that_is_not_utf8_is_refused(cli, api: Api):
+    assert cli("send", api.make_queue(), stdin=b"\xff\xfe").code == 1
+
+
+def test_no_message_is_its_own_exit_code(cli, api: Api):
+    assert cli("receive", api.make_queue()) == (4, "", "")
+
+
+def test_a_claim_has_the_lease_and_the_name_it_was_asked_for(cli, api: Api, clock):
+    queue = api.make_queue()
+    api.send(queue)
+
+    claimed = cli("receive", queue, "--lease", "5m", "--by", "me", "--json").record
+
+    clock.advance(minutes=4)
+    assert api.message(claimed["id"])["state"] == "leased"
+    assert api.message(claimed["id"])["leased_by"] == "me"
+
+
+def test_receive_can_complete_at_once(cli, api: Api):
+    queue = api.make_queue()
+    ids = [api.send(queue), api.send(queue)]
+
+    ran = cli("receive", queue, "-n", "5", "--ack", "--json")
+
+    assert [m["id"] for m in ran.records] == ids
+    assert api.counts(queue) == {}
+
+
+def test_what_people_see_of_a_message_cannot_steer_their_terminal(cli, api: Api):
+    queue = api.make_queue()
+    api.send(queue, "\x1b]0;owned\x07 [bold]x[/bold]")
+
+    out = cli("receive", queue).out
+
+    assert "\x1b" not in out
+    assert "\x07" not in out
+    assert "[bold]x[/bold]" in out
+
+
+def test_a_lost_lease_is_refused_and_the_others_are_done(cli, api: Api):
+    queue = api.make_queue()
+    api.send(queue)
+    receipt = api.claim_one(queue)["receipt"]
+
+    ran = cli("ack", receipt, receipt, "forged")
+
+    assert ran.code == 1
+    assert len(ran.out.splitlines()) == 1
+    assert [line.rpartition(" ")[2] for line in ran.err.splitlines()] == ["(lease_lost)"] * 2
+
+
+@pytest.mark.parametrize(
+    ("command", "state", "attempts"),
+    [
+        (("fail", "--error", "boom", "--retry-in", "1h"), "waiting", 1),
+        (("release",), "ready", 0),
+        (("snooze", "--delay", "1h"), "waiting", 0),
+        (("extend", "--lease", "1h"), "leased", 1),
+    ],
+)
+def test_each_act_does_what_its_name_says(cli, api: Api, command, state, attempts):
+    queue = api.make_queue()
+    message_id = api.send(queue)
+    name, *flags = command
+
+    acted = cli(name, api.claim_one(queue)["receipt"], *flags, "--json").record
+
+    assert (acted["id"], acted["state"]) == (message_id, state)
+    message = api.message(message_id)
+    assert (message["state"], message["attempts"]) == (state, attempts)
+
+
+def test_our_own_words_for_receive_and_ack_work_too(cli, api: Api):
+    queue = api.make_queue()
+    api.send(queue)
+
+    receipt = cli("claim", queue, "--json").record["receipt"]
+
+    assert cli("complete", receipt).code == 0
+
+
+def test_messages_can_be_looked_at_without_touching_them(cli, api: Api):
+    queue = api.make_queue()
+    message_id = api.send(queue, "ready")
+    api.send(queue, "later", delay_ms=1000)
+
+    assert cli("messages", queue, "--json").record["id"] == message_id
+    assert cli("messages", queue, "--state", "waiting", "--json").record["body"] == "later"
+    assert "ready" in cli("messages", queue).out
+    assert cli("messages", queue, "--state", "gone").code == 2
+    assert api.message(message_id)["attempts"] == 0
+
+
+def test_one_message_is_shown_with_its_past(cli, api: Api):
+    queue = api.make_queue()
+    message_id = api.send(queue, {"a": 1})
+    api.act(api.claim_one(queue)["receipt"], "fail", error="boom", retry_in_ms=0)
+    api.act(api.claim_one(queue)["receipt"], "complete")
+
+    shown = cli("messages", "show", message_id, "--json").record
+
+    assert shown["message"]["state"] == "done"
+    assert [a["error"] for a in shown["attempts"]] == ["boom"]
+    assert [e["outcome"] for e in shown["endings"]] == ["done"]
+    assert "boom" in cli("messages", "show", message_id).out
+
+
+def test_messages_are_changed_by_hand(cli, api: Api):
+    queue = api.make_queue()
+    one, two = api.send(queue), api.send(queue)
+
+    assert cli("messages", "reschedule", one, "--due-at", "2031-01-01").code == 0
+    assert api.message(one)["state"] == "waiting"
+    assert cli("messages", "cancel", one, "--reason", "r").out == f"{one} cancelled\n"
+    assert api.message(one)["reason"] == "r"
+    assert cli("messages", "bury", two).code == 0
+    assert cli("messages", "redrive", two).code == 0
+    assert api.message(two)["state"] == "ready"
+
+
+def test_a_change_of_several_messages_tells_which_ones_were_refused(cli, api: Api):
+    message_id = api.send(api.make_queue())
+
+    ran = cli("messages", "cancel", "nobody", message_id, "--json")
+
+    assert ran.code == 1
+    assert ran.record["id"] == message_id
+    assert "(message_not_found)" in ran.err
+
+
+def test_json_is_what_the_api_says(cli, api: Api):
+    queue = api.make_queue()
+    message_id = api.send(queue, [1, "ä"], kind="k", attributes={"a": "b"})
+
+    shown = cli("messages", queue, "--json").record
+
+    told = api.message(message_id)
+    assert {name: told[name] for name in shown} == shown
+    assert json.dumps(shown)

@@ -1,0 +1,203 @@
+"""queues, stats, history, tail."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.edge.api import Api, a_name
+
+
+def test_a_queue_is_made_with_the_settings_of_the_flags(cli, api: Api):
+    name, dead = a_name(), api.make_queue()
+
+    ran = cli(
+        *("queues", "create", name, "--lease", "2m", "--delay", "1s", "--retention", "4d"),
+        *("--max-attempts", "none", "--dead-letter-queue", dead, "--redelivery", "back"),
+        *("--backoff", "list:1s,10s,5m", "--max-body", "1KiB", "--max-messages", "5"),
+        *("--dedup-window", "1h", "--json"),
+    )
+
+    assert ran.code == 0
+    assert ran.record["settings"] == {
+        "lease_ms": 120_000,
+        "delay_ms": 1_000,
+        "retention_ms": 345_600_000,
+        "max_attempts": None,
+        "dead_letter_queue": dead,
+        "ordering": "standard",
+        "redelivery": "back",
+        "backoff": {"type": "list", "delays_ms": [1_000, 10_000, 300_000]},
+        "max_body_bytes": 1_024,
+        "max_messages": 5,
+        "dedup_window_ms": 3_600_000,
+    }
+    assert api.queue(name)["settings"] == ran.record["settings"]
+
+
+@pytest.mark.parametrize(
+    ("text", "backoff"),
+    [
+        ("fixed:10s", {"type": "fixed", "delay_ms": 10_000}),
+        (
+            "exponential:2s,3,1m,0",
+            {
+                "type": "exponential",
+                "first_ms": 2000,
+                "factor": 3.0,
+                "max_ms": 60_000,
+                "jitter": 0.0,
+            },
+        ),
+        ('{"type": "fixed", "delay_ms": 1}', {"type": "fixed", "delay_ms": 1}),
+    ],
+)
+def test_a_back_off_can_be_written_in_short(cli, api: Api, text, backoff):
+    name = api.make_queue()
+
+    cli("queues", "set", name, "--backoff", text)
+
+    assert api.queue(name)["settings"]["backoff"] == backoff
+
+
+@pytest.mark.parametrize(
+    "text", ["fixed", "fixed:soon", "list:", "exponential:1,2,3,4,5", "{", "x:1", "exponential:a,b"]
+)
+def test_a_back_off_that_makes_no_sense_is_a_usage_error(cli, text):
+    assert cli("queues", "set", "any", "--backoff", text).code == 2
+
+
+def test_creating_a_queue_that_is_there_is_refused_unless_it_shall_be_replaced(cli, api: Api):
+    name = api.make_queue(lease_ms=5_000)
+
+    refused = cli("queues", "create", name)
+
+    assert (refused.code, refused.err.rpartition(" ")[2]) == (1, "(queue_exists)\n")
+    assert api.queue(name)["settings"]["lease_ms"] == 5_000
+    assert cli("queues", "create", name, "--replace").code == 0
+    assert api.queue(name)["settings"]["lease_ms"] == 30_000
+
+
+def test_setting_changes_what_is_given_and_nothing_else(cli, api: Api):
+    name = api.make_queue(lease_ms=5_000, max_attempts=9)
+
+    cli("queues", "set", name, "--max-attempts", "2")
+
+    settings = api.queue(name)["settings"]
+    assert (settings["lease_ms"], settings["max_attempts"]) == (5_000, 2)
+    assert cli("queues", "set", name).code == 2
+
+
+def test_queues_are_listed_with_their_counts(cli, api: Api):
+    name = api.make_queue("listed")
+    api.send(name)
+    api.send(name, delay_ms=1_000)
+
+    ran = cli("queues", "--prefix", name, "--json")
+
+    assert ran.record["counts"] == {"waiting": 1, "ready": 1, "leased": 0, "dead": 0}
+    assert name in cli("queues", "--prefix", "listed").out
+
+
+def test_a_list_of_many_queues_has_them_all(cli, api: Api):
+    start = a_name("many") + "."
+    for number in range(130):
+        api.call("PUT", f"/v1/queues/{start}{number:03}", {})
+
+    names = [queue["name"] for queue in cli("queues", "--prefix", start, "--json").records]
+
+    assert names == [f"{start}{number:03}" for number in range(130)]
+
+
+def test_a_queue_is_shown_paused_and_resumed(cli, api: Api):
+    name = api.make_queue()
+
+    assert cli("queues", "pause", name).out == f"{name} is paused\n"
+    assert cli("queues", "show", name, "--json").record["is_paused"] is True
+    assert cli("queues", "resume", name, "--json").record["is_paused"] is False
+    assert "lease_ms" in cli("queues", "show", name).out
+
+
+def test_a_queue_is_purged_and_removed(cli, api: Api):
+    name = api.make_queue()
+    api.send(name)
+    api.send(name)
+
+    assert cli("queues", "delete", name).code == 1
+    assert cli("queues", "purge", name).out == "2 cancelled\n"
+    assert cli("queues", "delete", name, "--json").record == {"removed": name}
+    assert cli("queues", "delete", name).err.endswith("(queue_not_found)\n")
+
+
+def test_dead_messages_are_brought_back(cli, api: Api):
+    name = api.make_queue()
+    for _ in range(3):
+        api.die(name)
+
+    assert cli("queues", "redrive", name, "--limit", "2").out == "2 redriven\n"
+    assert api.counts(name) == {"ready": 2, "dead": 1}
+
+
+def test_stats_are_of_the_server_or_of_one_queue(cli, api: Api, server):
+    name = api.make_queue()
+    api.send(name)
+
+    assert cli("stats", "--json").record["backend"] == server.backend
+    assert cli("stats", name, "--json").record["counts"]["ready"] == 1
+    assert server.backend in cli("stats").out
+
+
+def test_history_is_filtered_and_newest_first(cli, api: Api, clock):
+    name = api.make_queue()
+    old = api.finish(name, kind="k", tags=["t"], entity_id="e")
+    clock.advance(hours=2)
+    new = api.finish(name)
+    dead = api.die(name)
+
+    def ids(*flags):
+        return [r["id"] for r in cli("history", "--queue", name, *flags, "--json").records]
+
+    assert ids() == [dead, new, old]
+    assert ids("--outcome", "dead") == [dead]
+    assert ids("--kind", "k", "--tag", "t", "--entity-id", "e") == [old]
+    assert ids("--since", "1h") == [dead, new]
+    assert ids("--limit", "1") == [dead]
+    assert dead in cli("history", "--queue", name).out
+
+
+def test_history_within_a_window_leaves_out_its_end(cli, api: Api):
+    name = api.make_queue()
+    api.finish(name)
+    finished = api.get("/v1/history", queue=name)["endings"][0]["finished_at"]
+
+    assert len(cli("history", "--queue", name, "--from", finished, "--json").records) == 1
+    assert cli("history", "--queue", name, "--to", finished, "--json").records == []
+
+
+def test_more_history_than_a_page_is_read_to_the_end(cli, api: Api):
+    name = api.make_queue()
+    for _ in range(3):
+        drafts = [{"body": n} for n in range(250)]
+        api.call("POST", f"/v1/queues/{name}/messages/batch", {"messages": drafts})
+    cli("queues", "purge", name)
+
+    ran = cli("history", "--queue", name, "--limit", "1000", "--json")
+
+    assert len({record["id"] for record in ran.records}) == 750
+
+
+def test_tail_shows_the_past_and_what_waits(cli, api: Api):
+    name = api.make_queue()
+    ids = [api.finish(name) for _ in range(3)]
+    api.send(name)
+
+    ran = cli("tail", name, "--once", "-n", "2", "--json")
+
+    *endings, counts = ran.records
+    assert [e["ending"]["id"] for e in endings] == ids[1:]
+    assert counts == {"counts": {"waiting": 0, "ready": 1, "leased": 0, "dead": 0}}
+    assert cli("tail", "--all", "--once").code == 0
+
+
+@pytest.mark.parametrize("flags", [(), ("some", "--all")])
+def test_tail_needs_one_queue_or_all(cli, flags):
+    assert cli("tail", *flags, "--once").code == 2

@@ -1,0 +1,88 @@
+"""The follower behind `penstock tail`: everything once, in order, however it becomes visible."""
+
+from __future__ import annotations
+
+import pytest
+
+from penstock.client.remote import Remote
+from penstock.edge.cli.tail import Follower
+from tests.edge.api import Api
+
+
+@pytest.fixture
+def remote(server):
+    with Remote(server.url) as remote:
+        yield remote
+
+
+def test_what_finishes_is_told_once_and_in_order(remote, api: Api, clock):
+    name = api.make_queue()
+    api.finish(name)
+    follower = Follower(remote, name)
+    follower.past(10)
+
+    clock.advance(seconds=1)
+    first = [api.finish(name), api.finish(name)]
+    told_first = [ending.id for ending in follower.news()]
+    clock.advance(seconds=1)
+    second = api.finish(name)
+    told_second = [ending.id for ending in follower.news()]
+
+    assert told_first == first
+    assert told_second == [second]
+    assert follower.news() == []
+
+
+def test_what_finishes_at_the_same_instant_as_the_last_one_is_not_missed(remote, api: Api):
+    name = api.make_queue()
+    api.finish(name)
+    follower = Follower(remote, name)
+    follower.past(10)
+
+    late = api.finish(name)
+
+    assert [ending.id for ending in follower.news()] == [late]
+
+
+def test_a_queue_without_a_past_is_followed_from_now_on(remote, api: Api, clock):
+    name = api.make_queue()
+    follower = Follower(remote, name)
+
+    assert follower.past(0) == []
+    clock.advance(seconds=1)
+    finished = api.finish(name)
+    assert [ending.id for ending in follower.news()] == [finished]
+
+
+def test_the_past_is_not_told_when_it_is_not_wanted(remote, api: Api):
+    name = api.make_queue()
+    api.finish(name)
+    follower = Follower(remote, name)
+
+    assert follower.past(0) == []
+    assert follower.news() == []
+
+
+def test_all_queues_are_followed_together(remote, api: Api, clock):
+    follower = Follower(remote, None)
+    follower.past(1)
+
+    clock.advance(seconds=1)
+    finished = [api.finish(api.make_queue()), api.finish(api.make_queue())]
+
+    assert [ending.id for ending in follower.news()] == finished
+    assert follower.counts().ready >= 0
+
+
+def test_what_was_forgotten_as_seen_lies_outside_every_later_look(remote, api: Api, clock):
+    name = api.make_queue()
+    follower = Follower(remote, name)
+    follower.past(0)
+
+    told = []
+    for _ in range(20):
+        clock.advance(seconds=3)
+        api.finish(name)
+        told += [ending.id for ending in follower.news()]
+
+    assert len(told) == len(set(told)) == 20

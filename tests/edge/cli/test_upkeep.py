@@ -1,0 +1,247 @@
+"""Commands on the store itself: migrate, keys, backup, doctor, settings, serve."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import apsw
+import pytest
+
+from penstock.domain.access import matches
+from penstock.domain.queue import QueueSettings
+from penstock.settings import Settings
+from penstock.wiring import open_broker
+from tests.edge.api import Api
+from tests.edge.live import LiveServer
+
+STORES = pytest.mark.parametrize("backend", ["sqlite", "postgres"])
+
+
+@pytest.fixture
+def where(request: pytest.FixtureRequest, backend: str, tmp_path: Path) -> list[str]:
+    """The flags that name a store of this backend, empty."""
+    if backend == "postgres":
+        return ["--store", request.getfixturevalue("postgres_url"), "--data", str(tmp_path)]
+    return ["--data", str(tmp_path / "data")]
+
+
+@STORES
+def test_a_store_is_migrated_once(run, where):
+    pending = run("migrate", *where, "--sql").out
+    first = run("migrate", *where, "--json").record["applied"]
+
+    assert "CREATE TABLE" in pending
+    assert all(name in pending for name in first) or "COMMIT" in pending
+    assert first
+    assert run("migrate", *where, "--json").record["applied"] == []
+    assert run("migrate", *where).out == "the schema is up to date\n"
+    assert run("migrate", *where, "--sql").out == ""
+
+
+@STORES
+def test_a_key_is_made_listed_and_revoked(run, where):
+    run("migrate", *where)
+
+    made = run("keys", "create", "--name", "shop", "--role", "produce", "--queues", "m.*", *where)
+    listed = run("keys", *where, "--json").record
+
+    assert re.fullmatch(r"pk_[0-9a-f]+_[0-9a-f]{40}\n", made.out)
+    assert "not shown again" in made.err
+    assert listed["id"] == made.out.split("_")[1]
+    assert (listed["name"], listed["roles"], listed["queues"]) == ("shop", ["produce"], ["m.*"])
+    assert listed["revoked_at"] is None
+    assert run("keys", "revoke", listed["id"], *where).code == 0
+    assert run("keys", *where, "--json").record["revoked_at"]
+    assert run("keys", "revoke", listed["id"], *where).err.endswith("(not_found)\n")
+
+
+def test_only_a_hash_of_the_secret_is_stored(run, tmp_path):
+    where = ("--data", tmp_path / "data")
+
+    secret = run("keys", "create", "--name", "a", "--role", "read", *where, "--json").record[
+        "secret"
+    ]
+
+    broker = open_broker(Settings(data=str(tmp_path / "data")))
+    [key] = broker.keys.all().result()
+    broker.close()
+    files = b"".join(path.read_bytes() for path in (tmp_path / "data").iterdir())
+    assert matches(key, secret)
+    assert secret.encode() not in files
+    assert secret.split("_")[2].encode() not in files
+
+
+@pytest.mark.parametrize("flags", [["--role", "king"], []])
+def test_a_key_needs_roles_that_exist(run, tmp_path, flags):
+    assert run("keys", "create", "--name", "a", *flags, "--data", tmp_path).code == 2
+
+
+def test_a_backup_of_a_working_server_holds_what_was_acknowledged(run, make_server, tmp_path):
+    server: LiveServer = make_server()
+    api = Api(server.url)
+    queue = api.make_queue()
+    sent = {api.send(queue, "x" * 1000) for _ in range(200)}
+
+    ran = run("backup", tmp_path / "copy" / "penstock.db", "--data", server.data)
+    assert ran.code == 1, "there is no such folder"
+    (tmp_path / "copy").mkdir()
+    ran = run("backup", tmp_path / "copy" / "penstock.db", "--data", server.data, "--json")
+
+    assert ran.code == 0
+    assert Path(ran.record["path"]).stat().st_size == ran.record["size"]
+    restored = Api(make_server(data=tmp_path / "copy").url)
+    assert {m["id"] for m in restored.claim(queue, limit=1000)} == sent
+    restored.close()
+    api.close()
+
+
+def test_a_backup_replaces_a_file_only_when_told_to(run, tmp_path):
+    run("migrate", "--data", tmp_path / "data")
+    target = tmp_path / "copy.db"
+    target.write_text("precious")
+
+    refused = run("backup", target, "--data", tmp_path / "data")
+
+    assert refused.code == 1
+    assert target.read_text() == "precious"
+    assert run("backup", target, "--data", tmp_path / "data", "--force").code == 0
+    assert apsw.Connection(str(target)).pragma("integrity_check") == "ok"
+
+
+def test_a_backup_into_a_folder_gets_a_name_with_the_time(run, tmp_path):
+    run("migrate", "--data", tmp_path / "data")
+    (tmp_path / "copies").mkdir()
+
+    ran = run("backup", tmp_path / "copies", "--data", tmp_path / "data", "--json")
+
+    [copy] = (tmp_path / "copies").iterdir()
+    assert re.fullmatch(r"penstock-\d{8}T\d{6}Z\.db", copy.name)
+    assert ran.record["path"] == str(copy)
+
+
+def test_backups_of_postgresql_are_for_its_own_tools(run):
+    ran = run("backup", "x.db", "--store", "postgresql://db/x")
+
+    assert ran.code == 1
+    assert "pg_dump" in ran.err
+
+
+@STORES
+def test_the_doctor_finds_nothing_wrong_with_a_good_store(run, where, backend):
+    run("migrate", *where)
+    run("keys", "create", "--name", "a", "--role", "read", *where)
+
+    ran = run("doctor", *where, "--json")
+
+    grades = {record["name"]: record["grade"] for record in ran.records}
+    assert ran.code == 0
+    assert grades.pop("server") == "warn", "none runs, and none was named"
+    grades.pop("file system"), grades.pop("disk sync"), grades.pop("disk space")
+    assert set(grades.values()) == {"ok"}
+    expected = {"sqlite": {"journal", "integrity", "checksums"}, "postgres": {"fsync"}}
+    assert {"settings", "python", "schema", "clock", "books", *expected[backend]} <= set(grades)
+    assert run("doctor", *where).out.count("\n") == len(ran.records)
+
+
+def test_the_doctor_asks_the_server_that_is_named(run, make_server):
+    server: LiveServer = make_server()
+
+    good = run("doctor", "--data", server.data, "--server", server.url, "--json")
+    server.stop()
+    bad = run("doctor", "--data", server.data, "--server", server.url, "--json")
+
+    assert (good.code, bad.code) == (0, 1)
+    assert [good.records[-1]["grade"], bad.records[-1]["grade"]] == ["ok", "fail"]
+
+
+def test_the_doctor_sees_a_damaged_file(run, tmp_path):
+    run("migrate", "--data", tmp_path)
+    with (tmp_path / "penstock.db").open("r+b") as file:
+        file.seek(3 * 4096 + 100)
+        file.write(b"damage")
+
+    assert run("doctor", "--data", tmp_path).code == 1
+
+
+def test_the_doctor_sees_books_that_do_not_balance(run, tmp_path):
+    broker = open_broker(Settings(data=str(tmp_path)))
+    broker.queues.put("mail", QueueSettings()).result()
+    broker.store.write(lambda session: setattr(session.books.count(1), "ready", 5)).result()
+    broker.close()
+
+    ran = run("doctor", "--data", tmp_path, "--json")
+
+    wrong = [record["text"] for record in ran.records if record["grade"] == "fail"]
+    assert ran.code == 1
+    assert any("mail: 5 ready are counted, 0 are there" in text for text in wrong)
+
+
+def test_the_doctor_sees_a_clock_that_was_set_back(run, make_server, tmp_path):
+    server: LiveServer = make_server()
+    server.stop()
+    db = apsw.Connection(str(server.data / "penstock.db"))
+    db.execute("INSERT OR REPLACE INTO meta VALUES ('clock_high_water', '9999999999999')")
+    db.close()
+
+    ran = run("doctor", "--data", server.data, "--json")
+
+    [clock] = [record for record in ran.records if record["name"] == "clock"]
+    assert (ran.code, clock["grade"]) == (0, "warn")
+
+
+def test_the_doctor_sees_pending_migrations_and_wrong_settings(run, tmp_path, postgres_url):
+    pending = run("doctor", "--store", postgres_url, "--data", tmp_path, "--json")
+    wrong = run("doctor", "--set", "server.port=x", "--json")
+
+    [schema] = [record for record in pending.records if record["name"] == "schema"]
+    assert (pending.code, schema["grade"]) == (1, "fail")
+    assert "penstock migrate" in schema["text"]
+    assert (wrong.code, wrong.record["name"]) == (1, "settings")
+
+
+def test_the_doctor_makes_nothing_where_nothing_is(run, tmp_path):
+    ran = run("doctor", "--data", tmp_path / "nowhere")
+
+    assert ran.code == 0
+    assert not (tmp_path / "nowhere").exists()
+
+
+def test_settings_are_shown_with_where_they_came_from(run, monkeypatch):
+    Path("penstock.toml").write_text("[history]\nretention_days = 30\n")
+    monkeypatch.setenv("PENSTOCK_SERVER_PORT", "8000")
+
+    records = {r["key"]: r for r in run("settings", "--set", "data=/srv", "--json").records}
+
+    assert (records["data"]["value"], records["data"]["source"]) == ("/srv", "--set")
+    assert (records["server.port"]["value"], records["server.port"]["place"]) == (8000, "env")
+    assert records["history.retention_days"]["source"] == "penstock.toml"
+    assert records["log.level"]["place"] == "default"
+    assert "PENSTOCK_SERVER_PORT" in run("settings").out
+
+
+def test_a_password_is_not_shown(run):
+    for url in ("postgresql://me:s3cret@db/x", "postgresql://db/x?user=me&password=s3cret&a=b"):
+        assert "s3cret" not in run("settings", "--store", url).out
+        assert "s3cret" not in run("settings", "--store", url, "--json").out
+
+
+def test_the_template_of_a_config_file_is_one(run):
+    Path("penstock.toml").write_text(run("settings", "--toml").out)
+
+    assert run("settings").code == 0
+
+
+def test_a_wrong_setting_stops_the_server_before_it_starts(run):
+    ran = run("serve", "--port", "70000", "--data", "data")
+
+    assert ran.code == 1
+    assert "server.port (from --port) is '70000'" in ran.err
+    assert not Path("data").exists()
+
+
+def test_a_served_process_prints_one_line_and_leaves_on_a_signal(make_process):
+    process = make_process()
+
+    assert Api(process.url).get("/healthz")["status"] == "ok"
+    assert process.terminate() == 0

@@ -1,0 +1,188 @@
+"""Who is let in, with which role, and for how long."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from penstock.domain.access import Role
+from penstock.domain.errors import InvalidRequest
+from penstock.edge.http.router import Route
+from penstock.wiring import open_broker
+from tests.edge.api import Api, assert_refused
+from tests.edge.conftest import MakeServer, some_settings
+from tests.edge.http.conftest import LetIn, every_route, new_key
+from tests.edge.http.waiting import eventually
+from tests.edge.live import LiveServer
+
+# Whoever adds a route without a role has to add it here too.
+OPEN = {
+    ("GET", "/healthz"),
+    ("GET", "/readyz"),
+    ("GET", "/v1/openapi.json"),
+    ("GET", "/docs"),
+    # AweQ's preflights, which say nothing about anything.
+    ("OPTIONS", "/send-message"),
+    ("OPTIONS", "/receive-message"),
+    ("OPTIONS", "/delete-message/{key}"),
+    ("OPTIONS", "/get-stats"),
+}
+REVOKED_WITHIN_S = 2.5  # the keys are read once a second
+
+
+def path_of(route: Route) -> str:
+    """With names that mean nothing."""
+    path = route.path
+    for name in ("queue", "id", "receipt", "key"):
+        path = path.replace("{" + name + "}", f"no-such-{name}")
+    return path
+
+
+@pytest.fixture(scope="module")
+def roles(let_in: LetIn) -> dict[Role, Api]:
+    return {role: let_in(role) for role in Role}
+
+
+def test_only_a_few_routes_are_open_and_they_are_listed_here(guarded: LiveServer) -> None:
+    found = {(r.method, r.path) for r in every_route(guarded.broker) if r.role is None}
+
+    assert found <= OPEN
+    assert ("GET", "/healthz") in found
+
+
+def test_without_a_key_nobody_comes_in(guarded: LiveServer) -> None:
+    stranger = Api(guarded.url)
+    for route in every_route(guarded.broker):
+        answer = stranger.call(route.method, path_of(route))
+
+        if (route.method, route.path) in OPEN:
+            assert answer.status_code == 200, route.path
+        else:
+            assert answer.status_code == 401, route.path
+            if route.is_native:
+                assert_refused(answer, 401, "unauthenticated")
+                assert answer.headers["www-authenticate"] == "Bearer"
+
+
+def test_each_role_opens_its_own_routes_and_no_others(
+    guarded: LiveServer, roles: dict[Role, Api]
+) -> None:
+    for route in every_route(guarded.broker):
+        if route.role is None:
+            continue
+        opens = {route.role} | ({Role.OPERATE} if route.role is Role.READ else set())
+        for role, client in roles.items():
+            status = client.call(route.method, path_of(route)).status_code
+
+            assert (status == 403) == (role not in opens), f"{role} {route.method} {route.path}"
+            assert status != 401
+
+
+@pytest.mark.parametrize(
+    "header",
+    [
+        "",
+        "Bearer",
+        "Bearer ",
+        "Bearer x",
+        "Bearer pk_",
+        "Bearer pk__",
+        "Bearer pk_0000000000_",
+        "Bearer " + "pk_" * 50,
+        "Bearer pk_" + "0" * 10 + "_" + "0" * 40,
+        "Basic cGs6cGs=",
+        "bearer\tx",
+        "Bearer \x7f",
+        "Bearer \xe9",
+    ],
+)
+def test_a_wrong_key_is_no_key(guarded: LiveServer, header: str) -> None:
+    raw = [(b"Authorization", header.encode("latin-1"))]
+    refused = Api(guarded.url).http.get("/v1/stats", headers=raw)
+
+    assert_refused(refused, 401, "unauthenticated")
+
+
+def test_of_a_key_every_letter_counts(guarded: LiveServer) -> None:
+    key = new_key(guarded)
+    for wrong in (key[:-1], key + "0", key[:-1] + ("0" if key[-1] != "0" else "1"), key.upper()):
+        refused = Api(guarded.url, key=wrong).call("GET", "/v1/stats")
+
+        assert_refused(refused, 401, "unauthenticated")
+    assert Api(guarded.url, key=key).call("GET", "/v1/stats").status_code == 200
+
+
+def test_a_key_is_taken_from_the_header_only(guarded: LiveServer) -> None:
+    key = new_key(guarded)
+
+    for query in (f"key={key}", f"api_key={key}", f"access_token={key}"):
+        refused = Api(guarded.url).call("GET", f"/v1/queues?{query}")
+
+        assert refused.status_code == 401
+
+
+def test_a_revoked_key_opens_nothing_after_a_second_or_so(make_server: MakeServer) -> None:
+    server = make_server()
+    keys = server.broker.keys
+    kept, lost = new_key(server), keys.create("lost", roles=tuple(Role)).result()
+    server.broker.refresh_keys()
+    holder, loser = Api(server.url, key=kept), Api(server.url, key=lost.secret)
+    assert loser.call("GET", "/v1/stats").status_code == 200
+
+    keys.revoke(lost.key.key_id).result()
+
+    eventually(
+        lambda: loser.call("GET", "/v1/stats").status_code == 401, within_s=REVOKED_WITHIN_S
+    )
+    assert holder.call("GET", "/v1/stats").status_code == 200
+
+
+def test_a_new_key_opens_the_door_after_a_second_or_so(make_server: MakeServer) -> None:
+    server = make_server()
+    made = server.broker.keys.create("new", roles=tuple(Role)).result()
+
+    # The first key also shuts the door to those who have none.
+    stranger, holder = Api(server.url), Api(server.url, key=made.secret)
+    eventually(
+        lambda: stranger.call("GET", "/v1/stats").status_code == 401, within_s=REVOKED_WITHIN_S
+    )
+    assert holder.call("GET", "/v1/stats").status_code == 200
+
+
+def test_to_revoke_the_last_key_does_not_open_the_door_to_everybody(
+    make_server: MakeServer,
+) -> None:
+    server = make_server()
+    keys = server.broker.keys
+    made = keys.create("last", roles=tuple(Role)).result()
+    keys.revoke(made.key.key_id).result()
+    server.broker.refresh_keys()
+
+    assert_refused(Api(server.url).call("GET", "/v1/stats"), 401, "unauthenticated")
+
+
+def test_keys_can_be_demanded_before_there_are_any(make_server: MakeServer) -> None:
+    server = make_server(auth={"required": "always"})
+
+    assert_refused(Api(server.url).call("GET", "/v1/stats"), 401, "unauthenticated")
+
+
+def test_keys_can_be_done_without_although_there_are_some(make_server: MakeServer) -> None:
+    server = make_server(auth={"required": "never"})
+    new_key(server, Role.READ)
+
+    assert Api(server.url).make_queue()
+
+
+def test_an_address_that_others_can_reach_is_not_served_without_keys(tmp_path: Path) -> None:
+    broker = open_broker(some_settings(tmp_path, server={"host": "0.0.0.0"}))
+    try:
+        with pytest.raises(InvalidRequest, match="make a key first"):
+            broker.refuse_open_door()
+
+        broker.keys.create("first", roles=tuple(Role)).result()
+        broker.refresh_keys()
+        broker.refuse_open_door()
+    finally:
+        broker.close()

@@ -1,0 +1,325 @@
+"""Random verbs, played against a store and against the model, compared after every step."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable
+from typing import Any
+
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
+from msgspec.structs import replace
+
+from penstock.domain import message as lifecycle
+from penstock.domain.errors import PenstockError
+from penstock.domain.history import Attempt, HistoryFilter
+from penstock.domain.lease import Verb
+from penstock.domain.message import Message, State
+from penstock.domain.queue import Ordering, Queue, QueueSettings, Redelivery
+from penstock.ports.store import Acted, Browse, Claim, Claimed, Sent, Session, Store
+from tests.clocks import ManualClock
+from tests.factories import a_new_message, an_act, some_settings
+from tests.store.desk import WAIT_S, one_batch
+from tests.store.model import End, Given, Model, Told
+
+STATES = (State.WAITING, State.READY, State.LEASED, State.DEAD)
+MANY = 1_000
+
+_examples = itertools.count(1)
+
+# Few values, so that they meet: the same groups, keys and instants come up again and again.
+QUEUES = st.integers(0, 2)
+WHICH = st.integers(0, 50)
+MOMENTS = st.sampled_from([0, 1, 3, 8])
+DRAFTS = st.fixed_dictionaries(
+    {
+        "priority": st.sampled_from([0, 0, -1, 1]),
+        "group": st.sampled_from([None, "a", "a", "b"]),
+        "delay_ms": st.sampled_from([0, 0, 0, 3, 8]),
+        "dedup_key": st.sampled_from([None, None, None, "x", "y"]),
+        "expires_in_ms": st.sampled_from([None, None, None, 4, 12]),
+        "max_attempts": st.sampled_from([None, None, 1, 2]),
+    }
+)
+ACTS = st.fixed_dictionaries(
+    {
+        "verb": st.sampled_from(Verb),
+        "which": WHICH,
+        "delay_ms": st.sampled_from([None, 0, 3, 8]),
+        "dice": st.sampled_from([0.0, 0.5, 0.99]),
+    }
+)
+CLAIMS = st.fixed_dictionaries({"queue": QUEUES, "limit": st.integers(1, 4)})
+SETTINGS = st.fixed_dictionaries(
+    {
+        "lease_ms": st.sampled_from([1, 5, 10]),
+        "max_attempts": st.sampled_from([None, 1, 2, 3]),
+        "max_messages": st.sampled_from([None, None, 6]),
+        "dedup_window_ms": st.sampled_from([0, 5, 10]),
+        "retention_ms": st.sampled_from([None, None, 20]),
+        "delay_ms": st.sampled_from([0, 0, 3]),
+    }
+)
+
+
+class StoreMachine(RuleBasedStateMachine):
+    """Three queues: a standard one and one ordered by group, with dead letters to the third."""
+
+    store: Store  # given by the test
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.clock = ManualClock()
+        self.model = Model()
+        self.queues: list[Queue] = []
+        self.leases: list[Message] = []  # every claimed message as its holder got it, stale or not
+        self.sent_ids: list[str] = []
+
+    @property
+    def now(self) -> int:
+        return self.clock.now()
+
+    @initialize(settings=st.tuples(SETTINGS, SETTINGS, SETTINGS))
+    def make_queues(self, settings: tuple[dict[str, Any], ...]) -> None:
+        example = next(_examples)
+        dead = f"e{example}.dead"
+        kinds: list[tuple[str, dict[str, Any]]] = [
+            (f"e{example}.standard", {"dead_letter_queue": dead}),
+            (f"e{example}.grouped", {"dead_letter_queue": dead, "ordering": Ordering.GROUP}),
+            (dead, {"ordering": Ordering.GROUP}),
+        ]
+        for (name, fixed), drawn in zip(kinds, settings, strict=True):
+            wanted = some_settings(**drawn, **fixed)
+            self.queues.append(self.add_queue(name, wanted))
+            self.model.keep(self.queues[-1])
+
+    @rule(ms=MOMENTS)
+    def wait(self, ms: int) -> None:
+        self.clock.advance(ms=ms)
+
+    @rule(queue=QUEUES, draft=DRAFTS)
+    def send(self, queue: int, draft: dict[str, Any]) -> None:
+        self.play([(queue, draft)], [], [])
+
+    @rule(claim=CLAIMS)
+    def claim(self, claim: dict[str, Any]) -> None:
+        self.play([], [], [claim])
+
+    @precondition(lambda self: self.leases)
+    @rule(act=ACTS)
+    def act(self, act: dict[str, Any]) -> None:
+        self.play([], [act], [])
+
+    @rule(
+        drafts=st.lists(st.tuples(QUEUES, DRAFTS), max_size=5),
+        acts=st.lists(ACTS, max_size=4),
+        claims=st.lists(CLAIMS, max_size=3),
+    )
+    def many_at_once(
+        self,
+        drafts: list[tuple[int, dict[str, Any]]],
+        acts: list[dict[str, Any]],
+        claims: list[dict[str, Any]],
+    ) -> None:
+        with one_batch(self.store):
+            check = self.submit(drafts, acts if self.leases else [], claims)
+        check()
+
+    @precondition(lambda self: self.model.messages)
+    @rule(which=WHICH, how=st.sampled_from(["cancel", "bury", "reschedule", "redrive"]), ms=MOMENTS)
+    def intervene(self, which: int, how: str, ms: int) -> None:
+        ids = sorted(self.model.messages)
+        message_id, now = ids[which % len(ids)], self.now
+        target = self.home_of(self.model.messages[message_id])
+        change: dict[str, Callable[[Message, Queue], Message]] = {
+            "cancel": lambda m, _: lifecycle.cancel(m, reason="by hand"),
+            "bury": lambda m, _: lifecycle.bury(m, reason="by hand"),
+            "reschedule": lambda m, _: lifecycle.reschedule(m, due_at=now + ms, now=now),
+            "redrive": lambda m, _: lifecycle.redrive(m, target, now=now),
+        }
+        expected = refusal_of(lambda: self.model.change(message_id, change[how], now=now))
+        found = refusal_of(
+            lambda: self.write(lambda s: s.messages.change(message_id, change[how], now=now))
+        )
+        assert found == expected
+
+    @rule(queue=QUEUES, to=st.sampled_from([None, None, 0, 1]), limit=st.sampled_from([1, MANY]))
+    def redrive(self, queue: int, to: int | None, limit: int) -> None:
+        no = self.queues[queue].queue_no
+        target = None if to is None else self.queues[to].queue_no
+        found = self.write(lambda s: s.messages.redrive(no, to=target, limit=limit, now=self.now))
+        assert found == self.model.redrive(no, to=target, limit=limit, now=self.now)
+
+    @rule(queue=QUEUES, is_meant=st.sampled_from([True, False, False, False]))
+    def purge(self, queue: int, is_meant: bool) -> None:
+        if is_meant:
+            no = self.queues[queue].queue_no
+            found = self.write(lambda s: s.messages.purge(no, limit=MANY, now=self.now))
+            assert found == self.model.purge(no, now=self.now)
+
+    @rule(queue=QUEUES, limit=st.sampled_from([1, MANY]))
+    def bring_back(self, queue: int, limit: int) -> None:
+        no = self.queues[queue].queue_no
+        found = self.write(lambda s: s.tidying.bring_back(no, now=self.now, limit=limit))
+        assert found == self.model.bring_back(no, now=self.now, limit=limit)
+
+    @rule(queue=QUEUES)
+    def expire(self, queue: int) -> None:
+        no = self.queues[queue].queue_no
+        found = self.write(lambda s: s.tidying.expire(no, now=self.now, limit=MANY))
+        assert found == self.model.expire(no, now=self.now)
+
+    @rule(queue=QUEUES, is_paused=st.booleans())
+    def pause(self, queue: int, is_paused: bool) -> None:
+        no = self.queues[queue].queue_no
+        self.keep(queue, lambda s: s.queues.change(no, is_paused=is_paused))
+
+    @rule(queue=QUEUES, drawn=SETTINGS, redelivery=st.sampled_from(Redelivery))
+    def change_settings(self, queue: int, drawn: dict[str, Any], redelivery: Redelivery) -> None:
+        before = self.queues[queue]
+        place = Redelivery.FRONT if before.is_ordered else redelivery
+        wanted = replace(before.settings, redelivery=place, **drawn)
+        self.keep(queue, lambda s: s.queues.change(before.queue_no, settings=wanted))
+
+    @invariant()
+    def store_and_model_agree(self) -> None:
+        if not self.queues:
+            return
+        for no, (counts, messages) in self.store.read(self.look).result(WAIT_S).items():
+            assert counts == self.model.counts(no)
+            assert counts.is_balanced
+            expected = self.model.of(no, STATES)
+            assert {m.id: plain(m) for m in messages} == {m.id: plain(m) for m in expected}
+            assert in_line(messages) == in_line(expected)
+
+    def teardown(self) -> None:
+        """At the end of a play, history must tell it."""
+        ends, attempts = self.store.read(self.look_back).result(WAIT_S)
+        for no, found in ends.items():
+            assert sorted(found, key=str) == sorted(self.model.ends[no], key=str)
+        for message_id, told in attempts.items():
+            expected = self.model.attempts.get(message_id, [])
+            assert told == [replace(a, message_no=0) for a in expected]
+
+    def play(
+        self,
+        drafts: list[tuple[int, dict[str, Any]]],
+        acts: list[dict[str, Any]],
+        claims: list[dict[str, Any]],
+    ) -> None:
+        self.submit(drafts, acts, claims)()
+
+    def submit(
+        self,
+        drafts: list[tuple[int, dict[str, Any]]],
+        acts: list[dict[str, Any]],
+        claims: list[dict[str, Any]],
+    ) -> Callable[[], None]:
+        """Hand everything to the store, and return the comparison of the answers."""
+        new = [a_new_message(self.queues[q], now=self.now, **draft) for q, draft in drafts]
+        self.sent_ids += [n.message.id for n in new]
+        held = [self.leases[act["which"] % len(self.leases)] for act in acts]
+        planned = [
+            an_act(a["verb"], m, now=self.now, delay_ms=a["delay_ms"], dice=a["dice"], text="so")
+            for a, m in zip(acts, held, strict=True)
+        ]
+        wanted = [
+            Claim(queue_no=self.queues[c["queue"]].queue_no, now=self.now, limit=c["limit"])
+            for c in claims
+        ]
+        # Claims first: inside a batch they come last all the same.
+        claim_tickets = [self.store.claim(claim) for claim in wanted]
+        act_tickets = [self.store.act([act]) for act in planned]
+        send_tickets = [self.store.send([n]) for n in new]
+
+        def check() -> None:
+            sent = [one(ticket.result(WAIT_S)) for ticket in send_tickets]
+            acted = [one(ticket.result(WAIT_S)) for ticket in act_tickets]
+            claimed = [ticket.result(WAIT_S) for ticket in claim_tickets]
+            assert list(map(plain_sent, sent)) == self.model.send(new)
+            ids = [m.id for m in held]
+            assert list(map(plain_acted, acted)) == self.model.act(
+                list(zip(ids, planned, strict=True))
+            )
+            assert list(map(plain_claimed, claimed)) == self.model.claim(wanted)
+            self.leases += [m for answer in claimed for m, _ in answer.messages]
+
+        return check
+
+    def look(self, session: Session) -> dict[int, tuple[Any, list[Message]]]:
+        seen = {}
+        for queue in self.queues:
+            no = queue.queue_no
+            pages = [
+                session.messages.browse(Browse(queue_no=no, state=state, limit=MANY))
+                for state in STATES
+            ]
+            seen[no] = (session.queues.counts([no])[no], [m for page in pages for m in page])
+        return seen
+
+    def look_back(self, session: Session) -> tuple[dict[int, list[End]], dict[str, list[Attempt]]]:
+        ends = {}
+        for queue in self.queues:
+            endings = session.history.search(HistoryFilter(queue=queue.name, limit=MANY))
+            ends[queue.queue_no] = [
+                End(e.id, e.outcome, e.reason, e.finished_at, e.attempts, e.failures, e.last_error)
+                for e in endings
+            ]
+        attempts = {
+            message_id: [replace(a, message_no=0) for a in session.history.attempts(message_id)]
+            for message_id in self.sent_ids
+        }
+        return ends, attempts
+
+    def keep(self, queue: int, change: Callable[[Session], Queue]) -> None:
+        self.queues[queue] = self.write(change)
+        self.model.keep(self.queues[queue])
+
+    def add_queue(self, name: str, settings: QueueSettings) -> Queue:
+        made: Queue = self.write(lambda s: s.queues.add(name, settings, now=self.now))
+        return made
+
+    def home_of(self, message: Message) -> Queue:
+        return self.model.queues[message.dead_from or message.queue_no]
+
+    def write(self, what: Callable[[Session], Any]) -> Any:
+        return self.store.write(what).result(WAIT_S)
+
+
+def refusal_of(do: Callable[[], object]) -> type[PenstockError] | None:
+    try:
+        do()
+    except PenstockError as refusal:
+        return type(refusal)
+    return None
+
+
+def one(answers: list[Any]) -> Any:
+    [answer] = answers
+    return answer
+
+
+def plain(m: Message) -> Message:
+    """Without the numbers, which a store may give as it likes as long as they grow."""
+    is_blocked = m.is_blocked and m.state is not State.DEAD
+    return replace(m, message_no=0, order_no=0, is_blocked=is_blocked)
+
+
+def in_line(messages: list[Message]) -> list[str]:
+    live = [m for m in messages if m.state is not State.DEAD]
+    return [m.id for m in sorted(live, key=lambda m: m.order_no)]
+
+
+def plain_sent(answer: Sent | PenstockError) -> Sent | type[PenstockError]:
+    return answer if isinstance(answer, Sent) else type(answer)
+
+
+def plain_acted(answer: Acted | PenstockError) -> Told | type[PenstockError]:
+    if not isinstance(answer, Acted):
+        return type(answer)
+    is_over = answer.state in (State.DONE, State.CANCELLED)
+    return Told(answer.id, answer.state, None if is_over else answer.due_at)
+
+
+def plain_claimed(claimed: Claimed) -> Given:
+    return Given([m.id for m, _ in claimed.messages], claimed.next_due_at)

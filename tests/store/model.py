@@ -1,0 +1,255 @@
+"""What a store should hold, played in plain Python with the functions of the domain.
+
+It keeps no index and no counter of states: whatever can be said as a rule over all messages is said
+as one (who is blocked, how many wait), so that it cannot drift in the way a store could.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import NamedTuple
+
+from msgspec.structs import replace
+
+from penstock.domain import lease as leases
+from penstock.domain import message as lifecycle
+from penstock.domain.counts import Counts
+from penstock.domain.draft import NewMessage
+from penstock.domain.errors import LeaseLost, PenstockError, QueueFull
+from penstock.domain.history import OUTCOME_OF, Attempt, AttemptOutcome, attempt
+from penstock.domain.lease import LeaseAct
+from penstock.domain.message import LIVE, NEXT_ORDER, PURGED, Message, State
+from penstock.domain.queue import Queue
+from penstock.ports.store import Claim, Sent
+
+ENDS = (State.DONE, State.DEAD, State.CANCELLED)
+
+
+class Told(NamedTuple):
+    """What the one who acts is told; the due date means nothing once the message has ended."""
+
+    id: str
+    state: State
+    due_at: int | None
+
+
+class Given(NamedTuple):
+    """What a claim gives: messages in their order, or when to come again."""
+
+    ids: list[str]
+    next_due_at: int | None
+
+
+class End(NamedTuple):
+    id: str
+    outcome: State
+    reason: str | None
+    finished_at: int
+    attempts: int
+    failures: int
+    last_error: str | None
+
+
+class Model:
+    def __init__(self) -> None:
+        self.queues: dict[int, Queue] = {}
+        self.messages: dict[str, Message] = {}
+        self.ends: dict[int, list[End]] = {}
+        self.attempts: dict[str, list[Attempt]] = {}
+        self._totals: dict[int, Counts] = {}
+        self._keys: dict[tuple[int, str], tuple[str, int]] = {}
+        self._last_no = 0
+
+    def keep(self, queue: Queue) -> None:
+        """A new queue, or one that has changed."""
+        self.queues[queue.queue_no] = queue
+        self._totals.setdefault(queue.queue_no, Counts())
+        self.ends.setdefault(queue.queue_no, [])
+
+    def of(self, queue_no: int, states: Iterable[State]) -> list[Message]:
+        """The messages of a queue in these states, by their place in line."""
+        found = [m for m in self.messages.values() if m.queue_no == queue_no and m.state in states]
+        return sorted(found, key=lambda m: m.order_no)
+
+    def counts(self, queue_no: int) -> Counts:
+        totals = self._totals[queue_no]
+        states = (State.WAITING, State.READY, State.LEASED, State.DEAD)
+        now = {state.value: len(self.of(queue_no, [state])) for state in states}
+        return replace(totals, **now)
+
+    def send(self, new: Sequence[NewMessage]) -> list[Sent | type[PenstockError]]:
+        return [self._send(n.message) for n in new]
+
+    def act(self, acts: Sequence[tuple[str, LeaseAct]]) -> list[Told | type[PenstockError]]:
+        return [self._act(message_id, act) for message_id, act in acts]
+
+    def claim(self, claims: Sequence[Claim]) -> list[Given]:
+        taken = [self._claim(claim) for claim in claims]
+        return [
+            Given(ids, None if ids else self._next_due(claim.queue_no))
+            for claim, ids in zip(claims, taken, strict=True)
+        ]
+
+    def change(
+        self, message_id: str, how: Callable[[Message, Queue], Message], *, now: int
+    ) -> None:
+        before = self.messages[message_id]
+        self._note(before, how(before, self.queues[before.queue_no]), now=now)
+
+    def redrive(self, queue_no: int, *, to: int | None, limit: int, now: int) -> int:
+        buried = sorted(self.of(queue_no, [State.DEAD]), key=lambda m: m.message_no)
+        in_line = self.of(queue_no, [State.WAITING, State.READY])
+        dead = [*buried, *(m for m in in_line if m.dead_from is not None)][:limit]
+        for before in dead:
+            target = self.queues[to or before.dead_from or queue_no]
+            self._note(before, lifecycle.redrive(before, target, now=now), now=now)
+        return len(dead)
+
+    def purge(self, queue_no: int, *, now: int) -> int:
+        messages = self.of(queue_no, State)
+        for m in messages:
+            held = m.lease_no if m.state is State.LEASED else None
+            self._note(m, lifecycle.cancel(m, reason=PURGED, lease_no=held), now=now)
+        return len(messages)
+
+    def expire(self, queue_no: int, *, now: int) -> int:
+        messages = [m for m in self.of(queue_no, State) if lifecycle.is_expired(m, now=now)]
+        for m in messages:
+            self._note(m, lifecycle.expire(m, now=now), now=now)
+        return len(messages)
+
+    def bring_back(self, queue_no: int, *, now: int, limit: int | None = None) -> int:
+        due = [m for m in self.of(queue_no, [State.WAITING, State.LEASED]) if m.due_at <= now]
+        due = sorted(due, key=lambda m: (m.due_at, m.order_no))[:limit]
+        for before in due:
+            queue = self.queues[queue_no]
+            ended = None
+            if before.state is State.LEASED:
+                after = lifecycle.expire_lease(before, queue, now=now)
+                ended = attempt(before, AttemptOutcome.EXPIRED, now=now)
+            else:
+                after = lifecycle.fall_due(before, queue, now=now)
+            if lifecycle.is_expired(after, now=now):
+                after = lifecycle.expire(after, now=now)
+            self._note(before, after, now=now, ended=ended)
+        return len(due)
+
+    def _send(self, message: Message) -> Sent | type[PenstockError]:
+        queue = self.queues[message.queue_no]
+        window = queue.settings.dedup_window_ms
+        key = (message.queue_no, message.dedup_key or "")
+        is_keyed = message.dedup_key is not None and window > 0
+        known_id, until = self._keys.get(key, ("", 0))
+        if is_keyed and until > message.sent_at:
+            return Sent(known_id, is_duplicate=True)
+        limit = queue.settings.max_messages
+        if limit is not None and len(self.of(queue.queue_no, LIVE)) >= limit:
+            return QueueFull
+        if is_keyed:
+            self._keys[key] = (message.id, message.sent_at + window)
+        number = self._next_no()
+        self.messages[message.id] = replace(message, message_no=number, order_no=number)
+        self._totals[queue.queue_no].sent_total += 1
+        self._judge_groups()
+        return Sent(message.id)
+
+    def _act(self, message_id: str, act: LeaseAct) -> Told | type[PenstockError]:
+        before = self.messages.get(message_id)
+        if before is None:
+            return LeaseLost
+        try:
+            after = leases.apply(act, before, self.queues[before.queue_no])
+        except PenstockError as refusal:
+            return type(refusal)
+        outcome = OUTCOME_OF.get(act.verb)
+        ended = None if outcome is None else attempt(before, outcome, now=act.now, error=act.text)
+        stands = self._note(before, after, now=act.now, ended=ended)
+        is_over = after.state in (State.DONE, State.CANCELLED)
+        return Told(message_id, after.state, None if is_over else stands.due_at)
+
+    def _claim(self, claim: Claim) -> list[str]:
+        queue, now = self.queues[claim.queue_no], claim.now
+        if queue.is_paused:
+            return []
+        self.expire(claim.queue_no, now=now)
+        self.bring_back(claim.queue_no, now=now)
+        ready = [
+            m for m in self.of(claim.queue_no, [State.READY]) if lifecycle.is_claimable(m, now=now)
+        ]
+        ready = sorted(ready, key=lambda m: (m.priority, m.order_no))[: claim.limit]
+        lease_ms = queue.settings.lease_ms if claim.lease_ms is None else claim.lease_ms
+        for m in ready:
+            self.messages[m.id] = lifecycle.claim(
+                m, now=now, lease_ms=lease_ms, claimed_by=claim.claimed_by
+            )
+        self._totals[claim.queue_no].claimed_total += len(ready)
+        return [m.id for m in ready]
+
+    def _next_due(self, queue_no: int) -> int | None:
+        if self.queues[queue_no].is_paused:
+            return None
+        return min(
+            (m.due_at for m in self.of(queue_no, [State.WAITING, State.LEASED])), default=None
+        )
+
+    def _note(
+        self, before: Message, after: Message, *, now: int, ended: Attempt | None = None
+    ) -> Message:
+        """One change with all that follows from it; returns the message as it stands."""
+        if ended is not None:
+            self._end_lease(ended)
+        if before.state is not State.DEAD and after.state in ENDS:
+            self._end(after, now)
+        if after.state is State.DEAD:
+            target = self._dead_letter_queue(after)
+            if target is not None:
+                after = lifecycle.dead_letter(after, target, now=now)
+        self._count_arrival(before, after)
+        if after.order_no == NEXT_ORDER:
+            after = replace(after, order_no=self._next_no())
+        if after.state in (State.DONE, State.CANCELLED):
+            del self.messages[before.id]
+        else:
+            self.messages[before.id] = after
+        self._judge_groups()
+        return after
+
+    def _end_lease(self, ended: Attempt) -> None:
+        self.attempts.setdefault(ended.id, []).append(ended)
+        totals = self._totals[ended.queue_no]
+        totals.failed_total += ended.outcome is AttemptOutcome.FAILED
+        totals.expired_total += ended.outcome is AttemptOutcome.EXPIRED
+
+    def _end(self, m: Message, now: int) -> None:
+        end = End(m.id, m.state, m.reason, now, m.attempts, m.failures, m.last_error)
+        self.ends[m.queue_no].append(end)
+        totals = self._totals[m.queue_no]
+        totals.done_total += m.state is State.DONE
+        totals.dead_total += m.state is State.DEAD
+        totals.cancelled_total += m.state is State.CANCELLED
+
+    def _dead_letter_queue(self, dead: Message) -> Queue | None:
+        name = self.queues[dead.queue_no].settings.dead_letter_queue
+        return next((queue for queue in self.queues.values() if queue.name == name), None)
+
+    def _count_arrival(self, before: Message, after: Message) -> None:
+        has_moved = after.queue_no != before.queue_no
+        if after.state in LIVE and (has_moved or before.state is State.DEAD):
+            self._totals[after.queue_no].sent_total += 1
+        if has_moved and before.state in LIVE and after.dead_from is None:
+            self._totals[before.queue_no].cancelled_total += 1
+
+    def _judge_groups(self) -> None:
+        """The rule itself: blocked is who has a live one of its group before it."""
+        for queue in self.queues.values():
+            seen: set[str] = set()
+            for m in self.of(queue.queue_no, LIVE):
+                is_blocked = queue.is_ordered and m.group in seen
+                if m.is_blocked != is_blocked:
+                    self.messages[m.id] = replace(m, is_blocked=is_blocked)
+                if m.group is not None:
+                    seen.add(m.group)
+
+    def _next_no(self) -> int:
+        self._last_no += 1
+        return self._last_no

@@ -1,0 +1,32 @@
+"""Whatever is asked of a store in whatever order, it does what the pure model says."""
+
+import os
+
+import pytest
+from hypothesis import HealthCheck, Phase, settings
+from hypothesis.stateful import run_state_machine_as_test
+
+from penstock.ports.store import Store
+from tests.store.machine import StoreMachine
+
+IS_FULL = os.environ.get("PENSTOCK_FAULTS") == "full"
+
+PLAYS = settings(
+    max_examples=2_000 if IS_FULL else 40,
+    stateful_step_count=60 if IS_FULL else 30,
+    deadline=None,
+    # To make a failing play shorter takes minutes; as it is, it can be read and played again.
+    phases=list(Phase) if IS_FULL else [Phase.explicit, Phase.reuse, Phase.generate],
+    suppress_health_check=list(HealthCheck),
+)
+
+
+@pytest.mark.timeout(7_200 if IS_FULL else 120)
+def test_a_store_and_the_model_agree_after_every_step(store: Store) -> None:
+    # Every play has queues of its own in the same store: to make a store takes longer.
+    class Machine(StoreMachine):
+        pass
+
+    Machine.store = store
+
+    run_state_machine_as_test(Machine, settings=PLAYS)

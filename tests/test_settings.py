@@ -1,0 +1,244 @@
+"""Settings: four places, one value, and no mistake that goes unseen."""
+
+from __future__ import annotations
+
+import tomllib
+from pathlib import Path
+
+import pytest
+
+from penstock.domain.errors import InvalidRequest
+from penstock.domain.limits import Limits
+from penstock.settings import Flag, Loaded, Place, Settings, load
+from penstock.settings.catalogue import catalogue
+from penstock.settings.describe import toml_template
+from penstock.settings.read import told
+from penstock.settings.units import duration_ms, duration_text, size_bytes, size_text
+
+
+@pytest.fixture(autouse=True)
+def _empty_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+
+
+def from_file(text: str, **more) -> Loaded:
+    path = Path("some.toml")
+    path.write_text(text)
+    return load(config=path, env={}, **more)
+
+
+def test_without_anything_the_settings_are_the_defaults():
+    loaded = load(env={})
+
+    assert loaded.settings == Settings()
+    assert {source.place for source in loaded.sources.values()} == {Place.DEFAULT}
+
+
+def test_a_later_place_wins_over_an_earlier_one():
+    Path("penstock.toml").write_text("[server]\nport = 1\ndrain_ms = 1\nmax_connections = 1\n")
+    env = {"PENSTOCK_SERVER_PORT": "2", "PENSTOCK_SERVER_DRAIN_MS": "2"}
+
+    server = load(env=env, flags={"server.port": Flag("--port", "3")}).settings.server
+
+    assert (server.port, server.drain_ms, server.max_connections) == (3, 2, 1)
+    assert server.idle_timeout_ms == Settings().server.idle_timeout_ms
+
+
+def test_a_value_equal_to_the_default_still_wins_over_an_earlier_place():
+    Path("penstock.toml").write_text("[server]\nport = 1\n")
+
+    loaded = load(env={"PENSTOCK_SERVER_PORT": "7654"})
+
+    assert loaded.settings.server.port == 7654
+
+
+def test_every_value_knows_where_it_came_from():
+    Path("penstock.toml").write_text('data = "/srv"\n')
+    env = {"PENSTOCK_LOG_LEVEL": "debug"}
+
+    sources = load(env=env, flags={"server.port": Flag("--port", "1")}).sources
+
+    told_sources = {
+        key: str(sources[key]) for key in ("data", "log.level", "server.port", "log.format")
+    }
+    assert told_sources == {
+        "data": "penstock.toml",
+        "log.level": "PENSTOCK_LOG_LEVEL",
+        "server.port": "--port",
+        "log.format": "default",
+    }
+
+
+def test_the_file_is_the_one_named_by_the_flag_then_by_the_variable_then_in_this_folder():
+    for name in ("flag.toml", "env.toml", "penstock.toml"):
+        Path(name).write_text(f'data = "{name}"\n')
+    env = {"PENSTOCK_CONFIG": "env.toml"}
+
+    assert load(config="flag.toml", env=env).settings.data == "flag.toml"
+    assert load(env=env).settings.data == "env.toml"
+    assert load(env={}).settings.data == "penstock.toml"
+
+
+def test_durations_and_sizes_may_have_units_everywhere():
+    text = '[server]\ndrain_ms = "1m"\n[limits]\nmax_body_bytes = "64KiB"\nmax_wait_ms = 5\n'
+
+    settings = from_file(text, flags={"aweq.lease_ms": Flag("--set", "2h")}).settings
+
+    assert settings.server.drain_ms == 60_000
+    assert settings.limits == Limits(max_body_bytes=65_536, max_wait_ms=5)
+    assert settings.aweq.lease_ms == 7_200_000
+
+
+@pytest.mark.parametrize("text", ["true", "yes", "on", "1", "TRUE"])
+def test_a_switch_in_the_environment_is_turned_on_by_any_usual_word(text):
+    assert load(env={"PENSTOCK_QUEUES_AUTO_CREATE": text}).settings.queues.auto_create
+
+
+@pytest.mark.parametrize(
+    ("text", "key", "allowed"),
+    [
+        ("[server]\nport = 70000", "server.port", "from 0 to 65535"),
+        ("[server]\nport = true", "server.port", "a whole number"),
+        ("[server]\nport = 1.5", "server.port", "a whole number"),
+        ('[server]\ndrain_ms = "soon"', "server.drain_ms", "a duration"),
+        ("[server]\nhost = 1", "server.host", "text"),
+        ('[queues]\nauto_create = "maybe"', "queues.auto_create", "true or false"),
+        ('[log]\nlevel = "loud"', "log.level", "debug, info, warning, error"),
+        ('[limits]\nmax_body_bytes = "0B"', "limits.max_body_bytes", "from 1B to 64MiB"),
+        ('data = ""', "data", "text"),
+    ],
+)
+def test_a_value_that_is_not_allowed_is_told_with_its_key_its_place_and_what_is(text, key, allowed):
+    with pytest.raises(InvalidRequest) as refused:
+        from_file(text)
+
+    assert str(refused.value).startswith(f"{key} (from some.toml) is ")
+    assert allowed in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    "text", ["prot = 1", "[server]\nprot = 1", "[sever]\nport = 1", "[server.port]\na = 1"]
+)
+def test_an_unknown_key_in_the_file_is_refused(text):
+    with pytest.raises(InvalidRequest, match=r"some\.toml"):
+        from_file(text)
+
+
+def test_a_mistyped_variable_is_refused_with_a_hint():
+    with pytest.raises(InvalidRequest, match="did you mean PENSTOCK_SERVER_PORT"):
+        load(env={"PENSTOCK_SERVER_PROT": "1"})
+
+
+def test_variables_of_others_are_left_alone():
+    env = {"PENSTOCK_TEST_POSTGRES_BIN": "/x", "PENSTOCK_QUEUES_CREATE_LEASE": "1s", "HOME": "/"}
+
+    assert load(env=env, other_env={"PENSTOCK_QUEUES_CREATE_LEASE"}).settings == Settings()
+
+
+def test_a_config_file_that_is_named_must_exist():
+    with pytest.raises(InvalidRequest, match=r"no config file nowhere\.toml"):
+        load(config="nowhere.toml", env={})
+
+
+def test_a_file_that_is_not_toml_is_refused():
+    with pytest.raises(InvalidRequest, match=r"some\.toml cannot be read"):
+        from_file("port: 1")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '[server]\ntls_cert = "a.pem"',
+        '[store]\nurl = "mysql://x"',
+        '[aweq]\nqueue = "a b"',
+        '[server]\nhost = "0.0.0.0"\n[auth]\nrequired = "never"',
+    ],
+)
+def test_values_that_do_not_go_together_are_refused(text):
+    with pytest.raises(InvalidRequest):
+        from_file(text)
+
+
+def test_the_store_is_in_the_data_folder_unless_it_is_named():
+    assert load(env={"PENSTOCK_DATA": "/srv"}).settings.sqlite_path == Path("/srv/penstock.db")
+    named = load(env={"PENSTOCK_STORE_URL": "sqlite:////var/q.db"}).settings
+    assert named.sqlite_path == Path("/var/q.db")
+    assert load(env={"PENSTOCK_STORE_URL": "postgresql://db/x"}).settings.sqlite_path is None
+
+
+def test_an_empty_text_unsets_what_may_be_unset():
+    Path("penstock.toml").write_text('[store]\nurl = "postgresql://db/x"\n')
+
+    assert load(env={"PENSTOCK_STORE_URL": ""}).settings.store.url is None
+
+
+def test_the_template_with_everything_uncommented_is_the_defaults():
+    lines = toml_template().splitlines()
+    text = "\n".join(
+        line[1:] if line.startswith("#") and line[1:2] != " " else line for line in lines
+    )
+
+    document = tomllib.loads(text)
+
+    assert from_file(text).settings == Settings()
+    assert sum(len(v) if isinstance(v, dict) else 1 for v in document.values()) == len(catalogue())
+
+
+def test_every_setting_has_a_meaning_and_every_number_a_range():
+    for setting in catalogue().values():
+        assert setting.text, setting.key
+        if setting.type is int:
+            assert setting.low is not None, setting.key
+            assert setting.high is not None, setting.key
+            assert setting.low <= int(setting.default or 0) <= setting.high, setting.key
+
+
+@pytest.mark.parametrize(
+    ("text", "ms"),
+    [
+        ("0", 0),
+        ("500", 500),
+        ("500ms", 500),
+        ("30s", 30_000),
+        ("1.5s", 1_500),
+        ("5 m", 300_000),
+        ("12h", 43_200_000),
+        ("7d", 604_800_000),
+        ("1h30m", 5_400_000),
+    ],
+)
+def test_durations_as_people_write_them(text, ms):
+    assert duration_ms(text) == ms
+
+
+@pytest.mark.parametrize(
+    "text", ["", "s", "-1s", "1x", "1h30", "0.5", "1.2.3s", "one minute", "1S"]
+)
+def test_what_is_not_clearly_a_duration_is_refused(text):
+    with pytest.raises(ValueError, match="is not a duration"):
+        duration_ms(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "size"), [("1MiB", 2**20), ("64KiB", 2**16), ("5", 5), ("1kB", 1000)]
+)
+def test_sizes_as_people_write_them(text, size):
+    assert size_bytes(text) == size
+
+
+@pytest.mark.parametrize("setting", catalogue().values(), ids=lambda setting: setting.key)
+def test_a_value_as_it_is_told_reads_back_as_the_same_value(setting):
+    if isinstance(setting.default, int) and not isinstance(setting.default, bool):
+        text = told(setting, setting.default)
+
+        assert load(env={setting.env: text}).settings == Settings()
+
+
+def test_the_shortest_exact_unit_is_told():
+    assert [duration_text(ms) for ms in (0, 90_000, 120_000, 1_001)] == [
+        "0ms",
+        "90s",
+        "2m",
+        "1001ms",
+    ]
+    assert [size_text(size) for size in (0, 1_024, 1_025)] == ["0B", "1KiB", "1025B"]
