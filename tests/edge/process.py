@@ -70,10 +70,12 @@ class ServerProcess:
                 return self
         raise AssertionError(f"it ended with {self._process.wait(EXIT_S)}\n{self.last_words()}")
 
-    def terminate(self) -> int:
+    def end(self, number: signal.Signals = signal.SIGTERM) -> int:
         """Ask it to go; returns its exit code."""
-        self._running.send_signal(signal.SIGTERM)
-        return self._running.wait(EXIT_S)
+        self._running.send_signal(number)
+        code = self._running.wait(EXIT_S)
+        self._close()
+        return code
 
     def last_words(self) -> str:
         return self.log.read_text(errors="replace")[-4000:] if self.log.exists() else ""
@@ -87,8 +89,11 @@ class ServerProcess:
         if self._process is not None:
             self._process.kill()
             self._process.wait(EXIT_S)
-            assert self._process.stdout is not None
-            self._process.stdout.close()
+            self._close()
+
+    def _close(self) -> None:
+        assert self._running.stdout is not None
+        self._running.stdout.close()
 
     @property
     def _running(self) -> subprocess.Popen[str]:

@@ -13,6 +13,7 @@ from tests.faults.server import Server
 from tests.faults.workload import FIFO, STANDARD, Workload
 
 DRAIN_S = 25.0
+SHARED_CLOCK_SLACK_S = 0.05  # each node measures the database's time for itself
 
 
 def judge(
@@ -41,6 +42,12 @@ def judge(
 def assert_kept(verdict: Verdict, *servers: Server) -> None:
     words = "".join(server.last_words(1500) for server in servers)
     assert verdict.is_clean, f"\n{verdict}\n--- last words ---\n{words}"
+
+
+def two_nodes(first: Server, second: Server) -> tuple[Server, Server]:
+    first.start()
+    second.start()
+    return first, second
 
 
 def on_faulty_disk(data: Path, **options: Any) -> dict[str, Any]:

@@ -56,7 +56,7 @@ class Server:
         assert self._process is None or self._process.poll() is not None, "it already runs"
         began = time.monotonic()
         ours, theirs = socket.socketpair()
-        self._close_control()
+        self.let_go()
         self._control = ours
         with self.log.open("ab") as log, theirs:
             self._process = subprocess.Popen(
@@ -119,6 +119,19 @@ class Server:
     def pause(self) -> None:
         self.signal(signal.SIGSTOP)
 
+    def wait_until_paused(self, within_s: float = 5.0) -> None:
+        """A signal is only sent; until every thread has stopped, one may still be answering."""
+        tasks = Path(f"/proc/{self.process.pid}/task")
+        deadline = time.monotonic() + within_s
+        while time.monotonic() < deadline:
+            states = [
+                stat.read_text().rpartition(")")[2].split()[0] for stat in tasks.glob("*/stat")
+            ]
+            if set(states) == {"T"}:
+                return
+            time.sleep(0.002)
+        raise AssertionError(f"not paused within {within_s} s")
+
     def resume(self) -> None:
         self.signal(signal.SIGCONT)
 
@@ -154,11 +167,12 @@ class Server:
     ) -> None:
         if self._process is not None and self._process.poll() is None:
             self.kill()
-        self._close_control()
+        self.let_go()
         if error is not None:
             print(f"--- the broker's last words ---\n{self.last_words()}")
 
-    def _close_control(self) -> None:
+    def let_go(self) -> None:
+        """Its end of the control socket is its lifeline."""
         if self._control is not None:
             self._control.close()
             self._control = None

@@ -11,7 +11,7 @@ from tests.faults.consumers import claim
 from tests.faults.figures import figure
 from tests.faults.history import History, Outcome
 from tests.faults.load import Load
-from tests.faults.scenario import assert_kept, judge
+from tests.faults.scenario import SHARED_CLOCK_SLACK_S, assert_kept, judge, two_nodes
 from tests.faults.server import Server
 from tests.faults.wire import Wire
 from tests.faults.workload import Workload
@@ -80,17 +80,14 @@ def test_a_clock_that_jumps_by_an_hour_hides_no_message(server: Server) -> None:
 def test_nodes_whose_clocks_differ_never_lease_a_message_twice(
     make_server: MakeServer, database: str
 ) -> None:
-    behind = make_server(database)
-    ahead = make_server(database, clock_shift_s=2.5)
-    behind.start()
-    ahead.start()
+    behind, ahead = two_nodes(make_server(database), make_server(database, clock_shift_s=2.5))
     ports = [behind.port, ahead.port]
 
     def work(load: Load) -> None:
         load.wait_for_sends(1000, within_s=30)
 
     workload = Workload(lease_ms=800, abandons=0.1, consumers=6)
-    rules = Rules(min_acked=1000, ids_are_ordered=False, slack_s=0.05)
+    rules = Rules(min_acked=1000, ids_are_ordered=False, slack_s=SHARED_CLOCK_SLACK_S)
     verdict = judge(behind, work, rules, workload=workload, ports=ports)
 
     assert_kept(verdict, behind, ahead)

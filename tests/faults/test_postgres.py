@@ -1,9 +1,8 @@
-"""Rows 18, 19, 22 and 23: PostgreSQL dies, the way to it fails, and one of two nodes is lost."""
+"""Rows 18, 19 and 22: PostgreSQL dies, and the way to it is lost."""
 
 from __future__ import annotations
 
 import threading
-import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -12,29 +11,19 @@ import pytest
 
 from tests.faults.checker import Rules
 from tests.faults.conftest import MakeServer
-from tests.faults.consumers import act_on, claim
 from tests.faults.figures import figure
-from tests.faults.history import History, Op, Outcome
 from tests.faults.load import Load
 from tests.faults.probe import Probe
 from tests.faults.proxy import Proxy, Weather
-from tests.faults.scenario import assert_kept, judge
+from tests.faults.scenario import SHARED_CLOCK_SLACK_S, assert_kept, judge, two_nodes
 from tests.faults.server import Server
-from tests.faults.wire import Answer, Wire
+from tests.faults.wire import Answer
 from tests.support.postgres import PostgresCluster
 
 ANSWERS_AGAIN_S = 5.0
 TIMEOUT_MS = 1500
 ANSWERED_WITHIN_S = TIMEOUT_MS / 1000 + 4  # connecting anew has three seconds of its own
 OUTAGE_S = {"held": 1.0, "blackhole": 7.0}  # shorter, and longer, than a request may take
-SKEW = Rules(min_acked=0).slack_s * 5  # two processes, one measured offset each
-
-
-def two_nodes(make_server: MakeServer, url: str) -> tuple[Server, Server]:
-    first, second = make_server(url), make_server(url)
-    first.start()
-    second.start()
-    return first, second
 
 
 @pytest.mark.parametrize(
@@ -51,7 +40,7 @@ def test_nodes_heal_when_postgresql_dies_and_have_kept_their_promises(
     database: str,
     maltreat: Callable[[PostgresCluster], object],
 ) -> None:
-    first, second = two_nodes(make_server, database)
+    first, second = two_nodes(make_server(database), make_server(database))
     probes = [Probe(node.port) for node in (first, second)]
     probes[0].make_queue()
     times = figure(1, 5)
@@ -65,7 +54,7 @@ def test_nodes_heal_when_postgresql_dies_and_have_kept_their_promises(
                 probe.seconds_until_a_send_works(ANSWERS_AGAIN_S)
         load.wait_for_sends(100, within_s=20)
 
-    rules = Rules(min_acked=figure(300, 6000), ids_are_ordered=False, slack_s=SKEW)
+    rules = Rules(min_acked=figure(300, 6000), ids_are_ordered=False, slack_s=SHARED_CLOCK_SLACK_S)
     verdict = judge(first, let_it_die, rules, ports=[first.port, second.port])
 
     assert_kept(verdict, first, second)
@@ -106,7 +95,7 @@ def test_a_lost_way_to_postgresql_fails_requests_in_time_and_leaves_nothing_stuc
                 probe.seconds_until_a_send_works(ANSWERS_AGAIN_S)
             load.wait_for_sends(100, within_s=20)
 
-        rules = Rules(min_acked=200, ids_are_ordered=False, slack_s=SKEW)
+        rules = Rules(min_acked=200, ids_are_ordered=False, slack_s=SHARED_CLOCK_SLACK_S)
         verdict = judge(node, lose_the_way, rules)
 
         assert_kept(verdict, node)
@@ -135,54 +124,3 @@ def heal(proxy: Proxy) -> None:
 
 def thread_count(node: Server) -> int:
     return len(list(Path(f"/proc/{node.process.pid}/task").iterdir()))
-
-
-def test_when_one_of_two_nodes_is_killed_the_other_serves_on(
-    make_server: MakeServer, database: str
-) -> None:
-    first, second = two_nodes(make_server, database)
-    probe = Probe(second.port)
-    probe.make_queue()
-
-    def lose_the_first(load: Load) -> None:
-        for _ in range(figure(1, 5)):
-            load.wait_for_sends(200, within_s=20)
-            load.fault("a node is killed", first.kill)
-            assert all(answer.outcome is Outcome.OK for answer in probe.send_for(1.0))
-            first.start()
-        load.wait_for_sends(100, within_s=20)
-
-    rules = Rules(min_acked=200, ids_are_ordered=False, slack_s=SKEW)
-    verdict = judge(second, lose_the_first, rules, ports=[first.port, second.port])
-
-    assert_kept(verdict, first, second)
-
-
-def test_a_node_that_slept_past_a_lease_cannot_act_on_it_when_it_wakes(
-    make_server: MakeServer, database: str
-) -> None:
-    sleeper, other = two_nodes(make_server, database)
-    history = History()
-    here, there = Wire(sleeper.port, timeout=10), Wire(other.port)
-    assert there.call("PUT", "/v1/queues/q", {"max_attempts": None}).outcome is Outcome.OK
-    assert there.call("POST", "/v1/queues/q/messages", {"body": 1}).outcome is Outcome.OK
-    _, first = claim(here, history, "q", limit=1, lease_ms=600)
-    sleeper.pause()
-    late: list[Answer] = []
-    # On its way before the lease ends, read by the node only when it wakes.
-    acting = threading.Thread(
-        target=lambda: late.append(act_on(here, history, first[0], "complete"))
-    )
-    acting.start()
-    second: list[Op] = []
-    deadline = time.monotonic() + 5
-    while not second and time.monotonic() < deadline:
-        _, second = claim(there, history, "q", limit=1, lease_ms=20_000)
-
-    sleeper.resume()
-    acting.join(12)
-
-    assert second, "the other node never got the message"
-    assert late, "the woken node never answered"
-    assert late[0].code == "lease_lost", f"a stale act was answered {late[0]}"
-    assert act_on(there, history, second[0], "complete").outcome is Outcome.OK

@@ -6,8 +6,9 @@ import pytest
 
 from penstock.ports.store import Store
 from tests.clocks import ManualClock
-from tests.store.backends import BACKENDS, Open, postgres_at, sqlite_at
+from tests.store.backends import BACKENDS, Open, PostgresHome, postgres_at, sqlite_at
 from tests.store.desk import Desk
+from tests.support.postgres import PostgresCluster
 
 
 @pytest.fixture(params=BACKENDS)
@@ -15,12 +16,18 @@ def backend(request: pytest.FixtureRequest) -> str:
     return str(request.param)
 
 
+@pytest.fixture(scope="session")
+def postgres_home(postgres_cluster: PostgresCluster) -> PostgresHome:
+    return PostgresHome(postgres_cluster.new_database())
+
+
 @pytest.fixture
 def open_store(backend: str, request: pytest.FixtureRequest) -> Open:
     """Opens the test's own database; a second call opens the same one again."""
     if backend == "sqlite":
         return sqlite_at(request.getfixturevalue("tmp_path"))
-    return postgres_at(request.getfixturevalue("postgres_url"))
+    home: PostgresHome = request.getfixturevalue("postgres_home")
+    return postgres_at(home.renew())
 
 
 @pytest.fixture

@@ -137,25 +137,12 @@ class Desk:
 
 @contextmanager
 def one_batch(store: Store) -> Iterator[None]:
-    """Hold every writer; what is submitted meanwhile waits, and one writer then takes it all."""
-    holds: list[_Hold] = []
-    while True:
-        holds.append(_Hold(store))
-        probe = store.write(lambda _: None)
-        try:
-            probe.result(0)  # a store with several writers had another one free
-        except TimeoutError:
-            break
+    """Hold the one writer; what is submitted meanwhile waits, and it then takes it all at once."""
+    hold = _Hold(store)
     try:
         yield
     finally:
-        # One writer alone, until the whole batch is answered; the probe is its first request.
-        holds.pop().let_go()
-        try:
-            probe.result(WAIT_S)
-        finally:
-            for hold in holds:
-                hold.let_go()
+        hold.let_go()
 
 
 class _Hold:

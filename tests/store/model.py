@@ -84,6 +84,11 @@ class Model:
         return [self._act(message_id, act) for message_id, act in acts]
 
     def claim(self, claims: Sequence[Claim]) -> list[Given]:
+        """All their queues are tidied up first, then each is served in turn."""
+        for queue_no in dict.fromkeys(claim.queue_no for claim in claims):
+            if not self.queues[queue_no].is_paused:
+                self.expire(queue_no, now=claims[0].now)
+                self.bring_back(queue_no, now=claims[0].now)
         taken = [self._claim(claim) for claim in claims]
         return [
             Given(ids, None if ids else self._next_due(claim.queue_no))
@@ -171,8 +176,6 @@ class Model:
         queue, now = self.queues[claim.queue_no], claim.now
         if queue.is_paused:
             return []
-        self.expire(claim.queue_no, now=now)
-        self.bring_back(claim.queue_no, now=now)
         ready = [
             m for m in self.of(claim.queue_no, [State.READY]) if lifecycle.is_claimable(m, now=now)
         ]

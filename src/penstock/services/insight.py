@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 import msgspec
 
 from penstock.domain.counts import Counts
-from penstock.domain.errors import MessageNotFound
+from penstock.domain.errors import MessageNotFound, QueueNotFound
 from penstock.domain.history import Attempt, Ending, HistoryFilter, check_filter
 from penstock.domain.limits import Limits
 from penstock.domain.message import Content
@@ -28,6 +30,7 @@ class Past(msgspec.Struct, frozen=True):
     endings: list[Ending]
     attempts: list[Attempt]
     content: Content | None
+    queues: frozenset[str]  # all it has been in; one that was removed may have no name any more
 
 
 class Insight:
@@ -67,13 +70,29 @@ class Insight:
         def do(session: Session) -> Past:
             endings = session.history.search(HistoryFilter(id=message_id, limit=100))
             attempts = session.history.attempts(message_id)
-            if not endings and not attempts and session.messages.find(message_id) is None:
+            live = session.messages.find(message_id)
+            if not endings and not attempts and live is None:
                 raise MessageNotFound(message_id)
             content = session.history.content(endings[0]) if endings else None
-            return Past(endings, attempts, content)
+            queue_nos = {attempt.queue_no for attempt in attempts}
+            if live is not None:
+                queue_nos.add(live.queue_no)
+            names = {ending.queue for ending in endings} | _names(session, queue_nos)
+            return Past(endings, attempts, content, frozenset(names))
 
         return self._store.read(do)
 
-    def ready(self) -> Ticket[int]:
-        """Goes through the writer: answers only while the store can take work."""
-        return self._store.write(lambda session: session.queues.number_of())
+    def ready(self) -> Ticket[None]:
+        """Answers only while the store takes work: a full disk can still be read from."""
+        now = self._clock.now()
+        return self._store.write(lambda session: session.tidying.leave_mark(now=now))
+
+
+def _names(session: Session, queue_nos: Iterable[int]) -> set[str]:
+    names = set()
+    for queue_no in queue_nos:
+        try:
+            names.add(session.queues.get(queue_no).name)
+        except QueueNotFound:
+            names.add("")
+    return names

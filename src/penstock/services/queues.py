@@ -92,6 +92,7 @@ class Queues:
 
         def do(session: Session) -> None:
             found = _existing(session, name)
+            session.queues.stop_sends(found.queue_no)
             counts = session.queues.counts([found.queue_no])[found.queue_no]
             if not force and counts.live + counts.dead:
                 raise QueueNotEmpty(f"queue {name!r} holds messages; purge it or use force")

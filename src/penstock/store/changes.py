@@ -53,9 +53,9 @@ class Changes:
         self._count(before, after)
         self._let_next_come(before, after)
         after = self._place(before, after)
+        self._saves.pop(before.message_no, None)  # noted twice: its place is that of the last time
         if after.state in (State.DONE, State.CANCELLED):
             self._removed.append(before.message_no)
-            self._saves.pop(before.message_no, None)
         else:
             self._saves[before.message_no] = after
         return after

@@ -53,7 +53,10 @@ class Claims:
         self._db = books.db
 
     def claim(self, wanted: Sequence[Claim]) -> list[Claimed | QueueNotFound]:
-        """Serve claims in the order given; all that can be asked for together is."""
+        """Tidy up all their queues, then serve them in the order given.
+
+        All that can be asked for together is.
+        """
         nows: dict[int, int] = {}
         for claim in wanted:
             nows[claim.queue_no] = max(claim.now, nows.get(claim.queue_no, 0))
@@ -68,8 +71,7 @@ class Claims:
             except QueueNotFound as error:
                 for i in share.places:
                     answers[i] = error
-        found = {no: self._sweep(no, sweeps[no], now=nows[no]) for no in _queues_of(shares)}
-        self._lease(shares, nows, found)
+        self._lease(shares, sweeps, nows)
         self._share_out(shares, answers)
         return answers
 
@@ -135,7 +137,11 @@ class Claims:
                 after = lifecycle.expire(after, now=now)
             self._changes.note(before, after, now=now, ended_lease=ended)
 
-    def _lease(self, shares: list[Share], nows: dict[int, int], found: dict[int, int]) -> None:
+    def _lease(
+        self, shares: list[Share], sweeps: dict[int, Sweep], nows: dict[int, int]
+    ) -> None:
+        queue_nos = dict.fromkeys(share.queue_no for share in shares)
+        found = {no: self._sweep(no, sweeps[no], now=nows[no]) for no in queue_nos}
         asked = [
             self._ask_pick(share, limit=share.wanted, now=nows[share.queue_no]) for share in shares
         ]
@@ -194,10 +200,6 @@ def _alike(wanted: Sequence[Claim]) -> list[Share]:
         share.claims.append(claim)
         share.places.append(i)
     return list(shares.values())
-
-
-def _queues_of(shares: list[Share]) -> list[int]:
-    return list(dict.fromkeys(share.queue_no for share in shares))
 
 
 def content_of(row: Row) -> Content:

@@ -114,6 +114,7 @@ class Lane:
             answers = self._run_again(session, batch)
         except StoreUnavailable as error:
             # The disk or the server is in trouble: nothing was kept, and nothing is tried again.
+            _log.warning("the store failed, and with it %d requests: %s", len(batch), error)
             self._drop_session()
             answers = [error] * len(batch)
         except BaseException as error:

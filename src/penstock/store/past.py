@@ -8,6 +8,7 @@ from penstock.domain.history import Attempt, AttemptOutcome, Ending, HistoryFilt
 from penstock.domain.limits import DAY
 from penstock.domain.message import Content, State
 from penstock.store.books import Books, json_list
+from penstock.store.database import Answer, Row
 from penstock.store.claims import Claims, content_of
 
 _LAST = 2**62
@@ -28,22 +29,21 @@ class SqlHistory:
             "before_at": before_at,
             "before_no": before_no,
         }
-        found: list[Ending] = []
-        for day in reversed(self._days(wanted)):
-            if len(found) >= wanted.limit:
-                break
+        found: list[Row] = []
+        days = self._days(wanted)
+        at_once = 1
+        while days and len(found) < wanted.limit:
             params["limit"] = wanted.limit - len(found)
-            texts = [self._db_text(name, day) for name in conditions]
-            rows = self._db.rows("history.search", params, day=day, conditions="\n   ".join(texts))
-            found += [_ending(row) for row in rows]
-        return found
+            asked = [self._ask_day(days.pop(), conditions, params) for _ in days[-at_once:]]
+            for answer in asked:
+                found += answer.rows()
+            at_once *= 2  # mostly the first day has enough; if not, many are asked in one go
+        return [_ending(row) for row in found[: wanted.limit]]
 
     def attempts(self, message_id: str) -> list[Attempt]:
-        found: list[Attempt] = []
-        for day in self._books.partitions.days():
-            rows = self._db.rows("history.attempts", {"id": message_id}, day=day)
-            found += [_attempt(*row) for row in rows]
-        return found
+        days = self._books.partitions.days()
+        asked = [self._db.ask("history.attempts", {"id": message_id}, day=day) for day in days]
+        return [_attempt(*row) for answer in asked for row in answer.rows()]
 
     def content(self, ending: Ending) -> Content | None:
         """The body, unless its day has been dropped."""
@@ -72,8 +72,9 @@ class SqlHistory:
             params["queue_nos"] = json_list([no for (no,) in rows])
         return conditions, params
 
-    def _db_text(self, name: str, day: int) -> str:
-        return self._db.text(f"history.{name}", day=day)
+    def _ask_day(self, day: int, conditions: list[str], params: dict[str, object]) -> Answer:
+        texts = [self._db.text(f"history.{name}", day=day) for name in conditions]
+        return self._db.ask("history.search", params, day=day, conditions="\n   ".join(texts))
 
 
 class SqlTidying:
@@ -106,6 +107,9 @@ class SqlTidying:
 
     def drop_day(self, day: int, *, now: int) -> None:
         self._books.partitions.drop(day, to_day=now // DAY)
+
+    def leave_mark(self, *, now: int) -> None:
+        self._db.run("meta.set", {"name": "ready_at", "value": str(now)})
 
 
 def _attempt(

@@ -25,7 +25,7 @@ def examine(url: str, *, clock: Callable[[], int]) -> Iterator[Finding]:
         yield fail("store", str(error))
         return
     try:
-        yield from _server(dict(session.read(lambda s: s.db.rows("session.facts"))))
+        yield from _server(dict(session.read(lambda s: s.db.rows("checks.promises"))))
         yield _offset(session, clock)
         schema = examine_schema(session)
         yield schema
@@ -45,12 +45,12 @@ def _server(facts: dict[str, str]) -> Iterator[Finding]:
     else:
         yield ok("postgresql", version)
     for name, wanted in _PROMISES.items():
-        found = facts.get(name, wanted)
+        found = facts.get(name, "unknown")
         text = f"is {found}"
         yield ok(name, text) if found == wanted else fail(name, f"{text}, must be {wanted}")
-    found = facts.get("synchronous_commit", "on")
-    # Each transaction sets it for itself; what the server says matters to others only.
-    yield ok("synchronous_commit", f"is {found} by default; set to what each transaction needs")
+    # Each transaction sets this one for itself; what the server says matters to others only.
+    default = facts.get("synchronous_commit", "unknown")
+    yield ok("synchronous_commit", f"is {default} by default; each transaction sets its own")
 
 
 def _offset(session: SqlSession, clock: Callable[[], int]) -> Finding:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -12,6 +13,8 @@ from penstock.domain.errors import PenstockError, ShuttingDown, StoreUnavailable
 from penstock.store.database import Collision
 from penstock.store.group_commit import answer_all
 from penstock.store.session import Kind, Request, SqlSession
+
+_log = logging.getLogger("penstock.store")
 
 
 class Readers:
@@ -63,9 +66,11 @@ class Readers:
                     answer = session.read(request.payload)
             except PenstockError as error:
                 answer = error
-                if session is not None and isinstance(error, StoreUnavailable):
-                    session.db.close()
-                    session = None
+                if isinstance(error, StoreUnavailable):
+                    _log.warning("the store cannot be read: %s", error)
+                    if session is not None:
+                        session.db.close()
+                        session = None
             except Exception as error:
                 answer = PenstockError(f"{type(error).__name__}: {error}")
                 answer.__cause__ = error

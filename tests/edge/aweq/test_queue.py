@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import re
+from pathlib import Path
+
+import msgspec
 import pytest
 
 from penstock.domain.access import Role
 from penstock.domain.errors import PenstockError, StoreUnavailable
 from penstock.edge.aweq.answers import refusal
+from penstock.settings.values import Aweq
 from tests.edge.api import Api, told
 from tests.edge.aweq.client import AweqClient
 from tests.edge.aweq.conftest import MakeClient
@@ -137,6 +142,15 @@ def test_trouble_of_ours_is_told_in_aweqs_words(error: PenstockError) -> None:
     answer = refusal("Queue failure on publish.")(error)
 
     assert (answer.status, answer.body) == (500, b"Queue failure on publish.")
+
+
+def test_the_page_in_docs_tells_the_settings() -> None:
+    page = (Path(__file__).parents[3] / "docs" / "aweq.md").read_text()
+
+    told = dict(re.findall(r"^\| `aweq\.(\w+)` \| `?(\w+)`? \|", page, re.MULTILINE))
+
+    defaults = msgspec.to_builtins(Aweq())
+    assert told == {name: str(value).lower() for name, value in defaults.items()}
 
 
 def make_key(server: LiveServer, *roles: Role, queues: tuple[str, ...]) -> str:

@@ -112,6 +112,33 @@ def test_every_error_has_an_exit_code(kind):
     assert exits.exit_code(kind.__new__(kind)) in exits.TABLE
 
 
+def test_a_port_that_is_taken_is_told_without_a_traceback(run):
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        ran = run("serve", "--port", taken.getsockname()[1], "--data", "data")
+
+    assert ran.code == 1
+    assert "address already in use (system)" in ran.err
+    assert len(ran.err.splitlines()) == 1
+
+
+@pytest.mark.parametrize("command", ["serve", "keys", "migrate"])
+def test_a_folder_that_cannot_be_made_is_told_without_a_traceback(run, command, tmp_path):
+    (tmp_path / "file").touch()
+
+    ran = run(command, "--data", tmp_path / "file" / "data")
+
+    assert ran.code == 1
+    assert len(ran.err.splitlines()) == 1
+
+
+def test_a_certificate_that_is_not_there_is_told_by_its_name(run):
+    flags = ("--set", "server.tls_cert=no.pem", "--set", "server.tls_key=no.key")
+
+    ran = run("serve", "--data", "data", *flags)
+
+    assert ran == (1, "", "penstock: no.pem: No such file or directory (system)\n")
+
+
 def test_a_refusal_is_one_line_with_its_code(cli):
     ran = cli("receive", "no-such-queue")
 

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
+from typing import Any
 
 import apsw
+import psycopg
 import pytest
 
 from penstock.domain.access import matches
@@ -127,6 +129,29 @@ def test_backups_of_postgresql_are_for_its_own_tools(run):
     assert "pg_dump" in ran.err
 
 
+def test_only_a_sqlite_store_that_is_there_can_be_promoted(run, tmp_path):
+    missing = run("promote", "--to", "postgresql://db/x", "--data", tmp_path / "nowhere")
+    moved = run("promote", "--to", "postgresql://db/x", "--store", "postgresql://db/y")
+
+    assert (missing.code, moved.code) == (1, 1)
+    assert "there is no store" in missing.err
+    assert "PostgreSQL already" in moved.err
+    assert run("promote", "--data", tmp_path).code == 2
+    assert not (tmp_path / "nowhere").exists()
+
+
+def test_the_doctor_tells_what_postgresql_is_set_to(run, postgres_url, tmp_path):
+    name = postgres_url.rpartition("/")[2]
+    with psycopg.connect(postgres_url, autocommit=True) as admin:
+        admin.execute(f"ALTER DATABASE {name} SET synchronous_commit = local".encode())
+
+    ran = run("doctor", "--store", postgres_url, "--data", tmp_path, "--json")
+
+    texts = {record["name"]: record["text"] for record in ran.records}
+    assert texts["synchronous_commit"].startswith("is local by default")
+    assert texts["fsync"] == "is on"
+
+
 @STORES
 def test_the_doctor_finds_nothing_wrong_with_a_good_store(run, where, backend):
     run("migrate", *where)
@@ -167,7 +192,7 @@ def test_the_doctor_sees_a_damaged_file(run, tmp_path):
 def test_the_doctor_sees_books_that_do_not_balance(run, tmp_path):
     broker = open_broker(Settings(data=str(tmp_path)))
     broker.queues.put("mail", QueueSettings()).result()
-    broker.store.write(lambda session: setattr(session.books.count(1), "ready", 5)).result()
+    broker.store.write(_count_what_is_not_there).result()
     broker.close()
 
     ran = run("doctor", "--data", tmp_path, "--json")
@@ -175,6 +200,10 @@ def test_the_doctor_sees_books_that_do_not_balance(run, tmp_path):
     wrong = [record["text"] for record in ran.records if record["grade"] == "fail"]
     assert ran.code == 1
     assert any("mail: 5 ready are counted, 0 are there" in text for text in wrong)
+
+
+def _count_what_is_not_there(session: Any) -> None:
+    session.books.count(1).ready += 5
 
 
 def test_the_doctor_sees_a_clock_that_was_set_back(run, make_server, tmp_path):
@@ -244,4 +273,4 @@ def test_a_served_process_prints_one_line_and_leaves_on_a_signal(make_process):
     process = make_process()
 
     assert Api(process.url).get("/healthz")["status"] == "ok"
-    assert process.terminate() == 0
+    assert process.end() == 0

@@ -15,6 +15,7 @@ from tests.edge.conftest import MakeServer, some_settings
 from tests.edge.http.conftest import LetIn, every_route, new_key
 from tests.edge.http.waiting import eventually
 from tests.edge.live import LiveServer
+from tests.edge.raw import Raw, request
 
 # Whoever adds a route without a role has to add it here too.
 OPEN = {
@@ -22,6 +23,7 @@ OPEN = {
     ("GET", "/readyz"),
     ("GET", "/v1/openapi.json"),
     ("GET", "/docs"),
+    ("GET", "/"),
     # AweQ's preflights, which say nothing about anything.
     ("OPTIONS", "/send-message"),
     ("OPTIONS", "/receive-message"),
@@ -57,7 +59,7 @@ def test_without_a_key_nobody_comes_in(guarded: LiveServer) -> None:
         answer = stranger.call(route.method, path_of(route))
 
         if (route.method, route.path) in OPEN:
-            assert answer.status_code == 200, route.path
+            assert answer.status_code in (200, 302), route.path
         else:
             assert answer.status_code == 401, route.path
             if route.is_native:
@@ -93,15 +95,14 @@ def test_each_role_opens_its_own_routes_and_no_others(
         "Bearer pk_" + "0" * 10 + "_" + "0" * 40,
         "Basic cGs6cGs=",
         "bearer\tx",
-        "Bearer \x7f",
         "Bearer \xe9",
     ],
 )
 def test_a_wrong_key_is_no_key(guarded: LiveServer, header: str) -> None:
-    raw = [(b"Authorization", header.encode("latin-1"))]
-    refused = Api(guarded.url).http.get("/v1/stats", headers=raw)
+    with Raw(guarded.port) as wire:
+        answer = wire.ask(request("GET", "/v1/stats", headers={"Authorization": header}))
 
-    assert_refused(refused, 401, "unauthenticated")
+    assert (answer.status, b"unauthenticated" in answer.body) == (401, True)
 
 
 def test_of_a_key_every_letter_counts(guarded: LiveServer) -> None:

@@ -56,68 +56,70 @@ def test_every_act_changes_the_row_exactly_as_the_lifecycle_says(
     assert found == expected
 
 
-@pytest.mark.parametrize("verb", Verb)
-def test_a_stale_lease_can_neither_end_the_message_nor_change_it(desk, mail, held, verb):
+def test_a_stale_lease_can_neither_end_the_message_nor_change_it(desk, mail, held):
     desk.clock.advance(minutes=1)
     [now_held] = desk.claim(mail)
 
-    answer = desk.act(verb, held, delay_ms=5)
+    for verb in Verb:
+        assert isinstance(desk.act(verb, held, delay_ms=5), LeaseLost), verb
 
-    assert isinstance(answer, LeaseLost)
     assert desk.get(held.id) == now_held
     assert desk.endings() == []
 
 
-@pytest.mark.parametrize("verb", Verb)
-def test_a_message_that_was_brought_back_is_no_longer_its_old_holders(desk, mail, held, verb):
+def test_a_message_that_was_brought_back_is_no_longer_its_old_holders(desk, mail, held):
     desk.clock.advance(minutes=1)
     desk.write(lambda s: s.tidying.bring_back(mail.queue_no, now=desk.now, limit=10))
     before = desk.get(held.id)
 
-    answer = desk.act(verb, held)
+    for verb in Verb:
+        assert isinstance(desk.act(verb, held), LeaseLost), verb
 
-    assert isinstance(answer, LeaseLost)
     assert desk.get(held.id) == before
 
 
-@pytest.mark.parametrize("verb", Verb)
-def test_late_is_fine_while_nobody_has_brought_the_message_back(desk, held, verb):
-    desk.clock.advance(minutes=10)
-
-    assert isinstance(desk.act(verb, held), Acted)
-
-
-@pytest.mark.parametrize("verb", Verb)
-def test_a_lease_on_nothing_is_a_lost_one(desk, mail, verb):
-    unknown = a_leased_message(message_no=12345, queue_no=mail.queue_no)
-
-    assert isinstance(desk.act(verb, unknown), LeaseLost)
-
-
-@pytest.mark.parametrize("verb", Verb)
-def test_a_lease_number_given_again_after_a_power_cut_is_not_the_same_lease(desk, held, verb):
+def test_a_lease_number_given_again_after_a_power_cut_is_not_the_same_lease(desk, held):
     before_the_cut = replace(held, leased_at=held.leased_at - 1)
 
-    assert isinstance(desk.act(verb, before_the_cut), LeaseLost)
+    for verb in Verb:
+        assert isinstance(desk.act(verb, before_the_cut), LeaseLost), verb
+
     assert desk.get(held.id) == held
 
 
-@pytest.mark.parametrize("first", ENDING)
-def test_a_lease_is_used_up_by_the_first_act_that_ends_it(desk, mail, held, first):
-    assert isinstance(desk.act(first, held), Acted)
+def test_a_lease_on_nothing_is_a_lost_one(desk, mail):
+    unknown = a_leased_message(message_no=2**40, queue_no=mail.queue_no)
 
-    for second in Verb:
-        assert isinstance(desk.act(second, held), LeaseLost)
+    for verb in Verb:
+        assert isinstance(desk.act(verb, unknown), LeaseLost), verb
 
 
-@pytest.mark.parametrize("verb", ENDING)
-def test_of_the_same_receipt_twice_in_one_batch_the_first_has_it(desk, held, verb):
-    act = an_act(verb, held, now=desk.now)
+def test_late_is_fine_while_nobody_has_brought_the_message_back(desk, mail):
+    desk.send_many(mail, len(Verb))
+    messages = desk.claim(mail, 10)
+    desk.clock.advance(minutes=10)
 
-    first, second = desk.store.act([act, act]).result()
+    for verb, message in zip(Verb, messages, strict=True):
+        assert isinstance(desk.act(verb, message), Acted), verb
 
-    assert isinstance(first, Acted)
-    assert isinstance(second, LeaseLost)
+
+def test_a_lease_is_used_up_by_the_first_act_that_ends_it(desk, mail):
+    desk.send_many(mail, len(ENDING))
+
+    for first, message in zip(ENDING, desk.claim(mail, 10), strict=True):
+        assert isinstance(desk.act(first, message), Acted), first
+        for second in Verb:
+            assert isinstance(desk.act(second, message), LeaseLost), (first, second)
+
+
+def test_of_the_same_receipt_twice_in_one_batch_the_first_has_it(desk, mail):
+    desk.send_many(mail, len(ENDING))
+
+    for verb, message in zip(ENDING, desk.claim(mail, 10), strict=True):
+        act = an_act(verb, message, now=desk.now)
+        first, second = desk.store.act([act, act]).result()
+        assert isinstance(first, Acted), verb
+        assert isinstance(second, LeaseLost), verb
 
 
 def test_of_two_callers_with_the_same_receipt_in_one_batch_the_first_has_it(desk, held):
@@ -130,16 +132,17 @@ def test_of_two_callers_with_the_same_receipt_in_one_batch_the_first_has_it(desk
     assert len(desk.endings()) == 1
 
 
-@pytest.mark.parametrize("verb", Verb)
-def test_a_stale_receipt_beside_the_present_one_in_one_batch_is_told_apart(desk, mail, held, verb):
+def test_a_stale_receipt_beside_the_present_one_in_one_batch_is_told_apart(desk, mail):
+    desk.send_many(mail, len(Verb))
+    old = desk.claim(mail, 10)
     desk.clock.advance(minutes=1)
-    [now_held] = desk.claim(mail)
-    acts = [an_act(verb, message, now=desk.now) for message in (held, now_held)]
+    new = desk.claim(mail, 10)
 
-    stale, present = desk.store.act(acts).result()
-
-    assert isinstance(stale, LeaseLost)
-    assert isinstance(present, Acted)
+    for verb, *both in zip(Verb, old, new, strict=True):
+        acts = [an_act(verb, message, now=desk.now) for message in both]
+        stale, present = desk.store.act(acts).result()
+        assert isinstance(stale, LeaseLost), verb
+        assert isinstance(present, Acted), verb
 
 
 def test_several_acts_on_one_message_in_one_batch_happen_in_their_order(desk, held):
@@ -164,6 +167,17 @@ def test_a_completion_after_a_release_in_one_batch_is_too_late(desk, held):
 
     assert released.state is State.READY
     assert isinstance(completed, LeaseLost)
+
+
+def test_those_who_go_to_the_back_in_one_batch_stand_there_in_the_order_of_their_going(desk):
+    mail = desk.queue("mail", redelivery="back")
+    desk.send_many(mail, 2)
+    first, second = desk.claim(mail, 2)
+    acts = [(Verb.EXTEND, first), (Verb.RELEASE, second), (Verb.RELEASE, first)]
+
+    desk.store.act([an_act(verb, message, now=desk.now) for verb, message in acts]).result()
+
+    assert desk.claim_ids(mail) == [second.id, first.id]
 
 
 def test_a_mixed_batch_does_to_each_message_what_was_asked_for_it(desk, mail):

@@ -132,8 +132,9 @@ def test_reads_see_what_was_committed_and_nothing_half_done(desk):
     mail = desk.queue()
 
     with desk.together():
-        desk.submit_send(mail)
+        sent = desk.submit_send(mail)
         during = desk.counts(mail)
+    sent.result()
 
     assert during.ready == 0
     assert desk.counts(mail).ready == 1

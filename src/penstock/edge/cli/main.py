@@ -30,6 +30,9 @@ def main(argv: Sequence[str] | None = None) -> int:
         # Whoever read our output has gone; Python must not complain about it at the end.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return exits.OK
+    except OSError as error:  # a port that is taken, a folder that cannot be made
+        exits.tell(_system_text(error), "system")
+        return exits.REFUSED
 
 
 def overview() -> str:
@@ -72,3 +75,8 @@ def _run(words: list[str]) -> int:
     except SystemExit:  # --help was asked for and shown
         return exits.OK
     return command.run(args, Output(json=args.json))
+
+
+def _system_text(error: OSError) -> str:
+    text = error.strerror or str(error)
+    return text if error.filename is None else f"{error.filename}: {text}"

@@ -70,7 +70,7 @@ class Parser(argparse.ArgumentParser):
             options["action"] = "store_true"
         if reads_env:
             self.env_names.append(env)
-            if env in self._environ:
+            if self._environ.get(env):
                 options |= self._from_env(env, options)
         action = self.add_argument(*names, **options)
         if isinstance(options.get("default"), list):
@@ -113,14 +113,15 @@ class Parser(argparse.ArgumentParser):
             if options.get("action") == "store_true":
                 return {"default": SWITCHES[text.strip().lower()]}
             read: Callable[[str], object] = options.get("type", str)
-            if options.get("action") == "append":
-                return {"default": [read(part) for part in text.split(",") if part]}
-            value = read(text)
+            is_list = options.get("action") == "append"
+            parts = [part.strip() for part in text.split(",")] if is_list else [text]
+            values = [read(part) for part in parts if part]
         except (ValueError, KeyError, argparse.ArgumentTypeError) as error:
             raise UsageError(f"{env} is {text!r}: {error}") from None
-        if "choices" in options and value not in options["choices"]:
-            raise UsageError(f"{env} is {text!r}; allowed: {', '.join(options['choices'])}")
-        return {"default": value, "required": False}
+        allowed = options.get("choices", values)
+        if not all(value in allowed for value in values):
+            raise UsageError(f"{env} is {text!r}; allowed: {', '.join(allowed)}")
+        return {"default": values if is_list else values[0], "required": False}
 
 
 def block(title: str, lines: list[Line]) -> str:

@@ -27,7 +27,13 @@ def progress(what: str, total: int | None = None) -> Iterator[Advance]:
         TaskProgressColumn(),
         TimeElapsedColumn(),
     )
-    bar = Progress(*columns, console=Console(stderr=True), transient=True)
+    bar = Progress(
+        *columns,
+        console=Console(stderr=True),
+        transient=True,
+        # On one terminal, lines are put above the bar; output for a pipe must stay in the pipe.
+        redirect_stdout=sys.stdout.isatty(),
+    )
     line = bar.add_task(what, total=total)
     later = threading.Timer(PATIENCE_S, bar.start)
     later.daemon = True

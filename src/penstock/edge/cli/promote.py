@@ -36,8 +36,7 @@ COMMANDS = {
     "promote": Command(
         run,
         configure,
-        more="Queues, messages, history, keys and receipts move; leases that are held stay valid. "
-        "Stop the server first. The SQLite store is left as it is.",
+        more="Stop the server first, and start it again with --store.",
         examples=("penstock promote --data ./data --to postgresql://penstock@db/penstock",),
     )
 }

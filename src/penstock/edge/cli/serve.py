@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from argparse import Namespace
+from pathlib import Path
 
 from penstock.edge.cli.flags import loaded, store_flags
 from penstock.edge.cli.output import Output
@@ -34,6 +35,9 @@ def run(args: Namespace, out: Output) -> int:
     from penstock.edge.http.serve import serve
 
     settings = loaded(args, host="server.host", port="server.port").settings
+    for file in (settings.server.tls_cert, settings.server.tls_key):
+        if file is not None:
+            Path(file).open("rb").close()  # what TLS says about a missing file does not name it
     if not out.json:
         return serve(settings)
     return serve(settings, on_ready=lambda line: out.record({"ready": line}))

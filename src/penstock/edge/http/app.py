@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Awaitable
 
 from penstock.domain import access
@@ -17,7 +18,9 @@ from penstock.edge.http.router import Route, Router
 from penstock.services.keys import Keyring
 
 _SAFE = frozenset({"GET", "HEAD", "OPTIONS"})
-_LOOPBACK = frozenset({b"localhost", b"127.0.0.1", b"[::1]"})
+_LOOPBACK = frozenset({b"", b"localhost", b"127.0.0.1", b"[::1]"})  # HTTP/1.0 may name no host
+_HOST = re.compile(rb"(\[[^\]]*\]|[^:]*)(?::[0-9]*)?")
+_MOST_WELCOME = 100  # ports differ
 
 
 class App:
@@ -25,6 +28,7 @@ class App:
         self._router = router
         self._keyring = keyring
         self._hosts = hosts | _LOOPBACK
+        self._welcome: set[bytes] = set()  # values of the header that were judged already
         self.is_closing = False
 
     def __call__(self, request: Request, respond: Respond) -> Awaitable[Response] | None:
@@ -68,9 +72,13 @@ class App:
 
     def _check_host(self, host: bytes) -> None:
         """Without keys only this machine may come in; a page that renames itself to us may not."""
-        name = host[: host.rfind(b"]") + 1] if host.startswith(b"[") else host.partition(b":")[0]
-        if name and name.lower() not in self._hosts:
+        if host in self._welcome:
+            return
+        match = _HOST.fullmatch(host)
+        if match is None or match[1].lower() not in self._hosts:
             raise Forbidden("this host name is not served without API keys")
+        if len(self._welcome) < _MOST_WELCOME:
+            self._welcome.add(host)
 
 
 def _refuse_other_sites(headers: dict[bytes, bytes]) -> None:

@@ -46,9 +46,11 @@ class ErrorAnswer(msgspec.Struct, frozen=True):
 
 
 def error_answer(error: PenstockError) -> ErrorAnswer:
+    # What went wrong inside is for the log; outside, it would only help an attacker.
+    if type(error) is errors.StoreUnavailable:  # the store has told the log
+        return ErrorAnswer(ErrorBody(error.code, "the store takes no work now; try again"))
     if type(error) is not PenstockError:
         return ErrorAnswer(ErrorBody(error.code, str(error)))
-    # What went wrong inside is for the log; outside, it would only help an attacker.
     _log.error("a request failed: %s", error, exc_info=error.__cause__ or error)
     return ErrorAnswer(ErrorBody(error.code, "internal error"))
 

@@ -103,8 +103,8 @@ class InsightApi:
 
     async def past(self, request: Request, respond: Respond) -> Response:
         past = await self._insight.past(request.params["id"])
-        for ending in past.endings:
-            access.allow(request.caller, Role.READ, ending.queue)
+        for queue in past.queues:
+            access.allow(request.caller, Role.READ, queue)
         return json_response(
             wire.PastOut(
                 [wire.ending_out(ending) for ending in past.endings],

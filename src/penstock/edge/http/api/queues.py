@@ -9,7 +9,7 @@ import msgspec
 
 from penstock.domain import access
 from penstock.domain.access import Role
-from penstock.domain.errors import InvalidRequest, QueueNotEmpty
+from penstock.domain.errors import InvalidRequest, QueueExists, QueueNotEmpty
 from penstock.domain.queue import QueueSettings, check_name
 from penstock.edge.http import wire, wire_in
 from penstock.edge.http.cursor import read_limit
@@ -65,6 +65,7 @@ class QueueApi:
                 gives=wire.QueueOut,
                 status=201,
                 also=(200,),
+                refuses=(QueueExists,),  # when two make it at the same instant
             ),
             operate(
                 "PATCH",
@@ -149,11 +150,13 @@ class QueueApi:
 
     async def put(self, request: Request, respond: Respond) -> Response:
         settings = wire_in.decode(_settings, request.body)
+        _check_letters(request, settings.dead_letter_queue)
         put = await self._queues.put(request.params["queue"], settings)
         return json_response(wire.queue_out(put.view), 201 if put.is_new else 200)
 
     async def patch(self, request: Request, respond: Respond) -> Response:
         changes = wire_in.decode(_some_settings, request.body)
+        _check_letters(request, changes.get("dead_letter_queue"))
         return json_response(
             wire.queue_out(await self._queues.patch(request.params["queue"], changes))
         )
@@ -205,3 +208,9 @@ class QueueApi:
             total += done
             await asyncio.sleep(0)
         return total
+
+
+def _check_letters(request: Request, queue: Any) -> None:
+    """Dead letters are sent, in a way: only whoever may operate the queue may point them there."""
+    if isinstance(queue, str):
+        access.allow(request.caller, Role.OPERATE, queue)

@@ -36,7 +36,7 @@ def anchor(operation: Part) -> str:
 def _parameters(operation: Part) -> Html:
     rows = [
         (
-            join(el("code", p["name"]), " ", el("span", f"in {p['in']}", class_="where")),
+            join(el("code", p["name"]), " ", el("span", f"in {p['in']}", class_="small")),
             in_words(p["schema"]),
             join(inline(p["description"]), _default(p["schema"])),
         )
@@ -57,30 +57,36 @@ def _body(operation: Part) -> Html:
     body = operation["requestBody"]
     [media] = body["content"].values()
     needed = "" if body["required"] else " (may be left out)"
-    return el("p", el("strong", "Body: "), in_words(media["schema"]), needed, ".", class_="body")
+    return el("p", el("strong", "Body: "), in_words(media["schema"]), needed, ".")
 
 
 def _answers(operation: Part) -> Html:
-    rows = [_answer(status, told) for status, told in operation["responses"].items()]
-    role = ""
-    if "security" in operation:
-        [[needed]] = operation["security"][0].values()
-        role = join("A key needs the role ", el("code", needed), ".")
+    answers = operation["responses"].items()
+    good = [_success(status, told) for status, told in answers if status < "400"]
+    bad = [
+        join(status, " ", inline(told["description"]))
+        for status, told in answers
+        if status >= "400"
+    ]
     return join(
-        table(("status", "answer"), rows, class_="answers"),
-        el("p", role, class_="role") if role else "",
+        el("p", el("strong", "Answer: "), join(*good, by=" or "), "."),
+        el("p", "Refusals: ", join(*bad, by=" · "), class_="small"),
+        _role(operation),
     )
 
 
-def _answer(status: str, told: Part) -> tuple[Html, Html]:
-    kind = "good" if status.startswith("2") else "bad"
-    number = el("span", status, class_=f"status {kind}")
-    if kind == "bad":
-        return number, inline(told["description"])
+def _success(status: str, told: Part) -> Html:
     contents = told.get("content", {}).items()
-    answers = [join(in_words(of["schema"]), _unusual(media)) for media, of in contents]
-    return number, join(*answers) if answers else join("nothing")
+    what = [join(" ", in_words(of["schema"]), _unusual(media)) for media, of in contents]
+    return join(el("span", status, class_="status"), *what)
 
 
 def _unusual(media: str) -> str:
     return "" if media == "application/json" else f" ({media})"
+
+
+def _role(operation: Part) -> Html:
+    if "security" not in operation:
+        return el("p", "No key is needed.", class_="small")
+    [[role]] = operation["security"][0].values()
+    return el("p", "A key needs the role ", el("code", role), ".", class_="small")

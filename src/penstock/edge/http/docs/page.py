@@ -18,6 +18,10 @@ _ICON = (
     "%3Cpath d='M4 4h8M4 8h8M4 12h5' stroke='white' stroke-width='2'/%3E%3C/svg%3E"
 )
 
+_HOW_TO_READ = (
+    "The examples below use `$ID` and `$RECEIPT` as they are set here; claim anew for each."
+)
+
 Document = dict[str, Any]
 Operation = tuple[str, str, dict[str, Any]]  # method, path, operation
 
@@ -119,7 +123,7 @@ def _start(document: Document, *, with_key: bool) -> Html:
         el("p", "The same for programs, as OpenAPI ", document["openapi"], ": ", source, "."),
         el("h2", "First steps"),
         el("pre", el("code", first_steps(with_key=with_key))),
-        el("p", inline("The examples below use `$ID` and `$RECEIPT` as they are set here.")),
+        el("p", inline(_HOW_TO_READ)),
     )
 
 

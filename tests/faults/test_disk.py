@@ -1,20 +1,14 @@
-"""The parts of the harness on trial: the disk that forgets and the proxy that loses."""
+"""The harness on trial: the disk that forgets."""
 
 from __future__ import annotations
 
-import contextlib
 import random
-import socket
-import threading
-import time
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from tests.faults.directory import Directory, Names
 from tests.faults.disk import FileOnDisk, Loss
-from tests.faults.proxy import Proxy, Weather
 
 DICE = random.Random(0)
 
@@ -135,69 +129,3 @@ def test_a_deleted_file_comes_back_unless_the_deletion_was_synced(tmp_path: Path
 
     assert [path.name for path in tmp_path.iterdir()] == ["again"]
     assert (tmp_path / "again").read_bytes() == b"content"
-
-
-@pytest.fixture
-def echo() -> Iterator[int]:
-    """The port of a server that says back what it hears."""
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-
-        def answer(client: socket.socket) -> None:
-            with client, contextlib.suppress(OSError):
-                while data := client.recv(100):
-                    client.sendall(data)
-
-        def serve() -> None:
-            try:
-                while True:
-                    client, _ = listener.accept()
-                    threading.Thread(target=answer, args=(client,), daemon=True).start()
-            except OSError:
-                return
-
-        threading.Thread(target=serve, daemon=True).start()
-        yield int(listener.getsockname()[1])
-
-
-def said_back(port: int, *, patience_s: float = 0.3) -> bytes | None:
-    with socket.create_connection(("127.0.0.1", port), timeout=patience_s) as client:
-        client.sendall(b"hello")
-        try:
-            return client.recv(100)
-        except TimeoutError:
-            return None
-
-
-@pytest.mark.parametrize("weather", [Weather.BLACKHOLE, Weather.ANSWERS_LOST, Weather.HELD])
-def test_nothing_comes_back_through_bad_weather_and_all_through_fair(
-    echo: int, weather: Weather
-) -> None:
-    with Proxy(echo) as proxy:
-        assert said_back(proxy.port) == b"hello"
-        proxy.weather = weather
-        assert said_back(proxy.port) is None
-        proxy.weather = Weather.FAIR
-        assert said_back(proxy.port) == b"hello"
-
-
-def test_what_was_held_arrives_later(echo: int) -> None:
-    with Proxy(echo) as proxy:
-        proxy.weather = Weather.HELD
-        threading.Timer(0.1, lambda: setattr(proxy, "weather", Weather.FAIR)).start()
-
-        assert said_back(proxy.port, patience_s=2) == b"hello"
-
-
-def test_a_reset_reaches_the_client_as_a_reset(echo: int) -> None:
-    with (
-        Proxy(echo) as proxy,
-        socket.create_connection(("127.0.0.1", proxy.port), timeout=2) as client,
-    ):
-        client.sendall(b"hello")
-        assert client.recv(100) == b"hello"
-
-        assert proxy.reset() == 2
-
-        time.sleep(0.05)
-        with pytest.raises(ConnectionResetError):
-            client.recv(100)

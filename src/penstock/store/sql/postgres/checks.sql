@@ -1,0 +1,6 @@
+-- name: promises
+-- What the server is set to.  Not `setting`: that is what our own transaction has just set.
+SELECT name, reset_val
+  FROM pg_settings
+ WHERE name IN ('server_version_num', 'fsync', 'full_page_writes', 'data_sync_retry',
+                'synchronous_commit');

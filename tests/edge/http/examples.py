@@ -1,0 +1,70 @@
+"""The curl commands of the docs page, played without curl."""
+
+from __future__ import annotations
+
+import html
+import re
+import shlex
+from typing import Any, NamedTuple
+
+import httpx
+
+from tests.edge.api import Api
+
+_CARD = re.compile(
+    r'<section class="card" id="op-(\w+)">.*?<pre><code>(.*?)</code></pre>', re.DOTALL
+)
+
+
+class Command(NamedTuple):
+    method: str
+    url: str
+    headers: dict[str, str]
+    body: str | None
+
+    def run(self) -> httpx.Response:
+        with httpx.Client(trust_env=False, timeout=30) as client:
+            return client.request(self.method, self.url, headers=self.headers, content=self.body)
+
+
+def commands_of(page: str) -> dict[str, str]:
+    """By operation."""
+    return {name: html.unescape(text) for name, text in _CARD.findall(page)}
+
+
+def read(command: str, **variables: str) -> Command:
+    for name, value in variables.items():
+        command = command.replace(f"${name}", value)
+    program, *words = shlex.split(command.replace("\\\n", " "))
+    assert program == "curl"
+    method, url, headers, body = "", "", {}, None
+    while words:
+        match words.pop(0):
+            case "-X":
+                method = words.pop(0)
+            case "-d":
+                body = words.pop(0)
+            case "-H":
+                name, _, value = words.pop(0).partition(": ")
+                headers[name] = value
+            case word:
+                assert not url, f"two URLs: {url} {word}"
+                url = word
+    return Command(method or ("GET" if body is None else "POST"), url, headers, body)
+
+
+def prepare(api: Api, operation: str) -> dict[str, str]:
+    """A queue "mail" with a message in line, one that is held, and one that fits the operation."""
+    api.call("DELETE", "/v1/queues/mail", params={"force": "true"})
+    if operation == "putQueue":
+        return {}
+    api.call("PUT", "/v1/queues/mail", {})
+    variables: dict[str, Any] = {"RECEIPT": "", "ID": ""}
+    api.send("mail")
+    variables["RECEIPT"] = api.claim_one("mail")["receipt"]
+    if operation in ("redriveMessage", "redriveQueue"):
+        variables["ID"] = api.die("mail")
+    else:
+        variables["ID"] = api.send("mail", due_at="2040-01-01T00:00:00Z")
+        api.send("mail")
+    return variables

@@ -1,0 +1,54 @@
+"""The target: a server process with short time-outs, watched while it is attacked."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from time import monotonic
+
+import pytest
+
+from tests.edge.api import Api
+from tests.edge.process import ServerProcess
+
+RECEIVE_TIMEOUT_MS = 1_000
+ANSWERS_WITHIN_S = 2.0
+MOST_MEMORY = 300 * 1024 * 1024
+
+
+@pytest.fixture(scope="session")
+def started_target(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServerProcess]:
+    settings = {
+        "server_receive_timeout_ms": RECEIVE_TIMEOUT_MS,
+        "server_idle_timeout_ms": RECEIVE_TIMEOUT_MS,
+        "server_max_connections": 700,
+    }
+    with ServerProcess(tmp_path_factory.mktemp("target") / "data", settings) as process:
+        yield process
+
+
+@pytest.fixture
+def target(started_target: ServerProcess) -> Iterator[ServerProcess]:
+    """After every attack it is alive, answers a polite client, has not grown and logged no trace."""
+    yield started_target
+
+    assert started_target.is_alive, started_target.last_words()
+    began = monotonic()
+    api = Api(started_target.url)
+    api.finish(api.make_queue())
+    api.close()
+    assert monotonic() - began < ANSWERS_WITHIN_S
+    assert started_target.resident_bytes < MOST_MEMORY
+    assert "Traceback" not in started_target.last_words()
+
+
+@pytest.fixture
+def victim(target: ServerProcess) -> Iterator[str]:
+    """A queue with a message in it, which attacks must not change."""
+    api = Api(target.url)
+    name = api.make_queue("victim")
+    api.send(name, "untouched")
+
+    yield name
+
+    assert api.counts(name) == {"ready": 1}
+    api.close()
