@@ -46,7 +46,8 @@ OUR_WORD_FOR = {
     "work unit": "job",
 }
 # These speak a protocol of somebody else and must use its words.
-OUTSIDE_PROTOCOLS = ("edge/aweq/", "edge/sqs/", "outbound/rabbitmq")
+# The last one spells what people type from habit beside our word for it.
+OUTSIDE_PROTOCOLS = ("edge/aweq/", "edge/sqs/", "outbound/rabbitmq", "edge/cli/words.py")
 
 _SPOKEN = "|".join(word.replace(" ", r"[_\- ]?") for word in OUR_WORD_FOR)
 _WORD = re.compile(rf"(?<![a-z])({_SPOKEN})(?:s|d|ed|ing)?(?![a-z])", re.IGNORECASE)

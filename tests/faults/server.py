@@ -14,6 +14,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
+from tests.faults.control import Control
 from tests.faults.history import Outcome
 from tests.faults.wire import Wire
 
@@ -49,23 +50,22 @@ class Server:
         self.options = dict(options or {})
         self.log = log
         self._process: subprocess.Popen[bytes] | None = None
-        self._control: socket.socket | None = None
+        self._control: Control | None = None
 
     def start(self, *, wait: bool = True, within_s: float = START_S) -> float:
         """Start it; the seconds until it was ready."""
         assert self._process is None or self._process.poll() is not None, "it already runs"
         began = time.monotonic()
-        ours, theirs = socket.socketpair()
         self.let_go()
-        self._control = ours
-        with self.log.open("ab") as log, theirs:
+        self._control = Control()
+        with self.log.open("ab") as log, self._control.theirs as control:
             self._process = subprocess.Popen(
-                self._command(theirs.fileno()),
+                self._command(control.fileno()),
                 cwd=ROOT,
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=log,
-                pass_fds=[theirs.fileno()],
+                pass_fds=[control.fileno()],
                 start_new_session=True,
             )
         return self.wait_until_ready(within_s, began) if wait else 0.0
@@ -86,18 +86,7 @@ class Server:
     def tell(self, **order: Any) -> dict[str, Any]:
         """Steer the faults inside, e.g. tell(set={"is_full": True}); {} once it has lost power."""
         assert self._control is not None
-        self._control.sendall(json.dumps(order).encode() + b"\n")
-        with contextlib.suppress(ConnectionResetError):
-            answer = b""
-            while not answer.endswith(b"\n"):
-                part = self._control.recv(65536)
-                if not part:
-                    return {}
-                answer += part
-            told: dict[str, Any] = json.loads(answer)
-            assert "error" not in told, told
-            return told
-        return {}
+        return self._control.tell(order)
 
     def cut_power(self, **how: Any) -> None:
         self.tell(set=how, cut=True)

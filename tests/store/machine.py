@@ -16,11 +16,12 @@ from penstock.domain.history import Attempt, HistoryFilter
 from penstock.domain.lease import Verb
 from penstock.domain.message import Message, State
 from penstock.domain.queue import Ordering, Queue, QueueSettings, Redelivery
-from penstock.ports.store import Acted, Browse, Claim, Claimed, Sent, Session, Store
+from penstock.ports.store import Browse, Claim, Session, Store
 from tests.clocks import ManualClock
 from tests.factories import a_new_message, an_act, some_settings
 from tests.store.desk import WAIT_S, one_batch
-from tests.store.model import End, Given, Model, Told
+from tests.store.model import End, Model
+from tests.store.plain import in_line, plain, plain_acted, plain_claimed, plain_sent
 
 STATES = (State.WAITING, State.READY, State.LEASED, State.DEAD)
 MANY = 1_000
@@ -297,29 +298,3 @@ def refusal_of(do: Callable[[], object]) -> type[PenstockError] | None:
 def one(answers: list[Any]) -> Any:
     [answer] = answers
     return answer
-
-
-def plain(m: Message) -> Message:
-    """Without the numbers, which a store may give as it likes as long as they grow."""
-    is_blocked = m.is_blocked and m.state is not State.DEAD
-    return replace(m, message_no=0, order_no=0, is_blocked=is_blocked)
-
-
-def in_line(messages: list[Message]) -> list[str]:
-    live = [m for m in messages if m.state is not State.DEAD]
-    return [m.id for m in sorted(live, key=lambda m: m.order_no)]
-
-
-def plain_sent(answer: Sent | PenstockError) -> Sent | type[PenstockError]:
-    return answer if isinstance(answer, Sent) else type(answer)
-
-
-def plain_acted(answer: Acted | PenstockError) -> Told | type[PenstockError]:
-    if not isinstance(answer, Acted):
-        return type(answer)
-    is_over = answer.state in (State.DONE, State.CANCELLED)
-    return Told(answer.id, answer.state, None if is_over else answer.due_at)
-
-
-def plain_claimed(claimed: Claimed) -> Given:
-    return Given([m.id for m, _ in claimed.messages], claimed.next_due_at)

@@ -137,9 +137,7 @@ class Claims:
                 after = lifecycle.expire(after, now=now)
             self._changes.note(before, after, now=now, ended_lease=ended)
 
-    def _lease(
-        self, shares: list[Share], sweeps: dict[int, Sweep], nows: dict[int, int]
-    ) -> None:
+    def _lease(self, shares: list[Share], sweeps: dict[int, Sweep], nows: dict[int, int]) -> None:
         queue_nos = dict.fromkeys(share.queue_no for share in shares)
         found = {no: self._sweep(no, sweeps[no], now=nows[no]) for no in queue_nos}
         asked = [

@@ -76,10 +76,13 @@ class Link:
         self.patience_ms = patience_ms
 
     def send(self, text: bytes, params: Params | None = None) -> Reply:
-        """Hand over a statement.  Errors show when an answer is read, or at the next `sync`."""
+        """Hand over a statement; one that takes parameters is prepared when it is first used.
+
+        Errors show when an answer is read, or at the next `sync`.
+        """
         reply = Reply(self)
         try:
-            if self.prepares:
+            if self.prepares and params is not None:
                 self._pg.send_query_prepared(self._name_of(text), params)
             else:
                 self._pg.send_query_params(text, params)

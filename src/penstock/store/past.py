@@ -8,8 +8,8 @@ from penstock.domain.history import Attempt, AttemptOutcome, Ending, HistoryFilt
 from penstock.domain.limits import DAY
 from penstock.domain.message import Content, State
 from penstock.store.books import Books, json_list
-from penstock.store.database import Answer, Row
 from penstock.store.claims import Claims, content_of
+from penstock.store.database import Answer, Row
 
 _LAST = 2**62
 

@@ -111,9 +111,9 @@ class PostgresDatabase:
     def commit(self) -> None:
         told = self._link.send(b"COMMIT")
         trouble = self._link.sync()
-        self._end()
         if trouble is not None:
             self.fail(trouble)
+        self._end()
         if told.tag() != b"COMMIT":  # a failed transaction is rolled back without an error
             raise StoreUnavailable("PostgreSQL has not committed the transaction")
 

@@ -55,7 +55,7 @@ def open_postgres(url: str, *, lanes: int = 4) -> PostgresStore:
     db = PostgresDatabase(where)
     try:
         db.begin(durable=False)
-        refuse_unsafe(db)
+        refuse_unsafe(dict(db.rows("session.facts")))
         todo = migrations.pending(db)
         db.rollback()
     finally:
@@ -76,7 +76,7 @@ def migrate(url: str) -> list[Migration]:
     db = PostgresDatabase(parse(url))
     try:
         db.begin(durable=False)
-        refuse_unsafe(db)
+        refuse_unsafe(dict(db.rows("session.facts")))
         [(now,)] = db.rows("clock.read")
         db.rollback()
         return migrations.apply(db, now=now)
@@ -99,10 +99,11 @@ def pending_sql(url: str | None = None) -> str:
     return _script(todo, now=now)
 
 
-def refuse_unsafe(db: Database) -> None:
-    facts = dict(db.rows("session.facts"))
-    if int(facts["server_version_num"]) < OLDEST_SERVER:
-        raise StoreRefused(f"PostgreSQL {facts['server_version_num']} is too old; 13 is needed")
+def refuse_unsafe(facts: Mapping[str, str]) -> None:
+    """The settings of a server by name; raises StoreRefused with the one that is wrong."""
+    version = int(facts["server_version_num"])
+    if version < OLDEST_SERVER:
+        raise StoreRefused(f"PostgreSQL {version // 10_000} is too old; 13 or later is needed")
     for name, wanted in _NEEDED.items():
         if facts.get(name, wanted) != wanted:
             raise StoreRefused(f"PostgreSQL's {name} is {facts[name]}; it must be {wanted}")
@@ -112,7 +113,9 @@ def _open_writer(url: PostgresUrl) -> SqlSession:
     db = PostgresDatabase(url)
     try:
         db.begin(durable=False)
-        refuse_unsafe(db)  # it may have been another server when we started
+        refuse_unsafe(
+            dict(db.rows("session.facts"))
+        )  # it may have been another server when we started
         [(process,)] = db.rows("session.process")
         db.rollback()
     except BaseException:

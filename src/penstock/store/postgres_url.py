@@ -11,7 +11,7 @@ from __future__ import annotations
 import msgspec
 import psycopg
 from psycopg import pq
-from psycopg.conninfo import conninfo_to_dict
+from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
 from penstock.domain.errors import InvalidRequest, StoreRefused, StoreUnavailable
 
@@ -63,7 +63,7 @@ def connect(url: PostgresUrl, *, writes: bool = True) -> psycopg.Connection:
     try:
         given = conninfo_to_dict(url.conninfo)
         missing = {name: value for name, value in wanted.items() if name not in given}
-        return psycopg.connect(url.conninfo, autocommit=True, **missing)
+        return psycopg.connect(make_conninfo(url.conninfo, **missing), autocommit=True)
     except psycopg.OperationalError as error:
         raise StoreUnavailable(f"cannot reach PostgreSQL: {error}".strip()) from error
     except psycopg.ProgrammingError as error:

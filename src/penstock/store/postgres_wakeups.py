@@ -45,6 +45,8 @@ class PostgresWakeups:
 
     def announce(self, woken: Mapping[int, int]) -> None:
         """Other nodes shall hear of it, soon and together with what comes until then."""
+        if self._is_closing.is_set():
+            return
         with self._lock:
             is_first = not self._untold
             for queue_no, count in woken.items():
@@ -54,6 +56,8 @@ class PostgresWakeups:
 
     def close(self) -> None:
         """Tell what is untold, and go."""
+        if self._is_closing.is_set():
+            return
         self._is_closing.set()
         os.write(self._rope, b".")
         self._thread.join(_PATIENCE_S)
@@ -84,12 +88,12 @@ class PostgresWakeups:
             db.commit()
             self.is_listening.set()
             while not self._is_closing.is_set():
-                ready, _, _ = select.select([db, self._bell], [], [])
+                ready, _, _ = select.select([db.fileno(), self._bell], [], [])
                 self._hear(db, me)
                 if self._bell in ready:
                     os.read(self._bell, 4096)
                     self._tell(db, me)
-                    select.select([db], [], [], PAUSE_S)
+                    select.select([db.fileno()], [], [], PAUSE_S)
             self._tell(db, me)
         finally:
             db.abandon()

@@ -33,9 +33,7 @@ def commands_of(page: str) -> dict[str, str]:
 
 
 def read(command: str, **variables: str) -> Command:
-    for name, value in variables.items():
-        command = command.replace(f"${name}", value)
-    program, *words = shlex.split(command.replace("\\\n", " "))
+    program, *words = shlex.split(filled_in(command, variables).replace("\\\n", " "))
     assert program == "curl"
     method, url, headers, body = "", "", {}, None
     while words:
@@ -51,6 +49,14 @@ def read(command: str, **variables: str) -> Command:
                 assert not url, f"two URLs: {url} {word}"
                 url = word
     return Command(method or ("GET" if body is None else "POST"), url, headers, body)
+
+
+def filled_in(command: str, variables: dict[str, str]) -> str:
+    """As a shell does it: not between single quotes."""
+    parts = command.split("'")
+    for name, value in variables.items():
+        parts[::2] = [part.replace(f"${name}", value) for part in parts[::2]]
+    return "'".join(parts)
 
 
 def prepare(api: Api, operation: str) -> dict[str, str]:

@@ -133,9 +133,7 @@ def test_a_revoked_key_opens_nothing_after_a_second_or_so(make_server: MakeServe
 
     keys.revoke(lost.key.key_id).result()
 
-    eventually(
-        lambda: loser.call("GET", "/v1/stats").status_code == 401, within_s=REVOKED_WITHIN_S
-    )
+    eventually(lambda: loser.call("GET", "/v1/stats").status_code == 401, within_s=REVOKED_WITHIN_S)
     assert holder.call("GET", "/v1/stats").status_code == 200
 
 

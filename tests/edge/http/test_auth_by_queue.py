@@ -78,9 +78,7 @@ def test_names_that_only_resemble_the_pattern_do_not_fit(mailer: Api, name: str)
     assert_refused(mailer.call("GET", f"/v1/queues/{name}"), 403, "forbidden")
 
 
-def test_a_receipt_for_a_foreign_queue_opens_nothing(
-    admin: Api, mailer: Api, theirs: str
-) -> None:
+def test_a_receipt_for_a_foreign_queue_opens_nothing(admin: Api, mailer: Api, theirs: str) -> None:
     admin.send(theirs)
     receipt = admin.claim_one(theirs)["receipt"]
     for verb in ("complete", "fail", "release", "extend", "bury", "cancel"):
@@ -108,9 +106,7 @@ def test_in_a_batch_each_receipt_is_judged_for_itself(
     assert admin.counts(theirs) == {"leased": 1}
 
 
-def test_a_foreign_message_is_out_of_reach_by_its_id(
-    admin: Api, mailer: Api, theirs: str
-) -> None:
+def test_a_foreign_message_is_out_of_reach_by_its_id(admin: Api, mailer: Api, theirs: str) -> None:
     message_id = admin.send(theirs)
     path = f"/v1/messages/{message_id}"
     for refused in (
@@ -125,9 +121,7 @@ def test_a_foreign_message_is_out_of_reach_by_its_id(
     assert admin.message(message_id)["state"] == "ready"
 
 
-def test_an_ended_foreign_message_is_out_of_reach_too(
-    admin: Api, mailer: Api, theirs: str
-) -> None:
+def test_an_ended_foreign_message_is_out_of_reach_too(admin: Api, mailer: Api, theirs: str) -> None:
     message_id = admin.finish(theirs)
 
     assert_refused(mailer.call("GET", f"/v1/messages/{message_id}"), 403, "forbidden")

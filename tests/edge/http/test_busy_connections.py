@@ -133,9 +133,7 @@ def test_those_who_were_cut_off_while_waiting_wait_no_more(make_server: MakeServ
     api = Api(server.url)
     queue = api.make_queue()
     path = f"/v1/queues/{queue}/claims"
-    wires = [
-        Raw(server.port).send(request("POST", path, b'{"wait_ms": 20000}')) for _ in range(20)
-    ]
+    wires = [Raw(server.port).send(request("POST", path, b'{"wait_ms": 20000}')) for _ in range(20)]
     eventually(lambda: waiting_claims(api) == 20)
 
     for wire in wires:

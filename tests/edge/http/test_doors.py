@@ -109,7 +109,9 @@ def test_our_own_pages_may(wire: Raw, api: Api) -> None:
         "Sec-Fetch-Site": "same-origin",
     }
 
-    answer = wire.ask(request("POST", f"/v1/queues/{queue}/messages", b'{"body":1}', headers=headers))
+    answer = wire.ask(
+        request("POST", f"/v1/queues/{queue}/messages", b'{"body":1}', headers=headers)
+    )
 
     assert answer.status == 201
 
@@ -124,7 +126,12 @@ def test_no_other_site_is_ever_invited(wire: Raw) -> None:
 
 @pytest.mark.parametrize(
     "media",
-    ["application/json", "application/json; charset=utf-8", "APPLICATION/JSON", "application/json ;x"],
+    [
+        "application/json",
+        "application/json; charset=utf-8",
+        "APPLICATION/JSON",
+        "application/json ;x",
+    ],
 )
 def test_json_is_taken(api: Api, media: str) -> None:
     queue = api.make_queue()
@@ -153,9 +160,7 @@ def test_nothing_but_json_is_taken(api: Api, media: str | None) -> None:
     headers = {} if media is None else {"Content-Type": media}
 
     for method, path in (("POST", "/messages"), ("POST", "/claims"), ("PATCH", "")):
-        refused = api.call(
-            method, f"/v1/queues/{queue}{path}", raw=b'{"body":1}', headers=headers
-        )
+        refused = api.call(method, f"/v1/queues/{queue}{path}", raw=b'{"body":1}', headers=headers)
 
         assert refused.status_code == 415
         assert refused.json()["error"]["code"] == "unsupported_media_type"

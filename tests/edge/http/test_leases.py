@@ -54,9 +54,7 @@ def test_a_holder_may_choose_its_own_back_off(
     assert api.claim_one(queue)["attempts"] == 2
 
 
-def test_a_failure_without_a_wait_is_ready_at_once(
-    api: Api, lease: dict[str, Any]
-) -> None:
+def test_a_failure_without_a_wait_is_ready_at_once(api: Api, lease: dict[str, Any]) -> None:
     assert told(api.act(lease["receipt"], "fail", retry_in_ms=0))["state"] == "ready"
 
 
@@ -149,9 +147,7 @@ def test_a_holder_may_give_a_message_up(
 
 
 @pytest.mark.parametrize("verb", VERBS)
-def test_a_finished_lease_can_do_nothing_more(
-    api: Api, lease: dict[str, Any], verb: str
-) -> None:
+def test_a_finished_lease_can_do_nothing_more(api: Api, lease: dict[str, Any], verb: str) -> None:
     told(api.act(lease["receipt"], "complete"))
 
     refused = api.act(lease["receipt"], verb, **NEEDED.get(verb, {}))

@@ -22,9 +22,7 @@ def ask(api: Api, message_id: str, verb: str, **fields: Any) -> Any:
     return api.call("POST", f"/v1/messages/{message_id}/{verb}", fields or None)
 
 
-def test_a_live_message_is_shown_with_its_body(
-    api: Api, queue: str, clock: ManualClock
-) -> None:
+def test_a_live_message_is_shown_with_its_body(api: Api, queue: str, clock: ManualClock) -> None:
     message_id = api.send(queue, {"a": 1}, attributes={"x": "y"}, trace="t", kind="k", tags=["t"])
 
     assert api.message(message_id) == {
@@ -83,9 +81,7 @@ def test_a_message_in_line_can_be_given_another_due_date(
     assert api.claim(queue) == []
 
 
-def test_a_waiting_message_can_be_brought_forward(
-    api: Api, queue: str, clock: ManualClock
-) -> None:
+def test_a_waiting_message_can_be_brought_forward(api: Api, queue: str, clock: ManualClock) -> None:
     message_id = api.send(queue, delay_ms=60_000)
 
     told(api.call("PATCH", f"/v1/messages/{message_id}", {"due_at": clock.now()}))
@@ -94,7 +90,8 @@ def test_a_waiting_message_can_be_brought_forward(
 
 
 @pytest.mark.parametrize(
-    "change", [{}, {"due_at": "soon"}, {"due_at": None}, {"due_at": 0, "priority": 1}, {"due_at": -1}]
+    "change",
+    [{}, {"due_at": "soon"}, {"due_at": None}, {"due_at": 0, "priority": 1}, {"due_at": -1}],
 )
 def test_a_change_that_makes_no_sense_is_refused(
     api: Api, queue: str, change: dict[str, Any]

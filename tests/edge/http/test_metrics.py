@@ -10,7 +10,7 @@ from tests.edge.conftest import InBackground
 from tests.edge.http.waiting import Waiting
 from tests.edge.live import LiveServer
 
-_SAMPLE = re.compile(r'([a-z_:][a-z0-9_:]*)(?:\{(.*)\})? (-?\d+(?:\.\d+)?)', re.ASCII)
+_SAMPLE = re.compile(r"([a-z_:][a-z0-9_:]*)(?:\{(.*)\})? (-?\d+(?:\.\d+)?)", re.ASCII)
 _LABEL = re.compile(r'([a-z_][a-z0-9_]*)="((?:[^"\\\n]|\\["\\n])*)"(?:,|$)', re.ASCII)
 
 

@@ -18,36 +18,45 @@ from tests.edge.raw import Raw, request
 
 Handle = Callable[[Request, Respond], Awaitable[Response] | None]
 
+PATIENCE_S = 5
+
+
+class Listener:
+    """With one handler behind it and nothing else."""
+
+    def __init__(self, handle: Handle) -> None:
+        self.port = 0
+        self._handle = handle
+        self._is_ready = threading.Event()
+        self._thread = threading.Thread(target=lambda: uvloop.run(self._serve()))
+
+    def start(self) -> int:
+        self._thread.start()
+        assert self._is_ready.wait(PATIENCE_S)
+        return self.port
+
+    def stop(self) -> None:
+        self._loop.call_soon_threadsafe(self._stop.set)
+        self._thread.join(PATIENCE_S)
+        assert not self._thread.is_alive()
+
+    async def _serve(self) -> None:
+        limits = {"receive_timeout": 5, "idle_timeout": 5, "max_connections": 9}
+        traffic = Traffic(self._handle, max_body_bytes=1_000, **limits)
+        server = HttpServer(traffic, ManualClock())
+        self.port = await server.start("127.0.0.1", 0)
+        self._loop, self._stop = asyncio.get_running_loop(), asyncio.Event()
+        self._is_ready.set()
+        await self._stop.wait()
+        await server.stop(drain_ms=1_000)
+
 
 @contextmanager
 def serving(handle: Handle) -> Iterator[int]:
-    """A listener with one handler behind it and nothing else; gives its port."""
-    ready, port = threading.Event(), 0
-
-    async def serve() -> None:
-        nonlocal port, stop, loop
-        traffic = Traffic(
-            handle, max_body_bytes=1_000, receive_timeout=5, idle_timeout=5, max_connections=9
-        )
-        server = HttpServer(traffic, ManualClock())
-        port = await server.start("127.0.0.1", 0)
-        loop, stop = asyncio.get_running_loop(), asyncio.Event()
-        ready.set()
-        await stop.wait()
-        await server.stop(drain_ms=1_000)
-
-    loop: asyncio.AbstractEventLoop | None = None
-    stop: asyncio.Event | None = None
-    thread = threading.Thread(target=lambda: uvloop.run(serve()))
-    thread.start()
-    assert ready.wait(5)
-    try:
-        yield port
-    finally:
-        assert loop is not None and stop is not None
-        loop.call_soon_threadsafe(stop.set)
-        thread.join(5)
-        assert not thread.is_alive()
+    """Gives the port."""
+    listener = Listener(handle)
+    yield listener.start()
+    listener.stop()
 
 
 def at_once(asked: Request, respond: Respond) -> None:
@@ -84,7 +93,7 @@ def test_a_mistake_is_answered_and_the_connection_goes_on(broken: Handle) -> Non
 
 def test_an_answer_that_comes_after_the_client_has_gone_is_no_mistake() -> None:
     answer: list[Respond] = []
-    asked_for, gone = threading.Event(), threading.Event()
+    asked_for = threading.Event()
 
     def handle(asked: Request, respond: Respond) -> Awaitable[Response] | None:
         if asked.path == "/slow":
@@ -92,7 +101,6 @@ def test_an_answer_that_comes_after_the_client_has_gone_is_no_mistake() -> None:
             asked_for.set()
             return None
         answer[0](Response(200, b"{}"))  # on the loop, as all answers come
-        gone.set()
         respond(Response(200, b"{}"))
         return None
 
@@ -102,4 +110,3 @@ def test_an_answer_that_comes_after_the_client_has_gone_is_no_mistake() -> None:
             assert asked_for.wait(5)
         with Raw(port) as wire:
             assert wire.ask(request("GET", "/")).status == 200
-    assert gone.is_set()

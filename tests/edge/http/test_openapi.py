@@ -149,6 +149,7 @@ def test_every_example_is_answered_as_the_document_says(api: Api, document: dict
         answer = read(commands[name], **prepare(api, name)).run()
 
         assert answer.is_success, f"{name}: {answer.text}"
+        assert not answer.text.startswith('{"results":[{"error"'), f"{name}: {answer.text}"
         check(document, operation, answer.status_code, answer)
 
 

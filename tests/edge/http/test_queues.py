@@ -85,9 +85,7 @@ def test_patch_changes_only_what_is_named(api: Api) -> None:
         {"type": "exponential", "first_ms": 1, "factor": 3.0, "max_ms": 9, "jitter": 0.0},
     ],
 )
-def test_every_kind_of_back_off_is_kept_as_it_was_given(
-    api: Api, backoff: dict[str, Any]
-) -> None:
+def test_every_kind_of_back_off_is_kept_as_it_was_given(api: Api, backoff: dict[str, Any]) -> None:
     name = api.make_queue(backoff=backoff)
 
     assert api.queue(name)["settings"]["backoff"] == backoff
@@ -171,9 +169,7 @@ def test_a_send_to_a_queue_that_was_just_removed_is_refused(api: Api) -> None:
     api.call("DELETE", f"/v1/queues/{name}?force=true")
 
     for path, body in (("messages", {"body": 1}), ("claims", {})):
-        assert_refused(
-            api.call("POST", f"/v1/queues/{name}/{path}", body), 404, "queue_not_found"
-        )
+        assert_refused(api.call("POST", f"/v1/queues/{name}/{path}", body), 404, "queue_not_found")
 
 
 def test_nothing_is_claimed_from_a_paused_queue_until_it_is_resumed(api: Api) -> None:
@@ -219,10 +215,8 @@ def test_a_purge_cancels_whatever_state_a_message_is_in(api: Api) -> None:
         ("GET", "/messages"),
     ],
 )
-def test_whatever_is_asked_of_an_unknown_queue_is_refused(
-    api: Api, method: str, path: str
-) -> None:
-    body = {} if method == "PATCH" else None
+def test_whatever_is_asked_of_an_unknown_queue_is_refused(api: Api, method: str, path: str) -> None:
+    body: dict[str, Any] | None = {} if method == "PATCH" else None
 
     refused = api.call(method, f"/v1/queues/no-such{path}", body)
 

@@ -1,4 +1,4 @@
-"""While the store fails the process lives, says that it cannot work, and refuses without a trace."""
+"""While the store fails, the process lives, says that it cannot work, and refuses."""
 
 from __future__ import annotations
 

@@ -119,9 +119,7 @@ def test_a_delayed_message_waits_until_it_is_due(api: Api, clock: ManualClock) -
 
 
 @pytest.mark.parametrize("as_text", [True, False])
-def test_a_due_date_is_text_or_milliseconds(
-    api: Api, clock: ManualClock, as_text: bool
-) -> None:
+def test_a_due_date_is_text_or_milliseconds(api: Api, clock: ManualClock, as_text: bool) -> None:
     queue = api.make_queue()
     due_at = clock.now() + 5_000
 

@@ -29,9 +29,7 @@ class Waiting:
         """Returns when all of them wait."""
         before = waiting_claims(self._api)
         wanted = {"wait_ms": LONG_MS, **wanted}
-        claims = [
-            self._in_background(self._api.claim, self._queue, **wanted) for _ in range(count)
-        ]
+        claims = [self._in_background(self._api.claim, self._queue, **wanted) for _ in range(count)]
         eventually(lambda: waiting_claims(self._api) == before + count)
         return claims
 

@@ -112,7 +112,7 @@ class HttpConnection(asyncio.Protocol):
         self._headers: dict[bytes, bytes] = {}
         self._has_headers = False
         self._header_bytes = 0
-        self._body: list[bytes] = []
+        self._body: bytes | bytearray = b""
         self._body_bytes = 0
         self._refused: PenstockError | None = None
 
@@ -213,13 +213,18 @@ class HttpConnection(asyncio.Protocol):
         self._body_bytes += len(part)
         if self._body_bytes > self._traffic.max_body_bytes:
             self._stop(TooLarge(f"a request takes at most {self._traffic.max_body_bytes} bytes"))
-        self._body.append(part)
+        if not self._body:
+            self._body = part
+        elif isinstance(self._body, bytearray):
+            self._body += part
+        else:  # a list of tiny parts would take many times their room
+            self._body = bytearray(self._body + part)
 
     def on_message_complete(self) -> None:
         keep_alive = self._parser.should_keep_alive()
         if not keep_alive or not self._is_modern or b"upgrade" in self._headers:
             keep_alive = self._may_stay(keep_alive)
-        body = self._body[0] if len(self._body) == 1 else b"".join(self._body)
+        body = self._body if isinstance(self._body, bytes) else bytes(self._body)
         method = self._parser.get_method().decode()
         try:
             path, query = _split(self._url)

@@ -1,6 +1,8 @@
-"""Row 39: requests that are none are refused or cut off, at once, and nothing of them comes back."""
+"""Row 39: requests that are none are refused or cut off at once, and nothing of them comes back."""
 
 from __future__ import annotations
+
+from contextlib import suppress
 
 import pytest
 
@@ -70,10 +72,8 @@ def test_a_request_that_is_none_is_refused(target: ServerProcess, victim: str, k
     attack = KINDS[kind].replace(b"/victim", f"/{victim}".encode())
 
     with Raw(target.port, patience_s=PATIENCE_S) as wire:
-        try:
+        with suppress(ConnectionError):  # cut off before all was said
             wire.send(attack)
-        except ConnectionError:
-            pass  # cut off before it could be said
         answer = wire.rest()
 
     assert answer == b"" or answer.startswith((b"HTTP/1.1 4", b"HTTP/1.1 501", b"HTTP/1.1 505"))

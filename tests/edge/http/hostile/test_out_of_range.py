@@ -186,9 +186,7 @@ def test_a_draft_out_of_bounds_is_refused(api: Api, queue: str, fields: dict[str
 
 
 @pytest.mark.parametrize("settings", SETTINGS, ids=str)
-def test_settings_out_of_bounds_are_refused(
-    api: Api, queue: str, settings: dict[str, Any]
-) -> None:
+def test_settings_out_of_bounds_are_refused(api: Api, queue: str, settings: dict[str, Any]) -> None:
     before = api.queue(queue)
 
     for method in ("PUT", "PATCH"):

@@ -12,6 +12,7 @@ from penstock.domain.access import Role
 from penstock.domain.errors import InvalidRequest, PenstockError, StoreUnavailable
 from penstock.domain.history import HistoryFilter
 from penstock.domain.message import State
+from penstock.domain.queue import check_name
 from penstock.edge.http import wire
 from penstock.edge.http.cursor import from_cursor, read_limit, to_cursor
 from penstock.edge.http.errors import error_response
@@ -153,7 +154,7 @@ def _filter(query: dict[str, str]) -> HistoryFilter:
         raise InvalidRequest("outcome is done, dead or cancelled") from None
     before: Any = from_cursor(query.get("cursor"), 2)
     return HistoryFilter(
-        queue=query.get("queue"),
+        queue=check_name(query["queue"]) if "queue" in query else None,
         kind=query.get("kind"),
         tag=query.get("tag"),
         entity_id=query.get("entity_id"),

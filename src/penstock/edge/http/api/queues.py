@@ -151,7 +151,8 @@ class QueueApi:
     async def put(self, request: Request, respond: Respond) -> Response:
         settings = wire_in.decode(_settings, request.body)
         _check_letters(request, settings.dead_letter_queue)
-        put = await self._queues.put(request.params["queue"], settings)
+        only_new = request.headers.get(b"if-none-match") == b"*"
+        put = await self._queues.put(request.params["queue"], settings, only_new=only_new)
         return json_response(wire.queue_out(put.view), 201 if put.is_new else 200)
 
     async def patch(self, request: Request, respond: Respond) -> Response:

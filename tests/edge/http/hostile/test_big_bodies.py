@@ -1,0 +1,129 @@
+"""Row 42: bodies over the limit, uploads without end, compressed ones; memory stays bounded."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from contextlib import suppress
+
+from tests.edge.api import Api, assert_refused
+from tests.edge.process import ServerProcess
+from tests.edge.raw import ClosedError, Raw, request
+
+MIB = 1024 * 1024
+MOST_TAKEN = 64 * MIB
+MOST_GROWTH = 250 * MIB
+ENDLESS = 512 * MIB
+
+
+def upload(wire: Raw, part: bytes) -> int:
+    """Send until the other side has had enough; returns how much it took."""
+    sent = 0
+    with suppress(OSError):
+        while sent < ENDLESS:
+            wire.socket.sendall(part)
+            sent += len(part)
+    return sent
+
+
+def test_a_body_over_the_limit_is_refused_before_it_is_sent(target: ServerProcess) -> None:
+    headers = {"Content-Length": str(13 * MIB), "Content-Type": "application/json"}
+
+    with Raw(target.port) as wire:
+        answer = wire.ask(request("POST", "/v1/queues/x/messages", headers=headers))
+
+        assert (answer.status, json.loads(answer.body)["error"]["code"]) == (413, "too_large")
+        assert wire.is_closed()
+
+
+def test_an_upload_that_lies_about_its_length_is_cut_off(target: ServerProcess) -> None:
+    headers = {"Content-Length": str(1024 * MIB), "Content-Type": "application/json"}
+
+    with Raw(target.port) as wire:
+        wire.send(request("POST", "/v1/queues/x/messages", headers=headers))
+
+        assert upload(wire, b"x" * MIB) < MOST_TAKEN
+
+
+def test_an_upload_without_end_is_cut_off(target: ServerProcess) -> None:
+    before = target.resident_bytes
+    headers = {"Transfer-Encoding": "chunked", "Content-Type": "application/json"}
+
+    with Raw(target.port) as wire:
+        wire.send(request("POST", "/v1/queues/x/messages", headers=headers))
+
+        assert upload(wire, b"100000\r\n" + b"x" * MIB + b"\r\n") < MOST_TAKEN
+    assert target.resident_bytes < before + MOST_GROWTH
+
+
+def test_headers_without_end_are_cut_off(target: ServerProcess) -> None:
+    with Raw(target.port) as wire:
+        wire.send(b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n")
+
+        assert upload(wire, b"X-A: " + b"x" * 1_000 + b"\r\n") < MOST_TAKEN
+
+
+def test_what_trails_a_body_without_end_is_cut_off(target: ServerProcess) -> None:
+    headers = {"Transfer-Encoding": "chunked", "Content-Type": "application/json"}
+    with Raw(target.port) as wire:
+        wire.send(request("POST", "/v1/queues/x/messages", headers=headers), b"2\r\n{}\r\n0\r\n")
+
+        assert upload(wire, b"X-A: " + b"x" * 1_000 + b"\r\n") < MOST_TAKEN
+
+
+def test_tiny_chunks_do_not_cost_more_than_they_carry(target: ServerProcess) -> None:
+    """Kept one by one, each would take twenty times the room."""
+    before = target.resident_bytes
+    headers = {"Transfer-Encoding": "chunked", "Content-Type": "application/json"}
+
+    with Raw(target.port) as wire:
+        wire.send(request("POST", "/v1/queues/x/messages", headers=headers))
+        upload(wire, b"2\r\nxx\r\n" * 100_000)
+        grown = target.resident_bytes - before
+
+    assert grown < 40 * MIB
+
+
+def test_many_that_fill_up_slowly_stay_within_bounds(target: ServerProcess) -> None:
+    before = target.resident_bytes
+    headers = {"Content-Length": str(12 * MIB), "Content-Type": "application/json"}
+    wires = []
+    for _ in range(8):
+        wires.append(Raw(target.port))
+        with suppress(OSError):  # whoever takes too long is cut off
+            wires[-1].send(request("POST", "/v1/queues/x/messages", headers=headers))
+            wires[-1].send(b"x" * (11 * MIB))
+    grown = target.resident_bytes - before
+    for wire in wires:
+        wire.close()
+
+    assert grown < MOST_GROWTH
+
+
+def test_compressed_requests_are_not_taken(target: ServerProcess) -> None:
+    bomb = gzip.compress(b"0" * (256 * MIB), compresslevel=9)
+    assert len(bomb) < 300_000
+    before = target.resident_bytes
+
+    for encoding in ("gzip", "deflate", "br", "GZIP", "identity, gzip"):
+        headers = {"Content-Encoding": encoding}
+        with Raw(target.port) as wire:
+            try:
+                wire.send(request("POST", "/v1/queues/x/messages", bomb, headers=headers))
+                answer = wire.answer()
+            except (OSError, ClosedError):
+                continue  # cut off while it was still talking
+            assert answer.status == 415
+
+    assert target.resident_bytes < before + 20 * MIB
+
+
+def test_one_message_over_the_limit_is_refused(target: ServerProcess) -> None:
+    api = Api(target.url)
+    queue = api.make_queue()
+    path = f"/v1/queues/{queue}/messages"
+
+    assert api.call("POST", path, {"body": "x" * (MIB - 2)}).status_code == 201
+    assert_refused(api.call("POST", path, {"body": "x" * (MIB - 1)}), 413, "too_large")
+    assert api.counts(queue) == {"ready": 1}
+    api.call("DELETE", f"/v1/queues/{queue}?force=true")

@@ -1,0 +1,164 @@
+"""The loop asks each duty when its time has come, and no mistake of one stops the others."""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Iterator
+
+import pytest
+
+from penstock.domain.errors import StoreUnavailable
+from penstock.runtime.duties import Every
+from penstock.runtime.loop import DutyLoop
+from tests.clocks import NOON, ManualClock
+
+PATIENCE_S = 10
+HOUR_MS = 3_600_000
+AFTER_ERROR_MS = 1_000
+
+
+class Told:
+    """A duty that does what the test says."""
+
+    def __init__(self, name: str, *, every_ms: int, error: Exception | None = None) -> None:
+        self.name = name
+        self.error = error
+        self.ticks: list[int] = []
+        self._every_ms = every_ms
+        self._ticked = threading.Condition()
+
+    def tick(self, now: int) -> int:
+        with self._ticked:
+            self.ticks.append(now)
+            self._ticked.notify_all()
+        if self.error is not None:
+            raise self.error
+        return now + self._every_ms
+
+    def wait_for(self, ticks: int) -> bool:
+        with self._ticked:
+            return self._ticked.wait_for(lambda: len(self.ticks) >= ticks, PATIENCE_S)
+
+
+@pytest.fixture
+def clock() -> ManualClock:
+    return ManualClock()
+
+
+@pytest.fixture
+def stopping() -> Iterator[list[DutyLoop]]:
+    """Loops that end with the test."""
+    loops: list[DutyLoop] = []
+    yield loops
+    for loop in loops:
+        loop.stop()
+
+
+def test_every_duty_is_asked_at_the_start(clock: ManualClock) -> None:
+    first, second = Told("first", every_ms=100), Told("second", every_ms=500)
+
+    next_due = DutyLoop([first, second], clock).run_due()
+
+    assert first.ticks == second.ticks == [NOON]
+    assert next_due == NOON + 100
+
+
+def test_a_duty_is_asked_again_when_it_wanted_to_be(clock: ManualClock) -> None:
+    often, seldom = Told("often", every_ms=100), Told("seldom", every_ms=250)
+    loop = DutyLoop([often, seldom], clock)
+    loop.run_due()
+
+    for _ in range(5):
+        clock.advance(ms=50)
+        loop.run_due()
+
+    assert often.ticks == [NOON, NOON + 100, NOON + 200]
+    assert seldom.ticks == [NOON, NOON + 250]
+
+
+@pytest.mark.parametrize("error", [ValueError("ours"), StoreUnavailable("the disk's")])
+def test_a_duty_that_fails_is_asked_again_after_a_second_and_keeps_nobody_back(
+    clock: ManualClock, error: Exception, caplog: pytest.LogCaptureFixture
+) -> None:
+    failing = Told("failing", every_ms=50, error=error)
+    fine = Told("fine", every_ms=50)
+    loop = DutyLoop([failing, fine], clock)
+
+    with caplog.at_level(logging.WARNING, "penstock.duties"):
+        next_due = loop.run_due()
+
+    assert next_due == NOON + 50
+    assert fine.ticks == [NOON]
+    assert "failing" in caplog.text
+    clock.advance(ms=AFTER_ERROR_MS - 1)
+    loop.run_due()
+    assert failing.ticks == [NOON]
+    clock.advance(ms=1)
+    failing.error = None
+    loop.run_due()
+    assert failing.ticks == [NOON, NOON + AFTER_ERROR_MS]
+
+
+def test_the_trace_of_a_mistake_of_ours_is_in_the_log_and_of_a_refusal_only_the_text(
+    clock: ManualClock, caplog: pytest.LogCaptureFixture
+) -> None:
+    mistake, refusal = ValueError("ours"), StoreUnavailable("the disk's")
+    duties = [Told("a", every_ms=1, error=mistake), Told("b", every_ms=1, error=refusal)]
+
+    with caplog.at_level(logging.WARNING, "penstock.duties"):
+        DutyLoop(duties, clock).run_due()
+
+    assert [record.exc_info is not None for record in caplog.records] == [True, False]
+
+
+def test_without_duties_there_is_nothing_to_do(clock: ManualClock) -> None:
+    assert DutyLoop([], clock).run_due() > clock.now()
+
+
+def test_the_thread_goes_on_although_a_duty_fails(
+    clock: ManualClock, stopping: list[DutyLoop]
+) -> None:
+    failing, fine = Told("failing", every_ms=0, error=ValueError()), Told("fine", every_ms=0)
+    loop = DutyLoop([failing, fine], clock)
+    stopping.append(loop)
+
+    loop.start()
+
+    assert fine.wait_for(5)
+    assert len(failing.ticks) == 1, "for it, no second has passed"
+
+
+def test_a_loop_that_sleeps_for_an_hour_stops_at_once(
+    clock: ManualClock, stopping: list[DutyLoop]
+) -> None:
+    duty = Told("seldom", every_ms=HOUR_MS)
+    loop = DutyLoop([duty], clock)
+    stopping.append(loop)
+    loop.start()
+    assert duty.wait_for(1)
+
+    stopped = threading.Thread(target=loop.stop)
+    stopped.start()
+    stopped.join(PATIENCE_S)
+
+    assert not stopped.is_alive()
+    assert duty.ticks == [NOON]
+
+
+def test_a_loop_that_was_never_started_can_be_stopped(clock: ManualClock) -> None:
+    duty = Told("never", every_ms=1)
+    loop = DutyLoop([duty], clock)
+
+    loop.stop()
+
+    assert duty.ticks == []
+
+
+def test_a_plain_function_is_a_duty_too() -> None:
+    done: list[str] = []
+
+    next_due = Every("note", 250, lambda: done.append("done")).tick(NOON)
+
+    assert done == ["done"]
+    assert next_due == NOON + 250

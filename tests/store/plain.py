@@ -1,0 +1,36 @@
+"""Answers of a store without what it may choose freely, to be compared with the model's."""
+
+from __future__ import annotations
+
+from msgspec.structs import replace
+
+from penstock.domain.errors import PenstockError
+from penstock.domain.message import Message, State
+from penstock.ports.store import Acted, Claimed, Sent
+from tests.store.model import Given, Told
+
+
+def plain(m: Message) -> Message:
+    """Without the numbers, which a store may give as it likes as long as they grow."""
+    is_blocked = m.is_blocked and m.state is not State.DEAD
+    return replace(m, message_no=0, order_no=0, is_blocked=is_blocked)
+
+
+def in_line(messages: list[Message]) -> list[str]:
+    live = [m for m in messages if m.state is not State.DEAD]
+    return [m.id for m in sorted(live, key=lambda m: m.order_no)]
+
+
+def plain_sent(answer: Sent | PenstockError) -> Sent | type[PenstockError]:
+    return answer if isinstance(answer, Sent) else type(answer)
+
+
+def plain_acted(answer: Acted | PenstockError) -> Told | type[PenstockError]:
+    if not isinstance(answer, Acted):
+        return type(answer)
+    is_over = answer.state in (State.DONE, State.CANCELLED)
+    return Told(answer.id, answer.state, None if is_over else answer.due_at)
+
+
+def plain_claimed(claimed: Claimed) -> Given:
+    return Given([m.id for m, _ in claimed.messages], claimed.next_due_at)

@@ -1,0 +1,245 @@
+"""Group commit: everybody is answered once, many share a transaction, trouble passes."""
+
+import asyncio
+import threading
+from collections import Counter
+from typing import Any
+
+import pytest
+
+from penstock.domain.errors import StoreUnavailable
+from penstock.domain.lease import Verb
+from penstock.domain.limits import MINUTE
+from penstock.ports.store import Claim, Sent
+from penstock.store.postgres_store import open_postgres
+from tests.factories import a_new_message, an_act
+from tests.store.backends import PostgresHome
+from tests.store.desk import WAIT_S, Desk
+from tests.store.recount import check_books
+from tests.store.trouble import TOO_BIG, cut_off, no_room
+
+THREADS = 8
+EACH = 25
+
+
+@pytest.fixture
+def mail(desk):
+    return desk.queue("mail", lease_ms=MINUTE)
+
+
+@pytest.fixture
+def break_storage(backend, request):
+    """A write that makes the storage fail for the rest of its transaction."""
+    if backend == "sqlite":
+        return no_room
+    home: PostgresHome = request.getfixturevalue("postgres_home")
+    return cut_off(home.url)
+
+
+def in_threads(count, do):
+    """Run `do(n)` in that many threads at once; returns the answers."""
+    answers, start = [None] * count, threading.Barrier(count)
+
+    def run(n):
+        start.wait(WAIT_S)
+        answers[n] = do(n)
+
+    threads = [threading.Thread(target=run, args=(n,)) for n in range(count)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(WAIT_S)
+    return answers
+
+
+def test_every_thread_gets_the_answers_to_its_own_requests(desk, mail):
+    def send_some(_):
+        new = [a_new_message(mail, now=desk.now) for _ in range(EACH)]
+        tickets = [desk.store.send([n]) for n in new]
+        return [
+            (n.message.id, ticket.result(WAIT_S)) for n, ticket in zip(new, tickets, strict=True)
+        ]
+
+    answers = in_threads(THREADS, send_some)
+
+    for part in answers:
+        assert [answer for _, answer in part] == [[Sent(message_id)] for message_id, _ in part]
+    assert desk.counts(mail).ready == THREADS * EACH
+
+
+def test_many_requests_share_a_commit(desk, mail):
+    batches: list[Any] = []
+    desk.store.listen(lambda woken: batches.append(woken[mail.queue_no]))
+
+    in_threads(THREADS, lambda _: [desk.send(mail) for _ in range(EACH)])
+
+    assert sum(batches) == THREADS * EACH
+    assert len(batches) < THREADS * EACH
+
+
+def test_what_gathers_while_the_writer_is_busy_is_one_batch(desk, mail):
+    batches: list[Any] = []
+    desk.store.listen(batches.append)
+
+    with desk.together():
+        tickets = [desk.submit_send(mail) for _ in range(100)]
+    for ticket in tickets:
+        ticket.result(WAIT_S)
+
+    assert batches == [{mail.queue_no: 100}]
+
+
+def test_what_one_thread_asks_for_happens_in_its_order(desk, mail):
+    with desk.together():
+        tickets = [desk.submit_send(mail) for _ in range(20)]
+    for ticket in tickets:
+        ticket.result(WAIT_S)
+
+    assert desk.claim_ids(mail) == desk.sent_ids
+
+
+def test_every_task_of_an_event_loop_gets_its_own_answer(desk, mail):
+    async def send_and_claim(n):
+        new = a_new_message(mail, now=desk.now, body=str(n))
+        sent = await desk.store.send([new])
+        claimed = await desk.store.claim(Claim(queue_no=mail.queue_no, now=desk.now))
+        counts = await desk.store.read(lambda s: s.queues.counts([mail.queue_no]))
+        assert sent == [Sent(new.message.id)]
+        assert counts[mail.queue_no].sent_total > 0
+        return [message.id for message, _ in claimed.messages]
+
+    async def main():
+        return await asyncio.gather(*(send_and_claim(n) for n in range(100)))
+
+    claimed = asyncio.run(main())
+
+    ids = Counter(message_id for part in claimed for message_id in part)
+    assert len(ids) == 100
+    assert set(ids.values()) == {1}
+
+
+def test_what_one_turn_of_a_loop_asks_for_is_one_batch(desk, mail):
+    batches: list[Any] = []
+    desk.store.listen(batches.append)
+
+    async def main():
+        await asyncio.gather(*(awaited(desk.submit_send(mail)) for _ in range(50)))
+
+    asyncio.run(main())
+
+    assert batches == [{mail.queue_no: 50}]
+
+
+async def awaited(ticket):
+    return await ticket
+
+
+def test_threads_and_loops_share_the_writer(desk, mail):
+    async def main():
+        return await asyncio.gather(*(awaited(desk.submit_send(mail)) for _ in range(EACH)))
+
+    def send_some(n):
+        if n % 2:
+            return asyncio.run(main())
+        return [desk.submit_send(mail).result(WAIT_S) for _ in range(EACH)]
+
+    answers = in_threads(4, send_some)
+
+    ids = {answer.id for part in answers for [answer] in part}
+    assert len(ids) == 4 * EACH
+    assert desk.counts(mail).ready == 4 * EACH
+
+
+def test_trouble_with_the_storage_is_told_to_the_whole_batch_and_nothing_is_kept(
+    desk, mail, break_storage
+):
+    held_id = desk.send(mail)
+    [held] = desk.claim(mail)
+
+    with desk.together():
+        tickets = [
+            desk.store.write(break_storage),
+            *(desk.submit_send(mail, body=TOO_BIG) for _ in range(3)),
+            desk.submit_act(Verb.COMPLETE, held),
+            desk.submit_claim(mail),
+        ]
+    for ticket in tickets:
+        with pytest.raises(StoreUnavailable):
+            ticket.result(WAIT_S)
+
+    assert desk.get(held_id) == held
+    assert desk.counts(mail).sent_total == 1
+
+
+def test_after_trouble_with_the_storage_the_next_request_is_served(desk, mail, break_storage):
+    with desk.together():
+        broken = desk.store.write(break_storage)
+        desk.submit_send(mail, body=TOO_BIG)
+    with pytest.raises(StoreUnavailable):
+        broken.result(WAIT_S)
+
+    message_id = desk.send(mail, body=TOO_BIG)
+
+    assert desk.claim_ids(mail) == [message_id]
+    check_books(desk)
+
+
+def test_trouble_is_told_to_tasks_as_well(desk, mail, break_storage):
+    async def main():
+        tickets = [desk.store.write(break_storage), desk.submit_send(mail, body=TOO_BIG)]
+        return await asyncio.gather(*map(awaited, tickets), return_exceptions=True)
+
+    answers = asyncio.run(main())
+
+    assert [type(answer) for answer in answers] == [StoreUnavailable] * 2
+
+
+def test_closing_finishes_what_was_taken(open_store, clock):
+    desk = Desk(open_store(), clock)
+    mail = desk.queue()
+    closer = threading.Thread(target=desk.store.close)
+
+    with desk.together():
+        tickets = [desk.submit_send(mail) for _ in range(10)]
+        closer.start()
+    closer.join(WAIT_S)
+
+    assert [ticket.result(WAIT_S) for ticket in tickets] == [[Sent(i)] for i in desk.sent_ids]
+    again = Desk(open_store(), clock)
+    assert again.claim_ids(mail) == desk.sent_ids
+    again.store.close()
+
+
+def work_off(desk, mail):
+    """Send, claim and complete until nothing is left; returns the ids this one has completed."""
+    desk.send_many(mail, EACH)
+    done = []
+    while held := desk.claim(mail, 3):
+        for message in held:
+            [answer] = desk.store.act([an_act(Verb.COMPLETE, message, now=desk.now)]).result(WAIT_S)
+            done.append(answer.id)
+    return done
+
+
+def test_however_many_work_at_once_every_message_is_handled_once(desk, mail):
+    parts = in_threads(4, lambda _: work_off(desk, mail))
+
+    handled = Counter(message_id for part in parts for message_id in part)
+    assert set(handled.values()) == {1}
+    assert sorted(handled) == sorted(desk.sent_ids)
+    check_books(desk)
+
+
+def test_several_writers_do_not_get_into_each_others_way(postgres_home, clock):
+    store = open_postgres(postgres_home.renew(), lanes=4)
+    desk = Desk(store, clock)
+    mail = desk.queue("mail", lease_ms=MINUTE)
+
+    parts = in_threads(8, lambda _: work_off(desk, mail))
+
+    handled = Counter(message_id for part in parts for message_id in part)
+    left = desk.claim_ids(mail, 1_000)
+    assert set(handled.values()) == {1}
+    assert sorted([*handled, *left]) == sorted(desk.sent_ids)
+    check_books(desk)
+    store.close()

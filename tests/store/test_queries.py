@@ -1,0 +1,135 @@
+"""The named queries: shared by default, and where a dialect differs, the same to whoever asks."""
+
+import ast
+import re
+from importlib import resources
+
+import pytest
+
+from penstock.store.queries import MESSAGE_COLUMNS, Queries
+from tests.architecture.source import PACKAGE
+
+DIALECTS = ("sqlite", "postgres")
+SQL = resources.files("penstock.store").joinpath("sql")
+
+NAME = re.compile(r"^-- name: (\w+)$", re.MULTILINE)
+COMMENT = re.compile(r"--[^\n]*")
+MARK = re.compile(r"\{[\w:]+\}")
+# Text in quotes is no parameter, nor is the second colon of a cast.
+PARAMETER = re.compile(r"'(?:[^']|'')*'|(?<!:):([a-z_]\w*)|\{list:(\w+)\}")
+
+
+def load(folder: str) -> dict[str, str]:
+    """{"messages.claim": text} for every query of a folder."""
+    texts = {}
+    for file in SQL.joinpath(folder).iterdir():
+        _, *parts = NAME.split(file.read_text(encoding="utf-8"))
+        for name, text in zip(parts[::2], parts[1::2], strict=True):
+            texts[f"{file.name.removesuffix('.sql')}.{name}"] = text.strip()
+    return texts
+
+
+def statement(text: str) -> str:
+    return COMMENT.sub("", text).strip()
+
+
+def parameters(text: str) -> set[str]:
+    found = PARAMETER.findall(statement(text))
+    return {name or list_name for name, list_name in found if name or list_name}
+
+
+COMMON = load("common")
+OWN = {dialect: load(dialect) for dialect in DIALECTS}
+OVERRIDES = [(d, name) for d in DIALECTS for name in sorted(OWN[d]) if name in COMMON]
+
+
+@pytest.mark.parametrize(("dialect", "name"), OVERRIDES)
+def test_an_override_takes_the_same_parameters_as_what_it_replaces(dialect, name):
+    ours, common = OWN[dialect][name], COMMON[name]
+    if not statement(ours) or not statement(common):
+        return  # where there is nothing to do, nothing is taken
+
+    assert parameters(ours) == parameters(common)
+
+
+def test_what_both_dialects_write_for_themselves_takes_the_same_parameters():
+    sqlite, postgres = OWN["sqlite"], OWN["postgres"]
+
+    differing = {
+        name
+        for name in sqlite.keys() & postgres.keys()
+        if parameters(sqlite[name]) != parameters(postgres[name])
+    }
+
+    assert differing == set()
+
+
+@pytest.mark.parametrize("folder", ["common", *DIALECTS])
+def test_every_query_says_what_it_is_for(folder):
+    silent = [name for name, text in load(folder).items() if not text.startswith("-- ")]
+
+    assert silent == []
+
+
+@pytest.mark.parametrize("folder", ["common", *DIALECTS])
+def test_no_name_is_given_twice_in_a_file(folder):
+    for file in SQL.joinpath(folder).iterdir():
+        names = NAME.findall(file.read_text(encoding="utf-8"))
+        assert len(names) == len(set(names)), file.name
+
+
+def uses() -> dict[str, set[str]]:
+    """{module: names of queries, or beginnings of names} in the code of the store."""
+    found: dict[str, set[str]] = {}
+    for path in (PACKAGE / "store").glob("*.py"):
+        tree = ast.parse(path.read_text(encoding="utf-8"))
+        texts = [node.value for node in ast.walk(tree) if isinstance(node, ast.Constant)]
+        found[path.name] = {
+            text for text in texts if isinstance(text, str) and re.fullmatch(r"\w+\.\w*", text)
+        }
+    return found
+
+
+def is_named(name: str, texts: set[str]) -> bool:
+    starts = {text for text in texts if text.endswith((".", "_"))}
+    return name in texts or any(name.startswith(start) for start in starts)
+
+
+def test_a_query_of_one_dialect_alone_is_asked_for_by_that_dialects_modules_alone():
+    everywhere = uses()
+
+    for dialect, other in (DIALECTS, DIALECTS[::-1]):
+        for name in OWN[dialect].keys() - COMMON.keys() - OWN[other].keys():
+            askers = [module for module, texts in everywhere.items() if name in texts]
+            assert askers, name
+            assert all(module.startswith(dialect) for module in askers), (name, askers)
+
+
+@pytest.mark.parametrize("dialect", DIALECTS)
+def test_every_query_is_asked_for_somewhere(dialect):
+    texts = set().union(*uses().values())
+
+    unused = [name for name in Queries(dialect).names() if not is_named(name, texts)]
+
+    assert unused == []
+
+
+def test_marks_are_filled_in():
+    queries = Queries("sqlite")
+
+    text = queries.text("messages.bodies", day=20_000)
+
+    assert "body_20000" in text
+    assert "json_each(:message_nos)" in text
+    assert not MARK.search(text)
+    assert ", ".join(MESSAGE_COLUMNS) in queries.text("messages.by_id")
+
+
+@pytest.mark.parametrize("dialect", DIALECTS)
+def test_no_mark_is_left_over(dialect):
+    queries = Queries(dialect)
+    marks = {"day": 1, "to_day": 2, "conditions": ""}
+
+    left = [name for name in queries.names() if MARK.search(queries.text(name, **marks))]
+
+    assert left == []

@@ -1,0 +1,93 @@
+"""A store that is closed and opened again goes on where it was."""
+
+import pytest
+
+from penstock.domain.errors import ShuttingDown
+from penstock.domain.lease import Lease, Verb, read_receipt, receipt
+from penstock.domain.message import State
+from penstock.ports.store import Acted
+from tests.clocks import ManualClock
+from tests.factories import a_new_message
+from tests.store.desk import Desk
+
+
+def test_everything_is_there_again(open_store):
+    first = Desk(open_store(), ManualClock())
+    mail = first.queue()
+    ready, waiting = first.send(mail, body='"b"'), first.send(mail, delay_ms=5)
+    [held] = first.claim(mail)
+    counts = first.counts(mail)
+    first.store.close()
+
+    second = Desk(open_store(), first.clock)
+
+    assert second.read(lambda s: s.queues.find("mail")) == mail
+    assert second.get(ready) == held
+    assert second.get(waiting).state is State.WAITING
+    assert second.counts(mail) == counts
+    assert isinstance(second.act(Verb.COMPLETE, held), Acted)
+    second.store.close()
+
+
+def test_new_messages_stand_behind_the_old_ones(open_store):
+    first = Desk(open_store(), ManualClock())
+    mail = first.queue()
+    old = first.send(mail)
+    first.store.close()
+
+    second = Desk(open_store(), first.clock)
+    new = second.send(mail)
+
+    assert second.claim_ids(mail) == [old, new]
+    second.store.close()
+
+
+def test_receipts_hold_over_a_restart(open_store):
+    first = Desk(open_store(), ManualClock())
+    first.send(first.queue())
+    [held] = first.claim(first.queues[0])
+    lease = Lease.of(held)
+    text = receipt(lease, secret=first.store.secret)
+    first.store.close()
+
+    second = open_store()
+
+    assert read_receipt(text, secret=second.secret) == lease
+    second.close()
+
+
+def test_the_latest_instant_seen_is_kept(open_store):
+    first = Desk(open_store(), ManualClock())
+    mail = first.queue()
+    first.send(mail)
+    first.clock.advance(minutes=5)
+    first.claim(mail)
+    first.store.close()
+
+    second = open_store()
+
+    assert first.now - 1_000 < second.high_water <= first.now
+    second.close()
+
+
+def test_a_closed_store_refuses_new_work(open_store, clock):
+    desk = Desk(open_store(), clock)
+    mail = desk.queue()
+    desk.store.close()
+
+    for submit in (
+        lambda: desk.store.send([a_new_message(mail, now=desk.now)]),
+        lambda: desk.submit_claim(mail),
+        lambda: desk.store.act([]),
+        lambda: desk.store.write(lambda s: None),
+        lambda: desk.store.read(lambda s: None),
+    ):
+        with pytest.raises(ShuttingDown):
+            submit()
+
+
+def test_closing_twice_is_as_good_as_once(open_store):
+    store = open_store()
+
+    store.close()
+    store.close()
