@@ -1,5 +1,7 @@
 """Receipts: the proof of a lease that goes outside."""
 
+import base64
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -66,6 +68,17 @@ def test_a_changed_receipt_never_stands_for_another_lease(lease, place, letter):
 
     # The last letter holds spare bits; a change of those changes nothing.
     assert read == lease
+
+
+@given(lease=LEASES)
+def test_a_receipt_with_any_bit_turned_is_a_lost_lease(lease):
+    raw = base64.urlsafe_b64decode(receipt(lease, secret=SECRET) + "==")
+
+    for bit in range(len(raw) * 8):
+        turned = int.from_bytes(raw, "big") ^ 1 << bit
+        forged = base64.urlsafe_b64encode(turned.to_bytes(len(raw), "big")).decode().rstrip("=")
+        with pytest.raises(LeaseLost):
+            read_receipt(forged, secret=SECRET)
 
 
 @given(lease=LEASES)

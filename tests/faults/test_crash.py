@@ -88,6 +88,6 @@ def test_a_paused_broker_judges_leases_by_the_time_that_really_passed(server: Se
         load.wait_for_sends(200, within_s=20)
 
     workload = Workload(lease_ms=int(STALE * 1000))
-    verdict = judge(server, pause, Rules(min_acked=300 * times), workload=workload)
+    verdict = judge(server, pause, Rules(min_acked=200 * times), workload=workload)
 
     assert_kept(verdict, server)

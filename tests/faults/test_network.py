@@ -28,7 +28,7 @@ LEASE_MS = 1000
 def test_fifo_sends_that_are_retried_through_a_bad_network_are_stored_once(
     server: Server,
 ) -> None:
-    times = figure(1, 5)
+    times, acked = figure(1, 5), figure(400, 5000)
     with Proxy(server.port) as proxy:
 
         def storm(load: Load) -> None:
@@ -40,13 +40,14 @@ def test_fifo_sends_that_are_retried_through_a_bad_network_are_stored_once(
                     load.fault("fair again", lambda: setattr(proxy, "weather", Weather.FAIR))
                 load.wait_for_sends(100, within_s=20)
                 load.fault("reset", proxy.reset)
-            load.wait_for_sends(100, within_s=20)
+            load.wait_for_sends(acked - load.history.acked(), within_s=60)
             retried.extend(op for op in load.history.of(Kind.SEND) if op.attempts > 1)
 
         retried: list[object] = []
         workload = Workload(timeout_s=PATIENCE_S, senders=4)
-        rules = Rules(min_acked=figure(400, 5000))
-        verdict = judge(server, storm, rules, workload=workload, ports=[proxy.port])
+        verdict = judge(
+            server, storm, Rules(min_acked=acked), workload=workload, ports=[proxy.port]
+        )
 
     assert_kept(verdict, server)
     assert retried, "no send was ever retried: nothing was proved"

@@ -1,4 +1,4 @@
-"""Programs that tests need from the machine; taken from Debian's packages where they are missing."""
+"""Programs that tests need from the machine; taken from Debian where they are missing."""
 
 from __future__ import annotations
 

@@ -18,7 +18,6 @@ import apsw
 _log = logging.getLogger("penstock.store")
 
 RESERVED_BYTES = 8  # per page; also the mark in the file that its pages are checked
-_RESERVED_AT = 20
 _WAL_HEADER = 32
 _FRAME_HEADER = 24
 
@@ -37,8 +36,12 @@ def turn_on() -> bool:
 
 
 def has_checksums(path: Path) -> bool:
-    with path.open("rb") as file:
-        return file.read(_RESERVED_AT + 1)[_RESERVED_AT:] == bytes([RESERVED_BYTES])
+    """Through a connection: to open and close the file beside one would drop SQLite's locks."""
+    db = apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READONLY)
+    try:
+        return int(db.reserve_bytes("main")) == RESERVED_BYTES
+    finally:
+        db.close()
 
 
 def look_at_log(db: apsw.Connection, path: Path) -> int:
@@ -50,25 +53,29 @@ def look_at_log(db: apsw.Connection, path: Path) -> int:
     if not wal.exists() or wal.stat().st_size <= _WAL_HEADER:
         return 0
     accepted, _ = db.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_NOOP)
-    lost = _commits_after(wal, accepted)
-    if lost:
+    lost, goes_on = _commits_after(wal, accepted)
+    if lost and not goes_on:
+        # A kill between the two writes of a frame leaves a commit mark without its page.
+        _log.warning("an unfinished commit at the end of the log was dropped")
+    if lost and goes_on:
         aside = wal.with_name(f"{wal.name}.damaged-{wal.stat().st_mtime_ns}")
         shutil.copyfile(wal, aside)
         _log.error("the log is damaged: %d commits in it cannot be read; see %s", lost, aside)
     return lost
 
 
-def _commits_after(wal: Path, accepted: int) -> int:
-    """Frames of this log behind the accepted ones that end a transaction."""
+def _commits_after(wal: Path, accepted: int) -> tuple[int, bool]:
+    """Commits of this log behind the accepted frames, and whether anything follows the first."""
     with wal.open("rb") as file:
         header = file.read(_WAL_HEADER)
         (page_size,) = struct.unpack_from(">I", header, 8)
         salts = header[16:24]
         step = _FRAME_HEADER + page_size
-        found = 0
+        commits, goes_on = 0, False
         file.seek(_WAL_HEADER + accepted * step)
         while len(frame := file.read(_FRAME_HEADER)) == _FRAME_HEADER:
-            # An older log in the same file has other salts.
-            found += frame[8:16] == salts and frame[4:8] != bytes(4)
+            if frame[8:16] == salts:  # an older log in the same file has other salts
+                goes_on |= commits > 0
+                commits += frame[4:8] != bytes(4)
             file.seek(page_size, 1)
-    return found
+    return commits, goes_on

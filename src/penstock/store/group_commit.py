@@ -116,6 +116,10 @@ class Lane:
             # The disk or the server is in trouble: nothing was kept, and nothing is tried again.
             _log.warning("the store failed, and with it %d requests: %s", len(batch), error)
             self._drop_session()
+            # Who waited meanwhile hears so at once: it was not begun, and may be tried elsewhere.
+            while self._waiting:
+                with suppress(IndexError):
+                    batch.append(self._waiting.popleft())
             answers = [error] * len(batch)
         except BaseException as error:
             if len(batch) > 1:

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import select
 from collections import deque
+from collections.abc import Iterable
 
 import psycopg
 from psycopg.adapt import Transformer
@@ -74,6 +75,7 @@ class Link:
         self._given_names = 0
         self.prepares = prepares
         self.patience_ms = patience_ms
+        self.is_lost = False
 
     def send(self, text: bytes, params: Params | None = None) -> Reply:
         """Hand over a statement; one that takes parameters is prepared when it is first used.
@@ -87,7 +89,7 @@ class Link:
             else:
                 self._pg.send_query_params(text, params)
         except psycopg.OperationalError as error:
-            raise _lost(error) from error
+            raise self._lost(error) from error
         self._awaited.append(reply)
         return reply
 
@@ -115,7 +117,7 @@ class Link:
         try:
             self._pg.pipeline_sync()
         except psycopg.OperationalError as error:
-            raise _lost(error) from error
+            raise self._lost(error) from error
         self._awaited.append(None)
         self._flush()
         while self._awaited:
@@ -123,8 +125,8 @@ class Link:
         trouble, self._trouble = self._trouble, None
         return trouble
 
-    def script(self, text: bytes) -> ServerError | None:
-        """Several statements in one text, inside the transaction that is open."""
+    def script(self, text: bytes, data: Iterable[bytes] = ()) -> ServerError | None:
+        """Several statements in one text, inside the transaction that is open; or a COPY of data."""
         trouble = self.sync()
         if trouble is not None:
             return trouble
@@ -132,7 +134,9 @@ class Link:
         self._pg.send_query(text)
         self._flush()
         while (result := self._next_result()) is not None:
-            if result.status == ExecStatus.FATAL_ERROR:
+            if result.status == ExecStatus.COPY_IN:
+                self._pour(data)
+            elif result.status == ExecStatus.FATAL_ERROR:
                 trouble = _trouble(result)
         self._pg.enter_pipeline_mode()
         return trouble
@@ -147,7 +151,7 @@ class Link:
     @property
     def is_alive(self) -> bool:
         """An idle connection with something to read has been cut off, or is about to be."""
-        if self._awaited or self._trouble is not None:
+        if self._awaited or self._trouble is not None or self.is_lost:
             return False
         self._poll.register(self._pg.socket, _READ)
         if not self._poll.poll(0):
@@ -166,7 +170,7 @@ class Link:
         try:
             self._pg.consume_input()
         except psycopg.OperationalError as error:
-            raise _lost(error) from error
+            raise self._lost(error) from error
         found = []
         while (notification := self._pg.notifies()) is not None:
             found.append(notification.extra.decode())
@@ -190,7 +194,7 @@ class Link:
         reply = self._awaited.popleft()
         if reply is None:
             if result.status != ExecStatus.PIPELINE_SYNC:
-                raise StoreUnavailable(f"out of step with PostgreSQL: {result.status}")
+                raise self._lost(f"out of step: {result.status}")
         elif result.status in (ExecStatus.TUPLES_OK, ExecStatus.COMMAND_OK):
             reply.result = result
         else:
@@ -204,37 +208,49 @@ class Link:
             result = self._next_result()
             if result is not None:
                 return result
-        raise StoreUnavailable("PostgreSQL has closed the connection")
+        raise self._lost("the server has closed it")
 
     def _next_result(self) -> PGresult | None:
         while self._pg.is_busy():
             self._wait(_READ)
         return self._pg.get_result()
 
+    def _pour(self, data: Iterable[bytes]) -> None:
+        try:
+            for part in data:
+                while not self._pg.put_copy_data(part):
+                    self._wait(_BOTH)
+            while not self._pg.put_copy_end():
+                self._wait(_BOTH)
+        except psycopg.OperationalError as error:
+            raise self._lost(error) from error
+        self._flush()
+
     def _flush(self) -> None:
         try:
             while self._pg.flush():
                 self._wait(_BOTH)  # reading too: the server may wait for us to take its answers
         except psycopg.OperationalError as error:
-            raise _lost(error) from error
+            raise self._lost(error) from error
 
     def _wait(self, what: int) -> None:
         self._poll.register(self._pg.socket, what)
         found = self._poll.poll(self.patience_ms)
         if not found:
-            raise StoreUnavailable(f"PostgreSQL has not answered for {self.patience_ms} ms")
+            raise self._lost(f"no answer for {self.patience_ms} ms")
         if found[0][1] & ~select.POLLOUT:
             try:
                 self._pg.consume_input()
             except psycopg.OperationalError as error:
-                raise _lost(error) from error
+                raise self._lost(error) from error
+
+    def _lost(self, why: object) -> StoreUnavailable:
+        """From here on this connection is of no use: nothing more is waited for on it."""
+        self.is_lost = True
+        return StoreUnavailable(f"the connection to PostgreSQL is lost: {why}".strip())
 
 
 def _trouble(result: PGresult) -> ServerError:
     state = result.error_field(DiagnosticField.SQLSTATE) or b""
     text = result.error_field(DiagnosticField.MESSAGE_PRIMARY) or result.error_message
     return ServerError(state.decode(), text.decode(errors="replace").strip())
-
-
-def _lost(error: psycopg.Error) -> StoreUnavailable:
-    return StoreUnavailable(f"the connection to PostgreSQL is lost: {error}".strip())

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import itertools
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import cache
 from typing import Any, NoReturn
 
@@ -90,6 +90,12 @@ class PostgresDatabase:
         if trouble is not None:
             self.fail(trouble)
 
+    def copy(self, name: str, data: Iterable[bytes], **fill: object) -> None:
+        """Rows in the text format of COPY."""
+        trouble = self._link.script(self._queries.text(name, **fill).encode(), data)
+        if trouble is not None:
+            self.fail(trouble)
+
     def begin(self, *, durable: bool) -> None:
         """Everything is set for this transaction only: a proxy may give each another connection."""
         self._link.make_room()
@@ -118,6 +124,8 @@ class PostgresDatabase:
             raise StoreUnavailable("PostgreSQL has not committed the transaction")
 
     def rollback(self) -> None:
+        if self._link.is_lost:  # nobody is there to be told
+            self._end()
         if self._is_open:
             for _ in range(2):  # after an error the first one is passed over
                 self._link.send(b"ROLLBACK")

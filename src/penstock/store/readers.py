@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import logging
 import threading
 from collections.abc import Callable
@@ -27,15 +28,19 @@ class Readers:
         self._pool = ThreadPoolExecutor(count, thread_name_prefix="penstock-reader")
         self._closing = threading.Lock()
         self._is_closed = False
+        self._asked = itertools.count(1)
+        self._latest = 0
+        self._failed: tuple[int, StoreUnavailable] | None = None
 
     def submit(self, what: Callable[[Any], Any]) -> Request:
         if self._is_closed:
             raise ShuttingDown("the store is closed")
         request = Request(Kind.WRITE, what)
+        self._latest = number = next(self._asked)
         if request.ticket.loop is None:
-            self._run(request)
+            self._run(request, number)
         else:
-            self._pool.submit(self._run, request)
+            self._pool.submit(self._run, request, number)
         return request
 
     def shut(self) -> None:
@@ -43,19 +48,22 @@ class Readers:
         with self._closing:
             sessions = [self._free.get() for _ in range(self._count)]
             for session in sessions:
-                if session is not None:
-                    session.db.close()
-                self._free.put(None)
+                try:
+                    if session is not None:
+                        session.db.close()
+                finally:
+                    self._free.put(None)
 
     def close(self) -> None:
         self._is_closed = True
         self._pool.shutdown(wait=True)
         self.shut()
 
-    def _run(self, request: Request) -> None:
+    def _run(self, request: Request, number: int) -> None:
         session = self._free.get()
         try:
             try:
+                self._refuse_with_the_others(number)
                 if session is not None and not session.db.is_alive:
                     session.db.close()
                     session = None
@@ -67,6 +75,7 @@ class Readers:
             except PenstockError as error:
                 answer = error
                 if isinstance(error, StoreUnavailable):
+                    self._failed = (self._latest, error)
                     _log.warning("the store cannot be read: %s", error)
                     if session is not None:
                         session.db.close()
@@ -77,3 +86,8 @@ class Readers:
         finally:
             self._free.put(session)
         answer_all([request], [answer])
+
+    def _refuse_with_the_others(self, number: int) -> None:
+        """Who waited while the store failed hears so at once, instead of finding out in turn."""
+        if self._failed is not None and number <= self._failed[0]:
+            raise self._failed[1]

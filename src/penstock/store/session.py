@@ -21,7 +21,7 @@ from penstock.store.sends import Sends
 from penstock.store.ticket import StoreTicket
 
 HIGH_WATER = "clock_high_water"
-_HIGH_WATER_STEP_MS = 1_000
+HIGH_WATER_STEP_MS = 100  # a restart begins this much later, so that nothing is repeated
 
 
 class Kind(IntEnum):
@@ -157,7 +157,7 @@ class SqlSession:
     def _keep_high_water(self, requests: Sequence[Request]) -> None:
         """The latest instant seen, so that a restart with a clock set back does not go back."""
         latest = max(map(_instant, requests))
-        if latest >= self._high_water + _HIGH_WATER_STEP_MS:
+        if latest >= self._high_water + HIGH_WATER_STEP_MS:
             self.db.post("meta.set", {"name": HIGH_WATER, "value": str(latest)})
             self._high_water = latest
 

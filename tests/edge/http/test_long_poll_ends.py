@@ -8,6 +8,8 @@ from tests.clocks import ManualClock
 from tests.edge.api import Api, assert_refused, told
 from tests.edge.conftest import InBackground, MakeServer
 from tests.edge.http.waiting import LONG_MS, SOON_S, Waiting, eventually, waiting_claims
+from tests.edge.raw import Raw, request
+from tests.store.desk import one_batch
 
 
 def test_when_too_many_wait_the_next_one_is_told(
@@ -57,6 +59,28 @@ def test_waiting_claims_are_answered_empty_when_the_server_stops(
 
     assert [claim.result(SOON_S) for claim in claims] == [[]] * 5
     server.stop()
+
+
+def test_a_client_that_goes_while_its_claim_is_under_way_takes_no_message_with_it(
+    make_server: MakeServer,
+) -> None:
+    server = make_server(waking={"poll_ms": 60_000})
+    api = Api(server.url)
+    queue = api.make_queue()
+    message_id = api.send(queue)
+    claim = b'{"wait_ms": 20000, "lease_ms": 3600000}'
+
+    with one_batch(server.broker.store):  # the store is busy, so the claim has to stand in line
+        leaver = Raw(server.port).send(request("POST", f"/v1/queues/{queue}/claims", claim))
+        eventually(lambda: waiting_claims(api) == 1)
+        leaver.close()
+        eventually(lambda: waiting_claims(api) == 0)
+
+    eventually(lambda: api.counts(queue) == {"ready": 1} and api.queue(queue)["totals"]["claimed"])
+    claimed = api.claim_one(queue)
+    assert (claimed["id"], claimed["attempts"]) == (message_id, 1)
+    [released] = api.get(f"/v1/history/{message_id}")["attempts"]
+    assert released["outcome"] == "released"
 
 
 def test_without_a_wake_up_a_waiting_claim_looks_by_itself_once_in_a_while(

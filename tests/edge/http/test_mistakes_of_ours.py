@@ -10,9 +10,9 @@ from contextlib import contextmanager
 import pytest
 import uvloop
 
-from penstock.edge.http.protocol import Traffic
 from penstock.edge.http.request import Request, Respond, Response
 from penstock.edge.http.server import HttpServer
+from penstock.edge.http.traffic import Traffic
 from tests.clocks import ManualClock
 from tests.edge.raw import Raw, request
 

@@ -243,3 +243,12 @@ def test_force_is_true_or_false(api: Api) -> None:
 
     assert_refused(refused, 400, "invalid_request")
     assert api.queue(name)["name"] == name
+
+
+def test_a_queue_can_be_made_only_if_it_is_new(api: Api) -> None:
+    name = api.make_queue(lease_ms=1_000)
+
+    refused = api.call("PUT", f"/v1/queues/{name}", {}, headers={"If-None-Match": "*"})
+
+    assert_refused(refused, 409, "queue_exists")
+    assert api.queue(name)["settings"]["lease_ms"] == 1_000

@@ -67,6 +67,19 @@ def test_a_stale_lease_can_neither_end_the_message_nor_change_it(desk, mail, hel
     assert desk.endings() == []
 
 
+def test_a_lease_given_back_and_given_again_at_the_same_instant_is_another_lease(desk, mail):
+    desk.send(mail)
+    [first] = desk.claim(mail)
+    desk.act(Verb.RELEASE, first)
+    [second] = desk.claim(mail)
+    assert first.leased_at == second.leased_at
+
+    for verb in Verb:
+        assert isinstance(desk.act(verb, first), LeaseLost), verb
+
+    assert desk.get(first.id) == second
+
+
 def test_a_message_that_was_brought_back_is_no_longer_its_old_holders(desk, mail, held):
     desk.clock.advance(minutes=1)
     desk.write(lambda s: s.tidying.bring_back(mail.queue_no, now=desk.now, limit=10))

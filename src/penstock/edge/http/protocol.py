@@ -9,8 +9,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import Awaitable, Callable
-from http import HTTPStatus
+from collections.abc import Awaitable
 from typing import cast
 
 import httptools
@@ -22,8 +21,10 @@ from penstock.domain.errors import (
     TooLarge,
     UnsupportedMediaType,
 )
+from penstock.edge.http.encode import encode
 from penstock.edge.http.errors import error_response, unexpected
-from penstock.edge.http.request import Handler, Request, Response
+from penstock.edge.http.request import Request, Response, split_target
+from penstock.edge.http.traffic import Traffic
 
 MAX_HEADER_BYTES = 32 * 1024
 MAX_HEADERS = 100
@@ -33,47 +34,11 @@ MOST_PIPELINED = 1_000  # may come in one go
 # Said twice, such a header could mean one thing to a proxy before us and another to us.
 _ONCE = frozenset({b"host", b"authorization", b"content-type", b"origin", b"expect"})
 _NEVER = float("inf")
-_NO_CONTENT = 204  # such an answer says nothing about content
-_STATUS_LINES = {
-    s.value: f"HTTP/1.1 {s.value} {s.phrase}\r\ncontent-type: ".encode() for s in HTTPStatus
-}
-
-
-class Traffic:
-    """What all connections of a server share."""
-
-    def __init__(
-        self,
-        handle: Handler,
-        *,
-        max_body_bytes: int,
-        receive_timeout: float,
-        idle_timeout: float,
-        max_connections: int,
-    ) -> None:
-        self.handle = handle
-        self.max_body_bytes = max_body_bytes
-        self.receive_timeout = receive_timeout
-        self.idle_timeout = idle_timeout
-        self.max_connections = max_connections
-        self.connections: set[HttpConnection] = set()
-        self.is_draining = False
-        self.left = asyncio.Event()  # set when the last connection goes
-        self.date = b""
-        self.now = asyncio.get_running_loop().time
-
-    def sweep(self) -> None:
-        """Cut off those who dawdle; called about once a second."""
-        now = self.now()
-        for connection in list(self.connections):
-            if connection.deadline < now:
-                connection.abort()
 
 
 class HttpConnection(asyncio.Protocol):
     __slots__ = (
         "_body",
-        "_body_bytes",
         "_has_headers",
         "_header_bytes",
         "_headers",
@@ -113,20 +78,18 @@ class HttpConnection(asyncio.Protocol):
         self._has_headers = False
         self._header_bytes = 0
         self._body: bytes | bytearray = b""
-        self._body_bytes = 0
         self._refused: PenstockError | None = None
 
     # --- the connection ---
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._transport = cast(asyncio.Transport, transport)
-        if self._traffic.is_draining:
-            self._write(error_response(ShuttingDown("shutting down")), keep_alive=False)
+        traffic = self._traffic
+        if traffic.is_draining or len(traffic.connections) >= traffic.max_connections:
+            error = ShuttingDown("this node takes no more connections now")
+            self._write(error_response(error), keep_alive=False)
             return
-        if len(self._traffic.connections) >= self._traffic.max_connections:
-            self._write(error_response(ShuttingDown("too many connections")), keep_alive=False)
-            return
-        self._traffic.connections.add(self)
+        traffic.connections.add(self)
 
     def data_received(self, data: bytes) -> None:
         try:
@@ -165,11 +128,11 @@ class HttpConnection(asyncio.Protocol):
 
     def drain(self) -> None:
         """Close now if idle, else after the answer."""
-        if self._request is None and not self._waiting:
+        if not self._is_busy:
             self._transport.close()
 
     @property
-    def is_busy(self) -> bool:
+    def _is_busy(self) -> bool:
         return self._request is not None or bool(self._waiting)
 
     # --- the parser's calls ---
@@ -206,12 +169,11 @@ class HttpConnection(asyncio.Protocol):
             self._stop(TooLarge(f"a request takes at most {self._traffic.max_body_bytes} bytes"))
         if headers.get(b"content-encoding", b"identity") != b"identity":
             self._stop(UnsupportedMediaType("compressed requests are not taken"))
-        if headers.get(b"expect", b"").lower() == b"100-continue" and not self.is_busy:
+        if headers.get(b"expect", b"").lower() == b"100-continue" and not self._is_busy:
             self._transport.write(b"HTTP/1.1 100 Continue\r\n\r\n")
 
     def on_body(self, part: bytes) -> None:
-        self._body_bytes += len(part)
-        if self._body_bytes > self._traffic.max_body_bytes:
+        if len(self._body) + len(part) > self._traffic.max_body_bytes:
             self._stop(TooLarge(f"a request takes at most {self._traffic.max_body_bytes} bytes"))
         if not self._body:
             self._body = part
@@ -227,8 +189,8 @@ class HttpConnection(asyncio.Protocol):
         body = self._body if isinstance(self._body, bytes) else bytes(self._body)
         method = self._parser.get_method().decode()
         try:
-            path, query = _split(self._url)
-        except (ValueError, httptools.HttpParserInvalidURLError):
+            path, query = split_target(self._url)
+        except ValueError:
             self._take(InvalidRequest("the path is malformed"), keep_alive)
             return
         request = Request(method, path, query, self._headers, body, self._transport)
@@ -322,43 +284,16 @@ class HttpConnection(asyncio.Protocol):
         if self._is_going_on:
             return
         self._is_going_on = True
-        while self._waiting and not self._is_held_up:
+        is_closing = self._transport.is_closing
+        while self._waiting and not (self._request or self._is_clogged or is_closing()):
             self._serve(*self._waiting.popleft())
         self._is_going_on = False
-        if not self._waiting and not self._is_clogged and not self._transport.is_closing():
+        if not (self._waiting or self._is_clogged or is_closing()):
             self._transport.resume_reading()
 
-    @property
-    def _is_held_up(self) -> bool:
-        return self._request is not None or self._is_clogged or self._transport.is_closing()
-
     def _write(self, response: Response, *, keep_alive: bool, without_body: bool = False) -> None:
-        if response.status == _NO_CONTENT:
-            head = [b"HTTP/1.1 204 No Content\r\ndate: ", self._traffic.date]
-        else:
-            head = [
-                _STATUS_LINES[response.status],
-                response.content_type,
-                b"\r\ncontent-length: %d\r\ndate: " % len(response.body),
-                self._traffic.date,
-            ]
-        for name, value in response.headers:
-            head += (b"\r\n", name, b": ", value)
-        head.append(b"\r\n\r\n" if keep_alive else b"\r\nconnection: close\r\n\r\n")
-        if not without_body:
-            head.append(response.body)
-        self._transport.write(b"".join(head))
+        traffic = self._traffic
+        self._transport.write(encode(response, traffic.date, keep_alive, without_body))
         if not keep_alive:
-            self.deadline = self._traffic.now() + self._traffic.receive_timeout
+            self.deadline = traffic.now() + traffic.receive_timeout
             self._transport.close()
-
-
-def _split(url: bytes) -> tuple[str, bytes]:
-    path, _, query = url.partition(b"?")
-    if not path.startswith(b"/"):
-        # The absolute form that proxies use: http://host/path
-        path = httptools.parse_url(url).path or b"/"
-    return path.decode("ascii"), query.partition(b"#")[0]
-
-
-MakeConnection = Callable[[], HttpConnection]

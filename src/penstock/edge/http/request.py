@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from urllib.parse import parse_qsl
 
+import httptools
 import msgspec
 
 from penstock.domain.access import ANYONE, Caller
@@ -101,3 +102,14 @@ Handler = Callable[[Request, Respond], Awaitable[Response] | None]
 
 def json_response(value: object, status: int = 200) -> Response:
     return Response(status, _encode(value))
+
+
+def split_target(url: bytes) -> tuple[str, bytes]:
+    """Path and query of a request's first line; raises ValueError."""
+    path, _, query = url.partition(b"?")
+    if not path.startswith(b"/"):
+        try:  # the absolute form that proxies use: http://host/path
+            path = httptools.parse_url(url).path or b"/"
+        except httptools.HttpParserInvalidURLError:
+            raise ValueError from None
+    return path.decode("ascii"), query.partition(b"#")[0]

@@ -17,9 +17,9 @@ from penstock.edge.http.api.messages import MessageApi
 from penstock.edge.http.api.queues import QueueApi
 from penstock.edge.http.app import App
 from penstock.edge.http.docs.api import DocsApi
-from penstock.edge.http.protocol import Traffic
 from penstock.edge.http.router import Route, Router
 from penstock.edge.http.server import HttpServer
+from penstock.edge.http.traffic import Traffic
 from penstock.edge.waiting import WaitingRoom
 from penstock.settings import Settings
 from penstock.wiring import Broker, open_broker

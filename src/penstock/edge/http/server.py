@@ -7,7 +7,8 @@ import ssl
 from contextlib import suppress
 from email.utils import formatdate
 
-from penstock.edge.http.protocol import HttpConnection, Traffic
+from penstock.edge.http.protocol import HttpConnection
+from penstock.edge.http.traffic import Traffic
 from penstock.ports.clock import Clock
 
 SWEEP_SECONDS = 1.0

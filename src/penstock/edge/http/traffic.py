@@ -1,0 +1,47 @@
+"""What all connections of a server share, and who of them has been waited for long enough."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Protocol
+
+from penstock.edge.http.request import Handler
+
+
+class Connection(Protocol):
+    deadline: float  # by the loop's clock
+
+    def drain(self) -> None:
+        """Close now if idle, else after the answer."""
+        ...
+
+    def abort(self) -> None: ...
+
+
+class Traffic:
+    def __init__(
+        self,
+        handle: Handler,
+        *,
+        max_body_bytes: int,
+        receive_timeout: float,
+        idle_timeout: float,
+        max_connections: int,
+    ) -> None:
+        self.handle = handle
+        self.max_body_bytes = max_body_bytes
+        self.receive_timeout = receive_timeout
+        self.idle_timeout = idle_timeout
+        self.max_connections = max_connections
+        self.connections: set[Connection] = set()
+        self.is_draining = False
+        self.left = asyncio.Event()  # set when the last connection goes
+        self.date = b""
+        self.now = asyncio.get_running_loop().time
+
+    def sweep(self) -> None:
+        """Cut off those who dawdle; called about once a second."""
+        now = self.now()
+        for connection in list(self.connections):
+            if connection.deadline < now:
+                connection.abort()

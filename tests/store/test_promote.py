@@ -1,0 +1,223 @@
+"""A store that moves from SQLite to PostgreSQL takes everything along, or stays where it is."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import apsw
+import psycopg
+import pytest
+
+from penstock.domain import lease as leases
+from penstock.domain.errors import InvalidRequest, StoreRefused
+from penstock.domain.lease import Lease, LeaseAct, Verb
+from penstock.domain.message import State
+from penstock.ports.store import Acted, Sent
+from penstock.store.postgres_store import PostgresStore, migrate, open_postgres
+from penstock.store.promote import promote
+from penstock.store.sql_store import open_sqlite
+from tests.clocks import ManualClock
+from tests.factories import a_key
+from tests.store.desk import WAIT_S, Desk
+from tests.store.recount import check_books
+
+ODD = 'tab\t newline\n return\r backslash \\ \\N quote " \' end \u20ac \U0001f426'
+NOT_COPIED = {"migration", "sequence"}
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "penstock.db"
+
+
+@pytest.fixture
+def clock() -> ManualClock:
+    return ManualClock()
+
+
+@pytest.fixture
+def full(path: Path, clock: ManualClock) -> Desk:
+    """A SQLite store that has seen a bit of everything, closed."""
+    desk = Desk(open_sqlite(path), clock)
+    mail = desk.queue("mail", max_attempts=2, dead_letter_queue="dead")
+    orders = desk.queue("orders", ordering="group")
+    desk.queue("dead")
+    gone = desk.queue("gone")
+    desk.write(lambda s: s.queues.remove(gone.queue_no, now=clock.now()))
+    desk.write(lambda s: s.keys.add(a_key(name=ODD)))
+    for day in range(3):
+        desk.send_many(mail, 40, kind="greeting", tags=("a", "b"))
+        desk.send(mail, body=f'"{day}"', attributes={"odd": ODD}, entity_id=ODD, trace=ODD)
+        desk.send(mail, delay_ms=10**9, dedup_key=f"key-{day}")
+        for group in ("x", "x", "y"):
+            desk.send(orders, group=group)
+        for verb in (Verb.COMPLETE, Verb.FAIL, Verb.BURY, Verb.CANCEL, Verb.RELEASE):
+            for m in desk.claim(mail, 3):
+                desk.act(verb, m, text=ODD)
+        for m in desk.claim(orders, 1):
+            desk.complete(m)
+        clock.advance(days=1)
+    return desk
+
+
+@pytest.fixture
+def promoted(full: Desk, path: Path, postgres_url: str) -> Iterator[tuple[Desk, PostgresStore]]:
+    """The old desk, with three leases in hand, and the new store."""
+    full.leases = full.claim(full.queues[0], 3, lease_ms=10**8)
+    full.store.close()
+    migrate(postgres_url)
+    promote(path, postgres_url, progress=lambda *_: None)
+    store = open_postgres(postgres_url)
+    yield full, store
+    store.close()
+
+
+def test_every_row_of_every_table_arrives(promoted, path, postgres_url):
+    source = apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READONLY)
+    tables = [t for (t,) in source.execute("SELECT name FROM sqlite_master WHERE type = 'table'")]
+    tables = [t for t in tables if t not in NOT_COPIED and not t.startswith("sqlite")]
+
+    with psycopg.connect(postgres_url) as target:
+        for table in tables:
+            names = [name for _, name, *_ in source.execute(f"PRAGMA table_info({table})")]
+            text = f"SELECT {', '.join(names)} FROM {table}"
+            found = target.execute(text.encode()).fetchall()
+            assert set(found) == set(source.execute(text)), table
+
+    assert {"message", "queue", "counter", "dedup", "api_key", "meta", "day"} <= set(tables)
+    assert sum(table.startswith("history_") for table in tables) >= 3
+
+
+def test_the_new_store_answers_as_the_old_one_did(promoted, clock):
+    old, store = promoted
+    new = Desk(store, clock)
+    new.queues, new.sent_ids = old.queues, old.sent_ids
+
+    check_books(new)
+    assert len(new.endings()) > 10
+    assert new.read(lambda s: [key.name for key in s.keys.all()]) == [ODD]
+    [ending] = new.endings(kind="greeting", limit=1)
+    assert new.read(lambda s: s.history.content(ending)) is not None
+
+
+def test_a_receipt_of_the_old_store_is_good_for_the_new_one(promoted, clock):
+    old, store = promoted
+    held = old.leases[0]
+    receipt = leases.receipt(Lease.of(held), secret=old.store.secret)
+
+    lease = leases.read_receipt(receipt, secret=store.secret)
+    act = LeaseAct(lease=lease, verb=Verb.COMPLETE, now=clock.now())
+    [answer] = store.act([act]).result(WAIT_S)
+
+    assert answer == Acted(held.id, State.DONE, clock.now())
+
+
+def test_numbers_go_on_where_they_were(promoted, clock):
+    old, store = promoted
+    new = Desk(store, clock)
+    last = max(m.message_no for q in old.queues for s in State for m in _all(new, q, s))
+
+    new.send(old.queues[0])
+    again = new.queue("again")
+
+    found = [m for m in new.browse(old.queues[0], State.READY) if m.message_no > last]
+    assert len(found) == 1
+    assert again.queue_no > max(queue.queue_no for queue in old.queues)
+
+
+def test_keys_of_the_old_store_still_find_duplicates(promoted, clock):
+    old, store = promoted
+    new = Desk(store, clock)
+    new.change(old.queues[0], dedup_window_ms=10**10)
+    clock.advance(days=-1)
+
+    [answer] = new.submit_send(old.queues[0], dedup_key="key-2").result(WAIT_S)
+
+    assert isinstance(answer, Sent)
+    assert answer.is_duplicate
+
+
+def test_the_latest_instant_is_remembered(promoted):
+    old, store = promoted
+
+    assert store.high_water >= old.clock.now() - 1_000
+
+
+def test_progress_is_told_by_table(full, path, postgres_url):
+    full.store.close()
+    migrate(postgres_url)
+    told: list[tuple[str, int, int]] = []
+
+    counts = promote(path, postgres_url, progress=lambda *step: told.append(step))
+
+    assert {table: done for table, done, _ in told} == {t: n for t, n in counts.items() if n}
+    assert all(done <= total for _, done, total in told)
+
+
+def test_a_store_that_is_not_empty_is_not_touched(full, path, postgres_url):
+    full.store.close()
+    migrate(postgres_url)
+    store = open_postgres(postgres_url)
+    Desk(store, ManualClock()).queue("mine")
+    store.close()
+
+    with pytest.raises(StoreRefused, match="not empty"):
+        promote(path, postgres_url, progress=lambda *_: None)
+
+    assert count(postgres_url, "queue") == 1
+
+
+def test_a_store_without_our_schema_is_refused(full, path, postgres_url):
+    full.store.close()
+
+    with pytest.raises(StoreRefused, match="postgres store is not current"):
+        promote(path, postgres_url, progress=lambda *_: None)
+
+
+def test_a_store_that_is_not_there_is_refused(tmp_path, postgres_url):
+    with pytest.raises(InvalidRequest, match="no store at"):
+        promote(tmp_path / "nothing.db", postgres_url, progress=lambda *_: None)
+
+
+def test_books_that_do_not_balance_are_refused_and_nothing_is_left_behind(full, path, postgres_url):
+    full.store.close()
+    migrate(postgres_url)
+    change(path, "UPDATE counter SET ready = ready + 1 WHERE queue_no = 1")
+
+    with pytest.raises(StoreRefused, match=r"do not balance: \[1\]"):
+        promote(path, postgres_url, progress=lambda *_: None)
+
+    assert count(postgres_url, "message") == count(postgres_url, "queue") == 0
+
+
+def test_after_a_failure_in_the_middle_it_can_be_tried_again(full, path, postgres_url):
+    full.store.close()
+    migrate(postgres_url)
+
+    def break_down(table: str, done: int, total: int) -> None:
+        if table == "message":
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        promote(path, postgres_url, progress=break_down)
+    assert count(postgres_url, "api_key") == 0
+    counts = promote(path, postgres_url, progress=lambda *_: None)
+
+    assert count(postgres_url, "message") == counts["message"] > 0
+
+
+def _all(desk: Desk, queue, state: State):
+    is_browsable = state in (State.WAITING, State.READY, State.LEASED, State.DEAD)
+    return desk.browse(queue, state) if is_browsable else []
+
+
+def count(url: str, table: str) -> int:
+    with psycopg.connect(url) as connection:
+        return connection.execute(f"SELECT count(*) FROM {table}".encode()).fetchall()[0][0]
+
+
+def change(path: Path, statement: str) -> None:
+    db = apsw.Connection(str(path))
+    db.execute(statement)
+    db.close()
