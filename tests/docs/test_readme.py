@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Callable
@@ -51,6 +52,15 @@ def test_every_line_of_the_tour_works(run: Run) -> None:
     assert '"code":"lease_lost"' in answers
     assert '"state":"waiting"' in answers
     assert '"outcome":"done"' in answers
+
+
+def test_the_keys_of_the_operations_page_are_made_and_listed(run: Run) -> None:
+    script = marked("docs/operations.md", "keys")
+
+    lines = run(re.sub(r"^penstock ", f"{sys.executable} -m penstock ", script, flags=re.MULTILINE))
+
+    assert any("pk_" in line for line in lines)
+    assert any("shop" in line and "orders.*" in line for line in lines)
 
 
 def test_the_readme_shows_the_two_commands() -> None:

@@ -97,9 +97,11 @@ def is_named(name: str, texts: set[str]) -> bool:
 
 def test_a_query_of_one_dialect_alone_is_asked_for_by_that_dialects_modules_alone():
     everywhere = uses()
+    del everywhere["promote.py"]  # it speaks both
+    moved = {name for name in OWN["sqlite"] | OWN["postgres"] if name.startswith("promote.")}
 
     for dialect, other in (DIALECTS, DIALECTS[::-1]):
-        for name in OWN[dialect].keys() - COMMON.keys() - OWN[other].keys():
+        for name in OWN[dialect].keys() - COMMON.keys() - OWN[other].keys() - moved:
             askers = [module for module, texts in everywhere.items() if name in texts]
             assert askers, name
             assert all(module.startswith(dialect) for module in askers), (name, askers)
@@ -128,7 +130,7 @@ def test_marks_are_filled_in():
 @pytest.mark.parametrize("dialect", DIALECTS)
 def test_no_mark_is_left_over(dialect):
     queries = Queries(dialect)
-    marks = {"day": 1, "to_day": 2, "conditions": ""}
+    marks = {"day": 1, "to_day": 2, "conditions": "", "table": "t", "names": "a", "column": "a"}
 
     left = [name for name in queries.names() if MARK.search(queries.text(name, **marks))]
 

@@ -16,9 +16,10 @@ from typing import Any
 
 from penstock.domain.errors import PenstockError, ShuttingDown, StoreUnavailable
 from penstock.store.database import Collision
-from penstock.store.session import Request, SqlSession
+from penstock.store.session import Kind, Request, SqlSession
 
 MOST_COLLISIONS = 3
+CROWD = 16  # as many as that are worth another lane
 MOST_PER_BATCH = 5_000  # messages: a commit must not keep the next ones waiting for long
 
 _log = logging.getLogger("penstock.store")
@@ -43,6 +44,7 @@ class Lane:
         self._heir = threading.Lock()
         self._work = threading.Semaphore(0)
         self._is_closing = False
+        self.is_slow = False  # at work on something that may take its time
         self._thread = threading.Thread(target=self._drive, name="penstock-writer", daemon=True)
         self._thread.start()
 
@@ -95,6 +97,8 @@ class Lane:
                     self._run_some()
             if self._is_closing:
                 return
+            if self._waiting:  # who saw us at work relies on us
+                self.call()
 
     def _run_some(self) -> None:
         batch: list[Request] = []
@@ -106,6 +110,7 @@ class Lane:
         except IndexError:
             pass
         if batch:
+            self.is_slow = any(request.kind is Kind.WRITE for request in batch)
             self._run(batch)
 
     def _run(self, batch: list[Request]) -> None:
@@ -124,6 +129,8 @@ class Lane:
         except BaseException as error:
             if len(batch) > 1:
                 # One of them failed; alone, it fails only for its own caller.
+                if not isinstance(error, PenstockError | Collision):
+                    _log.warning("a batch broke and is run one by one", exc_info=error)
                 for request in batch:
                     self._run([request])
                 return
@@ -185,7 +192,7 @@ class GroupCommit:
             if len(self._lanes) == 1:  # otherwise the answer may come from any of them
                 request.ticket.help = self.help
             self._waiting.append(request)
-            if not any(lane.help() for lane in self._lanes):
+            if self._is_worth_a_lane() and not any(lane.help() for lane in self._lanes):
                 self._call()
             return
         # What one turn of the loop brings in goes to the writer together: fewer, larger commits.
@@ -197,7 +204,17 @@ class GroupCommit:
 
     def _hand_over(self, loop: asyncio.AbstractEventLoop) -> None:
         self._waiting.extend(self._gathered.pop(loop))
-        self._call()
+        if self._is_worth_a_lane():
+            self._call()
+
+    def _is_worth_a_lane(self) -> bool:
+        """Small batches are dear: a few who come while a lane is at work wait for it.
+
+        It looks for more when it is done.
+        """
+        if len(self._lanes) == 1 or len(self._waiting) >= CROWD:
+            return True
+        return all(lane.is_idle or lane.is_slow for lane in self._lanes)
 
     def _call(self) -> None:
         # The next one that is free.  If none is, they all look for more when they are done.

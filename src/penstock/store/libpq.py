@@ -14,6 +14,7 @@ from __future__ import annotations
 import select
 from collections import deque
 from collections.abc import Iterable
+from hashlib import blake2b
 
 import psycopg
 from psycopg.adapt import Transformer
@@ -72,7 +73,6 @@ class Link:
         self._awaited: deque[Reply | None] = deque()  # None stands for the end of a pipeline
         self._trouble: ServerError | None = None
         self._prepared: dict[bytes, bytes] = {}
-        self._given_names = 0
         self.prepares = prepares
         self.patience_ms = patience_ms
         self.is_lost = False
@@ -126,7 +126,7 @@ class Link:
         return trouble
 
     def script(self, text: bytes, data: Iterable[bytes] = ()) -> ServerError | None:
-        """Several statements in one text, inside the transaction that is open; or a COPY of data."""
+        """Several statements in one text, in the transaction that is open; or a COPY of data."""
         trouble = self.sync()
         if trouble is not None:
             return trouble
@@ -182,8 +182,9 @@ class Link:
     def _name_of(self, text: bytes) -> bytes:
         name = self._prepared.get(text)
         if name is None:
-            self._given_names += 1
-            name = self._prepared[text] = b"s%d" % self._given_names
+            # Named after its text: whatever connection a proxy gives us, a name that is known there
+            # cannot stand for another statement.
+            name = self._prepared[text] = blake2b(text, digest_size=12).hexdigest().encode()
             self._pg.send_prepare(name, text)
             self._awaited.append(Reply(self, text))
         return name

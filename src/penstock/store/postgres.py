@@ -48,6 +48,7 @@ class PostgresDatabase:
 
     def __init__(self, url: PostgresUrl, *, read_only: bool = False) -> None:
         self._queries = Queries(self.dialect)
+        self._url = url
         self._is_read_only = read_only
         self._timeout_ms = url.timeout_ms
         self._is_open = False
@@ -156,7 +157,7 @@ class PostgresDatabase:
         """Raise what the server's word means for us."""
         state = error.sqlstate
         if state in _NOT_PREPARED:
-            self._link.prepares = False
+            self._link.prepares = self._url.prepares = False
             raise Collision(str(error)) from error
         if state in _COLLISIONS or state == _DROPPED:
             raise Collision(str(error)) from error

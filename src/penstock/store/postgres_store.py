@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
+from typing import TypeVar
 
-from penstock.domain.errors import StoreRefused
-from penstock.ports.store import Session
+from penstock.domain.errors import StoreRefused, StoreUnavailable
 from penstock.store import migrations
-from penstock.store.database import Database
+from penstock.store.database import Collision, Database
 from penstock.store.migrations import Migration
 from penstock.store.postgres import PostgresDatabase
 from penstock.store.postgres_url import PostgresUrl, parse
@@ -16,6 +16,8 @@ from penstock.store.postgres_wakeups import PostgresWakeups
 from penstock.store.queries import Queries
 from penstock.store.session import SqlSession
 from penstock.store.sql_store import SqlStore
+
+T = TypeVar("T")
 
 OLDEST_SERVER = 130_000
 STRIPES = 64  # rows of counters per queue; connections are spread over them
@@ -54,10 +56,8 @@ def open_postgres(url: str, *, lanes: int = 4) -> PostgresStore:
     where = parse(url)
     db = PostgresDatabase(where)
     try:
-        db.begin(durable=False)
-        refuse_unsafe(dict(db.rows("session.facts")))
-        todo = migrations.pending(db)
-        db.rollback()
+        refuse_unsafe(_look(db, _facts))
+        todo = _look(db, migrations.pending)
     finally:
         db.close()
     if todo:
@@ -68,18 +68,15 @@ def open_postgres(url: str, *, lanes: int = 4) -> PostgresStore:
 
 def clock_of(store: SqlStore) -> Callable[[], int]:
     """Asks the database for its time, in milliseconds; to be called from a thread."""
-    return lambda: store.read(_time).result()
+    return lambda: store.read(lambda session: _time(session.db)).result()  # type: ignore[attr-defined]
 
 
 def migrate(url: str) -> list[Migration]:
     """Apply what is pending, all or nothing; returns what was applied."""
     db = PostgresDatabase(parse(url))
     try:
-        db.begin(durable=False)
-        refuse_unsafe(dict(db.rows("session.facts")))
-        [(now,)] = db.rows("clock.read")
-        db.rollback()
-        return migrations.apply(db, now=now)
+        refuse_unsafe(_look(db, _facts))
+        return migrations.apply(db, now=_look(db, _time))
     finally:
         db.close()
 
@@ -90,13 +87,9 @@ def pending_sql(url: str | None = None) -> str:
         return _script(migrations.shipped("postgres"), now=0)
     db = PostgresDatabase(parse(url))
     try:
-        db.begin(durable=False)
-        todo = migrations.pending(db)
-        [(now,)] = db.rows("clock.read")
-        db.rollback()
+        return _script(_look(db, migrations.pending), now=_look(db, _time))
     finally:
         db.close()
-    return _script(todo, now=now)
 
 
 def refuse_unsafe(facts: Mapping[str, str]) -> None:
@@ -112,20 +105,37 @@ def refuse_unsafe(facts: Mapping[str, str]) -> None:
 def _open_writer(url: PostgresUrl) -> SqlSession:
     db = PostgresDatabase(url)
     try:
-        db.begin(durable=False)
-        refuse_unsafe(
-            dict(db.rows("session.facts"))
-        )  # it may have been another server when we started
-        [(process,)] = db.rows("session.process")
-        db.rollback()
+        refuse_unsafe(_look(db, _facts))  # it may have been another server when we started
+        process = _look(db, _process)
     except BaseException:
         db.abandon()
         raise
     return SqlSession(db, stripe=process % STRIPES)
 
 
-def _time(session: Session) -> int:
-    db: Database = session.db  # type: ignore[attr-defined]
+def _look(db: Database, what: Callable[[Database], T]) -> T:
+    """In a transaction of its own, which keeps nothing."""
+    for _ in range(2):
+        db.begin(durable=False)
+        try:
+            return what(db)
+        except Collision as error:  # a proxy that loses prepared statements shows at once
+            collision = error
+        finally:
+            db.rollback()
+    raise StoreUnavailable(str(collision)) from collision
+
+
+def _facts(db: Database) -> Mapping[str, str]:
+    return dict(db.rows("session.facts"))
+
+
+def _process(db: Database) -> int:
+    [(process,)] = db.rows("session.process")
+    return int(process)
+
+
+def _time(db: Database) -> int:
     [(now,)] = db.rows("clock.read")
     return int(now)
 

@@ -31,11 +31,11 @@ _CAREFUL = {
 }
 
 
-class PostgresUrl(msgspec.Struct, frozen=True):
-    """A URL taken apart."""
+class PostgresUrl(msgspec.Struct):
+    """A URL taken apart.  All connections of a store share it."""
 
     conninfo: str
-    prepares: bool = True
+    prepares: bool = True  # turned off for good when a proxy turns out to lose what was prepared
     timeout_ms: int = DEFAULT_TIMEOUT_MS
 
 

@@ -22,7 +22,7 @@ from penstock.store.sqlite import SqliteDatabase
 
 T = TypeVar("T")
 
-_log = logging.getLogger(__name__)
+_log = logging.getLogger("penstock.store")
 
 SECRET = "receipt_secret"
 

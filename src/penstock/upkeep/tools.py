@@ -64,7 +64,7 @@ def promote(settings: Settings, url: str, *, progress: Progress) -> object:
     _refuse_without_postgres()
     from penstock.store.promote import promote as move
 
-    return move(path, url, progress=progress)
+    return move(path, url, progress=lambda _table, done, total: progress(done, total))
 
 
 def _refuse_without_postgres() -> None:

@@ -256,3 +256,13 @@ def test_an_attribute_load_over_the_limit_is_refused(api: Api) -> None:
     refused = api.call("POST", f"/v1/queues/{queue}/messages", draft)
 
     assert_refused(refused, 413, "too_large")
+
+
+@pytest.mark.parametrize("number", ["1e400", "-1e999", '[1, {"a": 2e308}]', "9" * 5000])
+def test_a_number_that_no_program_can_hold_is_refused(api: Api, number: str) -> None:
+    name = api.make_queue()
+
+    refused = api.call("POST", f"/v1/queues/{name}/messages", raw=b'{"body": %s}' % number.encode())
+
+    assert_refused(refused, 400, "invalid_request")
+    assert api.queue(name)["counts"]["ready"] == 0

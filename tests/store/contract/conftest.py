@@ -1,5 +1,6 @@
-"""After every test of the contract the books must balance."""
+"""After every test of the contract the books must balance, and no mistake may have been mended."""
 
+import logging
 from collections.abc import Iterator
 
 import pytest
@@ -12,3 +13,11 @@ from tests.store.recount import check_books
 def books_balance(desk: Desk) -> Iterator[None]:
     yield
     check_books(desk)
+
+
+@pytest.fixture(autouse=True)
+def nothing_was_mended(caplog: pytest.LogCaptureFixture) -> Iterator[None]:
+    """A batch that breaks is run again one by one, so that its mistake would not show elsewhere."""
+    yield
+    told = [r for r in caplog.get_records("call") if r.levelno >= logging.WARNING]
+    assert [r.getMessage() for r in told] == []

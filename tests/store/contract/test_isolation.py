@@ -21,7 +21,7 @@ def fail_after(what):
     return do
 
 
-def test_a_write_that_breaks_hits_only_its_caller(desk):
+def test_a_write_that_breaks_hits_only_its_caller(desk, caplog):
     mail = desk.queue()
 
     with desk.together():
@@ -34,6 +34,10 @@ def test_a_write_that_breaks_hits_only_its_caller(desk):
     with pytest.raises(PenstockError, match="Boom") as refusal:
         broken.result()
     assert isinstance(refusal.value.__cause__, Boom)
+    assert [record.getMessage() for record in caplog.records] == [
+        "a batch broke and is run one by one"
+    ]
+    caplog.clear()
 
 
 def test_a_refusal_reaches_its_caller_as_it_is(desk):

@@ -230,18 +230,27 @@ def test_there_is_room_again_when_a_message_has_ended(desk):
 
 
 def test_a_duplicate_needs_no_room_and_takes_none(desk):
-    mail = desk.queue(max_messages=2)
+    mail = desk.queue(max_messages=3)
     first = desk.send(mail, dedup_key="once")
-    new = [
-        a_new_message(mail, now=desk.now, dedup_key=key) for key in ("once", "new", "new", "late")
-    ]
+    keys = ("once", "new", "new", "late", "last")
+    new = [a_new_message(mail, now=desk.now, dedup_key=key) for key in keys]
 
-    known, accepted, repeated, refused = send_all(desk, new)
+    known, accepted, repeated, late, refused = send_all(desk, new)
 
     assert known == Sent(first, is_duplicate=True)
     assert accepted == Sent(new[1].message.id)
     assert repeated == Sent(new[1].message.id, is_duplicate=True)
+    assert late == Sent(new[3].message.id)
     assert isinstance(refused, QueueFull)
+
+
+def test_what_is_known_already_is_told_even_by_a_full_queue(desk):
+    mail = desk.queue(max_messages=1)
+    first = desk.send(mail, dedup_key="once")
+
+    [answer] = desk.submit_send(mail, dedup_key="once").result()
+
+    assert answer == Sent(first, is_duplicate=True)
 
 
 def test_a_refused_message_does_not_keep_its_key(desk):

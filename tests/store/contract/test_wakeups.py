@@ -102,7 +102,7 @@ def test_what_was_not_committed_is_not_told(desk, mail, heard):
     assert heard() == {}
 
 
-def test_a_listener_that_breaks_disturbs_nobody(desk, mail, heard):
+def test_a_listener_that_breaks_disturbs_nobody(desk, mail, heard, caplog):
     def broken(_):
         raise ValueError
 
@@ -112,3 +112,5 @@ def test_a_listener_that_breaks_disturbs_nobody(desk, mail, heard):
 
     assert heard() == {mail.queue_no: 1}
     assert len(desk.claim(mail)) == 1
+    assert {record.getMessage() for record in caplog.records} == {"a listener of wake-ups failed"}
+    caplog.clear()

@@ -1,0 +1,28 @@
+"""`penstock promote`, from a file to a database and on from there."""
+
+import json
+
+from penstock.store.postgres_store import migrate
+
+
+def test_a_store_is_moved_and_says_how_much(run, tmp_path, postgres_url):
+    data = tmp_path / "data"
+    run("keys", "create", "--name", "shop", "--role", "produce", "--data", data)
+    migrate(postgres_url)
+
+    moved = run("promote", "--json", "--data", data, "--to", postgres_url)
+
+    assert moved.code == 0, moved
+    assert json.loads(moved.out)["promoted"]["api_key"] == 1
+    listed = run("keys", "--json", "--store", postgres_url)
+    assert "shop" in listed.out
+
+
+def test_a_database_without_our_schema_is_refused_with_what_to_do(run, tmp_path, postgres_url):
+    data = tmp_path / "data"
+    run("migrate", "--data", data)
+
+    refused = run("promote", "--data", data, "--to", postgres_url)
+
+    assert refused.code == 1
+    assert "penstock migrate" in refused.err

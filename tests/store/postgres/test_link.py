@@ -1,0 +1,109 @@
+"""What goes over the line: prepared or not, odd texts, large batches, and plans that last."""
+
+import pytest
+from msgspec.structs import replace
+
+from penstock.domain.draft import NewMessage
+from penstock.domain.errors import InvalidRequest
+from penstock.domain.limits import DAY
+from penstock.domain.message import Content, State
+from penstock.ports.store import Claim, Sent
+from penstock.store.postgres import _encoded, _statement
+from tests.clocks import NOON
+from tests.factories import a_new_message
+from tests.store.desk import WAIT_S
+from tests.store.postgres.helpers import by_hand
+from tests.store.recount import check_books
+
+HOT = ("claim", "fallen_due", "expired", "next_due", "complete", "by_no", "remove", "unblock")
+OTHERS = (
+    "by_id",
+    "live_groups",
+    "any_of",
+    "buried",
+    "dead_letters",
+    "browse_ready",
+    "oldest_ready",
+)
+
+
+@pytest.mark.parametrize("options", ["?prepare=off", "?prepare=on&application_name=x"])
+def test_it_works_with_and_without_prepared_statements(open_one, options):
+    desk = open_one(options)
+    mail = desk.queue()
+    desk.send_many(mail, 70)
+
+    for m in desk.claim(mail, 100):
+        desk.complete(m)
+
+    assert desk.counts(mail).done_total == 70
+    check_books(desk)
+
+
+def test_prepared_statements_that_a_proxy_has_lost_are_done_without(desk):
+    mail = desk.queue()
+    desk.send(mail)
+    # Another server connection, as after a transaction through a proxy.
+    desk.write(lambda s: s.db.script("DEALLOCATE ALL"))
+
+    desk.send(mail)
+
+    assert desk.counts(mail).ready == 2
+
+
+def test_a_text_that_postgresql_cannot_keep_is_refused_and_hits_only_its_sender(desk):
+    mail = desk.queue()
+    whole, cut, half = (
+        NewMessage(replace(a_new_message(mail).message, kind=kind), Content('"x"'))
+        for kind in ("whole", "cut\0short", "half \ud800")
+    )
+    with desk.together():
+        good, bad, worse = (desk.store.send([new]) for new in (whole, cut, half))
+
+    assert isinstance(good.result(WAIT_S)[0], Sent)
+    for ticket in (bad, worse):
+        with pytest.raises(InvalidRequest):
+            ticket.result(WAIT_S)
+    assert [m.kind for m in desk.browse(mail, State.READY)] == ["whole"]
+
+
+def test_colons_and_quotes_in_texts_are_only_texts(desk):
+    mail = desk.queue()
+    odd = "a ':name' 100% $1 \\ \"b\" {list:x} -- c ; \u20ac"
+    desk.send(mail, kind=odd, group=odd, body=f'"{"x" * 100_000}"')
+
+    [(message, content)] = desk.submit_claim(mail).result(WAIT_S).messages
+
+    assert (message.kind, message.group) == (odd, odd)
+    assert len(content.body) == 100_002
+
+
+def test_a_batch_of_large_bodies_is_sent_in_parts(desk):
+    mail = desk.queue()
+    bodies = [f'"{n}{"y" * 1_000_000}"' for n in range(40)]
+    new = [a_new_message(mail, body=body) for body in bodies]
+
+    answers = desk.store.send(new).result(WAIT_S)
+
+    assert all(isinstance(answer, Sent) for answer in answers)
+    claimed = desk.store.claim(Claim(queue_no=mail.queue_no, now=NOON, limit=40)).result(WAIT_S)
+    assert [content.body for _, content in claimed.messages] == bodies
+
+
+@pytest.mark.parametrize("name", [*HOT, *OTHERS])
+def test_plans_do_not_depend_on_how_full_the_tables_were(desk, postgres_url, name):
+    """With a handful of rows the server would read the whole table, and go on so with a million."""
+    mail = desk.queue()
+    desk.send_many(mail, 3)
+    by_hand(postgres_url, "ANALYZE")
+    params: dict[str, object] = dict.fromkeys(("now", "due_at", "after1", "after2", "after3"), NOON)
+    params |= {"queue_no": mail.queue_no, "limit": 10, "claimed_by": None, "id": "x"}
+    params |= {"message_nos": "[1, 2]", "held": "[[1, 1, 1]]", "groups": '[[1, "a"]]'}
+
+    def plan(session) -> str:
+        statement = _statement(session.db.text(f"messages.{name}", day=NOON // DAY))
+        values = _encoded([params[name] for name in statement.names])
+        rows = session.db._link.send(b"EXPLAIN " + statement.text, values).rows()
+        return "\n".join(line for (line,) in rows)
+
+    assert "Seq Scan on message" not in desk.write(plan)

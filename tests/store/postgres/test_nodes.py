@@ -1,0 +1,188 @@
+"""Several stores on one database: no message is leased twice, and groups stay in order."""
+
+import threading
+
+import psycopg
+
+from penstock.domain.errors import QueueFull, QueueNotFound
+from penstock.domain.lease import Verb
+from penstock.domain.limits import DAY
+from penstock.ports.store import Acted, Sent
+from penstock.store.postgres_store import clock_of
+from tests.clocks import NOON
+from tests.store.desk import WAIT_S, Desk
+from tests.store.postgres.helpers import at_once, slot_of, somebody_waits, until
+from tests.store.recount import check_books
+
+
+def test_two_nodes_never_lease_the_same_message(desks):
+    mail = desks[0].queue()
+    desks[0].send_many(mail, 200)
+
+    def claim_all(desk: Desk) -> list[str]:
+        ids = []
+        while claimed := desk.claim(mail, 3):
+            ids += [m.id for m in claimed]
+        return ids
+
+    takers = [lambda desk=desk: claim_all(desk) for desk in desks for _ in range(4)]
+    claimed = [message_id for ids in at_once(*takers) for message_id in ids]
+
+    assert len(claimed) == len(set(claimed)) == 200
+    assert desks[1].counts(mail).leased == 200
+
+
+def test_groups_stay_in_order_whoever_sends_and_finishes(desks):
+    """Six senders and six finishers on two nodes: of each group one at a time, in its order."""
+    orders = desks[0].queue(ordering="group", lease_ms=DAY)
+    done: dict[str, list[int]] = {}
+    in_hand: list[str] = []
+    overlaps: list[str] = []
+
+    def send(desk: Desk, sender: int) -> None:
+        for n in range(30):
+            group = f"{sender}-{n % 3}"  # each group has one sender, so that its order is known
+            desk.send(orders, group=group, priority=0, kind=str(n))
+
+    def finish(desk: Desk) -> None:
+        while sum(map(len, done.values())) < 6 * 30:
+            claimed = desk.claim(orders, 5)
+            for m in claimed:
+                overlaps.extend(group for group in in_hand if group == m.group)
+                in_hand.append(str(m.group))
+            for m in claimed:
+                done.setdefault(str(m.group), []).append(int(str(m.kind)))
+                in_hand.remove(str(m.group))
+                desk.complete(m)
+
+    work = [lambda i=i: send(desks[i % 2], i) for i in range(6)]
+    work += [lambda i=i: finish(desks[i % 2]) for i in range(6)]
+    at_once(*work)
+
+    assert overlaps == []
+    assert done == {f"{s}-{g}": list(range(g, 30, 3)) for s in range(6) for g in range(3)}
+    check_books(desks[0])
+
+
+def test_one_group_shared_by_all_is_never_leased_twice_nor_stuck(desks):
+    """Senders race finishers for the same group: the moment in which it becomes empty."""
+    orders = desks[0].queue(ordering="group", lease_ms=DAY)
+    in_hand = threading.Semaphore(1)
+    finished: list[str] = []
+
+    def send(desk: Desk) -> None:
+        for _ in range(25):
+            desk.send(orders, group="one")
+
+    def finish(desk: Desk) -> None:
+        while len(finished) < 100:
+            for m in desk.claim(orders, 5):
+                assert in_hand.acquire(blocking=False), "two of the group at once"
+                finished.append(m.id)
+                in_hand.release()
+                desk.complete(m)
+
+    at_once(*[lambda i=i: send(desks[i % 2]) for i in range(4)], lambda: finish(desks[0]),
+            lambda: finish(desks[1]))  # fmt: skip
+
+    assert len(set(finished)) == 100
+    check_books(desks[0])
+
+
+def test_a_batch_locks_all_its_groups_at_once_and_in_one_order(desk, postgres_url):
+    """One that sends to the later group and finishes the earlier one does not wait crosswise."""
+    orders = desk.queue(ordering="group", lease_ms=DAY)
+    slots = {g: slot_of(postgres_url, orders, g) for g in ("a", "b")}
+    earlier, later = sorted(slots, key=slots.__getitem__)
+    desk.send(orders, group=earlier)
+    [held] = desk.claim(orders)
+
+    def send_and_finish() -> None:
+        with desk.together():
+            sent = desk.submit_send(orders, group=later)
+            done = desk.submit_act(Verb.COMPLETE, held)
+        assert isinstance(sent.result(WAIT_S)[0], Sent)
+        assert isinstance(done.result(WAIT_S)[0], Acted)
+
+    with psycopg.connect(postgres_url) as other:
+        other.execute(f"SELECT pg_advisory_xact_lock(1885697140, {slots[earlier]})".encode())
+        worker = threading.Thread(target=send_and_finish)
+        worker.start()
+        until(lambda: somebody_waits(postgres_url), AssertionError)
+        other.execute("SET LOCAL deadlock_timeout = '10ms'")
+        other.execute(f"SELECT pg_advisory_xact_lock(1885697140, {slots[later]})".encode())
+
+    worker.join(WAIT_S)
+    assert desk.counts(orders).ready == 1
+
+
+def test_a_limit_holds_although_several_nodes_count_at_once(desks):
+    mail = desks[0].queue(max_messages=10)
+
+    def send(desk: Desk) -> list[object]:
+        return [desk.submit_send(mail).result(WAIT_S)[0] for _ in range(6)]
+
+    answers = [a for part in at_once(*[lambda d=d: send(d) for d in desks * 2]) for a in part]
+
+    assert sum(isinstance(a, Sent) for a in answers) == 10
+    assert sum(isinstance(a, QueueFull) for a in answers) == 14
+    assert desks[0].counts(mail).ready == 10
+
+
+def test_the_same_key_from_two_nodes_is_one_message(desks):
+    mail = desks[0].queue()
+    senders = [
+        lambda d=d: d.submit_send(mail, dedup_key="one").result(WAIT_S)[0] for d in desks * 4
+    ]
+
+    answers = at_once(*senders)
+
+    assert len({a.id for a in answers}) == 1
+    assert [a.is_duplicate for a in answers].count(False) == 1
+
+
+def test_who_removes_a_queue_waits_for_those_who_are_sending_to_it(desk, postgres_url):
+    mail = desk.queue()
+    removed = threading.Event()
+
+    def remove(session) -> None:
+        session.queues.stop_sends(mail.queue_no)
+        session.queues.remove(mail.queue_no, now=NOON)
+
+    def remove_it() -> None:
+        desk.write(remove)
+        removed.set()
+
+    with psycopg.connect(postgres_url) as sender:
+        sender.execute("SELECT settings FROM queue")  # as every send does before it stores anything
+        remover = threading.Thread(target=remove_it)
+        remover.start()
+
+        assert not removed.wait(0.2)
+
+    assert removed.wait(WAIT_S)
+    remover.join()
+    [answer] = desk.submit_send(mail).result(WAIT_S)
+    assert isinstance(answer, QueueNotFound)
+
+
+def test_two_nodes_may_make_the_tables_of_the_same_day(desks, clock):
+    mail = desks[0].queue()
+    for _ in range(3):
+        clock.advance(days=1)
+
+        at_once(*[lambda d=d: d.send(mail) for d in desks * 2])
+
+    assert desks[0].counts(mail).ready == 12
+    assert len(desks[1].claim(mail, 20)) == 12
+
+
+def test_nodes_sign_receipts_with_the_same_secret(desks):
+    assert desks[0].store.secret == desks[1].store.secret
+    assert len(desks[0].store.secret) == 32
+
+
+def test_the_databases_time_is_told_in_milliseconds(desks):
+    told = [clock_of(desk.store)() for desk in desks]
+
+    assert 1_700_000_000_000 < told[0] <= told[1] < told[0] + 60_000

@@ -1,0 +1,105 @@
+"""A server that restarts, says nothing, or finds two transactions in each other's way."""
+
+import threading
+
+import psycopg
+import pytest
+
+from penstock.domain import message as lifecycle
+from penstock.domain.errors import StoreUnavailable
+from penstock.domain.limits import DAY
+from penstock.domain.queue import QueueSettings
+from tests.clocks import NOON
+from tests.store.desk import WAIT_S, Desk
+from tests.store.postgres.helpers import at_once, cut_off, stopped
+from tests.store.recount import check_books
+
+
+def test_after_a_restart_of_the_server_the_store_works_again(desks, postgres_cluster):
+    mail = desks[0].queue()
+    kept = desks[0].send(mail)
+
+    postgres_cluster.restart()
+
+    assert desks[0].claim_ids(mail) == [kept]
+    assert desks[0].read(lambda s: s.queues.find("mail")) == mail
+
+
+def test_a_cut_in_the_middle_of_a_transaction_is_told_and_keeps_nothing(desks, postgres_url):
+    mail = desks[0].queue()
+
+    def add_and_be_cut_off(session) -> None:
+        session.queues.add("half", QueueSettings(), now=NOON)
+        cut_off(postgres_url)
+
+    with pytest.raises(StoreUnavailable):
+        desks[0].write(add_and_be_cut_off)
+
+    assert desks[0].read(lambda s: s.queues.find("half")) is None
+    desks[0].send(mail)
+
+
+def test_a_server_that_says_nothing_is_given_up_in_time(open_one, postgres_url):
+    desk = open_one("?timeout_ms=300", lanes=1)
+    mail = desk.queue()
+
+    with stopped(postgres_url):
+        with pytest.raises(StoreUnavailable, match="no answer for 800 ms"):
+            desk.send(mail)
+
+        desk.send(mail)  # on another connection
+
+    assert desk.counts(mail).ready == 1
+
+
+def test_a_reader_that_gets_no_answer_is_replaced_too(open_one, postgres_url):
+    desk = open_one("?timeout_ms=300", lanes=1)
+    mail = desk.queue()
+    for _ in range(2):  # both readers
+        desk.counts(mail)
+
+    with stopped(postgres_url):
+        for _ in range(2):
+            with pytest.raises(StoreUnavailable):
+                desk.counts(mail)
+
+        assert desk.counts(mail).ready == 0
+
+
+def test_a_statement_that_waits_too_long_for_a_lock_is_given_up(open_one, postgres_url):
+    desk = open_one("?timeout_ms=500")
+    mail = desk.queue()
+    with psycopg.connect(postgres_url) as other:
+        other.execute("LOCK TABLE message")
+
+        with pytest.raises(StoreUnavailable, match="lock timeout"):
+            desk.send(mail)
+
+    desk.send(mail)
+
+
+def test_two_transactions_that_wait_for_each_other_both_get_through(desks):
+    mail = desks[0].queue()
+    ids = desks[0].send_many(mail, 2)
+    meeting = threading.Barrier(2)
+
+    def change_both(desk: Desk, order: list[str]) -> None:
+        is_first_try = True
+
+        def do(session) -> None:
+            nonlocal is_first_try
+            for n, message_id in enumerate(order):
+                session.messages.change(message_id, later, now=NOON)
+                if n == 0 and is_first_try:
+                    is_first_try = False
+                    meeting.wait(WAIT_S)
+
+        desk.write(do)
+
+    def later(message, queue):
+        return lifecycle.reschedule(message, due_at=NOON + DAY, now=NOON)
+
+    at_once(lambda: change_both(desks[0], ids), lambda: change_both(desks[1], ids[::-1]))
+
+    assert desks[0].counts(mail).waiting == 2
+    check_books(desks[0])
