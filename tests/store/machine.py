@@ -31,7 +31,8 @@ _examples = itertools.count(1)
 # Few values, so that they meet: the same groups, keys and instants come up again and again.
 QUEUES = st.integers(0, 2)
 WHICH = st.integers(0, 50)
-MOMENTS = st.sampled_from([0, 1, 3, 8])
+RECENT = st.sampled_from([0, 0, 1, 1, 2, 3, 5, 20])
+MOMENTS = st.sampled_from([0, 0, 1, 3, 8])
 DRAFTS = st.fixed_dictionaries(
     {
         "priority": st.sampled_from([0, 0, -1, 1]),
@@ -45,7 +46,7 @@ DRAFTS = st.fixed_dictionaries(
 ACTS = st.fixed_dictionaries(
     {
         "verb": st.sampled_from(Verb),
-        "which": WHICH,
+        "which": RECENT,
         "delay_ms": st.sampled_from([None, 0, 3, 8]),
         "dice": st.sampled_from([0.0, 0.5, 0.99]),
     }
@@ -80,8 +81,13 @@ class StoreMachine(RuleBasedStateMachine):
     def now(self) -> int:
         return self.clock.now()
 
-    @initialize(settings=st.tuples(SETTINGS, SETTINGS, SETTINGS))
-    def make_queues(self, settings: tuple[dict[str, Any], ...]) -> None:
+    @initialize(
+        settings=st.tuples(SETTINGS, SETTINGS, SETTINGS),
+        drafts=st.lists(st.tuples(QUEUES, DRAFTS), min_size=4, max_size=8),
+    )
+    def make_queues(
+        self, settings: tuple[dict[str, Any], ...], drafts: list[tuple[int, dict[str, Any]]]
+    ) -> None:
         example = next(_examples)
         dead = f"e{example}.dead"
         kinds: list[tuple[str, dict[str, Any]]] = [
@@ -93,35 +99,38 @@ class StoreMachine(RuleBasedStateMachine):
             wanted = some_settings(**drawn, **fixed)
             self.queues.append(self.add_queue(name, wanted))
             self.model.keep(self.queues[-1])
+        self.submit(drafts, [], [])()
 
-    @rule(ms=MOMENTS)
-    def wait(self, ms: int) -> None:
+    @rule(ms=MOMENTS, queue=QUEUES, draft=DRAFTS)
+    def send(self, ms: int, queue: int, draft: dict[str, Any]) -> None:
         self.clock.advance(ms=ms)
+        self.submit([(queue, draft)], [], [])()
 
-    @rule(queue=QUEUES, draft=DRAFTS)
-    def send(self, queue: int, draft: dict[str, Any]) -> None:
-        self.play([(queue, draft)], [], [])
-
-    @rule(claim=CLAIMS)
-    def claim(self, claim: dict[str, Any]) -> None:
-        self.play([], [], [claim])
+    @rule(ms=MOMENTS, claim=CLAIMS)
+    def claim(self, ms: int, claim: dict[str, Any]) -> None:
+        self.clock.advance(ms=ms)
+        self.submit([], [], [claim])()
 
     @precondition(lambda self: self.leases)
-    @rule(act=ACTS)
-    def act(self, act: dict[str, Any]) -> None:
-        self.play([], [act], [])
+    @rule(ms=MOMENTS, act=ACTS)
+    def act(self, ms: int, act: dict[str, Any]) -> None:
+        self.clock.advance(ms=ms)
+        self.submit([], [act], [])()
 
     @rule(
+        ms=MOMENTS,
         drafts=st.lists(st.tuples(QUEUES, DRAFTS), max_size=5),
         acts=st.lists(ACTS, max_size=4),
         claims=st.lists(CLAIMS, max_size=3),
     )
     def many_at_once(
         self,
+        ms: int,
         drafts: list[tuple[int, dict[str, Any]]],
         acts: list[dict[str, Any]],
         claims: list[dict[str, Any]],
     ) -> None:
+        self.clock.advance(ms=ms)
         with one_batch(self.store):
             check = self.submit(drafts, acts if self.leases else [], claims)
         check()
@@ -202,14 +211,6 @@ class StoreMachine(RuleBasedStateMachine):
             expected = self.model.attempts.get(message_id, [])
             assert told == [replace(a, message_no=0) for a in expected]
 
-    def play(
-        self,
-        drafts: list[tuple[int, dict[str, Any]]],
-        acts: list[dict[str, Any]],
-        claims: list[dict[str, Any]],
-    ) -> None:
-        self.submit(drafts, acts, claims)()
-
     def submit(
         self,
         drafts: list[tuple[int, dict[str, Any]]],
@@ -219,7 +220,8 @@ class StoreMachine(RuleBasedStateMachine):
         """Hand everything to the store, and return the comparison of the answers."""
         new = [a_new_message(self.queues[q], now=self.now, **draft) for q, draft in drafts]
         self.sent_ids += [n.message.id for n in new]
-        held = [self.leases[act["which"] % len(self.leases)] for act in acts]
+        # Recent ones more often: an old one is nearly always stale.
+        held = [self.leases[-1 - act["which"] % len(self.leases)] for act in acts]
         planned = [
             an_act(a["verb"], m, now=self.now, delay_ms=a["delay_ms"], dice=a["dice"], text="so")
             for a, m in zip(acts, held, strict=True)

@@ -16,10 +16,9 @@ from typing import Any
 
 from penstock.domain.errors import PenstockError, ShuttingDown, StoreUnavailable
 from penstock.store.database import Collision
-from penstock.store.session import Kind, Request, SqlSession
+from penstock.store.session import Request, SqlSession
 
 MOST_COLLISIONS = 3
-CROWD = 16  # as many as that are worth another lane
 MOST_PER_BATCH = 5_000  # messages: a commit must not keep the next ones waiting for long
 
 _log = logging.getLogger("penstock.store")
@@ -44,7 +43,6 @@ class Lane:
         self._heir = threading.Lock()
         self._work = threading.Semaphore(0)
         self._is_closing = False
-        self.is_slow = False  # at work on something that may take its time
         self._thread = threading.Thread(target=self._drive, name="penstock-writer", daemon=True)
         self._thread.start()
 
@@ -97,8 +95,6 @@ class Lane:
                     self._run_some()
             if self._is_closing:
                 return
-            if self._waiting:  # who saw us at work relies on us
-                self.call()
 
     def _run_some(self) -> None:
         batch: list[Request] = []
@@ -110,7 +106,6 @@ class Lane:
         except IndexError:
             pass
         if batch:
-            self.is_slow = any(request.kind is Kind.WRITE for request in batch)
             self._run(batch)
 
     def _run(self, batch: list[Request]) -> None:
@@ -192,7 +187,7 @@ class GroupCommit:
             if len(self._lanes) == 1:  # otherwise the answer may come from any of them
                 request.ticket.help = self.help
             self._waiting.append(request)
-            if self._is_worth_a_lane() and not any(lane.help() for lane in self._lanes):
+            if not any(lane.help() for lane in self._lanes):
                 self._call()
             return
         # What one turn of the loop brings in goes to the writer together: fewer, larger commits.
@@ -204,17 +199,7 @@ class GroupCommit:
 
     def _hand_over(self, loop: asyncio.AbstractEventLoop) -> None:
         self._waiting.extend(self._gathered.pop(loop))
-        if self._is_worth_a_lane():
-            self._call()
-
-    def _is_worth_a_lane(self) -> bool:
-        """Small batches are dear: a few who come while a lane is at work wait for it.
-
-        It looks for more when it is done.
-        """
-        if len(self._lanes) == 1 or len(self._waiting) >= CROWD:
-            return True
-        return all(lane.is_idle or lane.is_slow for lane in self._lanes)
+        self._call()
 
     def _call(self) -> None:
         # The next one that is free.  If none is, they all look for more when they are done.

@@ -25,6 +25,7 @@ OTHERS = (
     "browse_ready",
     "oldest_ready",
 )
+GROWING = ("Seq Scan on message", "Bitmap", "Hash Cond", "Merge Cond")
 
 
 @pytest.mark.parametrize("options", ["?prepare=off", "?prepare=on&application_name=x"])
@@ -92,7 +93,7 @@ def test_a_batch_of_large_bodies_is_sent_in_parts(desk):
 
 @pytest.mark.parametrize("name", [*HOT, *OTHERS])
 def test_plans_do_not_depend_on_how_full_the_tables_were(desk, postgres_url, name):
-    """With a handful of rows the server would read the whole table, and go on so with a million."""
+    """With a handful of rows the server would rather read them all, and go on so with a million."""
     mail = desk.queue()
     desk.send_many(mail, 3)
     by_hand(postgres_url, "ANALYZE")
@@ -106,4 +107,5 @@ def test_plans_do_not_depend_on_how_full_the_tables_were(desk, postgres_url, nam
         rows = session.db._link.send(b"EXPLAIN " + statement.text, values).rows()
         return "\n".join(line for (line,) in rows)
 
-    assert "Seq Scan on message" not in desk.write(plan)
+    told = desk.write(plan)
+    assert [way for way in GROWING if way in told] == [], told

@@ -19,6 +19,7 @@ from penstock.domain.errors import (
     PenstockError,
     ShuttingDown,
     TooLarge,
+    TooManyWaiting,
     UnsupportedMediaType,
 )
 from penstock.edge.http.encode import encode
@@ -40,6 +41,7 @@ class HttpConnection(asyncio.Protocol):
     __slots__ = (
         "_body",
         "_has_headers",
+        "_held",
         "_header_bytes",
         "_headers",
         "_is_clogged",
@@ -65,6 +67,7 @@ class HttpConnection(asyncio.Protocol):
         self._request: Request | None = None  # the one that is being served
         self._task: asyncio.Task[None] | None = None
         self._keep_alive = True
+        self._held = 0
         self._is_receiving = True
         self._is_clogged = False  # the client does not read what we write
         self._is_going_on = False
@@ -104,6 +107,7 @@ class HttpConnection(asyncio.Protocol):
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._traffic.connections.discard(self)
+        self._let_go()
         if not self._traffic.connections:
             self._traffic.left.set()
         self._waiting.clear()
@@ -177,10 +181,23 @@ class HttpConnection(asyncio.Protocol):
             self._stop(TooLarge(f"a request takes at most {self._traffic.max_body_bytes} bytes"))
         if not self._body:
             self._body = part
-        elif isinstance(self._body, bytearray):
+            return
+        self._hold(len(part))
+        if isinstance(self._body, bytearray):
             self._body += part
         else:  # a list of tiny parts would take many times their room
             self._body = bytearray(self._body + part)
+
+    def _hold(self, size: int) -> None:
+        """Bodies that come in parts share a room: many large ones at once must not fill memory."""
+        self._held += size
+        self._traffic.held_bytes += size
+        if self._traffic.held_bytes > self._traffic.max_held_bytes:
+            self._stop(TooManyWaiting("too many large requests at once; try again"))
+
+    def _let_go(self) -> None:
+        self._traffic.held_bytes -= self._held
+        self._held = 0
 
     def on_message_complete(self) -> None:
         keep_alive = self._parser.should_keep_alive()
@@ -227,6 +244,8 @@ class HttpConnection(asyncio.Protocol):
 
     def _take(self, request: Request | PenstockError, keep_alive: bool) -> None:
         self._is_receiving = False
+        if self._held:
+            self._let_go()
         if self._request is None and not self._waiting and not self._is_clogged:
             self._serve(request, keep_alive)
             return

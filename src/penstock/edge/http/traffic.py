@@ -8,6 +8,9 @@ from typing import Protocol
 from penstock.edge.http.request import Handler
 
 
+MOST_HELD_BYTES = 128 * 1024 * 1024
+
+
 class Connection(Protocol):
     deadline: float  # by the loop's clock
 
@@ -27,12 +30,15 @@ class Traffic:
         receive_timeout: float,
         idle_timeout: float,
         max_connections: int,
+        max_held_bytes: int = MOST_HELD_BYTES,
     ) -> None:
         self.handle = handle
         self.max_body_bytes = max_body_bytes
         self.receive_timeout = receive_timeout
         self.idle_timeout = idle_timeout
         self.max_connections = max_connections
+        self.max_held_bytes = max_held_bytes
+        self.held_bytes = 0  # of bodies that are still coming in
         self.connections: set[Connection] = set()
         self.is_draining = False
         self.left = asyncio.Event()  # set when the last connection goes

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 
 from tests.edge.api import Api, assert_refused
 from tests.edge.process import ServerProcess
@@ -127,3 +127,26 @@ def test_one_message_over_the_limit_is_refused(target: ServerProcess) -> None:
     assert_refused(api.call("POST", path, {"body": "x" * (MIB - 1)}), 413, "too_large")
     assert api.counts(queue) == {"ready": 1}
     api.call("DELETE", f"/v1/queues/{queue}?force=true")
+
+
+def test_many_large_bodies_at_once_do_not_fill_the_memory(target: ServerProcess) -> None:
+    before = target.resident_bytes
+    headers = {"Content-Length": str(12 * MIB), "Content-Type": "application/json"}
+    begun = request("POST", "/v1/queues/x/messages", headers=headers)
+    statuses: list[int] = []
+
+    with ExitStack() as stack:
+        wires = [stack.enter_context(Raw(target.port)) for _ in range(16)]
+        for wire in wires:
+            with suppress(OSError):
+                wire.send(begun + b"x" * (11 * MIB))  # the rest never comes
+        for wire in wires:
+            wire.socket.settimeout(0.2)
+            with suppress(OSError, ClosedError):
+                statuses.append(wire.answer().status)
+        grown = target.resident_bytes - before
+
+    assert 429 in statuses
+    assert grown < MOST_GROWTH
+    with Raw(target.port) as polite:
+        assert polite.ask(request("GET", "/healthz")).status == 200
