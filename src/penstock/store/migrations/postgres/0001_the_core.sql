@@ -71,7 +71,8 @@ CREATE UNIQUE INDEX message_by_id ON message (id);
 CREATE INDEX message_to_claim ON message (queue_no, is_blocked, priority, order_no)
  WHERE state = 'ready';
 
-CREATE INDEX message_to_fall_due ON message (queue_no, due_at)
+-- In the order in which they come back: without order_no a crowd that falls due is sorted each time.
+CREATE INDEX message_to_fall_due ON message (queue_no, due_at, order_no)
  WHERE state IN ('waiting', 'leased');
 
 CREATE INDEX message_to_expire ON message (queue_no, expires_at)

@@ -74,7 +74,8 @@ SELECT {columns}
  LIMIT :limit;
 
 -- name: queues_with_due
--- Which queues have any, for the duty that tidies.
+-- Which queues have any, for the duty that tidies.  OFFSET 0 keeps PostgreSQL from looking at the
+-- messages of all queues together.
 SELECT q.queue_no
   FROM queue AS q
  WHERE q.removed_at IS NULL
@@ -82,7 +83,8 @@ SELECT q.queue_no
                  FROM message AS m
                 WHERE m.queue_no = q.queue_no
                   AND m.state IN ('waiting', 'leased')
-                  AND m.due_at <= :now);
+                  AND m.due_at <= :now
+                LIMIT 1 OFFSET 0);
 
 -- name: next_due
 -- When the next message of a queue falls due or the next lease runs out.
@@ -114,7 +116,8 @@ SELECT q.queue_no
                 WHERE m.queue_no = q.queue_no
                   AND m.state IN ('waiting', 'ready')
                   AND m.expires_at IS NOT NULL
-                  AND m.expires_at <= :now);
+                  AND m.expires_at <= :now
+                LIMIT 1 OFFSET 0);
 
 -- name: claim
 -- Which messages, in which order: decided here.  What becomes of them: domain/message.py.

@@ -1,3 +1,7 @@
+-- Whatever has to stay cheap however full the tables are is written so that there is one way to do
+-- it: look-ups by a list (ARRAY) or one by one (LATERAL … LIMIT 1, EXISTS … OFFSET 0).  A join would
+-- be planned by how many rows there were at some moment, and then read them all.
+
 -- name: take_numbers
 -- A sequence does not make others wait, but it cannot promise that the numbers of one call follow
 -- each other: each is a run of its own.
@@ -12,7 +16,8 @@ SELECT CAST(g.pair ->> 0 AS bigint), g.pair ->> 1
                  FROM message AS m
                 WHERE m.queue_no = CAST(g.pair ->> 0 AS bigint)
                   AND m.group_key = g.pair ->> 1
-                  AND m.state IN ('waiting', 'ready', 'leased'));
+                  AND m.state IN ('waiting', 'ready', 'leased')
+                LIMIT 1 OFFSET 0);
 
 -- name: lock_groups
 -- Senders lock a group before they look for those before them, finishers before they let the next
@@ -24,20 +29,28 @@ SELECT pg_advisory_xact_lock(1885697140, s.slot)
          ORDER BY slot) AS s;
 
 -- name: free_keys
--- As in common/, with PostgreSQL's JSON.
-DELETE FROM dedup AS d
- USING json_array_elements(CAST(:keys AS json)) AS k (pair)
- WHERE d.until_at <= :now
-   AND d.queue_no = CAST(k.pair ->> 0 AS bigint)
-   AND d.dedup_key = k.pair ->> 1;
+-- As in common/, with PostgreSQL's JSON.  Rows of this table are never changed, so they stay in place.
+DELETE FROM dedup
+ WHERE ctid = ANY (ARRAY(
+         SELECT d.ctid
+           FROM json_array_elements(CAST(:keys AS json)) AS k (pair)
+          CROSS JOIN LATERAL (SELECT ctid
+                                FROM dedup
+                               WHERE queue_no = CAST(k.pair ->> 0 AS bigint)
+                                 AND dedup_key = k.pair ->> 1
+                                 AND until_at <= :now
+                               LIMIT 1
+                                 FOR UPDATE) AS d));
 
 -- name: known_keys
 -- As in common/, with PostgreSQL's JSON.
 SELECT d.queue_no, d.dedup_key, d.id
   FROM json_array_elements(CAST(:keys AS json)) AS k (pair)
-  JOIN dedup AS d
-    ON d.queue_no = CAST(k.pair ->> 0 AS bigint)
-   AND d.dedup_key = k.pair ->> 1;
+ CROSS JOIN LATERAL (SELECT queue_no, dedup_key, id
+                       FROM dedup
+                      WHERE queue_no = CAST(k.pair ->> 0 AS bigint)
+                        AND dedup_key = k.pair ->> 1
+                      LIMIT 1) AS d;
 
 -- name: fallen_due
 -- As in common/, plus row locks: whoever else is at work on a message is left alone.  The same goes
@@ -79,7 +92,6 @@ SELECT {columns}
 
 -- name: claim
 -- As in common/, plus row locks: claimers skip each other's rows instead of waiting for them.
--- MATERIALIZED keeps the planner from running the LIMITed part once per row.
 WITH picked AS MATERIALIZED (
   SELECT message_no
     FROM message
@@ -99,20 +111,26 @@ UPDATE message
        leased_at = :now,
        leased_by = :claimed_by,
        first_leased_at = coalesce(first_leased_at, :now)
- WHERE message_no IN (SELECT message_no FROM picked)
+ WHERE message_no = ANY (ARRAY(SELECT message_no FROM picked))
 RETURNING {columns};
 
 -- name: complete
--- As in common/, but in one statement: what is deleted here goes to history.  A statement before
--- the deletion would have to lock the rows, and a stale holder must match none at that moment.
-WITH gone AS (
-  DELETE FROM message AS m
-   USING json_array_elements(CAST(:held AS json)) AS h (lease)
-   WHERE m.message_no = CAST(h.lease ->> 0 AS bigint)
-     AND m.lease_no = CAST(h.lease ->> 1 AS bigint)
-     AND m.leased_at = CAST(h.lease ->> 2 AS bigint)
-     AND m.state = 'leased'
-  RETURNING m.*
+-- As in common/, but locked before they are noted, and removed at once.  The state is compared in a
+-- way that no index of a few states fits: otherwise all that is leased might be read.
+WITH held AS MATERIALIZED (
+  SELECT m.*
+    FROM json_array_elements(CAST(:held AS json)) AS h (lease)
+   CROSS JOIN LATERAL (SELECT *
+                         FROM message
+                        WHERE message_no = CAST(h.lease ->> 0 AS bigint)
+                          AND lease_no = CAST(h.lease ->> 1 AS bigint)
+                          AND leased_at = CAST(h.lease ->> 2 AS bigint)
+                          AND concat(state) = 'leased'
+                        LIMIT 1
+                          FOR UPDATE) AS m
+), gone AS (
+  DELETE FROM message
+   WHERE message_no = ANY (ARRAY(SELECT message_no FROM held))
 ), noted AS (
   INSERT INTO history_{day} (
     id, message_no, queue_no, outcome, reason, kind, entity_id, tag1, tag2, group_key, priority,
@@ -121,20 +139,19 @@ WITH gone AS (
   SELECT id, message_no, queue_no, 'done', NULL, kind, entity_id, tag1, tag2, group_key, priority,
          sent_at, due_at, first_leased_at, leased_at, CAST(:now AS bigint), attempts, failures,
          lease_no, leased_by, last_error, size, body_day
-    FROM gone
+    FROM held
 )
 SELECT message_no, lease_no, leased_at, id, queue_no, group_key
-  FROM gone;
+  FROM held;
 
 -- name: remove_completed
 -- Nothing is left to remove: complete has done it.
 
 -- name: by_no
--- As in common/, but locked, in one order for all, and only what is held at that moment.
+-- As in common/, but locked, in one order for all.
 SELECT {columns}
   FROM message
  WHERE message_no IN {list:message_nos}
-   AND state = 'leased'
  ORDER BY message_no
    FOR UPDATE;
 
@@ -150,7 +167,7 @@ SELECT {columns}
 UPDATE message
    SET is_blocked = 0
  WHERE is_blocked = 1
-   AND message_no IN (
+   AND message_no = ANY (ARRAY(
          SELECT (SELECT m.message_no
                    FROM message AS m
                   WHERE m.queue_no = CAST(g.pair ->> 0 AS bigint)
@@ -158,15 +175,14 @@ UPDATE message
                     AND m.state IN ('waiting', 'ready', 'leased')
                   ORDER BY m.order_no
                   LIMIT 1)
-           FROM json_array_elements(CAST(:groups AS json)) AS g (pair)
-       )
+           FROM json_array_elements(CAST(:groups AS json)) AS g (pair)))
 RETURNING queue_no, state;
 
 -- name: any_of
 -- As in common/, but locked, in one order for all.
 SELECT {columns}
   FROM message
- WHERE message_no IN (
+ WHERE message_no = ANY (ARRAY(
          SELECT message_no FROM message WHERE queue_no = :queue_no AND state = 'ready'
           UNION ALL
          SELECT message_no
@@ -175,8 +191,7 @@ SELECT {columns}
             AND state IN ('waiting', 'leased')
           UNION ALL
          SELECT message_no FROM message WHERE queue_no = :queue_no AND state = 'dead'
-          LIMIT :limit
-       )
+          LIMIT :limit))
  ORDER BY message_no
    FOR UPDATE;
 
@@ -204,11 +219,10 @@ SELECT {columns}
 -- name: forget_keys
 -- As in common/, plus row locks: a key that somebody takes just now is left alone.
 DELETE FROM dedup
- WHERE (queue_no, dedup_key) IN (
-         SELECT queue_no, dedup_key
+ WHERE ctid = ANY (ARRAY(
+         SELECT ctid
            FROM dedup
           WHERE until_at <= :now
           ORDER BY until_at
           LIMIT :limit
-            FOR UPDATE SKIP LOCKED
-       );
+            FOR UPDATE SKIP LOCKED));

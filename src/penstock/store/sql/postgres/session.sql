@@ -8,17 +8,13 @@ BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY;
 
 -- name: set
 -- For this transaction only.  Plans must not depend on how many rows there were when they were
--- made: a queue is empty at one moment and full at the next.  So each row is looked up in its index,
--- which costs the same however many others there are; nothing is scanned to save a few look-ups.
+-- made: a queue is empty at one moment and full at the next.
 SELECT set_config('synchronous_commit', :synchronous_commit, true),
        set_config('statement_timeout', :timeout_ms, true),
        set_config('lock_timeout', :lock_ms, true),
        set_config('idle_in_transaction_session_timeout', :timeout_ms, true),
        set_config('plan_cache_mode', 'force_generic_plan', true),
        set_config('enable_seqscan', 'off', true),
-       set_config('enable_bitmapscan', 'off', true),
-       set_config('enable_hashjoin', 'off', true),
-       set_config('enable_mergejoin', 'off', true),
        set_config('jit', 'off', true);
 
 -- name: set_patience
