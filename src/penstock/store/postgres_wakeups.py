@@ -17,7 +17,7 @@ from collections.abc import Callable, Mapping
 
 from penstock.store.postgres import PostgresDatabase
 
-PAUSE_S = 0.005  # at most one telling in that time, however many commits there are
+PAUSE_MS = 5  # at most one telling in that time, however many commits there are
 MOST_QUEUES = 250  # in one payload, which takes up to 8,000 bytes
 _PATIENCE_S = 5.0
 _FIRST_BACK_OFF_S = 0.1
@@ -88,12 +88,12 @@ class PostgresWakeups:
             db.commit()
             self.is_listening.set()
             while not self._is_closing.is_set():
-                ready, _, _ = select.select([db.fileno(), self._bell], [], [])
+                is_rung = self._bell in _ready([db.fileno(), self._bell])
                 self._hear(db, me)
-                if self._bell in ready:
+                if is_rung:
                     os.read(self._bell, 4096)
                     self._tell(db, me)
-                    select.select([db.fileno()], [], [], PAUSE_S)
+                    _ready([db.fileno()], PAUSE_MS)
             self._tell(db, me)
         finally:
             db.abandon()
@@ -119,3 +119,11 @@ class PostgresWakeups:
                     woken[int(queue_no)] = woken.get(int(queue_no), 0) + int(count)
         if woken:
             self._heard(woken)
+
+
+def _ready(files: list[int], at_most_ms: int | None = None) -> list[int]:
+    """Those with something to read; not by select(), which knows only the first 1,024 files."""
+    poll = select.poll()
+    for file in files:
+        poll.register(file, select.POLLIN)
+    return [file for file, _ in poll.poll(at_most_ms)]

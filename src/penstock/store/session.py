@@ -56,6 +56,11 @@ class Request:
                 return 100
 
     @property
+    def is_short(self) -> bool:
+        """Done in well under a millisecond, apart from the disk."""
+        return self.kind is not Kind.WRITE and self.weight <= 100
+
+    @property
     def is_durable(self) -> bool:
         """Claims and extensions need not wait for the disk: losing one costs a redelivery."""
         if self.kind is Kind.CLAIM:
