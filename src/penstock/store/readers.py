@@ -11,8 +11,8 @@ from queue import SimpleQueue
 from typing import Any
 
 from penstock.domain.errors import PenstockError, ShuttingDown, StoreUnavailable
+from penstock.store.answering import answer_all
 from penstock.store.database import Collision
-from penstock.store.group_commit import answer_all
 from penstock.store.session import Kind, Request, SqlSession
 
 _log = logging.getLogger("penstock.store")

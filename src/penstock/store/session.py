@@ -89,6 +89,12 @@ class SqlSession:
 
     def run(self, requests: Sequence[Request], *, durable: bool) -> list[Any]:
         """One transaction for all, answers in the same order; if it raises, nothing is kept."""
+        answers = self.prepare(requests, durable=durable)
+        self.finish()
+        return answers
+
+    def prepare(self, requests: Sequence[Request], *, durable: bool) -> list[Any]:
+        """Everything but the commit: the answers are good only after `finish`."""
         self.db.begin(durable=durable)
         try:
             self.books.open()
@@ -96,12 +102,18 @@ class SqlSession:
             answers = self._run_all(requests)
             self._keep_high_water(requests)
             self.books.close()
+        except BaseException:
+            self.db.rollback()
+            raise
+        return answers
+
+    def finish(self) -> None:
+        try:
             self.db.commit()
         except BaseException:
             self.db.rollback()
             raise
         self.books.partitions.keep()
-        return answers
 
     def read(self, what: Callable[[SqlSession], Any]) -> Any:
         """A consistent view over several queries, nothing written."""

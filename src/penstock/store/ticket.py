@@ -74,7 +74,7 @@ class StoreTicket(Generic[T]):
 
 
 def running_loop() -> asyncio.AbstractEventLoop | None:
-    """As asyncio says, but before Python 3.12 that is a system call: measured, a tenth of a send."""
+    """As asyncio says; but before Python 3.12 that is a system call, a tenth of a send."""
     thread = threading.get_ident()
     loop = _loops.get(thread)
     if loop is None or not loop.is_running():

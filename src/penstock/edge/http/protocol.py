@@ -41,9 +41,9 @@ class HttpConnection(asyncio.Protocol):
     __slots__ = (
         "_body",
         "_has_headers",
-        "_held",
         "_header_bytes",
         "_headers",
+        "_held",
         "_is_clogged",
         "_is_going_on",
         "_is_modern",

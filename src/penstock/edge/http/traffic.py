@@ -7,7 +7,6 @@ from typing import Protocol
 
 from penstock.edge.http.request import Handler
 
-
 MOST_HELD_BYTES = 128 * 1024 * 1024
 
 

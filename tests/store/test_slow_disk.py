@@ -1,0 +1,94 @@
+"""A loop commits for itself while the disk is quick, and leaves it to the thread when it is not."""
+
+import asyncio
+import threading
+from collections import Counter
+
+import pytest
+
+from penstock.domain.errors import PenstockError
+from penstock.domain.queue import Queue
+from penstock.ports.store import Sent
+from penstock.store import lane
+from penstock.store.session import SqlSession
+from tests.factories import a_new_message
+from tests.store.desk import Desk
+from tests.store.recount import check_books
+
+TASKS, EACH = 20, 10
+
+
+@pytest.fixture
+def backend() -> str:
+    return "sqlite"  # on PostgreSQL the threads do everything
+
+
+@pytest.fixture
+def committed_by(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
+    """Counts commits by the name of the thread that made them."""
+    names: Counter[str] = Counter()
+    finish = SqlSession.finish
+
+    def counted(session: SqlSession) -> None:
+        names[threading.current_thread().name] += 1
+        finish(session)
+
+    monkeypatch.setattr(SqlSession, "finish", counted)
+    return names
+
+
+async def send_all(desk: Desk, mail: Queue) -> list[Sent | PenstockError]:
+    async def send_some() -> list[Sent | PenstockError]:
+        answers: list[Sent | PenstockError] = []
+        for _ in range(EACH):
+            answers += await desk.store.send([a_new_message(mail, now=desk.now)])
+        return answers
+
+    parts = await asyncio.gather(*(send_some() for _ in range(TASKS)))
+    return [answer for part in parts for answer in part]
+
+
+def test_while_the_disk_is_quick_the_loop_commits_itself(desk, committed_by):
+    mail = desk.queue()
+    committed_by.clear()
+
+    answers = asyncio.run(send_all(desk, mail))
+
+    assert len({answer.id for answer in answers}) == TASKS * EACH
+    assert set(committed_by) == {threading.current_thread().name}
+
+
+def test_when_the_disk_is_slow_the_thread_commits_and_nothing_is_lost(
+    desk, committed_by, monkeypatch
+):
+    monkeypatch.setattr(lane, "SLOW_SECONDS", -1.0)  # every commit counts as slow
+    mail = desk.queue()
+    committed_by.clear()
+
+    answers = asyncio.run(send_all(desk, mail))
+
+    assert len({answer.id for answer in answers}) == TASKS * EACH
+    assert committed_by["penstock-writer"] > committed_by[threading.current_thread().name]
+    assert desk.counts(mail).ready == TASKS * EACH
+    check_books(desk)
+
+
+def test_a_request_that_cannot_be_kept_fails_alone_on_a_loop_too(desk, monkeypatch):
+    monkeypatch.setattr(lane, "SLOW_SECONDS", -1.0)
+    mail = desk.queue()
+
+    async def both() -> list[object]:
+        new = a_new_message(mail, now=desk.now)
+        good = desk.store.send([new])
+        bad = desk.store.send([new])  # an id can be there only once
+        return await asyncio.gather(_answer(good), _answer(bad), return_exceptions=True)
+
+    good, bad = asyncio.run(both())
+
+    assert isinstance(good[0], Sent)
+    assert isinstance(bad, PenstockError)
+    assert desk.counts(mail).ready == 1
+
+
+async def _answer(ticket):
+    return await ticket
