@@ -78,7 +78,7 @@ def test_a_request_that_cannot_be_kept_fails_alone_on_a_loop_too(desk, monkeypat
     monkeypatch.setattr(lane, "SLOW_SECONDS", -1.0)
     mail = desk.queue()
 
-    async def both() -> list[Any]:
+    async def both() -> Any:
         new = a_new_message(mail, now=desk.now)
         good = desk.store.send([new])
         bad = desk.store.send([new])  # an id can be there only once
