@@ -119,10 +119,13 @@ class Lane:
             is_handed_over = durable and self._is_disk_slow()
             if not is_handed_over:
                 self._finish_here(session, loop)
-        except BaseException as error:
-            if isinstance(error, StoreUnavailable):
-                self._drop_session()
-            # Whatever went wrong, the thread finds out and deals with it.
+        except StoreUnavailable as error:
+            failed = self._fail(batch, error)
+            self._busy.release()
+            answer_all(batch, failed)
+            return True
+        except BaseException:
+            # It was rolled back; the thread runs it again and finds out whose fault it is.
             self._waiting.extendleft(reversed(batch))
             self._busy.release()
             return False
