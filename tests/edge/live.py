@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
+from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
 from typing import Self
@@ -45,7 +46,8 @@ class LiveServer:
         return self
 
     def ask_to_stop(self) -> None:
-        self._loop.call_soon_threadsafe(self._stop.set)
+        with suppress(RuntimeError):  # it may have stopped just now, and closed its loop
+            self._loop.call_soon_threadsafe(self._stop.set)
 
     def stop(self) -> None:
         """Twice does no harm."""
