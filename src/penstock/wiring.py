@@ -90,10 +90,6 @@ def open_broker(settings: Settings, *, clock: Clock | None = None) -> Broker:
     return broker
 
 
-def open_store(settings: Settings) -> OpenStore:
-    return _open(settings)[0]
-
-
 def migrate(settings: Settings) -> list[Migration]:
     """Bring the store's schema up to date; returns what was applied."""
     path = settings.sqlite_path

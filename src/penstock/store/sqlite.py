@@ -7,7 +7,7 @@ reset while another connection writes, and the system's is usually older than th
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -90,13 +90,6 @@ class SqliteDatabase:
 
     def post(self, name: str, params: dict[str, Any] | None = None, **fill: object) -> None:
         self.rows(name, params, **fill)
-
-    def each(self, name: str, **fill: object) -> Iterator[Row]:
-        """The rows of a large answer, one by one."""
-        try:
-            yield from self._db.cursor().execute(self._queries.text(name, **fill))
-        except apsw.Error as error:
-            raise storage_error(error) from error
 
     def run(self, name: str, params: dict[str, Any] | None = None, **fill: object) -> int:
         self.rows(name, params, **fill)

@@ -7,7 +7,6 @@ import base64
 import hashlib
 import html
 import re
-import shutil
 import subprocess
 from html.parser import HTMLParser
 
@@ -21,6 +20,7 @@ from tests.edge.api import Api, a_name
 from tests.edge.conftest import MakeServer
 from tests.edge.http.examples import commands_of, read
 from tests.edge.live import LiveServer
+from tests.support.programs import need
 
 
 @pytest.fixture
@@ -118,8 +118,8 @@ def test_where_keys_are_asked_for_the_commands_show_one(make_server: MakeServer)
     api.close()
 
 
-@pytest.mark.skipif(not (shutil.which("curl") and shutil.which("sh")), reason="there is no curl")
 def test_the_first_steps_can_be_followed(api: Api, page: str) -> None:
+    need("curl")
     queue = a_name("steps")
     script = re.search(r"<h2>First steps</h2><pre><code>(.*?)</code>", page, re.DOTALL)
     assert script is not None
