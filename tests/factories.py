@@ -24,7 +24,7 @@ _numbers = itertools.count(1)
 
 def an_id(now: int = NOON) -> str:
     """Never the same twice."""
-    return uuid7(now, next(_numbers))
+    return uuid7(now, f"{next(_numbers):019x}")
 
 
 def some_settings(**changes: Any) -> QueueSettings:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+ID_DIGITS = 19  # random hexadecimal digits that an id takes
 
-def uuid7(now: int, random_bits: int) -> str:
-    """An id from an instant and 74 random bits."""
-    value = (now & 0xFFFF_FFFF_FFFF) << 80
-    value |= 0x7 << 76 | (random_bits >> 62 & 0xFFF) << 64
-    value |= 0b10 << 62 | random_bits & 0x3FFF_FFFF_FFFF_FFFF
-    text = f"{value:032x}"
-    return f"{text[:8]}-{text[8:12]}-{text[12:16]}-{text[16:20]}-{text[20:]}"
+# The digit that begins the fourth group also says which variant of UUID it is: 10xx in binary.
+_VARIANT = {digit: "89ab"[int(digit, 16) & 0b11] for digit in "0123456789abcdef"}
+
+
+def uuid7(now: int, digits: str) -> str:
+    """An id from an instant and 19 random hexadecimal digits."""
+    stamp = f"{now & 0xFFFF_FFFF_FFFF:012x}"
+    variant = _VARIANT[digits[3]]
+    return f"{stamp[:8]}-{stamp[8:]}-7{digits[:3]}-{variant}{digits[4:7]}-{digits[7:]}"

@@ -45,7 +45,7 @@ PURGED = "purged"
 LEASE_EXPIRED = "the lease ran out"
 
 
-class Message(msgspec.Struct, frozen=True):
+class Message(msgspec.Struct, frozen=True, gc=False):
     """The part of a message that changes.  Body and attributes are kept apart (`Content`).
 
     The fields stand in the order of the columns, so that a row becomes a message in one call.
@@ -81,7 +81,7 @@ class Message(msgspec.Struct, frozen=True):
     body_day: int = 0  # which partition holds its content
 
 
-class Content(msgspec.Struct, frozen=True):
+class Content(msgspec.Struct, frozen=True, gc=False):
     """What the sender said, never changed: the body as JSON text, and texts beside it."""
 
     body: str

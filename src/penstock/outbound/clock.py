@@ -13,10 +13,12 @@ from collections.abc import Callable
 NANOS_PER_MILLI = 1_000_000
 
 
+# CLOCK_BOOTTIME also counts while the machine sleeps; not every system has it.
+_STEADY = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)
+
+
 def _steady_ms() -> int:
-    # CLOCK_BOOTTIME also counts while the machine sleeps; not every system has it.
-    clock = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)
-    return time.clock_gettime_ns(clock) // NANOS_PER_MILLI
+    return time.clock_gettime_ns(_STEADY) // NANOS_PER_MILLI
 
 
 def wall_ms() -> int:

@@ -4,36 +4,27 @@ from __future__ import annotations
 
 import os
 import random
-import threading
+from collections import defaultdict
 
-_DRAW = 4096
-
-
-class _Pool(threading.local):
-    """Random bytes of the system, drawn for many ids at once; each thread has its own."""
-
-    data = b""
-    used = 0
+_DRAW = 256  # draws of the same length at once: each by itself would be a system call
 
 
 class SystemDice:
     def __init__(self) -> None:
         self._random = random.Random()
-        self._pool = _Pool()
-        # A forked child would otherwise draw the same bytes as its parent.
-        os.register_at_fork(after_in_child=self._forget)
+        self._drawn: defaultdict[int, list[str]] = defaultdict(list)  # by length
+        # A forked child would otherwise use the same digits as its parent.
+        os.register_at_fork(after_in_child=self._drawn.clear)
 
     def share(self) -> float:
         return self._random.random()
 
-    def bits(self, count: int) -> int:
-        need = (count + 7) // 8
-        pool = self._pool
-        end = pool.used + need
-        if end > len(pool.data):
-            pool.data, end = os.urandom(max(_DRAW, need)), need
-        pool.used = end
-        return int.from_bytes(pool.data[end - need : end], "big") >> (need * 8 - count)
-
-    def _forget(self) -> None:
-        self._pool = _Pool()
+    def digits(self, count: int) -> str:
+        drawn = self._drawn[count]
+        try:
+            return drawn.pop()  # one step, so that no two threads get the same
+        except IndexError:
+            text = os.urandom((count * _DRAW + 1) // 2).hex()
+            first, *others = (text[i * count : (i + 1) * count] for i in range(_DRAW))
+            drawn += others
+            return first

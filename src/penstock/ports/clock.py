@@ -16,6 +16,6 @@ class Dice(Protocol):
         """A number in [0, 1)."""
         ...
 
-    def bits(self, count: int) -> int:
-        """That many random bits, unguessable."""
+    def digits(self, count: int) -> str:
+        """That many random hexadecimal digits, unguessable."""
         ...

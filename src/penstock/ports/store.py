@@ -25,7 +25,7 @@ from penstock.ports.ticket import Ticket
 T = TypeVar("T")
 
 
-class Sent(msgspec.Struct, frozen=True):
+class Sent(msgspec.Struct, frozen=True, gc=False):
     id: str
     is_duplicate: bool = False
 

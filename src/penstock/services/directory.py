@@ -1,7 +1,7 @@
 """Queues by name, remembered for a moment so that a send does not have to ask the store first.
 
 What a transaction decides (is it paused, does it exist) it reads for itself; what comes from here
-(delay, limits, lease time) may be up to `FRESH_MS` old when another process changed it.
+(delay, limits, lease time) may be about `FRESH_MS` old when another process changed it.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from penstock.ports.store import Session, Store
 from penstock.ports.ticket import Ticket
 
 FRESH_MS = 1_000
+ASKING_MS = 100
 
 
 class Directory:
@@ -26,9 +27,15 @@ class Directory:
     def cached(self, name: str) -> Queue | None:
         """The queue if it was seen a moment ago."""
         found = self._by_name.get(name)
-        if found is None or found[1] < self._clock.now():
+        if found is None:
             return None
-        return found[0]
+        queue, until = found
+        now = self._clock.now()
+        if until < now:
+            # One asks the store; those who come meanwhile go on with what is known.
+            self._by_name[name] = (queue, now + ASKING_MS)
+            return None
+        return queue
 
     def load(self, name: str) -> Ticket[Queue]:
         """Ask the store; raises QueueNotFound."""

@@ -12,8 +12,8 @@ from penstock.ports.store import Session, Store
 from penstock.ports.ticket import Ticket
 
 PREFIX = "pk"
-_ID_BITS = 40
-_SECRET_BITS = 160
+_ID_DIGITS = 10
+_SECRET_DIGITS = 40
 
 
 class NewKey(msgspec.Struct, frozen=True):
@@ -32,8 +32,8 @@ class Keys:
     ) -> Ticket[NewKey]:
         if not name or len(name) > 80 or not roles:
             raise InvalidRequest("a key needs a name of 1 to 80 characters and at least one role")
-        key_id = f"{self._dice.bits(_ID_BITS):010x}"
-        secret = f"{PREFIX}_{key_id}_{self._dice.bits(_SECRET_BITS):040x}"
+        key_id = self._dice.digits(_ID_DIGITS)
+        secret = f"{PREFIX}_{key_id}_{self._dice.digits(_SECRET_DIGITS)}"
         key = ApiKey(
             key_id=key_id,
             name=name,

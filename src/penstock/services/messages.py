@@ -19,7 +19,7 @@ from penstock.domain.draft import (
 )
 from penstock.domain.errors import InvalidRequest, MessageNotFound, PenstockError, QueueNotFound
 from penstock.domain.history import Ending, HistoryFilter
-from penstock.domain.ids import uuid7
+from penstock.domain.ids import ID_DIGITS, uuid7
 from penstock.domain.lease import Lease, LeaseAct, Verb
 from penstock.domain.limits import Limits
 from penstock.domain.message import Content, Message, State
@@ -27,8 +27,6 @@ from penstock.domain.queue import Queue
 from penstock.ports.clock import Clock, Dice
 from penstock.ports.store import Acted, Browse, Claim, Claimed, Sent, Session, Store
 from penstock.ports.ticket import Ticket
-
-_ID_BITS = 74
 
 
 class MessageView(msgspec.Struct, frozen=True):
@@ -49,7 +47,7 @@ class Messages:
     def draft(self, queue: Queue, draft: Draft) -> NewMessage:
         """Check a draft and give it an id; raises InvalidRequest or TooLarge."""
         now = self._clock.now()
-        message_id = uuid7(now, self._dice.bits(_ID_BITS))
+        message_id = uuid7(now, self._dice.digits(ID_DIGITS))
         return send(draft, queue, now=now, message_id=message_id, limits=self._limits)
 
     def send(self, new: Sequence[NewMessage]) -> Ticket[list[Sent | PenstockError]]:

@@ -152,7 +152,7 @@ class Sends:
             m, content = n.message, n.content
             rows.append(
                 (
-                    m.id, m.queue_no, m.due_at, m.sent_at, no, m.state.value, no, m.priority,
+                    m.id, m.queue_no, m.due_at, m.sent_at, no, m.state, no, m.priority,
                     m.expires_at, m.max_attempts, int(is_blocked), m.group, m.kind, m.entity_id,
                     m.tag1, m.tag2, m.dedup_key, m.size, m.body_day,
                 )

@@ -20,7 +20,7 @@ from penstock.services.keys import Keyring
 _SAFE = frozenset({"GET", "HEAD", "OPTIONS"})
 _LOOPBACK = frozenset({b"", b"localhost", b"127.0.0.1", b"[::1]"})  # HTTP/1.0 may name no host
 _HOST = re.compile(rb"(\[[^\]]*\]|[^:]*)(?::[0-9]*)?")
-_MOST_WELCOME = 100  # ports differ
+_MOST_REMEMBERED = 100  # ports differ
 
 
 class App:
@@ -29,6 +29,7 @@ class App:
         self._keyring = keyring
         self._hosts = hosts | _LOOPBACK
         self._welcome: set[bytes] = set()  # values of the header that were judged already
+        self._json: set[bytes] = set()  # likewise
         self.is_closing = False
 
     def __call__(self, request: Request, respond: Respond) -> Awaitable[Response] | None:
@@ -61,12 +62,11 @@ class App:
         if not self._keyring.is_needed:
             self._check_host(headers.get(b"host", b""))
         if request.method not in _SAFE and not route.takes_any_media:
-            _refuse_other_sites(headers)
-            if request.body and not _is_json(headers.get(b"content-type", b"")):
-                raise UnsupportedMediaType(
-                    "send JSON with the header content-type: application/json (curl: --json)"
-                )
-        if route.role is not None:
+            if b"origin" in headers or b"sec-fetch-site" in headers:
+                _refuse_other_sites(headers)
+            if request.body:
+                self._check_json(headers.get(b"content-type", b""))
+        if route.role is not None and self._keyring.is_needed:
             request.caller = self._keyring.caller(_secret(headers))
             access.allow(request.caller, route.role, request.params.get("queue"))
 
@@ -77,8 +77,21 @@ class App:
         match = _HOST.fullmatch(host)
         if match is None or match[1].lower() not in self._hosts:
             raise Forbidden("this host name is not served without API keys")
-        if len(self._welcome) < _MOST_WELCOME:
-            self._welcome.add(host)
+        _remember(self._welcome, host)
+
+    def _check_json(self, content_type: bytes) -> None:
+        if content_type in self._json:
+            return
+        if content_type.partition(b";")[0].strip().lower() != b"application/json":
+            raise UnsupportedMediaType(
+                "send JSON with the header content-type: application/json (curl: --json)"
+            )
+        _remember(self._json, content_type)
+
+
+def _remember(judged: set[bytes], value: bytes) -> None:
+    if len(judged) < _MOST_REMEMBERED:
+        judged.add(value)
 
 
 def _refuse_other_sites(headers: dict[bytes, bytes]) -> None:
@@ -88,10 +101,6 @@ def _refuse_other_sites(headers: dict[bytes, bytes]) -> None:
         raise Forbidden("requests from other sites are not taken")
     if headers.get(b"sec-fetch-site") == b"cross-site":
         raise Forbidden("requests from other sites are not taken")
-
-
-def _is_json(content_type: bytes) -> bool:
-    return content_type.partition(b";")[0].strip().lower() == b"application/json"
 
 
 def _secret(headers: dict[bytes, bytes]) -> str | None:

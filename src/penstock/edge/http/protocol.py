@@ -111,6 +111,8 @@ class HttpConnection(asyncio.Protocol):
         if not self._traffic.connections:
             self._traffic.left.set()
         self._waiting.clear()
+        self._reset()
+        del self._parser  # each holds the other: memory would come back only some time later
         if self._task is not None:
             self._task.cancel()  # nobody is there to hear the answer
 
@@ -149,18 +151,21 @@ class HttpConnection(asyncio.Protocol):
 
     def on_url(self, url: bytes) -> None:
         self._url += url
-        self._measure(len(url))
+        self._header_bytes += len(url)
+        if self._header_bytes > MAX_HEADER_BYTES:
+            self._refuse_headers()
 
     def on_header(self, name: bytes, value: bytes) -> None:
-        self._measure(len(name) + len(value))
+        self._header_bytes += len(name) + len(value)
+        headers = self._headers
+        if self._header_bytes > MAX_HEADER_BYTES or len(headers) >= MAX_HEADERS:
+            self._refuse_headers()
         if self._has_headers:  # what trails a chunked body
             return
         name = name.lower()
-        if name in self._headers and name in _ONCE:
+        if name in headers and name in _ONCE:
             self._stop(InvalidRequest(f"the header {name.decode()} is given twice"))
-        if len(self._headers) >= MAX_HEADERS:
-            self._stop(InvalidRequest(f"more than {MAX_HEADERS} headers"))
-        self._headers[name] = value
+        headers[name] = value
 
     def on_headers_complete(self) -> None:
         headers = self._headers
@@ -226,10 +231,9 @@ class HttpConnection(asyncio.Protocol):
         self._is_modern = version == "1.1"
         return wants_to and self._is_modern
 
-    def _measure(self, size: int) -> None:
-        self._header_bytes += size
-        if self._header_bytes > MAX_HEADER_BYTES:
-            self._stop(InvalidRequest(f"headers take at most {MAX_HEADER_BYTES} bytes"))
+    def _refuse_headers(self) -> None:
+        most = f"{MAX_HEADERS} lines and {MAX_HEADER_BYTES} bytes"
+        self._stop(InvalidRequest(f"the head of a request takes at most {most}"))
 
     def _stop(self, error: PenstockError) -> None:
         """Leave the parser: what follows on this connection is not read any more."""

@@ -107,9 +107,9 @@ def json_response(value: object, status: int = 200) -> Response:
 def split_target(url: bytes) -> tuple[str, bytes]:
     """Path and query of a request's first line; raises ValueError."""
     path, _, query = url.partition(b"?")
-    if not path.startswith(b"/"):
+    if path[:1] != b"/":
         try:  # the absolute form that proxies use: http://host/path
             path = httptools.parse_url(url).path or b"/"
         except httptools.HttpParserInvalidURLError:
             raise ValueError from None
-    return path.decode("ascii"), query.partition(b"#")[0]
+    return path.decode("ascii"), query.partition(b"#")[0] if query else query

@@ -12,6 +12,10 @@ from penstock.domain.draft import NUL
 from penstock.domain.errors import MethodNotAllowed, NotFound, PenstockError
 from penstock.edge.http.request import Handler, Response
 
+_FEW = frozenset({"queue"})  # parts of paths that come again and again, unlike ids and receipts
+_SHORT = 150  # characters; what is remembered must not fill the memory
+_MOST_REMEMBERED = 20_000
+
 
 class Route(msgspec.Struct, frozen=True, kw_only=True):
     """An operation, told well enough to make the OpenAPI document from."""
@@ -49,11 +53,22 @@ class Router:
     def __init__(self, routes: Iterable[Route]) -> None:
         self.routes = list(routes)
         self._root = _Node()
+        self._found: dict[tuple[str, str], tuple[Route, dict[str, str]]] = {}
         for route in self.routes:
             self._add(route)
 
     def find(self, method: str, path: str) -> tuple[Route, dict[str, str]]:
         """Raises NotFound or MethodNotAllowed."""
+        found = self._found.get((method, path))
+        if found is None:
+            found = self._look_up(method, path)
+            if len(path) <= _SHORT and found[1].keys() <= _FEW:
+                if len(self._found) >= _MOST_REMEMBERED:
+                    self._found.clear()
+                self._found[method, path] = found
+        return found
+
+    def _look_up(self, method: str, path: str) -> tuple[Route, dict[str, str]]:
         params: dict[str, str] = {}
         node: _Node | None = self._root
         for part in path.split("/")[1:]:

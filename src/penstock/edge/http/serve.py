@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import signal
 import ssl
 import sys
@@ -27,6 +28,10 @@ from penstock.wiring import Broker, open_broker
 # Framing and the fields around the bodies of a batch.
 _ENVELOPE_BYTES = 64 * 1024
 
+# Requests leave no cycles behind, so Python need not look for any after every 700 objects: to look
+# took 3 to 6 % of the time under load.
+_GC_THRESHOLDS = (50_000, 20, 50)
+
 # Two threads share the interpreter: a writer that asks for it must not wait 5 ms for the loop.
 _SWITCH_SECONDS = 0.0005
 
@@ -35,6 +40,8 @@ def serve(settings: Settings, *, on_ready: Callable[[str], None] | None = None) 
     """Run until SIGINT or SIGTERM; returns the exit code."""
     sys.setswitchinterval(_SWITCH_SECONDS)
     broker = open_broker(settings)
+    gc.freeze()  # modules and tables stay: no use in looking at them again and again
+    gc.set_threshold(*_GC_THRESHOLDS)
     try:
         broker.refuse_open_door()
         uvloop.run(_until_told(broker, on_ready or _tell))

@@ -8,7 +8,7 @@ import msgspec
 from msgspec import Meta
 
 from penstock.domain.draft import Draft
-from penstock.domain.errors import InvalidRequest
+from penstock.domain.errors import InvalidRequest, PenstockError
 from penstock.domain.lease import Verb
 from penstock.edge.instants import from_text
 
@@ -67,6 +67,12 @@ class DraftIn(msgspec.Struct, forbid_unknown_fields=True):
 class DraftsIn(msgspec.Struct, forbid_unknown_fields=True):
     # Each is decoded for itself: one bad draft spoils no other.
     messages: list[Annotated[msgspec.Raw, Meta(extra_json_schema=_A_DRAFT)]]
+
+
+class GoodDraftsIn(msgspec.Struct, forbid_unknown_fields=True):
+    """The same in one go, when there is nothing wrong with any of them."""
+
+    messages: list[DraftIn]
 
 
 class ClaimIn(msgspec.Struct, forbid_unknown_fields=True):
@@ -134,6 +140,26 @@ class RescheduleIn(msgspec.Struct, forbid_unknown_fields=True):
 class RedriveIn(msgspec.Struct, forbid_unknown_fields=True):
     limit: int | None = None
     to: str | None = None
+
+
+_draft = msgspec.json.Decoder(DraftIn)
+_drafts = msgspec.json.Decoder(DraftsIn)
+_good_drafts = msgspec.json.Decoder(GoodDraftsIn)
+
+
+def drafts(body: bytes) -> list[DraftIn | PenstockError]:
+    """All drafts of a batch; one that is wrong spoils no other."""
+    try:
+        return [*_good_drafts.decode(body).messages]
+    except (msgspec.DecodeError, RecursionError, UnicodeDecodeError):
+        return [_draft_or_error(raw) for raw in decode(_drafts, body).messages]
+
+
+def _draft_or_error(raw: msgspec.Raw) -> DraftIn | PenstockError:
+    try:
+        return decode(_draft, raw)
+    except InvalidRequest as error:
+        return error
 
 
 def decode(decoder: msgspec.json.Decoder[T], body: bytes | msgspec.Raw) -> T:

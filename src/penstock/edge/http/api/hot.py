@@ -6,7 +6,7 @@ The slower way is taken only when the queue is not known yet, or when a claim ha
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from typing import Any
 
 import msgspec
@@ -35,7 +35,6 @@ from penstock.services.directory import Directory
 from penstock.services.messages import Messages
 
 _draft = msgspec.json.Decoder(wire_in.DraftIn)
-_drafts = msgspec.json.Decoder(wire_in.DraftsIn)
 _claim = msgspec.json.Decoder(wire_in.ClaimIn)
 _act = msgspec.json.Decoder(wire_in.ActIn)
 _acts = msgspec.json.Decoder(wire_in.ActsIn)
@@ -154,25 +153,43 @@ class Hot:
             return json_response(answer, 201)
         return self._refusal(answer, queue)
 
-    def send_batch(self, request: Request, respond: Respond) -> Awaitable[Response]:
-        return self._send_batch(request)
-
-    async def _send_batch(self, request: Request) -> Response:
-        drafts = wire_in.decode(_drafts, request.body).messages
+    def send_batch(self, request: Request, respond: Respond) -> Awaitable[Response] | None:
+        drafts = wire_in.drafts(request.body)
         self._check_batch(len(drafts))
-        name = request.params["queue"]
-        queue = self._directory.cached(name) or await self._directory.load_to_send(name)
-        planned = [self._plan_draft(queue, raw) for raw in drafts]
+        queue = self._directory.cached(request.params["queue"])
+        if queue is None:
+            return self._send_batch_unknown(request, drafts)
+        planned = [self._plan_draft(queue, draft) for draft in drafts]
         new = [plan for plan in planned if isinstance(plan, NewMessage)]
-        answers = iter(await self._messages.send(new) if new else [])
-        results = [next(answers) if isinstance(plan, NewMessage) else plan for plan in planned]
-        return json_response(wire.SendResultsOut([_result(result) for result in results]))
+        if not new:
+            respond(_results(planned, []))
+            return None
+        ticket = self._messages.send(new)
+        ticket.then(lambda answers: respond(self._all_sent(queue, planned, answers)))
+        return None
 
-    def _plan_draft(self, queue: Queue, raw: msgspec.Raw) -> NewMessage | PenstockError:
+    async def _send_batch_unknown(
+        self, request: Request, drafts: list[wire_in.DraftIn | PenstockError]
+    ) -> Response:
+        queue = await self._directory.load_to_send(request.params["queue"])
+        planned = [self._plan_draft(queue, draft) for draft in drafts]
+        new = [plan for plan in planned if isinstance(plan, NewMessage)]
+        return _results(planned, await self._messages.send(new) if new else [])
+
+    def _plan_draft(
+        self, queue: Queue, draft: wire_in.DraftIn | PenstockError
+    ) -> NewMessage | PenstockError:
         try:
-            return self._messages.draft(queue, wire_in.decode(_draft, raw).draft())
+            if isinstance(draft, PenstockError):
+                return draft
+            return self._messages.draft(queue, draft.draft())
         except PenstockError as error:
             return error
+
+    def _all_sent(self, queue: Queue, planned: Sequence[Any], answers: Any) -> Response:
+        if isinstance(answers, list):
+            return _results(planned, answers)
+        return self._refusal(answers, queue)
 
     # --- claim ---
 
@@ -240,9 +257,7 @@ class Hot:
         self._check_batch(len(wanted))
         planned = [await self._plan_act(request, act) for act in wanted]
         acts = [plan for plan in planned if isinstance(plan, LeaseAct)]
-        answers = iter(await self._messages.act(acts) if acts else [])
-        results = [next(answers) if isinstance(plan, LeaseAct) else plan for plan in planned]
-        return json_response(wire.ActResultsOut([_result(result) for result in results]))
+        return _results(planned, await self._messages.act(acts) if acts else [])
 
     async def _plan_act(
         self, request: Request, act: wire_in.BatchActIn
@@ -305,7 +320,14 @@ def _acted(answer: Any) -> Response:
     return json_response(wire.acted_out(answer))
 
 
+def _results(planned: Sequence[Any], answers: Sequence[Any]) -> Response:
+    """The answers in the places of what was planned, refusals where there was none to be had."""
+    left = iter(answers)
+    results = [plan if isinstance(plan, PenstockError) else next(left) for plan in planned]
+    return json_response({"results": [_result(result) for result in results]})
+
+
 def _result(result: Any) -> Any:
-    if isinstance(result, PenstockError):
-        return error_answer(result)
-    return result if isinstance(result, Sent) else wire.acted_out(result)
+    if isinstance(result, Sent):
+        return result
+    return error_answer(result) if isinstance(result, PenstockError) else wire.acted_out(result)
