@@ -149,6 +149,9 @@ def test_a_file_that_is_not_toml_is_refused():
     "text",
     [
         '[server]\ntls_cert = "a.pem"',
+        '[sqs]\naccount = "12345"',
+        '[sqs]\nregion = "US East"',
+        '[sqs]\npublic_url = "https://queues.example.org/path"',
         '[store]\nurl = "mysql://x"',
         '[aweq]\nqueue = "a b"',
         '[server]\nhost = "0.0.0.0"\n[auth]\nrequired = "never"',

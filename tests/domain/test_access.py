@@ -11,6 +11,7 @@ from penstock.domain.access import (
     hash_secret,
     matches,
     sees,
+    signing_secret,
 )
 from penstock.domain.errors import Forbidden, InvalidRequest
 from tests.clocks import NOON
@@ -103,3 +104,12 @@ def test_patterns_of_up_to_80_characters_are_accepted(patterns):
 def test_patterns_that_could_not_be_kept_or_match_nothing_are_refused(patterns):
     with pytest.raises(InvalidRequest):
         check_patterns(patterns)
+
+
+def test_a_key_signs_with_a_secret_of_its_own_that_is_always_the_same():
+    ours = signing_secret("5d0c3a91fe", secret=b"of the store")
+
+    assert ours == signing_secret("5d0c3a91fe", secret=b"of the store")
+    assert ours != signing_secret("5d0c3a91ff", secret=b"of the store")
+    assert ours != signing_secret("5d0c3a91fe", secret=b"of another store")
+    assert len(ours) == 40

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import hashlib
 import hmac
 import re
@@ -46,6 +47,16 @@ ANYONE = Caller("anyone", frozenset(Role))
 def hash_secret(secret: str) -> str:
     # Secrets are 160 random bits, so one fast hash is enough: there is nothing to guess.
     return hashlib.sha256(secret.encode()).hexdigest()
+
+
+def signing_secret(key_id: str, *, secret: bytes) -> str:
+    """For protocols that sign requests instead of showing the key.
+
+    To check a signature takes the secret itself, and of a key's own only a hash is kept; so this
+    one is made of the store's secret whenever it is needed, and stored nowhere.
+    """
+    mac = hmac.digest(secret, f"signing {key_id}".encode(), "sha256")
+    return base64.b64encode(mac[:30]).decode()
 
 
 def matches(key: ApiKey, secret: str) -> bool:

@@ -21,6 +21,13 @@ class NewKey(msgspec.Struct, frozen=True):
     secret: str  # shown once, never stored
 
 
+class Signer(msgspec.Struct, frozen=True):
+    """Somebody who signs requests with a key, as AWS's SDKs do."""
+
+    caller: Caller
+    secret: str
+
+
 class Keys:
     def __init__(self, store: Store, clock: Clock, dice: Dice) -> None:
         self._store = store
@@ -52,6 +59,9 @@ class Keys:
     def all(self) -> Ticket[list[ApiKey]]:
         return self._store.read(lambda session: session.keys.all())
 
+    def signing_secret(self, key_id: str) -> str:
+        return access.signing_secret(key_id, secret=self._store.secret)
+
     def revoke(self, key_id: str) -> Ticket[None]:
         now = self._clock.now()
 
@@ -71,6 +81,7 @@ class Keyring:
         self._has_any = False
         self._by_id: dict[str, ApiKey] = {}
         self._callers: dict[str, Caller] = {}
+        self._signers: dict[str, Signer] = {}
 
     @property
     def is_needed(self) -> bool:
@@ -81,6 +92,15 @@ class Keyring:
         self._has_any = bool(keys)
         self._by_id = {key.key_id: key for key in keys if key.revoked_at is None}
         self._callers = {}
+        self._signers = {}
+
+    def signer(self, key_id: str) -> Signer | None:
+        """Who signs with this key, if it is in use."""
+        known = self._signers.get(key_id)
+        if known is None and key_id in self._by_id:
+            caller = access.caller_of(self._by_id[key_id])
+            known = self._signers[key_id] = Signer(caller, self._keys.signing_secret(key_id))
+        return known
 
     def caller(self, secret: str | None) -> Caller:
         """Who shows this secret; while no key is needed everybody may come in."""

@@ -4,6 +4,7 @@ the error texts, the template and the documents all say the same.
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -75,6 +76,22 @@ class Aweq(msgspec.Struct, frozen=True, kw_only=True):
     ] = 2 * SECOND
 
 
+class Sqs(msgspec.Struct, frozen=True, kw_only=True):
+    enabled: Annotated[bool, Meta(description="serve the SQS protocol")] = True
+    account: Annotated[
+        str, Meta(description="account id in queue URLs and ARNs: twelve digits")
+    ] = "000000000000"
+    region: Annotated[str, Meta(description="region in ARNs")] = "us-east-1"
+    limits: Annotated[
+        Literal["relaxed", "strict"],
+        Meta(description="strict: AWS's waits of 60 s, least retention and in-flight limits too"),
+    ] = "relaxed"
+    public_url: Annotated[
+        str | None,
+        Meta(description="what queue URLs begin with; unset: the address the client used"),
+    ] = None
+
+
 class Auth(msgspec.Struct, frozen=True, kw_only=True):
     required: Annotated[
         Literal["auto", "always", "never"],
@@ -104,6 +121,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     history: History = History()
     queues: Queues = Queues()
     aweq: Aweq = Aweq()
+    sqs: Sqs = Sqs()
     auth: Auth = Auth()
     waking: Waking = Waking()
     log: Log = Log()
@@ -121,6 +139,15 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
         return Path(url.removeprefix(SQLITE)) if url.startswith(SQLITE) else None
 
 
+def _check_sqs(sqs: Sqs) -> None:
+    if not re.fullmatch("[0-9]{12}", sqs.account):
+        raise InvalidRequest(f"sqs.account has twelve digits, not {sqs.account[:40]!r}")
+    if not re.fullmatch("[a-z0-9-]{1,40}", sqs.region):
+        raise InvalidRequest(f"sqs.region is a name like us-east-1, not {sqs.region[:40]!r}")
+    if sqs.public_url is not None and not re.fullmatch("https?://[^/]+", sqs.public_url):
+        raise InvalidRequest("sqs.public_url is http:// or https:// and a host, without a path")
+
+
 def is_loopback(host: str) -> bool:
     return host in LOOPBACK or host.startswith("127.")
 
@@ -133,6 +160,7 @@ def check(settings: Settings) -> Settings:
     if url is not None and not url.startswith((SQLITE, *POSTGRES)):
         raise InvalidRequest(f"store.url is sqlite:///path or postgresql://…, not {url!r}")
     check_name(settings.aweq.queue)
+    _check_sqs(settings.sqs)
     if settings.auth.required == "never" and not is_loopback(server.host):
         raise InvalidRequest(
             f"server.host {server.host!r} can be reached from outside: "

@@ -58,6 +58,22 @@ def test_a_key_is_made_listed_and_revoked(run, where):
     assert run("keys", "revoke", listed["id"], *where).err.endswith("(not_found)\n")
 
 
+def test_a_key_has_what_aws_tools_sign_with_as_long_as_it_is_in_use(run, tmp_path):
+    where = ("--data", tmp_path)
+    flags = ("--name", "shop", "--role", "produce")
+    made = run("keys", "create", *flags, *where, "--json").record
+
+    shown = run("keys", "aws", made["id"], *where)
+
+    assert shown.out.splitlines() == [
+        f"AWS_ACCESS_KEY_ID={made['id']}",
+        f"AWS_SECRET_ACCESS_KEY={made['aws_secret_access_key']}",
+    ]
+    assert made["aws_secret_access_key"] not in made["secret"]
+    run("keys", "revoke", made["id"], *where)
+    assert run("keys", "aws", made["id"], *where).err.endswith("(not_found)\n")
+
+
 def test_only_a_hash_of_the_secret_is_stored(run, tmp_path):
     where = ("--data", tmp_path / "data")
 

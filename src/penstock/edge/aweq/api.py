@@ -68,7 +68,14 @@ class AweqApi:
 
         shared: dict[str, Any] = {"path": path, "refuse": refuse, "is_native": False}
         return (
-            Route(method=method, handler=handle, role=role, takes_any_media=True, **shared),
+            Route(
+                method=method,
+                handler=handle,
+                role=role,
+                takes_any_media=True,
+                takes_other_sites=True,
+                **shared,
+            ),
             Route(method="OPTIONS", handler=preflight, **shared),
         )
 

@@ -9,6 +9,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from penstock.domain.access import ApiKey, Role
+from penstock.domain.errors import NotFound
 from penstock.edge.cli import exits
 from penstock.edge.cli.flags import loaded, store_flags
 from penstock.edge.cli.output import Output
@@ -46,8 +47,9 @@ def _create(args: Namespace, out: Output) -> int:
     roles = tuple(dict.fromkeys(Role(role) for role in args.role))
     with _keys(args) as keys:
         made = keys.create(args.name, roles=roles, queues=tuple(args.queues) or ("*",)).result()
+        signing = keys.signing_secret(made.key.key_id)
     if out.json:
-        out.record({**_facts(made.key), "secret": made.secret})
+        out.record({**_facts(made.key), "secret": made.secret, **_aws(made.key.key_id, signing)})
     else:
         out.line(made.secret)
         exits.note("this secret is not shown again; who sends it as a bearer token gets in")
@@ -64,6 +66,29 @@ def _list(args: Namespace, out: Output) -> int:
         columns = ("id", "name", "roles", "queues", "created", "revoked")
         out.table(columns, [tuple(_facts(key).values()) for key in found])
     return exits.OK
+
+
+def _configure_aws(parser: Parser) -> None:
+    parser.argument("ID", "id of the key, as the list shows it")
+    store_flags(parser)
+
+
+def _show_aws(args: Namespace, out: Output) -> int:
+    with _keys(args) as keys:
+        if args.id not in [key.key_id for key in keys.all().result() if key.revoked_at is None]:
+            raise NotFound(f"there is no key {args.id!r} in use")
+        shown = _aws(args.id, keys.signing_secret(args.id))
+    if out.json:
+        out.record(shown)
+    else:
+        for name, value in shown.items():
+            out.line(f"{name.upper()}={value}")
+    return exits.OK
+
+
+def _aws(key_id: str, secret: str) -> dict[str, object]:
+    """By the names that AWS's tools read from the environment."""
+    return {"aws_access_key_id": key_id, "aws_secret_access_key": secret}
 
 
 def _configure_revoke(parser: Parser) -> None:
@@ -114,6 +139,13 @@ COMMANDS = {
             "penstock keys create --name shop --role produce --queues 'mail.*'",
             "penstock keys create --name ops --role operate --role read",
         ),
+    ),
+    "keys aws": Command(
+        _show_aws,
+        _configure_aws,
+        more="What AWS's SDKs and tools need to sign requests to the SQS face with this key: the "
+        "lines can be put into the environment as they are.",
+        examples=("penstock keys aws 5d0c3a91fe",),
     ),
     "keys revoke": Command(
         _revoke, _configure_revoke, examples=("penstock keys revoke 5d0c3a91fe",)

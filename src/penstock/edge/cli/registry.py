@@ -66,6 +66,7 @@ GROUPS: dict[str, dict[str, Entry]] = {
         "doctor": Entry("doctor", "check the machine, the settings and the store"),
         "keys": Entry("keys", "list the API keys"),
         "keys create": Entry("keys", "make an API key; its secret is shown once"),
+        "keys aws": Entry("keys", "show what AWS's tools need to sign with an API key"),
         "keys revoke": Entry("keys", "make an API key useless"),
         "settings": Entry("settings", "show every setting and where it came from"),
         "version": Entry("version", "show the version"),

@@ -61,10 +61,10 @@ class App:
         headers = request.headers
         if not self._keyring.is_needed:
             self._check_host(headers.get(b"host", b""))
-        if request.method not in _SAFE and not route.takes_any_media:
-            if b"origin" in headers or b"sec-fetch-site" in headers:
+        if request.method not in _SAFE or route.acts_on_get:
+            if not route.takes_other_sites:
                 _refuse_other_sites(headers)
-            if request.body:
+            if request.body and not route.takes_any_media:
                 self._check_json(headers.get(b"content-type", b""))
         if route.role is not None and self._keyring.is_needed:
             request.caller = self._keyring.caller(_secret(headers))

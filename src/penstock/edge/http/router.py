@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable
 from urllib.parse import unquote
 
@@ -12,6 +13,7 @@ from penstock.domain.draft import NUL
 from penstock.domain.errors import MethodNotAllowed, NotFound, PenstockError
 from penstock.edge.http.request import Handler, Response
 
+_ANYTHING = re.compile(".+", re.DOTALL)
 _FEW = frozenset({"queue"})  # parts of paths that come again and again, unlike ids and receipts
 _SHORT = 150  # characters; what is remembered must not fill the memory
 _MOST_REMEMBERED = 20_000
@@ -21,7 +23,7 @@ class Route(msgspec.Struct, frozen=True, kw_only=True):
     """An operation, told well enough to make the OpenAPI document from."""
 
     method: str
-    path: str  # "/v1/queues/{queue}/messages"
+    path: str  # "/v1/queues/{queue}/messages"; "{name:pattern}" where not everything fits
     handler: Handler
     role: Role | None = None  # None: open to everybody
     name: str = ""  # what a program would call it: "sendMessage"
@@ -34,18 +36,21 @@ class Route(msgspec.Struct, frozen=True, kw_only=True):
     also: tuple[int, ...] = ()  # other statuses of success, with the same answer
     refuses: tuple[type[PenstockError], ...] = ()  # beside what its path, body and role entail
     query: tuple[str, ...] = ()
-    takes_any_media: bool = False  # AweQ's clients post forms too
+    takes_any_media: bool = False  # clients of other protocols post forms too
+    acts_on_get: bool = False  # … and some change things by GET
+    takes_other_sites: bool = False  # pages of other sites may act here: AweQ's, as it promises
     is_native: bool = True  # part of the native API and of its OpenAPI document
     refuse: Callable[[PenstockError], Response] | None = None  # None: as the native API does
 
 
 class _Node:
-    __slots__ = ("children", "name", "routes", "wild")
+    __slots__ = ("children", "fits", "name", "routes", "wild")
 
     def __init__(self) -> None:
         self.children: dict[str, _Node] = {}
         self.wild: _Node | None = None
         self.name = ""
+        self.fits = _ANYTHING
         self.routes: dict[str, Route] = {}
 
 
@@ -74,7 +79,7 @@ class Router:
         for part in path.split("/")[1:]:
             assert node is not None
             child = node.children.get(part)
-            if child is None and node.wild is not None and part:
+            if child is None and node.wild is not None and node.wild.fits.fullmatch(part):
                 child = node.wild
                 params[child.name] = _unquoted(part) if "%" in part else part
             if child is None:
@@ -96,7 +101,8 @@ class Router:
             if part.startswith("{"):
                 if node.wild is None:
                     node.wild = _Node()
-                    node.wild.name = part[1:-1]
+                    node.wild.name, _, pattern = part[1:-1].partition(":")
+                    node.wild.fits = re.compile(pattern) if pattern else _ANYTHING
                 node = node.wild
             else:
                 node = node.children.setdefault(part, _Node())
