@@ -129,8 +129,9 @@ def _check_number(name: str, text: str) -> None:
         raise invalid_parameter(
             f"Can't cast the value of message (user) attribute '{name}' to a number."
         )
-    digits = len(number.normalize().as_tuple().digits) if len(text) > _MOST_DIGITS else 0
-    if digits > _MOST_DIGITS or (number and not _SMALLEST <= abs(number) <= _LARGEST):
+    digits = text.lower().partition("e")[0].replace(".", "").lstrip("+-0").rstrip("0")
+    is_within = not number or _SMALLEST <= number.copy_abs() <= _LARGEST
+    if len(digits) > _MOST_DIGITS or not is_within:
         raise invalid_parameter(
             f"Number attribute value {text[:100]} should be in range (-10**128..10**126)"
         )
