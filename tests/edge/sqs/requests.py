@@ -18,15 +18,15 @@ def a_json_request(operation: str, body: bytes = b"{}", *, path: str = "/") -> R
     return Request("POST", path, b"", headers, body)
 
 
-def a_form_request(*, path: str = "/", accept: bytes = b"*/*", **fields: str) -> Request:
+def a_form_request(path: str = "/", accept: str = "*/*", **fields: str) -> Request:
     return a_form(list(fields.items()), path=path, accept=accept)
 
 
-def a_form(pairs: list[tuple[str, str]], *, path: str = "/", accept: bytes = b"*/*") -> Request:
+def a_form(pairs: list[tuple[str, str]], *, path: str = "/", accept: str = "*/*") -> Request:
     headers = {
         **HOST,
         b"content-type": b"application/x-www-form-urlencoded; charset=utf-8",
-        b"accept": accept,
+        b"accept": accept.encode(),
     }
     return Request("POST", path, b"", headers, urlencode(pairs).encode())
 

@@ -402,7 +402,7 @@ def _is_unfit(character: str) -> bool:
 
 
 def test_whoever_asks_by_form_and_accepts_json_gets_the_same_tree_as_json():
-    request = a_form_request(Action="ReceiveMessage", accept=b"application/json")
+    request = a_form_request(Action="ReceiveMessage", accept="application/json")
     message = model.Message("i", "h", "m", msgspec.Raw(b'"hi"'), Attributes={"SenderId": "s"})
 
     response = protocols.of(request).answer(
@@ -431,7 +431,7 @@ def test_whoever_asks_by_form_and_accepts_json_gets_the_same_tree_as_json():
 
 
 def test_a_refusal_for_those_who_accept_json_is_json():
-    request = a_form_request(Action="X", accept=b"application/json")
+    request = a_form_request(Action="X", accept="application/json")
 
     response = protocols.of(request).refuse(errors.missing_parameter("QueueUrl"), ID)
 
