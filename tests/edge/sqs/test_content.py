@@ -272,6 +272,25 @@ def test_lists_of_values_are_not_supported():
     assert error.code == "AWS.SimpleQueueService.UnsupportedOperation"
 
 
+@pytest.mark.parametrize(
+    ("names", "found"),
+    [
+        (None, ""),
+        ([], ""),
+        (["All"], "foo.a foo.b bar"),
+        ([".*"], "foo.a foo.b bar"),
+        (["x", "*"], "foo.a foo.b bar"),
+        (["foo.*"], "foo.a foo.b"),
+        (["bar", "foo.a", "x", "a b", ""], "foo.a bar"),
+        (["ba"], ""),
+    ],
+)
+def test_a_receiver_gets_the_attributes_it_asks_for(names, found):
+    sent = {name: a_text() for name in ("foo.a", "foo.b", "bar")}
+
+    assert list(message_attributes.chosen(sent, names)) == found.split()
+
+
 def test_the_trace_header_is_the_only_system_attribute():
     assert message_attributes.check_system({"AWSTraceHeader": a_text("Root=1")}) == "Root=1"
     assert message_attributes.check_system({}) is None

@@ -112,7 +112,7 @@ def invalid_message_contents(character: str | None = None) -> SqsError:
     found = "An invalid binary character"
     if character is not None:
         found = f"Invalid binary character '#x{ord(character):X}'"
-    text = f"{found} was found in the message body, the set of allowed characters is {_CHARACTERS}"
+    text = f"{found} was found in the message body, the set of allowed characters is {_CHARACTERS}."
     return _modelled("InvalidMessageContents", text)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from decimal import Decimal, InvalidOperation
 
 from penstock.edge.sqs.body import FORBIDDEN
@@ -12,6 +12,8 @@ from penstock.edge.sqs.model import MessageAttributeValue
 
 MOST = 10
 TRACE_HEADER = "AWSTraceHeader"
+
+_ALL = frozenset({"All", "*", ".*"})
 
 _NAME_CHARS = 256
 _TYPE_CHARS = 256
@@ -32,6 +34,22 @@ def check(attributes: Mapping[str, MessageAttributeValue]) -> int:
             f"[{MOST}]."
         )
     return sum(_check_one(name, value) for name, value in attributes.items())
+
+
+def chosen(
+    attributes: Mapping[str, MessageAttributeValue], names: Sequence[str] | None
+) -> dict[str, MessageAttributeValue]:
+    """Those that a receiver asked for: all, by the start of their names, or by name."""
+    if not names:
+        return {}
+    if not _ALL.isdisjoint(names):
+        return dict(attributes)
+    starts = tuple(name.removesuffix(".*") for name in names if name.endswith(".*"))
+    return {
+        name: value
+        for name, value in attributes.items()
+        if name in names or (starts and name.startswith(starts))
+    }
 
 
 def check_system(attributes: Mapping[str, MessageAttributeValue]) -> str | None:

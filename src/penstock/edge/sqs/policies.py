@@ -74,8 +74,9 @@ def target_does_not_exist(policy: RedrivePolicy) -> SqsError:
 
 
 def target_of_another_type(policy: RedrivePolicy) -> SqsError:
+    # Both full stops are AWS's.
     return invalid_redrive_policy(
-        str(policy), "Dead-letter queue must be same type of queue as the source."
+        str(policy), "Dead-letter queue must be same type of queue as the source.."
     )
 
 
@@ -130,6 +131,6 @@ def _object(text: str) -> dict[str, Any] | None:
 
 def _count(value: Any) -> int | None:
     """A number, or a number in quotes, as many tools send it."""
-    text = str(value) if isinstance(value, int | str) and not isinstance(value, bool) else ""
+    text = str(value) if isinstance(value, int | str) else ""
     is_whole = text.isascii() and text.isdigit() and len(text) < 6
     return int(text) if is_whole and 1 <= int(text) <= MOST_RECEIVES else None
