@@ -1,0 +1,1 @@
+"""Amazon SQS's API, in both of its protocols: what AWS SDKs need besides another endpoint URL."""

@@ -1,0 +1,53 @@
+"""Rules for a batch as a whole, and its entries' results."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import Protocol, TypeVar
+
+from penstock.edge.sqs import content, errors
+from penstock.edge.sqs.errors import SqsError
+from penstock.edge.sqs.model import BatchResultErrorEntry
+
+MOST_ENTRIES = 10
+_ID = re.compile(r"[A-Za-z0-9_-]{1,80}")
+
+
+class Entry(Protocol):
+    @property
+    def Id(self) -> str | None: ...  # noqa: N802
+
+
+E = TypeVar("E", bound=Entry)
+
+
+def check(entries: Sequence[E] | None, kind: type[E]) -> Sequence[E]:
+    """The entries, if there are 1 to 10 with good and distinct ids; else raises for the request."""
+    if not entries:
+        raise errors.empty_batch(kind.__name__)
+    if len(entries) > MOST_ENTRIES:
+        raise errors.too_many_entries(len(entries), most=MOST_ENTRIES)
+    ids = [errors.needed(entry.Id, f"{kind.__name__}.{n}.Id") for n, entry in _numbered(entries)]
+    if not all(_ID.fullmatch(entry_id) for entry_id in ids):
+        raise errors.invalid_batch_entry_id()
+    seen: set[str] = set()
+    for entry_id in ids:
+        if entry_id in seen:
+            raise errors.batch_entry_ids_not_distinct(entry_id)
+        seen.add(entry_id)
+    return entries
+
+
+def check_total(size: int) -> None:
+    """Of all entries together, whatever the queue's own limit is."""
+    if size > content.MOST_BYTES:
+        raise errors.batch_request_too_long(size, most=content.MOST_BYTES)
+
+
+def failed(entry_id: str, error: SqsError) -> BatchResultErrorEntry:
+    return BatchResultErrorEntry(entry_id, error.sender, error.code, error.message)
+
+
+def _numbered(entries: Sequence[E]) -> enumerate[E]:
+    return enumerate(entries, start=1)

@@ -1,0 +1,78 @@
+"""A message's body: JSON text for the store, UTF-8 for digests and sizes.
+
+The store keeps JSON.  A body without escapes is the same in both, so it is cut, not decoded; and
+since JSON allows no bare control characters, only escapes and U+FFFE/U+FFFF can be forbidden ones.
+"""
+
+from __future__ import annotations
+
+import re
+
+import msgspec
+
+from penstock.edge.sqs.errors import SqsError, invalid_message_contents, missing_parameter
+from penstock.edge.sqs.errors import serialization as unreadable
+
+FORBIDDEN = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+_ABSENT = (b"", b"null", b'""')
+_text = msgspec.json.Decoder(str)
+_encode = msgspec.json.Encoder().encode
+
+
+class Body(msgspec.Struct, frozen=True):
+    json: str  # a JSON string, to be stored
+    utf8: bytes  # what was meant
+
+    @property
+    def size(self) -> int:
+        return len(self.utf8)
+
+    @property
+    def text(self) -> str:
+        return self.utf8.decode()
+
+
+def read(raw: msgspec.Raw) -> Body:
+    """MessageBody as sent; raises MissingParameter, InvalidMessageContents or Serialization."""
+    data = bytes(raw)
+    if data in _ABSENT:
+        raise missing_parameter("MessageBody")
+    if data[0] != 0x22:
+        raise unreadable("MessageBody must be a string")
+    try:
+        json = data.decode()
+    except UnicodeDecodeError:
+        raise invalid_message_contents() from None
+    if b"\\" not in data:
+        if not json.isascii() and ("\ufffe" in json or "\uffff" in json):
+            raise _forbidden(json)
+        return Body(json, data[1:-1])
+    text = _text.decode(data)
+    if FORBIDDEN.search(text):
+        raise _forbidden(text)
+    utf8 = text.encode()
+    if b"\\u" in data:  # botocore escapes all that is not ASCII, at up to three times the size
+        json = _encode(text).decode()
+    return Body(json, utf8)
+
+
+def shown(stored: str) -> Body:
+    """A stored body as SQS shows it; JSON that other APIs have sent is shown as its text."""
+    if stored[0] != '"':
+        text = stored
+    elif "\\" in stored:
+        text = _text.decode(stored)
+    else:
+        return Body(stored, stored[1:-1].encode())
+    utf8 = text.encode()
+    return Body(stored if stored[0] == '"' else _encode(text).decode(), utf8)
+
+
+def as_raw(body: Body) -> msgspec.Raw:
+    """For `model.Message.Body`."""
+    return msgspec.Raw(body.json)
+
+
+def _forbidden(text: str) -> SqsError:
+    found = FORBIDDEN.search(text)
+    return invalid_message_contents(found.group() if found else None)

@@ -1,0 +1,85 @@
+"""The operations by name: what each takes and gives, and how its input is read from JSON."""
+
+from __future__ import annotations
+
+import re
+from typing import Any, Protocol
+
+import msgspec
+
+from penstock.edge.http.request import Request, Response
+from penstock.edge.sqs import model
+from penstock.edge.sqs.errors import SqsError, invalid_message_contents, serialization
+from penstock.edge.sqs.model import Input, Output
+
+_NAMES = (
+    "AddPermission",
+    "CancelMessageMoveTask",
+    "ChangeMessageVisibility",
+    "ChangeMessageVisibilityBatch",
+    "CreateQueue",
+    "DeleteMessage",
+    "DeleteMessageBatch",
+    "DeleteQueue",
+    "GetQueueAttributes",
+    "GetQueueUrl",
+    "ListDeadLetterSourceQueues",
+    "ListMessageMoveTasks",
+    "ListQueueTags",
+    "ListQueues",
+    "PurgeQueue",
+    "ReceiveMessage",
+    "RemovePermission",
+    "SendMessage",
+    "SendMessageBatch",
+    "SetQueueAttributes",
+    "StartMessageMoveTask",
+    "TagQueue",
+    "UntagQueue",
+)
+_SENDS = ("SendMessage", "SendMessageBatch")
+_SURROGATE = re.compile(rb"\\u[dD][89a-fA-F]")
+
+
+class Operation:
+    __slots__ = ("_decode", "gives", "name", "takes")
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.takes: type[Input] = getattr(model, f"{name}Request")
+        self.gives: type[Output] | None = getattr(model, f"{name}Result", None)
+        self._decode: Any = msgspec.json.Decoder(self.takes).decode
+
+    def decode(self, body: bytes) -> Input:
+        """Raises SerializationException for what is not the JSON of this input."""
+        try:
+            decoded: Input = self._decode(body or b"{}")
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+            raise self._unreadable(body, error) from None
+        return decoded
+
+    def _unreadable(self, body: bytes, error: Exception) -> SqsError:
+        # Half a surrogate pair is no text that JSON readers take, but SQS has a word for it.
+        if self.name in _SENDS and _SURROGATE.search(body):
+            return invalid_message_contents()
+        return serialization(str(error))
+
+
+OPERATIONS = {name: Operation(name) for name in _NAMES}
+
+
+class Call(msgspec.Struct, frozen=True):
+    operation: Operation
+    input: Input
+
+
+class WireProtocol(Protocol):
+    """One of the two ways to ask; `protocols.of` finds the one that a request uses."""
+
+    def read(self, request: Request) -> Call:
+        """Raises SqsError."""
+        ...
+
+    def answer(self, operation: Operation, output: Output | None, request_id: str) -> Response: ...
+
+    def refuse(self, error: SqsError, request_id: str) -> Response: ...

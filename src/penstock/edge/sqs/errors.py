@@ -1,0 +1,325 @@
+"""Every refusal that SQS knows, with its names in both protocols and its texts.
+
+SDKs choose the exception's class by `shape` (JSON), and programs compare with the old `code`; so
+both are part of the contract, and so are the texts that clients are known to look at.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TypeVar
+
+from penstock.domain import errors as core
+from penstock.domain.errors import PenstockError
+
+T = TypeVar("T")
+
+MODELLED = "com.amazonaws.sqs#"
+GENERIC = "com.amazon.coral.service#"
+_OLD = "AWS.SimpleQueueService."
+
+_CHARACTERS = "#x9 | #xA | #xD | [#x20-#xD7FF] | [#xE000-#xFFFD] | [#x10000-#x10FFFF]"
+
+
+class SqsError(Exception):
+    """A refusal in the words of SQS; each protocol renders it in its own way."""
+
+    def __init__(
+        self,
+        shape: str,  # as JSON's __type gives it, name space included
+        code: str,  # as the Query protocol has always called it
+        message: str,
+        *,
+        status: int = 400,
+        sender: bool = True,
+        query_message: str | None = None,  # where the older protocol words it differently
+    ) -> None:
+        super().__init__(message)
+        self.shape = shape
+        self.code = code
+        self.message = message
+        self.status = status
+        self.sender = sender
+        self.query_message = message if query_message is None else query_message
+
+
+def _modelled(shape: str, message: str, *, code: str = "", status: int = 400) -> SqsError:
+    return SqsError(MODELLED + shape, code or shape, message, status=status)
+
+
+# --- queues ---
+
+
+def queue_does_not_exist() -> SqsError:
+    text = "The specified queue does not exist"
+    return SqsError(
+        f"{MODELLED}QueueDoesNotExist",
+        f"{_OLD}NonExistentQueue",
+        f"{text}.",
+        query_message=f"{text} for this wsdl version.",
+    )
+
+
+def queue_name_exists(attribute: str) -> SqsError:
+    return _modelled(
+        "QueueNameExists",
+        "A queue already exists with the same name and a different value for attribute "
+        f"{attribute}",
+        code="QueueAlreadyExists",
+    )
+
+
+def queue_deleted_recently() -> SqsError:
+    return _modelled(
+        "QueueDeletedRecently",
+        "You must wait 60 seconds after deleting a queue before you can create another with the "
+        "same name.",
+        code=f"{_OLD}QueueDeletedRecently",
+    )
+
+
+def purge_queue_in_progress(queue: str) -> SqsError:
+    return _modelled(
+        "PurgeQueueInProgress",
+        f"Only one PurgeQueue operation on {queue} is allowed every 60 seconds.",
+        code=f"{_OLD}PurgeQueueInProgress",
+        status=403,
+    )
+
+
+def invalid_address(url: str) -> SqsError:
+    text = f"The address {url} is not valid for this endpoint."
+    return _modelled("InvalidAddress", text, status=404)
+
+
+def invalid_attribute_name(message: str) -> SqsError:
+    return _modelled("InvalidAttributeName", message)
+
+
+def unknown_attribute(name: str) -> SqsError:
+    return invalid_attribute_name(f"Unknown Attribute {name}.")
+
+
+def invalid_attribute_value(name: str, reason: str = "") -> SqsError:
+    text = f"Invalid value for the parameter {name}."
+    return _modelled("InvalidAttributeValue", f"{text} Reason: {reason}" if reason else text)
+
+
+# --- messages ---
+
+
+def invalid_message_contents(character: str | None = None) -> SqsError:
+    found = "An invalid binary character"
+    if character is not None:
+        found = f"Invalid binary character '#x{ord(character):X}'"
+    text = f"{found} was found in the message body, the set of allowed characters is {_CHARACTERS}."
+    return _modelled("InvalidMessageContents", text)
+
+
+def receipt_handle_is_invalid(handle: str) -> SqsError:
+    text = f'The input receipt handle "{handle}" is not a valid receipt handle.'
+    return _modelled("ReceiptHandleIsInvalid", text)
+
+
+def message_not_inflight() -> SqsError:
+    return _modelled(
+        "MessageNotInflight",
+        "The specified message isn't in flight.",
+        code=f"{_OLD}MessageNotInflight",
+    )
+
+
+def over_limit(message: str) -> SqsError:
+    return _modelled("OverLimit", message, status=403)
+
+
+# --- batches ---
+
+
+def empty_batch(entry: str) -> SqsError:
+    """`entry` is the name of the request's entries, such as SendMessageBatchRequestEntry."""
+    return _modelled(
+        "EmptyBatchRequest",
+        f"There should be at least one {entry} in the request.",
+        code=f"{_OLD}EmptyBatchRequest",
+    )
+
+
+def too_many_entries(sent: int, *, most: int) -> SqsError:
+    return _modelled(
+        "TooManyEntriesInBatchRequest",
+        f"Maximum number of entries per request are {most}. You have sent {sent}.",
+        code=f"{_OLD}TooManyEntriesInBatchRequest",
+    )
+
+
+def batch_entry_ids_not_distinct(entry_id: str) -> SqsError:
+    return _modelled(
+        "BatchEntryIdsNotDistinct",
+        f"Id {entry_id} repeated.",
+        code=f"{_OLD}BatchEntryIdsNotDistinct",
+    )
+
+
+def invalid_batch_entry_id() -> SqsError:
+    return _modelled(
+        "InvalidBatchEntryId",
+        "A batch entry id can only contain alphanumeric characters, hyphens and underscores. "
+        "It can be at most 80 letters long.",
+        code=f"{_OLD}InvalidBatchEntryId",
+    )
+
+
+def batch_request_too_long(sent: int, *, most: int) -> SqsError:
+    return _modelled(
+        "BatchRequestTooLong",
+        f"Batch requests cannot be longer than {most} bytes. You have sent {sent} bytes.",
+        code=f"{_OLD}BatchRequestTooLong",
+    )
+
+
+# --- any request ---
+
+
+def resource_not_found(message: str) -> SqsError:
+    return _modelled("ResourceNotFoundException", message, status=404)
+
+
+def unsupported_operation(message: str) -> SqsError:
+    return _modelled("UnsupportedOperation", message, code=f"{_OLD}UnsupportedOperation")
+
+
+def request_throttled(message: str) -> SqsError:
+    return _modelled("RequestThrottled", message)
+
+
+def invalid_parameter(message: str) -> SqsError:
+    return SqsError(f"{GENERIC}InvalidParameterValueException", "InvalidParameterValue", message)
+
+
+def invalid_value(value: object, parameter: str, reason: str) -> SqsError:
+    """The wording of most parameter errors."""
+    return invalid_parameter(
+        f"Value {value} for parameter {parameter} is invalid. Reason: {reason}"
+    )
+
+
+def missing_parameter(name: str) -> SqsError:
+    return SqsError(
+        f"{GENERIC}MissingRequiredParameterException",
+        "MissingParameter",
+        f"The request must contain the parameter {name}.",
+    )
+
+
+def needed(value: T | None, name: str) -> T:
+    """A required member's value; raises MissingParameter.  Call it once the queue is found."""
+    if value is None:
+        raise missing_parameter(name)
+    return value
+
+
+def invalid_action(action: str) -> SqsError:
+    """An operation that does not exist, or not at this path."""
+    return SqsError(
+        f"{GENERIC}UnknownOperationException",
+        "InvalidAction",
+        f"The action {action} is not valid for this endpoint.",
+    )
+
+
+def serialization(message: str) -> SqsError:
+    return SqsError(f"{GENERIC}SerializationException", "SerializationException", message)
+
+
+def internal_failure() -> SqsError:
+    return SqsError(
+        f"{GENERIC}InternalFailure",
+        "InternalFailure",
+        "The request processing has failed because of an unknown error, exception or failure.",
+        status=500,
+        sender=False,
+    )
+
+
+def service_unavailable() -> SqsError:
+    return SqsError(
+        f"{GENERIC}ServiceUnavailableException",
+        "ServiceUnavailable",
+        "The request has failed due to a temporary failure of the server.",
+        status=503,
+        sender=False,
+    )
+
+
+# --- who asks ---
+
+
+def missing_authentication_token() -> SqsError:
+    return _refused("MissingAuthenticationToken", "Request is missing Authentication Token")
+
+
+def invalid_client_token_id() -> SqsError:
+    return _refused(
+        "InvalidClientTokenId", "The security token included in the request is invalid."
+    )
+
+
+def incomplete_signature(message: str) -> SqsError:
+    return _refused("IncompleteSignature", message)
+
+
+def signature_does_not_match(message: str = "") -> SqsError:
+    return _refused(
+        "SignatureDoesNotMatch",
+        message
+        or "The request signature we calculated does not match the signature you provided. Check "
+        "your AWS Secret Access Key and signing method. Consult the service documentation for "
+        "details.",
+    )
+
+
+def access_denied(message: str) -> SqsError:
+    return _refused("AccessDenied", message)
+
+
+def _refused(code: str, message: str) -> SqsError:
+    return SqsError(f"{GENERIC}{code}Exception", code, message, status=403)
+
+
+# --- refusals of the core ---
+
+
+def from_core(error: Exception) -> SqsError:
+    """What SQS would say.  Operations that know more (a queue, a handle) say it themselves."""
+    if isinstance(error, SqsError):
+        return error
+    if not isinstance(error, PenstockError):
+        return internal_failure()
+    return _FROM_CORE[type(error)](str(error))
+
+
+_FROM_CORE: dict[type[PenstockError], Callable[[str], SqsError]] = {
+    core.PenstockError: lambda text: internal_failure(),
+    core.InvalidRequest: invalid_parameter,
+    core.Unauthenticated: lambda text: invalid_client_token_id(),
+    core.Forbidden: access_denied,
+    core.NotFound: resource_not_found,
+    core.QueueNotFound: lambda text: queue_does_not_exist(),
+    core.MessageNotFound: resource_not_found,
+    core.MethodNotAllowed: unsupported_operation,
+    core.Conflict: unsupported_operation,
+    core.LeaseLost: lambda text: _modelled("ReceiptHandleIsInvalid", text),
+    core.WrongState: unsupported_operation,
+    core.QueueExists: lambda text: _modelled("QueueNameExists", text, code="QueueAlreadyExists"),
+    core.QueueNotEmpty: unsupported_operation,
+    core.QueueFull: over_limit,
+    core.TooLarge: lambda text: invalid_parameter(
+        f"One or more parameters are invalid. Reason: {text}"
+    ),
+    core.UnsupportedMediaType: serialization,
+    core.TooManyWaiting: request_throttled,
+    core.StoreUnavailable: lambda text: service_unavailable(),
+    core.ShuttingDown: lambda text: service_unavailable(),
+    core.StoreRefused: lambda text: service_unavailable(),
+}

@@ -1,0 +1,69 @@
+"""Names, URLs and ARNs of queues."""
+
+from __future__ import annotations
+
+import re
+from typing import NamedTuple
+from urllib.parse import unquote
+
+from penstock.edge.sqs.errors import invalid_parameter
+
+FIFO = ".fifo"
+_NAME = re.compile(r"[A-Za-z0-9_-]{1,80}")
+_FIFO_NAME = re.compile(r"[A-Za-z0-9_-]{1,75}\.fifo")
+_ARN = re.compile(r"arn:aws[a-z-]*:sqs:([a-z0-9-]*):([0-9]{12}):([A-Za-z0-9_-]{1,80}(?:\.fifo)?)")
+
+
+class QueueAddress(NamedTuple):
+    account: str | None  # None: the caller's own
+    name: str
+
+
+class QueueArn(NamedTuple):
+    region: str
+    account: str
+    name: str
+
+    def __str__(self) -> str:
+        return f"arn:aws:sqs:{self.region}:{self.account}:{self.name}"
+
+
+def check_new(name: str, *, fifo: bool) -> None:
+    """For CreateQueue; raises InvalidParameterValue."""
+    if not fifo and not _NAME.fullmatch(name):
+        raise invalid_parameter(
+            "Can only include alphanumeric characters, hyphens, or underscores. 1 to 80 in length"
+        )
+    if fifo and not _FIFO_NAME.fullmatch(name):
+        raise invalid_parameter(
+            "The name of a FIFO queue can only include alphanumeric characters, hyphens, or "
+            "underscores, must end with .fifo suffix and be 1 to 80 in length"
+        )
+
+
+def is_fifo(name: str) -> bool:
+    return name.endswith(FIFO)
+
+
+def of_url(url: str) -> QueueAddress:
+    """By the last two segments of the path alone; a bare name will do.
+
+    What names no queue gives a name that no queue has: the answer is QueueDoesNotExist.
+    """
+    _, has_scheme, rest = url.partition("://")
+    path = rest.partition("/")[2] if has_scheme else url
+    segments = [unquote(part) for part in path.split("?")[0].split("/") if part]
+    if not segments:
+        return QueueAddress(None, "")
+    return QueueAddress(segments[-2] if len(segments) > 1 else None, segments[-1])
+
+
+def url(base: str, account: str, name: str) -> str:
+    """`base`: scheme, host and port as the client sees them, such as http://localhost:7420."""
+    return f"{base}/{account}/{name}"
+
+
+def of_arn(text: str) -> QueueArn | None:
+    """None for what is not the ARN of a queue."""
+    found = _ARN.fullmatch(text)
+    return QueueArn(*found.groups()) if found else None

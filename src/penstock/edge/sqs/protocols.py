@@ -1,0 +1,42 @@
+"""Which protocol a request speaks.  Both come to the same port and to the same paths."""
+
+from __future__ import annotations
+
+from penstock.edge.http.request import Request, Response
+from penstock.edge.sqs.calls import Call, Operation, WireProtocol
+from penstock.edge.sqs.errors import SqsError, invalid_action
+from penstock.edge.sqs.json_protocol import TARGET, JsonProtocol
+from penstock.edge.sqs.model import Output
+from penstock.edge.sqs.query_protocol import QueryProtocol, fields, is_form
+
+
+class NeitherProtocol:
+    """For requests that name no operation: whatever happens, SQS says this."""
+
+    def read(self, request: Request) -> Call:
+        raise invalid_action("")
+
+    def answer(self, operation: Operation, output: Output | None, request_id: str) -> Response:
+        return self.refuse(invalid_action(operation.name), request_id)
+
+    def refuse(self, error: SqsError, request_id: str) -> Response:
+        headers = ((b"x-amzn-RequestId", request_id.encode()),)
+        body = b"<UnknownOperationException/>"
+        return Response(404, body, content_type=b"text/xml", headers=headers)
+
+
+JSON = JsonProtocol()
+NEITHER = NeitherProtocol()
+
+
+def of(request: Request) -> WireProtocol:
+    """Never raises, so that every refusal can be told in the right words."""
+    headers = request.headers
+    if TARGET in headers and not is_form(request):
+        return JSON
+    wants_json = b"application/json" in headers.get(b"accept", b"")
+    try:
+        given = fields(request)
+    except ValueError:
+        return QueryProtocol({}, wants_json=wants_json)
+    return QueryProtocol(given, wants_json=wants_json) if "Action" in given else NEITHER

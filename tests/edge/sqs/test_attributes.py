@@ -1,0 +1,312 @@
+"""Queue attributes: read, checked, compared and told."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from penstock.edge.sqs import attributes, policies
+from penstock.edge.sqs.attributes import Figures, QueueAttributes
+from penstock.edge.sqs.errors import SqsError
+from penstock.edge.sqs.policies import RedriveAllowPolicy, RedrivePolicy
+
+DLQ = "arn:aws:sqs:eu-west-1:123456789012:dead"
+NOW = Figures(
+    arn="arn:aws:sqs:eu-west-1:123456789012:mail",
+    created_at=1_700_000_000_999,
+    modified_at=1_700_000_001_000,
+    visible=3,
+    in_flight=2,
+    delayed=1,
+)
+STANDARD = {
+    "DelaySeconds": "0",
+    "MaximumMessageSize": "1048576",
+    "MessageRetentionPeriod": "345600",
+    "ReceiveMessageWaitTimeSeconds": "0",
+    "VisibilityTimeout": "30",
+    "SqsManagedSseEnabled": "true",
+}
+FIFO = {
+    **STANDARD,
+    "FifoQueue": "true",
+    "ContentBasedDeduplication": "false",
+    "DeduplicationScope": "queue",
+    "FifoThroughputLimit": "perQueue",
+}
+
+
+def refusal(act, *args) -> SqsError:
+    with pytest.raises(SqsError) as caught:
+        act(*args)
+    return caught.value
+
+
+def changed(given: dict[str, str], *, of: dict[str, str] | None = None) -> dict[str, str]:
+    return attributes.told(attributes.read_changes(attributes.read_new(of or {}), given))
+
+
+def test_a_new_queue_has_the_defaults_of_its_type():
+    assert attributes.told(attributes.read_new({})) == STANDARD
+    assert attributes.told(attributes.read_new({"FifoQueue": "true"})) == FIFO
+
+
+@pytest.mark.parametrize(
+    ("name", "good", "bad"),
+    [
+        ("DelaySeconds", ("0", "900"), ("901", "-1", "x")),
+        ("MaximumMessageSize", ("1024", "1048576"), ("1023", "1048577")),
+        ("MessageRetentionPeriod", ("60", "1209600"), ("59", "1209601")),
+        ("ReceiveMessageWaitTimeSeconds", ("0", "20"), ("21",)),
+        ("VisibilityTimeout", ("0", "43200"), ("43201", "1800.0", "", "٣", "1" * 5000)),
+        ("KmsDataKeyReusePeriodSeconds", ("60", "86400"), ("59", "86401")),
+        ("SqsManagedSseEnabled", ("true", "false"), ("yes", "")),
+    ],
+)
+def test_a_value_is_taken_within_its_range_and_refused_outside(name, good, bad):
+    for text in good:
+        assert attributes.told(attributes.read_new({name: text}))[name] == text
+    for text in bad:
+        error = refusal(attributes.read_new, {name: text})
+        assert error.code == "InvalidAttributeValue"
+        assert error.message == f"Invalid value for the parameter {name}."
+
+
+def test_a_server_may_allow_shorter_retentions():
+    found = attributes.read_new({"MessageRetentionPeriod": "1"}, least_retention=1)
+
+    assert found.retention == 1
+
+
+def test_truths_come_back_in_small_letters():
+    given = {"FifoQueue": "True", "ContentBasedDeduplication": "TRUE"}
+
+    found = attributes.told(attributes.read_new(given))
+
+    assert found["FifoQueue"] == found["ContentBasedDeduplication"] == "true"
+
+
+@pytest.mark.parametrize("name", ["Foo", "All", "QueueArn", "ApproximateNumberOfMessages"])
+def test_what_cannot_be_written_is_an_unknown_attribute(name):
+    for act in (attributes.read_new, lambda given: changed(given)):
+        error = refusal(act, {"DelaySeconds": "1", name: "1"})
+
+        assert (error.code, error.message) == ("InvalidAttributeName", f"Unknown Attribute {name}.")
+
+
+@pytest.mark.parametrize(
+    ("given", "text"),
+    [
+        ({"FifoQueue": "false"}, "Unknown Attribute FifoQueue."),
+        ({"ContentBasedDeduplication": "true"}, "Unknown Attribute ContentBasedDeduplication."),
+        (
+            {"DeduplicationScope": "queue"},
+            "You can specify the DeduplicationScope only when FifoQueue is set to true.",
+        ),
+        (
+            {"FifoThroughputLimit": "perQueue"},
+            "You can specify the FifoThroughputLimit only when FifoQueue is set to true.",
+        ),
+    ],
+)
+def test_a_standard_queue_takes_no_fifo_attributes(given, text):
+    for act in (attributes.read_new, lambda given: changed(given)):
+        error = refusal(act, given)
+
+        assert (error.code, error.message) == ("InvalidAttributeName", text)
+
+
+def test_a_standard_queue_cannot_become_a_fifo_queue():
+    assert refusal(changed, {"FifoQueue": "true"}).message == "Unknown Attribute FifoQueue."
+
+
+def test_a_fifo_queue_stays_one():
+    current = attributes.read_new({"FifoQueue": "true"})
+
+    assert attributes.read_changes(current, {"FifoQueue": "true"}) == current
+    error = refusal(attributes.read_changes, current, {"FifoQueue": "false"})
+    assert (error.code, error.message) == (
+        "InvalidAttributeValue",
+        "Invalid value for the parameter FifoQueue. Reason: Modifying queue type is not supported.",
+    )
+
+
+def test_throughput_per_group_needs_deduplication_per_group():
+    fifo = {"FifoQueue": "true"}
+    limit = {"FifoThroughputLimit": "perMessageGroupId"}
+
+    assert refusal(attributes.read_new, fifo | limit).code == "InvalidAttributeValue"
+    both = changed(limit, of=fifo | {"DeduplicationScope": "messageGroup"})
+    assert both["FifoThroughputLimit"] == "perMessageGroupId"
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("Policy", '{"Version": "2012-10-17"}'),
+        ("KmsMasterKeyId", "alias/aws/sqs"),
+        ("RedrivePolicy", f'{{"deadLetterTargetArn":"{DLQ}","maxReceiveCount":3}}'),
+        ("RedriveAllowPolicy", '{"redrivePermission":"denyAll"}'),
+    ],
+)
+def test_a_text_is_kept_until_an_empty_one_removes_it(name, text):
+    assert changed({name: text})[name] == text
+    assert name not in changed({name: ""}, of={name: text})
+
+
+@pytest.mark.parametrize("policy", ["no JSON", "[]", '{"a":"%s"}' % ("x" * 8192)])
+def test_a_policy_is_a_json_object_of_moderate_size(policy):
+    error = refusal(attributes.read_new, {"Policy": policy})
+
+    assert error.message == "Invalid value for the parameter Policy."
+
+
+def test_a_key_turns_the_other_encryption_off_for_good():
+    key = {"KmsMasterKeyId": "alias/aws/sqs"}
+
+    assert changed(key)["SqsManagedSseEnabled"] == "false"
+    assert changed({"KmsMasterKeyId": ""}, of=key)["SqsManagedSseEnabled"] == "false"
+    assert "KmsMasterKeyId" not in changed({"SqsManagedSseEnabled": "true"}, of=key)
+    both = refusal(attributes.read_new, key | {"SqsManagedSseEnabled": "true"})
+    assert both.code == "InvalidAttributeValue"
+
+
+# --- redrive policies ---
+
+
+@pytest.mark.parametrize("count", ["3", '"3"'])
+def test_a_redrive_policy_reads_back_with_a_number(count):
+    text = f'{{"maxReceiveCount": {count}, "deadLetterTargetArn": "{DLQ}"}}'
+
+    found = attributes.read_new({"RedrivePolicy": text})
+
+    assert found.redrive_policy == RedrivePolicy(DLQ, 3)
+    assert attributes.told(found)["RedrivePolicy"] == (
+        f'{{"deadLetterTargetArn":"{DLQ}","maxReceiveCount":3}}'
+    )
+
+
+@pytest.mark.parametrize(
+    ("policy", "reason"),
+    [
+        (
+            {"maxReceiveCount": 3},
+            "Redrive policy does not contain mandatory attribute: deadLetterTargetArn.",
+        ),
+        (
+            {"deadLetterTargetArn": DLQ},
+            "Redrive policy does not contain mandatory attribute: maxReceiveCount.",
+        ),
+        *(
+            (
+                {"deadLetterTargetArn": DLQ, "maxReceiveCount": count},
+                f"Invalid value for maxReceiveCount: {count}, valid values are from 1 to 1000 both "
+                "inclusive.",
+            )
+            for count in (0, 1001, -1, "x", 1.5, True)
+        ),
+        (
+            {"deadLetterTargetArn": "dead", "maxReceiveCount": 1},
+            "Invalid value for deadLetterTargetArn: dead.",
+        ),
+        ([], "Redrive policy is not a valid JSON map."),
+    ],
+)
+def test_a_bad_redrive_policy_is_told_with_its_reason(policy, reason):
+    text = json.dumps(policy)
+
+    error = refusal(attributes.read_new, {"RedrivePolicy": text})
+
+    assert error.code == "InvalidParameterValue"
+    assert error.message == f"Value {text} for parameter RedrivePolicy is invalid. Reason: {reason}"
+
+
+def test_what_is_wrong_with_a_target_is_told_with_the_policy():
+    policy = RedrivePolicy(DLQ, 3)
+
+    assert policies.target_does_not_exist(policy).message == (
+        f'Value {{"deadLetterTargetArn":"{DLQ}","maxReceiveCount":3}} for parameter RedrivePolicy '
+        "is invalid. Reason: Dead letter target does not exist."
+    )
+
+
+def test_a_dead_letter_queue_says_who_may_use_it():
+    named = RedriveAllowPolicy("byQueue", ("a",))
+
+    assert (named.allows("a"), named.allows("b")) == (True, False)
+    assert RedriveAllowPolicy("allowAll").allows("a")
+    assert not RedriveAllowPolicy("denyAll").allows("a")
+
+
+@pytest.mark.parametrize(
+    "policy",
+    [
+        [],
+        {},
+        {"redrivePermission": "some"},
+        {"redrivePermission": "byQueue"},
+        {"redrivePermission": "byQueue", "sourceQueueArns": []},
+        {"redrivePermission": "byQueue", "sourceQueueArns": [DLQ] * 11},
+        {"redrivePermission": "byQueue", "sourceQueueArns": ["mail"]},
+        {"redrivePermission": "byQueue", "sourceQueueArns": [7]},
+        {"redrivePermission": "byQueue", "sourceQueueArns": "arn"},
+        {"redrivePermission": "allowAll", "sourceQueueArns": [DLQ]},
+    ],
+)
+def test_a_bad_redrive_allow_policy_is_refused(policy):
+    error = refusal(attributes.read_new, {"RedriveAllowPolicy": json.dumps(policy)})
+
+    assert error.code == "InvalidParameterValue"
+
+
+# --- compare and tell ---
+
+
+@pytest.mark.parametrize(
+    ("given", "difference"),
+    [
+        ({}, None),
+        ({"DelaySeconds": "5", "VisibilityTimeout": "30"}, None),
+        ({"DelaySeconds": "5", "VisibilityTimeout": "31"}, "VisibilityTimeout"),
+        ({"RedrivePolicy": f'{{"maxReceiveCount":"3","deadLetterTargetArn":"{DLQ}"}}'}, None),
+        ({"RedrivePolicy": ""}, "RedrivePolicy"),
+        ({"Policy": ""}, None),
+        ({"FifoQueue": "true"}, "FifoQueue"),
+    ],
+)
+def test_a_queue_made_again_is_compared_by_what_is_given(given, difference):
+    current = QueueAttributes(delay=5, redrive_policy=RedrivePolicy(DLQ, 3))
+
+    assert attributes.first_difference(current, given) == difference
+
+
+def test_all_gives_what_is_set_and_the_figures_of_the_moment():
+    assert attributes.chosen(["All"], QueueAttributes(), NOW) == {
+        **STANDARD,
+        "QueueArn": "arn:aws:sqs:eu-west-1:123456789012:mail",
+        "CreatedTimestamp": "1700000000",
+        "LastModifiedTimestamp": "1700000001",
+        "ApproximateNumberOfMessages": "3",
+        "ApproximateNumberOfMessagesNotVisible": "2",
+        "ApproximateNumberOfMessagesDelayed": "1",
+    }
+
+
+@pytest.mark.parametrize(
+    ("names", "found"),
+    [
+        (None, {}),
+        ([], {}),
+        (["Policy", "FifoQueue"], {}),
+        (["DelaySeconds", "QueueArn"], {"DelaySeconds": "0", "QueueArn": NOW.arn}),
+    ],
+)
+def test_only_what_is_asked_for_and_set_is_told(names, found):
+    assert attributes.chosen(names, QueueAttributes(), NOW) == found
+
+
+def test_an_unknown_name_cannot_be_asked_for():
+    error = refusal(attributes.chosen, ["DelaySeconds", "Foo"], QueueAttributes(), NOW)
+
+    assert (error.code, error.message) == ("InvalidAttributeName", "Unknown Attribute Foo.")
