@@ -11,6 +11,7 @@ import pytest
 from penstock.domain.access import Role
 from penstock.domain.errors import PenstockError, StoreUnavailable
 from penstock.edge.aweq.answers import refusal
+from penstock.edge.http.request import Request
 from penstock.settings.values import Aweq
 from tests.edge.api import Api, told
 from tests.edge.aweq.client import AweqClient
@@ -139,7 +140,9 @@ def test_a_key_with_its_role_is_let_in(make_server: MakeServer) -> None:
 
 @pytest.mark.parametrize("error", [StoreUnavailable("the disk is full"), PenstockError("oh")])
 def test_trouble_of_ours_is_told_in_aweqs_words(error: PenstockError) -> None:
-    answer = refusal("Queue failure on publish.")(error)
+    asked = Request("POST", "/send-message", b"", {}, b"")
+
+    answer = refusal("Queue failure on publish.")(asked, error)
 
     assert (answer.status, answer.body) == (500, b"Queue failure on publish.")
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from html import escape
 
 import msgspec
@@ -15,7 +15,8 @@ import msgspec
 from penstock.domain.errors import PenstockError, StoreUnavailable
 from penstock.domain.message import Content, Message
 from penstock.edge.http.errors import STATUS
-from penstock.edge.http.request import Response
+from penstock.edge.http.request import Request, Response
+from penstock.edge.http.router import Refuse
 
 JSON = b"application/json; charset=utf-8"
 TEXT = b"text/html; charset=utf-8"
@@ -90,10 +91,10 @@ def options(allowed: str) -> Response:
     return _response(200, allowed.encode(), TEXT, (b"allow", allowed.encode()))
 
 
-def refusal(failure: str) -> Callable[[PenstockError], Response]:
+def refusal(failure: str) -> Refuse:
     """How an operation words refusals; `failure` is its text for trouble that is ours."""
 
-    def refuse(error: PenstockError) -> Response:
+    def refuse(request: Request, error: PenstockError) -> Response:
         if isinstance(error, StoreUnavailable) or type(error) is PenstockError:
             return _response(500, failure.encode(), TEXT)
         return _response(STATUS[type(error)], escape(str(error)).encode(), TEXT)

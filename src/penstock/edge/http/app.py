@@ -14,7 +14,7 @@ from penstock.domain.errors import (
 )
 from penstock.edge.http.errors import error_response, unexpected
 from penstock.edge.http.request import Request, Respond, Response
-from penstock.edge.http.router import Route, Router
+from penstock.edge.http.router import Refuse, Route, Router
 from penstock.services.keys import Keyring
 
 _SAFE = frozenset({"GET", "HEAD", "OPTIONS"})
@@ -35,25 +35,16 @@ class App:
     def __call__(self, request: Request, respond: Respond) -> Awaitable[Response] | None:
         method = "GET" if request.method == "HEAD" else request.method
         route, request.params = self._router.find(method, request.path)
-        if route.refuse is not None:
-            return self._serve_foreign(route, request, respond)
-        self._let_in(request, route)
-        return route.handler(request, respond)
-
-    async def _serve_foreign(self, route: Route, request: Request, respond: Respond) -> Response:
-        """For protocols of others, which have words of their own for a refusal."""
-        assert route.refuse is not None
+        if route.refuse is None:
+            self._let_in(request, route)
+            return route.handler(request, respond)
         try:
             self._let_in(request, route)
-            response = route.handler(request, respond)
-            assert response is not None
-            return await response
-        except PenstockError as error:
-            error_response(error)  # tells the log what is for the log
-            return route.refuse(error)
+            later = route.handler(request, respond)
         except Exception as error:
-            unexpected(error)
-            return route.refuse(PenstockError("internal error"))
+            respond(_refusal(route.refuse, request, error))
+            return None
+        return None if later is None else _foreign(route.refuse, request, later)
 
     def _let_in(self, request: Request, route: Route) -> None:
         if self.is_closing and route.role is not None:
@@ -87,6 +78,22 @@ class App:
                 "send JSON with the header content-type: application/json (curl: --json)"
             )
         _remember(self._json, content_type)
+
+
+async def _foreign(refuse: Refuse, request: Request, later: Awaitable[Response]) -> Response:
+    try:
+        return await later
+    except Exception as error:
+        return _refusal(refuse, request, error)
+
+
+def _refusal(refuse: Refuse, request: Request, error: Exception) -> Response:
+    """Protocols of others have words of their own for a refusal."""
+    if isinstance(error, PenstockError):
+        error_response(error)  # tells the log what is for the log
+        return refuse(request, error)
+    unexpected(error)
+    return refuse(request, PenstockError("internal error"))
 
 
 def _remember(judged: set[bytes], value: bytes) -> None:

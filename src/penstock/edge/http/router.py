@@ -11,12 +11,15 @@ import msgspec
 from penstock.domain.access import Role
 from penstock.domain.draft import NUL
 from penstock.domain.errors import MethodNotAllowed, NotFound, PenstockError
-from penstock.edge.http.request import Handler, Response
+from penstock.edge.http.request import Handler, Request, Response
 
 _ANYTHING = re.compile(".+", re.DOTALL)
 _FEW = frozenset({"queue"})  # parts of paths that come again and again, unlike ids and receipts
 _SHORT = 150  # characters; what is remembered must not fill the memory
 _MOST_REMEMBERED = 20_000
+
+
+Refuse = Callable[[Request, PenstockError], Response]
 
 
 class Route(msgspec.Struct, frozen=True, kw_only=True):
@@ -40,7 +43,7 @@ class Route(msgspec.Struct, frozen=True, kw_only=True):
     acts_on_get: bool = False  # … and some change things by GET
     takes_other_sites: bool = False  # pages of other sites may act here: AweQ's, as it promises
     is_native: bool = True  # part of the native API and of its OpenAPI document
-    refuse: Callable[[PenstockError], Response] | None = None  # None: as the native API does
+    refuse: Refuse | None = None  # None: as the native API does
 
 
 class _Node:
