@@ -136,6 +136,11 @@ class RedriveIn(msgspec.Struct, forbid_unknown_fields=True):
     to: str | None = None
 
 
+class MoveIn(msgspec.Struct, forbid_unknown_fields=True):
+    to: str | None = None
+    max_per_second: int | None = None
+
+
 def decode(decoder: msgspec.json.Decoder[T], body: bytes | msgspec.Raw) -> T:
     """Raises InvalidRequest that says what is wrong and where."""
     try:

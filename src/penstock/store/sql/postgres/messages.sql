@@ -201,6 +201,10 @@ SELECT {columns}
   FROM message
  WHERE queue_no = :queue_no
    AND state = 'dead'
+   AND order_no < :before_no
+   AND (:any_home = 1
+        OR dead_from IS NULL
+        OR dead_from IN (SELECT queue_no FROM queue WHERE removed_at IS NULL))
  ORDER BY message_no
  LIMIT :limit
    FOR UPDATE SKIP LOCKED;
@@ -212,6 +216,9 @@ SELECT {columns}
  WHERE queue_no = :queue_no
    AND dead_from IS NOT NULL
    AND state IN ('waiting', 'ready')
+   AND order_no < :before_no
+   AND (:any_home = 1
+        OR dead_from IN (SELECT queue_no FROM queue WHERE removed_at IS NULL))
  ORDER BY order_no
  LIMIT :limit
    FOR UPDATE SKIP LOCKED;
