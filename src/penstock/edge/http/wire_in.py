@@ -136,7 +136,7 @@ class RedriveIn(msgspec.Struct, forbid_unknown_fields=True):
     to: str | None = None
 
 
-class MoveIn(msgspec.Struct, forbid_unknown_fields=True):
+class StartMoveIn(msgspec.Struct, forbid_unknown_fields=True):
     to: str | None = None
     max_per_second: int | None = None
 

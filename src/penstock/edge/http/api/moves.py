@@ -15,7 +15,7 @@ from penstock.edge.http.request import Request, Respond, Response, json_response
 from penstock.edge.http.router import Route
 from penstock.services.moves import Moves
 
-_move = msgspec.json.Decoder(wire_in.MoveIn)
+_move = msgspec.json.Decoder(wire_in.StartMoveIn)
 
 
 class MoveApi:
@@ -32,7 +32,7 @@ class MoveApi:
                 role=Role.OPERATE,
                 name="startMove",
                 summary="Move messages out of a queue in the background, at a limited rate.",
-                takes=wire_in.MoveIn,
+                takes=wire_in.StartMoveIn,
                 example={"max_per_second": 50},
                 gives=wire.MoveOut,
                 status=201,
