@@ -96,8 +96,8 @@ class SqlMoves:
         return found[0] if found else None
 
     def _found(self, which: str, params: dict[str, Any]) -> list[MoveTask]:
-        text = self._db.text(f"moves.{which}")
-        return list(map(_task_of, self._db.rows("moves.find", params, which=text)))
+        conditions = self._db.text(f"moves.{which}")
+        return list(map(_task_of, self._db.rows("moves.find", params, conditions=conditions)))
 
 
 def _task_of(row: Row) -> MoveTask:

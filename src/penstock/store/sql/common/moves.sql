@@ -18,7 +18,7 @@ SELECT t.task_id, t.source_no, t.target_no, t.state, t.max_per_second, t.to_move
     ON s.queue_no = t.source_no
   LEFT JOIN queue AS g
     ON g.queue_no = t.target_no
- {which};
+ {conditions};
 
 -- name: by_id
 -- One of them.
