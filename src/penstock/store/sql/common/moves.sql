@@ -97,5 +97,8 @@ SELECT 1
    AND dead_from IS NOT NULL
    AND state IN ('waiting', 'ready', 'dead')
    AND order_no < :before_no
-   AND dead_from NOT IN (SELECT queue_no FROM queue WHERE removed_at IS NULL)
+   AND NOT EXISTS (SELECT 1
+                     FROM queue AS home
+                    WHERE home.queue_no = message.dead_from
+                      AND home.removed_at IS NULL)
  LIMIT 1;

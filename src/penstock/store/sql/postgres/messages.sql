@@ -204,7 +204,10 @@ SELECT {columns}
    AND order_no < :before_no
    AND (:any_home = 1
         OR dead_from IS NULL
-        OR dead_from IN (SELECT queue_no FROM queue WHERE removed_at IS NULL))
+        OR EXISTS (SELECT 1
+                     FROM queue AS home
+                    WHERE home.queue_no = message.dead_from
+                      AND home.removed_at IS NULL))
  ORDER BY message_no
  LIMIT :limit
    FOR UPDATE SKIP LOCKED;
@@ -218,7 +221,10 @@ SELECT {columns}
    AND state IN ('waiting', 'ready')
    AND order_no < :before_no
    AND (:any_home = 1
-        OR dead_from IN (SELECT queue_no FROM queue WHERE removed_at IS NULL))
+        OR EXISTS (SELECT 1
+                     FROM queue AS home
+                    WHERE home.queue_no = message.dead_from
+                      AND home.removed_at IS NULL))
  ORDER BY order_no
  LIMIT :limit
    FOR UPDATE SKIP LOCKED;
