@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 import pytest
 
 from penstock.domain import message as lifecycle
@@ -19,6 +22,8 @@ from penstock.domain.message import State
 from penstock.domain.move import MoveState, MoveTask
 from penstock.domain.queue import Queue
 from penstock.outbound.dice import SystemDice
+from penstock.ports.store import Session, Store
+from penstock.ports.ticket import Ticket
 from penstock.runtime import duties
 from penstock.runtime.duties import Mover, Pruner
 from penstock.services.moves import Moves
@@ -111,6 +116,17 @@ def test_a_rate_is_kept_and_the_move_ends_with_its_last_message(
         desk.clock.advance(ms=next_due - desk.now)
 
     assert moved == {0: 1, 500: 2, 1000: 3, 1500: 4}
+
+
+def test_the_mover_comes_back_as_soon_as_the_next_messages_may_go(
+    desk: Desk, dead: Queue, mail: Queue, moves: Moves, mover: Mover
+) -> None:
+    die(desk, mail, 9)
+    moves.start("dead", max_per_second=50).result()
+
+    next_due = mover.tick(desk.now)
+
+    assert next_due == desk.now + 100, "a tenth of a second's worth at a time"
 
 
 def test_an_hour_without_a_node_is_not_made_up_for(
@@ -236,6 +252,54 @@ def test_a_move_goes_on_where_it_was_when_the_store_is_opened_again(
     assert desk.claim_ids(mail) == ids
     check_books(desk)
     desk.store.close()
+
+
+class Killed(BaseException):
+    """The process is gone: nobody handles this."""
+
+
+class Dying:
+    """The store of a process that is killed before one of its commits."""
+
+    def __init__(self, store: Store, *, commits: int) -> None:
+        self._store = store
+        self._left = commits
+
+    def write(self, what: Callable[[Session], Any]) -> Ticket[Any]:
+        if self._left == 0:
+            raise Killed
+        self._left -= 1
+        return self._store.write(what)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._store, name)
+
+
+@pytest.mark.parametrize("commits", range(5))
+def test_between_any_two_commits_the_count_is_what_was_moved(
+    desk: Desk,
+    dead: Queue,
+    mail: Queue,
+    moves: Moves,
+    mover: Mover,
+    monkeypatch: pytest.MonkeyPatch,
+    commits: int,
+) -> None:
+    monkeypatch.setattr(move, "CHUNK", 2)
+    ids = die(desk, mail, 11)
+    task = moves.start("dead").result()
+    dying: Any = Dying(desk.store, commits=commits)
+
+    with pytest.raises(Killed):
+        Mover(Moves(dying, desk.clock, SystemDice()), every_ms=EVERY_MS).tick(desk.now)
+
+    left = get(moves, task)
+    assert (left.state, left.moved) == (MoveState.RUNNING, 2 * commits)
+    assert desk.counts(mail).ready == 2 * commits
+    assert desk.counts(dead).ready == 11 - 2 * commits
+    mover.tick(desk.now)
+    assert get(moves, task).moved == 11
+    assert desk.claim_ids(mail) == ids
 
 
 def test_a_second_move_out_of_a_queue_waits_until_the_first_has_ended(
