@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import pytest
 from msgspec.structs import replace
 
@@ -135,7 +137,7 @@ def test_the_tasks_of_a_source_are_listed_newest_first(desk, dead, mail):
 def test_only_the_latest_ended_ones_of_a_source_are_remembered(desk, dead, mail):
     other = start(desk, mail)
     end(desk, other)
-    ids = []
+    ids: list[str] = []
     for _ in range(move.KEPT_PER_SOURCE + 2):
         task = start(desk, dead)
         ids.insert(0, task.task_id)
@@ -331,7 +333,7 @@ def test_a_group_whose_first_message_is_held_waits_for_it(desk):
 def test_those_who_wait_at_the_target_are_woken(desk, dead, mail):
     die(desk, mail)
     task = start(desk, dead)
-    heard = []
+    heard: list[Mapping[int, int]] = []
     desk.store.listen(heard.append)
 
     move_some(desk, task)

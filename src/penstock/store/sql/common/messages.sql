@@ -268,11 +268,9 @@ SELECT {columns}
    AND state = 'dead'
    AND order_no < :before_no
    AND (:any_home = 1
-        OR dead_from IS NULL
-        OR EXISTS (SELECT 1
-                     FROM queue AS home
-                    WHERE home.queue_no = message.dead_from
-                      AND home.removed_at IS NULL))
+        OR (SELECT home.removed_at
+              FROM queue AS home
+             WHERE home.queue_no = message.dead_from) IS NULL)
  ORDER BY message_no
  LIMIT :limit;
 
@@ -285,10 +283,9 @@ SELECT {columns}
    AND state IN ('waiting', 'ready')
    AND order_no < :before_no
    AND (:any_home = 1
-        OR EXISTS (SELECT 1
-                     FROM queue AS home
-                    WHERE home.queue_no = message.dead_from
-                      AND home.removed_at IS NULL))
+        OR (SELECT home.removed_at
+              FROM queue AS home
+             WHERE home.queue_no = message.dead_from) IS NULL)
  ORDER BY order_no
  LIMIT :limit;
 

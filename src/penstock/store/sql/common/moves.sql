@@ -90,15 +90,14 @@ SELECT {columns}
  LIMIT :limit;
 
 -- name: homeless
--- Is a message left that died in a queue which is gone?
+-- Is a message left that died in a queue which is gone?  (The row of a removed queue stays.)
 SELECT 1
   FROM message
  WHERE queue_no = :queue_no
    AND dead_from IS NOT NULL
    AND state IN ('waiting', 'ready', 'dead')
    AND order_no < :before_no
-   AND NOT EXISTS (SELECT 1
-                     FROM queue AS home
-                    WHERE home.queue_no = message.dead_from
-                      AND home.removed_at IS NULL)
+   AND (SELECT home.removed_at
+          FROM queue AS home
+         WHERE home.queue_no = message.dead_from) IS NOT NULL
  LIMIT 1;
