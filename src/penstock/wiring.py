@@ -12,17 +12,19 @@ from penstock.outbound.dice import SystemDice
 from penstock.ports.clock import Clock
 from penstock.ports.store import Store
 from penstock.ports.wakeups import Wakeups
-from penstock.runtime.duties import Every, Expirer, Pruner, Reaper
+from penstock.runtime.duties import Every, Expirer, Mover, Pruner, Reaper
 from penstock.runtime.loop import Duty, DutyLoop
 from penstock.services.directory import Directory
 from penstock.services.insight import Insight
 from penstock.services.keys import Keyring, Keys
 from penstock.services.messages import Messages
+from penstock.services.moves import Moves
 from penstock.services.queues import Queues
 from penstock.settings import Settings, is_loopback
 from penstock.store.migrations import Migration
 from penstock.store.sql_store import migrate_sqlite, open_sqlite
 
+_MOVES_EVERY_MS = 500  # so long a new move may wait for its first step
 _KEYS_EVERY_MS = 1_000
 _CLOCK_EVERY_MS = 30_000
 
@@ -42,6 +44,7 @@ class Broker:
         self.directory = Directory(store, clock, auto_create=settings.queues.auto_create)
         self.queues = Queues(store, clock, self.directory)
         self.messages = Messages(store, clock, dice, settings.limits)
+        self.moves = Moves(store, clock, dice)
         self.insight = Insight(store, clock, settings.limits)
         self.keys = Keys(store, clock, dice)
         self.keyring = Keyring(self.keys, required=settings.auth.required)
@@ -75,6 +78,7 @@ class Broker:
             Reaper(self.store, every_ms=every_ms),
             Expirer(self.store, every_ms=every_ms),
             Pruner(self.store, retention_days=self.settings.history.retention_days),
+            Mover(self.moves, every_ms=_MOVES_EVERY_MS),
             Every("keys", _KEYS_EVERY_MS, self.refresh_keys),
         ]
         if isinstance(self.clock, ServerClock):

@@ -15,7 +15,9 @@ from penstock.domain import errors
 from penstock.domain.access import Role
 from penstock.domain.lease import Verb
 from penstock.domain.message import State
+from penstock.domain.move import MoveState
 from penstock.domain.queue import QueueSettings
+from penstock.runtime.duties import Mover
 from tests.edge.api import a_name
 
 
@@ -110,6 +112,28 @@ def test_queues_are_made_changed_paused_and_removed(remote):
     remote.queues.delete(name)
     with pytest.raises(errors.QueueNotFound, match=name):
         remote.queues.get(name)
+
+
+def test_messages_are_moved_in_the_background(remote, server, clock, queue):
+    source = remote.queues.put(a_name(), {"dead_letter_queue": queue}).name
+    for _ in range(3):
+        remote.send(source, 1)
+        remote.bury(claim_one(remote, source).receipt)
+
+    started = remote.moves.start(queue, max_per_second=1)
+    Mover(server.broker.moves, every_ms=500).tick(clock.advance(seconds=1))
+    cancelled = remote.moves.cancel(started.id)
+
+    assert (started.state, started.to_move, started.to) == (MoveState.RUNNING, 3, None)
+    assert cancelled.state is MoveState.CANCELLING
+    assert cancelled.moved in (1, 2), "the server's own duty may have taken a step before ours"
+    assert [move.id for move in remote.moves.list(queue)] == [started.id]
+    assert remote.moves.get(started.id).started_at == started.started_at
+    assert [q.name for q in remote.queues.list(dead_letter_queue=queue)] == [source]
+    with pytest.raises(errors.MoveNotRunning):
+        remote.moves.cancel(started.id)
+    with pytest.raises(errors.TargetNotFound):
+        remote.moves.start(source, to=a_name("none"))
 
 
 def test_a_queue_is_emptied_and_redriven(remote, queue):

@@ -24,6 +24,7 @@ ALLOWED = {
     "reschedule to later": {WAITING: WAITING, READY: WAITING},
     "reschedule to now": {WAITING: READY, READY: READY},
     "redrive": {DEAD: READY},
+    "move to another queue": {READY: READY, DEAD: READY},
     "its due date comes": {WAITING: READY},
     "its lease runs out": {LEASED: READY},
     "it expires": {WAITING: CANCELLED, READY: CANCELLED},

@@ -16,6 +16,7 @@ from tests.factories import a_message_in, a_queue
 
 LATER = NOON + 2 * MINUTE
 QUEUE = a_queue()
+OTHER = a_queue(2, "other")
 
 VERBS: dict[str, Callable[[Message], Message]] = {
     "claim": lambda m: lifecycle.claim(m, now=LATER, lease_ms=MINUTE),
@@ -31,6 +32,7 @@ VERBS: dict[str, Callable[[Message], Message]] = {
     "reschedule to later": lambda m: lifecycle.reschedule(m, due_at=LATER + 1, now=LATER),
     "reschedule to now": lambda m: lifecycle.reschedule(m, due_at=LATER, now=LATER),
     "redrive": lambda m: lifecycle.redrive(m, QUEUE, now=LATER),
+    "move to another queue": lambda m: lifecycle.move(m, OTHER, now=LATER),
     "its due date comes": lambda m: lifecycle.fall_due(m, QUEUE, now=LATER),
     "its lease runs out": lambda m: lifecycle.expire_lease(m, QUEUE, now=LATER),
     "it expires": lambda m: lifecycle.expire(m, now=LATER),

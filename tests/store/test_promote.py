@@ -14,7 +14,10 @@ from penstock.domain.errors import InvalidRequest, StoreRefused
 from penstock.domain.lease import Lease, LeaseAct, Verb
 from penstock.domain.limits import DAY
 from penstock.domain.message import State
+from penstock.domain.move import MoveState
+from penstock.outbound.dice import SystemDice
 from penstock.ports.store import Acted, Sent
+from penstock.services.moves import Moves
 from penstock.store.postgres_store import PostgresStore, migrate, open_postgres
 from penstock.store.promote import promote
 from penstock.store.sql_store import open_sqlite
@@ -47,6 +50,9 @@ def full(path: Path, clock: ManualClock) -> Desk:
     gone = desk.queue("gone")
     desk.write(lambda s: s.queues.remove(gone.queue_no, now=clock.now()))
     desk.write(lambda s: s.keys.add(a_key(name=ODD)))
+    moves = Moves(desk.store, clock, SystemDice())
+    moves.start("orders", max_per_second=5).result()
+    moves.step(moves.start("dead", target="mail").result().task_id, now=clock.now()).result()
     for day in range(3):
         desk.send_many(mail, 40, kind="greeting", tags=("a", "b"))
         desk.send(mail, body=f'"{day}"', attributes={"odd": ODD}, entity_id=ODD, trace=ODD)
@@ -85,7 +91,9 @@ def test_every_row_of_every_table_arrives(promoted, path, postgres_url):
             found = target.execute(text.encode()).fetchall()
             assert set(found) == set(source.execute(text)), table
 
-    assert {"message", "queue", "counter", "dedup", "api_key", "meta", "day"} <= set(tables)
+    assert {"message", "queue", "counter", "dedup", "api_key", "meta", "day", "move_task"} <= set(
+        tables
+    )
     assert sum(table.startswith("history_") for table in tables) >= 3
 
 
@@ -99,6 +107,20 @@ def test_the_new_store_answers_as_the_old_one_did(promoted, clock):
     assert new.read(lambda s: [key.name for key in s.keys.all()]) == [ODD]
     [ending] = new.endings(kind="greeting", limit=1)
     assert new.read(lambda s: s.history.content(ending)) is not None
+
+
+def test_a_move_goes_on_in_the_new_store(promoted, clock):
+    _, store = promoted
+    moves = Moves(store, clock, SystemDice())
+    [task] = moves.of_source("orders").result()
+
+    for task_id in moves.active().result():
+        moves.step(task_id, now=clock.now()).result()
+
+    [ended] = moves.of_source("dead").result()
+    assert (task.state, task.max_per_second, task.source) == (MoveState.RUNNING, 5, "orders")
+    assert (ended.state, ended.target) == (MoveState.COMPLETED, "mail")
+    assert moves.get(task.task_id).result().state is MoveState.COMPLETED
 
 
 def test_a_receipt_of_the_old_store_is_good_for_the_new_one(full, path, clock, postgres_url):

@@ -10,6 +10,7 @@ import msgspec
 from penstock.domain.errors import PenstockError
 from penstock.domain.history import AttemptOutcome
 from penstock.domain.message import State
+from penstock.domain.move import MoveState
 from penstock.domain.queue import QueueSettings
 
 
@@ -126,6 +127,21 @@ class Attempt(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 class Past(msgspec.Struct, frozen=True):
     endings: list[Ending]
     attempts: list[Attempt]
+
+
+class Move(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """Messages moved out of a queue in the background."""
+
+    id: str
+    queue: str
+    state: MoveState
+    to_move: int
+    moved: int
+    started_at: datetime
+    to: str | None = None
+    max_per_second: int | None = None
+    ended_at: datetime | None = None
+    reason: str | None = None
 
 
 class Stats(msgspec.Struct, frozen=True, kw_only=True):

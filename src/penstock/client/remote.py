@@ -29,6 +29,7 @@ from penstock.client.drafts import Act, ActOptions, Draft, SendOptions
 from penstock.client.errors import refusal
 from penstock.client.remote_history import RemoteHistory
 from penstock.client.remote_messages import RemoteMessages
+from penstock.client.remote_moves import RemoteMoves
 from penstock.client.remote_queues import RemoteQueues
 from penstock.client.transport import ErrorAnswer, Transport
 from penstock.domain.errors import PenstockError
@@ -54,6 +55,7 @@ class Remote:
     def __init__(self, url: str, *, key: str | None = None, timeout: float = 30.0) -> None:
         self._transport = Transport(url, key=key, timeout=timeout)
         self.queues = RemoteQueues(self._transport)
+        self.moves = RemoteMoves(self._transport)
         self.messages = RemoteMessages(self._transport)
         self.history = RemoteHistory(self._transport)
 

@@ -29,20 +29,30 @@ class RemoteQueues:
     def __init__(self, transport: Transport) -> None:
         self._transport = transport
 
-    def list(self, *, prefix: str = "") -> Iterator[Queue]:
-        """All of them by name, page by page."""
+    def list(self, *, prefix: str = "", dead_letter_queue: str | None = None) -> Iterator[Queue]:
+        """All of them by name, page by page, or those whose dead messages go to a certain queue."""
         cursor: str | None = None
         while True:
-            page = self.page(prefix=prefix, cursor=cursor)
+            page = self.page(prefix=prefix, dead_letter_queue=dead_letter_queue, cursor=cursor)
             yield from page.queues
             cursor = page.next
             if cursor is None:
                 return
 
     def page(
-        self, *, prefix: str = "", limit: int | None = None, cursor: str | None = None
+        self,
+        *,
+        prefix: str = "",
+        dead_letter_queue: str | None = None,
+        limit: int | None = None,
+        cursor: str | None = None,
     ) -> QueuePage:
-        wanted = {"prefix": prefix or None, "limit": limit, "cursor": cursor}
+        wanted = {
+            "prefix": prefix or None,
+            "dead_letter_queue": dead_letter_queue,
+            "limit": limit,
+            "cursor": cursor,
+        }
         query = urlencode({name: v for name, v in wanted.items() if v is not None})
         return _page.decode(self._transport.call("GET", f"/v1/queues?{query}").body)
 

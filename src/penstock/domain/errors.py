@@ -41,6 +41,19 @@ class MessageNotFound(NotFound):
         super().__init__(f"there is no message {message_id!r}")
 
 
+class TargetNotFound(QueueNotFound):
+    """The queue that messages were to be brought to, not the one they are in."""
+
+    code = "target_not_found"
+
+
+class MoveNotFound(NotFound):
+    code = "move_not_found"
+
+    def __init__(self, task_id: str) -> None:
+        super().__init__(f"there is no move {task_id!r}")
+
+
 class MethodNotAllowed(PenstockError):
     code = "method_not_allowed"
 
@@ -78,6 +91,14 @@ class QueueNotEmpty(Conflict):
 
 class QueueFull(Conflict):
     code = "queue_full"
+
+
+class MoveRunning(Conflict):
+    code = "move_running"
+
+
+class MoveNotRunning(Conflict):
+    code = "move_not_running"
 
 
 class TooLarge(PenstockError):

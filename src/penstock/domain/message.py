@@ -208,6 +208,19 @@ def redrive(message: Message, target: Queue, *, now: int) -> Message:
     return replace(_moved(message, target, now=now), dead_from=None, reason=None)
 
 
+def move(message: Message, target: Queue, *, now: int) -> Message:
+    """To another queue: a dead one with a new life, one that waits for its turn as if sent there.
+
+    An ordinary message keeps its expiry date, unless `target` keeps it for a shorter time.
+    """
+    if message.state is State.DEAD or message.dead_from is not None:
+        return redrive(message, target, now=now)
+    if message.state is not State.READY:
+        raise WrongState(f"message {message.id} is {message.state}; only a ready one can be moved")
+    expires_at = expiry(target, now=now, wanted=message.expires_at)
+    return replace(_moved(message, target, now=now), expires_at=expires_at)
+
+
 def dead_letter(message: Message, target: Queue, *, now: int) -> Message:
     """A dead message as it stands in the dead-letter queue of the queue it died in."""
     moved = _moved(message, target, now=now)

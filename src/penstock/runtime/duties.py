@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from penstock.domain import move
 from penstock.domain.limits import DAY, MINUTE
 from penstock.ports.store import Session, Store
+from penstock.services.moves import Moves
 
 _CHUNK = 500
 _CHUNKS_PER_TICK = 20  # others get their turn between; the rest follows with the next tick
@@ -46,7 +48,7 @@ class Expirer:
 
 
 class Pruner:
-    """Forgets by age: whole days of history, and dedup keys whose window is over."""
+    """Forgets by age: whole days of history, move tasks, dedup keys whose window is over."""
 
     name = "pruner"
 
@@ -58,9 +60,36 @@ class Pruner:
         self._store.write(lambda s: s.tidying.prepare_days(now=now)).result()
         _repeat(self._store, lambda s: s.tidying.forget_dedup(now=now, limit=_CHUNK))
         before_day = now // DAY - self._retention_days
+        self._store.write(lambda s: s.moves.forget(before_at=before_day * DAY)).result()
         for day in self._store.read(lambda s: s.tidying.old_days(before_day=before_day)).result():
             self._store.write(_drop_day(day, now)).result()
         return now + MINUTE
+
+
+class Mover:
+    """Advances move tasks.  Of several nodes one takes each step; the rate is kept in the task."""
+
+    name = "mover"
+
+    def __init__(self, moves: Moves, *, every_ms: int) -> None:
+        self._moves = moves
+        self._every_ms = every_ms
+
+    def tick(self, now: int) -> int:
+        next_at = now + self._every_ms
+        for task_id in self._moves.active().result():
+            next_at = min(next_at, self._advance(task_id, now))
+        return next_at
+
+    def _advance(self, task_id: str, now: int) -> int:
+        """Returns when it is worth asking again."""
+        for _ in range(_CHUNKS_PER_TICK):
+            task = self._moves.step(task_id, now=now).result()
+            if task is None or not task.is_active:
+                return now + self._every_ms
+            if not move.allowance(task, now=now):
+                return move.next_at(task, now=now)
+        return now + 1
 
 
 class Every:

@@ -77,10 +77,19 @@ class Queues:
         return self._store.read(lambda session: _view(session, _existing(session, name)))
 
     def page(
-        self, *, prefix: str = "", after: str = "", limit: int = 100
+        self,
+        *,
+        prefix: str = "",
+        after: str = "",
+        limit: int = 100,
+        dead_letter_queue: str | None = None,
     ) -> Ticket[list[QueueView]]:
+        """By name; with a `dead_letter_queue` only those whose dead messages go there."""
+
         def do(session: Session) -> list[QueueView]:
-            queues = session.queues.page(prefix=prefix, after=after, limit=limit)
+            queues = session.queues.page(
+                prefix=prefix, after=after, limit=limit, dead_letter_queue=dead_letter_queue
+            )
             counts = session.queues.counts([queue.queue_no for queue in queues])
             return [QueueView(queue, counts[queue.queue_no]) for queue in queues]
 

@@ -9,13 +9,14 @@ import msgspec
 from penstock.domain import message as lifecycle
 from penstock.domain.access import ApiKey, Role
 from penstock.domain.counts import Counts
-from penstock.domain.errors import MessageNotFound, QueueExists, QueueNotFound
+from penstock.domain.errors import MessageNotFound, QueueExists
 from penstock.domain.message import PURGED, Content, Message, State
 from penstock.domain.queue import Queue, QueueSettings
 from penstock.ports.store import Browse
 from penstock.store.books import Books, json_list, message_of
 from penstock.store.changes import Changes
 from penstock.store.claims import Claims
+from penstock.store.journeys import Journeys
 
 _FIRST = (-(2**62), -(2**62), -(2**62))
 
@@ -64,9 +65,15 @@ class SqlQueues:
     def find(self, name: str) -> Queue | None:
         return self._books.queue_named(name)
 
-    def page(self, *, prefix: str, after: str, limit: int) -> list[Queue]:
+    def page(
+        self, *, prefix: str, after: str, limit: int, dead_letter_queue: str | None = None
+    ) -> list[Queue]:
         params = {"prefix": prefix, "after": after, "limit": limit}
-        return [self._books.queue_of(row) for row in self._db.rows("queues.page", params)]
+        name = "queues.page"
+        if dead_letter_queue is not None:
+            name = "queues.page_of_sources"
+            params["dead_letter_queue"] = dead_letter_queue
+        return [self._books.queue_of(row) for row in self._db.rows(name, params)]
 
     def counts(self, queue_nos: Sequence[int]) -> dict[int, Counts]:
         found = {no: Counts() for no in queue_nos}
@@ -92,6 +99,7 @@ class SqlMessages:
         self._books = books
         self._changes = changes
         self._claims = claims
+        self._journeys = Journeys(books, changes)
         self._db = books.db
 
     def find(self, message_id: str) -> Message | None:
@@ -126,15 +134,8 @@ class SqlMessages:
 
         In `to`, or where they died; if that queue is gone, where they are.
         """
-        params = {"queue_no": queue_no, "limit": limit}
-        rows = self._db.rows("messages.buried", params)
-        rows += self._db.rows("messages.dead_letters", params)
-        dead = [message_of(row) for row in rows[:limit]]
-        self._books.load_queues({to or m.dead_from or queue_no for m in dead})
-        for before in dead:
-            target = self._home(before) if to is None else self._books.queue(to)
-            self._changes.note(before, lifecycle.redrive(before, target, now=now), now=now)
-        self._changes.save()
+        dead = self._journeys.dead(queue_no, limit=limit)
+        self._journeys.bring(dead, to=to, now=now)
         return len(dead)
 
     def purge(self, queue_no: int, *, limit: int, now: int) -> int:
@@ -159,12 +160,6 @@ class SqlMessages:
         if not rows:
             raise MessageNotFound(message_id)
         return message_of(rows[0])
-
-    def _home(self, dead: Message) -> Queue:
-        try:
-            return self._books.queue(dead.dead_from or dead.queue_no)
-        except QueueNotFound:
-            return self._books.queue(dead.queue_no)
 
 
 class SqlKeys:

@@ -15,6 +15,7 @@ from penstock.store.books import Books
 from penstock.store.changes import Changes
 from penstock.store.claims import Claims
 from penstock.store.database import Database
+from penstock.store.moves import SqlMoves
 from penstock.store.nouns import SqlKeys, SqlMessages, SqlQueues
 from penstock.store.past import SqlHistory, SqlTidying
 from penstock.store.sends import Sends
@@ -84,6 +85,7 @@ class SqlSession:
         self.messages = SqlMessages(self.books, changes, claims)
         self.history = SqlHistory(self.books)
         self.keys = SqlKeys(self.books)
+        self.moves = SqlMoves(self.books, changes)
         self.tidying = SqlTidying(self.books, claims)
         self._high_water = 0
 

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import httpx
 
-from tests.edge.api import Api
+from tests.edge.api import Api, told
 
 _CARD = re.compile(
     r'<section class="card" id="op-(\w+)">.*?<pre><code>(.*?)</code></pre>', re.DOTALL
@@ -65,7 +65,10 @@ def prepare(api: Api, operation: str) -> dict[str, str]:
     if operation == "putQueue":
         return {}
     api.call("PUT", "/v1/queues/mail", {})
-    variables: dict[str, Any] = {"RECEIPT": "", "ID": ""}
+    variables: dict[str, Any] = {"RECEIPT": "", "ID": "", "MOVE": ""}
+    if operation in ("getMove", "cancelMove"):
+        api.die("mail")
+        variables["MOVE"] = told(api.call("POST", "/v1/queues/mail/moves"))["id"]
     api.send("mail")
     variables["RECEIPT"] = api.claim_one("mail")["receipt"]
     if operation in ("redriveMessage", "redriveQueue"):

@@ -51,6 +51,8 @@ def test_its_own_queues_are_open_to_it(mailer: Api, ours: str) -> None:
         ("POST", "/resume", None),
         ("POST", "/purge", None),
         ("POST", "/redrive", None),
+        ("POST", "/moves", None),
+        ("GET", "/moves", None),
         ("GET", "/messages", None),
         ("POST", "/messages", {"body": 1}),
         ("POST", "/messages/batch", {"messages": [{"body": 1}]}),
@@ -186,10 +188,22 @@ def test_nothing_is_moved_into_a_foreign_queue(
 ) -> None:
     mailer.die(ours)
 
-    refused = mailer.call("POST", f"/v1/queues/{ours}/redrive", {"to": theirs})
+    for verb in ("redrive", "moves"):
+        refused = mailer.call("POST", f"/v1/queues/{ours}/{verb}", {"to": theirs})
+        assert_refused(refused, 403, "forbidden")
 
-    assert_refused(refused, 403, "forbidden")
     assert admin.counts(theirs) == {}
+
+
+def test_a_move_out_of_a_foreign_queue_is_out_of_reach_by_its_id(
+    admin: Api, mailer: Api, theirs: str
+) -> None:
+    move = told(admin.call("POST", f"/v1/queues/{theirs}/moves"))
+    path = f"/v1/moves/{move['id']}"
+
+    assert_refused(mailer.call("GET", path), 403, "forbidden")
+    assert_refused(mailer.call("POST", f"{path}/cancel"), 403, "forbidden")
+    assert admin.get(path)["state"] not in ("cancelling", "cancelled")
 
 
 @pytest.mark.parametrize("method", ["PUT", "PATCH"])

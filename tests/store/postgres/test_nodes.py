@@ -4,10 +4,15 @@ import threading
 
 import psycopg
 
-from penstock.domain.errors import QueueFull, QueueNotFound
+from penstock.domain import move
+from penstock.domain.errors import MoveRunning, QueueFull, QueueNotFound
 from penstock.domain.lease import Verb
 from penstock.domain.limits import DAY
+from penstock.domain.message import State
+from penstock.domain.move import MoveState
+from penstock.outbound.dice import SystemDice
 from penstock.ports.store import Acted, Sent
+from penstock.services.moves import Moves
 from penstock.store.postgres_store import clock_of
 from tests.clocks import NOON
 from tests.store.desk import WAIT_S, Desk
@@ -30,6 +35,61 @@ def test_two_nodes_never_lease_the_same_message(desks):
 
     assert len(claimed) == len(set(claimed)) == 200
     assert desks[1].counts(mail).leased == 200
+
+
+def test_two_nodes_move_every_message_once_and_count_it_once(desks, monkeypatch):
+    monkeypatch.setattr(move, "CHUNK", 3)
+    source, target = desks[0].queue("source"), desks[0].queue("target")
+    ids = desks[0].send_many(source, 120)
+    nodes = [Moves(desk.store, desk.clock, SystemDice()) for desk in desks]
+    task = nodes[0].start("source", target="target").result(WAIT_S)
+
+    def advance(node: Moves) -> None:
+        while node.active().result(WAIT_S):
+            node.step(task.task_id, now=NOON).result(WAIT_S)
+
+    def claim_some(desk: Desk) -> list[str]:
+        return [m.id for _ in range(10) for m in desk.claim(source, 1)]
+
+    *_, claimed = at_once(
+        *(lambda node=node: advance(node) for node in nodes for _ in range(3)),
+        lambda: claim_some(desks[1]),
+    )
+
+    ended = nodes[1].get(task.task_id).result(WAIT_S)
+    moved = desks[0].browse_ids(target, State.READY)
+    assert (ended.state, ended.moved) == (MoveState.COMPLETED, len(moved))
+    assert sorted(moved + claimed) == sorted(ids)
+    desks[0].queues = [source, target]
+    check_books(desks[0])
+
+
+def test_of_two_nodes_one_takes_the_step_and_the_other_does_not_wait(desks):
+    desks[0].queue("source")
+    nodes = [Moves(desk.store, desk.clock, SystemDice()) for desk in desks]
+    task = nodes[0].start("source").result(WAIT_S)
+
+    def other_comes_meanwhile(session):
+        held = session.moves.to_advance(task.task_id)
+        return held, nodes[1].step(task.task_id, now=NOON).result(WAIT_S)
+
+    assert desks[0].write(other_comes_meanwhile) == (task, None)
+
+
+def test_of_two_nodes_that_start_a_move_at_once_one_is_refused(desks):
+    desks[0].queue("source")
+    nodes = [Moves(desk.store, desk.clock, SystemDice()) for desk in desks]
+
+    def start(node: Moves) -> str:
+        try:
+            return node.start("source").result(WAIT_S).task_id
+        except MoveRunning:
+            return ""
+
+    started = at_once(*(lambda node=node: start(node) for node in nodes))
+
+    assert sorted(map(bool, started)) == [False, True]
+    assert len(nodes[0].active().result(WAIT_S)) == 1
 
 
 def test_groups_stay_in_order_whoever_sends_and_finishes(desks):

@@ -54,6 +54,10 @@ GROUPS: dict[str, dict[str, Entry]] = {
         "queues purge": Entry("queues_empty", "cancel everything in a queue"),
         "queues redrive": Entry("queues_empty", "bring dead messages back"),
         "queues delete": Entry("queues_empty", "remove a queue"),
+        "moves": Entry("moves", "list the moves out of a queue, newest first"),
+        "moves start": Entry("moves", "move messages out of a queue in the background"),
+        "moves show": Entry("moves", "show one move"),
+        "moves cancel": Entry("moves", "stop a move; what was moved stays moved"),
     },
     "Insight": {
         "stats": Entry("stats", "counts and totals"),

@@ -15,6 +15,7 @@ from penstock.edge.aweq.api import AweqApi
 from penstock.edge.http.api.hot import Hot
 from penstock.edge.http.api.insight import InsightApi
 from penstock.edge.http.api.messages import MessageApi
+from penstock.edge.http.api.moves import MoveApi
 from penstock.edge.http.api.queues import QueueApi
 from penstock.edge.http.app import App
 from penstock.edge.http.docs.api import DocsApi
@@ -103,6 +104,7 @@ def routes(broker: Broker, room: WaitingRoom) -> list[Route]:
         *Hot(broker.messages, broker.directory, room, broker.settings.limits).routes(),
         *QueueApi(broker.queues).routes(),
         *MessageApi(broker.messages, broker.directory).routes(),
+        *MoveApi(broker.moves).routes(),
         *InsightApi(broker.insight, room).routes(),
     ]
     scheme = "https" if broker.settings.server.tls_cert else "http"

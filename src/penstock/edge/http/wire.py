@@ -10,6 +10,7 @@ from msgspec import Meta
 from penstock.domain.counts import Counts
 from penstock.domain.history import Attempt, AttemptOutcome, Ending
 from penstock.domain.message import Content, Message, State
+from penstock.domain.move import MoveState, MoveTask
 from penstock.domain.queue import QueueSettings
 from penstock.edge.instants import to_text
 from penstock.ports.store import Acted
@@ -166,6 +167,25 @@ class QueuesOut(msgspec.Struct):
     next: str | None
 
 
+class MoveOut(msgspec.Struct, omit_defaults=True):
+    """A move task; what it does not have is left out."""
+
+    id: str
+    queue: str
+    state: MoveState
+    to_move: int
+    moved: int
+    started_at: str
+    to: str | None = None
+    max_per_second: int | None = None
+    ended_at: str | None = None
+    reason: str | None = None
+
+
+class MovesOut(msgspec.Struct):
+    moves: list[MoveOut]
+
+
 class StatsOut(msgspec.Struct):
     version: str
     backend: str
@@ -240,6 +260,21 @@ def queue_out(view: QueueView) -> QueueOut:
         to_text(view.queue.created_at),
         *counts_out(view.counts),
         to_text(oldest) if isinstance(oldest, int) else oldest,
+    )
+
+
+def move_out(task: MoveTask) -> MoveOut:
+    return MoveOut(
+        task.task_id,
+        task.source,
+        task.state,
+        task.to_move,
+        task.moved,
+        to_text(task.started_at),
+        task.target,
+        task.max_per_second,
+        None if task.ended_at is None else to_text(task.ended_at),
+        task.reason,
     )
 
 

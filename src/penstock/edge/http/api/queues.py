@@ -52,7 +52,7 @@ class QueueApi:
                 name="listQueues",
                 role=Role.READ,
                 gives=wire.QueuesOut,
-                query=("prefix", "limit", "cursor"),
+                query=("prefix", "dead_letter_queue", "limit", "cursor"),
             ),
             operate(
                 "PUT",
@@ -133,13 +133,18 @@ class QueueApi:
         ]
 
     async def page(self, request: Request, respond: Respond) -> Response:
-        query = request.query("prefix", "limit", "cursor")
+        query = request.query("prefix", "dead_letter_queue", "limit", "cursor")
         limit = read_limit(query.get("limit"))
         after = query.get("cursor", "")
         views: list[QueueView] = []
         # Queues that the caller may not see do not count for the page.
         while len(views) < limit:
-            page = await self._queues.page(prefix=query.get("prefix", ""), after=after, limit=limit)
+            page = await self._queues.page(
+                prefix=query.get("prefix", ""),
+                after=after,
+                limit=limit,
+                dead_letter_queue=query.get("dead_letter_queue"),
+            )
             views += [view for view in page if access.sees(request.caller, view.queue.name)]
             if len(page) < limit:
                 break

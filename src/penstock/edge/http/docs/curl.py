@@ -10,7 +10,7 @@ BASE = "{base}"  # replaced when the page is served: only then is it known how w
 KEY_HEADER = '-H "authorization: Bearer $PENSTOCK_KEY"'
 
 # What the reader has got from an earlier command.
-VARIABLES = {"id": "$ID", "receipt": "$RECEIPT"}
+VARIABLES = {"id": "$ID", "move": "$MOVE", "receipt": "$RECEIPT"}
 
 FIRST_STEPS = f"""\
 # make a queue

@@ -25,7 +25,7 @@ _IN_PATH = re.compile(r"{(\w+)}")
 CHAPTERS = (
     (re.compile(r"/claims$|^/v1/leases/"), "Claims and leases"),
     (re.compile(r"/messages(/|$)"), "Messages"),
-    (re.compile(r"^/v1/queues"), "Queues"),
+    (re.compile(r"^/v1/(queues|moves)"), "Queues"),
     (re.compile(r""), "History, stats, health"),
 )
 
@@ -57,6 +57,8 @@ def refusals(route: Route) -> list[type[PenstockError]]:
         found.append(errors.QueueNotFound)
     if "id" in names:
         found.append(errors.MessageNotFound)
+    if "move" in names:
+        found.append(errors.MoveNotFound)
     if "receipt" in names:
         found.append(errors.LeaseLost)
     if names or route.query or route.takes:

@@ -14,7 +14,7 @@ Schema = dict[str, Any]
 
 REF = "#/components/schemas/"
 _SUFFIX = re.compile(r"(In|Out)$")
-_POSITIVE = frozenset({"limit", "max_attempts", "max_body_bytes", "max_messages"})
+_POSITIVE = frozenset({"limit", "max_attempts", "max_body_bytes", "max_messages", "max_per_second"})
 _INSTANT = re.compile(r"(_at|_until)$|^now$")
 
 

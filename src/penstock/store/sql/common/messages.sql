@@ -260,21 +260,32 @@ SELECT {columns}
        );
 
 -- name: buried
--- Dead messages at rest in a queue, oldest first.
+-- Dead messages at rest in a queue, oldest first.  Without `any_home` only those whose queue, if
+-- they died in another, is still there.
 SELECT {columns}
   FROM message
  WHERE queue_no = :queue_no
    AND state = 'dead'
+   AND order_no < :before_no
+   AND (:any_home = 1
+        OR (SELECT home.removed_at
+              FROM queue AS home
+             WHERE home.queue_no = message.dead_from) IS NULL)
  ORDER BY message_no
  LIMIT :limit;
 
 -- name: dead_letters
--- Messages in line that died elsewhere and were moved here.
+-- Messages in line that died elsewhere and were moved here; `any_home` as above.
 SELECT {columns}
   FROM message
  WHERE queue_no = :queue_no
    AND dead_from IS NOT NULL
    AND state IN ('waiting', 'ready')
+   AND order_no < :before_no
+   AND (:any_home = 1
+        OR (SELECT home.removed_at
+              FROM queue AS home
+             WHERE home.queue_no = message.dead_from) IS NULL)
  ORDER BY order_no
  LIMIT :limit;
 

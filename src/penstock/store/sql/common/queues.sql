@@ -53,6 +53,17 @@ SELECT queue_no, name, settings, is_paused, version, created_at
  ORDER BY name
  LIMIT :limit;
 
+-- name: page_of_sources
+-- Queues by name whose dead messages go to a certain queue.
+SELECT queue_no, name, settings, is_paused, version, created_at
+  FROM queue
+ WHERE removed_at IS NULL
+   AND name > :after
+   AND substr(name, 1, length(CAST(:prefix AS TEXT))) = :prefix
+   AND settings ->> 'dead_letter_queue' = :dead_letter_queue
+ ORDER BY name
+ LIMIT :limit;
+
 -- name: number_of
 -- How many there are: a small table, and not on the hot path.
 SELECT count(*)

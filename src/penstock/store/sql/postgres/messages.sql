@@ -201,6 +201,11 @@ SELECT {columns}
   FROM message
  WHERE queue_no = :queue_no
    AND state = 'dead'
+   AND order_no < :before_no
+   AND (:any_home = 1
+        OR (SELECT home.removed_at
+              FROM queue AS home
+             WHERE home.queue_no = message.dead_from) IS NULL)
  ORDER BY message_no
  LIMIT :limit
    FOR UPDATE SKIP LOCKED;
@@ -212,6 +217,11 @@ SELECT {columns}
  WHERE queue_no = :queue_no
    AND dead_from IS NOT NULL
    AND state IN ('waiting', 'ready')
+   AND order_no < :before_no
+   AND (:any_home = 1
+        OR (SELECT home.removed_at
+              FROM queue AS home
+             WHERE home.queue_no = message.dead_from) IS NULL)
  ORDER BY order_no
  LIMIT :limit
    FOR UPDATE SKIP LOCKED;

@@ -9,3 +9,14 @@ SELECT pg_advisory_xact_lock(1885697141, s.slot)
   FROM (SELECT CAST(q.no AS integer) AS slot
           FROM json_array_elements_text(CAST(:queue_nos AS json)) AS q (no)
          ORDER BY slot) AS s;
+
+-- name: page_of_sources
+-- As in common/, with PostgreSQL's JSON.
+SELECT queue_no, name, settings, is_paused, version, created_at
+  FROM queue
+ WHERE removed_at IS NULL
+   AND name > :after
+   AND substr(name, 1, length(CAST(:prefix AS TEXT))) = :prefix
+   AND CAST(settings AS json) ->> 'dead_letter_queue' = :dead_letter_queue
+ ORDER BY name
+ LIMIT :limit;

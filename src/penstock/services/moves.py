@@ -1,0 +1,141 @@
+"""What you can ask of move tasks: start, look, cancel; and the step that a duty takes."""
+
+from __future__ import annotations
+
+from penstock.domain import move
+from penstock.domain.errors import InvalidRequest, MoveNotFound, QueueNotFound, TargetNotFound
+from penstock.domain.ids import ID_DIGITS, uuid7
+from penstock.domain.move import MoveState, MoveTask
+from penstock.domain.queue import Queue, check_name
+from penstock.ports.clock import Clock, Dice
+from penstock.ports.store import Session, Store
+from penstock.ports.ticket import Ticket
+
+
+class Moves:
+    def __init__(self, store: Store, clock: Clock, dice: Dice) -> None:
+        self._store = store
+        self._clock = clock
+        self._dice = dice
+
+    def start(
+        self, source: str, *, target: str | None = None, max_per_second: int | None = None
+    ) -> Ticket[MoveTask]:
+        """To `target`, or each message to the queue it died in.
+
+        Raises InvalidRequest; QueueNotFound, TargetNotFound or MoveRunning with the ticket.
+        """
+        move.check_rate(max_per_second)
+        if target is not None and check_name(target) == source:
+            raise InvalidRequest("a queue cannot be moved to itself")
+        now = self._clock.now()
+        task_id = uuid7(now, self._dice.digits(ID_DIGITS))
+
+        def do(session: Session) -> MoveTask:
+            found = _source(session, source)
+            counts = session.queues.counts([found.queue_no])[found.queue_no]
+            task = move.new_task(
+                task_id,
+                source=(found.queue_no, found.name),
+                target=None if target is None else _target(session, target),
+                max_per_second=max_per_second,
+                to_move=counts.dead + counts.ready + counts.waiting,
+                before_no=session.moves.place(),
+                now=now,
+            )
+            session.moves.add(task)
+            return task
+
+        return self._store.write(do)
+
+    def of_source(
+        self, source: str, *, limit: int = move.KEPT_PER_SOURCE
+    ) -> Ticket[list[MoveTask]]:
+        """The tasks of one source, newest first; raises QueueNotFound."""
+
+        def do(session: Session) -> list[MoveTask]:
+            return session.moves.of_source(_source(session, source).queue_no, limit=limit)
+
+        return self._store.read(do)
+
+    def get(self, task_id: str) -> Ticket[MoveTask]:
+        return self._store.read(lambda session: _existing(session.moves.find(task_id), task_id))
+
+    def cancel(self, task_id: str) -> Ticket[MoveTask]:
+        """What was moved stays moved.  Raises MoveNotFound or MoveNotRunning."""
+
+        def do(session: Session) -> MoveTask:
+            found = _existing(session.moves.to_change(task_id), task_id)
+            cancelled = move.cancel(found)
+            session.moves.save(cancelled)
+            return cancelled
+
+        return self._store.write(do)
+
+    def active(self) -> Ticket[list[str]]:
+        return self._store.read(lambda session: session.moves.active())
+
+    def step(self, task_id: str, *, now: int) -> Ticket[MoveTask | None]:
+        """Move what may be moved by now and count it, all or nothing.
+
+        None if there is nothing to do for this node: it has ended, or another one is at it.
+        """
+
+        def do(session: Session) -> MoveTask | None:
+            task = session.moves.to_advance(task_id)
+            if task is None:
+                return None
+            after = _step(session, task, now)
+            if after != task:
+                session.moves.save(after)
+            return after
+
+        return self._store.write(do)
+
+
+def _step(session: Session, task: MoveTask, now: int) -> MoveTask:
+    if task.state is MoveState.CANCELLING:
+        return move.finish_cancel(task, now=now)
+    if not _has_queues(session, task):
+        return move.fail(task, now=now, reason=move.QUEUE_NOT_FOUND)
+    limit = move.allowance(task, now=now)
+    if not limit:
+        return task
+    moved = session.moves.move_some(task, limit=limit, now=now)
+    task = move.advance(task, now=now, moved=moved)
+    if not session.moves.is_done(task, now=now):
+        return task
+    reason = session.moves.stranded(task, now=now)
+    return (
+        move.complete(task, now=now) if reason is None else move.fail(task, now=now, reason=reason)
+    )
+
+
+def _has_queues(session: Session, task: MoveTask) -> bool:
+    try:
+        session.queues.get(task.source_no)
+        if task.target_no is not None:
+            session.queues.get(task.target_no)
+    except QueueNotFound:
+        return False
+    return True
+
+
+def _source(session: Session, name: str) -> Queue:
+    found = session.queues.find(name)
+    if found is None:
+        raise QueueNotFound(name)
+    return found
+
+
+def _target(session: Session, name: str) -> tuple[int, str]:
+    found = session.queues.find(name)
+    if found is None:
+        raise TargetNotFound(name)
+    return found.queue_no, found.name
+
+
+def _existing(task: MoveTask | None, task_id: str) -> MoveTask:
+    if task is None:
+        raise MoveNotFound(task_id)
+    return task

@@ -1,0 +1,103 @@
+-- name: add
+-- A new task; no row comes back if one is active for this source already.
+INSERT INTO move_task (
+  task_id, source_no, target_no, state, max_per_second, to_move, moved, before_no, credit,
+  paced_at, started_at)
+VALUES (
+  :task_id, :source_no, :target_no, :state, :max_per_second, :to_move, :moved, :before_no, :credit,
+  :paced_at, :started_at)
+    ON CONFLICT DO NOTHING
+RETURNING task_id;
+
+-- name: find
+-- Tasks with the names of their queues, which may have been removed.
+SELECT t.task_id, t.source_no, t.target_no, t.state, t.max_per_second, t.to_move, t.moved,
+       t.before_no, t.credit, t.paced_at, t.started_at, t.ended_at, t.reason, s.name, g.name
+  FROM move_task AS t
+  JOIN queue AS s
+    ON s.queue_no = t.source_no
+  LEFT JOIN queue AS g
+    ON g.queue_no = t.target_no
+ {conditions};
+
+-- name: by_id
+-- One of them.
+WHERE t.task_id = :task_id;
+
+-- name: to_change
+-- One of them, to be changed.
+WHERE t.task_id = :task_id;
+
+-- name: to_advance
+-- One of them, to be advanced by whoever comes first.
+WHERE t.task_id = :task_id
+  AND t.state IN ('running', 'cancelling');
+
+-- name: of_source
+-- Those of one source, newest first.
+WHERE t.source_no = :source_no
+ORDER BY t.before_no DESC
+LIMIT :limit;
+
+-- name: active
+-- All that have not ended: few, and an index of their own.
+SELECT task_id
+  FROM move_task
+ WHERE state IN ('running', 'cancelling')
+ ORDER BY before_no;
+
+-- name: save
+-- What a step may change.
+UPDATE move_task
+   SET state = :state,
+       moved = :moved,
+       credit = :credit,
+       paced_at = :paced_at,
+       ended_at = :ended_at,
+       reason = :reason
+ WHERE task_id = :task_id;
+
+-- name: keep_latest
+-- Ended tasks of one source, but for the latest, are forgotten.
+DELETE FROM move_task
+ WHERE source_no = :source_no
+   AND state NOT IN ('running', 'cancelling')
+   AND before_no < (SELECT min(k.before_no)
+                      FROM (SELECT before_no
+                              FROM move_task
+                             WHERE source_no = :source_no
+                               AND state NOT IN ('running', 'cancelling')
+                             ORDER BY before_no DESC
+                             LIMIT :kept) AS k);
+
+-- name: forget
+-- Tasks that ended long ago.
+DELETE FROM move_task
+ WHERE state NOT IN ('running', 'cancelling')
+   AND ended_at < :before_at;
+
+-- name: ordinary
+-- Ready messages that did not die elsewhere, as they would be claimed.
+SELECT {columns}
+  FROM message
+ WHERE queue_no = :queue_no
+   AND state = 'ready'
+   AND is_blocked = 0
+   AND dead_from IS NULL
+   AND order_no < :before_no
+   AND (expires_at IS NULL OR expires_at > :now)
+ ORDER BY priority, order_no
+ LIMIT :limit;
+
+-- name: homeless
+-- Is a message left that died in a queue which is gone?  (The row of a removed queue stays.)
+SELECT 1
+  FROM message
+ WHERE queue_no = :queue_no
+   AND dead_from IS NOT NULL
+   AND state IN ('waiting', 'ready', 'dead')
+   AND order_no < :before_no
+   AND (SELECT home.removed_at
+          FROM queue AS home
+         WHERE home.queue_no = message.dead_from) IS NOT NULL
+ LIMIT 1;

@@ -1,0 +1,92 @@
+"""A move task and kill -9: every message is in one queue, and the count says in which."""
+
+from __future__ import annotations
+
+import random
+import time
+from typing import Any
+
+from tests.faults.figures import figure
+from tests.faults.server import Server
+from tests.faults.wire import Wire
+
+LETTERS = figure(6_000, 60_000)
+BATCH = 1_000
+END_S = figure(40, 400)
+
+
+def test_a_move_that_is_killed_again_and_again_loses_and_doubles_nothing(server: Server) -> None:
+    dice = random.Random(7)
+    wire = Wire(server.port)
+    fill(wire, LETTERS)
+    move = told(wire, "POST", "/v1/queues/dead/moves", {"max_per_second": 2_000})
+    seen: list[int] = []
+
+    deadline = time.monotonic() + END_S
+    while move["state"] == "running" and time.monotonic() < deadline:
+        time.sleep(dice.uniform(0.1, 0.9))
+        server.kill()
+        wire.close()
+        server.start()
+        move = told(wire, "GET", f"/v1/moves/{move['id']}")
+        seen.append(move["moved"])
+
+    kills_midway = [moved for moved in seen if 0 < moved < LETTERS]
+    assert kills_midway, f"no kill came between two steps: {seen}"
+    assert seen == sorted(seen)
+    assert (move["state"], move["moved"]) == ("completed", LETTERS), server.last_words()
+    assert ready(wire, "dead") == 0
+    assert ready(wire, "mail") == LETTERS
+    assert claimed_bodies(wire, "mail") == list(range(LETTERS))
+
+
+def test_what_was_counted_is_what_was_moved_whenever_the_kill_comes(server: Server) -> None:
+    wire = Wire(server.port)
+    fill(wire, 3 * BATCH)
+    move = told(wire, "POST", "/v1/queues/dead/moves", {"max_per_second": 1_000})
+    time.sleep(1.2)
+    server.kill()
+    wire.close()
+    server.start()
+    if told(wire, "GET", f"/v1/moves/{move['id']}")["state"] == "running":
+        told(wire, "POST", f"/v1/moves/{move['id']}/cancel")
+
+    deadline = time.monotonic() + END_S
+    while (ended := told(wire, "GET", f"/v1/moves/{move['id']}"))["state"] == "cancelling":
+        assert time.monotonic() < deadline, server.last_words()
+        time.sleep(0.05)
+
+    assert ended["moved"] == ready(wire, "mail") > 0
+    assert ready(wire, "dead") == 3 * BATCH - ended["moved"]
+
+
+def fill(wire: Wire, count: int) -> None:
+    """That many dead letters from "mail" in "dead"."""
+    told(wire, "PUT", "/v1/queues/dead", {})
+    told(wire, "PUT", "/v1/queues/mail", {"dead_letter_queue": "dead"})
+    for start in range(0, count, BATCH):
+        drafts = [{"body": n} for n in range(start, start + BATCH)]
+        told(wire, "POST", "/v1/queues/mail/messages/batch", {"messages": drafts})
+        claimed = told(wire, "POST", "/v1/queues/mail/claims", {"limit": BATCH})["messages"]
+        acts = [{"receipt": m["receipt"], "act": "bury"} for m in claimed]
+        told(wire, "POST", "/v1/leases/batch", {"acts": acts})
+    assert ready(wire, "dead") == count
+
+
+def ready(wire: Wire, queue: str) -> int:
+    return int(told(wire, "GET", f"/v1/queues/{queue}")["counts"]["ready"])
+
+
+def claimed_bodies(wire: Wire, queue: str) -> list[int]:
+    found: list[int] = []
+    while messages := told(wire, "POST", f"/v1/queues/{queue}/claims", {"limit": BATCH})[
+        "messages"
+    ]:
+        found += [m["body"] for m in messages]
+    return sorted(found)
+
+
+def told(wire: Wire, method: str, path: str, body: Any = None) -> Any:
+    answer = wire.call(method, path, body)
+    assert answer.status in (200, 201), f"{method} {path}: {answer}"
+    return answer.data
