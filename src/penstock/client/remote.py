@@ -33,6 +33,7 @@ from penstock.client.remote_queues import RemoteQueues
 from penstock.client.transport import ErrorAnswer, Transport
 from penstock.domain.errors import PenstockError
 from penstock.domain.lease import Verb
+from penstock.domain.limits import DEFAULT_LIMITS
 
 A = TypeVar("A")
 
@@ -85,11 +86,11 @@ class Remote:
         queue: str,
         *,
         limit: int = 1,
-        wait_ms: int = 0,
+        wait_ms: int | None = None,
         lease_ms: int | None = None,
         claimed_by: str | None = None,
     ) -> list[Message]:
-        """Lease messages; waits up to `wait_ms` for the first."""
+        """Lease messages; waits up to `wait_ms` for the first, or as long as the queue says."""
         wanted = {
             "limit": limit,
             "wait_ms": wait_ms,
@@ -97,7 +98,8 @@ class Remote:
             "claimed_by": claimed_by,
         }
         path = f"/v1/queues/{quote(queue, safe='')}/claims"
-        answer = self._transport.call("POST", path, body=wanted, wait_s=wait_ms / 1000)
+        patience_s = (DEFAULT_LIMITS.max_wait_ms if wait_ms is None else wait_ms) / 1000
+        answer = self._transport.call("POST", path, body=wanted, wait_s=patience_s)
         return _claimed.decode(answer.body).messages
 
     def act(self, receipt: str, verb: Verb, **options: Unpack[ActOptions]) -> Acted:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import msgspec
@@ -41,7 +41,7 @@ class Queues:
         now = self._clock.now()
 
         def do(session: Session) -> Put:
-            found = session.queues.find(name)
+            found = session.queues.find_to_change(name)
             if found is not None and only_new:
                 raise QueueExists(f"there is a queue {name!r} already")
             if found is None:
@@ -51,19 +51,31 @@ class Queues:
 
         return self._store.write(do)
 
+    def change(self, name: str, how: Callable[[Queue], QueueSettings]) -> Ticket[QueueView]:
+        """New settings made out of the present ones; nobody else changes them in between.
+
+        `how` runs inside the transaction, maybe more than once; what it raises is the answer.
+        """
+
+        def do(session: Session) -> QueueView:
+            found = session.queues.find_to_change(name)
+            if found is None:
+                raise QueueNotFound(name)
+            return self._change(session, found, check_settings(how(found), name=name))
+
+        return self._store.write(do)
+
     def patch(self, name: str, changes: Mapping[str, Any]) -> Ticket[QueueView]:
         """Change some settings and leave the others."""
 
-        def do(session: Session) -> QueueView:
-            found = _existing(session, name)
-            merged = msgspec.to_builtins(found.settings) | dict(changes)
+        def merged(queue: Queue) -> QueueSettings:
+            wanted = msgspec.to_builtins(queue.settings) | dict(changes)
             try:
-                settings = msgspec.convert(merged, QueueSettings)
+                return msgspec.convert(wanted, QueueSettings)
             except msgspec.ValidationError as error:
                 raise InvalidRequest(str(error)) from None
-            return self._change(session, found, check_settings(settings, name=name))
 
-        return self._store.write(do)
+        return self.change(name, merged)
 
     def pause(self, name: str, *, is_paused: bool) -> Ticket[QueueView]:
         def do(session: Session) -> QueueView:

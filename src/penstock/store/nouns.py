@@ -64,6 +64,10 @@ class SqlQueues:
     def find(self, name: str) -> Queue | None:
         return self._books.queue_named(name)
 
+    def find_to_change(self, name: str) -> Queue | None:
+        rows = self._db.rows("queues.by_name_to_change", {"name": name})
+        return self._books.queue_of(rows[0]) if rows else None
+
     def page(self, *, prefix: str, after: str, limit: int) -> list[Queue]:
         params = {"prefix": prefix, "after": after, "limit": limit}
         return [self._books.queue_of(row) for row in self._db.rows("queues.page", params)]

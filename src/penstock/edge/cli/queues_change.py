@@ -13,7 +13,7 @@ from penstock.domain.errors import QueueExists, QueueNotFound
 from penstock.domain.queue import Ordering, Redelivery
 from penstock.edge.cli import exits
 from penstock.edge.cli.exits import UsageError
-from penstock.edge.cli.flags import duration, remote, server_flags, size
+from penstock.edge.cli.flags import duration, pair, remote, server_flags, size
 from penstock.edge.cli.output import Output
 from penstock.edge.cli.parser import Parser
 from penstock.edge.cli.queues import show
@@ -35,6 +35,8 @@ SETTINGS = {
     "max_body": "max_body_bytes",
     "max_messages": "max_messages",
     "dedup_window": "dedup_window_ms",
+    "wait": "wait_ms",
+    "label": "labels",
 }
 
 _EXPONENTIAL: dict[str, Callable[[str], float]] = {
@@ -91,6 +93,19 @@ def _settings_flags(parser: Parser) -> None:
         text="how long dedup keys are remembered; 5m",
         type=duration,
     )
+    parser.flag(
+        "--wait",
+        value="DURATION",
+        text="of a claim that does not say; none",
+        type=_or_none(duration),
+    )
+    parser.flag(
+        "--label",
+        value="NAME=VALUE",
+        text="one of its labels, may be repeated; none takes all away",
+        action="append",
+        type=_or_none(pair),
+    )
     server_flags(parser)
 
 
@@ -122,6 +137,8 @@ def _set(args: Namespace, out: Output) -> int:
 def _wanted(args: Namespace) -> dict[str, Any]:
     given = {setting: getattr(args, flag) for flag, setting in SETTINGS.items()}
     wanted = {name: value for name, value in given.items() if value is not None}
+    if "labels" in wanted:
+        wanted["labels"] = dict(pair for pair in wanted["labels"] if pair != NONE)
     return {name: None if value == NONE else value for name, value in wanted.items()}
 
 

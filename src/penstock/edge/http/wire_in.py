@@ -71,7 +71,7 @@ class DraftsIn(msgspec.Struct, forbid_unknown_fields=True):
 
 class ClaimIn(msgspec.Struct, forbid_unknown_fields=True):
     limit: int = 1
-    wait_ms: int = 0
+    wait_ms: int | None = None
     lease_ms: int | None = None
     claimed_by: str | None = None
 

@@ -178,10 +178,10 @@ class Hot:
 
     def claim(self, request: Request, respond: Respond) -> Awaitable[Response] | None:
         wanted = wire_in.decode(_claim, request.body)
-        if not 0 <= wanted.wait_ms <= self._limits.max_wait_ms:
+        if wanted.wait_ms is not None and not 0 <= wanted.wait_ms <= self._limits.max_wait_ms:
             raise InvalidRequest(f"wait_ms must be from 0 to {self._limits.max_wait_ms}")
         queue = self._directory.cached(request.params["queue"])
-        if queue is None or wanted.wait_ms:
+        if queue is None or self._wait_ms(queue, wanted):
             return self._claim_waiting(request, wanted)
         ticket = self._messages.claim(
             queue, limit=wanted.limit, lease_ms=wanted.lease_ms, claimed_by=wanted.claimed_by
@@ -194,11 +194,16 @@ class Hot:
         claimed = await self._room.claim(
             queue,
             limit=wanted.limit,
-            wait_ms=wanted.wait_ms,
+            wait_ms=self._wait_ms(queue, wanted),
             lease_ms=wanted.lease_ms,
             claimed_by=wanted.claimed_by,
         )
         return self._claimed(queue, claimed)
+
+    def _wait_ms(self, queue: Queue, wanted: wire_in.ClaimIn) -> int:
+        if wanted.wait_ms is not None:
+            return wanted.wait_ms
+        return min(queue.settings.wait_ms or 0, self._limits.max_wait_ms)
 
     def _claimed(self, queue: Queue, answer: Any) -> Response:
         if not isinstance(answer, Claimed):

@@ -10,6 +10,7 @@ from typing import Any
 FIELDS = {
     "act": "What to do with the lease.",
     "acts": "What to do, one after the other; each has its own result.",
+    "annotations": "Texts that the faces of the server keep with the queue.",
     "attempts": "Claims that count.",
     "attributes": "Texts beside the body.",
     "backend": "The store behind this node: sqlite or postgres.",
@@ -50,6 +51,7 @@ FIELDS = {
     "is_paused": "Claims are stopped by an operator.",
     "jitter": "By which share the wait is varied, up and down.",
     "kind": "The name that picks a handler.",
+    "labels": "What the queue is labelled with, for people.",
     "last_error": "What the last failed attempt said.",
     "lease_ms": "How long a claimed message is held; null: as the queue says.",
     "lease_no": "Grows with each claim.",
@@ -93,7 +95,7 @@ FIELDS = {
     "trace": "Context for tracing, handed on as it is.",
     "type": "Which kind of back-off this is.",
     "version": "The version of this server.",
-    "wait_ms": "How long to wait for the first message.",
+    "wait_ms": "How long to wait for the first message; null: as the queue says.",
     "waiting": "How many are not due yet.",
     "waiting_claims": "How many claims wait for a message.",
     "BatchActIn.delay_ms": "For release and snooze: how long from now until it may be claimed.",
@@ -109,6 +111,7 @@ FIELDS = {
     "PastOut.attempts": "Leases that ended without finishing the message.",
     "QueueSettings.delay_ms": "How long new messages wait before they can be claimed.",
     "QueueSettings.lease_ms": "How long a claimed message is held unless the claim says otherwise.",
+    "QueueSettings.wait_ms": "How long a claim waits that does not say; null: not at all.",
     "StatsOut.queues": "How many queues there are.",
     "TotalsOut.dead": "How many died.",
 }

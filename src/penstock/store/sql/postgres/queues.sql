@@ -9,3 +9,11 @@ SELECT pg_advisory_xact_lock(1885697141, s.slot)
   FROM (SELECT CAST(q.no AS integer) AS slot
           FROM json_array_elements_text(CAST(:queue_nos AS json)) AS q (no)
          ORDER BY slot) AS s;
+
+-- name: by_name_to_change
+-- As in common/, but locked: of two who change something neither undoes what the other did.
+SELECT queue_no, name, settings, is_paused, version, created_at
+  FROM queue
+ WHERE removed_at IS NULL
+   AND name = :name
+   FOR UPDATE;
