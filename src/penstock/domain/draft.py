@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+
 import msgspec
 
 from penstock.domain import message as lifecycle
@@ -11,6 +13,7 @@ from penstock.domain.message import Content, Message, State
 from penstock.domain.queue import Queue
 
 MAX_PRIORITY = 1_000_000
+_text = msgspec.json.Decoder(str)
 NUL = "\x00"  # the one character that PostgreSQL cannot keep in a text
 
 
@@ -44,6 +47,9 @@ def send(draft: Draft, queue: Queue, *, now: int, message_id: str, limits: Limit
     _check_labels(draft, limits)
     due_at = _due_at(draft, queue, now)
     tags = (*draft.tags, None, None)
+    dedup_key = draft.dedup_key
+    if dedup_key is None and queue.settings.dedup_by_content:
+        dedup_key = content_key(draft.body)
     return NewMessage(
         Message(
             id=message_id,
@@ -58,13 +64,19 @@ def send(draft: Draft, queue: Queue, *, now: int, message_id: str, limits: Limit
             entity_id=draft.entity_id,
             tag1=tags[0],
             tag2=tags[1],
-            dedup_key=draft.dedup_key,
+            dedup_key=dedup_key,
             sent_at=now,
             size=size,
             body_day=now // DAY,
         ),
         Content(draft.body, draft.attributes or None, draft.trace),
     )
+
+
+def content_key(body: str) -> str:
+    """The SHA-256 of what the sender meant: of a JSON string its text, of other JSON as written."""
+    meant = _text.decode(body) if body.startswith('"') else body
+    return hashlib.sha256(meant.encode()).hexdigest()
 
 
 def _check_body(body: str, queue: Queue, limits: Limits) -> int:

@@ -28,6 +28,11 @@ class Redelivery(StrEnum):
     BACK = "back"  # … goes behind all that wait now
 
 
+class DedupScope(StrEnum):
+    QUEUE = "queue"
+    GROUP = "group"  # the same key in different groups makes no duplicate
+
+
 class QueueSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     lease_ms: int = 30 * SECOND
     delay_ms: int = 0
@@ -40,6 +45,8 @@ class QueueSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
     max_body_bytes: int | None = None
     max_messages: int | None = None
     dedup_window_ms: int = 5 * MINUTE
+    dedup_by_content: bool = False  # a message without a key gets one made of its body
+    dedup_scope: DedupScope = DedupScope.QUEUE
     wait_ms: int | None = None  # of a claim that does not say; None: it does not wait
     labels: dict[str, str] = {}
     annotations: dict[str, str] = {}  # what faces keep with a queue; the core does not read them

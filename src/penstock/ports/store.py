@@ -28,6 +28,7 @@ T = TypeVar("T")
 class Sent(msgspec.Struct, frozen=True):
     id: str
     is_duplicate: bool = False
+    message_no: int | None = None  # of a duplicate: that of the first; it grows within a group
 
 
 class Claim(msgspec.Struct, frozen=True, kw_only=True):
@@ -99,6 +100,9 @@ class Messages(Protocol):
 
     def redrive(self, queue_no: int, *, to: int | None, limit: int, now: int) -> int: ...
     def purge(self, queue_no: int, *, limit: int, now: int) -> int: ...
+    def forget_keys(self, queue_no: int, *, limit: int) -> int:
+        """Dedup keys, whether their windows are over or not."""
+        ...
 
 
 class Tidying(Protocol):

@@ -29,6 +29,11 @@ class Put(msgspec.Struct, frozen=True):
     is_new: bool
 
 
+class Purged(msgspec.Struct, frozen=True):
+    cancelled: int
+    is_done: bool
+
+
 class Queues:
     def __init__(self, store: Store, clock: Clock, directory: Directory) -> None:
         self._store = store
@@ -115,12 +120,19 @@ class Queues:
 
         return self._store.write(do)
 
-    def purge_some(self, name: str) -> Ticket[int]:
-        """Cancel a chunk; to be repeated until it answers 0, so that others get their turn."""
+    def purge_some(self, name: str) -> Ticket[Purged]:
+        """Cancel a chunk; to be repeated until it is done, so that others get their turn.
+
+        What was sent can be sent again: its dedup keys are forgotten.
+        """
         now = self._clock.now()
 
-        def do(session: Session) -> int:
-            return session.messages.purge(_existing(session, name).queue_no, limit=CHUNK, now=now)
+        def do(session: Session) -> Purged:
+            queue_no = _existing(session, name).queue_no
+            # Keys first: whatever is sent in between keeps its key or is cancelled now.
+            forgotten = session.messages.forget_keys(queue_no, limit=CHUNK)
+            cancelled = session.messages.purge(queue_no, limit=CHUNK, now=now)
+            return Purged(cancelled, is_done=not cancelled and forgotten < CHUNK)
 
         return self._store.write(do)
 

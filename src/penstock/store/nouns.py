@@ -153,6 +153,9 @@ class SqlMessages:
         self._changes.save()
         return len(rows)
 
+    def forget_keys(self, queue_no: int, *, limit: int) -> int:
+        return self._db.run("dedup.forget_all", {"queue_no": queue_no, "limit": limit})
+
     def _to_change(self, message_id: str) -> Message:
         if self._db.is_shared:
             # A group is locked before its messages are: two in different order might meet.

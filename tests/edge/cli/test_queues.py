@@ -15,7 +15,7 @@ def test_a_queue_is_made_with_the_settings_of_the_flags(cli, api: Api):
         *("--max-attempts", "none", "--dead-letter-queue", dead, "--redelivery", "back"),
         *("--backoff", "list:1s,10s,5m", "--max-body", "1KiB", "--max-messages", "5"),
         *("--dedup-window", "1h", "--wait", "5s", "--label", "team=mail", "--label", "a="),
-        "--json",
+        *("--dedup-by-content", "yes", "--dedup-scope", "group", "--json"),
     )
 
     assert ran.code == 0
@@ -31,6 +31,8 @@ def test_a_queue_is_made_with_the_settings_of_the_flags(cli, api: Api):
         "max_body_bytes": 1_024,
         "max_messages": 5,
         "dedup_window_ms": 3_600_000,
+        "dedup_by_content": True,
+        "dedup_scope": "group",
         "wait_ms": 5_000,
         "labels": {"team": "mail", "a": ""},
         "annotations": {},

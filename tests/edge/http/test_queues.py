@@ -28,6 +28,8 @@ DEFAULTS = {
     "max_body_bytes": None,
     "max_messages": None,
     "dedup_window_ms": 300_000,
+    "dedup_by_content": False,
+    "dedup_scope": "queue",
     "wait_ms": None,
     "labels": {},
     "annotations": {},

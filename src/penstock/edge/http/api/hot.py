@@ -151,7 +151,7 @@ class Hot:
         if isinstance(answer, list):
             answer = answer[0]
         if isinstance(answer, Sent):
-            return json_response(answer, 201)
+            return json_response(wire.sent_out(answer), 201)
         return self._refusal(answer, queue)
 
     def send_batch(self, request: Request, respond: Respond) -> Awaitable[Response]:
@@ -313,4 +313,4 @@ def _acted(answer: Any) -> Response:
 def _result(result: Any) -> Any:
     if isinstance(result, PenstockError):
         return error_answer(result)
-    return result if isinstance(result, Sent) else wire.acted_out(result)
+    return wire.sent_out(result) if isinstance(result, Sent) else wire.acted_out(result)
