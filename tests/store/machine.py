@@ -49,6 +49,7 @@ ACTS = st.fixed_dictionaries(
         "which": RECENT,
         "delay_ms": st.sampled_from([None, 0, 3, 8]),
         "dice": st.sampled_from([0.0, 0.5, 0.99]),
+        "is_late_ok": st.booleans(),
     }
 )
 CLAIMS = st.fixed_dictionaries({"queue": QUEUES, "limit": st.integers(1, 4)})
@@ -226,9 +227,10 @@ class StoreMachine(RuleBasedStateMachine):
         self.sent_ids += [n.message.id for n in new]
         # Recent ones more often: an old one is nearly always stale.
         held = [self.leases[-1 - act["which"] % len(self.leases)] for act in acts]
+        acts = [{name: value for name, value in a.items() if name != "which"} for a in acts]
         planned = [
-            an_act(a["verb"], m, now=self.now, delay_ms=a["delay_ms"], dice=a["dice"], text="so")
-            for a, m in zip(acts, held, strict=True)
+            an_act(act.pop("verb"), m, now=self.now, text="so", **act)
+            for act, m in zip(acts, held, strict=True)
         ]
         wanted = [
             Claim(queue_no=self.queues[c["queue"]].queue_no, now=self.now, limit=c["limit"])

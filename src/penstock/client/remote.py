@@ -108,8 +108,9 @@ class Remote:
         path = f"/v1/leases/{quote(receipt, safe='')}/{verb}"
         return _acted.decode(self._transport.call("POST", path, body=body).body)
 
-    def complete(self, receipt: str) -> Acted:
-        return self.act(receipt, Verb.COMPLETE)
+    def complete(self, receipt: str, *, is_late_ok: bool | None = None) -> Acted:
+        """With `is_late_ok` also after the lease ran out, until somebody else has the message."""
+        return self.act(receipt, Verb.COMPLETE, is_late_ok=is_late_ok)
 
     def fail(
         self, receipt: str, *, error: str | None = None, retry_in_ms: int | None = None
@@ -119,9 +120,11 @@ class Remote:
     def release(self, receipt: str, *, delay_ms: int = 0) -> Acted:
         return self.act(receipt, Verb.RELEASE, delay_ms=delay_ms)
 
-    def extend(self, receipt: str, *, lease_ms: int | None = None) -> Acted:
+    def extend(
+        self, receipt: str, *, lease_ms: int | None = None, is_late_ok: bool | None = None
+    ) -> Acted:
         """A lease of that length from now on; without it, as long as the queue says."""
-        return self.act(receipt, Verb.EXTEND, lease_ms=lease_ms)
+        return self.act(receipt, Verb.EXTEND, lease_ms=lease_ms, is_late_ok=is_late_ok)
 
     def snooze(self, receipt: str, *, delay_ms: int) -> Acted:
         return self.act(receipt, Verb.SNOOZE, delay_ms=delay_ms)

@@ -90,7 +90,13 @@ class Messages:
         return leases.read_receipt(receipt, secret=self._store.secret)
 
     def plan(
-        self, lease: Lease, verb: Verb, *, delay_ms: int | None = None, text: str | None = None
+        self,
+        lease: Lease,
+        verb: Verb,
+        *,
+        delay_ms: int | None = None,
+        text: str | None = None,
+        is_late_ok: bool = False,
     ) -> LeaseAct:
         """Check an act before it goes to the store; raises InvalidRequest."""
         if delay_ms is not None:
@@ -105,6 +111,7 @@ class Messages:
             delay_ms=delay_ms,
             text=self._kept(text),
             dice=dice,
+            is_late_ok=is_late_ok,
         )
 
     def act(self, acts: Sequence[LeaseAct]) -> Ticket[list[Acted | PenstockError]]:

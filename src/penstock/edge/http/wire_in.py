@@ -84,6 +84,7 @@ class ActIn(msgspec.Struct, forbid_unknown_fields=True):
     retry_in_ms: int | None = None
     delay_ms: int | None = None
     lease_ms: int | None = None
+    is_late_ok: bool | None = None
 
     def check(self, verb: Verb) -> None:
         """Raises InvalidRequest for a field that means nothing to this verb."""
@@ -93,10 +94,10 @@ class ActIn(msgspec.Struct, forbid_unknown_fields=True):
 
 
 ACT_FIELDS = {
-    Verb.COMPLETE: (),
+    Verb.COMPLETE: ("is_late_ok",),
     Verb.FAIL: ("error", "retry_in_ms"),
     Verb.RELEASE: ("delay_ms",),
-    Verb.EXTEND: ("lease_ms",),
+    Verb.EXTEND: ("lease_ms", "is_late_ok"),
     Verb.SNOOZE: ("delay_ms",),
     Verb.BURY: ("reason",),
     Verb.CANCEL: ("reason",),

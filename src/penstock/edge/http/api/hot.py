@@ -43,7 +43,7 @@ _NO_FIELDS = wire_in.ActIn()
 
 # What each act is for, and a body that shows what it takes.
 _ACTS: dict[Verb, tuple[str, object]] = {
-    Verb.COMPLETE: ("The message is handled.", None),
+    Verb.COMPLETE: ("The message is handled.", {"is_late_ok": False}),
     Verb.FAIL: (
         "This attempt did not work: try again later, or bury it when no attempt is left.",
         {"error": "the mail server does not answer", "retry_in_ms": 60_000},
@@ -267,7 +267,10 @@ class Hot:
             case Verb.FAIL:
                 return self._messages.plan(lease, verb, delay_ms=act.retry_in_ms, text=act.error)
             case Verb.EXTEND:
-                return self._messages.plan(lease, verb, delay_ms=act.lease_ms)
+                late = bool(act.is_late_ok)
+                return self._messages.plan(lease, verb, delay_ms=act.lease_ms, is_late_ok=late)
+            case Verb.COMPLETE:
+                return self._messages.plan(lease, verb, is_late_ok=bool(act.is_late_ok))
             case Verb.SNOOZE if act.delay_ms is None:
                 raise InvalidRequest("snooze needs delay_ms")
             case _:
