@@ -83,6 +83,16 @@ def test_once_somebody_else_has_claimed_the_message_it_is_too_late(desk, mail, v
 
 
 @pytest.mark.parametrize("verb", LATE)
+def test_two_claims_in_the_same_instant_are_told_apart(desk, mail, verb):
+    desk.send(mail)
+    [first], [second] = desk.claim(mail, lease_ms=0), desk.claim(mail, lease_ms=0)
+    assert first.leased_at == second.leased_at
+
+    assert isinstance(desk.act(verb, first, is_late_ok=True), LeaseLost)
+    assert isinstance(desk.act(verb, second, is_late_ok=True), Acted)
+
+
+@pytest.mark.parametrize("verb", LATE)
 def test_a_message_that_has_ended_cannot_be_had_again(desk, mail, verb):
     held = lose(desk, mail)
     desk.complete(*desk.claim(mail))
