@@ -1,8 +1,10 @@
 """What may be sent, and what becomes of it."""
 
+import hashlib
+
 import pytest
 
-from penstock.domain.draft import MAX_PRIORITY
+from penstock.domain.draft import MAX_PRIORITY, content_key
 from penstock.domain.errors import InvalidRequest, TooLarge
 from penstock.domain.limits import DAY, HOUR, MAX_INSTANT, MINUTE, SECOND, Limits
 from penstock.domain.message import Content, Message, State
@@ -187,3 +189,23 @@ def test_attributes_are_counted_in_bytes_with_their_names(attributes):
 
 def test_a_draft_needs_nothing_but_a_body():
     assert a_draft(body="1").body == "1"
+
+
+def test_a_message_without_a_key_gets_one_made_of_its_content_where_the_queue_says_so():
+    queue = a_queue(dedup_by_content=True)
+
+    made = a_new_message(queue, body='"h\\u00e4"').message.dedup_key
+    own = a_new_message(queue, body='"hä"', dedup_key="own").message.dedup_key
+    plain = a_new_message(a_queue(), body='"hä"').message.dedup_key
+
+    assert made == hashlib.sha256("hä".encode()).hexdigest()
+    assert (own, plain) == ("own", None)
+
+
+@pytest.mark.parametrize("body", ["1", "null", '{"a": "b"}', '["x"]', ""])
+def test_of_json_that_is_no_text_the_content_is_what_was_written(body):
+    assert content_key(body) == hashlib.sha256(body.encode()).hexdigest()
+
+
+def test_two_spellings_of_the_same_text_are_the_same_content():
+    assert content_key('"a/b\\n"') == content_key('"a\\/b\\u000a"')

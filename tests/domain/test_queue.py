@@ -39,6 +39,7 @@ LIMITS = [
     ("max_body_bytes", 1, 64 * 1024 * 1024),
     ("max_messages", 1, 10**12),
     ("dedup_window_ms", 0, 366 * DAY),
+    ("wait_ms", 0, HOUR),
 ]
 
 
@@ -84,6 +85,28 @@ def test_a_queue_ordered_by_group_redelivers_at_the_front():
         check_settings(back, name="mail")
 
 
+@pytest.mark.parametrize(("name", "most_chars"), [("labels", 256), ("annotations", 10_000)])
+def test_a_queue_keeps_texts_of_a_limited_number_and_length(name, most_chars):
+    fitting = [{}, {"n" * 128: "x" * most_chars, "n": ""}, {str(n): "x" for n in range(50)}]
+    too_much = [{"": "x"}, {"n" * 129: "x"}, {"n": "x" * (most_chars + 1)}, {"n": "\x00"}]
+    too_much.append({str(n): "x" for n in range(51)})
+
+    for texts in fitting:
+        settings = some_settings(**{name: texts})
+        assert check_settings(settings, name="mail") is settings
+    for texts in too_much:
+        with pytest.raises(InvalidRequest, match=name):
+            check_settings(some_settings(**{name: texts}), name="mail")
+
+
+def test_annotations_have_a_limit_together_because_every_transaction_reads_them():
+    most = {str(n): "x" * 8_192 for n in range(8)}
+
+    check_settings(QueueSettings(annotations=most), name="mail")
+    with pytest.raises(InvalidRequest, match="together"):
+        check_settings(QueueSettings(annotations=most | {"9": "x"}), name="mail")
+
+
 def test_the_defaults_are_the_documented_ones():
     assert msgspec.to_builtins(QueueSettings()) == {
         "lease_ms": 30_000,
@@ -103,6 +126,11 @@ def test_the_defaults_are_the_documented_ones():
         "max_body_bytes": None,
         "max_messages": None,
         "dedup_window_ms": 300_000,
+        "dedup_by_content": False,
+        "dedup_scope": "queue",
+        "wait_ms": None,
+        "labels": {},
+        "annotations": {},
     }
 
 

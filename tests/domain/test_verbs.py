@@ -13,10 +13,12 @@ WAITING, READY, LEASED, DONE, DEAD, CANCELLED = State
 ALLOWED = {
     "claim": {READY: LEASED},
     "complete": {LEASED: DONE},
+    "complete, late": {WAITING: DONE, READY: DONE, LEASED: DONE},
     "fail": {LEASED: WAITING},
     "release": {LEASED: READY},
     "snooze": {LEASED: WAITING},
     "extend": {LEASED: LEASED},
+    "extend, late": {WAITING: LEASED, READY: LEASED, LEASED: LEASED},
     "bury, by its holder": {LEASED: DEAD},
     "cancel, by its holder": {LEASED: CANCELLED},
     "bury, by an operator": {WAITING: DEAD, READY: DEAD},
@@ -32,7 +34,8 @@ ALLOWED = {
 REFUSAL = dict.fromkeys(ALLOWED, WRONG) | dict.fromkeys(
     ("complete", "fail", "release", "snooze", "extend", "bury, by its holder"), LOST
 )
-REFUSAL["cancel, by its holder"] = LOST
+for verb in ("complete, late", "extend, late", "cancel, by its holder"):
+    REFUSAL[verb] = LOST
 
 
 @pytest.mark.parametrize("state", State)

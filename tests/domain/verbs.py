@@ -21,10 +21,14 @@ OTHER = a_queue(2, "other")
 VERBS: dict[str, Callable[[Message], Message]] = {
     "claim": lambda m: lifecycle.claim(m, now=LATER, lease_ms=MINUTE),
     "complete": lambda m: lifecycle.complete(m, lease_no=1),
+    "complete, late": lambda m: lifecycle.complete(m, lease_no=m.lease_no, is_late_ok=True),
     "fail": lambda m: lifecycle.fail(m, QUEUE, lease_no=1, now=LATER),
     "release": lambda m: lifecycle.release(m, QUEUE, lease_no=1, now=LATER),
     "snooze": lambda m: lifecycle.snooze(m, QUEUE, lease_no=1, now=LATER, delay_ms=MINUTE),
     "extend": lambda m: lifecycle.extend(m, lease_no=1, now=LATER, lease_ms=MINUTE),
+    "extend, late": lambda m: lifecycle.extend(
+        m, lease_no=m.lease_no, now=LATER, lease_ms=MINUTE, is_late_ok=True
+    ),
     "bury, by its holder": lambda m: lifecycle.bury(m, lease_no=1),
     "cancel, by its holder": lambda m: lifecycle.cancel(m, lease_no=1),
     "bury, by an operator": lambda m: lifecycle.bury(m),

@@ -19,7 +19,7 @@ from penstock.domain.errors import LeaseLost, PenstockError, QueueFull
 from penstock.domain.history import OUTCOME_OF, Attempt, AttemptOutcome, attempt
 from penstock.domain.lease import LeaseAct
 from penstock.domain.message import LIVE, NEXT_ORDER, PURGED, Message, State
-from penstock.domain.queue import Queue
+from penstock.domain.queue import DedupScope, Queue
 from penstock.ports.store import Claim, Sent
 
 ENDS = (State.DONE, State.DEAD, State.CANCELLED)
@@ -57,7 +57,7 @@ class Model:
         self.ends: dict[int, list[End]] = {}
         self.attempts: dict[str, list[Attempt]] = {}
         self._totals: dict[int, Counts] = {}
-        self._keys: dict[tuple[int, str], tuple[str, int]] = {}
+        self._keys: dict[tuple[int, bool, str | None, str], tuple[str, int]] = {}
         self._last_no = 0
 
     def keep(self, queue: Queue) -> None:
@@ -110,6 +110,9 @@ class Model:
             self._note(before, lifecycle.redrive(before, target, now=now), now=now)
         return len(dead)
 
+    def forget_keys(self, queue_no: int) -> None:
+        self._keys = {key: known for key, known in self._keys.items() if key[0] != queue_no}
+
     def purge(self, queue_no: int, *, now: int) -> int:
         messages = self.of(queue_no, State)
         for m in messages:
@@ -142,7 +145,9 @@ class Model:
     def _send(self, message: Message) -> Sent | type[PenstockError]:
         queue = self.queues[message.queue_no]
         window = queue.settings.dedup_window_ms
-        key = (message.queue_no, message.dedup_key or "")
+        is_scoped = queue.settings.dedup_scope is DedupScope.GROUP
+        scope = message.group if is_scoped else None
+        key = (message.queue_no, is_scoped, scope, message.dedup_key or "")
         is_keyed = message.dedup_key is not None and window > 0
         known_id, until = self._keys.get(key, ("", 0))
         if is_keyed and until > message.sent_at:

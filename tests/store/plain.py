@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from msgspec.structs import replace
 
 from penstock.domain.errors import PenstockError
@@ -21,8 +23,12 @@ def in_line(messages: list[Message]) -> list[str]:
     return [m.id for m in sorted(live, key=lambda m: m.order_no)]
 
 
+def unnumbered(answers: list[Any]) -> list[Any]:
+    return [replace(a, message_no=None) if isinstance(a, Sent) else a for a in answers]
+
+
 def plain_sent(answer: Sent | PenstockError) -> Sent | type[PenstockError]:
-    return answer if isinstance(answer, Sent) else type(answer)
+    return replace(answer, message_no=None) if isinstance(answer, Sent) else type(answer)
 
 
 def plain_acted(answer: Acted | PenstockError) -> Told | type[PenstockError]:

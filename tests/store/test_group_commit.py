@@ -15,6 +15,7 @@ from penstock.store.postgres_store import open_postgres
 from tests.factories import a_new_message, an_act
 from tests.store.backends import PostgresHome
 from tests.store.desk import WAIT_S, Desk
+from tests.store.plain import unnumbered
 from tests.store.recount import check_books
 from tests.store.trouble import TOO_BIG, cut_off, no_room
 
@@ -63,7 +64,7 @@ def test_every_thread_gets_the_answers_to_its_own_requests(desk, mail):
     answers = in_threads(THREADS, send_some)
 
     for part in answers:
-        assert [answer for _, answer in part] == [[Sent(message_id)] for message_id, _ in part]
+        assert [sent.id for _, [sent] in part] == [message_id for message_id, _ in part]
     assert desk.counts(mail).ready == THREADS * EACH
 
 
@@ -104,7 +105,7 @@ def test_every_task_of_an_event_loop_gets_its_own_answer(desk, mail):
         sent = await desk.store.send([new])
         claimed = await desk.store.claim(Claim(queue_no=mail.queue_no, now=desk.now))
         counts = await desk.store.read(lambda s: s.queues.counts([mail.queue_no]))
-        assert sent == [Sent(new.message.id)]
+        assert [answer.id for answer in sent] == [new.message.id]
         assert counts[mail.queue_no].sent_total > 0
         return [message.id for message, _ in claimed.messages]
 
@@ -204,7 +205,8 @@ def test_closing_finishes_what_was_taken(open_store, clock):
         closer.start()
     closer.join(WAIT_S)
 
-    assert [ticket.result(WAIT_S) for ticket in tickets] == [[Sent(i)] for i in desk.sent_ids]
+    told = [unnumbered(ticket.result(WAIT_S)) for ticket in tickets]
+    assert told == [[Sent(message_id)] for message_id in desk.sent_ids]
     again = Desk(open_store(), clock)
     assert again.claim_ids(mail) == desk.sent_ids
     again.store.close()

@@ -6,7 +6,6 @@ from typing import Any
 import pytest
 
 from penstock.domain.errors import PenstockError, ShuttingDown
-from penstock.ports.store import Sent
 from tests.store.desk import WAIT_S, Desk, one_batch
 
 
@@ -31,7 +30,7 @@ def test_an_answer_that_takes_too_long_can_still_be_waited_for(desk, mail):
         with pytest.raises(TimeoutError):
             ticket.result(0)
 
-    assert ticket.result(WAIT_S) == [Sent(desk.sent_ids[0])]
+    assert [sent.id for sent in ticket.result(WAIT_S)] == desk.sent_ids
 
 
 def test_a_refusal_reaches_the_task_that_asked(desk):
@@ -53,7 +52,7 @@ def test_an_answer_is_called_back_once_whether_it_is_there_already_or_not(desk, 
 
     asyncio.run(main())
 
-    assert heard == [[Sent(desk.sent_ids[0])]] * 2
+    assert [sent.id for [sent] in heard] == [desk.sent_ids[0]] * 2
 
 
 def test_a_ticket_of_a_loop_is_awaited_and_one_of_a_thread_is_not(desk, mail):
@@ -79,7 +78,7 @@ def test_whoever_goes_away_before_the_answer_disturbs_nobody(desk, mail):
             gone.cancel()
         return await stays
 
-    assert asyncio.run(main()) == [Sent(desk.sent_ids[1])]
+    assert [sent.id for sent in asyncio.run(main())] == [desk.sent_ids[1]]
 
     assert desk.counts(mail).ready == 2
 

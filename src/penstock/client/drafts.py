@@ -50,6 +50,7 @@ class ActOptions(TypedDict, total=False):
     retry_in_ms: int | None  # fail
     delay_ms: int | None  # release, snooze
     lease_ms: int | None  # extend
+    is_late_ok: bool | None  # complete, extend
     reason: str | None  # bury, cancel
 
 
@@ -61,3 +62,4 @@ class Act(msgspec.Struct, frozen=True, omit_defaults=True):
     delay_ms: int | None = None
     lease_ms: int | None = None
     reason: str | None = None
+    is_late_ok: bool | None = None

@@ -34,6 +34,7 @@ from penstock.client.remote_queues import RemoteQueues
 from penstock.client.transport import ErrorAnswer, Transport
 from penstock.domain.errors import PenstockError
 from penstock.domain.lease import Verb
+from penstock.domain.limits import DEFAULT_LIMITS
 
 A = TypeVar("A")
 
@@ -87,11 +88,11 @@ class Remote:
         queue: str,
         *,
         limit: int = 1,
-        wait_ms: int = 0,
+        wait_ms: int | None = None,
         lease_ms: int | None = None,
         claimed_by: str | None = None,
     ) -> list[Message]:
-        """Lease messages; waits up to `wait_ms` for the first."""
+        """Lease messages; waits up to `wait_ms` for the first, or as long as the queue says."""
         wanted = {
             "limit": limit,
             "wait_ms": wait_ms,
@@ -99,7 +100,8 @@ class Remote:
             "claimed_by": claimed_by,
         }
         path = f"/v1/queues/{quote(queue, safe='')}/claims"
-        answer = self._transport.call("POST", path, body=wanted, wait_s=wait_ms / 1000)
+        patience_s = (DEFAULT_LIMITS.max_wait_ms if wait_ms is None else wait_ms) / 1000
+        answer = self._transport.call("POST", path, body=wanted, wait_s=patience_s)
         return _claimed.decode(answer.body).messages
 
     def act(self, receipt: str, verb: Verb, **options: Unpack[ActOptions]) -> Acted:
@@ -108,8 +110,9 @@ class Remote:
         path = f"/v1/leases/{quote(receipt, safe='')}/{verb}"
         return _acted.decode(self._transport.call("POST", path, body=body).body)
 
-    def complete(self, receipt: str) -> Acted:
-        return self.act(receipt, Verb.COMPLETE)
+    def complete(self, receipt: str, *, is_late_ok: bool | None = None) -> Acted:
+        """With `is_late_ok` also after the lease ran out, until somebody else has the message."""
+        return self.act(receipt, Verb.COMPLETE, is_late_ok=is_late_ok)
 
     def fail(
         self, receipt: str, *, error: str | None = None, retry_in_ms: int | None = None
@@ -119,9 +122,11 @@ class Remote:
     def release(self, receipt: str, *, delay_ms: int = 0) -> Acted:
         return self.act(receipt, Verb.RELEASE, delay_ms=delay_ms)
 
-    def extend(self, receipt: str, *, lease_ms: int | None = None) -> Acted:
+    def extend(
+        self, receipt: str, *, lease_ms: int | None = None, is_late_ok: bool | None = None
+    ) -> Acted:
         """A lease of that length from now on; without it, as long as the queue says."""
-        return self.act(receipt, Verb.EXTEND, lease_ms=lease_ms)
+        return self.act(receipt, Verb.EXTEND, lease_ms=lease_ms, is_late_ok=is_late_ok)
 
     def snooze(self, receipt: str, *, delay_ms: int) -> Acted:
         return self.act(receipt, Verb.SNOOZE, delay_ms=delay_ms)

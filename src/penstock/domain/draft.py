@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import hashlib
+
 import msgspec
 
 from penstock.domain import message as lifecycle
 from penstock.domain.errors import InvalidRequest, TooLarge
-from penstock.domain.limits import DAY, MAX_INSTANT, Limits
+from penstock.domain.limits import DAY, MAX_INSTANT, NUL, Limits
 from penstock.domain.message import NEXT_ORDER, Content, Message, State
 from penstock.domain.queue import Queue
 
 MAX_PRIORITY = 1_000_000
-NUL = "\x00"  # the one character that PostgreSQL cannot keep in a text
+_text = msgspec.json.Decoder(str)
 
 
 class Draft(msgspec.Struct, frozen=True, kw_only=True, gc=False):
@@ -43,6 +45,9 @@ def send(draft: Draft, queue: Queue, *, now: int, message_id: str, limits: Limit
         _check_attributes(draft.attributes, limits)
     _check_labels(draft, limits)
     due_at = _due_at(draft, queue, now)
+    dedup_key = draft.dedup_key
+    if dedup_key is None and queue.settings.dedup_by_content:
+        dedup_key = content_key(draft.body)
     state = State.READY if due_at <= now else State.WAITING
     expires_at = lifecycle.expiry(queue, now=now, wanted=_expires_at(draft, now))
     tag1, tag2, *_ = (*draft.tags, None, None)
@@ -50,9 +55,15 @@ def send(draft: Draft, queue: Queue, *, now: int, message_id: str, limits: Limit
     message = Message(
         message_id, queue.queue_no, due_at, now, 0, state, NEXT_ORDER, draft.priority, expires_at,
         0, draft.max_attempts, 0, 0, False, draft.group, draft.kind, draft.entity_id, tag1, tag2,
-        draft.dedup_key, size=size, body_day=now // DAY,
+        dedup_key, size=size, body_day=now // DAY,
     )  # fmt: skip
     return NewMessage(message, Content(draft.body, draft.attributes or None, draft.trace))
+
+
+def content_key(body: str) -> str:
+    """The SHA-256 of what the sender meant: of a JSON string its text, of other JSON as written."""
+    meant = _text.decode(body) if body.startswith('"') else body
+    return hashlib.sha256(meant.encode()).hexdigest()
 
 
 def _check_body(body: str, queue: Queue, limits: Limits) -> int:

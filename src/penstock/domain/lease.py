@@ -59,6 +59,7 @@ class LeaseAct(msgspec.Struct, frozen=True, kw_only=True):
     delay_ms: int | None = None  # fail: own back-off; release, snooze: how long; extend: new lease
     text: str | None = None  # fail: the error; bury, cancel: the reason
     dice: float = 0.5
+    is_late_ok: bool = False  # complete, extend: taken until somebody else claims the message
 
 
 def apply(act: LeaseAct, message: Message, queue: Queue) -> Message:
@@ -66,9 +67,11 @@ def apply(act: LeaseAct, message: Message, queue: Queue) -> Message:
     if message.leased_at != act.lease.leased_at:
         raise LeaseLost(message.id)
     no, now = act.lease.lease_no, act.now
+    # A dead letter in another queue is nobody's, although it has not been claimed there.
+    is_late_ok = act.is_late_ok and message.queue_no == act.lease.queue_no
     match act.verb:
         case Verb.COMPLETE:
-            return lifecycle.complete(message, lease_no=no)
+            return lifecycle.complete(message, lease_no=no, is_late_ok=is_late_ok)
         case Verb.FAIL:
             return lifecycle.fail(
                 message,
@@ -87,7 +90,9 @@ def apply(act: LeaseAct, message: Message, queue: Queue) -> Message:
             return lifecycle.snooze(message, queue, lease_no=no, now=now, delay_ms=delay)
         case Verb.EXTEND:
             lease_ms = queue.settings.lease_ms if act.delay_ms is None else act.delay_ms
-            return lifecycle.extend(message, lease_no=no, now=now, lease_ms=lease_ms)
+            return lifecycle.extend(
+                message, lease_no=no, now=now, lease_ms=lease_ms, is_late_ok=is_late_ok
+            )
         case Verb.BURY:
             return lifecycle.bury(message, reason=act.text, lease_no=no)
         case Verb.CANCEL:

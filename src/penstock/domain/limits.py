@@ -9,6 +9,7 @@ MINUTE = 60 * SECOND
 HOUR = 60 * MINUTE
 DAY = 24 * HOUR
 
+NUL = "\x00"  # the one character that PostgreSQL cannot keep in a text
 MAX_INSTANT = 253_402_300_799_999  # the last millisecond of the year 9999
 
 

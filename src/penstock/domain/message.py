@@ -115,9 +115,10 @@ def claim(message: Message, *, now: int, lease_ms: int, claimed_by: str | None =
     )
 
 
-def complete(message: Message, *, lease_no: int) -> Message:
-    """Late is fine as long as the message has not been brought back in the meantime."""
-    return replace(_held(message, lease_no), state=State.DONE, reason=None)
+def complete(message: Message, *, lease_no: int, is_late_ok: bool = False) -> Message:
+    """Late is fine until the message is brought back; if `is_late_ok`, until the next claim."""
+    held = _still_mine(message, lease_no) if is_late_ok else _held(message, lease_no)
+    return replace(held, state=State.DONE, reason=None)
 
 
 def fail(
@@ -153,8 +154,16 @@ def snooze(message: Message, queue: Queue, *, lease_no: int, now: int, delay_ms:
     return release(message, queue, lease_no=lease_no, now=now, delay_ms=delay_ms)
 
 
-def extend(message: Message, *, lease_no: int, now: int, lease_ms: int) -> Message:
-    return replace(_held(message, lease_no), due_at=now + lease_ms)
+def extend(
+    message: Message, *, lease_no: int, now: int, lease_ms: int, is_late_ok: bool = False
+) -> Message:
+    """If `is_late_ok`, one that was brought back is leased again, to whoever had it."""
+    due_at = now + lease_ms
+    if not is_late_ok:
+        return replace(_held(message, lease_no), due_at=due_at)
+    mine = _still_mine(message, lease_no)
+    # It may have been released, which gave the attempt back; who holds it has one.
+    return replace(mine, state=State.LEASED, due_at=due_at, attempts=max(1, mine.attempts))
 
 
 def expire_lease(message: Message, queue: Queue, *, now: int) -> Message:
@@ -270,6 +279,13 @@ def _is_exhausted(message: Message, queue: Queue) -> bool:
 
 def _held(message: Message, lease_no: int) -> Message:
     if message.state is not State.LEASED or message.lease_no != lease_no:
+        raise LeaseLost(message.id)
+    return message
+
+
+def _still_mine(message: Message, lease_no: int) -> Message:
+    """In line again or not: nobody else has had it since."""
+    if message.state not in LIVE or message.lease_no != lease_no:
         raise LeaseLost(message.id)
     return message
 

@@ -9,9 +9,13 @@ import msgspec
 
 from penstock.domain import retry
 from penstock.domain.errors import InvalidRequest
-from penstock.domain.limits import DAY, HOUR, MINUTE, SECOND
+from penstock.domain.limits import DAY, HOUR, MINUTE, NUL, SECOND
 
 _NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,79}")
+
+MAX_WAIT_MS = HOUR  # of a claim, whatever a node's own limit is
+MAX_TEXTS = 50  # labels, and as many annotations
+MAX_ANNOTATION_CHARS = 64 * 1024  # of all together: every transaction reads a queue's settings
 
 
 class Ordering(StrEnum):
@@ -22,6 +26,11 @@ class Ordering(StrEnum):
 class Redelivery(StrEnum):
     FRONT = "front"  # a message that comes back keeps its place in line
     BACK = "back"  # … goes behind all that wait now
+
+
+class DedupScope(StrEnum):
+    QUEUE = "queue"
+    GROUP = "group"  # the same key in different groups makes no duplicate
 
 
 class QueueSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -36,6 +45,11 @@ class QueueSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
     max_body_bytes: int | None = None
     max_messages: int | None = None
     dedup_window_ms: int = 5 * MINUTE
+    dedup_by_content: bool = False  # a message without a key gets one made of its body
+    dedup_scope: DedupScope = DedupScope.QUEUE
+    wait_ms: int | None = None  # of a claim that does not say; None: it does not wait
+    labels: dict[str, str] = {}
+    annotations: dict[str, str] = {}  # what faces keep with a queue; the core does not read them
 
 
 class Queue(msgspec.Struct, frozen=True, kw_only=True):
@@ -73,6 +87,10 @@ def check_settings(settings: QueueSettings, *, name: str) -> QueueSettings:
     _within("max_body_bytes", settings.max_body_bytes, 1, 64 * 1024 * 1024)
     _within("max_messages", settings.max_messages, 1, 10**12)
     _within("dedup_window_ms", settings.dedup_window_ms, 0, 366 * DAY)
+    _within("wait_ms", settings.wait_ms, 0, MAX_WAIT_MS)
+    _check_texts("labels", settings.labels, most_chars=256)
+    _check_texts("annotations", settings.annotations, most_chars=10_000)
+    _check_together(settings.annotations)
     retry.check(settings.backoff)
     if settings.dead_letter_queue is not None:
         check_name(settings.dead_letter_queue)
@@ -86,3 +104,23 @@ def check_settings(settings: QueueSettings, *, name: str) -> QueueSettings:
 def _within(name: str, value: int | None, low: int, high: int) -> None:
     if value is not None and not low <= value <= high:
         raise InvalidRequest(f"{name} must be from {low} to {high}, not {value}")
+
+
+def _check_texts(name: str, texts: dict[str, str], *, most_chars: int) -> None:
+    if len(texts) > MAX_TEXTS:
+        raise InvalidRequest(f"a queue has at most {MAX_TEXTS} {name}, not {len(texts)}")
+    for key, text in texts.items():
+        if not 1 <= len(key) <= 128:
+            raise InvalidRequest(f"the names of {name} have 1 to 128 characters, not {len(key)}")
+        if NUL in key or NUL in text:
+            raise InvalidRequest(f"{name} must not have a NUL in them")
+        if len(text) > most_chars:
+            raise InvalidRequest(f"of {name}, {key!r} has {len(text)} characters; {most_chars} fit")
+
+
+def _check_together(annotations: dict[str, str]) -> None:
+    together = sum(map(len, annotations.values()))
+    if together > MAX_ANNOTATION_CHARS:
+        raise InvalidRequest(
+            f"annotations have at most {MAX_ANNOTATION_CHARS} characters together, not {together}"
+        )

@@ -29,6 +29,7 @@ T = TypeVar("T")
 class Sent(msgspec.Struct, frozen=True, gc=False):
     id: str
     is_duplicate: bool = False
+    message_no: int | None = None  # of a duplicate: that of the first; it grows within a group
 
 
 class Claim(msgspec.Struct, frozen=True, kw_only=True):
@@ -77,6 +78,10 @@ class Queues(Protocol):
     def remove(self, queue_no: int, *, now: int) -> None: ...
     def get(self, queue_no: int) -> Queue: ...
     def find(self, name: str) -> Queue | None: ...
+    def find_to_change(self, name: str) -> Queue | None:
+        """The same; until the end of this transaction nobody else changes it."""
+        ...
+
     def page(
         self, *, prefix: str, after: str, limit: int, dead_letter_queue: str | None = None
     ) -> list[Queue]:
@@ -101,6 +106,9 @@ class Messages(Protocol):
 
     def redrive(self, queue_no: int, *, to: int | None, limit: int, now: int) -> int: ...
     def purge(self, queue_no: int, *, limit: int, now: int) -> int: ...
+    def forget_keys(self, queue_no: int, *, limit: int) -> int:
+        """Dedup keys, whether their windows are over or not."""
+        ...
 
 
 class Tidying(Protocol):

@@ -9,7 +9,6 @@ import msgspec
 from penstock.domain import lease as leases
 from penstock.domain import message as lifecycle
 from penstock.domain.draft import (
-    NUL,
     Draft,
     NewMessage,
     check_delay,
@@ -21,7 +20,7 @@ from penstock.domain.errors import InvalidRequest, MessageNotFound, PenstockErro
 from penstock.domain.history import Ending, HistoryFilter
 from penstock.domain.ids import ID_DIGITS, uuid7
 from penstock.domain.lease import Lease, LeaseAct, Verb
-from penstock.domain.limits import Limits
+from penstock.domain.limits import NUL, Limits
 from penstock.domain.message import Content, Message, State
 from penstock.domain.queue import Queue
 from penstock.ports.clock import Clock, Dice
@@ -88,7 +87,13 @@ class Messages:
         return leases.read_receipt(receipt, secret=self._store.secret)
 
     def plan(
-        self, lease: Lease, verb: Verb, *, delay_ms: int | None = None, text: str | None = None
+        self,
+        lease: Lease,
+        verb: Verb,
+        *,
+        delay_ms: int | None = None,
+        text: str | None = None,
+        is_late_ok: bool = False,
     ) -> LeaseAct:
         """Check an act before it goes to the store; raises InvalidRequest."""
         if delay_ms is not None:
@@ -103,6 +108,7 @@ class Messages:
             delay_ms=delay_ms,
             text=self._kept(text),
             dice=dice,
+            is_late_ok=is_late_ok,
         )
 
     def act(self, acts: Sequence[LeaseAct]) -> Ticket[list[Acted | PenstockError]]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import msgspec
@@ -29,6 +29,11 @@ class Put(msgspec.Struct, frozen=True):
     is_new: bool
 
 
+class Purged(msgspec.Struct, frozen=True):
+    cancelled: int
+    is_done: bool
+
+
 class Queues:
     def __init__(self, store: Store, clock: Clock, directory: Directory) -> None:
         self._store = store
@@ -41,7 +46,7 @@ class Queues:
         now = self._clock.now()
 
         def do(session: Session) -> Put:
-            found = session.queues.find(name)
+            found = session.queues.find_to_change(name)
             if found is not None and only_new:
                 raise QueueExists(f"there is a queue {name!r} already")
             if found is None:
@@ -51,19 +56,31 @@ class Queues:
 
         return self._store.write(do)
 
+    def change(self, name: str, how: Callable[[Queue], QueueSettings]) -> Ticket[QueueView]:
+        """New settings made out of the present ones; nobody else changes them in between.
+
+        `how` runs inside the transaction, maybe more than once; what it raises is the answer.
+        """
+
+        def do(session: Session) -> QueueView:
+            found = session.queues.find_to_change(name)
+            if found is None:
+                raise QueueNotFound(name)
+            return self._change(session, found, check_settings(how(found), name=name))
+
+        return self._store.write(do)
+
     def patch(self, name: str, changes: Mapping[str, Any]) -> Ticket[QueueView]:
         """Change some settings and leave the others."""
 
-        def do(session: Session) -> QueueView:
-            found = _existing(session, name)
-            merged = msgspec.to_builtins(found.settings) | dict(changes)
+        def merged(queue: Queue) -> QueueSettings:
+            wanted = msgspec.to_builtins(queue.settings) | dict(changes)
             try:
-                settings = msgspec.convert(merged, QueueSettings)
+                return msgspec.convert(wanted, QueueSettings)
             except msgspec.ValidationError as error:
                 raise InvalidRequest(str(error)) from None
-            return self._change(session, found, check_settings(settings, name=name))
 
-        return self._store.write(do)
+        return self.change(name, merged)
 
     def pause(self, name: str, *, is_paused: bool) -> Ticket[QueueView]:
         def do(session: Session) -> QueueView:
@@ -112,12 +129,19 @@ class Queues:
 
         return self._store.write(do)
 
-    def purge_some(self, name: str) -> Ticket[int]:
-        """Cancel a chunk; to be repeated until it answers 0, so that others get their turn."""
+    def purge_some(self, name: str) -> Ticket[Purged]:
+        """Cancel a chunk; to be repeated until it is done, so that others get their turn.
+
+        What was sent can be sent again: its dedup keys are forgotten.
+        """
         now = self._clock.now()
 
-        def do(session: Session) -> int:
-            return session.messages.purge(_existing(session, name).queue_no, limit=CHUNK, now=now)
+        def do(session: Session) -> Purged:
+            queue_no = _existing(session, name).queue_no
+            # Keys first: whatever is sent in between keeps its key or is cancelled now.
+            forgotten = session.messages.forget_keys(queue_no, limit=CHUNK)
+            cancelled = session.messages.purge(queue_no, limit=CHUNK, now=now)
+            return Purged(cancelled, is_done=not cancelled and forgotten < CHUNK)
 
         return self._store.write(do)
 

@@ -31,6 +31,10 @@ class Acts:
             self._decide(acts, others, answers)
         if completions:
             self._complete(acts, completions, answers)
+            # Those whose message was brought back meanwhile: whose is it now?
+            late = [i for i in completions if acts[i].is_late_ok and _is_refused(answers[i])]
+            if late:
+                self._decide(acts, late, answers)
         return answers
 
     def groups(self, acts: Sequence[LeaseAct]) -> set[tuple[int, str]]:
@@ -106,6 +110,10 @@ class Acts:
     def _load(self, message_nos: list[int]) -> dict[int, Message]:
         params = {"message_nos": json_list(sorted(set(message_nos)))}
         return {m.message_no: m for m in map(message_of, self._db.rows("messages.by_no", params))}
+
+
+def _is_refused(answer: Acted | PenstockError) -> bool:
+    return isinstance(answer, PenstockError)
 
 
 def _told(before: Message, after: Message) -> State:

@@ -65,6 +65,10 @@ class SqlQueues:
     def find(self, name: str) -> Queue | None:
         return self._books.queue_named(name)
 
+    def find_to_change(self, name: str) -> Queue | None:
+        rows = self._db.rows("queues.by_name_to_change", {"name": name})
+        return self._books.queue_of(rows[0]) if rows else None
+
     def page(
         self, *, prefix: str, after: str, limit: int, dead_letter_queue: str | None = None
     ) -> list[Queue]:
@@ -149,6 +153,9 @@ class SqlMessages:
             self._changes.note(before, after, now=now)
         self._changes.save()
         return len(rows)
+
+    def forget_keys(self, queue_no: int, *, limit: int) -> int:
+        return self._db.run("dedup.forget_all", {"queue_no": queue_no, "limit": limit})
 
     def _to_change(self, message_id: str) -> Message:
         if self._db.is_shared:

@@ -96,7 +96,7 @@ class SqlTidying:
         return self._claims.expire(queue_no, now=now, limit=limit)
 
     def forget_dedup(self, *, now: int, limit: int) -> int:
-        return self._db.run("messages.forget_keys", {"now": now, "limit": limit})
+        return self._db.run("dedup.forget", {"now": now, "limit": limit})
 
     def prepare_days(self, *, now: int) -> None:
         for day in (now // DAY, now // DAY + 1):

@@ -9,12 +9,13 @@ import msgspec
 from penstock.domain.draft import NewMessage
 from penstock.domain.errors import PenstockError, QueueFull, QueueNotFound
 from penstock.domain.message import Message, State
+from penstock.domain.queue import DedupScope
 from penstock.ports.store import Sent
 from penstock.store.books import Books, json_list, numbers_of
-from penstock.store.database import Answer, Collision, Row
+from penstock.store.database import Collision, Row
 
 Answers = list[Sent | PenstockError | None]  # None: accepted so far
-Keyed = dict[tuple[int, str], list[int]]  # by queue and key: the places in the batch, in order
+Keyed = dict[tuple[int, str], list[int]]  # by queue and key, in its scope: places in the batch
 
 _encode = msgspec.json.Encoder().encode
 
@@ -26,25 +27,24 @@ class Sends:
 
     def send(self, new: Sequence[NewMessage]) -> list[Sent | PenstockError]:
         books = self._books
-        # Numbers are places in line.  Those of a group must not be taken before it is locked.
-        numbers: Answer | None = None
-        if all(n.message.group is None for n in new):
-            numbers = books.ask_numbers(len(new))
+        # Numbers are places in line.  Those of a group must not be taken before it is locked: where
+        # locks are needed, the transaction has begun with them.
+        asked = books.ask_numbers(len(new))
         books.load_queues({n.message.queue_no for n in new})
         answers = self._unknown_queues(new)
+        numbers = numbers_of(asked)
         keyed = self._keyed(new, answers)
         if keyed:
             self._answer_known(keyed, answers, now=max(n.message.sent_at for n in new))
         self._refuse_overfull(new, answers, keyed)
         if keyed:
-            self._take_keys(new, answers, keyed)
+            self._take_keys(new, numbers, answers, keyed)
         blocked = self._blocked(new, answers)
         accepted = [i for i, answer in enumerate(answers) if answer is None]
         if accepted:
-            taken = numbers_of(numbers or books.ask_numbers(len(accepted)))
-            self._store([new[i] for i in accepted], taken, [blocked[i] for i in accepted])
+            self._store([(new[i], numbers[i], blocked[i]) for i in accepted])
             for i in accepted:
-                answers[i] = Sent(new[i].message.id)
+                answers[i] = Sent(new[i].message.id, message_no=numbers[i])
         return answers  # type: ignore[return-value]
 
     def groups(self, new: Sequence[NewMessage]) -> set[tuple[int, str]]:
@@ -69,17 +69,21 @@ class Sends:
             m = n.message
             if m.dedup_key is None or answers[i] is not None:
                 continue
-            if self._books.queue(m.queue_no).settings.dedup_window_ms:
-                keyed.setdefault((m.queue_no, m.dedup_key), []).append(i)
+            settings = self._books.queue(m.queue_no).settings
+            if settings.dedup_window_ms:
+                key = m.dedup_key
+                if settings.dedup_scope is DedupScope.GROUP:
+                    key = json_list([m.group, key])
+                keyed.setdefault((m.queue_no, key), []).append(i)
         return keyed
 
     def _answer_known(self, keyed: Keyed, answers: Answers, *, now: int) -> None:
         """Those whose key is taken are duplicates; only keys that are free stay in `keyed`."""
         keys = json_list(sorted(keyed))
-        self._db.post("messages.free_keys", {"keys": keys, "now": now})
-        for queue_no, key, message_id in self._db.rows("messages.known_keys", {"keys": keys}):
+        self._db.post("dedup.free", {"keys": keys, "now": now})
+        for queue_no, key, message_id, message_no in self._db.rows("dedup.known", {"keys": keys}):
             for i in keyed.pop((queue_no, key)):
-                answers[i] = Sent(message_id, is_duplicate=True)
+                answers[i] = Sent(message_id, is_duplicate=True, message_no=message_no)
 
     def _refuse_overfull(self, new: Sequence[NewMessage], answers: Answers, keyed: Keyed) -> None:
         """A duplicate needs no room."""
@@ -109,12 +113,18 @@ class Sends:
         stored = sum(rows[0][1:4]) if rows else 0
         return int(stored) + self._books.count(queue_no).live
 
-    def _take_keys(self, new: Sequence[NewMessage], answers: Answers, keyed: Keyed) -> None:
+    def _take_keys(
+        self,
+        new: Sequence[NewMessage],
+        numbers: Sequence[int],
+        answers: Answers,
+        keyed: Keyed,
+    ) -> None:
         """Take the keys of those that are accepted; the same key again is a duplicate of them."""
         free = {key: places[0] for key, places in sorted(keyed.items())}
         free = {key: i for key, i in free.items() if answers[i] is None}
-        rows = [self._taking(new[i].message) for i in free.values()]
-        taken = {row[0] for row in self._db.insert("messages.take_keys", rows)} if rows else set()
+        rows = [self._taking(key, new[i].message, numbers[i]) for (_, key), i in free.items()]
+        taken = {row[0] for row in self._db.insert("dedup.take", rows)} if rows else set()
         lost = {key: keyed.pop(key) for key, i in free.items() if new[i].message.id not in taken}
         if lost:  # another node was faster
             self._answer_known(lost, answers, now=0)
@@ -122,12 +132,13 @@ class Sends:
                 raise Collision("a dedup key was given back just now")
         for first_place, *others in keyed.values():
             for i in others:
-                sent = Sent(new[first_place].message.id, is_duplicate=True)
+                first = new[first_place].message.id
+                sent = Sent(first, is_duplicate=True, message_no=numbers[first_place])
                 answers[i] = answers[first_place] or sent
 
-    def _taking(self, m: Message) -> Row:
+    def _taking(self, key: str, m: Message, message_no: int) -> Row:
         window = self._books.queue(m.queue_no).settings.dedup_window_ms
-        return (m.queue_no, m.dedup_key, m.id, m.sent_at + window)
+        return (m.queue_no, key, m.id, message_no, m.sent_at + window)
 
     def _blocked(self, new: Sequence[NewMessage], answers: Answers) -> list[bool]:
         """In a queue ordered by group, whoever has somebody of its group before it is blocked."""
@@ -145,10 +156,10 @@ class Sends:
                 busy.add(pair)
         return blocked
 
-    def _store(self, new: list[NewMessage], numbers: Sequence[int], blocked: list[bool]) -> None:
+    def _store(self, accepted: list[tuple[NewMessage, int, bool]]) -> None:
         rows: list[Row] = []
         bodies: dict[int, list[Row]] = {}
-        for no, n, is_blocked in zip(numbers, new, blocked, strict=False):
+        for n, no, is_blocked in accepted:
             m, content = n.message, n.content
             rows.append(
                 (

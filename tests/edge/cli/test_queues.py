@@ -14,7 +14,8 @@ def test_a_queue_is_made_with_the_settings_of_the_flags(cli, api: Api):
         *("queues", "create", name, "--lease", "2m", "--delay", "1s", "--retention", "4d"),
         *("--max-attempts", "none", "--dead-letter-queue", dead, "--redelivery", "back"),
         *("--backoff", "list:1s,10s,5m", "--max-body", "1KiB", "--max-messages", "5"),
-        *("--dedup-window", "1h", "--json"),
+        *("--dedup-window", "1h", "--wait", "5s", "--label", "team=mail", "--label", "a="),
+        *("--dedup-by-content", "yes", "--dedup-scope", "group", "--json"),
     )
 
     assert ran.code == 0
@@ -30,6 +31,11 @@ def test_a_queue_is_made_with_the_settings_of_the_flags(cli, api: Api):
         "max_body_bytes": 1_024,
         "max_messages": 5,
         "dedup_window_ms": 3_600_000,
+        "dedup_by_content": True,
+        "dedup_scope": "group",
+        "wait_ms": 5_000,
+        "labels": {"team": "mail", "a": ""},
+        "annotations": {},
     }
     assert api.queue(name)["settings"] == ran.record["settings"]
 
@@ -85,6 +91,18 @@ def test_setting_changes_what_is_given_and_nothing_else(cli, api: Api):
     settings = api.queue(name)["settings"]
     assert (settings["lease_ms"], settings["max_attempts"]) == (5_000, 2)
     assert cli("queues", "set", name).code == 2
+
+
+def test_labels_are_set_all_together_and_taken_away(cli, api: Api):
+    name = api.make_queue(labels={"team": "mail"}, wait_ms=5)
+
+    cli("queues", "set", name, "--label", "a=1", "--label", "b=x=y", "--wait", "none")
+    settings = api.queue(name)["settings"]
+    assert (settings["labels"], settings["wait_ms"]) == ({"a": "1", "b": "x=y"}, None)
+
+    cli("queues", "set", name, "--label", "none")
+    assert api.queue(name)["settings"]["labels"] == {}
+    assert cli("queues", "set", name, "--label", "team").code == 2
 
 
 def test_queues_are_listed_with_their_counts(cli, api: Api):

@@ -7,8 +7,10 @@ from typing import Any
 import pytest
 
 from penstock.edge.instants import to_text
+from penstock.runtime.duties import Reaper
 from tests.clocks import ManualClock
 from tests.edge.api import Api, assert_refused, told
+from tests.edge.live import LiveServer
 
 FIXED = {"type": "fixed", "delay_ms": 7_000}
 VERBS = ["complete", "fail", "release", "extend", "snooze", "bury", "cancel"]
@@ -231,3 +233,24 @@ def test_a_text_with_a_nul_in_it_does_not_keep_a_message_from_ending(
 
     shown = api.message(lease["id"])
     assert "a\ufffdb" in (shown.get("last_error"), shown.get("reason"))
+
+
+def test_an_act_may_come_late_if_it_says_so(
+    api: Api, server: LiveServer, clock: ManualClock
+) -> None:
+    queue = api.make_queue(lease_ms=1_000)
+    api.send(queue)
+    receipt = api.claim_one(queue)["receipt"]
+    clock.advance(seconds=1)
+    Reaper(server.broker.store, every_ms=1).tick(clock.now())
+
+    assert_refused(api.act(receipt, "complete"), 409, "lease_lost")
+    assert_refused(api.act(receipt, "fail", is_late_ok=True), 400, "invalid_request")
+    extended = told(api.act(receipt, "extend", is_late_ok=True, lease_ms=5_000))
+    assert (extended["state"], extended["due_at"]) == ("leased", to_text(clock.now() + 5_000))
+
+    clock.advance(seconds=5)
+    Reaper(server.broker.store, every_ms=1).tick(clock.now())
+    late = {"acts": [{"receipt": receipt, "act": "complete", "is_late_ok": True}]}
+    [result] = told(api.call("POST", "/v1/leases/batch", late))["results"]
+    assert result["state"] == "done"

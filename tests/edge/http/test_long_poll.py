@@ -49,6 +49,30 @@ def test_a_send_answers_a_waiting_claim(api: Api, queue: str, waiting: Waiting) 
     assert body_of(claim.result(SOON_S)) == ["x"]
 
 
+def test_a_claim_that_does_not_say_waits_as_long_as_the_queue_says(
+    api: Api, in_background: InBackground, clock: ManualClock
+) -> None:
+    queue = api.make_queue(wait_ms=LONG_MS)
+    waiting = Waiting(api, queue, in_background)
+
+    assert api.claim(queue, wait_ms=0) == []
+    [claim] = waiting.start(wait_ms=None)
+    api.send(queue, "x")
+
+    assert body_of(claim.result(SOON_S)) == ["x"]
+
+
+def test_no_claim_waits_longer_than_the_node_allows(
+    make_server: Any, in_background: InBackground
+) -> None:
+    api = Api(make_server(limits={"max_wait_ms": 20}).url)
+    queue = api.make_queue(wait_ms=LONG_MS)
+
+    claim = in_background(api.claim, queue)
+
+    assert claim.result(SOON_S) == []
+
+
 def test_a_batch_answers_as_many_as_it_has_messages_for(
     api: Api, queue: str, waiting: Waiting
 ) -> None:

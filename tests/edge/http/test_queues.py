@@ -28,6 +28,11 @@ DEFAULTS = {
     "max_body_bytes": None,
     "max_messages": None,
     "dedup_window_ms": 300_000,
+    "dedup_by_content": False,
+    "dedup_scope": "queue",
+    "wait_ms": None,
+    "labels": {},
+    "annotations": {},
 }
 NOTHING = {"waiting": 0, "ready": 0, "leased": 0, "dead": 0}
 
@@ -89,6 +94,20 @@ def test_every_kind_of_back_off_is_kept_as_it_was_given(api: Api, backoff: dict[
     name = api.make_queue(backoff=backoff)
 
     assert api.queue(name)["settings"]["backoff"] == backoff
+
+
+def test_labels_and_annotations_are_kept_as_they_were_given(api: Api) -> None:
+    texts: dict[str, Any] = {
+        "labels": {"team": "mail", "Überschrift": ""},
+        "annotations": {"sqs.Policy": '{"Version": "2012-10-17"}', "nul": "a\x00b"},
+    }
+    name = api.make_queue(**texts)
+
+    changed = told(api.call("PATCH", f"/v1/queues/{name}", {"labels": {"team": "post"}}))
+
+    assert changed["settings"]["labels"] == {"team": "post"}
+    assert changed["settings"]["annotations"] == texts["annotations"]
+    assert api.queue(name) == changed
 
 
 def test_the_ordering_of_a_queue_cannot_be_changed(api: Api) -> None:

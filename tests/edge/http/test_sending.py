@@ -266,3 +266,44 @@ def test_a_number_that_no_program_can_hold_is_refused(api: Api, number: str) -> 
 
     assert_refused(refused, 400, "invalid_request")
     assert api.queue(name)["counts"]["ready"] == 0
+
+
+def test_a_text_is_the_same_content_however_it_is_written_in_json(api: Api) -> None:
+    queue = api.make_queue(dedup_by_content=True)
+    path = f"/v1/queues/{queue}/messages"
+
+    first = told(api.call("POST", path, raw=b'{"body": "h\\u00e4"}'))
+    again = told(api.call("POST", path, raw='{"body": "hä"}'.encode()))
+
+    assert first == {"id": first["id"], "is_duplicate": False}
+    assert again == {"id": first["id"], "is_duplicate": True}
+
+
+def test_what_was_purged_can_be_sent_again(api: Api) -> None:
+    queue = api.make_queue()
+    api.send(queue, dedup_key="waits")
+    api.finish(queue, dedup_key="done", priority=-1)
+
+    purged = told(api.call("POST", f"/v1/queues/{queue}/purge"))
+
+    assert purged == {"cancelled": 1}
+    sent = [api.call("POST", f"/v1/queues/{queue}/messages", {"body": 1, "dedup_key": key})
+            for key in ("waits", "done", "waits")]  # fmt: skip
+    assert [told(answer)["is_duplicate"] for answer in sent] == [False, False, True]
+
+
+def test_a_purge_forgets_more_keys_than_fit_in_one_step(api: Api) -> None:
+    queue = api.make_queue()
+    drafts = [{"body": n, "dedup_key": str(n)} for n in range(1_000)]
+    for extra in ([], [{"body": 1_000, "dedup_key": "1000"}]):
+        batch = {"messages": extra or drafts}
+        told(api.call("POST", f"/v1/queues/{queue}/messages/batch", batch))
+    for receipt in [m["receipt"] for m in api.claim(queue, limit=1_000)[:3]]:
+        told(api.act(receipt, "complete"))
+
+    told(api.call("POST", f"/v1/queues/{queue}/purge"))
+
+    again = told(api.call("POST", f"/v1/queues/{queue}/messages/batch", {"messages": drafts}))
+    assert not any(result["is_duplicate"] for result in again["results"])
+    assert api.send(queue, dedup_key="1000")
+    assert api.counts(queue) == {"ready": 1_001}

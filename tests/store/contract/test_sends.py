@@ -10,11 +10,12 @@ from penstock.domain.message import Content, State
 from penstock.domain.queue import Ordering
 from penstock.ports.store import Sent
 from tests.factories import a_new_message, a_queue
+from tests.store.plain import unnumbered
 
 
 def send_all(desk, new):
     desk.sent_ids += [n.message.id for n in new]
-    return desk.store.send(new).result()
+    return unnumbered(desk.store.send(new).result())
 
 
 def stored(desk, new):
@@ -107,7 +108,7 @@ def test_the_same_key_within_the_window_is_the_same_message(desk):
     first = desk.send(mail, dedup_key="once")
     desk.clock.advance(ms=MINUTE - 1)
 
-    [answer] = desk.submit_send(mail, dedup_key="once", body="2").result()
+    [answer] = unnumbered(desk.submit_send(mail, dedup_key="once", body="2").result())
 
     assert answer == Sent(first, is_duplicate=True)
     assert desk.counts(mail).sent_total == 1
@@ -118,7 +119,7 @@ def test_a_duplicate_is_one_even_after_its_message_has_ended(desk):
     first = desk.send(mail, dedup_key="once")
     desk.complete(*desk.claim(mail))
 
-    [answer] = desk.submit_send(mail, dedup_key="once").result()
+    [answer] = unnumbered(desk.submit_send(mail, dedup_key="once").result())
 
     assert answer == Sent(first, is_duplicate=True)
 
@@ -131,7 +132,7 @@ def test_after_the_window_the_key_is_free_again(desk):
     second = desk.send(mail, dedup_key="once")
 
     desk.clock.advance(ms=MINUTE - 1)
-    [third] = desk.submit_send(mail, dedup_key="once").result()
+    [third] = unnumbered(desk.submit_send(mail, dedup_key="once").result())
     assert third == Sent(second, is_duplicate=True)
 
 
@@ -157,7 +158,7 @@ def test_the_same_key_from_two_senders_in_one_batch_is_one_message(desk):
     with desk.together():
         tickets = [desk.submit_send(mail, dedup_key="once") for _ in range(3)]
 
-    [[first], *others] = [ticket.result() for ticket in tickets]
+    [[first], *others] = [unnumbered(ticket.result()) for ticket in tickets]
     assert first == Sent(desk.sent_ids[0])
     assert others == [[Sent(desk.sent_ids[0], is_duplicate=True)]] * 2
 
@@ -193,7 +194,7 @@ def test_the_duty_forgets_keys_whose_window_is_over_and_no_others(desk):
     ]
 
     assert forgotten == [1, 1, 0]
-    [answer] = desk.submit_send(mail, dedup_key="new").result()
+    [answer] = unnumbered(desk.submit_send(mail, dedup_key="new").result())
     assert answer == Sent(new, is_duplicate=True)
 
 
@@ -248,7 +249,7 @@ def test_what_is_known_already_is_told_even_by_a_full_queue(desk):
     mail = desk.queue(max_messages=1)
     first = desk.send(mail, dedup_key="once")
 
-    [answer] = desk.submit_send(mail, dedup_key="once").result()
+    [answer] = unnumbered(desk.submit_send(mail, dedup_key="once").result())
 
     assert answer == Sent(first, is_duplicate=True)
 

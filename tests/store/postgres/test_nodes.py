@@ -3,6 +3,7 @@
 import threading
 
 import psycopg
+from msgspec.structs import replace
 
 from penstock.domain import move
 from penstock.domain.errors import MoveRunning, QueueFull, QueueNotFound
@@ -10,9 +11,12 @@ from penstock.domain.lease import Verb
 from penstock.domain.limits import DAY
 from penstock.domain.message import State
 from penstock.domain.move import MoveState
+from penstock.domain.queue import Queue, QueueSettings
 from penstock.outbound.dice import SystemDice
 from penstock.ports.store import Acted, Sent
+from penstock.services.directory import Directory
 from penstock.services.moves import Moves
+from penstock.services.queues import Queues
 from penstock.store.postgres_store import clock_of
 from tests.clocks import NOON
 from tests.store.desk import WAIT_S, Desk
@@ -246,3 +250,20 @@ def test_the_databases_time_is_told_in_milliseconds(desks):
     told = [clock_of(desk.store)() for desk in desks]
 
     assert 1_700_000_000_000 < told[0] <= told[1] < told[0] + 60_000
+
+
+def test_of_two_nodes_that_change_the_settings_neither_undoes_the_other(desks):
+    desks[0].queue("mail")
+    nodes = [Queues(d.store, d.clock, Directory(d.store, d.clock)) for d in desks]
+
+    def label(node: Queues, name: str) -> None:
+        def with_label(queue: Queue) -> QueueSettings:
+            return replace(queue.settings, labels=queue.settings.labels | {name: ""})
+
+        node.change("mail", with_label).result(WAIT_S)
+
+    at_once(*[lambda i=i: label(nodes[i % 2], str(i)) for i in range(8)])
+
+    found = desks[0].read(lambda s: s.queues.find("mail"))
+    assert sorted(found.settings.labels) == sorted("01234567")
+    assert found.version == 1 + 8

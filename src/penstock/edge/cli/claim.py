@@ -22,9 +22,8 @@ def configure(parser: Parser) -> None:
     parser.flag(
         "--wait",
         value="DURATION",
-        text="how long to wait for the first one; default 0s",
+        text="how long to wait for the first one; default: as the queue says",
         type=duration,
-        default=0,
     )
     parser.flag(
         "--lease",

@@ -10,14 +10,15 @@ from typing import Any
 import msgspec
 
 from penstock.domain.errors import QueueExists, QueueNotFound
-from penstock.domain.queue import Ordering, Redelivery
+from penstock.domain.queue import DedupScope, Ordering, Redelivery
 from penstock.edge.cli import exits
 from penstock.edge.cli.exits import UsageError
-from penstock.edge.cli.flags import duration, remote, server_flags, size
+from penstock.edge.cli.flags import duration, pair, remote, server_flags, size
 from penstock.edge.cli.output import Output
 from penstock.edge.cli.parser import Parser
 from penstock.edge.cli.queues import show
 from penstock.edge.cli.registry import Command
+from penstock.settings.read import SWITCHES
 
 NONE = "none"  # takes a limit away
 BACKOFF_FORM = "fixed:10s, list:1s,10s,5m or exponential:1s,2,1h,0.2 (first, factor, most, jitter)"
@@ -35,6 +36,10 @@ SETTINGS = {
     "max_body": "max_body_bytes",
     "max_messages": "max_messages",
     "dedup_window": "dedup_window_ms",
+    "dedup_by_content": "dedup_by_content",
+    "dedup_scope": "dedup_scope",
+    "wait": "wait_ms",
+    "label": "labels",
 }
 
 _EXPONENTIAL: dict[str, Callable[[str], float]] = {
@@ -91,6 +96,31 @@ def _settings_flags(parser: Parser) -> None:
         text="how long dedup keys are remembered; 5m",
         type=duration,
     )
+    parser.flag(
+        "--dedup-by-content",
+        value="YES/NO",
+        text="a message without a dedup key gets one made of its body; no",
+        type=_switch,
+    )
+    parser.flag(
+        "--dedup-scope",
+        value="SCOPE",
+        text="a dedup key counts in the whole queue or in its group; queue",
+        choices=[str(scope) for scope in DedupScope],
+    )
+    parser.flag(
+        "--wait",
+        value="DURATION",
+        text="of a claim that does not say; none",
+        type=_or_none(duration),
+    )
+    parser.flag(
+        "--label",
+        value="NAME=VALUE",
+        text="one of its labels, may be repeated; none takes all away",
+        action="append",
+        type=_or_none(pair),
+    )
     server_flags(parser)
 
 
@@ -122,6 +152,8 @@ def _set(args: Namespace, out: Output) -> int:
 def _wanted(args: Namespace) -> dict[str, Any]:
     given = {setting: getattr(args, flag) for flag, setting in SETTINGS.items()}
     wanted = {name: value for name, value in given.items() if value is not None}
+    if "labels" in wanted:
+        wanted["labels"] = dict(pair for pair in wanted["labels"] if pair != NONE)
     return {name: None if value == NONE else value for name, value in wanted.items()}
 
 
@@ -131,6 +163,13 @@ def _or_none(read: Any) -> Any:
 
     convert.__name__ = f"{getattr(read, '__name__', 'value')} or none"
     return convert
+
+
+def _switch(text: str) -> bool:
+    try:
+        return SWITCHES[text.lower()]
+    except KeyError:
+        raise argparse.ArgumentTypeError(f"{text!r} is neither yes nor no") from None
 
 
 def _backoff(text: str) -> dict[str, Any]:

@@ -10,7 +10,7 @@ import httptools
 import msgspec
 
 from penstock.domain.access import ANYONE, Caller
-from penstock.domain.draft import NUL
+from penstock.domain.limits import NUL
 from penstock.domain.errors import InvalidRequest
 
 JSON = b"application/json"

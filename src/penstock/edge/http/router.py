@@ -9,7 +9,7 @@ from urllib.parse import unquote
 import msgspec
 
 from penstock.domain.access import Role
-from penstock.domain.draft import NUL
+from penstock.domain.limits import NUL
 from penstock.domain.errors import MethodNotAllowed, NotFound, PenstockError
 from penstock.edge.http.request import Handler, Request, Response
 

@@ -13,7 +13,7 @@ from penstock.domain.message import Content, Message, State
 from penstock.domain.move import MoveState, MoveTask
 from penstock.domain.queue import QueueSettings
 from penstock.edge.instants import to_text
-from penstock.ports.store import Acted
+from penstock.ports.store import Acted, Sent
 from penstock.services.queues import QueueView
 
 
@@ -245,6 +245,10 @@ def attempt_out(attempt: Attempt) -> AttemptOut:
     a = attempt
     leased_at = None if a.leased_at is None else to_text(a.leased_at)
     return AttemptOut(a.lease_no, a.outcome, to_text(a.ended_at), leased_at, a.leased_by, a.error)
+
+
+def sent_out(sent: Sent) -> SentOut:
+    return SentOut(sent.id, sent.is_duplicate)
 
 
 def acted_out(acted: Acted) -> ActedOut:

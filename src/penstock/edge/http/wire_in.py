@@ -77,7 +77,7 @@ class GoodDraftsIn(msgspec.Struct, forbid_unknown_fields=True):
 
 class ClaimIn(msgspec.Struct, forbid_unknown_fields=True):
     limit: int = 1
-    wait_ms: int = 0
+    wait_ms: int | None = None
     lease_ms: int | None = None
     claimed_by: str | None = None
 
@@ -90,6 +90,7 @@ class ActIn(msgspec.Struct, forbid_unknown_fields=True):
     retry_in_ms: int | None = None
     delay_ms: int | None = None
     lease_ms: int | None = None
+    is_late_ok: bool | None = None
 
     def check(self, verb: Verb) -> None:
         """Raises InvalidRequest for a field that means nothing to this verb."""
@@ -99,10 +100,10 @@ class ActIn(msgspec.Struct, forbid_unknown_fields=True):
 
 
 ACT_FIELDS = {
-    Verb.COMPLETE: (),
+    Verb.COMPLETE: ("is_late_ok",),
     Verb.FAIL: ("error", "retry_in_ms"),
     Verb.RELEASE: ("delay_ms",),
-    Verb.EXTEND: ("lease_ms",),
+    Verb.EXTEND: ("lease_ms", "is_late_ok"),
     Verb.SNOOZE: ("delay_ms",),
     Verb.BURY: ("reason",),
     Verb.CANCEL: ("reason",),

@@ -42,7 +42,7 @@ _NO_FIELDS = wire_in.ActIn()
 
 # What each act is for, and a body that shows what it takes.
 _ACTS: dict[Verb, tuple[str, object]] = {
-    Verb.COMPLETE: ("The message is handled.", None),
+    Verb.COMPLETE: ("The message is handled.", {"is_late_ok": False}),
     Verb.FAIL: (
         "This attempt did not work: try again later, or bury it when no attempt is left.",
         {"error": "the mail server does not answer", "retry_in_ms": 60_000},
@@ -150,7 +150,7 @@ class Hot:
         if isinstance(answer, list):
             answer = answer[0]
         if isinstance(answer, Sent):
-            return json_response(answer, 201)
+            return json_response(wire.sent_out(answer), 201)
         return self._refusal(answer, queue)
 
     def send_batch(self, request: Request, respond: Respond) -> Awaitable[Response] | None:
@@ -195,10 +195,10 @@ class Hot:
 
     def claim(self, request: Request, respond: Respond) -> Awaitable[Response] | None:
         wanted = wire_in.decode(_claim, request.body)
-        if not 0 <= wanted.wait_ms <= self._limits.max_wait_ms:
+        if wanted.wait_ms is not None and not 0 <= wanted.wait_ms <= self._limits.max_wait_ms:
             raise InvalidRequest(f"wait_ms must be from 0 to {self._limits.max_wait_ms}")
         queue = self._directory.cached(request.params["queue"])
-        if queue is None or wanted.wait_ms:
+        if queue is None or self._wait_ms(queue, wanted):
             return self._claim_waiting(request, wanted)
         ticket = self._messages.claim(
             queue, limit=wanted.limit, lease_ms=wanted.lease_ms, claimed_by=wanted.claimed_by
@@ -211,11 +211,16 @@ class Hot:
         claimed = await self._room.claim(
             queue,
             limit=wanted.limit,
-            wait_ms=wanted.wait_ms,
+            wait_ms=self._wait_ms(queue, wanted),
             lease_ms=wanted.lease_ms,
             claimed_by=wanted.claimed_by,
         )
         return self._claimed(queue, claimed)
+
+    def _wait_ms(self, queue: Queue, wanted: wire_in.ClaimIn) -> int:
+        if wanted.wait_ms is not None:
+            return wanted.wait_ms
+        return min(queue.settings.wait_ms or 0, self._limits.max_wait_ms)
 
     def _claimed(self, queue: Queue, answer: Any) -> Response:
         if not isinstance(answer, Claimed):
@@ -277,7 +282,10 @@ class Hot:
             case Verb.FAIL:
                 return self._messages.plan(lease, verb, delay_ms=act.retry_in_ms, text=act.error)
             case Verb.EXTEND:
-                return self._messages.plan(lease, verb, delay_ms=act.lease_ms)
+                late = bool(act.is_late_ok)
+                return self._messages.plan(lease, verb, delay_ms=act.lease_ms, is_late_ok=late)
+            case Verb.COMPLETE:
+                return self._messages.plan(lease, verb, is_late_ok=bool(act.is_late_ok))
             case Verb.SNOOZE if act.delay_ms is None:
                 raise InvalidRequest("snooze needs delay_ms")
             case _:
@@ -329,5 +337,5 @@ def _results(planned: Sequence[Any], answers: Sequence[Any]) -> Response:
 
 def _result(result: Any) -> Any:
     if isinstance(result, Sent):
-        return result
+        return wire.sent_out(result)
     return error_answer(result) if isinstance(result, PenstockError) else wire.acted_out(result)

@@ -210,8 +210,8 @@ class QueueApi:
     async def _purge_all(self, name: str) -> int:
         """Chunk by chunk, so that other requests get their turn between."""
         total = 0
-        while done := await self._queues.purge_some(name):
-            total += done
+        while not (purged := await self._queues.purge_some(name)).is_done:
+            total += purged.cancelled
             await asyncio.sleep(0)
         return total
 

@@ -41,28 +41,6 @@ SELECT queue_no, group_key
 -- name: lock_groups
 -- Nothing to lock: SQLite has one writer.
 
--- name: free_keys
--- Keys whose window is over can be taken again.
-DELETE FROM dedup
- WHERE until_at <= :now
-   AND (queue_no, dedup_key) IN (SELECT value ->> 0, value ->> 1 FROM json_each(:keys));
-
--- name: take_keys
--- The keys that were free come back.
-INSERT INTO dedup (queue_no, dedup_key, id, until_at)
-VALUES (:queue_no, :dedup_key, :id, :until_at)
-    ON CONFLICT (queue_no, dedup_key)
-    DO NOTHING
-RETURNING id;
-
--- name: known_keys
--- The messages behind keys that were not free.
-SELECT d.queue_no, d.dedup_key, d.id
-  FROM json_each(:keys) AS k
-  JOIN dedup AS d
-    ON d.queue_no = k.value ->> 0
-   AND d.dedup_key = k.value ->> 1;
-
 -- name: fallen_due
 -- Delayed messages whose time has come and leases that ran out, of one queue.
 SELECT {columns}
@@ -342,13 +320,3 @@ SELECT due_at
    AND is_blocked = 0
  ORDER BY priority, order_no
  LIMIT 1;
-
--- name: forget_keys
--- Windows that are over.
-DELETE FROM dedup
- WHERE (queue_no, dedup_key) IN (
-         SELECT queue_no, dedup_key
-           FROM dedup
-          WHERE until_at <= :now
-          LIMIT :limit
-       );

@@ -43,6 +43,13 @@ SELECT queue_no, name, settings, is_paused, version, created_at
  WHERE removed_at IS NULL
    AND name = :name;
 
+-- name: by_name_to_change
+-- One queue, whose settings are about to be made out of the present ones.
+SELECT queue_no, name, settings, is_paused, version, created_at
+  FROM queue
+ WHERE removed_at IS NULL
+   AND name = :name;
+
 -- name: page
 -- Queues by name.
 SELECT queue_no, name, settings, is_paused, version, created_at

@@ -28,30 +28,6 @@ SELECT pg_advisory_xact_lock(1885697140, s.slot)
           FROM json_array_elements(CAST(:groups AS json)) AS g (pair)
          ORDER BY slot) AS s;
 
--- name: free_keys
--- As in common/, with PostgreSQL's JSON.  Rows of this table are never changed, so they stay in place.
-DELETE FROM dedup
- WHERE ctid = ANY (ARRAY(
-         SELECT d.ctid
-           FROM json_array_elements(CAST(:keys AS json)) AS k (pair)
-          CROSS JOIN LATERAL (SELECT ctid
-                                FROM dedup
-                               WHERE queue_no = CAST(k.pair ->> 0 AS bigint)
-                                 AND dedup_key = k.pair ->> 1
-                                 AND until_at <= :now
-                               LIMIT 1
-                                 FOR UPDATE) AS d));
-
--- name: known_keys
--- As in common/, with PostgreSQL's JSON.
-SELECT d.queue_no, d.dedup_key, d.id
-  FROM json_array_elements(CAST(:keys AS json)) AS k (pair)
- CROSS JOIN LATERAL (SELECT queue_no, dedup_key, id
-                       FROM dedup
-                      WHERE queue_no = CAST(k.pair ->> 0 AS bigint)
-                        AND dedup_key = k.pair ->> 1
-                      LIMIT 1) AS d;
-
 -- name: fallen_due
 -- As in common/, plus row locks: whoever else is at work on a message is left alone.  The same goes
 -- for groups, which must be locked before their messages leave them; here nobody waits for that.
@@ -225,14 +201,3 @@ SELECT {columns}
  ORDER BY order_no
  LIMIT :limit
    FOR UPDATE SKIP LOCKED;
-
--- name: forget_keys
--- As in common/, plus row locks: a key that somebody takes just now is left alone.
-DELETE FROM dedup
- WHERE ctid = ANY (ARRAY(
-         SELECT ctid
-           FROM dedup
-          WHERE until_at <= :now
-          ORDER BY until_at
-          LIMIT :limit
-            FOR UPDATE SKIP LOCKED));

@@ -20,3 +20,11 @@ SELECT queue_no, name, settings, is_paused, version, created_at
    AND CAST(settings AS json) ->> 'dead_letter_queue' = :dead_letter_queue
  ORDER BY name
  LIMIT :limit;
+
+-- name: by_name_to_change
+-- As in common/, but locked: of two who change something neither undoes what the other did.
+SELECT queue_no, name, settings, is_paused, version, created_at
+  FROM queue
+ WHERE removed_at IS NULL
+   AND name = :name
+   FOR UPDATE;

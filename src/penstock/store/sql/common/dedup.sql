@@ -1,0 +1,41 @@
+-- name: free
+-- Keys whose window is over can be taken again.
+DELETE FROM dedup
+ WHERE until_at <= :now
+   AND (queue_no, dedup_key) IN (SELECT value ->> 0, value ->> 1 FROM json_each(:keys));
+
+-- name: take
+-- The keys that were free come back.
+INSERT INTO dedup (queue_no, dedup_key, id, message_no, until_at)
+VALUES (:queue_no, :dedup_key, :id, :message_no, :until_at)
+    ON CONFLICT (queue_no, dedup_key)
+    DO NOTHING
+RETURNING id;
+
+-- name: known
+-- The messages behind keys that were not free.
+SELECT d.queue_no, d.dedup_key, d.id, d.message_no
+  FROM json_each(:keys) AS k
+  JOIN dedup AS d
+    ON d.queue_no = k.value ->> 0
+   AND d.dedup_key = k.value ->> 1;
+
+-- name: forget
+-- Windows that are over.
+DELETE FROM dedup
+ WHERE (queue_no, dedup_key) IN (
+         SELECT queue_no, dedup_key
+           FROM dedup
+          WHERE until_at <= :now
+          LIMIT :limit
+       );
+
+-- name: forget_all
+-- All keys of a queue that is purged, some at a time.
+DELETE FROM dedup
+ WHERE (queue_no, dedup_key) IN (
+         SELECT queue_no, dedup_key
+           FROM dedup
+          WHERE queue_no = :queue_no
+          LIMIT :limit
+       );

@@ -1,0 +1,46 @@
+-- Written for one way to do it, as in messages.sql.
+
+-- name: free
+-- As in common/, with PostgreSQL's JSON.  Rows of this table are never changed, so they stay in place.
+DELETE FROM dedup
+ WHERE ctid = ANY (ARRAY(
+         SELECT d.ctid
+           FROM json_array_elements(CAST(:keys AS json)) AS k (pair)
+          CROSS JOIN LATERAL (SELECT ctid
+                                FROM dedup
+                               WHERE queue_no = CAST(k.pair ->> 0 AS bigint)
+                                 AND dedup_key = k.pair ->> 1
+                                 AND until_at <= :now
+                               LIMIT 1
+                                 FOR UPDATE) AS d));
+
+-- name: known
+-- As in common/, with PostgreSQL's JSON.
+SELECT d.queue_no, d.dedup_key, d.id, d.message_no
+  FROM json_array_elements(CAST(:keys AS json)) AS k (pair)
+ CROSS JOIN LATERAL (SELECT queue_no, dedup_key, id, message_no
+                       FROM dedup
+                      WHERE queue_no = CAST(k.pair ->> 0 AS bigint)
+                        AND dedup_key = k.pair ->> 1
+                      LIMIT 1) AS d;
+
+-- name: forget
+-- As in common/, plus row locks: a key that somebody takes just now is left alone.
+DELETE FROM dedup
+ WHERE ctid = ANY (ARRAY(
+         SELECT ctid
+           FROM dedup
+          WHERE until_at <= :now
+          ORDER BY until_at
+          LIMIT :limit
+            FOR UPDATE SKIP LOCKED));
+
+-- name: forget_all
+-- As in common/, plus row locks: a key that somebody takes just now is left alone.
+DELETE FROM dedup
+ WHERE ctid = ANY (ARRAY(
+         SELECT ctid
+           FROM dedup
+          WHERE queue_no = :queue_no
+          LIMIT :limit
+            FOR UPDATE SKIP LOCKED));
