@@ -37,7 +37,7 @@ class Broker:
     """Everything a process needs to serve queues, whatever edge it is used through."""
 
     def __init__(self, store: OpenStore, clock: Clock, settings: Settings) -> None:
-        dice = SystemDice()
+        self.dice = dice = SystemDice()
         self.settings = settings
         self.store = store
         self.clock = clock

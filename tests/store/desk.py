@@ -53,11 +53,13 @@ class Desk:
         return made
 
     def pause(self, queue: Queue, *, is_paused: bool = True) -> Queue:
-        return self.write(lambda s: s.queues.change(queue.queue_no, is_paused=is_paused))
+        return self.write(
+            lambda s: s.queues.change(queue.queue_no, is_paused=is_paused, now=self.now)
+        )
 
     def change(self, queue: Queue, **settings: Any) -> Queue:
         wanted = some_settings(**settings)
-        return self.write(lambda s: s.queues.change(queue.queue_no, settings=wanted))
+        return self.write(lambda s: s.queues.change(queue.queue_no, settings=wanted, now=self.now))
 
     def submit_send(self, queue: Queue, **draft: Any) -> Ticket[list[Sent | PenstockError]]:
         new = a_new_message(queue, now=self.now, **draft)

@@ -187,14 +187,14 @@ class StoreMachine(RuleBasedStateMachine):
     @rule(queue=QUEUES, is_paused=st.booleans())
     def pause(self, queue: int, is_paused: bool) -> None:
         no = self.queues[queue].queue_no
-        self.keep(queue, lambda s: s.queues.change(no, is_paused=is_paused))
+        self.keep(queue, lambda s: s.queues.change(no, is_paused=is_paused, now=self.now))
 
     @rule(queue=QUEUES, drawn=SETTINGS, redelivery=st.sampled_from(Redelivery))
     def change_settings(self, queue: int, drawn: dict[str, Any], redelivery: Redelivery) -> None:
         before = self.queues[queue]
         place = Redelivery.FRONT if before.is_ordered else redelivery
         wanted = replace(before.settings, redelivery=place, **drawn)
-        self.keep(queue, lambda s: s.queues.change(before.queue_no, settings=wanted))
+        self.keep(queue, lambda s: s.queues.change(before.queue_no, settings=wanted, now=self.now))
 
     @invariant()
     def store_and_model_agree(self) -> None:

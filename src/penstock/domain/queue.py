@@ -57,6 +57,7 @@ class Queue(msgspec.Struct, frozen=True, kw_only=True):
     name: str
     settings: QueueSettings
     created_at: int
+    changed_at: int = 0
     is_paused: bool = False
     version: int = 1  # grows with every change, so that caches know
 

@@ -83,9 +83,11 @@ class Queues:
         return self.change(name, merged)
 
     def pause(self, name: str, *, is_paused: bool) -> Ticket[QueueView]:
+        now = self._clock.now()
+
         def do(session: Session) -> QueueView:
             found = _existing(session, name)
-            changed = session.queues.change(found.queue_no, is_paused=is_paused)
+            changed = session.queues.change(found.queue_no, is_paused=is_paused, now=now)
             return _view(session, self._directory.keep(changed))
 
         return self._store.write(do)
@@ -129,6 +131,10 @@ class Queues:
 
         return self._store.write(do)
 
+    def removed_at(self, name: str) -> Ticket[int | None]:
+        """When a queue of this name was removed last."""
+        return self._store.read(lambda session: session.queues.removed_at(name))
+
     def purge_some(self, name: str) -> Ticket[Purged]:
         """Cancel a chunk; to be repeated until it is done, so that others get their turn.
 
@@ -170,7 +176,7 @@ class Queues:
     def _change(self, session: Session, queue: Queue, settings: QueueSettings) -> QueueView:
         if settings.ordering is not queue.settings.ordering:
             raise InvalidRequest("the ordering of a queue cannot be changed; make another queue")
-        changed = session.queues.change(queue.queue_no, settings=settings)
+        changed = session.queues.change(queue.queue_no, settings=settings, now=self._clock.now())
         return _view(session, self._directory.keep(changed))
 
 

@@ -113,12 +113,13 @@ class Books:
         """Settings are parsed once; a number and a version may come again after a rollback."""
         found = self._known.get(row)
         if found is None:
-            queue_no, name, settings, is_paused, version, created_at = row
+            queue_no, name, settings, is_paused, version, created_at, changed_at = row
             found = Queue(
                 queue_no=queue_no,
                 name=name,
                 settings=_settings.decode(settings),
                 created_at=created_at,
+                changed_at=changed_at,
                 is_paused=bool(is_paused),
                 version=version,
             )

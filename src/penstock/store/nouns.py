@@ -39,8 +39,10 @@ class SqlQueues:
         *,
         settings: QueueSettings | None = None,
         is_paused: bool | None = None,
+        now: int,
     ) -> Queue:
         params = {
+            "now": now,
             "queue_no": queue_no,
             "settings": None if settings is None else _text(settings),
             "is_paused": None if is_paused is None else int(is_paused),
@@ -58,6 +60,10 @@ class SqlQueues:
         self._db.run("queues.remove", {"queue_no": queue_no, "now": now})
         self._books.forget_queue(queue_no)
         self._books.wake(queue_no, 1_000_000)  # everybody who waits there shall hear of it
+
+    def removed_at(self, name: str) -> int | None:
+        [(instant,)] = self._db.rows("queues.removed_at", {"name": name})
+        return instant  # type: ignore[no-any-return]
 
     def get(self, queue_no: int) -> Queue:
         return self._books.queue(queue_no)

@@ -60,7 +60,7 @@ def test_a_write_that_breaks_leaves_no_trace(desk):
     def everything(session):
         session.queues.add("other", some_settings(), now=desk.now)
         session.messages.purge(mail.queue_no, limit=10, now=desk.now)
-        session.queues.change(mail.queue_no, is_paused=True)
+        session.queues.change(mail.queue_no, is_paused=True, now=desk.now)
 
     with pytest.raises(PenstockError):
         desk.write(fail_after(everything))
@@ -88,7 +88,11 @@ def test_settings_changed_in_vain_are_used_by_nobody(desk):
     mail = desk.queue(lease_ms=1)
     with pytest.raises(PenstockError):
         desk.write(
-            fail_after(lambda s: s.queues.change(mail.queue_no, settings=some_settings(lease_ms=2)))
+            fail_after(
+                lambda s: s.queues.change(
+                    mail.queue_no, settings=some_settings(lease_ms=2), now=desk.now
+                )
+            )
         )
 
     changed = desk.change(mail, lease_ms=3)

@@ -52,9 +52,9 @@ class App:
         headers = request.headers
         if not self._keyring.is_needed:
             self._check_host(headers.get(b"host", b""))
-        if request.method not in _SAFE or route.acts_on_get:
+        if request.method not in _SAFE:
             if not route.takes_other_sites:
-                _refuse_other_sites(headers)
+                refuse_other_sites(headers)
             if request.body and not route.takes_any_media:
                 self._check_json(headers.get(b"content-type", b""))
         if route.role is not None and self._keyring.is_needed:
@@ -101,7 +101,7 @@ def _remember(judged: set[bytes], value: bytes) -> None:
         judged.add(value)
 
 
-def _refuse_other_sites(headers: dict[bytes, bytes]) -> None:
+def refuse_other_sites(headers: dict[bytes, bytes]) -> None:
     """Browsers say where a request comes from; pages of other sites must not act here."""
     origin = headers.get(b"origin")
     if origin is not None and origin.partition(b"://")[2] != headers.get(b"host", b""):

@@ -10,8 +10,8 @@ import httptools
 import msgspec
 
 from penstock.domain.access import ANYONE, Caller
-from penstock.domain.limits import NUL
 from penstock.domain.errors import InvalidRequest
+from penstock.domain.limits import NUL
 
 JSON = b"application/json"
 _encode = msgspec.json.Encoder().encode

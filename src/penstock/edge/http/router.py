@@ -9,8 +9,8 @@ from urllib.parse import unquote
 import msgspec
 
 from penstock.domain.access import Role
-from penstock.domain.limits import NUL
 from penstock.domain.errors import MethodNotAllowed, NotFound, PenstockError
+from penstock.domain.limits import NUL
 from penstock.edge.http.request import Handler, Request, Response
 
 _ANYTHING = re.compile(".+", re.DOTALL)
@@ -40,7 +40,6 @@ class Route(msgspec.Struct, frozen=True, kw_only=True):
     refuses: tuple[type[PenstockError], ...] = ()  # beside what its path, body and role entail
     query: tuple[str, ...] = ()
     takes_any_media: bool = False  # clients of other protocols post forms too
-    acts_on_get: bool = False  # … and some change things by GET
     takes_other_sites: bool = False  # pages of other sites may act here: AweQ's, as it promises
     is_native: bool = True  # part of the native API and of its OpenAPI document
     refuse: Refuse | None = None  # None: as the native API does

@@ -22,6 +22,7 @@ from penstock.edge.http.docs.api import DocsApi
 from penstock.edge.http.router import Route, Router
 from penstock.edge.http.server import HttpServer
 from penstock.edge.http.traffic import Traffic
+from penstock.edge.sqs.api import SqsApi
 from penstock.edge.waiting import WaitingRoom
 from penstock.settings import Settings
 from penstock.wiring import Broker, open_broker
@@ -99,6 +100,7 @@ async def run(broker: Broker, stop: asyncio.Event, *, on_ready: Callable[[str], 
 
 def routes(broker: Broker, room: WaitingRoom) -> list[Route]:
     """Everything that is served, in one list."""
+    scheme = "https" if broker.settings.server.tls_cert else "http"
     found = [
         *_aweq_routes(broker, room),
         *Hot(broker.messages, broker.directory, room, broker.settings.limits).routes(),
@@ -107,9 +109,11 @@ def routes(broker: Broker, room: WaitingRoom) -> list[Route]:
         *MoveApi(broker.moves).routes(),
         *InsightApi(broker.insight, room).routes(),
     ]
-    scheme = "https" if broker.settings.server.tls_cert else "http"
     docs = DocsApi(found, is_key_needed=lambda: broker.keyring.is_needed, scheme=scheme)
-    return [*found, *docs.routes()]
+    found += docs.routes()
+    if broker.settings.sqs.enabled:
+        found += SqsApi(broker, room, scheme=scheme, home=docs.home).routes()
+    return found
 
 
 def _aweq_routes(broker: Broker, room: WaitingRoom) -> list[Route]:

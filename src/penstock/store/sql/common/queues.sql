@@ -1,19 +1,20 @@
 -- name: add
 -- A new queue; its number is never given again.
-INSERT INTO queue (name, settings, created_at)
-VALUES (:name, :settings, :now)
+INSERT INTO queue (name, settings, created_at, changed_at)
+VALUES (:name, :settings, :now, :now)
     ON CONFLICT DO NOTHING
-RETURNING queue_no, name, settings, is_paused, version, created_at;
+RETURNING queue_no, name, settings, is_paused, version, created_at, changed_at;
 
 -- name: change
 -- New settings, or paused and resumed.
 UPDATE queue
    SET settings = coalesce(:settings, settings),
        is_paused = coalesce(:is_paused, is_paused),
+       changed_at = :now,
        version = version + 1
  WHERE queue_no = :queue_no
    AND removed_at IS NULL
-RETURNING queue_no, name, settings, is_paused, version, created_at;
+RETURNING queue_no, name, settings, is_paused, version, created_at, changed_at;
 
 -- name: remove
 -- The row stays, so that history can name it; the name is free again.
@@ -23,6 +24,12 @@ UPDATE queue
  WHERE queue_no = :queue_no
    AND removed_at IS NULL;
 
+-- name: removed_at
+-- When a queue of this name was removed last.
+SELECT max(removed_at)
+  FROM queue
+ WHERE name = :name;
+
 -- name: stop_sends
 -- Nothing to stop: nobody else writes while SQLite's one writer does.
 
@@ -31,28 +38,28 @@ UPDATE queue
 
 -- name: by_nos
 -- Queues of a batch, as they are in this transaction.
-SELECT queue_no, name, settings, is_paused, version, created_at
+SELECT queue_no, name, settings, is_paused, version, created_at, changed_at
   FROM queue
  WHERE removed_at IS NULL
    AND queue_no IN {list:queue_nos};
 
 -- name: by_name
 -- One queue.
-SELECT queue_no, name, settings, is_paused, version, created_at
+SELECT queue_no, name, settings, is_paused, version, created_at, changed_at
   FROM queue
  WHERE removed_at IS NULL
    AND name = :name;
 
 -- name: by_name_to_change
 -- One queue, whose settings are about to be made out of the present ones.
-SELECT queue_no, name, settings, is_paused, version, created_at
+SELECT queue_no, name, settings, is_paused, version, created_at, changed_at
   FROM queue
  WHERE removed_at IS NULL
    AND name = :name;
 
 -- name: page
 -- Queues by name.
-SELECT queue_no, name, settings, is_paused, version, created_at
+SELECT queue_no, name, settings, is_paused, version, created_at, changed_at
   FROM queue
  WHERE removed_at IS NULL
    AND name > :after
@@ -62,7 +69,7 @@ SELECT queue_no, name, settings, is_paused, version, created_at
 
 -- name: page_of_sources
 -- Queues by name whose dead messages go to a certain queue.
-SELECT queue_no, name, settings, is_paused, version, created_at
+SELECT queue_no, name, settings, is_paused, version, created_at, changed_at
   FROM queue
  WHERE removed_at IS NULL
    AND name > :after

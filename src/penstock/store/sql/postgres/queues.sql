@@ -12,7 +12,7 @@ SELECT pg_advisory_xact_lock(1885697141, s.slot)
 
 -- name: page_of_sources
 -- As in common/, with PostgreSQL's JSON.
-SELECT queue_no, name, settings, is_paused, version, created_at
+SELECT queue_no, name, settings, is_paused, version, created_at, changed_at
   FROM queue
  WHERE removed_at IS NULL
    AND name > :after
@@ -23,7 +23,7 @@ SELECT queue_no, name, settings, is_paused, version, created_at
 
 -- name: by_name_to_change
 -- As in common/, but locked: of two who change something neither undoes what the other did.
-SELECT queue_no, name, settings, is_paused, version, created_at
+SELECT queue_no, name, settings, is_paused, version, created_at, changed_at
   FROM queue
  WHERE removed_at IS NULL
    AND name = :name

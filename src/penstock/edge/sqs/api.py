@@ -1,0 +1,179 @@
+"""The SQS face: both protocols on `/` and on the paths of queues, one operation behind both."""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+from penstock.domain.access import ANYONE, Caller
+from penstock.domain.errors import PenstockError
+from penstock.edge.http.app import refuse_other_sites
+from penstock.edge.http.errors import error_response, unexpected
+from penstock.edge.http.request import Handler, Request, Respond, Response
+from penstock.edge.http.router import Route
+from penstock.edge.sqs import protocols, sigv4
+from penstock.edge.sqs.asked import Asked, Promise, Promised
+from penstock.edge.sqs.calls import Call, WireProtocol
+from penstock.edge.sqs.errors import SqsError, from_core
+from penstock.edge.sqs.finding import Finder
+from penstock.edge.sqs.holding import Holding
+from penstock.edge.sqs.moving import Moving
+from penstock.edge.sqs.queues import QueueOperations
+from penstock.edge.sqs.receiving import Receiving
+from penstock.edge.sqs.sending import Sending
+from penstock.edge.waiting import WaitingRoom
+from penstock.wiring import Broker
+
+_QUEUE_PATH = "/{account:[0-9]{12}}/{queue}"
+
+
+class SqsApi:
+    def __init__(self, broker: Broker, room: WaitingRoom, *, scheme: str, home: Handler) -> None:
+        self._settings = broker.settings.sqs
+        self._keyring = broker.keyring
+        self._clock = broker.clock
+        self._scheme = scheme
+        self._home = home  # what a browser gets at `/`
+        self._ids = RequestIds(broker.dice.digits(20))
+        self._operations = _operations(broker, room)
+
+    def routes(self) -> list[Route]:
+        return [
+            Route(
+                method=method,
+                path=path,
+                handler=self.handle,
+                takes_any_media=True,
+                is_native=False,
+                refuse=self.refuse,
+            )
+            for path in ("/", _QUEUE_PATH)
+            for method in ("POST", "GET")
+        ]
+
+    def handle(self, request: Request, respond: Respond) -> Awaitable[Response] | None:
+        protocol, request_id = protocols.of(request), self._ids.next()
+        if protocol is protocols.NEITHER and request.method != "POST" and request.path == "/":
+            return self._home(request, respond)
+        try:
+            if request.method != "POST":
+                refuse_other_sites(request.headers)  # SQS acts by GET, too
+            call = protocol.read(request)
+            asked = Asked(call.input, request, self._settings, self._scheme, self._caller(request))
+            promised = self._operations[call.operation.name](asked)
+        except Exception as error:
+            respond(_refusal(protocol, error, request_id))
+            return None
+        if not isinstance(promised, Promise):
+            return _answer_later(protocol, call, promised, request_id)
+        # No task: the store calls back.
+        promised.ticket.then(
+            lambda answer: _finish(protocol, call, promised, answer, request_id, respond)
+        )
+        return None
+
+    def refuse(self, request: Request, error: PenstockError) -> Response:
+        """What the door refuses, in the words of the protocol that was spoken."""
+        return protocols.of(request).refuse(from_core(error), self._ids.next())
+
+    def _caller(self, request: Request) -> Caller:
+        if not self._keyring.is_needed:
+            return ANYONE
+        signed = sigv4.verify(request, now=self._clock.now(), secret_of=self._secret)
+        signer = self._keyring.signer(signed.access_key_id)
+        assert signer is not None, "its signature was checked with its secret"
+        return signer.caller
+
+    def _secret(self, key_id: str) -> str | None:
+        signer = self._keyring.signer(key_id)
+        return None if signer is None else signer.secret
+
+
+class RequestIds:
+    """Shaped like those of AWS and never the same; drawn once, then counted."""
+
+    def __init__(self, digits: str) -> None:
+        self._start = f"{digits[:8]}-{digits[8:12]}-4{digits[12:15]}-8{digits[15:18]}-"
+        self._count = itertools.count(1)
+
+    def next(self) -> str:
+        return f"{self._start}{next(self._count):012x}"
+
+
+Operate = Callable[[Asked], Promised]
+
+
+def _operations(broker: Broker, room: WaitingRoom) -> dict[str, Operate]:
+    finder = Finder(broker.directory)
+    most = broker.settings.limits.max_body_bytes
+    sending = Sending(broker.messages, finder, max_bytes=most)
+    receiving = Receiving(broker.messages, broker.queues, finder, room)
+    holding = Holding(broker.messages, finder, broker.clock)
+    queues = QueueOperations(broker.queues, finder, broker.clock, max_body_bytes=most)
+    moving = Moving(broker.moves, broker.queues)
+    return {
+        "AddPermission": queues.add_permission,
+        "CancelMessageMoveTask": moving.cancel,
+        "ChangeMessageVisibility": holding.change,
+        "ChangeMessageVisibilityBatch": holding.change_batch,
+        "CreateQueue": queues.create,
+        "DeleteMessage": holding.delete,
+        "DeleteMessageBatch": holding.delete_batch,
+        "DeleteQueue": queues.delete,
+        "GetQueueAttributes": queues.get_attributes,
+        "GetQueueUrl": queues.get_url,
+        "ListDeadLetterSourceQueues": queues.list_sources,
+        "ListMessageMoveTasks": moving.list,
+        "ListQueueTags": queues.list_tags,
+        "ListQueues": queues.list,
+        "PurgeQueue": queues.purge,
+        "ReceiveMessage": receiving.receive,
+        "RemovePermission": queues.remove_permission,
+        "SendMessage": sending.send,
+        "SendMessageBatch": sending.send_batch,
+        "SetQueueAttributes": queues.set_attributes,
+        "StartMessageMoveTask": moving.start,
+        "TagQueue": queues.tag,
+        "UntagQueue": queues.untag,
+    }
+
+
+def _finish(
+    protocol: WireProtocol,
+    call: Call,
+    promise: Promise,
+    answer: Any,
+    request_id: str,
+    respond: Respond,
+) -> None:
+    try:
+        if isinstance(answer, BaseException):
+            raise answer
+        output = promise.finish(answer)
+        if isinstance(output, Awaitable):
+            task = asyncio.ensure_future(_answer_later(protocol, call, output, request_id))
+            task.add_done_callback(lambda done: respond(done.result()))
+            return
+        response = protocol.answer(call.operation, output, request_id)
+    except Exception as error:
+        response = _refusal(protocol, error, request_id)
+    respond(response)
+
+
+async def _answer_later(
+    protocol: WireProtocol, call: Call, promised: Awaitable[Any], request_id: str
+) -> Response:
+    try:
+        return protocol.answer(call.operation, await promised, request_id)
+    except Exception as error:
+        return _refusal(protocol, error, request_id)
+
+
+def _refusal(protocol: WireProtocol, error: Exception, request_id: str) -> Response:
+    if isinstance(error, PenstockError):
+        error_response(error)  # tells the log what is for the log
+    elif not isinstance(error, SqsError):
+        unexpected(error)
+    return protocol.refuse(from_core(error), request_id)

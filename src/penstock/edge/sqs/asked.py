@@ -1,0 +1,68 @@
+"""A request as the operations see it, whatever protocol it came in; and what they promise."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from functools import lru_cache
+from typing import Any, NamedTuple
+
+from penstock.domain.access import ANYONE, Caller
+from penstock.edge.http.request import Request
+from penstock.edge.sqs import names
+from penstock.edge.sqs.errors import missing_parameter, queue_does_not_exist
+from penstock.edge.sqs.model import Output
+from penstock.ports.ticket import Ticket
+from penstock.settings.values import Sqs
+
+_LONG_URL = 300  # longer ones are not worth remembering
+
+
+class Asked(NamedTuple):
+    input: Any
+    request: Request
+    settings: Sqs
+    scheme: str
+    caller: Caller = ANYONE
+
+    @property
+    def queue_name(self) -> str:
+        """Of the queue it is about; raises MissingParameter or QueueDoesNotExist."""
+        url: str | None = self.input.QueueUrl
+        if not url:
+            raise missing_parameter("QueueUrl")
+        found = _address(url) if len(url) <= _LONG_URL else names.of_url(url)
+        if found.account not in (None, self.settings.account):
+            raise queue_does_not_exist()
+        return found.name
+
+    @property
+    def base(self) -> str:
+        """What queue URLs begin with: the address that the client used, unless one is set."""
+        if self.settings.public_url is not None:
+            return self.settings.public_url
+        headers = self.request.headers
+        host = headers.get(b"x-forwarded-host") or headers.get(b"host", b"localhost")
+        scheme = headers.get(b"x-forwarded-proto", b"").decode("latin-1") or self.scheme
+        return f"{scheme}://{host.decode('latin-1')}"
+
+    def url(self, queue: str) -> str:
+        return names.url(self.base, self.settings.account, queue)
+
+    def arn(self, queue: str) -> str:
+        return str(names.QueueArn(self.settings.region, self.settings.account, queue))
+
+
+class Promise(NamedTuple):
+    """The hot way: what the store will answer, and what to make of it; no task in between."""
+
+    ticket: Ticket[Any]
+    finish: Callable[[Any], Output | Awaitable[Output] | None]
+
+
+# An operation gives either of them; what it raises, now or later, is told in SQS's words.
+Promised = Promise | Awaitable[Output | None]
+
+
+@lru_cache(maxsize=4096)
+def _address(url: str) -> names.QueueAddress:
+    return names.of_url(url)

@@ -1,0 +1,195 @@
+"""DeleteMessage, ChangeMessageVisibility, and their batches.
+
+A receipt handle is a lease.  What SQS forgives beyond it (a handle whose time was over, as long as
+nobody else got the message) is asked for in a second step, so that the usual case stays short.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from penstock.domain.access import Role
+from penstock.domain.errors import LeaseLost, PenstockError
+from penstock.domain.lease import Lease, LeaseAct, Verb
+from penstock.domain.limits import SECOND
+from penstock.domain.queue import Queue
+from penstock.edge.sqs import batches, content
+from penstock.edge.sqs.asked import Asked, Promise, Promised
+from penstock.edge.sqs.errors import (
+    SqsError,
+    from_core,
+    invalid_value,
+    needed,
+    receipt_handle_is_invalid,
+)
+from penstock.edge.sqs.finding import Finder
+from penstock.edge.sqs.model import (
+    ChangeMessageVisibilityBatchRequestEntry,
+    ChangeMessageVisibilityBatchResult,
+    ChangeMessageVisibilityBatchResultEntry,
+    DeleteMessageBatchRequestEntry,
+    DeleteMessageBatchResult,
+    DeleteMessageBatchResultEntry,
+)
+from penstock.ports.clock import Clock
+from penstock.services.messages import Messages
+
+Planned = list[LeaseAct | SqsError]
+
+
+class Holding:
+    def __init__(self, messages: Messages, finder: Finder, clock: Clock) -> None:
+        self._messages = messages
+        self._finder = finder
+        self._clock = clock
+
+    # --- delete ---
+
+    def delete(self, asked: Asked) -> Promised:
+        queue = self._finder.known(asked, Role.CONSUME)
+        if queue is None:
+            return self._delete_slowly(asked)
+        act = self._deletion(queue, asked.input.ReceiptHandle)
+        return Promise(
+            self._messages.act([act]),
+            lambda answers: self._deleted(queue, asked.input.ReceiptHandle, act, answers[0]),
+        )
+
+    async def _delete_slowly(self, asked: Asked) -> None:
+        queue = await self._finder.queue(asked, Role.CONSUME)
+        handle = asked.input.ReceiptHandle
+        act = self._deletion(queue, handle)
+        [answer] = await self._messages.act([act])
+        await self._settle(queue, handle, act, answer)
+
+    def _deleted(self, queue: Queue, handle: str, act: LeaseAct, answer: Any) -> Any:
+        if isinstance(answer, LeaseLost):
+            return self._settle(queue, handle, act, answer)
+        if isinstance(answer, PenstockError):
+            raise from_core(answer)
+        return None
+
+    async def _settle(self, queue: Queue, handle: str, act: LeaseAct, answer: Any) -> None:
+        [result] = await self._second_step(queue, [handle], [act], [answer])
+        if result is not None:
+            raise result
+
+    def _deletion(self, queue: Queue, handle: str | None) -> LeaseAct:
+        return self._messages.plan(self._lease(queue, handle), Verb.COMPLETE)
+
+    async def delete_batch(self, asked: Asked) -> DeleteMessageBatchResult:
+        queue = await self._finder.queue(asked, Role.CONSUME)
+        entries = batches.check(asked.input.Entries, DeleteMessageBatchRequestEntry)
+        planned = [_or_error(self._deletion, queue, entry.ReceiptHandle) for entry in entries]
+        results = await self._act(queue, [entry.ReceiptHandle or "" for entry in entries], planned)
+        out = DeleteMessageBatchResult()
+        for entry, error in zip(entries, results, strict=True):
+            if error is None:
+                out.Successful.append(DeleteMessageBatchResultEntry(entry.Id or ""))
+            else:
+                out.Failed.append(batches.failed(entry.Id or "", error))
+        return out
+
+    # --- change visibility ---
+
+    async def change(self, asked: Asked) -> None:
+        queue = await self._finder.queue(asked, Role.CONSUME)
+        given = asked.input
+        act = self._change(queue, given.ReceiptHandle, given.VisibilityTimeout)
+        [error] = await self._act(queue, [given.ReceiptHandle], [act])
+        if error is not None:
+            raise error
+
+    async def change_batch(self, asked: Asked) -> ChangeMessageVisibilityBatchResult:
+        queue = await self._finder.queue(asked, Role.CONSUME)
+        entries = batches.check(asked.input.Entries, ChangeMessageVisibilityBatchRequestEntry)
+        planned = [
+            _or_error(self._change, queue, entry.ReceiptHandle, entry.VisibilityTimeout)
+            for entry in entries
+        ]
+        results = await self._act(queue, [entry.ReceiptHandle or "" for entry in entries], planned)
+        out = ChangeMessageVisibilityBatchResult()
+        for entry, error in zip(entries, results, strict=True):
+            if error is None:
+                out.Successful.append(ChangeMessageVisibilityBatchResultEntry(entry.Id or ""))
+            else:
+                out.Failed.append(batches.failed(entry.Id or "", error))
+        return out
+
+    def _change(self, queue: Queue, handle: str | None, seconds: int | None) -> LeaseAct:
+        lease = self._lease(queue, handle)
+        timeout = needed(seconds, "VisibilityTimeout")
+        content.check_visibility_timeout(timeout)
+        held_ms = self._clock.now() - lease.leased_at
+        if held_ms + timeout * SECOND > content.LONGEST_VISIBILITY * SECOND:
+            raise invalid_value(
+                timeout,
+                "VisibilityTimeout",
+                "Total VisibilityTimeout for the message is beyond the limit "
+                f"[{content.LONGEST_VISIBILITY} seconds].",
+            )
+        return self._messages.plan(lease, Verb.EXTEND, delay_ms=timeout * SECOND)
+
+    # --- shared ---
+
+    def _lease(self, queue: Queue, handle: str | None) -> Lease:
+        text = needed(handle or None, "ReceiptHandle")
+        try:
+            lease = self._messages.read_receipt(text)
+        except LeaseLost:
+            raise receipt_handle_is_invalid(text) from None
+        if lease.queue_no != queue.queue_no:
+            raise receipt_handle_is_invalid(text)
+        return lease
+
+    async def _act(
+        self, queue: Queue, handles: Sequence[str], planned: Planned
+    ) -> list[SqsError | None]:
+        """All in one transaction; each has its own result, None if it was done."""
+        acts = [plan for plan in planned if isinstance(plan, LeaseAct)]
+        answers = iter(await self._messages.act(acts) if acts else [])
+        first = [plan if isinstance(plan, SqsError) else next(answers) for plan in planned]
+        return await self._second_step(queue, handles, planned, first)
+
+    async def _second_step(
+        self, queue: Queue, handles: Sequence[str], planned: Planned, answers: Sequence[Any]
+    ) -> list[SqsError | None]:
+        lost = [i for i, answer in enumerate(answers) if isinstance(answer, LeaseLost)]
+        results = list(answers)
+        if lost and not queue.is_ordered:
+            again = [self._late(planned[i]) for i in lost]
+            for i, answer in zip(lost, await self._messages.act(again), strict=True):
+                results[i] = answer
+        return [
+            self._told(queue, handle, plan, result)
+            for handle, plan, result in zip(handles, planned, results, strict=True)
+        ]
+
+    def _late(self, plan: Any) -> LeaseAct:
+        act: LeaseAct = plan
+        return self._messages.plan(act.lease, act.verb, delay_ms=act.delay_ms, is_late_ok=True)
+
+    def _told(self, queue: Queue, handle: str, plan: Any, result: Any) -> SqsError | None:
+        if isinstance(result, SqsError):
+            return result
+        if not isinstance(result, PenstockError):
+            return None
+        if not isinstance(result, LeaseLost):
+            return from_core(result)
+        if plan.verb is Verb.EXTEND:
+            return invalid_value(
+                handle,
+                "ReceiptHandle",
+                "Message does not exist or is not available for visibility timeout change.",
+            )
+        if queue.is_ordered:
+            return invalid_value(handle, "ReceiptHandle", "The receipt handle has expired.")
+        return None  # gone already, or in other hands: to delete twice is no mistake
+
+
+def _or_error(plan: Any, *given: Any) -> Any:
+    try:
+        return plan(*given)
+    except SqsError as error:
+        return error

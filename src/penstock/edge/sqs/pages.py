@@ -1,0 +1,50 @@
+"""Lists of queues that come in pages: MaxResults and NextToken."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+from collections.abc import Callable
+
+from penstock.domain.access import Caller, sees
+from penstock.edge.sqs import content
+from penstock.edge.sqs.errors import invalid_parameter
+from penstock.ports.ticket import Ticket
+from penstock.services.queues import QueueView
+
+MOST = 1000  # on a page, and also without pages
+
+Look = Callable[[str, int], Ticket[list[QueueView]]]  # by the name to go on after, and a limit
+
+
+async def page(
+    look: Look, caller: Caller, *, size: int | None, token: str | None
+) -> tuple[list[str], str | None]:
+    """The names that the caller may see, and the token of the next page if there is one.
+
+    Raises InvalidParameterValue.
+    """
+    if size is not None:
+        content.check_max_results(size, most=MOST)
+    after = _name(token) if token else ""
+    room, names = size or MOST, list[str]()
+    while True:
+        found = [view.queue.name for view in await look(after, MOST)]
+        names += [name for name in found if sees(caller, name)]
+        if len(names) > room:
+            # Who does not ask for pages gets the first one only, and no token.
+            return names[:room], None if size is None else _token(names[room - 1])
+        if len(found) < MOST:
+            return names, None
+        after = found[-1]
+
+
+def _token(name: str) -> str:
+    return base64.urlsafe_b64encode(name.encode()).decode()
+
+
+def _name(token: str) -> str:
+    try:
+        return base64.urlsafe_b64decode(token).decode()
+    except (binascii.Error, ValueError):
+        raise invalid_parameter("Invalid or expired next token.") from None

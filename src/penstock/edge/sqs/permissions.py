@@ -1,0 +1,83 @@
+"""AddPermission and RemovePermission: statements of a queue's policy.
+
+The policy is kept and told; who may do what is decided by API keys.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import Any
+
+import msgspec
+
+from penstock.edge.sqs.errors import invalid_value, missing_parameter, over_limit
+
+MOST_ACTIONS = 7
+_LABEL = re.compile(r"[A-Za-z0-9_-]{1,80}")
+_ACCOUNT = re.compile(r"[0-9]{12}")
+_VERSION = "2008-10-17"
+
+_encode = msgspec.json.Encoder().encode
+
+
+def add(
+    policy: str | None, *, arn: str, label: str, accounts: Sequence[str], actions: Sequence[str]
+) -> str:
+    """The policy with one more statement; raises SqsError."""
+    _check(label, accounts, actions)
+    tree = _tree(policy, arn)
+    if any(_sid(statement) == label for statement in tree["Statement"]):
+        raise invalid_value(label, "Label", "Already exists.")
+    principals = [f"arn:aws:iam::{account}:root" for account in accounts]
+    statement = {
+        "Sid": label,
+        "Effect": "Allow",
+        "Principal": {"AWS": _one_or_many(principals)},
+        "Action": _one_or_many([f"SQS:{action}" for action in actions]),
+        "Resource": arn,
+    }
+    return _encode({**tree, "Statement": [*tree["Statement"], statement]}).decode()
+
+
+def remove(policy: str | None, *, arn: str, label: str) -> str | None:
+    """The policy without that statement, or None when it was the last one; raises SqsError."""
+    tree = _tree(policy, arn)
+    left = [statement for statement in tree["Statement"] if _sid(statement) != label]
+    if len(left) == len(tree["Statement"]):
+        raise invalid_value(label, "Label", "can't find label.")
+    return _encode({**tree, "Statement": left}).decode() if left else None
+
+
+def _check(label: str, accounts: Sequence[str], actions: Sequence[str]) -> None:
+    if not _LABEL.fullmatch(label):
+        reason = (
+            "can only include alphanumeric characters, hyphens, or underscores. 1 to 80 in length."
+        )
+        raise invalid_value(label, "Label", reason)
+    if not accounts:
+        raise missing_parameter("AWSAccountIds")
+    if not actions:
+        raise missing_parameter("Actions")
+    if len(actions) > MOST_ACTIONS:
+        raise over_limit(f"{len(actions)} Actions were found, maximum allowed is {MOST_ACTIONS}.")
+    for account in accounts:
+        if not _ACCOUNT.fullmatch(account):
+            raise invalid_value(account, "PrincipalId", "Unable to verify.")
+
+
+def _tree(policy: str | None, arn: str) -> dict[str, Any]:
+    empty = {"Version": _VERSION, "Id": f"{arn}/SQSDefaultPolicy", "Statement": []}
+    if policy is None:
+        return empty
+    tree: dict[str, Any] = msgspec.json.decode(policy)
+    found = tree.get("Statement", [])
+    return {**empty, **tree, "Statement": found if isinstance(found, list) else [found]}
+
+
+def _sid(statement: Any) -> Any:
+    return statement.get("Sid") if isinstance(statement, dict) else None
+
+
+def _one_or_many(values: list[str]) -> str | list[str]:
+    return values[0] if len(values) == 1 else values

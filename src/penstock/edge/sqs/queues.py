@@ -1,0 +1,311 @@
+"""Operations on queues: make, find, list, look at, change, empty, remove, tag, permit."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import suppress
+
+import msgspec
+
+from penstock.domain.access import Role
+from penstock.domain.errors import InvalidRequest, QueueExists, QueueNotFound
+from penstock.domain.queue import Queue, QueueSettings
+from penstock.edge.sqs import attributes, kept, names, pages, permissions, policies
+from penstock.edge.sqs.asked import Asked
+from penstock.edge.sqs.attributes import Figures, QueueAttributes
+from penstock.edge.sqs.errors import (
+    SqsError,
+    invalid_parameter,
+    missing_parameter,
+    needed,
+    purge_queue_in_progress,
+    queue_deleted_recently,
+    queue_does_not_exist,
+    queue_name_exists,
+)
+from penstock.edge.sqs.finding import Finder, allow
+from penstock.edge.sqs.model import (
+    CreateQueueRequest,
+    CreateQueueResult,
+    GetQueueAttributesRequest,
+    GetQueueAttributesResult,
+    GetQueueUrlRequest,
+    GetQueueUrlResult,
+    ListDeadLetterSourceQueuesRequest,
+    ListDeadLetterSourceQueuesResult,
+    ListQueuesRequest,
+    ListQueuesResult,
+    ListQueueTagsResult,
+)
+from penstock.edge.sqs.policies import RedrivePolicy
+from penstock.ports.clock import Clock
+from penstock.services.queues import CHUNK, Queues, QueueView
+
+MOST_TAGS = 50
+PATIENCE_MS = 60_000  # between two purges, and before a name is used again, when limits are strict
+_PURGED_AT = "sqs.PurgedAt"
+_COUNTERS = frozenset(name for name in attributes.READ_ONLY if name.startswith("Approximate"))
+
+
+class QueueOperations:
+    def __init__(
+        self, queues: Queues, finder: Finder, clock: Clock, *, max_body_bytes: int
+    ) -> None:
+        self._queues = queues
+        self._finder = finder
+        self._clock = clock
+        self._max_body_bytes = max_body_bytes
+
+    # --- make, find, list ---
+
+    async def create(self, asked: Asked) -> CreateQueueResult:
+        given: CreateQueueRequest = asked.input
+        name = needed(given.QueueName, "QueueName")
+        allow(asked, Role.OPERATE, name)
+        with suppress(QueueExists):  # somebody else may be faster
+            if await self._is_missing(name):
+                await self._make(asked, name, given)
+                return CreateQueueResult(asked.url(name))
+        # To make a queue again is to ask for its URL, unless it should be another one.
+        present = self._attributes(asked, (await self._queues.get(name)).queue)
+        differs = attributes.first_difference(present, given.Attributes or {})
+        if differs is not None:
+            raise queue_name_exists(differs)
+        return CreateQueueResult(asked.url(name))
+
+    async def _is_missing(self, name: str) -> bool:
+        try:
+            await self._queues.get(name)
+        except QueueNotFound:
+            return True
+        return False
+
+    async def _make(self, asked: Asked, name: str, given: CreateQueueRequest) -> None:
+        wanted = attributes.read_new(given.Attributes or {}, least_retention=_retention(asked))
+        names.check_new(name, fifo=wanted.fifo)
+        _check_tags(name, given.tags or {})
+        await self._check_dead_letters(asked, name, wanted)
+        if asked.settings.limits == "strict":
+            removed_at = await self._queues.removed_at(name)
+            if removed_at is not None and self._clock.now() < removed_at + PATIENCE_MS:
+                raise queue_deleted_recently()
+        settings = msgspec.structs.replace(kept.settings_of(wanted), labels=given.tags or {})
+        await self._queues.put(name, settings, only_new=True)
+
+    async def get_url(self, asked: Asked) -> GetQueueUrlResult:
+        given: GetQueueUrlRequest = asked.input
+        name = needed(given.QueueName, "QueueName")
+        if given.QueueOwnerAWSAccountId not in (None, "", asked.settings.account):
+            raise queue_does_not_exist()
+        queue = await self._finder.named(asked, name)
+        return GetQueueUrlResult(asked.url(queue.name))
+
+    async def list(self, asked: Asked) -> ListQueuesResult:
+        given: ListQueuesRequest = asked.input
+        prefix = given.QueueNamePrefix or ""
+        found, token = await pages.page(
+            lambda after, limit: self._queues.page(prefix=prefix, after=after, limit=limit),
+            asked.caller,
+            size=given.MaxResults,
+            token=given.NextToken,
+        )
+        return ListQueuesResult([asked.url(name) for name in found], token)
+
+    async def list_sources(self, asked: Asked) -> ListDeadLetterSourceQueuesResult:
+        given: ListDeadLetterSourceQueuesRequest = asked.input
+        target = (await self._finder.queue(asked)).name
+        found, token = await pages.page(
+            lambda after, limit: self._queues.page(
+                dead_letter_queue=target, after=after, limit=limit
+            ),
+            asked.caller,
+            size=given.MaxResults,
+            token=given.NextToken,
+        )
+        return ListDeadLetterSourceQueuesResult([asked.url(name) for name in found], token)
+
+    # --- attributes ---
+
+    async def get_attributes(self, asked: Asked) -> GetQueueAttributesResult:
+        given: GetQueueAttributesRequest = asked.input
+        queue = await self._finder.queue(asked)
+        wanted = attributes.check_names(given.AttributeNames)
+        if wanted & _COUNTERS or attributes.ALL in wanted:
+            # What has fallen due counts as visible, whether a duty came by already or not.
+            while await self._queues.bring_back_some(queue.name) == CHUNK:
+                pass
+        view = await self._queues.get(queue.name)
+        shown = self._attributes(asked, view.queue)
+        return GetQueueAttributesResult(
+            attributes.chosen(given.AttributeNames, shown, _figures(asked, view))
+        )
+
+    async def set_attributes(self, asked: Asked) -> None:
+        queue = await self._finder.queue(asked, Role.OPERATE)
+        given = asked.input.Attributes
+        if not given:
+            raise missing_parameter("Attributes")
+        least = _retention(asked)
+        current = self._attributes(asked, (await self._queues.get(queue.name)).queue)
+        changed = attributes.read_changes(current, given, least_retention=least)
+        if changed.redrive_policy != current.redrive_policy:
+            await self._check_dead_letters(asked, queue.name, changed)
+
+        def change(queue: Queue) -> QueueSettings:
+            present = self._attributes(asked, queue)
+            wanted = attributes.read_changes(present, given, least_retention=least)
+            return kept.settings_of(wanted, queue.settings)
+
+        await self._change(queue.name, change)
+
+    # --- empty, remove ---
+
+    async def purge(self, asked: Asked) -> None:
+        queue = await self._finder.queue(asked, Role.OPERATE)
+        if asked.settings.limits == "strict":
+            await self._change(queue.name, self._note_purge)
+        while not (await self._queues.purge_some(queue.name)).is_done:
+            pass
+
+    def _note_purge(self, queue: Queue) -> QueueSettings:
+        now = self._clock.now()
+        before = queue.settings.annotations.get(_PURGED_AT)
+        if before is not None and now < int(before) + PATIENCE_MS:
+            raise purge_queue_in_progress(queue.name)
+        annotations = {**queue.settings.annotations, _PURGED_AT: str(now)}
+        return msgspec.structs.replace(queue.settings, annotations=annotations)
+
+    async def delete(self, asked: Asked) -> None:
+        queue = await self._finder.queue(asked, Role.OPERATE)
+        while not (await self._queues.purge_some(queue.name)).is_done:
+            pass
+        await self._queues.remove(queue.name, force=True)
+
+    # --- tags and permissions ---
+
+    async def tag(self, asked: Asked) -> None:
+        queue = await self._finder.queue(asked, Role.OPERATE)
+        given: dict[str, str] | None = asked.input.Tags
+        if not given:
+            raise missing_parameter("Tags")
+        await self._label(queue.name, lambda labels: labels | given)
+
+    async def untag(self, asked: Asked) -> None:
+        queue = await self._finder.queue(asked, Role.OPERATE)
+        keys = asked.input.TagKeys
+        if not keys:
+            raise invalid_parameter("Tag keys must be between 1 and 128 characters in length.")
+        await self._label(
+            queue.name, lambda labels: {k: v for k, v in labels.items() if k not in keys}
+        )
+
+    async def list_tags(self, asked: Asked) -> ListQueueTagsResult:
+        queue = await self._finder.queue(asked)
+        return ListQueueTagsResult((await self._queues.get(queue.name)).queue.settings.labels)
+
+    async def add_permission(self, asked: Asked) -> None:
+        queue = await self._finder.queue(asked, Role.OPERATE)
+        given = asked.input
+        label = needed(given.Label, "Label")
+        accounts, actions = given.AWSAccountIds or [], given.Actions or []
+        await self._permit(
+            asked,
+            queue.name,
+            lambda policy: permissions.add(
+                policy, arn=asked.arn(queue.name), label=label, accounts=accounts, actions=actions
+            ),
+        )
+
+    async def remove_permission(self, asked: Asked) -> None:
+        queue = await self._finder.queue(asked, Role.OPERATE)
+        label = needed(asked.input.Label, "Label")
+        await self._permit(
+            asked,
+            queue.name,
+            lambda policy: permissions.remove(policy, arn=asked.arn(queue.name), label=label),
+        )
+
+    async def _label(self, name: str, how: Callable[[dict[str, str]], dict[str, str]]) -> None:
+        def change(queue: Queue) -> QueueSettings:
+            labels = _check_tags(name, how(queue.settings.labels))
+            return msgspec.structs.replace(queue.settings, labels=labels)
+
+        await self._change(name, change)
+
+    async def _permit(
+        self, asked: Asked, name: str, how: Callable[[str | None], str | None]
+    ) -> None:
+        def change(queue: Queue) -> QueueSettings:
+            present = self._attributes(asked, queue)
+            wanted = msgspec.structs.replace(present, policy=how(present.policy))
+            return kept.settings_of(wanted, queue.settings)
+
+        await self._change(name, change)
+
+    # --- shared ---
+
+    async def _change(self, name: str, how: Callable[[Queue], QueueSettings]) -> None:
+        def change(queue: Queue) -> QueueSettings:
+            try:
+                return how(queue)
+            except SqsError as error:  # the store passes on refusals of the core only
+                raise InvalidRequest(error.message) from error
+
+        try:
+            await self._queues.change(name, change)
+        except InvalidRequest as error:
+            raise error.__cause__ or error from None
+
+    def _attributes(self, asked: Asked, queue: Queue) -> QueueAttributes:
+        return kept.attributes_of(
+            queue.settings,
+            account=asked.settings.account,
+            region=asked.settings.region,
+            max_body_bytes=self._max_body_bytes,
+        )
+
+    async def _check_dead_letters(self, asked: Asked, name: str, wanted: QueueAttributes) -> None:
+        policy = wanted.redrive_policy
+        if policy is None:
+            return
+        target = await self._target(asked, policy)
+        if target.is_ordered is not wanted.fifo:
+            raise policies.target_of_another_type(policy)
+        allowed = kept.allow_policy(target.settings)
+        if allowed is not None and not allowed.allows(asked.arn(name)):
+            raise policies.target_refuses(policy)
+
+    async def _target(self, asked: Asked, policy: RedrivePolicy) -> Queue:
+        arn = names.of_arn(policy.deadLetterTargetArn)
+        if arn is None or arn.account != asked.settings.account:
+            raise policies.target_does_not_exist(policy)
+        try:
+            return (await self._queues.get(arn.name)).queue
+        except QueueNotFound:
+            raise policies.target_does_not_exist(policy) from None
+
+
+def _figures(asked: Asked, view: QueueView) -> Figures:
+    return Figures(
+        arn=asked.arn(view.queue.name),
+        created_at=view.queue.created_at,
+        modified_at=view.queue.changed_at,
+        visible=view.counts.ready,
+        in_flight=view.counts.leased,
+        delayed=view.counts.waiting,
+    )
+
+
+def _retention(asked: Asked) -> int:
+    return attributes.LEAST_RETENTION if asked.settings.limits == "strict" else 1
+
+
+def _check_tags(queue: str, tags: dict[str, str]) -> dict[str, str]:
+    if len(tags) > MOST_TAGS:
+        raise invalid_parameter(f"Too many tags added for queue {queue}.")
+    for key, value in tags.items():
+        if not 1 <= len(key) <= 128:
+            raise invalid_parameter("Tag keys must be between 1 and 128 characters in length.")
+        if len(value) > 256:
+            raise invalid_parameter("Tag values must be between 0 and 256 characters in length.")
+    return tags

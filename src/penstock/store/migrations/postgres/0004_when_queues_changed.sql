@@ -1,0 +1,6 @@
+-- Why: faces tell when a queue was changed last.
+
+ALTER TABLE queue ADD COLUMN changed_at BIGINT NOT NULL DEFAULT 0;
+
+UPDATE queue
+   SET changed_at = created_at;
