@@ -139,3 +139,24 @@ def test_giving_back_without_a_delay_makes_it_ready_at_once(verb):
     after = leases.apply(an_act(verb, message), message, a_queue())
 
     assert (after.state, after.due_at) == (State.READY, NOON)
+
+
+def test_those_of_a_group_are_claimed_in_a_row_up_to_the_first_that_cannot_be():
+    first, second = a_message(group="a"), a_message(group="a", is_blocked=True)
+    behind = a_message(group="a", is_blocked=True)
+    held = a_leased_message(group="a", is_blocked=True)
+    waiting = replace(behind, state=State.WAITING, due_at=NOON + 1)
+    expired = replace(behind, expires_at=NOON)
+
+    assert lifecycle.run([first, second, behind], now=NOON) == [first, second, behind]
+    for stop in (held, waiting, expired):
+        assert lifecycle.run([first, second, stop, behind], now=NOON) == [first, second]
+        assert lifecycle.run([stop, behind], now=NOON) == []
+
+
+def test_a_blocked_message_is_claimed_with_those_before_it_and_stays_blocked():
+    claimed = lifecycle.claim(
+        a_message(group="a", is_blocked=True), now=NOON, lease_ms=MINUTE, in_a_row=True
+    )
+
+    assert (claimed.state, claimed.is_blocked) == (State.LEASED, True)

@@ -52,7 +52,9 @@ ACTS = st.fixed_dictionaries(
         "is_late_ok": st.booleans(),
     }
 )
-CLAIMS = st.fixed_dictionaries({"queue": QUEUES, "limit": st.integers(1, 4)})
+CLAIMS = st.fixed_dictionaries(
+    {"queue": QUEUES, "limit": st.integers(1, 4), "in_a_row": st.booleans()}
+)
 SETTINGS = st.fixed_dictionaries(
     {
         "lease_ms": st.sampled_from([1, 5, 10]),
@@ -233,7 +235,12 @@ class StoreMachine(RuleBasedStateMachine):
             for act, m in zip(acts, held, strict=True)
         ]
         wanted = [
-            Claim(queue_no=self.queues[c["queue"]].queue_no, now=self.now, limit=c["limit"])
+            Claim(
+                queue_no=self.queues[c["queue"]].queue_no,
+                now=self.now,
+                limit=c["limit"],
+                in_a_row=c["in_a_row"],
+            )
             for c in claims
         ]
         # Claims first: inside a batch they come last all the same.

@@ -84,15 +84,16 @@ class Model:
         return [self._act(message_id, act) for message_id, act in acts]
 
     def claim(self, claims: Sequence[Claim]) -> list[Given]:
-        """All their queues are tidied up first, then each is served in turn."""
+        """All their queues are tidied up, then each is served in turn, those in a row last."""
         for queue_no in dict.fromkeys(claim.queue_no for claim in claims):
             if not self.queues[queue_no].is_paused:
                 self.expire(queue_no, now=claims[0].now)
                 self.bring_back(queue_no, now=claims[0].now)
-        taken = [self._claim(claim) for claim in claims]
+        places = sorted(range(len(claims)), key=lambda i: self._is_run(claims[i]))
+        taken = {i: self._claim(claims[i]) for i in places}
         return [
-            Given(ids, None if ids else self._next_due(claim.queue_no))
-            for claim, ids in zip(claims, taken, strict=True)
+            Given(taken[i], None if taken[i] else self._next_due(claim.queue_no))
+            for i, claim in enumerate(claims)
         ]
 
     def change(
@@ -184,14 +185,30 @@ class Model:
         ready = [
             m for m in self.of(claim.queue_no, [State.READY]) if lifecycle.is_claimable(m, now=now)
         ]
-        ready = sorted(ready, key=lambda m: (m.priority, m.order_no))[: claim.limit]
+        ready = sorted(ready, key=lambda m: (m.priority, m.order_no))
+        if self._is_run(claim):
+            ready = [m for head in ready for m in self._run(head, now=now)]
+        ready = ready[: claim.limit]
         lease_ms = queue.settings.lease_ms if claim.lease_ms is None else claim.lease_ms
         for m in ready:
             self.messages[m.id] = lifecycle.claim(
-                m, now=now, lease_ms=lease_ms, claimed_by=claim.claimed_by
+                m,
+                now=now,
+                lease_ms=lease_ms,
+                claimed_by=claim.claimed_by,
+                in_a_row=self._is_run(claim),
             )
         self._totals[claim.queue_no].claimed_total += len(ready)
         return [m.id for m in ready]
+
+    def _is_run(self, claim: Claim) -> bool:
+        return claim.in_a_row and claim.limit > 1 and self.queues[claim.queue_no].is_ordered
+
+    def _run(self, head: Message, *, now: int) -> list[Message]:
+        if head.group is None:
+            return [head]
+        group = [m for m in self.of(head.queue_no, LIVE) if m.group == head.group]
+        return lifecycle.run(group, now=now)
 
     def _next_due(self, queue_no: int) -> int | None:
         if self.queues[queue_no].is_paused:

@@ -91,6 +91,7 @@ class Remote:
         wait_ms: int | None = None,
         lease_ms: int | None = None,
         claimed_by: str | None = None,
+        in_a_row: bool = False,
     ) -> list[Message]:
         """Lease messages; waits up to `wait_ms` for the first, or as long as the queue says."""
         wanted = {
@@ -98,6 +99,7 @@ class Remote:
             "wait_ms": wait_ms,
             "lease_ms": lease_ms,
             "claimed_by": claimed_by,
+            "in_a_row": in_a_row,
         }
         path = f"/v1/queues/{quote(queue, safe='')}/claims"
         patience_s = (DEFAULT_LIMITS.max_wait_ms if wait_ms is None else wait_ms) / 1000

@@ -14,7 +14,9 @@ lease is fenced by `lease_no`, which grows with each claim and is never reset.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from enum import StrEnum
+from itertools import takewhile
 
 import msgspec
 from msgspec.structs import replace
@@ -94,13 +96,26 @@ def is_expired(message: Message, *, now: int) -> bool:
     return message.state in IN_LINE and message.expires_at is not None and message.expires_at <= now
 
 
-def is_claimable(message: Message, *, now: int) -> bool:
-    in_front = message.state is State.READY and not message.is_blocked
+def is_claimable(message: Message, *, now: int, in_a_row: bool = False) -> bool:
+    """`in_a_row`: whoever claims it has all those of its group that stand before it."""
+    in_front = message.state is State.READY and (in_a_row or not message.is_blocked)
     return in_front and not is_expired(message, now=now)
 
 
-def claim(message: Message, *, now: int, lease_ms: int, claimed_by: str | None = None) -> Message:
-    if not is_claimable(message, now=now):
+def run(group: Iterable[Message], *, now: int) -> list[Message]:
+    """Of the live messages of a group in their order, those that one claim may take in a row."""
+    return list(takewhile(lambda m: is_claimable(m, now=now, in_a_row=True), group))
+
+
+def claim(
+    message: Message,
+    *,
+    now: int,
+    lease_ms: int,
+    claimed_by: str | None = None,
+    in_a_row: bool = False,
+) -> Message:
+    if not is_claimable(message, now=now, in_a_row=in_a_row):
         raise WrongState(f"message {message.id} cannot be claimed now")
     first = now if message.first_leased_at is None else message.first_leased_at
     return replace(

@@ -9,12 +9,13 @@ from __future__ import annotations
 import asyncio
 from collections import deque
 from collections.abc import Mapping
+from typing import Unpack
 
 from penstock.domain.errors import TooManyWaiting
 from penstock.domain.queue import Queue
 from penstock.ports.clock import Clock
 from penstock.ports.store import Claimed
-from penstock.services.messages import Messages
+from penstock.services.messages import ClaimOptions, Messages
 
 
 class WaitingRoom:
@@ -38,13 +39,7 @@ class WaitingRoom:
             self._loop.call_soon_threadsafe(self._wake, dict(woken))
 
     async def claim(
-        self,
-        queue: Queue,
-        *,
-        limit: int,
-        wait_ms: int,
-        lease_ms: int | None,
-        claimed_by: str | None,
+        self, queue: Queue, *, wait_ms: int, **options: Unpack[ClaimOptions]
     ) -> Claimed:
         """What is there now, or what comes within `wait_ms`."""
         if wait_ms and self._count >= self._most:
@@ -54,7 +49,7 @@ class WaitingRoom:
         try:
             while True:
                 woken.clear()
-                claimed = await self._look(queue, limit, lease_ms, claimed_by)
+                claimed = await self._look(queue, options)
                 now = self._clock.now()
                 if claimed.messages or now >= until or self._is_closed:
                     return claimed
@@ -69,10 +64,8 @@ class WaitingRoom:
             for waiter in waiters:
                 waiter.set()
 
-    async def _look(
-        self, queue: Queue, limit: int, lease_ms: int | None, claimed_by: str | None
-    ) -> Claimed:
-        ticket = self._messages.claim(queue, limit=limit, lease_ms=lease_ms, claimed_by=claimed_by)
+    async def _look(self, queue: Queue, options: ClaimOptions) -> Claimed:
+        ticket = self._messages.claim(queue, **options)
         try:
             return await ticket
         except asyncio.CancelledError:

@@ -38,6 +38,7 @@ class Claim(msgspec.Struct, frozen=True, kw_only=True):
     limit: int = 1
     lease_ms: int | None = None  # None: the queue's
     claimed_by: str | None = None
+    in_a_row: bool = False  # of a group as many as are ready, and not only the first
 
 
 class Claimed(msgspec.Struct, frozen=True):

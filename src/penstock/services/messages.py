@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import TypedDict
 
 import msgspec
 
@@ -36,6 +37,15 @@ class MessageView(msgspec.Struct, frozen=True):
     content: Content | None
 
 
+class ClaimOptions(TypedDict, total=False):
+    """What a claim may say beside its queue."""
+
+    limit: int
+    lease_ms: int | None
+    claimed_by: str | None
+    in_a_row: bool
+
+
 class Messages:
     def __init__(self, store: Store, clock: Clock, dice: Dice, limits: Limits) -> None:
         self._store = store
@@ -59,7 +69,9 @@ class Messages:
         limit: int = 1,
         lease_ms: int | None = None,
         claimed_by: str | None = None,
+        in_a_row: bool = False,
     ) -> Ticket[Claimed]:
+        """`in_a_row`: of a group as many as are ready, in a queue ordered by group."""
         limits = self._limits
         if not 1 <= limit <= limits.max_claim:
             raise InvalidRequest(f"limit must be from 1 to {limits.max_claim}")
@@ -76,6 +88,7 @@ class Messages:
                 limit=limit,
                 lease_ms=lease_ms,
                 claimed_by=claimed_by,
+                in_a_row=in_a_row,
             )
         )
 

@@ -14,6 +14,7 @@ from penstock.ports.store import Claim, Claimed
 from penstock.store.books import Books, json_list, message_of
 from penstock.store.changes import Changes
 from penstock.store.database import Answer, Row
+from penstock.store.runs import Runs
 
 _CHUNK = 500  # how many fallen-due messages one step brings back
 _attributes = msgspec.json.Decoder(dict[str, str])
@@ -50,10 +51,11 @@ class Claims:
     def __init__(self, books: Books, changes: Changes) -> None:
         self._books = books
         self._changes = changes
+        self._runs = Runs(books)
         self._db = books.db
 
     def claim(self, wanted: Sequence[Claim]) -> list[Claimed | QueueNotFound]:
-        """Tidy up all their queues, then serve them in the order given.
+        """Tidy up all their queues, then serve them in the order given; those in a row come last.
 
         All that can be asked for together is.
         """
@@ -140,10 +142,12 @@ class Claims:
     def _lease(self, shares: list[Share], sweeps: dict[int, Sweep], nows: dict[int, int]) -> None:
         queue_nos = dict.fromkeys(share.queue_no for share in shares)
         found = {no: self._sweep(no, sweeps[no], now=nows[no]) for no in queue_nos}
+        runs = [share for share in shares if self._is_run(share)]
+        plain = [share for share in shares if not self._is_run(share)] if runs else shares
         asked = [
-            self._ask_pick(share, limit=share.wanted, now=nows[share.queue_no]) for share in shares
+            self._ask_pick(share, limit=share.wanted, now=nows[share.queue_no]) for share in plain
         ]
-        for share, answer in zip(shares, asked, strict=True):
+        for share, answer in zip(plain, asked, strict=True):
             no, rows = share.queue_no, answer.rows()
             # A chunk may hold fewer claimable ones than are wanted (dead ones, blocked ones).  With
             # a lease of no length what was just picked is due again, and must not be picked twice.
@@ -151,10 +155,38 @@ class Claims:
                 found[no] = self.bring_back(no, now=nows[no], limit=_CHUNK)
                 rows += self._ask_pick(share, limit=share.wanted - len(rows), now=nows[no]).rows()
             share.messages = sorted(map(message_of, rows), key=lambda m: (m.priority, m.order_no))
-            count = self._books.count(no)
-            count.ready -= len(rows)
-            count.leased += len(rows)
-            count.claimed_total += len(rows)
+            self._count(share)
+        for share in runs:
+            self._lease_run(
+                share, is_more_due=found[share.queue_no] == _CHUNK, now=nows[share.queue_no]
+            )
+            self._count(share)
+
+    def _is_run(self, share: Share) -> bool:
+        """Elsewhere a group is only a label; and of a single message nothing follows."""
+        in_a_row = share.claims[0].in_a_row and share.wanted > 1
+        return in_a_row and self._books.queue(share.queue_no).is_ordered
+
+    def _lease_run(self, share: Share, *, is_more_due: bool, now: int) -> None:
+        """As for others: go on while what has fallen due may hold more that can be claimed."""
+        no, lease_ms = share.queue_no, self._lease_ms(share)
+        while True:
+            share.messages += self._runs.claim(
+                no,
+                limit=share.wanted - len(share.messages),
+                now=now,
+                due_at=now + lease_ms,
+                claimed_by=share.claims[0].claimed_by,
+            )
+            if len(share.messages) == share.wanted or not is_more_due or not lease_ms:
+                return
+            is_more_due = self.bring_back(no, now=now, limit=_CHUNK) == _CHUNK
+
+    def _count(self, share: Share) -> None:
+        count = self._books.count(share.queue_no)
+        count.ready -= len(share.messages)
+        count.leased += len(share.messages)
+        count.claimed_total += len(share.messages)
 
     def _lease_ms(self, share: Share) -> int:
         if share.claims[0].lease_ms is not None:
@@ -192,9 +224,12 @@ class Claims:
 
 
 def _alike(wanted: Sequence[Claim]) -> list[Share]:
-    shares: dict[tuple[int, int | None, str | None], Share] = {}
+    shares: dict[tuple[int, int | None, str | None, int | None], Share] = {}
     for i, claim in enumerate(wanted):
-        share = shares.setdefault((claim.queue_no, claim.lease_ms, claim.claimed_by), Share([], []))
+        # Two must not share a run: nobody holds a message while somebody else has one before it.
+        alone = i if claim.in_a_row else None
+        key = (claim.queue_no, claim.lease_ms, claim.claimed_by, alone)
+        share = shares.setdefault(key, Share([], []))
         share.claims.append(claim)
         share.places.append(i)
     return list(shares.values())

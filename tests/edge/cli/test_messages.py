@@ -277,3 +277,13 @@ def test_json_is_what_the_api_says(cli, api: Api):
     told = api.message(message_id)
     assert {name: told[name] for name in shown} == shown
     assert json.dumps(shown)
+
+
+def test_a_group_is_claimed_in_a_row(cli, api: Api):
+    queue = api.make_queue(ordering="group")
+    for n, group in enumerate("aba"):
+        api.send(queue, n, group=group)
+
+    ran = cli("receive", queue, "-n", "10", "--in-a-row", "--json")
+
+    assert [record["body"] for record in ran.records] == [0, 2, 1]

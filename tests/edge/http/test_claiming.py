@@ -87,6 +87,20 @@ def test_one_message_of_a_group_at_a_time_in_order(api: Api) -> None:
     assert [m["body"] for m in second] == [2]
 
 
+def test_a_claim_may_take_a_group_in_a_row(api: Api, clock: ManualClock) -> None:
+    queue = api.make_queue(ordering="group")
+    for n, group in enumerate("abaa"):
+        api.send(queue, n, group=group)
+
+    held = api.claim(queue, limit=10, in_a_row=True)
+
+    assert [m["body"] for m in held] == [0, 2, 3, 1]
+    assert [m.get("is_blocked", False) for m in held] == [False, True, True, False]
+    for message in held:
+        told(api.act(message["receipt"], "complete"))
+    assert api.counts(queue) == {}
+
+
 def test_a_claim_from_a_queue_that_was_never_seen_works_the_first_time(
     api: Api, clock: ManualClock
 ) -> None:

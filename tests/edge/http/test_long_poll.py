@@ -128,6 +128,20 @@ def test_a_redrive_answers_a_waiting_claim(api: Api, queue: str, waiting: Waitin
     assert body_of(claim.result(SOON_S)) == ["x"]
 
 
+def test_the_end_of_a_run_answers_a_waiting_claim(api: Api, in_background: InBackground) -> None:
+    queue = api.make_queue(ordering="group")
+    for n in range(4):
+        api.send(queue, n, group="g")
+    first, second = api.claim(queue, limit=2, in_a_row=True)
+    [claim] = Waiting(api, queue, in_background).start(limit=10, in_a_row=True)
+
+    for held in (second, first):
+        assert not claim.done()
+        told(api.act(held["receipt"], "complete"))
+
+    assert body_of(claim.result(SOON_S)) == [2, 3]
+
+
 def test_the_next_of_a_group_answers_a_waiting_claim(api: Api, in_background: InBackground) -> None:
     queue = api.make_queue(ordering="group")
     for n in (1, 2):

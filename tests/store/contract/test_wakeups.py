@@ -54,6 +54,19 @@ def test_what_is_given_back_is_told(desk, mail, heard, verb, delay_ms, count):
     assert heard() == {mail.queue_no: count}
 
 
+def test_the_next_of_a_group_is_told_when_a_whole_run_before_it_has_ended(desk, heard):
+    mail = desk.queue("mail", ordering=Ordering.GROUP)
+    desk.send_many(mail, 3, group="a")
+    first, second = desk.claim(mail, 2, in_a_row=True)
+    heard()
+
+    desk.complete(first)
+    assert heard() == {}
+
+    desk.complete(second)
+    assert heard() == {mail.queue_no: 1}
+
+
 def test_the_next_of_a_group_is_told(desk, heard):
     mail = desk.queue("mail", ordering=Ordering.GROUP)
     desk.send_many(mail, 2, group="a")

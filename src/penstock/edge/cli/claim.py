@@ -31,6 +31,7 @@ def configure(parser: Parser) -> None:
         text="how long they are yours; default: the queue's",
         type=duration,
     )
+    parser.flag("--in-a-row", text="of a group as many as are ready, in a queue ordered by group")
     parser.flag("--by", value="NAME", text="who claims, for the history")
     parser.flag(f"--{FINISH}", text="complete them at once, after they are printed")
     server_flags(parser)
@@ -44,6 +45,7 @@ def run(args: Namespace, out: Output) -> int:
             wait_ms=args.wait,
             lease_ms=args.lease,
             claimed_by=args.by,
+            in_a_row=args.in_a_row,
         )
         for message in messages:
             show(message, out)

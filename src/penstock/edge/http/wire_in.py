@@ -80,6 +80,7 @@ class ClaimIn(msgspec.Struct, forbid_unknown_fields=True):
     wait_ms: int | None = None
     lease_ms: int | None = None
     claimed_by: str | None = None
+    in_a_row: bool = False
 
 
 class ActIn(msgspec.Struct, forbid_unknown_fields=True):

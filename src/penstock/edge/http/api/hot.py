@@ -201,7 +201,11 @@ class Hot:
         if queue is None or self._wait_ms(queue, wanted):
             return self._claim_waiting(request, wanted)
         ticket = self._messages.claim(
-            queue, limit=wanted.limit, lease_ms=wanted.lease_ms, claimed_by=wanted.claimed_by
+            queue,
+            limit=wanted.limit,
+            lease_ms=wanted.lease_ms,
+            claimed_by=wanted.claimed_by,
+            in_a_row=wanted.in_a_row,
         )
         ticket.then(lambda answer: respond(self._claimed(queue, answer)))
         return None
@@ -210,10 +214,11 @@ class Hot:
         queue = await self.queue(request)
         claimed = await self._room.claim(
             queue,
-            limit=wanted.limit,
             wait_ms=self._wait_ms(queue, wanted),
+            limit=wanted.limit,
             lease_ms=wanted.lease_ms,
             claimed_by=wanted.claimed_by,
+            in_a_row=wanted.in_a_row,
         )
         return self._claimed(queue, claimed)
 

@@ -48,6 +48,7 @@ FIELDS = {
     "first_ms": "The wait after the first failure.",
     "group": "In a queue ordered by group, messages of one group are handled one after the other.",
     "id": "The message's id.",
+    "in_a_row": "Take as many of a group as are ready, in a queue ordered by group.",
     "is_blocked": "An earlier message of its group is not finished yet.",
     "is_duplicate": "There was a message with this dedup key already; the id is that one's.",
     "is_late_ok": "Take it although the lease ran out, as long as nobody else claimed the message.",

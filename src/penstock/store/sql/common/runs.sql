@@ -1,0 +1,52 @@
+-- Claims that take messages of one group in a row.
+
+-- name: heads
+-- Those that could be claimed now, most urgent first: each may be the first of a run.
+SELECT message_no, group_key, order_no
+  FROM message
+ WHERE queue_no = :queue_no
+   AND state = 'ready'
+   AND is_blocked = 0
+   AND (expires_at IS NULL OR expires_at > :now)
+ ORDER BY priority, order_no
+ LIMIT :limit;
+
+-- name: walk
+-- From each head through its group as long as the next one is ready, group after group, until there
+-- are enough.  ORDER BY makes it go on in the group it is in; each step is one look into an index.
+WITH RECURSIVE walk (place, message_no, group_key, order_no, step) AS (
+  SELECT key, value ->> 0, value ->> 1, value ->> 2, 0
+    FROM json_each(:heads)
+   UNION ALL
+  SELECT w.place, m.message_no, w.group_key, m.order_no, w.step + 1
+    FROM walk AS w
+    JOIN message AS m
+      ON m.message_no = (SELECT f.message_no
+                           FROM message AS f
+                          WHERE f.queue_no = :queue_no
+                            AND f.group_key = w.group_key
+                            AND f.state IN ('waiting', 'ready', 'leased')
+                            AND f.order_no > w.order_no
+                          ORDER BY f.order_no
+                          LIMIT 1)
+   WHERE m.state = 'ready'
+     AND (m.expires_at IS NULL OR m.expires_at > :now)
+   ORDER BY 1, 5
+   LIMIT :limit
+)
+SELECT place, message_no, 1
+  FROM walk
+ ORDER BY place, step;
+
+-- name: lease
+-- What was found is claimed, blocked or not.
+UPDATE message
+   SET state = 'leased',
+       due_at = :due_at,
+       attempts = attempts + 1,
+       lease_no = lease_no + 1,
+       leased_at = :now,
+       leased_by = :claimed_by,
+       first_leased_at = coalesce(first_leased_at, :now)
+ WHERE message_no IN {list:message_nos}
+RETURNING {columns};
