@@ -19,6 +19,7 @@ from penstock.domain.errors import (
     PenstockError,
     ShuttingDown,
     TooLarge,
+    TooManyConnections,
     TooManyWaiting,
     UnsupportedMediaType,
 )
@@ -88,11 +89,16 @@ class HttpConnection(asyncio.Protocol):
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._transport = cast(asyncio.Transport, transport)
         traffic = self._traffic
-        if traffic.is_draining or len(traffic.connections) >= traffic.max_connections:
-            error = ShuttingDown("this node takes no more connections now")
-            self._write(error_response(error), keep_alive=False)
-            return
-        traffic.connections.add(self)
+        if traffic.is_draining:
+            self._turn_away(ShuttingDown("this node takes no more connections now"))
+        elif len(traffic.connections) >= traffic.max_connections:
+            most = traffic.max_connections
+            self._turn_away(TooManyConnections(f"{most} connections are open already"))
+        else:
+            traffic.connections.add(self)
+
+    def _turn_away(self, error: PenstockError) -> None:
+        self._write(error_response(error), keep_alive=False)
 
     def data_received(self, data: bytes) -> None:
         try:
