@@ -269,7 +269,7 @@ class HttpConnection(asyncio.Protocol):
         self.deadline = _NEVER
         self._keep_alive = keep_alive and not self._traffic.is_draining
         if isinstance(request, PenstockError):
-            self._write(error_response(request), keep_alive=False)
+            self._write(self._refusal(request), keep_alive=False)
             return
         self._request = request
         try:
@@ -281,6 +281,14 @@ class HttpConnection(asyncio.Protocol):
         else:
             if later is not None:
                 self._task = asyncio.ensure_future(self._await(later))
+
+    def _refusal(self, error: PenstockError) -> Response:
+        try:
+            path, query = split_target(self._url)
+        except ValueError:
+            return error_response(error)
+        method = self._parser.get_method().decode()
+        return self._traffic.refuse(Request(method, path, query, self._headers, b""), error)
 
     async def _await(self, later: Awaitable[Response]) -> None:
         try:
