@@ -113,6 +113,10 @@ class TooManyWaiting(PenstockError):
     code = "too_many_waiting"
 
 
+class TooManyConnections(PenstockError):
+    code = "too_many_connections"
+
+
 class StoreUnavailable(PenstockError):
     """Nothing was acknowledged; the caller may try again."""
 

@@ -22,6 +22,7 @@ def test_one_connection_too_many_is_told_so_and_closed(make_server: MakeServer) 
     with Raw(server.port) as surplus:
         answer = surplus.answer()
         assert (answer.status, answer.headers["connection"]) == (503, "close")
+        assert b'"too_many_connections"' in answer.body
         assert surplus.is_closed()
 
     assert [wire.ask(HEALTH).status for wire in wires] == [200] * 3

@@ -10,6 +10,7 @@ from contextlib import contextmanager
 import pytest
 import uvloop
 
+from penstock.edge.http.errors import error_response
 from penstock.edge.http.request import Request, Respond, Response
 from penstock.edge.http.server import HttpServer
 from penstock.edge.http.traffic import Traffic
@@ -42,7 +43,12 @@ class Listener:
 
     async def _serve(self) -> None:
         limits = {"receive_timeout": 5, "idle_timeout": 5, "max_connections": 9}
-        traffic = Traffic(self._handle, max_body_bytes=1_000, **limits)
+        traffic = Traffic(
+            self._handle,
+            refuse=lambda request, error: error_response(error),
+            max_body_bytes=1_000,
+            **limits,
+        )
         server = HttpServer(traffic, ManualClock())
         self.port = await server.start("127.0.0.1", 0)
         self._loop, self._stop = asyncio.get_running_loop(), asyncio.Event()

@@ -99,7 +99,7 @@ def test_every_kind_of_back_off_is_kept_as_it_was_given(api: Api, backoff: dict[
 def test_labels_and_annotations_are_kept_as_they_were_given(api: Api) -> None:
     texts: dict[str, Any] = {
         "labels": {"team": "mail", "Überschrift": ""},
-        "annotations": {"sqs.Policy": '{"Version": "2012-10-17"}', "nul": "a\x00b"},
+        "annotations": {"sqs.Policy": '{"Version": "2012-10-17"}', "other": "a\r\nb"},
     }
     name = api.make_queue(**texts)
 

@@ -46,6 +46,16 @@ class App:
             return None
         return None if later is None else _foreign(route.refuse, request, later)
 
+    def refuse(self, request: Request, error: PenstockError) -> Response:
+        """For what comes to no handler, in the words of the protocol that the path belongs to."""
+        try:
+            route, _ = self._router.find(request.method, request.path)
+        except PenstockError:
+            return error_response(error)
+        if route.refuse is None:
+            return error_response(error)
+        return _refusal(route.refuse, request, error)
+
     def _let_in(self, request: Request, route: Route) -> None:
         if self.is_closing and route.role is not None:
             raise ShuttingDown("this node is shutting down; ask another or again")

@@ -34,6 +34,7 @@ STATUS: dict[type[PenstockError], int] = {
     errors.TooLarge: 413,
     errors.UnsupportedMediaType: 415,
     errors.TooManyWaiting: 429,
+    errors.TooManyConnections: 503,
     errors.StoreUnavailable: 503,
     errors.ShuttingDown: 503,
     errors.StoreRefused: 503,

@@ -19,6 +19,7 @@ from penstock.domain.errors import (
     PenstockError,
     ShuttingDown,
     TooLarge,
+    TooManyConnections,
     TooManyWaiting,
     UnsupportedMediaType,
 )
@@ -88,11 +89,16 @@ class HttpConnection(asyncio.Protocol):
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._transport = cast(asyncio.Transport, transport)
         traffic = self._traffic
-        if traffic.is_draining or len(traffic.connections) >= traffic.max_connections:
-            error = ShuttingDown("this node takes no more connections now")
-            self._write(error_response(error), keep_alive=False)
-            return
-        traffic.connections.add(self)
+        if traffic.is_draining:
+            self._turn_away(ShuttingDown("this node takes no more connections now"))
+        elif len(traffic.connections) >= traffic.max_connections:
+            most = traffic.max_connections
+            self._turn_away(TooManyConnections(f"{most} connections are open already"))
+        else:
+            traffic.connections.add(self)
+
+    def _turn_away(self, error: PenstockError) -> None:
+        self._write(error_response(error), keep_alive=False)
 
     def data_received(self, data: bytes) -> None:
         try:
@@ -263,7 +269,7 @@ class HttpConnection(asyncio.Protocol):
         self.deadline = _NEVER
         self._keep_alive = keep_alive and not self._traffic.is_draining
         if isinstance(request, PenstockError):
-            self._write(error_response(request), keep_alive=False)
+            self._write(self._refusal(request), keep_alive=False)
             return
         self._request = request
         try:
@@ -275,6 +281,14 @@ class HttpConnection(asyncio.Protocol):
         else:
             if later is not None:
                 self._task = asyncio.ensure_future(self._await(later))
+
+    def _refusal(self, error: PenstockError) -> Response:
+        try:
+            path, query = split_target(self._url)
+        except ValueError:
+            return error_response(error)
+        method = self._parser.get_method().decode()
+        return self._traffic.refuse(Request(method, path, query, self._headers, b""), error)
 
     async def _await(self, later: Awaitable[Response]) -> None:
         try:

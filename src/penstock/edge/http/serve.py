@@ -78,6 +78,7 @@ async def run(broker: Broker, stop: asyncio.Event, *, on_ready: Callable[[str], 
     app = App(Router(routes(broker, room)), broker.keyring, hosts=_hosts(settings.host))
     traffic = Traffic(
         app,
+        refuse=app.refuse,
         max_body_bytes=broker.settings.limits.max_batch_bytes + _ENVELOPE_BYTES,
         receive_timeout=settings.receive_timeout_ms / 1000,
         idle_timeout=settings.idle_timeout_ms / 1000,

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 from typing import Protocol
 
-from penstock.edge.http.request import Handler
+from penstock.domain.errors import PenstockError
+from penstock.edge.http.request import Handler, Request, Response
 
 MOST_HELD_BYTES = 128 * 1024 * 1024
 
@@ -25,6 +27,7 @@ class Traffic:
         self,
         handle: Handler,
         *,
+        refuse: Callable[[Request, PenstockError], Response],
         max_body_bytes: int,
         receive_timeout: float,
         idle_timeout: float,
@@ -32,6 +35,7 @@ class Traffic:
         max_held_bytes: int = MOST_HELD_BYTES,
     ) -> None:
         self.handle = handle
+        self.refuse = refuse
         self.max_body_bytes = max_body_bytes
         self.receive_timeout = receive_timeout
         self.idle_timeout = idle_timeout

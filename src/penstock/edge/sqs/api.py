@@ -26,6 +26,7 @@ from penstock.edge.sqs.sending import Sending
 from penstock.edge.waiting import WaitingRoom
 from penstock.wiring import Broker
 
+SQS = "sqs"
 _QUEUE_PATH = "/{account:[0-9]{12}}/{queue}"
 
 
@@ -45,6 +46,7 @@ class SqsApi:
                 method=method,
                 path=path,
                 handler=self.handle,
+                name=SQS,
                 takes_any_media=True,
                 is_native=False,
                 refuse=self.refuse,
