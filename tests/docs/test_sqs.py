@@ -5,10 +5,11 @@ from __future__ import annotations
 import os
 import re
 import signal
+import socket
 import subprocess
 import sys
 from base64 import b64encode
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -37,7 +38,7 @@ Run = Callable[[str], str]
 
 @pytest.fixture
 def server(make_process: MakeProcess) -> ServerProcess:
-    return make_process()
+    return make_process(server_port=_free_port())  # the same after a restart
 
 
 @pytest.fixture
@@ -58,6 +59,12 @@ def run(server: ServerProcess, tmp_path: Path) -> Run:
         return done.stdout
 
     return run_script
+
+
+def _free_port() -> int:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        return int(taken.getsockname()[1])
 
 
 def _here(server: ServerProcess, text: str) -> str:
@@ -132,21 +139,56 @@ def test_the_queues_of_elasticmqs_file_are_made_and_may_be_made_again(run: Run) 
     assert "Q-dead" in both[0]
 
 
-def test_the_celery_application_works(run: Run, server: ServerProcess, tmp_path: Path) -> None:
-    tasks = _here(server, _script("celery")).replace("file:///tmp", f"file://{tmp_path}")
-    (tmp_path / "tasks.py").write_text(tasks)
-    worker = subprocess.Popen(
-        _script("celery-worker").split(),
-        cwd=tmp_path,
-        env=_environment(server),
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-        start_new_session=True,
-    )
-    try:
-        assert run(_script("celery-call")).strip() == "5"
-    finally:
+def test_the_celery_application_works(
+    run: Run, server: ServerProcess, start_worker: Callable[[str], None]
+) -> None:
+    start_worker(_script("celery"))
+
+    assert run(_script("celery-call")).strip() == "5"
+
+
+def test_with_the_patch_a_celery_worker_goes_on_after_a_restart_of_the_server(
+    run: Run, server: ServerProcess, start_worker: Callable[[str], None]
+) -> None:
+    start_worker(_script("celery", "celery-patience"))
+    run(_script("celery-call"))
+
+    server.end()
+    _disappoint_one_client(server.port)
+    server.start()
+
+    assert run(_script("celery-call")).strip() == "5"
+
+
+def _disappoint_one_client(port: int) -> None:
+    """Returns when somebody has come while the server is away."""
+    with socket.create_server(("127.0.0.1", port)) as door:
+        door.settimeout(20)
+        door.accept()[0].close()
+
+
+@pytest.fixture
+def start_worker(server: ServerProcess, tmp_path: Path) -> Iterator[Callable[[str], None]]:
+    workers = []
+
+    def start(tasks: str) -> None:
+        tasks = _here(server, tasks).replace("file:///tmp", f"file://{tmp_path}")
+        (tmp_path / "tasks.py").write_text(tasks)
+        workers.append(
+            subprocess.Popen(
+                _script("celery-worker").split(),
+                cwd=tmp_path,
+                env=_environment(server),
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.DEVNULL,
+                start_new_session=True,
+            )
+        )
+
+    yield start
+
+    for worker in workers:
         os.killpg(worker.pid, signal.SIGKILL)
         worker.wait(20)
 
