@@ -46,7 +46,7 @@ class Expirer:
 
 
 class Pruner:
-    """Forgets by age: whole days of history, and dedup keys whose window is over."""
+    """Forgets by age: whole days of history, dedup keys and claims that nobody repeats any more."""
 
     name = "pruner"
 
@@ -57,6 +57,7 @@ class Pruner:
     def tick(self, now: int) -> int:
         self._store.write(lambda s: s.tidying.prepare_days(now=now)).result()
         _repeat(self._store, lambda s: s.tidying.forget_dedup(now=now, limit=_CHUNK))
+        _repeat(self._store, lambda s: s.tidying.forget_claims(now=now, limit=_CHUNK))
         before_day = now // DAY - self._retention_days
         for day in self._store.read(lambda s: s.tidying.old_days(before_day=before_day)).result():
             self._store.write(_drop_day(day, now)).result()
