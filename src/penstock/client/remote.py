@@ -92,18 +92,24 @@ class Remote:
         lease_ms: int | None = None,
         claimed_by: str | None = None,
         in_a_row: bool = False,
+        claim_key: str | None = None,
     ) -> list[Message]:
-        """Lease messages; waits up to `wait_ms` for the first, or as long as the queue says."""
+        """Lease messages; waits up to `wait_ms` for the first, or as long as the queue says.
+
+        With a `claim_key` a lost answer is asked for again.
+        """
         wanted = {
             "limit": limit,
             "wait_ms": wait_ms,
             "lease_ms": lease_ms,
             "claimed_by": claimed_by,
             "in_a_row": in_a_row,
+            "claim_key": claim_key,
         }
         path = f"/v1/queues/{quote(queue, safe='')}/claims"
         patience_s = (DEFAULT_LIMITS.max_wait_ms if wait_ms is None else wait_ms) / 1000
-        answer = self._transport.call("POST", path, body=wanted, wait_s=patience_s)
+        is_safe = claim_key is not None
+        answer = self._transport.call("POST", path, body=wanted, wait_s=patience_s, is_safe=is_safe)
         return _claimed.decode(answer.body).messages
 
     def act(self, receipt: str, verb: Verb, **options: Unpack[ActOptions]) -> Acted:

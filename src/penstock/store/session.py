@@ -154,6 +154,7 @@ class SqlSession:
         new = [n for request in requests if request.kind is Kind.SEND for n in request.payload]
         acts = [a for request in requests if request.kind is Kind.ACT for a in request.payload]
         self.books.lock_groups(self._sends.groups(new) | self._acts.groups(acts))
+        self._claims.lock_keys(r.payload for r in requests if r.kind is Kind.CLAIM)
 
     def _merged(
         self,

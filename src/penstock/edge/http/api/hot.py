@@ -15,6 +15,7 @@ from penstock.domain import access
 from penstock.domain.access import Role
 from penstock.domain.draft import NewMessage
 from penstock.domain.errors import (
+    ClaimNotRepeatable,
     InvalidRequest,
     PenstockError,
     QueueFull,
@@ -100,7 +101,7 @@ class Hot:
                 summary="Lease messages; waits up to wait_ms for the first one.",
                 takes=wire_in.ClaimIn,
                 example={"limit": 10, "wait_ms": 1_000, "claimed_by": "worker-1"},
-                refuses=(TooManyWaiting,),
+                refuses=(ClaimNotRepeatable, TooManyWaiting),
                 gives=wire.ClaimedOut,
             ),
             Route(
@@ -206,6 +207,7 @@ class Hot:
             lease_ms=wanted.lease_ms,
             claimed_by=wanted.claimed_by,
             in_a_row=wanted.in_a_row,
+            claim_key=wanted.claim_key,
         )
         ticket.then(lambda answer: respond(self._claimed(queue, answer)))
         return None
@@ -219,6 +221,7 @@ class Hot:
             lease_ms=wanted.lease_ms,
             claimed_by=wanted.claimed_by,
             in_a_row=wanted.in_a_row,
+            claim_key=wanted.claim_key,
         )
         return self._claimed(queue, claimed)
 

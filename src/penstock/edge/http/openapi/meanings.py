@@ -17,6 +17,7 @@ FIELDS = {
     "backoff": "How long a failed message waits before it may be claimed again.",
     "body": "Any JSON value.",
     "cancelled": "How many were cancelled.",
+    "claim_key": "The same key again gives the same messages, for five minutes.",
     "claimed": "How many were handed out.",
     "claimed_by": "Who claims, for operators to see.",
     "code": "Stable: programs may depend on it.",
