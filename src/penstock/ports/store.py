@@ -40,11 +40,7 @@ class Claim(msgspec.Struct, frozen=True, kw_only=True):
     claimed_by: str | None = None
     in_a_row: bool = False  # of a group as many as are ready, and not only the first
     claim_key: str | None = None  # the same key again gives the same messages
-
-
-class Claimed(msgspec.Struct, frozen=True):
-    messages: list[tuple[Message, Content]]
-    next_due_at: int | None = None  # when something falls due, if nothing was there now
+    finishing: Sequence[LeaseAct] = ()  # acts that come first, in the same transaction
 
 
 class Acted(msgspec.Struct, frozen=True):
@@ -53,6 +49,12 @@ class Acted(msgspec.Struct, frozen=True):
     id: str
     state: State
     due_at: int
+
+
+class Claimed(msgspec.Struct, frozen=True):
+    messages: list[tuple[Message, Content]]
+    next_due_at: int | None = None  # when something falls due, if nothing was there now
+    finished: list[Acted | PenstockError] = []  # what became of the acts that came first
 
 
 class Browse(msgspec.Struct, frozen=True, kw_only=True):

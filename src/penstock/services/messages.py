@@ -46,6 +46,7 @@ class ClaimOptions(TypedDict, total=False):
     claimed_by: str | None
     in_a_row: bool
     claim_key: str | None
+    finishing: Sequence[LeaseAct]
 
 
 class Messages:
@@ -73,10 +74,12 @@ class Messages:
         claimed_by: str | None = None,
         in_a_row: bool = False,
         claim_key: str | None = None,
+        finishing: Sequence[LeaseAct] = (),
     ) -> Ticket[Claimed]:
         """`in_a_row`: of a group as many as are ready, in a queue ordered by group.
 
         `claim_key`: for some minutes the same key gives the same messages, or ClaimNotRepeatable.
+        `finishing`: acts that are done first, in the same transaction.
         """
         limits = self._limits
         if not 1 <= limit <= limits.max_claim:
@@ -100,6 +103,7 @@ class Messages:
                 claimed_by=claimed_by,
                 in_a_row=in_a_row,
                 claim_key=claim_key,
+                finishing=finishing,
             )
         )
 

@@ -17,6 +17,8 @@ FIELDS = {
     "backoff": "How long a failed message waits before it may be claimed again.",
     "body": "Any JSON value.",
     "cancelled": "How many were cancelled.",
+    "complete": "Receipts of this queue: what is done is completed in the same transaction.",
+    "completed": "What became of them, each with its own result.",
     "claim_key": "The same key again gives the same messages, for five minutes.",
     "claimed": "How many were handed out.",
     "claimed_by": "Who claims, for operators to see.",
