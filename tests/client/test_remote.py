@@ -222,3 +222,16 @@ def test_a_server_that_comes_back_is_found_again(make_server, tmp_path):
 
     assert not lost.value.was_sent
     assert remote.queues.get("mail").name == "mail"
+
+
+def test_what_is_done_is_completed_with_the_next_claim(remote, queue):
+    remote.send_batch(queue, [Draft("one"), Draft("two")])
+    one = claim_one(remote, queue)
+
+    [done], [two] = remote.complete_and_claim(queue, [one.receipt])
+    [lost], nothing = remote.complete_and_claim(queue, [one.receipt])
+
+    assert isinstance(done, Acted)
+    assert (done.id, two.body) == (one.id, "two")
+    assert isinstance(lost, errors.LeaseLost)
+    assert nothing == []

@@ -192,6 +192,18 @@ def test_an_answer_that_does_not_come_in_time_is_not_waited_for(bad_server):
     assert lost.value.was_sent
 
 
+def test_a_claim_is_asked_for_again_only_if_it_has_a_key(bad_server):
+    empty = answer(b'{"messages":[]}')
+
+    keyed = bad_server(CLOSES, empty)
+    assert Remote(keyed.url).claim("mail", claim_key="k") == []
+    assert len(keyed.requests) == 2
+
+    plain = bad_server(CLOSES, empty)
+    with pytest.raises(Unreachable):
+        Remote(plain.url).claim("mail")
+
+
 def test_the_time_a_claim_waits_is_added_to_the_timeout(bad_server):
     server = bad_server(Late(answer(b'{"messages":[]}')))
 

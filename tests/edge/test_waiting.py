@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Unpack
 
 import pytest
 
@@ -13,8 +14,10 @@ from penstock.domain.errors import TooManyWaiting
 from penstock.domain.queue import Queue, QueueSettings
 from penstock.edge.waiting import WaitingRoom
 from penstock.ports.store import Claimed
+from penstock.services.messages import ClaimOptions
 from penstock.wiring import Broker, open_broker
 from tests.edge.conftest import some_settings
+from tests.store.desk import one_batch
 
 SOON_S = 2.0
 NEVER_MS = 60_000
@@ -61,10 +64,8 @@ class Scene:
     def hint(self, count: int = 1) -> None:
         self.room.heard({self._queue.queue_no: count})
 
-    async def _claim(self) -> Claimed:
-        return await self.room.claim(
-            self._queue, limit=1, wait_ms=NEVER_MS, lease_ms=None, claimed_by=None
-        )
+    async def _claim(self, **options: Unpack[ClaimOptions]) -> Claimed:
+        return await self.room.claim(self._queue, wait_ms=NEVER_MS, **options)
 
 
 async def served(tasks: list[asyncio.Task[Claimed]]) -> list[int]:
@@ -170,5 +171,25 @@ def test_nobody_is_counted_who_has_left(broker: Broker, queue: Queue) -> None:
         await asyncio.gather(*tasks, return_exceptions=True)
 
         assert s.room.waiting == 0
+
+    asyncio.run(scene())
+
+
+@pytest.mark.parametrize(("claim_key", "is_kept"), [(None, False), ("k", True)])
+def test_what_was_claimed_for_who_has_gone_is_given_back_unless_it_can_be_asked_for_again(
+    broker: Broker, queue: Queue, claim_key: str | None, is_kept: bool
+) -> None:
+    async def scene() -> None:
+        s = Scene(broker, queue)
+        await s.send(1)
+        with one_batch(broker.store):
+            task = asyncio.create_task(s._claim(claim_key=claim_key))
+            await asyncio.sleep(0)
+            task.cancel()
+            await asyncio.gather(task, return_exceptions=True)
+        await s.settle()
+
+        view = await broker.queues.get(queue.name)
+        assert view.counts.leased == is_kept
 
     asyncio.run(scene())

@@ -7,6 +7,7 @@ import pytest
 from penstock.domain.limits import DAY, MINUTE
 from penstock.domain.message import State
 from penstock.domain.queue import Queue
+from penstock.domain.repeat import KEPT_MS
 from penstock.runtime.duties import Pruner
 from tests.store.desk import Desk
 
@@ -40,6 +41,18 @@ def test_today_and_tomorrow_are_there_before_they_are_needed(desk: Desk, pruner:
     today = desk.now // DAY
     assert {today, today + 1} <= set(days(desk))
     assert next_due == desk.now + MINUTE
+
+
+def test_claims_that_nobody_repeats_any_more_are_forgotten(
+    desk: Desk, mail: Queue, pruner: Pruner
+) -> None:
+    desk.send(mail)
+    desk.claim(mail, claim_key="k")
+    desk.clock.advance(ms=KEPT_MS)
+
+    pruner.tick(desk.now)
+
+    assert desk.write(lambda s: s.tidying.forget_claims(now=desk.now, limit=10)) == 0
 
 
 def test_endings_are_remembered_for_as_many_days_as_was_set(

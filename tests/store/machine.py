@@ -16,7 +16,8 @@ from penstock.domain.history import Attempt, HistoryFilter
 from penstock.domain.lease import Verb
 from penstock.domain.message import Message, State
 from penstock.domain.queue import DedupScope, Ordering, Queue, QueueSettings, Redelivery
-from penstock.ports.store import Browse, Claim, Session, Store
+from penstock.ports.store import Browse, Claim, Claimed, Session, Store
+from penstock.ports.ticket import Ticket
 from tests.clocks import ManualClock
 from tests.factories import a_new_message, an_act, some_settings
 from tests.store.desk import WAIT_S, one_batch
@@ -53,7 +54,12 @@ ACTS = st.fixed_dictionaries(
     }
 )
 CLAIMS = st.fixed_dictionaries(
-    {"queue": QUEUES, "limit": st.integers(1, 4), "in_a_row": st.booleans()}
+    {
+        "queue": QUEUES,
+        "limit": st.integers(1, 4),
+        "in_a_row": st.booleans(),
+        "claim_key": st.sampled_from([None, None, "k"]),
+    }
 )
 SETTINGS = st.fixed_dictionaries(
     {
@@ -240,6 +246,7 @@ class StoreMachine(RuleBasedStateMachine):
                 now=self.now,
                 limit=c["limit"],
                 in_a_row=c["in_a_row"],
+                claim_key=c["claim_key"],
             )
             for c in claims
         ]
@@ -251,14 +258,15 @@ class StoreMachine(RuleBasedStateMachine):
         def check() -> None:
             sent = [one(ticket.result(WAIT_S)) for ticket in send_tickets]
             acted = [one(ticket.result(WAIT_S)) for ticket in act_tickets]
-            claimed = [ticket.result(WAIT_S) for ticket in claim_tickets]
+            claimed = [answer_of(ticket) for ticket in claim_tickets]
             assert list(map(plain_sent, sent)) == self.model.send(new)
             ids = [m.id for m in held]
             assert list(map(plain_acted, acted)) == self.model.act(
                 list(zip(ids, planned, strict=True))
             )
             assert list(map(plain_claimed, claimed)) == self.model.claim(wanted)
-            self.leases += [m for answer in claimed for m, _ in answer.messages]
+            given = [answer for answer in claimed if isinstance(answer, Claimed)]
+            self.leases += [m for answer in given for m, _ in answer.messages]
 
         return check
 
@@ -308,6 +316,13 @@ def refusal_of(do: Callable[[], object]) -> type[PenstockError] | None:
     except PenstockError as refusal:
         return type(refusal)
     return None
+
+
+def answer_of(ticket: Ticket[Claimed]) -> Claimed | PenstockError:
+    try:
+        return ticket.result(WAIT_S)
+    except PenstockError as refusal:
+        return refusal
 
 
 def one(answers: list[Any]) -> Any:

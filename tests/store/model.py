@@ -20,6 +20,8 @@ from penstock.domain.history import OUTCOME_OF, Attempt, AttemptOutcome, attempt
 from penstock.domain.lease import LeaseAct
 from penstock.domain.message import LIVE, NEXT_ORDER, PURGED, Message, State
 from penstock.domain.queue import DedupScope, Queue
+from penstock.domain.repeat import KEPT_MS, repeat
+from penstock.domain.repeat import Given as GivenLeases
 from penstock.ports.store import Claim, Sent
 
 ENDS = (State.DONE, State.DEAD, State.CANCELLED)
@@ -58,6 +60,7 @@ class Model:
         self.attempts: dict[str, list[Attempt]] = {}
         self._totals: dict[int, Counts] = {}
         self._keys: dict[tuple[int, bool, str | None, str], tuple[str, int]] = {}
+        self._given: dict[tuple[int, str | None], tuple[GivenLeases, int]] = {}
         self._last_no = 0
 
     def keep(self, queue: Queue) -> None:
@@ -83,17 +86,19 @@ class Model:
     def act(self, acts: Sequence[tuple[str, LeaseAct]]) -> list[Told | type[PenstockError]]:
         return [self._act(message_id, act) for message_id, act in acts]
 
-    def claim(self, claims: Sequence[Claim]) -> list[Given]:
-        """All their queues are tidied up, then each is served in turn, those in a row last."""
+    def claim(self, claims: Sequence[Claim]) -> list[Given | type[PenstockError]]:
+        """All their queues are tidied up, then each is served in turn, the special ones last."""
         for queue_no in dict.fromkeys(claim.queue_no for claim in claims):
             if not self.queues[queue_no].is_paused:
                 self.expire(queue_no, now=claims[0].now)
                 self.bring_back(queue_no, now=claims[0].now)
-        places = sorted(range(len(claims)), key=lambda i: self._is_run(claims[i]))
-        taken = {i: self._claim(claims[i]) for i in places}
+        places = sorted(range(len(claims)), key=lambda i: is_alone(claims[i]))
+        taken = {i: self._claim_or_repeat(claims[i]) for i in places}
         return [
-            Given(taken[i], None if taken[i] else self._next_due(claim.queue_no))
-            for i, claim in enumerate(claims)
+            Given(ids, None if ids else self._next_due(claims[i].queue_no))
+            if isinstance(ids := taken[i], list)
+            else ids
+            for i in range(len(claims))
         ]
 
     def change(
@@ -178,6 +183,30 @@ class Model:
         is_over = after.state in (State.DONE, State.CANCELLED)
         return Told(message_id, after.state, None if is_over else stands.due_at)
 
+    def _claim_or_repeat(self, claim: Claim) -> list[str] | type[PenstockError]:
+        key = (claim.queue_no, claim.claim_key)
+        if claim.claim_key is None or self.queues[claim.queue_no].is_paused:
+            return self._claim(claim)
+        given, until_at = self._given.get(key, (None, 0))
+        if given is None or until_at <= claim.now:
+            ids = self._claim(claim)
+            until_at = claim.now + KEPT_MS
+        else:
+            by_no = {m.message_no: m for m in self.messages.values()}
+            try:
+                again = repeat(given, by_no, now=claim.now, lease_ms=self._lease_ms(claim))
+            except PenstockError as refusal:
+                return type(refusal)
+            self.messages |= {m.id: m for m in again}
+            ids = [m.id for m in again]
+        if ids:
+            self._given[key] = (GivenLeases.of([self.messages[i] for i in ids]), until_at)
+        return ids
+
+    def _lease_ms(self, claim: Claim) -> int:
+        own = claim.lease_ms
+        return self.queues[claim.queue_no].settings.lease_ms if own is None else own
+
     def _claim(self, claim: Claim) -> list[str]:
         queue, now = self.queues[claim.queue_no], claim.now
         if queue.is_paused:
@@ -189,7 +218,7 @@ class Model:
         if self._is_run(claim):
             ready = [m for head in ready for m in self._run(head, now=now)]
         ready = ready[: claim.limit]
-        lease_ms = queue.settings.lease_ms if claim.lease_ms is None else claim.lease_ms
+        lease_ms = self._lease_ms(claim)
         for m in ready:
             self.messages[m.id] = lifecycle.claim(
                 m,
@@ -278,3 +307,8 @@ class Model:
     def _next_no(self) -> int:
         self._last_no += 1
         return self._last_no
+
+
+def is_alone(claim: Claim) -> bool:
+    """Such claims are served after the others of their batch, one by one."""
+    return claim.in_a_row or claim.claim_key is not None

@@ -38,5 +38,7 @@ def plain_acted(answer: Acted | PenstockError) -> Told | type[PenstockError]:
     return Told(answer.id, answer.state, None if is_over else answer.due_at)
 
 
-def plain_claimed(claimed: Claimed) -> Given:
+def plain_claimed(claimed: Claimed | PenstockError) -> Given | type[PenstockError]:
+    if not isinstance(claimed, Claimed):
+        return type(claimed)
     return Given([m.id for m, _ in claimed.messages], claimed.next_due_at)

@@ -10,7 +10,7 @@ Refusals are raised as the errors of `penstock.domain.errors`, no answer as `Unr
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Self, TypeVar, Unpack
 from urllib.parse import quote
 
@@ -43,9 +43,14 @@ class _Results(msgspec.Struct):
     results: list[msgspec.Raw]
 
 
+class _Turn(msgspec.Struct):
+    completed: list[msgspec.Raw] = []
+
+
 _sent = msgspec.json.Decoder(Sent)
 _acted = msgspec.json.Decoder(Acted)
 _claimed = msgspec.json.Decoder(MessagePage)
+_turn = msgspec.json.Decoder(_Turn)
 _results = msgspec.json.Decoder(_Results)
 _stats = msgspec.json.Decoder(Stats)
 
@@ -81,7 +86,7 @@ class Remote:
         path = f"/v1/queues/{quote(queue, safe='')}/messages/batch"
         is_safe = all(draft.dedup_key is not None for draft in drafts)
         answer = self._transport.call("POST", path, body={"messages": drafts}, is_safe=is_safe)
-        return _each(answer.body, Sent)
+        return _each(_results.decode(answer.body).results, Sent)
 
     def claim(
         self,
@@ -92,19 +97,56 @@ class Remote:
         lease_ms: int | None = None,
         claimed_by: str | None = None,
         in_a_row: bool = False,
+        claim_key: str | None = None,
     ) -> list[Message]:
-        """Lease messages; waits up to `wait_ms` for the first, or as long as the queue says."""
+        """Lease messages; waits up to `wait_ms` for the first, or as long as the queue says.
+
+        With a `claim_key` a lost answer is asked for again.
+        """
         wanted = {
             "limit": limit,
             "wait_ms": wait_ms,
             "lease_ms": lease_ms,
             "claimed_by": claimed_by,
             "in_a_row": in_a_row,
+            "claim_key": claim_key,
         }
+        body = self._claim(queue, wanted, wait_ms, is_safe=claim_key is not None)
+        return _claimed.decode(body).messages
+
+    def complete_and_claim(
+        self,
+        queue: str,
+        receipts: Sequence[str],
+        *,
+        limit: int = 1,
+        wait_ms: int | None = None,
+        lease_ms: int | None = None,
+        claimed_by: str | None = None,
+    ) -> tuple[list[ActResult], list[Message]]:
+        """What became of the messages that are done, and the next ones, in one round trip."""
+        wanted = {
+            "complete": receipts,
+            "limit": limit,
+            "wait_ms": wait_ms,
+            "lease_ms": lease_ms,
+            "claimed_by": claimed_by,
+        }
+        body = self._claim(queue, wanted, wait_ms)
+        return _each(_turn.decode(body).completed, Acted), _claimed.decode(body).messages
+
+    def _claim(
+        self,
+        queue: str,
+        wanted: Mapping[str, object],
+        wait_ms: int | None,
+        *,
+        is_safe: bool = False,
+    ) -> bytes:
         path = f"/v1/queues/{quote(queue, safe='')}/claims"
         patience_s = (DEFAULT_LIMITS.max_wait_ms if wait_ms is None else wait_ms) / 1000
-        answer = self._transport.call("POST", path, body=wanted, wait_s=patience_s)
-        return _claimed.decode(answer.body).messages
+        answer = self._transport.call("POST", path, body=wanted, wait_s=patience_s, is_safe=is_safe)
+        return answer.body
 
     def act(self, receipt: str, verb: Verb, **options: Unpack[ActOptions]) -> Acted:
         """Any act on a lease; raises LeaseLost when it is not held any more."""
@@ -142,7 +184,7 @@ class Remote:
     def act_batch(self, acts: Sequence[Act]) -> list[ActResult]:
         """One transaction; a result or a refusal for each act, in their order."""
         answer = self._transport.call("POST", "/v1/leases/batch", body={"acts": acts})
-        return _each(answer.body, Acted)
+        return _each(_results.decode(answer.body).results, Acted)
 
     def stats(self) -> Stats:
         return _stats.decode(self._transport.call("GET", "/v1/stats").body)
@@ -156,10 +198,10 @@ class Remote:
         return True
 
 
-def _each(body: bytes, kind: type[A]) -> list[A | PenstockError]:
+def _each(answers: list[msgspec.Raw], kind: type[A]) -> list[A | PenstockError]:
     """What was answered for each part of a batch: its result, or why it was refused."""
     results: list[A | PenstockError] = []
-    for raw in _results.decode(body).results:
+    for raw in answers:
         try:
             results.append(msgspec.json.decode(raw, type=kind))
         except msgspec.ValidationError:

@@ -77,6 +77,12 @@ class LeaseLost(Conflict):
         super().__init__(f"the lease on message {what} is not held any more".replace("  ", " "))
 
 
+class ClaimNotRepeatable(Conflict):
+    """A claim with this key has given messages, and something has happened to one of them since."""
+
+    code = "claim_not_repeatable"
+
+
 class WrongState(Conflict):
     code = "wrong_state"
 

@@ -69,8 +69,10 @@ class WaitingRoom:
         try:
             return await ticket
         except asyncio.CancelledError:
-            # The client has gone while its claim was under way: nobody would complete those.
-            ticket.then(self._give_back)
+            # The client has gone while its claim was under way: nobody would complete those, unless
+            # it can ask for them again.
+            if options.get("claim_key") is None:
+                ticket.then(self._give_back)
             raise
 
     def _give_back(self, claimed: Claimed | BaseException) -> None:

@@ -39,11 +39,8 @@ class Claim(msgspec.Struct, frozen=True, kw_only=True):
     lease_ms: int | None = None  # None: the queue's
     claimed_by: str | None = None
     in_a_row: bool = False  # of a group as many as are ready, and not only the first
-
-
-class Claimed(msgspec.Struct, frozen=True):
-    messages: list[tuple[Message, Content]]
-    next_due_at: int | None = None  # when something falls due, if nothing was there now
+    claim_key: str | None = None  # the same key again gives the same messages
+    finishing: Sequence[LeaseAct] = ()  # acts that come first, in the same transaction
 
 
 class Acted(msgspec.Struct, frozen=True):
@@ -52,6 +49,12 @@ class Acted(msgspec.Struct, frozen=True):
     id: str
     state: State
     due_at: int
+
+
+class Claimed(msgspec.Struct, frozen=True):
+    messages: list[tuple[Message, Content]]
+    next_due_at: int | None = None  # when something falls due, if nothing was there now
+    finished: list[Acted | PenstockError] = []  # what became of the acts that came first
 
 
 class Browse(msgspec.Struct, frozen=True, kw_only=True):
@@ -125,6 +128,7 @@ class Tidying(Protocol):
     def bring_back(self, queue_no: int, *, now: int, limit: int) -> int: ...
     def expire(self, queue_no: int, *, now: int, limit: int) -> int: ...
     def forget_dedup(self, *, now: int, limit: int) -> int: ...
+    def forget_claims(self, *, now: int, limit: int) -> int: ...
     def prepare_days(self, *, now: int) -> None: ...
     def old_days(self, *, before_day: int) -> list[int]: ...
     def drop_day(self, day: int, *, now: int) -> None: ...

@@ -48,7 +48,7 @@ class Expirer:
 
 
 class Pruner:
-    """Forgets by age: whole days of history, move tasks, dedup keys whose window is over."""
+    """Forgets by age: days of history, move tasks, dedup keys, claims that nobody repeats."""
 
     name = "pruner"
 
@@ -59,6 +59,7 @@ class Pruner:
     def tick(self, now: int) -> int:
         self._store.write(lambda s: s.tidying.prepare_days(now=now)).result()
         _repeat(self._store, lambda s: s.tidying.forget_dedup(now=now, limit=_CHUNK))
+        _repeat(self._store, lambda s: s.tidying.forget_claims(now=now, limit=_CHUNK))
         before_day = now // DAY - self._retention_days
         self._store.write(lambda s: s.moves.forget(before_at=before_day * DAY)).result()
         for day in self._store.read(lambda s: s.tidying.old_days(before_day=before_day)).result():

@@ -24,6 +24,7 @@ from penstock.domain.lease import Lease, LeaseAct, Verb
 from penstock.domain.limits import NUL, Limits
 from penstock.domain.message import Content, Message, State
 from penstock.domain.queue import Queue
+from penstock.domain.repeat import MAX_KEY_CHARS
 from penstock.ports.clock import Clock, Dice
 from penstock.ports.store import Acted, Browse, Claim, Claimed, Sent, Session, Store
 from penstock.ports.ticket import Ticket
@@ -44,6 +45,8 @@ class ClaimOptions(TypedDict, total=False):
     lease_ms: int | None
     claimed_by: str | None
     in_a_row: bool
+    claim_key: str | None
+    finishing: Sequence[LeaseAct]
 
 
 class Messages:
@@ -70,8 +73,14 @@ class Messages:
         lease_ms: int | None = None,
         claimed_by: str | None = None,
         in_a_row: bool = False,
+        claim_key: str | None = None,
+        finishing: Sequence[LeaseAct] = (),
     ) -> Ticket[Claimed]:
-        """`in_a_row`: of a group as many as are ready, in a queue ordered by group."""
+        """`in_a_row`: of a group as many as are ready, in a queue ordered by group.
+
+        `claim_key`: for some minutes the same key gives the same messages, or ClaimNotRepeatable.
+        `finishing`: acts that are done first, in the same transaction.
+        """
         limits = self._limits
         if not 1 <= limit <= limits.max_claim:
             raise InvalidRequest(f"limit must be from 1 to {limits.max_claim}")
@@ -81,6 +90,10 @@ class Messages:
             raise InvalidRequest(
                 f"claimed_by has 1 to {limits.max_label_chars} characters, none of them NUL"
             )
+        if claim_key is not None and not (
+            0 < len(claim_key) <= MAX_KEY_CHARS and NUL not in claim_key
+        ):
+            raise InvalidRequest(f"claim_key has 1 to {MAX_KEY_CHARS} characters, none of them NUL")
         return self._store.claim(
             Claim(
                 queue_no=queue.queue_no,
@@ -89,6 +102,8 @@ class Messages:
                 lease_ms=lease_ms,
                 claimed_by=claimed_by,
                 in_a_row=in_a_row,
+                claim_key=claim_key,
+                finishing=finishing,
             )
         )
 

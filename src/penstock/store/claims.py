@@ -7,13 +7,14 @@ from collections.abc import Iterable, Sequence
 import msgspec
 
 from penstock.domain import message as lifecycle
-from penstock.domain.errors import QueueNotFound
+from penstock.domain.errors import ClaimNotRepeatable, PenstockError, QueueNotFound
 from penstock.domain.history import Attempt, AttemptOutcome, attempt
 from penstock.domain.message import Content, Message, State
 from penstock.ports.store import Claim, Claimed
 from penstock.store.books import Books, json_list, message_of
 from penstock.store.changes import Changes
 from penstock.store.database import Answer, Row
+from penstock.store.repeats import Repeats
 from penstock.store.runs import Runs
 
 _CHUNK = 500  # how many fallen-due messages one step brings back
@@ -33,10 +34,15 @@ class Share(msgspec.Struct):
     claims: list[Claim]
     places: list[int]
     messages: list[Message] = []
+    error: PenstockError | None = None
 
     @property
     def queue_no(self) -> int:
         return self.claims[0].queue_no
+
+    @property
+    def is_alone(self) -> bool:
+        return _is_alone(self.claims[0])
 
     @property
     def wanted(self) -> int:
@@ -44,7 +50,8 @@ class Share(msgspec.Struct):
 
     @property
     def somebody_gets_nothing(self) -> bool:
-        return len(self.messages) <= self.wanted - self.claims[-1].limit
+        is_short = len(self.messages) <= self.wanted - self.claims[-1].limit
+        return is_short and self.error is None
 
 
 class Claims:
@@ -52,19 +59,23 @@ class Claims:
         self._books = books
         self._changes = changes
         self._runs = Runs(books)
+        self._repeats = Repeats(books, changes)
         self._db = books.db
 
-    def claim(self, wanted: Sequence[Claim]) -> list[Claimed | QueueNotFound]:
-        """Tidy up all their queues, then serve them in the order given; those in a row come last.
+    def lock_keys(self, claims: Iterable[Claim]) -> None:
+        self._repeats.lock(claims)
 
-        All that can be asked for together is.
+    def claim(self, wanted: Sequence[Claim]) -> list[Claimed | PenstockError]:
+        """Tidy up all their queues, then serve them in the order given.
+
+        All that can be asked for together is; claims in a row and those with a key come last.
         """
         nows: dict[int, int] = {}
         for claim in wanted:
             nows[claim.queue_no] = max(claim.now, nows.get(claim.queue_no, 0))
         sweeps = {no: self._ask_sweep(no, now=now) for no, now in nows.items()}
         self._books.load_queues(set(nows))
-        answers: list[Claimed | QueueNotFound] = [Claimed([])] * len(wanted)
+        answers: list[Claimed | PenstockError] = [Claimed([])] * len(wanted)
         shares: list[Share] = []
         for share in _alike(wanted):
             try:
@@ -142,32 +153,48 @@ class Claims:
     def _lease(self, shares: list[Share], sweeps: dict[int, Sweep], nows: dict[int, int]) -> None:
         queue_nos = dict.fromkeys(share.queue_no for share in shares)
         found = {no: self._sweep(no, sweeps[no], now=nows[no]) for no in queue_nos}
-        runs = [share for share in shares if self._is_run(share)]
-        plain = [share for share in shares if not self._is_run(share)] if runs else shares
+        plain = [share for share in shares if not share.is_alone]
         asked = [
             self._ask_pick(share, limit=share.wanted, now=nows[share.queue_no]) for share in plain
         ]
         for share, answer in zip(plain, asked, strict=True):
-            no, rows = share.queue_no, answer.rows()
-            # A chunk may hold fewer claimable ones than are wanted (dead ones, blocked ones).  With
-            # a lease of no length what was just picked is due again, and must not be picked twice.
-            while len(rows) < share.wanted and found[no] == _CHUNK and self._lease_ms(share):
-                found[no] = self.bring_back(no, now=nows[no], limit=_CHUNK)
-                rows += self._ask_pick(share, limit=share.wanted - len(rows), now=nows[no]).rows()
-            share.messages = sorted(map(message_of, rows), key=lambda m: (m.priority, m.order_no))
-            self._count(share)
-        for share in runs:
-            self._lease_run(
-                share, is_more_due=found[share.queue_no] == _CHUNK, now=nows[share.queue_no]
-            )
-            self._count(share)
+            self._take(share, answer, found, now=nows[share.queue_no])
+        for share in shares:
+            if share.is_alone:
+                self._lease_alone(share, found, now=nows[share.queue_no])
+
+    def _take(self, share: Share, answer: Answer, found: dict[int, int], *, now: int) -> None:
+        no, rows = share.queue_no, answer.rows()
+        # A chunk may hold fewer claimable ones than are wanted (dead ones, blocked ones).  With a
+        # lease of no length what was just picked is due again, and must not be picked twice.
+        while len(rows) < share.wanted and found[no] == _CHUNK and self._lease_ms(share):
+            found[no] = self.bring_back(no, now=now, limit=_CHUNK)
+            rows += self._ask_pick(share, limit=share.wanted - len(rows), now=now).rows()
+        share.messages = sorted(map(message_of, rows), key=lambda m: (m.priority, m.order_no))
+        self._count(share)
+
+    def _lease_alone(self, share: Share, found: dict[int, int], *, now: int) -> None:
+        claim, lease_ms = share.claims[0], self._lease_ms(share)
+        try:
+            again = self._repeats.again(claim, now=now, lease_ms=lease_ms)
+        except ClaimNotRepeatable as error:
+            share.error = error
+            return
+        if again is not None:
+            share.messages = again
+        elif self._is_run(share):
+            self._take_run(share, found, now=now)
+        else:
+            self._take(share, self._ask_pick(share, limit=share.wanted, now=now), found, now=now)
+        if again is None:
+            self._repeats.remember(claim, share.messages, now=now)
 
     def _is_run(self, share: Share) -> bool:
         """Elsewhere a group is only a label; and of a single message nothing follows."""
         in_a_row = share.claims[0].in_a_row and share.wanted > 1
         return in_a_row and self._books.queue(share.queue_no).is_ordered
 
-    def _lease_run(self, share: Share, *, is_more_due: bool, now: int) -> None:
+    def _take_run(self, share: Share, found: dict[int, int], *, now: int) -> None:
         """As for others: go on while what has fallen due may hold more that can be claimed."""
         no, lease_ms = share.queue_no, self._lease_ms(share)
         while True:
@@ -178,9 +205,10 @@ class Claims:
                 due_at=now + lease_ms,
                 claimed_by=share.claims[0].claimed_by,
             )
-            if len(share.messages) == share.wanted or not is_more_due or not lease_ms:
-                return
-            is_more_due = self.bring_back(no, now=now, limit=_CHUNK) == _CHUNK
+            if len(share.messages) == share.wanted or found[no] < _CHUNK or not lease_ms:
+                break
+            found[no] = self.bring_back(no, now=now, limit=_CHUNK)
+        self._count(share)
 
     def _count(self, share: Share) -> None:
         count = self._books.count(share.queue_no)
@@ -203,7 +231,7 @@ class Claims:
         }
         return self._db.ask("messages.claim", params)
 
-    def _share_out(self, shares: list[Share], answers: list[Claimed | QueueNotFound]) -> None:
+    def _share_out(self, shares: list[Share], answers: list[Claimed | PenstockError]) -> None:
         asked = {
             share.queue_no: self._db.ask("messages.next_due", {"queue_no": share.queue_no})
             for share in shares
@@ -212,9 +240,14 @@ class Claims:
         contents = self.contents([m for share in shares for m in share.messages])
         next_due = {no: answer.rows() for no, answer in asked.items()}
         for share in shares:
+            if share.error is not None:
+                answers[share.places[0]] = share.error
+                continue
             start = 0
             for i, claim in zip(share.places, share.claims, strict=True):
-                part = share.messages[start : start + claim.limit]
+                # What is given again may be more than this one asks for.
+                end = None if share.is_alone else start + claim.limit
+                part = share.messages[start:end]
                 start += len(part)
                 if part:
                     answers[i] = Claimed([(m, contents[m.message_no]) for m in part])
@@ -226,13 +259,17 @@ class Claims:
 def _alike(wanted: Sequence[Claim]) -> list[Share]:
     shares: dict[tuple[int, int | None, str | None, int | None], Share] = {}
     for i, claim in enumerate(wanted):
-        # Two must not share a run: nobody holds a message while somebody else has one before it.
-        alone = i if claim.in_a_row else None
-        key = (claim.queue_no, claim.lease_ms, claim.claimed_by, alone)
+        place = i if _is_alone(claim) else None
+        key = (claim.queue_no, claim.lease_ms, claim.claimed_by, place)
         share = shares.setdefault(key, Share([], []))
         share.claims.append(claim)
         share.places.append(i)
     return list(shares.values())
+
+
+def _is_alone(claim: Claim) -> bool:
+    """Two must not share a run: nobody gets a message while somebody else has one before it."""
+    return claim.in_a_row or claim.claim_key is not None
 
 
 def content_of(row: Row) -> Content:

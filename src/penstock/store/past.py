@@ -98,6 +98,9 @@ class SqlTidying:
     def forget_dedup(self, *, now: int, limit: int) -> int:
         return self._db.run("dedup.forget", {"now": now, "limit": limit})
 
+    def forget_claims(self, *, now: int, limit: int) -> int:
+        return self._db.run("claim_keys.forget", {"now": now, "limit": limit})
+
     def prepare_days(self, *, now: int) -> None:
         for day in (now // DAY, now // DAY + 1):
             self._books.partitions.ensure(day)

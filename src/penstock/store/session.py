@@ -6,10 +6,12 @@ from collections.abc import Callable, Sequence
 from enum import IntEnum
 from typing import Any
 
+import msgspec
+
 from penstock.domain.draft import NewMessage
 from penstock.domain.lease import FORGETTABLE, LeaseAct
 from penstock.domain.limits import DAY
-from penstock.ports.store import Claim
+from penstock.ports.store import Claim, Claimed
 from penstock.store.acts import Acts
 from penstock.store.books import Books
 from penstock.store.changes import Changes
@@ -52,7 +54,7 @@ class Request:
                 return len(self.payload)
             case Kind.CLAIM:
                 claim: Claim = self.payload
-                return claim.limit
+                return claim.limit + len(claim.finishing)
             case Kind.WRITE:
                 return 100
 
@@ -64,11 +66,22 @@ class Request:
     @property
     def is_durable(self) -> bool:
         """Claims and extensions need not wait for the disk: losing one costs a redelivery."""
-        if self.kind is Kind.CLAIM:
-            return False
-        if self.kind is Kind.ACT:
-            return any(act.verb not in FORGETTABLE for act in self.payload)
+        if self.kind is Kind.CLAIM or self.kind is Kind.ACT:
+            return any(act.verb not in FORGETTABLE for act in self.acts)
         return True
+
+    @property
+    def acts(self) -> Sequence[LeaseAct]:
+        """The acts it asks for, alone or before a claim."""
+        match self.kind:
+            case Kind.ACT:
+                acts: Sequence[LeaseAct] = self.payload
+                return acts
+            case Kind.CLAIM:
+                claim: Claim = self.payload
+                return claim.finishing
+            case _:
+                return ()
 
 
 class SqlSession:
@@ -135,14 +148,19 @@ class SqlSession:
             answers[i] = requests[i].payload(self)
         if self.db.is_shared:
             self._lock_first(requests)
-        for i, answer in self._merged(requests, places.get(Kind.SEND, ()), self._sends.send):
-            answers[i] = answer
-        for i, answer in self._merged(requests, places.get(Kind.ACT, ()), self._acts.act):
+        sends = [(i, requests[i].payload) for i in places.get(Kind.SEND, ())]
+        for i, answer in _merged(sends, self._sends.send):
             answers[i] = answer
         claims = places.get(Kind.CLAIM, ())
+        acts = [(i, requests[i].payload) for i in places.get(Kind.ACT, ())]
+        acts += [(i, requests[i].payload.finishing) for i in claims if requests[i].acts]
+        for i, answer in _merged(acts, self._acts.act):
+            answers[i] = answer
         if claims:
             found = self._claims.claim([requests[i].payload for i in claims])
             for i, claimed in zip(claims, found, strict=True):
+                if answers[i] is not None and isinstance(claimed, Claimed):
+                    claimed = msgspec.structs.replace(claimed, finished=answers[i])
                 answers[i] = claimed
         return answers
 
@@ -152,26 +170,9 @@ class SqlSession:
         if latest:
             self.books.partitions.ensure(latest // DAY)
         new = [n for request in requests if request.kind is Kind.SEND for n in request.payload]
-        acts = [a for request in requests if request.kind is Kind.ACT for a in request.payload]
+        acts = [act for request in requests for act in request.acts]
         self.books.lock_groups(self._sends.groups(new) | self._acts.groups(acts))
-
-    def _merged(
-        self,
-        requests: Sequence[Request],
-        places: Sequence[int],
-        do: Callable[[list[Any]], list[Any]],
-    ) -> list[tuple[int, list[Any]]]:
-        """Do what several requests ask for as one, and give each its part of the answers."""
-        if not places:
-            return []
-        everything = [part for i in places for part in requests[i].payload]
-        found = do(everything) if everything else []
-        shares, start = [], 0
-        for i in places:
-            end = start + len(requests[i].payload)
-            shares.append((i, found[start:end]))
-            start = end
-        return shares
+        self._claims.lock_keys(r.payload for r in requests if r.kind is Kind.CLAIM)
 
     def _keep_high_water(self, requests: Sequence[Request]) -> None:
         """The latest instant seen, so that a restart with a clock set back does not go back."""
@@ -181,6 +182,20 @@ class SqlSession:
         if latest >= self._high_water + step_ms:
             self.db.post("meta.set", {"name": HIGH_WATER, "value": str(latest)})
             self._high_water = latest
+
+
+def _merged(
+    asked: Sequence[tuple[int, Sequence[Any]]], do: Callable[[list[Any]], list[Any]]
+) -> list[tuple[int, list[Any]]]:
+    """Do what several requests ask for as one, and give each its part of the answers."""
+    everything = [part for _, parts in asked for part in parts]
+    found = do(everything) if everything else []
+    shares, start = [], 0
+    for i, parts in asked:
+        end = start + len(parts)
+        shares.append((i, found[start:end]))
+        start = end
+    return shares
 
 
 def _instant(request: Request) -> int:

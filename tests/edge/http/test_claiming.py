@@ -87,6 +87,22 @@ def test_one_message_of_a_group_at_a_time_in_order(api: Api) -> None:
     assert [m["body"] for m in second] == [2]
 
 
+@pytest.mark.parametrize("wait", [{}, {"wait_ms": 5}])
+def test_a_claim_with_a_key_can_be_repeated_until_something_is_done(
+    api: Api, wait: dict[str, int]
+) -> None:
+    queue = api.make_queue()
+    api.send(queue)
+
+    first = api.claim(queue, claim_key="k", **wait)
+    again = api.claim(queue, claim_key="k", **wait)
+    told(api.act(first[0]["receipt"], "complete"))
+    refused = api.call("POST", f"/v1/queues/{queue}/claims", {"claim_key": "k", **wait})
+
+    assert again == first
+    assert_refused(refused, 409, "claim_not_repeatable")
+
+
 def test_a_claim_may_take_a_group_in_a_row(api: Api, clock: ManualClock) -> None:
     queue = api.make_queue(ordering="group")
     for n, group in enumerate("abaa"):
@@ -130,6 +146,10 @@ def test_a_claim_from_an_unknown_queue_is_refused(api: Api) -> None:
         {"claimed_by": ""},
         {"claimed_by": "x" * 257},
         {"claimed_by": 7},
+        {"claim_key": ""},
+        {"claim_key": "x" * 129},
+        {"claim_key": "a\x00b"},
+        {"in_a_row": "yes"},
         {"count": 1},
     ],
 )

@@ -24,7 +24,7 @@ from tests.edge.http.examples import commands_of, prepare, read
 from tests.edge.live import LiveServer
 
 PAGE = Path(__file__).parents[3] / "docs" / "http-api.md"
-NOT_OF_AN_OPERATION = {"not_found", "method_not_allowed"}
+NOT_OF_AN_OPERATION = {"not_found", "method_not_allowed", "too_many_connections"}
 
 _ROW = re.compile(r"^\| (`[A-Z]+ /.*?) \|", re.MULTILINE)
 _FIRST = re.compile(r"`([A-Z]+) (/[^`?]*)(\?[^`]*)?`")

@@ -28,6 +28,7 @@ def test_a_new_queue_is_what_was_asked_for(desk):
         name="mail",
         settings=some_settings(lease_ms=5, redelivery=Redelivery.BACK),
         created_at=desk.now,
+        changed_at=desk.now,
         is_paused=False,
         version=1,
     )
@@ -64,9 +65,11 @@ def test_a_name_is_given_once(desk):
 @pytest.mark.parametrize("backoff", [Listed((1, 2)), Exponential(first_ms=3)])
 def test_new_settings_replace_the_old_ones_and_raise_the_version(desk, backoff):
     made = desk.queue("mail", lease_ms=5)
+    desk.clock.advance(ms=3)
 
     changed = desk.change(made, delay_ms=7, backoff=backoff)
 
+    assert (changed.created_at, changed.changed_at) == (made.created_at, made.created_at + 3)
     assert changed.settings == some_settings(delay_ms=7, backoff=backoff)
     assert (changed.version, changed.queue_no, changed.is_paused) == (2, made.queue_no, False)
     assert desk.read(lambda s: s.queues.find("mail")) == changed
@@ -84,7 +87,20 @@ def test_pausing_and_resuming_leave_the_settings(desk):
 
 def test_what_is_not_there_cannot_be_changed(desk):
     with pytest.raises(QueueNotFound):
-        desk.write(lambda s: s.queues.change(12345, is_paused=True))
+        desk.write(lambda s: s.queues.change(12345, is_paused=True, now=desk.now))
+
+
+def test_it_is_known_when_a_queue_of_some_name_was_removed_last(desk):
+    def removed_at() -> int | None:
+        return desk.read(lambda s: s.queues.removed_at("mail"))
+
+    made = desk.queue("mail")
+    assert removed_at() is None
+
+    desk.write(lambda s: s.queues.remove(made.queue_no, now=desk.now))
+    desk.queue("mail")
+
+    assert removed_at() == desk.now
 
 
 def test_a_removed_queue_is_gone_for_everybody(desk):
@@ -98,7 +114,7 @@ def test_a_removed_queue_is_gone_for_everybody(desk):
     with pytest.raises(QueueNotFound):
         desk.read(lambda s: s.queues.get(made.queue_no))
     with pytest.raises(QueueNotFound):
-        desk.write(lambda s: s.queues.change(made.queue_no, is_paused=True))
+        desk.write(lambda s: s.queues.change(made.queue_no, is_paused=True, now=desk.now))
     with pytest.raises(QueueNotFound):
         desk.store.claim(Claim(queue_no=made.queue_no, now=desk.now)).result()
     [answer] = desk.store.send([a_new_message(made, now=desk.now)]).result()

@@ -267,3 +267,17 @@ def test_of_two_nodes_that_change_the_settings_neither_undoes_the_other(desks):
     found = desks[0].read(lambda s: s.queues.find("mail"))
     assert sorted(found.settings.labels) == sorted("01234567")
     assert found.version == 1 + 8
+
+
+def test_a_claim_repeated_while_it_is_under_way_waits_for_its_answer(desks):
+    """Two nodes and several lanes are asked with one key at the same instant."""
+    mail = desks[0].queue(lease_ms=DAY)
+    desks[0].send_many(mail, 20)
+
+    for key in ("a", "b", "c"):
+        askers = [lambda d=d, k=key: d.claim(mail, 5, claim_key=k) for d in desks * 3]
+        answers = [[m.id for m in held] for held in at_once(*askers)]
+        assert answers == [answers[0]] * 6
+        assert len(answers[0]) == 5
+
+    assert desks[1].counts(mail).leased == 15

@@ -32,6 +32,7 @@ def configure(parser: Parser) -> None:
         type=duration,
     )
     parser.flag("--in-a-row", text="of a group as many as are ready, in a queue ordered by group")
+    parser.flag("--claim-key", value="KEY", text="the same key again gives the same messages")
     parser.flag("--by", value="NAME", text="who claims, for the history")
     parser.flag(f"--{FINISH}", text="complete them at once, after they are printed")
     server_flags(parser)
@@ -46,6 +47,7 @@ def run(args: Namespace, out: Output) -> int:
             lease_ms=args.lease,
             claimed_by=args.by,
             in_a_row=args.in_a_row,
+            claim_key=args.claim_key,
         )
         for message in messages:
             show(message, out)

@@ -57,7 +57,7 @@ class App:
         return _refusal(route.refuse, request, error)
 
     def _let_in(self, request: Request, route: Route) -> None:
-        if self.is_closing and route.role is not None:
+        if self.is_closing and (route.role is not None or route.refuse is not None):
             raise ShuttingDown("this node is shutting down; ask another or again")
         headers = request.headers
         if not self._keyring.is_needed:

@@ -25,6 +25,7 @@ STATUS: dict[type[PenstockError], int] = {
     errors.MethodNotAllowed: 405,
     errors.Conflict: 409,
     errors.LeaseLost: 409,
+    errors.ClaimNotRepeatable: 409,
     errors.WrongState: 409,
     errors.QueueExists: 409,
     errors.QueueNotEmpty: 409,

@@ -12,11 +12,13 @@ from collections.abc import Callable
 import uvloop
 
 from penstock.edge.aweq.api import AweqApi
-from penstock.edge.http.api.hot import Hot
+from penstock.edge.http.api.acts import ActApi
+from penstock.edge.http.api.claims import ClaimApi
 from penstock.edge.http.api.insight import InsightApi
 from penstock.edge.http.api.messages import MessageApi
 from penstock.edge.http.api.moves import MoveApi
 from penstock.edge.http.api.queues import QueueApi
+from penstock.edge.http.api.sends import SendApi
 from penstock.edge.http.app import App
 from penstock.edge.http.docs.api import DocsApi
 from penstock.edge.http.router import Route, Router
@@ -101,10 +103,13 @@ async def run(broker: Broker, stop: asyncio.Event, *, on_ready: Callable[[str], 
 
 def routes(broker: Broker, room: WaitingRoom) -> list[Route]:
     """Everything that is served, in one list."""
+    limits = broker.settings.limits
     scheme = "https" if broker.settings.server.tls_cert else "http"
     found = [
         *_aweq_routes(broker, room),
-        *Hot(broker.messages, broker.directory, room, broker.settings.limits).routes(),
+        *SendApi(broker.messages, broker.directory, limits).routes(),
+        *ClaimApi(broker.messages, broker.directory, room, limits).routes(),
+        *ActApi(broker.messages, broker.directory, limits).routes(),
         *QueueApi(broker.queues).routes(),
         *MessageApi(broker.messages, broker.directory).routes(),
         *MoveApi(broker.moves).routes(),

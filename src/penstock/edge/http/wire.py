@@ -82,8 +82,9 @@ class MessageOut(msgspec.Struct, omit_defaults=True):
     size: int = 0
 
 
-class ClaimedOut(msgspec.Struct):
+class ClaimedOut(msgspec.Struct, omit_defaults=True):
     messages: list[MessageOut]
+    completed: list[Annotated[Any, _one_of("ActedOut", "ErrorAnswer")]] = []
 
 
 class PageOut(msgspec.Struct):

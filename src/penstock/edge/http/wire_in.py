@@ -81,6 +81,8 @@ class ClaimIn(msgspec.Struct, forbid_unknown_fields=True):
     lease_ms: int | None = None
     claimed_by: str | None = None
     in_a_row: bool = False
+    claim_key: str | None = None
+    complete: list[str] = []  # receipts of messages that are done
 
 
 class ActIn(msgspec.Struct, forbid_unknown_fields=True):

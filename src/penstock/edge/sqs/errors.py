@@ -309,6 +309,7 @@ _FROM_CORE: dict[type[PenstockError], Callable[[str], SqsError]] = {
     core.MessageNotFound: resource_not_found,
     core.TargetNotFound: resource_not_found,
     core.MoveNotFound: resource_not_found,
+    core.ClaimNotRepeatable: invalid_parameter,
     core.MoveRunning: unsupported_operation,
     core.MoveNotRunning: unsupported_operation,
     core.MethodNotAllowed: unsupported_operation,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Awaitable
 
 from penstock.domain.access import Role
-from penstock.domain.errors import QueueNotFound
+from penstock.domain.errors import ClaimNotRepeatable, QueueNotFound
 from penstock.domain.limits import SECOND
 from penstock.domain.message import Content
 from penstock.domain.message import Message as Claimable
@@ -64,10 +64,13 @@ class Receiving:
                 lease_ms=_lease_ms(given),
                 claimed_by=None,
                 in_a_row=queue.is_ordered,
+                claim_key=given.ReceiveRequestAttemptId,
             )
         except QueueNotFound:
             self._finder.forget(queue)  # it was removed a moment ago
             raise queue_does_not_exist() from None
+        except ClaimNotRepeatable:
+            raise _not_repeatable(given) from None
         return await self._received_from_everywhere(asked, queue, claimed)
 
     def _received(

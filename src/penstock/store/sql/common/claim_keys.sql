@@ -1,0 +1,31 @@
+-- Claims that can be repeated.
+
+-- name: lock
+-- Nothing to lock: SQLite has one writer.
+
+-- name: find
+-- What a claim with this key has given, and until when it is remembered.
+SELECT given, until_at
+  FROM claim_key
+ WHERE queue_no = :queue_no
+   AND claim_key = :claim_key
+   AND until_at > :now;
+
+-- name: keep
+-- … for the first time or again, in place of what is too old.
+INSERT INTO claim_key (queue_no, claim_key, given, until_at)
+VALUES (:queue_no, :claim_key, :given, :until_at)
+    ON CONFLICT (queue_no, claim_key)
+    DO UPDATE
+   SET given = excluded.given,
+       until_at = excluded.until_at;
+
+-- name: forget
+-- What need not be remembered any more.
+DELETE FROM claim_key
+ WHERE (queue_no, claim_key) IN (
+         SELECT queue_no, claim_key
+           FROM claim_key
+          WHERE until_at <= :now
+          LIMIT :limit
+       );

@@ -1,0 +1,19 @@
+-- name: lock
+-- Whoever repeats a claim waits until the first one has ended.  Always in the same order, and of a
+-- limited number, as for groups.
+SELECT pg_advisory_xact_lock(1885697142, s.slot)
+  FROM (SELECT DISTINCT hashtext(concat(k.pair ->> 0, '/', k.pair ->> 1)) & 2047 AS slot
+          FROM json_array_elements(CAST(:keys AS json)) AS k (pair)
+         ORDER BY slot) AS s;
+
+-- name: forget
+-- As in common/, plus row locks: what somebody claims just now is left alone.
+DELETE FROM claim_key
+ WHERE (queue_no, claim_key) IN (
+         SELECT queue_no, claim_key
+           FROM claim_key
+          WHERE until_at <= :now
+          ORDER BY until_at
+          LIMIT :limit
+            FOR UPDATE SKIP LOCKED
+       );
