@@ -1,4 +1,4 @@
-"""Shell snippets of the documents, to be run as they stand."""
+"""Snippets of the documents, to be run as they stand."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ ROOT = Path(__file__).parents[2]
 
 
 def marked(document: str, mark: str) -> str:
-    """All shell blocks that stand under `<!-- mark -->`, as one script."""
+    """All blocks that stand under `<!-- mark -->`, as one script."""
     text = (ROOT / document).read_text(encoding="utf-8")
-    blocks = re.findall(rf"<!-- {mark} -->\n```(?:bash)?\n(.*?)```", text, re.DOTALL)
+    blocks = re.findall(rf"<!-- {mark} -->\n```\w*\n(.*?)```", text, re.DOTALL)
     return "\n".join(blocks)

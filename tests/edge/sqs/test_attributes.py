@@ -12,6 +12,7 @@ from penstock.edge.sqs.errors import SqsError
 from penstock.edge.sqs.policies import RedriveAllowPolicy, RedrivePolicy
 
 DLQ = "arn:aws:sqs:eu-west-1:123456789012:dead"
+DLQ_ABROAD = DLQ.replace("eu-west-1", "us-east-1")
 NOW = Figures(
     arn="arn:aws:sqs:eu-west-1:123456789012:mail",
     created_at=1_700_000_000_999,
@@ -239,6 +240,17 @@ def test_a_dead_letter_queue_says_who_may_use_it():
     assert not RedriveAllowPolicy("denyAll").allows("a")
 
 
+def test_the_region_in_an_arn_makes_no_other_queue():
+    here, there = (f"arn:aws:sqs:{region}:000000000000:dead" for region in ("here", "there"))
+    elsewhere = "arn:aws:sqs:here:111111111111:dead"
+
+    assert RedrivePolicy(here, 3).says_same(RedrivePolicy(there, 3))
+    assert not RedrivePolicy(here, 3).says_same(RedrivePolicy(there, 4))
+    assert not RedrivePolicy(here, 3).says_same(RedrivePolicy(elsewhere, 3))
+    assert RedriveAllowPolicy("byQueue", (here,)).allows(there)
+    assert not RedriveAllowPolicy("byQueue", (here,)).allows(elsewhere)
+
+
 @pytest.mark.parametrize(
     "policy",
     [
@@ -270,6 +282,7 @@ def test_a_bad_redrive_allow_policy_is_refused(policy):
         ({"DelaySeconds": "5", "VisibilityTimeout": "30"}, None),
         ({"DelaySeconds": "5", "VisibilityTimeout": "31"}, "VisibilityTimeout"),
         ({"RedrivePolicy": f'{{"maxReceiveCount":"3","deadLetterTargetArn":"{DLQ}"}}'}, None),
+        ({"RedrivePolicy": f'{{"maxReceiveCount":3,"deadLetterTargetArn":"{DLQ_ABROAD}"}}'}, None),
         ({"RedrivePolicy": ""}, "RedrivePolicy"),
         ({"Policy": ""}, None),
         ({"FifoQueue": "true"}, "FifoQueue"),

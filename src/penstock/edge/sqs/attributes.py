@@ -96,9 +96,15 @@ def first_difference(current: QueueAttributes, given: Mapping[str, str]) -> str 
     _check_writable(given)
     for name, text in given.items():
         rule = _RULES[name]
-        if rule.read(name, text) != getattr(current, rule.field):
+        if not _is_so(getattr(current, rule.field), rule.read(name, text)):
             return name
     return None
+
+
+def _is_so(present: Any, wanted: Any) -> bool:
+    if isinstance(present, RedrivePolicy):
+        return present.says_same(wanted)
+    return bool(present == wanted)
 
 
 def told(attributes: QueueAttributes) -> dict[str, str]:

@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 
 from penstock.edge.sqs.errors import SqsError, invalid_attribute_value, invalid_value
-from penstock.edge.sqs.names import of_arn
+from penstock.edge.sqs.names import means_same, of_arn
 
 MOST_POLICY_BYTES = 8192
 MOST_RECEIVES = 1000
@@ -22,6 +22,13 @@ class RedrivePolicy(msgspec.Struct, frozen=True):
     deadLetterTargetArn: str  # noqa: N815
     maxReceiveCount: int  # noqa: N815
 
+    def says_same(self, other: RedrivePolicy | None) -> bool:
+        return (
+            other is not None
+            and self.maxReceiveCount == other.maxReceiveCount
+            and means_same(self.deadLetterTargetArn, other.deadLetterTargetArn)
+        )
+
     def __str__(self) -> str:
         return _encode(self).decode()
 
@@ -35,7 +42,7 @@ class RedriveAllowPolicy(msgspec.Struct, frozen=True, omit_defaults=True):
 
     def allows(self, source_arn: str) -> bool:
         if self.redrivePermission == "byQueue":
-            return source_arn in self.sourceQueueArns
+            return any(means_same(source_arn, arn) for arn in self.sourceQueueArns)
         return self.redrivePermission == "allowAll"
 
 
