@@ -56,7 +56,7 @@ def signing_secret(key_id: str, *, secret: bytes) -> str:
     one is made of the store's secret whenever it is needed, and stored nowhere.
     """
     mac = hmac.digest(secret, f"signing {key_id}".encode(), "sha256")
-    return base64.b64encode(mac[:30]).decode()
+    return base64.urlsafe_b64encode(mac[:30]).decode()  # also fits into a URL
 
 
 def matches(key: ApiKey, secret: str) -> bool:

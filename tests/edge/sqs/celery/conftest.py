@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
-from urllib.parse import quote
 
 import boto3
 import pytest
@@ -47,7 +46,7 @@ class Shop:
         self.server = server
         self.folder = folder
         self.options = OPTIONS | options
-        self.broker = f"sqs://{key[0]}:{quote(key[1], safe='')}@127.0.0.1:{server.port}"
+        self.broker = f"sqs://{key[0]}:{key[1]}@127.0.0.1:{server.port}"
         self.app: Celery = shop.make_app(self.broker, folder, self.options)
         self.sqs = boto3.client(
             "sqs",
