@@ -177,7 +177,8 @@ def _lease_ms(given: ReceiveMessageRequest) -> int | None:
 def _wait_ms(queue: Queue, given: ReceiveMessageRequest) -> int:
     if given.WaitTimeSeconds is not None:
         return given.WaitTimeSeconds * SECOND
-    return queue.settings.wait_ms or 0
+    # Another face may have set more than clients of SQS have patience for.
+    return min(queue.settings.wait_ms or 0, content.LONGEST_WAIT * SECOND)
 
 
 def _not_repeatable(given: ReceiveMessageRequest) -> SqsError:
