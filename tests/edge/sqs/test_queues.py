@@ -110,7 +110,8 @@ def test_a_queue_of_another_account_is_not_found(aws: Aws, queue: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "start", ["https://sqs.eu-west-1.amazonaws.com/000000000000/", "http://else:1/000000000000/", ""]
+    "start",
+    ["https://sqs.eu-west-1.amazonaws.com/000000000000/", "http://else:1/000000000000/", ""],
 )
 def test_a_queue_url_is_read_from_its_end_whatever_host_it_names(
     aws: Aws, queue: str, start: str

@@ -107,9 +107,12 @@ Operate = Callable[[Asked], Promised]
 
 def _operations(broker: Broker, room: WaitingRoom) -> dict[str, Operate]:
     finder = Finder(broker.directory)
-    most = broker.settings.limits.max_body_bytes
+    limits = broker.settings.limits
+    most = limits.max_body_bytes
     sending = Sending(broker.messages, finder, max_bytes=most)
-    receiving = Receiving(broker.messages, broker.queues, finder, room)
+    receiving = Receiving(
+        broker.messages, broker.queues, finder, room, max_wait_ms=limits.max_wait_ms
+    )
     holding = Holding(broker.messages, finder, broker.clock)
     queues = QueueOperations(broker.queues, finder, broker.clock, max_body_bytes=most)
     moving = Moving(broker.moves, broker.queues)

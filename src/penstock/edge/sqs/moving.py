@@ -76,10 +76,10 @@ class Moving:
         await self._check_is_dead_letter_queue(source)
         try:
             task = await self._moves.start(source, target=target, max_per_second=rate)
+        except TargetNotFound:  # which is a QueueNotFound, too
+            raise _no_resource("DestinationArn") from None
         except QueueNotFound:
             raise _no_resource("SourceArn") from None
-        except TargetNotFound:
-            raise _no_resource("DestinationArn") from None
         except MoveRunning:
             raise invalid_parameter(
                 "There is already a task running. Only one active task is allowed for a source "
