@@ -24,14 +24,15 @@ def kind(request: pytest.FixtureRequest) -> str:
 @pytest.fixture
 def batch(aws: Aws, queue: str, kind: str) -> Batch:
     """Sends entries of any of the three batches; what each of them needs is filled in."""
-    operation, needs = {
+    operations: dict[str, tuple[Any, dict[str, Any]]] = {
         "SendMessage": (aws.client.send_message_batch, {"MessageBody": "x"}),
         "DeleteMessage": (aws.client.delete_message_batch, {"ReceiptHandle": "x"}),
         "ChangeMessageVisibility": (
             aws.client.change_message_visibility_batch,
             {"ReceiptHandle": "x", "VisibilityTimeout": 1},
         ),
-    }[kind]
+    }
+    operation, needs = operations[kind]
     return lambda entries: operation(
         QueueUrl=queue, Entries=[{**needs, **entry} for entry in entries]
     )

@@ -76,7 +76,7 @@ def test_numbers_have_their_ranges(aws: Aws, queue: str, name: str, least: int, 
     for value in (least, most):
         aws.set(queue, **{name: value})
         assert aws.attribute(queue, name) == str(value)
-        assert aws.attribute(aws.make(**{name: value}), name) == str(value)
+        assert aws.attribute(aws.make_named(a_name(), **{name: value}), name) == str(value)
 
     # A retention below 60 s is for tests, and allowed unless limits are strict.
     below = 0 if name == "MessageRetentionPeriod" else least - 1
@@ -285,7 +285,7 @@ def test_a_queue_says_whose_dead_letters_it_takes(aws: Aws, queue: str) -> None:
         ("byQueue", [arn_of(queue)], False),
         ("byQueue", [arn_of(queue), arn_of(source)], True),
     ):
-        given = {"redrivePermission": permission}
+        given: dict[str, object] = {"redrivePermission": permission}
         given |= {} if sources is None else {"sourceQueueArns": sources}
         aws.set(queue, RedriveAllowPolicy=json.dumps(given))
         assert json.loads(aws.attributes(queue)["RedriveAllowPolicy"]) == given

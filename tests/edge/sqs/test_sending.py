@@ -28,7 +28,7 @@ def md5(text: str) -> str:
 def test_a_message_comes_out_as_it_went_in(aws: Aws, queue: str) -> None:
     sent = aws.send(queue, "héllo ☃ 🎈")
 
-    assert uuid.UUID(sent["MessageId"])
+    assert str(uuid.UUID(sent["MessageId"])) == sent["MessageId"]
     assert sent["MD5OfMessageBody"] == md5("héllo ☃ 🎈")
     assert sent.keys() == {"MessageId", "MD5OfMessageBody", "ResponseMetadata"}
     got = aws.receive_one(queue)
