@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from tests.clocks import ManualClock
-from tests.edge.sqs.aws import Aws, refused
+from tests.edge.api import Api
+from tests.edge.sqs.aws import Aws, name_of, refused
 
 
 def send(aws: Aws, line: str, *messages: str) -> None:
@@ -146,10 +147,10 @@ def test_the_delay_of_the_queue_is_for_all(aws: Aws, clock: ManualClock, fields:
     assert aws.bodies(line) == ["hello"]
 
 
-def test_a_delayed_message_keeps_back_those_behind_it(aws: Aws, clock: ManualClock) -> None:
-    line = aws.make_fifo(DelaySeconds=10)
-    send(aws, line, "a1")
-    aws.set(line, DelaySeconds=0)
+def test_a_delayed_message_keeps_back_those_behind_it(
+    aws: Aws, api: Api, line: str, clock: ManualClock
+) -> None:
+    api.send(name_of(line), "a1", group="a", delay_ms=10_000)  # which only natively can be said
     send(aws, line, "a2", "b1")
 
     assert aws.bodies(line) == ["b1"]

@@ -165,6 +165,26 @@ def test_what_is_too_large_for_the_server_itself_is_told_so(make_server: MakeSer
         alone.send(queue, "x" * 100_000)
 
 
+def test_a_mistake_of_ours_is_told_as_such(
+    make_server: MakeServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    server = make_server()
+    alone = Aws(server.url)
+
+    def fail(*_: object, **__: object) -> None:
+        raise RuntimeError("a secret of ours")
+
+    monkeypatch.setattr(server.broker.queues, "page", fail)
+
+    with refused("InternalFailure", status=500) as refusal:
+        alone.client.list_queues()
+    assert "secret" not in refusal.text
+    with httpx.Client(base_url=server.url, trust_env=False) as http:
+        xml = http.get("/", params={"Action": "ListQueues"})
+    assert xml.status_code == 500
+    assert "<Type>Receiver</Type><Code>InternalFailure</Code>" in xml.text
+
+
 def test_a_server_without_sqs_does_not_speak_it(make_server: MakeServer) -> None:
     server = make_server(sqs={"enabled": False})
 

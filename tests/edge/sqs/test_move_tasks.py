@@ -97,6 +97,40 @@ def test_dead_letters_go_back_to_where_they_died(
     assert aws.bodies(other) == ["c"]
 
 
+def test_whoever_is_moved_back_has_a_new_life(
+    aws: Aws, server: LiveServer, clock: ManualClock, letters: str, source: str
+) -> None:
+    die(aws, source, "a")
+    aws.receive_one(letters, VisibilityTimeout=0)
+    start(aws, letters)
+    advance(server, clock)
+
+    got = aws.receive_one(source, AttributeNames=["All"])
+
+    assert got["Attributes"]["ApproximateReceiveCount"] == "1"
+    assert "DeadLetterQueueSourceArn" not in got["Attributes"]
+    assert aws.receive(source) == []  # and dies again
+    assert aws.bodies(letters) == ["a"]
+
+
+def test_dead_letters_of_a_fifo_queue_go_back_in_order(
+    aws: Aws, server: LiveServer, clock: ManualClock
+) -> None:
+    letters = aws.make_fifo()
+    policy = {"deadLetterTargetArn": arn_of(letters), "maxReceiveCount": 1}
+    line = aws.make_fifo(VisibilityTimeout=0, RedrivePolicy=json.dumps(policy))
+    aws.send_all(line, "a", "b", "c", group="g")
+    aws.receive(line)
+    assert aws.counts(line) == (0, 0, 0)
+    start(aws, letters)
+
+    advance(server, clock)
+
+    got = aws.receive(line, AttributeNames=["All"])
+    assert [m["Body"] for m in got] == ["a", "b", "c"]
+    assert {m["Attributes"]["MessageGroupId"] for m in got} == {"g"}
+
+
 def test_a_handle_names_the_task_and_its_source(aws: Aws, letters: str, source: str) -> None:
     handle = json.loads(base64.b64decode(start(aws, letters)))
 

@@ -280,7 +280,7 @@ def test_batches(query: Query, queue: str) -> None:
         "</SendMessageBatchResultEntry>"
         "<BatchResultErrorEntry><Id>bad</Id><SenderFault>true</SenderFault>"
         "<Code>InvalidParameterValue</Code><Message>Value 901 for parameter DelaySeconds is "
-        "invalid. Reason: Must be &gt;= 0 and &lt;= 900, if provided.</Message>"
+        "invalid. Reason: DelaySeconds must be &gt;= 0 and &lt;= 900.</Message>"
         "</BatchResultErrorEntry>"
     )
     handle = value(query.result("ReceiveMessage", QueueUrl=queue), "ReceiptHandle")

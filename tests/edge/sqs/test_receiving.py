@@ -13,6 +13,8 @@ from tests.clocks import ManualClock
 from tests.edge.api import Api
 from tests.edge.conftest import InBackground, MakeServer
 from tests.edge.http.waiting import SOON_S, eventually, waiting_claims
+from tests.edge.live import LiveServer
+from tests.edge.raw import Raw, request
 from tests.edge.sqs.aws import ACCOUNT, Aws, refused
 
 Start = Callable[..., Future[list[str]]]
@@ -284,6 +286,22 @@ def test_whoever_waits_gets_the_next_of_a_group_when_its_last_one_is_deleted(
     aws.delete(line, handle)
 
     assert waiting.result(SOON_S) == ["second"]
+
+
+def test_whoever_went_away_takes_nothing_along(
+    aws: Aws, api: Api, server: LiveServer, queue: str
+) -> None:
+    before = waiting_claims(api)
+    body = f'{{"QueueUrl": "{queue}", "WaitTimeSeconds": 20}}'.encode()
+    with Raw(server.port) as gone:
+        headers = {"X-Amz-Target": "AmazonSQS.ReceiveMessage"}
+        gone.send(request("POST", "/", body, headers=headers))
+        eventually(lambda: waiting_claims(api) == before + 1)
+    eventually(lambda: waiting_claims(api) == before)
+
+    aws.send(queue)
+
+    assert aws.bodies(queue) == ["hello"]
 
 
 def test_a_wait_in_vain_ends_and_no_later_than_the_node_allows(make_server: MakeServer) -> None:

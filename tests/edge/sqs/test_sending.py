@@ -312,8 +312,8 @@ def test_a_new_delay_of_a_queue_is_for_new_messages(aws: Aws, clock: ManualClock
 def test_delays_have_their_range(aws: Aws, queue: str, wrong: int) -> None:
     with refused(
         "InvalidParameterValue",
-        f"Value {wrong} for parameter DelaySeconds is invalid. Reason: Must be >= 0 and <= 900, if "
-        "provided.",
+        f"Value {wrong} for parameter DelaySeconds is invalid. Reason: DelaySeconds must be >= 0 "
+        "and <= 900.",
     ):
         aws.send(queue, DelaySeconds=wrong)
 

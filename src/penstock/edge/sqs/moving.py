@@ -37,7 +37,7 @@ from penstock.edge.sqs.model import (
     StartMessageMoveTaskResult,
 )
 from penstock.services.moves import Moves
-from penstock.services.queues import Queues
+from penstock.services.queues import CHUNK, Queues
 
 MOST_PER_SECOND = 500
 MOST_LISTED = 10
@@ -74,6 +74,9 @@ class Moving:
             reason = f"Must be between 1 and {MOST_PER_SECOND}, if provided."
             raise invalid_value(rate, "MaxNumberOfMessagesPerSecond", reason)
         await self._check_is_dead_letter_queue(source)
+        # Who has just looked at them, with no visibility timeout, means those as well.
+        while await self._queues.bring_back_some(source) == CHUNK:
+            pass
         try:
             task = await self._moves.start(source, target=target, max_per_second=rate)
         except TargetNotFound:  # which is a QueueNotFound, too

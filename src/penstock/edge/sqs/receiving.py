@@ -146,7 +146,7 @@ class Receiving:
         return {
             "SenderId": asked.settings.account,
             "SentTimestamp": str(message.sent_at),
-            "ApproximateReceiveCount": str(message.lease_no),
+            "ApproximateReceiveCount": str(_receives(message)),
             "ApproximateFirstReceiveTimestamp": str(message.first_leased_at),
             "AWSTraceHeader": sent.trace,
             "DeadLetterQueueSourceArn": None if home is None else asked.arn(home),
@@ -154,6 +154,11 @@ class Receiving:
             "MessageDeduplicationId": message.dedup_key if queue.is_ordered else None,
             "SequenceNumber": f"{message.message_no:020d}" if queue.is_ordered else None,
         }
+
+
+def _receives(message: Claimable) -> int:
+    """In a dead-letter queue the count carries on; whoever is moved back has a new life."""
+    return message.attempts if message.dead_from is None else message.lease_no
 
 
 def _is_special(asked: Asked, queue: Queue) -> bool:
