@@ -9,9 +9,12 @@ from typing import Any
 import pytest
 
 from penstock.runtime.duties import Mover
+from penstock.services.moves import Moves
 from tests.clocks import ManualClock
 from tests.edge.live import LiveServer
 from tests.edge.sqs.aws import Aws, arn_of, refused
+
+pytestmark = pytest.mark.usefixtures("_no_mover")
 
 RUNNING = (
     "There is already a task running. Only one active task is allowed for a source queue arn at a "
@@ -34,15 +37,10 @@ def source(aws: Aws, letters: str) -> str:
     return aws.make(VisibilityTimeout=0, RedrivePolicy=json.dumps(policy))
 
 
-@pytest.fixture(autouse=True)
-def _no_tasks_of_others(server: LiveServer, clock: ManualClock) -> None:
-    advance(server, clock)
-
-
-def advance(server: LiveServer, clock: ManualClock, *, seconds: int = 1) -> None:
-    """Time passes, and the duty takes its steps."""
-    for _ in range(seconds):
-        Mover(server.broker.moves, every_ms=500).tick(clock.advance(seconds=1))
+def advance(server: LiveServer, clock: ManualClock) -> None:
+    """A second passes, and the duty takes its steps."""
+    moves = Moves(server.broker.store, clock, server.broker.dice)
+    Mover(moves, every_ms=500).tick(clock.advance(seconds=1))
 
 
 def die(aws: Aws, source: str, *bodies: str) -> None:
@@ -51,8 +49,10 @@ def die(aws: Aws, source: str, *bodies: str) -> None:
     assert aws.receive(source) == []
 
 
-def start(aws: Aws, queue: str, **fields: Any) -> str:
-    answer = aws.client.start_message_move_task(SourceArn=arn_of(queue), **fields)
+def start(aws: Aws, queue: str, rate: int = 500, **fields: Any) -> str:
+    answer = aws.client.start_message_move_task(
+        SourceArn=arn_of(queue), MaxNumberOfMessagesPerSecond=rate, **fields
+    )
     return str(answer["TaskHandle"])
 
 
@@ -77,6 +77,7 @@ def test_dead_letters_go_back_to_where_they_died(
             "TaskHandle": handle,
             "Status": "RUNNING",
             "SourceArn": arn_of(letters),
+            "MaxNumberOfMessagesPerSecond": 500,
             "ApproximateNumberOfMessagesMoved": 0,
             "ApproximateNumberOfMessagesToMove": 3,
             "StartedTimestamp": started_at,
@@ -87,6 +88,7 @@ def test_dead_letters_go_back_to_where_they_died(
         {
             "Status": "COMPLETED",
             "SourceArn": arn_of(letters),
+            "MaxNumberOfMessagesPerSecond": 500,
             "ApproximateNumberOfMessagesMoved": 3,
             "ApproximateNumberOfMessagesToMove": 3,
             "StartedTimestamp": started_at,
@@ -144,11 +146,11 @@ def test_dead_letters_go_where_they_are_sent(
     target = aws.make()
     die(aws, source, "a")
 
-    start(aws, letters, DestinationArn=arn_of(target), MaxNumberOfMessagesPerSecond=500)
+    aws.client.start_message_move_task(SourceArn=arn_of(letters), DestinationArn=arn_of(target))
 
     [task] = tasks(aws, letters)
     assert task["DestinationArn"] == arn_of(target)
-    assert task["MaxNumberOfMessagesPerSecond"] == 500
+    assert "MaxNumberOfMessagesPerSecond" not in task
     advance(server, clock)
     got = aws.receive_one(target, AttributeNames=["All"])
     assert got["Body"] == "a"
@@ -160,7 +162,7 @@ def test_messages_are_moved_no_faster_than_told(
     aws: Aws, server: LiveServer, clock: ManualClock, letters: str, source: str
 ) -> None:
     die(aws, source, *"abcdef")
-    start(aws, letters, MaxNumberOfMessagesPerSecond=2)
+    start(aws, letters, rate=2)
 
     moved = []
     for _ in range(3):
@@ -189,7 +191,7 @@ def test_a_task_is_cancelled(
     aws: Aws, server: LiveServer, clock: ManualClock, letters: str, source: str
 ) -> None:
     die(aws, source, *"abc")
-    handle = start(aws, letters, MaxNumberOfMessagesPerSecond=1)
+    handle = start(aws, letters, rate=1)
 
     answer = aws.client.cancel_message_move_task(TaskHandle=handle)
 
@@ -244,7 +246,7 @@ def test_queues_that_are_not_there(aws: Aws, letters: str, source: str) -> None:
 @pytest.mark.parametrize("wrong", [0, 501])
 def test_rates_have_their_range(aws: Aws, letters: str, source: str, wrong: int) -> None:
     with refused("InvalidParameterValue"):
-        start(aws, letters, MaxNumberOfMessagesPerSecond=wrong)
+        start(aws, letters, rate=wrong)
 
 
 def test_a_task_whose_target_is_gone_has_failed(

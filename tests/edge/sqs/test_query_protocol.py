@@ -312,6 +312,7 @@ def test_a_queue_is_purged(query: Query, aws: Aws, queue: str) -> None:
     assert aws.counts(queue) == (0, 0, 0)
 
 
+@pytest.mark.usefixtures("_no_mover")
 def test_dead_letters_and_move_tasks(query: Query, aws: Aws, queue: str) -> None:
     policy = f'{{"deadLetterTargetArn":"{arn_of(queue)}","maxReceiveCount":1}}'
     source = aws.make(RedrivePolicy=policy)
@@ -319,13 +320,16 @@ def test_dead_letters_and_move_tasks(query: Query, aws: Aws, queue: str) -> None
     assert query.result("ListDeadLetterSourceQueues", QueueUrl=queue) == (
         f"<QueueUrl>{source}</QueueUrl>"
     )
-    started = query.result("StartMessageMoveTask", SourceArn=arn_of(queue))
+    started = query.result(
+        "StartMessageMoveTask", SourceArn=arn_of(queue), MaxNumberOfMessagesPerSecond=1
+    )
     handle = value(started, "TaskHandle")
     assert started == f"<TaskHandle>{handle}</TaskHandle>"
     listed = query.result("ListMessageMoveTasks", SourceArn=arn_of(queue))
     assert re.fullmatch(
         f"<ListMessageMoveTasksResultEntry><TaskHandle>{re.escape(handle)}</TaskHandle>"
         f"<Status>RUNNING</Status><SourceArn>{arn_of(queue)}</SourceArn>"
+        "<MaxNumberOfMessagesPerSecond>1</MaxNumberOfMessagesPerSecond>"
         "<ApproximateNumberOfMessagesMoved>0</ApproximateNumberOfMessagesMoved>"
         "<ApproximateNumberOfMessagesToMove>0</ApproximateNumberOfMessagesToMove>"
         "<StartedTimestamp>[0-9]{13}</StartedTimestamp></ListMessageMoveTasksResultEntry>",
