@@ -146,6 +146,11 @@ class Messages:
         """Give back what was claimed for somebody who has gone away."""
         return self._store.act([self.plan(Lease.of(m), Verb.RELEASE) for m in messages])
 
+    def behind(self, held: Sequence[Lease]) -> Ticket[dict[int, Message]]:
+        """By number: what became of the messages of leases, those that are gone left out."""
+        nos = [lease.message_no for lease in held]
+        return self._store.read(lambda s: {m.message_no: m for m in s.messages.numbered(nos)})
+
     def find(self, message_id: str) -> Ticket[Message | None]:
         """The live message, without what was sent."""
         return self._store.read(lambda session: session.messages.find(message_id))

@@ -152,12 +152,16 @@ class Queues:
         return self._store.write(do)
 
     def bring_back_some(self, name: str) -> Ticket[int]:
-        """What fell due goes back in line at once; to be repeated while it answers CHUNK."""
+        """What fell due goes back in line at once, and what is too old goes.
+
+        To be repeated while it answers CHUNK.
+        """
         now = self._clock.now()
 
         def do(session: Session) -> int:
             queue_no = _existing(session, name).queue_no
-            return session.tidying.bring_back(queue_no, now=now, limit=CHUNK)
+            expired = session.tidying.expire(queue_no, now=now, limit=CHUNK)
+            return max(expired, session.tidying.bring_back(queue_no, now=now, limit=CHUNK))
 
         return self._store.write(do)
 

@@ -116,6 +116,10 @@ class SqlMessages:
         rows = self._db.rows("messages.by_id", {"id": message_id})
         return message_of(rows[0]) if rows else None
 
+    def numbered(self, message_nos: Sequence[int]) -> list[Message]:
+        params = {"message_nos": json_list(sorted(set(message_nos)))}
+        return list(map(message_of, self._db.rows("messages.numbered", params)))
+
     def content(self, message: Message) -> Content | None:
         return self._claims.contents([message]).get(message.message_no)
 

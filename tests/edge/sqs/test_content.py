@@ -56,7 +56,7 @@ def a_text(value: str | None = "x", data_type: str | None = "String") -> Message
             (0, 900),
             (-1, 901),
             "Value {} for parameter DelaySeconds is invalid. "
-            "Reason: Must be >= 0 and <= 900, if provided.",
+            "Reason: DelaySeconds must be >= 0 and <= 900.",
         ),
     ],
 )

@@ -163,3 +163,17 @@ def test_late_ones_and_others_in_one_batch_are_each_judged_for_themselves(desk, 
     answers = [type(ticket.result()[0]) for ticket in tickets]
     assert answers == [Acted, LeaseLost, LeaseLost, LeaseLost, Acted, LeaseLost]
     assert desk.counts(mail).done_total == 2
+
+
+def test_what_became_of_a_message_is_told_by_its_number(desk, mail):
+    held = lose(desk, mail)
+    [done] = desk.claim(mail, 1)
+    desk.complete(done)
+    assert done.id == held.id
+    back = lose(desk, mail)
+
+    found = desk.read(lambda s: s.messages.numbered([held.message_no, back.message_no, 10**9]))
+
+    assert found == [desk.get(back.id)]
+    assert found[0].state is State.READY
+    assert desk.read(lambda s: s.messages.numbered([])) == []

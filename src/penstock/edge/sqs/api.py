@@ -8,7 +8,7 @@ from collections.abc import Awaitable, Callable
 from typing import Any
 
 from penstock.domain.access import ANYONE, Caller
-from penstock.domain.errors import PenstockError
+from penstock.domain.errors import Forbidden, PenstockError
 from penstock.edge.http.app import refuse_other_sites
 from penstock.edge.http.errors import error_response, unexpected
 from penstock.edge.http.request import Handler, Request, Respond, Response
@@ -61,7 +61,7 @@ class SqsApi:
             return self._home(request, respond)
         try:
             if request.method != "POST":
-                refuse_other_sites(request.headers)  # SQS acts by GET, too
+                _refuse_pages(request.headers)
             call = protocol.read(request)
             asked = Asked(call.input, request, self._settings, self._scheme, self._caller(request))
             promised = self._operations[call.operation.name](asked)
@@ -109,9 +109,12 @@ Operate = Callable[[Asked], Promised]
 
 def _operations(broker: Broker, room: WaitingRoom) -> dict[str, Operate]:
     finder = Finder(broker.directory)
-    most = broker.settings.limits.max_body_bytes
+    limits = broker.settings.limits
+    most = limits.max_body_bytes
     sending = Sending(broker.messages, finder, max_bytes=most)
-    receiving = Receiving(broker.messages, broker.queues, finder, room)
+    receiving = Receiving(
+        broker.messages, broker.queues, finder, room, max_wait_ms=limits.max_wait_ms
+    )
     holding = Holding(broker.messages, finder, broker.clock)
     queues = QueueOperations(broker.queues, finder, broker.clock, max_body_bytes=most)
     moving = Moving(broker.moves, broker.queues)
@@ -140,6 +143,16 @@ def _operations(broker: Broker, room: WaitingRoom) -> dict[str, Operate]:
         "TagQueue": queues.tag,
         "UntagQueue": queues.untag,
     }
+
+
+def _refuse_pages(headers: dict[bytes, bytes]) -> None:
+    """SQS acts by GET, too, and there a page need not say where it comes from.
+
+    What it shows as a picture, say; and whatever listens on another port is of the same site.
+    """
+    refuse_other_sites(headers)
+    if headers.get(b"sec-fetch-site") == b"same-site":
+        raise Forbidden("requests from other sites are not taken")
 
 
 def _finish(

@@ -14,6 +14,7 @@ from penstock.edge.sqs.model import Output
 from penstock.ports.ticket import Ticket
 from penstock.settings.values import Sqs
 
+_SCHEMES = ("http", "https")
 _LONG_URL = 300  # longer ones are not worth remembering
 
 
@@ -41,9 +42,9 @@ class Asked(NamedTuple):
         if self.settings.public_url is not None:
             return self.settings.public_url
         headers = self.request.headers
-        host = headers.get(b"x-forwarded-host") or headers.get(b"host", b"localhost")
-        scheme = headers.get(b"x-forwarded-proto", b"").decode("latin-1") or self.scheme
-        return f"{scheme}://{host.decode('latin-1')}"
+        host = _first(headers, b"x-forwarded-host") or _first(headers, b"host") or "localhost"
+        scheme = _first(headers, b"x-forwarded-proto").lower()
+        return f"{scheme if scheme in _SCHEMES else self.scheme}://{host}"
 
     def url(self, queue: str) -> str:
         return names.url(self.base, self.settings.account, queue)
@@ -61,6 +62,11 @@ class Promise(NamedTuple):
 
 # An operation gives either of them; what it raises, now or later, is told in SQS's words.
 Promised = Promise | Awaitable[Output | None]
+
+
+def _first(headers: dict[bytes, bytes], name: bytes) -> str:
+    """Each proxy on the way adds one; the first is what the client used."""
+    return headers.get(name, b"").partition(b",")[0].strip().decode("latin-1")
 
 
 @lru_cache(maxsize=4096)

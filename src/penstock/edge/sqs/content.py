@@ -50,7 +50,9 @@ def check_attempt_id(attempt_id: str) -> None:
 
 def check_delay(seconds: int) -> None:
     if not 0 <= seconds <= LONGEST_DELAY:
-        raise _out_of_range(seconds, "DelaySeconds", f"Must be >= 0 and <= {LONGEST_DELAY}, if")
+        # The name twice, unlike in the others, is AWS's.
+        reason = f"DelaySeconds must be >= 0 and <= {LONGEST_DELAY}."
+        raise invalid_value(seconds, "DelaySeconds", reason)
 
 
 def check_visibility_timeout(seconds: int) -> None:

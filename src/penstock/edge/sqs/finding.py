@@ -6,6 +6,7 @@ from penstock.domain import access
 from penstock.domain.access import Role
 from penstock.domain.errors import QueueNotFound
 from penstock.domain.queue import Queue
+from penstock.edge.sqs import names
 from penstock.edge.sqs.asked import Asked
 from penstock.edge.sqs.errors import access_denied, queue_does_not_exist
 from penstock.services.directory import Directory
@@ -32,6 +33,8 @@ class Finder:
         found = self._directory.cached(name)
         if found is not None:
             return found
+        if not names.is_possible(name):
+            raise queue_does_not_exist()
         try:
             return await self._directory.load(name)
         except QueueNotFound:

@@ -1,18 +1,20 @@
 """DeleteMessage, ChangeMessageVisibility, and their batches.
 
-A receipt handle is a lease.  What SQS forgives beyond it (a handle whose time was over, as long as
-nobody else got the message) is asked for in a second step, so that the usual case stays short.
+A receipt handle is a lease.  What SQS forgives beyond it is asked for in a second step, so that the
+usual case stays short: of a standard queue, a handle whose time was over still deletes the message
+as long as nobody else got it, and any handle of a message changes its visibility.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from penstock.domain.access import Role
 from penstock.domain.errors import LeaseLost, PenstockError
 from penstock.domain.lease import Lease, LeaseAct, Verb
 from penstock.domain.limits import SECOND
+from penstock.domain.message import Message
 from penstock.domain.queue import Queue
 from penstock.edge.sqs import batches, content
 from penstock.edge.sqs.asked import Asked, Promise, Promised
@@ -155,20 +157,33 @@ class Holding:
     async def _second_step(
         self, queue: Queue, handles: Sequence[str], planned: Planned, answers: Sequence[Any]
     ) -> list[SqsError | None]:
-        lost = [i for i, answer in enumerate(answers) if isinstance(answer, LeaseLost)]
         results = list(answers)
-        if lost and not queue.is_ordered:
-            again = [self._late(planned[i]) for i in lost]
-            for i, answer in zip(lost, await self._messages.act(again), strict=True):
-                results[i] = answer
+        lost = {
+            i: plan
+            for i, (plan, answer) in enumerate(zip(planned, answers, strict=True))
+            if isinstance(answer, LeaseLost) and isinstance(plan, LeaseAct)
+        }
+        if lost:
+            found = await self._messages.behind([act.lease for act in lost.values()])
+            again = {i: late for i, act in lost.items() if (late := self._late(queue, act, found))}
+            for i, act in lost.items():
+                if act.verb is Verb.COMPLETE and act.lease.message_no not in found:
+                    results[i] = None  # to delete twice is no mistake
+            if again:
+                late_answers = await self._messages.act(list(again.values()))
+                results = _put(results, dict(zip(again, late_answers, strict=True)))
         return [
             self._told(queue, handle, plan, result)
             for handle, plan, result in zip(handles, planned, results, strict=True)
         ]
 
-    def _late(self, plan: Any) -> LeaseAct:
-        act: LeaseAct = plan
-        return self._messages.plan(act.lease, act.verb, delay_ms=act.delay_ms, is_late_ok=True)
+    def _late(self, queue: Queue, act: LeaseAct, found: Mapping[int, Message]) -> LeaseAct | None:
+        """What to try for a handle whose time is over; None: nothing, it stays refused."""
+        message = found.get(act.lease.message_no)
+        if message is None or message.queue_no != queue.queue_no or queue.is_ordered:
+            return None
+        lease = Lease.of(message) if act.verb is Verb.EXTEND else act.lease
+        return self._messages.plan(lease, act.verb, delay_ms=act.delay_ms, is_late_ok=True)
 
     def _told(self, queue: Queue, handle: str, plan: Any, result: Any) -> SqsError | None:
         if isinstance(result, SqsError):
@@ -185,7 +200,11 @@ class Holding:
             )
         if queue.is_ordered:
             return invalid_value(handle, "ReceiptHandle", "The receipt handle has expired.")
-        return None  # gone already, or in other hands: to delete twice is no mistake
+        return None  # in other hands now, who may delete it; or it died
+
+
+def _put(results: list[Any], late: Mapping[int, Any]) -> list[Any]:
+    return [late.get(i, result) for i, result in enumerate(results)]
 
 
 def _or_error(plan: Any, *given: Any) -> Any:

@@ -6,6 +6,9 @@ queue's annotations, and only SQS reads it again.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 import msgspec
 
 from penstock.domain.limits import SECOND
@@ -28,24 +31,27 @@ _DEFAULT = QueueAttributes()
 NEW = QueueSettings(max_attempts=None, redelivery=Redelivery.FRONT, backoff=Fixed(0))
 
 
-def settings_of(wanted: QueueAttributes, before: QueueSettings = NEW) -> QueueSettings:
-    """The settings with these attributes; what SQS has no word for stays as it was."""
-    policy = wanted.redrive_policy
-    target = None if policy is None else of_arn(policy.deadLetterTargetArn)
-    return msgspec.structs.replace(
-        before,
-        delay_ms=wanted.delay * SECOND,
-        max_body_bytes=wanted.max_message_size,
-        retention_ms=wanted.retention * SECOND,
-        wait_ms=wanted.wait_time * SECOND,
-        lease_ms=wanted.visibility_timeout * SECOND,
-        max_attempts=_attempts(policy, before),
-        dead_letter_queue=None if target is None else target.name,
-        ordering=Ordering.GROUP if wanted.fifo else Ordering.STANDARD,
-        dedup_by_content=wanted.content_based_deduplication,
-        dedup_scope=_SCOPES[wanted.deduplication_scope],
-        annotations=_annotations(wanted, before),
-    )
+def new_settings(wanted: QueueAttributes) -> QueueSettings:
+    """Of a queue that SQS makes."""
+    settings = {name: value for keep in _KEPT.values() for name, value in keep(wanted).items()}
+    annotations = _annotations(wanted, NEW)
+    return msgspec.structs.replace(NEW, **settings, annotations=annotations)
+
+
+def changed_settings(
+    before: QueueSettings, present: QueueAttributes, wanted: QueueAttributes
+) -> QueueSettings:
+    """With those attributes that differ from the present ones.
+
+    All else stays as it was, also what SQS cannot say: another face may have set half a second, or
+    that nothing is ever too old.
+    """
+    settings: dict[str, Any] = {}
+    for field, keep in _KEPT.items():
+        if getattr(wanted, field) != getattr(present, field):
+            settings |= keep(wanted)
+    annotations = _annotations(wanted, before)
+    return msgspec.structs.replace(before, **settings, annotations=annotations)
 
 
 def attributes_of(
@@ -83,12 +89,29 @@ def allow_policy(settings: QueueSettings) -> RedriveAllowPolicy | None:
     return _allow_policy(settings.annotations.get(f"{_PREFIX}RedriveAllowPolicy"))
 
 
-def _attempts(policy: RedrivePolicy | None, before: QueueSettings) -> int | None:
-    if policy is not None:
-        return policy.maxReceiveCount
-    # Without a place for dead letters SQS gives up on nothing; a limit that another face has set
-    # goes with the policy that it was a part of, and otherwise stays.
-    return None if before.dead_letter_queue is not None else before.max_attempts
+def _dead_letters(wanted: QueueAttributes) -> dict[str, Any]:
+    """Without a place for dead letters SQS gives up on nothing."""
+    policy = wanted.redrive_policy
+    target = None if policy is None else of_arn(policy.deadLetterTargetArn)
+    if policy is None or target is None:
+        return {"dead_letter_queue": None, "max_attempts": None}
+    return {"dead_letter_queue": target.name, "max_attempts": policy.maxReceiveCount}
+
+
+# Which settings keep which of our attributes; the others are annotations.
+_KEPT: dict[str, Callable[[QueueAttributes], dict[str, Any]]] = {
+    "delay": lambda wanted: {"delay_ms": wanted.delay * SECOND},
+    "max_message_size": lambda wanted: {"max_body_bytes": wanted.max_message_size},
+    "retention": lambda wanted: {"retention_ms": wanted.retention * SECOND},
+    "wait_time": lambda wanted: {"wait_ms": wanted.wait_time * SECOND},
+    "visibility_timeout": lambda wanted: {"lease_ms": wanted.visibility_timeout * SECOND},
+    "redrive_policy": _dead_letters,
+    "fifo": lambda wanted: {"ordering": Ordering.GROUP if wanted.fifo else Ordering.STANDARD},
+    "content_based_deduplication": lambda wanted: {
+        "dedup_by_content": wanted.content_based_deduplication
+    },
+    "deduplication_scope": lambda wanted: {"dedup_scope": _SCOPES[wanted.deduplication_scope]},
+}
 
 
 def _annotations(wanted: QueueAttributes, before: QueueSettings) -> dict[str, str]:

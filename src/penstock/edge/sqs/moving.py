@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import binascii
+import re
 
 import msgspec
 
@@ -15,7 +16,7 @@ from penstock.domain.errors import (
     QueueNotFound,
     TargetNotFound,
 )
-from penstock.domain.move import QUEUE_NOT_FOUND, MoveState, MoveTask
+from penstock.domain.move import HOME_UNKNOWN, QUEUE_NOT_FOUND, MoveState, MoveTask
 from penstock.edge.sqs import content, names
 from penstock.edge.sqs.asked import Asked
 from penstock.edge.sqs.errors import (
@@ -36,10 +37,15 @@ from penstock.edge.sqs.model import (
     StartMessageMoveTaskResult,
 )
 from penstock.services.moves import Moves
-from penstock.services.queues import Queues
+from penstock.services.queues import CHUNK, Queues
 
 MOST_PER_SECOND = 500
 MOST_LISTED = 10
+_REASONS = {
+    QUEUE_NOT_FOUND: queue_does_not_exist().code,
+    HOME_UNKNOWN: "CouldNotDetermineMessageSource",
+}
+_TASK_ID = re.compile("[0-9a-f-]{36}")
 
 
 class _Handle(msgspec.Struct):
@@ -68,12 +74,15 @@ class Moving:
             reason = f"Must be between 1 and {MOST_PER_SECOND}, if provided."
             raise invalid_value(rate, "MaxNumberOfMessagesPerSecond", reason)
         await self._check_is_dead_letter_queue(source)
+        # Who has just looked at them, with no visibility timeout, means those as well.
+        while await self._queues.bring_back_some(source) == CHUNK:
+            pass
         try:
             task = await self._moves.start(source, target=target, max_per_second=rate)
+        except TargetNotFound:  # which is a QueueNotFound, too
+            raise _no_resource("DestinationArn") from None
         except QueueNotFound:
             raise _no_resource("SourceArn") from None
-        except TargetNotFound:
-            raise _no_resource("DestinationArn") from None
         except MoveRunning:
             raise invalid_parameter(
                 "There is already a task running. Only one active task is allowed for a source "
@@ -98,6 +107,10 @@ class Moving:
         if await self._is_missing(source):
             raise _no_resource("SourceArn")
         try:
+            # A handle can be made by anybody: what was allowed is to act on this source.
+            is_id = _TASK_ID.fullmatch(handle.taskId) is not None
+            if not is_id or (await self._moves.get(handle.taskId)).source != source:
+                raise MoveNotFound(handle.taskId)
             task = await self._moves.cancel(handle.taskId)
         except MoveNotFound:
             raise resource_not_found("Task does not exist.") from None
@@ -128,9 +141,6 @@ class Moving:
 
 
 def _entry(asked: Asked, task: MoveTask) -> ListMessageMoveTasksResultEntry:
-    reason = task.reason
-    if reason == QUEUE_NOT_FOUND:
-        reason = queue_does_not_exist().code
     return ListMessageMoveTasksResultEntry(
         TaskHandle=_told_handle(asked, task) if task.state is MoveState.RUNNING else None,
         Status=task.state.value.upper(),
@@ -139,7 +149,7 @@ def _entry(asked: Asked, task: MoveTask) -> ListMessageMoveTasksResultEntry:
         MaxNumberOfMessagesPerSecond=task.max_per_second,
         ApproximateNumberOfMessagesMoved=task.moved,
         ApproximateNumberOfMessagesToMove=task.to_move,
-        FailureReason=reason,
+        FailureReason=_REASONS.get(task.reason or "", task.reason),
         StartedTimestamp=task.started_at,
     )
 

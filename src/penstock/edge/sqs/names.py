@@ -11,7 +11,8 @@ from penstock.edge.sqs.errors import invalid_parameter
 FIFO = ".fifo"
 _NAME = re.compile(r"[A-Za-z0-9_-]{1,80}")
 _FIFO_NAME = re.compile(r"[A-Za-z0-9_-]{1,75}\.fifo")
-_ARN = re.compile(r"arn:aws[a-z-]*:sqs:([a-z0-9-]*):([0-9]{12}):([A-Za-z0-9_-]{1,80}(?:\.fifo)?)")
+_POSSIBLE = re.compile(r"[A-Za-z0-9_.-]{1,80}")  # other faces allow full stops anywhere
+_ARN = re.compile(r"arn:aws[a-z-]*:sqs:([a-z0-9-]*):([0-9]{12}):([A-Za-z0-9_.-]{1,80})")
 
 
 class QueueAddress(NamedTuple):
@@ -39,6 +40,11 @@ def check_new(name: str, *, fifo: bool) -> None:
             "The name of a FIFO queue can only include alphanumeric characters, hyphens, or "
             "underscores, must end with .fifo suffix and be 1 to 80 in length"
         )
+
+
+def is_possible(name: str) -> bool:
+    """Can any queue have this name, whoever made it?"""
+    return _POSSIBLE.fullmatch(name) is not None
 
 
 def is_fifo(name: str) -> bool:

@@ -7,7 +7,7 @@ import binascii
 from collections.abc import Callable
 
 from penstock.domain.access import Caller, sees
-from penstock.edge.sqs import content
+from penstock.edge.sqs import content, names
 from penstock.edge.sqs.errors import invalid_parameter
 from penstock.ports.ticket import Ticket
 from penstock.services.queues import QueueView
@@ -27,15 +27,15 @@ async def page(
     if size is not None:
         content.check_max_results(size, most=MOST)
     after = _name(token) if token else ""
-    room, names = size or MOST, list[str]()
+    room, shown = size or MOST, list[str]()
     while True:
         found = [view.queue.name for view in await look(after, MOST)]
-        names += [name for name in found if sees(caller, name)]
-        if len(names) > room:
+        shown += [name for name in found if sees(caller, name)]
+        if len(shown) > room:
             # Who does not ask for pages gets the first one only, and no token.
-            return names[:room], None if size is None else _token(names[room - 1])
+            return shown[:room], None if size is None else _token(shown[room - 1])
         if len(found) < MOST:
-            return names, None
+            return shown, None
         after = found[-1]
 
 
@@ -45,6 +45,9 @@ def _token(name: str) -> str:
 
 def _name(token: str) -> str:
     try:
-        return base64.urlsafe_b64decode(token).decode()
+        name = base64.urlsafe_b64decode(token).decode()
     except (binascii.Error, ValueError):
-        raise invalid_parameter("Invalid or expired next token.") from None
+        name = ""
+    if not names.is_possible(name):
+        raise invalid_parameter("Invalid or expired next token.")
+    return name

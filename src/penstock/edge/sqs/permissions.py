@@ -17,6 +17,19 @@ MOST_ACTIONS = 7
 _LABEL = re.compile(r"[A-Za-z0-9_-]{1,80}")
 _ACCOUNT = re.compile(r"[0-9]{12}")
 _VERSION = "2008-10-17"
+_ACTIONS = frozenset(
+    {
+        "*",
+        "ChangeMessageVisibility",
+        "DeleteMessage",
+        "GetQueueAttributes",
+        "GetQueueUrl",
+        "ListDeadLetterSourceQueues",
+        "PurgeQueue",
+        "ReceiveMessage",
+        "SendMessage",
+    }
+)
 
 _encode = msgspec.json.Encoder().encode
 
@@ -56,11 +69,15 @@ def _check(label: str, accounts: Sequence[str], actions: Sequence[str]) -> None:
         )
         raise invalid_value(label, "Label", reason)
     if not accounts:
-        raise missing_parameter("AWSAccountIds")
+        raise invalid_value("[]", "PrincipalId", "Unable to verify.")
     if not actions:
         raise missing_parameter("Actions")
     if len(actions) > MOST_ACTIONS:
         raise over_limit(f"{len(actions)} Actions were found, maximum allowed is {MOST_ACTIONS}.")
+    for action in actions:
+        if action not in _ACTIONS:
+            reason = "Only the queue owner is allowed to invoke this action."
+            raise invalid_value(f"SQS:{action}", "ActionName", reason)
     for account in accounts:
         if not _ACCOUNT.fullmatch(account):
             raise invalid_value(account, "PrincipalId", "Unable to verify.")

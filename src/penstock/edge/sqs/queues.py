@@ -61,6 +61,8 @@ class QueueOperations:
     async def create(self, asked: Asked) -> CreateQueueResult:
         given: CreateQueueRequest = asked.input
         name = needed(given.QueueName, "QueueName")
+        if not names.is_possible(name):
+            names.check_new(name, fifo=names.is_fifo(name))
         allow(asked, Role.OPERATE, name)
         with suppress(QueueExists):  # somebody else may be faster
             if await self._is_missing(name):
@@ -89,7 +91,7 @@ class QueueOperations:
             removed_at = await self._queues.removed_at(name)
             if removed_at is not None and self._clock.now() < removed_at + PATIENCE_MS:
                 raise queue_deleted_recently()
-        settings = msgspec.structs.replace(kept.settings_of(wanted), labels=given.tags or {})
+        settings = msgspec.structs.replace(kept.new_settings(wanted), labels=given.tags or {})
         await self._queues.put(name, settings, only_new=True)
 
     async def get_url(self, asked: Asked) -> GetQueueUrlResult:
@@ -103,6 +105,8 @@ class QueueOperations:
     async def list(self, asked: Asked) -> ListQueuesResult:
         given: ListQueuesRequest = asked.input
         prefix = given.QueueNamePrefix or ""
+        if prefix and not names.is_possible(prefix):
+            return ListQueuesResult()
         found, token = await pages.page(
             lambda after, limit: self._queues.page(prefix=prefix, after=after, limit=limit),
             asked.caller,
@@ -154,7 +158,7 @@ class QueueOperations:
         def change(queue: Queue) -> QueueSettings:
             present = self._attributes(asked, queue)
             wanted = attributes.read_changes(present, given, least_retention=least)
-            return kept.settings_of(wanted, queue.settings)
+            return kept.changed_settings(queue.settings, present, wanted)
 
         await self._change(queue.name, change)
 
@@ -238,7 +242,7 @@ class QueueOperations:
         def change(queue: Queue) -> QueueSettings:
             present = self._attributes(asked, queue)
             wanted = msgspec.structs.replace(present, policy=how(present.policy))
-            return kept.settings_of(wanted, queue.settings)
+            return kept.changed_settings(queue.settings, present, wanted)
 
         await self._change(name, change)
 

@@ -26,12 +26,19 @@ _NOTHING: frozenset[str] = frozenset()
 
 class Receiving:
     def __init__(
-        self, messages: Messages, queues: Queues, finder: Finder, room: WaitingRoom
+        self,
+        messages: Messages,
+        queues: Queues,
+        finder: Finder,
+        room: WaitingRoom,
+        *,
+        max_wait_ms: int,
     ) -> None:
         self._messages = messages
         self._queues = queues
         self._finder = finder
         self._room = room
+        self._max_wait_ms = max_wait_ms
 
     def receive(self, asked: Asked) -> Promised:
         queue = self._finder.known(asked, Role.CONSUME)
@@ -52,15 +59,15 @@ class Receiving:
         queue = await self._finder.queue(asked, Role.CONSUME)
         _check(queue, given)
         wait_ms = _wait_ms(queue, given)
-        if asked.settings.limits == "strict":
-            in_flight = (await self._queues.get(queue.name)).counts.leased
-            if in_flight >= MOST_IN_FLIGHT and not wait_ms:
-                raise over_limit(f"Too many messages in flight: {in_flight}.")
+        if asked.settings.limits == "strict" and await self._is_full(queue):
+            if wait_ms:
+                return ReceiveMessageResult()
+            raise over_limit(f"More than {MOST_IN_FLIGHT} messages would be in flight.")
         try:
             claimed = await self._room.claim(
                 queue,
                 limit=_limit(given),
-                wait_ms=wait_ms,
+                wait_ms=min(wait_ms, self._max_wait_ms),
                 lease_ms=_lease_ms(given),
                 claimed_by=None,
                 in_a_row=queue.is_ordered,
@@ -72,6 +79,13 @@ class Receiving:
         except ClaimNotRepeatable:
             raise _not_repeatable(given) from None
         return await self._received_from_everywhere(asked, queue, claimed)
+
+    async def _is_full(self, queue: Queue) -> bool:
+        """Are as many in flight as may be, also without those whose timeout is over?"""
+        if (await self._queues.get(queue.name)).counts.leased < MOST_IN_FLIGHT:
+            return False
+        await self._queues.bring_back_some(queue.name)
+        return (await self._queues.get(queue.name)).counts.leased >= MOST_IN_FLIGHT
 
     def _received(
         self, asked: Asked, queue: Queue, claimed: Claimed
@@ -135,7 +149,7 @@ class Receiving:
         return {
             "SenderId": asked.settings.account,
             "SentTimestamp": str(message.sent_at),
-            "ApproximateReceiveCount": str(message.lease_no),
+            "ApproximateReceiveCount": str(_receives(message)),
             "ApproximateFirstReceiveTimestamp": str(message.first_leased_at),
             "AWSTraceHeader": sent.trace,
             "DeadLetterQueueSourceArn": None if home is None else asked.arn(home),
@@ -143,6 +157,11 @@ class Receiving:
             "MessageDeduplicationId": message.dedup_key if queue.is_ordered else None,
             "SequenceNumber": f"{message.message_no:020d}" if queue.is_ordered else None,
         }
+
+
+def _receives(message: Claimable) -> int:
+    """In a dead-letter queue the count carries on; whoever is moved back has a new life."""
+    return message.attempts if message.dead_from is None else message.lease_no
 
 
 def _is_special(asked: Asked, queue: Queue) -> bool:
@@ -180,7 +199,8 @@ def _lease_ms(given: ReceiveMessageRequest) -> int | None:
 def _wait_ms(queue: Queue, given: ReceiveMessageRequest) -> int:
     if given.WaitTimeSeconds is not None:
         return given.WaitTimeSeconds * SECOND
-    return queue.settings.wait_ms or 0
+    # Another face may have set more than clients of SQS have patience for.
+    return min(queue.settings.wait_ms or 0, content.LONGEST_WAIT * SECOND)
 
 
 def _not_repeatable(given: ReceiveMessageRequest) -> SqsError:

@@ -32,6 +32,7 @@ from penstock.ports.store import Sent
 from penstock.services.messages import Messages
 
 _TRACE_ID = b"x-amzn-trace-id"
+_LONGEST_TRACE = 1024  # something on the way may have put it there: no reason to refuse a message
 
 Entry = SendMessageRequest | SendMessageBatchRequestEntry
 
@@ -67,8 +68,7 @@ class Sending:
 
     def _send(self, asked: Asked, queue: Queue) -> Promise:
         given: SendMessageRequest = asked.input
-        checked = body.read(given.MessageBody)
-        size = self._size(given, checked)
+        checked, size = _measured(given)
         content.check_size(size, most=self._most(queue))
         if queue.is_ordered and not given.MessageGroupId:
             raise missing_parameter("MessageGroupId")
@@ -106,23 +106,20 @@ class Sending:
 
     def _send_batch(self, asked: Asked, queue: Queue) -> Promise:
         entries = batches.check(asked.input.Entries, SendMessageBatchRequestEntry)
-        bodies = [_body_or_error(entry) for entry in entries]
-        sizes = [
-            self._size(entry, found) if isinstance(found, Body) else 0
-            for entry, found in zip(entries, bodies, strict=True)
-        ]
-        batches.check_total(sum(sizes))
+        measured = [_measured_or_error(entry) for entry in entries]
+        batches.check_total(sum(found[1] for found in measured if not isinstance(found, SqsError)))
         if queue.is_ordered:
             for entry in entries:
                 _check_ordered(queue, entry)
         planned: list[tuple[SendMessageBatchRequestEntry, Draftable | SqsError]] = []
         new: list[NewMessage] = []
-        for entry, found, size in zip(entries, bodies, sizes, strict=True):
+        for entry, found in zip(entries, measured, strict=True):
             try:
                 if isinstance(found, SqsError):
                     raise found
+                checked, size = found
                 content.check_entry_size(size, most=self._most(queue))
-                wanted = self._draftable(asked, queue, entry, found, size)
+                wanted = self._draftable(asked, queue, entry, checked, size)
                 new.append(self._messages.draft(queue, wanted.draft))
                 planned.append((entry, wanted))
             except (SqsError, PenstockError) as error:
@@ -182,11 +179,6 @@ class Sending:
             system_digest,
         )
 
-    def _size(self, given: Entry, checked: Body) -> int:
-        if not given.MessageAttributes:
-            return checked.size
-        return checked.size + message_attributes.check(given.MessageAttributes)
-
     def _most(self, queue: Queue) -> int:
         return min(queue.settings.max_body_bytes or self._max_bytes, self._max_bytes)
 
@@ -197,9 +189,17 @@ class Sending:
         return from_core(error)
 
 
-def _body_or_error(entry: SendMessageBatchRequestEntry) -> Body | SqsError:
+def _measured(given: Entry) -> tuple[Body, int]:
+    """The body, and the size of the message: attributes count, too."""
+    checked = body.read(given.MessageBody)
+    if not given.MessageAttributes:
+        return checked, checked.size
+    return checked, checked.size + message_attributes.check(given.MessageAttributes)
+
+
+def _measured_or_error(entry: SendMessageBatchRequestEntry) -> tuple[Body, int] | SqsError:
     try:
-        return body.read(entry.MessageBody)
+        return _measured(entry)
     except SqsError as error:
         if error.code == "MissingParameter":
             raise  # told for the whole request, as everything that is not there
@@ -248,7 +248,9 @@ def _trace(asked: Asked, given: Entry) -> tuple[str | None, str | None]:
     if system:
         return message_attributes.check_system(system), digests.of_attributes(system)
     header = asked.request.headers.get(_TRACE_ID)
-    return (None if header is None else header.decode("latin-1")), None
+    if header is None or len(header) > _LONGEST_TRACE:
+        return None, None
+    return header.decode("latin-1"), None
 
 
 def _sequence(queue: Queue, sent: Sent) -> str | None:

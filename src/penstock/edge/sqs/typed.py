@@ -15,7 +15,7 @@ import msgspec
 from penstock.edge.sqs.message_attributes import chosen
 from penstock.edge.sqs.model import MessageAttributeValue
 
-TYPES = "sqs.types"  # names and data types, as JSON
+TYPES = "AWS.types"  # names and data types, as JSON; SQS refuses such names from senders
 _STRING = "String"
 
 _encode = msgspec.json.Encoder().encode

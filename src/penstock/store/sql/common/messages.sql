@@ -176,6 +176,12 @@ SELECT {columns}
   FROM message
  WHERE message_no IN {list:message_nos};
 
+-- name: numbered
+-- Messages to look at.
+SELECT {columns}
+  FROM message
+ WHERE message_no IN {list:message_nos};
+
 -- name: by_id
 -- One message.
 SELECT {columns}

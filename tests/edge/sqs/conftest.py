@@ -1,0 +1,43 @@
+"""Clients of SQS on the servers that all tests share."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import httpx
+import pytest
+
+from tests.edge.api import Api
+from tests.edge.live import LiveServer
+from tests.edge.sqs.aws import Aws
+
+
+@pytest.fixture(scope="session")
+def aws(server: LiveServer) -> Iterator[Aws]:
+    client = Aws(server.url)
+    yield client
+    client.close()
+
+
+@pytest.fixture
+def queue(aws: Aws) -> str:
+    return aws.make()
+
+
+@pytest.fixture
+def line(aws: Aws) -> str:
+    """A FIFO queue."""
+    return aws.make_fifo()
+
+
+@pytest.fixture
+def http(api: Api) -> httpx.Client:
+    """The same server without any SDK in between."""
+    return api.http
+
+
+@pytest.fixture
+def _no_mover(server: LiveServer, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The server's own duty would advance move tasks while a test still looks at them."""
+    store = server.broker.store
+    monkeypatch.setattr(server.broker.moves, "active", lambda: store.read(lambda _: []))

@@ -1,0 +1,127 @@
+"""DeleteMessage: with the right handle, with an old one, and with none."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.clocks import ManualClock
+from tests.edge.sqs.aws import Aws, refused
+
+
+def test_a_deleted_message_does_not_come_back(aws: Aws, queue: str, clock: ManualClock) -> None:
+    aws.send_all(queue, "a", "b")
+    handle = aws.handle(queue)
+
+    aws.delete(queue, handle)
+
+    clock.advance(hours=1)
+    assert aws.bodies(queue) == ["b"]
+
+
+def test_to_delete_twice_is_no_mistake(aws: Aws, queue: str, line: str) -> None:
+    for one in (queue, line):
+        aws.send(one, MessageGroupId="g")
+        handle = aws.handle(one)
+
+        aws.delete(one, handle)
+        aws.delete(one, handle)
+
+        assert aws.counts(one) == (0, 0, 0)
+
+
+def test_a_handle_whose_time_is_over_still_deletes(
+    aws: Aws, queue: str, clock: ManualClock
+) -> None:
+    aws.send(queue)
+    handle = aws.handle(queue)
+    clock.advance(seconds=31)
+    assert aws.counts(queue) == (1, 0, 0)
+
+    aws.delete(queue, handle)
+
+    assert aws.counts(queue) == (0, 0, 0)
+
+
+def test_a_message_given_back_can_still_be_deleted(aws: Aws, queue: str) -> None:
+    aws.send(queue)
+    handle = aws.handle(queue)
+    aws.hide(queue, handle, 0)
+    assert aws.counts(queue) == (1, 0, 0)
+
+    aws.delete(queue, handle)
+
+    assert aws.counts(queue) == (0, 0, 0)
+
+
+def test_who_got_a_message_later_does_not_lose_it_to_an_older_handle(
+    aws: Aws, queue: str, clock: ManualClock
+) -> None:
+    aws.send(queue)
+    older = aws.handle(queue)
+    clock.advance(seconds=30)
+    newer = aws.handle(queue)
+
+    aws.delete(queue, older)  # is answered as if it had been deleted
+
+    assert aws.counts(queue) == (0, 1, 0)
+    aws.delete(queue, newer)
+    assert aws.counts(queue) == (0, 0, 0)
+
+
+def test_of_a_fifo_queue_a_handle_whose_time_is_over_does_not_delete(
+    aws: Aws, line: str, clock: ManualClock
+) -> None:
+    aws.send(line, MessageGroupId="g")
+    handle = aws.handle(line)
+    clock.advance(seconds=31)
+    assert aws.counts(line) == (1, 0, 0)
+
+    with refused(
+        "InvalidParameterValue",
+        f"Value {handle} for parameter ReceiptHandle is invalid. Reason: The receipt handle has "
+        "expired.",
+    ):
+        aws.delete(line, handle)
+
+    assert aws.counts(line) == (1, 0, 0)
+
+
+def test_of_a_fifo_queue_an_older_handle_does_not_delete(
+    aws: Aws, line: str, clock: ManualClock
+) -> None:
+    aws.send(line, MessageGroupId="g")
+    older = aws.handle(line)
+    clock.advance(seconds=30)
+    newer = aws.handle(line)
+
+    with refused("InvalidParameterValue"):
+        aws.delete(line, older)
+
+    aws.delete(line, newer)
+    assert aws.counts(line) == (0, 0, 0)
+
+
+@pytest.mark.parametrize("handle", ["nonsense", "a" * 56, "ä"])
+def test_what_is_no_handle_is_refused(aws: Aws, queue: str, handle: str) -> None:
+    with refused(
+        "ReceiptHandleIsInvalid",
+        f'The input receipt handle "{handle}" is not a valid receipt handle.',
+    ) as refusal:
+        aws.delete(queue, handle)
+    assert refusal.kind == "ReceiptHandleIsInvalid"
+
+
+def test_a_handle_is_needed(aws: Aws, queue: str) -> None:
+    with refused("MissingParameter", "The request must contain the parameter ReceiptHandle."):
+        aws.loose.delete_message(QueueUrl=queue)
+
+
+def test_a_handle_of_another_queue_deletes_nothing(aws: Aws, queue: str) -> None:
+    other = aws.make()
+    aws.send(other)
+    handle = aws.handle(other)
+
+    with refused("ReceiptHandleIsInvalid"):
+        aws.delete(queue, handle)
+
+    assert aws.counts(other) == (0, 1, 0)

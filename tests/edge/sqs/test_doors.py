@@ -1,0 +1,149 @@
+"""Who is let in, and what queue URLs look like to them."""
+
+from __future__ import annotations
+
+import httpx
+import pytest
+
+from tests.edge.conftest import MakeServer
+from tests.edge.live import LiveServer
+from tests.edge.raw import Raw, request
+from tests.edge.sqs.aws import Aws, name_of
+
+TARGET = {"X-Amz-Target": "AmazonSQS.ListQueues", "Content-Type": "application/x-amz-json-1.0"}
+FORM = {"Content-Type": "application/x-www-form-urlencoded"}
+
+OTHER_SITES = [
+    {"Origin": "https://elsewhere.example"},
+    {"Origin": "null"},
+    {"Origin": "http://localhost:1"},
+    {"Sec-Fetch-Site": "cross-site"},
+]
+
+
+@pytest.mark.parametrize("headers", OTHER_SITES)
+def test_pages_of_other_sites_cannot_act_here(
+    http: httpx.Client, aws: Aws, queue: str, headers: dict
+) -> None:
+    fields = {"Action": "DeleteQueue", "QueueUrl": queue}
+
+    form = http.post("/", data=fields, headers=headers)
+    json = http.post("/", content=b"{}", headers={**TARGET, **headers})
+    by_get = http.get("/", params=fields, headers=headers)
+    on_path = http.get(
+        f"/000000000000/{name_of(queue)}", params={"Action": "DeleteQueue"}, headers=headers
+    )
+
+    for answer in (form, by_get, on_path):
+        assert answer.status_code == 403
+        assert "<Code>AccessDenied</Code>" in answer.text
+    assert json.status_code == 403
+    assert json.headers["x-amzn-query-error"] == "AccessDenied;Sender"
+    aws.send(queue)  # it is there
+
+
+def test_a_picture_on_a_page_of_another_port_cannot_act_here(
+    http: httpx.Client, aws: Aws, queue: str
+) -> None:
+    params = {"Action": "DeleteQueue", "QueueUrl": queue}
+
+    answer = http.get("/", params=params, headers={"Sec-Fetch-Site": "same-site"})
+
+    assert answer.status_code == 403
+    aws.send(queue)
+
+
+@pytest.mark.parametrize("headers", [{"Sec-Fetch-Site": "none"}, {"Sec-Fetch-Site": "same-origin"}])
+def test_people_may_type_a_request(http: httpx.Client, headers: dict) -> None:
+    assert http.get("/", params={"Action": "ListQueues"}, headers=headers).status_code == 200
+
+
+def test_without_keys_only_this_machine_is_served(server: LiveServer) -> None:
+    with Raw(server.port) as raw:
+        answer = raw.ask(request("POST", "/", b"{}", headers={**TARGET, "Host": "renamed.example"}))
+
+    assert answer.status == 403
+    assert answer.headers["x-amzn-query-error"] == "AccessDenied;Sender"
+
+
+def test_home_is_still_for_people(http: httpx.Client) -> None:
+    for method in ("GET", "HEAD"):
+        answer = http.request(method, "/")
+        assert answer.is_redirect
+        assert answer.headers["location"] == "/docs"
+
+
+def test_other_methods_are_not_taken(http: httpx.Client) -> None:
+    for method in ("PUT", "DELETE", "PATCH"):
+        assert http.request(method, "/").status_code == 405
+
+
+# --- queue URLs ---
+
+
+def url_for(server: LiveServer, headers: dict[str, str], name: str) -> str:
+    head = {**TARGET, **headers, "X-Amz-Target": "AmazonSQS.GetQueueUrl"}
+    body = f'{{"QueueName": "{name}"}}'.encode()
+    with Raw(server.port) as raw:
+        answer = raw.ask(request("POST", "/", body, headers=head))
+    assert answer.status == 200, answer.body
+    return answer.body.decode().removeprefix('{"QueueUrl":"').removesuffix('"}')
+
+
+@pytest.mark.parametrize(
+    ("headers", "start"),
+    [
+        ({"Host": "localhost:4566"}, "http://localhost:4566"),
+        ({"Host": "127.0.0.1"}, "http://127.0.0.1"),
+        (
+            {"Host": "localhost", "X-Forwarded-Host": "sqs.example", "X-Forwarded-Proto": "https"},
+            "https://sqs.example",
+        ),
+        (
+            {
+                "Host": "localhost",
+                "X-Forwarded-Host": "first.example:8443, second.example",
+                "X-Forwarded-Proto": "HTTPS, http",
+            },
+            "https://first.example:8443",
+        ),
+        ({"Host": "localhost", "X-Forwarded-Proto": "javascript"}, "http://localhost"),
+    ],
+)
+def test_a_queue_url_begins_with_the_address_that_the_client_used(
+    server: LiveServer, queue: str, headers: dict, start: str
+) -> None:
+    name = name_of(queue)
+
+    assert url_for(server, headers, name) == f"{start}/000000000000/{name}"
+
+
+def test_or_with_the_one_that_is_set(make_server: MakeServer) -> None:
+    server = make_server(
+        sqs={
+            "public_url": "https://queues.example",
+            "account": "123456789012",
+            "region": "eu-central-1",
+        }
+    )
+    alone = Aws(server.url)
+
+    queue = alone.make_named("q")
+
+    assert queue == "https://queues.example/123456789012/q"
+    assert url_for(server, {"X-Forwarded-Host": "other.example"}, "q") == queue
+    assert alone.attribute(queue, "QueueArn") == "arn:aws:sqs:eu-central-1:123456789012:q"
+    alone.send(queue)
+    assert alone.bodies("https://sqs.us-east-1.amazonaws.com/123456789012/q") == ["hello"]
+
+
+def test_botocore_waits_for_a_hundred_before_it_sends(server: LiveServer, queue: str) -> None:
+    body = f'{{"QueueUrl": "{queue}", "MessageBody": "x"}}'.encode()
+    head = {**TARGET, "X-Amz-Target": "AmazonSQS.SendMessage", "Expect": "100-continue"}
+    whole = request("POST", "/", body, headers=head)
+    with Raw(server.port) as raw:
+        going_on = raw.ask(whole.removesuffix(body))
+        answer = raw.ask(body)
+
+    assert going_on.status == 100
+    assert answer.status == 200

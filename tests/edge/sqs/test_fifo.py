@@ -1,0 +1,182 @@
+"""FIFO queues: strict order inside a group, and groups that do not wait for each other."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.clocks import ManualClock
+from tests.edge.api import Api
+from tests.edge.sqs.aws import Aws, name_of, refused
+
+
+def send(aws: Aws, line: str, *messages: str) -> None:
+    """Each is its group and its name: `a1` goes to group a."""
+    for message in messages:
+        aws.send(line, message, MessageGroupId=message[0])
+
+
+def test_a_message_of_a_fifo_queue_has_a_group(aws: Aws, line: str) -> None:
+    with refused("MissingParameter", "The request must contain the parameter MessageGroupId."):
+        aws.send(line)
+
+
+def test_what_is_told_of_a_fifo_message(aws: Aws, line: str) -> None:
+    sent = aws.send(line, MessageGroupId="g", MessageDeduplicationId="d")
+
+    assert len(sent["SequenceNumber"]) == 20
+    for _ in range(2):
+        got = aws.receive_one(line, VisibilityTimeout=0, AttributeNames=["All"])
+        told = got["Attributes"]
+        assert told["MessageGroupId"] == "g"
+        assert told["MessageDeduplicationId"] == "d"
+        assert told["SequenceNumber"] == sent["SequenceNumber"]
+
+
+def test_sequence_numbers_grow(aws: Aws, line: str) -> None:
+    numbers = [
+        int(aws.send(line, str(n), MessageGroupId=str(n % 2))["SequenceNumber"]) for n in range(6)
+    ]
+
+    assert numbers == sorted(set(numbers))
+
+
+def test_one_receive_takes_a_group_as_far_as_it_goes_then_the_next(aws: Aws, line: str) -> None:
+    send(aws, line, "a1", "b1", "a2", "a3")
+
+    assert aws.bodies(line) == ["a1", "a2", "a3", "b1"]
+
+
+def test_a_receive_of_one_takes_the_first_of_each_group(aws: Aws, line: str) -> None:
+    send(aws, line, "a1", "a2", "b1")
+
+    assert [aws.bodies(line, 1) for _ in range(3)] == [["a1"], ["b1"], []]
+
+
+def test_a_group_waits_while_any_of_it_is_in_flight(aws: Aws, line: str) -> None:
+    send(aws, line, "a1", "a2", "a3", "b1")
+    first, second = aws.receive(line, 2)
+    assert aws.bodies(line) == ["b1"]
+
+    aws.delete(line, first["ReceiptHandle"])
+    assert aws.bodies(line) == []
+    send(aws, line, "a4")
+    assert aws.bodies(line) == []
+    aws.delete(line, second["ReceiptHandle"])
+
+    assert aws.bodies(line) == ["a3", "a4"]
+
+
+def test_messages_deleted_out_of_order_leave_the_others_in_order(aws: Aws, line: str) -> None:
+    send(aws, line, "a1", "a2", "a3")
+    handles = {m["Body"]: m["ReceiptHandle"] for m in aws.receive(line)}
+
+    aws.delete(line, handles["a2"])
+    for body in ("a1", "a3"):
+        aws.hide(line, handles[body], 0)
+
+    assert aws.bodies(line) == ["a1", "a3"]
+
+
+def test_what_comes_back_comes_back_in_order(aws: Aws, line: str, clock: ManualClock) -> None:
+    send(aws, line, "a1", "a2", "a3")
+    assert aws.bodies(line, 2) == ["a1", "a2"]
+
+    clock.advance(seconds=30)
+
+    assert aws.bodies(line) == ["a1", "a2", "a3"]
+
+
+def test_nobody_comes_before_one_that_is_still_hidden(
+    aws: Aws, line: str, clock: ManualClock
+) -> None:
+    send(aws, line, "a1", "a2", "a3")
+    handles = [m["ReceiptHandle"] for m in aws.receive(line)]
+    aws.hide(line, handles[1], 100)
+
+    clock.advance(seconds=30)
+
+    assert aws.bodies(line) == ["a1"]
+    assert aws.bodies(line) == []
+
+
+def test_a_receive_without_a_timeout_leaves_the_group_free(aws: Aws, line: str) -> None:
+    send(aws, line, "a1", "a2")
+
+    assert aws.bodies(line, VisibilityTimeout=0) == ["a1", "a2"]
+    assert aws.bodies(line, VisibilityTimeout=0) == ["a1", "a2"]
+    assert aws.counts(line) == (2, 0, 0)
+
+
+def test_a_change_to_zero_frees_the_group_at_once(aws: Aws, line: str) -> None:
+    send(aws, line, "a1", "a2")
+    handle = aws.handle(line)
+
+    aws.hide(line, handle, 0)
+
+    assert aws.bodies(line) == ["a1", "a2"]
+
+
+def test_messages_behind_one_in_flight_count_as_visible(aws: Aws, line: str) -> None:
+    send(aws, line, "a1", "a2", "a3")
+    aws.receive_one(line)
+
+    assert aws.counts(line) == (2, 1, 0)
+
+
+# --- delays ---
+
+
+def test_a_fifo_message_has_no_delay_of_its_own(aws: Aws, line: str) -> None:
+    with refused(
+        "InvalidParameterValue",
+        "Value 2 for parameter DelaySeconds is invalid. Reason: The request include parameter that "
+        "is not valid for this queue type.",
+    ):
+        aws.send(line, MessageGroupId="g", DelaySeconds=2)
+
+
+@pytest.mark.parametrize("fields", [{}, {"DelaySeconds": 0}])
+def test_the_delay_of_the_queue_is_for_all(aws: Aws, clock: ManualClock, fields: dict) -> None:
+    line = aws.make_fifo(DelaySeconds=10)
+    aws.send(line, MessageGroupId="g", **fields)
+
+    assert aws.counts(line) == (0, 0, 1)
+    assert aws.receive(line) == []
+    clock.advance(seconds=10)
+
+    assert aws.bodies(line) == ["hello"]
+
+
+def test_a_delayed_message_keeps_back_those_behind_it(
+    aws: Aws, api: Api, line: str, clock: ManualClock
+) -> None:
+    api.send(name_of(line), "a1", group="a", delay_ms=10_000)  # which only natively can be said
+    send(aws, line, "a2", "b1")
+
+    assert aws.bodies(line) == ["b1"]
+    clock.advance(seconds=10)
+
+    assert aws.bodies(line) == ["a1", "a2"]
+
+
+# --- ids ---
+
+
+@pytest.mark.parametrize("parameter", ["MessageGroupId", "MessageDeduplicationId"])
+@pytest.mark.parametrize("wrong", [" ", "a b", "x" * 129, "ä", "\t"])
+def test_ids_have_their_characters(aws: Aws, line: str, parameter: str, wrong: str) -> None:
+    with refused(
+        "InvalidParameterValue",
+        f"Value {wrong} for parameter {parameter} is invalid. Reason: {parameter} can only include "
+        "alphanumeric and punctuation characters. 1 to 128 in length.",
+    ):
+        aws.send(line, **{"MessageGroupId": "g", parameter: wrong})
+
+
+def test_any_punctuation_will_do(aws: Aws, line: str) -> None:
+    every = "".join(map(chr, range(0x21, 0x7F)))
+
+    aws.send(line, MessageGroupId=every, MessageDeduplicationId=every)
+
+    told = aws.receive_one(line, AttributeNames=["All"])["Attributes"]
+    assert (told["MessageGroupId"], told["MessageDeduplicationId"]) == (every, every)

@@ -1,0 +1,114 @@
+"""Whatever a client sends, it is answered in the words of SQS, and never with a mistake of ours."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import httpx
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from penstock.edge.sqs.calls import OPERATIONS
+from penstock.edge.sqs.flat import Member, is_struct, members
+from tests.edge.sqs.aws import Aws, arn_of
+
+# What is sent on purpose: names that exist, and what stores and parsers are known to dislike.
+QUEUES = ("hostile", "hostile.fifo")
+URLS = [f"http://x/000000000000/{name}" for name in QUEUES]
+WORDS = st.sampled_from(
+    [
+        *URLS,
+        *map(arn_of, URLS),
+        "All",
+        "String",
+        "Number",
+        "Binary",
+        "VisibilityTimeout",
+        "RedrivePolicy",
+        '{"deadLetterTargetArn":1,"maxReceiveCount":[]}',
+        "Policy",
+        "{}",
+        "RedriveAllowPolicy",
+        "nul\0",
+        "\ufffe",
+        "☃" * 300,
+        "",
+        "x" * 5000,
+        "-1",
+        "1e999",
+        "eyJ0YXNrSWQiOiIiLCJzb3VyY2VBcm4iOiIifQ==",
+        "' OR 1=1 --",
+    ]
+)
+NUMBERS = st.sampled_from([0, 1, -1, 10, 11, 60, 2**31, 2**63, 2**64, 10**30])
+
+
+def values(kind: type) -> st.SearchStrategy[Any]:
+    if is_struct(kind):
+        return inputs(kind)
+    return NUMBERS if kind is int else WORDS
+
+
+def value(member: Member) -> st.SearchStrategy[Any]:
+    if member.kind is list:
+        return st.lists(values(member.inner), max_size=3)
+    if member.kind is dict:
+        return st.dictionaries(WORDS, values(member.inner), max_size=3)
+    return values(member.kind)
+
+
+def inputs(kind: type) -> st.SearchStrategy[dict[str, Any]]:
+    fields: dict[str, st.SearchStrategy[Any]] = {m.name: value(m) for m in members(kind)}
+    usual = {"QueueUrl": st.sampled_from(URLS)} if "QueueUrl" in fields else {}
+    others = {name: field for name, field in fields.items() if name not in usual}
+    return st.fixed_dictionaries(usual, optional=others)
+
+
+@st.composite
+def calls(draw: st.DrawFn) -> tuple[str, dict[str, Any]]:
+    # Without those that take the queues away from under the others.
+    names = sorted(OPERATIONS.keys() - {"DeleteQueue", "CreateQueue"})
+    name = draw(st.sampled_from(names))
+    return name, draw(inputs(OPERATIONS[name].takes))
+
+
+@pytest.fixture
+def _queues(aws: Aws) -> None:
+    aws.make_named("hostile")
+    aws.make_named("hostile.fifo", FifoQueue="true")
+
+
+@pytest.mark.usefixtures("_queues")
+@settings(max_examples=200, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(call=calls())
+def test_no_input_is_a_mistake_of_ours(http: httpx.Client, call: tuple[str, dict]) -> None:
+    operation, given_input = call
+    if given_input.get("WaitTimeSeconds") not in (None, 0, 2**64):
+        given_input["WaitTimeSeconds"] = 0
+
+    answer = http.post(
+        "/",
+        content=json.dumps(given_input),
+        headers={"X-Amz-Target": f"AmazonSQS.{operation}"},
+    )
+
+    assert answer.status_code < 500, (operation, given_input, answer.text)
+    assert answer.headers["content-type"] == "application/x-amz-json-1.0"
+
+
+@settings(max_examples=100, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(name=WORDS, attributes=st.dictionaries(WORDS, WORDS, max_size=3), tags=st.booleans())
+def test_no_queue_is_a_mistake_of_ours(
+    http: httpx.Client, name: str, attributes: dict, tags: bool
+) -> None:
+    made = {"QueueName": name, "Attributes": attributes, "tags": attributes if tags else {}}
+
+    for operation, given_input in (("CreateQueue", made), ("DeleteQueue", {"QueueUrl": name})):
+        answer = http.post(
+            "/",
+            content=json.dumps(given_input),
+            headers={"X-Amz-Target": f"AmazonSQS.{operation}"},
+        )
+        assert answer.status_code < 500, (given_input, answer.text)

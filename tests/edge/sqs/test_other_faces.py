@@ -1,0 +1,272 @@
+"""Queues and messages are the same ones whatever face shows them."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import httpx
+import pytest
+
+from penstock.edge.cli.main import main
+from tests.clocks import ManualClock
+from tests.edge.api import Api, told
+from tests.edge.live import LiveServer
+from tests.edge.sqs.aws import Aws, arn_of, name_of, refused
+
+
+def url_of(aws: Aws, queue: str) -> str:
+    return str(aws.client.get_queue_url(QueueName=queue)["QueueUrl"])
+
+
+# --- made here, used there ---
+
+
+def test_a_queue_made_through_sqs_has_native_settings(aws: Aws, api: Api) -> None:
+    letters = aws.make("letters")
+    policy = {"deadLetterTargetArn": arn_of(letters), "maxReceiveCount": 4}
+    queue = aws.make_fifo(
+        VisibilityTimeout=45,
+        DelaySeconds=5,
+        MessageRetentionPeriod=600,
+        ReceiveMessageWaitTimeSeconds=3,
+        MaximumMessageSize=2048,
+        DeduplicationScope="messageGroup",
+    )
+    plain = aws.make(RedrivePolicy=json.dumps(policy))
+
+    settings = api.queue(name_of(queue))["settings"]
+    assert settings["lease_ms"] == 45_000
+    assert settings["delay_ms"] == 5_000
+    assert settings["retention_ms"] == 600_000
+    assert settings["wait_ms"] == 3_000
+    assert settings["max_body_bytes"] == 2048
+    assert settings["ordering"] == "group"
+    assert settings["dedup_by_content"] is True
+    assert settings["dedup_scope"] == "group"
+    settings = api.queue(name_of(plain))["settings"]
+    assert settings["dead_letter_queue"] == name_of(letters)
+    assert settings["max_attempts"] == 4
+
+
+def test_a_message_sent_through_sqs_is_claimed_natively(aws: Aws, api: Api, queue: str) -> None:
+    attributes = {
+        "text": {"DataType": "String", "StringValue": "é"},
+        "bytes": {"DataType": "Binary", "BinaryValue": b"\x00\x01"},
+    }
+    sent = aws.send(queue, '{"a": 1}', MessageAttributes=attributes, MessageGroupId="g")
+
+    message = api.claim_one(name_of(queue))
+
+    assert message["id"] == sent["MessageId"]
+    assert message["body"] == '{"a": 1}'  # a text, as SQS knows nothing else
+    assert message["attributes"]["text"] == "é"
+    assert message["attributes"]["bytes"] == "AAE="
+    assert message["group"] == "g"
+    told(api.act(message["receipt"], "complete"))
+    assert aws.counts(queue) == (0, 0, 0)
+
+
+def test_a_handle_of_sqs_is_a_native_receipt(aws: Aws, api: Api, queue: str) -> None:
+    sent = aws.send(queue)
+    handle = aws.handle(queue)
+
+    told(api.act(handle, "fail", error="no luck"))
+
+    assert aws.bodies(queue, VisibilityTimeout=0) == ["hello"]
+    told(api.act(aws.handle(queue), "complete"))
+    message = api.message(sent["MessageId"])
+    assert message["state"] == "done"
+    assert aws.counts(queue) == (0, 0, 0)
+
+
+def test_history_shows_what_sqs_did(aws: Aws, api: Api, queue: str) -> None:
+    deleted, purged = aws.send(queue, "deleted"), aws.send(queue, "purged")
+    aws.delete(queue, aws.handle(queue))
+    aws.client.purge_queue(QueueUrl=queue)
+
+    assert api.message(deleted["MessageId"])["state"] == "done"
+    gone = api.message(purged["MessageId"])
+    assert (gone["state"], gone["reason"]) == ("cancelled", "purged")
+
+
+def test_tags_are_labels(aws: Aws, api: Api, queue: str) -> None:
+    aws.client.tag_queue(QueueUrl=queue, Tags={"team": "mail"})
+    assert api.queue(name_of(queue))["settings"]["labels"] == {"team": "mail"}
+
+    told(api.call("PATCH", f"/v1/queues/{name_of(queue)}", {"labels": {"team": "post"}}))
+
+    assert aws.client.list_queue_tags(QueueUrl=queue)["Tags"] == {"team": "post"}
+
+
+def test_our_command_line_uses_such_a_queue(
+    aws: Aws,
+    server: LiveServer,
+    queue: str,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.setenv("PENSTOCK_SERVER", server.url)
+
+    assert main(["send", name_of(queue), '{"by": "hand"}']) == 0
+
+    assert json.loads(aws.bodies(queue)[0]) == {"by": "hand"}
+    aws.send(queue, "by sqs")
+    capsys.readouterr()
+    assert main(["queues", "show", name_of(queue), "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["counts"]["ready"] == 1
+
+
+# --- made there, used here ---
+
+
+@pytest.mark.parametrize(
+    ("body", "shown"),
+    [
+        ({"a": [1, None], "ü": "é"}, '{"a":[1,null],"ü":"é"}'),
+        ([1, 2], "[1,2]"),
+        (17, "17"),
+        (None, "null"),
+        ("plain ☃\n", "plain ☃\n"),
+    ],
+)
+def test_a_native_message_is_received_as_its_text(
+    aws: Aws, api: Api, body: object, shown: str
+) -> None:
+    name = api.make_queue()
+    message_id = api.send(name, body, attributes={"k": "v", "not allowed!": "w"}, group="g")
+    queue = url_of(aws, name)
+
+    got = aws.receive_one(queue, MessageAttributeNames=["All"], AttributeNames=["All"])
+
+    assert got["MessageId"] == message_id
+    expected = json.loads(shown) if not isinstance(body, str) else shown
+    found = json.loads(got["Body"]) if not isinstance(body, str) else got["Body"]
+    assert found == expected
+    assert got["MessageAttributes"] == {
+        "k": {"DataType": "String", "StringValue": "v"},
+        "not allowed!": {"DataType": "String", "StringValue": "w"},
+    }
+    assert got["Attributes"]["MessageGroupId"] == "g"
+    aws.delete(queue, got["ReceiptHandle"])
+    assert api.message(message_id)["state"] == "done"
+
+
+def test_what_no_xml_can_hold_is_shown_in_json_and_replaced_in_xml(
+    aws: Aws, api: Api, http: httpx.Client
+) -> None:
+    name = api.make_queue()
+    queue = url_of(aws, name)
+    api.send(name, "a\x01b")
+
+    got = aws.receive_one(queue, VisibilityTimeout=0)
+    xml = http.get(f"/000000000000/{name}", params={"Action": "ReceiveMessage"}).text
+
+    assert got["Body"] == "a\x01b"
+    assert "<Body>a\ufffdb</Body>" in xml
+
+
+def test_a_native_queue_is_told_as_near_as_sqs_can_say(aws: Aws, api: Api) -> None:
+    letters = api.make_queue("letters.of")
+    name = api.make_queue(
+        "native", lease_ms=1500, max_attempts=7, dead_letter_queue=letters, wait_ms=20_000
+    )
+
+    told_of = aws.attributes(url_of(aws, name))
+
+    assert told_of["VisibilityTimeout"] == "1"
+    assert told_of["MessageRetentionPeriod"] == "345600"
+    assert told_of["ReceiveMessageWaitTimeSeconds"] == "20"
+    assert json.loads(told_of["RedrivePolicy"]) == {
+        "deadLetterTargetArn": f"arn:aws:sqs:us-east-1:000000000000:{letters}",
+        "maxReceiveCount": 7,
+    }
+    sources = aws.client.list_dead_letter_source_queues(QueueUrl=url_of(aws, letters))
+    assert sources["queueUrls"] == [url_of(aws, name)]
+
+
+def test_a_change_through_sqs_leaves_what_it_does_not_name(aws: Aws, api: Api) -> None:
+    """Half seconds, no retention at all, a place for the dead without a limit of attempts."""
+    letters = api.make_queue("letters")
+    native: dict[str, Any] = {
+        "lease_ms": 1500,
+        "delay_ms": 250,
+        "retention_ms": None,
+        "max_attempts": None,
+        "dead_letter_queue": letters,
+        "wait_ms": None,
+        "max_body_bytes": None,
+        "redelivery": "back",
+        "dedup_window_ms": 1,
+    }
+    name = api.make_queue(**native)
+    queue = url_of(aws, name)
+    before = api.queue(name)["settings"]
+
+    aws.set(queue, MaximumMessageSize=2048)
+    aws.client.tag_queue(QueueUrl=queue, Tags={"a": "b"})
+    aws.client.add_permission(
+        QueueUrl=queue, Label="l", AWSAccountIds=["111111111111"], Actions=["SendMessage"]
+    )
+    aws.client.remove_permission(QueueUrl=queue, Label="l")
+
+    after = api.queue(name)["settings"]
+    assert after == {**before, "max_body_bytes": 2048, "labels": {"a": "b"}}
+
+
+def test_a_native_change_leaves_what_sqs_keeps(aws: Aws, api: Api, queue: str) -> None:
+    aws.set(queue, Policy='{"Id":"x"}', KmsMasterKeyId="k")
+
+    told(api.call("PATCH", f"/v1/queues/{name_of(queue)}", {"lease_ms": 2000}))
+
+    assert aws.attribute(queue, "Policy") == '{"Id":"x"}'
+    assert aws.attribute(queue, "KmsMasterKeyId") == "k"
+    assert aws.attribute(queue, "VisibilityTimeout") == "2"
+
+
+def test_a_native_queue_ordered_by_group_is_a_fifo_queue(aws: Aws, api: Api) -> None:
+    name = api.make_queue(ordering="group")
+    queue = url_of(aws, name)
+    api.send(name, "a", group="g")
+    api.send(name, "b", group="g")
+
+    assert aws.attribute(queue, "FifoQueue") == "true"
+    assert aws.bodies(queue) == ["a", "b"]
+    with refused("MissingParameter"):
+        aws.send(queue)
+
+
+def test_a_buried_message_is_not_received(
+    aws: Aws, api: Api, queue: str, clock: ManualClock
+) -> None:
+    aws.send(queue)
+    told(api.act(aws.handle(queue), "bury", reason="enough"))
+
+    clock.advance(hours=1)
+
+    assert aws.receive(queue) == []
+    assert aws.counts(queue) == (0, 0, 0)
+
+
+def test_a_paused_queue_gives_nothing(aws: Aws, api: Api, queue: str) -> None:
+    aws.send(queue)
+    told(api.call("POST", f"/v1/queues/{name_of(queue)}/pause"))
+
+    assert aws.receive(queue) == []
+
+    told(api.call("POST", f"/v1/queues/{name_of(queue)}/resume"))
+    assert aws.bodies(queue) == ["hello"]
+
+
+def test_the_queue_of_aweq(aws: Aws, server: LiveServer, http: httpx.Client) -> None:
+    http.post("/send-message", json={"message": {"from": "aweq"}}).raise_for_status()
+    queue = url_of(aws, "aweq")
+
+    got = aws.receive(queue)
+    aws.send(queue, "from sqs")
+    received = http.get("/receive-message").json()["messages"]
+
+    assert {"from": "aweq"} in [json.loads(m["Body"]) for m in got]
+    assert [entry["message"] for entry in received] == ["from sqs"]
+    for message in got:
+        aws.delete(queue, message["ReceiptHandle"])

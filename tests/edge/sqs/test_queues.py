@@ -1,0 +1,226 @@
+"""Queues are made, found, listed and deleted."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.clocks import ManualClock
+from tests.edge.api import a_name
+from tests.edge.live import LiveServer
+from tests.edge.sqs.aws import ACCOUNT, Aws, arn_of, name_of, refused
+
+BAD_NAME = "Can only include alphanumeric characters, hyphens, or underscores. 1 to 80 in length"
+NO_SUCH_QUEUE = "AWS.SimpleQueueService.NonExistentQueue"
+
+
+def test_the_url_of_a_new_queue_is_at_the_address_that_the_client_used(
+    aws: Aws, server: LiveServer
+) -> None:
+    name = a_name()
+
+    answer = aws.client.create_queue(QueueName=name)
+
+    assert answer["QueueUrl"] == f"{server.url}/{ACCOUNT}/{name}"
+    assert aws.client.get_queue_url(QueueName=name)["QueueUrl"] == answer["QueueUrl"]
+
+
+@pytest.mark.parametrize("name", ["a" * 81, "with.stop", "with space", "ümlaut", "a/b", "nul\0"])
+def test_names_that_sqs_does_not_allow_are_refused(aws: Aws, name: str) -> None:
+    with refused("InvalidParameterValue", BAD_NAME):
+        aws.client.create_queue(QueueName=name)
+
+
+def test_a_queue_needs_a_name(aws: Aws) -> None:
+    with refused("MissingParameter", "The request must contain the parameter QueueName."):
+        aws.loose.create_queue()
+    with refused("InvalidParameterValue", BAD_NAME):
+        aws.client.create_queue(QueueName="")
+
+
+def test_names_may_have_80_characters_and_keep_their_case(aws: Aws) -> None:
+    name = a_name("Big_and-small").ljust(80, "x")
+
+    queue = aws.make_named(name)
+
+    assert name_of(queue) == name
+    with refused(NO_SUCH_QUEUE):
+        aws.client.get_queue_url(QueueName=name.lower())
+
+
+def test_a_fifo_queue_is_named_so_and_no_other_queue_is(aws: Aws) -> None:
+    with refused("InvalidParameterValue", BAD_NAME):
+        aws.make_named(f"{a_name()}.fifo")
+    with refused("InvalidParameterValue") as refusal:
+        aws.make_named(a_name(), FifoQueue="true")
+    assert "must end with .fifo suffix" in refusal.text
+    with refused("InvalidParameterValue"):
+        aws.make_named("x" * 76 + ".fifo", FifoQueue="true")  # the suffix counts
+
+
+def test_to_make_a_queue_again_is_to_ask_for_its_url(aws: Aws) -> None:
+    queue = aws.make(VisibilityTimeout=10)
+    name = name_of(queue)
+
+    assert aws.make_named(name) == queue
+    assert aws.make_named(name, VisibilityTimeout=10) == queue
+    assert aws.make_named(name, VisibilityTimeout=10, DelaySeconds=0) == queue
+
+
+def test_a_queue_is_not_made_again_with_another_attribute(aws: Aws) -> None:
+    name = name_of(aws.make(VisibilityTimeout=10))
+
+    with refused("QueueAlreadyExists") as refusal:
+        aws.make_named(name, VisibilityTimeout=11)
+    assert refusal.kind == "QueueNameExists"
+    assert refusal.text == (
+        "A queue already exists with the same name and a different value for attribute "
+        "VisibilityTimeout"
+    )
+
+
+def test_what_counts_for_making_a_queue_again_is_how_it_is_now(aws: Aws) -> None:
+    queue = aws.make(VisibilityTimeout=10)
+    name = name_of(queue)
+    aws.set(queue, VisibilityTimeout=20)
+    aws.send(queue)
+
+    assert aws.make_named(name, VisibilityTimeout=20) == queue
+    with refused("QueueAlreadyExists"):
+        aws.make_named(name, VisibilityTimeout=10)
+
+
+def test_a_redrive_policy_is_the_same_however_it_is_written(aws: Aws, queue: str) -> None:
+    spaced = f'{{"maxReceiveCount": "3", "deadLetterTargetArn": "{arn_of(queue)}"}}'
+    source = aws.make(RedrivePolicy=spaced)
+    plain = f'{{"deadLetterTargetArn":"{arn_of(queue)}","maxReceiveCount":3}}'
+
+    assert aws.make_named(name_of(source), RedrivePolicy=plain) == source
+
+
+def test_a_queue_of_another_account_is_not_found(aws: Aws, queue: str) -> None:
+    name = name_of(queue)
+
+    found = aws.client.get_queue_url(QueueName=name, QueueOwnerAWSAccountId=ACCOUNT)
+
+    assert found["QueueUrl"] == queue
+    with refused(NO_SUCH_QUEUE):
+        aws.client.get_queue_url(QueueName=name, QueueOwnerAWSAccountId="999999999999")
+    with refused(NO_SUCH_QUEUE):
+        aws.send(queue.replace(ACCOUNT, "999999999999"))
+
+
+@pytest.mark.parametrize(
+    "start",
+    ["https://sqs.eu-west-1.amazonaws.com/000000000000/", "http://else:1/000000000000/", ""],
+)
+def test_a_queue_url_is_read_from_its_end_whatever_host_it_names(
+    aws: Aws, queue: str, start: str
+) -> None:
+    url = start + name_of(queue)
+
+    aws.send(url, "found")
+
+    assert aws.bodies(queue) == ["found"]
+    assert aws.attribute(url, "QueueArn") == arn_of(queue)
+    aws.client.delete_queue(QueueUrl=url)
+    with refused(NO_SUCH_QUEUE):
+        aws.send(queue)
+
+
+@pytest.mark.parametrize("url", ["http://whatever-incorrect", "nul\0", "/", "x" * 400])
+def test_a_url_that_names_no_queue_is_one_that_does_not_exist(aws: Aws, url: str) -> None:
+    with refused(NO_SUCH_QUEUE, "The specified queue does not exist.") as refusal:
+        aws.receive(url)
+    assert refusal.kind == "QueueDoesNotExist"
+
+
+def test_a_queue_url_is_needed(aws: Aws) -> None:
+    with refused("MissingParameter", "The request must contain the parameter QueueUrl."):
+        aws.loose.receive_message()
+
+
+@pytest.mark.parametrize(
+    ("operation", "fields"),
+    [
+        ("add_permission", {}),
+        ("change_message_visibility", {"ReceiptHandle": "x"}),
+        ("change_message_visibility_batch", {"Entries": []}),
+        ("delete_message", {"ReceiptHandle": "x"}),
+        ("delete_message_batch", {}),
+        ("delete_queue", {}),
+        ("get_queue_attributes", {"AttributeNames": ["Nonsense"]}),
+        ("list_dead_letter_source_queues", {"MaxResults": 5000}),
+        ("list_queue_tags", {}),
+        ("purge_queue", {}),
+        ("receive_message", {"MaxNumberOfMessages": 99}),
+        ("remove_permission", {}),
+        ("send_message", {}),
+        ("send_message_batch", {"Entries": []}),
+        ("set_queue_attributes", {}),
+        ("tag_queue", {}),
+        ("untag_queue", {}),
+    ],
+)
+def test_that_a_queue_does_not_exist_is_told_before_all_else(
+    aws: Aws, operation: str, fields: dict
+) -> None:
+    with refused(NO_SUCH_QUEUE, "The specified queue does not exist."):
+        getattr(aws.loose, operation)(QueueUrl="http://localhost/000000000000/no-such", **fields)
+
+
+def test_queues_are_listed_by_the_start_of_their_names(aws: Aws) -> None:
+    start = a_name("start")
+    found = [aws.make_named(f"{start}_{n}") for n in range(3)]
+    aws.make_named(f"other-{start}")
+
+    answer = aws.client.list_queues(QueueNamePrefix=f"{start}_")
+
+    assert answer["QueueUrls"] == found
+    assert "NextToken" not in answer
+    assert set(found) < set(aws.client.list_queues(QueueNamePrefix="")["QueueUrls"])
+
+
+@pytest.mark.parametrize("prefix", ["no-such", "%", "nul\0"])
+def test_a_list_without_queues_has_no_member_for_them(aws: Aws, queue: str, prefix: str) -> None:
+    answer = aws.client.list_queues(QueueNamePrefix=prefix)
+
+    assert answer.keys() == {"ResponseMetadata"}
+
+
+def test_a_deleted_queue_is_gone_with_its_messages(aws: Aws) -> None:
+    queue = aws.make(VisibilityTimeout=77)
+    aws.client.tag_queue(QueueUrl=queue, Tags={"a": "b"})
+    aws.send(queue)
+
+    aws.client.delete_queue(QueueUrl=queue)
+
+    for use in (aws.send, aws.receive, aws.attributes):
+        with refused(NO_SUCH_QUEUE):
+            use(queue)
+    assert aws.make_named(name_of(queue)) == queue
+    assert aws.counts(queue) == (0, 0, 0)
+    assert aws.attribute(queue, "VisibilityTimeout") == "30"
+    assert "Tags" not in aws.client.list_queue_tags(QueueUrl=queue)
+
+
+def test_a_queue_can_be_made_with_tags(aws: Aws) -> None:
+    made = aws.client.create_queue(QueueName=a_name(), tags={"team": "mail"})
+
+    told = aws.client.list_queue_tags(QueueUrl=made["QueueUrl"])
+
+    assert told["Tags"] == {"team": "mail"}
+
+
+def test_a_purge_drops_messages_in_every_state(aws: Aws, queue: str, clock: ManualClock) -> None:
+    aws.send_all(queue, "in flight", "visible")
+    handle = aws.handle(queue)
+    aws.send(queue, "delayed", DelaySeconds=60)
+    assert aws.counts(queue) == (1, 1, 1)
+
+    aws.client.purge_queue(QueueUrl=queue)
+
+    assert aws.counts(queue) == (0, 0, 0)
+    clock.advance(hours=1)
+    assert aws.receive(queue) == []
+    aws.delete(queue, handle)  # no mistake
+    aws.client.purge_queue(QueueUrl=queue)  # nor is this, where limits are relaxed

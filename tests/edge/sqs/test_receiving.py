@@ -1,0 +1,325 @@
+"""ReceiveMessage: who gets what, and what is told about it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from concurrent.futures import Future
+from time import monotonic
+from typing import Any
+
+import pytest
+
+from tests.clocks import ManualClock
+from tests.edge.api import Api
+from tests.edge.conftest import InBackground, MakeServer
+from tests.edge.http.waiting import SOON_S, eventually, waiting_claims
+from tests.edge.live import LiveServer
+from tests.edge.raw import Raw, request
+from tests.edge.sqs.aws import ACCOUNT, Aws, refused
+
+Start = Callable[..., Future[list[str]]]
+
+SYSTEM = {
+    "SenderId",
+    "SentTimestamp",
+    "ApproximateReceiveCount",
+    "ApproximateFirstReceiveTimestamp",
+}
+
+
+def test_an_empty_queue_gives_no_member_for_messages(aws: Aws, queue: str) -> None:
+    assert aws.client.receive_message(QueueUrl=queue).keys() == {"ResponseMetadata"}
+
+
+def test_one_message_is_received_unless_more_are_asked_for(aws: Aws, queue: str) -> None:
+    aws.send_all(queue, *"abcdefghijkl")
+
+    [first] = aws.client.receive_message(QueueUrl=queue)["Messages"]
+
+    assert first["Body"] == "a"
+    assert aws.bodies(queue, 10) == list("bcdefghijk")
+    assert aws.bodies(queue, 10) == ["l"]
+    assert aws.bodies(queue, 10) == []
+
+
+@pytest.mark.parametrize("wrong", [0, 11, -1])
+def test_at_most_ten_messages_are_received(aws: Aws, queue: str, wrong: int) -> None:
+    with refused(
+        "InvalidParameterValue",
+        f"Value {wrong} for parameter MaxNumberOfMessages is invalid. Reason: Must be between 1 "
+        "and 10, if provided.",
+    ):
+        aws.receive(queue, wrong)
+
+
+@pytest.mark.parametrize("wrong", [-1, 21])
+def test_nobody_waits_longer_than_twenty_seconds(aws: Aws, queue: str, wrong: int) -> None:
+    with refused(
+        "InvalidParameterValue",
+        f"Value {wrong} for parameter WaitTimeSeconds is invalid. Reason: Must be >= 0 and <= 20, "
+        "if provided.",
+    ):
+        aws.receive(queue, WaitTimeSeconds=wrong)
+
+
+@pytest.mark.parametrize("wrong", [-1, 43_201])
+def test_visibility_timeouts_have_their_range(aws: Aws, queue: str, wrong: int) -> None:
+    with refused("InvalidParameterValue"):
+        aws.receive(queue, VisibilityTimeout=wrong)
+
+
+def test_an_attempt_id_is_for_fifo_queues(aws: Aws, queue: str) -> None:
+    with refused(
+        "InvalidParameterValue",
+        "Value x for parameter ReceiveRequestAttemptId is invalid. Reason: The request include "
+        "parameter that is not valid for this queue type.",
+    ):
+        aws.receive(queue, ReceiveRequestAttemptId="x")
+
+
+# --- system attributes ---
+
+
+def test_all_system_attributes(aws: Aws, queue: str, clock: ManualClock) -> None:
+    sent_at = clock.now()
+    aws.send(queue)
+    clock.advance(ms=1234)
+
+    got = aws.receive_one(queue, AttributeNames=["All"])
+
+    assert got["Attributes"] == {
+        "SenderId": ACCOUNT,
+        "SentTimestamp": str(sent_at),
+        "ApproximateReceiveCount": "1",
+        "ApproximateFirstReceiveTimestamp": str(clock.now()),
+    }
+
+
+def test_the_first_receive_is_remembered_and_every_one_is_counted(
+    aws: Aws, queue: str, clock: ManualClock
+) -> None:
+    aws.send(queue)
+    first = clock.now()
+
+    for count in (1, 2, 3):
+        got = aws.receive_one(queue, AttributeNames=["All"], VisibilityTimeout=5)
+        assert got["Attributes"]["ApproximateReceiveCount"] == str(count)
+        assert got["Attributes"]["ApproximateFirstReceiveTimestamp"] == str(first)
+        clock.advance(seconds=5)
+
+
+@pytest.mark.parametrize(
+    ("wanted", "told"),
+    [
+        ({}, set()),
+        ({"AttributeNames": ["SentTimestamp"]}, {"SentTimestamp"}),
+        ({"MessageSystemAttributeNames": ["SenderId"]}, {"SenderId"}),
+        ({"MessageSystemAttributeNames": ["All"]}, SYSTEM),
+        ({"AttributeNames": ["SenderId", "All"]}, SYSTEM),
+        ({"AttributeNames": ["ALL"]}, set()),
+        ({"AttributeNames": ["Nonsense", "MessageGroupId"]}, set()),
+        ({"AttributeNames": ["All"], "MessageSystemAttributeNames": ["SenderId"]}, {"SenderId"}),
+    ],
+)
+def test_only_the_system_attributes_that_were_asked_for_are_told(
+    aws: Aws, queue: str, wanted: dict, told: set
+) -> None:
+    aws.send(queue)
+
+    got = aws.receive_one(queue, **wanted)
+
+    assert set(got.get("Attributes", {})) == told
+    assert ("Attributes" in got) is bool(told)
+
+
+# --- message attributes ---
+
+
+@pytest.mark.parametrize(
+    ("wanted", "told"),
+    [
+        (None, ""),
+        ([], ""),
+        (["All"], "a a.b a.c abc b"),
+        ([".*"], "a a.b a.c abc b"),
+        (["*"], "a a.b a.c abc b"),
+        (["a.*"], "a a.b a.c abc"),
+        (["a.b.*"], "a.b"),
+        (["b", "nonsense"], "b"),
+        (["a.b", "b"], "a.b b"),
+        (["ALL"], ""),
+        (["not allowed!", ""], ""),
+    ],
+)
+def test_only_the_attributes_that_were_asked_for_are_told(
+    aws: Aws, queue: str, wanted: Any, told: str
+) -> None:
+    names = ("a", "a.b", "a.c", "abc", "b")
+    attributes = {name: {"DataType": "String", "StringValue": name} for name in names}
+    sent = aws.send(queue, MessageAttributes=attributes)
+    given = {} if wanted is None else {"MessageAttributeNames": wanted}
+
+    got = aws.receive_one(queue, **given)
+
+    chosen = set(told.split())
+    assert set(got.get("MessageAttributes", {})) == chosen
+    assert ("MessageAttributes" in got) is bool(chosen)
+    if not chosen:
+        assert "MD5OfMessageAttributes" not in got
+    elif len(chosen) == len(names):
+        assert got["MD5OfMessageAttributes"] == sent["MD5OfMessageAttributes"]
+    else:
+        assert got["MD5OfMessageAttributes"] != sent["MD5OfMessageAttributes"]
+
+
+def test_the_digest_is_of_the_attributes_that_are_told(aws: Aws, queue: str) -> None:
+    both = {name: {"DataType": "String", "StringValue": "x"} for name in ("k", "l")}
+    aws.send(queue, MessageAttributes=both)
+
+    got = aws.receive_one(queue, MessageAttributeNames=["k"])
+
+    assert got["MD5OfMessageAttributes"] == "a45daa70926828a2f0a1db3418e6feb4"
+
+
+# --- order ---
+
+
+def test_the_oldest_comes_first_and_what_comes_back_has_its_place(
+    aws: Aws, queue: str, clock: ManualClock
+) -> None:
+    aws.send_all(queue, "a", "b", "c")
+    assert aws.bodies(queue, 2, VisibilityTimeout=5) == ["a", "b"]
+    aws.send(queue, "d")
+
+    clock.advance(seconds=5)
+
+    assert aws.bodies(queue) == ["a", "b", "c", "d"]
+
+
+def test_with_no_visibility_timeout_a_message_stays_visible(
+    aws: Aws, queue: str, clock: ManualClock
+) -> None:
+    aws.send(queue)
+
+    counts = [
+        aws.receive_one(queue, VisibilityTimeout=0, AttributeNames=["All"])["Attributes"][
+            "ApproximateReceiveCount"
+        ]
+        for _ in range(3)
+    ]
+
+    assert counts == ["1", "2", "3"]
+    assert aws.counts(queue) == (1, 0, 0)
+
+
+def test_a_receive_gives_no_message_twice(aws: Aws, queue: str) -> None:
+    aws.send_all(queue, "a", "b")
+
+    assert aws.bodies(queue, 10, VisibilityTimeout=0) == ["a", "b"]
+
+
+def test_every_receive_makes_a_new_handle(aws: Aws, queue: str) -> None:
+    aws.send(queue)
+
+    handles = {aws.handle(queue, VisibilityTimeout=0) for _ in range(3)}
+
+    assert len(handles) == 3
+
+
+# --- long polls ---
+
+
+@pytest.fixture
+def start(aws: Aws, api: Api, in_background: InBackground) -> Start:
+    """Starts a receive, and returns when it waits."""
+
+    def do(queue: str, **wanted: Any) -> Future[list[str]]:
+        before = waiting_claims(api)
+        bodies = in_background(aws.bodies, queue, **wanted)
+        eventually(lambda: waiting_claims(api) == before + 1)
+        return bodies
+
+    return do
+
+
+def test_whoever_waits_gets_what_is_sent_meanwhile(aws: Aws, queue: str, start: Start) -> None:
+    waiting = start(queue, WaitTimeSeconds=20)
+
+    aws.send(queue, "at last")
+
+    assert waiting.result(SOON_S) == ["at last"]
+
+
+def test_whoever_would_wait_gets_what_is_there_at_once(aws: Aws, queue: str) -> None:
+    aws.send(queue)
+
+    assert aws.bodies(queue, 10, WaitTimeSeconds=20) == ["hello"]
+
+
+def test_a_queue_may_let_everybody_wait(aws: Aws, start: Start) -> None:
+    queue = aws.make(ReceiveMessageWaitTimeSeconds=20)
+    waiting = start(queue)
+
+    assert aws.receive(queue, WaitTimeSeconds=0) == []  # unless told otherwise
+    aws.send(queue)
+
+    assert waiting.result(SOON_S) == ["hello"]
+
+
+def test_whoever_waits_gets_what_is_given_back(aws: Aws, queue: str, start: Start) -> None:
+    aws.send(queue)
+    handle = aws.handle(queue)
+    waiting = start(queue, WaitTimeSeconds=20)
+
+    aws.hide(queue, handle, 0)
+
+    assert waiting.result(SOON_S) == ["hello"]
+
+
+def test_whoever_waits_gets_the_next_of_a_group_when_its_last_one_is_deleted(
+    aws: Aws, line: str, start: Start
+) -> None:
+    aws.send_all(line, "first", "second", group="g")
+    handle = aws.handle(line)
+    waiting = start(line, WaitTimeSeconds=20)
+
+    aws.delete(line, handle)
+
+    assert waiting.result(SOON_S) == ["second"]
+
+
+def test_whoever_went_away_takes_nothing_along(
+    aws: Aws, api: Api, server: LiveServer, queue: str
+) -> None:
+    before = waiting_claims(api)
+    body = f'{{"QueueUrl": "{queue}", "WaitTimeSeconds": 20}}'.encode()
+    with Raw(server.port) as gone:
+        headers = {"X-Amz-Target": "AmazonSQS.ReceiveMessage"}
+        gone.send(request("POST", "/", body, headers=headers))
+        eventually(lambda: waiting_claims(api) == before + 1)
+    eventually(lambda: waiting_claims(api) == before)
+
+    aws.send(queue)
+
+    assert aws.bodies(queue) == ["hello"]
+
+
+def test_a_wait_in_vain_ends_and_no_later_than_the_node_allows(make_server: MakeServer) -> None:
+    alone = Aws(make_server(limits={"max_wait_ms": 20}).url)
+    queue = alone.make()
+
+    started = monotonic()
+
+    assert alone.receive(queue, WaitTimeSeconds=20) == []
+    assert 0.02 <= monotonic() - started < SOON_S
+
+
+def test_a_delay_and_a_visibility_timeout_end_while_somebody_waits(make_server: MakeServer) -> None:
+    alone = Aws(make_server(waking={"poll_ms": 60_000}).url)
+    delayed, hidden = alone.make(), alone.make()
+    alone.send(delayed, DelaySeconds=1)
+    alone.send(hidden)
+    alone.handle(hidden, VisibilityTimeout=1)
+
+    assert alone.bodies(delayed, WaitTimeSeconds=20) == ["hello"]
+    assert alone.bodies(hidden, WaitTimeSeconds=20) == ["hello"]

@@ -1,0 +1,212 @@
+"""Servers that ask for keys: requests are signed as AWS's SDKs sign them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from urllib.parse import urlencode
+
+import httpx
+import pytest
+from botocore.auth import SigV4QueryAuth
+from botocore.awsrequest import AWSRequest
+
+from penstock.domain.access import Role
+from tests.edge.api import Api, a_name
+from tests.edge.conftest import some_settings
+from tests.edge.live import LiveServer
+from tests.edge.sqs.aws import Aws, arn_of, name_of, refused
+
+SignIn = Callable[..., Aws]
+NO_TOKEN = "Request is missing Authentication Token"
+
+
+@pytest.fixture(scope="module")
+def guarded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LiveServer]:
+    """Nobody comes in without a key."""
+    settings = some_settings(tmp_path_factory.mktemp("signed"), auth={"required": "always"})
+    with LiveServer(settings) as started:
+        yield started
+
+
+@pytest.fixture(scope="module")
+def sign_in(guarded: LiveServer) -> SignIn:
+    """boto3 with a key of its own; all roles if none."""
+
+    def make(*roles: Role, queues: tuple[str, ...] = ("*",)) -> Aws:
+        broker = guarded.broker
+        made = broker.keys.create("a test", roles=roles or tuple(Role), queues=queues).result()
+        broker.refresh_keys()
+        key_id = made.key.key_id
+        return Aws(guarded.url, key=key_id, secret=broker.keys.signing_secret(key_id))
+
+    return make
+
+
+@pytest.fixture(scope="module")
+def owner(sign_in: SignIn) -> Aws:
+    return sign_in()
+
+
+@pytest.fixture
+def queue(owner: Aws) -> str:
+    return owner.make()
+
+
+def test_a_signed_request_is_served(owner: Aws, queue: str) -> None:
+    owner.send(queue, "sïgned " * 10_000, MessageGroupId="g")
+
+    message = owner.receive_one(queue)
+    owner.delete(queue, message["ReceiptHandle"])
+
+    assert owner.counts(queue) == (0, 0, 0)
+
+
+def test_a_wrong_secret_is_found(guarded: LiveServer, owner: Aws) -> None:
+    key_id = owner.client._request_signer._credentials.access_key
+
+    with refused("SignatureDoesNotMatch", status=403):
+        Aws(guarded.url, key=key_id, secret="wrong").client.list_queues()
+
+
+def test_an_unknown_key_is_refused(guarded: LiveServer) -> None:
+    with refused(
+        "InvalidClientTokenId",
+        "The security token included in the request is invalid.",
+        status=403,
+    ):
+        Aws(guarded.url, key="AKIAUNKNOWN").client.list_queues()
+
+
+def test_whoever_does_not_sign_is_refused_in_either_protocol(guarded: LiveServer) -> None:
+    with httpx.Client(base_url=guarded.url, trust_env=False) as http:
+        json = http.post("/", headers={"X-Amz-Target": "AmazonSQS.ListQueues"})
+        query = http.get("/", params={"Action": "ListQueues"})
+        bearer = http.post(
+            "/",
+            headers={"X-Amz-Target": "AmazonSQS.ListQueues", "Authorization": "Bearer nonsense"},
+        )
+
+    for answer in (json, bearer):
+        assert answer.status_code == 403
+        assert answer.headers["x-amzn-query-error"] == "MissingAuthenticationToken;Sender"
+        assert answer.json()["message"] == NO_TOKEN
+    assert query.status_code == 403
+    assert "<Code>MissingAuthenticationToken</Code>" in query.text
+
+
+def test_a_revoked_key_is_an_unknown_one(guarded: LiveServer, sign_in: SignIn) -> None:
+    client = sign_in()
+    client.client.list_queues()
+    key_id = client.client._request_signer._credentials.access_key
+
+    guarded.broker.keys.revoke(key_id).result()
+    guarded.broker.refresh_keys()
+
+    with refused("InvalidClientTokenId", status=403):
+        client.client.list_queues()
+
+
+def presigned(client: Aws, expires: int = 60, **fields: str) -> str:
+    """A URL as older SDKs make it; those of boto3 for this protocol name no operation."""
+    request = AWSRequest("GET", f"{client.url}/?{urlencode(fields)}")
+    credentials = client.client._request_signer._credentials
+    SigV4QueryAuth(credentials, "sqs", "eu-west-3", expires=expires).add_auth(request)
+    return str(request.url)
+
+
+def test_a_presigned_url_is_a_request(owner: Aws, queue: str) -> None:
+    url = presigned(owner, Action="SendMessage", QueueUrl=queue, MessageBody="presigned ☃")
+
+    answer = httpx.get(url, trust_env=False)
+    forged = httpx.get(url.replace("presigned", "forged"), trust_env=False)
+
+    assert answer.status_code == 200, answer.text
+    assert forged.status_code == 403
+    assert "<Code>SignatureDoesNotMatch</Code>" in forged.text
+    assert owner.bodies(queue) == ["presigned ☃"]
+
+
+# --- roles ---
+
+
+def test_a_producer_sends_and_does_no_more(sign_in: SignIn, owner: Aws, queue: str) -> None:
+    producer = sign_in(Role.PRODUCE)
+
+    assert producer.client.get_queue_url(QueueName=name_of(queue))["QueueUrl"] == queue
+    producer.send(queue)
+    producer.send_batch(queue, {"MessageBody": "x"})
+    assert producer.counts(queue) == (2, 0, 0)
+
+    handle = owner.handle(queue)
+    for act in (
+        lambda: producer.receive(queue),
+        lambda: producer.delete(queue, handle),
+        lambda: producer.hide(queue, handle, 0),
+        lambda: producer.client.purge_queue(QueueUrl=queue),
+        lambda: producer.client.delete_queue(QueueUrl=queue),
+        lambda: producer.client.create_queue(QueueName=a_name()),
+        lambda: producer.set(queue, DelaySeconds=1),
+        lambda: producer.client.tag_queue(QueueUrl=queue, Tags={"a": "b"}),
+        lambda: producer.client.start_message_move_task(SourceArn=arn_of(queue)),
+    ):
+        with refused("AccessDenied", status=403):
+            act()
+    assert owner.counts(queue) == (1, 1, 0)
+
+
+def test_a_consumer_receives_and_does_not_send(sign_in: SignIn, owner: Aws, queue: str) -> None:
+    owner.send(queue)
+    consumer = sign_in(Role.CONSUME)
+
+    consumer.hide(queue, consumer.handle(queue), 0)
+    consumer.delete(queue, consumer.handle(queue))
+
+    with refused("AccessDenied", status=403):
+        consumer.send(queue)
+    with refused("AccessDenied", status=403):
+        consumer.send_batch(queue, {"MessageBody": "x"})
+
+
+def test_a_key_is_for_its_queues(sign_in: SignIn, owner: Aws) -> None:
+    start = a_name("mail")
+    mine, other = owner.make_named(f"{start}-in"), owner.make()
+    client = sign_in(queues=(f"{start}-*",))
+
+    assert client.client.list_queues()["QueueUrls"] == [mine]
+    client.send(mine)
+    client.make_named(f"{start}-out")
+    for act in (
+        lambda: client.send(other),
+        lambda: client.receive(other),
+        lambda: client.attributes(other),
+        lambda: client.client.get_queue_url(QueueName=name_of(other)),
+        lambda: client.client.list_queue_tags(QueueUrl=other),
+        lambda: client.client.list_message_move_tasks(SourceArn=arn_of(other)),
+        lambda: client.make_named("not-mine"),
+    ):
+        with refused("AccessDenied", status=403):
+            act()
+
+
+def test_pages_are_full_of_what_a_key_may_see(sign_in: SignIn, owner: Aws) -> None:
+    start = a_name("seen")
+    for n in range(6):
+        owner.make_named(f"{start}-{'mine' if n % 2 else 'other'}-{n}")
+    client = sign_in(queues=(f"{start}-mine-*",))
+
+    first = client.client.list_queues(QueueNamePrefix=start, MaxResults=2)
+    last = client.client.list_queues(
+        QueueNamePrefix=start, MaxResults=2, NextToken=first["NextToken"]
+    )
+
+    assert [name_of(url)[-1] for url in first["QueueUrls"] + last["QueueUrls"]] == ["1", "3", "5"]
+    assert "NextToken" not in last
+
+
+def test_the_native_api_of_such_a_server_takes_no_signature(
+    guarded: LiveServer, owner: Aws, queue: str
+) -> None:
+    api = Api(guarded.url)
+
+    assert api.call("GET", f"/v1/queues/{name_of(queue)}").status_code == 401
+    api.close()
