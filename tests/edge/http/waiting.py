@@ -6,10 +6,12 @@ import threading
 from collections.abc import Callable
 from concurrent.futures import Future
 from time import monotonic
-from typing import Any
+from typing import Any, TypeVar
 
 from tests.edge.api import Api
 from tests.edge.conftest import InBackground
+
+T = TypeVar("T")
 
 SOON_S = 0.5  # a wake-up takes a millisecond; the rest is for a busy machine
 LONG_MS = 20_000
@@ -38,9 +40,10 @@ def waiting_claims(api: Api) -> int:
     return int(api.get("/v1/stats")["waiting_claims"])
 
 
-def eventually(holds: Callable[[], object], *, within_s: float = _PATIENCE_S) -> None:
-    """For what another thread or process does in its own time."""
+def eventually(look: Callable[[], T], *, within_s: float = _PATIENCE_S) -> T:
+    """For what another thread or process does in its own time: what is seen once it is there."""
     until = monotonic() + within_s
-    while not holds():
+    while not (seen := look()):
         assert monotonic() < until, "it did not happen in time"
         threading.Event().wait(_STEP_S)
+    return seen

@@ -13,6 +13,7 @@ from botocore.config import Config
 from botocore.exceptions import ClientError
 
 from tests.edge.api import a_name
+from tests.edge.http.waiting import eventually
 
 ACCOUNT = "000000000000"
 REGION = "us-east-1"
@@ -68,8 +69,8 @@ class Aws:
         return list(answer.get("Messages", []))
 
     def receive_one(self, queue: str, **wanted: Any) -> dict[str, Any]:
-        [message] = self.receive(queue, 1, **wanted)
-        return message
+        """Asks again while a duty of the server's has the row in hand."""
+        return eventually(lambda: self.receive(queue, 1, **wanted))[0]
 
     def bodies(self, queue: str, count: int = 10, **wanted: Any) -> list[str]:
         return [message["Body"] for message in self.receive(queue, count, **wanted)]
