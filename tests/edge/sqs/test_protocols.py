@@ -9,7 +9,7 @@ from contextlib import suppress
 import msgspec
 import pytest
 from botocore import parsers
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from penstock.edge.http.request import Request
@@ -220,6 +220,7 @@ def test_a_base64_value_that_is_none_is_refused():
 
 
 @given(st.dictionaries(st.text(max_size=20), st.text(max_size=5), max_size=5))
+@example({"": "a value", ".": "and one below it without a name"})
 def test_whatever_a_form_holds_it_is_read_or_refused(fields):
     pairs = [("Action", "SendMessageBatch")]
     pairs += [(f"SendMessageBatchRequestEntry{name}", value) for name, value in fields.items()]

@@ -26,7 +26,7 @@ _MOST_FIELDS = 5_000
 _WHOLE = re.compile("-?[0-9]{1,18}")
 _POSITION = re.compile("[0-9]{1,6}")
 _DEEPEST = 8  # SendMessageBatchRequestEntry.1.MessageAttribute.1.Value.StringListValue.1
-_HERE = ""  # the value of a field that has fields below it, too
+_HERE = "."  # the value of a field that has fields below it, too; no part of a name has a dot
 _encode = msgspec.json.Encoder().encode
 
 Node = dict[str, Any]  # of strings and nodes
@@ -99,7 +99,10 @@ def _tree(fields: dict[str, str]) -> Node:
     root: Node = {}
     for name, value in fields.items():
         node = root
-        for part in name.split(".", _DEEPEST):
+        parts = name.split(".")
+        if len(parts) > _DEEPEST:
+            continue  # it means nothing
+        for part in parts:
             node = node.setdefault(part, {})
         node[_HERE] = value
     return root
