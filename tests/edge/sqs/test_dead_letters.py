@@ -7,7 +7,8 @@ import json
 import pytest
 
 from tests.clocks import ManualClock
-from tests.edge.sqs.aws import Aws, arn_of, refused
+from tests.edge.api import Api
+from tests.edge.sqs.aws import Aws, arn_of, name_of, refused
 
 
 def redrive_to(letters: str, count: int = 1) -> str:
@@ -129,6 +130,22 @@ def test_dead_letters_are_kept_as_long_as_their_queue_says_from_when_they_came(
     clock.advance(seconds=1)
 
     assert aws.counts(letters) == (0, 0, 0)
+
+
+def test_without_their_queue_dead_letters_rest_where_they_died(
+    aws: Aws, api: Api, letters: str, clock: ManualClock
+) -> None:
+    """AWS goes on giving them to receivers; the native API has them."""
+    queue = aws.make(RedrivePolicy=redrive_to(letters, 1))
+    aws.client.delete_queue(QueueUrl=letters)
+    aws.send(queue)
+    aws.receive_one(queue)
+    clock.advance(seconds=30)
+
+    assert aws.receive(queue) == []
+    assert api.counts(name_of(queue)) == {"dead": 1}
+    api.call("POST", f"/v1/queues/{name_of(queue)}/redrive").raise_for_status()
+    assert aws.bodies(queue) == ["hello"]
 
 
 def test_dead_letters_of_a_fifo_queue_keep_their_group_and_free_it(

@@ -30,6 +30,12 @@ def test_names_that_sqs_does_not_allow_are_refused(aws: Aws, name: str) -> None:
         aws.client.create_queue(QueueName=name)
 
 
+def test_a_name_does_not_begin_with_a_hyphen(aws: Aws) -> None:
+    """AWS allows it; on our command line it would be a flag."""
+    with refused("InvalidParameterValue"):
+        aws.client.create_queue(QueueName="-queue")
+
+
 def test_a_queue_needs_a_name(aws: Aws) -> None:
     with refused("MissingParameter", "The request must contain the parameter QueueName."):
         aws.loose.create_queue()
