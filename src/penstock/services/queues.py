@@ -95,6 +95,9 @@ class Queues:
     def get(self, name: str) -> Ticket[QueueView]:
         return self._store.read(lambda session: _view(session, _existing(session, name)))
 
+    def exists(self, name: str) -> Ticket[bool]:
+        return self._store.read(lambda session: session.queues.find(name) is not None)
+
     def page(
         self,
         *,

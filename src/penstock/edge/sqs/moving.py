@@ -104,7 +104,7 @@ class Moving:
     async def cancel(self, asked: Asked) -> CancelMessageMoveTaskResult:
         handle = _read_handle(needed(asked.input.TaskHandle, "TaskHandle"))
         source = self._name(asked, handle.sourceArn, "SourceArn")
-        if await self._is_missing(source):
+        if not await self._queues.exists(source):
             raise _no_resource("SourceArn")
         try:
             # A handle can be made by anybody: what was allowed is to act on this source.
@@ -127,17 +127,10 @@ class Moving:
         return arn.name
 
     async def _check_is_dead_letter_queue(self, name: str) -> None:
-        if await self._is_missing(name):
+        if not await self._queues.exists(name):
             raise _no_resource("SourceArn")
         if not await self._queues.page(dead_letter_queue=name, limit=1):
             raise invalid_parameter("Source queue must be configured as a Dead Letter Queue.")
-
-    async def _is_missing(self, name: str) -> bool:
-        try:
-            await self._queues.get(name)
-        except QueueNotFound:
-            return True
-        return False
 
 
 def _entry(asked: Asked, task: MoveTask) -> ListMessageMoveTasksResultEntry:

@@ -65,7 +65,7 @@ class QueueOperations:
             names.check_new(name, fifo=names.is_fifo(name))
         allow(asked, Role.OPERATE, name)
         with suppress(QueueExists):  # somebody else may be faster
-            if await self._is_missing(name):
+            if not await self._queues.exists(name):
                 await self._make(asked, name, given)
                 return CreateQueueResult(asked.url(name))
         # To make a queue again is to ask for its URL, unless it should be another one.
@@ -74,13 +74,6 @@ class QueueOperations:
         if differs is not None:
             raise queue_name_exists(differs)
         return CreateQueueResult(asked.url(name))
-
-    async def _is_missing(self, name: str) -> bool:
-        try:
-            await self._queues.get(name)
-        except QueueNotFound:
-            return True
-        return False
 
     async def _make(self, asked: Asked, name: str, given: CreateQueueRequest) -> None:
         wanted = attributes.read_new(given.Attributes or {}, least_retention=_retention(asked))
