@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any
+
+import msgspec
 
 from penstock.domain.access import Role
 from penstock.domain.draft import Draft, NewMessage
@@ -36,7 +38,7 @@ _TRACE_ID = b"x-amzn-trace-id"
 Entry = SendMessageRequest | SendMessageBatchRequestEntry
 
 
-class Draftable(NamedTuple):
+class Draftable(msgspec.Struct, frozen=True, gc=False):
     """One message that passed all checks but those of the core."""
 
     draft: Draft
