@@ -9,18 +9,18 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from bench import inprocess, report, table
+from bench import inprocess, report, sqs, table
 from bench.embedded import open_penstock
 from bench.install import MissingError
 from bench.loads import BY_NAME
 from bench.peers import PEERS
 from bench.peers.base import Peer
-from bench.peers.penstock import Penstock
-from bench.runner import Plan, Runner
+from bench.peers.penstock import Penstock, PenstockSqs
+from bench.runner import Plan, Results, Runner
 from bench.scale import Scale, Size
 from bench.workspace import Workspace
 
-PARTS = ("peers", "scale", "inprocess")
+PARTS = ("peers", "sqs", "scale", "inprocess")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -40,15 +40,21 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def measure(options: argparse.Namespace, workspace: Workspace) -> int:
     plan = Plan(options.load, options.rounds, options.seconds, options.connections)
-    peers: list[Peer] = [peer() for peer in options.only] if "peers" in options.part else []
+    named: list[Peer] = [peer() for peer in options.only]
+    native = [peer for peer in named if not peer.speaks_sqs()] if "peers" in options.part else []
+    speakers = sqs.rows(named) if "sqs" in options.part else []
+    # Both tables from the same rounds, and nobody is measured twice.
+    peers = [peer for peer in named if peer in native or peer in speakers]
     runner = Runner(workspace, plan, say)
     runner.run(runner.find(peers, may_install=not options.no_install))
+    beside = sqs.beside_native(runner.results) if speakers else None
     scale = measure_scale(options, workspace) if "scale" in options.part else None
     inside = measure_inside(options, workspace) if "inprocess" in options.part else None
 
     texts = [report.heading(plan, workspace.file_system, runner.results)]
-    if peers:
-        texts.append(table.render(runner.results, peers, plan.loads, Penstock.name))
+    texts += tables(runner.results, plan, native=native, speakers=speakers)
+    if beside:
+        texts.append(report.sqs_text(beside))
     if scale:
         texts.append(report.scale_text(scale))
     if isinstance(inside, str):
@@ -58,9 +64,24 @@ def measure(options: argparse.Namespace, workspace: Workspace) -> int:
     print("\n\n".join(texts))
     if options.json:
         found = inside if isinstance(inside, inprocess.InProcess) else None
-        document = report.as_json(plan, runner.results, peers=peers, scale=scale, inprocess=found)
+        document = report.as_json(
+            plan, runner.results, peers=peers, sqs=beside, scale=scale, inprocess=found
+        )
         options.json.write_text(json.dumps(document, indent=2) + "\n")
     return 0
+
+
+def tables(
+    results: Results, plan: Plan, *, native: Sequence[Peer], speakers: Sequence[Peer]
+) -> list[str]:
+    texts = []
+    for title, rows, ours in (
+        ("messages/s", native, Penstock.name),
+        ("messages/s by SQS", speakers, PenstockSqs.name),
+    ):
+        if rows:
+            texts.append(table.render(results, rows, plan.loads, title=title, ours=ours))
+    return [*texts, table.footnotes(results, plan.loads)] if texts else []
 
 
 def measure_scale(options: argparse.Namespace, workspace: Workspace) -> Scale:

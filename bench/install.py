@@ -51,6 +51,38 @@ def module(name: str, *, package: str, may_install: bool) -> None:
         raise MissingError(f"no module {name}: pip install {package}: {_last_line(done.stderr)}")
 
 
+def environment(package: str, *, oldest: tuple[int, int], may_install: bool) -> Path:
+    """Where the programs of `package` are: in an environment for it alone, since it pins others."""
+    folder = Path(sys.prefix) / "peers" / package
+    programs, is_whole = folder / "bin", folder / ".whole"
+    if is_whole.exists():
+        return programs
+    if not may_install:
+        raise MissingError(f"no {package}: installing was switched off")
+    python = _python(oldest)
+    for command in (
+        [python, "-m", "venv", "--clear", str(folder)],
+        [str(programs / "python"), "-m", "pip", "install", "--quiet", package],
+    ):
+        done = _run(command)
+        if done.returncode != 0:
+            text = _last_line(done.stderr or done.stdout)
+            raise MissingError(f"no {package}: {' '.join(command[1:4])}: {text}")
+    is_whole.touch()
+    return programs
+
+
+def _python(oldest: tuple[int, int]) -> str:
+    """This Python, or a newer one on the path."""
+    if sys.version_info >= oldest:
+        return sys.executable
+    for minor in range(oldest[1], oldest[1] + 4):
+        found = shutil.which(f"python3.{minor}")
+        if found and _run([found, "-c", ""]).returncode == 0:  # it may stand for one that is gone
+            return found
+    raise MissingError(f"it needs Python {oldest[0]}.{oldest[1]}, and none is on the path")
+
+
 def _find(names: Sequence[str], folders: Sequence[str]) -> Path | None:
     path = os.pathsep.join((*folders, os.environ.get("PATH", ""), *EXTRA_FOLDERS))
     for name in names:

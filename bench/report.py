@@ -13,6 +13,7 @@ from bench.loads import Load
 from bench.peers.base import Peer
 from bench.runner import Plan, Results
 from bench.scale import Scale
+from bench.sqs import AIM, BesideNative
 from bench.table import aligned, cell
 
 
@@ -21,9 +22,19 @@ def heading(plan: Plan, file_system: str, results: Results) -> str:
     return (
         f"{os.cpu_count()} cores, {platform.system()} {platform.machine()}, {file_system}; "
         f"1 KB bodies, {plan.connections} connections, median of {plan.rounds} × "
-        f"{plan.seconds:g} s, ± half the spread, x = ratio to ours (above 1: faster than us), "
+        f"{plan.seconds:g} s, ± half the spread, x = ratio to the first row (above 1: faster), "
         f"* = the load generator was full\nfdatasync p50 and p99 in ms, by round: {disk or '-'}"
     )
+
+
+def sqs_text(found: BesideNative) -> str:
+    row = [
+        "SQS SendMessage / native single send",
+        f"{found.sqs:,.0f}/s / {found.native:,.0f}/s = {found.ratio:.2f}x",
+        f"≥ {AIM:.2f}x",
+        "yes" if found.is_met else "NO",
+    ]
+    return aligned([["sqs", "measured", "aim", "met"], row])
 
 
 def scale_text(scale: Scale) -> str:
@@ -58,6 +69,7 @@ def as_json(
     results: Results,
     *,
     peers: Sequence[Peer],
+    sqs: BesideNative | None,
     scale: Scale | None,
     inprocess: InProcess | None,
 ) -> dict[str, Any]:
@@ -69,6 +81,7 @@ def as_json(
         "peers": {peer.name: _peer_json(peer, results, plan.loads) for peer in peers},
         "missing": results.missing,
         "warnings": results.warnings,
+        "sqs": {**dataclasses.asdict(sqs), "ratio": sqs.ratio} if sqs else None,
         "scale": [dataclasses.asdict(one) for one in scale.findings] if scale else None,
         "inprocess": dataclasses.asdict(inprocess) if inprocess else None,
     }

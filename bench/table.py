@@ -1,4 +1,4 @@
-"""The table: one row per peer, one column per load, each with its noise and its ratio to ours."""
+"""A table: one row per peer, one column per load, each with its noise and its ratio to ours."""
 
 from __future__ import annotations
 
@@ -54,17 +54,22 @@ def rate_text(rates: Sequence[float]) -> str:
     return f"{statistics.median(rates):,.0f}/s{_spread_text(spread(rates))}"
 
 
-def render(results: Results, peers: Sequence[Peer], loads: Sequence[Load], ours: str) -> str:
+def render(
+    results: Results, peers: Sequence[Peer], loads: Sequence[Load], *, title: str, ours: str
+) -> str:
     base = {load.name: cell(results.outcomes.get((ours, load.name), [])).rate for load in loads}
-    rows = [["messages/s", *(load.name for load in loads)]]
+    rows = [[title, *(load.name for load in loads)]]
     for peer in peers:
         if any((peer.name, load.name) in results.outcomes for load in loads):
             rows.append([peer.name, *(_text(results, peer, load, base) for load in loads)])
         else:
             rows.append([peer.name, *("missing" for _ in loads)])
-    lines = [aligned(rows), ""]
-    lines += [f"{load.name}: {load.says}" for load in loads]
-    lines += ["", *(f"{peer.name}: {peer.note}" for peer in peers)]
+    return "\n".join([aligned(rows), "", *(f"{peer.name}: {peer.note}" for peer in peers)])
+
+
+def footnotes(results: Results, loads: Sequence[Load]) -> str:
+    """What to know about all tables of a run."""
+    lines = [f"{load.name}: {load.says}" for load in loads]
     lines += [f"missing: {name}: {reason}" for name, reason in results.missing.items()]
     lines += _invalid(results)
     lines += [f"warning: {text}" for text in results.warnings]

@@ -56,6 +56,23 @@ def free_port() -> int:
         return int(probe.getsockname()[1])
 
 
+def free_ports(count: int) -> int:
+    """The first of `count` free ports in a row, below those that outgoing connections get."""
+    for first in range(20_000, 30_000, count):
+        if not any(is_taken(port) for port in range(first, first + count)):
+            return first
+    raise OSError(f"no {count} free ports in a row")
+
+
+def is_taken(port: int) -> bool:
+    with socket.socket() as probe:
+        try:
+            probe.bind(("127.0.0.1", port))
+        except OSError:
+            return True
+        return False
+
+
 def is_listening(port: int) -> bool:
     with socket.socket() as probe:
         probe.settimeout(1)

@@ -25,6 +25,10 @@ class Peer:
     most_connections: ClassVar[int] = 1_000
     is_embedded: ClassVar[bool] = False
 
+    @classmethod
+    def speaks_sqs(cls) -> bool:
+        return cls.client == "sqs"
+
     def __init__(self) -> None:
         self._servers: list[Server] = []
 

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from bench import install
 from bench.clients.base import Endpoint
+from bench.clients.sqs import CREDENTIAL
 from bench.peers.base import HOST, Peer
 from bench.processes import Server
 from bench.workspace import free_port
@@ -17,7 +18,10 @@ class Moto(Peer):
     client = "sqs"
     # A claim copies the whole queue: with 64 connections it finishes none in seconds.
     most_connections = 4
-    note = "SQS look-alike in memory: NOT durable; 4 connections, each closed after its answer"
+    note = (
+        "SQS look-alike in memory: NOT durable, there is no sync before an answer, nor later; "
+        "4 connections, each closed after its answer"
+    )
 
     def find(self, *, may_install: bool) -> None:
         install.module("moto", package="moto[server]", may_install=may_install)
@@ -26,4 +30,5 @@ class Moto(Peer):
     def start(self, folder: Path) -> Endpoint:
         port = free_port()
         command = [sys.executable, "-m", "moto.server", "-H", HOST, "-p", str(port)]
-        return self._serve(Server(command, folder=folder), port)
+        endpoint = self._serve(Server(command, folder=folder), port)
+        return {**endpoint, "credential": CREDENTIAL}  # by this it knows what service is meant

@@ -1,4 +1,4 @@
-"""Ours: `penstock serve`, on SQLite and on PostgreSQL."""
+"""Ours: `penstock serve`, on SQLite and on PostgreSQL, asked natively and as SQS."""
 
 from __future__ import annotations
 
@@ -65,6 +65,17 @@ class PenstockOnPostgres(Penstock):
         if done.returncode != 0:
             raise StartError(f"penstock migrate: {done.stderr.strip()[-400:]}")
         return self._start(folder, ["--store", url])
+
+
+class PenstockSqs(Penstock):
+    name = "penstock sqs"
+    client = "sqs"
+    note = "the same server on SQLite, asked in AWS JSON 1.0; synced as the native API is"
+
+
+class PenstockSqsOnPostgres(PenstockOnPostgres):
+    name = "penstock sqs on postgresql"
+    client = "sqs"
 
 
 def is_ready(port: int) -> bool:

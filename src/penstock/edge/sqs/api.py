@@ -19,6 +19,7 @@ from penstock.edge.sqs.calls import Call, WireProtocol
 from penstock.edge.sqs.errors import SqsError, from_core
 from penstock.edge.sqs.finding import Finder
 from penstock.edge.sqs.holding import Holding
+from penstock.edge.sqs.model import Output
 from penstock.edge.sqs.moving import Moving
 from penstock.edge.sqs.queues import QueueOperations
 from penstock.edge.sqs.receiving import Receiving
@@ -167,7 +168,7 @@ def _finish(
         if isinstance(answer, BaseException):
             raise answer
         output = promise.finish(answer)
-        if isinstance(output, Awaitable):
+        if not (output is None or isinstance(output, Output)):
             task = asyncio.ensure_future(_answer_later(protocol, call, output, request_id))
             task.add_done_callback(lambda done: respond(done.result()))
             return

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 from functools import lru_cache
-from typing import Any, NamedTuple
+from typing import Any
+
+import msgspec
 
 from penstock.domain.access import ANYONE, Caller
 from penstock.edge.http.request import Request
@@ -18,7 +20,7 @@ _SCHEMES = ("http", "https")
 _LONG_URL = 300  # longer ones are not worth remembering
 
 
-class Asked(NamedTuple):
+class Asked(msgspec.Struct, frozen=True):
     input: Any
     request: Request
     settings: Sqs
@@ -53,7 +55,7 @@ class Asked(NamedTuple):
         return str(names.QueueArn(self.settings.region, self.settings.account, queue))
 
 
-class Promise(NamedTuple):
+class Promise(msgspec.Struct, frozen=True):
     """The hot way: what the store will answer, and what to make of it; no task in between."""
 
     ticket: Ticket[Any]

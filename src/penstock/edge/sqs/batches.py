@@ -28,8 +28,10 @@ def check(entries: Sequence[E] | None, kind: type[E]) -> Sequence[E]:
         raise errors.empty_batch(kind.__name__)
     if len(entries) > MOST_ENTRIES:
         raise errors.too_many_entries(len(entries), most=MOST_ENTRIES)
-    ids = [errors.needed(entry.Id, f"{kind.__name__}.{n}.Id") for n, entry in _numbered(entries)]
-    if not all(_ID.fullmatch(entry_id) for entry_id in ids):
+    ids = [entry.Id for entry in entries if entry.Id is not None]
+    if len(ids) < len(entries):
+        raise errors.missing_parameter(f"{kind.__name__}.{_first_without_id(entries)}.Id")
+    if not all(map(_ID.fullmatch, ids)):
         raise errors.invalid_batch_entry_id()
     seen: set[str] = set()
     for entry_id in ids:
@@ -49,5 +51,5 @@ def failed(entry_id: str, error: SqsError) -> BatchResultErrorEntry:
     return BatchResultErrorEntry(entry_id, error.sender, error.code, error.message)
 
 
-def _numbered(entries: Sequence[E]) -> enumerate[E]:
-    return enumerate(entries, start=1)
+def _first_without_id(entries: Sequence[Entry]) -> int:
+    return next(n for n, entry in enumerate(entries, start=1) if entry.Id is None)

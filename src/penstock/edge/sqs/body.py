@@ -15,11 +15,12 @@ from penstock.edge.sqs.errors import serialization as unreadable
 
 FORBIDDEN = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 _ABSENT = (b"", b"null", b'""')
+_CODED = re.compile(rb"\\[ubf]")  # the escapes that may stand for a forbidden character
 _text = msgspec.json.Decoder(str)
 _encode = msgspec.json.Encoder().encode
 
 
-class Body(msgspec.Struct, frozen=True):
+class Body(msgspec.Struct, frozen=True, gc=False):
     json: str  # a JSON string, to be stored
     utf8: bytes  # what was meant
 
@@ -43,10 +44,11 @@ def read(raw: msgspec.Raw) -> Body:
         json = data.decode()
     except UnicodeDecodeError:
         raise invalid_message_contents() from None
-    if b"\\" not in data:
+    is_plain = b"\\" not in data
+    if is_plain or not _CODED.search(data):  # to look at every character takes longer than the rest
         if not json.isascii() and ("\ufffe" in json or "\uffff" in json):
             raise _forbidden(json)
-        return Body(json, data[1:-1])
+        return Body(json, data[1:-1] if is_plain else _text.decode(data).encode())
     text = _text.decode(data)
     if FORBIDDEN.search(text):
         raise _forbidden(text)

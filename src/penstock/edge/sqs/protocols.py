@@ -5,7 +5,7 @@ from __future__ import annotations
 from penstock.edge.http.request import Request, Response
 from penstock.edge.sqs.calls import Call, Operation, WireProtocol
 from penstock.edge.sqs.errors import SqsError, invalid_action
-from penstock.edge.sqs.json_protocol import TARGET, JsonProtocol
+from penstock.edge.sqs.json_protocol import MEDIA, TARGET, JsonProtocol
 from penstock.edge.sqs.model import Output
 from penstock.edge.sqs.query_protocol import QueryProtocol, fields, is_form
 
@@ -32,7 +32,7 @@ NEITHER = NeitherProtocol()
 def of(request: Request) -> WireProtocol:
     """Never raises, so that every refusal can be told in the right words."""
     headers = request.headers
-    if TARGET in headers and not is_form(request):
+    if TARGET in headers and (headers.get(b"content-type") == MEDIA or not is_form(request)):
         return JSON
     wants_json = b"application/json" in headers.get(b"accept", b"")
     try:

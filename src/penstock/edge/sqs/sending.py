@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any
+
+import msgspec
 
 from penstock.domain.access import Role
 from penstock.domain.draft import Draft, NewMessage
@@ -37,7 +39,7 @@ _LONGEST_TRACE = 1024  # something on the way may have put it there: no reason t
 Entry = SendMessageRequest | SendMessageBatchRequestEntry
 
 
-class Draftable(NamedTuple):
+class Draftable(msgspec.Struct, frozen=True, gc=False):
     """One message that passed all checks but those of the core."""
 
     draft: Draft

@@ -1,0 +1,99 @@
+"""The SQS part of the benchmark: its requests, its rows and its aim."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+pytest.importorskip("bench")  # the source distribution has no benchmarks
+
+from bench import sqs
+from bench.clients.sqs import Target, delete_request, handles_in, receive_request, send_request
+from bench.driver import Outcome
+from bench.payload import BODY
+from bench.peers import PEERS
+from bench.runner import Results
+
+QUEUE = Target(b"http://127.0.0.1/000000000000/q")
+
+
+def sent(raw: bytes) -> tuple[dict[str, str], dict]:
+    head, _, body = raw.partition(b"\r\n\r\n")
+    lines = [line.split(": ", 1) for line in head.decode().split("\r\n")[1:]]
+    headers = {name.lower(): value for name, value in lines}
+    assert int(headers["content-length"]) == len(body)
+    return headers, json.loads(body)
+
+
+def measured(**rates: float) -> Results:
+    results = Results()
+    for peer, rate in rates.items():
+        name = peer.replace("_", " ")
+        results.add(name, "send", Outcome(messages=int(rate), seconds=1.0, cpu_share=0.1))
+    return results
+
+
+@pytest.mark.parametrize(
+    ("raw", "operation", "members"),
+    [
+        (send_request(QUEUE, 1), "SendMessage", {"MessageBody": BODY.decode()}),
+        (receive_request(QUEUE, 10), "ReceiveMessage", {"MaxNumberOfMessages": 10}),
+        (delete_request(QUEUE, [b"a"]), "DeleteMessage", {"ReceiptHandle": "a"}),
+        (
+            delete_request(QUEUE, [b"a", b"b"]),
+            "DeleteMessageBatch",
+            {"Entries": [{"Id": "0", "ReceiptHandle": "a"}, {"Id": "1", "ReceiptHandle": "b"}]},
+        ),
+    ],
+)
+def test_a_request_is_whole(raw, operation, members):
+    headers, body = sent(raw)
+
+    assert headers["x-amz-target"] == f"AmazonSQS.{operation}"
+    assert headers["content-type"] == "application/x-amz-json-1.0"
+    assert body == {"QueueUrl": QUEUE.url.decode(), **members}
+
+
+def test_a_batch_of_ten_has_ten_bodies_of_one_kilobyte():
+    _, body = sent(send_request(QUEUE, 10))
+
+    assert [entry["MessageBody"] for entry in body["Entries"]] == [BODY.decode()] * 10
+    assert len({entry["Id"] for entry in body["Entries"]}) == 10
+
+
+def test_only_a_peer_that_needs_a_credential_gets_one():
+    asked_as = Target(QUEUE.url, "somebody")
+
+    assert "authorization" not in sent(send_request(QUEUE, 1))[0]
+    assert "Credential=somebody," in sent(send_request(asked_as, 1))[0]["authorization"]
+
+
+@pytest.mark.parametrize("separators", [(",", ":"), (", ", ": ")])
+def test_receipt_handles_are_found_however_the_json_is_spaced(separators):
+    messages = [{"Body": "x", "ReceiptHandle": "one"}, {"ReceiptHandle": "two", "Body": "y"}]
+
+    found = handles_in(json.dumps({"Messages": messages}, separators=separators).encode())
+
+    assert found == [b"one", b"two"]
+    assert handles_in(b"{}") == []
+
+
+def test_the_table_begins_with_our_sqs_face_and_has_our_native_api_to_compare_with():
+    names = [peer.name for peer in sqs.rows([peer() for peer in PEERS])]
+
+    assert names[:3] == ["penstock sqs", "penstock sqs on postgresql", "penstock"]
+    assert "moto server" in names
+    assert "redis streams" not in names
+
+
+@pytest.mark.parametrize(("rate", "is_met"), [(850.0, True), (849.0, False)])
+def test_the_aim_is_a_send_that_costs_at_most_15_percent_more_than_natively(rate, is_met):
+    found = sqs.beside_native(measured(penstock=1000.0, penstock_sqs=rate))
+
+    assert found is not None
+    assert found.is_met is is_met
+
+
+def test_without_both_figures_there_is_no_ratio():
+    assert sqs.beside_native(measured(penstock=1000.0)) is None
