@@ -17,6 +17,7 @@ from penstock.wiring import migrate
 from tests.clocks import ManualClock
 from tests.edge.api import Api
 from tests.edge.live import LiveServer
+from tests.edge.moving import _no_mover  # noqa: F401 (a fixture)
 from tests.edge.process import ServerProcess
 
 BACKENDS = ("sqlite", "postgres")

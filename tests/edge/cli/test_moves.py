@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from penstock.runtime.duties import Mover
 from tests.edge.api import Api
+from tests.edge.moving import advance
+
+pytestmark = pytest.mark.usefixtures("_no_mover")
 
 
 @pytest.fixture
@@ -23,7 +25,7 @@ def test_a_move_is_started_shown_and_listed(cli, api: Api, server, clock, letter
 
     ran = cli("moves", "start", letters, "--max-per-second", "5")
     move_id = ran.out.strip()
-    Mover(server.broker.moves, every_ms=500).tick(clock.advance(seconds=1))
+    advance(server, clock)
 
     assert ran.code == 0
     assert ran.err == f"penstock: about 1 to move; see penstock moves {letters}\n"

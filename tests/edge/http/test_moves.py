@@ -7,21 +7,18 @@ from typing import Any
 import httpx
 import pytest
 
-from penstock.runtime.duties import Mover
 from tests.clocks import ManualClock
 from tests.edge.api import Api, a_name, assert_refused, told
 from tests.edge.live import LiveServer
+from tests.edge.moving import advance
+
+pytestmark = pytest.mark.usefixtures("_no_mover")
 
 NO_SUCH_ID = "01ba4e95-8a00-7cc4-a3ba-2b1d1c5f8e11"
 
 
 def start(api: Api, queue: str, **wanted: Any) -> httpx.Response:
     return api.call("POST", f"/v1/queues/{queue}/moves", wanted or None)
-
-
-def advance(server: LiveServer, clock: ManualClock) -> None:
-    """A second passes, and the duty takes its steps."""
-    Mover(server.broker.moves, every_ms=500).tick(clock.advance(seconds=1))
 
 
 @pytest.fixture

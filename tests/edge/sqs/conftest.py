@@ -34,10 +34,3 @@ def line(aws: Aws) -> str:
 def http(api: Api) -> httpx.Client:
     """The same server without any SDK in between."""
     return api.http
-
-
-@pytest.fixture
-def _no_mover(server: LiveServer, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The server's own duty would advance move tasks while a test still looks at them."""
-    store = server.broker.store
-    monkeypatch.setattr(server.broker.moves, "active", lambda: store.read(lambda _: []))

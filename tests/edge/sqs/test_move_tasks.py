@@ -8,10 +8,9 @@ from typing import Any
 
 import pytest
 
-from penstock.runtime.duties import Mover
-from penstock.services.moves import Moves
 from tests.clocks import ManualClock
 from tests.edge.live import LiveServer
+from tests.edge.moving import advance
 from tests.edge.sqs.aws import Aws, arn_of, refused
 
 pytestmark = pytest.mark.usefixtures("_no_mover")
@@ -35,12 +34,6 @@ def letters(aws: Aws) -> str:
 def source(aws: Aws, letters: str) -> str:
     policy = {"deadLetterTargetArn": arn_of(letters), "maxReceiveCount": 1}
     return aws.make(VisibilityTimeout=0, RedrivePolicy=json.dumps(policy))
-
-
-def advance(server: LiveServer, clock: ManualClock) -> None:
-    """A second passes, and the duty takes its steps."""
-    moves = Moves(server.broker.store, clock, server.broker.dice)
-    Mover(moves, every_ms=500).tick(clock.advance(seconds=1))
 
 
 def die(aws: Aws, source: str, *bodies: str) -> None:
