@@ -119,8 +119,9 @@ class Queues:
         now = self._clock.now()
 
         def do(session: Session) -> None:
-            found = _existing(session, name)
-            session.queues.stop_sends(found.queue_no)
+            found = session.queues.find_to_remove(name)
+            if found is None:
+                raise QueueNotFound(name)
             counts = session.queues.counts([found.queue_no])[found.queue_no]
             if not force and counts.live + counts.dead:
                 raise QueueNotEmpty(f"queue {name!r} holds messages; purge it or use force")

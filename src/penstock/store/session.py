@@ -165,14 +165,23 @@ class SqlSession:
         return answers
 
     def _lock_first(self, requests: Sequence[Request]) -> None:
-        """What everybody locks first, and all at once, nobody can wait for crosswise."""
+        """What everybody locks in one order, and all at once, nobody can wait for crosswise.
+
+        The order is told in store/holds.py.
+        """
         latest = max(map(_instant, requests))
         if latest:
             self.books.partitions.ensure(latest // DAY)
         new = [n for request in requests if request.kind is Kind.SEND for n in request.payload]
         acts = [act for request in requests for act in request.acts]
-        self.books.lock_groups(self._sends.groups(new) | self._acts.groups(acts))
-        self._claims.lock_keys(r.payload for r in requests if r.kind is Kind.CLAIM)
+        claims = [request.payload for request in requests if request.kind is Kind.CLAIM]
+        nos = {n.message.queue_no for n in new} | {claim.queue_no for claim in claims}
+        self.books.ask_queues(nos | self._acts.queues(acts))
+        given = self._claims.lock_keys(claims)
+        groups = self._sends.groups(new) | self._acts.groups(acts, given)
+        self.books.lock_groups(groups)
+        if given:
+            self._acts.lock_messages(acts, given)
 
     def _keep_high_water(self, requests: Sequence[Request]) -> None:
         """The latest instant seen, so that a restart with a clock set back does not go back."""
