@@ -88,7 +88,7 @@ class Queues(Protocol):
         ...
 
     def find_to_remove(self, name: str) -> Queue | None:
-        """The same; nobody else sends or does anything to messages, and all that was sent is seen."""
+        """The same; nobody else sends or changes messages, and all that was sent is seen."""
         ...
 
     def page(

@@ -77,9 +77,8 @@ class SqlMoves:
         if self._db.rows("moves.homeless", params):
             return move.QUEUE_NOT_FOUND
         letters = {"prefix": "", "after": "", "limit": 1, "dead_letter_queue": task.source}
-        if self._db.rows("queues.page_of_sources", letters) and self._ordinary(
-            task, 1, now, NO_LOCK
-        ):
+        is_letter_box = bool(self._db.rows("queues.page_of_sources", letters))
+        if is_letter_box and self._ordinary(task, 1, now, NO_LOCK):
             return move.HOME_UNKNOWN
         return None
 
