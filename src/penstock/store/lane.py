@@ -138,6 +138,8 @@ class Lane:
             self.call()
             return True
         self._busy.release()
+        if self._waiting:  # what did not fit in
+            self.call()
         if session.books.woken:
             self._on_woken(session.books.woken)
         answer_all(batch, answers)

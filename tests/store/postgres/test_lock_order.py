@@ -14,7 +14,7 @@ import pytest
 from penstock.domain import message as lifecycle
 from penstock.domain.lease import Verb
 from penstock.domain.limits import DAY, MINUTE
-from penstock.domain.message import Message, State
+from penstock.domain.message import State
 from penstock.domain.queue import Queue
 from penstock.outbound.dice import SystemDice
 from penstock.services.directory import Directory
@@ -308,23 +308,24 @@ def test_two_changes_by_hand_do_not_hold_on_to_what_the_other_waits_for(desk, po
 
 
 def test_a_message_that_moves_while_its_group_is_waited_for_is_looked_at_again(desk, postgres_url):
-    orders = desk.queue("orders", ordering="group")
-    other_place = desk.queue("other", ordering="group")
+    orders, elsewhere = (desk.queue(name, ordering="group") for name in ("orders", "elsewhere"))
     message_id = desk.send(orders, group="a")
-    found: list[Message] = []
+    slots = [slot_of(postgres_url, queue, "a") for queue in (orders, elsewhere)]
 
     def cancel() -> None:
-        found.append(desk.alter(message_id, lambda m, _: lifecycle.cancel(m)))
+        found = desk.alter(message_id, lambda m, _: lifecycle.cancel(m))
+        assert found.queue_no == elsewhere.queue_no
 
-    with psycopg.connect(postgres_url) as other:
-        other.execute(SLOT.format(slot_of(postgres_url, orders, "a")).encode())
+    with psycopg.connect(postgres_url) as there, psycopg.connect(postgres_url) as here:
+        there.execute(SLOT.format(slots[1]).encode())
+        here.execute(SLOT.format(slots[0]).encode())
         with under_way(cancel):
             until(lambda: somebody_waits(postgres_url), AssertionError)
-            moved = f"UPDATE message SET queue_no = {other_place.queue_no}"
-            other.execute(moved.encode())
-            other.commit()
-
-    assert [m.queue_no for m in found] == [other_place.queue_no]
+            here.execute(f"UPDATE message SET queue_no = {elsewhere.queue_no}".encode())
+            here.commit()
+            until(lambda: somebody_waits(postgres_url), AssertionError)
+            assert there.execute(ALL_MESSAGES).fetchall()
+            there.rollback()
 
 
 def test_two_who_remove_queues_do_not_wait_for_each_other(desks, stepped_back):
