@@ -1,6 +1,6 @@
 """The one order in which locks are taken where several nodes write, for steps over many messages.
 
-    the day's tables → the list of queues → claim keys → groups → messages → counters
+    the day's tables → the list of queues → claim keys → groups → dedup keys → messages → counters
 
 Whoever waits for a lock holds none that comes later, and of the same kind takes all at once and
 sorted: so nobody waits crosswise.  A step does not know the groups of its messages beforehand.  It

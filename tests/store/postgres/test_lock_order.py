@@ -28,6 +28,7 @@ NO_QUEUES = "LOCK TABLE queue IN ACCESS EXCLUSIVE MODE"
 SLOT = "SELECT pg_advisory_xact_lock(1885697140, {})"
 FREE_SLOT = "SELECT pg_try_advisory_xact_lock(1885697140, {})"
 ALL_MESSAGES = "SELECT id FROM message FOR UPDATE NOWAIT"
+ALL_KEYS = "SELECT 1 FROM dedup FOR UPDATE NOWAIT"
 ONE_MESSAGE = "SELECT 1 FROM message WHERE id = '{}' FOR UPDATE"
 
 
@@ -43,7 +44,7 @@ class Scene:
         self.plain = desk.queue("plain", lease_ms=MINUTE)
         self.dead = desk.send(self.orders, group="a")
         desk.alter(self.dead, lambda m, _: lifecycle.bury(m))
-        desk.send(self.orders, group="a")
+        desk.send(self.orders, group="a", dedup_key="x")
         desk.send(self.plain)
         [self.held] = desk.claim(self.orders)
         [self.held_plainly] = desk.claim(self.plain)
@@ -82,8 +83,9 @@ class Scene:
         self.write(lambda s: s.tidying.expire(self.orders.queue_no, now=now, limit=10))
 
     def purge(self) -> None:
-        now = self.desk.now
-        self.write(lambda s: s.messages.purge(self.orders.queue_no, limit=10, now=now))
+        desk = self.desk
+        queues = Queues(desk.store, desk.clock, Directory(desk.store, desk.clock))
+        queues.purge_some("orders").result(WAIT_S)
 
     def redrive(self) -> None:
         no, now = self.letters.queue_no, self.desk.now
@@ -138,6 +140,7 @@ def waits_and_holds_nothing(work: Callable[[], object], url: str, lock: str, slo
         with under_way(work):
             until(lambda: somebody_waits(url), AssertionError)
             assert other.execute(ALL_MESSAGES).fetchall()
+            other.execute(ALL_KEYS)
             for slot in slots:
                 assert other.execute(FREE_SLOT.format(slot).encode()).fetchone() == (True,)
             other.rollback()

@@ -12,7 +12,7 @@ from penstock.domain import move
 from penstock.domain.errors import MessageNotFound, MoveRunning, QueueNotFound, WrongState
 from penstock.domain.lease import Verb
 from penstock.domain.limits import DAY
-from penstock.domain.message import State
+from penstock.domain.message import Message, State
 from penstock.domain.queue import Queue
 from penstock.outbound.dice import SystemDice
 from penstock.services.directory import Directory
@@ -39,7 +39,8 @@ def orders(desks):
 def send(desk: Desk, queue, seed: int) -> None:
     for n in range(TURNS):
         pair = [GROUPS[(seed + n) % 6], GROUPS[(seed + 3 * n + 1) % 6]]
-        with_both = [desk.submit_send(queue, group=group) for group in pair]
+        key = None if n % 3 else f"{n % 7}"  # some are duplicates, until a purge forgets the key
+        with_both = [desk.submit_send(queue, group=group, dedup_key=key) for group in pair]
         for ticket in with_both:
             ticket.result(WAIT_S)
 
@@ -61,12 +62,19 @@ def repeat(desk: Desk, what) -> None:
         desk.write(what)
 
 
+def bury(message: Message, _: Queue) -> Message:
+    return lifecycle.bury(message)
+
+
+def cancel(message: Message, _: Queue) -> Message:
+    return lifecycle.cancel(message)
+
+
 def alter_some(desk: Desk, queue) -> None:
     for n in range(TURNS):
         for message in desk.browse(queue, State.READY, limit=3)[:: 1 if n % 2 else -1]:
-            how = lifecycle.bury if n % 3 else lifecycle.cancel
             with suppress(WrongState, MessageNotFound):  # somebody was faster
-                desk.alter(message.id, lambda m, _, how=how: how(m))
+                desk.alter(message.id, bury if n % 3 else cancel)
 
 
 def check_all(desks: list[Desk], queues: list[Queue]) -> None:
@@ -87,8 +95,9 @@ def test_purges_sends_claims_and_acts(desks, orders, stepped_back):
     queue, letters = orders
     now = desks[0].now
 
-    def purge(session) -> int:
-        return session.messages.purge(queue.queue_no, limit=7, now=now)
+    def purge(session) -> None:
+        session.messages.purge(queue.queue_no, limit=7, now=now)
+        session.messages.forget_keys(queue.queue_no, limit=7)
 
     at_once(
         *(lambda i=i: send(desks[i % 2], queue, i) for i in range(3)),
