@@ -11,6 +11,7 @@ from penstock.domain.errors import StoreUnavailable
 from penstock.domain.lease import Verb
 from penstock.domain.limits import MINUTE
 from penstock.ports.store import Claim, Sent
+from penstock.store import lane
 from penstock.store.postgres_store import open_postgres
 from tests.factories import a_new_message, an_act
 from tests.store.backends import PostgresHome
@@ -133,6 +134,16 @@ def test_what_one_turn_of_a_loop_asks_for_is_one_batch(desk, mail):
 
 async def awaited(ticket):
     return await ticket
+
+
+def test_what_does_not_fit_into_one_batch_is_not_left_waiting(desk, mail, monkeypatch):
+    monkeypatch.setattr(lane, "MOST_PER_BATCH", 3)
+
+    async def main():
+        sends = [awaited(desk.submit_send(mail)) for _ in range(10)]
+        return await asyncio.wait_for(asyncio.gather(*sends), WAIT_S)
+
+    assert len(asyncio.run(main())) == 10
 
 
 def test_threads_and_loops_share_the_writer(desk, mail):

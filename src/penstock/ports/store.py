@@ -76,10 +76,6 @@ class Queues(Protocol):
         is_paused: bool | None = None,
         now: int,
     ) -> Queue: ...
-    def stop_sends(self, queue_no: int) -> None:
-        """Until the end of this transaction nobody else sends to it; all that was sent is seen."""
-        ...
-
     def remove(self, queue_no: int, *, now: int) -> None: ...
     def removed_at(self, name: str) -> int | None:
         """When a queue of this name was removed last."""
@@ -89,6 +85,10 @@ class Queues(Protocol):
     def find(self, name: str) -> Queue | None: ...
     def find_to_change(self, name: str) -> Queue | None:
         """The same; until the end of this transaction nobody else changes it."""
+        ...
+
+    def find_to_remove(self, name: str) -> Queue | None:
+        """The same; nobody else sends or changes messages, and all that was sent is seen."""
         ...
 
     def page(

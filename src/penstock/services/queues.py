@@ -122,8 +122,9 @@ class Queues:
         now = self._clock.now()
 
         def do(session: Session) -> None:
-            found = _existing(session, name)
-            session.queues.stop_sends(found.queue_no)
+            found = session.queues.find_to_remove(name)
+            if found is None:
+                raise QueueNotFound(name)
             counts = session.queues.counts([found.queue_no])[found.queue_no]
             if not force and counts.live + counts.dead:
                 raise QueueNotEmpty(f"queue {name!r} holds messages; purge it or use force")
@@ -147,10 +148,11 @@ class Queues:
 
         def do(session: Session) -> Purged:
             queue_no = _existing(session, name).queue_no
-            # Keys first: whatever is sent in between keeps its key or is cancelled now.
-            forgotten = session.messages.forget_keys(queue_no, limit=CHUNK)
+            # Messages first: senders hold their group when they wait for a key, and so must we.
             cancelled = session.messages.purge(queue_no, limit=CHUNK, now=now)
-            return Purged(cancelled, is_done=not cancelled and forgotten < CHUNK)
+            forgotten = session.messages.forget_keys(queue_no, limit=CHUNK)
+            # Whatever was sent in between and lost its key is cancelled the next time.
+            return Purged(cancelled, is_done=not cancelled and not forgotten)
 
         return self._store.write(do)
 

@@ -14,6 +14,8 @@ from penstock.ports.store import Acted
 from penstock.store.books import Books, json_list, message_of
 from penstock.store.changes import Changes
 
+_DEADLY = (Verb.FAIL, Verb.BURY)
+
 
 class Acts:
     def __init__(self, books: Books, changes: Changes) -> None:
@@ -37,14 +39,33 @@ class Acts:
                 self._decide(acts, late, answers)
         return answers
 
-    def groups(self, acts: Sequence[LeaseAct]) -> set[tuple[int, str]]:
-        """The groups that may be left, of queues ordered by group."""
+    def queues(self, acts: Sequence[LeaseAct]) -> set[int]:
+        """Those that have to be looked at: for a completion only if it is ordered by group."""
         ordered = self._books.ordered_of({act.lease.queue_no for act in acts})
-        nos = {act.lease.message_no for act in acts if act.lease.queue_no in ordered}
+        others = {act.lease.queue_no for act in acts if act.verb is not Verb.COMPLETE}
+        return ordered | others
+
+    def groups(self, acts: Sequence[LeaseAct], given: set[tuple[int, int]]) -> set[tuple[int, str]]:
+        """The groups that may be left or, by those who die, entered; and those of messages that
+        are given again, by queue and number."""
+        ordered = self._books.ordered_of(
+            {act.lease.queue_no for act in acts} | {queue_no for queue_no, _ in given}
+        )
+        deadly = {act.lease.queue_no for act in acts if act.verb in _DEADLY}
+        letters = self._books.ordered_letters_of(deadly)
+        wanted = ordered | letters.keys()
+        nos = {act.lease.message_no for act in acts if act.lease.queue_no in wanted}
+        nos |= {message_no for queue_no, message_no in given if queue_no in ordered}
         if not nos:
             return set()
         rows = self._db.rows("messages.groups_of", {"message_nos": json_list(sorted(nos))})
-        return {(queue_no, group) for queue_no, group in rows}
+        left = {(queue_no, group) for queue_no, group in rows if queue_no in ordered}
+        return left | {(letters[no], group) for no, group in rows if no in letters}
+
+    def lock_messages(self, acts: Sequence[LeaseAct], given: set[tuple[int, int]]) -> None:
+        """All at once: otherwise those that are given again come after those acted upon."""
+        nos = {act.lease.message_no for act in acts} | {message_no for _, message_no in given}
+        self._db.post("messages.by_no", {"message_nos": json_list(sorted(nos))})
 
     def _complete(
         self,
@@ -75,7 +96,7 @@ class Acts:
             count = self._books.count(queue_no)
             count.leased -= 1
             count.done_total += 1
-            if group is not None and self._books.queue(queue_no).is_ordered:
+            if group is not None and self._books.is_ordered(queue_no):
                 groups.add((queue_no, group))
         if groups:
             self._changes.unblock(groups)

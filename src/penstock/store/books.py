@@ -28,6 +28,8 @@ class Books:
         self._queues: dict[int, Queue] = {}
         self._known: dict[Row, Queue] = {}  # by its whole row, over transactions
         self._ordered: dict[int, bool] = {}  # never changes in the life of a queue
+        self._asked: list[Answer] = []
+        self._letters: dict[str, Queue | None] = {}
         self._locked: set[tuple[int, str]] = set()
         self.woken: dict[int, int] = {}
 
@@ -35,6 +37,8 @@ class Books:
         """Forget what belonged to the last transaction, whether it was kept or not."""
         self._changes = {}
         self._queues = {}
+        self._asked = []
+        self._letters = {}
         self._locked = set()
         self.woken = {}
         self.partitions.open()
@@ -79,19 +83,44 @@ class Books:
                 self.db.post("messages.lock_groups", {"groups": json_list(sorted(missing))})
                 self._locked |= missing
 
+    def try_groups(self, groups: set[tuple[int, str]]) -> set[tuple[int, str]]:
+        """The same, without waiting: tells which of them are locked now."""
+        if not groups:
+            return groups
+        params = {"groups": json_list(sorted(groups))}
+        free = {(no, group) for no, group in self.db.rows("messages.try_groups", params)}
+        self._locked |= free
+        return free
+
+    def ask_queues(self, queue_nos: set[int]) -> None:
+        """Have queues read that are looked at later; from here on none of all can be removed."""
+        missing = queue_nos - self._queues.keys()
+        if missing:
+            params = {"queue_nos": json_list(sorted(missing))}
+            self._asked.append(self.db.ask("queues.by_nos", params))
+
     def load_queues(self, queue_nos: set[int]) -> None:
         """Read the queues of a batch as they are now, in one statement."""
         missing = queue_nos - self._queues.keys()
+        while missing and self._asked:
+            self._take_in(self._asked.pop())
+            missing -= self._queues.keys()
         if missing:
-            params = {"queue_nos": json_list(missing)}
-            for row in self.db.rows("queues.by_nos", params):
-                queue = self._queues[row[0]] = self.queue_of(row)
-                self._ordered[row[0]] = queue.is_ordered
+            self._take_in(self.db.ask("queues.by_nos", {"queue_nos": json_list(missing)}))
+
+    def _take_in(self, answer: Answer) -> None:
+        for row in answer.rows():
+            queue = self._queues[row[0]] = self.queue_of(row)
+            self._ordered[row[0]] = queue.is_ordered
 
     def ordered_of(self, queue_nos: set[int]) -> set[int]:
         """Those of them that are ordered by group."""
         self.load_queues(queue_nos - self._ordered.keys())
         return {no for no in queue_nos if self._ordered.get(no)}
+
+    def is_ordered(self, queue_no: int) -> bool:
+        known = self._ordered.get(queue_no)
+        return self.queue(queue_no).is_ordered if known is None else known
 
     def queue(self, queue_no: int) -> Queue:
         """The queue as it is in this transaction, or QueueNotFound."""
@@ -106,8 +135,28 @@ class Books:
         rows = self.db.rows("queues.by_name", {"name": name})
         return self.queue_of(rows[0]) if rows else None
 
+    def dead_letter_queue_of(self, queue: Queue) -> Queue | None:
+        """Where its dead messages go, if there is such a queue."""
+        name = queue.settings.dead_letter_queue
+        if name is None:
+            return None
+        if name not in self._letters:
+            self._letters[name] = self.queue_named(name)
+        return self._letters[name]
+
+    def ordered_letters_of(self, queue_nos: set[int]) -> dict[int, int]:
+        """By queue, the number of its dead-letter queue, where that one is ordered by group."""
+        self.load_queues(queue_nos)
+        found = {}
+        for no in queue_nos & self._queues.keys():
+            target = self.dead_letter_queue_of(self._queues[no])
+            if target is not None and target.is_ordered:
+                found[no] = target.queue_no
+        return found
+
     def forget_queue(self, queue_no: int) -> None:
         self._queues.pop(queue_no, None)
+        self._letters = {}
 
     def queue_of(self, row: Row) -> Queue:
         """Settings are parsed once; a number and a version may come again after a rollback."""

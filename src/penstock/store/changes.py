@@ -111,11 +111,8 @@ class Changes:
         self._attempts.setdefault(a.ended_at // DAY, []).append(row)
 
     def _to_dead_letters(self, dead: Message, now: int) -> Message:
-        source = self._books.queue(dead.queue_no)
-        if source.settings.dead_letter_queue is None:
-            return dead
-        target = self._books.queue_named(source.settings.dead_letter_queue)
-        if target is None:  # removed in the meantime: it rests where it died
+        target = self._books.dead_letter_queue_of(self._books.queue(dead.queue_no))
+        if target is None:  # none, or removed in the meantime: it rests where it died
             return dead
         return lifecycle.dead_letter(dead, target, now=now)
 

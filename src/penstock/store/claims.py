@@ -14,6 +14,7 @@ from penstock.ports.store import Claim, Claimed
 from penstock.store.books import Books, json_list, message_of
 from penstock.store.changes import Changes
 from penstock.store.database import Answer, Row
+from penstock.store.holds import Holds
 from penstock.store.repeats import Repeats
 from penstock.store.runs import Runs
 
@@ -60,10 +61,12 @@ class Claims:
         self._changes = changes
         self._runs = Runs(books)
         self._repeats = Repeats(books, changes)
+        self._holds = Holds(books)
         self._db = books.db
 
-    def lock_keys(self, claims: Iterable[Claim]) -> None:
-        self._repeats.lock(claims)
+    def lock_keys(self, claims: Iterable[Claim]) -> set[tuple[int, int]]:
+        """Returns which messages are given again: their queues and numbers."""
+        return self._repeats.lock(claims)
 
     def claim(self, wanted: Sequence[Claim]) -> list[Claimed | PenstockError]:
         """Tidy up all their queues, then serve them in the order given.
@@ -90,13 +93,15 @@ class Claims:
 
     def bring_back(self, queue_no: int, *, now: int, limit: int) -> int:
         """Put what has fallen due back in line: delays that are over, leases that ran out."""
+        self._holds.begin({queue_no}, now=now)
         rows = self._ask_due(queue_no, now=now, limit=limit).rows()
-        self._note_due(queue_no, map(message_of, rows), now=now)
+        noted = self._note_due(queue_no, [message_of(row) for row in rows], now=now)
         self._changes.save()
-        return len(rows)
+        return noted
 
     def expire(self, queue_no: int, *, now: int, limit: int) -> int:
         """Cancel what is too old to be of use."""
+        self._holds.begin({queue_no}, now=now)
         params = {"queue_no": queue_no, "now": now, "limit": limit}
         rows = self._db.rows("messages.expired", params)
         self._note_expired(map(message_of, rows), now=now)
@@ -126,18 +131,21 @@ class Claims:
         """Tidy up as was asked; tells how many had fallen due."""
         expired = [message_of(row) for row in sweep.expired.rows()]
         due = [message_of(row) for row in sweep.due.rows()]
-        if expired or due:
-            gone = {m.message_no for m in expired}
-            self._note_expired(expired, now=now)
-            self._note_due(queue_no, [m for m in due if m.message_no not in gone], now=now)
-            self._changes.save()
-        return len(due)
+        if not expired and not due:
+            return 0
+        gone = {m.message_no for m in expired}
+        self._note_expired(expired, now=now)
+        left = [m for m in due if m.message_no not in gone]
+        noted = self._note_due(queue_no, left, now=now)
+        self._changes.save()
+        return len(due) - len(left) + noted
 
     def _note_expired(self, messages: Iterable[Message], *, now: int) -> None:
         for before in messages:
             self._changes.note(before, lifecycle.expire(before, now=now), now=now)
 
-    def _note_due(self, queue_no: int, messages: Iterable[Message], *, now: int) -> None:
+    def _note_due(self, queue_no: int, messages: list[Message], *, now: int) -> int:
+        messages = self._holds.free_to_die(queue_no, messages)
         for before in messages:
             queue = self._books.queue(queue_no)
             ended: Attempt | None = None
@@ -149,6 +157,7 @@ class Claims:
             if lifecycle.is_expired(after, now=now):
                 after = lifecycle.expire(after, now=now)
             self._changes.note(before, after, now=now, ended_lease=ended)
+        return len(messages)
 
     def _lease(self, shares: list[Share], sweeps: dict[int, Sweep], nows: dict[int, int]) -> None:
         queue_nos = dict.fromkeys(share.queue_no for share in shares)

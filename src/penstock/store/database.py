@@ -12,6 +12,13 @@ class Collision(Exception):
     """Two transactions got into each other's way.  Nothing was kept; once more may well work."""
 
 
+class Overtaken(Collision):
+    """What was about to be done, others have done meanwhile: look again, and at once.
+
+    It does not count as trouble: each time somebody has got on with the work.
+    """
+
+
 class Answer(Protocol):
     def rows(self) -> list[Row]: ...
 
@@ -59,6 +66,10 @@ class Database(Protocol):
 
     def begin(self, *, durable: bool) -> None:
         """Start a transaction; `durable`: its commit is on the disk before it returns."""
+        ...
+
+    def step_back(self, times: int) -> None:
+        """After a collision, and outside of a transaction: let the others go first."""
         ...
 
     def be_patient(self) -> None:

@@ -20,11 +20,18 @@ class Journeys:
         self._changes = changes
 
     def dead(
-        self, queue_no: int, *, limit: int, before_no: int = _NO_PLACE, any_home: bool = True
+        self,
+        queue_no: int,
+        *,
+        limit: int,
+        before_no: int = _NO_PLACE,
+        any_home: bool = True,
+        lock: str,
     ) -> list[Message]:
         """Dead ones at rest in a queue, oldest first, then dead letters from elsewhere.
 
-        Without `any_home` those are left out that died in a queue which is gone.
+        Without `any_home` those are left out that died in a queue which is gone.  `lock`: see
+        store/holds.py.
         """
         params = {
             "queue_no": queue_no,
@@ -32,17 +39,18 @@ class Journeys:
             "any_home": int(any_home),
             "limit": limit,
         }
-        rows = self._books.db.rows("messages.buried", params)
+        rows = self._books.db.rows("messages.buried", params, lock=lock)
         if len(rows) < limit:
-            rows += self._books.db.rows(
-                "messages.dead_letters", params | {"limit": limit - len(rows)}
-            )
+            params["limit"] = limit - len(rows)
+            rows += self._books.db.rows("messages.dead_letters", params, lock=lock)
         return [message_of(row) for row in rows]
 
-    def ordinary(self, queue_no: int, *, limit: int, before_no: int, now: int) -> list[Message]:
+    def ordinary(
+        self, queue_no: int, *, limit: int, before_no: int, now: int, lock: str
+    ) -> list[Message]:
         """Those that could be claimed now and did not die anywhere."""
         params = {"queue_no": queue_no, "before_no": before_no, "now": now, "limit": limit}
-        return [message_of(row) for row in self._books.db.rows("moves.ordinary", params)]
+        return [message_of(row) for row in self._books.db.rows("moves.ordinary", params, lock=lock)]
 
     def bring(self, messages: Sequence[Message], *, to: int | None, now: int) -> None:
         """To `to`, or where each of them died; if that queue is gone, a new life where it is."""

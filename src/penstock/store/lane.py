@@ -18,10 +18,11 @@ import msgspec
 
 from penstock.domain.errors import PenstockError, StoreUnavailable
 from penstock.store.answering import answer_all
-from penstock.store.database import Collision
-from penstock.store.session import Request, SqlSession
+from penstock.store.database import Collision, Overtaken
+from penstock.store.session import Kind, Request, SqlSession
 
-MOST_COLLISIONS = 3
+MOST_COLLISIONS = 5
+MOST_OVERTAKEN = 1_000  # each of them means that somebody else got on
 CLOSING_SECONDS = 0.05
 SLOW_SECONDS = 0.1  # a checkpoint takes less
 SLOW_TURNS = 200
@@ -55,6 +56,8 @@ class Lane:
         self._waiting = waiting
         self._open_session = open_session
         self._session: SqlSession | None = open_session()
+        # A write takes its locks in one order; two of them together, or with others, do not.
+        self._writes_alone = self._session.db.is_shared
         self._on_woken = on_woken
         self._busy = threading.Lock()
         self._heir = threading.Lock()
@@ -135,6 +138,8 @@ class Lane:
             self.call()
             return True
         self._busy.release()
+        if self._waiting:  # what did not fit in
+            self.call()
         if session.books.woken:
             self._on_woken(session.books.woken)
         answer_all(batch, answers)
@@ -212,8 +217,14 @@ class Lane:
         weight = 0
         try:
             while weight < MOST_PER_BATCH:
-                batch.append(self._waiting.popleft())
-                weight += batch[-1].weight
+                request = self._waiting.popleft()
+                if self._writes_alone and request.kind is Kind.WRITE:
+                    if not batch:
+                        return [request]
+                    self._waiting.appendleft(request)
+                    break
+                batch.append(request)
+                weight += request.weight
         except IndexError:
             pass
         return batch
@@ -256,10 +267,17 @@ class Lane:
     def _run_again(self, session: SqlSession, batch: list[Request]) -> Sequence[Any]:
         """Run it, and once more if another transaction was in the way."""
         durable = any(request.is_durable for request in batch)
-        for _ in range(MOST_COLLISIONS):
+        collisions = overtaken = 0
+        while collisions < MOST_COLLISIONS and overtaken < MOST_OVERTAKEN:
+            if collisions:
+                session.db.step_back(collisions)
             try:
                 return session.run(batch, durable=durable)
+            except Overtaken as error:
+                overtaken += 1
+                collision: Collision = error
             except Collision as error:
+                collisions += 1
                 collision = error
         if len(batch) > 1:
             raise collision

@@ -72,6 +72,7 @@ class Link:
         self._loads = Transformer(connection)
         self._awaited: deque[Reply | None] = deque()  # None stands for the end of a pipeline
         self._trouble: ServerError | None = None
+        self._is_asked_for = True  # the answers to all that was sent
         self._prepared: dict[bytes, bytes] = {}
         self.prepares = prepares
         self.patience_ms = patience_ms
@@ -91,13 +92,15 @@ class Link:
         except psycopg.OperationalError as error:
             raise self._lost(error) from error
         self._awaited.append(reply)
+        self._is_asked_for = False
         return reply
 
     def finished(self, reply: Reply) -> PGresult:
         """Wait for the answer to this statement and to all before it; raises ServerError."""
-        if reply.result is None and self._trouble is None:
+        if reply.result is None and self._trouble is None and not self._is_asked_for:
             self._pg.send_flush_request()
             self._flush()
+            self._is_asked_for = True
         while reply.result is None and self._trouble is None:
             self._take()
         if reply.result is None:

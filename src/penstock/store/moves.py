@@ -11,6 +11,7 @@ from penstock.domain.move import MoveState, MoveTask
 from penstock.store.books import Books
 from penstock.store.changes import Changes
 from penstock.store.database import Row
+from penstock.store.holds import NO_LOCK, Holds
 from penstock.store.journeys import Journeys
 
 _STATE_AT = MoveTask.__struct_fields__.index("state")
@@ -21,6 +22,7 @@ _SAVED = ("task_id", "state", "moved", "credit", "paced_at", "ended_at", "reason
 class SqlMoves:
     def __init__(self, books: Books, changes: Changes) -> None:
         self._books = books
+        self._holds = Holds(books)
         self._journeys = Journeys(books, changes)
         self._db = books.db
 
@@ -58,12 +60,15 @@ class SqlMoves:
         return self._db.run("moves.forget", {"before_at": before_at})
 
     def move_some(self, task: MoveTask, *, limit: int, now: int) -> int:
-        found = self._movable(task, limit, now)
+        def movable(lock: str) -> list[Message]:
+            return self._movable(task, limit, now, lock)
+
+        found = self._holds.to_bring(task.source_no, movable, to=task.target_no, now=now)
         self._journeys.bring(found, to=task.target_no, now=now)
         return len(found)
 
     def is_done(self, task: MoveTask, *, now: int) -> bool:
-        return not self._movable(task, 1, now)
+        return not self._movable(task, 1, now, NO_LOCK)
 
     def stranded(self, task: MoveTask, *, now: int) -> str | None:
         if task.target_no is not None:
@@ -72,23 +77,24 @@ class SqlMoves:
         if self._db.rows("moves.homeless", params):
             return move.QUEUE_NOT_FOUND
         letters = {"prefix": "", "after": "", "limit": 1, "dead_letter_queue": task.source}
-        if self._db.rows("queues.page_of_sources", letters) and self._ordinary(task, 1, now):
+        is_letter_box = bool(self._db.rows("queues.page_of_sources", letters))
+        if is_letter_box and self._ordinary(task, 1, now, NO_LOCK):
             return move.HOME_UNKNOWN
         return None
 
-    def _movable(self, task: MoveTask, limit: int, now: int) -> list[Message]:
+    def _movable(self, task: MoveTask, limit: int, now: int, lock: str) -> list[Message]:
         """The dead first; with a target also what is ready to be claimed."""
         has_target = task.target_no is not None
         found = self._journeys.dead(
-            task.source_no, limit=limit, before_no=task.before_no, any_home=has_target
+            task.source_no, limit=limit, before_no=task.before_no, any_home=has_target, lock=lock
         )
         if has_target and len(found) < limit:
-            found += self._ordinary(task, limit - len(found), now)
+            found += self._ordinary(task, limit - len(found), now, lock)
         return found
 
-    def _ordinary(self, task: MoveTask, limit: int, now: int) -> list[Message]:
+    def _ordinary(self, task: MoveTask, limit: int, now: int, lock: str) -> list[Message]:
         return self._journeys.ordinary(
-            task.source_no, limit=limit, before_no=task.before_no, now=now
+            task.source_no, limit=limit, before_no=task.before_no, now=now, lock=lock
         )
 
     def _one(self, which: str, task_id: str) -> MoveTask | None:

@@ -9,13 +9,14 @@ import msgspec
 from penstock.domain import message as lifecycle
 from penstock.domain.access import ApiKey, Role
 from penstock.domain.counts import Counts
-from penstock.domain.errors import MessageNotFound, QueueExists
+from penstock.domain.errors import QueueExists
 from penstock.domain.message import PURGED, Content, Message, State
 from penstock.domain.queue import Queue, QueueSettings
 from penstock.ports.store import Browse
 from penstock.store.books import Books, json_list, message_of
 from penstock.store.changes import Changes
 from penstock.store.claims import Claims
+from penstock.store.holds import Holds
 from penstock.store.journeys import Journeys
 
 _FIRST = (-(2**62), -(2**62), -(2**62))
@@ -31,7 +32,9 @@ class SqlQueues:
         rows = self._db.rows("queues.add", params)
         if not rows:
             raise QueueExists(f"there is a queue {name!r} already")
-        return self._books.queue_of(rows[0])
+        made = self._books.queue_of(rows[0])
+        self._books.forget_queue(made.queue_no)
+        return made
 
     def change(
         self,
@@ -52,10 +55,6 @@ class SqlQueues:
         self._books.wake(queue_no)
         return self._books.queue(queue_no)
 
-    def stop_sends(self, queue_no: int) -> None:
-        self._db.post("queues.stop_sends")
-        self._books.forget_queue(queue_no)
-
     def remove(self, queue_no: int, *, now: int) -> None:
         self._db.run("queues.remove", {"queue_no": queue_no, "now": now})
         self._books.forget_queue(queue_no)
@@ -74,6 +73,14 @@ class SqlQueues:
     def find_to_change(self, name: str) -> Queue | None:
         rows = self._db.rows("queues.by_name_to_change", {"name": name})
         return self._books.queue_of(rows[0]) if rows else None
+
+    def find_to_remove(self, name: str) -> Queue | None:
+        self._db.post("queues.line_up")
+        found = self._books.queue_named(name)
+        if found is not None:
+            self._db.post("queues.stop_sends")
+            self._books.forget_queue(found.queue_no)
+        return found
 
     def page(
         self, *, prefix: str, after: str, limit: int, dead_letter_queue: str | None = None
@@ -109,6 +116,7 @@ class SqlMessages:
         self._books = books
         self._changes = changes
         self._claims = claims
+        self._holds = Holds(books)
         self._journeys = Journeys(books, changes)
         self._db = books.db
 
@@ -137,7 +145,7 @@ class SqlMessages:
     def change(
         self, message_id: str, how: Callable[[Message, Queue], Message], *, now: int
     ) -> Message:
-        before = self._to_change(message_id)
+        before = self._holds.one(message_id, now=now)
         after = how(before, self._books.queue(before.queue_no))
         noted = self._changes.note(before, after, now=now)
         self._changes.save()
@@ -148,35 +156,33 @@ class SqlMessages:
 
         In `to`, or where they died; if that queue is gone, where they are.
         """
-        dead = self._journeys.dead(queue_no, limit=limit)
-        self._journeys.bring(dead, to=to, now=now)
-        return len(dead)
+
+        def dead(lock: str) -> list[Message]:
+            return self._journeys.dead(queue_no, limit=limit, lock=lock)
+
+        found = self._holds.to_bring(queue_no, dead, to=to, now=now)
+        self._journeys.bring(found, to=to, now=now)
+        return len(found)
 
     def purge(self, queue_no: int, *, limit: int, now: int) -> int:
         """Cancel up to `limit` messages, whatever their state; leases on them are lost."""
-        rows = self._db.rows("messages.any_of", {"queue_no": queue_no, "limit": limit})
-        for before in map(message_of, rows):
+
+        def any_of(lock: str) -> list[Message]:
+            params = {"queue_no": queue_no, "limit": limit}
+            return list(map(message_of, self._db.rows("messages.any_of", params, lock=lock)))
+
+        found = self._holds.all_of(queue_no, any_of, now=now)
+        for before in found:
             if before.state is State.LEASED:
                 after = lifecycle.cancel(before, reason=PURGED, lease_no=before.lease_no)
             else:
                 after = lifecycle.cancel(before, reason=PURGED)
             self._changes.note(before, after, now=now)
         self._changes.save()
-        return len(rows)
+        return len(found)
 
     def forget_keys(self, queue_no: int, *, limit: int) -> int:
         return self._db.run("dedup.forget_all", {"queue_no": queue_no, "limit": limit})
-
-    def _to_change(self, message_id: str) -> Message:
-        if self._db.is_shared:
-            # A group is locked before its messages are: two in different order might meet.
-            found = self.find(message_id)
-            if found and found.group is not None and self._books.ordered_of({found.queue_no}):
-                self._books.lock_groups({(found.queue_no, found.group)})
-        rows = self._db.rows("messages.by_id_to_change", {"id": message_id})
-        if not rows:
-            raise MessageNotFound(message_id)
-        return message_of(rows[0])
 
 
 class SqlKeys:

@@ -110,6 +110,16 @@ class PostgresDatabase:
         waits = {"synchronous_commit": "on" if durable else "off"}
         self._send("session.set", timeouts | waits, {})
 
+    def step_back(self, times: int) -> None:
+        """Whoever is let go first has to wake up: without a pause we are there again before it.
+
+        A row that a victim of a deadlock gives back goes to the first who asks, and not to the
+        first who waits.
+        """
+        self.begin(durable=False)
+        self.post("session.step_back", {"seconds": str(min(0.05 * 2**times, 1))})
+        self.rollback()
+
     def be_patient(self) -> None:
         """Until the end of this transaction: statements may take minutes."""
         self._link.patience_ms = _PATIENCE_MS

@@ -21,11 +21,25 @@ class Repeats:
         self._changes = changes
         self._db = books.db
 
-    def lock(self, claims: Iterable[Claim]) -> None:
-        """Whoever repeats a claim that is still under way waits for its answer."""
-        keys = {(claim.queue_no, claim.claim_key) for claim in claims if claim.claim_key}
-        if keys:
-            self._db.post("claim_keys.lock", {"keys": json_list(sorted(keys))})
+    def lock(self, claims: Iterable[Claim]) -> set[tuple[int, int]]:
+        """Whoever repeats a claim that is still under way waits for its answer.
+
+        Returns the queues and numbers of the messages that these keys have given.
+        """
+        keys = {(c.queue_no, c.claim_key): c.now for c in claims if c.claim_key is not None}
+        if not keys:
+            return set()
+        self._db.post("claim_keys.lock", {"keys": json_list(sorted(keys))})
+        asked = [
+            (no, self._db.ask("claim_keys.find", {"queue_no": no, "claim_key": key, "now": now}))
+            for (no, key), now in keys.items()
+        ]
+        return {
+            (no, message_no)
+            for no, answer in asked
+            for text, _ in answer.rows()
+            for message_no, _ in _given.decode(text).leases
+        }
 
     def again(self, claim: Claim, *, now: int, lease_ms: int) -> list[Message] | None:
         """What this key has given, or None if it has not; raises ClaimNotRepeatable."""

@@ -146,14 +146,15 @@ class SqlSession:
             places.setdefault(request.kind, []).append(i)
         for i in places.get(Kind.WRITE, ()):
             answers[i] = requests[i].payload(self)
-        if self.db.is_shared:
-            self._lock_first(requests)
+        given = self._lock_first(requests) if self.db.is_shared else None
         sends = [(i, requests[i].payload) for i in places.get(Kind.SEND, ())]
         for i, answer in _merged(sends, self._sends.send):
             answers[i] = answer
         claims = places.get(Kind.CLAIM, ())
         acts = [(i, requests[i].payload) for i in places.get(Kind.ACT, ())]
         acts += [(i, requests[i].payload.finishing) for i in claims if requests[i].acts]
+        if given:
+            self._acts.lock_messages([act for _, part in acts for act in part], given)
         for i, answer in _merged(acts, self._acts.act):
             answers[i] = answer
         if claims:
@@ -164,15 +165,22 @@ class SqlSession:
                 answers[i] = claimed
         return answers
 
-    def _lock_first(self, requests: Sequence[Request]) -> None:
-        """What everybody locks first, and all at once, nobody can wait for crosswise."""
+    def _lock_first(self, requests: Sequence[Request]) -> set[tuple[int, int]]:
+        """What everybody locks in one order, and all at once, nobody can wait for crosswise.
+
+        The order is told in store/holds.py.  Returns which messages are given again.
+        """
         latest = max(map(_instant, requests))
         if latest:
             self.books.partitions.ensure(latest // DAY)
         new = [n for request in requests if request.kind is Kind.SEND for n in request.payload]
         acts = [act for request in requests for act in request.acts]
-        self.books.lock_groups(self._sends.groups(new) | self._acts.groups(acts))
-        self._claims.lock_keys(r.payload for r in requests if r.kind is Kind.CLAIM)
+        claims = [request.payload for request in requests if request.kind is Kind.CLAIM]
+        nos = {n.message.queue_no for n in new} | {claim.queue_no for claim in claims}
+        self.books.ask_queues(nos | self._acts.queues(acts))
+        given = self._claims.lock_keys(claims)
+        self.books.lock_groups(self._sends.groups(new) | self._acts.groups(acts, given))
+        return given
 
     def _keep_high_water(self, requests: Sequence[Request]) -> None:
         """The latest instant seen, so that a restart with a clock set back does not go back."""

@@ -133,6 +133,9 @@ class SqliteDatabase:
             self._is_synced = durable
         self._execute("BEGIN IMMEDIATE")
 
+    def step_back(self, times: int) -> None:
+        """Nobody else is there."""
+
     def be_patient(self) -> None:
         pass
 

@@ -21,7 +21,7 @@ def fail_after(what):
     return do
 
 
-def test_a_write_that_breaks_hits_only_its_caller(desk, caplog):
+def test_a_write_that_breaks_hits_only_its_caller(desk, backend, caplog):
     mail = desk.queue()
 
     with desk.together():
@@ -34,9 +34,9 @@ def test_a_write_that_breaks_hits_only_its_caller(desk, caplog):
     with pytest.raises(PenstockError, match="Boom") as refusal:
         broken.result()
     assert isinstance(refusal.value.__cause__, Boom)
-    assert [record.getMessage() for record in caplog.records] == [
-        "a batch broke and is run one by one"
-    ]
+    # Where several write at the same time, a write has a transaction of its own anyway.
+    told = ["a batch broke and is run one by one"] if backend == "sqlite" else []
+    assert [record.getMessage() for record in caplog.records] == told
     caplog.clear()
 
 

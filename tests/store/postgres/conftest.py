@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
+from penstock.store.postgres import PostgresDatabase
 from penstock.store.postgres_store import PostgresStore, migrate, open_postgres
 from tests.clocks import ManualClock
 from tests.store.desk import Desk
@@ -41,3 +42,17 @@ def desks(open_one: Open) -> list[PostgresDesk]:
 def desk(open_one: Open) -> PostgresDesk:
     """One node that runs what is submitted together as one batch."""
     return open_one(lanes=1)
+
+
+@pytest.fixture
+def stepped_back(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """How often somebody was in another's way and had to begin again."""
+    told: list[int] = []
+    step_back = PostgresDatabase.step_back
+
+    def tell(db: PostgresDatabase, times: int) -> None:
+        told.append(times)
+        step_back(db, times)
+
+    monkeypatch.setattr(PostgresDatabase, "step_back", tell)
+    return told

@@ -210,7 +210,7 @@ def test_who_removes_a_queue_waits_for_those_who_are_sending_to_it(desk, postgre
     removed = threading.Event()
 
     def remove(session) -> None:
-        session.queues.stop_sends(mail.queue_no)
+        session.queues.find_to_remove("mail")
         session.queues.remove(mail.queue_no, now=NOON)
 
     def remove_it() -> None:

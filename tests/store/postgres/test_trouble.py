@@ -78,7 +78,9 @@ def test_a_statement_that_waits_too_long_for_a_lock_is_given_up(open_one, postgr
     desk.send(mail)
 
 
-def test_two_transactions_that_wait_for_each_other_both_get_through(desks):
+def test_two_transactions_that_wait_for_each_other_both_get_through(desks, stepped_back):
+    """One of them is the victim.  It begins again only when the other has gone on: at once it would
+    take back the row that the other was about to get, and they would wait for each other again."""
     mail = desks[0].queue()
     ids = desks[0].send_many(mail, 2)
     meeting = threading.Barrier(2)
@@ -101,5 +103,6 @@ def test_two_transactions_that_wait_for_each_other_both_get_through(desks):
 
     at_once(lambda: change_both(desks[0], ids), lambda: change_both(desks[1], ids[::-1]))
 
+    assert stepped_back
     assert desks[0].counts(mail).waiting == 2
     check_books(desks[0])

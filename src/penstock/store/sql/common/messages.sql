@@ -41,6 +41,12 @@ SELECT queue_no, group_key
 -- name: lock_groups
 -- Nothing to lock: SQLite has one writer.
 
+-- name: try_groups
+-- Nor here.
+
+-- name: free_ones
+-- Nor here: what stands for {lock} in steps over many messages.
+
 -- name: fallen_due
 -- Delayed messages whose time has come and leases that ran out, of one queue.
 SELECT {columns}
@@ -182,6 +188,12 @@ SELECT {columns}
   FROM message
  WHERE message_no IN {list:message_nos};
 
+-- name: free_by_no
+-- Messages seen before that nobody else is at work on.
+SELECT {columns}
+  FROM message
+ WHERE message_no IN {list:message_nos};
+
 -- name: by_id
 -- One message.
 SELECT {columns}
@@ -241,7 +253,8 @@ SELECT {columns}
           UNION ALL
          SELECT message_no FROM message WHERE queue_no = :queue_no AND state = 'dead'
           LIMIT :limit
-       );
+       )
+ {lock};
 
 -- name: buried
 -- Dead messages at rest in a queue, oldest first.  Without `any_home` only those whose queue, if
@@ -256,7 +269,8 @@ SELECT {columns}
               FROM queue AS home
              WHERE home.queue_no = message.dead_from) IS NULL)
  ORDER BY message_no
- LIMIT :limit;
+ LIMIT :limit
+ {lock};
 
 -- name: dead_letters
 -- Messages in line that died elsewhere and were moved here; `any_home` as above.
@@ -271,7 +285,8 @@ SELECT {columns}
               FROM queue AS home
              WHERE home.queue_no = message.dead_from) IS NULL)
  ORDER BY order_no
- LIMIT :limit;
+ LIMIT :limit
+ {lock};
 
 -- name: browse_ready
 -- As they would be claimed.

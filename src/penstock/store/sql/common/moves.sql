@@ -87,7 +87,8 @@ SELECT {columns}
    AND order_no < :before_no
    AND (expires_at IS NULL OR expires_at > :now)
  ORDER BY priority, order_no
- LIMIT :limit;
+ LIMIT :limit
+ {lock};
 
 -- name: homeless
 -- Is a message left that died in a queue which is gone?  (The row of a removed queue stays.)

@@ -30,6 +30,9 @@ SELECT max(removed_at)
   FROM queue
  WHERE name = :name;
 
+-- name: line_up
+-- Nobody else is there.
+
 -- name: stop_sends
 -- Nothing to stop: nobody else writes while SQLite's one writer does.
 

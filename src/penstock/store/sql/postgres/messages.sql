@@ -28,6 +28,13 @@ SELECT pg_advisory_xact_lock(1885697140, s.slot)
           FROM json_array_elements(CAST(:groups AS json)) AS g (pair)
          ORDER BY slot) AS s;
 
+-- name: try_groups
+-- The same without waiting: those come back that are locked now.
+SELECT CAST(g.pair ->> 0 AS bigint), g.pair ->> 1
+  FROM json_array_elements(CAST(:groups AS json)) AS g (pair)
+ WHERE pg_try_advisory_xact_lock(
+         1885697140, hashtext(concat(g.pair ->> 0, '/', g.pair ->> 1)) & 2047);
+
 -- name: fallen_due
 -- As in common/, plus row locks: whoever else is at work on a message is left alone.  The same goes
 -- for groups, which must be locked before their messages leave them; here nobody waits for that.
@@ -92,7 +99,8 @@ RETURNING {columns};
 
 -- name: complete
 -- As in common/, but locked before they are noted, and removed at once.  The state is compared in a
--- way that no index of a few states fits: otherwise all that is leased might be read.
+-- way that no index of a few states fits: otherwise all that is leased might be read.  The list of
+-- queues is named only to be held: who removes a queue waits for us, instead of us for him later on.
 WITH held AS MATERIALIZED (
   SELECT m.*
     FROM json_array_elements(CAST(:held AS json)) AS h (lease)
@@ -118,7 +126,8 @@ WITH held AS MATERIALIZED (
     FROM held
 )
 SELECT message_no, lease_no, leased_at, id, queue_no, group_key
-  FROM held;
+  FROM held
+ WHERE NOT EXISTS (SELECT 1 FROM queue WHERE false);
 
 -- name: remove_completed
 -- Nothing is left to remove: complete has done it.
@@ -155,7 +164,7 @@ UPDATE message
 RETURNING queue_no, state;
 
 -- name: any_of
--- As in common/, but locked, in one order for all.
+-- As in common/, looked up by a list.
 SELECT {columns}
   FROM message
  WHERE message_no = ANY (ARRAY(
@@ -169,35 +178,16 @@ SELECT {columns}
          SELECT message_no FROM message WHERE queue_no = :queue_no AND state = 'dead'
           LIMIT :limit))
  ORDER BY message_no
-   FOR UPDATE;
+ {lock};
 
--- name: buried
--- As in common/, plus row locks: two who redrive take different ones.
+-- name: free_ones
+-- Messages that somebody else is at work on are passed over, and nobody waits.
+FOR UPDATE SKIP LOCKED;
+
+-- name: free_by_no
+-- As in common/, but locked; those that somebody else is at work on are passed over.
 SELECT {columns}
   FROM message
- WHERE queue_no = :queue_no
-   AND state = 'dead'
-   AND order_no < :before_no
-   AND (:any_home = 1
-        OR (SELECT home.removed_at
-              FROM queue AS home
-             WHERE home.queue_no = message.dead_from) IS NULL)
+ WHERE message_no IN {list:message_nos}
  ORDER BY message_no
- LIMIT :limit
-   FOR UPDATE SKIP LOCKED;
-
--- name: dead_letters
--- As in common/, plus row locks: two who redrive take different ones.
-SELECT {columns}
-  FROM message
- WHERE queue_no = :queue_no
-   AND dead_from IS NOT NULL
-   AND state IN ('waiting', 'ready')
-   AND order_no < :before_no
-   AND (:any_home = 1
-        OR (SELECT home.removed_at
-              FROM queue AS home
-             WHERE home.queue_no = message.dead_from) IS NULL)
- ORDER BY order_no
- LIMIT :limit
    FOR UPDATE SKIP LOCKED;

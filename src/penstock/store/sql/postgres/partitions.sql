@@ -2,6 +2,17 @@
 -- Two nodes that make the tables of the same day do so one after the other.
 SELECT pg_advisory_xact_lock(1885697139, 1);
 
+-- name: point_bodies
+-- As in common/, but locked in one order, as acts do it; the list of queues is held as by complete.
+UPDATE message
+   SET body_day = :to_day
+ WHERE message_no = ANY (ARRAY(SELECT message_no
+                                 FROM message
+                                WHERE body_day = :day
+                                ORDER BY message_no
+                                  FOR UPDATE))
+   AND NOT EXISTS (SELECT 1 FROM queue WHERE false);
+
 -- name: create_history
 -- One row per ending of a message on this day.  PostgreSQL's types.
 CREATE TABLE IF NOT EXISTS history_{day} (

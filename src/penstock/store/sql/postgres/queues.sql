@@ -1,6 +1,12 @@
+-- name: line_up
+-- Two who remove queues have both read the table before they lock it: one after the other, or each
+-- would wait for the other.
+SELECT pg_advisory_xact_lock(1885697139, 2);
+
 -- name: stop_sends
--- Every transaction that sends has read this table and holds it until its commit.  So from here on
--- what was sent is there to be seen, and new senders wait for us.
+-- Every transaction that sends, or locks a group or a message, has read this table before and holds
+-- it until its commit.  So from here on what was sent is there to be seen, nobody has anything
+-- locked, and whoever comes waits for us.
 LOCK TABLE queue IN ACCESS EXCLUSIVE MODE;
 
 -- name: keep_room

@@ -27,7 +27,7 @@ SELECT message_no,
 -- name: walk
 -- As in common/, one step at a time, because PostgreSQL goes through all groups at once: the next of
 -- the group, or else the next head.  A statement of its own, so that it sees what was done until we
--- had the locks.  Whoever purges or redrives locks rows before groups, so rows are locked as well.
+-- had the locks.  Whoever sweeps locks rows before it tries groups, so rows are locked as well.
 WITH RECURSIVE head AS MATERIALIZED (
   SELECT h.place, CAST(h.part ->> 0 AS bigint) AS message_no, h.part ->> 1 AS group_key,
          CAST(h.part ->> 2 AS bigint) AS order_no

@@ -17,6 +17,10 @@ SELECT set_config('synchronous_commit', :synchronous_commit, true),
        set_config('enable_seqscan', 'off', true),
        set_config('jit', 'off', true);
 
+-- name: step_back
+-- Wait a little, holding nothing.
+SELECT pg_sleep(CAST(:seconds AS double precision));
+
 -- name: set_patience
 -- What follows may take long.
 SELECT set_config('statement_timeout', :timeout_ms, true),

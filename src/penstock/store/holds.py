@@ -1,0 +1,136 @@
+"""The one order in which locks are taken where several nodes write, for steps over many messages.
+
+    the day's tables → the list of queues → claim keys → groups → dedup keys → messages → counters
+
+Whoever waits for a lock holds none that comes later, and of the same kind takes all at once and
+sorted: so nobody waits crosswise.  A step does not know the groups of its messages beforehand.  It
+looks without locks, locks the groups of what it saw, then the messages, and works on those that are
+still as they were.  Of messages it waits for one at most, and then it holds no other.
+
+What never waits may take them in any order: claims, and what brings back or expires.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from penstock.domain.errors import MessageNotFound
+from penstock.domain.limits import DAY
+from penstock.domain.message import Message, State
+from penstock.store.books import Books, json_list, message_of
+from penstock.store.database import Overtaken
+
+Pick = Callable[[str], list[Message]]  # given how to lock what it finds
+Group = tuple[int, str]
+
+NO_LOCK = ""
+
+
+class Holds:
+    def __init__(self, books: Books) -> None:
+        self._books = books
+        self._db = books.db
+        self._to_ordered: set[int] = set()  # queues whose dead came out of ordered ones
+
+    def begin(self, queue_nos: set[int], *, now: int) -> None:
+        """What everybody locks before anything else."""
+        if self._db.is_shared:
+            self._books.partitions.ensure(now // DAY)
+            self._books.load_queues(queue_nos)
+
+    def all_of(self, queue_no: int, pick: Pick, *, now: int) -> list[Message]:
+        """Messages that end in their queue.  None only if there is none."""
+        if not self._db.is_shared:
+            return pick(NO_LOCK)
+        self.begin({queue_no}, now=now)
+        if self._books.ordered_of({queue_no}):
+            return self._hold(pick(NO_LOCK), to=queue_no)
+        return pick(self._free_ones) or self._hold(pick(NO_LOCK)[:1], to=queue_no)
+
+    def to_bring(self, queue_no: int, pick: Pick, *, to: int | None, now: int) -> list[Message]:
+        """Messages that go to another queue, or home; groups there are locked, too."""
+        if not self._db.is_shared:
+            return pick(NO_LOCK)
+        ends = {queue_no} if to is None else {queue_no, to}
+        self.begin(ends, now=now)
+        if self._books.ordered_of(ends) or (to is None and queue_no in self._to_ordered):
+            return self._hold(pick(NO_LOCK), to=to)
+        found = pick(self._free_ones)
+        if to is None and self._groups(found, to=None):
+            # Only now it shows.  The messages are locked already: once more, in the right order.
+            self._to_ordered.add(queue_no)
+            raise Overtaken("messages go home to a queue that is ordered by group")
+        return found
+
+    def one(self, message_id: str, *, now: int) -> Message:
+        """A message to be changed by hand: cancelled, rescheduled, buried or sent home."""
+        seen = self._look_at(message_id, now=now) if self._db.is_shared else None
+        rows = self._db.rows("messages.by_id_to_change", {"id": message_id})
+        if not rows:
+            raise MessageNotFound(message_id)
+        found = message_of(rows[0])
+        if seen is not None and _where(found) != _where(seen):
+            raise Overtaken("the message has moved meanwhile")
+        return found
+
+    def free_to_die(self, queue_no: int, messages: list[Message]) -> list[Message]:
+        """Without those that might come into a group of dead letters that somebody changes.
+
+        They are locked already, so nothing is waited for; the next sweep finds them again.
+        """
+        if not self._db.is_shared:
+            return messages
+        leased = [m for m in messages if m.state is State.LEASED and m.group is not None]
+        wanted = self._letters(leased)
+        if not wanted:
+            return messages
+        busy = {group for _, group in wanted - self._books.try_groups(wanted)}
+        return [m for m in messages if m.state is not State.LEASED or m.group not in busy]
+
+    @property
+    def _free_ones(self) -> str:
+        return self._db.text("messages.free_ones")
+
+    def _look_at(self, message_id: str, *, now: int) -> Message:
+        rows = self._db.rows("messages.by_id", {"id": message_id})
+        if not rows:
+            raise MessageNotFound(message_id)
+        seen = message_of(rows[0])
+        self.begin({seen.queue_no}, now=now)
+        self._books.lock_groups(self._groups([seen], to=None) | self._letters([seen]))
+        return seen
+
+    def _hold(self, seen: Sequence[Message], *, to: int | None) -> list[Message]:
+        if not seen:
+            return []
+        self._books.lock_groups(self._groups(seen, to=to))
+        nos = [m.message_no for m in seen]
+        rows = self._db.rows("messages.free_by_no", {"message_nos": json_list(nos)})
+        if not rows:  # somebody is at work on all of them
+            rows = self._db.rows("messages.by_no", {"message_nos": json_list(nos[:1])})
+        held = {m.message_no: m for m in map(message_of, rows)}
+        still = [m for m in seen if held.get(m.message_no) == m]
+        if not still:
+            raise Overtaken("others have changed these messages meanwhile")
+        return still
+
+    def _groups(self, messages: Sequence[Message], *, to: int | None) -> set[Group]:
+        """The groups that they leave or come into, of queues ordered by group."""
+        pairs = {
+            (no, m.group)
+            for m in messages
+            if m.group is not None
+            for no in (m.queue_no, to or m.dead_from or m.queue_no)
+        }
+        ordered = self._books.ordered_of({no for no, _ in pairs})
+        return {(no, group) for no, group in pairs if no in ordered}
+
+    def _letters(self, messages: Sequence[Message]) -> set[Group]:
+        """The groups that they come into if they die."""
+        pairs = {(m.queue_no, m.group) for m in messages if m.group is not None}
+        letters = self._books.ordered_letters_of({no for no, _ in pairs})
+        return {(letters[no], group) for no, group in pairs if no in letters}
+
+
+def _where(message: Message) -> tuple[int, int | None]:
+    return message.queue_no, message.dead_from
