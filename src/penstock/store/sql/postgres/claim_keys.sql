@@ -7,13 +7,13 @@ SELECT pg_advisory_xact_lock(1885697142, s.slot)
          ORDER BY slot) AS s;
 
 -- name: forget
--- As in common/, plus row locks: what somebody claims just now is left alone.
+-- As in common/, plus row locks: what somebody claims just now is left alone.  An array, because a
+-- subquery may be run more than once, and then its limit is none.
 DELETE FROM claim_key
- WHERE (queue_no, claim_key) IN (
-         SELECT queue_no, claim_key
+ WHERE ctid = ANY (ARRAY(
+         SELECT ctid
            FROM claim_key
           WHERE until_at <= :now
           ORDER BY until_at
           LIMIT :limit
-            FOR UPDATE SKIP LOCKED
-       );
+            FOR UPDATE SKIP LOCKED));
