@@ -68,6 +68,13 @@ class Directory:
         for path in self.path.glob("*-shm"):
             path.unlink()  # memory, not disk
 
+    def close(self) -> None:
+        """When nobody has the files open any more."""
+        for file in (*self.files.values(), *self._gone.values()):
+            os.close(file.fd)
+        self.files.clear()
+        self._gone.clear()
+
     @staticmethod
     def _restore(path: Path, file: FileOnDisk) -> None:
         content = os.pread(file.fd, file.size(), 0)

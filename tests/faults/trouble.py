@@ -24,6 +24,7 @@ class Trouble:
         self.syncs_fail = 0.0  # the part of syncs that fail
         self.is_lying = False  # syncs answer "done" and do nothing
         self.sync_s = 0.0
+        self.is_off = False  # no power: nothing works any more
         self.calls = 0  # changes only: what a power cut can fall between
         self.cut_at = 0
         self.fail_in = 0  # the n-th call from now fails, once
@@ -33,6 +34,8 @@ class Trouble:
 
     def step(self, call: str) -> None:
         """Called before each access; raises what SQLite shall see."""
+        if self.is_off:
+            raise _io_error(call)
         if self.fail_in:
             self.fail_in -= 1
             if self.fail_in == 0:
@@ -43,6 +46,7 @@ class Trouble:
         self.calls += 1
         if self.calls == self.cut_at:
             self._cut_power()
+            raise _io_error(call)  # for whoever survives it
         if call in ("write", "open") and self.is_full:
             raise apsw.FullError("no space left on device")
         if call in ("write", "truncate") and self.writes_fail:
