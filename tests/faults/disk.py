@@ -67,7 +67,11 @@ class FileOnDisk:
         self.durable_size = self.size()
         self.was_synced = True
 
-    def sync_failed(self) -> None:
+    def sync_failed(self, reached: Callable[[], bool] = lambda: False) -> None:
+        """Some sectors may have reached the platter before or after those that did not."""
+        for sector in self.dirty:
+            if reached():
+                self.durable.pop(sector, None)
         self.dirty.clear()
 
     def lose(self, loss: Loss, dice: random.Random) -> None:

@@ -6,7 +6,6 @@ second, and every time.
 
 from __future__ import annotations
 
-import gc
 import random
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -17,9 +16,9 @@ import apsw
 
 from penstock.domain.errors import PenstockError
 from penstock.domain.lease import Verb
-from penstock.domain.message import Message
+from penstock.domain.message import Message, State
 from penstock.domain.queue import Queue
-from penstock.ports.store import Acted, Claim, Sent
+from penstock.ports.store import Acted, Browse, Claim, Sent, Session
 from penstock.store import checksums
 from penstock.store.sql_store import SqlStore, open_sqlite
 from tests.clocks import NOON
@@ -39,14 +38,14 @@ class Rig:
         self.path = folder / "penstock.db"
         self.dice = random.Random(seed)
         self.loss, self.names = Loss.EVERYTHING, Names.EXT4
-        self.kept: set[str] = set()  # acknowledged and not yet completed
         self.done: set[str] = set()  # the completion was acknowledged
         self.held: list[Message] = []
         self._vfs = vfs
         self._store: SqlStore | None = None
         self._new_machine()
         self._open()
-        [self.queue] = [self.store.write(_add_queue).result()]
+        self.queue = self.store.write(_make_queue).result()
+        self.kept = self.store.read(self._live_ids).result()  # acknowledged, never completed
 
     @property
     def store(self) -> SqlStore:
@@ -117,12 +116,15 @@ class Rig:
             assert db.execute("PRAGMA integrity_check").get == "ok"
         finally:
             db.close()
-        found = {m: self.store.read(lambda s, m=m: s.messages.find(m)).result() for m in self.kept}
-        lost = [message_id for message_id, message in found.items() if message is None]
+        there = self.store.read(self._live_ids).result()
+        lost, back = self.kept - there, self.done & there
         assert not lost, f"{len(lost)} of {len(self.kept)} acknowledged messages are lost"
-        for message_id in self.done:
-            back = self.store.read(lambda s, m=message_id: s.messages.find(m)).result()
-            assert back is None, f"a completed message is back: {back}"
+        assert not back, f"{len(back)} of {len(self.done)} completed messages are back"
+
+    def _live_ids(self, session: Session) -> set[str]:
+        states = (State.READY, State.LEASED)
+        wanted = [Browse(queue_no=self.queue.queue_no, state=s, limit=10**6) for s in states]
+        return {message.id for each in wanted for message in session.messages.browse(each)}
 
     def _open(self) -> None:
         """As a supervisor would, again and again; the disk is well in the end."""
@@ -142,7 +144,9 @@ class Rig:
             self._store.close()
         self._store = None
         self.held = []
-        gc.collect()
+        for db in apsw.connections():
+            if db.filename == str(self.path):
+                db.close(True)
 
     def _new_machine(self) -> None:
         self._forget()
@@ -171,5 +175,5 @@ def rigged(folder: Path, seed: int, *, checkpoint_pages: int = 10_000) -> Iterat
             vfs.unregister()
 
 
-def _add_queue(session: object) -> Queue:
-    return session.queues.add(QUEUE, some_settings(), now=NOON)  # type: ignore[attr-defined, no-any-return]
+def _make_queue(session: Session) -> Queue:
+    return session.queues.find(QUEUE) or session.queues.add(QUEUE, some_settings(), now=NOON)

@@ -22,6 +22,7 @@ class Trouble:
         self.is_full = False  # no room left: ENOSPC
         self.writes_fail = False  # EIO
         self.syncs_fail = 0.0  # the part of syncs that fail
+        self.failed_sync_keeps = 0.0  # the part of sectors that reach the disk all the same
         self.is_lying = False  # syncs answer "done" and do nothing
         self.sync_s = 0.0
         self.is_off = False  # no power: nothing works any more
@@ -31,6 +32,10 @@ class Trouble:
         self.failed = ""
         self._cut_power = cut_power
         self._dice = random.Random(seed)
+
+    def reached(self) -> bool:
+        """Whether a sector of a failed sync reached the disk."""
+        return self._dice.random() < self.failed_sync_keeps
 
     def step(self, call: str) -> None:
         """Called before each access; raises what SQLite shall see."""
