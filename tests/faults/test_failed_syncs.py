@@ -35,6 +35,64 @@ def folder(filled: Path, tmp_path: Path) -> Path:
     return Path(shutil.copytree(filled, tmp_path / "data"))
 
 
+def fail_a_sync(rig: Rig) -> None:
+    """An acknowledged send, then completions on other pages whose sync fails."""
+    rig.claim(100)
+    assert rig.send(1, 10)
+    rig.claim(100)
+    rig.trouble.fates = [False]
+    rig.complete()
+
+
+def test_the_old_log_may_come_back_when_the_first_sync_of_the_new_one_fails(folder: Path) -> None:
+    with rigged(folder, 0) as rig:
+        fail_a_sync(rig)
+        # The log itself, what is moved out of it (twice), and then the head of the new one.
+        rig.trouble.fates = [True, True, True, False]
+        assert not rig.send(1, 10)
+
+        rig.cut_power()
+
+        rig.assert_kept()
+
+
+@pytest.mark.parametrize("loss", list(Loss))
+def test_the_power_may_fail_anywhere_on_the_way_back_from_a_failed_sync(
+    filled: Path, tmp_path: Path, loss: Loss
+) -> None:
+    number, was_cut = 0, True
+    while was_cut:
+        number += 1
+        folder = Path(shutil.copytree(filled, tmp_path / str(number)))
+        with rigged(folder, number) as rig:
+            rig.loss = loss
+            fail_a_sync(rig)
+            rig.trouble.cut_at = rig.trouble.calls + number
+            rig.send(1, 10)
+            was_cut = rig.trouble.is_off
+            rig.cut_power()
+            rig.assert_kept()
+        shutil.rmtree(folder)
+    assert number > 20, "it was hardly ever cut"
+
+
+def test_nothing_is_acknowledged_behind_claims_that_a_failed_checkpoint_dropped(
+    folder: Path,
+) -> None:
+    with rigged(folder, 0, checkpoint_pages=1) as rig:
+        rig.trouble.fates = [True, True, False]  # the new log's head, the send, the checkpoint
+        assert rig.send(1, 10)
+        rig.claim(50)
+        rig.trouble.fates = [False]  # claims wait for no sync, so this is the checkpoint's
+        rig.claim(50)
+        rig.trouble.fates = [True] * 5 + [False] * 5
+
+        rig.send(1, 10)
+        rig.cut_power()
+
+        rig.assert_kept()
+
+
 @pytest.mark.parametrize("start", range(0, WALKS, SLICE))
 def test_whatever_syncs_fail_a_power_cut_takes_nothing_acknowledged(
     filled: Path, tmp_path: Path, start: int

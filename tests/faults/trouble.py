@@ -22,6 +22,7 @@ class Trouble:
         self.is_full = False  # no room left: ENOSPC
         self.writes_fail = False  # EIO
         self.syncs_fail = 0.0  # the part of syncs that fail
+        self.fates: list[bool] = []  # whether the next syncs work, one by one; then as above
         self.failed_sync_keeps = 0.0  # the part of sectors that reach the disk all the same
         self.is_lying = False  # syncs answer "done" and do nothing
         self.sync_s = 0.0
@@ -56,8 +57,13 @@ class Trouble:
             raise apsw.FullError("no space left on device")
         if call in ("write", "truncate") and self.writes_fail:
             raise _io_error(call)
-        if call == "sync" and self.syncs_fail and self._dice.random() < self.syncs_fail:
+        if call == "sync" and self._fails_to_sync():
             raise _io_error(call)
+
+    def _fails_to_sync(self) -> bool:
+        if self.fates:
+            return not self.fates.pop(0)
+        return self.syncs_fail > 0 and self._dice.random() < self.syncs_fail
 
 
 def _io_error(call: str) -> apsw.Error:
