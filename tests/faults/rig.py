@@ -113,7 +113,8 @@ class Rig:
     def assert_kept(self) -> None:
         db = apsw.Connection(str(self.path), flags=apsw.SQLITE_OPEN_READONLY)
         try:
-            assert db.execute("PRAGMA integrity_check").get == "ok"
+            found = db.execute("PRAGMA integrity_check").get
+            assert found == "ok", found
         finally:
             db.close()
         there = self.store.read(self._live_ids).result()

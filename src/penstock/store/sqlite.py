@@ -196,7 +196,10 @@ class SqliteDatabase:
             raise storage_error(error) from error
 
     def close(self) -> None:
-        self._db.close()
+        if self.is_alive:
+            self._db.close()  # the last one to close moves the log
+        else:
+            self.abandon()
 
     def abandon(self) -> None:
         """Close without touching the files: after a failed sync, memory and disk may differ.
