@@ -93,10 +93,13 @@ class Rig:
 
     def kill(self) -> None:
         """The process is gone; what it wrote is in the page cache, synced or not."""
+        self.crash()
+        self._open()
+
+    def crash(self) -> None:
         self.trouble.is_off = True
         self._forget()
         self.trouble.is_off = False
-        self._open()
 
     def cut_power(self) -> None:
         """Now, unless it failed by itself on the way."""
@@ -145,9 +148,12 @@ class Rig:
             self._store.close()
         self._store = None
         self.held = []
-        for db in apsw.connections():
-            if db.filename == str(self.path):
-                db.close(True)
+        for db in self.connections():
+            db.close(True)
+
+    def connections(self) -> list[apsw.Connection]:
+        """All there are, also those that nobody remembers."""
+        return [db for db in apsw.connections() if db.filename == str(self.path)]
 
     def _new_machine(self) -> None:
         self._forget()

@@ -6,8 +6,14 @@ import random
 import shutil
 from pathlib import Path
 
+import apsw
 import pytest
 
+from penstock.domain.errors import StoreUnavailable
+from penstock.store.sql_store import open_sqlite
+from penstock.store.sqlite_checks import examine
+from penstock.store.sqlite_log import log_of
+from tests.clocks import NOON
 from tests.faults.directory import Names
 from tests.faults.disk import Loss
 from tests.faults.figures import figure
@@ -91,6 +97,67 @@ def test_nothing_is_acknowledged_behind_claims_that_a_failed_checkpoint_dropped(
         rig.cut_power()
 
         rig.assert_kept()
+
+
+def test_a_connection_whose_checkpoint_failed_does_not_try_again_when_it_closes(
+    folder: Path,
+) -> None:
+    with rigged(folder, 0, checkpoint_pages=20) as rig:
+        assert rig.send(1, 10)
+        rig.trouble.fates = [False]
+        rig.claim(100)
+        rig.loss = Loss.RANDOM_SECTORS
+        rig.trouble.cut_at = rig.trouble.calls + 12  # in the midst of the pages that are moved
+
+        rig.restart()
+        rig.cut_power()
+
+        rig.assert_kept()
+
+
+def test_while_another_process_keeps_notes_on_the_log_a_failed_sync_is_not_got_over(
+    folder: Path,
+) -> None:
+    with rigged(folder, 0, checkpoint_pages=30) as rig:
+        assert rig.send(20, 10)
+        other = apsw.Connection(str(rig.path), flags=apsw.SQLITE_OPEN_READONLY)
+        other.execute("BEGIN; SELECT count(*) FROM message").fetchall()
+        rig.claim(100)  # the log is moved as far as the other one has read it, without a sync
+        other.execute("COMMIT")
+        rig.trouble.fates = [True, True, False]  # all of it is, and the database's sync fails
+        assert rig.send(1, 10)
+
+        assert not rig.send(1, 10), "it would have moved only the rest once more"
+        other.close()
+        assert rig.send(1, 10)
+        rig.cut_power()
+
+        rig.assert_kept()
+
+
+def test_a_store_that_cannot_be_opened_leaves_no_connection_behind(folder: Path) -> None:
+    with rigged(folder, 0) as rig:
+        assert rig.send(1, 10)
+        rig.crash()
+        for syncs in range(3):  # the log's own, the checkpoint's, the database's
+            rig.trouble.fates = [True] * syncs + [False]
+
+            with pytest.raises(StoreUnavailable) as refused:
+                open_sqlite(rig.path)
+
+            assert not rig.connections(), refused.value
+
+
+def test_a_check_up_leaves_the_log_of_a_crash_to_the_next_start(folder: Path) -> None:
+    with rigged(folder, 0) as rig:
+        assert rig.send(1, 10)
+        rig.crash()
+        log = log_of(rig.path).read_bytes()
+
+        assert list(examine(rig.path, now=NOON))
+
+        assert log
+        assert log_of(rig.path).read_bytes() == log
 
 
 @pytest.mark.parametrize("start", range(0, WALKS, SLICE))

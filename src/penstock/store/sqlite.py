@@ -78,9 +78,7 @@ class SqliteDatabase:
             raise
         return db
 
-    def _set_up(
-        self, db: apsw.Connection, path: Path, read_only: bool, is_checked: bool
-    ) -> None:
+    def _set_up(self, db: apsw.Connection, path: Path, read_only: bool, is_checked: bool) -> None:
         db.set_busy_timeout(BUSY_MS)
         # Without this, SQLite plans a statement anew whenever a bound value changes: measured,
         # a claim costs 100 µs instead of 15.
