@@ -104,11 +104,12 @@ def test_nothing_is_acknowledged_behind_claims_that_a_failed_checkpoint_dropped(
         rig.assert_kept()
 
 
-@pytest.mark.parametrize("calls", range(1, 16))
+@pytest.mark.parametrize("calls", range(2, 32, 2))
 def test_a_connection_whose_checkpoint_failed_does_not_try_again_when_it_closes(
     folder: Path, calls: int
 ) -> None:
     with rigged(folder, 0, checkpoint_pages=20) as rig:
+        rig.restart()  # without readers the writer is the last one to close
         drop_claims(rig)
         rig.loss = Loss.RANDOM_SECTORS
         rig.trouble.cut_at = rig.trouble.calls + calls
