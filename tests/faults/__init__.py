@@ -12,6 +12,7 @@ and ids never go back. The harness is tested too: on hand-made histories, and on
 | 5-7, 9 | power cut: all lost, torn, names lost, at the first start | test_power_loss |
 | 8, 10, 11 | power cut, no room, read-only, by the kernel (full) | test_kernel |
 | 10, 12, 13 | no room, writes fail, syncs fail | test_disk_errors |
+| 13 | syncs fail and the power is cut, seeded and without a server | test_failed_syncs |
 | 14 | every call to the disk fails once | test_walk |
 | 15, 16 | torn log, flipped bits | test_damage |
 | 17 | a store that would not keep its word | test_refusal |

@@ -26,12 +26,14 @@ class Directory:
         self.files: dict[Path, FileOnDisk] = {}
         self._new: set[Path] = set()
         self._gone: dict[Path, FileOnDisk] = {}
+        self._opened: list[FileOnDisk] = []
         # If the broker makes its own directory, that name needs a sync of the parent as well.
         self._is_itself_new = not path.exists()
 
     def opened(self, path: Path, *, is_new: bool) -> FileOnDisk:
         if is_new or path not in self.files:
             self.files[path] = FileOnDisk(path, is_new=is_new)
+            self._opened.append(self.files[path])
             if is_new:
                 self._new.add(path)
         return self.files[path]
@@ -68,8 +70,17 @@ class Directory:
         for path in self.path.glob("*-shm"):
             path.unlink()  # memory, not disk
 
+    def close(self) -> None:
+        """When nobody has the files open any more."""
+        for file in self._opened:
+            os.close(file.fd)
+        self._opened.clear()
+        self.files.clear()
+        self._gone.clear()
+
     @staticmethod
     def _restore(path: Path, file: FileOnDisk) -> None:
         content = os.pread(file.fd, file.size(), 0)
         path.write_bytes(content)
+        os.close(file.fd)
         file.fd = os.open(path, os.O_RDWR)

@@ -5,9 +5,11 @@ expect them. Beside them this remembers, per 512-byte sector, what the disk woul
 
     durable  sector -> its content on the platter, where that differs from the file
     dirty    sector -> number of the last unsynced write; a successful sync makes it durable
+    cut      sectors that an unsynced truncation took
 
 A failed sync leaves its sectors out of `dirty` but in `durable`: the kernel marks such pages clean,
-so no later sync writes them, unless they are written again.
+so no later sync writes them, unless they are written again.  A truncation is one entry in the file
+system's own journal: a power cut undoes all of it or nothing, and no failed sync drops it.
 """
 
 from __future__ import annotations
@@ -39,6 +41,8 @@ class FileOnDisk:
         self.fd = os.open(path, os.O_RDWR)
         self.durable: dict[int, bytes] = {}
         self.dirty: dict[int, int] = {}
+        self.cut: set[int] = set()
+        self._cut_size = self._cut_number = 0
         self.durable_size = 0 if is_new else self.size()
         self.was_synced = not is_new
         self._writes = 0
@@ -56,32 +60,54 @@ class FileOnDisk:
             self.dirty[sector] = self._writes
 
     def before_truncate(self, size: int) -> None:
+        self._cut_size = min(size, self._cut_size) if self.cut else size
+        self._writes += 1
+        self._cut_number = self._writes
         for sector in range(size // SECTOR, -(-self.size() // SECTOR)):
             self._keep(sector)
-            self.dirty[sector] = self._writes
+            self.dirty.pop(sector, None)
+            self.cut.add(sector)
 
     def synced(self) -> None:
         for sector in self.dirty:
             self.durable.pop(sector, None)
-        self.dirty.clear()
+        for sector in self.cut - self.dirty.keys():
+            self.durable[sector] = b""  # written again since, and dropped by a failed sync
         self.durable_size = self.size()
+        for sector in [each for each in self.durable if each * SECTOR >= self.durable_size]:
+            del self.durable[sector]
+        self.dirty.clear()
+        self.cut.clear()
         self.was_synced = True
 
-    def sync_failed(self) -> None:
+    def sync_failed(self, reached: Callable[[], bool] = lambda: False) -> None:
+        """Some sectors may have reached the platter before or after those that did not."""
+        for sector in self.dirty:
+            if reached():
+                self.durable.pop(sector, None)
         self.dirty.clear()
 
     def lose(self, loss: Loss, dice: random.Random) -> None:
         """Make the file what a power cut would leave of it."""
         survives = _survivors(loss, self.dirty, dice)
-        kept_until = self.durable_size
-        for sector in self.dirty:
-            if survives(sector):
-                kept_until = max(kept_until, min((sector + 1) * SECTOR, self.size()))
+        left = {sector for sector in self.dirty if survives(sector)}
+        is_cut = self._is_cut(loss, left, dice)
+        kept_until = min(self.durable_size, self._cut_size) if is_cut else self.durable_size
+        for sector in left:
+            kept_until = max(kept_until, min((sector + 1) * SECTOR, self.size()))
         for sector, content in self.durable.items():
-            if sector in self.dirty and survives(sector):
-                continue
-            os.pwrite(self.fd, content.ljust(SECTOR, b"\0"), sector * SECTOR)
+            if sector not in left:
+                old = b"" if is_cut and sector in self.cut else content
+                os.pwrite(self.fd, old.ljust(SECTOR, b"\0"), sector * SECTOR)
         os.ftruncate(self.fd, kept_until)
+
+    def _is_cut(self, loss: Loss, left: set[int], dice: random.Random) -> bool:
+        """Whether the truncation survives, all of it."""
+        if not self.cut or loss is Loss.EVERYTHING:
+            return False
+        if loss is Loss.ALL_BUT_A_PREFIX and left:
+            return max(self.dirty[sector] for sector in left) > self._cut_number
+        return dice.random() < 0.5
 
     def _keep(self, sector: int) -> None:
         if sector not in self.durable:

@@ -91,7 +91,7 @@ class FaultyFile(apsw.VFSFile):
             try:
                 trouble.step("sync")
             except apsw.Error:
-                self.disk.sync_failed()
+                self.disk.sync_failed(trouble.reached)
                 raise
             if trouble.is_lying:
                 return

@@ -22,8 +22,11 @@ class Trouble:
         self.is_full = False  # no room left: ENOSPC
         self.writes_fail = False  # EIO
         self.syncs_fail = 0.0  # the part of syncs that fail
+        self.fates: list[bool] = []  # whether the next syncs work, one by one; then as above
+        self.failed_sync_keeps = 0.0  # the part of sectors that reach the disk all the same
         self.is_lying = False  # syncs answer "done" and do nothing
         self.sync_s = 0.0
+        self.is_off = False  # no power: nothing works any more
         self.calls = 0  # changes only: what a power cut can fall between
         self.cut_at = 0
         self.fail_in = 0  # the n-th call from now fails, once
@@ -31,8 +34,14 @@ class Trouble:
         self._cut_power = cut_power
         self._dice = random.Random(seed)
 
+    def reached(self) -> bool:
+        """Whether a sector of a failed sync reached the disk."""
+        return self._dice.random() < self.failed_sync_keeps
+
     def step(self, call: str) -> None:
         """Called before each access; raises what SQLite shall see."""
+        if self.is_off:
+            raise _io_error(call)
         if self.fail_in:
             self.fail_in -= 1
             if self.fail_in == 0:
@@ -43,12 +52,18 @@ class Trouble:
         self.calls += 1
         if self.calls == self.cut_at:
             self._cut_power()
+            raise _io_error(call)  # for whoever survives it
         if call in ("write", "open") and self.is_full:
             raise apsw.FullError("no space left on device")
         if call in ("write", "truncate") and self.writes_fail:
             raise _io_error(call)
-        if call == "sync" and self.syncs_fail and self._dice.random() < self.syncs_fail:
+        if call == "sync" and self._fails_to_sync():
             raise _io_error(call)
+
+    def _fails_to_sync(self) -> bool:
+        if self.fates:
+            return not self.fates.pop(0)
+        return self.syncs_fail > 0 and self._dice.random() < self.syncs_fail
 
 
 def _io_error(call: str) -> apsw.Error:

@@ -16,7 +16,8 @@ import apsw
 
 from penstock.domain.errors import InvalidRequest, StoreUnavailable
 from penstock.store import checksums
-from penstock.store.sqlite import BUSY_MS, storage_error
+from penstock.store.sqlite import storage_error
+from penstock.store.sqlite_log import BUSY_MS
 
 STEP_PAGES = 1_000
 Progress = Callable[[int, int], None]

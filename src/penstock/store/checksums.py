@@ -15,6 +15,8 @@ from pathlib import Path
 
 import apsw
 
+from penstock.store.sqlite_log import log_of
+
 _log = logging.getLogger("penstock.store")
 
 RESERVED_BYTES = 8  # per page; also the mark in the file that its pages are checked
@@ -49,7 +51,7 @@ def look_at_log(db: apsw.Connection, path: Path) -> int:
 
     A power cut may leave some that were never acknowledged; more than that is damage.
     """
-    wal = path.with_name(path.name + "-wal")
+    wal = log_of(path)
     if not wal.exists() or wal.stat().st_size <= _WAL_HEADER:
         return 0
     accepted, _ = db.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_NOOP)

@@ -18,7 +18,7 @@ from penstock.store.database import Database, Row
 from penstock.store.partitions import Partitions
 from penstock.store.postgres import PostgresDatabase
 from penstock.store.postgres_url import parse
-from penstock.store.sqlite import SqliteDatabase
+from penstock.store.sqlite import SqliteDatabase, open_settled
 
 CHUNK = 5_000  # rows of one COPY
 Progress = Callable[[str, int, int], None]
@@ -36,7 +36,7 @@ def promote(sqlite_path: Path, postgres_url: str, *, progress: Progress) -> dict
     """
     if not sqlite_path.exists():
         raise InvalidRequest(f"there is no store at {sqlite_path}")
-    source = SqliteDatabase(sqlite_path)
+    source = open_settled(sqlite_path)
     try:
         target = PostgresDatabase(parse(postgres_url))
         try:

@@ -5,8 +5,9 @@ from __future__ import annotations
 import itertools
 import logging
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from queue import SimpleQueue
 from typing import Any
 
@@ -45,13 +46,21 @@ class Readers:
 
     def shut(self) -> None:
         """Close the sessions, so that nothing holds the files; they open again when needed."""
+        with self.kept_out():
+            pass
+
+    @contextmanager
+    def kept_out(self) -> Iterator[None]:
+        """Meanwhile none is open, and none is opened: one that is would hold on to the old."""
         with self._closing:
             sessions = [self._free.get() for _ in range(self._count)]
-            for session in sessions:
-                try:
+            try:
+                for session in sessions:
                     if session is not None:
                         session.db.close()
-                finally:
+                yield
+            finally:
+                for _ in sessions:
                     self._free.put(None)
 
     def close(self) -> None:

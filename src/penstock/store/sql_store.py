@@ -18,7 +18,7 @@ from penstock.store.database import Database
 from penstock.store.group_commit import GroupCommit
 from penstock.store.readers import Readers
 from penstock.store.session import HIGH_WATER, HIGH_WATER_STEP_MS, Kind, Request, SqlSession
-from penstock.store.sqlite import SqliteDatabase
+from penstock.store.sqlite import SqliteDatabase, open_settled
 
 T = TypeVar("T")
 
@@ -86,11 +86,14 @@ class SqlStore:
 
 def migrate_sqlite(path: Path, *, now: int) -> list[migrations.Migration]:
     _make_folder(path.parent)
-    db = SqliteDatabase(path)
+    db = open_settled(path)
     try:
-        return migrations.apply(db, now=now)
-    finally:
-        db.close()
+        applied = migrations.apply(db, now=now)
+    except BaseException:
+        db.abandon()
+        raise
+    db.close()
+    return applied
 
 
 def open_sqlite(path: Path, *, now: int = 0) -> SqlStore:
@@ -99,13 +102,12 @@ def open_sqlite(path: Path, *, now: int = 0) -> SqlStore:
     store: SqlStore | None = None
 
     def open_writer(_lane: int) -> SqlSession:
+        if store is None:
+            return SqlSession(open_settled(path))
         # After a storage error readers must let go as well, or SQLite would not look at the
         # log anew but trust what it remembers of it.
-        if store is not None:
-            store.readers.shut()
-        writer = SqliteDatabase(path)
-        writer.settle()
-        return SqlSession(writer)
+        with store.readers.kept_out():
+            return SqlSession(open_settled(path, again=True))
 
     store = SqlStore(
         "sqlite",

@@ -1,0 +1,41 @@
+"""Readers let go of the files while a writer gets over a failed sync."""
+
+import threading
+from pathlib import Path
+
+import apsw
+
+from penstock.store.readers import Readers
+from penstock.store.session import SqlSession
+from penstock.store.sql_store import migrate_sqlite
+from penstock.store.sqlite import SqliteDatabase
+from tests.clocks import NOON
+
+SHORT_S = 0.05
+LONG_S = 30
+
+
+def test_while_readers_are_kept_out_none_is_open_and_reads_wait(tmp_path: Path) -> None:
+    path = tmp_path / "penstock.db"
+    migrate_sqlite(path, now=NOON)
+    opened: list[SqliteDatabase] = []
+
+    def open_session() -> SqlSession:
+        opened.append(SqliteDatabase(path, read_only=True))
+        return SqlSession(opened[-1])
+
+    readers = Readers(open_session)
+    readers.submit(lambda session: session.queues.find("mail"))
+    late = threading.Thread(
+        target=lambda: readers.submit(lambda session: session.queues.find("mail")), daemon=True
+    )
+    with readers.kept_out():
+        late.start()
+        late.join(SHORT_S)
+        assert late.is_alive()
+        assert len(opened) == 1
+        assert not [db for db in apsw.connections() if db.filename == str(path)]
+
+    late.join(LONG_S)
+    assert len(opened) == 2
+    readers.close()
