@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterator
 from urllib.parse import urlencode
 
@@ -186,6 +187,25 @@ def test_a_key_is_for_its_queues(sign_in: SignIn, owner: Aws) -> None:
     ):
         with refused("AccessDenied", status=403):
             act()
+
+
+def test_a_key_points_dead_letters_at_its_own_queues_only(sign_in: SignIn, owner: Aws) -> None:
+    start = a_name("team")
+    mine, letters, other = owner.make_named(f"{start}-in"), f"{start}-dead", owner.make()
+    client = sign_in(Role.OPERATE, queues=(f"{start}-*",))
+
+    def policy(queue: str) -> str:
+        return json.dumps({"deadLetterTargetArn": arn_of(queue), "maxReceiveCount": 1})
+
+    client.set(mine, RedrivePolicy=policy(client.make_named(letters)))
+    for target in (other, "there-is-none"):
+        with refused("AccessDenied", status=403):
+            client.set(mine, RedrivePolicy=policy(target))
+        with refused("AccessDenied", status=403):
+            client.make_named(f"{start}-new", RedrivePolicy=policy(target))
+    assert json.loads(owner.attributes(mine)["RedrivePolicy"])["deadLetterTargetArn"] == arn_of(
+        letters
+    )
 
 
 def test_pages_are_full_of_what_a_key_may_see(sign_in: SignIn, owner: Aws) -> None:

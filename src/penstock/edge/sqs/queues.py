@@ -276,6 +276,8 @@ class QueueOperations:
         arn = names.of_arn(policy.deadLetterTargetArn)
         if arn is None or arn.account != asked.settings.account:
             raise policies.target_does_not_exist(policy)
+        # Dead letters are sent, in a way; and who may not send does not learn what exists, either.
+        allow(asked, Role.OPERATE, arn.name)
         try:
             return (await self._queues.get(arn.name)).queue
         except QueueNotFound:
