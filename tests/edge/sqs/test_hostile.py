@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from penstock.edge.sqs.calls import OPERATIONS
 from penstock.edge.sqs.flat import Member, is_struct, members
+from tests.edge.api import Api
 from tests.edge.sqs.aws import Aws, arn_of
 
 # What is sent on purpose: names that exist, and what stores and parsers are known to dislike.
@@ -96,6 +97,29 @@ def test_no_input_is_a_mistake_of_ours(http: httpx.Client, call: tuple[str, dict
 
     assert answer.status_code < 500, (operation, given_input, answer.text)
     assert answer.headers["content-type"] == "application/x-amz-json-1.0"
+
+
+TEXTS = st.sampled_from(["", "é", "=", "AA==", "☃" * 300, "\t", "1e999"])
+TYPES = st.sampled_from(["String", "Number", "Binary", "Binary.x", "", "é", ".", "x" * 500])
+NAMES = st.sampled_from(["a", "AWS.b", "é", "x" * 100, "."])
+
+
+@settings(max_examples=100, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(
+    attributes=st.dictionaries(NAMES, TEXTS, max_size=3),
+    types=st.one_of(st.dictionaries(NAMES, TYPES, max_size=3).map(json.dumps), TEXTS),
+    body=st.one_of(TEXTS, st.dictionaries(NAMES, TEXTS, max_size=2), st.none()),
+)
+def test_no_message_of_another_face_is_a_mistake_of_ours(
+    aws: Aws, api: Api, attributes: dict, types: str, body: Any
+) -> None:
+    url = aws.make_named("from-elsewhere")
+    sent = api.send("from-elsewhere", body, attributes=attributes | {"AWS.types": types})
+
+    message = aws.receive_one(url, MessageAttributeNames=["All"], AttributeNames=["All"])
+
+    aws.delete(url, message["ReceiptHandle"])
+    assert message["MessageId"] == sent
 
 
 @settings(max_examples=100, suppress_health_check=[HealthCheck.function_scoped_fixture])

@@ -67,6 +67,16 @@ def test_a_message_sent_through_sqs_is_claimed_natively(aws: Aws, api: Api, queu
     assert aws.counts(queue) == (0, 0, 0)
 
 
+def test_a_text_that_another_face_calls_binary_is_received_as_a_text(
+    aws: Aws, api: Api, queue: str
+) -> None:
+    api.send(name_of(queue), "x", attributes={"AWS.types": '{"a": "Binary"}', "a": "é"})
+
+    message = aws.receive_one(queue, MessageAttributeNames=["All"])
+
+    assert message["MessageAttributes"] == {"a": {"DataType": "String", "StringValue": "é"}}
+
+
 def test_a_handle_of_sqs_is_a_native_receipt(aws: Aws, api: Api, queue: str) -> None:
     sent = aws.send(queue)
     handle = aws.handle(queue)
