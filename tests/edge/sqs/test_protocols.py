@@ -117,6 +117,17 @@ def test_a_form_that_cannot_be_read_is_refused_in_xml():
     assert (response.status, response.content_type) == (400, b"text/xml")
 
 
+@pytest.mark.parametrize("name", ["X-Amz-Algorithm", "X%2DAmz%2DAlgorithm"])
+def test_a_presigned_url_says_itself_what_it_is_for(name):
+    target = {b"x-amz-target": b"AmazonSQS.ListQueues"}
+    url = f"/?Action=GetQueueUrl&QueueName=mail&{name}=AWS4-HMAC-SHA256"
+
+    call = asked(a_get(url, target))
+
+    assert call.input == model.GetQueueUrlRequest(QueueName="mail")
+    assert asked(a_get("/?x=1", target)).operation.name == "ListQueues"
+
+
 # --- the Query protocol's parameters ---
 
 

@@ -8,7 +8,7 @@ from urllib.parse import urlencode
 
 import httpx
 import pytest
-from botocore.auth import SigV4QueryAuth
+from botocore.auth import SigV4Auth, SigV4QueryAuth
 from botocore.awsrequest import AWSRequest
 
 from penstock.domain.access import Role
@@ -125,6 +125,31 @@ def test_a_presigned_url_is_a_request(owner: Aws, queue: str) -> None:
     assert forged.status_code == 403
     assert "<Code>SignatureDoesNotMatch</Code>" in forged.text
     assert owner.bodies(queue) == ["presigned ☃"]
+
+
+def test_a_presigned_url_is_good_for_nothing_else(owner: Aws, queue: str) -> None:
+    url = presigned(owner, Action="GetQueueUrl", QueueName=name_of(queue))
+
+    answer = httpx.get(url, headers={"X-Amz-Target": "AmazonSQS.ListQueues"}, trust_env=False)
+
+    assert answer.status_code == 403
+    assert "<Code>SignatureDoesNotMatch</Code>" in answer.text
+
+
+def test_a_signature_is_for_one_operation(owner: Aws, queue: str) -> None:
+    """It was made without the header that names one."""
+    owner.send(queue)
+    body = json.dumps({"QueueUrl": queue})
+    request = AWSRequest("POST", f"{owner.url}/", data=body)
+    request.headers["Content-Type"] = "application/x-amz-json-1.0"
+    SigV4Auth(owner.client._request_signer._credentials, "sqs", "eu-west-3").add_auth(request)
+
+    headers = {**dict(request.headers), "X-Amz-Target": "AmazonSQS.PurgeQueue"}
+    answer = httpx.post(owner.url, content=body, headers=headers, trust_env=False)
+
+    assert answer.status_code == 403
+    assert answer.headers["x-amzn-query-error"] == "SignatureDoesNotMatch;Sender"
+    assert owner.counts(queue) == (1, 0, 0)
 
 
 # --- roles ---

@@ -246,6 +246,26 @@ def test_the_host_must_be_signed():
     assert "'Host' must be" in refused(request).message
 
 
+@pytest.mark.parametrize("name", [b"x-amz-target", b"x-amz-security-token", b"x-amz-anything"])
+@pytest.mark.parametrize("sign", [signed, lambda: presigned(f"{URL}/?Action=GetQueueUrl")])
+def test_what_speaks_of_the_request_must_be_signed(sign, name):
+    request = sign()
+    verify(request)
+
+    request.headers[name] = b"AmazonSQS.ListQueues"
+
+    error = refused(request)
+    assert error.code == "SignatureDoesNotMatch"
+    assert f"'{name.decode()}' must be a 'SignedHeader'" in error.message
+
+
+def test_what_proxies_add_need_not_be_signed():
+    request = signed()
+    request.headers |= {b"x-amzn-trace-id": b"Root=1", b"x-forwarded-for": b"10.0.0.1"}
+
+    assert verify(request)
+
+
 def test_the_scopes_date_is_the_day_of_the_signature():
     request = signed()
     request.headers[b"x-amz-date"] = b"20260228T120000Z"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from penstock.edge.http.request import Request, Response
+from penstock.edge.sqs import sigv4
 from penstock.edge.sqs.calls import Call, Operation, WireProtocol
 from penstock.edge.sqs.errors import SqsError, invalid_action
 from penstock.edge.sqs.json_protocol import MEDIA, TARGET, JsonProtocol
@@ -33,7 +34,9 @@ def of(request: Request) -> WireProtocol:
     """Never raises, so that every refusal can be told in the right words."""
     headers = request.headers
     if TARGET in headers and (headers.get(b"content-type") == MEDIA or not is_form(request)):
-        return JSON
+        # What a presigned URL is for stands in its query string.
+        if not (request.query_bytes and sigv4.is_in_query(request)):
+            return JSON
     wants_json = b"application/json" in headers.get(b"accept", b"")
     try:
         given = fields(request)

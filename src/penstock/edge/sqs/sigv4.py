@@ -66,6 +66,7 @@ def verify(request: Request, *, now: int, secret_of: SecretOf) -> Signer:
     if found is None:
         raise errors.missing_authentication_token()
     signed_at = _check_scope(found)
+    _check_headers(request.headers, found)
     secret = secret_of(found.access_key_id)
     if secret is None:
         raise errors.invalid_client_token_id()
@@ -102,6 +103,13 @@ def _read(request: Request) -> _Signature | None:
     if given.get("X-Amz-Algorithm") == ALGORITHM:
         return _from_query(given)
     return None
+
+
+def is_in_query(request: Request) -> bool:
+    """Is it, if at all, the query string that is signed, as in a presigned URL?"""
+    if request.headers.get(b"authorization", b"").startswith(ALGORITHM.encode()):
+        return False
+    return any(name == b"X-Amz-Algorithm" for name, _ in _pairs(request.query_bytes))
 
 
 def _from_header(request: Request, header: str) -> _Signature:
@@ -190,6 +198,15 @@ def _check_scope(found: _Signature) -> datetime:
             "HTTP."
         )
     return signed_at
+
+
+def _check_headers(headers: dict[bytes, bytes], found: _Signature) -> None:
+    """Whatever says what is wanted must be signed, or one signature would be good for more."""
+    for name in headers:
+        if name.startswith(b"x-amz-") and name.decode("latin-1") not in found.signed_headers:
+            raise errors.signature_does_not_match(
+                f"'{name.decode('latin-1')}' must be a 'SignedHeader'."
+            )
 
 
 def _check_time(found: _Signature, signed_at: datetime, now: int) -> None:
