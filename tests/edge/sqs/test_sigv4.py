@@ -204,6 +204,16 @@ def test_a_signature_for_another_service_is_not_for_us():
     assert "correct service: 'sqs'" in error.message
 
 
+@pytest.mark.parametrize("region", ["x" * 41, "EU", "eu west", "é"])
+def test_a_region_is_a_short_name(region):
+    before = sigv4._signing_key.cache_info().misses
+
+    error = refused(signed(region=region))
+
+    assert "scoped to a valid region" in error.message
+    assert sigv4._signing_key.cache_info().misses == before  # nothing of it is remembered
+
+
 @pytest.mark.parametrize(
     ("old", "new", "text"),
     [

@@ -33,6 +33,7 @@ SecretOf = Callable[[str], str | None]
 _TIME = "%Y%m%dT%H%M%SZ"
 _TIME_TEXT = re.compile(r"[0-9]{8}T[0-9]{6}Z")
 _CREDENTIAL = re.compile(r"(.+)/([^/]+)/([^/]+)/([^/]+)/([^/]+)")
+_REGION = re.compile(r"[a-z0-9-]{1,40}")  # signing keys are remembered, so it is not any text
 _SAFE = "-_.~"
 _NEEDED = ("Credential", "SignedHeaders", "Signature")
 
@@ -183,6 +184,8 @@ def _check_scope(found: _Signature) -> datetime:
         raise errors.signature_does_not_match(
             f"Credential should be scoped to correct service: '{SERVICE}'."
         )
+    if not _REGION.fullmatch(found.region):
+        raise errors.signature_does_not_match("Credential should be scoped to a valid region.")
     try:
         signed_at = datetime.fromisoformat(found.signed_at)
         is_well_formed = _TIME_TEXT.fullmatch(found.signed_at) is not None
