@@ -84,14 +84,8 @@ class SqsApi:
     def _caller(self, request: Request) -> Caller:
         if not self._keyring.is_needed:
             return ANYONE
-        signed = sigv4.verify(request, now=self._clock.now(), secret_of=self._secret)
-        signer = self._keyring.signer(signed.access_key_id)
-        assert signer is not None, "its signature was checked with its secret"
-        return signer.caller
-
-    def _secret(self, key_id: str) -> str | None:
-        signer = self._keyring.signer(key_id)
-        return None if signer is None else signer.secret
+        signer_of = self._keyring.signer
+        return sigv4.verify(request, now=self._clock.now(), signer_of=signer_of).caller
 
 
 class RequestIds:

@@ -1,6 +1,6 @@
 """AWS signature version 4: who signed a request, in its header or in its query string.
 
-Nothing is asked of the clock or of the keys here: `now` and `secret_of` are passed in.
+Nothing is asked of the clock or of the keys here: `now` and `signer_of` are passed in.
 """
 
 from __future__ import annotations
@@ -12,7 +12,6 @@ from collections.abc import Callable
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from functools import lru_cache
-from typing import NamedTuple
 from urllib.parse import quote, unquote_to_bytes
 
 import msgspec
@@ -20,7 +19,7 @@ import msgspec
 from penstock.domain.limits import MINUTE, SECOND
 from penstock.edge.http.request import Request
 from penstock.edge.sqs import errors
-from penstock.edge.sqs.errors import SqsError
+from penstock.services.keys import Signer
 
 ALGORITHM = "AWS4-HMAC-SHA256"
 SERVICE = "sqs"
@@ -28,7 +27,7 @@ SKEW_MS = 15 * MINUTE
 LONGEST_EXPIRY = 7 * 24 * 3600
 UNSIGNED = "UNSIGNED-PAYLOAD"
 
-SecretOf = Callable[[str], str | None]
+SignerOf = Callable[[str], Signer | None]  # by the access key's id
 
 _TIME = "%Y%m%dT%H%M%SZ"
 _TIME_TEXT = re.compile(r"[0-9]{8}T[0-9]{6}Z")
@@ -36,11 +35,6 @@ _CREDENTIAL = re.compile(r"(.+)/([^/]+)/([^/]+)/([^/]+)/([^/]+)")
 _REGION = re.compile(r"[a-z0-9-]{1,40}")  # signing keys are remembered, so it is not any text
 _SAFE = "-_.~"
 _NEEDED = ("Credential", "SignedHeaders", "Signature")
-
-
-class Signer(NamedTuple):
-    access_key_id: str
-    region: str
 
 
 class _Signature(msgspec.Struct, frozen=True):
@@ -61,35 +55,26 @@ class _Signature(msgspec.Struct, frozen=True):
         return f"{self.date}/{self.region}/{self.service}/{self.terminator}"
 
 
-def verify(request: Request, *, now: int, secret_of: SecretOf) -> Signer:
+def verify(request: Request, *, now: int, signer_of: SignerOf) -> Signer:
     """Who signed it; raises SqsError (403) for anybody else."""
     found = _read(request)
     if found is None:
         raise errors.missing_authentication_token()
     signed_at = _check_scope(found)
     _check_headers(request.headers, found)
-    secret = secret_of(found.access_key_id)
-    if secret is None:
+    signer = signer_of(found.access_key_id)
+    if signer is None:
         raise errors.invalid_client_token_id()
     _check_time(found, signed_at, now)
     payload = _payload_hash(request)
     canonical = _canonical_request(request, found, payload)
     hashed = hashlib.sha256(canonical.encode("latin-1")).hexdigest()
     to_sign = f"{ALGORITHM}\n{found.signed_at}\n{found.scope}\n{hashed}"
-    key = _signing_key(secret, found.date, found.region)
+    key = _signing_key(signer.secret, found.date, found.region)
     right = hmac.digest(key, to_sign.encode(), "sha256").hex()
     if not hmac.compare_digest(right.encode(), found.signature.encode()):
         raise errors.signature_does_not_match()
-    return Signer(found.access_key_id, found.region)
-
-
-def claimed(request: Request) -> Signer | None:
-    """Who a request says it comes from; for servers that ask nobody for a key."""
-    try:
-        found = _read(request)
-    except SqsError:
-        return None
-    return None if found is None else Signer(found.access_key_id, found.region)
+    return signer
 
 
 # --- what the request says ---
