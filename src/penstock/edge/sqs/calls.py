@@ -12,31 +12,7 @@ from penstock.edge.sqs import model
 from penstock.edge.sqs.errors import SqsError, invalid_message_contents, serialization
 from penstock.edge.sqs.model import Input, Output
 
-_NAMES = (
-    "AddPermission",
-    "CancelMessageMoveTask",
-    "ChangeMessageVisibility",
-    "ChangeMessageVisibilityBatch",
-    "CreateQueue",
-    "DeleteMessage",
-    "DeleteMessageBatch",
-    "DeleteQueue",
-    "GetQueueAttributes",
-    "GetQueueUrl",
-    "ListDeadLetterSourceQueues",
-    "ListMessageMoveTasks",
-    "ListQueueTags",
-    "ListQueues",
-    "PurgeQueue",
-    "ReceiveMessage",
-    "RemovePermission",
-    "SendMessage",
-    "SendMessageBatch",
-    "SetQueueAttributes",
-    "StartMessageMoveTask",
-    "TagQueue",
-    "UntagQueue",
-)
+_INPUT = "Request"  # how the names of inputs end, after the operation's own
 _SENDS = ("SendMessage", "SendMessageBatch")
 _SURROGATE = re.compile(rb"\\u[dD][89a-fA-F]")
 
@@ -46,7 +22,7 @@ class Operation:
 
     def __init__(self, name: str) -> None:
         self.name = name
-        self.takes: type[Input] = getattr(model, f"{name}Request")
+        self.takes: type[Input] = getattr(model, f"{name}{_INPUT}")
         self.gives: type[Output] | None = getattr(model, f"{name}Result", None)
         self._decode: Any = msgspec.json.Decoder(self.takes).decode
 
@@ -65,7 +41,11 @@ class Operation:
         return serialization(str(error))
 
 
-OPERATIONS = {name: Operation(name) for name in _NAMES}
+# Whatever the model has an input for.
+OPERATIONS = {
+    name: Operation(name)
+    for name in sorted(n.removesuffix(_INPUT) for n in vars(model) if n.endswith(_INPUT))
+}
 
 
 class Call(msgspec.Struct, frozen=True):
