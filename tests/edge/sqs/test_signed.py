@@ -95,6 +95,25 @@ def test_whoever_does_not_sign_is_refused_in_either_protocol(guarded: LiveServer
     assert "<Code>MissingAuthenticationToken</Code>" in query.text
 
 
+@pytest.mark.parametrize(
+    ("headers", "body"),
+    [
+        ({"X-Amz-Target": "AmazonSQS.SendMessage"}, b"{no JSON"),
+        ({"X-Amz-Target": "AmazonSQS.Nonsense"}, b"{}"),
+        ({"Content-Type": "application/x-www-form-urlencoded"}, b"Action=SendMessage&x=%ff"),
+        ({"Content-Type": "application/x-www-form-urlencoded"}, b"&" * 10_000),
+    ],
+)
+def test_nothing_is_read_from_whoever_does_not_sign(
+    guarded: LiveServer, headers: dict[str, str], body: bytes
+) -> None:
+    """To read a body costs, and everybody else waits."""
+    answer = httpx.post(guarded.url, content=body, headers=headers, trust_env=False)
+
+    assert answer.status_code == 403
+    assert "MissingAuthenticationToken" in answer.text
+
+
 def test_a_revoked_key_is_an_unknown_one(guarded: LiveServer, sign_in: SignIn) -> None:
     client = sign_in()
     client.client.list_queues()

@@ -8,7 +8,7 @@ from collections.abc import Awaitable, Callable
 from typing import Any
 
 from penstock.domain.access import ANYONE, Caller
-from penstock.domain.errors import Forbidden, PenstockError, ShuttingDown
+from penstock.domain.errors import Forbidden, PenstockError, ShuttingDown, TooLarge
 from penstock.edge.http.app import refuse_other_sites
 from penstock.edge.http.errors import error_response, unexpected
 from penstock.edge.http.request import Handler, Request, Respond, Response
@@ -63,8 +63,11 @@ class SqsApi:
         try:
             if request.method != "POST":
                 _refuse_pages(request.headers)
+            if len(request.body) > protocol.most_bytes:
+                raise TooLarge(f"a request takes at most {protocol.most_bytes} bytes")
+            caller = self._caller(request)
             call = protocol.read(request)
-            asked = Asked(call.input, request, self._settings, self._scheme, self._caller(request))
+            asked = Asked(call.input, request, self._settings, self._scheme, caller)
             promised = self._operations[call.operation.name](asked)
         except Exception as error:
             respond(_refusal(protocol, error, request_id))

@@ -13,6 +13,7 @@ from penstock.edge.sqs.errors import SqsError, invalid_message_contents, seriali
 from penstock.edge.sqs.model import Input, Output
 
 _INPUT = "Request"  # how the names of inputs end, after the operation's own
+ENVELOPE_BYTES = 320 * 1024  # of a request, around its messages
 _SENDS = ("SendMessage", "SendMessageBatch")
 _SURROGATE = re.compile(rb"\\u[dD][89a-fA-F]")
 
@@ -56,8 +57,13 @@ class Call(msgspec.Struct, frozen=True):
 class WireProtocol(Protocol):
     """One of the two ways to ask; `protocols.of` finds the one that a request uses."""
 
+    @property
+    def most_bytes(self) -> int:
+        """Of a body: what a message of the largest size takes when all of it is escaped."""
+        ...
+
     def read(self, request: Request) -> Call:
-        """Raises SqsError."""
+        """Raises SqsError.  It is what costs, so it comes after the question who asks."""
         ...
 
     def answer(self, operation: Operation, output: Output | None, request_id: str) -> Response: ...
