@@ -81,6 +81,45 @@ def _queues(aws: Aws) -> None:
     aws.make_named("hostile.fifo", FifoQueue="true")
 
 
+ODD = st.sampled_from([None, 0, 1, False, True, "", "x", [], {}, [1], [None], [[]], {"a": []}, 1.5])
+POLICIES = {
+    "RedriveAllowPolicy": {
+        "redrivePermission": st.sampled_from(["allowAll", "denyAll", "byQueue"]) | ODD,
+        "sourceQueueArns": st.lists(st.sampled_from([arn_of(URLS[0]), 1, ""]), max_size=3) | ODD,
+    },
+    "RedrivePolicy": {
+        "deadLetterTargetArn": st.sampled_from([*map(arn_of, URLS)]) | ODD,
+        "maxReceiveCount": st.sampled_from([1, "5", 10**30]) | ODD,
+    },
+    "Policy": {"Statement": ODD | st.lists(ODD, max_size=2), "Id": ODD, "Version": ODD},
+}
+
+
+@pytest.mark.usefixtures("_queues")
+@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(data=st.data(), name=st.sampled_from(sorted(POLICIES)))
+def test_no_well_formed_policy_is_a_mistake_of_ours(
+    http: httpx.Client, data: Any, name: str
+) -> None:
+    policy = json.dumps(data.draw(st.fixed_dictionaries({}, optional=POLICIES[name])))
+    queue = {"QueueUrl": URLS[0]}
+    permission = {"Label": "a", "AWSAccountIds": ["111111111111"], "Actions": ["SendMessage"]}
+
+    for operation, given_input in (
+        ("SetQueueAttributes", {"Attributes": {name: policy}}),
+        ("GetQueueAttributes", {"AttributeNames": ["All"]}),
+        ("AddPermission", permission),
+        ("RemovePermission", {"Label": "a"}),
+        ("SetQueueAttributes", {"Attributes": {name: ""}}),
+    ):
+        answer = http.post(
+            "/",
+            content=json.dumps(queue | given_input),
+            headers={"X-Amz-Target": f"AmazonSQS.{operation}"},
+        )
+        assert answer.status_code < 500, (operation, policy, answer.text)
+
+
 @pytest.mark.usefixtures("_queues")
 @settings(max_examples=200, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(call=calls())
