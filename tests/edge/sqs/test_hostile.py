@@ -82,7 +82,7 @@ def _queues(aws: Aws) -> None:
 
 
 ODD = st.sampled_from([None, 0, 1, False, True, "", "x", [], {}, [1], [None], [[]], {"a": []}, 1.5])
-POLICIES = {
+POLICIES: dict[str, dict[str, st.SearchStrategy[Any]]] = {
     "RedriveAllowPolicy": {
         "redrivePermission": st.sampled_from(["allowAll", "denyAll", "byQueue"]) | ODD,
         "sourceQueueArns": st.lists(st.sampled_from([arn_of(URLS[0]), 1, ""]), max_size=3) | ODD,

@@ -33,9 +33,12 @@ NEITHER = NeitherProtocol()
 def of(request: Request) -> WireProtocol:
     """Never raises, so that every refusal can be told in the right words; reads no body."""
     headers = request.headers
-    if TARGET in headers and (headers.get(b"content-type") == MEDIA or not is_form(request)):
+    if (
+        TARGET in headers
+        and (headers.get(b"content-type") == MEDIA or not is_form(request))
         # What a presigned URL is for stands in its query string.
-        if not (request.query_bytes and sigv4.is_in_query(request)):
-            return JSON
+        and not (request.query_bytes and sigv4.is_in_query(request))
+    ):
+        return JSON
     wants_json = b"application/json" in headers.get(b"accept", b"")
     return QueryProtocol(wants_json=wants_json) if may_name(request) else NEITHER
