@@ -81,7 +81,9 @@ def _queues(aws: Aws) -> None:
     aws.make_named("hostile.fifo", FifoQueue="true")
 
 
-ODD = st.sampled_from([None, 0, 1, False, True, "", "x", [], {}, [1], [None], [[]], {"a": []}, 1.5])
+ODD: st.SearchStrategy[Any] = st.sampled_from(
+    [None, 0, 1, False, True, "", "x", [], {}, [1], [None], [[]], {"a": []}, 1.5]
+)
 POLICIES: dict[str, dict[str, st.SearchStrategy[Any]]] = {
     "RedriveAllowPolicy": {
         "redrivePermission": st.sampled_from(["allowAll", "denyAll", "byQueue"]) | ODD,

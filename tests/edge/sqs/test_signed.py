@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator
+from typing import Any
 from urllib.parse import urlencode
 
 import httpx
 import pytest
 from botocore.auth import SigV4Auth, SigV4QueryAuth
-from botocore.awsrequest import AWSRequest
+from botocore.awsrequest import AWSPreparedRequest, AWSRequest
+from kombu.asynchronous.aws.sqs.connection import AsyncSQSConnection
 
 from penstock.domain.access import Role
 from tests.edge.api import Api, a_name
@@ -169,6 +171,28 @@ def test_a_signature_is_for_one_operation(owner: Aws, queue: str) -> None:
     assert answer.status_code == 403
     assert answer.headers["x-amzn-query-error"] == "SignatureDoesNotMatch;Sender"
     assert owner.counts(queue) == (1, 0, 0)
+
+
+def test_what_celerys_transport_signs_is_served(owner: Aws, queue: str) -> None:
+    owner.send(queue, "for a worker")
+    sent: list[AWSPreparedRequest] = []
+
+    class Connection(AsyncSQSConnection):
+        def _mexe(self, request: Any, sender: Any = None, callback: Any = None) -> None:
+            sent.append(request)
+
+    Connection(owner.client, http_client=object()).make_request(
+        "ReceiveMessage", {"MaxNumberOfMessages": 10}, queue, "POST"
+    )
+
+    [request] = sent
+    headers = {name: _text(value) for name, value in request.headers.items()}
+    answer = httpx.post(request.url, content=request.body, headers=headers, trust_env=False)
+    assert [message["Body"] for message in answer.json()["Messages"]] == ["for a worker"]
+
+
+def _text(value: str | bytes) -> str:
+    return value.decode() if isinstance(value, bytes) else value
 
 
 # --- roles ---
