@@ -240,6 +240,15 @@ def test_a_dead_letter_queue_says_who_may_use_it():
     assert not RedriveAllowPolicy("denyAll").allows("a")
 
 
+@pytest.mark.parametrize("nothing", [None, 0, False, "", [], {}])
+def test_no_sources_may_be_said_in_many_ways(nothing):
+    policy = json.dumps({"redrivePermission": "allowAll", "sourceQueueArns": nothing})
+
+    read = attributes.read_new({"RedriveAllowPolicy": policy})
+
+    assert read.redrive_allow_policy == RedriveAllowPolicy("allowAll")
+
+
 def test_the_region_in_an_arn_makes_no_other_queue():
     here, there = (f"arn:aws:sqs:{region}:000000000000:dead" for region in ("here", "there"))
     elsewhere = "arn:aws:sqs:here:111111111111:dead"

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from penstock.edge.sqs.calls import OPERATIONS
 from penstock.edge.sqs.flat import Member, is_struct, members
+from tests.edge.api import Api
 from tests.edge.sqs.aws import Aws, arn_of
 
 # What is sent on purpose: names that exist, and what stores and parsers are known to dislike.
@@ -80,6 +81,47 @@ def _queues(aws: Aws) -> None:
     aws.make_named("hostile.fifo", FifoQueue="true")
 
 
+ODD: st.SearchStrategy[Any] = st.sampled_from(
+    [None, 0, 1, False, True, "", "x", [], {}, [1], [None], [[]], {"a": []}, 1.5]
+)
+POLICIES: dict[str, dict[str, st.SearchStrategy[Any]]] = {
+    "RedriveAllowPolicy": {
+        "redrivePermission": st.sampled_from(["allowAll", "denyAll", "byQueue"]) | ODD,
+        "sourceQueueArns": st.lists(st.sampled_from([arn_of(URLS[0]), 1, ""]), max_size=3) | ODD,
+    },
+    "RedrivePolicy": {
+        "deadLetterTargetArn": st.sampled_from([*map(arn_of, URLS)]) | ODD,
+        "maxReceiveCount": st.sampled_from([1, "5", 10**30]) | ODD,
+    },
+    "Policy": {"Statement": ODD | st.lists(ODD, max_size=2), "Id": ODD, "Version": ODD},
+}
+
+
+@pytest.mark.usefixtures("_queues")
+@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(data=st.data(), name=st.sampled_from(sorted(POLICIES)))
+def test_no_well_formed_policy_is_a_mistake_of_ours(
+    http: httpx.Client, data: Any, name: str
+) -> None:
+    policy = json.dumps(data.draw(st.fixed_dictionaries({}, optional=POLICIES[name])))
+    queue = {"QueueUrl": URLS[0]}
+    permission = {"Label": "a", "AWSAccountIds": ["111111111111"], "Actions": ["SendMessage"]}
+
+    for operation, given_input in (
+        ("SetQueueAttributes", {"Attributes": {name: policy}}),
+        ("GetQueueAttributes", {"AttributeNames": ["All"]}),
+        ("AddPermission", permission),
+        ("RemovePermission", {"Label": "a"}),
+        ("SetQueueAttributes", {"Attributes": {name: ""}}),
+    ):
+        answer = http.post(
+            "/",
+            content=json.dumps(queue | given_input),
+            headers={"X-Amz-Target": f"AmazonSQS.{operation}"},
+        )
+        assert answer.status_code < 500, (operation, policy, answer.text)
+
+
 @pytest.mark.usefixtures("_queues")
 @settings(max_examples=200, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(call=calls())
@@ -96,6 +138,29 @@ def test_no_input_is_a_mistake_of_ours(http: httpx.Client, call: tuple[str, dict
 
     assert answer.status_code < 500, (operation, given_input, answer.text)
     assert answer.headers["content-type"] == "application/x-amz-json-1.0"
+
+
+TEXTS = st.sampled_from(["", "é", "=", "AA==", "☃" * 300, "\t", "1e999"])
+TYPES = st.sampled_from(["String", "Number", "Binary", "Binary.x", "", "é", ".", "x" * 500])
+NAMES = st.sampled_from(["a", "AWS.b", "é", "x" * 100, "."])
+
+
+@settings(max_examples=100, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(
+    attributes=st.dictionaries(NAMES, TEXTS, max_size=3),
+    types=st.one_of(st.dictionaries(NAMES, TYPES, max_size=3).map(json.dumps), TEXTS),
+    body=st.one_of(TEXTS, st.dictionaries(NAMES, TEXTS, max_size=2), st.none()),
+)
+def test_no_message_of_another_face_is_a_mistake_of_ours(
+    aws: Aws, api: Api, attributes: dict, types: str, body: Any
+) -> None:
+    url = aws.make_named("from-elsewhere")
+    sent = api.send("from-elsewhere", body, attributes=attributes | {"AWS.types": types})
+
+    message = aws.receive_one(url, MessageAttributeNames=["All"], AttributeNames=["All"])
+
+    aws.delete(url, message["ReceiptHandle"])
+    assert message["MessageId"] == sent
 
 
 @settings(max_examples=100, suppress_health_check=[HealthCheck.function_scoped_fixture])

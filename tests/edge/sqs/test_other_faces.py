@@ -11,6 +11,7 @@ import pytest
 from penstock.edge.cli.main import main
 from tests.clocks import ManualClock
 from tests.edge.api import Api, told
+from tests.edge.conftest import MakeServer
 from tests.edge.live import LiveServer
 from tests.edge.sqs.aws import Aws, arn_of, name_of, refused
 
@@ -65,6 +66,16 @@ def test_a_message_sent_through_sqs_is_claimed_natively(aws: Aws, api: Api, queu
     assert message["group"] == "g"
     told(api.act(message["receipt"], "complete"))
     assert aws.counts(queue) == (0, 0, 0)
+
+
+def test_a_text_that_another_face_calls_binary_is_received_as_a_text(
+    aws: Aws, api: Api, queue: str
+) -> None:
+    api.send(name_of(queue), "x", attributes={"AWS.types": '{"a": "Binary"}', "a": "é"})
+
+    message = aws.receive_one(queue, MessageAttributeNames=["All"])
+
+    assert message["MessageAttributes"] == {"a": {"DataType": "String", "StringValue": "é"}}
 
 
 def test_a_handle_of_sqs_is_a_native_receipt(aws: Aws, api: Api, queue: str) -> None:
@@ -270,3 +281,67 @@ def test_the_queue_of_aweq(aws: Aws, server: LiveServer, http: httpx.Client) -> 
     assert [entry["message"] for entry in received] == ["from sqs"]
     for message in got:
         aws.delete(queue, message["ReceiptHandle"])
+
+
+# --- what other faces write where SQS keeps its own ---
+
+UNREADABLE = {
+    "sqs.Policy": "junk",
+    "sqs.RedriveAllowPolicy": "junk",
+    "sqs.KmsDataKeyReusePeriodSeconds": "abc",
+    "sqs.SqsManagedSseEnabled": "perhaps",
+    "sqs.FifoThroughputLimit": "much",
+}
+
+
+def annotate(api: Api, queue: str, annotations: dict[str, str]) -> None:
+    told(api.call("PATCH", f"/v1/queues/{name_of(queue)}", {"annotations": annotations}))
+
+
+@pytest.mark.parametrize("name", sorted(UNREADABLE))
+def test_what_sqs_cannot_read_counts_as_unset(aws: Aws, api: Api, line: str, name: str) -> None:
+    before = aws.attributes(line)
+    policy = json.dumps({"deadLetterTargetArn": arn_of(line), "maxReceiveCount": 4})
+    source = aws.make_fifo()
+    annotate(api, line, {name: UNREADABLE[name], "mine": "kept"})
+
+    after = aws.attributes(line)
+    aws.set(line, DelaySeconds=1)
+    aws.set(source, RedrivePolicy=policy)
+    aws.client.add_permission(
+        QueueUrl=line, Label="l", AWSAccountIds=["111111111111"], Actions=["SendMessage"]
+    )
+
+    assert {k: v for k, v in after.items() if k != "LastModifiedTimestamp"} == {
+        k: v for k, v in before.items() if k != "LastModifiedTimestamp"
+    }
+    assert aws.attribute(line, "DelaySeconds") == "1"
+    assert api.queue(name_of(line))["settings"]["annotations"].keys() == {"mine", "sqs.Policy"}
+
+
+def test_a_limit_for_groups_is_none_once_another_face_has_changed_the_scope(
+    aws: Aws, api: Api
+) -> None:
+    limit = {"DeduplicationScope": "messageGroup", "FifoThroughputLimit": "perMessageGroupId"}
+    line = aws.make_fifo(**limit)
+    told(api.call("PATCH", f"/v1/queues/{name_of(line)}", {"dedup_scope": "queue"}))
+
+    aws.set(line, DelaySeconds=1)
+
+    assert aws.attribute(line, "FifoThroughputLimit") == "perQueue"
+
+
+@pytest.mark.parametrize("text", ["junk", "", "-1", "9" * 15, "9" * 5000])
+def test_a_queue_can_be_purged_whatever_stands_for_the_last_time(
+    make_server: MakeServer, text: str
+) -> None:
+    server = make_server(sqs={"limits": "strict"})
+    aws, api = Aws(server.url), Api(server.url)
+    queue = aws.make()
+    aws.send(queue)
+    annotate(api, queue, {"sqs.PurgedAt": text})
+
+    aws.client.purge_queue(QueueUrl=queue)
+
+    assert aws.counts(queue) == (0, 0, 0)
+    api.close()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import xml.etree.ElementTree as ET
 from contextlib import suppress
+from urllib.parse import parse_qsl
 
 import msgspec
 import pytest
@@ -117,6 +118,17 @@ def test_a_form_that_cannot_be_read_is_refused_in_xml():
     assert (response.status, response.content_type) == (400, b"text/xml")
 
 
+@pytest.mark.parametrize("name", ["X-Amz-Algorithm", "X%2DAmz%2DAlgorithm"])
+def test_a_presigned_url_says_itself_what_it_is_for(name):
+    target = {b"x-amz-target": b"AmazonSQS.ListQueues"}
+    url = f"/?Action=GetQueueUrl&QueueName=mail&{name}=AWS4-HMAC-SHA256"
+
+    call = asked(a_get(url, target))
+
+    assert call.input == model.GetQueueUrlRequest(QueueName="mail")
+    assert asked(a_get("/?x=1", target)).operation.name == "ListQueues"
+
+
 # --- the Query protocol's parameters ---
 
 
@@ -227,6 +239,29 @@ def test_whatever_a_form_holds_it_is_read_or_refused(fields):
 
     with suppress(SqsError):
         asked(a_form(pairs))
+
+
+@given(st.binary(max_size=30) | st.text("%%4aFg\\\\xuN{+ é", max_size=30).map(str.encode))
+@example(b"100%+%zz%4")
+def test_forms_are_read_as_urllib_reads_them(value):
+    request = a_form_request(Action="ListQueues")
+    request.body += b"&QueueNamePrefix=" + value.replace(b"&", b"")
+    try:
+        wanted = dict(parse_qsl(request.body.decode(), keep_blank_values=True, errors="strict"))
+    except ValueError:
+        assert refused(request).code == "SerializationException"
+    else:
+        assert asked(request).input == model.ListQueuesRequest(
+            QueueNamePrefix=wanted["QueueNamePrefix"]
+        )
+
+
+@pytest.mark.parametrize("more", [b"&a" * 5_000, b"&a=" + b"%" * 20_000])
+def test_a_form_that_takes_long_to_read_is_refused(more):
+    request = a_form_request(Action="ListQueues")
+    request.body += more
+
+    assert refused(request).code == "SerializationException"
 
 
 # --- answers ---

@@ -9,13 +9,14 @@ from typing import Any
 
 import pytest
 
+from penstock.edge.sqs import digests
 from tests.clocks import ManualClock
 from tests.edge.api import Api
 from tests.edge.conftest import InBackground, MakeServer
 from tests.edge.http.waiting import SOON_S, eventually, waiting_claims
 from tests.edge.live import LiveServer
 from tests.edge.raw import Raw, request
-from tests.edge.sqs.aws import ACCOUNT, Aws, refused
+from tests.edge.sqs.aws import ACCOUNT, Aws, name_of, refused
 
 Start = Callable[..., Future[list[str]]]
 
@@ -323,3 +324,41 @@ def test_a_delay_and_a_visibility_timeout_end_while_somebody_waits(make_server: 
 
     assert alone.bodies(delayed, WaitTimeSeconds=20) == ["hello"]
     assert alone.bodies(hidden, WaitTimeSeconds=20) == ["hello"]
+
+
+# --- what cannot be shown ---
+
+
+@pytest.fixture
+def _poison(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A mistake of ours that one body brings out."""
+    digest = digests.of_body
+
+    def of_body(utf8: bytes) -> str:
+        if utf8 == b"poison":
+            raise ZeroDivisionError
+        return digest(utf8)
+
+    monkeypatch.setattr(digests, "of_body", of_body)
+
+
+@pytest.mark.usefixtures("_poison")
+def test_a_message_that_cannot_be_shown_costs_its_neighbours_nothing(
+    aws: Aws, api: Api, queue: str
+) -> None:
+    api.send(name_of(queue), "poison")
+    aws.send_all(queue, "a", "b")
+
+    assert aws.bodies(queue) == ["a", "b"]
+    assert aws.counts(queue) == (0, 3, 0)
+
+
+@pytest.mark.usefixtures("_poison")
+def test_a_message_that_cannot_be_shown_is_not_overtaken_in_its_group(
+    aws: Aws, api: Api, line: str
+) -> None:
+    for group, body in (("g", "a"), ("g", "poison"), ("g", "c"), ("h", "d"), ("g", "e")):
+        api.send(name_of(line), body, group=group)
+
+    assert sorted(aws.bodies(line)) == ["a", "d"]
+    assert aws.counts(line) == (2, 3, 0)  # those behind it were given back

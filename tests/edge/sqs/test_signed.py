@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterator
+from typing import Any
 from urllib.parse import urlencode
 
 import httpx
 import pytest
-from botocore.auth import SigV4QueryAuth
-from botocore.awsrequest import AWSRequest
+from botocore.auth import SigV4Auth, SigV4QueryAuth
+from botocore.awsrequest import AWSPreparedRequest, AWSRequest
+from kombu.asynchronous.aws.sqs.connection import AsyncSQSConnection
 
 from penstock.domain.access import Role
 from tests.edge.api import Api, a_name
@@ -94,6 +97,25 @@ def test_whoever_does_not_sign_is_refused_in_either_protocol(guarded: LiveServer
     assert "<Code>MissingAuthenticationToken</Code>" in query.text
 
 
+@pytest.mark.parametrize(
+    ("headers", "body"),
+    [
+        ({"X-Amz-Target": "AmazonSQS.SendMessage"}, b"{no JSON"),
+        ({"X-Amz-Target": "AmazonSQS.Nonsense"}, b"{}"),
+        ({"Content-Type": "application/x-www-form-urlencoded"}, b"Action=SendMessage&x=%ff"),
+        ({"Content-Type": "application/x-www-form-urlencoded"}, b"&" * 10_000),
+    ],
+)
+def test_nothing_is_read_from_whoever_does_not_sign(
+    guarded: LiveServer, headers: dict[str, str], body: bytes
+) -> None:
+    """To read a body costs, and everybody else waits."""
+    answer = httpx.post(guarded.url, content=body, headers=headers, trust_env=False)
+
+    assert answer.status_code == 403
+    assert "MissingAuthenticationToken" in answer.text
+
+
 def test_a_revoked_key_is_an_unknown_one(guarded: LiveServer, sign_in: SignIn) -> None:
     client = sign_in()
     client.client.list_queues()
@@ -124,6 +146,53 @@ def test_a_presigned_url_is_a_request(owner: Aws, queue: str) -> None:
     assert forged.status_code == 403
     assert "<Code>SignatureDoesNotMatch</Code>" in forged.text
     assert owner.bodies(queue) == ["presigned ☃"]
+
+
+def test_a_presigned_url_is_good_for_nothing_else(owner: Aws, queue: str) -> None:
+    url = presigned(owner, Action="GetQueueUrl", QueueName=name_of(queue))
+
+    answer = httpx.get(url, headers={"X-Amz-Target": "AmazonSQS.ListQueues"}, trust_env=False)
+
+    assert answer.status_code == 403
+    assert "<Code>SignatureDoesNotMatch</Code>" in answer.text
+
+
+def test_a_signature_is_for_one_operation(owner: Aws, queue: str) -> None:
+    """It was made without the header that names one."""
+    owner.send(queue)
+    body = json.dumps({"QueueUrl": queue})
+    request = AWSRequest("POST", f"{owner.url}/", data=body)
+    request.headers["Content-Type"] = "application/x-amz-json-1.0"
+    SigV4Auth(owner.client._request_signer._credentials, "sqs", "eu-west-3").add_auth(request)
+
+    headers = {**dict(request.headers), "X-Amz-Target": "AmazonSQS.PurgeQueue"}
+    answer = httpx.post(owner.url, content=body, headers=headers, trust_env=False)
+
+    assert answer.status_code == 403
+    assert answer.headers["x-amzn-query-error"] == "SignatureDoesNotMatch;Sender"
+    assert owner.counts(queue) == (1, 0, 0)
+
+
+def test_what_celerys_transport_signs_is_served(owner: Aws, queue: str) -> None:
+    owner.send(queue, "for a worker")
+    sent: list[AWSPreparedRequest] = []
+
+    class Connection(AsyncSQSConnection):
+        def _mexe(self, request: Any, sender: Any = None, callback: Any = None) -> None:
+            sent.append(request)
+
+    Connection(owner.client, http_client=object()).make_request(
+        "ReceiveMessage", {"MaxNumberOfMessages": 10}, queue, "POST"
+    )
+
+    [request] = sent
+    headers = {name: _text(value) for name, value in request.headers.items()}
+    answer = httpx.post(request.url, content=request.body, headers=headers, trust_env=False)
+    assert [message["Body"] for message in answer.json()["Messages"]] == ["for a worker"]
+
+
+def _text(value: str | bytes) -> str:
+    return value.decode() if isinstance(value, bytes) else value
 
 
 # --- roles ---
@@ -186,6 +255,25 @@ def test_a_key_is_for_its_queues(sign_in: SignIn, owner: Aws) -> None:
     ):
         with refused("AccessDenied", status=403):
             act()
+
+
+def test_a_key_points_dead_letters_at_its_own_queues_only(sign_in: SignIn, owner: Aws) -> None:
+    start = a_name("team")
+    mine, letters, other = owner.make_named(f"{start}-in"), f"{start}-dead", owner.make()
+    client = sign_in(Role.OPERATE, queues=(f"{start}-*",))
+
+    def policy(queue: str) -> str:
+        return json.dumps({"deadLetterTargetArn": arn_of(queue), "maxReceiveCount": 1})
+
+    client.set(mine, RedrivePolicy=policy(client.make_named(letters)))
+    for target in (other, "there-is-none"):
+        with refused("AccessDenied", status=403):
+            client.set(mine, RedrivePolicy=policy(target))
+        with refused("AccessDenied", status=403):
+            client.make_named(f"{start}-new", RedrivePolicy=policy(target))
+    assert json.loads(owner.attributes(mine)["RedrivePolicy"])["deadLetterTargetArn"] == arn_of(
+        letters
+    )
 
 
 def test_pages_are_full_of_what_a_key_may_see(sign_in: SignIn, owner: Aws) -> None:

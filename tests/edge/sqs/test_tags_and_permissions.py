@@ -129,6 +129,18 @@ def test_a_permission_joins_a_policy_that_was_there(aws: Aws, queue: str) -> Non
     assert found["Statement"][1]["Sid"] == "added"
 
 
+def test_permissions_make_no_policy_larger_than_a_policy_may_be(aws: Aws, queue: str) -> None:
+    aws.set(queue, Policy=json.dumps({"Id": "x" * 7900, "Statement": []}))
+    permit(aws, queue, "one")
+    before = aws.attribute(queue, "Policy")
+
+    with refused("OverLimit", "The policy would be larger than 8192 bytes.", status=403):
+        permit(aws, queue, "two")
+
+    assert aws.attribute(queue, "Policy") == before
+    aws.set(queue, Policy=before)
+
+
 def test_labels_are_unique(aws: Aws, queue: str) -> None:
     permit(aws, queue, "l")
 

@@ -8,14 +8,14 @@ from collections.abc import Awaitable, Callable
 from typing import Any
 
 from penstock.domain.access import ANYONE, Caller
-from penstock.domain.errors import Forbidden, PenstockError
+from penstock.domain.errors import Forbidden, PenstockError, ShuttingDown, TooLarge
 from penstock.edge.http.app import refuse_other_sites
 from penstock.edge.http.errors import error_response, unexpected
 from penstock.edge.http.request import Handler, Request, Respond, Response
 from penstock.edge.http.router import Route
 from penstock.edge.sqs import protocols, sigv4
 from penstock.edge.sqs.asked import Asked, Promise, Promised
-from penstock.edge.sqs.calls import Call, WireProtocol
+from penstock.edge.sqs.calls import OPERATIONS, Call, WireProtocol
 from penstock.edge.sqs.errors import SqsError, from_core
 from penstock.edge.sqs.finding import Finder
 from penstock.edge.sqs.holding import Holding
@@ -63,8 +63,11 @@ class SqsApi:
         try:
             if request.method != "POST":
                 _refuse_pages(request.headers)
+            if len(request.body) > protocol.most_bytes:
+                raise TooLarge(f"a request takes at most {protocol.most_bytes} bytes")
+            caller = self._caller(request)
             call = protocol.read(request)
-            asked = Asked(call.input, request, self._settings, self._scheme, self._caller(request))
+            asked = Asked(call.input, request, self._settings, self._scheme, caller)
             promised = self._operations[call.operation.name](asked)
         except Exception as error:
             respond(_refusal(protocol, error, request_id))
@@ -84,14 +87,8 @@ class SqsApi:
     def _caller(self, request: Request) -> Caller:
         if not self._keyring.is_needed:
             return ANYONE
-        signed = sigv4.verify(request, now=self._clock.now(), secret_of=self._secret)
-        signer = self._keyring.signer(signed.access_key_id)
-        assert signer is not None, "its signature was checked with its secret"
-        return signer.caller
-
-    def _secret(self, key_id: str) -> str | None:
-        signer = self._keyring.signer(key_id)
-        return None if signer is None else signer.secret
+        signer_of = self._keyring.signer
+        return sigv4.verify(request, now=self._clock.now(), signer_of=signer_of).caller
 
 
 class RequestIds:
@@ -119,7 +116,7 @@ def _operations(broker: Broker, room: WaitingRoom) -> dict[str, Operate]:
     holding = Holding(broker.messages, finder, broker.clock)
     queues = QueueOperations(broker.queues, finder, broker.clock, max_body_bytes=most)
     moving = Moving(broker.moves, broker.queues)
-    return {
+    handlers: dict[str, Operate] = {
         "AddPermission": queues.add_permission,
         "CancelMessageMoveTask": moving.cancel,
         "ChangeMessageVisibility": holding.change,
@@ -144,6 +141,8 @@ def _operations(broker: Broker, room: WaitingRoom) -> dict[str, Operate]:
         "TagQueue": queues.tag,
         "UntagQueue": queues.untag,
     }
+    # One without a handler is found now, not when somebody asks for it.
+    return {name: handlers[name] for name in OPERATIONS}
 
 
 def _refuse_pages(headers: dict[bytes, bytes]) -> None:
@@ -169,13 +168,36 @@ def _finish(
             raise answer
         output = promise.finish(answer)
         if not (output is None or isinstance(output, Output)):
-            task = asyncio.ensure_future(_answer_later(protocol, call, output, request_id))
-            task.add_done_callback(lambda done: respond(done.result()))
+            _respond_later(protocol, call, output, request_id, respond)
             return
         response = protocol.answer(call.operation, output, request_id)
     except Exception as error:
         response = _refusal(protocol, error, request_id)
     respond(response)
+
+
+_tasks: set[asyncio.Task[Response]] = set()  # the loop's own hold of them is a weak one
+
+
+def _respond_later(
+    protocol: WireProtocol,
+    call: Call,
+    promised: Awaitable[Any],
+    request_id: str,
+    respond: Respond,
+) -> None:
+    task = asyncio.ensure_future(_answer_later(protocol, call, promised, request_id))
+    _tasks.add(task)
+
+    def done(task: asyncio.Task[Response]) -> None:
+        _tasks.discard(task)
+        if task.cancelled():
+            closing = ShuttingDown("this node is shutting down; ask another or again")
+            respond(_refusal(protocol, closing, request_id))
+        else:
+            respond(task.result())
+
+    task.add_done_callback(done)
 
 
 async def _answer_later(

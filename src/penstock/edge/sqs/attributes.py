@@ -91,6 +91,11 @@ def read_changes(
     return _changed(current, given, is_new=False, least_retention=least_retention)
 
 
+def read_one(name: str, text: str) -> Any:
+    """The value of one attribute; raises InvalidAttributeValue or InvalidParameterValue."""
+    return _RULES[name].read(name, text)
+
+
 def first_difference(current: QueueAttributes, given: Mapping[str, str]) -> str | None:
     """For CreateQueue of a queue that exists: the first attribute given that is not so now."""
     _check_writable(given)

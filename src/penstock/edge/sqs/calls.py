@@ -12,31 +12,8 @@ from penstock.edge.sqs import model
 from penstock.edge.sqs.errors import SqsError, invalid_message_contents, serialization
 from penstock.edge.sqs.model import Input, Output
 
-_NAMES = (
-    "AddPermission",
-    "CancelMessageMoveTask",
-    "ChangeMessageVisibility",
-    "ChangeMessageVisibilityBatch",
-    "CreateQueue",
-    "DeleteMessage",
-    "DeleteMessageBatch",
-    "DeleteQueue",
-    "GetQueueAttributes",
-    "GetQueueUrl",
-    "ListDeadLetterSourceQueues",
-    "ListMessageMoveTasks",
-    "ListQueueTags",
-    "ListQueues",
-    "PurgeQueue",
-    "ReceiveMessage",
-    "RemovePermission",
-    "SendMessage",
-    "SendMessageBatch",
-    "SetQueueAttributes",
-    "StartMessageMoveTask",
-    "TagQueue",
-    "UntagQueue",
-)
+_INPUT = "Request"  # how the names of inputs end, after the operation's own
+ENVELOPE_BYTES = 320 * 1024  # of a request, around its messages
 _SENDS = ("SendMessage", "SendMessageBatch")
 _SURROGATE = re.compile(rb"\\u[dD][89a-fA-F]")
 
@@ -46,7 +23,7 @@ class Operation:
 
     def __init__(self, name: str) -> None:
         self.name = name
-        self.takes: type[Input] = getattr(model, f"{name}Request")
+        self.takes: type[Input] = getattr(model, f"{name}{_INPUT}")
         self.gives: type[Output] | None = getattr(model, f"{name}Result", None)
         self._decode: Any = msgspec.json.Decoder(self.takes).decode
 
@@ -65,7 +42,11 @@ class Operation:
         return serialization(str(error))
 
 
-OPERATIONS = {name: Operation(name) for name in _NAMES}
+# Whatever the model has an input for.
+OPERATIONS = {
+    name: Operation(name)
+    for name in sorted(n.removesuffix(_INPUT) for n in vars(model) if n.endswith(_INPUT))
+}
 
 
 class Call(msgspec.Struct, frozen=True):
@@ -76,8 +57,13 @@ class Call(msgspec.Struct, frozen=True):
 class WireProtocol(Protocol):
     """One of the two ways to ask; `protocols.of` finds the one that a request uses."""
 
+    @property
+    def most_bytes(self) -> int:
+        """Of a body: what a message of the largest size takes when all of it is escaped."""
+        ...
+
     def read(self, request: Request) -> Call:
-        """Raises SqsError."""
+        """Raises SqsError.  It is what costs, so it comes after the question who asks."""
         ...
 
     def answer(self, operation: Operation, output: Output | None, request_id: str) -> Response: ...

@@ -87,11 +87,6 @@ def purge_queue_in_progress(queue: str) -> SqsError:
     )
 
 
-def invalid_address(url: str) -> SqsError:
-    text = f"The address {url} is not valid for this endpoint."
-    return _modelled("InvalidAddress", text, status=404)
-
-
 def invalid_attribute_name(message: str) -> SqsError:
     return _modelled("InvalidAttributeName", message)
 
@@ -119,14 +114,6 @@ def invalid_message_contents(character: str | None = None) -> SqsError:
 def receipt_handle_is_invalid(handle: str) -> SqsError:
     text = f'The input receipt handle "{handle}" is not a valid receipt handle.'
     return _modelled("ReceiptHandleIsInvalid", text)
-
-
-def message_not_inflight() -> SqsError:
-    return _modelled(
-        "MessageNotInflight",
-        "The specified message isn't in flight.",
-        code=f"{_OLD}MessageNotInflight",
-    )
 
 
 def over_limit(message: str) -> SqsError:

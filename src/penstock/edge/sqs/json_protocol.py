@@ -5,7 +5,8 @@ from __future__ import annotations
 import msgspec
 
 from penstock.edge.http.request import Request, Response
-from penstock.edge.sqs.calls import OPERATIONS, Call, Operation
+from penstock.edge.sqs.calls import ENVELOPE_BYTES, OPERATIONS, Call, Operation
+from penstock.edge.sqs.content import MOST_BYTES
 from penstock.edge.sqs.errors import SqsError, invalid_action
 from penstock.edge.sqs.model import Output
 
@@ -22,6 +23,8 @@ class _Error(msgspec.Struct):
 
 
 class JsonProtocol:
+    most_bytes = 6 * MOST_BYTES + ENVELOPE_BYTES  # \u0041
+
     def read(self, request: Request) -> Call:
         target = request.headers.get(TARGET, b"")
         operation = _BY_TARGET.get(target)

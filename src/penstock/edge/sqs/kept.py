@@ -6,6 +6,7 @@ queue's annotations, and only SQS reads it again.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -14,15 +15,15 @@ import msgspec
 from penstock.domain.limits import SECOND
 from penstock.domain.queue import DedupScope, Ordering, QueueSettings, Redelivery
 from penstock.domain.retry import Fixed
+from penstock.edge.sqs import attributes
 from penstock.edge.sqs.attributes import QueueAttributes
+from penstock.edge.sqs.errors import SqsError
 from penstock.edge.sqs.names import QueueArn, of_arn
-from penstock.edge.sqs.policies import (
-    RedriveAllowPolicy,
-    RedrivePolicy,
-    read_redrive_allow_policy,
-)
+from penstock.edge.sqs.policies import RedriveAllowPolicy, RedrivePolicy
 
 _PREFIX = "sqs."
+_PURGED_AT = f"{_PREFIX}PurgedAt"
+_INSTANT = re.compile("[0-9]{1,15}")
 _SCOPES = {"queue": DedupScope.QUEUE, "messageGroup": DedupScope.GROUP}
 _SCOPE_NAMES = {scope: name for name, scope in _SCOPES.items()}
 _DEFAULT = QueueAttributes()
@@ -58,7 +59,7 @@ def attributes_of(
     settings: QueueSettings, *, account: str, region: str, max_body_bytes: int
 ) -> QueueAttributes:
     """As SQS tells them; of a queue that another face made, as near as SQS can say."""
-    kept = settings.annotations.get
+    kept, scope = _reader(settings), settings.dedup_scope
     dead_letters, attempts = settings.dead_letter_queue, settings.max_attempts
     policy = None
     if dead_letters is not None and attempts is not None:
@@ -69,24 +70,54 @@ def attributes_of(
         retention=_seconds(settings.retention_ms, _DEFAULT.retention),
         wait_time=_seconds(settings.wait_ms, 0),
         visibility_timeout=settings.lease_ms // SECOND,
-        policy=kept(f"{_PREFIX}Policy"),
+        policy=kept("Policy", None),
         redrive_policy=policy,
-        redrive_allow_policy=_allow_policy(kept(f"{_PREFIX}RedriveAllowPolicy")),
-        kms_master_key_id=kept(f"{_PREFIX}KmsMasterKeyId"),
-        kms_data_key_reuse_period=int(
-            kept(f"{_PREFIX}KmsDataKeyReusePeriodSeconds", _DEFAULT.kms_data_key_reuse_period)
+        redrive_allow_policy=allow_policy(settings),
+        kms_master_key_id=kept("KmsMasterKeyId", None),
+        kms_data_key_reuse_period=kept(
+            "KmsDataKeyReusePeriodSeconds", _DEFAULT.kms_data_key_reuse_period
         ),
-        sqs_managed_sse=kept(f"{_PREFIX}SqsManagedSseEnabled", "true") == "true",
+        sqs_managed_sse=kept("SqsManagedSseEnabled", True),
         fifo=settings.ordering is Ordering.GROUP,
         content_based_deduplication=settings.dedup_by_content,
-        deduplication_scope=_SCOPE_NAMES[settings.dedup_scope],
-        fifo_throughput_limit=kept(f"{_PREFIX}FifoThroughputLimit", _DEFAULT.fifo_throughput_limit),
+        deduplication_scope=_SCOPE_NAMES[scope],
+        fifo_throughput_limit=(  # another face may have changed the scope that it needs
+            kept("FifoThroughputLimit", _DEFAULT.fifo_throughput_limit)
+            if scope is DedupScope.GROUP
+            else _DEFAULT.fifo_throughput_limit
+        ),
     )
 
 
 def allow_policy(settings: QueueSettings) -> RedriveAllowPolicy | None:
     """Which queues may name this one for their dead letters."""
-    return _allow_policy(settings.annotations.get(f"{_PREFIX}RedriveAllowPolicy"))
+    allowed: RedriveAllowPolicy | None = _reader(settings)("RedriveAllowPolicy", None)
+    return allowed
+
+
+def purged_at(settings: QueueSettings) -> int | None:
+    text = settings.annotations.get(_PURGED_AT, "")
+    return int(text) if _INSTANT.fullmatch(text) else None
+
+
+def with_purge(settings: QueueSettings, *, now: int) -> QueueSettings:
+    annotations = {**settings.annotations, _PURGED_AT: str(now)}
+    return msgspec.structs.replace(settings, annotations=annotations)
+
+
+def _reader(settings: QueueSettings) -> Callable[[str, Any], Any]:
+    """Reads attributes from annotations.  All faces write there: what is unreadable is unset."""
+
+    def read(name: str, default: Any) -> Any:
+        text = settings.annotations.get(_PREFIX + name)
+        if text is None:
+            return default
+        try:
+            return attributes.read_one(name, text)
+        except SqsError:
+            return default
+
+    return read
 
 
 def _dead_letters(wanted: QueueAttributes) -> dict[str, Any]:
@@ -131,10 +162,6 @@ def _annotations(wanted: QueueAttributes, before: QueueSettings) -> dict[str, st
     names = {_PREFIX + name for name in ours}
     others = {name: text for name, text in before.annotations.items() if name not in names}
     return others | {_PREFIX + name: text for name, text in ours.items() if text is not None}
-
-
-def _allow_policy(text: str | None) -> RedriveAllowPolicy | None:
-    return None if text is None else read_redrive_allow_policy(text)
 
 
 def _seconds(ms: int | None, default: int) -> int:

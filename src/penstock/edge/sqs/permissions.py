@@ -12,6 +12,7 @@ from typing import Any
 import msgspec
 
 from penstock.edge.sqs.errors import invalid_value, missing_parameter, over_limit
+from penstock.edge.sqs.policies import MOST_POLICY_BYTES
 
 MOST_ACTIONS = 7
 _LABEL = re.compile(r"[A-Za-z0-9_-]{1,80}")
@@ -50,7 +51,10 @@ def add(
         "Action": _one_or_many([f"SQS:{action}" for action in actions]),
         "Resource": arn,
     }
-    return _encode({**tree, "Statement": [*tree["Statement"], statement]}).decode()
+    added = _encode({**tree, "Statement": [*tree["Statement"], statement]})
+    if len(added) > MOST_POLICY_BYTES:
+        raise over_limit(f"The policy would be larger than {MOST_POLICY_BYTES} bytes.")
+    return added.decode()
 
 
 def remove(policy: str | None, *, arn: str, label: str) -> str | None:

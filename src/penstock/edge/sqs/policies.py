@@ -110,7 +110,7 @@ def read_redrive_allow_policy(text: str) -> RedriveAllowPolicy:
             "Amazon SQS can't create the redrive allow policy. redrivePermission must be one of "
             "allowAll, denyAll and byQueue.",
         )
-    sources = given.get("sourceQueueArns", [])
+    sources = given.get("sourceQueueArns") or []
     is_list = isinstance(sources, list) and all(isinstance(arn, str) for arn in sources)
     if permission != "byQueue":
         if sources:

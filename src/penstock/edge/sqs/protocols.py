@@ -3,26 +3,27 @@
 from __future__ import annotations
 
 from penstock.edge.http.request import Request, Response
+from penstock.edge.sqs import sigv4
 from penstock.edge.sqs.calls import Call, Operation, WireProtocol
-from penstock.edge.sqs.errors import SqsError, invalid_action
+from penstock.edge.sqs.errors import SqsError
 from penstock.edge.sqs.json_protocol import MEDIA, TARGET, JsonProtocol
 from penstock.edge.sqs.model import Output
-from penstock.edge.sqs.query_protocol import QueryProtocol, fields, is_form
+from penstock.edge.sqs.query_protocol import Nameless, QueryProtocol, is_form, may_name, nameless
 
 
 class NeitherProtocol:
     """For requests that name no operation: whatever happens, SQS says this."""
 
+    most_bytes = 0
+
     def read(self, request: Request) -> Call:
-        raise invalid_action("")
+        raise Nameless
 
     def answer(self, operation: Operation, output: Output | None, request_id: str) -> Response:
-        return self.refuse(invalid_action(operation.name), request_id)
+        return nameless(request_id)
 
     def refuse(self, error: SqsError, request_id: str) -> Response:
-        headers = ((b"x-amzn-RequestId", request_id.encode()),)
-        body = b"<UnknownOperationException/>"
-        return Response(404, body, content_type=b"text/xml", headers=headers)
+        return nameless(request_id)
 
 
 JSON = JsonProtocol()
@@ -30,13 +31,14 @@ NEITHER = NeitherProtocol()
 
 
 def of(request: Request) -> WireProtocol:
-    """Never raises, so that every refusal can be told in the right words."""
+    """Never raises, so that every refusal can be told in the right words; reads no body."""
     headers = request.headers
-    if TARGET in headers and (headers.get(b"content-type") == MEDIA or not is_form(request)):
+    if (
+        TARGET in headers
+        and (headers.get(b"content-type") == MEDIA or not is_form(request))
+        # What a presigned URL is for stands in its query string.
+        and not (request.query_bytes and sigv4.is_in_query(request))
+    ):
         return JSON
     wants_json = b"application/json" in headers.get(b"accept", b"")
-    try:
-        given = fields(request)
-    except ValueError:
-        return QueryProtocol({}, wants_json=wants_json)
-    return QueryProtocol(given, wants_json=wants_json) if "Action" in given else NEITHER
+    return QueryProtocol(wants_json=wants_json) if may_name(request) else NEITHER

@@ -43,7 +43,6 @@ from penstock.services.queues import CHUNK, Queues, QueueView
 
 MOST_TAGS = 50
 PATIENCE_MS = 60_000  # between two purges, and before a name is used again, when limits are strict
-_PURGED_AT = "sqs.PurgedAt"
 _COUNTERS = frozenset(name for name in attributes.READ_ONLY if name.startswith("Approximate"))
 
 
@@ -166,11 +165,10 @@ class QueueOperations:
 
     def _note_purge(self, queue: Queue) -> QueueSettings:
         now = self._clock.now()
-        before = queue.settings.annotations.get(_PURGED_AT)
-        if before is not None and now < int(before) + PATIENCE_MS:
+        before = kept.purged_at(queue.settings)
+        if before is not None and before <= now < before + PATIENCE_MS:
             raise purge_queue_in_progress(queue.name)
-        annotations = {**queue.settings.annotations, _PURGED_AT: str(now)}
-        return msgspec.structs.replace(queue.settings, annotations=annotations)
+        return kept.with_purge(queue.settings, now=now)
 
     async def delete(self, asked: Asked) -> None:
         queue = await self._finder.queue(asked, Role.OPERATE)
@@ -276,6 +274,8 @@ class QueueOperations:
         arn = names.of_arn(policy.deadLetterTargetArn)
         if arn is None or arn.account != asked.settings.account:
             raise policies.target_does_not_exist(policy)
+        # Dead letters are sent, in a way; and who may not send does not learn what exists, either.
+        allow(asked, Role.OPERATE, arn.name)
         try:
             return (await self._queues.get(arn.name)).queue
         except QueueNotFound:

@@ -10,6 +10,7 @@ from penstock.domain.limits import SECOND
 from penstock.domain.message import Content
 from penstock.domain.message import Message as Claimable
 from penstock.domain.queue import Queue
+from penstock.edge.http.errors import unexpected
 from penstock.edge.sqs import body, content, digests, typed
 from penstock.edge.sqs.asked import Asked, Promise, Promised
 from penstock.edge.sqs.errors import SqsError, invalid_value, over_limit, queue_does_not_exist
@@ -111,9 +112,30 @@ class Receiving:
         if names is None:
             names = given.AttributeNames
         wanted = frozenset(names) if names else _NOTHING
-        return ReceiveMessageResult(
-            [self._shown(asked, queue, m, sent, wanted) for m, sent in claimed.messages]
-        )
+        shown: list[Message] = []
+        left_out: list[Claimable] = []
+        for message, sent in claimed.messages:
+            if left_out and queue.is_ordered and _is_behind(message, left_out):
+                left_out.append(message)
+                continue
+            try:
+                shown.append(self._shown(asked, queue, message, sent, wanted))
+            except Exception as error:  # a mistake of ours must not cost its neighbours
+                unexpected(error)
+                left_out.append(message)
+        if left_out:
+            self._give_back(left_out)
+        return ReceiveMessageResult(shown)
+
+    def _give_back(self, left_out: list[Claimable]) -> None:
+        """Those that wait behind one that cannot be shown.
+
+        That one keeps its lease: given back, it would be the first to be claimed again, for ever;
+        this way it dies when its receives are used up.
+        """
+        behind = [m for n, m in enumerate(left_out) if _is_behind(m, left_out[:n])]
+        if behind:
+            self._messages.release(behind)
 
     def _shown(
         self,
@@ -157,6 +179,10 @@ class Receiving:
             "MessageDeduplicationId": message.dedup_key if queue.is_ordered else None,
             "SequenceNumber": f"{message.message_no:020d}" if queue.is_ordered else None,
         }
+
+
+def _is_behind(message: Claimable, others: list[Claimable]) -> bool:
+    return message.group is not None and any(message.group == other.group for other in others)
 
 
 def _receives(message: Claimable) -> int:

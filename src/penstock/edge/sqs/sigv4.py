@@ -1,6 +1,6 @@
 """AWS signature version 4: who signed a request, in its header or in its query string.
 
-Nothing is asked of the clock or of the keys here: `now` and `secret_of` are passed in.
+Nothing is asked of the clock or of the keys here: `now` and `signer_of` are passed in.
 """
 
 from __future__ import annotations
@@ -12,7 +12,6 @@ from collections.abc import Callable
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from functools import lru_cache
-from typing import NamedTuple
 from urllib.parse import quote, unquote_to_bytes
 
 import msgspec
@@ -20,7 +19,7 @@ import msgspec
 from penstock.domain.limits import MINUTE, SECOND
 from penstock.edge.http.request import Request
 from penstock.edge.sqs import errors
-from penstock.edge.sqs.errors import SqsError
+from penstock.services.keys import Signer
 
 ALGORITHM = "AWS4-HMAC-SHA256"
 SERVICE = "sqs"
@@ -28,18 +27,14 @@ SKEW_MS = 15 * MINUTE
 LONGEST_EXPIRY = 7 * 24 * 3600
 UNSIGNED = "UNSIGNED-PAYLOAD"
 
-SecretOf = Callable[[str], str | None]
+SignerOf = Callable[[str], Signer | None]  # by the access key's id
 
 _TIME = "%Y%m%dT%H%M%SZ"
 _TIME_TEXT = re.compile(r"[0-9]{8}T[0-9]{6}Z")
 _CREDENTIAL = re.compile(r"(.+)/([^/]+)/([^/]+)/([^/]+)/([^/]+)")
+_REGION = re.compile(r"[a-z0-9-]{1,40}")  # signing keys are remembered, so it is not any text
 _SAFE = "-_.~"
 _NEEDED = ("Credential", "SignedHeaders", "Signature")
-
-
-class Signer(NamedTuple):
-    access_key_id: str
-    region: str
 
 
 class _Signature(msgspec.Struct, frozen=True):
@@ -60,34 +55,26 @@ class _Signature(msgspec.Struct, frozen=True):
         return f"{self.date}/{self.region}/{self.service}/{self.terminator}"
 
 
-def verify(request: Request, *, now: int, secret_of: SecretOf) -> Signer:
+def verify(request: Request, *, now: int, signer_of: SignerOf) -> Signer:
     """Who signed it; raises SqsError (403) for anybody else."""
     found = _read(request)
     if found is None:
         raise errors.missing_authentication_token()
     signed_at = _check_scope(found)
-    secret = secret_of(found.access_key_id)
-    if secret is None:
+    _check_headers(request.headers, found)
+    signer = signer_of(found.access_key_id)
+    if signer is None:
         raise errors.invalid_client_token_id()
     _check_time(found, signed_at, now)
     payload = _payload_hash(request)
     canonical = _canonical_request(request, found, payload)
     hashed = hashlib.sha256(canonical.encode("latin-1")).hexdigest()
     to_sign = f"{ALGORITHM}\n{found.signed_at}\n{found.scope}\n{hashed}"
-    key = _signing_key(secret, found.date, found.region)
+    key = _signing_key(signer.secret, found.date, found.region)
     right = hmac.digest(key, to_sign.encode(), "sha256").hex()
     if not hmac.compare_digest(right.encode(), found.signature.encode()):
         raise errors.signature_does_not_match()
-    return Signer(found.access_key_id, found.region)
-
-
-def claimed(request: Request) -> Signer | None:
-    """Who a request says it comes from; for servers that ask nobody for a key."""
-    try:
-        found = _read(request)
-    except SqsError:
-        return None
-    return None if found is None else Signer(found.access_key_id, found.region)
+    return signer
 
 
 # --- what the request says ---
@@ -102,6 +89,13 @@ def _read(request: Request) -> _Signature | None:
     if given.get("X-Amz-Algorithm") == ALGORITHM:
         return _from_query(given)
     return None
+
+
+def is_in_query(request: Request) -> bool:
+    """Is it, if at all, the query string that is signed, as in a presigned URL?"""
+    if request.headers.get(b"authorization", b"").startswith(ALGORITHM.encode()):
+        return False
+    return any(name == b"X-Amz-Algorithm" for name, _ in _pairs(request.query_bytes))
 
 
 def _from_header(request: Request, header: str) -> _Signature:
@@ -175,6 +169,8 @@ def _check_scope(found: _Signature) -> datetime:
         raise errors.signature_does_not_match(
             f"Credential should be scoped to correct service: '{SERVICE}'."
         )
+    if not _REGION.fullmatch(found.region):
+        raise errors.signature_does_not_match("Credential should be scoped to a valid region.")
     try:
         signed_at = datetime.fromisoformat(found.signed_at)
         is_well_formed = _TIME_TEXT.fullmatch(found.signed_at) is not None
@@ -190,6 +186,15 @@ def _check_scope(found: _Signature) -> datetime:
             "HTTP."
         )
     return signed_at
+
+
+def _check_headers(headers: dict[bytes, bytes], found: _Signature) -> None:
+    """Whatever says what is wanted must be signed, or one signature would be good for more."""
+    for name in headers:
+        if name.startswith(b"x-amz-") and name.decode("latin-1") not in found.signed_headers:
+            raise errors.signature_does_not_match(
+                f"'{name.decode('latin-1')}' must be a 'SignedHeader'."
+            )
 
 
 def _check_time(found: _Signature, signed_at: datetime, now: int) -> None:

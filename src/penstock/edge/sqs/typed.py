@@ -7,7 +7,6 @@ Which of them are no plain strings stands in one attribute more.
 from __future__ import annotations
 
 import base64
-import binascii
 from collections.abc import Mapping, Sequence
 
 import msgspec
@@ -57,7 +56,7 @@ def _value(text: str, data_type: str) -> MessageAttributeValue:
             return MessageAttributeValue(
                 BinaryValue=base64.b64decode(text, validate=True), DataType=data_type
             )
-        except binascii.Error:  # another face has given a text the name of this type
+        except ValueError:  # another face has given a text the name of this type
             return MessageAttributeValue(StringValue=text, DataType=_STRING)
     return MessageAttributeValue(StringValue=text, DataType=data_type)
 

@@ -1,0 +1,78 @@
+"""What stands between the door and the operations."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import weakref
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from penstock.edge.http.request import Response
+from penstock.edge.sqs import api, protocols
+from penstock.edge.sqs.asked import Promise
+from penstock.edge.sqs.calls import OPERATIONS, Call, Operation
+from penstock.edge.sqs.model import ListQueuesRequest, ListQueuesResult
+from tests.edge.live import LiveServer
+
+
+def test_an_operation_that_nobody_serves_is_found_at_the_start(
+    server: LiveServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(OPERATIONS, "Forgotten", Operation("ListQueues"))
+
+    with pytest.raises(KeyError, match="Forgotten"):
+        api.SqsApi(server.broker, None, scheme="http", home=None)  # type: ignore[arg-type]
+
+
+# --- answers that are not there yet when the store has answered ---
+
+Waiting = list[weakref.ref[asyncio.Future[None]]]
+
+
+def answered(end: Callable[[Waiting], Any]) -> list[Response]:
+    """An operation has to look something up; `end` ends that."""
+    responses: list[Response] = []
+    waiting: Waiting = []
+
+    async def look_up(answer: object) -> ListQueuesResult:
+        future = asyncio.get_running_loop().create_future()
+        waiting.append(weakref.ref(future))
+        await future
+        return ListQueuesResult()
+
+    async def run() -> None:
+        call = Call(OPERATIONS["ListQueues"], ListQueuesRequest())
+        promise = Promise(None, look_up)  # type: ignore[arg-type]
+        api._finish(protocols.JSON, call, promise, "an answer", "an id", responses.append)
+        await asyncio.sleep(0)
+        end(waiting)
+        for _ in range(3):
+            await asyncio.sleep(0)
+
+    asyncio.run(run())
+    return responses
+
+
+def test_an_answer_that_waits_is_not_lost_to_the_garbage_collector() -> None:
+    def end(waiting: Waiting) -> None:
+        gc.collect()
+        future = waiting[0]()
+        assert future is not None
+        future.set_result(None)
+
+    [response] = answered(end)
+
+    assert response.status == 200
+
+
+def test_an_answer_that_is_cancelled_is_a_refusal() -> None:
+    def end(waiting: Waiting) -> None:
+        for task in asyncio.all_tasks() - {asyncio.current_task()}:
+            task.cancel()
+
+    [response] = answered(end)
+
+    assert response.status == 503
