@@ -63,7 +63,16 @@ class SqlMoves:
         return len(found)
 
     def is_done(self, task: MoveTask, *, now: int) -> bool:
-        return not self._movable(task, 1, now)
+        # What others have in hand was left out above, and may come back from there.
+        has_target = task.target_no is not None
+        params = {
+            "queue_no": task.source_no,
+            "before_no": task.before_no,
+            "any_home": int(has_target),
+        }
+        if self._db.rows("moves.dead_left", params):
+            return False
+        return not (has_target and self._is_ordinary_left(task, now))
 
     def stranded(self, task: MoveTask, *, now: int) -> str | None:
         if task.target_no is not None:
@@ -72,7 +81,7 @@ class SqlMoves:
         if self._db.rows("moves.homeless", params):
             return move.QUEUE_NOT_FOUND
         letters = {"prefix": "", "after": "", "limit": 1, "dead_letter_queue": task.source}
-        if self._db.rows("queues.page_of_sources", letters) and self._ordinary(task, 1, now):
+        if self._db.rows("queues.page_of_sources", letters) and self._is_ordinary_left(task, now):
             return move.HOME_UNKNOWN
         return None
 
@@ -83,13 +92,14 @@ class SqlMoves:
             task.source_no, limit=limit, before_no=task.before_no, any_home=has_target
         )
         if has_target and len(found) < limit:
-            found += self._ordinary(task, limit - len(found), now)
+            found += self._journeys.ordinary(
+                task.source_no, limit=limit - len(found), before_no=task.before_no, now=now
+            )
         return found
 
-    def _ordinary(self, task: MoveTask, limit: int, now: int) -> list[Message]:
-        return self._journeys.ordinary(
-            task.source_no, limit=limit, before_no=task.before_no, now=now
-        )
+    def _is_ordinary_left(self, task: MoveTask, now: int) -> bool:
+        params = {"queue_no": task.source_no, "before_no": task.before_no, "now": now}
+        return bool(self._db.rows("moves.ordinary_left", params))
 
     def _one(self, which: str, task_id: str) -> MoveTask | None:
         found = self._found(which, {"task_id": task_id})

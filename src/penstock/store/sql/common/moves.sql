@@ -89,6 +89,47 @@ SELECT {columns}
  ORDER BY priority, order_no
  LIMIT :limit;
 
+-- name: dead_left
+-- Is a dead one left, at rest or in line, whoever has it in hand?  `any_home` as for buried.
+SELECT 1
+ WHERE coalesce(
+         (SELECT 1
+            FROM message
+           WHERE queue_no = :queue_no
+             AND state = 'dead'
+             AND order_no < :before_no
+             AND (:any_home = 1
+                  OR (SELECT home.removed_at
+                        FROM queue AS home
+                       WHERE home.queue_no = message.dead_from) IS NULL)
+           ORDER BY message_no
+           LIMIT 1),
+         (SELECT 1
+            FROM message
+           WHERE queue_no = :queue_no
+             AND dead_from IS NOT NULL
+             AND state IN ('waiting', 'ready')
+             AND order_no < :before_no
+             AND (:any_home = 1
+                  OR (SELECT home.removed_at
+                        FROM queue AS home
+                       WHERE home.queue_no = message.dead_from) IS NULL)
+           ORDER BY order_no
+           LIMIT 1)) = 1;
+
+-- name: ordinary_left
+-- Is one left of those that `ordinary` finds, whoever has it in hand?
+SELECT 1
+  FROM message
+ WHERE queue_no = :queue_no
+   AND state = 'ready'
+   AND is_blocked = 0
+   AND dead_from IS NULL
+   AND order_no < :before_no
+   AND (expires_at IS NULL OR expires_at > :now)
+ ORDER BY priority, order_no
+ LIMIT 1;
+
 -- name: homeless
 -- Is a message left that died in a queue which is gone?  (The row of a removed queue stays.)
 SELECT 1
