@@ -326,7 +326,7 @@ def test_a_fifo_queues_name_ends_in_fifo(name):
 @pytest.mark.parametrize(
     ("url", "account", "name"),
     [
-        ("http://localhost:7420/123456789012/mail", "123456789012", "mail"),
+        ("http://localhost:7654/123456789012/mail", "123456789012", "mail"),
         ("https://sqs.eu-west-1.amazonaws.com/123456789012/mail.fifo", "123456789012", "mail.fifo"),
         ("http://proxy/some/prefix/123456789012/mail", "123456789012", "mail"),
         ("/123456789012/mail/", "123456789012", "mail"),
