@@ -296,6 +296,9 @@ def test_the_trace_header_is_the_only_system_attribute():
     assert message_attributes.check_system({}) is None
     for bad in ({"SenderId": a_text()}, {"AWSTraceHeader": a_text("1", "Number")}):
         assert refusal(message_attributes.check_system, bad).code == "InvalidParameterValue"
+    message_attributes.check_system({"AWSTraceHeader": a_text("x" * 1024)})
+    long = refusal(message_attributes.check_system, {"AWSTraceHeader": a_text("x" * 1025)})
+    assert "at most 1024 characters" in long.message
     empty = refusal(message_attributes.check_system, {"AWSTraceHeader": a_text("")})
     assert "non-empty value" in empty.message
 

@@ -35,7 +35,6 @@ from penstock.ports.store import Sent
 from penstock.services.messages import Messages
 
 _TRACE_ID = b"x-amzn-trace-id"
-_LONGEST_TRACE = 1024  # something on the way may have put it there: no reason to refuse a message
 
 Entry = SendMessageRequest | SendMessageBatchRequestEntry
 Answers = list[Sent | PenstockError]
@@ -249,7 +248,8 @@ def _trace(asked: Asked, given: Entry) -> tuple[str | None, str | None]:
     if system:
         return message_attributes.check_system(system), digests.of_attributes(system)
     header = asked.request.headers.get(_TRACE_ID)
-    if header is None or len(header) > _LONGEST_TRACE:
+    # Something on the way may have put it there: no reason to refuse a message.
+    if header is None or len(header) > message_attributes.LONGEST_TRACE:
         return None, None
     return header.decode("latin-1"), None
 
