@@ -65,13 +65,20 @@ def test_a_slash_too_many_makes_no_difference(http: httpx.Client, queue: str) ->
         json={"QueueUrl": queue, "MessageBody": "b"},
         headers={**TARGET, "X-Amz-Target": "AmazonSQS.SendMessage"},
     )
-    listed = http.post("//", content=b"{}", headers=TARGET)
-    listed_by_form = http.post("//", data={"Action": "ListQueues"})
 
     assert "<SendMessageResult>" in by_form.text
     assert "MessageId" in by_json.json()
-    assert "QueueUrls" in listed.json()
-    assert "<ListQueuesResult>" in listed_by_form.text
+
+
+def test_two_slashes_are_no_queues_path(server: LiveServer, queue: str) -> None:
+    with Raw(server.port) as wire:  # other clients make one of them
+        listed = wire.ask(request("POST", "//", b"{}", headers=TARGET))
+        by_form = wire.ask(request("POST", "//", b"Action=ListQueues", headers=FORM))
+        no_url = wire.ask(request("POST", "//", b"Action=PurgeQueue", headers=FORM))
+
+    assert b"QueueUrls" in listed.body
+    assert b"<ListQueuesResult>" in by_form.body
+    assert b"<Code>MissingParameter</Code>" in no_url.body
 
 
 def test_a_picture_on_a_page_of_another_port_cannot_act_here(
