@@ -20,6 +20,7 @@ from botocore import xform_name
 from botocore.exceptions import ClientError
 
 from penstock.domain.access import Role
+from penstock.edge.sqs import typed
 from penstock.edge.sqs.calls import OPERATIONS
 from penstock.settings.values import Sqs
 from tests.docs.snippets import ROOT, marked
@@ -215,6 +216,12 @@ def test_the_settings_are_those_of_the_code() -> None:
         for field in msgspec.structs.fields(Sqs)
     }
     assert {row[0]: row[1] for row in listed} == defaults
+
+
+def test_the_attribute_with_the_types_of_others_has_the_name_of_the_code() -> None:
+    [(_, ours)] = [row for row in _rows("How it maps") if row[0] == "MessageAttributes"]
+
+    assert f"`{typed.TYPES}`" in ours
 
 
 def test_each_operation_takes_a_key_with_the_role_that_is_listed(make_server: MakeServer) -> None:

@@ -325,6 +325,10 @@ def test_what_cannot_be_started_is_refused(desk: Desk, dead: Queue, moves: Moves
         moves.start("dead", target="none").result()
     with pytest.raises(InvalidRequest, match="itself"):
         moves.start("dead", target="dead")
+    desk.queue("line", ordering="group")
+    for source, target in (("dead", "line"), ("line", "dead")):
+        with pytest.raises(InvalidRequest, match="same ordering"):
+            moves.start(source, target=target).result()
     with pytest.raises(InvalidRequest, match="max_per_second"):
         moves.start("dead", max_per_second=0)
     with pytest.raises(QueueNotFound):

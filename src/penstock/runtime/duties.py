@@ -84,12 +84,16 @@ class Mover:
 
     def _advance(self, task_id: str, now: int) -> int:
         """Returns when it is worth asking again."""
+        moved = -1
         for _ in range(_CHUNKS_PER_TICK):
             task = self._moves.step(task_id, now=now).result()
             if task is None or not task.is_active:
                 return now + self._every_ms
             if not move.allowance(task, now=now):
                 return move.next_at(task, now=now)
+            if task.moved == moved:
+                return now + self._every_ms  # others have in hand what is left
+            moved = task.moved
         return now + 1
 
 

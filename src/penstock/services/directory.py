@@ -69,9 +69,14 @@ class Directory:
         return self._names.get(queue_no)
 
     def keep(self, queue: Queue) -> Queue:
+        before = self._by_name.get(queue.name)
+        if before is not None and before[0].queue_no != queue.queue_no:
+            self.forget(queue.name)  # another node made it anew
         self._by_name[queue.name] = (queue, self._clock.now() + FRESH_MS)
         self._names[queue.queue_no] = queue.name
         return queue
 
     def forget(self, name: str) -> None:
-        self._by_name.pop(name, None)
+        found = self._by_name.pop(name, None)
+        if found is not None:
+            self._names.pop(found[0].queue_no, None)

@@ -23,7 +23,8 @@ class Moves:
     ) -> Ticket[MoveTask]:
         """To `target`, or each message to the queue it died in.
 
-        Raises InvalidRequest; QueueNotFound, TargetNotFound or MoveRunning with the ticket.
+        Raises InvalidRequest, also with the ticket: the target must be of the same ordering.
+        QueueNotFound, TargetNotFound or MoveRunning come with the ticket.
         """
         move.check_rate(max_per_second)
         if target is not None and check_name(target) == source:
@@ -37,7 +38,7 @@ class Moves:
             task = move.new_task(
                 task_id,
                 source=(found.queue_no, found.name),
-                target=None if target is None else _target(session, target),
+                target=None if target is None else _target(session, target, found),
                 max_per_second=max_per_second,
                 to_move=counts.dead + counts.ready + counts.waiting,
                 before_no=session.moves.place(),
@@ -128,10 +129,13 @@ def _source(session: Session, name: str) -> Queue:
     return found
 
 
-def _target(session: Session, name: str) -> tuple[int, str]:
+def _target(session: Session, name: str, source: Queue) -> tuple[int, str]:
     found = session.queues.find(name)
     if found is None:
         raise TargetNotFound(name)
+    if found.is_ordered is not source.is_ordered:
+        # Groups would lose their order, or messages without a group stand where all have one.
+        raise InvalidRequest("messages can only be moved to a queue of the same ordering")
     return found.queue_no, found.name
 
 

@@ -152,6 +152,8 @@ def test_a_move_that_makes_no_sense_is_refused(
 ) -> None:
     assert_refused(start(api, letters, **wanted), 400, "invalid_request")
     assert_refused(start(api, letters, to=letters), 400, "invalid_request")
+    ordered = api.make_queue(ordering="group")
+    assert_refused(start(api, letters, to=ordered), 400, "invalid_request")
     assert api.get(f"/v1/queues/{letters}/moves") == {"moves": []}
 
 

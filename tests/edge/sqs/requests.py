@@ -6,7 +6,7 @@ from urllib.parse import urlencode
 
 from penstock.edge.http.request import Request, split_target
 
-HOST = {b"host": b"localhost:7420"}
+HOST = {b"host": b"localhost:7654"}
 
 
 def a_json_request(operation: str, body: bytes = b"{}", *, path: str = "/") -> Request:

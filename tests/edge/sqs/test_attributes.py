@@ -332,3 +332,10 @@ def test_an_unknown_name_cannot_be_asked_for():
     error = refusal(attributes.chosen, ["DelaySeconds", "Foo"], QueueAttributes(), NOW)
 
     assert (error.code, error.message) == ("InvalidAttributeName", "Unknown Attribute Foo.")
+
+
+@pytest.mark.parametrize("wrong", ["x" * 2049, "nul\0"])
+def test_the_id_of_a_key_has_its_length_and_no_nul(wrong):
+    with pytest.raises(SqsError, match="Invalid value for the parameter KmsMasterKeyId"):
+        attributes.read_new({"KmsMasterKeyId": wrong})
+    assert attributes.read_new({"KmsMasterKeyId": "x" * 2048}).kms_master_key_id == "x" * 2048

@@ -296,6 +296,9 @@ def test_the_trace_header_is_the_only_system_attribute():
     assert message_attributes.check_system({}) is None
     for bad in ({"SenderId": a_text()}, {"AWSTraceHeader": a_text("1", "Number")}):
         assert refusal(message_attributes.check_system, bad).code == "InvalidParameterValue"
+    message_attributes.check_system({"AWSTraceHeader": a_text("x" * 1024)})
+    long = refusal(message_attributes.check_system, {"AWSTraceHeader": a_text("x" * 1025)})
+    assert "at most 1024 characters" in long.message
     empty = refusal(message_attributes.check_system, {"AWSTraceHeader": a_text("")})
     assert "non-empty value" in empty.message
 
@@ -326,7 +329,7 @@ def test_a_fifo_queues_name_ends_in_fifo(name):
 @pytest.mark.parametrize(
     ("url", "account", "name"),
     [
-        ("http://localhost:7420/123456789012/mail", "123456789012", "mail"),
+        ("http://localhost:7654/123456789012/mail", "123456789012", "mail"),
         ("https://sqs.eu-west-1.amazonaws.com/123456789012/mail.fifo", "123456789012", "mail.fifo"),
         ("http://proxy/some/prefix/123456789012/mail", "123456789012", "mail"),
         ("/123456789012/mail/", "123456789012", "mail"),

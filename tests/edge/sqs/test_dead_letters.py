@@ -187,3 +187,12 @@ def test_a_queue_without_dead_letters_any_more_is_no_source(aws: Aws, letters: s
     aws.set(queue, RedrivePolicy="")
 
     assert aws.client.list_dead_letter_source_queues(QueueUrl=letters)["queueUrls"] == []
+
+
+def test_a_queue_cannot_be_its_own_dead_letter_queue(aws: Aws, queue: str) -> None:
+    policy = {"deadLetterTargetArn": arn_of(queue), "maxReceiveCount": 1}
+
+    with refused("InvalidParameterValue") as refusal:
+        aws.set(queue, RedrivePolicy=json.dumps(policy))
+
+    assert refusal.text.endswith("Reason: A queue cannot be its own dead-letter queue.")

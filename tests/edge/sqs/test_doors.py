@@ -42,6 +42,45 @@ def test_pages_of_other_sites_cannot_act_here(
     aws.send(queue)  # it is there
 
 
+def test_who_only_looks_does_nothing(http: httpx.Client, aws: Aws, queue: str) -> None:
+    """HEAD is GET without the answer's body, for those who check links."""
+    params = {"Action": "DeleteQueue", "QueueUrl": queue}
+
+    answers = [
+        http.head("/", params=params),
+        http.head(f"/000000000000/{name_of(queue)}", params={"Action": "DeleteQueue"}),
+    ]
+
+    assert [answer.status_code for answer in answers] == [405, 405]
+    aws.send(queue)  # it is there
+    assert http.head("/").status_code == http.get("/").status_code
+
+
+def test_a_slash_too_many_makes_no_difference(http: httpx.Client, queue: str) -> None:
+    path = f"/000000000000/{name_of(queue)}/"
+
+    by_form = http.post(path, data={"Action": "SendMessage", "MessageBody": "a"})
+    by_json = http.post(
+        path,
+        json={"QueueUrl": queue, "MessageBody": "b"},
+        headers={**TARGET, "X-Amz-Target": "AmazonSQS.SendMessage"},
+    )
+
+    assert "<SendMessageResult>" in by_form.text
+    assert "MessageId" in by_json.json()
+
+
+def test_two_slashes_are_no_queues_path(server: LiveServer, queue: str) -> None:
+    with Raw(server.port) as wire:  # other clients make one of them
+        listed = wire.ask(request("POST", "//", b"{}", headers=TARGET))
+        by_form = wire.ask(request("POST", "//", b"Action=ListQueues", headers=FORM))
+        no_url = wire.ask(request("POST", "//", b"Action=PurgeQueue", headers=FORM))
+
+    assert b"QueueUrls" in listed.body
+    assert b"<ListQueuesResult>" in by_form.body
+    assert b"<Code>MissingParameter</Code>" in no_url.body
+
+
 def test_a_picture_on_a_page_of_another_port_cannot_act_here(
     http: httpx.Client, aws: Aws, queue: str
 ) -> None:

@@ -20,6 +20,11 @@ RUNNING = (
     "given time."
 )
 
+OTHER_TYPE = (
+    "Source queue and destination queue must both be FIFO queues or both be standard queues."
+)
+SAME_QUEUE = "Source queue arn and destination queue arn cannot be the same."
+
 
 def no_resource(parameter: str) -> str:
     return f"The resource that you specified for the {parameter} parameter doesn't exist."
@@ -222,6 +227,25 @@ def test_only_a_dead_letter_queue_can_be_moved_from(aws: Aws, queue: str) -> Non
         "InvalidParameterValue", "Source queue must be configured as a Dead Letter Queue."
     ):
         start(aws, queue)
+
+
+def test_messages_are_not_moved_to_a_queue_of_another_type(
+    aws: Aws, letters: str, source: str, line: str
+) -> None:
+    fifo_letters = aws.make_fifo()
+    policy = {"deadLetterTargetArn": arn_of(fifo_letters), "maxReceiveCount": 1}
+    aws.make_fifo(RedrivePolicy=json.dumps(policy))
+
+    for start_at, target in ((letters, line), (fifo_letters, source)):
+        with refused("InvalidParameterValue", OTHER_TYPE):
+            start(aws, start_at, DestinationArn=arn_of(target))
+        assert tasks(aws, start_at) == []
+    start(aws, fifo_letters, DestinationArn=arn_of(line))
+
+
+def test_a_queue_is_not_moved_to_itself(aws: Aws, letters: str, source: str) -> None:
+    with refused("InvalidParameterValue", SAME_QUEUE):
+        start(aws, letters, DestinationArn=arn_of(letters))
 
 
 def test_queues_that_are_not_there(aws: Aws, letters: str, source: str) -> None:

@@ -79,7 +79,7 @@ def test_boto3_has_queues_and_messages_as_objects(server: LiveServer) -> None:
     queue.delete()
 
 
-# --- the command line of AWS: a process for each call, so it plays on one store only ---
+# --- the command line of AWS: a process for each call, so only the whole way is on both stores ---
 
 
 @pytest.fixture(scope="module")
@@ -123,11 +123,11 @@ def one_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LiveServer]
 
 
 def test_the_aws_command_line_goes_the_whole_way(
-    run_aws: AwsCli, one_server: LiveServer, folder: Path
+    run_aws: AwsCli, server: LiveServer, folder: Path
 ) -> None:
-    url = one_server.url
+    url, name = server.url, a_name("cli")
     made = run_aws(
-        url, "create-queue", "--queue-name", "cli", "--attributes", "VisibilityTimeout=40"
+        url, "create-queue", "--queue-name", name, "--attributes", "VisibilityTimeout=40"
     )
     queue = made["QueueUrl"]
     attributes = folder / "attributes.json"

@@ -8,6 +8,7 @@ from typing import Any
 import httpx
 import pytest
 
+from penstock.domain.queue import QueueSettings
 from penstock.edge.cli.main import main
 from tests.clocks import ManualClock
 from tests.edge.api import Api, told
@@ -345,3 +346,42 @@ def test_a_queue_can_be_purged_whatever_stands_for_the_last_time(
 
     assert aws.counts(queue) == (0, 0, 0)
     api.close()
+
+
+def test_a_queue_that_other_faces_have_filled_with_annotations_says_so_in_the_words_of_sqs(
+    aws: Aws, api: Api, queue: str
+) -> None:
+    annotations = {f"a{n}": "x" for n in range(50)}
+    told(api.call("PATCH", f"/v1/queues/{name_of(queue)}", {"annotations": annotations}))
+
+    with refused("OverLimit", status=403) as refusal:
+        aws.set(queue, KmsMasterKeyId="alias/mine")
+
+    assert refusal.text == (
+        f"The attributes of queue {name_of(queue)} are too many or too long together."
+    )
+
+
+def test_a_message_is_no_longer_than_sqs_allows_where_other_faces_take_more(
+    make_server: MakeServer,
+) -> None:
+    most, more = 1024 * 1024, 4 * 1024 * 1024
+    server = make_server(limits={"max_body_bytes": more})
+    server.broker.queues.put("big", QueueSettings(max_body_bytes=more)).result()
+    alone = Aws(server.url)
+    queues = [url_of(alone, "big"), alone.make()]
+
+    for queue in queues:
+        assert alone.attribute(queue, "MaximumMessageSize") == str(most)
+        alone.send(queue, "x" * most)
+        with refused("InvalidParameterValue") as refusal:
+            alone.send(queue, "x" * (most + 1))
+        assert refusal.text.endswith(f"Message must be shorter than {most} bytes.")
+
+
+def test_a_queue_without_a_limit_tells_that_of_sqs(make_server: MakeServer) -> None:
+    server = make_server(limits={"max_body_bytes": 4 * 1024 * 1024})
+    server.broker.queues.put("plain", QueueSettings()).result()
+    alone = Aws(server.url)
+
+    assert alone.attribute(url_of(alone, "plain"), "MaximumMessageSize") == str(1024 * 1024)

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
+from typing import Any
 
 import pytest
 
+from penstock.domain.access import ANYONE
 from penstock.domain.queue import QueueSettings
+from penstock.edge.sqs import pages
+from penstock.services.queues import QueueView
 from tests.edge.api import a_name
 from tests.edge.conftest import MakeServer
 from tests.edge.sqs.aws import Aws, arn_of, refused
@@ -71,6 +76,28 @@ def test_what_is_no_token_is_refused(aws: Aws, queue: str, wrong: str) -> None:
         aws.client.list_queues(MaxResults=1, NextToken=wrong)
     with refused("InvalidParameterValue", "Invalid or expired next token."):
         aws.client.list_dead_letter_source_queues(QueueUrl=queue, MaxResults=1, NextToken=wrong)
+
+
+def test_a_prefix_that_no_name_has_does_not_spare_the_checks(aws: Aws) -> None:
+    with refused("InvalidParameterValue"):
+        aws.client.list_queues(QueueNamePrefix="no such", MaxResults=0)
+    with refused("InvalidParameterValue", "Invalid or expired next token."):
+        aws.client.list_queues(QueueNamePrefix="no such", MaxResults=1, NextToken="nonsense!")
+    assert "QueueUrls" not in aws.client.list_queues(QueueNamePrefix="no such", MaxResults=1)
+
+
+@pytest.mark.parametrize(("size", "limit"), [(1, 2), (3, 4), (1000, 1001), (None, 1001)])
+def test_no_more_is_read_than_a_page_needs(size: int | None, limit: int) -> None:
+    asked = []
+
+    async def a_look(after: str, limit: int) -> list[QueueView]:
+        asked.append(limit)
+        return []
+
+    look: Any = a_look  # a ticket can be awaited just so
+    asyncio.run(pages.page(look, ANYONE, size=size, token=None))
+
+    assert asked == [limit]
 
 
 def test_without_pages_a_thousand_queues_are_listed(make_server: MakeServer) -> None:

@@ -419,17 +419,6 @@ def test_get_will_do(http: httpx.Client, aws: Aws, queue: str) -> None:
     assert framed("GetQueueUrl", answer) == f"<QueueUrl>{queue}</QueueUrl>"
 
 
-def test_head_has_the_head_of_the_answer(http: httpx.Client, queue: str) -> None:
-    params = {"Action": "GetQueueUrl", "QueueName": name_of(queue)}
-
-    answer = http.head("/", params=params)
-
-    assert (answer.status_code, answer.content) == (200, b"")
-    assert (
-        answer.headers["content-length"] == http.get("/", params=params).headers["content-length"]
-    )
-
-
 def test_whoever_accepts_json_gets_the_same_tree_in_json(http: httpx.Client, queue: str) -> None:
     headers = {"Accept": "application/json"}
     params = {"Action": "ListQueues", "QueueNamePrefix": name_of(queue)}

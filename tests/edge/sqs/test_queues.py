@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from tests.clocks import ManualClock
+from penstock.domain.queue import Queue, QueueSettings
+from penstock.ports.store import Session
+from tests.clocks import NOON, ManualClock
 from tests.edge.api import a_name
 from tests.edge.live import LiveServer
 from tests.edge.sqs.aws import ACCOUNT, Aws, arn_of, name_of, refused
@@ -41,6 +43,16 @@ def test_a_queue_needs_a_name(aws: Aws) -> None:
         aws.loose.create_queue()
     with refused("InvalidParameterValue", BAD_NAME):
         aws.client.create_queue(QueueName="")
+
+
+@pytest.mark.parametrize("name", ["-x", "-", "-x.fifo"])
+def test_a_name_that_begins_with_a_hyphen_is_refused(aws: Aws, name: str) -> None:
+    fifo = {"FifoQueue": "true"} if name.endswith(".fifo") else {}
+
+    with refused("InvalidParameterValue", "The name of a queue cannot begin with a hyphen"):
+        aws.client.create_queue(QueueName=name, Attributes=fifo)
+    with refused(NO_SUCH_QUEUE):
+        aws.client.get_queue_url(QueueName=name)
 
 
 def test_names_may_have_80_characters_and_keep_their_case(aws: Aws) -> None:
@@ -191,6 +203,60 @@ def test_a_list_without_queues_has_no_member_for_them(aws: Aws, queue: str, pref
     answer = aws.client.list_queues(QueueNamePrefix=prefix)
 
     assert answer.keys() == {"ResponseMetadata"}
+
+
+def test_a_queue_that_another_node_deleted_is_not_remembered_by_those_who_ask(
+    aws: Aws, server: LiveServer
+) -> None:
+    broker = server.broker
+    for ask in (aws.receive, aws.send):
+        queue = aws.make()
+        aws.send(queue)
+        remove_elsewhere(server, known_number(server, queue))
+
+        with refused(NO_SUCH_QUEUE):
+            ask(queue)
+
+        assert broker.directory.cached(name_of(queue)) is None
+
+
+def test_nothing_is_remembered_of_a_deleted_queue(aws: Aws, server: LiveServer) -> None:
+    directory = server.broker.directory
+    queue = aws.make()
+    aws.send(queue)
+    number = known_number(server, queue)
+
+    aws.client.delete_queue(QueueUrl=queue)
+
+    assert directory.known_name(number) is None
+
+
+def test_a_queue_that_another_node_made_anew_has_one_number(aws: Aws, server: LiveServer) -> None:
+    broker = server.broker
+    queue = aws.make()
+    aws.send(queue)
+    number = known_number(server, queue)
+
+    def make_anew(session: Session) -> Queue:
+        session.queues.remove(number, now=NOON)
+        return session.queues.add(name_of(queue), QueueSettings(), now=NOON)
+
+    made = broker.store.write(make_anew).result()
+    broker.directory.load(name_of(queue)).result()
+
+    assert broker.directory.known_name(number) is None
+    assert broker.directory.known_name(made.queue_no) == name_of(queue)
+
+
+def remove_elsewhere(server: LiveServer, number: int) -> None:
+    """As another node would: this one's own memory is not asked."""
+    server.broker.store.write(lambda s: s.queues.remove(number, now=NOON)).result()
+
+
+def known_number(server: LiveServer, queue: str) -> int:
+    found = server.broker.directory.cached(name_of(queue))
+    assert found is not None
+    return found.queue_no
 
 
 def test_a_deleted_queue_is_gone_with_its_messages(aws: Aws) -> None:

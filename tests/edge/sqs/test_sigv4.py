@@ -21,7 +21,7 @@ SIGNER = Signer(ANYONE, SECRET)
 NOW = datetime(2026, 3, 1, 12, 0, 0, tzinfo=UTC)
 NOW_MS = int(NOW.timestamp()) * 1000
 MINUTE = 60_000
-URL = "http://localhost:7420"
+URL = "http://localhost:7654"
 
 
 @pytest.fixture(autouse=True)

@@ -195,3 +195,13 @@ def test_a_label_is_needed(aws: Aws, queue: str) -> None:
     for act in (aws.loose.add_permission, aws.loose.remove_permission):
         with refused("MissingParameter", "The request must contain the parameter Label."):
             act(QueueUrl=queue)
+
+
+@pytest.mark.parametrize("tags", [{"nul\0": "a"}, {"a": "nul\0"}])
+def test_a_tag_has_no_nul(aws: Aws, queue: str, tags: dict[str, str]) -> None:
+    text = "Tag keys and values must not include a NUL character."
+
+    with refused("InvalidParameterValue", text):
+        aws.client.tag_queue(QueueUrl=queue, Tags=tags)
+    with refused("InvalidParameterValue", text):
+        aws.client.create_queue(QueueName=a_name(), tags=tags)

@@ -3,14 +3,16 @@
 import threading
 
 import psycopg
+import pytest
 from msgspec.structs import replace
 
+from penstock.domain import message as lifecycle
 from penstock.domain import move
 from penstock.domain.errors import MoveRunning, QueueFull, QueueNotFound
 from penstock.domain.lease import Verb
 from penstock.domain.limits import DAY
 from penstock.domain.message import State
-from penstock.domain.move import MoveState
+from penstock.domain.move import MoveState, MoveTask
 from penstock.domain.queue import Queue, QueueSettings
 from penstock.outbound.dice import SystemDice
 from penstock.ports.store import Acted, Sent
@@ -22,6 +24,12 @@ from tests.clocks import NOON
 from tests.store.desk import WAIT_S, Desk
 from tests.store.postgres.helpers import at_once, slot_of, somebody_waits, until
 from tests.store.recount import check_books
+
+
+def a_step(moves: Moves, task: MoveTask) -> MoveTask:
+    after = moves.step(task.task_id, now=NOON).result(WAIT_S)
+    assert after is not None
+    return after
 
 
 def test_two_nodes_never_lease_the_same_message(desks):
@@ -66,6 +74,40 @@ def test_two_nodes_move_every_message_once_and_count_it_once(desks, monkeypatch)
     assert sorted(moved + claimed) == sorted(ids)
     desks[0].queues = [source, target]
     check_books(desks[0])
+
+
+@pytest.mark.parametrize("is_dead", [True, False])
+def test_a_move_is_not_done_while_somebody_has_in_hand_what_is_left(desks, postgres_url, is_dead):
+    """A claim locks more than it takes, and gives it free again when it commits."""
+    source, target = desks[0].queue("source"), desks[0].queue("target")
+    spared = desks[0].send(source)
+    if is_dead:
+        desks[0].alter(spared, lambda m, _: lifecycle.bury(m))
+    moves = Moves(desks[0].store, desks[0].clock, SystemDice())
+    task = moves.start("source", target="target").result(WAIT_S)
+
+    with psycopg.connect(postgres_url) as claimer:
+        claimer.execute("SELECT 1 FROM message WHERE id = %s FOR UPDATE", [spared])
+        meanwhile = a_step(moves, task)
+    ended = a_step(moves, task)
+
+    assert (meanwhile.state, meanwhile.moved) == (MoveState.RUNNING, 0)
+    assert (ended.state, ended.moved) == (MoveState.COMPLETED, 1)
+    assert desks[0].browse_ids(target, State.READY) == [spared]
+
+
+def test_a_message_without_a_home_is_seen_in_whosever_hand_it_is(desks, postgres_url):
+    letters = desks[0].queue("letters")
+    desks[0].queue("mail", dead_letter_queue="letters")
+    ordinary = desks[0].send(letters)
+    moves = Moves(desks[0].store, desks[0].clock, SystemDice())
+    task = moves.start("letters").result(WAIT_S)
+
+    with psycopg.connect(postgres_url) as claimer:
+        claimer.execute("SELECT 1 FROM message WHERE id = %s FOR UPDATE", [ordinary])
+        ended = a_step(moves, task)
+
+    assert (ended.state, ended.reason) == (MoveState.FAILED, move.HOME_UNKNOWN)
 
 
 def test_of_two_nodes_one_takes_the_step_and_the_other_does_not_wait(desks):

@@ -16,7 +16,7 @@ from penstock.edge.http.router import Route
 from penstock.edge.sqs import protocols, sigv4
 from penstock.edge.sqs.asked import Asked, Promise, Promised
 from penstock.edge.sqs.calls import OPERATIONS, Call, WireProtocol
-from penstock.edge.sqs.errors import SqsError, from_core
+from penstock.edge.sqs.errors import SqsError, from_core, method_not_allowed
 from penstock.edge.sqs.finding import Finder
 from penstock.edge.sqs.holding import Holding
 from penstock.edge.sqs.model import Output
@@ -52,7 +52,7 @@ class SqsApi:
                 is_native=False,
                 refuse=self.refuse,
             )
-            for path in ("/", _QUEUE_PATH)
+            for path in ("/", "//", _QUEUE_PATH, f"{_QUEUE_PATH}/")
             for method in ("POST", "GET")
         ]
 
@@ -61,6 +61,8 @@ class SqsApi:
         if protocol is protocols.NEITHER and request.method != "POST" and request.path == "/":
             return self._home(request, respond)
         try:
+            if request.method == "HEAD":  # who looks whether something is there wants no act
+                raise method_not_allowed(request.method)
             if request.method != "POST":
                 _refuse_pages(request.headers)
             if len(request.body) > protocol.most_bytes:
@@ -158,13 +160,15 @@ def _refuse_pages(headers: dict[bytes, bytes]) -> None:
 def _finish(
     protocol: WireProtocol,
     call: Call,
-    promise: Promise,
+    promise: Promise[Any, Any],
     answer: Any,
     request_id: str,
     respond: Respond,
 ) -> None:
     try:
         if isinstance(answer, BaseException):
+            if promise.notice is not None:
+                promise.notice(answer)
             raise answer
         output = promise.finish(answer)
         if not (output is None or isinstance(output, Output)):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 from functools import lru_cache
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 import msgspec
 
@@ -15,6 +15,9 @@ from penstock.edge.sqs.errors import missing_parameter, queue_does_not_exist
 from penstock.edge.sqs.model import Output
 from penstock.ports.ticket import Ticket
 from penstock.settings.values import Sqs
+
+A = TypeVar("A")
+R = TypeVar("R")
 
 _SCHEMES = ("http", "https")
 _LONG_URL = 300  # longer ones are not worth remembering
@@ -55,15 +58,16 @@ class Asked(msgspec.Struct, frozen=True):
         return str(names.QueueArn(self.settings.region, self.settings.account, queue))
 
 
-class Promise(msgspec.Struct, frozen=True):
+class Promise(msgspec.Struct, Generic[A, R], frozen=True):
     """The hot way: what the store will answer, and what to make of it; no task in between."""
 
-    ticket: Ticket[Any]
-    finish: Callable[[Any], Output | Awaitable[Output] | None]
+    ticket: Ticket[A]
+    finish: Callable[[A], R]  # gives an output, or None, or what to await for either
+    notice: Callable[[BaseException], None] | None = None  # of an error in place of the answer
 
 
 # An operation gives either of them; what it raises, now or later, is told in SQS's words.
-Promised = Promise | Awaitable[Output | None]
+Promised = Promise[Any, Any] | Awaitable[Output | None]
 
 
 def _first(headers: dict[bytes, bytes], name: bytes) -> str:

@@ -24,6 +24,7 @@ from penstock.edge.sqs.policies import (
 ALL = "All"
 LEAST_RETENTION = 60
 _DEFAULT_KEY_REUSE = 300
+_LONGEST_KEY_ID = 2048
 
 _WHOLE = re.compile("[0-9]{1,10}")
 
@@ -195,6 +196,12 @@ def _text(field: str, check: Callable[[str], str]) -> _Rule:
     return _Rule(field, lambda name, text: check(text) if text else None)
 
 
+def _check_key_id(text: str) -> str:
+    if len(text) > _LONGEST_KEY_ID or not text.isprintable():
+        raise errors.invalid_attribute_value("KmsMasterKeyId")
+    return text
+
+
 _RULES: dict[str, _Rule] = {
     "DelaySeconds": _number("delay", 0, 900),
     "MaximumMessageSize": _number("max_message_size", 1024, 1024 * 1024),
@@ -208,7 +215,7 @@ _RULES: dict[str, _Rule] = {
     "RedriveAllowPolicy": _Rule(
         "redrive_allow_policy", lambda name, text: read_redrive_allow_policy(text) if text else None
     ),
-    "KmsMasterKeyId": _text("kms_master_key_id", str),
+    "KmsMasterKeyId": _text("kms_master_key_id", _check_key_id),
     "KmsDataKeyReusePeriodSeconds": _number("kms_data_key_reuse_period", 60, 86_400),
     "SqsManagedSseEnabled": _truth("sqs_managed_sse"),
     "FifoQueue": _truth("fifo"),

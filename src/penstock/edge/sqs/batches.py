@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Protocol, TypeVar
 
 from penstock.edge.sqs import content, errors
@@ -20,6 +20,7 @@ class Entry(Protocol):
 
 
 E = TypeVar("E", bound=Entry)
+D = TypeVar("D")
 
 
 def check(entries: Sequence[E] | None, kind: type[E]) -> Sequence[E]:
@@ -45,6 +46,20 @@ def check_total(size: int) -> None:
     """Of all entries together, whatever the queue's own limit is."""
     if size > content.MOST_BYTES:
         raise errors.batch_request_too_long(size, most=content.MOST_BYTES)
+
+
+def told(
+    entries: Sequence[E], results: Sequence[SqsError | None], done: Callable[[str], D]
+) -> tuple[list[D], list[BatchResultErrorEntry]]:
+    """Successful and failed entries, by results that are None where all went well."""
+    successful: list[D] = []
+    refused: list[BatchResultErrorEntry] = []
+    for entry, error in zip(entries, results, strict=True):
+        if error is None:
+            successful.append(done(entry.Id or ""))
+        else:
+            refused.append(failed(entry.Id or "", error))
+    return successful, refused
 
 
 def failed(entry_id: str, error: SqsError) -> BatchResultErrorEntry:

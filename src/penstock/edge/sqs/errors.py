@@ -176,6 +176,15 @@ def unsupported_operation(message: str) -> SqsError:
     return _modelled("UnsupportedOperation", message, code=f"{_OLD}UnsupportedOperation")
 
 
+def method_not_allowed(method: str) -> SqsError:
+    return _modelled(
+        "UnsupportedOperation",
+        f"Operations are asked for by POST or GET, not by {method}.",
+        code=f"{_OLD}UnsupportedOperation",
+        status=405,
+    )
+
+
 def request_throttled(message: str) -> SqsError:
     return _modelled("RequestThrottled", message)
 

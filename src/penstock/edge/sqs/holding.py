@@ -85,13 +85,8 @@ class Holding:
         entries = batches.check(asked.input.Entries, DeleteMessageBatchRequestEntry)
         planned = [_or_error(self._deletion, queue, entry.ReceiptHandle) for entry in entries]
         results = await self._act(queue, [entry.ReceiptHandle or "" for entry in entries], planned)
-        out = DeleteMessageBatchResult()
-        for entry, error in zip(entries, results, strict=True):
-            if error is None:
-                out.Successful.append(DeleteMessageBatchResultEntry(entry.Id or ""))
-            else:
-                out.Failed.append(batches.failed(entry.Id or "", error))
-        return out
+        told = batches.told(entries, results, DeleteMessageBatchResultEntry)
+        return DeleteMessageBatchResult(*told)
 
     # --- change visibility ---
 
@@ -111,13 +106,8 @@ class Holding:
             for entry in entries
         ]
         results = await self._act(queue, [entry.ReceiptHandle or "" for entry in entries], planned)
-        out = ChangeMessageVisibilityBatchResult()
-        for entry, error in zip(entries, results, strict=True):
-            if error is None:
-                out.Successful.append(ChangeMessageVisibilityBatchResultEntry(entry.Id or ""))
-            else:
-                out.Failed.append(batches.failed(entry.Id or "", error))
-        return out
+        told = batches.told(entries, results, ChangeMessageVisibilityBatchResultEntry)
+        return ChangeMessageVisibilityBatchResult(*told)
 
     def _change(self, queue: Queue, handle: str | None, seconds: int | None) -> LeaseAct:
         lease = self._lease(queue, handle)

@@ -15,7 +15,7 @@ import msgspec
 from penstock.domain.limits import SECOND
 from penstock.domain.queue import DedupScope, Ordering, QueueSettings, Redelivery
 from penstock.domain.retry import Fixed
-from penstock.edge.sqs import attributes
+from penstock.edge.sqs import attributes, content
 from penstock.edge.sqs.attributes import QueueAttributes
 from penstock.edge.sqs.errors import SqsError
 from penstock.edge.sqs.names import QueueArn, of_arn
@@ -66,7 +66,7 @@ def attributes_of(
         policy = RedrivePolicy(str(QueueArn(region, account, dead_letters)), attempts)
     return QueueAttributes(
         delay=settings.delay_ms // SECOND,
-        max_message_size=settings.max_body_bytes or max_body_bytes,
+        max_message_size=min(settings.max_body_bytes or max_body_bytes, content.MOST_BYTES),
         retention=_seconds(settings.retention_ms, _DEFAULT.retention),
         wait_time=_seconds(settings.wait_ms, 0),
         visibility_timeout=settings.lease_ms // SECOND,

@@ -11,6 +11,7 @@ from penstock.edge.sqs.errors import SqsError, invalid_parameter, unsupported_op
 from penstock.edge.sqs.model import MessageAttributeValue
 
 MOST = 10
+LONGEST_TRACE = 1024  # what the core keeps
 TRACE_HEADER = "AWSTraceHeader"
 
 _ALL = frozenset({"All", "*", ".*"})
@@ -71,6 +72,11 @@ def check_system(attributes: Mapping[str, MessageAttributeValue]) -> str | None:
             "'String'."
         )
     _check_text(TRACE_HEADER, value.StringValue)
+    if len(value.StringValue) > LONGEST_TRACE:
+        raise invalid_parameter(
+            f"Message system attribute '{TRACE_HEADER}' must be at most {LONGEST_TRACE} characters "
+            "long."
+        )
     return value.StringValue
 
 

@@ -10,6 +10,7 @@ import msgspec
 
 from penstock.domain.access import Role
 from penstock.domain.errors import (
+    InvalidRequest,
     MoveNotFound,
     MoveNotRunning,
     MoveRunning,
@@ -69,6 +70,10 @@ class Moving:
         target = None
         if given.DestinationArn is not None:
             target = self._name(asked, given.DestinationArn, "DestinationArn")
+            if target == source:
+                raise invalid_parameter(
+                    "Source queue arn and destination queue arn cannot be the same."
+                )
         rate = given.MaxNumberOfMessagesPerSecond
         if rate is not None and not 1 <= rate <= MOST_PER_SECOND:
             reason = f"Must be between 1 and {MOST_PER_SECOND}, if provided."
@@ -83,6 +88,11 @@ class Moving:
             raise _no_resource("DestinationArn") from None
         except QueueNotFound:
             raise _no_resource("SourceArn") from None
+        except InvalidRequest:  # the rest of what the core refuses was asked above
+            raise invalid_parameter(
+                "Source queue and destination queue must both be FIFO queues or both be standard "
+                "queues."
+            ) from None
         except MoveRunning:
             raise invalid_parameter(
                 "There is already a task running. Only one active task is allowed for a source "
@@ -121,7 +131,7 @@ class Moving:
     def _name(self, asked: Asked, text: str, parameter: str) -> str:
         """The queue that an ARN names, if the caller may move its messages."""
         arn = names.of_arn(text)
-        if arn is None or arn.account != asked.settings.account:
+        if arn is None or arn.account != asked.settings.account or not names.is_possible(arn.name):
             raise _no_resource(parameter)
         allow(asked, Role.OPERATE, arn.name)
         return arn.name

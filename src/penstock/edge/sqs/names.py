@@ -11,7 +11,7 @@ from penstock.edge.sqs.errors import invalid_parameter
 FIFO = ".fifo"
 _NAME = re.compile(r"[A-Za-z0-9_-]{1,80}")
 _FIFO_NAME = re.compile(r"[A-Za-z0-9_-]{1,75}\.fifo")
-_POSSIBLE = re.compile(r"[A-Za-z0-9_.-]{1,80}")  # other faces allow full stops anywhere
+_POSSIBLE = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,79}")  # other faces allow full stops, too
 _ARN = re.compile(r"arn:aws[a-z-]*:sqs:([a-z0-9-]*):([0-9]{12}):([A-Za-z0-9_.-]{1,80})")
 
 
@@ -40,6 +40,8 @@ def check_new(name: str, *, fifo: bool) -> None:
             "The name of a FIFO queue can only include alphanumeric characters, hyphens, or "
             "underscores, must end with .fifo suffix and be 1 to 80 in length"
         )
+    if name.startswith("-"):
+        raise invalid_parameter("The name of a queue cannot begin with a hyphen")
 
 
 def is_possible(name: str) -> bool:
@@ -65,7 +67,7 @@ def of_url(url: str) -> QueueAddress:
 
 
 def url(base: str, account: str, name: str) -> str:
-    """`base`: scheme, host and port as the client sees them, such as http://localhost:7420."""
+    """`base`: scheme, host and port as the client sees them, such as http://localhost:7654."""
     return f"{base}/{account}/{name}"
 
 

@@ -24,19 +24,25 @@ async def page(
 
     Raises InvalidParameterValue.
     """
-    if size is not None:
-        content.check_max_results(size, most=MOST)
-    after = _name(token) if token else ""
+    after = check(size, token)
     room, shown = size or MOST, list[str]()
+    at_once = room + 1  # one more tells whether there is a next page
     while True:
-        found = [view.queue.name for view in await look(after, MOST)]
+        found = [view.queue.name for view in await look(after, at_once)]
         shown += [name for name in found if sees(caller, name)]
         if len(shown) > room:
             # Who does not ask for pages gets the first one only, and no token.
             return shown[:room], None if size is None else _token(shown[room - 1])
-        if len(found) < MOST:
+        if len(found) < at_once:
             return shown, None
-        after = found[-1]
+        after, at_once = found[-1], MOST  # the caller may not see all: look further ahead
+
+
+def check(size: int | None, token: str | None) -> str:
+    """The name to go on after; raises InvalidParameterValue."""
+    if size is not None:
+        content.check_max_results(size, most=MOST)
+    return _name(token) if token else ""
 
 
 def _token(name: str) -> str:

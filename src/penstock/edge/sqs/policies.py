@@ -87,6 +87,10 @@ def target_of_another_type(policy: RedrivePolicy) -> SqsError:
     )
 
 
+def target_is_source(policy: RedrivePolicy) -> SqsError:
+    return invalid_redrive_policy(str(policy), "A queue cannot be its own dead-letter queue.")
+
+
 def target_refuses(policy: RedrivePolicy) -> SqsError:
     """Its RedriveAllowPolicy does not name the source queue."""
     return invalid_redrive_policy(

@@ -57,7 +57,7 @@ class QueryProtocol:
         if action is None:
             raise Nameless
         operation = OPERATIONS.get(action)
-        is_on_queue = request.path not in ("/", "")
+        is_on_queue = bool(request.path.strip("/"))
         if operation is None or (is_on_queue and action in _NOT_ON_QUEUES):
             raise invalid_action(action[:200])
         given = _struct(operation.takes, _tree(fields))

@@ -9,6 +9,7 @@ import msgspec
 
 from penstock.domain.access import Role
 from penstock.domain.errors import InvalidRequest, QueueExists, QueueNotFound
+from penstock.domain.limits import NUL
 from penstock.domain.queue import Queue, QueueSettings
 from penstock.edge.sqs import attributes, kept, names, pages, permissions, policies
 from penstock.edge.sqs.asked import Asked
@@ -18,6 +19,7 @@ from penstock.edge.sqs.errors import (
     invalid_parameter,
     missing_parameter,
     needed,
+    over_limit,
     purge_queue_in_progress,
     queue_deleted_recently,
     queue_does_not_exist,
@@ -97,6 +99,7 @@ class QueueOperations:
     async def list(self, asked: Asked) -> ListQueuesResult:
         given: ListQueuesRequest = asked.input
         prefix = given.QueueNamePrefix or ""
+        pages.check(given.MaxResults, given.NextToken)
         if prefix and not names.is_possible(prefix):
             return ListQueuesResult()
         found, token = await pages.page(
@@ -249,7 +252,8 @@ class QueueOperations:
         try:
             await self._queues.change(name, change)
         except InvalidRequest as error:
-            raise error.__cause__ or error from None
+            # What SQS sets is small enough; so it is for what other faces have put there.
+            raise error.__cause__ or _no_room(name) from None
 
     def _attributes(self, asked: Asked, queue: Queue) -> QueueAttributes:
         return kept.attributes_of(
@@ -266,6 +270,8 @@ class QueueOperations:
         target = await self._target(asked, policy)
         if target.is_ordered is not wanted.fifo:
             raise policies.target_of_another_type(policy)
+        if target.name == name:
+            raise policies.target_is_source(policy)
         allowed = kept.allow_policy(target.settings)
         if allowed is not None and not allowed.allows(asked.arn(name)):
             raise policies.target_refuses(policy)
@@ -280,6 +286,10 @@ class QueueOperations:
             return (await self._queues.get(arn.name)).queue
         except QueueNotFound:
             raise policies.target_does_not_exist(policy) from None
+
+
+def _no_room(queue: str) -> SqsError:
+    return over_limit(f"The attributes of queue {queue} are too many or too long together.")
 
 
 def _figures(asked: Asked, view: QueueView) -> Figures:
@@ -305,4 +315,6 @@ def _check_tags(queue: str, tags: dict[str, str]) -> dict[str, str]:
             raise invalid_parameter("Tag keys must be between 1 and 128 characters in length.")
         if len(value) > 256:
             raise invalid_parameter("Tag values must be between 0 and 256 characters in length.")
+        if NUL in key or NUL in value:
+            raise invalid_parameter("Tag keys and values must not include a NUL character.")
     return tags

@@ -53,7 +53,11 @@ class Receiving:
             lease_ms=_lease_ms(given),
             in_a_row=queue.is_ordered,
         )
-        return Promise(ticket, lambda claimed: self._received(asked, queue, claimed))
+        return Promise(
+            ticket,
+            lambda claimed: self._received(asked, queue, claimed),
+            lambda error: self._failed(queue, error),
+        )
 
     async def _receive_slowly(self, asked: Asked) -> ReceiveMessageResult:
         given: ReceiveMessageRequest = asked.input
@@ -74,12 +78,16 @@ class Receiving:
                 in_a_row=queue.is_ordered,
                 claim_key=given.ReceiveRequestAttemptId,
             )
-        except QueueNotFound:
-            self._finder.forget(queue)  # it was removed a moment ago
+        except QueueNotFound as error:
+            self._failed(queue, error)
             raise queue_does_not_exist() from None
         except ClaimNotRepeatable:
             raise _not_repeatable(given) from None
         return await self._received_from_everywhere(asked, queue, claimed)
+
+    def _failed(self, queue: Queue, error: BaseException) -> None:
+        if isinstance(error, QueueNotFound):
+            self._finder.forget(queue)  # it was removed a moment ago
 
     async def _is_full(self, queue: Queue) -> bool:
         """Are as many in flight as may be, also without those whose timeout is over?"""

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
+from typing import TypeVar
 
 import msgspec
 
@@ -34,9 +35,10 @@ from penstock.ports.store import Sent
 from penstock.services.messages import Messages
 
 _TRACE_ID = b"x-amzn-trace-id"
-_LONGEST_TRACE = 1024  # something on the way may have put it there: no reason to refuse a message
 
 Entry = SendMessageRequest | SendMessageBatchRequestEntry
+Answers = list[Sent | PenstockError]
+R = TypeVar("R")
 
 
 class Draftable(msgspec.Struct, frozen=True, gc=False):
@@ -52,23 +54,17 @@ class Sending:
     def __init__(self, messages: Messages, finder: Finder, *, max_bytes: int) -> None:
         self._messages = messages
         self._finder = finder
-        self._max_bytes = max_bytes
+        self._max_bytes = min(max_bytes, content.MOST_BYTES)  # other faces may take more
 
     # --- one ---
 
     def send(self, asked: Asked) -> Promised:
         queue = self._finder.known(asked, Role.PRODUCE)
         if queue is None:
-            return self._send_to_unknown(asked)
+            return self._to_unknown(asked, self._send)
         return self._send(asked, queue)
 
-    async def _send_to_unknown(self, asked: Asked) -> SendMessageResult:
-        queue = await self._finder.queue(asked, Role.PRODUCE)
-        promise = self._send(asked, queue)
-        result: SendMessageResult = promise.finish(await promise.ticket)  # type: ignore[assignment]
-        return result
-
-    def _send(self, asked: Asked, queue: Queue) -> Promise:
+    def _send(self, asked: Asked, queue: Queue) -> Promise[Answers, SendMessageResult]:
         given: SendMessageRequest = asked.input
         checked, size = _measured(given)
         content.check_size(size, most=self._most(queue))
@@ -80,7 +76,9 @@ class Sending:
             self._messages.send([new]), lambda answers: self._sent(queue, wanted, answers[0])
         )
 
-    def _sent(self, queue: Queue, wanted: Draftable, answer: Sent | PenstockError) -> Any:
+    def _sent(
+        self, queue: Queue, wanted: Draftable, answer: Sent | PenstockError
+    ) -> SendMessageResult:
         if not isinstance(answer, Sent):
             raise self._refusal(queue, answer)
         return SendMessageResult(
@@ -96,17 +94,10 @@ class Sending:
     def send_batch(self, asked: Asked) -> Promised:
         queue = self._finder.known(asked, Role.PRODUCE)
         if queue is None:
-            return self._batch_to_unknown(asked)
+            return self._to_unknown(asked, self._send_batch)
         return self._send_batch(asked, queue)
 
-    async def _batch_to_unknown(self, asked: Asked) -> SendMessageBatchResult:
-        queue = await self._finder.queue(asked, Role.PRODUCE)
-        promise = self._send_batch(asked, queue)
-        answers = await promise.ticket
-        result: SendMessageBatchResult = promise.finish(answers)  # type: ignore[assignment]
-        return result
-
-    def _send_batch(self, asked: Asked, queue: Queue) -> Promise:
+    def _send_batch(self, asked: Asked, queue: Queue) -> Promise[Answers, SendMessageBatchResult]:
         entries = batches.check(asked.input.Entries, SendMessageBatchRequestEntry)
         measured = [_measured_or_error(entry) for entry in entries]
         batches.check_total(sum(found[1] for found in measured if not isinstance(found, SqsError)))
@@ -134,7 +125,7 @@ class Sending:
         self,
         queue: Queue,
         planned: list[tuple[SendMessageBatchRequestEntry, Draftable | SqsError]],
-        answers: list[Sent | PenstockError],
+        answers: Answers,
     ) -> SendMessageBatchResult:
         result = SendMessageBatchResult()
         left = iter(answers)
@@ -160,6 +151,13 @@ class Sending:
         return result
 
     # --- shared ---
+
+    async def _to_unknown(
+        self, asked: Asked, send: Callable[[Asked, Queue], Promise[Answers, R]]
+    ) -> R:
+        """To a queue that was not seen a moment ago."""
+        promise = send(asked, await self._finder.queue(asked, Role.PRODUCE))
+        return promise.finish(await promise.ticket)
 
     def _draftable(
         self, asked: Asked, queue: Queue, given: Entry, checked: Body, size: int
@@ -250,7 +248,8 @@ def _trace(asked: Asked, given: Entry) -> tuple[str | None, str | None]:
     if system:
         return message_attributes.check_system(system), digests.of_attributes(system)
     header = asked.request.headers.get(_TRACE_ID)
-    if header is None or len(header) > _LONGEST_TRACE:
+    # Something on the way may have put it there: no reason to refuse a message.
+    if header is None or len(header) > message_attributes.LONGEST_TRACE:
         return None, None
     return header.decode("latin-1"), None
 
