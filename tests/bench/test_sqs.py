@@ -6,8 +6,6 @@ import json
 
 import pytest
 
-pytest.importorskip("bench")  # the source distribution has no benchmarks
-
 from bench import sqs
 from bench.clients.sqs import Target, delete_request, handles_in, receive_request, send_request
 from bench.driver import Outcome

@@ -14,12 +14,13 @@ from penstock.domain.limits import Limits
 from penstock.domain.queue import Queue
 from penstock.edge.aweq import answers, asked, holders
 from penstock.edge.aweq.queue import AweqQueue
+from penstock.edge.chunks import bring_all_back
 from penstock.edge.http.request import Request, Respond, Response
 from penstock.edge.http.router import Route
 from penstock.edge.waiting import WaitingRoom
 from penstock.services.directory import Directory
 from penstock.services.messages import Messages
-from penstock.services.queues import CHUNK, Queues
+from penstock.services.queues import Queues
 from penstock.settings.values import Aweq
 
 _KEY = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
@@ -132,9 +133,7 @@ class AweqApi:
 
     async def stats(self, request: Request) -> Response:
         async def do(queue: Queue) -> Response:
-            # Checkouts that have run out are queued, whether the reaper came by already or not.
-            while await self._queues.bring_back_some(queue.name) == CHUNK:
-                pass
+            await bring_all_back(self._queues, queue.name)  # checkouts that have run out are queued
             counts = (await self._queues.get(queue.name)).counts
             return answers.stats(
                 queued=counts.ready + counts.waiting,

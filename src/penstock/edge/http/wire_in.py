@@ -156,6 +156,10 @@ _drafts = msgspec.json.Decoder(DraftsIn)
 _good_drafts = msgspec.json.Decoder(GoodDraftsIn)
 
 
+def draft(body: bytes) -> Draft:
+    return decode(_draft, body).draft()
+
+
 def drafts(body: bytes) -> list[DraftIn | PenstockError]:
     """All drafts of a batch; one that is wrong spoils no other."""
     try:

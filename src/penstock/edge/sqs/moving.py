@@ -18,6 +18,7 @@ from penstock.domain.errors import (
     TargetNotFound,
 )
 from penstock.domain.move import HOME_UNKNOWN, QUEUE_NOT_FOUND, MoveState, MoveTask
+from penstock.edge.chunks import bring_all_back
 from penstock.edge.sqs import content, names
 from penstock.edge.sqs.asked import Asked
 from penstock.edge.sqs.errors import (
@@ -38,7 +39,7 @@ from penstock.edge.sqs.model import (
     StartMessageMoveTaskResult,
 )
 from penstock.services.moves import Moves
-from penstock.services.queues import CHUNK, Queues
+from penstock.services.queues import Queues
 
 MOST_PER_SECOND = 500
 MOST_LISTED = 10
@@ -80,8 +81,7 @@ class Moving:
             raise invalid_value(rate, "MaxNumberOfMessagesPerSecond", reason)
         await self._check_is_dead_letter_queue(source)
         # Who has just looked at them, with no visibility timeout, means those as well.
-        while await self._queues.bring_back_some(source) == CHUNK:
-            pass
+        await bring_all_back(self._queues, source)
         try:
             task = await self._moves.start(source, target=target, max_per_second=rate)
         except TargetNotFound:  # which is a QueueNotFound, too

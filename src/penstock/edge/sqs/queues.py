@@ -11,6 +11,7 @@ from penstock.domain.access import Role
 from penstock.domain.errors import InvalidRequest, QueueExists, QueueNotFound
 from penstock.domain.limits import NUL
 from penstock.domain.queue import Queue, QueueSettings
+from penstock.edge.chunks import bring_all_back, purge_all
 from penstock.edge.sqs import attributes, kept, names, pages, permissions, policies
 from penstock.edge.sqs.asked import Asked
 from penstock.edge.sqs.attributes import Figures, QueueAttributes
@@ -41,7 +42,7 @@ from penstock.edge.sqs.model import (
 )
 from penstock.edge.sqs.policies import RedrivePolicy
 from penstock.ports.clock import Clock
-from penstock.services.queues import CHUNK, Queues, QueueView
+from penstock.services.queues import Queues, QueueView
 
 MOST_TAGS = 50
 PATIENCE_MS = 60_000  # between two purges, and before a name is used again, when limits are strict
@@ -130,9 +131,7 @@ class QueueOperations:
         queue = await self._finder.queue(asked)
         wanted = attributes.check_names(given.AttributeNames)
         if wanted & _COUNTERS or attributes.ALL in wanted:
-            # What has fallen due counts as visible, whether a duty came by already or not.
-            while await self._queues.bring_back_some(queue.name) == CHUNK:
-                pass
+            await bring_all_back(self._queues, queue.name)  # what has fallen due is visible
         view = await self._queues.get(queue.name)
         shown = self._attributes(asked, view.queue)
         return GetQueueAttributesResult(
@@ -163,8 +162,7 @@ class QueueOperations:
         queue = await self._finder.queue(asked, Role.OPERATE)
         if asked.settings.limits == "strict":
             await self._change(queue.name, self._note_purge)
-        while not (await self._queues.purge_some(queue.name)).is_done:
-            pass
+        await purge_all(self._queues, queue.name)
 
     def _note_purge(self, queue: Queue) -> QueueSettings:
         now = self._clock.now()
@@ -175,8 +173,7 @@ class QueueOperations:
 
     async def delete(self, asked: Asked) -> None:
         queue = await self._finder.queue(asked, Role.OPERATE)
-        while not (await self._queues.purge_some(queue.name)).is_done:
-            pass
+        await purge_all(self._queues, queue.name)
         await self._queues.remove(queue.name, force=True)
 
     # --- tags and permissions ---

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from typing import Any
 
 import msgspec
@@ -11,6 +10,7 @@ from penstock.domain import access
 from penstock.domain.access import Role
 from penstock.domain.errors import InvalidRequest, QueueExists, QueueNotEmpty
 from penstock.domain.queue import QueueSettings, check_name
+from penstock.edge.chunks import purge_all
 from penstock.edge.http import wire, wire_in
 from penstock.edge.http.cursor import read_limit
 from penstock.edge.http.request import Request, Respond, Response, json_response
@@ -175,7 +175,7 @@ class QueueApi:
         if force not in ("true", "false"):
             raise InvalidRequest("force is true or false")
         if force == "true":
-            await self._purge_all(request.params["queue"])
+            await purge_all(self._queues, request.params["queue"])
         await self._queues.remove(request.params["queue"], force=force == "true")
         return Response(204)
 
@@ -187,7 +187,7 @@ class QueueApi:
         return handle
 
     async def purge(self, request: Request, respond: Respond) -> Response:
-        return json_response(Cancelled(await self._purge_all(request.params["queue"])))
+        return json_response(Cancelled(await purge_all(self._queues, request.params["queue"])))
 
     async def redrive(self, request: Request, respond: Respond) -> Response:
         wanted = wire_in.decode(_redrive, request.body)
@@ -206,14 +206,6 @@ class QueueApi:
                 break
             total, left = total + done, left - done
         return json_response(Redriven(total))
-
-    async def _purge_all(self, name: str) -> int:
-        """Chunk by chunk, so that other requests get their turn between."""
-        total = 0
-        while not (purged := await self._queues.purge_some(name)).is_done:
-            total += purged.cancelled
-            await asyncio.sleep(0)
-        return total
 
 
 def _check_letters(request: Request, queue: Any) -> None:

@@ -9,10 +9,8 @@ from __future__ import annotations
 from collections.abc import Awaitable, Sequence
 from typing import Any
 
-import msgspec
-
 from penstock.domain.access import Role
-from penstock.domain.draft import NewMessage
+from penstock.domain.draft import Draft, NewMessage
 from penstock.domain.errors import PenstockError, QueueFull
 from penstock.domain.limits import Limits
 from penstock.domain.queue import Queue
@@ -23,8 +21,6 @@ from penstock.edge.http.router import Route
 from penstock.ports.store import Sent
 from penstock.services.directory import Directory
 from penstock.services.messages import Messages
-
-_draft = msgspec.json.Decoder(wire_in.DraftIn)
 
 
 class SendApi:
@@ -65,17 +61,16 @@ class SendApi:
     # --- send ---
 
     def send(self, request: Request, respond: Respond) -> Awaitable[Response] | None:
-        draft = wire_in.decode(_draft, request.body).draft()
+        draft = wire_in.draft(request.body)
         queue = self._directory.cached(request.params["queue"])
         if queue is None:
-            return self._send_unknown(request, respond)
+            return self._send_unknown(request, draft)
         ticket = self._messages.send([self._messages.draft(queue, draft)])
         ticket.then(lambda answer: respond(self._sent(queue, answer)))
         return None
 
-    async def _send_unknown(self, request: Request, respond: Respond) -> Response:
+    async def _send_unknown(self, request: Request, draft: Draft) -> Response:
         queue = await self._directory.load_to_send(request.params["queue"])
-        draft = wire_in.decode(_draft, request.body).draft()
         return self._sent(queue, await self._messages.send([self._messages.draft(queue, draft)]))
 
     def _sent(self, queue: Queue, answer: Any) -> Response:
