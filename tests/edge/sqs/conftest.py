@@ -10,6 +10,7 @@ import pytest
 from tests.edge.api import Api
 from tests.edge.live import LiveServer
 from tests.edge.sqs.aws import Aws
+from tests.edge.sqs.query import Query
 
 
 @pytest.fixture(scope="session")
@@ -34,3 +35,8 @@ def line(aws: Aws) -> str:
 def http(api: Api) -> httpx.Client:
     """The same server without any SDK in between."""
     return api.http
+
+
+@pytest.fixture
+def query(http: httpx.Client) -> Query:
+    return Query(http)
