@@ -1,0 +1,99 @@
+"""What a worker needs: somewhere to get work from, and the handlers that do it.
+
+The same worker runs against a store in its own process and against a server elsewhere.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Protocol
+
+import msgspec
+
+from penstock.domain.errors import PenstockError
+from penstock.domain.lease import Verb
+from penstock.domain.retry import Backoff
+
+
+class Work(msgspec.Struct, frozen=True, kw_only=True):
+    """A claimed message, as the worker that holds it sees it."""
+
+    id: str
+    queue: str
+    receipt: str
+    body: str  # JSON text
+    sent_at: int
+    leased_until: int
+    attempts: int = 1  # this one included
+    failures: int = 0
+    crashes: int = 0  # how often it took its worker with it
+    max_attempts: int | None = None
+    timeout_ms: int | None = None
+    kind: str | None = None
+    entity_id: str | None = None
+    tags: tuple[str, ...] = ()
+    group: str | None = None
+    priority: int = 0
+    attributes: dict[str, str] | None = None
+    trace: str | None = None
+
+
+class WorkAct(msgspec.Struct, frozen=True, kw_only=True):
+    """What the holder of a receipt wants done with the message behind it."""
+
+    receipt: str
+    verb: Verb
+    delay_ms: int | None = None  # fail: own back-off; release, snooze: how long; extend: new lease
+    text: str | None = None  # fail: the error; bury, cancel: the reason; crash: what is known
+    progress: str | None = None  # extend: how far it has come, as JSON text
+    is_start: bool = False  # extend: handling begins only now; the time limit counts from here
+
+
+class Handler(Protocol):
+    """What does the work of one kind."""
+
+    @property
+    def kind(self) -> str: ...
+    @property
+    def is_async(self) -> bool: ...
+    @property
+    def timeout_ms(self) -> int | None: ...
+    @property
+    def retries_timeouts(self) -> bool: ...
+    @property
+    def backoff(self) -> Backoff | None:
+        """None: as the queue says."""
+        ...
+
+    def bind(self, body: str) -> Callable[[], object]:
+        """The call with its arguments; raises InvalidRequest for a body that does not fit.
+
+        What it returns, or what its coroutine returns, is an outcome or anything else: done.
+        """
+        ...
+
+
+class Handlers(Protocol):
+    def find(self, kind: str) -> Handler | None: ...
+
+
+class WorkSource(Protocol):
+    """Safe to share between threads."""
+
+    def claim(
+        self,
+        queues: Sequence[str],
+        *,
+        limit: int,
+        lease_ms: int,
+        worker_id: str,
+        finishing: Sequence[WorkAct] = (),
+    ) -> tuple[list[Work], list[PenstockError | None]]:
+        """Does not wait.  Work of the queues in their order, and what became of the acts."""
+        ...
+
+    def act(self, acts: Sequence[WorkAct]) -> list[PenstockError | None]: ...
+
+    def listen(self, queues: Sequence[str], callback: Callable[[], None]) -> Callable[[], None]:
+        """Call back, from any thread, when there may be work; returns what ends it."""
+        ...
