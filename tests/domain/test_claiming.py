@@ -96,6 +96,10 @@ ACTS: dict[Verb, Callable[[Message], Message]] = {
     Verb.EXTEND: lambda m: lifecycle.extend(m, lease_no=1, now=NOON, lease_ms=SECOND),
     Verb.BURY: lambda m: lifecycle.bury(m, lease_no=1, reason="no"),
     Verb.CANCEL: lambda m: lifecycle.cancel(m, lease_no=1, reason="no"),
+    Verb.TIME_OUT: lambda m: lifecycle.time_out(
+        m, a_queue(), lease_no=1, now=NOON, dice=0.25, error="no", retry_in_ms=SECOND
+    ),
+    Verb.CRASH: lambda m: lifecycle.crash(m, a_queue(), lease_no=1, now=NOON, error="no"),
 }
 
 

@@ -15,7 +15,14 @@ from penstock.domain.errors import PenstockError
 from penstock.domain.history import Attempt, HistoryFilter
 from penstock.domain.lease import Verb
 from penstock.domain.message import Message, State
-from penstock.domain.queue import DedupScope, Ordering, Queue, QueueSettings, Redelivery
+from penstock.domain.queue import (
+    DedupScope,
+    DedupUntil,
+    Ordering,
+    Queue,
+    QueueSettings,
+    Redelivery,
+)
 from penstock.ports.store import Browse, Claim, Claimed, Session, Store
 from penstock.ports.ticket import Ticket
 from tests.clocks import ManualClock
@@ -28,6 +35,12 @@ STATES = (State.WAITING, State.READY, State.LEASED, State.DEAD)
 MANY = 1_000
 
 _examples = itertools.count(1)
+
+def checked(draft: dict[str, Any]) -> dict[str, Any]:
+    """What is taken until something happens needs a key."""
+    until = draft["dedup_until"]
+    return draft | {"dedup_until": DedupUntil(until) if until and draft["dedup_key"] else None}
+
 
 # Few values, so that they meet: the same groups, keys and instants come up again and again.
 QUEUES = st.integers(0, 2)
@@ -42,8 +55,13 @@ DRAFTS = st.fixed_dictionaries(
         "dedup_key": st.sampled_from([None, None, None, "x", "y"]),
         "expires_in_ms": st.sampled_from([None, None, None, 4, 12]),
         "max_attempts": st.sampled_from([None, None, 1, 2]),
+        "kind": st.sampled_from([None, "k1", "k2"]),
+        "timeout_ms": st.sampled_from([None, None, 2, 6]),
+        "retries_timeouts": st.booleans(),
+        "dedup_until": st.sampled_from([None, None, "claimed", "ended"]),
+        "route": st.sampled_from([None, "r"]),
     }
-)
+).map(checked)
 ACTS = st.fixed_dictionaries(
     {
         "verb": st.sampled_from(Verb),
@@ -51,6 +69,8 @@ ACTS = st.fixed_dictionaries(
         "delay_ms": st.sampled_from([None, 0, 3, 8]),
         "dice": st.sampled_from([0.0, 0.5, 0.99]),
         "is_late_ok": st.booleans(),
+        "is_start": st.booleans(),
+        "progress": st.sampled_from([None, "1", "2"]),
     }
 )
 CLAIMS = st.fixed_dictionaries(
@@ -59,12 +79,14 @@ CLAIMS = st.fixed_dictionaries(
         "limit": st.integers(1, 4),
         "in_a_row": st.booleans(),
         "claim_key": st.sampled_from([None, None, "k"]),
+        "kinds": st.sampled_from([None, None, ("k1",), ("k1", "k2"), ("k3",)]),
     }
 )
 SETTINGS = st.fixed_dictionaries(
     {
         "lease_ms": st.sampled_from([1, 5, 10]),
         "max_attempts": st.sampled_from([None, 1, 2, 3]),
+        "max_crashes": st.sampled_from([None, 1, 2]),
         "max_messages": st.sampled_from([None, None, 6]),
         "dedup_window_ms": st.sampled_from([0, 5, 10]),
         "dedup_scope": st.sampled_from(DedupScope),
@@ -245,8 +267,9 @@ class StoreMachine(RuleBasedStateMachine):
                 queue_no=self.queues[c["queue"]].queue_no,
                 now=self.now,
                 limit=c["limit"],
-                in_a_row=c["in_a_row"],
+                in_a_row=c["in_a_row"] and c["kinds"] is None,
                 claim_key=c["claim_key"],
+                kinds=c["kinds"],
             )
             for c in claims
         ]
@@ -286,7 +309,7 @@ class StoreMachine(RuleBasedStateMachine):
         for queue in self.queues:
             endings = session.history.search(HistoryFilter(queue=queue.name, limit=MANY))
             ends[queue.queue_no] = [
-                End(e.id, e.outcome, e.reason, e.finished_at, e.attempts, e.failures, e.last_error)
+                End(*(getattr(e, name) for name in End._fields))
                 for e in endings
             ]
         attempts = {

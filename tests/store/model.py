@@ -14,9 +14,10 @@ from msgspec.structs import replace
 from penstock.domain import lease as leases
 from penstock.domain import message as lifecycle
 from penstock.domain.counts import Counts
+from penstock.domain.dedup import frees_key
 from penstock.domain.draft import NewMessage
 from penstock.domain.errors import LeaseLost, PenstockError, QueueFull
-from penstock.domain.history import OUTCOME_OF, Attempt, AttemptOutcome, attempt
+from penstock.domain.history import FAILURES, OUTCOME_OF, Attempt, AttemptOutcome, attempt, expiry
 from penstock.domain.lease import LeaseAct
 from penstock.domain.message import LIVE, NEXT_ORDER, PURGED, Message, State
 from penstock.domain.queue import DedupScope, Queue
@@ -24,6 +25,7 @@ from penstock.domain.repeat import KEPT_MS, repeat
 from penstock.domain.repeat import Given as GivenLeases
 from penstock.ports.store import Claim, Sent
 
+NO_END = 2**62
 ENDS = (State.DONE, State.DEAD, State.CANCELLED)
 
 
@@ -50,6 +52,8 @@ class End(NamedTuple):
     attempts: int
     failures: int
     last_error: str | None
+    crashes: int
+    route: str | None
 
 
 class Model:
@@ -87,12 +91,16 @@ class Model:
         return [self._act(message_id, act) for message_id, act in acts]
 
     def claim(self, claims: Sequence[Claim]) -> list[Given | type[PenstockError]]:
-        """All their queues are tidied up, then each is served in turn, the special ones last."""
+        """All their queues are tidied up, then each is served in turn, the special ones last;
+        of the others all that are alike together."""
         for queue_no in dict.fromkeys(claim.queue_no for claim in claims):
             if not self.queues[queue_no].is_paused:
                 self.expire(queue_no, now=claims[0].now)
                 self.bring_back(queue_no, now=claims[0].now)
-        places = sorted(range(len(claims)), key=lambda i: is_alone(claims[i]))
+        alike = [(claim.queue_no, claim.kinds) for claim in claims]
+        places = sorted(
+            range(len(claims)), key=lambda i: (is_alone(claims[i]), alike.index(alike[i]))
+        )
         taken = {i: self._claim_or_repeat(claims[i]) for i in places}
         return [
             Given(ids, None if ids else self._next_due(claims[i].queue_no))
@@ -117,7 +125,12 @@ class Model:
         return len(dead)
 
     def forget_keys(self, queue_no: int) -> None:
-        self._keys = {key: known for key, known in self._keys.items() if key[0] != queue_no}
+        """All but those that their messages give back."""
+        self._keys = {
+            key: known
+            for key, known in self._keys.items()
+            if key[0] != queue_no or known[1] == NO_END
+        }
 
     def purge(self, queue_no: int, *, now: int) -> int:
         messages = self.of(queue_no, State)
@@ -140,7 +153,7 @@ class Model:
             ended = None
             if before.state is State.LEASED:
                 after = lifecycle.expire_lease(before, queue, now=now)
-                ended = attempt(before, AttemptOutcome.EXPIRED, now=now)
+                ended = expiry(before, now=now)
             else:
                 after = lifecycle.fall_due(before, queue, now=now)
             if lifecycle.is_expired(after, now=now):
@@ -154,7 +167,8 @@ class Model:
         is_scoped = queue.settings.dedup_scope is DedupScope.GROUP
         scope = message.group if is_scoped else None
         key = (message.queue_no, is_scoped, scope, message.dedup_key or "")
-        is_keyed = message.dedup_key is not None and window > 0
+        is_held = message.dedup_until is not None
+        is_keyed = message.dedup_key is not None and (window > 0 or is_held)
         known_id, until = self._keys.get(key, ("", 0))
         if is_keyed and until > message.sent_at:
             return Sent(known_id, is_duplicate=True)
@@ -162,7 +176,7 @@ class Model:
         if limit is not None and len(self.of(queue.queue_no, LIVE)) >= limit:
             return QueueFull
         if is_keyed:
-            self._keys[key] = (message.id, message.sent_at + window)
+            self._keys[key] = (message.id, NO_END if is_held else message.sent_at + window)
         number = self._next_no()
         self.messages[message.id] = replace(message, message_no=number, order_no=number)
         self._totals[queue.queue_no].sent_total += 1
@@ -212,7 +226,10 @@ class Model:
         if queue.is_paused:
             return []
         ready = [
-            m for m in self.of(claim.queue_no, [State.READY]) if lifecycle.is_claimable(m, now=now)
+            m
+            for m in self.of(claim.queue_no, [State.READY])
+            if lifecycle.is_claimable(m, now=now)
+            and (claim.kinds is None or m.kind in claim.kinds)
         ]
         ready = sorted(ready, key=lambda m: (m.priority, m.order_no))
         if self._is_run(claim):
@@ -227,6 +244,7 @@ class Model:
                 claimed_by=claim.claimed_by,
                 in_a_row=self._is_run(claim),
             )
+            self._free_key(m, self.messages[m.id])
         self._totals[claim.queue_no].claimed_total += len(ready)
         return [m.id for m in ready]
 
@@ -259,6 +277,7 @@ class Model:
             if target is not None:
                 after = lifecycle.dead_letter(after, target, now=now)
         self._count_arrival(before, after)
+        self._free_key(before, after)
         if after.order_no == NEXT_ORDER:
             after = replace(after, order_no=self._next_no())
         if after.state in (State.DONE, State.CANCELLED):
@@ -271,16 +290,26 @@ class Model:
     def _end_lease(self, ended: Attempt) -> None:
         self.attempts.setdefault(ended.id, []).append(ended)
         totals = self._totals[ended.queue_no]
-        totals.failed_total += ended.outcome is AttemptOutcome.FAILED
+        totals.failed_total += ended.outcome in FAILURES
         totals.expired_total += ended.outcome is AttemptOutcome.EXPIRED
 
     def _end(self, m: Message, now: int) -> None:
-        end = End(m.id, m.state, m.reason, now, m.attempts, m.failures, m.last_error)
+        end = End(
+            m.id, m.state, m.reason, now, m.attempts, m.failures, m.last_error, m.crashes, m.route
+        )
         self.ends[m.queue_no].append(end)
         totals = self._totals[m.queue_no]
         totals.done_total += m.state is State.DONE
         totals.dead_total += m.state is State.DEAD
         totals.cancelled_total += m.state is State.CANCELLED
+
+    def _free_key(self, before: Message, after: Message) -> None:
+        if frees_key(before, after):
+            self._keys = {
+                key: (message_id, until)
+                for key, (message_id, until) in self._keys.items()
+                if message_id != before.id or until != NO_END
+            }
 
     def _dead_letter_queue(self, dead: Message) -> Queue | None:
         name = self.queues[dead.queue_no].settings.dead_letter_queue

@@ -5,14 +5,16 @@ from __future__ import annotations
 import hashlib
 
 import msgspec
+from msgspec.structs import replace
 
 from penstock.domain import message as lifecycle
 from penstock.domain.errors import InvalidRequest, TooLarge
 from penstock.domain.limits import DAY, MAX_INSTANT, NUL, Limits
 from penstock.domain.message import NEXT_ORDER, Content, Message, State
-from penstock.domain.queue import Queue
+from penstock.domain.queue import DedupUntil, Queue
 
 MAX_PRIORITY = 1_000_000
+MAX_TIMEOUT_MS = 366 * DAY
 _text = msgspec.json.Decoder(str)
 
 
@@ -31,6 +33,10 @@ class Draft(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     expires_in_ms: int | None = None
     max_attempts: int | None = None
     trace: str | None = None
+    timeout_ms: int | None = None  # how long one attempt may take
+    retries_timeouts: bool = False
+    route: str | None = None
+    dedup_until: DedupUntil | None = None
     size: int | None = None  # of body and attributes, where a face counts them in its own way
 
 
@@ -58,7 +64,23 @@ def send(draft: Draft, queue: Queue, *, now: int, message_id: str, limits: Limit
         0, draft.max_attempts, 0, 0, False, draft.group, draft.kind, draft.entity_id, tag1, tag2,
         dedup_key, size=size, body_day=now // DAY,
     )  # fmt: skip
+    if draft.timeout_ms or draft.retries_timeouts or draft.route or draft.dedup_until:
+        message = _as_a_job(message, draft)
     return NewMessage(message, Content(draft.body, draft.attributes or None, draft.trace))
+
+
+def _as_a_job(message: Message, draft: Draft) -> Message:
+    """With what few messages say, apart from the others for the sake of their speed."""
+    until = None if draft.dedup_until is DedupUntil.WINDOW else draft.dedup_until
+    if until is not None and message.dedup_key is None:
+        raise InvalidRequest("dedup_until needs a dedup_key")
+    return replace(
+        message,
+        timeout_ms=draft.timeout_ms,
+        retries_timeouts=draft.retries_timeouts,
+        route=draft.route,
+        dedup_until=until,
+    )
 
 
 def content_key(body: str) -> str:
@@ -91,10 +113,11 @@ def _check_attributes(draft: Draft, attributes: dict[str, str], limits: Limits) 
 def _check_labels(draft: Draft, limits: Limits) -> None:
     if len(draft.tags) > 2:
         raise InvalidRequest("a message takes at most two tags")
-    for label in (draft.kind, draft.entity_id, draft.group, draft.dedup_key, *draft.tags):
+    labels = (draft.kind, draft.entity_id, draft.group, draft.dedup_key, draft.route, *draft.tags)
+    for label in labels:
         if label is not None and not is_label(label, limits):
             raise InvalidRequest(
-                "kind, entity_id, tags, group and dedup_key have 1 to "
+                "kind, entity_id, tags, group, dedup_key and route have 1 to "
                 f"{limits.max_label_chars} characters, none of them NUL"
             )
     if draft.trace is not None and (len(draft.trace) > 1024 or NUL in draft.trace):
@@ -103,6 +126,8 @@ def _check_labels(draft: Draft, limits: Limits) -> None:
         raise InvalidRequest(f"priority must be from -{MAX_PRIORITY} to {MAX_PRIORITY}")
     if draft.max_attempts is not None and not 1 <= draft.max_attempts <= 1_000_000:
         raise InvalidRequest("max_attempts must be from 1 to 1000000")
+    if draft.timeout_ms is not None and not 1 <= draft.timeout_ms <= MAX_TIMEOUT_MS:
+        raise InvalidRequest(f"timeout_ms must be from 1 to {MAX_TIMEOUT_MS}")
 
 
 def is_label(text: str, limits: Limits) -> bool:

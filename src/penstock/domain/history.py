@@ -6,9 +6,16 @@ from enum import StrEnum
 
 import msgspec
 
+from penstock.domain.deadline import is_overdue
 from penstock.domain.errors import InvalidRequest
 from penstock.domain.lease import Verb
-from penstock.domain.message import LEASE_EXPIRED, Message, State
+from penstock.domain.message import (
+    LEASE_EXPIRED,
+    TOOK_TOO_LONG,
+    WORKER_DIED,
+    Message,
+    State,
+)
 
 
 class AttemptOutcome(StrEnum):
@@ -16,12 +23,25 @@ class AttemptOutcome(StrEnum):
     EXPIRED = "expired"
     RELEASED = "released"
     SNOOZED = "snoozed"
+    TIMED_OUT = "timed_out"
+    CRASHED = "crashed"
 
 
+# What counts as a failure: the holder was there, and the attempt came to nothing.
+FAILURES = frozenset({AttemptOutcome.FAILED, AttemptOutcome.TIMED_OUT, AttemptOutcome.CRASHED})
 OUTCOME_OF = {
     Verb.FAIL: AttemptOutcome.FAILED,
     Verb.RELEASE: AttemptOutcome.RELEASED,
     Verb.SNOOZE: AttemptOutcome.SNOOZED,
+    Verb.TIME_OUT: AttemptOutcome.TIMED_OUT,
+    Verb.CRASH: AttemptOutcome.CRASHED,
+}
+
+
+_SAID_BY_US = {
+    AttemptOutcome.EXPIRED: LEASE_EXPIRED,
+    AttemptOutcome.TIMED_OUT: TOOK_TOO_LONG,
+    AttemptOutcome.CRASHED: WORKER_DIED,
 }
 
 
@@ -49,6 +69,8 @@ class Ending(msgspec.Struct, frozen=True, kw_only=True):
     last_error: str | None
     size: int
     body_day: int
+    route: str | None = None
+    crashes: int = 0
 
 
 class Attempt(msgspec.Struct, frozen=True):
@@ -91,7 +113,15 @@ def attempt(
         leased_at=message.leased_at,
         ended_at=now,
         leased_by=message.leased_by,
-        error=LEASE_EXPIRED if outcome is AttemptOutcome.EXPIRED else error,
+        error=error or _SAID_BY_US.get(outcome),
+    )
+
+
+def expiry(message: Message, *, now: int) -> Attempt:
+    """The line for a lease that ran out: its holder is gone, or took too long."""
+    is_late = is_overdue(message)
+    return attempt(
+        message, AttemptOutcome.TIMED_OUT if is_late else AttemptOutcome.EXPIRED, now=now
     )
 
 

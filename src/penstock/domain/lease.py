@@ -29,6 +29,8 @@ class Verb(StrEnum):
     SNOOZE = "snooze"
     BURY = "bury"
     CANCEL = "cancel"
+    TIME_OUT = "time_out"
+    CRASH = "crash"
 
 
 # Acts whose loss in a power cut costs a redelivery at most, so they need not wait for the disk.
@@ -56,10 +58,13 @@ class LeaseAct(msgspec.Struct, frozen=True, kw_only=True):
     lease: Lease
     verb: Verb
     now: int
-    delay_ms: int | None = None  # fail: own back-off; release, snooze: how long; extend: new lease
-    text: str | None = None  # fail: the error; bury, cancel: the reason
+    # fail, time_out: own back-off; release, snooze: how long; extend: new lease
+    delay_ms: int | None = None
+    text: str | None = None  # fail, time_out, crash: the error; bury, cancel: the reason
     dice: float = 0.5
     is_late_ok: bool = False  # complete, extend: taken until somebody else claims the message
+    progress: str | None = None  # extend: JSON text, kept until the next attempt
+    is_start: bool = False  # extend: the message's time is counted from now
 
 
 def apply(act: LeaseAct, message: Message, queue: Queue) -> Message:
@@ -91,12 +96,30 @@ def apply(act: LeaseAct, message: Message, queue: Queue) -> Message:
         case Verb.EXTEND:
             lease_ms = queue.settings.lease_ms if act.delay_ms is None else act.delay_ms
             return lifecycle.extend(
-                message, lease_no=no, now=now, lease_ms=lease_ms, is_late_ok=is_late_ok
+                message,
+                lease_no=no,
+                now=now,
+                lease_ms=lease_ms,
+                is_late_ok=is_late_ok,
+                progress=act.progress,
+                is_start=act.is_start,
             )
         case Verb.BURY:
             return lifecycle.bury(message, reason=act.text, lease_no=no)
         case Verb.CANCEL:
             return lifecycle.cancel(message, reason=act.text, lease_no=no)
+        case Verb.TIME_OUT:
+            return lifecycle.time_out(
+                message,
+                queue,
+                lease_no=no,
+                now=now,
+                dice=act.dice,
+                error=act.text,
+                retry_in_ms=act.delay_ms,
+            )
+        case Verb.CRASH:
+            return lifecycle.crash(message, queue, lease_no=no, now=now, error=act.text)
 
 
 def receipt(lease: Lease, *, secret: bytes) -> str:

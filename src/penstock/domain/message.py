@@ -2,9 +2,10 @@
 
                  claim                 complete
     READY ─────────────────▶ LEASED ───────────────▶ DONE
-     ▲  ▲                     │  │ fail / expire, no attempt left
-     │  └── release, expire ──┘  ├──────────▶ DEAD ──── redrive ───▶ READY
-     │      fail with a delay    │ cancel
+     ▲  ▲                     │  │ fail / expire, no attempt left; timed out; crashed too often
+     │  └── release, expire, ─┘  ├──────────▶ DEAD ──── redrive ───▶ READY
+     │      crash; fail with     │ cancel
+     │      a delay              │
      └─ WAITING ◀────────────────┴──────────▶ CANCELLED
         (not due yet: a delay, a back-off, a snooze)
 
@@ -22,8 +23,9 @@ import msgspec
 from msgspec.structs import replace
 
 from penstock.domain import retry
+from penstock.domain.deadline import is_overdue, lease_end
 from penstock.domain.errors import LeaseLost, WrongState
-from penstock.domain.queue import Queue, Redelivery
+from penstock.domain.queue import DedupUntil, Queue, Redelivery
 
 NEXT_ORDER = 0  # "give it the next number": the store does when it saves the message
 
@@ -44,7 +46,11 @@ IN_LINE = frozenset({State.WAITING, State.READY})
 EXHAUSTED = "attempts_exhausted"
 EXPIRED = "expired"
 PURGED = "purged"
+TIMED_OUT = "timed_out"
+QUARANTINED = "quarantined"
 LEASE_EXPIRED = "the lease ran out"
+TOOK_TOO_LONG = "the attempt took too long"
+WORKER_DIED = "the worker died with it"
 
 
 class Message(msgspec.Struct, frozen=True, gc=False):
@@ -81,6 +87,13 @@ class Message(msgspec.Struct, frozen=True, gc=False):
     reason: str | None = None
     size: int = 0
     body_day: int = 0  # which partition holds its content
+    timeout_ms: int | None = None  # how long one attempt may take
+    retries_timeouts: bool = False  # False: an attempt that takes too long is its last
+    started_at: int | None = None  # when its holder began, if that was not with the claim
+    crashes: int = 0  # workers that died with it
+    dedup_until: DedupUntil | None = None  # None: the window, or it holds its key no longer
+    progress: str | None = None  # JSON text of its holder, in this attempt
+    route: str | None = None  # what its sender says of where it belongs; nothing goes by it
 
 
 class Content(msgspec.Struct, frozen=True, gc=False):
@@ -118,16 +131,18 @@ def claim(
     if not is_claimable(message, now=now, in_a_row=in_a_row):
         raise WrongState(f"message {message.id} cannot be claimed now")
     first = now if message.first_leased_at is None else message.first_leased_at
-    return replace(
+    leased = replace(
         message,
         state=State.LEASED,
         attempts=message.attempts + 1,
         lease_no=message.lease_no + 1,
-        due_at=now + lease_ms,
         leased_at=now,
         leased_by=claimed_by,
         first_leased_at=first,
+        started_at=None,
+        progress=None,
     )
+    return replace(leased, due_at=lease_end(leased, now + lease_ms))
 
 
 def complete(message: Message, *, lease_no: int, is_late_ok: bool = False) -> Message:
@@ -156,6 +171,39 @@ def fail(
     return _return(failed, queue, now=now, delay_ms=retry_in_ms)
 
 
+def time_out(
+    message: Message,
+    queue: Queue,
+    *,
+    lease_no: int,
+    now: int,
+    dice: float = 0.5,
+    error: str | None = None,
+    retry_in_ms: int | None = None,
+) -> Message:
+    """The attempt took too long: dead, or, if the message is to be tried again, failed."""
+    held, error = _held(message, lease_no), error or TOOK_TOO_LONG
+    if not message.retries_timeouts:
+        return replace(held, state=State.DEAD, reason=TIMED_OUT, last_error=error)
+    return fail(
+        held, queue, lease_no=lease_no, now=now, dice=dice, error=error, retry_in_ms=retry_in_ms
+    )
+
+
+def crash(
+    message: Message, queue: Queue, *, lease_no: int, now: int, error: str | None = None
+) -> Message:
+    """Its worker died: back in line at once, but not for ever; it may be what kills them."""
+    crashes = _held(message, lease_no).crashes + 1
+    crashed = replace(message, crashes=crashes, last_error=error or WORKER_DIED)
+    limit = queue.settings.max_crashes
+    if limit is not None and crashes >= limit:
+        return replace(crashed, state=State.DEAD, reason=QUARANTINED)
+    if _is_exhausted(message, queue):
+        return replace(crashed, state=State.DEAD, reason=EXHAUSTED)
+    return _return(crashed, queue, now=now, delay_ms=0)
+
+
 def release(
     message: Message, queue: Queue, *, lease_no: int, now: int, delay_ms: int = 0
 ) -> Message:
@@ -170,23 +218,46 @@ def snooze(message: Message, queue: Queue, *, lease_no: int, now: int, delay_ms:
 
 
 def extend(
-    message: Message, *, lease_no: int, now: int, lease_ms: int, is_late_ok: bool = False
+    message: Message,
+    *,
+    lease_no: int,
+    now: int,
+    lease_ms: int,
+    is_late_ok: bool = False,
+    progress: str | None = None,
+    is_start: bool = False,
 ) -> Message:
-    """If `is_late_ok`, one that was brought back is leased again, to whoever had it."""
-    due_at = now + lease_ms
-    if not is_late_ok:
-        return replace(_held(message, lease_no), due_at=due_at)
-    mine = _still_mine(message, lease_no)
-    # It may have been released, which gave the attempt back; who holds it has one.
-    return replace(mine, state=State.LEASED, due_at=due_at, attempts=max(1, mine.attempts))
+    """If `is_late_ok`, one that was brought back is leased again, to whoever had it.
+
+    `is_start`: its time is counted from here, for whoever claims before it can begin.  Only once:
+    to say so again does not give it more time.
+    """
+    mine = _still_mine(message, lease_no) if is_late_ok else _held(message, lease_no)
+    starts = is_start and mine.started_at is None
+    mine = replace(
+        mine,
+        # It may have been released, which gave the attempt back; who holds it has one.
+        attempts=max(1, mine.attempts),
+        state=State.LEASED,
+        started_at=now if starts else mine.started_at,
+        progress=mine.progress if progress is None else progress,
+    )
+    return replace(mine, due_at=lease_end(mine, now + lease_ms))
 
 
 def expire_lease(message: Message, queue: Queue, *, now: int) -> Message:
-    """The holder is gone: back in line at once, or dead when that was the last attempt."""
+    """The holder is gone: back in line at once, or dead when that was the last attempt.
+
+    Or the holder took too long: then it is dead at once, unless it is to be tried again.
+    """
     if message.state is not State.LEASED or message.due_at > now:
         raise WrongState(f"the lease on message {message.id} has not run out")
+    is_late = is_overdue(message)
+    error = TOOK_TOO_LONG if is_late else LEASE_EXPIRED
+    if is_late and not message.retries_timeouts:
+        return replace(message, state=State.DEAD, reason=TIMED_OUT, last_error=error)
     if _is_exhausted(message, queue):
-        return replace(message, state=State.DEAD, reason=EXHAUSTED, last_error=LEASE_EXPIRED)
+        return replace(message, state=State.DEAD, reason=EXHAUSTED, last_error=error)
     return _return(message, queue, now=now, delay_ms=0)
 
 
@@ -269,6 +340,8 @@ def _moved(message: Message, target: Queue, *, now: int) -> Message:
         expires_at=expiry(target, now=now),
         attempts=0,
         failures=0,
+        crashes=0,
+        dedup_until=None,  # its key was that of the life, or of the queue, which it leaves
     )
 
 

@@ -33,6 +33,14 @@ class DedupScope(StrEnum):
     GROUP = "group"  # the same key in different groups makes no duplicate
 
 
+class DedupUntil(StrEnum):
+    """How long a message keeps its dedup key to itself."""
+
+    WINDOW = "window"  # for the queue's window, whatever becomes of the message
+    CLAIMED = "claimed"  # until somebody claims it for the first time, or it ends before
+    ENDED = "ended"  # until it has ended, or has left its queue
+
+
 class QueueSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     lease_ms: int = 30 * SECOND
     delay_ms: int = 0
@@ -50,6 +58,7 @@ class QueueSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
     wait_ms: int | None = None  # of a claim that does not say; None: it does not wait
     labels: dict[str, str] = {}
     annotations: dict[str, str] = {}  # what faces keep with a queue; the core does not read them
+    max_crashes: int | None = 3  # workers that may die with a message; None: any number
 
 
 class Queue(msgspec.Struct, frozen=True, kw_only=True):
@@ -85,6 +94,7 @@ def check_settings(settings: QueueSettings, *, name: str) -> QueueSettings:
     _within("delay_ms", settings.delay_ms, 0, 366 * DAY)
     _within("retention_ms", settings.retention_ms, SECOND, 3660 * DAY)
     _within("max_attempts", settings.max_attempts, 1, 1_000_000)
+    _within("max_crashes", settings.max_crashes, 1, 1_000_000)
     _within("max_body_bytes", settings.max_body_bytes, 1, 64 * 1024 * 1024)
     _within("max_messages", settings.max_messages, 1, 10**12)
     _within("dedup_window_ms", settings.dedup_window_ms, 0, 366 * DAY)

@@ -41,6 +41,7 @@ class Claim(msgspec.Struct, frozen=True, kw_only=True):
     in_a_row: bool = False  # of a group as many as are ready, and not only the first
     claim_key: str | None = None  # the same key again gives the same messages
     finishing: Sequence[LeaseAct] = ()  # acts that come first, in the same transaction
+    kinds: tuple[str, ...] | None = None  # only these; not together with in_a_row
 
 
 class Acted(msgspec.Struct, frozen=True):

@@ -13,8 +13,9 @@ from penstock.domain.message import Message, State
 from penstock.ports.store import Acted
 from penstock.store.books import Books, json_list, message_of
 from penstock.store.changes import Changes
+from penstock.store.held_keys import give_back
 
-_DEADLY = (Verb.FAIL, Verb.BURY)
+_DEADLY = (Verb.FAIL, Verb.BURY, Verb.TIME_OUT, Verb.CRASH)
 
 
 class Acts:
@@ -89,6 +90,9 @@ class Acts:
         for message_no, lease_no, leased_at, message_id, *_ in done:
             answers[first[message_no, lease_no, leased_at]] = Acted(message_id, State.DONE, now)
         self._after_completion([(row[4], row[5]) for row in done])
+        held = [(row[4], row[5], row[6], row[3]) for row in done if row[6] is not None]
+        if held:
+            give_back(self._books, held)
 
     def _after_completion(self, done: list[tuple[int, str | None]]) -> None:
         groups: set[tuple[int, str]] = set()

@@ -9,13 +9,15 @@ import msgspec
 from penstock.domain.counts import Counts
 from penstock.domain.errors import QueueNotFound
 from penstock.domain.message import Message, State
-from penstock.domain.queue import Queue, QueueSettings
+from penstock.domain.queue import DedupUntil, Queue, QueueSettings
 from penstock.store.database import Answer, Database, Row
 from penstock.store.partitions import Partitions
 
 _STATES = {state.value: state for state in State}
 _STATE_AT = Message.__struct_fields__.index("state")
 _BLOCKED_AT = Message.__struct_fields__.index("is_blocked")
+_RETRIES_AT = Message.__struct_fields__.index("retries_timeouts")
+_UNTIL_AT = Message.__struct_fields__.index("dedup_until")
 _settings = msgspec.json.Decoder(QueueSettings)
 
 
@@ -182,6 +184,9 @@ def message_of(row: Row) -> Message:
     values = list(row)
     values[_STATE_AT] = _STATES[values[_STATE_AT]]
     values[_BLOCKED_AT] = bool(values[_BLOCKED_AT])
+    values[_RETRIES_AT] = bool(values[_RETRIES_AT])
+    if values[_UNTIL_AT] is not None:
+        values[_UNTIL_AT] = DedupUntil(values[_UNTIL_AT])
     return Message(*values)
 
 

@@ -12,11 +12,14 @@ from typing import Any
 from msgspec.structs import replace
 
 from penstock.domain import message as lifecycle
-from penstock.domain.history import Attempt, AttemptOutcome
+from penstock.domain.dedup import frees_key
+from penstock.domain.history import FAILURES, Attempt, AttemptOutcome
 from penstock.domain.limits import DAY
 from penstock.domain.message import LIVE, NEXT_ORDER, Message, State
+from penstock.domain.queue import DedupUntil
 from penstock.store.books import Books, json_list
 from penstock.store.database import Row
+from penstock.store.held_keys import Held, give_back, held_by
 
 _ENDS = (State.DONE, State.DEAD, State.CANCELLED)
 
@@ -34,6 +37,7 @@ class Changes:
         self._endings: dict[int, list[Row]] = {}
         self._attempts: dict[int, list[Row]] = {}
         self._groups: set[tuple[int, str]] = set()
+        self._freed: list[Held] = []
 
     def note(
         self,
@@ -50,6 +54,8 @@ class Changes:
             self._end(after, now)
         if after.state is State.DEAD and before.state is not State.DEAD:
             after = self._to_dead_letters(after, now)
+        if before.dedup_until is not None and frees_key(before, after):
+            self._freed.append(held_by(before))
         self._count(before, after)
         self._let_next_come(before, after)
         after = self._place(before, after)
@@ -75,6 +81,8 @@ class Changes:
             self._db.insert("messages.attempt", rows, day=self._books.partitions.ensure(day))
         if self._groups:
             self.unblock(self._groups)
+        if self._freed:
+            give_back(self._books, self._freed)
         self.open()
 
     def unblock(self, groups: set[tuple[int, str]]) -> None:
@@ -91,6 +99,7 @@ class Changes:
             m.id, m.message_no, m.queue_no, m.state.value, m.reason, m.kind, m.entity_id, m.tag1,
             m.tag2, m.group, m.priority, m.sent_at, m.due_at, m.first_leased_at, m.leased_at, now,
             m.attempts, m.failures, m.lease_no, m.leased_by, m.last_error, m.size, m.body_day,
+            m.route, m.crashes, m.dedup_key if m.dedup_until is DedupUntil.ENDED else None,
         )  # fmt: skip
         self._endings.setdefault(now // DAY, []).append(row)
         count = self._books.count(m.queue_no)
@@ -101,7 +110,7 @@ class Changes:
         count = self._books.count(ended.queue_no)
         if ended.outcome is AttemptOutcome.EXPIRED:
             count.expired_total += 1
-        if ended.outcome is AttemptOutcome.FAILED:
+        if ended.outcome in FAILURES:
             count.failed_total += 1
         a = ended
         row = (
@@ -172,5 +181,9 @@ def _saved(m: Message) -> dict[str, Any]:
         "last_error": m.last_error,
         "dead_from": m.dead_from,
         "reason": m.reason,
+        "started_at": m.started_at,
+        "crashes": m.crashes,
+        "dedup_until": m.dedup_until and m.dedup_until.value,
+        "progress": m.progress,
         "message_no": m.message_no,
     }

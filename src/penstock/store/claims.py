@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from typing import Any
 
 import msgspec
 
 from penstock.domain import message as lifecycle
 from penstock.domain.errors import ClaimNotRepeatable, PenstockError, QueueNotFound
-from penstock.domain.history import Attempt, AttemptOutcome, attempt
+from penstock.domain.history import Attempt, expiry
 from penstock.domain.message import Content, Message, State
 from penstock.ports.store import Claim, Claimed
 from penstock.store.books import Books, json_list, message_of
 from penstock.store.changes import Changes
 from penstock.store.database import Answer, Row
+from penstock.store.held_keys import freed_by_claim, give_back
 from penstock.store.holds import Holds
+from penstock.store.kinds import Kinds
 from penstock.store.repeats import Repeats
 from penstock.store.runs import Runs
 
@@ -46,6 +49,10 @@ class Share(msgspec.Struct):
         return _is_alone(self.claims[0])
 
     @property
+    def kinds(self) -> tuple[str, ...] | None:
+        return self.claims[0].kinds
+
+    @property
     def wanted(self) -> int:
         return sum(claim.limit for claim in self.claims)
 
@@ -60,6 +67,7 @@ class Claims:
         self._books = books
         self._changes = changes
         self._runs = Runs(books)
+        self._kinds = Kinds(books)
         self._repeats = Repeats(books, changes)
         self._holds = Holds(books)
         self._db = books.db
@@ -151,7 +159,7 @@ class Claims:
             ended: Attempt | None = None
             if before.state is State.LEASED:
                 after = lifecycle.expire_lease(before, queue, now=now)
-                ended = attempt(before, AttemptOutcome.EXPIRED, now=now)
+                ended = expiry(before, now=now)
             else:
                 after = lifecycle.fall_due(before, queue, now=now)
             if lifecycle.is_expired(after, now=now):
@@ -174,6 +182,9 @@ class Claims:
 
     def _take(self, share: Share, answer: Answer, found: dict[int, int], *, now: int) -> None:
         no, rows = share.queue_no, answer.rows()
+        if share.kinds and self._db.is_shared and len(rows) < share.wanted:
+            lease = self._lease_of(share, limit=share.wanted - len(rows), now=now)
+            rows += self._kinds.rest(share.kinds, lease)
         # A chunk may hold fewer claimable ones than are wanted (dead ones, blocked ones).  With a
         # lease of no length what was just picked is due again, and must not be picked twice.
         while len(rows) < share.wanted and found[no] == _CHUNK and self._lease_ms(share):
@@ -220,6 +231,9 @@ class Claims:
         self._count(share)
 
     def _count(self, share: Share) -> None:
+        freed = freed_by_claim(share.messages)
+        if freed:
+            give_back(self._books, freed)
         count = self._books.count(share.queue_no)
         count.ready -= len(share.messages)
         count.leased += len(share.messages)
@@ -231,14 +245,19 @@ class Claims:
         return self._books.queue(share.queue_no).settings.lease_ms
 
     def _ask_pick(self, share: Share, *, limit: int, now: int) -> Answer:
-        params = {
+        lease = self._lease_of(share, limit=limit, now=now)
+        if share.kinds is not None:
+            return self._kinds.ask(share.kinds, lease)
+        return self._db.ask("messages.claim", lease)
+
+    def _lease_of(self, share: Share, *, limit: int, now: int) -> dict[str, Any]:
+        return {
             "queue_no": share.queue_no,
             "now": now,
             "due_at": now + self._lease_ms(share),
             "claimed_by": share.claims[0].claimed_by,
             "limit": limit,
         }
-        return self._db.ask("messages.claim", params)
 
     def _share_out(self, shares: list[Share], answers: list[Claimed | PenstockError]) -> None:
         asked = {
@@ -266,10 +285,10 @@ class Claims:
 
 
 def _alike(wanted: Sequence[Claim]) -> list[Share]:
-    shares: dict[tuple[int, int | None, str | None, int | None], Share] = {}
+    shares: dict[object, Share] = {}
     for i, claim in enumerate(wanted):
         place = i if _is_alone(claim) else None
-        key = (claim.queue_no, claim.lease_ms, claim.claimed_by, place)
+        key = (claim.queue_no, claim.lease_ms, claim.claimed_by, claim.kinds, place)
         share = shares.setdefault(key, Share([], []))
         share.claims.append(claim)
         share.places.append(i)

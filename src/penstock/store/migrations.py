@@ -1,14 +1,21 @@
-"""Numbered, checksummed, forward only.  What has been applied must be what we ship."""
+"""Numbered, checksummed, forward only.  What has been applied must be what we ship.
+
+Days have tables of their own: what a migration does to those that are there already stands at its
+end, behind a line `-- For each day:`, with {day} in the tables' names.
+"""
 
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Iterable, Iterator
 from importlib import resources
 
 import msgspec
 
 from penstock.domain.errors import StoreRefused
 from penstock.store.database import Database
+
+_FOR_EACH_DAY = "-- For each day:\n"
 
 
 class Migration(msgspec.Struct, frozen=True):
@@ -19,6 +26,12 @@ class Migration(msgspec.Struct, frozen=True):
     @property
     def checksum(self) -> str:
         return hashlib.sha256(self.text.encode()).hexdigest()
+
+    def scripts(self, days: Iterable[int]) -> Iterator[str]:
+        once, _, daily = self.text.partition(_FOR_EACH_DAY)
+        yield once
+        if daily:
+            yield from (daily.replace("{day}", str(day)) for day in days)
 
 
 def shipped(dialect: str) -> list[Migration]:
@@ -56,7 +69,8 @@ def apply(db: Database, *, now: int) -> list[Migration]:
         db.run("migrations.create")
         todo = pending(db)
         for migration in todo:
-            db.script(migration.text)
+            for script in migration.scripts(_days(db)):
+                db.script(script)
             params = {
                 "number": migration.number,
                 "name": migration.name,
@@ -69,3 +83,9 @@ def apply(db: Database, *, now: int) -> list[Migration]:
         db.rollback()
         raise
     return todo
+
+
+def _days(db: Database) -> Iterator[int]:
+    """Not looked for before they are needed: the first migration makes the list of days."""
+    for (day,) in db.rows("partitions.days"):
+        yield day

@@ -16,6 +16,7 @@ from penstock.ports.store import Browse
 from penstock.store.books import Books, json_list, message_of
 from penstock.store.changes import Changes
 from penstock.store.claims import Claims
+from penstock.store.held_keys import NO_END
 from penstock.store.holds import Holds
 from penstock.store.journeys import Journeys
 
@@ -182,7 +183,8 @@ class SqlMessages:
         return len(found)
 
     def forget_keys(self, queue_no: int, *, limit: int) -> int:
-        return self._db.run("dedup.forget_all", {"queue_no": queue_no, "limit": limit})
+        params = {"queue_no": queue_no, "limit": limit, "no_end": NO_END}
+        return self._db.run("dedup.forget_all", params)
 
 
 class SqlKeys:

@@ -9,10 +9,10 @@ import msgspec
 from penstock.domain.draft import NewMessage
 from penstock.domain.errors import PenstockError, QueueFull, QueueNotFound
 from penstock.domain.message import Message, State
-from penstock.domain.queue import DedupScope
 from penstock.ports.store import Sent
 from penstock.store.books import Books, json_list, numbers_of
 from penstock.store.database import Collision, Row
+from penstock.store.held_keys import NO_END, scoped
 
 Answers = list[Sent | PenstockError | None]  # None: accepted so far
 Keyed = dict[tuple[int, str], list[int]]  # by queue and key, in its scope: places in the batch
@@ -70,10 +70,8 @@ class Sends:
             if m.dedup_key is None or answers[i] is not None:
                 continue
             settings = self._books.queue(m.queue_no).settings
-            if settings.dedup_window_ms:
-                key = m.dedup_key
-                if settings.dedup_scope is DedupScope.GROUP:
-                    key = json_list([m.group, key])
+            if settings.dedup_window_ms or m.dedup_until is not None:
+                key = scoped(settings.dedup_scope, m.group, m.dedup_key)
                 keyed.setdefault((m.queue_no, key), []).append(i)
         return keyed
 
@@ -138,7 +136,8 @@ class Sends:
 
     def _taking(self, key: str, m: Message, message_no: int) -> Row:
         window = self._books.queue(m.queue_no).settings.dedup_window_ms
-        return (m.queue_no, key, m.id, message_no, m.sent_at + window)
+        until_at = m.sent_at + window if m.dedup_until is None else NO_END
+        return (m.queue_no, key, m.id, message_no, until_at)
 
     def _blocked(self, new: Sequence[NewMessage], answers: Answers) -> list[bool]:
         """In a queue ordered by group, whoever has somebody of its group before it is blocked."""
@@ -158,16 +157,20 @@ class Sends:
 
     def _store(self, accepted: list[tuple[NewMessage, int, bool]]) -> None:
         rows: list[Row] = []
+        jobs: list[Row] = []
         bodies: dict[int, list[Row]] = {}
         for n, no, is_blocked in accepted:
             m, content = n.message, n.content
-            rows.append(
-                (
-                    m.id, m.queue_no, m.due_at, m.sent_at, no, m.state, no, m.priority,
-                    m.expires_at, m.max_attempts, int(is_blocked), m.group, m.kind, m.entity_id,
-                    m.tag1, m.tag2, m.dedup_key, m.size, m.body_day,
-                )
+            row = (
+                m.id, m.queue_no, m.due_at, m.sent_at, no, m.state, no, m.priority, m.expires_at,
+                m.max_attempts, int(is_blocked), m.group, m.kind, m.entity_id, m.tag1, m.tag2,
+                m.dedup_key, m.size, m.body_day,
             )  # fmt: skip
+            if m.timeout_ms or m.retries_timeouts or m.dedup_until or m.route:
+                more = (m.timeout_ms, int(m.retries_timeouts), m.dedup_until, m.route)
+                jobs.append(row + more)
+            else:
+                rows.append(row)
             attributes = _encode(content.attributes).decode() if content.attributes else None
             body = (no, content.body, attributes, content.trace)
             bodies.setdefault(m.body_day, []).append(body)
@@ -179,7 +182,10 @@ class Sends:
             else:
                 count.waiting += 1
                 self._books.wake(m.queue_no, 0)
-        self._db.insert("messages.add", rows)
+        if rows:
+            self._db.insert("messages.add", rows)
+        if jobs:
+            self._db.insert("messages.add_jobs", jobs)
         for day, day_bodies in bodies.items():
             self._books.partitions.ensure(day)
             self._db.insert("messages.add_bodies", day_bodies, day=day)

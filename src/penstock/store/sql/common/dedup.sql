@@ -20,6 +20,13 @@ SELECT d.queue_no, d.dedup_key, d.id, d.message_no
     ON d.queue_no = k.value ->> 0
    AND d.dedup_key = k.value ->> 1;
 
+-- name: give_back
+-- Keys that were taken without an end, by those that took them.
+DELETE FROM dedup
+ WHERE until_at = :no_end
+   AND (queue_no, dedup_key, id) IN (SELECT value ->> 0, value ->> 1, value ->> 2
+                                       FROM json_each(:keys));
+
 -- name: forget
 -- Windows that are over.
 DELETE FROM dedup
@@ -31,11 +38,13 @@ DELETE FROM dedup
        );
 
 -- name: forget_all
--- All keys of a queue that is purged, some at a time.
+-- All keys of a queue that is purged, some at a time; but what was taken without an end is given back
+-- by the message that took it, and by nobody else.
 DELETE FROM dedup
  WHERE (queue_no, dedup_key) IN (
          SELECT queue_no, dedup_key
            FROM dedup
           WHERE queue_no = :queue_no
+            AND until_at < :no_end
           LIMIT :limit
        );

@@ -3,7 +3,7 @@
 SELECT h.history_no, h.id, h.message_no, coalesce(q.name, ''), h.outcome, h.reason, h.kind,
        h.entity_id, h.tag1, h.tag2, h.group_key, h.priority, h.sent_at, h.due_at,
        h.first_leased_at, h.leased_at, h.finished_at, h.attempts, h.failures, h.leased_by,
-       h.last_error, h.size, h.body_day
+       h.last_error, h.size, h.body_day, h.route, h.crashes
   FROM history_{day} AS h
   LEFT JOIN queue AS q
     ON q.queue_no = h.queue_no

@@ -16,6 +16,17 @@ VALUES (
   :max_attempts, :is_blocked, :group_key, :kind, :entity_id, :tag1, :tag2, :dedup_key, :size,
   :body_day);
 
+-- name: add_jobs
+-- The same for those that say more.
+INSERT INTO message (
+  id, queue_no, due_at, sent_at, message_no, state, order_no, priority, expires_at, max_attempts,
+  is_blocked, group_key, kind, entity_id, tag1, tag2, dedup_key, size, body_day, timeout_ms,
+  retries_timeouts, dedup_until, route)
+VALUES (
+  :id, :queue_no, :due_at, :sent_at, :message_no, :state, :order_no, :priority, :expires_at,
+  :max_attempts, :is_blocked, :group_key, :kind, :entity_id, :tag1, :tag2, :dedup_key, :size,
+  :body_day, :timeout_ms, :retries_timeouts, :dedup_until, :route);
+
 -- name: add_bodies
 -- What was sent, apart from the row that changes state.
 INSERT INTO body_{day} (message_no, body, attributes, trace)
@@ -107,12 +118,14 @@ SELECT q.queue_no
 -- Which messages, in which order: decided here.  What becomes of them: domain/message.py.
 UPDATE message
    SET state = 'leased',
-       due_at = :due_at,
+       due_at = CASE WHEN :now + timeout_ms < :due_at THEN :now + timeout_ms ELSE :due_at END,
        attempts = attempts + 1,
        lease_no = lease_no + 1,
        leased_at = :now,
        leased_by = :claimed_by,
-       first_leased_at = coalesce(first_leased_at, :now)
+       first_leased_at = coalesce(first_leased_at, :now),
+       started_at = NULL,
+       progress = NULL
  WHERE message_no IN (
          SELECT message_no
            FROM message
@@ -136,17 +149,18 @@ SELECT message_no, body, attributes, trace
 INSERT INTO history_{day} (
   id, message_no, queue_no, outcome, reason, kind, entity_id, tag1, tag2, group_key, priority,
   sent_at, due_at, first_leased_at, leased_at, finished_at, attempts, failures, lease_no, leased_by,
-  last_error, size, body_day)
+  last_error, size, body_day, route, crashes, held_key)
 SELECT m.id, m.message_no, m.queue_no, 'done', NULL, m.kind, m.entity_id, m.tag1, m.tag2,
        m.group_key, m.priority, m.sent_at, m.due_at, m.first_leased_at, m.leased_at, :now,
-       m.attempts, m.failures, m.lease_no, m.leased_by, m.last_error, m.size, m.body_day
+       m.attempts, m.failures, m.lease_no, m.leased_by, m.last_error, m.size, m.body_day,
+       m.route, m.crashes, CASE WHEN m.dedup_until = 'ended' THEN m.dedup_key END
   FROM json_each(:held) AS h
   JOIN message AS m
     ON m.message_no = h.value ->> 0
  WHERE m.state = 'leased'
    AND m.lease_no = h.value ->> 1
    AND m.leased_at = h.value ->> 2
-RETURNING message_no, lease_no, leased_at, id, queue_no, group_key;
+RETURNING message_no, lease_no, leased_at, id, queue_no, group_key, held_key;
 
 -- name: remove_completed
 -- What complete has noted leaves the hot table.
@@ -163,11 +177,11 @@ DELETE FROM message
 INSERT INTO history_{day} (
   id, message_no, queue_no, outcome, reason, kind, entity_id, tag1, tag2, group_key, priority,
   sent_at, due_at, first_leased_at, leased_at, finished_at, attempts, failures, lease_no, leased_by,
-  last_error, size, body_day)
+  last_error, size, body_day, route, crashes, held_key)
 VALUES (
   :id, :message_no, :queue_no, :outcome, :reason, :kind, :entity_id, :tag1, :tag2, :group_key,
   :priority, :sent_at, :due_at, :first_leased_at, :leased_at, :finished_at, :attempts, :failures,
-  :lease_no, :leased_by, :last_error, :size, :body_day);
+  :lease_no, :leased_by, :last_error, :size, :body_day, :route, :crashes, :held_key);
 
 -- name: attempt
 -- Leases that ended without finishing their messages.
@@ -219,7 +233,11 @@ UPDATE message
        is_blocked = :is_blocked,
        last_error = :last_error,
        dead_from = :dead_from,
-       reason = :reason
+       reason = :reason,
+       started_at = :started_at,
+       crashes = :crashes,
+       dedup_until = :dedup_until,
+       progress = :progress
  WHERE message_no = :message_no;
 
 -- name: unblock

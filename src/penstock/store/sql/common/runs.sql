@@ -42,11 +42,13 @@ SELECT place, message_no, 1
 -- What was found is claimed, blocked or not.
 UPDATE message
    SET state = 'leased',
-       due_at = :due_at,
+       due_at = CASE WHEN :now + timeout_ms < :due_at THEN :now + timeout_ms ELSE :due_at END,
        attempts = attempts + 1,
        lease_no = lease_no + 1,
        leased_at = :now,
        leased_by = :claimed_by,
-       first_leased_at = coalesce(first_leased_at, :now)
+       first_leased_at = coalesce(first_leased_at, :now),
+       started_at = NULL,
+       progress = NULL
  WHERE message_no IN {list:message_nos}
 RETURNING {columns};

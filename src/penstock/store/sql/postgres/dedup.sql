@@ -14,6 +14,22 @@ DELETE FROM dedup
                                LIMIT 1
                                  FOR UPDATE) AS d));
 
+-- name: give_back
+-- As in common/.  Nobody waits here: rows without an end are locked only by those who have locked the
+-- message that took the key, whatever the order of locks (store/holds.py).
+DELETE FROM dedup
+ WHERE ctid = ANY (ARRAY(
+         SELECT d.ctid
+           FROM json_array_elements(CAST(:keys AS json)) AS k (part)
+          CROSS JOIN LATERAL (SELECT ctid
+                                FROM dedup
+                               WHERE queue_no = CAST(k.part ->> 0 AS bigint)
+                                 AND dedup_key = k.part ->> 1
+                                 AND id = k.part ->> 2
+                                 AND until_at = :no_end
+                               LIMIT 1
+                                 FOR UPDATE) AS d));
+
 -- name: known
 -- As in common/, with PostgreSQL's JSON.
 SELECT d.queue_no, d.dedup_key, d.id, d.message_no
@@ -42,5 +58,6 @@ DELETE FROM dedup
          SELECT ctid
            FROM dedup
           WHERE queue_no = :queue_no
+            AND until_at < :no_end
           LIMIT :limit
             FOR UPDATE SKIP LOCKED));

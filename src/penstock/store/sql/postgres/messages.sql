@@ -88,12 +88,14 @@ WITH picked AS MATERIALIZED (
 )
 UPDATE message
    SET state = 'leased',
-       due_at = :due_at,
+       due_at = CASE WHEN :now + timeout_ms < :due_at THEN :now + timeout_ms ELSE :due_at END,
        attempts = attempts + 1,
        lease_no = lease_no + 1,
        leased_at = :now,
        leased_by = :claimed_by,
-       first_leased_at = coalesce(first_leased_at, :now)
+       first_leased_at = coalesce(first_leased_at, :now),
+       started_at = NULL,
+       progress = NULL
  WHERE message_no = ANY (ARRAY(SELECT message_no FROM picked))
 RETURNING {columns};
 
@@ -119,13 +121,15 @@ WITH held AS MATERIALIZED (
   INSERT INTO history_{day} (
     id, message_no, queue_no, outcome, reason, kind, entity_id, tag1, tag2, group_key, priority,
     sent_at, due_at, first_leased_at, leased_at, finished_at, attempts, failures, lease_no,
-    leased_by, last_error, size, body_day)
+    leased_by, last_error, size, body_day, route, crashes, held_key)
   SELECT id, message_no, queue_no, 'done', NULL, kind, entity_id, tag1, tag2, group_key, priority,
          sent_at, due_at, first_leased_at, leased_at, CAST(:now AS bigint), attempts, failures,
-         lease_no, leased_by, last_error, size, body_day
+         lease_no, leased_by, last_error, size, body_day, route, crashes,
+         CASE WHEN dedup_until = 'ended' THEN dedup_key END
     FROM held
 )
-SELECT message_no, lease_no, leased_at, id, queue_no, group_key
+SELECT message_no, lease_no, leased_at, id, queue_no, group_key,
+       CASE WHEN dedup_until = 'ended' THEN dedup_key END
   FROM held
  WHERE NOT EXISTS (SELECT 1 FROM queue WHERE false);
 

@@ -39,7 +39,10 @@ CREATE TABLE IF NOT EXISTS history_{day} (
   leased_by       text COLLATE "C",
   last_error      text,
   size            integer NOT NULL,
-  body_day        integer NOT NULL
+  body_day        integer NOT NULL,
+  route           text COLLATE "C",
+  crashes         integer NOT NULL DEFAULT 0,
+  held_key        text COLLATE "C"
 );
 
 -- name: create_attempt

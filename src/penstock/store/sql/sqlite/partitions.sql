@@ -24,7 +24,10 @@ CREATE TABLE IF NOT EXISTS history_{day} (
   leased_by       TEXT,
   last_error      TEXT,
   size            INTEGER NOT NULL,
-  body_day        INTEGER NOT NULL
+  body_day        INTEGER NOT NULL,
+  route           TEXT,
+  crashes         INTEGER NOT NULL DEFAULT 0,
+  held_key        TEXT
 );
 
 -- name: create_attempt

@@ -1,0 +1,32 @@
+"""Claims of some kinds only: the front of each, and of all these the front."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from penstock.store.books import Books, json_list
+from penstock.store.database import Answer, Row
+
+
+class Kinds:
+    def __init__(self, books: Books) -> None:
+        self._books = books
+        self._db = books.db
+
+    def ask(self, kinds: Sequence[str], lease: dict[str, Any]) -> Answer:
+        return self._db.ask("kinds.claim", lease | {"kinds": json_list(kinds)})
+
+    def rest(self, kinds: Sequence[str], lease: dict[str, Any]) -> list[Row]:
+        """Where several nodes claim: what others have just locked was in front of us, and of other
+        kinds there may be more."""
+        names = ("queue_no", "now", "limit")
+        line = {name: lease[name] for name in names} | {"kinds": json_list(kinds)}
+        free = [no for (no,) in self._db.rows("kinds.free_fronts", line)]
+        nos = free[: lease["limit"]]
+        if len(free) > len(nos):  # locked and not needed: meanwhile others may have found nothing
+            self._books.wake(lease["queue_no"], len(free) - len(nos))
+        if not nos:
+            return []
+        wanted = {name: lease[name] for name in ("now", "due_at", "claimed_by")}
+        return self._db.rows("runs.lease", wanted | {"message_nos": json_list(nos)})

@@ -1,0 +1,33 @@
+-- Claims of some kinds only: what else waits costs nothing, however much it is.
+
+-- name: claim
+-- The front of each kind, and of all these the front.
+UPDATE message
+   SET state = 'leased',
+       due_at = CASE WHEN :now + timeout_ms < :due_at THEN :now + timeout_ms ELSE :due_at END,
+       attempts = attempts + 1,
+       lease_no = lease_no + 1,
+       leased_at = :now,
+       leased_by = :claimed_by,
+       first_leased_at = coalesce(first_leased_at, :now),
+       started_at = NULL,
+       progress = NULL
+ WHERE message_no IN (
+         SELECT m.message_no
+           FROM json_each(:kinds) AS k
+          CROSS JOIN message AS m
+          WHERE m.message_no IN (
+                  SELECT f.message_no
+                    FROM message AS f
+                   WHERE f.queue_no = :queue_no
+                     AND f.kind = k.value
+                     AND f.state = 'ready'
+                     AND f.is_blocked = 0
+                     AND (f.expires_at IS NULL OR f.expires_at > :now)
+                   ORDER BY f.priority, f.order_no
+                   LIMIT :limit
+                )
+          ORDER BY m.priority, m.order_no
+          LIMIT :limit
+       )
+RETURNING {columns};

@@ -1,0 +1,64 @@
+-- name: claim
+-- As in common/, plus row locks.  First it looks how many of each kind stand in front; so many are
+-- locked, past those that others are at work on, and none that is not needed.
+WITH near AS MATERIALIZED (
+  SELECT k.kind, f.priority, f.order_no
+    FROM json_array_elements_text(CAST(:kinds AS json)) AS k (kind)
+   CROSS JOIN LATERAL (SELECT priority, order_no
+                         FROM message
+                        WHERE queue_no = :queue_no
+                          AND kind = k.kind
+                          AND state = 'ready'
+                          AND is_blocked = 0
+                          AND (expires_at IS NULL OR expires_at > :now)
+                        ORDER BY priority, order_no
+                        LIMIT :limit) AS f
+), share AS MATERIALIZED (
+  SELECT front.kind, count(*) AS wanted
+    FROM (SELECT kind
+            FROM near
+           ORDER BY priority, order_no
+           LIMIT :limit) AS front
+   GROUP BY front.kind
+), picked AS MATERIALIZED (
+  SELECT f.message_no
+    FROM share AS s
+   CROSS JOIN LATERAL (SELECT message_no
+                         FROM message
+                        WHERE queue_no = :queue_no
+                          AND kind = s.kind
+                          AND state = 'ready'
+                          AND is_blocked = 0
+                          AND (expires_at IS NULL OR expires_at > :now)
+                        ORDER BY priority, order_no
+                        LIMIT s.wanted
+                          FOR UPDATE SKIP LOCKED) AS f
+)
+UPDATE message
+   SET state = 'leased',
+       due_at = CASE WHEN :now + timeout_ms < :due_at THEN :now + timeout_ms ELSE :due_at END,
+       attempts = attempts + 1,
+       lease_no = lease_no + 1,
+       leased_at = :now,
+       leased_by = :claimed_by,
+       first_leased_at = coalesce(first_leased_at, :now),
+       started_at = NULL,
+       progress = NULL
+ WHERE message_no = ANY (ARRAY(SELECT message_no FROM picked))
+RETURNING {columns};
+
+-- name: free_fronts
+-- The front of each kind past what others are at work on, locked: for a claim that came short.
+SELECT f.message_no
+  FROM json_array_elements_text(CAST(:kinds AS json)) AS k (kind)
+ CROSS JOIN LATERAL (SELECT message_no, priority, order_no
+                       FROM message
+                      WHERE queue_no = :queue_no
+                        AND kind = k.kind
+                        AND state = 'ready'
+                        AND is_blocked = 0
+                        AND (expires_at IS NULL OR expires_at > :now)
+                      ORDER BY priority, order_no
+                      LIMIT :limit
+                        FOR UPDATE SKIP LOCKED) AS f
+ ORDER BY f.priority, f.order_no;
