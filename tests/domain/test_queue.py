@@ -131,6 +131,7 @@ def test_the_defaults_are_the_documented_ones():
         "wait_ms": None,
         "labels": {},
         "annotations": {},
+        "max_crashes": 3,
     }
 
 

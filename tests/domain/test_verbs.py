@@ -19,6 +19,8 @@ ALLOWED = {
     "snooze": {LEASED: WAITING},
     "extend": {LEASED: LEASED},
     "extend, late": {WAITING: LEASED, READY: LEASED, LEASED: LEASED},
+    "time out": {LEASED: DEAD},
+    "crash": {LEASED: READY},
     "bury, by its holder": {LEASED: DEAD},
     "cancel, by its holder": {LEASED: CANCELLED},
     "bury, by an operator": {WAITING: DEAD, READY: DEAD},
@@ -29,12 +31,13 @@ ALLOWED = {
     "move to another queue": {READY: READY, DEAD: READY},
     "its due date comes": {WAITING: READY},
     "its lease runs out": {LEASED: READY},
+    "its time runs out": {LEASED: DEAD},
     "it expires": {WAITING: CANCELLED, READY: CANCELLED},
 }
 REFUSAL = dict.fromkeys(ALLOWED, WRONG) | dict.fromkeys(
     ("complete", "fail", "release", "snooze", "extend", "bury, by its holder"), LOST
 )
-for verb in ("complete, late", "extend, late", "cancel, by its holder"):
+for verb in ("time out", "crash", "complete, late", "extend, late", "cancel, by its holder"):
     REFUSAL[verb] = LOST
 
 

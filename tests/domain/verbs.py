@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from msgspec.structs import replace
+
 from penstock.domain import message as lifecycle
 from penstock.domain.errors import PenstockError
 from penstock.domain.limits import MINUTE
@@ -29,6 +31,8 @@ VERBS: dict[str, Callable[[Message], Message]] = {
     "extend, late": lambda m: lifecycle.extend(
         m, lease_no=m.lease_no, now=LATER, lease_ms=MINUTE, is_late_ok=True
     ),
+    "time out": lambda m: lifecycle.time_out(m, QUEUE, lease_no=1, now=LATER),
+    "crash": lambda m: lifecycle.crash(m, QUEUE, lease_no=1, now=LATER),
     "bury, by its holder": lambda m: lifecycle.bury(m, lease_no=1),
     "cancel, by its holder": lambda m: lifecycle.cancel(m, lease_no=1),
     "bury, by an operator": lambda m: lifecycle.bury(m),
@@ -39,6 +43,9 @@ VERBS: dict[str, Callable[[Message], Message]] = {
     "move to another queue": lambda m: lifecycle.move(m, OTHER, now=LATER),
     "its due date comes": lambda m: lifecycle.fall_due(m, QUEUE, now=LATER),
     "its lease runs out": lambda m: lifecycle.expire_lease(m, QUEUE, now=LATER),
+    "its time runs out": lambda m: lifecycle.expire_lease(
+        replace(m, timeout_ms=MINUTE), QUEUE, now=LATER
+    ),
     "it expires": lambda m: lifecycle.expire(m, now=LATER),
 }
 

@@ -36,6 +36,7 @@ MANY = 1_000
 
 _examples = itertools.count(1)
 
+
 def checked(draft: dict[str, Any]) -> dict[str, Any]:
     """What is taken until something happens needs a key."""
     until = draft["dedup_until"]
@@ -309,8 +310,7 @@ class StoreMachine(RuleBasedStateMachine):
         for queue in self.queues:
             endings = session.history.search(HistoryFilter(queue=queue.name, limit=MANY))
             ends[queue.queue_no] = [
-                End(*(getattr(e, name) for name in End._fields))
-                for e in endings
+                End(*(getattr(e, name) for name in End._fields)) for e in endings
             ]
         attempts = {
             message_id: [replace(a, message_no=0) for a in session.history.attempts(message_id)]

@@ -228,8 +228,7 @@ class Model:
         ready = [
             m
             for m in self.of(claim.queue_no, [State.READY])
-            if lifecycle.is_claimable(m, now=now)
-            and (claim.kinds is None or m.kind in claim.kinds)
+            if lifecycle.is_claimable(m, now=now) and (claim.kinds is None or m.kind in claim.kinds)
         ]
         ready = sorted(ready, key=lambda m: (m.priority, m.order_no))
         if self._is_run(claim):

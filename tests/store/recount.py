@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 
-from penstock.domain.history import AttemptOutcome
+from penstock.domain.history import FAILURES, AttemptOutcome
 from penstock.domain.message import State
 from penstock.domain.queue import Queue
 from tests.store.desk import Desk
@@ -45,5 +45,6 @@ def check_totals(desk: Desk) -> None:
         # A dead letter that is redriven leaves its queue without an ending.
         assert sum(t.cancelled_total for t in totals) >= endings[name, State.CANCELLED]
         for queue, total in zip(namesakes, totals, strict=True):
-            assert total.failed_total == attempts[queue.queue_no, AttemptOutcome.FAILED]
+            failed = sum(attempts[queue.queue_no, outcome] for outcome in FAILURES)
+            assert total.failed_total == failed
             assert total.expired_total == attempts[queue.queue_no, AttemptOutcome.EXPIRED]

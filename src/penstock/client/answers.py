@@ -11,7 +11,7 @@ from penstock.domain.errors import PenstockError
 from penstock.domain.history import AttemptOutcome
 from penstock.domain.message import State
 from penstock.domain.move import MoveState
-from penstock.domain.queue import QueueSettings
+from penstock.domain.queue import DedupUntil, QueueSettings
 
 
 class Sent(msgspec.Struct, frozen=True):
@@ -61,6 +61,14 @@ class Message(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     dead_from: str | None = None
     finished_at: datetime | None = None
     size: int = 0
+    timeout_ms: int | None = None
+    retries_timeouts: bool = False
+    started_at: datetime | None = None
+    deadline_at: datetime | None = None
+    crashes: int = 0
+    dedup_until: DedupUntil | None = None
+    progress: Any = None
+    route: str | None = None
 
 
 class Counts(msgspec.Struct, frozen=True):
@@ -111,6 +119,8 @@ class Ending(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     leased_at: datetime | None = None
     leased_by: str | None = None
     last_error: str | None = None
+    route: str | None = None
+    crashes: int = 0
 
 
 class Attempt(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):

@@ -8,6 +8,7 @@ from typing import Any, TypedDict
 import msgspec
 
 from penstock.domain.lease import Verb
+from penstock.domain.queue import DedupUntil
 
 
 class SendOptions(TypedDict, total=False):
@@ -26,6 +27,10 @@ class SendOptions(TypedDict, total=False):
     expires_in_ms: int | None
     max_attempts: int | None
     trace: str | None
+    timeout_ms: int | None
+    retries_timeouts: bool
+    dedup_until: DedupUntil | None
+    route: str | None
 
 
 class Draft(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -43,6 +48,10 @@ class Draft(msgspec.Struct, frozen=True, omit_defaults=True):
     expires_in_ms: int | None = None
     max_attempts: int | None = None
     trace: str | None = None
+    timeout_ms: int | None = None  # how long one attempt may take
+    retries_timeouts: bool = False
+    dedup_until: DedupUntil | None = None  # None: for the queue's window
+    route: str | None = None
 
 
 class ActOptions(TypedDict, total=False):
@@ -52,6 +61,8 @@ class ActOptions(TypedDict, total=False):
     lease_ms: int | None  # extend
     is_late_ok: bool | None  # complete, extend
     reason: str | None  # bury, cancel
+    is_start: bool | None  # extend
+    progress: Any  # extend
 
 
 class Act(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -63,3 +74,5 @@ class Act(msgspec.Struct, frozen=True, omit_defaults=True):
     lease_ms: int | None = None
     reason: str | None = None
     is_late_ok: bool | None = None
+    is_start: bool | None = None
+    progress: Any = None

@@ -11,7 +11,7 @@ Refusals are raised as the errors of `penstock.domain.errors`, no answer as `Unr
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Self, TypeVar, Unpack
+from typing import Any, Self, TypeVar, Unpack
 from urllib.parse import quote
 
 import msgspec
@@ -98,10 +98,11 @@ class Remote:
         claimed_by: str | None = None,
         in_a_row: bool = False,
         claim_key: str | None = None,
+        kinds: Sequence[str] | None = None,
     ) -> list[Message]:
         """Lease messages; waits up to `wait_ms` for the first, or as long as the queue says.
 
-        With a `claim_key` a lost answer is asked for again.
+        With a `claim_key` a lost answer is asked for again.  With `kinds` only messages of these.
         """
         wanted = {
             "limit": limit,
@@ -110,6 +111,7 @@ class Remote:
             "claimed_by": claimed_by,
             "in_a_row": in_a_row,
             "claim_key": claim_key,
+            "kinds": kinds,
         }
         body = self._claim(queue, wanted, wait_ms, is_safe=claim_key is not None)
         return _claimed.decode(body).messages
@@ -123,6 +125,7 @@ class Remote:
         wait_ms: int | None = None,
         lease_ms: int | None = None,
         claimed_by: str | None = None,
+        kinds: Sequence[str] | None = None,
     ) -> tuple[list[ActResult], list[Message]]:
         """What became of the messages that are done, and the next ones, in one round trip."""
         wanted = {
@@ -131,6 +134,7 @@ class Remote:
             "wait_ms": wait_ms,
             "lease_ms": lease_ms,
             "claimed_by": claimed_by,
+            "kinds": kinds,
         }
         body = self._claim(queue, wanted, wait_ms)
         return _each(_turn.decode(body).completed, Acted), _claimed.decode(body).messages
@@ -167,10 +171,36 @@ class Remote:
         return self.act(receipt, Verb.RELEASE, delay_ms=delay_ms)
 
     def extend(
-        self, receipt: str, *, lease_ms: int | None = None, is_late_ok: bool | None = None
+        self,
+        receipt: str,
+        *,
+        lease_ms: int | None = None,
+        is_late_ok: bool | None = None,
+        is_start: bool | None = None,
+        progress: Any = None,
     ) -> Acted:
-        """A lease of that length from now on; without it, as long as the queue says."""
-        return self.act(receipt, Verb.EXTEND, lease_ms=lease_ms, is_late_ok=is_late_ok)
+        """A lease of that length from now on; without it, as long as the queue says.
+
+        But not beyond the message's own deadline, which `is_start` counts from now.
+        """
+        return self.act(
+            receipt,
+            Verb.EXTEND,
+            lease_ms=lease_ms,
+            is_late_ok=is_late_ok,
+            is_start=is_start,
+            progress=progress,
+        )
+
+    def time_out(
+        self, receipt: str, *, error: str | None = None, retry_in_ms: int | None = None
+    ) -> Acted:
+        """The attempt took too long: dead, or failed if the message retries timeouts."""
+        return self.act(receipt, Verb.TIME_OUT, error=error, retry_in_ms=retry_in_ms)
+
+    def crash(self, receipt: str, *, error: str | None = None) -> Acted:
+        """The worker died with it: back in line, until it has killed too many."""
+        return self.act(receipt, Verb.CRASH, error=error)
 
     def snooze(self, receipt: str, *, delay_ms: int) -> Acted:
         return self.act(receipt, Verb.SNOOZE, delay_ms=delay_ms)

@@ -17,6 +17,8 @@ from penstock.ports.clock import Clock
 from penstock.ports.store import Claimed
 from penstock.services.messages import ClaimOptions, Messages
 
+Kinds = tuple[str, ...] | None
+
 
 class WaitingRoom:
     def __init__(self, messages: Messages, clock: Clock, *, most: int, poll_ms: int) -> None:
@@ -25,7 +27,8 @@ class WaitingRoom:
         self._most = most
         self._poll_ms = poll_ms
         self._loop = asyncio.get_running_loop()
-        self._waiters: dict[int, deque[asyncio.Event]] = {}
+        # By queue, and there by what they want: a hint that one cannot use is for another.
+        self._waiters: dict[int, dict[Kinds, deque[asyncio.Event]]] = {}
         self._count = 0
         self._is_closed = False
 
@@ -45,7 +48,8 @@ class WaitingRoom:
         if wait_ms and self._count >= self._most:
             raise TooManyWaiting(f"{self._most} claims wait already")
         until = self._clock.now() + wait_ms
-        woken = self._enter(queue.queue_no)
+        kinds = options.get("kinds")
+        woken = self._enter(queue.queue_no, kinds)
         try:
             while True:
                 woken.clear()
@@ -55,14 +59,15 @@ class WaitingRoom:
                     return claimed
                 await self._sleep(woken, self._pause_ms(now, until, claimed.next_due_at))
         finally:
-            self._leave(queue.queue_no, woken)
+            self._leave(queue.queue_no, kinds, woken)
 
     def close(self) -> None:
         """Let everybody look once more and go."""
         self._is_closed = True
-        for waiters in self._waiters.values():
-            for waiter in waiters:
-                waiter.set()
+        for alike in self._waiters.values():
+            for waiters in alike.values():
+                for waiter in waiters:
+                    waiter.set()
 
     async def _look(self, queue: Queue, options: ClaimOptions) -> Claimed:
         ticket = self._messages.claim(queue, **options)
@@ -90,27 +95,34 @@ class WaitingRoom:
         except TimeoutError:
             pass
 
-    def _enter(self, queue_no: int) -> asyncio.Event:
+    def _enter(self, queue_no: int, kinds: Kinds) -> asyncio.Event:
         waiter = asyncio.Event()
-        self._waiters.setdefault(queue_no, deque()).append(waiter)
+        self._waiters.setdefault(queue_no, {}).setdefault(kinds, deque()).append(waiter)
         self._count += 1
         return waiter
 
-    def _leave(self, queue_no: int, waiter: asyncio.Event) -> None:
-        waiters = self._waiters[queue_no]
+    def _leave(self, queue_no: int, kinds: Kinds, waiter: asyncio.Event) -> None:
+        alike = self._waiters[queue_no]
+        waiters = alike[kinds]
         waiters.remove(waiter)
         self._count -= 1
-        if not waiters:
+        if waiters:
+            if waiter.is_set():
+                _wake_some(waiters, 1)  # it took a hint that it did not need: pass it on
+            return
+        del alike[kinds]
+        if not alike:
             del self._waiters[queue_no]
-        elif waiter.is_set():
-            self._wake({queue_no: 1})  # it took a hint that it did not need: pass it on
 
     def _wake(self, woken: Mapping[int, int]) -> None:
         for queue_no, count in woken.items():
-            waiters = self._waiters.get(queue_no)
-            if not waiters:
-                continue
-            # A count of nothing tells of a new due date: everybody must judge anew when to look.
-            for waiter in list(waiters)[: count or len(waiters)]:
-                waiter.set()
-                waiters.rotate(-1)
+            # What has come may be of any kind: so many look of all that want the same.
+            for waiters in self._waiters.get(queue_no, {}).values():
+                _wake_some(waiters, count)
+
+
+def _wake_some(waiters: deque[asyncio.Event], count: int) -> None:
+    # A count of nothing tells of a new due date: everybody must judge anew when to look.
+    for waiter in list(waiters)[: count or len(waiters)]:
+        waiter.set()
+        waiters.rotate(-1)

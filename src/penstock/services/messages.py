@@ -29,6 +29,9 @@ from penstock.ports.clock import Clock, Dice
 from penstock.ports.store import Acted, Browse, Claim, Claimed, Sent, Session, Store
 from penstock.ports.ticket import Ticket
 
+MAX_KINDS = 100  # of one claim
+MAX_PROGRESS_CHARS = 4096
+
 
 class MessageView(msgspec.Struct, frozen=True):
     """A live message or an ended one, with what was sent if that is still kept."""
@@ -47,6 +50,7 @@ class ClaimOptions(TypedDict, total=False):
     in_a_row: bool
     claim_key: str | None
     finishing: Sequence[LeaseAct]
+    kinds: tuple[str, ...] | None
 
 
 class Messages:
@@ -75,11 +79,13 @@ class Messages:
         in_a_row: bool = False,
         claim_key: str | None = None,
         finishing: Sequence[LeaseAct] = (),
+        kinds: tuple[str, ...] | None = None,
     ) -> Ticket[Claimed]:
         """`in_a_row`: of a group as many as are ready, in a queue ordered by group.
 
         `claim_key`: for some minutes the same key gives the same messages, or ClaimNotRepeatable.
         `finishing`: acts that are done first, in the same transaction.
+        `kinds`: only messages of these, in their order, however many others wait before them.
         """
         limits = self._limits
         if not 1 <= limit <= limits.max_claim:
@@ -104,8 +110,21 @@ class Messages:
                 in_a_row=in_a_row,
                 claim_key=claim_key,
                 finishing=finishing,
+                kinds=None if kinds is None else self._checked_kinds(kinds, in_a_row),
             )
         )
+
+    def _checked_kinds(self, kinds: tuple[str, ...], in_a_row: bool) -> tuple[str, ...]:
+        """Each once and in one order, so that claims which are alike are served as one."""
+        if in_a_row:
+            raise InvalidRequest("give kinds or in_a_row, not both")
+        if not 1 <= len(kinds) <= MAX_KINDS:
+            raise InvalidRequest(f"kinds are 1 to {MAX_KINDS}")
+        if not all(is_label(kind, self._limits) for kind in kinds):
+            raise InvalidRequest(
+                f"a kind has 1 to {self._limits.max_label_chars} characters, none of them NUL"
+            )
+        return tuple(sorted(set(kinds)))
 
     def receipt(self, message: Message) -> str:
         return leases.receipt(Lease.of(message), secret=self._store.secret)
@@ -122,13 +141,20 @@ class Messages:
         delay_ms: int | None = None,
         text: str | None = None,
         is_late_ok: bool = False,
+        progress: str | None = None,
+        is_start: bool = False,
     ) -> LeaseAct:
-        """Check an act before it goes to the store; raises InvalidRequest."""
+        """Check an act before it goes to the store; raises InvalidRequest.
+
+        `progress`: JSON text.
+        """
         if delay_ms is not None:
             if verb is Verb.EXTEND and not 0 <= delay_ms <= self._limits.max_lease_ms:
                 raise InvalidRequest(f"lease_ms must be from 0 to {self._limits.max_lease_ms}")
             check_delay("delay_ms", delay_ms)
-        dice = self._dice.share() if verb is Verb.FAIL else 0.5
+        if progress is not None and len(progress) > MAX_PROGRESS_CHARS:
+            raise InvalidRequest(f"progress has at most {MAX_PROGRESS_CHARS} characters as JSON")
+        dice = self._dice.share() if verb is Verb.FAIL or verb is Verb.TIME_OUT else 0.5
         return LeaseAct(
             lease=lease,
             verb=verb,
@@ -137,6 +163,8 @@ class Messages:
             text=self._kept(text),
             dice=dice,
             is_late_ok=is_late_ok,
+            progress=progress,
+            is_start=is_start,
         )
 
     def act(self, acts: Sequence[LeaseAct]) -> Ticket[list[Acted | PenstockError]]:

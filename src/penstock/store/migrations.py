@@ -1,7 +1,8 @@
 """Numbered, checksummed, forward only.  What has been applied must be what we ship.
 
-Days have tables of their own: what a migration does to those that are there already stands at its
-end, behind a line `-- For each day:`, with {day} in the tables' names.
+Days have tables of their own.  In PostgreSQL a script can go through those that are there.  In
+SQLite it cannot: what a migration does to them stands at its end, behind a line `-- For each day:`,
+with {day} in the tables' names.
 """
 
 from __future__ import annotations

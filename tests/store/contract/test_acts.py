@@ -215,6 +215,8 @@ def test_a_mixed_batch_does_to_each_message_what_was_asked_for_it(desk, mail):
         Verb.SNOOZE: State.WAITING,
         Verb.BURY: State.DEAD,
         Verb.CANCEL: State.CANCELLED,
+        Verb.TIME_OUT: State.DEAD,
+        Verb.CRASH: State.READY,
     }
     assert [answer.id for answer in answers] == [message.id for message in messages]
 

@@ -103,7 +103,8 @@ def test_once_something_was_done_with_one_of_them_it_cannot_be_repeated(desk, ma
 
     assert refused(desk, mail)
     assert refused(desk, mail)
-    assert len(claim(desk, mail, claim_key="another")) == 1
+    is_back_at_once = verb is Verb.CRASH
+    assert len(claim(desk, mail, 2, claim_key="another")) == 1 + is_back_at_once
 
 
 def test_once_a_lease_ran_out_it_cannot_be_repeated(desk, mail):

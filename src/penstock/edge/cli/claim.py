@@ -31,6 +31,7 @@ def configure(parser: Parser) -> None:
         text="how long they are yours; default: the queue's",
         type=duration,
     )
+    parser.flag("--kind", value="KIND", text="only of this kind; may be repeated", action="append")
     parser.flag("--in-a-row", text="of a group as many as are ready, in a queue ordered by group")
     parser.flag("--claim-key", value="KEY", text="the same key again gives the same messages")
     parser.flag("--by", value="NAME", text="who claims, for the history")
@@ -48,6 +49,7 @@ def run(args: Namespace, out: Output) -> int:
             claimed_by=args.by,
             in_a_row=args.in_a_row,
             claim_key=args.claim_key,
+            kinds=args.kind,
         )
         for message in messages:
             show(message, out)
@@ -69,6 +71,7 @@ def show(message: Message, out: Output) -> None:
             ("body", message.body if message.body is not None else "null"),
             ("attempt", message.attempts),
             ("leased until", message.leased_until),
+            ("deadline", message.deadline_at),
             ("kind", message.kind),
             ("entity_id", message.entity_id),
             ("tags", message.tags),
@@ -98,6 +101,7 @@ COMMANDS = {
             f"penstock {TAKE} mail --wait 20s --lease 5m",
             f"penstock {TAKE} mail -n 10 --json | jq -r .receipt",
             f"penstock {TAKE} mail --{FINISH}",
+            f"penstock {TAKE} mail --kind welcome --kind reminder",
         ),
     )
 }

@@ -9,6 +9,7 @@ from penstock.client.answers import Acted
 from penstock.client.drafts import Act, ActOptions
 from penstock.domain.lease import Verb
 from penstock.edge.cli import exits
+from penstock.edge.cli.bodies import body_of
 from penstock.edge.cli.flags import duration, remote, server_flags
 from penstock.edge.cli.output import Output
 from penstock.edge.cli.parser import Parser
@@ -76,6 +77,15 @@ def _lease_flag(parser: Parser) -> None:
         text="how long from now on; default: as the queue says",
         type=duration,
     )
+    parser.flag("--start", text="work begins now: its timeout is counted from here")
+    parser.flag("--progress", value="JSON", text="how far you are; text if it is not JSON")
+
+
+def _extension(args: Namespace) -> ActOptions:
+    progress = args.progress
+    if progress is not None:
+        progress = body_of(progress, as_json=False, as_text=False)
+    return {"lease_ms": args.lease, "is_start": args.start or None, "progress": progress}
 
 
 COMMANDS = {
@@ -102,8 +112,12 @@ COMMANDS = {
     "extend": _command(
         Verb.EXTEND,
         flags=_lease_flag,
-        options=lambda args: {"lease_ms": args.lease},
-        examples=("penstock extend RECEIPT --lease 10m",),
+        options=_extension,
+        more="Never beyond the deadline of a message that has one.",
+        examples=(
+            "penstock extend RECEIPT --lease 10m",
+            """penstock extend RECEIPT --progress '{"done": 10, "of": 100}'""",
+        ),
     ),
     "snooze": _command(
         Verb.SNOOZE,

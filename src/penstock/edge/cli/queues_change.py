@@ -29,6 +29,7 @@ SETTINGS = {
     "delay": "delay_ms",
     "retention": "retention_ms",
     "max_attempts": "max_attempts",
+    "max_crashes": "max_crashes",
     "dead_letter_queue": "dead_letter_queue",
     "ordering": "ordering",
     "redelivery": "redelivery",
@@ -69,6 +70,12 @@ def _settings_flags(parser: Parser) -> None:
     )
     parser.flag(
         "--max-attempts", value="N", text="dead after so many; 5, or none", type=_or_none(int)
+    )
+    parser.flag(
+        "--max-crashes",
+        value="N",
+        text="set aside after so many dead workers; 3, or none",
+        type=_or_none(int),
     )
     parser.flag(
         "--dead-letter-queue", value="QUEUE", text="where dead ones go; none", type=_or_none(str)

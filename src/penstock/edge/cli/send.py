@@ -8,6 +8,7 @@ from itertools import islice
 
 from penstock.client.answers import SendResult, Sent
 from penstock.client.drafts import Draft, SendOptions
+from penstock.domain.queue import DedupUntil
 from penstock.edge.cli import exits
 from penstock.edge.cli.bodies import Lines, body_of, whole
 from penstock.edge.cli.exits import UsageError
@@ -46,6 +47,18 @@ def configure(parser: Parser) -> None:
     parser.flag("--dedup-key", value="KEY", text="the same key again is the same message")
     parser.flag("--expires-in", value="DURATION", text="cancelled after that", type=duration)
     parser.flag("--max-attempts", value="N", text="instead of the queue's", type=int)
+    parser.flag(
+        "--attempt-timeout", value="DURATION", text="of one attempt; then it is dead", type=duration
+    )
+    parser.flag("--retry-timeouts", text="an attempt that takes too long is tried again")
+    parser.flag(
+        "--unique-until",
+        value="WHEN",
+        text="the dedup key is taken until then: window (default), claimed or ended",
+        type=DedupUntil,
+        choices=list(DedupUntil),
+    )
+    parser.flag("--route", value="TEXT", text="where it belongs, for whoever reads it")
     parser.flag("--trace", value="TEXT", text="trace context that travels with it")
     parser.flag(
         "--attribute",
@@ -128,6 +141,10 @@ def _options(args: Namespace) -> SendOptions:
         "expires_in_ms": args.expires_in,
         "max_attempts": args.max_attempts,
         "trace": args.trace,
+        "timeout_ms": args.attempt_timeout,
+        "retries_timeouts": args.retry_timeouts,
+        "dedup_until": args.unique_until,
+        "route": args.route,
     }
 
 
@@ -140,6 +157,7 @@ COMMANDS = {
         examples=(
             """penstock send mail '{"to": "ada@example.org"}' --kind welcome""",
             "penstock send reports 'monthly' --delay 2h --dedup-key 2030-01",
+            "penstock send reports 'now' --dedup-key report --unique-until ended",
             "penstock send mail --lines --file addresses.jsonl",
             "date | penstock send log --text",
         ),

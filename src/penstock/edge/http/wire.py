@@ -8,10 +8,11 @@ import msgspec
 from msgspec import Meta
 
 from penstock.domain.counts import Counts
+from penstock.domain.deadline import deadline
 from penstock.domain.history import Attempt, AttemptOutcome, Ending
 from penstock.domain.message import Content, Message, State
 from penstock.domain.move import MoveState, MoveTask
-from penstock.domain.queue import QueueSettings
+from penstock.domain.queue import DedupUntil, QueueSettings
 from penstock.edge.instants import to_text
 from penstock.ports.store import Acted, Sent
 from penstock.services.queues import QueueView
@@ -80,6 +81,14 @@ class MessageOut(msgspec.Struct, omit_defaults=True):
     dead_from: str | None = None
     finished_at: str | None = None
     size: int = 0
+    timeout_ms: int | None = None
+    retries_timeouts: bool = False
+    started_at: str | None = None
+    deadline_at: str | None = None
+    crashes: int = 0
+    dedup_until: DedupUntil | None = None
+    progress: msgspec.Raw | None = None
+    route: str | None = None
 
 
 class ClaimedOut(msgspec.Struct, omit_defaults=True):
@@ -111,6 +120,8 @@ class EndingOut(msgspec.Struct, omit_defaults=True):
     leased_at: str | None = None
     leased_by: str | None = None
     last_error: str | None = None
+    route: str | None = None
+    crashes: int = 0
 
 
 class AttemptOut(msgspec.Struct, omit_defaults=True):
@@ -215,7 +226,22 @@ def message_out(queue: str, message: Message, content: Content | None) -> Messag
         out.expires_at = to_text(m.expires_at)
     if m.first_leased_at is not None:
         out.first_leased_at = to_text(m.first_leased_at)
+    if m.timeout_ms or m.retries_timeouts or m.crashes or m.dedup_until or m.progress or m.route:
+        _say_more(out, m)
     return out
+
+
+def _say_more(out: MessageOut, m: Message) -> None:
+    """What few messages have."""
+    out.timeout_ms, out.retries_timeouts = m.timeout_ms, m.retries_timeouts
+    out.crashes, out.dedup_until, out.route = m.crashes, m.dedup_until, m.route
+    if m.progress is not None:
+        out.progress = msgspec.Raw(m.progress.encode())
+    if m.started_at is not None:
+        out.started_at = to_text(m.started_at)
+    end = deadline(m) if m.state is State.LEASED else None
+    if end is not None:
+        out.deadline_at = to_text(end)
 
 
 def ending_out(ending: Ending) -> EndingOut:
@@ -239,6 +265,8 @@ def ending_out(ending: Ending) -> EndingOut:
         None if e.leased_at is None else to_text(e.leased_at),
         e.leased_by,
         e.last_error,
+        e.route,
+        e.crashes,
     )
 
 

@@ -10,6 +10,7 @@ from msgspec import Meta
 from penstock.domain.draft import Draft
 from penstock.domain.errors import InvalidRequest, PenstockError
 from penstock.domain.lease import Verb
+from penstock.domain.queue import DedupUntil
 from penstock.edge.instants import from_text
 
 T = TypeVar("T")
@@ -34,6 +35,10 @@ class DraftIn(msgspec.Struct, forbid_unknown_fields=True):
     expires_in_ms: int | None = None
     max_attempts: int | None = None
     trace: str | None = None
+    timeout_ms: int | None = None
+    retries_timeouts: bool = False
+    dedup_until: DedupUntil | None = None
+    route: str | None = None
 
     def draft(self) -> Draft:
         try:
@@ -61,6 +66,10 @@ class DraftIn(msgspec.Struct, forbid_unknown_fields=True):
             expires_in_ms=self.expires_in_ms,
             max_attempts=self.max_attempts,
             trace=self.trace,
+            timeout_ms=self.timeout_ms,
+            retries_timeouts=self.retries_timeouts,
+            dedup_until=self.dedup_until,
+            route=self.route,
         )
 
 
@@ -83,6 +92,7 @@ class ClaimIn(msgspec.Struct, forbid_unknown_fields=True):
     in_a_row: bool = False
     claim_key: str | None = None
     complete: list[str] = []  # receipts of messages that are done
+    kinds: tuple[str, ...] | None = None
 
 
 class ActIn(msgspec.Struct, forbid_unknown_fields=True):
@@ -94,6 +104,8 @@ class ActIn(msgspec.Struct, forbid_unknown_fields=True):
     delay_ms: int | None = None
     lease_ms: int | None = None
     is_late_ok: bool | None = None
+    is_start: bool | None = None
+    progress: Any = None
 
     def check(self, verb: Verb) -> None:
         """Raises InvalidRequest for a field that means nothing to this verb."""
@@ -106,10 +118,12 @@ ACT_FIELDS = {
     Verb.COMPLETE: ("is_late_ok",),
     Verb.FAIL: ("error", "retry_in_ms"),
     Verb.RELEASE: ("delay_ms",),
-    Verb.EXTEND: ("lease_ms", "is_late_ok"),
+    Verb.EXTEND: ("lease_ms", "is_late_ok", "is_start", "progress"),
     Verb.SNOOZE: ("delay_ms",),
     Verb.BURY: ("reason",),
     Verb.CANCEL: ("reason",),
+    Verb.TIME_OUT: ("error", "retry_in_ms"),
+    Verb.CRASH: ("error",),
 }
 
 
@@ -121,7 +135,8 @@ def act_body(verb: Verb) -> type[msgspec.Struct] | None:
     fields: list[Any] = [(name, types[name], None) for name in ACT_FIELDS[verb]]
     if verb is Verb.SNOOZE:
         fields = [("delay_ms", int)]  # the one that must be there
-    return msgspec.defstruct(f"{verb.value.capitalize()}In", fields, forbid_unknown_fields=True)
+    name = verb.value.title().replace("_", "")
+    return msgspec.defstruct(f"{name}In", fields, forbid_unknown_fields=True)
 
 
 class BatchActIn(ActIn, forbid_unknown_fields=True, kw_only=True):

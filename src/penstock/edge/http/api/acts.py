@@ -22,6 +22,7 @@ from penstock.services.messages import Messages
 
 _act = msgspec.json.Decoder(wire_in.ActIn)
 _acts = msgspec.json.Decoder(wire_in.ActsIn)
+_encode = msgspec.json.Encoder().encode
 _NO_FIELDS = wire_in.ActIn()
 
 # What each act is for, and a body that shows what it takes.
@@ -32,10 +33,21 @@ _ACTS: dict[Verb, tuple[str, object]] = {
         {"error": "the mail server does not answer", "retry_in_ms": 60_000},
     ),
     Verb.RELEASE: ("Give it back unhandled; the attempt does not count.", {"delay_ms": 0}),
-    Verb.EXTEND: ("Hold it for longer, counted from now.", {"lease_ms": 60_000}),
+    Verb.EXTEND: (
+        "Hold it for longer, counted from now; tell that work begins, or how far it is.",
+        {"lease_ms": 60_000, "progress": {"done": 10, "of": 100}},
+    ),
     Verb.SNOOZE: ("Postpone it; the attempt does not count.", {"delay_ms": 3_600_000}),
     Verb.BURY: ("Give it up: it dies.", {"reason": "no such address"}),
     Verb.CANCEL: ("It will not be handled, on purpose.", {"reason": "the order was withdrawn"}),
+    Verb.TIME_OUT: (
+        "This attempt took too long: it dies, or is tried again if it retries timeouts.",
+        {"error": "no answer within a minute"},
+    ),
+    Verb.CRASH: (
+        "Its worker died: back in line, or dead when it has killed too many of them.",
+        {"error": "killed by signal 9"},
+    ),
 }
 
 
@@ -64,7 +76,7 @@ class ActApi:
                     path="/v1/leases/{receipt}/" + verb.value,
                     handler=self._act_handler(verb),
                     role=Role.CONSUME,
-                    name=f"{verb.value}Message",
+                    name=_name(verb),
                     summary=summary,
                     takes=wire_in.act_body(verb),
                     example=example,
@@ -119,11 +131,18 @@ class ActApi:
         if act is not _NO_FIELDS:
             act.check(verb)
         match verb:
-            case Verb.FAIL:
+            case Verb.FAIL | Verb.TIME_OUT | Verb.CRASH:
                 return self._messages.plan(lease, verb, delay_ms=act.retry_in_ms, text=act.error)
             case Verb.EXTEND:
-                late = bool(act.is_late_ok)
-                return self._messages.plan(lease, verb, delay_ms=act.lease_ms, is_late_ok=late)
+                progress = None if act.progress is None else _encode(act.progress).decode()
+                return self._messages.plan(
+                    lease,
+                    verb,
+                    delay_ms=act.lease_ms,
+                    is_late_ok=bool(act.is_late_ok),
+                    is_start=bool(act.is_start),
+                    progress=progress,
+                )
             case Verb.COMPLETE:
                 return self._messages.plan(lease, verb, is_late_ok=bool(act.is_late_ok))
             case Verb.SNOOZE if act.delay_ms is None:
@@ -140,6 +159,11 @@ class ActApi:
         if name is None:
             name = await self._directory.name_of(lease.queue_no)
         access.allow(request.caller, Role.CONSUME, name)
+
+
+def _name(verb: Verb) -> str:
+    first, *others = verb.value.split("_")
+    return "".join([first, *(part.capitalize() for part in others), "Message"])
 
 
 def _acted(answer: Any) -> Response:

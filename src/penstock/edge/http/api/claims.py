@@ -77,6 +77,7 @@ class ClaimApi:
             in_a_row=wanted.in_a_row,
             claim_key=wanted.claim_key,
             finishing=_acts(planned),
+            kinds=wanted.kinds,
         )
         ticket.then(lambda answer: respond(self._answer(queue, planned, answer)))
         return None
@@ -91,6 +92,7 @@ class ClaimApi:
             "claimed_by": wanted.claimed_by,
             "in_a_row": wanted.in_a_row,
             "claim_key": wanted.claim_key,
+            "kinds": wanted.kinds,
         }
         finished: list[Any] = []
         if planned:  # what is done is done at once, however long the claim waits

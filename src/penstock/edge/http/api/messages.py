@@ -38,6 +38,8 @@ _OF_AN_ENDING = (
     "leased_at",
     "leased_by",
     "last_error",
+    "route",
+    "crashes",
 )
 
 

@@ -14,8 +14,16 @@ ALTER TABLE message
 CREATE INDEX message_of_kind ON message (queue_no, kind, is_blocked, priority, order_no)
  WHERE state = 'ready' AND kind IS NOT NULL;
 
--- For each day:
-ALTER TABLE history_{day}
-  ADD COLUMN route    text COLLATE "C",
-  ADD COLUMN crashes  integer NOT NULL DEFAULT 0,
-  ADD COLUMN held_key text COLLATE "C";
+-- The tables of days that are there already.
+DO $$
+DECLARE
+  one integer;
+BEGIN
+  FOR one IN SELECT d.day FROM day AS d LOOP
+    EXECUTE format('ALTER TABLE history_%s
+                      ADD COLUMN route    text COLLATE "C",
+                      ADD COLUMN crashes  integer NOT NULL DEFAULT 0,
+                      ADD COLUMN held_key text COLLATE "C"', one);
+  END LOOP;
+END
+$$;

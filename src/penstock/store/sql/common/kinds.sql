@@ -31,3 +31,6 @@ UPDATE message
           LIMIT :limit
        )
 RETURNING {columns};
+
+-- name: free_fronts
+-- Nobody else is at work on anything: SQLite has one writer.
