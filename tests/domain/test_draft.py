@@ -8,6 +8,7 @@ from penstock.domain.draft import MAX_PRIORITY, content_key
 from penstock.domain.errors import InvalidRequest, TooLarge
 from penstock.domain.limits import DAY, HOUR, MAX_INSTANT, MINUTE, SECOND, Limits
 from penstock.domain.message import Content, Message, State
+from penstock.domain.queue import DedupUntil
 from tests.clocks import NOON
 from tests.factories import a_draft, a_new_message, a_queue
 
@@ -209,3 +210,43 @@ def test_of_json_that_is_no_text_the_content_is_what_was_written(body):
 
 def test_two_spellings_of_the_same_text_are_the_same_content():
     assert content_key('"a/b\\n"') == content_key('"a\\/b\\u000a"')
+
+
+def test_what_a_job_says_is_kept():
+    new = a_new_message(
+        a_queue(),
+        timeout_ms=5,
+        retries_timeouts=True,
+        route="eu",
+        dedup_key="k",
+        dedup_until=DedupUntil.ENDED,
+    ).message
+
+    assert (new.timeout_ms, new.retries_timeouts, new.route) == (5, True, "eu")
+    assert new.dedup_until is DedupUntil.ENDED
+
+
+def test_to_say_that_the_window_counts_is_to_say_nothing():
+    assert a_new_message(a_queue(), dedup_until=DedupUntil.WINDOW).message.dedup_until is None
+
+
+def test_a_key_made_of_the_content_can_be_held_as_well():
+    queue = a_queue(dedup_by_content=True)
+
+    assert a_new_message(queue, dedup_until=DedupUntil.CLAIMED).message.dedup_key is not None
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"timeout_ms": 0},
+        {"timeout_ms": 400 * DAY},
+        {"route": ""},
+        {"route": "a\0b"},
+        {"dedup_until": DedupUntil.ENDED},
+        {"dedup_until": DedupUntil.CLAIMED},
+    ],
+)
+def test_what_makes_no_sense_for_a_job_is_refused(wrong):
+    with pytest.raises(InvalidRequest):
+        a_new_message(a_queue(), **wrong)

@@ -32,6 +32,8 @@ def test_the_same_messages_come_in_the_same_order_and_their_leases_are_counted_a
         {"lease_no": 2},
         {"leased_at": NOON + 1},
         {"due_at": NOON + MINUTE + 1},
+        {"started_at": NOON},
+        {"progress": "1"},
     ],
 )
 def test_if_anything_has_happened_to_one_of_them_none_is_given(touched):
@@ -48,3 +50,19 @@ def test_a_lease_is_over_at_its_last_instant():
     assert len(again(ONE, TWO, now=NOON + MINUTE - 1)) == 2
     with pytest.raises(ClaimNotRepeatable):
         again(ONE, TWO, now=NOON + MINUTE)
+
+
+def test_leases_that_a_deadline_cuts_short_can_be_repeated_and_are_cut_short_again():
+    short = a_leased_message(message_no=1, timeout_ms=3, due_at=NOON + 3)
+    given = Given.of([short, TWO])
+
+    found = repeat(given, {1: short, 2: TWO}, now=NOON + 1, lease_ms=5)
+
+    assert [m.due_at for m in found] == [NOON + 3, NOON + 6]
+
+
+def test_a_deadline_that_is_over_is_over_for_all():
+    short = a_leased_message(message_no=1, timeout_ms=3, due_at=NOON + 3)
+
+    with pytest.raises(ClaimNotRepeatable):
+        repeat(Given.of([short, TWO]), {1: short, 2: TWO}, now=NOON + 3, lease_ms=5)
