@@ -16,7 +16,7 @@ from penstock.domain.access import Role
 from penstock.domain.lease import Verb
 from penstock.domain.message import State
 from penstock.domain.move import MoveState
-from penstock.domain.queue import QueueSettings
+from penstock.domain.queue import DedupUntil, QueueSettings
 from tests.edge.api import a_name
 from tests.edge.moving import advance
 
@@ -236,3 +236,52 @@ def test_what_is_done_is_completed_with_the_next_claim(remote, queue):
     assert (done.id, two.body) == (one.id, "two")
     assert isinstance(lost, errors.LeaseLost)
     assert nothing == []
+
+
+def test_what_a_job_says_goes_through_the_client(remote, queue):
+    remote.send(queue, 0, kind="other")
+    sent = remote.send(
+        queue,
+        1,
+        kind="a",
+        timeout_ms=60_000,
+        retries_timeouts=True,
+        dedup_key="k",
+        dedup_until=DedupUntil.ENDED,
+        route="eu",
+    )
+    message = claim_one(remote, queue, kinds=["a"])
+    remote.extend(message.receipt, is_start=True, progress={"done": 1})
+    shown = remote.messages.get(sent.id)
+
+    assert message.id == sent.id
+    assert (message.timeout_ms, message.retries_timeouts, message.route) == (60_000, True, "eu")
+    assert message.dedup_until is DedupUntil.ENDED
+    assert message.deadline_at - message.sent_at >= timedelta(minutes=1)
+    assert shown.progress == {"done": 1}
+    assert shown.started_at is not None
+
+
+def test_timeouts_and_crashes_are_acts_like_others(remote, queue):
+    for _ in range(2):
+        remote.send(queue, 1)
+    first, second = remote.claim(queue, limit=2)
+
+    timed_out = remote.time_out(first.receipt, error="slow")
+    [crashed] = remote.act_batch([Act(second.receipt, Verb.CRASH, error="signal 9")])
+
+    assert (timed_out.state, crashed.state) == (State.DEAD, State.READY)
+    [ending] = remote.history.of(first.id).endings
+    assert ending.reason == "timed_out"
+    assert remote.messages.get(second.id).crashes == 1
+
+
+def test_what_is_done_is_completed_and_the_next_of_some_kinds_claimed(remote, queue):
+    remote.send(queue, 1, kind="a")
+    remote.send(queue, 2, kind="b")
+    remote.send(queue, 3, kind="a")
+    first = claim_one(remote, queue, kinds=("a",))
+
+    [done], [following] = remote.complete_and_claim(queue, [first.receipt], kinds=("a",))
+
+    assert (done.state, following.body) == (State.DONE, 3)

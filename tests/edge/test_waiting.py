@@ -44,8 +44,10 @@ class Scene:
         self._queue = queue
         self.room = WaitingRoom(broker.messages, broker.clock, most=most, poll_ms=NEVER_MS)
 
-    async def waiting(self, count: int) -> list[asyncio.Task[Claimed]]:
-        tasks = [asyncio.create_task(self._claim()) for _ in range(count)]
+    async def waiting(
+        self, count: int, **options: Unpack[ClaimOptions]
+    ) -> list[asyncio.Task[Claimed]]:
+        tasks = [asyncio.create_task(self._claim(**options)) for _ in range(count)]
         await self.settle()  # each has looked once and found nothing
         return tasks
 
@@ -55,10 +57,10 @@ class Scene:
             await asyncio.sleep(0)
             await self._broker.store.write(lambda _: None)
 
-    async def send(self, count: int) -> None:
+    async def send(self, count: int, kind: str | None = None) -> None:
         draft = self._broker.messages.draft
         await self._broker.messages.send(
-            [draft(self._queue, Draft(body="1")) for _ in range(count)]
+            [draft(self._queue, Draft(body="1", kind=kind)) for _ in range(count)]
         )
 
     def hint(self, count: int = 1) -> None:
@@ -191,5 +193,56 @@ def test_what_was_claimed_for_who_has_gone_is_given_back_unless_it_can_be_asked_
 
         view = await broker.queues.get(queue.name)
         assert view.counts.leased == is_kept
+
+    asyncio.run(scene())
+
+
+def test_a_hint_is_not_used_up_by_those_who_want_other_kinds(broker: Broker, queue: Queue) -> None:
+    async def scene() -> None:
+        s = Scene(broker, queue)
+        others = await s.waiting(2, kinds=("b",))
+        wanting = await s.waiting(1, kinds=("a",))
+        plain = await s.waiting(1)
+        await s.send(1, kind="a")
+
+        s.hint()
+
+        async with asyncio.timeout(SOON_S):
+            done, _ = await asyncio.wait([*wanting, *plain], return_when=asyncio.FIRST_COMPLETED)
+        assert len(done) == 1
+        assert not any(task.done() for task in others)
+        for task in (*others, *wanting, *plain):
+            task.cancel()
+
+    asyncio.run(scene())
+
+
+def test_of_those_who_want_the_same_kinds_one_hint_wakes_one(broker: Broker, queue: Queue) -> None:
+    async def scene() -> None:
+        s = Scene(broker, queue)
+        first, second = await s.waiting(2, kinds=("a",))
+        await s.send(2, kind="a")
+
+        s.hint()
+        assert await served([first]) == [1]
+        await s.settle()
+        assert not second.done()
+
+        s.hint()
+        assert await served([second]) == [1]
+
+    asyncio.run(scene())
+
+
+def test_who_leaves_passes_its_hint_on_to_who_wants_the_same(broker: Broker, queue: Queue) -> None:
+    async def scene() -> None:
+        s = Scene(broker, queue)
+        first, second = await s.waiting(2, kinds=("a",))
+        await s.send(1, kind="a")
+
+        s.room.heard({queue.queue_no: 1})
+        first.cancel()
+
+        assert await served([second]) == [1]
 
     asyncio.run(scene())

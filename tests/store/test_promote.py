@@ -15,6 +15,7 @@ from penstock.domain.lease import Lease, LeaseAct, Verb
 from penstock.domain.limits import DAY
 from penstock.domain.message import State
 from penstock.domain.move import MoveState
+from penstock.domain.queue import DedupUntil
 from penstock.outbound.dice import SystemDice
 from penstock.ports.store import Acted, Sent
 from penstock.services.moves import Moves
@@ -57,11 +58,16 @@ def full(path: Path, clock: ManualClock) -> Desk:
         desk.send_many(mail, 40, kind="greeting", tags=("a", "b"))
         desk.send(mail, body=f'"{day}"', attributes={"odd": ODD}, entity_id=ODD, trace=ODD)
         desk.send(mail, delay_ms=10**9, dedup_key=f"key-{day}")
+        desk.send(mail, dedup_key=f"held-{day}", dedup_until=DedupUntil.ENDED, delay_ms=10**9)
+        desk.send(orders, timeout_ms=day + 1, retries_timeouts=True, route=ODD)
         for group in ("x", "x", "y"):
             desk.send(orders, group=group)
         for verb in (Verb.COMPLETE, Verb.FAIL, Verb.BURY, Verb.CANCEL, Verb.RELEASE):
             for m in desk.claim(mail, 3):
                 desk.act(verb, m, text=ODD)
+        [first, *_] = desk.claim(orders, 1)
+        desk.act(Verb.EXTEND, first, is_start=True, progress='"1\\n2"')
+        desk.act(Verb.CRASH, first, text=ODD)
         for m in desk.claim(orders, 1):
             desk.complete(m)
         clock.advance(days=1)

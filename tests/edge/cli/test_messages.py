@@ -32,7 +32,8 @@ def test_every_flag_of_a_send_reaches_the_message(cli, api: Api):
         *("send", queue, "x", "--entity-id", "e", "--group", "g", "--priority", "-3"),
         *("--due-at", "2031-01-01T10:00+01:00", "--dedup-key", "d", "--expires-in", "3660d"),
         *("--max-attempts", "2", "--trace", "t", "--attribute", "a=b=c", "--attribute", "n=1"),
-        "--json",
+        *("--attempt-timeout", "90s", "--retry-timeouts", "--unique-until", "ended"),
+        *("--route", "eu", "--json"),
     ).record
 
     message = api.message(sent["id"])
@@ -41,6 +42,8 @@ def test_every_flag_of_a_send_reaches_the_message(cli, api: Api):
     assert message["due_at"] == "2031-01-01T09:00:00.000Z"
     assert (message["dedup_key"], message["max_attempts"], message["trace"]) == ("d", 2, "t")
     assert message["attributes"] == {"a": "b=c", "n": "1"}
+    assert (message["timeout_ms"], message["retries_timeouts"]) == (90_000, True)
+    assert (message["dedup_until"], message["route"]) == ("ended", "eu")
 
 
 def test_a_second_send_with_the_same_key_says_that_it_is_a_duplicate(cli, api: Api):
@@ -287,3 +290,25 @@ def test_a_group_is_claimed_in_a_row(cli, api: Api):
     ran = cli("receive", queue, "-n", "10", "--in-a-row", "--json")
 
     assert [record["body"] for record in ran.records] == [0, 2, 1]
+
+
+def test_only_messages_of_the_kinds_that_were_named_are_claimed(cli, api: Api):
+    queue = api.make_queue()
+    a, _, c = (api.send(queue, kind=kind) for kind in "abc")
+
+    claimed = cli("receive", queue, "-n", "5", "--kind", "a", "--kind", "c", "--json").records
+
+    assert [message["id"] for message in claimed] == [a, c]
+
+
+def test_an_extension_may_tell_that_work_begins_and_how_far_it_is(cli, api: Api):
+    queue = api.make_queue()
+    api.send(queue, timeout_ms=60_000)
+    held = api.claim_one(queue)
+
+    ran = cli("extend", held["receipt"], "--start", "--progress", '{"done": 3}')
+
+    assert ran.code == 0
+    shown = api.message(held["id"])
+    assert shown["progress"] == {"done": 3}
+    assert "started_at" in shown

@@ -13,6 +13,7 @@ def test_a_queue_is_made_with_the_settings_of_the_flags(cli, api: Api):
     ran = cli(
         *("queues", "create", name, "--lease", "2m", "--delay", "1s", "--retention", "4d"),
         *("--max-attempts", "none", "--dead-letter-queue", dead, "--redelivery", "back"),
+        *("--max-crashes", "7"),
         *("--backoff", "list:1s,10s,5m", "--max-body", "1KiB", "--max-messages", "5"),
         *("--dedup-window", "1h", "--wait", "5s", "--label", "team=mail", "--label", "a="),
         *("--dedup-by-content", "yes", "--dedup-scope", "group", "--json"),
@@ -36,6 +37,7 @@ def test_a_queue_is_made_with_the_settings_of_the_flags(cli, api: Api):
         "wait_ms": 5_000,
         "labels": {"team": "mail", "a": ""},
         "annotations": {},
+        "max_crashes": 7,
     }
     assert api.queue(name)["settings"] == ran.record["settings"]
 

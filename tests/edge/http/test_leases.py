@@ -13,7 +13,9 @@ from tests.edge.api import Api, assert_refused, told
 from tests.edge.live import LiveServer
 
 FIXED = {"type": "fixed", "delay_ms": 7_000}
-VERBS = ["complete", "fail", "release", "extend", "snooze", "bury", "cancel"]
+VERBS = [
+    *("complete", "fail", "release", "extend", "snooze", "bury", "cancel", "time_out", "crash")
+]
 NEEDED: dict[str, dict[str, Any]] = {"snooze": {"delay_ms": 1}}
 
 
