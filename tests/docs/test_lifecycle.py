@@ -2,7 +2,7 @@
 
 import re
 
-from penstock.domain.message import EXHAUSTED, EXPIRED, PURGED, State
+from penstock.domain.message import EXHAUSTED, EXPIRED, PURGED, QUARANTINED, TIMED_OUT, State
 from tests.docs.snippets import ROOT
 from tests.domain.verbs import VERBS, outcome
 
@@ -33,4 +33,4 @@ def test_the_table_of_verbs_is_what_the_lifecycle_does() -> None:
 def test_every_reason_the_page_quotes_is_given_by_the_lifecycle() -> None:
     quoted = set(re.findall(r"reason\s+`(\w+)`", PAGE))
 
-    assert quoted == {EXHAUSTED, EXPIRED, PURGED}
+    assert quoted == {EXHAUSTED, EXPIRED, PURGED, TIMED_OUT, QUARANTINED}

@@ -7,7 +7,8 @@ sorted: so nobody waits crosswise.  A step does not know the groups of its messa
 looks without locks, locks the groups of what it saw, then the messages, and works on those that are
 still as they were.  Of messages it waits for one at most, and then it holds no other.
 
-What never waits may take them in any order: claims, and what brings back or expires.
+What never waits may take them in any order: claims, and what brings back or expires.  And so may
+whoever gives back a dedup key without an end: nobody else locks it (store/held_keys.py).
 """
 
 from __future__ import annotations

@@ -33,6 +33,7 @@ DEFAULTS = {
     "wait_ms": None,
     "labels": {},
     "annotations": {},
+    "max_crashes": 3,
 }
 NOTHING = {"waiting": 0, "ready": 0, "leased": 0, "dead": 0}
 

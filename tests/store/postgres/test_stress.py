@@ -13,17 +13,19 @@ from penstock.domain.errors import MessageNotFound, MoveRunning, QueueNotFound, 
 from penstock.domain.lease import Verb
 from penstock.domain.limits import DAY
 from penstock.domain.message import Message, State
-from penstock.domain.queue import Queue
+from penstock.domain.queue import DedupUntil, Queue
 from penstock.outbound.dice import SystemDice
 from penstock.services.directory import Directory
 from penstock.services.moves import Moves
 from penstock.services.queues import Queues
+from penstock.store.books import json_list
 from tests.store.desk import WAIT_S, Desk
 from tests.store.postgres.helpers import at_once
 from tests.store.recount import check_books
 
 TURNS = 100
 GROUPS = "abcdef"
+HELD = (DedupUntil.CLAIMED, DedupUntil.ENDED)
 
 
 @pytest.fixture
@@ -40,7 +42,11 @@ def send(desk: Desk, queue, seed: int) -> None:
     for n in range(TURNS):
         pair = [GROUPS[(seed + n) % 6], GROUPS[(seed + 3 * n + 1) % 6]]
         key = None if n % 3 else f"{n % 7}"  # some are duplicates, until a purge forgets the key
-        with_both = [desk.submit_send(queue, group=group, dedup_key=key) for group in pair]
+        # … or until the message is claimed or has ended, whatever does that first.
+        until = None if key is None else (None, *HELD)[n // 3 % 3]
+        with_both = [
+            desk.submit_send(queue, group=group, dedup_key=key, dedup_until=until) for group in pair
+        ]
         for ticket in with_both:
             ticket.result(WAIT_S)
 
@@ -89,6 +95,12 @@ def check_all(desks: list[Desk], queues: list[Queue]) -> None:
                 first.complete(m)
         assert first.counts(queue).live == 0
     check_books(first)
+    # Nobody is left who could give a key back; so none may be held.
+    keys = [(queue.queue_no, str(n)) for queue in queues for n in range(7)]
+    first.clock.advance(days=1000)
+    first.write(lambda s: s.tidying.forget_dedup(now=first.now, limit=1_000))
+    known = {"keys": json_list(keys)}
+    assert first.write(lambda s: s.db.rows("dedup.known", known)) == []
 
 
 def test_purges_sends_claims_and_acts(desks, orders, stepped_back):

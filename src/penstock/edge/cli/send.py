@@ -48,7 +48,7 @@ def configure(parser: Parser) -> None:
     parser.flag("--expires-in", value="DURATION", text="cancelled after that", type=duration)
     parser.flag("--max-attempts", value="N", text="instead of the queue's", type=int)
     parser.flag(
-        "--attempt-timeout", value="DURATION", text="of one attempt; then it is dead", type=duration
+        "--attempt-timeout", value="DURATION", text="how long one attempt may take", type=duration
     )
     parser.flag("--retry-timeouts", text="an attempt that takes too long is tried again")
     parser.flag(

@@ -23,9 +23,15 @@ SELECT d.queue_no, d.dedup_key, d.id, d.message_no
 -- name: give_back
 -- Keys that were taken without an end, by those that took them.
 DELETE FROM dedup
- WHERE until_at = :no_end
-   AND (queue_no, dedup_key, id) IN (SELECT value ->> 0, value ->> 1, value ->> 2
-                                       FROM json_each(:keys));
+ WHERE (queue_no, dedup_key) IN (
+         SELECT d.queue_no, d.dedup_key
+           FROM json_each(:keys) AS k
+          CROSS JOIN dedup AS d
+          WHERE d.queue_no = k.value ->> 0
+            AND d.dedup_key = k.value ->> 1
+            AND d.id = k.value ->> 2
+            AND d.until_at = :no_end
+       );
 
 -- name: forget
 -- Windows that are over.

@@ -1,0 +1,29 @@
+"""SQLite goes straight to what is wanted, however much else there is."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from penstock.store.sql_store import open_sqlite
+from penstock.store.sqlite import SqliteDatabase
+
+WAYS = {
+    "messages.claim": "message USING INDEX message_to_claim (queue_no=? AND is_blocked=?)",
+    "kinds.claim": "f USING INDEX message_of_kind (queue_no=? AND kind=? AND is_blocked=?)",
+    "dedup.give_back": "d USING PRIMARY KEY (queue_no=? AND dedup_key=?)",
+}
+
+
+@pytest.mark.parametrize("name", WAYS)
+def test_a_search_is_by_the_index_that_was_made_for_it(tmp_path: Path, name: str) -> None:
+    open_sqlite(tmp_path / "x.db").close()
+    db = SqliteDatabase(tmp_path / "x.db")
+    text = db.text(name)
+    params = dict.fromkeys(re.findall(r":(\w+)", text))
+
+    plan = [row[3] for row in db.connection.execute(f"EXPLAIN QUERY PLAN {text}", params)]
+    db.close()
+
+    assert f"SEARCH {WAYS[name]}" in plan
+    assert [step for step in plan if re.match(r"SCAN (message|dedup|m|f|d)\b", step)] == []
