@@ -193,7 +193,8 @@ def test_every_setting_has_a_meaning_and_every_number_a_range():
         if setting.type is int:
             assert setting.low is not None, setting.key
             assert setting.high is not None, setting.key
-            assert setting.low <= int(setting.default or 0) <= setting.high, setting.key
+            if setting.default is not None:
+                assert setting.low <= int(setting.default) <= setting.high, setting.key
 
 
 @pytest.mark.parametrize(

@@ -14,12 +14,15 @@ from penstock.ports.store import Store
 from penstock.ports.wakeups import Wakeups
 from penstock.runtime.duties import Every, Expirer, Mover, Pruner, Reaper
 from penstock.runtime.loop import Duty, DutyLoop
+from penstock.runtime.lost_workers import WorkerReaper
 from penstock.services.directory import Directory
+from penstock.services.facts import Facts
 from penstock.services.insight import Insight
 from penstock.services.keys import Keyring, Keys
 from penstock.services.messages import Messages
 from penstock.services.moves import Moves
 from penstock.services.queues import Queues
+from penstock.services.workers import Workers
 from penstock.settings import Settings, is_loopback
 from penstock.store.migrations import Migration
 from penstock.store.sql_store import migrate_sqlite, open_sqlite
@@ -46,6 +49,15 @@ class Broker:
         self.messages = Messages(store, clock, dice, settings.limits)
         self.moves = Moves(store, clock, dice)
         self.insight = Insight(store, clock, settings.limits)
+        self.workers = Workers(
+            store,
+            clock,
+            dice,
+            settings.limits,
+            valid_ms=settings.workers.valid_ms,
+            everybodys=(settings.tasks.queue,),
+        )
+        self.facts = Facts(store, settings.limits)
         self.keys = Keys(store, clock, dice)
         self.keyring = Keyring(self.keys, required=settings.auth.required)
         self._loop = DutyLoop(self._duties(), clock)
@@ -79,6 +91,7 @@ class Broker:
             Expirer(self.store, every_ms=every_ms),
             Pruner(self.store, retention_days=self.settings.history.retention_days),
             Mover(self.moves, every_ms=_MOVES_EVERY_MS),
+            WorkerReaper(self.workers, every_ms=self.settings.workers.reap_interval_ms),
             Every("keys", _KEYS_EVERY_MS, self.refresh_keys),
         ]
         if isinstance(self.clock, ServerClock):

@@ -47,7 +47,13 @@ OUR_WORD_FOR = {
 }
 # These speak a protocol of somebody else and must use its words.
 # The last one spells what people type from habit beside our word for it.
-OUTSIDE_PROTOCOLS = ("edge/aweq/", "edge/sqs/", "outbound/rabbitmq", "edge/cli/words.py")
+OUTSIDE_PROTOCOLS = (
+    "edge/aweq/",
+    "edge/sqs/",
+    "edge/tasks/",
+    "outbound/rabbitmq",
+    "edge/cli/words.py",
+)
 
 _SPOKEN = "|".join(word.replace(" ", r"[_\- ]?") for word in OUR_WORD_FOR)
 _WORD = re.compile(rf"(?<![a-z])({_SPOKEN})(?:s|d|ed|ing)?(?![a-z])", re.IGNORECASE)

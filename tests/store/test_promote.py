@@ -11,14 +11,17 @@ import pytest
 
 from penstock.domain import lease as leases
 from penstock.domain.errors import InvalidRequest, StoreRefused
+from penstock.domain.fact import FactFilter
 from penstock.domain.lease import Lease, LeaseAct, Verb
-from penstock.domain.limits import DAY
+from penstock.domain.limits import DAY, DEFAULT_LIMITS
 from penstock.domain.message import State
 from penstock.domain.move import MoveState
 from penstock.domain.queue import DedupUntil
+from penstock.domain.worker import NewWorker
 from penstock.outbound.dice import SystemDice
 from penstock.ports.store import Acted, Sent
 from penstock.services.moves import Moves
+from penstock.services.workers import Workers
 from penstock.store.postgres_store import PostgresStore, migrate, open_postgres
 from penstock.store.promote import promote
 from penstock.store.sql_store import open_sqlite
@@ -51,6 +54,8 @@ def full(path: Path, clock: ManualClock) -> Desk:
     gone = desk.queue("gone")
     desk.write(lambda s: s.queues.remove(gone.queue_no, now=clock.now()))
     desk.write(lambda s: s.keys.add(a_key(name=ODD)))
+    workers = Workers(desk.store, clock, SystemDice(), DEFAULT_LIMITS)
+    workers.register(NewWorker(name=ODD, labels={"odd": ODD})).result()
     moves = Moves(desk.store, clock, SystemDice())
     moves.start("orders", max_per_second=5).result()
     moves.step(moves.start("dead", target="mail").result().task_id, now=clock.now()).result()
@@ -100,6 +105,7 @@ def test_every_row_of_every_table_arrives(promoted, path, postgres_url):
     assert {"message", "queue", "counter", "dedup", "api_key", "meta", "day", "move_task"} <= set(
         tables
     )
+    assert {"worker", "fact"} <= set(tables)
     assert sum(table.startswith("history_") for table in tables) >= 3
 
 
@@ -113,6 +119,19 @@ def test_the_new_store_answers_as_the_old_one_did(promoted, clock):
     assert new.read(lambda s: [key.name for key in s.keys.all()]) == [ODD]
     [ending] = new.endings(kind="greeting", limit=1)
     assert new.read(lambda s: s.history.content(ending)) is not None
+
+
+def test_workers_and_facts_move_along_and_new_facts_follow_them(promoted, clock):
+    _, store = promoted
+    workers = Workers(store, clock, SystemDice(), DEFAULT_LIMITS)
+    [worker] = workers.all().result()
+
+    workers.leave(worker.id).result()
+
+    facts = store.read(lambda s: s.facts.search(FactFilter(subject=worker.id))).result()
+    assert (worker.name, worker.labels) == (ODD, {"odd": ODD})
+    assert [fact.kind for fact in facts] == ["worker_left", "worker_registered"]
+    assert facts[0].fact_no > facts[1].fact_no
 
 
 def test_a_move_goes_on_in_the_new_store(promoted, clock):

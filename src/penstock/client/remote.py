@@ -31,6 +31,7 @@ from penstock.client.remote_history import RemoteHistory
 from penstock.client.remote_messages import RemoteMessages
 from penstock.client.remote_moves import RemoteMoves
 from penstock.client.remote_queues import RemoteQueues
+from penstock.client.remote_workers import RemoteWorkers
 from penstock.client.transport import ErrorAnswer, Transport
 from penstock.domain.errors import PenstockError
 from penstock.domain.lease import Verb
@@ -64,6 +65,7 @@ class Remote:
         self.moves = RemoteMoves(self._transport)
         self.messages = RemoteMessages(self._transport)
         self.history = RemoteHistory(self._transport)
+        self.workers = RemoteWorkers(self._transport)
 
     def __enter__(self) -> Self:
         return self

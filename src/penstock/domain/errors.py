@@ -54,6 +54,13 @@ class MoveNotFound(NotFound):
         super().__init__(f"there is no move {task_id!r}")
 
 
+class WorkerNotFound(NotFound):
+    code = "worker_not_found"
+
+    def __init__(self, worker_id: str) -> None:
+        super().__init__(f"there is no worker {worker_id!r}")
+
+
 class MethodNotAllowed(PenstockError):
     code = "method_not_allowed"
 
@@ -105,6 +112,15 @@ class MoveRunning(Conflict):
 
 class MoveNotRunning(Conflict):
     code = "move_not_running"
+
+
+class WorkerGone(Conflict):
+    """The worker is not known, has left, or was not heard of in time: it must register anew."""
+
+    code = "worker_gone"
+
+    def __init__(self, worker_id: str) -> None:
+        super().__init__(f"worker {worker_id} is unknown, has left or was lost; register again")
 
 
 class TooLarge(PenstockError):

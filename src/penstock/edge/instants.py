@@ -29,6 +29,15 @@ def from_text(name: str, value: int | str) -> int:
         raise InvalidRequest(f"{name} is not an ISO 8601 instant: {value[:40]!r}") from None
 
 
+def read_instant(name: str, text: str | None, *, default: int) -> int:
+    """From a query, where a number is text, too."""
+    if text is None:
+        return default
+    if text.isascii() and text.isdigit() and len(text) < 16:
+        return int(text)
+    return from_text(name, text)
+
+
 @lru_cache(maxsize=4096)
 def _second(seconds: int) -> str:
     return (_EPOCH + timedelta(seconds=seconds)).strftime("%Y-%m-%dT%H:%M:%S")

@@ -21,6 +21,7 @@ from penstock.domain.lease import LeaseAct
 from penstock.domain.message import Content, Message, State
 from penstock.domain.move import MoveTask
 from penstock.domain.queue import Queue, QueueSettings
+from penstock.ports.registry import Facts, Workers
 from penstock.ports.ticket import Ticket
 
 T = TypeVar("T")
@@ -204,6 +205,10 @@ class Session(Protocol):
     def keys(self) -> Keys: ...
     @property
     def moves(self) -> Moves: ...
+    @property
+    def workers(self) -> Workers: ...
+    @property
+    def facts(self) -> Facts: ...
     @property
     def tidying(self) -> Tidying: ...
 

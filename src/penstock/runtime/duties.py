@@ -48,7 +48,7 @@ class Expirer:
 
 
 class Pruner:
-    """Forgets by age: days of history, move tasks, dedup keys, claims that nobody repeats."""
+    """Forgets by age: days of history, facts, move tasks, workers, dedup keys, repeated claims."""
 
     name = "pruner"
 
@@ -61,7 +61,10 @@ class Pruner:
         _repeat(self._store, lambda s: s.tidying.forget_dedup(now=now, limit=_CHUNK))
         _repeat(self._store, lambda s: s.tidying.forget_claims(now=now, limit=_CHUNK))
         before_day = now // DAY - self._retention_days
-        self._store.write(lambda s: s.moves.forget(before_at=before_day * DAY)).result()
+        before_at = before_day * DAY
+        self._store.write(lambda s: s.moves.forget(before_at=before_at)).result()
+        self._store.write(lambda s: s.workers.forget(before_at=before_at)).result()
+        _repeat(self._store, lambda s: s.facts.forget(before_at=before_at, limit=_CHUNK))
         for day in self._store.read(lambda s: s.tidying.old_days(before_day=before_day)).result():
             self._store.write(_drop_day(day, now)).result()
         return now + MINUTE

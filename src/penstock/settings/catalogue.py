@@ -88,6 +88,8 @@ def _setting(key: str, default: Any, hint: Any, meta: Meta) -> Setting:
         hint, meta = get_args(hint)
     choices = get_args(hint) if get_origin(hint) is Literal else ()
     types = [t for t in get_args(hint) if t is not NoneType] or [hint]
+    if get_origin(types[0]) is Annotated:  # a number in a range, or nothing
+        types[0], meta = get_args(types[0])
     return Setting(
         key=key,
         type=str if choices else types[0],

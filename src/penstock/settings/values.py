@@ -14,6 +14,7 @@ from msgspec import Meta
 from penstock.domain.errors import InvalidRequest
 from penstock.domain.limits import DAY, HOUR, MINUTE, SECOND, Limits
 from penstock.domain.queue import check_name
+from penstock.settings.work import Tasks, Workers, check_work
 
 SQLITE = "sqlite:///"
 POSTGRES = ("postgresql://", "postgres://")
@@ -122,6 +123,8 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     queues: Queues = Queues()
     aweq: Aweq = Aweq()
     sqs: Sqs = Sqs()
+    workers: Workers = Workers()
+    tasks: Tasks = Tasks()
     auth: Auth = Auth()
     waking: Waking = Waking()
     log: Log = Log()
@@ -161,6 +164,7 @@ def check(settings: Settings) -> Settings:
         raise InvalidRequest(f"store.url is sqlite:///path or postgresql://…, not {url!r}")
     check_name(settings.aweq.queue)
     _check_sqs(settings.sqs)
+    check_work(settings.workers, settings.tasks)
     if settings.auth.required == "never" and not is_loopback(server.host):
         raise InvalidRequest(
             f"server.host {server.host!r} can be reached from outside: "

@@ -17,11 +17,13 @@ from penstock.store.books import Books
 from penstock.store.changes import Changes
 from penstock.store.claims import Claims
 from penstock.store.database import Database
+from penstock.store.facts import SqlFacts
 from penstock.store.moves import SqlMoves
 from penstock.store.nouns import SqlKeys, SqlMessages, SqlQueues
 from penstock.store.past import SqlHistory, SqlTidying
 from penstock.store.sends import Sends
 from penstock.store.ticket import StoreTicket
+from penstock.store.workers import SqlWorkers
 
 HIGH_WATER = "clock_high_water"
 HIGH_WATER_STEP_MS = 100  # a restart begins this much later, so that nothing is repeated
@@ -99,6 +101,8 @@ class SqlSession:
         self.history = SqlHistory(self.books)
         self.keys = SqlKeys(self.books)
         self.moves = SqlMoves(self.books, changes)
+        self.workers = SqlWorkers(self.books)
+        self.facts = SqlFacts(self.books)
         self.tidying = SqlTidying(self.books, claims)
         self._high_water = 0
 

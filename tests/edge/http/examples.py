@@ -66,6 +66,11 @@ def prepare(api: Api, operation: str) -> dict[str, str]:
         return {}
     api.call("PUT", "/v1/queues/mail", {})
     variables: dict[str, Any] = {"RECEIPT": "", "ID": "", "MOVE": ""}
+    variables["WORKER"] = told(api.call("POST", "/v1/workers"))["id"]
+    variables["TASK"] = told(api.call("POST", "/v1/tasks", {"jobKind": "SendReport"}))["id"]
+    if operation in ("setTaskOutcome", "setTaskProgress"):
+        path = f"/v1/workers/{variables['WORKER']}/dequeue"
+        variables["TASK"] = told(api.call("POST", path))["id"]
     if operation in ("getMove", "cancelMove"):
         api.die("mail")
         variables["MOVE"] = told(api.call("POST", "/v1/queues/mail/moves"))["id"]

@@ -11,12 +11,12 @@ from penstock.domain.draft import Draft
 from penstock.domain.errors import LeaseLost, PenstockError
 from penstock.domain.lease import Lease, Verb
 from penstock.domain.limits import Limits
-from penstock.domain.queue import Queue
+from penstock.domain.queue import Queue, QueueSettings, Redelivery
 from penstock.edge.aweq import answers, asked, holders
-from penstock.edge.aweq.queue import AweqQueue
 from penstock.edge.chunks import bring_all_back
 from penstock.edge.http.request import Request, Respond, Response
 from penstock.edge.http.router import Route
+from penstock.edge.own_queue import OwnQueue
 from penstock.edge.waiting import WaitingRoom
 from penstock.services.directory import Directory
 from penstock.services.messages import Messages
@@ -42,7 +42,10 @@ class AweqApi:
         self._room = room
         self._settings = settings
         self._limits = limits
-        self._queue = AweqQueue(queues, directory, name=settings.queue, lease_ms=settings.lease_ms)
+        wanted = QueueSettings(
+            lease_ms=settings.lease_ms, max_attempts=None, redelivery=Redelivery.BACK
+        )
+        self._queue = OwnQueue(queues, directory, name=settings.queue, settings=wanted)
 
     def routes(self) -> list[Route]:
         return [

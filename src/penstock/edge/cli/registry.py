@@ -59,6 +59,11 @@ GROUPS: dict[str, dict[str, Entry]] = {
         "moves show": Entry("moves", "show one move"),
         "moves cancel": Entry("moves", "stop a move; what was moved stays moved"),
     },
+    "Workers": {
+        "workers": Entry("workers", "list the workers and how much they hold"),
+        "workers show": Entry("workers", "show one worker and what it holds"),
+        "workers drain": Entry("workers", "have a worker finish and claim nothing more"),
+    },
     "Insight": {
         "stats": Entry("stats", "counts and totals"),
         "tail": Entry("tail", "follow what finishes and what waits"),

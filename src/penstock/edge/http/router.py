@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable
+from types import UnionType
 from urllib.parse import unquote
 
 import msgspec
@@ -33,7 +34,7 @@ class Route(msgspec.Struct, frozen=True, kw_only=True):
     summary: str = ""
     takes: type | None = None  # the request's body
     example: object = None  # … one that works
-    gives: type | None = None
+    gives: type | UnionType | None = None
     media: str = "application/json"  # what it answers with
     status: int = 200
     also: tuple[int, ...] = ()  # other statuses of success, with the same answer

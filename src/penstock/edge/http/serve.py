@@ -26,6 +26,7 @@ from penstock.edge.http.server import HttpServer
 from penstock.edge.http.traffic import Traffic
 from penstock.edge.sqs.api import SqsApi
 from penstock.edge.waiting import WaitingRoom
+from penstock.edge.work import work_routes
 from penstock.settings import Settings
 from penstock.wiring import Broker, open_broker
 
@@ -113,6 +114,7 @@ def routes(broker: Broker, room: WaitingRoom) -> list[Route]:
         *QueueApi(broker.queues).routes(),
         *MessageApi(broker.messages, broker.directory).routes(),
         *MoveApi(broker.moves).routes(),
+        *work_routes(broker, room),
         *InsightApi(broker.insight, room).routes(),
     ]
     docs = DocsApi(found, is_key_needed=lambda: broker.keyring.is_needed, scheme=scheme)

@@ -19,7 +19,7 @@ from penstock.edge.http.errors import error_response
 from penstock.edge.http.metrics import render
 from penstock.edge.http.request import Request, Respond, Response, json_response
 from penstock.edge.http.router import Route
-from penstock.edge.instants import from_text, to_text
+from penstock.edge.instants import read_instant, to_text
 from penstock.edge.waiting import WaitingRoom
 from penstock.services.insight import Insight
 
@@ -159,17 +159,8 @@ def _filter(query: dict[str, str]) -> HistoryFilter:
         tag=query.get("tag"),
         entity_id=query.get("entity_id"),
         outcome=outcome,
-        from_at=_instant(query, "from", 0),
-        to_at=_instant(query, "to", 2**62),
+        from_at=read_instant("from", query.get("from"), default=0),
+        to_at=read_instant("to", query.get("to"), default=2**62),
         before=before,
         limit=read_limit(query.get("limit")),
     )
-
-
-def _instant(query: dict[str, str], name: str, default: int) -> int:
-    text = query.get(name)
-    if text is None:
-        return default
-    if text.isascii() and text.isdigit() and len(text) < 16:
-        return int(text)
-    return from_text(name, text)

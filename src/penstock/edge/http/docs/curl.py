@@ -10,7 +10,13 @@ BASE = "{base}"  # replaced when the page is served: only then is it known how w
 KEY_HEADER = '-H "authorization: Bearer $PENSTOCK_KEY"'
 
 # What the reader has got from an earlier command.
-VARIABLES = {"id": "$ID", "move": "$MOVE", "receipt": "$RECEIPT"}
+VARIABLES = {
+    "id": "$ID",
+    "move": "$MOVE",
+    "receipt": "$RECEIPT",
+    "task": "$TASK",
+    "worker": "$WORKER",
+}
 
 FIRST_STEPS = f"""\
 # make a queue

@@ -37,7 +37,9 @@ def document(routes: Iterable[Route]) -> dict[str, Any]:
     paths: dict[str, dict[str, Any]] = {}
     for route in native:
         paths.setdefault(route.path, {})[route.method.lower()] = operation(route)
-    types = {kind for route in native for kind in (route.takes, route.gives) if kind is not None}
+    types: set[Any] = {
+        kind for route in native for kind in (route.takes, route.gives) if kind is not None
+    }
     return {
         "openapi": VERSION,
         "info": {

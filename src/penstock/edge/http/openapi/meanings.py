@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from penstock.edge.http.openapi import work_meanings
+
 FIELDS = {
     "act": "What to do with the lease.",
     "acts": "What to do, one after the other; each has its own result.",
@@ -167,8 +169,8 @@ PARAMETERS: dict[str, tuple[str, dict[str, Any], str]] = {
         {"type": "boolean", "default": False},
         "true",
     ),
-    "from": ("Only what finished at this instant or later.", _INSTANT, ""),
-    "kind": ("Only messages of this kind.", _TEXT, ""),
+    "from": ("Only what happened at this instant or later.", _INSTANT, ""),
+    "kind": ("Only what is of this kind.", _TEXT, ""),
     "limit": (
         "How many at most.",
         {"type": "integer", "minimum": 1, "maximum": 1000, "default": 100},
@@ -188,5 +190,8 @@ PARAMETERS: dict[str, tuple[str, dict[str, Any], str]] = {
         "waiting",
     ),
     "tag": ("Only messages with this tag.", _TEXT, ""),
-    "to": ("Only what finished before this instant.", _INSTANT, ""),
+    "to": ("Only what happened before this instant.", _INSTANT, ""),
 }
+
+FIELDS |= work_meanings.FIELDS
+PARAMETERS |= work_meanings.PARAMETERS

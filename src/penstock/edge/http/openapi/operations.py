@@ -26,6 +26,7 @@ CHAPTERS = (
     (re.compile(r"/claims$|^/v1/leases/"), "Claims and leases"),
     (re.compile(r"/messages(/|$)"), "Messages"),
     (re.compile(r"^/v1/(queues|moves)"), "Queues"),
+    (re.compile(r"^/v1/(workers|tasks)"), "Workers and tasks"),
     (re.compile(r""), "History, stats, health"),
 )
 

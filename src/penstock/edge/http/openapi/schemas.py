@@ -18,7 +18,7 @@ _POSITIVE = frozenset({"limit", "max_attempts", "max_body_bytes", "max_messages"
 _INSTANT = re.compile(r"(_at|_until)$|^now$")
 
 
-def components(types: Iterable[type]) -> dict[str, Schema]:
+def components(types: Iterable[Any]) -> dict[str, Schema]:
     """The schemas of the types and of all that they are made of."""
     _, found = msgspec.json.schema_components(types, ref_template=REF + "{name}")
     told = {public_name(name): _told(name, schema) for name, schema in sorted(found.items())}
@@ -26,8 +26,11 @@ def components(types: Iterable[type]) -> dict[str, Schema]:
     return told
 
 
-def ref(kind: type) -> Schema:
-    return {"$ref": REF + public_name(kind.__name__)}
+def ref(kind: Any) -> Schema:
+    """A reference to a type of ours; what is simpler is told in place."""
+    [schema], _ = msgspec.json.schema_components([kind], ref_template=REF + "{name}")
+    told: Schema = _renamed(schema)
+    return told
 
 
 def public_name(name: str) -> str:

@@ -1,4 +1,4 @@
-"""The ordinary queue behind AweQ, made when it is first needed."""
+"""The ordinary queue behind a protocol that knows of one only, made when it is first needed."""
 
 from __future__ import annotations
 
@@ -6,20 +6,20 @@ from collections.abc import Awaitable, Callable
 from typing import TypeVar
 
 from penstock.domain.errors import QueueExists, QueueNotFound
-from penstock.domain.queue import Queue, QueueSettings, Redelivery
+from penstock.domain.queue import Queue, QueueSettings
 from penstock.services.directory import Directory
 from penstock.services.queues import Queues
 
 T = TypeVar("T")
 
 
-class AweqQueue:
-    def __init__(self, queues: Queues, directory: Directory, *, name: str, lease_ms: int) -> None:
+class OwnQueue:
+    def __init__(
+        self, queues: Queues, directory: Directory, *, name: str, settings: QueueSettings
+    ) -> None:
         self._queues = queues
         self._directory = directory
-        self._settings = QueueSettings(
-            lease_ms=lease_ms, max_attempts=None, redelivery=Redelivery.BACK
-        )
+        self._settings = settings
         self.name = name
 
     async def use(self, do: Callable[[Queue], Awaitable[T]]) -> T:
@@ -30,14 +30,18 @@ class AweqQueue:
             self._directory.forget(self.name)
             return await do(await self._get())
 
-    async def _get(self) -> Queue:
+    async def find(self) -> Queue | None:
+        """The queue if it is there."""
         cached = self._directory.cached(self.name)
         if cached is not None:
             return cached
         try:
             return await self._directory.load(self.name)
         except QueueNotFound:
-            return await self._make()
+            return None
+
+    async def _get(self) -> Queue:
+        return await self.find() or await self._make()
 
     async def _make(self) -> Queue:
         try:

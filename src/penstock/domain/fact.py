@@ -1,0 +1,34 @@
+"""Facts: lines of history that are about something else than one message.  Never changed."""
+
+from __future__ import annotations
+
+import msgspec
+
+from penstock.domain.errors import InvalidRequest
+
+
+class Fact(msgspec.Struct, frozen=True):
+    """The fields stand in the order of the columns."""
+
+    fact_no: int
+    at: int
+    kind: str  # "worker_lost"
+    subject: str  # whom it is about: an id or a name
+    data: str  # JSON text
+
+
+class FactFilter(msgspec.Struct, frozen=True, kw_only=True):
+    """Which facts are wanted; `from_at <= at < to_at`, newest first."""
+
+    kind: str | None = None
+    subject: str | None = None
+    from_at: int = 0
+    to_at: int = 2**62
+    before: tuple[int, int] | None = None  # cursor: (at, fact_no) of the last one seen
+    limit: int = 100
+
+
+def check_filter(wanted: FactFilter, *, max_limit: int) -> FactFilter:
+    if not 1 <= wanted.limit <= max_limit:
+        raise InvalidRequest(f"limit must be from 1 to {max_limit}")
+    return wanted

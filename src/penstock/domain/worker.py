@@ -1,0 +1,178 @@
+"""Workers: who claims, and for how long its signs of life are believed.
+
+    ACTIVE ──── drain ───▶ DRAINING      it is told to finish what it has and claim nothing more
+       │                      │
+       ├──────── leave ───────┼─────▶ LEFT    it has said goodbye
+       └── alive_until has ───┴─────▶ LOST    it has said nothing for too long
+           passed
+
+Pure: time comes in as a value, the changed worker comes out.  A worker is alive while
+`now < alive_until`; whoever beats too late is not taken back, but registers anew.  It is known by
+the id that it was given when it registered, never by a name of its own: two may share a name or a
+host, and one that was thought lost may come back beside its successor.
+"""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from enum import StrEnum
+
+import msgspec
+from msgspec.structs import replace
+
+from penstock.domain.draft import is_label
+from penstock.domain.errors import InvalidRequest, WorkerGone, WrongState
+from penstock.domain.limits import MINUTE, NUL, SECOND, Limits
+from penstock.domain.queue import check_name
+
+VALID_MS = 3 * MINUTE  # so long a worker is believed to be there after it was heard
+BEAT_MS = 15 * SECOND
+
+MOST_QUEUES = 1_000
+MOST_KINDS = 100  # as many as one claim may ask for
+MOST_SLOTS = 100_000
+MOST_LABELS = 50
+
+# Kinds of facts.
+REGISTERED = "worker_registered"
+DRAINED = "worker_drained"
+LEFT = "worker_left"
+LOST = "worker_lost"
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+class WorkerState(StrEnum):
+    ACTIVE = "active"
+    DRAINING = "draining"
+    LEFT = "left"
+    LOST = "lost"
+
+
+PRESENT = frozenset({WorkerState.ACTIVE, WorkerState.DRAINING})
+
+
+class NewWorker(msgspec.Struct, frozen=True, kw_only=True):
+    """What a worker tells of itself."""
+
+    name: str | None = None
+    host: str | None = None
+    pid: int | None = None
+    queues: tuple[str, ...] = ()  # none named: it may claim from any
+    kinds: tuple[str, ...] = ()
+    slots: int = 1
+    labels: dict[str, str] = {}
+
+
+class Worker(msgspec.Struct, frozen=True):
+    """The fields stand in the order of the columns."""
+
+    id: str
+    state: WorkerState
+    name: str | None
+    host: str | None
+    pid: int | None
+    queues: tuple[str, ...]
+    kinds: tuple[str, ...]
+    slots: int
+    labels: dict[str, str]
+    registered_at: int
+    beat_at: int
+    alive_until: int
+    ended_at: int | None = None
+
+    @property
+    def is_draining(self) -> bool:
+        return self.state is WorkerState.DRAINING
+
+
+def is_alive(worker: Worker, *, now: int) -> bool:
+    return worker.state in PRESENT and now < worker.alive_until
+
+
+def register(about: NewWorker, *, worker_id: str, now: int, valid_ms: int) -> Worker:
+    return Worker(
+        id=worker_id,
+        state=WorkerState.ACTIVE,
+        name=about.name,
+        host=about.host,
+        pid=about.pid,
+        queues=about.queues,
+        kinds=about.kinds,
+        slots=about.slots,
+        labels=about.labels,
+        registered_at=now,
+        beat_at=now,
+        alive_until=now + valid_ms,
+    )
+
+
+def beat(worker: Worker, *, now: int, valid_ms: int) -> Worker:
+    """A sign of life.  Raises WorkerGone if it comes too late."""
+    return replace(_alive(worker, now), beat_at=now, alive_until=now + valid_ms)
+
+
+def drain(worker: Worker, *, now: int) -> Worker:
+    return replace(_alive(worker, now), state=WorkerState.DRAINING)
+
+
+def leave(worker: Worker, *, now: int) -> Worker:
+    """One that has gone already stays as it is: to say goodbye twice does no harm."""
+    if worker.state not in PRESENT:
+        return worker
+    return replace(worker, state=WorkerState.LEFT, ended_at=now)
+
+
+def lose(worker: Worker, *, now: int) -> Worker:
+    if worker.state not in PRESENT or now < worker.alive_until:
+        raise WrongState(f"worker {worker.id} has not been lost")
+    return replace(worker, state=WorkerState.LOST, ended_at=now)
+
+
+def last_words(worker: Worker) -> str:
+    """What is known of one that was lost, for whoever looks at what it held."""
+    named = f"worker {worker.name or worker.id}"
+    known = [f"id {worker.id}"] if worker.name else []
+    if worker.host is not None:
+        known.append(f"host {worker.host}")
+    if worker.pid is not None:
+        known.append(f"pid {worker.pid}")
+    where = f" ({', '.join(known)})" if known else ""
+    heard = _EPOCH + timedelta(milliseconds=worker.beat_at)
+    at = heard.isoformat(timespec="milliseconds").replace("+00:00", "Z")
+    return f"{named}{where} was lost; its last beat came at {at}"
+
+
+def check_about(about: NewWorker, limits: Limits) -> NewWorker:
+    """Return it, or raise InvalidRequest."""
+    for text in (about.name, about.host, *about.kinds):
+        if text is not None and not is_label(text, limits):
+            raise InvalidRequest(
+                f"name, host and kinds have 1 to {limits.max_label_chars} characters, "
+                "none of them NUL"
+            )
+    for queue in about.queues:
+        check_name(queue)
+    if len(about.queues) > MOST_QUEUES or len(about.kinds) > MOST_KINDS:
+        raise InvalidRequest(f"a worker names at most {MOST_QUEUES} queues and {MOST_KINDS} kinds")
+    if not 1 <= about.slots <= MOST_SLOTS:
+        raise InvalidRequest(f"slots must be from 1 to {MOST_SLOTS}")
+    if about.pid is not None and not 0 <= about.pid < 2**31:
+        raise InvalidRequest("pid is the number of a process")
+    _check_labels(about.labels, limits)
+    return about
+
+
+def _check_labels(labels: dict[str, str], limits: Limits) -> None:
+    if len(labels) > MOST_LABELS:
+        raise InvalidRequest(f"a worker has at most {MOST_LABELS} labels")
+    for name, text in labels.items():
+        if not is_label(name, limits) or len(text) > limits.max_label_chars or NUL in text:
+            most = limits.max_label_chars
+            raise InvalidRequest(f"labels have up to {most} characters, none of them NUL")
+
+
+def _alive(worker: Worker, now: int) -> Worker:
+    if not is_alive(worker, now=now):
+        raise WorkerGone(worker.id)
+    return worker

@@ -1,0 +1,249 @@
+"""Izenda's calls on an ordinary queue.  What is promised: docs/external-workers.md.
+
+`/v1/workers` and the alive ping are part of the native API (edge/http/api/workers.py): they are the
+same for every worker.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from penstock.domain import access
+from penstock.domain.access import Role
+from penstock.domain.errors import (
+    InvalidRequest,
+    LeaseLost,
+    MessageNotFound,
+    PenstockError,
+    QueueFull,
+    TooManyWaiting,
+    WorkerGone,
+)
+from penstock.domain.lease import Lease, LeaseAct, Verb
+from penstock.domain.limits import Limits
+from penstock.domain.message import Message, State
+from penstock.domain.queue import Queue
+from penstock.domain.worker import Worker
+from penstock.edge.http import wire_in
+from penstock.edge.http.request import Request, Respond, Response, json_response
+from penstock.edge.http.router import Route
+from penstock.edge.own_queue import OwnQueue
+from penstock.edge.tasks import wire
+from penstock.edge.tasks.holding import Holding
+from penstock.edge.waiting import WaitingRoom
+from penstock.ports.clock import Clock
+from penstock.ports.store import Claimed
+from penstock.services.messages import Messages
+from penstock.services.workers import Workers
+
+_new_task = msgspec.json.Decoder(wire.NewTaskIn)
+_dequeue = msgspec.json.Decoder(wire.NextTaskIn)
+_outcome = msgspec.json.Decoder(wire.TaskOutcomeIn)
+_progress = msgspec.json.Decoder(wire.TaskProgressIn)
+
+_EXAMPLE = {
+    "jobKind": "SendReport",
+    "jobEntityId": "0b6f3a52-8d1e-4c7e-9a55-2f9f6c1d7e10",
+    "jobData": "weekly",
+}
+
+
+class TaskApi:
+    def __init__(
+        self,
+        messages: Messages,
+        workers: Workers,
+        room: WaitingRoom,
+        queue: OwnQueue,
+        holding: Holding,
+        clock: Clock,
+        limits: Limits,
+        *,
+        timeout_ms: int | None,
+    ) -> None:
+        self._messages = messages
+        self._workers = workers
+        self._room = room
+        self._queue = queue
+        self._holding = holding
+        self._clock = clock
+        self._limits = limits
+        self._timeout_ms = timeout_ms
+
+    def routes(self) -> list[Route]:
+        one = "/v1/tasks/{task}"
+        return [
+            self._route(
+                "POST",
+                "/v1/tasks",
+                self.enqueue,
+                Role.PRODUCE,
+                name="enqueueTask",
+                summary="Enqueue a task; the answer means that it is on the disk.",
+                takes=wire.NewTaskIn,
+                example=_EXAMPLE,
+                gives=wire.EnqueuedOut,
+                status=201,
+                refuses=(QueueFull,),
+            ),
+            self._route(
+                "GET",
+                one,
+                self.status,
+                Role.READ,
+                name="getTask",
+                summary="A task: its status, its progress and who works on it.",
+                gives=wire.TaskStatusOut,
+                refuses=(MessageNotFound,),
+            ),
+            self._route(
+                "POST",
+                "/v1/workers/{worker}/dequeue",
+                self.dequeue,
+                Role.CONSUME,
+                name="dequeueTask",
+                summary="The oldest task for this worker, or null.",
+                takes=wire.NextTaskIn,
+                example={"kinds": ["SendReport"], "wait_ms": 1_000},
+                gives=wire.TaskOut | None,
+                refuses=(WorkerGone, TooManyWaiting),
+            ),
+            self._route(
+                "POST",
+                f"{one}/outcome",
+                self.outcome,
+                Role.CONSUME,
+                name="setTaskOutcome",
+                summary="How a task went, said by the worker that holds it.",
+                takes=wire.TaskOutcomeIn,
+                example={"outcome": "Succeeded", "workerId": "$WORKER"},
+                gives=wire.TaskEndOut,
+                refuses=(MessageNotFound, WorkerGone, LeaseLost),
+            ),
+            self._route(
+                "POST",
+                f"{one}/progress",
+                self.progress,
+                Role.CONSUME,
+                name="setTaskProgress",
+                summary="How far a task is, said by the worker that holds it.",
+                takes=wire.TaskProgressIn,
+                example={"progress": {"percent": 40}, "workerId": "$WORKER"},
+                gives=wire.TaskEndOut,
+                refuses=(MessageNotFound, WorkerGone, LeaseLost),
+            ),
+        ]
+
+    def _route(self, method: str, path: str, do: Any, role: Role, **more: Any) -> Route:
+        async def handle(request: Request, respond: Respond) -> Response:
+            access.allow(request.caller, role, self._queue.name)
+            response: Response = await do(request)
+            return response
+
+        return Route(method=method, path=path, handler=handle, role=role, **more)
+
+    async def enqueue(self, request: Request) -> Response:
+        wanted = wire_in.decode(_new_task, request.body)
+        draft = wanted.draft(timeout_ms=self._timeout_ms)
+
+        async def do(queue: Queue) -> Response:
+            [answer] = await self._messages.send([self._messages.draft(queue, draft)])
+            if isinstance(answer, PenstockError):
+                raise answer
+            return json_response(wire.EnqueuedOut(answer.id), 201)
+
+        return await self._queue.use(do)
+
+    async def dequeue(self, request: Request) -> Response:
+        wanted = wire_in.decode(_dequeue, request.body)
+        if not 0 <= wanted.wait_ms <= self._limits.max_wait_ms:
+            raise InvalidRequest(f"wait_ms must be from 0 to {self._limits.max_wait_ms}")
+        worker = await self._workers.alive(request.params["worker"])
+        if worker.is_draining:
+            return json_response(None)
+        kinds = wanted.kinds or worker.kinds or None
+
+        async def do(queue: Queue) -> Response:
+            now = self._clock.now()
+            claimed = await self._room.claim(
+                queue,
+                # Nobody is given a task after its time is over.
+                wait_ms=min(wanted.wait_ms, max(0, worker.alive_until - now)),
+                lease_ms=self._holding.lease_ms(worker, now=now),
+                claimed_by=worker.id,
+                kinds=kinds,
+            )
+            if not claimed.messages:
+                return json_response(None)
+            if wanted.wait_ms:
+                await self._refuse_gone(worker, claimed)
+            return json_response(wire.task_out(*claimed.messages[0]))
+
+        return await self._queue.use(do)
+
+    async def _refuse_gone(self, worker: Worker, claimed: Claimed) -> None:
+        """Whoever left while it waited is given nothing."""
+        try:
+            await self._workers.alive(worker.id)
+        except WorkerGone:
+            await self._messages.release([message for message, _ in claimed.messages])
+            raise
+
+    async def outcome(self, request: Request) -> Response:
+        told = wire_in.decode(_outcome, request.body)
+        message, _ = await self._held(request, told.worker_id)
+        reason = wire.FAILED if told.outcome is wire.Outcome.FAILED else None
+        act = self._messages.plan(Lease.of(message), wire.ACT_OF[told.outcome], text=reason)
+        await self._act(act)
+        return json_response(wire.TaskEndOut(message.id, wire.STATUS_OF[told.outcome]))
+
+    async def progress(self, request: Request) -> Response:
+        told = wire_in.decode(_progress, request.body)
+        message, lease_ms = await self._held(request, told.worker_id)
+        progress = msgspec.json.encode(told.progress).decode()
+        act = self._messages.plan(
+            Lease.of(message), Verb.EXTEND, delay_ms=lease_ms, progress=progress
+        )
+        await self._act(act)
+        return json_response(wire.TaskEndOut(message.id, wire.Status.PROCESSING))
+
+    async def status(self, request: Request) -> Response:
+        view = await self._messages.get(request.params["task"])
+        if view.queue != self._queue.name and not await self._died_here(view.message):
+            raise MessageNotFound(request.params["task"])
+        return json_response(wire.status_out(view.message, view.content))
+
+    async def _held(self, request: Request, worker_id: str) -> tuple[Message, int]:
+        """The task, if that worker is alive and holds it, and how long it stays with it."""
+        worker = await self._workers.alive(worker_id)
+        task_id = request.params["task"]
+        queue = await self._queue.find()
+        if queue is None:
+            raise MessageNotFound(task_id)
+        message = await self._messages.find(task_id)
+        if message is None or message.queue_no != queue.queue_no:
+            await self._refuse_ended(request)
+            raise MessageNotFound(task_id)
+        if message.state is not State.LEASED or message.leased_by != worker.id:
+            raise LeaseLost(task_id)
+        return message, self._holding.lease_ms(worker, now=self._clock.now())
+
+    async def _refuse_ended(self, request: Request) -> None:
+        """What has ended is not held any more; what never was a task is not found."""
+        await self.status(request)
+        raise LeaseLost(request.params["task"])
+
+    async def _died_here(self, message: object) -> bool:
+        """Is it a task, in the dead-letter queue that somebody has given to the queue of tasks?"""
+        if not isinstance(message, Message) or message.dead_from is None:
+            return False
+        queue = await self._queue.find()
+        return queue is not None and message.dead_from == queue.queue_no
+
+    async def _act(self, act: LeaseAct) -> None:
+        """Fenced: if the task was given to somebody else since we looked, nothing happens."""
+        [answer] = await self._messages.act([act])
+        if isinstance(answer, PenstockError):
+            raise answer

@@ -1,0 +1,46 @@
+"""The duty that looks after workers: who was not heard of in time is lost."""
+
+from __future__ import annotations
+
+import logging
+
+from penstock.domain.lease import Verb
+from penstock.domain.worker import Worker, last_words
+from penstock.services.workers import MOST_HELD, Workers
+
+_log = logging.getLogger("penstock.workers")
+_CHUNKS_PER_TICK = 20  # others get their turn between; the rest follows with the next tick
+
+
+class WorkerReaper:
+    """Calls workers lost, once however many nodes look, and gives back at once what they held.
+
+    First the one, then the other: should this node die in between, the others go on with it.
+    """
+
+    name = "workers"
+
+    def __init__(self, workers: Workers, *, every_ms: int) -> None:
+        self._workers = workers
+        self._every_ms = every_ms
+
+    def tick(self, now: int) -> int:
+        if self._workers.has_overdue(now=now).result():
+            self._workers.lose_overdue(now=now).result()
+        is_done = True
+        for worker in self._workers.lately_lost(now=now).result():
+            is_done &= self._give_back(worker)
+        return now + (self._every_ms if is_done else 1)
+
+    def _give_back(self, worker: Worker) -> bool:
+        """Tells whether it holds nothing any more."""
+        for _ in range(_CHUNKS_PER_TICK):
+            held = [lease.message for lease in self._workers.leases_of(worker).result()]
+            if not held:
+                return True
+            text = last_words(worker)
+            _log.warning("%s; %d of its leases are given back", text, len(held))
+            self._workers.act_on(held, Verb.CRASH, text=text).result()
+            if len(held) < MOST_HELD:
+                return True
+        return False

@@ -1,0 +1,18 @@
+"""What you can ask about facts."""
+
+from __future__ import annotations
+
+from penstock.domain.fact import Fact, FactFilter, check_filter
+from penstock.domain.limits import Limits
+from penstock.ports.store import Store
+from penstock.ports.ticket import Ticket
+
+
+class Facts:
+    def __init__(self, store: Store, limits: Limits) -> None:
+        self._store = store
+        self._limits = limits
+
+    def search(self, wanted: FactFilter) -> Ticket[list[Fact]]:
+        check_filter(wanted, max_limit=self._limits.max_claim)
+        return self._store.read(lambda session: session.facts.search(wanted))

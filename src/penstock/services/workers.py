@@ -1,0 +1,235 @@
+"""What you can ask of workers: register, beat, drain, leave; who is there, and who holds what."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+
+import msgspec
+
+from penstock.domain import worker as workers
+from penstock.domain.errors import InvalidRequest, PenstockError, WorkerGone, WorkerNotFound
+from penstock.domain.ids import ID_DIGITS, uuid7
+from penstock.domain.lease import Lease, LeaseAct, Verb
+from penstock.domain.limits import MINUTE, Limits
+from penstock.domain.message import Message
+from penstock.domain.worker import VALID_MS, NewWorker, Worker, WorkerState, check_about
+from penstock.ports.clock import Clock, Dice
+from penstock.ports.store import Acted, Session, Store
+from penstock.ports.ticket import Ticket
+
+MOST_HELD = 1_000  # leases in one answer, and given back in one go
+_MOST_LOST = 100  # workers in one step
+_STILL_WATCHED_MS = MINUTE  # a claim may have been under way when its worker was lost
+
+
+class WorkerView(msgspec.Struct, frozen=True):
+    worker: Worker
+    holding: int  # leases that it holds now, MOST_HELD of all workers at most
+
+
+class HeldLease(msgspec.Struct, frozen=True):
+    queue: str
+    message: Message
+
+
+class Workers:
+    def __init__(
+        self,
+        store: Store,
+        clock: Clock,
+        dice: Dice,
+        limits: Limits,
+        *,
+        valid_ms: int = VALID_MS,
+        everybodys: tuple[str, ...] = (),
+    ) -> None:
+        """`everybodys`: queues that a worker may claim from without having named them."""
+        self._store = store
+        self._clock = clock
+        self._dice = dice
+        self._limits = limits
+        self._everybodys = everybodys
+        self.valid_ms = valid_ms
+
+    def register(self, about: NewWorker) -> Ticket[Worker]:
+        """Raises InvalidRequest.  Its id is what its claims carry as `claimed_by`."""
+        check_about(about, self._limits)
+        now = self._clock.now()
+        worker_id = uuid7(now, self._dice.digits(ID_DIGITS))
+        worker = workers.register(about, worker_id=worker_id, now=now, valid_ms=self.valid_ms)
+
+        def do(session: Session) -> Worker:
+            session.workers.add(worker)
+            _note(session, workers.REGISTERED, worker, at=now)
+            return worker
+
+        return self._store.write(do)
+
+    def beat(self, worker_id: str) -> Ticket[Worker | None]:
+        """The worker, or None: it is unknown, has left or was lost, and must register anew."""
+        now, valid_ms = self._clock.now(), self.valid_ms
+
+        def do(session: Session) -> Worker | None:
+            found = session.workers.to_change(worker_id)
+            if found is None:
+                return None
+            try:
+                after = workers.beat(found, now=now, valid_ms=valid_ms)
+            except WorkerGone:
+                return None
+            session.workers.save(after)
+            return after
+
+        return self._store.write(do)
+
+    def drain(self, worker_id: str) -> Ticket[Worker]:
+        """It hears of it with its next beat.  Raises WorkerNotFound or WorkerGone."""
+        now = self._clock.now()
+        return self._change(
+            worker_id, lambda worker: workers.drain(worker, now=now), workers.DRAINED, now
+        )
+
+    def leave(self, worker_id: str) -> Ticket[Worker]:
+        """Raises WorkerNotFound.  What it still holds is for the caller to give back."""
+        now = self._clock.now()
+        return self._change(
+            worker_id, lambda worker: workers.leave(worker, now=now), workers.LEFT, now
+        )
+
+    def find(self, worker_id: str) -> Ticket[Worker | None]:
+        return self._store.read(lambda session: session.workers.find(worker_id))
+
+    def get(self, worker_id: str) -> Ticket[Worker]:
+        """Raises WorkerNotFound."""
+        return self._store.read(lambda s: _existing(s.workers.find(worker_id), worker_id))
+
+    def alive(self, worker_id: str) -> Ticket[Worker]:
+        """The same, but only while it is alive; raises WorkerGone."""
+        now = self._clock.now()
+
+        def do(session: Session) -> Worker:
+            found = session.workers.find(worker_id)
+            if found is None or not workers.is_alive(found, now=now):
+                raise WorkerGone(worker_id[:80])
+            return found
+
+        return self._store.read(do)
+
+    def all(self) -> Ticket[list[Worker]]:
+        """Those that are there."""
+
+        def do(session: Session) -> list[Worker]:
+            found: list[Worker] = []
+            after = ""
+            while page := session.workers.page(after=after, limit=MOST_HELD, with_gone=False):
+                found += page
+                after = page[-1].id
+            return found
+
+        return self._store.read(do)
+
+    def page(
+        self, *, after: str = "", limit: int = 100, with_gone: bool = False
+    ) -> Ticket[list[WorkerView]]:
+        """In the order in which they registered, and how much each of them holds."""
+        if not 1 <= limit <= self._limits.max_claim:
+            raise InvalidRequest(f"limit must be from 1 to {self._limits.max_claim}")
+
+        def do(session: Session) -> list[WorkerView]:
+            found = session.workers.page(after=after, limit=limit, with_gone=with_gone)
+            present = [worker.id for worker in found if worker.state in workers.PRESENT]
+            held = session.workers.held(present, queues=None, limit=MOST_HELD)
+            counts = Counter(message.leased_by for message in held)
+            return [WorkerView(worker, counts[worker.id]) for worker in found]
+
+        return self._store.read(do)
+
+    def leases_of(self, worker: Worker) -> Ticket[list[HeldLease]]:
+        """What it holds in the queues that it has named, or anywhere if it has named none."""
+
+        def do(session: Session) -> list[HeldLease]:
+            held = session.workers.held([worker.id], queues=self._where(worker), limit=MOST_HELD)
+            names = {m.queue_no: session.queues.get(m.queue_no).name for m in held}
+            return [HeldLease(names[m.queue_no], m) for m in held]
+
+        return self._store.read(do)
+
+    def leases_in(self, worker: Worker, queue: str) -> Ticket[list[Message]]:
+        """What it holds in one queue."""
+        return self._store.read(
+            lambda s: s.workers.held([worker.id], queues=[queue], limit=MOST_HELD)
+        )
+
+    def act_on(
+        self,
+        held: Sequence[Message],
+        verb: Verb,
+        *,
+        delay_ms: int | None = None,
+        text: str | None = None,
+    ) -> Ticket[list[Acted | PenstockError]]:
+        """On behalf of the holder.  What somebody else got meanwhile is not touched."""
+        now = self._clock.now()
+        return self._store.act(
+            [
+                LeaseAct(lease=Lease.of(m), verb=verb, now=now, delay_ms=delay_ms, text=text)
+                for m in held
+            ]
+        )
+
+    def lose_overdue(self, *, now: int) -> Ticket[int]:
+        """Call those lost that were not heard of in time; of several nodes one does it."""
+
+        def do(session: Session) -> int:
+            lost = 0
+            for worker in session.workers.overdue(now=now, limit=_MOST_LOST):
+                mine = session.workers.to_lose(worker.id, now=now)
+                if mine is None:
+                    continue
+                after = workers.lose(mine, now=now)
+                session.workers.save(after)
+                _note(session, workers.LOST, after, at=now)
+                lost += 1
+            return lost
+
+        return self._store.write(do)
+
+    def has_overdue(self, *, now: int) -> Ticket[bool]:
+        return self._store.read(lambda s: bool(s.workers.overdue(now=now, limit=1)))
+
+    def lately_lost(self, *, now: int) -> Ticket[list[Worker]]:
+        """Those that may still hold something."""
+        since = now - _STILL_WATCHED_MS
+        return self._store.read(lambda s: s.workers.lost_since(since, limit=_MOST_LOST))
+
+    def _where(self, worker: Worker) -> tuple[str, ...] | None:
+        return (*worker.queues, *self._everybodys) if worker.queues else None
+
+    def _change(
+        self, worker_id: str, how: Callable[[Worker], Worker], kind: str, now: int
+    ) -> Ticket[Worker]:
+        def do(session: Session) -> Worker:
+            before = _existing(session.workers.to_change(worker_id), worker_id)
+            after = how(before)
+            if after != before:
+                session.workers.save(after)
+                _note(session, kind, after, at=now)
+            return after
+
+        return self._store.write(do)
+
+
+def _existing(worker: Worker | None, worker_id: str) -> Worker:
+    if worker is None:
+        raise WorkerNotFound(worker_id[:80])
+    return worker
+
+
+def _note(session: Session, kind: str, worker: Worker, *, at: int) -> None:
+    told: dict[str, object] = {"name": worker.name, "host": worker.host, "pid": worker.pid}
+    if worker.state is not WorkerState.ACTIVE:
+        told["beat_at"] = worker.beat_at
+    else:
+        told |= {"queues": worker.queues, "kinds": worker.kinds, "slots": worker.slots}
+    session.facts.add(kind, worker.id, at=at, data=told)

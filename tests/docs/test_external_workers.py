@@ -1,0 +1,175 @@
+"""The workers of the page about workers of other programs, run as they stand on it."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from penstock.settings.work import Tasks, Workers
+from tests.docs.snippets import ROOT, marked
+from tests.edge.api import Api
+from tests.edge.conftest import MakeProcess
+from tests.edge.http.waiting import eventually, waiting_claims
+from tests.edge.process import ServerProcess
+from tests.edge.tasks.outsider import Outsider
+from tests.support.programs import need
+
+PAGE = "docs/external-workers.md"
+PROGRAMS = {"worker.sh": "bash", "worker.py": sys.executable}
+
+Start = Callable[[str], Path]
+
+
+@pytest.fixture
+def server(make_process: MakeProcess) -> ServerProcess:
+    need("curl")
+    return make_process()
+
+
+@pytest.fixture
+def outsider(server: ServerProcess) -> Outsider:
+    return Outsider(Api(server.url))
+
+
+@pytest.fixture
+def start(server: ServerProcess, tmp_path: Path) -> Iterator[Start]:
+    """Start a worker of the page; returns the file it writes to."""
+    workers: list[subprocess.Popen[bytes]] = []
+
+    def run(name: str) -> Path:
+        program, output = tmp_path / name, tmp_path / f"{name}.out"
+        program.write_text(marked(PAGE, re.escape(name)), encoding="utf-8")
+        with output.open("wb") as out:
+            workers.append(
+                subprocess.Popen(
+                    [PROGRAMS[name], str(program)],
+                    stdout=out,
+                    stderr=subprocess.STDOUT,
+                    start_new_session=True,
+                    env=os.environ | {"URL": server.url, "EVERY": "0.2", "no_proxy": "*"},
+                )
+            )
+        return output
+
+    yield run
+
+    for worker in workers:
+        os.killpg(worker.pid, signal.SIGTERM)
+        worker.wait(20)
+
+
+def present(outsider: Outsider) -> list[str]:
+    return [worker["id"] for worker in outsider.api.get("/v1/workers")["workers"]]
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_the_worker_takes_tasks_and_reports_them(
+    outsider: Outsider, start: Start, name: str
+) -> None:
+    tasks = [outsider.enqueue("Report", "42", data) for data in ('say "hi"', "weekly")]
+
+    output = start(name)
+    eventually(lambda: {outsider.status(task) for task in tasks} == {"succeeded"})
+    tasks.append(outsider.enqueue("Report", "43", '{"id":"not mine"}'))  # while it waits
+    eventually(lambda: outsider.status(tasks[-1]) == "succeeded")
+
+    said = output.read_text()
+    assert said.count("handling") == 3, said
+    assert "weekly" in said
+    [worker] = outsider.api.get("/v1/workers")["workers"]
+    assert worker["name"] == name
+    assert {outsider.task(task)["workerId"] for task in tasks} == {worker["id"]}
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_the_worker_pings_and_registers_again_when_it_is_not_valid_any_more(
+    outsider: Outsider, start: Start, name: str
+) -> None:
+    start(name)
+    eventually(lambda: len(present(outsider)) == 1)
+    [first] = outsider.api.get("/v1/workers")["workers"]
+    eventually(lambda: outsider.api.get(f"/v1/workers/{first['id']}")["beat_at"] > first["beat_at"])
+
+    outsider.api.call("DELETE", f"/v1/workers/{first['id']}")
+    task = outsider.enqueue()
+
+    eventually(lambda: outsider.status(task) == "succeeded")
+    [second] = present(outsider)
+    assert second != first["id"]
+
+
+def test_the_worker_in_bash_leaves_when_it_is_ended(
+    outsider: Outsider, server: ServerProcess, tmp_path: Path
+) -> None:
+    program = tmp_path / "worker.sh"
+    program.write_text(marked(PAGE, re.escape("worker.sh")), encoding="utf-8")
+    worker = subprocess.Popen(
+        ["bash", str(program)],
+        start_new_session=True,
+        env=os.environ | {"URL": server.url, "EVERY": "60", "no_proxy": "*"},
+    )
+    eventually(lambda: waiting_claims(outsider.api) == 1)
+
+    os.killpg(worker.pid, signal.SIGTERM)
+    worker.wait(20)
+
+    assert present(outsider) == []
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_work_that_goes_wrong_is_reported_as_failed(
+    outsider: Outsider, start: Start, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    page = marked(PAGE, re.escape(name))
+    broken = {
+        "worker.sh": page.replace('echo "handling $1"', "return 3"),
+        "worker.py": page.replace('print("handling"', "raise ValueError(0)  # "),
+    }[name]
+    assert broken != page
+    monkeypatch.setattr("tests.docs.test_external_workers.marked", lambda *_: broken)
+    task = outsider.enqueue()
+
+    start(name)
+
+    eventually(lambda: outsider.status(task) == "failed")
+
+
+def test_the_worker_in_python_needs_the_standard_library_only() -> None:
+    imported = re.findall(r"^(?:import|from) (\w+)", marked(PAGE, "worker.py"), re.MULTILINE)
+
+    assert set(imported) <= sys.stdlib_module_names
+
+
+def test_a_task_is_enqueued_as_the_page_shows(server: ServerProcess) -> None:
+    script = marked(PAGE, "enqueue").replace("http://127.0.0.1:7654", server.url)
+
+    done = subprocess.run(
+        ["bash", "-euo", "pipefail", "-c", script],
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=60,
+        env=os.environ | {"no_proxy": "*"},
+    )
+
+    assert '"status":"queued"' in done.stdout
+    assert '"jobData":"weekly"' in done.stdout
+
+
+def test_the_settings_are_those_of_the_code() -> None:
+    page = (ROOT / PAGE).read_text(encoding="utf-8")
+    listed = dict(re.findall(r"^\| `((?:tasks|workers)\.\w+)` \| `?(\w+)`? \|", page, re.MULTILINE))
+
+    known = {f"tasks.{field.name}" for field in msgspec.structs.fields(Tasks)}
+    assert known <= listed.keys()
+    assert (listed["tasks.queue"], listed["tasks.timeout_ms"]) == (Tasks().queue, "unset")
+    assert (Workers().valid_ms, listed["workers.valid_ms"]) == (180_000, "3m")
+    assert (Workers().reap_interval_ms, listed["workers.reap_interval_ms"]) == (2_000, "2s")

@@ -1,0 +1,286 @@
+"""Workers that are not heard of in time are lost, and what they held goes to others at once."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from penstock.domain.errors import WorkerGone, WorkerNotFound
+from penstock.domain.fact import Fact, FactFilter
+from penstock.domain.history import AttemptOutcome
+from penstock.domain.limits import DAY, DEFAULT_LIMITS, HOUR, MINUTE
+from penstock.domain.message import QUARANTINED, State
+from penstock.domain.queue import Queue
+from penstock.domain.worker import NewWorker, Worker, WorkerState
+from penstock.outbound.dice import SystemDice
+from penstock.runtime import lost_workers
+from penstock.runtime.duties import Pruner
+from penstock.runtime.lost_workers import WorkerReaper
+from penstock.services import workers as services
+from penstock.services.workers import Workers
+from tests.store.backends import Open
+from tests.store.desk import Desk
+from tests.store.recount import check_books
+
+EVERY_MS = 2_000
+VALID_MS = 3 * MINUTE
+
+
+@pytest.fixture
+def mail(desk: Desk) -> Queue:
+    return desk.queue("mail", lease_ms=HOUR, max_attempts=None)
+
+
+@pytest.fixture
+def workers(desk: Desk) -> Workers:
+    return make(desk)
+
+
+@pytest.fixture
+def reaper(workers: Workers) -> WorkerReaper:
+    return WorkerReaper(workers, every_ms=EVERY_MS)
+
+
+def make(desk: Desk, **more: Any) -> Workers:
+    return Workers(desk.store, desk.clock, SystemDice(), DEFAULT_LIMITS, valid_ms=VALID_MS, **more)
+
+
+def register(workers: Workers, **about: Any) -> Worker:
+    return workers.register(NewWorker(**about)).result()
+
+
+def facts(desk: Desk, **wanted: Any) -> list[Fact]:
+    """Oldest first."""
+    return desk.read(lambda s: s.facts.search(FactFilter(**wanted)))[::-1]
+
+
+def state(workers: Workers, worker: Worker) -> WorkerState:
+    return workers.get(worker.id).result().state
+
+
+def test_a_worker_is_known_by_a_new_id_each_time_it_registers(workers):
+    first, second = (register(workers, name="same", host="same", pid=1) for _ in range(2))
+
+    assert first.id != second.id
+    assert {worker.id for worker in workers.all().result()} == {first.id, second.id}
+
+
+def test_beats_keep_a_worker_alive_for_ever(desk, workers, reaper):
+    worker = register(workers)
+    for _ in range(10):
+        desk.clock.advance(ms=VALID_MS - 1)
+        assert workers.beat(worker.id).result().beat_at == desk.now
+        reaper.tick(desk.now)
+
+    assert state(workers, worker) is WorkerState.ACTIVE
+
+
+def test_who_is_not_known_has_left_or_was_lost_must_register_anew(desk, workers, reaper):
+    left, lost, late = (register(workers) for _ in range(3))
+    workers.leave(left.id).result()
+    desk.clock.advance(ms=VALID_MS)
+    assert workers.beat(late.id).result() is None, "too late, although nobody has noticed"
+    reaper.tick(desk.now)
+
+    for worker_id in (left.id, lost.id, "unknown"):
+        assert workers.beat(worker_id).result() is None
+        with pytest.raises(WorkerGone):
+            workers.alive(worker_id).result()
+    with pytest.raises(WorkerNotFound):
+        workers.get("unknown").result()
+    assert workers.all().result() == []
+
+
+def test_a_lost_workers_messages_are_there_for_others_at_once(desk, mail, workers, reaper):
+    worker = register(workers, name="mailer", host="node-1", pid=4711)
+    other = register(workers)
+    ids = desk.send_many(mail, 3)
+    desk.claim(mail, 2, claimed_by=worker.id)
+    [kept] = desk.claim(mail, 1, claimed_by=other.id)
+    desk.clock.advance(minutes=1)
+    workers.beat(other.id).result()
+    desk.clock.advance(minutes=2)
+
+    next_due = reaper.tick(desk.now)
+
+    assert next_due == desk.now + EVERY_MS
+    assert state(workers, worker) is WorkerState.LOST
+    assert state(workers, other) is WorkerState.ACTIVE
+    again = desk.claim(mail, 9)
+    assert [m.id for m in again] == ids[:2], "in their old places"
+    assert {m.attempts for m in again} == {2}
+    assert {m.crashes for m in again} == {1}
+    assert desk.get(kept.id).state is State.LEASED
+    check_books(desk)
+
+
+def test_whoever_looks_at_the_message_is_told_what_is_known_of_the_worker(
+    desk, mail, workers, reaper
+):
+    worker = register(workers, name="mailer", host="node-1", pid=4711)
+    message_id = desk.send(mail)
+    desk.claim(mail, claimed_by=worker.id)
+    desk.clock.advance(ms=VALID_MS)
+
+    reaper.tick(desk.now)
+
+    [attempt] = desk.attempts(message_id)
+    assert attempt.outcome is AttemptOutcome.CRASHED
+    assert attempt.leased_by == worker.id
+    assert attempt.error == desk.get(message_id).last_error
+    for known in ("mailer", worker.id, "host node-1", "pid 4711", "2030-03-14T12:00:00.000Z"):
+        assert known in str(attempt.error)
+
+
+def test_a_message_that_loses_one_worker_after_the_other_is_quarantined(
+    desk, mail, workers, reaper
+):
+    message_id = desk.send(mail)
+    for _ in range(3):
+        worker = register(workers)
+        desk.claim(mail, claimed_by=worker.id)
+        desk.clock.advance(ms=VALID_MS)
+        reaper.tick(desk.now)
+
+    dead = desk.get(message_id)
+    assert (dead.state, dead.reason, dead.crashes) == (State.DEAD, QUARANTINED, 3)
+    assert worker.id in str(dead.last_error)
+
+
+def test_only_the_queues_that_a_worker_has_named_are_looked_at(desk, mail, workers, reaper):
+    desk.queue("reports")
+    worker = register(workers, queues=("reports", "no-such-queue"))
+    desk.send(mail)
+    desk.claim(mail, claimed_by=worker.id)
+    desk.clock.advance(ms=VALID_MS)
+
+    reaper.tick(desk.now)
+
+    assert desk.counts(mail).leased == 1, "its lease runs out by itself"
+
+
+def test_a_queue_for_everybody_is_looked_at_although_it_was_not_named(desk, mail):
+    workers = make(desk, everybodys=("mail",))
+    worker = register(workers, queues=("reports",))
+    desk.send(mail)
+    desk.claim(mail, claimed_by=worker.id)
+    desk.clock.advance(ms=VALID_MS)
+
+    WorkerReaper(workers, every_ms=EVERY_MS).tick(desk.now)
+
+    assert desk.counts(mail).ready == 1
+
+
+def test_a_claim_that_was_under_way_when_its_worker_was_lost_comes_back_too(
+    desk, mail, workers, reaper
+):
+    worker = register(workers)
+    desk.clock.advance(ms=VALID_MS)
+    reaper.tick(desk.now)
+    desk.send(mail)
+    desk.claim(mail, claimed_by=worker.id)
+
+    reaper.tick(desk.clock.advance(ms=EVERY_MS))
+
+    assert desk.counts(mail).ready == 1
+
+
+def test_a_great_many_leases_come_back_chunk_by_chunk(
+    desk, mail, workers, reaper, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(services, "MOST_HELD", 2)
+    monkeypatch.setattr(lost_workers, "MOST_HELD", 2)
+    monkeypatch.setattr(lost_workers, "_CHUNKS_PER_TICK", 2)
+    worker = register(workers)
+    desk.send_many(mail, 5)
+    desk.claim(mail, 5, claimed_by=worker.id)
+    desk.clock.advance(ms=VALID_MS)
+
+    asks_again_in = [reaper.tick(desk.now) - desk.now for _ in range(2)]
+
+    assert asks_again_in == [1, EVERY_MS]
+    assert desk.counts(mail).ready == 5
+
+
+def test_of_several_nodes_one_calls_a_worker_lost(desk, mail, workers, open_store: Open):
+    worker = register(workers)
+    message_id = desk.send(mail)
+    desk.claim(mail, claimed_by=worker.id)
+    desk.clock.advance(ms=VALID_MS)
+    store = open_store() if desk.store.backend == "postgres" else desk.store
+    there = Workers(store, desk.clock, SystemDice(), DEFAULT_LIMITS, valid_ms=VALID_MS)
+
+    nodes = [WorkerReaper(node, every_ms=EVERY_MS) for node in (workers, there)]
+    for node in nodes + nodes:
+        node.tick(desk.now)
+
+    assert [fact.kind for fact in facts(desk, subject=worker.id)] == [
+        "worker_registered",
+        "worker_lost",
+    ]
+    assert desk.get(message_id).crashes == 1
+    if store is not desk.store:
+        store.close()
+
+
+def test_facts_tell_a_workers_life(desk, workers, reaper):
+    leaving = register(workers, name="a", host="node-1", pid=1, queues=("mail",), slots=3)
+    lost = register(workers, name="b")
+    workers.drain(leaving.id).result()
+    workers.drain(leaving.id).result()
+    workers.leave(leaving.id).result()
+    workers.leave(leaving.id).result()
+    desk.clock.advance(ms=VALID_MS)
+    reaper.tick(desk.now)
+
+    told = facts(desk, subject=leaving.id)
+    assert [fact.kind for fact in told] == ["worker_registered", "worker_drained", "worker_left"]
+    assert json.loads(told[0].data) == {
+        "name": "a",
+        "host": "node-1",
+        "pid": 1,
+        "queues": ["mail"],
+        "kinds": [],
+        "slots": 3,
+    }
+    [_, loss] = facts(desk, subject=lost.id)
+    assert (loss.kind, loss.at) == ("worker_lost", desk.now)
+    assert json.loads(loss.data)["beat_at"] == lost.beat_at
+
+
+def test_the_list_tells_how_much_everybody_holds(desk, mail, workers):
+    busy, idle = register(workers), register(workers)
+    desk.send_many(mail, 3)
+    held = desk.claim(mail, 2, claimed_by=busy.id)
+    desk.claim(mail, 1, claimed_by="somebody else")
+
+    listed = {view.worker.id: view.holding for view in workers.page().result()}
+
+    assert listed == {busy.id: 2, idle.id: 0}
+    leases = workers.leases_of(busy).result()
+    assert [(lease.queue, lease.message.id) for lease in leases] == [("mail", m.id) for m in held]
+
+
+def test_those_that_have_gone_are_forgotten_with_the_history(desk, workers, reaper):
+    left, there = register(workers), register(workers)
+    workers.leave(left.id).result()
+    pruner = Pruner(desk.store, retention_days=7)
+
+    desk.clock.advance(days=7, ms=-HOUR)
+    pruner.tick(desk.now)
+    assert workers.find(left.id).result() is not None
+    assert len(facts(desk)) == 3
+
+    desk.clock.advance(ms=DAY)
+    pruner.tick(desk.now)
+    assert workers.find(left.id).result() is None
+    assert workers.find(there.id).result() is not None, "nobody has called it lost"
+    assert facts(desk) == []
+
+
+def test_with_nobody_lost_nothing_is_written(desk, workers, reaper):
+    register(workers)
+
+    assert reaper.tick(desk.now) == desk.now + EVERY_MS
