@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from pathlib import Path
 from typing import Protocol
 
 from penstock.domain.errors import InvalidRequest, StoreRefused
@@ -111,7 +110,7 @@ def migrate(settings: Settings) -> list[Migration]:
     """Bring the store's schema up to date; returns what was applied."""
     path = settings.sqlite_path
     if path is not None:
-        return migrate_sqlite(path, now=wall_ms())
+        return migrate_sqlite(path, now=wall_ms(), checksums=settings.sqlite_checksums)
     from penstock.store import postgres_store
 
     return postgres_store.migrate(settings.store_url)
@@ -120,7 +119,7 @@ def migrate(settings: Settings) -> list[Migration]:
 def _open(settings: Settings) -> tuple[OpenStore, Clock]:
     path = settings.sqlite_path
     if path is not None:
-        store = open_sqlite(Path(path), now=wall_ms())
+        store = open_sqlite(path, now=wall_ms(), checksums=settings.sqlite_checksums)
         return store, SystemClock(store.high_water)
     try:
         from penstock.store import postgres_store

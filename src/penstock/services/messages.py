@@ -69,6 +69,16 @@ class Messages:
     def send(self, new: Sequence[NewMessage]) -> Ticket[list[Sent | PenstockError]]:
         return self._store.send(new)
 
+    def send_in(self, tx: object, new: Sequence[NewMessage]) -> list[Sent | PenstockError]:
+        """In the caller's own transaction: they exist exactly if it is committed."""
+        return self._store.send_in(tx, new)
+
+    async def send_in_async(
+        self, tx: object, new: Sequence[NewMessage]
+    ) -> list[Sent | PenstockError]:
+        """The same, for a transaction that belongs to an event loop."""
+        return await self._store.send_in_async(tx, new)
+
     def claim(
         self,
         queue: Queue,
@@ -169,6 +179,16 @@ class Messages:
 
     def act(self, acts: Sequence[LeaseAct]) -> Ticket[list[Acted | PenstockError]]:
         return self._store.act(acts)
+
+    def act_in(self, tx: object, acts: Sequence[LeaseAct]) -> list[Acted | PenstockError]:
+        """In the caller's own transaction: they count exactly if it is committed."""
+        return self._store.act_in(tx, acts)
+
+    async def act_in_async(
+        self, tx: object, acts: Sequence[LeaseAct]
+    ) -> list[Acted | PenstockError]:
+        """The same, for a transaction that belongs to an event loop."""
+        return await self._store.act_in_async(tx, acts)
 
     def release(self, messages: Sequence[Message]) -> Ticket[list[Acted | PenstockError]]:
         """Give back what was claimed for somebody who has gone away."""

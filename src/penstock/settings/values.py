@@ -18,6 +18,7 @@ from penstock.settings.work import Tasks, Workers, check_work
 
 SQLITE = "sqlite:///"
 POSTGRES = ("postgresql://", "postgres://")
+NO_CHECKSUMS = "checksums=off"
 DATABASE_FILE = "penstock.db"
 LOOPBACK = frozenset({"127.0.0.1", "::1", "localhost"})
 
@@ -138,8 +139,19 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def sqlite_path(self) -> Path | None:
         """The database file, or None when the store is not SQLite."""
-        url = self.store_url
+        if self.store.url is None:
+            return Path(self.data) / DATABASE_FILE
+        url = self.store.url.partition("?")[0]
         return Path(url.removeprefix(SQLITE)) if url.startswith(SQLITE) else None
+
+    @property
+    def sqlite_options(self) -> str:
+        return (self.store.url or "").partition("?")[2]
+
+    @property
+    def sqlite_checksums(self) -> bool:
+        """Whether a new database file gets them: not if an application is to write to it, too."""
+        return self.sqlite_options != NO_CHECKSUMS
 
 
 def _check_sqs(sqs: Sqs) -> None:
@@ -162,6 +174,8 @@ def check(settings: Settings) -> Settings:
         raise InvalidRequest("server.tls_cert and server.tls_key go together: set both or none")
     if url is not None and not url.startswith((SQLITE, *POSTGRES)):
         raise InvalidRequest(f"store.url is sqlite:///path or postgresql://…, not {url!r}")
+    if settings.sqlite_path is not None and settings.sqlite_options not in ("", NO_CHECKSUMS):
+        raise InvalidRequest(f"of store.url sqlite:///path the only option is ?{NO_CHECKSUMS}")
     check_name(settings.aweq.queue)
     _check_sqs(settings.sqs)
     check_work(settings.workers, settings.tasks)

@@ -23,8 +23,7 @@ from psycopg.pq.abc import PGconn, PGresult
 
 from penstock.domain.errors import StoreUnavailable
 from penstock.store.database import Row
-
-Params = list[bytes | None]
+from penstock.store.postgres_statements import Params
 
 _READ = select.POLLIN
 _BOTH = select.POLLIN | select.POLLOUT

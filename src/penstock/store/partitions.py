@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from penstock.store.database import Database
 
 _CREATE = (
@@ -23,6 +25,12 @@ class Partitions:
         self._db = db
         self._known: set[int] = set()
         self._new: set[int] = set()
+        self._make: Callable[[int], None] | None = None
+
+    def make_by(self, make: Callable[[int], None], known: set[int]) -> None:
+        """In another transaction than this one, which may last long or be rolled back."""
+        self._make = make
+        self._known = known
 
     def open(self) -> None:
         """A transaction begins: days made in one that was rolled back do not exist."""
@@ -36,7 +44,9 @@ class Partitions:
     def ensure(self, day: int) -> int:
         """Return the day, with its tables in place."""
         if day not in self._known:
-            if day not in self.days():
+            if self._make is not None:
+                self._make(day)
+            elif day not in self.days():
                 self._db.post("partitions.lock")
                 if day not in self.days():  # another node may have been faster
                     self._create(day)

@@ -1,45 +1,23 @@
 """PostgreSQL as a database of named queries.
 
 Statements that nobody waits for (`insert` without RETURNING, `update`, `post`) travel with the next
-one that somebody does, and their errors show there or at the commit.  Values go as text with types
-left to the server, which knows the columns.
+one that somebody does, and their errors show there or at the commit.
 """
 
 from __future__ import annotations
 
-import itertools
-import re
-from collections.abc import Iterable, Iterator, Sequence
-from functools import cache
+from collections.abc import Iterable, Sequence
 from typing import Any, NoReturn
 
-import msgspec
-
-from penstock.domain.errors import InvalidRequest, PenstockError, StoreUnavailable
+from penstock.domain.errors import StoreUnavailable
 from penstock.store.database import Collision, Row
-from penstock.store.libpq import Link, Params, Reply, ServerError
+from penstock.store.libpq import Link, Reply, ServerError
+from penstock.store.postgres_statements import Params, encoded, meaning, parts, statement
 from penstock.store.postgres_url import PostgresUrl, connect
 from penstock.store.queries import Queries
 
-_MOST_ROWS = 64  # a statement of its own per power of two up to here
-_MOST_BYTES = 16 * 1024 * 1024  # in one statement; the server takes up to 1 GB
 _PATIENCE_MS = 600_000  # for the few things that may take long
-
-# Text in quotes is passed over; what follows a colon is a parameter.
-_PARAM = re.compile(r"'(?:[^']|'')*'|:([a-z_]\w*)")
-_VALUES = re.compile(r"VALUES\s*(\(.*?\))", re.DOTALL)
-
-# SQLSTATEs and classes of them.
-_COLLISIONS = ("40001", "40P01")
 _NOT_PREPARED = ("26000", "42P05")  # a proxy gave us another server connection
-_DROPPED = "42P01"  # a day's tables, between the look into the list of days and the read
-_STORAGE = ("08", "53", "54", "57", "58", "F0", "XX")
-_UNAVAILABLE = ("", "25006", "25P03", "55P03", "55006")
-
-
-class Statement(msgspec.Struct, frozen=True):
-    text: bytes
-    names: tuple[str, ...]
 
 
 class PostgresDatabase:
@@ -75,8 +53,8 @@ class PostgresDatabase:
 
     def insert(self, name: str, rows: Sequence[Row], **fill: object) -> list[Row]:
         text = self._queries.text(name, **fill)
-        values = [_encoded(row) for row in rows]
-        replies = [self._link.send(*part) for part in _parts(text, values)]
+        values = [encoded(row) for row in rows]
+        replies = [self._link.send(*part) for part in parts(text, values)]
         if "RETURNING" not in text:
             return []
         return [row for reply in replies for row in Found(self, reply).rows()]
@@ -165,27 +143,22 @@ class PostgresDatabase:
 
     def fail(self, error: ServerError) -> NoReturn:
         """Raise what the server's word means for us."""
-        state = error.sqlstate
-        if state in _NOT_PREPARED:
+        if error.sqlstate in _NOT_PREPARED:
             self._link.prepares = self._url.prepares = False
             raise Collision(str(error)) from error
-        if state in _COLLISIONS or state == _DROPPED:
-            raise Collision(str(error)) from error
-        if state in _UNAVAILABLE or state.startswith(_STORAGE):
-            raise StoreUnavailable(str(error)) from error
-        raise PenstockError(str(error)) from error
+        raise meaning(error.sqlstate, str(error)) from error
 
     def _send(
         self, name: str, params: dict[str, Any] | None, fill: dict[str, object]
     ) -> Reply | None:
-        statement = _statement(self._queries.text(name, **fill))
-        if not statement.text:  # this dialect has nothing to do here
+        said = statement(self._queries.text(name, **fill))
+        if not said.text:  # this dialect has nothing to do here
             return None
         values: Params | None = None
-        if statement.names:
+        if said.names:
             given = params or {}
-            values = _encoded([given[name] for name in statement.names])
-        return self._link.send(statement.text, values)
+            values = encoded([given[name] for name in said.names])
+        return self._link.send(said.text, values)
 
     def _end(self) -> None:
         self._is_open = False
@@ -210,59 +183,3 @@ class Found:
             return 0 if self._reply is None else self._reply.count()
         except ServerError as error:
             self._db.fail(error)
-
-
-@cache
-def _statement(text: str) -> Statement:
-    """The statement with `$1`, `$2`, … in place of `:names`, and the names in that order."""
-    names: list[str] = []
-
-    def number(match: re.Match[str]) -> str:
-        name = match[1]
-        if name is None:
-            return match[0]
-        if name not in names:
-            names.append(name)
-        return f"${names.index(name) + 1}"
-
-    return Statement(_PARAM.sub(number, text).encode(), tuple(names))
-
-
-def _parts(text: str, values: list[Params]) -> Iterator[tuple[bytes, Params]]:
-    """Statements with many rows each, of few different sizes: each size is prepared once."""
-    start = 0
-    while start < len(values):
-        size = min(_MOST_ROWS, 1 << (len(values) - start).bit_length() - 1)
-        flat = [value for row in values[start : start + size] for value in row]
-        while size > 1 and sum(map(len, filter(None, flat))) > _MOST_BYTES:
-            size //= 2
-            flat = flat[: len(flat) // 2]
-        yield _many_rows(text, size), flat
-        start += size
-
-
-@cache
-def _many_rows(text: str, count: int) -> bytes:
-    match = _VALUES.search(text)
-    if match is None:
-        raise ValueError(f"not an insert of values: {text}")
-    row, number = match[1], itertools.count(1)
-    many = ", ".join(_PARAM.sub(lambda _: f"${next(number)}", row) for _ in range(count))
-    return (text[: match.start(1)] + many + text[match.end(1) :]).encode()
-
-
-def _encoded(values: Sequence[Any]) -> Params:
-    return [
-        None if value is None else _text(value) if isinstance(value, str) else b"%d" % value
-        for value in values
-    ]
-
-
-def _text(value: str) -> bytes:
-    # libpq takes texts to end at the first NUL: without this, the rest would silently be lost.
-    if "\0" in value:
-        raise InvalidRequest("PostgreSQL keeps no texts with a NUL character")
-    try:
-        return value.encode()
-    except UnicodeEncodeError:
-        raise InvalidRequest("a text holds half a character (a lone surrogate)") from None

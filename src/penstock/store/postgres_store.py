@@ -8,8 +8,10 @@ from typing import TypeVar
 
 from penstock.domain.errors import StoreRefused, StoreUnavailable
 from penstock.store import migrations
+from penstock.store.caller_postgres import Home
 from penstock.store.database import Collision, Database
 from penstock.store.migrations import Migration
+from penstock.store.own_tx_postgres import PostgresCallers
 from penstock.store.postgres import PostgresDatabase
 from penstock.store.postgres_url import PostgresUrl, parse
 from penstock.store.postgres_wakeups import PostgresWakeups
@@ -42,6 +44,7 @@ class PostgresStore(SqlStore):
                 lanes=lanes,
                 announce=self.wakeups.announce,
             )
+            self.callers = PostgresCallers(self._home(), self._make_day)
         except BaseException:
             self.wakeups.close()
             raise
@@ -49,6 +52,13 @@ class PostgresStore(SqlStore):
     def close(self) -> None:
         super().close()
         self.wakeups.close()
+
+    def _home(self) -> Home:
+        [(database, schema)] = self.read(lambda s: s.db.rows("callers.schema")).result()  # type: ignore[attr-defined]
+        return Home(database=database, schema=schema, secret=self.secret.hex())
+
+    def _make_day(self, day: int) -> None:
+        self.write(lambda s: s.books.partitions.ensure(day)).result()  # type: ignore[attr-defined]
 
 
 def open_postgres(url: str, *, lanes: int = 4) -> PostgresStore:

@@ -1,8 +1,9 @@
 """Wake-ups between nodes: LISTEN and NOTIFY on a connection beside the others.
 
 Told after the commit and from here, not inside of the transaction: a commit that notifies takes a
-lock that all such commits share.  Whatever goes wrong (a proxy that cannot listen, a lost
-connection), waiting claims look by themselves once in a while.
+lock that all such commits share.  Only where the transaction is a caller's own there is no other
+way.  Whatever goes wrong (a proxy that cannot listen, a lost connection), waiting claims look by
+themselves once in a while.
 
 A payload is the teller's number and pairs `queue_no:count`.
 """
@@ -13,12 +14,13 @@ import logging
 import os
 import select
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 
 from penstock.store.postgres import PostgresDatabase
 
 PAUSE_MS = 5  # at most one telling in that time, however many commits there are
 MOST_QUEUES = 250  # in one payload, which takes up to 8,000 bytes
+NOBODY = "0"  # a teller that is none of those who listen
 _PATIENCE_S = 5.0
 _FIRST_BACK_OFF_S = 0.1
 _LONGEST_BACK_OFF_S = 10.0
@@ -103,10 +105,8 @@ class PostgresWakeups:
             untold, self._untold = list(self._untold.items()), {}
         if untold:
             db.begin(durable=False)
-            for start in range(0, len(untold), MOST_QUEUES):
-                some = untold[start : start + MOST_QUEUES]
-                pairs = " ".join(f"{queue_no}:{count}" for queue_no, count in some)
-                db.post("wakeups.tell", {"payload": f"{me} {pairs}"})
+            for payload in payloads(me, untold):
+                db.post("wakeups.tell", {"payload": payload})
             db.commit()
 
     def _hear(self, db: PostgresDatabase, me: str) -> None:
@@ -119,6 +119,12 @@ class PostgresWakeups:
                     woken[int(queue_no)] = woken.get(int(queue_no), 0) + int(count)
         if woken:
             self._heard(woken)
+
+
+def payloads(teller: str, woken: list[tuple[int, int]]) -> Iterator[str]:
+    for start in range(0, len(woken), MOST_QUEUES):
+        some = woken[start : start + MOST_QUEUES]
+        yield f"{teller} " + " ".join(f"{queue_no}:{count}" for queue_no, count in some)
 
 
 def _ready(files: list[int], at_most_ms: int | None = None) -> list[int]:

@@ -55,6 +55,12 @@ class Queries:
 
 
 @cache
+def queries_of(dialect: str) -> Queries:
+    """The same for all who ask, where they come for one transaction only."""
+    return Queries(dialect)
+
+
+@cache
 def _load(folder: str) -> dict[str, str]:
     """{"messages.claim": text} for every named query of a folder."""
     texts: dict[str, str] = {}

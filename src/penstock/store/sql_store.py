@@ -9,25 +9,26 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from penstock.domain.draft import NewMessage
-from penstock.domain.errors import PenstockError
+from penstock.domain.errors import PenstockError, StoreRefused
 from penstock.domain.lease import LeaseAct
 from penstock.ports.store import Acted, Claim, Claimed, Sent, Session
 from penstock.ports.ticket import Ticket
 from penstock.store import migrations
 from penstock.store.database import Database
 from penstock.store.group_commit import GroupCommit
+from penstock.store.own_tx import InCallersTransactions, SqliteCallers
+from penstock.store.plain_home import PlainHome
+from penstock.store.plain_sqlite import is_plain
 from penstock.store.readers import Readers
-from penstock.store.session import HIGH_WATER, HIGH_WATER_STEP_MS, Kind, Request, SqlSession
+from penstock.store.session import HIGH_WATER, HIGH_WATER_STEP_MS, SECRET, Kind, Request, SqlSession
 from penstock.store.sqlite import SqliteDatabase, open_settled
 
 T = TypeVar("T")
 
 _log = logging.getLogger("penstock.store")
 
-SECRET = "receipt_secret"
 
-
-class SqlStore:
+class SqlStore(InCallersTransactions):
     def __init__(
         self,
         backend: str,
@@ -72,6 +73,7 @@ class SqlStore:
     def close(self) -> None:
         self._commits.close()
         self.readers.close()
+        self.callers.close()
 
     def _woken(self, woken: Mapping[int, int]) -> None:
         self.tell(woken)
@@ -84,8 +86,10 @@ class SqlStore:
         return request.ticket
 
 
-def migrate_sqlite(path: Path, *, now: int) -> list[migrations.Migration]:
+def migrate_sqlite(path: Path, *, now: int, checksums: bool = True) -> list[migrations.Migration]:
     _make_folder(path.parent)
+    if _is_plain(path, checksums):
+        return PlainHome(path).migrate(now=now)
     db = open_settled(path)
     try:
         applied = migrations.apply(db, now=now)
@@ -96,9 +100,21 @@ def migrate_sqlite(path: Path, *, now: int) -> list[migrations.Migration]:
     return applied
 
 
-def open_sqlite(path: Path, *, now: int = 0) -> SqlStore:
-    """Open or create; migrations are applied at the start."""
-    migrate_sqlite(path, now=now)
+def open_sqlite(path: Path, *, now: int = 0, checksums: bool = True) -> SqlStore:
+    """Open or create; migrations are applied at the start.
+
+    A file without checksums is shared with an application, which may send in its transactions.
+    """
+    migrate_sqlite(path, now=now, checksums=checksums)
+    if _is_plain(path, checksums):
+        home = PlainHome(path)
+        plain = SqlStore(
+            "sqlite",
+            open_writer=lambda _: home.open_writer(),
+            open_reader=home.open_reader,
+        )
+        plain.callers = home.callers
+        return plain
     store: SqlStore | None = None
 
     def open_writer(_lane: int) -> SqlSession:
@@ -114,7 +130,15 @@ def open_sqlite(path: Path, *, now: int = 0) -> SqlStore:
         open_writer=open_writer,
         open_reader=lambda: SqlSession(SqliteDatabase(path, read_only=True)),
     )
+    store.callers = SqliteCallers(path, moves=None)
     return store
+
+
+def _is_plain(path: Path, checksums: bool) -> bool:
+    found = is_plain(path, new_ones=not checksums)
+    if not checksums and not found:
+        raise StoreRefused(f"{path} was made with checksums; only a new file can be without")
+    return found
 
 
 def _make_folder(folder: Path) -> None:

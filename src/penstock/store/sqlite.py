@@ -7,9 +7,7 @@ reset while another connection writes, and the system's is usually older than th
 from __future__ import annotations
 
 import logging
-import re
 from collections.abc import Sequence
-from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +17,7 @@ from penstock.domain.errors import PenstockError, StoreRefused, StoreUnavailable
 from penstock.store import checksums
 from penstock.store.database import Row
 from penstock.store.queries import Queries
+from penstock.store.sqlite_inserts import parts
 from penstock.store.sqlite_log import BUSY_MS, make_log_durable
 
 _log = logging.getLogger("penstock.store")
@@ -26,10 +25,6 @@ _log = logging.getLogger("penstock.store")
 OLDEST_SQLITE = 3_051_003
 CHECKPOINT_PAGES = 10_000  # measured: p99 2.8 ms instead of 6.1 with the default 1,000
 CACHE_KIB = 32 * 1024
-_CHUNKS = (512, 256, 128, 64)  # rows; below the last there is a statement for each number of rows
-
-_PARAM = re.compile(r":(\w+)")
-_VALUES = re.compile(r"VALUES\s*(\(.*?\))", re.DOTALL)
 
 
 class Found:
@@ -52,7 +47,6 @@ class SqliteDatabase:
         self.is_alive = True  # False: a sync failed, and nothing this connection says is certain
         self._logged_pages = 0
         self._queries = Queries(self.dialect)
-        self._inserts: dict[tuple[str, int], str] = {}
         self._is_read_only = read_only
         self._is_synced = True
         try:
@@ -112,15 +106,9 @@ class SqliteDatabase:
 
     def insert(self, name: str, rows: Sequence[Row], **fill: object) -> list[Row]:
         back: list[Row] = []
-        start = 0
-        text = self._queries.text(name, **fill)
         try:
-            while start < len(rows):
-                # One step for many rows: each step gives up the interpreter lock once.
-                part = rows[start : start + _chunk(len(rows) - start)]
-                values = list(chain.from_iterable(part))
-                back += self._cursor.execute(self._insert_text(text, len(part)), values).fetchall()
-                start += len(part)
+            for text, values in parts(self._queries.text(name, **fill), rows):
+                back += self._cursor.execute(text, values).fetchall()
         except apsw.Error as error:
             raise storage_error(error) from error
         return back
@@ -219,18 +207,6 @@ class SqliteDatabase:
         except apsw.Error as error:
             raise storage_error(error) from error
 
-    def _insert_text(self, text: str, count: int) -> str:
-        """The statement for that many rows, with parameters by position."""
-        key = (text, count)
-        if key not in self._inserts:
-            plain = _PARAM.sub("?", text)
-            match = _VALUES.search(plain)
-            if match is None:
-                raise ValueError(f"not an insert of values: {text}")
-            many = ", ".join([match[1]] * count)
-            self._inserts[key] = plain[: match.start(1)] + many + plain[match.end(1) :]
-        return self._inserts[key]
-
 
 def open_settled(path: Path, *, again: bool = False) -> SqliteDatabase:
     """Open for writing: what a crash or a failed sync left is in the database, and durable."""
@@ -250,10 +226,6 @@ def _abandon(db: apsw.Connection) -> None:
         db.close(True)
     except apsw.Error:
         pass
-
-
-def _chunk(count: int) -> int:
-    return next((chunk for chunk in _CHUNKS if chunk <= count), count)
 
 
 def _make_durable(db: apsw.Connection, path: Path) -> None:

@@ -10,7 +10,7 @@ from penstock.domain.errors import InvalidRequest
 from penstock.domain.limits import DAY
 from penstock.domain.message import Content, State
 from penstock.ports.store import Claim, Sent
-from penstock.store.postgres import _encoded, _statement
+from penstock.store.postgres_statements import encoded, statement
 from tests.clocks import NOON
 from tests.factories import a_new_message
 from tests.store.desk import WAIT_S
@@ -114,9 +114,9 @@ def test_plans_do_not_depend_on_how_full_the_tables_were(desk, postgres_url, nam
     def plan(session) -> str:
         full_name = name if "." in name else f"messages.{name}"
         lock = session.db.text("messages.free_ones")
-        statement = _statement(session.db.text(full_name, day=NOON // DAY, lock=lock))
-        values = _encoded([params[name] for name in statement.names])
-        rows = session.db._link.send(b"EXPLAIN " + statement.text, values).rows()
+        said = statement(session.db.text(full_name, day=NOON // DAY, lock=lock))
+        values = encoded([params[name] for name in said.names])
+        rows = session.db._link.send(b"EXPLAIN " + said.text, values).rows()
         return "\n".join(line for (line,) in rows)
 
     told = desk.write(plan)

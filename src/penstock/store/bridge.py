@@ -1,0 +1,75 @@
+"""Our statements are plain calls; a caller's connection may belong to an event loop.
+
+They run in a thread, and each one is handed to the loop and waited for.  A thread for each call,
+not some for all: one that waits for a lock must not keep the one that holds it from going on.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Callable, Coroutine
+from contextlib import suppress
+from typing import Any, TypeVar
+
+from penstock.domain.errors import ShuttingDown
+
+T = TypeVar("T")
+
+
+class Bridge:
+    def __init__(self) -> None:
+        self._loop = asyncio.get_running_loop()
+        self._is_cancelled = False
+        self._is_stopped = False
+
+    async def run(self, what: Callable[[], T]) -> T:
+        """Call it in a thread; it waits for the loop with `wait`."""
+        done: asyncio.Future[T] = self._loop.create_future()
+        threading.Thread(
+            target=self._work, args=(what, done), name="penstock-tx", daemon=True
+        ).start()
+        try:
+            return await asyncio.shield(done)
+        except asyncio.CancelledError:
+            # The connection must be free again before the caller goes on with it.
+            self._is_cancelled = True
+            while not done.done():
+                await _settled(done)
+            if not done.cancelled():
+                done.exception()
+            raise
+
+    def wait(self, coroutine: Coroutine[Any, Any, T]) -> T:
+        """From the thread: have the loop do it.
+
+        After a cancellation the first statement fails, and those that take all back come through.
+        """
+        if self._is_cancelled and not self._is_stopped:
+            self._is_stopped = True
+            coroutine.close()
+            raise ShuttingDown("the caller was cancelled")
+        return asyncio.run_coroutine_threadsafe(coroutine, self._loop).result()
+
+    def _work(self, what: Callable[[], T], done: asyncio.Future[T]) -> None:
+        try:
+            answer = what()
+        except BaseException as error:
+            self._loop.call_soon_threadsafe(_fail, done, error)
+        else:
+            self._loop.call_soon_threadsafe(_answer, done, answer)
+
+
+async def _settled(done: asyncio.Future[Any]) -> None:
+    with suppress(asyncio.CancelledError):  # once more changes nothing
+        await asyncio.wait([done])
+
+
+def _answer(done: asyncio.Future[T], answer: T) -> None:
+    if not done.done():
+        done.set_result(answer)
+
+
+def _fail(done: asyncio.Future[Any], error: BaseException) -> None:
+    if not done.done():
+        done.set_exception(error)

@@ -1,0 +1,142 @@
+"""Send, act and write in the caller's own transaction: it counts exactly if the caller commits."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any, TypeVar
+
+from penstock.domain.draft import NewMessage
+from penstock.domain.errors import InvalidRequest, PenstockError, ShuttingDown, StoreUnavailable
+from penstock.domain.lease import LeaseAct
+from penstock.ports.store import Acted, Sent, Session
+from penstock.store.bridge import Bridge
+from penstock.store.caller import CallerDatabase
+from penstock.store.caller_sqlite3 import CallerSqlite3
+from penstock.store.database import Collision
+from penstock.store.partitions import Partitions
+from penstock.store.plain_sqlite import LogMoves, move_log
+from penstock.store.session import Kind, Request, SqlSession
+from penstock.store.tx import SQLITE3, async_connection, plain_connection
+
+T = TypeVar("T")
+
+MOST_COLLISIONS = 5
+
+
+class Callers:
+    """The transactions of those who use this store in their own."""
+
+    def __init__(self) -> None:
+        self._is_closed = False
+
+    def open(self, kind: str, connection: Any, bridge: Bridge | None) -> CallerDatabase:
+        """The store's tables through that connection; raises InvalidRequest."""
+        raise NotImplementedError
+
+    def set_up(self, days: Partitions) -> None:
+        """How days are made that are not there yet."""
+
+    def used(self) -> None:
+        """Once more."""
+
+    def run(self, tx: object, kind: Kind, payload: Any) -> Any:
+        self._refuse_when_closed()
+        return self._run(self.open(*plain_connection(tx), None), kind, payload)
+
+    async def run_async(self, tx: object, kind: Kind, payload: Any) -> Any:
+        self._refuse_when_closed()
+        found, connection = await async_connection(tx)
+        bridge = Bridge()
+        db = self.open(found, connection, bridge)
+        return await bridge.run(lambda: self._run(db, kind, payload))
+
+    def close(self) -> None:
+        self._is_closed = True
+
+    def _run(self, db: CallerDatabase, kind: Kind, payload: Any) -> Any:
+        for _ in range(MOST_COLLISIONS):
+            try:
+                return self._run_once(db, Request(kind, payload))
+            except Collision as error:  # ours alone is undone, and may work the next time
+                collision = error
+        raise StoreUnavailable(f"too many at once: {collision}") from collision
+
+    def _run_once(self, db: CallerDatabase, request: Request) -> Any:
+        stripe = db.enter()
+        session = SqlSession(db, stripe=stripe, keeps_time=False)
+        self.set_up(session.books.partitions)
+        [answer] = session.prepare([request], durable=True)
+        try:
+            db.tell(session.books.woken)
+        except BaseException:
+            db.rollback()
+            raise
+        session.finish()
+        self.used()
+        return answer
+
+    def _refuse_when_closed(self) -> None:
+        if self._is_closed:
+            raise ShuttingDown("the store is closed")
+
+
+class SqliteCallers(Callers):
+    """`moves`: None if the file has checksums, which Python's sqlite3 would not write."""
+
+    def __init__(self, path: Path, *, moves: LogMoves | None) -> None:
+        super().__init__()
+        self._path = path
+        self._moves = moves
+
+    def open(self, kind: str, connection: Any, bridge: Bridge | None) -> CallerDatabase:
+        if kind != SQLITE3:
+            raise InvalidRequest(f"tx is a {kind}, but the store is SQLite")
+        if self._moves is None:
+            raise InvalidRequest(
+                f"{self._path} has checksums on its pages, which Python's sqlite3 would not write:"
+                " send in a transaction needs a store that was made with"
+                " sqlite:///path?checksums=off, or a file that the application has made itself"
+            )
+        return CallerSqlite3(connection, self._path)
+
+    def used(self) -> None:
+        """Callers do not move the log (caller_sqlite3.py); now and then somebody has to."""
+        if self._moves is not None and self._moves.is_due():
+            # Not here: it waits until the caller, who is about to commit, lets others write.
+            threading.Thread(target=move_log, args=(self._path,), daemon=True).start()
+
+
+class InCallersTransactions:
+    """The verbs of the store port that take a transaction."""
+
+    callers: Callers
+
+    def send_in(self, tx: object, new: Sequence[NewMessage]) -> list[Sent | PenstockError]:
+        answers: list[Sent | PenstockError] = self.callers.run(tx, Kind.SEND, new)
+        return answers
+
+    def act_in(self, tx: object, acts: Sequence[LeaseAct]) -> list[Acted | PenstockError]:
+        answers: list[Acted | PenstockError] = self.callers.run(tx, Kind.ACT, acts)
+        return answers
+
+    def write_in(self, tx: object, what: Callable[[Session], T]) -> T:
+        answer: T = self.callers.run(tx, Kind.WRITE, what)
+        return answer
+
+    async def send_in_async(
+        self, tx: object, new: Sequence[NewMessage]
+    ) -> list[Sent | PenstockError]:
+        answers: list[Sent | PenstockError] = await self.callers.run_async(tx, Kind.SEND, new)
+        return answers
+
+    async def act_in_async(
+        self, tx: object, acts: Sequence[LeaseAct]
+    ) -> list[Acted | PenstockError]:
+        answers: list[Acted | PenstockError] = await self.callers.run_async(tx, Kind.ACT, acts)
+        return answers
+
+    async def write_in_async(self, tx: object, what: Callable[[Session], T]) -> T:
+        answer: T = await self.callers.run_async(tx, Kind.WRITE, what)
+        return answer

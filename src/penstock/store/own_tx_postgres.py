@@ -1,0 +1,59 @@
+"""Callers' own transactions on PostgreSQL: which driver it is, and days made beside them."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from typing import Any
+
+from penstock.domain.errors import InvalidRequest
+from penstock.store.bridge import Bridge
+from penstock.store.caller import CallerDatabase
+from penstock.store.caller_drivers import (
+    AsyncpgDriver,
+    AsyncPsycopgDriver,
+    Psycopg2Driver,
+    PsycopgDriver,
+)
+from penstock.store.caller_postgres import CallerPostgres, Driver, Home
+from penstock.store.own_tx import Callers
+from penstock.store.partitions import Partitions
+from penstock.store.ticket import running_loop
+from penstock.store.tx import ASYNC_PSYCOPG, ASYNCPG, PSYCOPG, PSYCOPG2
+
+
+class PostgresCallers(Callers):
+    def __init__(self, home: Home, make_day: Callable[[int], None]) -> None:
+        super().__init__()
+        self._home = home
+        self._make_day = make_day
+        self._days: set[int] = set()  # that have tables
+
+    def open(self, kind: str, connection: Any, bridge: Bridge | None) -> CallerDatabase:
+        return CallerPostgres(_driver(kind, connection, bridge), self._home)
+
+    def set_up(self, days: Partitions) -> None:
+        # The one who makes a day keeps others from making it: not until a caller's commit.
+        days.make_by(self._make, self._days)
+
+    def _make(self, day: int) -> None:
+        if running_loop() is None:
+            self._make_day(day)
+            return
+        # On a loop an answer would have to be awaited; it happens once a day.
+        thread = threading.Thread(target=self._make_day, args=(day,), daemon=True)
+        thread.start()
+        thread.join()
+
+
+def _driver(kind: str, connection: Any, bridge: Bridge | None) -> Driver:
+    if bridge is not None:
+        if kind == ASYNCPG:
+            return AsyncpgDriver(connection, bridge.wait)
+        if kind == ASYNC_PSYCOPG:
+            return AsyncPsycopgDriver(connection, bridge.wait)
+    elif kind == PSYCOPG:
+        return PsycopgDriver(connection)
+    elif kind == PSYCOPG2:
+        return Psycopg2Driver(connection)
+    raise InvalidRequest(f"tx is a {kind}, but the store is PostgreSQL")

@@ -1,0 +1,118 @@
+"""SQLite through Python's own sqlite3: statements on a connection, whosever it is."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from penstock.domain.errors import InvalidRequest, PenstockError, StoreUnavailable
+from penstock.store.database import Row
+from penstock.store.queries import queries_of
+from penstock.store.sqlite_inserts import parts
+
+OLDEST = (3, 38, 0)  # the first that takes JSON apart with ->>
+
+
+class Found:
+    """Rows that are there already."""
+
+    __slots__ = ("_rows",)
+
+    def __init__(self, rows: list[Row]) -> None:
+        self._rows = rows
+
+    def rows(self) -> list[Row]:
+        return self._rows
+
+
+class Sqlite3Database:
+    """What all connections through sqlite3 have in common: everything but transactions."""
+
+    dialect = "sqlite"
+    is_shared = False
+    is_alive = True
+
+    def __init__(self, connection: sqlite3.Connection) -> None:
+        self._db = connection
+        # A cursor of the plain kind, whatever kind of rows the connection's owner has asked for.
+        self._cursor = sqlite3.Cursor(connection)
+        self._cursor.row_factory = None
+        self._queries = queries_of(self.dialect)
+
+    def text(self, name: str, **fill: object) -> str:
+        return self._queries.text(name, **fill)
+
+    def rows(self, name: str, params: dict[str, Any] | None = None, **fill: object) -> list[Row]:
+        text = self._queries.text(name, **fill)
+        return self.execute(text, params or {}) if text else []
+
+    def ask(self, name: str, params: dict[str, Any] | None = None, **fill: object) -> Found:
+        return Found(self.rows(name, params, **fill))
+
+    def post(self, name: str, params: dict[str, Any] | None = None, **fill: object) -> None:
+        self.rows(name, params, **fill)
+
+    def run(self, name: str, params: dict[str, Any] | None = None, **fill: object) -> int:
+        self.rows(name, params, **fill)
+        return max(self._cursor.rowcount, 0)
+
+    def insert(self, name: str, rows: Sequence[Row], **fill: object) -> list[Row]:
+        text = self._queries.text(name, **fill)
+        return [row for said, values in parts(text, rows) for row in self.execute(said, values)]
+
+    def update(self, name: str, rows: Sequence[dict[str, Any]]) -> None:
+        try:
+            self._cursor.executemany(self._queries.text(name), rows)
+        except sqlite3.Error as error:
+            raise storage_error(error) from error
+
+    def script(self, text: str) -> None:
+        # Not executescript(): that one commits before it begins.
+        for statement in _statements(text):
+            self.execute(statement)
+
+    def take_turn(self, *, wait: bool) -> bool:
+        """Who writes, the application or we, only SQLite knows: to ask is to wait, in a thread."""
+        return wait
+
+    def give_turn_back(self) -> None:
+        pass
+
+    def step_back(self, times: int) -> None:
+        """Nobody else is there."""
+
+    def be_patient(self) -> None:
+        pass
+
+    def execute(self, text: str, params: Iterable[Any] = ()) -> list[Row]:
+        try:
+            return self._cursor.execute(text, params).fetchall()  # type: ignore[arg-type]
+        except sqlite3.Error as error:
+            raise storage_error(error) from error
+
+
+def refuse_old_sqlite() -> None:
+    if sqlite3.sqlite_version_info < OLDEST:
+        raise InvalidRequest(
+            f"this Python's SQLite is {sqlite3.sqlite_version}; 3.38 or later is needed"
+        )
+
+
+def storage_error(error: sqlite3.Error) -> PenstockError:
+    """A broken rule is the fault of one request; anything else may be the storage's."""
+    kind: type[PenstockError] = StoreUnavailable
+    if isinstance(error, sqlite3.IntegrityError):
+        kind = PenstockError
+    if isinstance(error, sqlite3.ProgrammingError):  # closed, or another thread's
+        kind = InvalidRequest
+    return kind(f"{type(error).__name__}: {error}")
+
+
+def _statements(text: str) -> Iterable[str]:
+    statement = ""
+    for piece in text.split(";"):
+        statement += piece + ";"
+        if sqlite3.complete_statement(statement):
+            yield statement
+            statement = ""

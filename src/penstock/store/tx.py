@@ -1,0 +1,63 @@
+"""What a caller hands over as its transaction: recognised by its class, without importing anything.
+
+Libraries that are not installed cannot have made it; those that are, the caller has imported.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from penstock.domain.errors import InvalidRequest
+
+SQLITE3 = "sqlite3.Connection"
+PSYCOPG = "psycopg.Connection"
+ASYNC_PSYCOPG = "psycopg.AsyncConnection"
+PSYCOPG2 = "psycopg2.connection"
+ASYNCPG = "asyncpg.Connection"
+
+_PLAIN = {SQLITE3, PSYCOPG, PSYCOPG2, "sqlalchemy.Connection", "sqlalchemy.Session"}
+_ASYNC = {ASYNC_PSYCOPG, ASYNCPG, "sqlalchemy.AsyncConnection", "sqlalchemy.AsyncSession"}
+_ALIASES = {
+    "asyncpg.PoolConnectionProxy": ASYNCPG,
+    "sqlalchemy.scoped_session": "sqlalchemy.Session",
+    "sqlalchemy.async_scoped_session": "sqlalchemy.AsyncSession",
+}
+_TOUCH = "SELECT 1"
+
+
+def plain_connection(tx: Any) -> tuple[str, Any]:
+    """The kind of the driver's connection behind it, and that; SQLAlchemy has begun by then."""
+    kind = _kind_of(tx)
+    if kind in _ASYNC:
+        raise InvalidRequest("tx belongs to an event loop: use the asynchronous form")
+    if not kind.startswith("sqlalchemy."):
+        return kind, tx
+    connection = tx.connection() if kind == "sqlalchemy.Session" else tx
+    if not connection.in_transaction():
+        connection.begin()  # as with the first statement; otherwise commit() would do nothing
+    return plain_connection(connection.connection.driver_connection)
+
+
+async def async_connection(tx: Any) -> tuple[str, Any]:
+    kind = _kind_of(tx)
+    if kind in _PLAIN:
+        raise InvalidRequest("tx does not belong to an event loop: use the synchronous form")
+    if not kind.startswith("sqlalchemy."):
+        return kind, tx
+    connection = await tx.connection() if kind == "sqlalchemy.AsyncSession" else tx
+    driver = (await connection.get_raw_connection()).driver_connection
+    is_late = _kind_of(driver) == ASYNCPG and not driver.is_in_transaction()
+    if is_late or not connection.in_transaction():
+        await connection.exec_driver_sql(_TOUCH)  # it begins with the first statement
+    return await async_connection(driver)
+
+
+def _kind_of(tx: Any) -> str:
+    for cls in type(tx).__mro__:
+        name = f"{cls.__module__.partition('.')[0]}.{cls.__qualname__}"
+        kind = _ALIASES.get(name, name)
+        if kind in _PLAIN or kind in _ASYNC:
+            return kind
+    known = ", ".join(sorted(_PLAIN | _ASYNC))
+    cls = type(tx)
+    raise InvalidRequest(f"tx is a {cls.__module__}.{cls.__qualname__}; known are {known}")

@@ -1,0 +1,74 @@
+"""An application with a database of its own, in which a store lives as well."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import psycopg
+import pytest
+
+from penstock.ports.store import Store
+from penstock.store.postgres_store import open_postgres
+from penstock.store.sql_store import open_sqlite
+from tests.store.backends import PostgresHome
+from tests.store.callers.ways import ALL, ORDERS, WAYS, Way
+
+OpenWay = Callable[[], Way]
+
+
+@pytest.fixture(params=ALL, ids=[f"{backend}: {name}" for backend, name in ALL])
+def kind(request: pytest.FixtureRequest) -> tuple[str, str]:
+    """The backend and the way."""
+    found: tuple[str, str] = request.param
+    return found
+
+
+@pytest.fixture
+def backend(kind: tuple[str, str]) -> str:
+    return kind[0]
+
+
+@pytest.fixture
+def where(backend: str, request: pytest.FixtureRequest) -> str:
+    """The application's database, with its table."""
+    if backend == "sqlite":
+        folder: Path = request.getfixturevalue("tmp_path")
+        path = folder / "app.db"
+        application = sqlite3.connect(path)
+        application.execute(ORDERS)
+        application.close()
+        return str(path)
+    home: PostgresHome = request.getfixturevalue("postgres_home")
+    url = home.renew()
+    with psycopg.connect(url) as connection:
+        connection.execute(ORDERS)
+    return url
+
+
+@pytest.fixture
+def open_store(backend: str, where: str) -> Callable[[], Store]:
+    if backend == "sqlite":
+        return lambda: open_sqlite(Path(where))
+    return lambda: open_postgres(where, lanes=1)
+
+
+@pytest.fixture
+def open_way(kind: tuple[str, str], where: str, store: Store) -> Iterator[OpenWay]:
+    opened: list[Way] = []
+
+    def open_one() -> Way:
+        backend, name = kind
+        opened.append(WAYS[backend][name](where))
+        return opened[-1]
+
+    yield open_one
+    for way in opened:
+        way.rollback()
+        way.close()
+
+
+@pytest.fixture
+def way(open_way: OpenWay) -> Way:
+    return open_way()

@@ -1,0 +1,171 @@
+"""A SQLite file that an application and a store have open in one process, and in several."""
+
+from __future__ import annotations
+
+import sqlite3
+import subprocess
+import sys
+import threading
+from pathlib import Path
+
+import pytest
+
+from penstock.domain.errors import StoreRefused
+from penstock.store import plain_sqlite
+from penstock.store.file_header import reserved_bytes
+from penstock.store.plain_sqlite import is_plain, move_log
+from penstock.store.sql_store import open_sqlite
+from tests.clocks import ManualClock
+from tests.factories import a_new_message
+from tests.store.callers.ways import ADD, Way
+from tests.store.desk import WAIT_S, Desk
+
+CAN_WRITE = """
+import sqlite3, sys
+db = sqlite3.connect(sys.argv[1], timeout=0, isolation_level=None)
+try:
+    db.execute("BEGIN IMMEDIATE")
+except sqlite3.OperationalError as error:
+    print(error)
+else:
+    print("yes")
+"""
+
+
+@pytest.fixture
+def kind() -> tuple[str, str]:
+    return ("sqlite", "sqlite3")
+
+
+def others_can_write(path: str) -> str:
+    command = [sys.executable, "-c", CAN_WRITE, path]
+    return subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
+
+
+def test_while_the_caller_writes_the_store_waits(desk: Desk, way: Way) -> None:
+    mail = desk.queue()
+    way.run(ADD.format("a"))
+    sent = threading.Event()
+
+    def send() -> None:
+        desk.send(mail)
+        sent.set()
+
+    thread = threading.Thread(target=send)
+    thread.start()
+    assert not sent.wait(0.2)
+    way.commit()
+    thread.join(WAIT_S)
+
+    assert sent.is_set()
+    assert len(desk.claim_ids(mail)) == 1
+
+
+def test_a_look_at_the_file_takes_no_locks_away(where: str, way: Way) -> None:
+    way.run(ADD.format("a"))
+
+    assert is_plain(Path(where))
+    assert reserved_bytes(Path(where)) == 0
+
+    assert others_can_write(where) == "database is locked"
+    way.commit()
+    assert others_can_write(where) == "yes"
+
+
+def test_a_store_that_opens_beside_a_transaction_takes_no_locks_away(
+    desk: Desk, where: str, way: Way
+) -> None:
+    mail = desk.queue()
+    way.send(desk.store, [a_new_message(mail, now=desk.now)])
+    desk.read(lambda s: s.queues.number_of())
+
+    assert others_can_write(where) == "database is locked"
+    way.commit()
+
+
+def test_callers_leave_the_log_to_the_store(
+    desk: Desk, where: str, way: Way, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(plain_sqlite, "COMMITS_PER_MOVE", 10)
+    mail = desk.queue()
+    move_log(Path(where))
+    before = set(threading.enumerate())
+
+    for _ in range(10):
+        way.send(desk.store, [a_new_message(mail, now=desk.now, body="x" * 10_000)])
+        way.commit()
+    for thread in set(threading.enumerate()) - before:
+        thread.join(WAIT_S)
+
+    assert way.run("PRAGMA wal_autocheckpoint") == [(0,)]
+    assert Path(where).stat().st_size > 100_000  # the pages have come into the database
+
+
+def test_the_callers_own_kinds_of_rows_and_texts_do_not_matter(desk: Desk, where: str) -> None:
+    mail = desk.queue(ordering="group")
+    desk.send(mail, group="é")
+    tx = sqlite3.connect(where)
+    tx.row_factory = sqlite3.Row
+    tx.text_factory = bytes
+
+    desk.store.send_in(tx, [a_new_message(mail, now=desk.now, group="é", dedup_key="k")])
+    tx.commit()
+
+    assert tx.row_factory is sqlite3.Row
+    assert tx.text_factory is bytes
+    tx.close()
+    [message] = desk.claim(mail, 10)  # the second one is blocked
+    assert message.group == "é"
+
+
+def test_a_new_file_can_be_made_without_checksums(tmp_path: Path) -> None:
+    path = tmp_path / "folder" / "new.db"
+    store = open_sqlite(path, checksums=False)
+    desk = Desk(store, ManualClock())
+    mail = desk.queue()
+    with sqlite3.connect(path) as tx:
+        store.send_in(tx, [a_new_message(mail, now=desk.now)])
+    tx.close()
+
+    assert len(desk.claim_ids(mail)) == 1
+    store.close()
+    assert is_plain(path)
+
+
+def test_a_file_with_checksums_stays_one(tmp_path: Path) -> None:
+    path = tmp_path / "new.db"
+    open_sqlite(path).close()
+
+    assert not is_plain(path)
+    with pytest.raises(StoreRefused, match="only a new file"):
+        open_sqlite(path, checksums=False)
+
+
+def test_a_file_in_the_old_journal_mode_is_taken_over(tmp_path: Path) -> None:
+    path = tmp_path / "old.db"
+    application = sqlite3.connect(path)
+    application.execute("CREATE TABLE t (a)")
+    assert application.execute("PRAGMA journal_mode").fetchall() == [("delete",)]
+
+    store = open_sqlite(path)
+    desk = Desk(store, ManualClock())
+    mail = desk.queue()
+    store.send_in(application, [a_new_message(mail, now=desk.now)])
+    application.commit()
+
+    assert len(desk.claim_ids(mail)) == 1
+    application.close()
+    store.close()
+
+
+def test_everything_works_again_after_the_store_was_opened_anew(
+    open_store, desk: Desk, where: str
+) -> None:
+    mail = desk.queue()
+    desk.send(mail)
+    desk.store.close()
+
+    store = open_store()
+    again = Desk(store, desk.clock)
+    assert len(again.claim_ids(mail)) == 1
+    store.close()

@@ -1,0 +1,210 @@
+"""What a caller has set on its connection to PostgreSQL is neither in our way nor changed by us."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import threading
+from collections.abc import Mapping
+
+import asyncpg
+import psycopg
+import pytest
+from psycopg.rows import dict_row
+
+from penstock.domain.lease import Verb
+from penstock.domain.queue import Ordering
+from penstock.ports.store import Acted, Sent
+from penstock.store.postgres_store import migrate, open_postgres
+from tests.factories import a_new_message, an_act
+from tests.store.callers.conftest import OpenWay
+from tests.store.callers.ways import Way
+from tests.store.desk import WAIT_S, Desk
+from tests.store.recount import check_books
+
+SETTINGS = "SELECT current_setting('search_path'), current_setting('enable_seqscan')"
+
+
+@pytest.fixture
+def kind() -> tuple[str, str]:
+    return ("postgres", "psycopg")
+
+
+def test_a_schema_of_our_own_is_found_and_the_callers_tables_are_left_alone(
+    postgres_url: str, clock
+) -> None:
+    with psycopg.connect(postgres_url) as setup:
+        setup.execute("CREATE SCHEMA jobs")
+        setup.execute("CREATE TABLE message (mine text)")
+        setup.execute("CREATE TABLE meta (mine text)")
+    ours = f"{postgres_url}?options=-csearch_path%3Djobs"
+    migrate(ours)
+    store = open_postgres(ours, lanes=1)
+    desk = Desk(store, clock)
+    mail = desk.queue()
+    with psycopg.connect(postgres_url) as tx:
+        before = tx.execute(SETTINGS).fetchone()
+        tx.execute("CREATE TEMPORARY TABLE queue (mine text)")
+        [sent] = store.send_in(tx, [a_new_message(mail, now=desk.now)])
+        assert tx.execute(SETTINGS).fetchone() == before
+        tx.execute("INSERT INTO message VALUES ('x')")
+        tx.execute("INSERT INTO queue VALUES ('x')")
+
+    assert isinstance(sent, Sent)
+    assert desk.claim_ids(mail) == [sent.id]
+    check_books(desk)
+    store.close()
+
+
+def test_a_refusal_sets_everything_back(desk: Desk, way: Way) -> None:
+    before = way.run(SETTINGS)
+
+    def fail(_session) -> None:
+        raise KeyError
+
+    with pytest.raises(KeyError):
+        way.write(desk.store, fail)
+
+    assert way.run(SETTINGS) == before
+
+
+def test_the_callers_kind_of_rows_does_not_matter(desk: Desk, where: str) -> None:
+    mail = desk.queue(ordering=Ordering.GROUP)
+    with psycopg.connect(where, row_factory=dict_row) as tx:
+        desk.store.send_in(tx, [a_new_message(mail, now=desk.now, group="g")])
+
+    assert len(desk.claim_ids(mail)) == 1
+
+
+def test_a_codec_for_json_does_not_matter(desk: Desk, where: str) -> None:
+    mail = desk.queue(ordering=Ordering.GROUP)
+    desk.send(mail, group="g")
+    [message] = desk.claim(mail)
+
+    async def run() -> None:
+        tx = await asyncpg.connect(where)
+        await tx.set_type_codec("json", encoder=json.dumps, decoder=json.loads, schema="pg_catalog")
+        async with tx.transaction():
+            new = a_new_message(mail, now=desk.now, group="g", dedup_key="k")
+            [sent] = await desk.store.send_in_async(tx, [new])
+            done = an_act(Verb.COMPLETE, message, now=desk.now)
+            [acted] = await desk.store.act_in_async(tx, [done])
+        await tx.close()
+        assert isinstance(sent, Sent)
+        assert isinstance(acted, Acted)
+
+    asyncio.run(run())
+    assert len(desk.claim_ids(mail)) == 1
+    check_books(desk)
+
+
+def test_a_pool_of_asyncpg(desk: Desk, where: str) -> None:
+    mail = desk.queue()
+
+    async def run() -> None:
+        async with (
+            asyncpg.create_pool(where, min_size=1) as pool,
+            pool.acquire() as tx,
+            tx.transaction(),
+        ):
+            await desk.store.send_in_async(tx, [a_new_message(mail, now=desk.now)])
+
+    asyncio.run(run())
+    assert len(desk.claim_ids(mail)) == 1
+
+
+def test_whoever_waits_is_woken_by_the_commit(desk: Desk, way: Way) -> None:
+    mail = desk.queue()
+    heard: list[Mapping[int, int]] = []
+    arrived = threading.Event()
+    assert desk.store.wakeups.is_listening.wait(WAIT_S)  # type: ignore[attr-defined]
+
+    def hear(woken: Mapping[int, int]) -> None:
+        heard.append(dict(woken))
+        arrived.set()
+
+    desk.store.listen(hear)  # type: ignore[attr-defined]
+    way.send(desk.store, [a_new_message(mail, now=desk.now)])
+    assert not arrived.wait(0.2)
+    way.commit()
+
+    assert arrived.wait(WAIT_S)
+    assert heard == [{mail.queue_no: 1}]
+
+
+def test_a_cancelled_send_leaves_a_connection_that_works(desk: Desk, where: str, way: Way) -> None:
+    ordered = desk.queue(ordering=Ordering.GROUP)
+    way.send(desk.store, [a_new_message(ordered, now=desk.now, group="g")])  # holds the group
+
+    async def run() -> None:
+        tx = await asyncpg.connect(where)
+        new = [a_new_message(ordered, now=desk.now, group="g")]
+        async with tx.transaction():
+            sending = asyncio.ensure_future(desk.store.send_in_async(tx, new))
+            await until_somebody_waits(where)
+            sending.cancel()
+            await asyncio.sleep(0)
+            way.commit()
+            with pytest.raises(asyncio.CancelledError):
+                await sending
+            assert await tx.fetchval("SELECT 1") == 1
+        await tx.close()
+
+    asyncio.run(run())
+    assert len(desk.claim_ids(ordered)) == 1
+    check_books(desk)
+
+
+async def until_somebody_waits(where: str) -> None:
+    watcher = await asyncpg.connect(where)
+    for _ in range(1_000):
+        if await watcher.fetchval("SELECT count(*) FROM pg_locks WHERE NOT granted"):
+            break
+        await asyncio.sleep(0.01)
+    await watcher.close()
+
+
+def test_a_message_that_a_caller_completes_is_not_given_to_others_meanwhile(
+    desk: Desk, way: Way
+) -> None:
+    mail = desk.queue()
+    desk.send(mail)
+    [message] = desk.claim(mail)
+    way.act(desk.store, [an_act(Verb.COMPLETE, message, now=desk.now)])
+
+    desk.clock.advance(days=1)  # its lease has run out long ago
+    assert desk.claim_ids(mail) == []
+    way.commit()
+
+    assert desk.claim_ids(mail) == []
+    check_books(desk)
+
+
+def test_sends_in_crosswise_order_do_not_hang(desk: Desk, open_way: OpenWay) -> None:
+    """The server notices; one of them is told to begin anew, and the other one goes on."""
+    ordered = desk.queue(ordering=Ordering.GROUP)
+    one, other = open_way(), open_way()
+    one.send(desk.store, [a_new_message(ordered, now=desk.now, group="a")])
+    other.send(desk.store, [a_new_message(ordered, now=desk.now, group="b")])
+    errors: list[Exception] = []
+
+    def send(way: Way, group: str) -> None:
+        try:
+            way.send(desk.store, [a_new_message(ordered, now=desk.now, group=group)])
+            way.commit()
+        except Exception as error:
+            errors.append(error)
+            way.rollback()
+
+    threads = [
+        threading.Thread(target=send, args=(one, "b")),
+        threading.Thread(target=send, args=(other, "a")),
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(WAIT_S)
+
+    assert ["roll back and begin anew" in str(error) for error in errors] == [True]
+    assert len(desk.claim_ids(ordered)) == 2
+    check_books(desk)
