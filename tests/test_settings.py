@@ -7,13 +7,14 @@ from pathlib import Path
 
 import pytest
 
+from penstock.domain.duration import duration_ms, duration_text
 from penstock.domain.errors import InvalidRequest
 from penstock.domain.limits import Limits
 from penstock.settings import Flag, Loaded, Place, Settings, load
 from penstock.settings.catalogue import catalogue
 from penstock.settings.describe import toml_template
 from penstock.settings.read import told
-from penstock.settings.units import duration_ms, duration_text, size_bytes, size_text
+from penstock.settings.units import size_bytes, size_text
 
 
 @pytest.fixture(autouse=True)

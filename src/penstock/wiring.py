@@ -106,6 +106,11 @@ def open_broker(settings: Settings, *, clock: Clock | None = None) -> Broker:
     return broker
 
 
+def own_clock() -> Clock:
+    """For those who have no store to ask."""
+    return SystemClock()
+
+
 def migrate(settings: Settings) -> list[Migration]:
     """Bring the store's schema up to date; returns what was applied."""
     path = settings.sqlite_path

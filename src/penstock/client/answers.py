@@ -71,6 +71,12 @@ class Message(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     route: str | None = None
 
 
+class RawMessage(Message, frozen=True, kw_only=True):
+    """Its body as it came, for those who read it themselves."""
+
+    body: msgspec.Raw = msgspec.Raw(b"null")
+
+
 class Counts(msgspec.Struct, frozen=True):
     waiting: int = 0
     ready: int = 0
@@ -172,6 +178,10 @@ class QueuePage(msgspec.Struct, frozen=True):
 class MessagePage(msgspec.Struct, frozen=True):
     messages: list[Message]
     next: str | None = None
+
+
+class RawPage(msgspec.Struct, frozen=True):
+    messages: list[RawMessage]
 
 
 class EndingPage(msgspec.Struct, frozen=True):

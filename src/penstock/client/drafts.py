@@ -60,7 +60,7 @@ class ActOptions(TypedDict, total=False):
     delay_ms: int | None  # release, snooze
     lease_ms: int | None  # extend
     is_late_ok: bool | None  # complete, extend
-    reason: str | None  # bury, cancel
+    reason: str | None  # bury, cancel, snooze
     is_start: bool | None  # extend
     progress: Any  # extend
 

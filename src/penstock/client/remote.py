@@ -21,6 +21,8 @@ from penstock.client.answers import (
     ActResult,
     Message,
     MessagePage,
+    RawMessage,
+    RawPage,
     SendResult,
     Sent,
     Stats,
@@ -51,6 +53,7 @@ class _Turn(msgspec.Struct):
 _sent = msgspec.json.Decoder(Sent)
 _acted = msgspec.json.Decoder(Acted)
 _claimed = msgspec.json.Decoder(MessagePage)
+_raw = msgspec.json.Decoder(RawPage)
 _turn = msgspec.json.Decoder(_Turn)
 _results = msgspec.json.Decoder(_Results)
 _stats = msgspec.json.Decoder(Stats)
@@ -141,6 +144,26 @@ class Remote:
         body = self._claim(queue, wanted, wait_ms)
         return _each(_turn.decode(body).completed, Acted), _claimed.decode(body).messages
 
+    def turn(
+        self,
+        queue: str,
+        receipts: Sequence[str],
+        *,
+        limit: int,
+        lease_ms: int,
+        claimed_by: str,
+    ) -> tuple[list[ActResult], list[RawMessage]]:
+        """The same for workers: it does not wait, and gives bodies as they came."""
+        wanted = {
+            "complete": receipts,
+            "limit": limit,
+            "wait_ms": 0,
+            "lease_ms": lease_ms,
+            "claimed_by": claimed_by,
+        }
+        body = self._claim(queue, wanted, 0)
+        return _each(_turn.decode(body).completed, Acted), _raw.decode(body).messages
+
     def _claim(
         self,
         queue: str,
@@ -204,8 +227,8 @@ class Remote:
         """The worker died with it: back in line, until it has killed too many."""
         return self.act(receipt, Verb.CRASH, error=error)
 
-    def snooze(self, receipt: str, *, delay_ms: int) -> Acted:
-        return self.act(receipt, Verb.SNOOZE, delay_ms=delay_ms)
+    def snooze(self, receipt: str, *, delay_ms: int, reason: str | None = None) -> Acted:
+        return self.act(receipt, Verb.SNOOZE, delay_ms=delay_ms, reason=reason)
 
     def bury(self, receipt: str, *, reason: str | None = None) -> Acted:
         return self.act(receipt, Verb.BURY, reason=reason)

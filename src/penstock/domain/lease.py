@@ -60,7 +60,7 @@ class LeaseAct(msgspec.Struct, frozen=True, kw_only=True):
     now: int
     # fail, time_out: own back-off; release, snooze: how long; extend: new lease
     delay_ms: int | None = None
-    text: str | None = None  # fail, time_out, crash: the error; bury, cancel: the reason
+    text: str | None = None  # fail, time_out, crash: the error; others: the reason
     dice: float = 0.5
     is_late_ok: bool = False  # complete, extend: taken until somebody else claims the message
     progress: str | None = None  # extend: JSON text, kept until the next attempt
@@ -92,7 +92,9 @@ def apply(act: LeaseAct, message: Message, queue: Queue) -> Message:
             return lifecycle.release(message, queue, lease_no=no, now=now, delay_ms=delay)
         case Verb.SNOOZE:
             delay = act.delay_ms or 0
-            return lifecycle.snooze(message, queue, lease_no=no, now=now, delay_ms=delay)
+            return lifecycle.snooze(
+                message, queue, lease_no=no, now=now, delay_ms=delay, reason=act.text
+            )
         case Verb.EXTEND:
             lease_ms = queue.settings.lease_ms if act.delay_ms is None else act.delay_ms
             return lifecycle.extend(

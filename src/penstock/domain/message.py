@@ -212,9 +212,21 @@ def release(
     return _return(replace(held, attempts=held.attempts - 1), queue, now=now, delay_ms=delay_ms)
 
 
-def snooze(message: Message, queue: Queue, *, lease_no: int, now: int, delay_ms: int) -> Message:
-    """The handler wants it later: the same as a release, but told apart in history."""
-    return release(message, queue, lease_no=lease_no, now=now, delay_ms=delay_ms)
+def snooze(
+    message: Message,
+    queue: Queue,
+    *,
+    lease_no: int,
+    now: int,
+    delay_ms: int,
+    reason: str | None = None,
+) -> Message:
+    """The handler wants it later: the same as a release, but told apart in history.
+
+    The reason, if there is one, stands where those look who wonder why it does not get done.
+    """
+    back = release(message, queue, lease_no=lease_no, now=now, delay_ms=delay_ms)
+    return back if reason is None else replace(back, last_error=reason)
 
 
 def extend(

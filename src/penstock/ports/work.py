@@ -6,6 +6,7 @@ The same worker runs against a store in its own process and against a server els
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
 from typing import Protocol
 
 import msgspec
@@ -27,7 +28,7 @@ class Work(msgspec.Struct, frozen=True, kw_only=True):
     attempts: int = 1  # this one included
     failures: int = 0
     crashes: int = 0  # how often it took its worker with it
-    max_attempts: int | None = None
+    max_attempts: int | None = None  # its own; None: the queue's
     timeout_ms: int | None = None
     kind: str | None = None
     entity_id: str | None = None
@@ -73,8 +74,43 @@ class Handler(Protocol):
         ...
 
 
+class Controls(Protocol):
+    """What a running job may ask of whoever runs it.  Called on the handler's thread or loop."""
+
+    @property
+    def deadline(self) -> int | None:
+        """When it will be stopped."""
+        ...
+
+    @property
+    def is_stopping(self) -> bool:
+        """The worker wants to end; a long job may stop at a good place and come back later."""
+        ...
+
+    def extend(self, *, lease_ms: int | None = None, progress: str | None = None) -> None:
+        """Hold it for longer, and tell how far it has come (JSON text); raises LeaseLost."""
+        ...
+
+
+class Running(Protocol):
+    """One call of a handler, for whoever runs it."""
+
+    @property
+    def is_completed(self) -> bool:
+        """The handler has completed its job itself, in a transaction of its own."""
+        ...
+
+    def told(self, result: object) -> None:
+        """What the handler has returned; what it raises passes through."""
+        ...
+
+
 class Handlers(Protocol):
     def find(self, kind: str) -> Handler | None: ...
+
+    def around(self, work: Work, controls: Controls) -> AbstractContextManager[Running]:
+        """To be held around each call of a handler, on the thread or loop that it runs on."""
+        ...
 
 
 class WorkSource(Protocol):

@@ -6,7 +6,7 @@ What a transaction decides (is it paused, does it exist) it reads for itself; wh
 
 from __future__ import annotations
 
-from penstock.domain.errors import QueueNotFound
+from penstock.domain.errors import QueueExists, QueueNotFound
 from penstock.domain.queue import Queue, QueueSettings, check_name
 from penstock.ports.clock import Clock
 from penstock.ports.store import Session, Store
@@ -57,7 +57,14 @@ class Directory:
 
         def find_or_make(session: Session) -> Queue:
             found = session.queues.find(check_name(name))
-            return self.keep(found or session.queues.add(name, QueueSettings(), now=now))
+            if found is None:
+                try:
+                    found = session.queues.add(name, QueueSettings(), now=now)
+                except QueueExists:  # somebody else made it just now
+                    found = session.queues.find(name)
+            if found is None:
+                raise QueueNotFound(name)  # and removed it
+            return self.keep(found)
 
         return self._store.write(find_or_make)
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from penstock.domain.duration import duration_ms, duration_text
 from penstock.settings.catalogue import Setting
-from penstock.settings.units import duration_ms, duration_text, size_bytes, size_text
+from penstock.settings.units import size_bytes, size_text
 
 SWITCHES = {
     **dict.fromkeys(("true", "yes", "on", "1"), True),

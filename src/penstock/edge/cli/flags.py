@@ -9,10 +9,11 @@ from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, TypeVar
 
+from penstock.domain.duration import duration_ms
 from penstock.edge.cli.parser import Parser
 from penstock.settings import Flag, Loaded, load
 from penstock.settings.catalogue import catalogue
-from penstock.settings.units import duration_ms, size_bytes
+from penstock.settings.units import size_bytes
 
 if TYPE_CHECKING:
     from penstock.client.remote import Remote

@@ -9,6 +9,7 @@ from itertools import islice
 
 from penstock.client.answers import Ending
 from penstock.client.remote import Remote
+from penstock.domain.duration import duration_text
 from penstock.domain.message import State
 from penstock.edge.cli import exits
 from penstock.edge.cli.exits import UsageError
@@ -16,7 +17,6 @@ from penstock.edge.cli.flags import duration, instant, remote, server_flags
 from penstock.edge.cli.output import Output
 from penstock.edge.cli.parser import Parser
 from penstock.edge.cli.registry import Command
-from penstock.settings.units import duration_text
 
 COLUMNS = ("finished", "queue", "id", "kind", "outcome", "attempts", "took", "reason or error")
 OUTCOMES = [str(state) for state in (State.DONE, State.DEAD, State.CANCELLED)]

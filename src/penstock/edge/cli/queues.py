@@ -7,12 +7,13 @@ from argparse import Namespace
 import msgspec
 
 from penstock.client.answers import Queue
+from penstock.domain.duration import duration_text
 from penstock.edge.cli import exits
 from penstock.edge.cli.flags import remote, server_flags
 from penstock.edge.cli.output import Output
 from penstock.edge.cli.parser import Parser
 from penstock.edge.cli.registry import Command
-from penstock.settings.units import duration_text, size_text
+from penstock.settings.units import size_text
 
 
 def named(parser: Parser) -> None:

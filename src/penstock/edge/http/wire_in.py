@@ -119,7 +119,7 @@ ACT_FIELDS = {
     Verb.FAIL: ("error", "retry_in_ms"),
     Verb.RELEASE: ("delay_ms",),
     Verb.EXTEND: ("lease_ms", "is_late_ok", "is_start", "progress"),
-    Verb.SNOOZE: ("delay_ms",),
+    Verb.SNOOZE: ("delay_ms", "reason"),
     Verb.BURY: ("reason",),
     Verb.CANCEL: ("reason",),
     Verb.TIME_OUT: ("error", "retry_in_ms"),
@@ -134,7 +134,7 @@ def act_body(verb: Verb) -> type[msgspec.Struct] | None:
     types = {field.name: field.type for field in msgspec.structs.fields(ActIn)}
     fields: list[Any] = [(name, types[name], None) for name in ACT_FIELDS[verb]]
     if verb is Verb.SNOOZE:
-        fields = [("delay_ms", int)]  # the one that must be there
+        fields[0] = ("delay_ms", int)  # the one that must be there
     name = verb.value.title().replace("_", "")
     return msgspec.defstruct(f"{name}In", fields, forbid_unknown_fields=True)
 

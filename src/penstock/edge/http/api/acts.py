@@ -37,7 +37,10 @@ _ACTS: dict[Verb, tuple[str, object]] = {
         "Hold it for longer, counted from now; tell that work begins, or how far it is.",
         {"lease_ms": 60_000, "progress": {"done": 10, "of": 100}},
     ),
-    Verb.SNOOZE: ("Postpone it; the attempt does not count.", {"delay_ms": 3_600_000}),
+    Verb.SNOOZE: (
+        "Postpone it; the attempt does not count.",
+        {"delay_ms": 3_600_000, "reason": "the shop is closed"},
+    ),
     Verb.BURY: ("Give it up: it dies.", {"reason": "no such address"}),
     Verb.CANCEL: ("It will not be handled, on purpose.", {"reason": "the order was withdrawn"}),
     Verb.TIME_OUT: (

@@ -128,7 +128,7 @@ FIELDS = {
     "BatchActIn.is_start": "For extend: work begins now, and the timeout is counted from here.",
     "BatchActIn.progress": "For extend: how far its holder is, any JSON value.",
     "BatchActIn.lease_ms": "For extend: how long from now it is held; null: as the queue says.",
-    "BatchActIn.reason": "For bury and cancel: why.",
+    "BatchActIn.reason": "For bury, cancel and snooze: why.",
     "BatchActIn.retry_in_ms": "For fail and time_out: when to try again; null: by the back-off.",
     "DraftIn.delay_ms": "The same as due_at, counted from now.",
     "DraftIn.max_attempts": "Its own limit in place of the queue's.",

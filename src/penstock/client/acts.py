@@ -1,0 +1,46 @@
+"""What a worker wants done, in the words of the services and in those of the HTTP API."""
+
+from __future__ import annotations
+
+import msgspec
+
+from penstock.client.drafts import Act
+from penstock.domain.lease import LeaseAct, Verb
+from penstock.ports.work import WorkAct
+from penstock.services.messages import Messages
+
+
+def planned(messages: Messages, act: WorkAct) -> LeaseAct:
+    """Raises LeaseLost for a receipt that is none, InvalidRequest for what makes no sense."""
+    return messages.plan(
+        messages.read_receipt(act.receipt),
+        act.verb,
+        delay_ms=act.delay_ms,
+        text=act.text,
+        progress=act.progress,
+        is_start=act.is_start,
+    )
+
+
+def over_http(act: WorkAct) -> Act:
+    match act.verb:
+        case Verb.FAIL | Verb.TIME_OUT:
+            return Act(act.receipt, act.verb, error=act.text, retry_in_ms=act.delay_ms)
+        case Verb.CRASH:
+            return Act(act.receipt, act.verb, error=act.text)
+        case Verb.EXTEND:
+            return Act(
+                act.receipt,
+                act.verb,
+                lease_ms=act.delay_ms,
+                is_start=act.is_start or None,
+                progress=None if act.progress is None else msgspec.Raw(act.progress.encode()),
+            )
+        case Verb.BURY | Verb.CANCEL:
+            return Act(act.receipt, act.verb, reason=act.text)
+        case Verb.SNOOZE:
+            return Act(act.receipt, act.verb, delay_ms=act.delay_ms, reason=act.text)
+        case Verb.RELEASE:
+            return Act(act.receipt, act.verb, delay_ms=act.delay_ms)
+        case Verb.COMPLETE:
+            return Act(act.receipt, act.verb)

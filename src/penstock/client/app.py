@@ -1,0 +1,266 @@
+"""The job API: `app = Penstock(url)`, `@app.job()`, `job.enqueue(…)`.
+
+One API over a store in the same process (sqlite:///…, postgresql://…) and a server (http://…).
+Nothing is opened before it is needed, so that modules with an app in them can be imported freely.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, ParamSpec, Self, TypeVar, Unpack, overload
+
+import msgspec
+
+from penstock.client import tracing
+from penstock.client.answers import Sent
+from penstock.client.backing import Backing
+from penstock.client.current import Current
+from penstock.client.embedded import Embedded
+from penstock.client.handlers import JobHandlers
+from penstock.client.job import Enqueued, Job
+from penstock.client.job_spec import JobSettings, settle, spec_of
+from penstock.client.opening import Opening
+from penstock.client.options import JobOptions, Settled
+from penstock.client.over_http import OverHttp
+from penstock.client.queue_options import QueueOptions, settings_of
+from penstock.domain.draft import Draft
+from penstock.domain.duration import duration_text
+from penstock.domain.errors import InvalidRequest, PenstockError
+from penstock.domain.limits import DEFAULT_LIMITS
+from penstock.domain.queue import check_name
+from penstock.ports.clock import Clock
+from penstock.ports.work import WorkSource
+from penstock.settings.values import POSTGRES, SQLITE, Queues, Settings, Store
+from penstock.wiring import migrate, own_clock
+
+P = ParamSpec("P")
+R = TypeVar("R")
+H = TypeVar("H", bound=Callable[[Current], Any])
+
+_SERVER = ("http://", "https://")
+
+
+class Penstock:
+    """Safe to share between threads; a forked child opens its own."""
+
+    def __init__(self, url: str, *, key: str | None = None, clock: Clock | None = None) -> None:
+        if not url.startswith((SQLITE, *POSTGRES, *_SERVER)):
+            raise InvalidRequest(
+                f"Penstock opens sqlite:///path, postgresql://… or http://…, not {url!r}"
+            )
+        self.url = url
+        self._key = key
+        self._clock = clock
+        self._opening = Opening(self._open)
+        self._declared: dict[str, dict[str, Any]] = {}
+        self._settled_queues: tuple[Backing | None, set[str]] = (None, set())
+        self.handlers = JobHandlers(self._opening.get)
+
+    # --- jobs ---
+
+    @overload
+    def job(self, function: Callable[P, R], /) -> Job[P, R]: ...
+
+    @overload
+    def job(self, **about: Unpack[JobSettings]) -> Callable[[Callable[P, R]], Job[P, R]]: ...
+
+    def job(self, function: Callable[..., Any] | None = None, **given: Any) -> Any:
+        """Make a job of a function, sync or async.  Raises InvalidRequest for what cannot be one.
+
+        What it takes is told at `JobSettings`.
+        """
+        about: JobSettings = given  # type: ignore[assignment]
+        settled = settle(about)
+
+        def decorate(function: Callable[P, R]) -> Job[P, R]:
+            job = Job(function, self, spec_of(function, about), settled)
+            self.handlers.add(job)
+            self._declare_window(job)
+            return job
+
+        return decorate if function is None else decorate(function)
+
+    def around(self, hook: H) -> H:
+        """Surround every call of a handler: a context manager, or a generator that yields once."""
+        self.handlers.add_hook(hook)
+        return hook
+
+    def enqueue(
+        self, kind: str, arguments: Mapping[str, object], **options: Unpack[JobOptions]
+    ) -> Enqueued:
+        """By kind, for those who do not have the function.  If it is known here, it is checked."""
+        settled, draft = self._named(kind, arguments, options)
+        return self.put(settled, [draft])[0]
+
+    async def enqueue_async(
+        self, kind: str, arguments: Mapping[str, object], **options: Unpack[JobOptions]
+    ) -> Enqueued:
+        settled, draft = self._named(kind, arguments, options)
+        return (await self.put_async(settled, [draft]))[0]
+
+    # --- queues ---
+
+    def queue(self, name: str, **options: Unpack[QueueOptions]) -> None:
+        """Say how a queue is to be.  Applied when this process first uses it; see docs/jobs.md."""
+        self._declared.setdefault(check_name(name), {}).update(settings_of(name, options))
+
+    # --- opening and closing ---
+
+    def open(self) -> Self:
+        """Open now what would be opened at the first use."""
+        self._opening.get()
+        return self
+
+    def close(self) -> None:
+        """What comes after it opens anew."""
+        self._opening.close()
+
+    def __enter__(self) -> Self:
+        return self.open()
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def migrate(self) -> list[str]:
+        """Bring the schema of an own store up to date; returns the names of what was applied."""
+        if self.url.startswith(_SERVER):
+            raise InvalidRequest("a server keeps its own store up to date: penstock migrate")
+        return [done.name for done in migrate(self._settings())]
+
+    # --- for workers ---
+
+    @property
+    def backing(self) -> Backing:
+        """What stands behind it, opened: for the parts of Penstock that build on it."""
+        return self._opening.get()
+
+    @property
+    def clock(self) -> Clock:
+        """That of the store; of a server elsewhere only this machine's own."""
+        return self._opening.get().clock
+
+    @property
+    def queues(self) -> list[str]:
+        """Those of its jobs and those that were declared."""
+        return sorted({*self._declared, *self.handlers.queues})
+
+    def work_source(self) -> WorkSource:
+        """Where a worker gets work; its queues are made if they are missing."""
+        backing = self._opening.get()
+        for name in self.queues:
+            self._settle(backing, name)
+        return backing.source()
+
+    def start_duties(self) -> None:
+        """What has to run beside an own store if no server does: a worker calls it once."""
+        self._opening.get().start_duties()
+
+    # --- the counter where drafts are handed in ---
+
+    def put(self, settled: Settled, drafts: Sequence[Draft]) -> list[Enqueued]:
+        queue, tx = settled.queue, settled.tx
+        self._refuse_to_open(tx)
+        backing = self._opening.get()
+        if tx is None and queue in self._declared:
+            self._settle(backing, queue)
+        answers: list[Sent | PenstockError] = []
+        for some in _batches(_traced(drafts)):
+            if tx is None:
+                answers += backing.send(queue, some)
+            else:
+                answers += backing.send_in(tx, queue, some, self._declared.get(queue, {}))
+        return _all_sent(answers)
+
+    async def put_async(self, settled: Settled, drafts: Sequence[Draft]) -> list[Enqueued]:
+        opening, queue, tx = self._opening, settled.queue, settled.tx
+        self._refuse_to_open(tx)
+        backing = opening.get() if opening.is_open else await asyncio.to_thread(opening.get)
+        declared = self._declared.get(queue, {})
+        if tx is None and queue in self._declared and queue not in self._settled(backing):
+            await backing.declare_async(queue, declared)
+            self._settled(backing).add(queue)
+        answers: list[Sent | PenstockError] = []
+        for some in _batches(_traced(drafts)):
+            if tx is None:
+                answers += await backing.send_async(queue, some)
+            else:
+                answers += await backing.send_in_async(tx, queue, some, declared)
+        return _all_sent(answers)
+
+    # --- private ---
+
+    def _settings(self) -> Settings:
+        return Settings(store=Store(url=self.url), queues=Queues(auto_create=True))
+
+    def _open(self) -> Backing:
+        if self.url.startswith(_SERVER):
+            return OverHttp(self.url, key=self._key, clock=self._clock or own_clock())
+        return Embedded(self._settings(), clock=self._clock)
+
+    def _refuse_to_open(self, tx: object) -> None:
+        """To open a file is to write to it, which would wait for the very one that waits here."""
+        if tx is not None and self.url.startswith(SQLITE) and not self._opening.is_open:
+            raise InvalidRequest("call app.open() before the transaction that is given as tx=")
+
+    def _declare_window(self, job: Job[..., Any]) -> None:
+        window_ms = None if job.unique is None else job.unique.window_ms
+        if window_ms is None:
+            return
+        declared = self._declared.setdefault(job.queue, {})
+        if declared.setdefault("dedup_window_ms", window_ms) != window_ms:
+            raise InvalidRequest(
+                f"queue {job.queue!r} has one dedup_window: "
+                f"{duration_text(declared['dedup_window_ms'])}, and not that of job {job.kind!r}"
+            )
+
+    def _settle(self, backing: Backing, queue: str) -> None:
+        """Twice at the same time does no harm."""
+        settled = self._settled(backing)
+        if queue not in settled:
+            backing.declare(queue, self._declared.get(queue, {}))
+            settled.add(queue)
+
+    def _settled(self, backing: Backing) -> set[str]:
+        """The queues that this backing has heard of."""
+        known, names = self._settled_queues
+        if known is not backing:
+            names = set()
+            self._settled_queues = (backing, names)
+        return names
+
+    def _named(
+        self, kind: str, arguments: Mapping[str, object], options: JobOptions
+    ) -> tuple[Settled, Draft]:
+        job = self.handlers.find(kind)
+        if job is not None:
+            return job.named(arguments, options)
+        settled = Settled().merged(options)
+        try:
+            body = msgspec.json.encode(arguments).decode()
+        except (TypeError, ValueError, OverflowError) as error:
+            raise InvalidRequest(f"job {kind!r}: {error}") from None
+        return settled, msgspec.structs.replace(settled.draft, kind=kind, body=body)
+
+
+def _traced(drafts: Sequence[Draft]) -> list[Draft]:
+    now = tracing.of_now()
+    if now is None:
+        return list(drafts)
+    return [d if d.trace else msgspec.structs.replace(d, trace=now) for d in drafts]
+
+
+def _batches(drafts: Sequence[Draft]) -> list[Sequence[Draft]]:
+    most = DEFAULT_LIMITS.max_batch
+    return [drafts[i : i + most] for i in range(0, len(drafts), most)]
+
+
+def _all_sent(answers: Sequence[Sent | PenstockError]) -> list[Enqueued]:
+    """Raises the first refusal, and says in a note how many others were taken."""
+    sent = [Enqueued(a.id, a.is_duplicate) for a in answers if isinstance(a, Sent)]
+    for answer in answers:
+        if isinstance(answer, PenstockError):
+            if len(answers) > 1:
+                answer.add_note(f"{len(sent)} of {len(answers)} jobs were enqueued")
+            raise answer
+    return sent

@@ -1,0 +1,137 @@
+"""The job that runs here and now, for its handler to ask and to tell."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from datetime import UTC, datetime, timedelta
+
+import msgspec
+
+from penstock.client.backing import Backing
+from penstock.domain.duration import Duration, as_ms
+from penstock.domain.errors import InvalidRequest
+from penstock.domain.lease import Verb
+from penstock.ports.work import Controls, Work, WorkAct
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_current: ContextVar[Current] = ContextVar("penstock_current")
+
+
+class Current:
+    def __init__(self, work: Work, controls: Controls, backing: Backing) -> None:
+        self._work = work
+        self._controls = controls
+        self._backing = backing
+        self._is_completed = False
+        self.result: object = None
+
+    @property
+    def id(self) -> str:
+        return self._work.id
+
+    @property
+    def queue(self) -> str:
+        return self._work.queue
+
+    @property
+    def kind(self) -> str | None:
+        return self._work.kind
+
+    @property
+    def attempts(self) -> int:
+        """This one included."""
+        return self._work.attempts
+
+    @property
+    def max_attempts(self) -> int | None:
+        """Its own limit; None: that of its queue counts."""
+        return self._work.max_attempts
+
+    @property
+    def failures(self) -> int:
+        return self._work.failures
+
+    @property
+    def group(self) -> str | None:
+        return self._work.group
+
+    @property
+    def entity_id(self) -> str | None:
+        return self._work.entity_id
+
+    @property
+    def tags(self) -> tuple[str, ...]:
+        return self._work.tags
+
+    @property
+    def attributes(self) -> dict[str, str]:
+        return self._work.attributes or {}
+
+    @property
+    def sent_at(self) -> datetime:
+        return _datetime(self._work.sent_at)
+
+    @property
+    def deadline(self) -> datetime | None:
+        """When it will be stopped, if it has a time limit."""
+        at = self._controls.deadline
+        return None if at is None else _datetime(at)
+
+    @property
+    def is_stopping(self) -> bool:
+        """The worker wants to end: a long job may stop at a good place and return Snooze."""
+        return self._controls.is_stopping
+
+    @property
+    def is_completed(self) -> bool:
+        return self._is_completed
+
+    def progress(self, fraction: float | None = None, note: str | None = None) -> None:
+        """Tell how far it has come, for those who look; also extends the lease."""
+        if fraction is not None and not 0 <= fraction <= 1:
+            raise InvalidRequest(f"progress is a fraction from 0 to 1, not {fraction!r}")
+        told = {"fraction": fraction, "note": note}
+        kept = {name: value for name, value in told.items() if value is not None}
+        self._controls.extend(progress=msgspec.json.encode(kept).decode())
+
+    def extend(self, lease: Duration | None = None) -> None:
+        """Workers do so by themselves; raises LeaseLost when the job is somebody else's now."""
+        self._controls.extend(lease_ms=None if lease is None else as_ms("lease", lease))
+
+    def complete(self, *, tx: object) -> None:
+        """Done exactly if the caller's own transaction is committed; raises LeaseLost."""
+        self._backing.act_in(tx, self._completion())
+        self._is_completed = True
+
+    async def complete_async(self, *, tx: object) -> None:
+        await self._backing.act_in_async(tx, self._completion())
+        self._is_completed = True
+
+    def told(self, result: object) -> None:
+        self.result = result
+
+    def _completion(self) -> WorkAct:
+        return WorkAct(receipt=self._work.receipt, verb=Verb.COMPLETE)
+
+
+def current() -> Current:
+    """Raises InvalidRequest where no job runs."""
+    try:
+        return _current.get()
+    except LookupError:
+        raise InvalidRequest("no job runs here: current() is for handlers") from None
+
+
+@contextmanager
+def running(job: Current) -> Iterator[Current]:
+    token = _current.set(job)
+    try:
+        yield job
+    finally:
+        _current.reset(token)
+
+
+def _datetime(ms: int) -> datetime:
+    return _EPOCH + timedelta(milliseconds=ms)

@@ -1,0 +1,146 @@
+"""A store opened in the application's own process: no server is needed, though there may be one."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, TypeVar
+
+import msgspec
+
+from penstock.client.acts import planned
+from penstock.client.answers import SendResult, Sent
+from penstock.client.embedded_source import EmbeddedSource
+from penstock.domain.draft import Draft, NewMessage
+from penstock.domain.errors import InvalidRequest, PenstockError, QueueExists, QueueNotFound
+from penstock.domain.queue import Queue, QueueSettings, check_settings
+from penstock.ports import store
+from penstock.ports.clock import Clock
+from penstock.ports.store import Session
+from penstock.ports.ticket import Ticket
+from penstock.ports.work import WorkAct, WorkSource
+from penstock.settings import Settings
+from penstock.wiring import open_broker
+
+T = TypeVar("T")
+
+
+class Embedded:
+    def __init__(self, settings: Settings, *, clock: Clock | None = None) -> None:
+        self.broker = open_broker(settings, clock=clock)
+        self._source: EmbeddedSource | None = None
+        self._has_duties = False
+
+    @property
+    def clock(self) -> Clock:
+        return self.broker.clock
+
+    def send(self, queue: str, drafts: Sequence[Draft]) -> list[SendResult]:
+        found = self.broker.directory.cached(queue) or _wait(
+            lambda: self.broker.directory.load_to_send(queue)
+        )
+        new = self._new(found, drafts)
+        return _results(_wait(lambda: self.broker.messages.send(new)))
+
+    async def send_async(self, queue: str, drafts: Sequence[Draft]) -> list[SendResult]:
+        directory = self.broker.directory
+        found = directory.cached(queue) or await directory.load_to_send(queue)
+        return _results(await self.broker.messages.send(self._new(found, drafts)))
+
+    def send_in(
+        self, tx: object, queue: str, drafts: Sequence[Draft], settings: Mapping[str, Any]
+    ) -> list[SendResult]:
+        directory, messages = self.broker.directory, self.broker.messages
+        try:
+            found = directory.cached(queue) or _wait(lambda: directory.load(queue))
+        except QueueNotFound:
+            found = self.broker.store.write_in(tx, self._making(queue, settings))
+        return _results(messages.send_in(tx, self._new(found, drafts)))
+
+    async def send_in_async(
+        self, tx: object, queue: str, drafts: Sequence[Draft], settings: Mapping[str, Any]
+    ) -> list[SendResult]:
+        directory, messages = self.broker.directory, self.broker.messages
+        try:
+            found = directory.cached(queue) or await directory.load(queue)
+        except QueueNotFound:
+            found = await self.broker.store.write_in_async(tx, self._making(queue, settings))
+        return _results(await messages.send_in_async(tx, self._new(found, drafts)))
+
+    def act_in(self, tx: object, act: WorkAct) -> None:
+        messages = self.broker.messages
+        _raise(messages.act_in(tx, [planned(messages, act)]))
+
+    async def act_in_async(self, tx: object, act: WorkAct) -> None:
+        messages = self.broker.messages
+        _raise(await messages.act_in_async(tx, [planned(messages, act)]))
+
+    def declare(self, queue: str, settings: Mapping[str, Any]) -> None:
+        wanted = _queue_settings(settings)
+        try:
+            _wait(lambda: self.broker.queues.put(queue, wanted, only_new=True))
+        except QueueExists:
+            if settings:
+                _wait(lambda: self.broker.queues.patch(queue, settings))
+
+    async def declare_async(self, queue: str, settings: Mapping[str, Any]) -> None:
+        wanted = _queue_settings(settings)
+        try:
+            await self.broker.queues.put(queue, wanted, only_new=True)
+        except QueueExists:
+            if settings:
+                await self.broker.queues.patch(queue, settings)
+
+    def source(self) -> WorkSource:
+        if self._source is None:
+            self._source = EmbeddedSource(self.broker)
+        return self._source
+
+    def start_duties(self) -> None:
+        if not self._has_duties:
+            self._has_duties = True
+            self.broker.start_duties()
+
+    def close(self) -> None:
+        self.broker.close()
+
+    def _making(self, name: str, settings: Mapping[str, Any]) -> Callable[[Session], Queue]:
+        """By the caller's own transaction: ours would wait for its end.
+
+        The directory does not hear of it, as it may be undone.
+        """
+        wanted, now = check_settings(_queue_settings(settings), name=name), self.clock.now()
+        return lambda session: (
+            session.queues.find(name) or session.queues.add(name, wanted, now=now)
+        )
+
+    def _new(self, queue: Queue, drafts: Sequence[Draft]) -> list[NewMessage]:
+        return [self.broker.messages.draft(queue, draft) for draft in drafts]
+
+
+def _queue_settings(settings: Mapping[str, Any]) -> QueueSettings:
+    try:
+        return msgspec.convert(dict(settings), QueueSettings)
+    except msgspec.ValidationError as error:
+        raise InvalidRequest(str(error)) from None
+
+
+def _raise(answers: Sequence[store.Acted | PenstockError]) -> None:
+    for answer in answers:
+        if isinstance(answer, PenstockError):
+            raise answer
+
+
+def _results(answers: Sequence[store.Sent | PenstockError]) -> list[SendResult]:
+    return [a if isinstance(a, PenstockError) else Sent(a.id, a.is_duplicate) for a in answers]
+
+
+def _wait(ask: Callable[[], Ticket[T]]) -> T:
+    """The answer, also for those who block an event loop: a ticket belongs to where it is made."""
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return ask().result()
+    with ThreadPoolExecutor(1) as aside:
+        return aside.submit(lambda: ask().result()).result()

@@ -1,0 +1,66 @@
+"""The handlers of an application, and what surrounds each call of one."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, ExitStack, contextmanager
+from typing import Any
+
+from penstock.client import tracing
+from penstock.client.backing import Backing
+from penstock.client.current import Current, running
+from penstock.client.job import Job
+from penstock.domain.errors import InvalidRequest
+from penstock.ports.work import Controls, Running, Work
+
+Hook = Callable[[Current], AbstractContextManager[Any]]
+
+
+class JobHandlers:
+    """By kind.  What the worker and the testing kit run jobs with."""
+
+    def __init__(self, backing: Callable[[], Backing]) -> None:
+        self._backing = backing
+        self._jobs: dict[str, Job[..., Any]] = {}
+        self._hooks: list[Hook] = []
+
+    @property
+    def kinds(self) -> list[str]:
+        return sorted(self._jobs)
+
+    @property
+    def queues(self) -> list[str]:
+        return sorted({job.queue for job in self._jobs.values()})
+
+    def add(self, job: Job[..., Any]) -> None:
+        before = self._jobs.get(job.kind)
+        if before is not None and _place(before) != _place(job):
+            raise InvalidRequest(
+                f"there is a job {job.kind!r} already, in {_place(before)}: give one of them a kind"
+            )
+        self._jobs[job.kind] = job
+
+    def add_hook(self, hook: Callable[[Current], Any]) -> None:
+        made: Hook = contextmanager(hook) if inspect.isgeneratorfunction(hook) else hook
+        self._hooks.append(made)
+
+    def find(self, kind: str) -> Job[..., Any] | None:
+        return self._jobs.get(kind)
+
+    @contextmanager
+    def around(self, work: Work, controls: Controls) -> Iterator[Running]:
+        """The trace it was sent in, `current()`, then the hooks in the order they were made."""
+        job = Current(work, controls, self._backing())
+        with running(job), tracing.around(work) as span, ExitStack() as stack:
+            for hook in self._hooks:
+                stack.enter_context(hook(job))
+            yield job
+            span.told(job.result)
+
+
+def _place(job: Job[..., Any]) -> str:
+    code = inspect.unwrap(job).__code__ if hasattr(inspect.unwrap(job), "__code__") else None
+    if code is None:
+        return repr(inspect.unwrap(job))
+    return f"{code.co_filename}:{code.co_firstlineno}"

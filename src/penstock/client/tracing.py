@@ -1,0 +1,121 @@
+"""Trace context that travels with a job, and spans where OpenTelemetry is installed.
+
+What is stored is W3C's: the traceparent, and after a space the tracestate if there is one.  A first
+attempt is a child of the span that enqueued it.  Later attempts are traces of their own, linked to
+it: a job that is tried for days would otherwise stretch a trace over days.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+from penstock.domain.errors import InvalidRequest
+from penstock.domain.outcome import Bury, Outcome, Retry
+from penstock.ports.work import Work
+
+if TYPE_CHECKING:
+    from opentelemetry.trace import Span
+
+try:
+    from opentelemetry import context, trace
+    from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
+except ImportError:  # then nobody traces
+    _has_api = False
+else:
+    _has_api = True
+    _w3c = TraceContextTextMapPropagator()
+
+_TRACEPARENT = re.compile(r"[0-9a-f]{2}-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}")
+_MOST_CHARS = 1024  # of what is kept
+_SYSTEM = "penstock"
+
+
+class Told:
+    """Takes what a handler has returned; raised errors are seen by themselves."""
+
+    def __init__(self, span: Span | None = None) -> None:
+        self._span = span
+
+    def told(self, result: object) -> None:
+        if self._span is not None and isinstance(result, Retry | Bury):
+            _fail(self._span, result)
+
+
+def check(given: str) -> str:
+    """Return it, or raise InvalidRequest: a traceparent, maybe a space and a tracestate."""
+    parent, _, state = given.partition(" ")
+    if not _TRACEPARENT.fullmatch(parent) or len(given) > _MOST_CHARS or "\n" in state:
+        raise InvalidRequest(f"trace is a W3C traceparent, not {given[:100]!r}")
+    return given
+
+
+def of_now() -> str | None:
+    """The current span's context, to be stored; None where nobody traces."""
+    if not _has_api:
+        return None
+    carrier: dict[str, str] = {}
+    _w3c.inject(carrier)
+    parent, state = carrier.get("traceparent"), carrier.get("tracestate")
+    if parent is None:
+        return None
+    kept = f"{parent} {state}" if state else parent
+    return kept if len(kept) <= _MOST_CHARS else parent
+
+
+@contextmanager
+def around(work: Work) -> Iterator[Told]:
+    """The handler's span, or nothing at all without OpenTelemetry."""
+    if not _has_api:
+        yield Told()
+        return
+    sender = _sender(work.trace)
+    parent = trace.get_current_span(sender).get_span_context()
+    is_first = work.attempts <= 1 and work.failures == 0
+    links = [trace.Link(parent)] if parent.is_valid and not is_first else []
+    tracer = trace.get_tracer("penstock")
+    with tracer.start_as_current_span(
+        f"process {work.queue}",
+        context=sender if is_first else context.Context(),
+        kind=trace.SpanKind.CONSUMER,
+        attributes=_attributes(work),
+        links=links,
+        record_exception=False,
+        set_status_on_exception=False,
+    ) as span:
+        try:
+            yield Told(span)
+        except BaseException as error:
+            if not isinstance(error, Outcome) or isinstance(error, Retry | Bury):
+                _fail(span, error)
+            raise
+
+
+def _sender(stored: str | None) -> context.Context:
+    parent, _, state = (stored or "").partition(" ")
+    carrier = {"traceparent": parent} | ({"tracestate": state} if state else {})
+    return _w3c.extract(carrier, context=context.Context())
+
+
+def _attributes(work: Work) -> dict[str, Any]:
+    about = {
+        "messaging.system": _SYSTEM,
+        "messaging.operation.name": "process",
+        "messaging.operation.type": "process",
+        "messaging.destination.name": work.queue,
+        "messaging.message.id": work.id,
+        "messaging.message.body.size": len(work.body.encode()),
+        "penstock.job.kind": work.kind,
+        "penstock.job.attempts": work.attempts,
+        "penstock.job.group": work.group,
+        "penstock.job.entity_id": work.entity_id,
+    }
+    return {name: value for name, value in about.items() if value is not None}
+
+
+def _fail(span: Span, error: BaseException) -> None:
+    span.set_attribute("error.type", type(error).__qualname__)
+    span.record_exception(error)
+    span.set_status(trace.Status(trace.StatusCode.ERROR, str(error)))

@@ -1,0 +1,194 @@
+"""What a running job knows of itself, and what surrounds it."""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import contextmanager
+from datetime import UTC, datetime
+
+import msgspec
+import pytest
+
+from penstock import Current, Snooze, current
+from penstock.domain.errors import InvalidRequest
+from penstock.domain.lease import Verb
+
+
+def test_a_handler_can_ask_which_job_it_runs(app, queue, desk, clock):
+    seen: list[Current] = []
+
+    @app.job(queue=queue, kind="index", attempts=3)
+    def index() -> None:
+        seen.append(current())
+
+    sent = index.using(group="g", tags=["a"], entity_id="e", attributes={"x": "y"}).enqueue()
+    desk.controls.deadline = clock.now() + 1_000
+    [work] = desk.claim()
+    desk.act_of(work)
+
+    [job] = seen
+    assert (job.id, job.queue, job.kind) == (sent.id, queue, "index")
+    assert (job.attempts, job.failures, job.max_attempts) == (1, 0, 3)
+    assert (job.group, job.tags, job.entity_id) == ("g", ("a",), "e")
+    assert job.attributes == {"x": "y"}
+    assert job.sent_at == datetime.fromtimestamp(clock.now() / 1000, UTC)
+    assert job.deadline == datetime.fromtimestamp(clock.now() / 1000 + 1, UTC)
+    assert not job.is_completed
+
+
+def test_attempts_and_failures_are_counted(app, queue, desk):
+    seen = []
+
+    @app.job(queue=queue, backoff="0s")
+    def index() -> None:
+        seen.append((current().attempts, current().failures))
+        raise ValueError("no")
+
+    index.enqueue()
+    desk.run_due()
+    desk.run_due()
+
+    assert seen == [(1, 0), (2, 1)]
+
+
+def test_no_job_runs_outside_of_a_handler(app, queue, desk):
+    @app.job(queue=queue)
+    def index() -> None: ...
+
+    index.enqueue()
+    desk.run_due()
+
+    with pytest.raises(InvalidRequest, match="no job runs here"):
+        current()
+
+
+def test_async_handlers_on_one_loop_each_see_their_own_job(app, queue, desk):
+    seen = {}
+
+    @app.job(queue=queue)
+    async def index(n: int) -> None:
+        await asyncio.sleep(0)
+        seen[n] = current().id
+
+    sent = index.enqueue_many([{"n": n} for n in range(3)])
+
+    async def run_all() -> None:
+        from penstock.runtime.handling import Ready, prepare
+        from tests.client.jobs.desk import FixedDice
+
+        ready = [prepare(app.handlers, work, desk.clock) for work in works]
+        runs = [r for r in ready if isinstance(r, Ready)]
+        await asyncio.gather(*(r.run_async(app.handlers, desk.controls, FixedDice()) for r in runs))
+
+    works = desk.claim()
+    asyncio.run(run_all())
+
+    assert seen == {n: one.id for n, one in enumerate(sent)}
+
+
+def test_a_handler_tells_how_far_it_is_and_asks_for_more_time(app, queue, desk):
+    @app.job(queue=queue)
+    def index() -> None:
+        current().progress(0.5, "half")
+        current().progress(note="still here")
+        current().extend("5m")
+        current().extend()
+
+    index.enqueue()
+    desk.run_due()
+
+    told = [asked["progress"] for asked in desk.controls.asked]
+    assert [msgspec.json.decode(text) if text else None for text in told] == [
+        {"fraction": 0.5, "note": "half"},
+        {"note": "still here"},
+        None,
+        None,
+    ]
+    assert [asked["lease_ms"] for asked in desk.controls.asked] == [None, None, 300_000, None]
+
+
+def test_more_than_all_cannot_be_done(app, queue, desk):
+    @app.job(queue=queue)
+    def index() -> None:
+        current().progress(1.5)
+
+    index.enqueue()
+    [work] = desk.claim()
+
+    assert "from 0 to 1" in (desk.act_of(work).text or "")
+
+
+def test_a_long_job_can_stop_when_the_worker_wants_to(app, queue, desk):
+    @app.job(queue=queue)
+    def index() -> Snooze | None:
+        return Snooze("0s") if current().is_stopping else None
+
+    index.enqueue()
+    desk.controls.is_stopping = True
+
+    assert [act.verb for act in desk.run_due()] == [Verb.SNOOZE]
+
+
+def test_hooks_surround_every_handler_in_their_order(app, queue, desk):
+    seen = []
+
+    @app.around
+    def log(job):
+        seen.append(f"begin {job.kind}")
+        try:
+            yield
+        finally:
+            seen.append("end")
+
+    @app.around
+    @contextmanager
+    def inner(job):
+        seen.append("inner")
+        yield
+
+    @app.job(queue=queue)
+    def index() -> None:
+        seen.append("handler")
+
+    @app.job(queue=queue)
+    async def fail() -> None:
+        raise ValueError("no")
+
+    index.enqueue()
+    fail.enqueue()
+    acts = desk.run_due()
+
+    assert seen == ["begin index", "inner", "handler", "end", "begin fail", "inner", "end"]
+    assert [act.verb for act in acts] == [Verb.COMPLETE, Verb.FAIL]
+
+
+def test_a_hook_that_fails_fails_the_job(app, queue, desk):
+    @app.around
+    def broken(job):
+        raise ValueError("no database")
+        yield
+
+    @app.job(queue=queue)
+    def index() -> None: ...
+
+    index.enqueue()
+    [act] = desk.run_due()
+
+    assert act.verb is Verb.FAIL
+    assert (act.text or "").startswith("ValueError: no database")
+
+
+def test_an_unknown_kind_is_parked_and_run_when_its_handler_comes(app, queue, desk, clock):
+    seen = []
+    app.enqueue("later", {"n": 1}, queue=queue)
+
+    [act] = desk.run_due()
+    assert (act.verb, act.delay_ms) == (Verb.SNOOZE, 5_000)
+
+    @app.job(queue=queue)
+    def later(n: int) -> None:
+        seen.append(current().attempts)
+
+    clock.advance(seconds=5)
+    desk.run_due()
+    assert seen == [1]

@@ -1,0 +1,167 @@
+"""What can be a job, and what is said of it and of its queue."""
+
+from __future__ import annotations
+
+import functools
+
+import pytest
+
+from penstock import Exponential, Penstock
+from penstock.domain.errors import InvalidRequest
+from penstock.domain.retry import Fixed, Listed
+
+
+@pytest.fixture
+def idle() -> Penstock:
+    """Nothing is opened by declaring."""
+    return Penstock("postgresql://nobody@127.0.0.1:1/nowhere")
+
+
+def plain() -> None: ...
+
+
+def test_a_job_goes_by_the_name_of_its_function_or_by_its_kind(idle):
+    @idle.job
+    def one() -> None: ...
+
+    @idle.job()
+    def two() -> None: ...
+
+    @idle.job(kind="mail.third")
+    def three() -> None: ...
+
+    assert (one.kind, two.kind, three.kind) == ("one", "two", "mail.third")
+    assert idle.handlers.kinds == ["mail.third", "one", "two"]
+    assert idle.handlers.find("two") is two
+    assert idle.handlers.find("four") is None
+
+
+def test_two_jobs_of_one_kind_are_refused(idle):
+    idle.job(plain)
+
+    def other() -> None: ...
+
+    with pytest.raises(InvalidRequest, match=r"there is a job 'plain' already, in .*\.py:\d+"):
+        idle.job(kind="plain")(other)
+
+
+def test_the_same_function_may_be_declared_again_as_a_reload_does(idle):
+    idle.job(plain)
+
+    assert idle.job(plain).kind == "plain"
+
+
+class Mailer:
+    def send(self, to: str) -> None: ...
+
+    @classmethod
+    def sent(cls) -> None: ...
+
+
+def generator():
+    yield
+
+
+async def async_generator():
+    yield
+
+
+@pytest.mark.parametrize(
+    ("wrong", "complaint"),
+    [
+        (Mailer, "a job is a function"),
+        (Mailer.send, "is a method"),
+        (generator, "is a generator"),
+        (async_generator, "is a generator"),
+        (functools.partial(plain), "has no name"),
+    ],
+)
+def test_what_cannot_be_a_job_is_refused_where_it_is_declared(idle, wrong, complaint):
+    with pytest.raises(InvalidRequest, match=complaint):
+        idle.job()(wrong)
+
+
+@pytest.mark.parametrize(
+    ("about", "complaint"),
+    [
+        ({"colour": "red"}, "no setting colour"),
+        ({"queue": "no such/name"}, "a queue name is"),
+        ({"timeout": 30}, "timeout is 30: say a duration"),
+        ({"backoff": 5}, "backoff is"),
+        ({"backoff": []}, "at least one delay"),
+        ({"backoff": Exponential(factor=0)}, "factor"),
+        ({"expires_in": "x"}, "expires_in is"),
+    ],
+)
+def test_settings_that_make_no_sense_are_refused(idle, about, complaint):
+    with pytest.raises(InvalidRequest, match=complaint):
+        idle.job(**about)(plain)
+
+
+@pytest.mark.parametrize(
+    ("given", "backoff"),
+    [
+        (None, None),
+        ("10s", Fixed(10_000)),
+        (["1s", "1m"], Listed((1_000, 60_000))),
+        (Exponential(factor=3), Exponential(factor=3)),
+    ],
+)
+def test_a_back_off_is_a_duration_several_or_a_formula(idle, given, backoff):
+    assert idle.job(backoff=given)(plain).backoff == backoff
+
+
+def test_a_job_tells_a_worker_what_it_is(idle):
+    @idle.job(timeout="30s", retries_timeouts=True, queue="mail")
+    async def send() -> None: ...
+
+    assert (send.is_async, send.timeout_ms, send.retries_timeouts) == (True, 30_000, True)
+    assert idle.queues == ["mail"]
+    assert repr(send) == "<Job 'send' in queue 'mail'>"
+
+
+@pytest.mark.parametrize("url", ["jobs.db", "redis://here", "", "sqlite://relative"])
+def test_only_stores_and_servers_can_be_opened(url):
+    with pytest.raises(InvalidRequest, match="Penstock opens"):
+        Penstock(url)
+
+
+def test_a_declared_queue_is_made_as_it_was_said(app, queue, desk, clock):
+    app.queue(queue, lease="1m", max_attempts=1, backoff=["5s"])
+
+    @app.job(queue=queue)
+    def fail() -> None:
+        raise ValueError("no")
+
+    fail.enqueue()
+    desk.run_due()
+    clock.advance(minutes=1)
+
+    assert desk.claim() == []  # one attempt, and that is over
+
+
+def test_a_queue_that_exists_keeps_what_is_not_said(url, clock, queue):
+    with Penstock(url, clock=clock) as before:
+        before.queue(queue, max_attempts=2, max_messages=1)
+        before.work_source()
+        before.enqueue("any", {}, queue=queue)
+    with Penstock(url, clock=clock) as after:
+        after.queue(queue, max_messages=5)
+        after.enqueue("any", {}, queue=queue)
+        works, _ = after.work_source().claim([queue], limit=9, lease_ms=1_000, worker_id="w")
+
+    assert len(works) == 2
+
+
+@pytest.mark.parametrize(
+    ("options", "complaint"),
+    [
+        ({"colour": 1}, "no setting 'colour'"),
+        ({"lease": 5}, "lease is 5: say a duration"),
+        ({"ordering": "sideways"}, "Invalid enum value 'sideways'"),
+        ({"max_attempts": 0}, "max_attempts must be"),
+    ],
+)
+def test_settings_of_a_queue_that_make_no_sense_are_refused(idle, options, complaint):
+    with pytest.raises(InvalidRequest, match=complaint):
+        idle.queue("mail", **options)

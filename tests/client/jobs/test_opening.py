@@ -1,0 +1,123 @@
+"""Opened when it is needed, once, anew in a forked child, and closed."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import threading
+from pathlib import Path
+
+import pytest
+
+from penstock import Penstock
+from penstock.client.opening import Opening
+from penstock.domain.errors import StoreRefused
+from tests.docs.snippets import ROOT
+
+
+def test_nothing_is_opened_before_it_is_needed(tmp_path):
+    app = Penstock(f"sqlite:///{tmp_path / 'jobs.db'}")
+
+    @app.job
+    def mail() -> None: ...
+
+    assert list(tmp_path.iterdir()) == []
+    mail.enqueue()
+    assert (tmp_path / "jobs.db").exists()
+    app.close()
+
+
+def test_it_can_be_closed_and_used_again(app, queue, desk):
+    app.enqueue("one", {}, queue=queue)
+    app.close()
+    app.close()
+
+    app.enqueue("two", {}, queue=queue)
+
+    assert [work.kind for work in desk.claim()] == ["one", "two"]
+
+
+def test_a_with_block_opens_and_closes(url):
+    with Penstock(url) as app:
+        assert app._opening.is_open
+    assert not app._opening.is_open
+
+
+def test_threads_that_come_at_the_same_time_open_it_once():
+    opened = []
+    gate = threading.Barrier(4)
+
+    class Nothing:
+        def close(self) -> None: ...
+
+    def open_it():
+        opened.append(1)
+        return Nothing()
+
+    opening = Opening(open_it)
+
+    def get() -> None:
+        gate.wait()
+        opening.get()
+
+    threads = [threading.Thread(target=get) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+
+    assert opened == [1]
+
+
+def test_a_forked_child_opens_its_own_and_leaves_that_of_its_parent_alone(app, queue, desk):
+    app.enqueue("parent", {}, queue=queue)
+
+    child = os.fork()
+    if child == 0:
+        code = 1
+        try:
+            app.enqueue("child", {}, queue=queue)
+            app.close()
+            code = 0
+        finally:
+            os._exit(code)
+    _, status = os.waitpid(child, 0)
+    app.enqueue("parent again", {}, queue=queue)
+
+    assert status == 0
+    assert [work.kind for work in desk.claim()] == ["parent", "child", "parent again"]
+
+
+def test_a_database_without_our_schema_is_refused_until_it_is_migrated(postgres_url, queue):
+    app = Penstock(postgres_url)
+
+    with pytest.raises(StoreRefused, match="migrate"):
+        app.enqueue("mail", {}, queue=queue)
+    assert app.migrate()
+    app.enqueue("mail", {}, queue=queue)
+    app.close()
+
+
+def test_an_application_that_only_enqueues_starts_no_duties(tmp_path):
+    with Penstock(f"sqlite:///{tmp_path / 'jobs.db'}") as app:
+        before = _duty_loops()  # others of this process may have theirs
+        app.enqueue("mail", {})
+        assert _duty_loops() == before
+
+        app.start_duties()
+        app.start_duties()
+        assert _duty_loops() == before + 1
+
+
+def test_the_package_imports_its_parts_only_when_they_are_asked_for(tmp_path: Path):
+    program = "import sys, penstock; assert 'penstock.client' not in sys.modules; dir(penstock)\n"
+    program += "from penstock import Penstock, Retry, Snooze, Cancel, Bury, current, Job, Unique\n"
+    program += "assert 'granian' not in sys.modules and 'penstock.edge' not in sys.modules"
+
+    env = os.environ | {"PYTHONPATH": str(ROOT / "src")}
+    subprocess.run([sys.executable, "-c", program], check=True, env=env, cwd=tmp_path)
+
+
+def _duty_loops() -> int:
+    return sum(thread.name == "penstock-duties" for thread in threading.enumerate())

@@ -1,0 +1,133 @@
+"""What every backing promises a worker."""
+
+from __future__ import annotations
+
+import threading
+
+import pytest
+
+from penstock.domain.errors import LeaseLost
+from penstock.domain.lease import Verb
+from penstock.ports.work import WorkAct
+from tests.edge.api import a_name
+
+
+@pytest.fixture
+def job(app, queue):
+    @app.job(queue=queue)
+    def count(n: int) -> None: ...
+
+    return count
+
+
+def act(work, verb, **more):
+    return WorkAct(receipt=work.receipt, verb=verb, **more)
+
+
+def test_a_claim_gives_at_most_so_many_and_what_is_held_is_hidden(job, desk):
+    job.enqueue_many([{"n": n} for n in range(3)])
+
+    assert [work.body for work in desk.claim(limit=2)] == ['{"n":0}', '{"n":1}']
+    assert [work.body for work in desk.claim(limit=2)] == ['{"n":2}']
+    assert desk.claim() == []
+
+
+def test_work_says_all_that_a_worker_has_to_know(app, queue, desk, clock):
+    @app.job(queue=queue, attempts=4, timeout="10s")
+    def count(n: int) -> None: ...
+
+    sent = count.using(trace="00-" + "1" * 32 + "-" + "2" * 16 + "-01").enqueue(1)
+    [work] = desk.claim(lease_ms=5_000)
+
+    assert (work.id, work.sent_at, work.leased_until) == (
+        sent.id,
+        clock.now(),
+        clock.now() + 5_000,
+    )
+    assert (work.attempts, work.failures, work.max_attempts) == (1, 0, 4)
+    assert work.timeout_ms == 10_000
+    assert work.trace == "00-" + "1" * 32 + "-" + "2" * 16 + "-01"
+
+
+def test_several_queues_are_claimed_in_their_order(app, clock):
+    names = [a_name(), a_name(), a_name()]
+    for name in names:
+        app.enqueue("kind", {"queue": name}, queue=name)
+    source = app.work_source()
+
+    found, _ = source.claim(
+        [names[2], "not-there", names[0], names[1]], limit=2, lease_ms=1_000, worker_id="w"
+    )
+
+    assert [work.queue for work in found] == [names[2], names[0]]
+
+
+def test_acts_are_done_with_a_claim_and_answered_in_their_order(app, job, queue, desk):
+    job.enqueue_many([{"n": n} for n in range(4)])
+    first, second, third = desk.claim(limit=3)
+    finishing = [
+        act(first, Verb.COMPLETE),
+        WorkAct(receipt="forged", verb=Verb.FAIL),
+        act(second, Verb.RELEASE),
+        act(first, Verb.COMPLETE),
+        act(third, Verb.COMPLETE),
+    ]
+
+    found, answers = app.work_source().claim(
+        [queue], limit=5, lease_ms=1_000, worker_id="w", finishing=finishing
+    )
+
+    assert sorted(work.body for work in found) == ['{"n":1}', '{"n":3}']
+    assert [type(answer) for answer in answers] == [
+        type(None),
+        LeaseLost,
+        type(None),
+        LeaseLost,
+        type(None),
+    ]
+
+
+@pytest.mark.parametrize("queues", [[], ["not-there"]])
+def test_acts_are_done_even_if_there_is_nothing_to_claim_from(app, job, desk, queues):
+    job.enqueue(1)
+    [work] = desk.claim()
+
+    _, answers = app.work_source().claim(
+        queues, limit=1, lease_ms=1_000, worker_id="w", finishing=[act(work, Verb.COMPLETE)]
+    )
+
+    assert answers == [None]
+    assert isinstance(desk.act(act(work, Verb.COMPLETE))[0], LeaseLost)
+
+
+def test_a_failed_job_comes_back_after_the_time_it_was_given(job, desk, clock):
+    job.enqueue(1)
+    [work] = desk.claim()
+
+    desk.act(act(work, Verb.FAIL, delay_ms=60_000, text="no"))
+
+    assert desk.claim() == []
+    clock.advance(minutes=1)
+    [again] = desk.claim()
+    assert (again.attempts, again.failures) == (2, 1)
+
+
+def test_a_snoozed_job_has_lost_no_attempt(job, desk, clock):
+    job.enqueue(1)
+    [work] = desk.claim()
+
+    desk.act(act(work, Verb.SNOOZE, delay_ms=60_000, text="no handler"))
+
+    clock.advance(minutes=1)
+    [again] = desk.claim()
+    assert (again.attempts, again.failures) == (1, 0)
+
+
+def test_listeners_are_called_when_there_may_be_work(app, job, queue):
+    heard = threading.Event()
+    stop = app.work_source().listen([queue], heard.set)
+
+    job.enqueue(1)
+
+    assert heard.wait(10)
+    stop()

@@ -1,0 +1,203 @@
+"""Traces that go on in the job, with OpenTelemetry's own SDK."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+
+import pytest
+from opentelemetry import trace
+from opentelemetry.sdk.trace import ReadableSpan, TracerProvider
+from opentelemetry.sdk.trace.export import SimpleSpanProcessor
+from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
+from opentelemetry.trace import SpanKind, StatusCode
+
+from penstock import Bury, Retry, Snooze, current
+from penstock.client import tracing
+from penstock.domain.errors import InvalidRequest
+from tests.docs.snippets import ROOT
+from tests.runtime.test_outcomes import some_work
+
+PARENT = "00-" + "1" * 32 + "-" + "2" * 16 + "-01"
+
+
+@pytest.fixture(scope="session")
+def exporter() -> InMemorySpanExporter:
+    kept = InMemorySpanExporter()
+    provider = TracerProvider()
+    provider.add_span_processor(SimpleSpanProcessor(kept))
+    trace.set_tracer_provider(provider)  # for the whole process; it can be set only once
+    return kept
+
+
+@pytest.fixture
+def spans(exporter: InMemorySpanExporter) -> Iterator[InMemorySpanExporter]:
+    exporter.clear()
+    yield exporter
+    exporter.clear()
+
+
+@pytest.fixture
+def handled(spans):
+    """The spans of handlers, in the order they ended."""
+
+    def find() -> list[ReadableSpan]:
+        return [s for s in spans.get_finished_spans() if s.kind is SpanKind.CONSUMER]
+
+    return find
+
+
+def test_the_first_attempt_is_a_child_of_the_span_that_enqueued_it(app, queue, desk, handled):
+    seen = []
+
+    @app.job(queue=queue, kind="mail")
+    def mail() -> None:
+        seen.append(trace.get_current_span().get_span_context().span_id)
+
+    with trace.get_tracer("test").start_as_current_span("request") as request:
+        sent = mail.enqueue()
+    desk.run_due()
+
+    [span] = handled()
+    assert span.parent is not None
+    assert span.parent.span_id == request.get_span_context().span_id
+    assert span.context.trace_id == request.get_span_context().trace_id
+    assert seen == [span.context.span_id]
+    assert span.name == f"process {queue}"
+    assert span.links == ()
+    assert dict(span.attributes or {}) == {
+        "messaging.system": "penstock",
+        "messaging.operation.name": "process",
+        "messaging.operation.type": "process",
+        "messaging.destination.name": queue,
+        "messaging.message.id": sent.id,
+        "messaging.message.body.size": 2,
+        "penstock.job.kind": "mail",
+        "penstock.job.attempts": 1,
+    }
+
+
+def test_later_attempts_are_traces_of_their_own_with_a_link(app, queue, desk, handled):
+    @app.job(queue=queue, backoff="0s")
+    def mail() -> None:
+        if current().attempts < 3:
+            raise ValueError("no")
+
+    with trace.get_tracer("test").start_as_current_span("request") as request:
+        mail.enqueue()
+    for _ in range(3):
+        desk.run_due()
+
+    first, second, third = handled()
+    came_from = request.get_span_context()
+    assert first.context.trace_id == came_from.trace_id
+    assert len({span.context.trace_id for span in (first, second, third)}) == 3
+    for retry in (second, third):
+        assert retry.parent is None
+        assert [link.context.span_id for link in retry.links] == [came_from.span_id]
+
+
+def test_a_job_may_enqueue_another_in_the_same_trace(app, queue, desk, handled):
+    @app.job(queue=queue)
+    def first() -> None:
+        second.enqueue()
+
+    @app.job(queue=queue)
+    async def second() -> None: ...
+
+    first.using(trace=PARENT).enqueue()
+    desk.run_due()
+    desk.run_due()
+
+    one, two = handled()
+    assert f"{one.context.trace_id:032x}" == "1" * 32
+    assert two.parent.span_id == one.context.span_id
+
+
+def test_what_went_wrong_is_told_by_the_span(app, queue, desk, handled):
+    outcomes = {"raise": ValueError("no"), "bury": Bury("bad"), "retry": Retry(error="451")}
+
+    @app.job(queue=queue)
+    def mail(how: str, is_raised: bool) -> object:
+        if is_raised:
+            raise outcomes[how]
+        return outcomes[how]
+
+    for how, is_raised in (("raise", True), ("bury", True), ("bury", False), ("retry", False)):
+        mail.enqueue(how, is_raised)
+    desk.run_due()
+
+    assert {span.status.status_code for span in handled()} == {StatusCode.ERROR}
+    assert [(s.attributes["error.type"], s.status.description) for s in handled()] == [
+        ("ValueError", "no"),
+        ("Bury", "bad"),
+        ("Bury", "bad"),
+        ("Retry", "451"),
+    ]
+
+
+def test_a_job_that_only_postpones_itself_has_not_failed(app, queue, desk, handled):
+    @app.job(queue=queue)
+    def mail() -> None:
+        raise Snooze("1m")
+
+    mail.enqueue()
+    desk.run_due()
+
+    [span] = handled()
+    assert span.status.status_code is StatusCode.UNSET
+    assert span.events == ()
+
+
+def test_a_trace_can_be_given_by_hand_and_is_checked(app, queue, desk, handled):
+    @app.job(queue=queue)
+    def mail() -> None: ...
+
+    mail.using(trace=f"{PARENT} vendor=1").enqueue()
+    [work] = desk.claim()
+
+    assert work.trace == f"{PARENT} vendor=1"
+    desk.act_of(work)
+    [span] = handled()
+    assert span.context.trace_state["vendor"] == "1"
+    for wrong in ("", "hello", "00-1-2-3", PARENT + "x", PARENT.upper() + " a=b" * 400):
+        with pytest.raises(InvalidRequest, match="traceparent"):
+            mail.using(trace=wrong)
+
+
+def test_without_a_span_nothing_is_stored(app, queue, desk):
+    app.enqueue("mail", {}, queue=queue)
+
+    [work] = desk.claim()
+
+    assert work.trace is None
+    assert tracing.of_now() is None
+
+
+def test_a_stored_trace_that_is_none_does_no_harm(handled):
+    with tracing.around(some_work(trace="nonsense")):
+        pass
+
+    [span] = handled()
+    assert span.parent is None
+
+
+def test_it_works_without_opentelemetry(tmp_path):
+    program = f"""
+import sys
+sys.modules["opentelemetry"] = None
+from penstock import Penstock
+from penstock.client import tracing
+from tests.runtime.test_outcomes import some_work
+with tracing.around(some_work(trace={PARENT!r})) as told:
+    told.told(None)
+assert tracing.of_now() is None
+app = Penstock("sqlite:///{tmp_path}/jobs.db")
+app.enqueue("mail", {{}}, trace={PARENT!r})
+app.close()
+"""
+    env = os.environ | {"PYTHONPATH": f"{ROOT / 'src'}:{ROOT}"}
+
+    subprocess.run([sys.executable, "-c", program], check=True, env=env, cwd=tmp_path)

@@ -1,0 +1,155 @@
+"""Jobs in the caller's own transaction.  All ways to have one are tried in tests/store/callers."""
+
+from __future__ import annotations
+
+import asyncio
+import sqlite3
+from collections.abc import Iterator
+from typing import Any
+
+import asyncpg
+import psycopg
+import pytest
+
+from penstock import Penstock, current
+from penstock.domain.errors import InvalidRequest, LeaseLost
+from penstock.domain.lease import Verb
+from penstock.runtime.outcomes import NOT_COMMITTED
+from tests.client.jobs.desk import JobDesk
+
+
+@pytest.fixture(params=("sqlite", "postgres"))
+def backing(request: pytest.FixtureRequest) -> str:
+    return str(request.param)
+
+
+@pytest.fixture
+def url(backing: str, request: pytest.FixtureRequest, tmp_path: Any) -> str:
+    if backing == "sqlite":
+        return f"sqlite:///{tmp_path / 'jobs.db'}?checksums=off"
+    return str(request.getfixturevalue("job_database"))
+
+
+@pytest.fixture
+def tx(app: Penstock, url: str, backing: str) -> Iterator[Any]:
+    app.open()
+    if backing == "sqlite":
+        path = url.removeprefix("sqlite:///").partition("?")[0]
+        connection: Any = sqlite3.connect(path)
+    else:
+        connection = psycopg.connect(url)
+    yield connection
+    connection.close()
+
+
+def test_a_job_exists_exactly_if_the_caller_commits(app, queue, desk, tx):
+    @app.job(queue=queue)
+    def ship(order: int) -> None: ...
+
+    app.work_source()
+    ship.using(tx=tx).enqueue(1)
+    tx.rollback()
+    assert desk.claim() == []
+
+    ship.using(tx=tx).enqueue_many([{"order": 2}, {"order": 3}])
+    tx.commit()
+    assert [work.body for work in desk.claim()] == ['{"order":2}', '{"order":3}']
+
+
+def test_a_missing_queue_is_made_in_the_callers_transaction_as_it_was_declared(
+    app, queue, clock, tx
+):
+    app.queue(queue, max_messages=1)
+
+    @app.job(queue=queue)
+    def ship(order: int) -> None: ...
+
+    ship.using(tx=tx).enqueue(1)
+    tx.rollback()
+    ship.using(tx=tx).enqueue(2)
+    tx.commit()
+
+    [work] = JobDesk(app, clock, queue).claim()
+    assert work.body == '{"order":2}'
+    assert app.queues == [queue]
+
+
+def test_an_async_caller_has_an_async_transaction(app, queue, desk, url, backing):
+    if backing == "sqlite":
+        pytest.skip("asyncpg speaks to PostgreSQL")
+
+    @app.job(queue=queue)
+    def ship(order: int) -> None: ...
+
+    async def enqueue() -> None:
+        connection = await asyncpg.connect(url)
+        for order, is_kept in ((1, False), (2, True)):
+            transaction = connection.transaction()
+            await transaction.start()
+            await ship.using(tx=connection).enqueue_async(order)
+            await (transaction.commit() if is_kept else transaction.rollback())
+        await connection.close()
+
+    asyncio.run(enqueue())
+
+    assert [work.body for work in desk.claim()] == ['{"order":2}']
+
+
+def test_a_job_completes_itself_exactly_if_its_transaction_is_committed(app, queue, desk, tx):
+    @app.job(queue=queue, backoff="0s")
+    def ship(is_kept: bool) -> None:
+        current().complete(tx=tx)
+        if is_kept:
+            tx.commit()
+        else:
+            tx.rollback()
+
+    ship.enqueue_many([{"is_kept": True}, {"is_kept": False}])
+    kept, lost = desk.claim()
+    acts = [desk.act_of(kept), desk.act_of(lost)]
+    done, failed = desk.act(*acts)
+
+    assert [act.verb for act in acts] == [Verb.FAIL, Verb.FAIL]
+    assert acts[1].text == NOT_COMMITTED
+    assert isinstance(done, LeaseLost)  # it was over already
+    assert failed is None
+    assert [work.id for work in desk.claim()] == [lost.id]
+
+
+def test_a_job_that_is_not_held_any_more_cannot_be_completed(app, queue, desk, tx, clock):
+    seen = []
+
+    @app.job(queue=queue)
+    def ship() -> None:
+        clock.advance(minutes=5)
+        desk.claim()
+        with pytest.raises(LeaseLost):
+            current().complete(tx=tx)
+        seen.append(current().is_completed)
+
+    ship.enqueue()
+    desk.act_of(desk.claim()[0])
+
+    assert seen == [False]
+
+
+def test_a_server_elsewhere_is_not_in_the_callers_database(job_server, queue):
+    with Penstock(job_server.url) as remote:
+        with pytest.raises(InvalidRequest, match="open Penstock on the URL of that database"):
+            remote.enqueue("ship", {}, queue=queue, tx=object())
+        with pytest.raises(InvalidRequest, match="open Penstock on the URL of that database"):
+            asyncio.run(remote.enqueue_async("ship", {}, queue=queue, tx=object()))
+
+
+def test_what_is_no_transaction_is_refused(app, queue):
+    app.open()
+
+    with pytest.raises(InvalidRequest):
+        app.enqueue("ship", {}, queue=queue, tx="transaction")
+
+
+def test_a_file_is_opened_before_the_transaction_because_opening_waits_for_it(tmp_path):
+    app = Penstock(f"sqlite:///{tmp_path / 'jobs.db'}?checksums=off")
+
+    with pytest.raises(InvalidRequest, match=r"call app.open\(\) before"):
+        app.enqueue("ship", {}, tx=object())

@@ -1,0 +1,65 @@
+"""How a type checker sees jobs.  Mypy reads it with all other files; nothing here is run."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from typing import assert_type
+
+from penstock import Enqueued, Job, Penstock, Unique, current
+from penstock.client.job import Enqueuing
+
+app = Penstock("sqlite:///jobs.db")
+
+
+@app.job(queue="mail", attempts=5, backoff=["1s", "1m"], timeout="30s", unique=Unique(by=("to",)))
+def send_mail(to: str, subject: str = "hi") -> int:
+    return len(to)
+
+
+@app.job
+async def fetch(url: str, *, deep: bool = False) -> bytes:
+    return url.encode()
+
+
+def plain_calls() -> None:
+    assert_type(send_mail("ada"), int)
+    send_mail(5)  # type: ignore[arg-type]
+    job: Job[..., int] = send_mail
+    job("anything")
+
+
+def enqueues() -> None:
+    assert_type(send_mail.enqueue("ada", subject="x"), Enqueued)
+    assert_type(send_mail.enqueue_in("5m", "ada"), Enqueued)
+    assert_type(send_mail.enqueue_at(datetime(2030, 1, 1, tzinfo=UTC), "ada"), Enqueued)
+    assert_type(send_mail.enqueue_many([send_mail.args("ada"), {"to": "bob"}]), list[Enqueued])
+    send_mail.using(priority=3, delay=timedelta(minutes=5), tags=("a",)).enqueue("ada")
+
+
+def wrong_enqueues() -> None:
+    send_mail.enqueue(5)  # type: ignore[arg-type]
+    send_mail.enqueue()  # type: ignore[call-arg]
+    send_mail.enqueue("ada", colour="red")  # type: ignore[call-arg]
+    send_mail.enqueue_in("5m", 5)  # type: ignore[arg-type]
+    send_mail.enqueue_in(5, "ada")  # type: ignore[arg-type]
+    send_mail.args(5)  # type: ignore[arg-type]
+    send_mail.using(priority="high")  # type: ignore[arg-type]
+    send_mail.using(colour="red")  # type: ignore[call-arg]
+    send_mail.using(group="a").enqueue(5)  # type: ignore[arg-type]
+    app.job(attempts="many")  # type: ignore[call-overload]
+    app.queue("mail", lease=5)  # type: ignore[arg-type]
+
+
+async def async_enqueues() -> None:
+    assert_type(await fetch("http://here"), bytes)
+    assert_type(await fetch.enqueue_async("http://here", deep=True), Enqueued)
+    assert_type(await fetch.enqueue_in_async("1s", "http://here"), Enqueued)
+    assert_type(await app.enqueue_async("mail", {"to": "ada"}, queue="mail"), Enqueued)
+    await fetch.enqueue_async(5)  # type: ignore[arg-type]
+
+
+def others() -> None:
+    enqueuing: Enqueuing[[str, str]] = send_mail.using(tx=object())
+    enqueuing.enqueue("ada", "hi")
+    assert_type(app.enqueue("mail", {"to": "ada"}, queue="mail", delay="1h"), Enqueued)
+    assert_type(current().deadline, datetime | None)

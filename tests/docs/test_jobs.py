@@ -1,0 +1,87 @@
+"""The pages about jobs: every program on them is run."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+from penstock.client.job_spec import JobSettings
+from penstock.client.options import JobOptions
+from tests.docs.snippets import ROOT, marked
+
+
+def run(program: str, folder: Path) -> str:
+    done = subprocess.run(
+        [sys.executable, "-c", program],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=60,
+        cwd=folder,
+        env=os.environ | {"PYTHONPATH": f"{ROOT / 'src'}:{ROOT}"},
+    )
+    assert done.returncode == 0, f"{done.stdout}\n{done.stderr}"
+    return done.stdout
+
+
+WORK = """
+from tests.client.jobs.desk import JobDesk
+for queue in app.queues:
+    desk = JobDesk(app, app.clock, queue)
+    for act in desk.run_due():
+        print(queue, act.verb.value, act.text)
+app.close()
+"""
+
+
+def test_the_jobs_of_the_page_are_enqueued_and_run(tmp_path):
+    shown = run(marked("docs/jobs.md", "jobs") + WORK, tmp_path)
+
+    assert "mail complete None" in shown
+    assert "default complete None" in shown
+    assert "fail" not in shown
+    assert "begin send_mail" in shown
+
+
+def test_the_transactions_of_the_page_work(tmp_path):
+    shown = run(marked("docs/jobs.md", "transactions") + WORK_IN_TX, tmp_path)
+
+    assert shown.split() == ["fail", "LeaseLost", "[]"]
+
+
+# What completed itself is over before the worker acts.
+WORK_IN_TX = """
+from tests.client.jobs.desk import JobDesk
+desk = JobDesk(app, app.clock, "default")
+[work] = desk.claim()
+act = desk.act_of(work)
+[answer] = desk.act(act)
+print(act.verb.value, type(answer).__name__, connection.execute("SELECT * FROM orders").fetchall())
+app.close()
+"""
+
+
+def test_the_quick_start_is_ten_lines_and_works(tmp_path):
+    program = marked("docs/quick-start.md", "jobs.py")
+    (tmp_path / "jobs.py").write_text(program)
+
+    run("import runpy; runpy.run_path('jobs.py', run_name='__main__')", tmp_path)
+    shown = run("from jobs import app\n" + WORK, tmp_path)
+
+    assert shown.splitlines()[0] == "to ada@example.org: Your invoice"
+    assert len([line for line in program.splitlines() if line.strip()]) <= 10
+
+
+def _first_cells(heading: str) -> set[str]:
+    page = (ROOT / "docs/jobs.md").read_text(encoding="utf-8")
+    section = page.partition(f"\n## {heading}\n")[2].partition("\n## ")[0]
+    cells = re.findall(r"^\| ([^|]*) \|", section, re.MULTILINE)
+    return {name for cell in cells for name in re.findall(r"`(\w+)`", cell)}
+
+
+def test_the_page_lists_all_settings_of_a_job_and_all_options():
+    assert _first_cells("What `@app.job(…)` takes") == set(JobSettings.__annotations__)
+    assert _first_cells("Enqueue") == set(JobOptions.__annotations__)
