@@ -247,3 +247,23 @@ def test_the_shortest_exact_unit_is_told():
         "1001ms",
     ]
     assert [size_text(size) for size in (0, 1_024, 1_025)] == ["0B", "1KiB", "1025B"]
+
+
+def test_a_new_file_may_be_without_checksums():
+    settings = load(env={"PENSTOCK_STORE_URL": "sqlite:///shop.db?checksums=off"}).settings
+
+    assert settings.sqlite_path == Path("shop.db")
+    assert not settings.sqlite_checksums
+    assert Settings().sqlite_checksums
+
+
+def test_an_unknown_option_of_a_file_is_refused():
+    with pytest.raises(InvalidRequest, match="only option"):
+        load(env={"PENSTOCK_STORE_URL": "sqlite:///shop.db?checksum=off"})
+
+
+def test_a_data_folder_may_have_a_question_mark_in_its_name():
+    settings = Settings(data="what?")
+
+    assert settings.sqlite_path == Path("what?/penstock.db")
+    assert settings.sqlite_checksums

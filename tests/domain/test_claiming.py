@@ -92,7 +92,9 @@ ACTS: dict[Verb, Callable[[Message], Message]] = {
         m, a_queue(), lease_no=1, now=NOON, dice=0.25, error="no", retry_in_ms=SECOND
     ),
     Verb.RELEASE: lambda m: lifecycle.release(m, a_queue(), lease_no=1, now=NOON, delay_ms=SECOND),
-    Verb.SNOOZE: lambda m: lifecycle.snooze(m, a_queue(), lease_no=1, now=NOON, delay_ms=SECOND),
+    Verb.SNOOZE: lambda m: lifecycle.snooze(
+        m, a_queue(), lease_no=1, now=NOON, delay_ms=SECOND, reason="no"
+    ),
     Verb.EXTEND: lambda m: lifecycle.extend(m, lease_no=1, now=NOON, lease_ms=SECOND),
     Verb.BURY: lambda m: lifecycle.bury(m, lease_no=1, reason="no"),
     Verb.CANCEL: lambda m: lifecycle.cancel(m, lease_no=1, reason="no"),

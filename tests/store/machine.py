@@ -74,6 +74,8 @@ ACTS = st.fixed_dictionaries(
         "progress": st.sampled_from([None, "1", "2"]),
     }
 )
+MOSTLY_COMPLETE = st.sampled_from([*[Verb.COMPLETE] * 9, *Verb])
+MOSTLY_ENDED = st.sampled_from([*[DedupUntil.ENDED] * 3, *DedupUntil])
 CLAIMS = st.fixed_dictionaries(
     {
         "queue": QUEUES,
@@ -149,6 +151,19 @@ class StoreMachine(RuleBasedStateMachine):
     def act(self, ms: int, act: dict[str, Any]) -> None:
         self.clock.advance(ms=ms)
         self.submit([], [act], [])()
+
+    @rule(queue=QUEUES, verb=MOSTLY_COMPLETE, until=MOSTLY_ENDED)
+    def handle_what_is_sent_again(self, queue: int, verb: Verb, until: DedupUntil) -> None:
+        """A key is taken, its message claimed and acted upon, and the key asked for each time."""
+        draft = {"dedup_key": "x", "dedup_until": until, "group": "a"}
+        claim = {"queue": queue, "limit": 4, "in_a_row": False, "claim_key": None, "kinds": None}
+        before = len(self.leases)
+        self.submit([(queue, draft)], [], [])()
+        self.submit([], [], [claim])()
+        self.submit([(queue, draft)], [], [])()
+        acts = [{"verb": verb, "which": n} for n in range(len(self.leases) - before)]
+        self.submit([], acts, [])()
+        self.submit([(queue, draft)], [], [])()
 
     @rule(
         ms=MOMENTS,

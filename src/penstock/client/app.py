@@ -81,6 +81,11 @@ class Penstock:
 
         return decorate if function is None else decorate(function)
 
+    @property
+    def jobs(self) -> Mapping[str, Job[..., Any]]:
+        """All of them, by kind."""
+        return self.handlers.jobs
+
     def around(self, hook: H) -> H:
         """Surround every call of a handler: a context manager, or a generator that yields once."""
         self.handlers.add_hook(hook)

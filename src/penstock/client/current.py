@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from contextvars import ContextVar
 from datetime import UTC, datetime, timedelta
 
@@ -20,7 +19,7 @@ _current: ContextVar[Current] = ContextVar("penstock_current")
 
 
 class Current:
-    def __init__(self, work: Work, controls: Controls, backing: Backing) -> None:
+    def __init__(self, work: Work, controls: Controls, backing: Callable[[], Backing]) -> None:
         self._work = work
         self._controls = controls
         self._backing = backing
@@ -102,11 +101,11 @@ class Current:
 
     def complete(self, *, tx: object) -> None:
         """Done exactly if the caller's own transaction is committed; raises LeaseLost."""
-        self._backing.act_in(tx, self._completion())
+        self._backing().act_in(tx, self._completion())
         self._is_completed = True
 
     async def complete_async(self, *, tx: object) -> None:
-        await self._backing.act_in_async(tx, self._completion())
+        await self._backing().act_in_async(tx, self._completion())
         self._is_completed = True
 
     def told(self, result: object) -> None:
@@ -124,13 +123,18 @@ def current() -> Current:
         raise InvalidRequest("no job runs here: current() is for handlers") from None
 
 
-@contextmanager
-def running(job: Current) -> Iterator[Current]:
-    token = _current.set(job)
-    try:
-        yield job
-    finally:
-        _current.reset(token)
+class Being:
+    """This job is the current one."""
+
+    def __init__(self, job: Current) -> None:
+        self._job = job
+
+    def __enter__(self) -> Current:
+        self._token = _current.set(self._job)
+        return self._job
+
+    def __exit__(self, *_: object) -> None:
+        _current.reset(self._token)
 
 
 def _datetime(ms: int) -> datetime:

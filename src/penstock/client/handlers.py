@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, ExitStack, contextmanager
+from types import MappingProxyType
 from typing import Any
 
 from penstock.client import tracing
 from penstock.client.backing import Backing
-from penstock.client.current import Current, running
+from penstock.client.current import Being, Current
 from penstock.client.job import Job
 from penstock.domain.errors import InvalidRequest
 from penstock.ports.work import Controls, Running, Work
@@ -24,6 +25,10 @@ class JobHandlers:
         self._backing = backing
         self._jobs: dict[str, Job[..., Any]] = {}
         self._hooks: list[Hook] = []
+
+    @property
+    def jobs(self) -> Mapping[str, Job[..., Any]]:
+        return MappingProxyType(self._jobs)
 
     @property
     def kinds(self) -> list[str]:
@@ -48,11 +53,16 @@ class JobHandlers:
     def find(self, kind: str) -> Job[..., Any] | None:
         return self._jobs.get(kind)
 
-    @contextmanager
-    def around(self, work: Work, controls: Controls) -> Iterator[Running]:
+    def around(self, work: Work, controls: Controls) -> AbstractContextManager[Running]:
         """The trace it was sent in, `current()`, then the hooks in the order they were made."""
-        job = Current(work, controls, self._backing())
-        with running(job), tracing.around(work) as span, ExitStack() as stack:
+        job = Current(work, controls, self._backing)
+        if not self._hooks and not tracing.is_needed(work):
+            return Being(job)
+        return self._around(work, job)
+
+    @contextmanager
+    def _around(self, work: Work, job: Current) -> Iterator[Running]:
+        with Being(job), tracing.around(work) as span, ExitStack() as stack:
             for hook in self._hooks:
                 stack.enter_context(hook(job))
             yield job

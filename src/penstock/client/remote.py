@@ -152,16 +152,17 @@ class Remote:
         limit: int,
         lease_ms: int,
         claimed_by: str,
+        wait_ms: int = 0,
     ) -> tuple[list[ActResult], list[RawMessage]]:
-        """The same for workers: it does not wait, and gives bodies as they came."""
+        """The same for workers: gives bodies as they came."""
         wanted = {
             "complete": receipts,
             "limit": limit,
-            "wait_ms": 0,
+            "wait_ms": wait_ms,
             "lease_ms": lease_ms,
             "claimed_by": claimed_by,
         }
-        body = self._claim(queue, wanted, 0)
+        body = self._claim(queue, wanted, wait_ms)
         return _each(_turn.decode(body).completed, Acted), _raw.decode(body).messages
 
     def _claim(

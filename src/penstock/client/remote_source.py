@@ -9,11 +9,11 @@ from datetime import UTC, datetime, timedelta
 from penstock.client.acts import over_http
 from penstock.client.answers import ActResult, RawMessage
 from penstock.client.remote import Remote
+from penstock.client.remote_waiting import Idle, Waiting
 from penstock.domain.errors import PenstockError, QueueNotFound
 from penstock.domain.lease import Verb
 from penstock.ports.work import Work, WorkAct
 
-_POLL_S = 0.25
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MS = timedelta(milliseconds=1)
 
@@ -21,7 +21,8 @@ _MS = timedelta(milliseconds=1)
 class RemoteSource:
     def __init__(self, remote: Remote) -> None:
         self._remote = remote
-        self._closed = threading.Event()
+        self._lock = threading.Lock()
+        self._waiting: list[Waiting] = []
 
     def claim(
         self,
@@ -35,7 +36,8 @@ class RemoteSource:
         answers = self.act([act for act in finishing if act.verb is not Verb.COMPLETE])
         receipts = [act.receipt for act in finishing if act.verb is Verb.COMPLETE]
         completed: list[PenstockError | None] | None = None if receipts else []
-        found: list[Work] = []
+        waiting = self._waiting_at(queues)
+        found = [_work(message) for one in waiting for message in one.take()]
         for queue in queues:
             if len(found) >= limit:
                 break
@@ -53,6 +55,9 @@ class RemoteSource:
             found += [_work(message) for message in messages]
         if completed is None:  # no queue was asked
             completed = self.act([a for a in finishing if a.verb is Verb.COMPLETE])
+        if len(found) < limit:
+            for one in waiting:
+                one.begin(Idle(lease_ms, worker_id))
         return found, _in_order(finishing, answers, completed)
 
     def act(self, acts: Sequence[WorkAct]) -> list[PenstockError | None]:
@@ -61,18 +66,28 @@ class RemoteSource:
         return _refusals(self._remote.act_batch([over_http(act) for act in acts]))
 
     def listen(self, queues: Sequence[str], callback: Callable[[], None]) -> Callable[[], None]:
-        """A server wakes only those who claim, so this is a steady beat: look again."""
-        stopped = threading.Event()
+        """From the next claim that leaves something to be wished for."""
+        waiting = Waiting(self._remote, queues, callback)
+        with self._lock:
+            self._waiting.append(waiting)
 
-        def beat() -> None:
-            while not stopped.wait(_POLL_S) and not self._closed.is_set():
-                callback()
+        def stop() -> None:
+            with self._lock:
+                if waiting in self._waiting:
+                    self._waiting.remove(waiting)
+            waiting.stop()
 
-        threading.Thread(target=beat, name="penstock-listen", daemon=True).start()
-        return stopped.set
+        return stop
 
     def close(self) -> None:
-        self._closed.set()
+        with self._lock:
+            waiting, self._waiting = self._waiting, []
+        for one in waiting:
+            one.stop()
+
+    def _waiting_at(self, queues: Sequence[str]) -> list[Waiting]:
+        """Those of whoever claims from these queues; others share this source, too."""
+        return [one for one in list(self._waiting) if one.queues <= set(queues)]
 
 
 def _refusals(results: Sequence[ActResult]) -> list[PenstockError | None]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from typing import TYPE_CHECKING, Any
 
 from penstock.domain.errors import InvalidRequest
@@ -54,7 +54,7 @@ def check(given: str) -> str:
 
 def of_now() -> str | None:
     """The current span's context, to be stored; None where nobody traces."""
-    if not _has_api:
+    if not _has_api or not trace.get_current_span().get_span_context().is_valid:
         return None
     carrier: dict[str, str] = {}
     _w3c.inject(carrier)
@@ -65,18 +65,43 @@ def of_now() -> str | None:
     return kept if len(kept) <= _MOST_CHARS else parent
 
 
+def is_needed(work: Work) -> bool:
+    """Is there anything to do around this job?  Without a trace and without an SDK there is not."""
+    return _has_api and (work.trace is not None or _is_recording())
+
+
 @contextmanager
 def around(work: Work) -> Iterator[Told]:
-    """The handler's span, or nothing at all without OpenTelemetry."""
+    """The handler's span; with OpenTelemetry's API alone only the sender's context."""
     if not _has_api:
         yield Told()
         return
     sender = _sender(work.trace)
+    if not _is_recording():
+        token = context.attach(sender)
+        try:
+            yield Told()
+        finally:
+            context.detach(token)
+        return
+    with _span(work, sender) as span:
+        try:
+            yield Told(span)
+        except BaseException as error:
+            if not isinstance(error, Outcome) or isinstance(error, Retry | Bury):
+                _fail(span, error)
+            raise
+
+
+def _is_recording() -> bool:
+    return not isinstance(trace.get_tracer_provider(), trace.ProxyTracerProvider)
+
+
+def _span(work: Work, sender: context.Context) -> AbstractContextManager[Span]:
     parent = trace.get_current_span(sender).get_span_context()
     is_first = work.attempts <= 1 and work.failures == 0
     links = [trace.Link(parent)] if parent.is_valid and not is_first else []
-    tracer = trace.get_tracer("penstock")
-    with tracer.start_as_current_span(
+    return trace.get_tracer("penstock").start_as_current_span(
         f"process {work.queue}",
         context=sender if is_first else context.Context(),
         kind=trace.SpanKind.CONSUMER,
@@ -84,13 +109,7 @@ def around(work: Work) -> Iterator[Told]:
         links=links,
         record_exception=False,
         set_status_on_exception=False,
-    ) as span:
-        try:
-            yield Told(span)
-        except BaseException as error:
-            if not isinstance(error, Outcome) or isinstance(error, Retry | Bury):
-                _fail(span, error)
-            raise
+    )
 
 
 def _sender(stored: str | None) -> context.Context:

@@ -131,5 +131,8 @@ class WorkSource(Protocol):
     def act(self, acts: Sequence[WorkAct]) -> list[PenstockError | None]: ...
 
     def listen(self, queues: Sequence[str], callback: Callable[[], None]) -> Callable[[], None]:
-        """Call back, from any thread, when there may be work; returns what ends it."""
+        """Call back, from any thread, when there may be work; returns what ends it.
+
+        A source may begin with the next claim that gives less than it was asked for.
+        """
         ...

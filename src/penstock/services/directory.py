@@ -59,7 +59,8 @@ class Directory:
             found = session.queues.find(check_name(name))
             if found is None:
                 try:
-                    found = session.queues.add(name, QueueSettings(), now=now)
+                    # Not kept: nobody else may send to it before this is committed.
+                    return session.queues.add(name, QueueSettings(), now=now)
                 except QueueExists:  # somebody else made it just now
                     found = session.queues.find(name)
             if found is None:

@@ -13,11 +13,11 @@ from penstock.domain.lease import LeaseAct
 from penstock.ports.store import Acted, Sent, Session
 from penstock.store.bridge import Bridge
 from penstock.store.caller import CallerDatabase
-from penstock.store.caller_sqlite3 import CallerSqlite3
 from penstock.store.database import Collision
 from penstock.store.partitions import Partitions
-from penstock.store.plain_sqlite import LogMoves, move_log
 from penstock.store.session import Kind, Request, SqlSession
+from penstock.store.sqlite_caller import CallerSqlite3
+from penstock.store.sqlite_plain import LogMoves, move_log
 from penstock.store.tx import SQLITE3, async_connection, plain_connection
 
 T = TypeVar("T")
@@ -102,7 +102,7 @@ class SqliteCallers(Callers):
         return CallerSqlite3(connection, self._path)
 
     def used(self) -> None:
-        """Callers do not move the log (caller_sqlite3.py); now and then somebody has to."""
+        """Callers do not move the log (sqlite_caller.py); now and then somebody has to."""
         if self._moves is not None and self._moves.is_due():
             # Not here: it waits until the caller, who is about to commit, lets others write.
             threading.Thread(target=move_log, args=(self._path,), daemon=True).start()

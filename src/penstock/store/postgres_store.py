@@ -8,11 +8,11 @@ from typing import TypeVar
 
 from penstock.domain.errors import StoreRefused, StoreUnavailable
 from penstock.store import migrations
-from penstock.store.caller_postgres import Home
 from penstock.store.database import Collision, Database
 from penstock.store.migrations import Migration
-from penstock.store.own_tx_postgres import PostgresCallers
 from penstock.store.postgres import PostgresDatabase
+from penstock.store.postgres_caller import Home
+from penstock.store.postgres_own_tx import PostgresCallers
 from penstock.store.postgres_url import PostgresUrl, parse
 from penstock.store.postgres_wakeups import PostgresWakeups
 from penstock.store.queries import Queries

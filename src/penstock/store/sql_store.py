@@ -17,11 +17,11 @@ from penstock.store import migrations
 from penstock.store.database import Database
 from penstock.store.group_commit import GroupCommit
 from penstock.store.own_tx import InCallersTransactions, SqliteCallers
-from penstock.store.plain_home import PlainHome
-from penstock.store.plain_sqlite import is_plain
 from penstock.store.readers import Readers
 from penstock.store.session import HIGH_WATER, HIGH_WATER_STEP_MS, SECRET, Kind, Request, SqlSession
 from penstock.store.sqlite import SqliteDatabase, open_settled
+from penstock.store.sqlite_plain import is_plain
+from penstock.store.sqlite_plain_home import PlainHome
 
 T = TypeVar("T")
 

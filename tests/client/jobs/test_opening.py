@@ -46,24 +46,22 @@ def test_a_with_block_opens_and_closes(url):
 
 def test_threads_that_come_at_the_same_time_open_it_once():
     opened = []
-    gate = threading.Barrier(4)
+    go_on = threading.Event()
 
     class Nothing:
         def close(self) -> None: ...
 
     def open_it():
         opened.append(1)
+        go_on.wait(20)
         return Nothing()
 
     opening = Opening(open_it)
-
-    def get() -> None:
-        gate.wait()
-        opening.get()
-
-    threads = [threading.Thread(target=get) for _ in range(4)]
+    threads = [threading.Thread(target=opening.get) for _ in range(4)]
     for thread in threads:
         thread.start()
+    threads[-1].join(0.05)  # all of them wait now
+    go_on.set()
     for thread in threads:
         thread.join()
 
@@ -72,20 +70,22 @@ def test_threads_that_come_at_the_same_time_open_it_once():
 
 def test_a_forked_child_opens_its_own_and_leaves_that_of_its_parent_alone(app, queue, desk):
     app.enqueue("parent", {}, queue=queue)
+    of_parent = app.backing
 
     child = os.fork()
     if child == 0:
         code = 1
         try:
             app.enqueue("child", {}, queue=queue)
+            code = 2 if app.backing is of_parent else 0
             app.close()
-            code = 0
         finally:
             os._exit(code)
     _, status = os.waitpid(child, 0)
     app.enqueue("parent again", {}, queue=queue)
 
     assert status == 0
+    assert app.backing is of_parent
     assert [work.kind for work in desk.claim()] == ["parent", "child", "parent again"]
 
 

@@ -6,9 +6,11 @@ import threading
 
 import pytest
 
+from penstock import Penstock
 from penstock.domain.errors import LeaseLost
 from penstock.domain.lease import Verb
 from penstock.ports.work import WorkAct
+from tests.client.jobs.desk import JobDesk
 from tests.edge.api import a_name
 
 
@@ -51,15 +53,15 @@ def test_work_says_all_that_a_worker_has_to_know(app, queue, desk, clock):
 
 def test_several_queues_are_claimed_in_their_order(app, clock):
     names = [a_name(), a_name(), a_name()]
-    for name in names:
+    for name in (*names, *names):
         app.enqueue("kind", {"queue": name}, queue=name)
     source = app.work_source()
 
     found, _ = source.claim(
-        [names[2], "not-there", names[0], names[1]], limit=2, lease_ms=1_000, worker_id="w"
+        [names[2], "not-there", names[0], names[1]], limit=3, lease_ms=1_000, worker_id="w"
     )
 
-    assert [work.queue for work in found] == [names[2], names[0]]
+    assert [work.queue for work in found] == [names[2], names[2], names[0]]
 
 
 def test_acts_are_done_with_a_claim_and_answered_in_their_order(app, job, queue, desk):
@@ -69,8 +71,8 @@ def test_acts_are_done_with_a_claim_and_answered_in_their_order(app, job, queue,
         act(first, Verb.COMPLETE),
         WorkAct(receipt="forged", verb=Verb.FAIL),
         act(second, Verb.RELEASE),
-        act(first, Verb.COMPLETE),
         act(third, Verb.COMPLETE),
+        act(first, Verb.COMPLETE),
     ]
 
     found, answers = app.work_source().claim(
@@ -82,8 +84,8 @@ def test_acts_are_done_with_a_claim_and_answered_in_their_order(app, job, queue,
         type(None),
         LeaseLost,
         type(None),
-        LeaseLost,
         type(None),
+        LeaseLost,
     ]
 
 
@@ -123,11 +125,61 @@ def test_a_snoozed_job_has_lost_no_attempt(job, desk, clock):
     assert (again.attempts, again.failures) == (1, 0)
 
 
-def test_listeners_are_called_when_there_may_be_work(app, job, queue):
+def test_listeners_are_called_when_there_may_be_work(app, job, queue, desk):
     heard = threading.Event()
     stop = app.work_source().listen([queue], heard.set)
+    assert desk.claim() == []
 
     job.enqueue(1)
 
     assert heard.wait(10)
+    assert [work.body for work in desk.claim()] == ['{"n":1}']
     stop()
+
+
+def test_listeners_are_called_while_a_worker_could_do_more(app, job, queue, desk):
+    heard = threading.Event()
+    job.enqueue(1)
+    stop = app.work_source().listen([queue], heard.set)
+    assert len(desk.claim(limit=2)) == 1
+    heard.clear()
+
+    job.enqueue(2)
+
+    assert heard.wait(10)
+    assert [work.body for work in desk.claim()] == ['{"n":2}']
+    stop()
+
+
+def test_what_nobody_takes_after_listening_has_ended_is_there_for_others(
+    app, job, queue, desk, url, clock
+):
+    heard = threading.Event()
+    stop = app.work_source().listen([queue], heard.set)
+    desk.claim()
+    job.enqueue(1)
+    assert heard.wait(10)
+
+    stop()
+
+    with Penstock(url, clock=clock) as other:
+        [work] = JobDesk(other, clock, queue).claim()
+    assert work.attempts == 1
+
+
+def test_listeners_of_one_source_do_not_get_the_work_of_others(app, clock):
+    names = [a_name(), a_name()]
+    source = app.work_source()
+    heard = [threading.Event(), threading.Event()]
+    stops = [source.listen([name], event.set) for name, event in zip(names, heard, strict=True)]
+    for name in names:
+        app.enqueue("kind", {"n": name}, queue=name)
+        JobDesk(app, clock, name).run_due()
+
+    app.enqueue("kind", {"n": 2}, queue=names[0])
+    assert heard[0].wait(10)
+
+    assert JobDesk(app, clock, names[1]).claim() == []
+    assert len(JobDesk(app, clock, names[0]).claim()) == 1
+    for stop in stops:
+        stop()

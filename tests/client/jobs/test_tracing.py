@@ -6,6 +6,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from opentelemetry import trace
@@ -184,8 +185,22 @@ def test_a_stored_trace_that_is_none_does_no_harm(handled):
     assert span.parent is None
 
 
+def test_with_the_api_alone_there_are_no_spans_but_the_trace_goes_on(tmp_path):
+    _run(
+        f"""
+from penstock.client import tracing
+from tests.runtime.test_outcomes import some_work
+with tracing.around(some_work(trace={PARENT!r})):
+    assert tracing.of_now() == {PARENT!r}
+assert tracing.of_now() is None
+""",
+        tmp_path,
+    )
+
+
 def test_it_works_without_opentelemetry(tmp_path):
-    program = f"""
+    _run(
+        f"""
 import sys
 sys.modules["opentelemetry"] = None
 from penstock import Penstock
@@ -194,10 +209,15 @@ from tests.runtime.test_outcomes import some_work
 with tracing.around(some_work(trace={PARENT!r})) as told:
     told.told(None)
 assert tracing.of_now() is None
+assert not tracing.is_needed(some_work(trace={PARENT!r}))
 app = Penstock("sqlite:///{tmp_path}/jobs.db")
 app.enqueue("mail", {{}}, trace={PARENT!r})
 app.close()
-"""
-    env = os.environ | {"PYTHONPATH": f"{ROOT / 'src'}:{ROOT}"}
+""",
+        tmp_path,
+    )
 
-    subprocess.run([sys.executable, "-c", program], check=True, env=env, cwd=tmp_path)
+
+def _run(program: str, folder: Path) -> None:
+    env = os.environ | {"PYTHONPATH": f"{ROOT / 'src'}:{ROOT}"}
+    subprocess.run([sys.executable, "-c", program], check=True, env=env, cwd=folder)

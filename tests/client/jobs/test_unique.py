@@ -78,6 +78,15 @@ def test_jobs_of_different_kinds_are_different_jobs(app, queue):
     assert not two.enqueue(1).is_duplicate
 
 
+def test_kinds_with_long_names_are_told_apart(app, queue):
+    def mail(to: str) -> None: ...
+
+    one, two = (app.job(queue=queue, unique=True, kind="k" * 120 + end)(mail) for end in "ab")
+    one.enqueue("ada")
+
+    assert not two.enqueue("ada").is_duplicate
+
+
 def test_a_key_of_ones_own_takes_the_place_of_the_arguments(app, queue):
     @app.job(queue=queue, unique=True)
     def mail(to: str) -> None: ...

@@ -112,6 +112,15 @@ def test_a_snooze_must_say_for_how_long(api: Api, lease: dict[str, Any]) -> None
     assert_refused(api.act(lease["receipt"], "snooze"), 400, "invalid_request")
 
 
+def test_a_snooze_may_say_why_for_those_who_wonder(api: Api, lease: dict[str, Any]) -> None:
+    told(api.act(lease["receipt"], "snooze", delay_ms=1_000, reason="no handler"))
+
+    shown = told(api.call("GET", f"/v1/messages/{lease['id']}"))
+    [attempt] = told(api.call("GET", f"/v1/history/{lease['id']}"))["attempts"]
+    assert (shown["state"], shown["last_error"]) == ("waiting", "no handler")
+    assert (attempt["outcome"], attempt["error"]) == ("snoozed", "no handler")
+
+
 def test_an_extension_counts_from_now(
     api: Api, queue: str, lease: dict[str, Any], clock: ManualClock
 ) -> None:

@@ -150,6 +150,14 @@ def test_another_database(desk: Desk, postgres_url: str) -> None:
         tx.execute("SELECT 1")  # it is as usable as before
 
 
+@POSTGRES
+def test_a_database_of_the_same_name_on_another_server(desk: Desk, way: Way) -> None:
+    desk.store.callers._home.secret = "ab" * 32  # type: ignore[attr-defined]
+
+    with pytest.raises(InvalidRequest, match="own database"):
+        way.send(desk.store, [])
+
+
 @SQLITE
 def test_the_other_kind_of_database(desk: Desk, postgres_url: str) -> None:
     with psycopg.connect(postgres_url) as tx:

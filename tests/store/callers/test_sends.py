@@ -67,6 +67,15 @@ def test_it_may_be_the_first_thing_that_a_transaction_does(desk: Desk, way: Way)
     assert desk.claim_ids(mail) == [sent]
 
 
+def test_as_the_first_thing_it_can_be_rolled_back(desk: Desk, way: Way) -> None:
+    mail = desk.queue()
+
+    accepted(send(desk, way, mail))
+    way.rollback()
+
+    assert desk.claim_ids(mail) == []
+
+
 def test_a_refusal_leaves_the_transaction_as_it_was(desk: Desk, way: Way) -> None:
     full = desk.queue(max_messages=1)
     desk.send(full)

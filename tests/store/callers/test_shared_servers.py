@@ -180,6 +180,17 @@ def test_a_message_that_a_caller_completes_is_not_given_to_others_meanwhile(
     check_books(desk)
 
 
+def test_the_first_caller_of_a_day_does_not_hold_up_the_others(desk: Desk, way: Way) -> None:
+    mail = desk.queue()
+    desk.clock.advance(days=40)
+    way.send(desk.store, [a_new_message(mail, now=desk.now)])
+
+    desk.send(mail)  # in tables that are there for both
+    way.rollback()
+
+    assert len(desk.claim_ids(mail)) == 1
+
+
 def test_sends_in_crosswise_order_do_not_hang(desk: Desk, open_way: OpenWay) -> None:
     """The server notices; one of them is told to begin anew, and the other one goes on."""
     ordered = desk.queue(ordering=Ordering.GROUP)

@@ -158,6 +158,20 @@ def test_a_scope_that_has_changed_meanwhile_loses_no_key(desk, scopes):
     assert not is_taken(desk, mail, group="g")
 
 
+def test_nobody_gives_back_what_another_message_holds(desk):
+    mail = desk.queue(dedup_scope=DedupScope.QUEUE)
+    first = send(desk, mail, group="g")
+    mail = desk.change(mail, dedup_scope=DedupScope.GROUP)
+    second = send(desk, mail, group="g")  # known under the one scope, not under the other
+    by_id = {m.id: m for m in desk.claim(mail, 5)}
+
+    desk.complete(by_id[first])
+
+    assert is_taken(desk, mail, group="g")
+    desk.complete(by_id[second])
+    assert not is_taken(desk, mail, group="g")
+
+
 def test_a_message_whose_key_is_counted_by_a_window_leaves_the_others_alone(desk):
     mail = desk.queue(dedup_window_ms=MINUTE)
     desk.send(mail, dedup_key="k")

@@ -7,8 +7,8 @@ from pathlib import Path
 
 from penstock.store import migrations
 from penstock.store.own_tx import SqliteCallers
-from penstock.store.plain_sqlite import LogMoves, PlainSqliteDatabase, open_settled
 from penstock.store.session import SqlSession
+from penstock.store.sqlite_plain import LogMoves, PlainSqliteDatabase, open_settled
 
 
 class PlainHome:

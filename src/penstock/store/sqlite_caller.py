@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -80,10 +81,12 @@ class CallerSqlite3(Sqlite3Database):
     def _refuse_other_file(self) -> None:
         files: dict[str, str] = dict(self.rows("callers.files"))
         main = files.get("main")
-        if not main or identity(main) != identity(self._path):
-            raise InvalidRequest(
-                f"tx is not a connection to the store's own file {self._path}, but to {main!r}"
-            )
+        with suppress(OSError):  # moved away, or removed
+            if main and identity(main) == identity(self._path):
+                return
+        raise InvalidRequest(
+            f"tx is not a connection to the store's own file {self._path}, but to {main!r}"
+        )
 
     def _give_back(self) -> None:
         self._db.text_factory = self._text_factory

@@ -12,9 +12,9 @@ from functools import cache
 from typing import Any
 
 from penstock.domain.errors import InvalidRequest, StoreUnavailable
-from penstock.store.caller_postgres import Values
 from penstock.store.database import Row
 from penstock.store.libpq import ServerError
+from penstock.store.postgres_caller import Values
 from penstock.store.postgres_statements import encoded
 
 Wait = Callable[

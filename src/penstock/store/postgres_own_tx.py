@@ -9,15 +9,15 @@ from typing import Any
 from penstock.domain.errors import InvalidRequest
 from penstock.store.bridge import Bridge
 from penstock.store.caller import CallerDatabase
-from penstock.store.caller_drivers import (
+from penstock.store.own_tx import Callers
+from penstock.store.partitions import Partitions
+from penstock.store.postgres_caller import CallerPostgres, Driver, Home
+from penstock.store.postgres_drivers import (
     AsyncpgDriver,
     AsyncPsycopgDriver,
     Psycopg2Driver,
     PsycopgDriver,
 )
-from penstock.store.caller_postgres import CallerPostgres, Driver, Home
-from penstock.store.own_tx import Callers
-from penstock.store.partitions import Partitions
 from penstock.store.ticket import running_loop
 from penstock.store.tx import ASYNC_PSYCOPG, ASYNCPG, PSYCOPG, PSYCOPG2
 
