@@ -15,6 +15,7 @@ from penstock.settings.catalogue import catalogue
 from penstock.settings.describe import toml_template
 from penstock.settings.read import told
 from penstock.settings.units import size_bytes, size_text
+from penstock.settings.work import Workers
 
 
 @pytest.fixture(autouse=True)
@@ -267,3 +268,23 @@ def test_a_data_folder_may_have_a_question_mark_in_its_name():
 
     assert settings.sqlite_path == Path("what?/penstock.db")
     assert settings.sqlite_checksums
+
+
+def test_workers_must_beat_more_often_than_they_are_believed():
+    with pytest.raises(InvalidRequest, match=r"workers\.beat_ms"):
+        from_file('[workers]\nbeat_ms = "3m"\n')
+    assert from_file('[workers]\nvalid_ms = "1m"\nbeat_ms = "20s"\n').settings.workers == Workers(
+        valid_ms=60_000, beat_ms=20_000
+    )
+
+
+def test_how_many_workers_are_embedded_may_be_left_open():
+    assert Settings().workers.embedded is None
+    assert from_file("[workers]\nembedded = 0\n").settings.workers.embedded == 0
+    with pytest.raises(InvalidRequest, match="from 0 to 1000"):
+        from_file("[workers]\nembedded = -1\n")
+
+
+def test_the_queue_of_tasks_must_have_a_name_that_a_queue_can_have():
+    with pytest.raises(InvalidRequest, match="a queue name"):
+        from_file('[tasks]\nqueue = "no such!"\n')

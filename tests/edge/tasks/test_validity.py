@@ -68,6 +68,27 @@ def test_without_pings_a_task_comes_back_at_once_to_its_old_place(
     assert [outsider.take(successor) for _ in range(2)] == [first, second]
 
 
+def test_a_task_outlasts_its_workers_time_a_little_so_that_the_loss_is_noticed_first(
+    outsider: Outsider, clock: ManualClock
+) -> None:
+    outsider.enqueue()
+    worker = outsider.register()
+    clock.advance(minutes=1)
+    outsider.take(worker)
+
+    def shown() -> tuple[str, str]:
+        found = outsider.api.get(f"/v1/workers/{worker}")
+        return found["alive_until"], found["leases"][0]["leased_until"]
+
+    alive_until, leased_until = shown()
+    assert alive_until < leased_until
+    clock.advance(minutes=1)
+    outsider.is_alive(worker)
+    later = shown()
+    assert later[0] < later[1]
+    assert later > (alive_until, leased_until)
+
+
 def test_to_dequeue_does_not_prolong_a_workers_time(outsider: Outsider, clock: ManualClock) -> None:
     worker = outsider.register()
     clock.advance(minutes=2)

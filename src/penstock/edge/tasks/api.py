@@ -21,6 +21,7 @@ from penstock.domain.errors import (
     TooManyWaiting,
     WorkerGone,
 )
+from penstock.domain.history import Ending
 from penstock.domain.lease import Lease, LeaseAct, Verb
 from penstock.domain.limits import Limits
 from penstock.domain.message import Message, State
@@ -35,7 +36,7 @@ from penstock.edge.tasks.holding import Holding
 from penstock.edge.waiting import WaitingRoom
 from penstock.ports.clock import Clock
 from penstock.ports.store import Claimed
-from penstock.services.messages import Messages
+from penstock.services.messages import Messages, MessageView
 from penstock.services.workers import Workers
 
 _new_task = msgspec.json.Decoder(wire.NewTaskIn)
@@ -210,32 +211,31 @@ class TaskApi:
         return json_response(wire.TaskEndOut(message.id, wire.Status.PROCESSING))
 
     async def status(self, request: Request) -> Response:
-        view = await self._messages.get(request.params["task"])
-        if view.queue != self._queue.name and not await self._died_here(view.message):
-            raise MessageNotFound(request.params["task"])
+        view = await self._known(request.params["task"])
         return json_response(wire.status_out(view.message, view.content))
 
     async def _held(self, request: Request, worker_id: str) -> tuple[Message, int]:
         """The task, if that worker is alive and holds it, and how long it stays with it."""
         worker = await self._workers.alive(worker_id)
-        task_id = request.params["task"]
-        queue = await self._queue.find()
-        if queue is None:
-            raise MessageNotFound(task_id)
-        message = await self._messages.find(task_id)
-        if message is None or message.queue_no != queue.queue_no:
-            await self._refuse_ended(request)
-            raise MessageNotFound(task_id)
-        if message.state is not State.LEASED or message.leased_by != worker.id:
-            raise LeaseLost(task_id)
+        view = await self._known(request.params["task"])
+        message = view.message
+        if (
+            not isinstance(message, Message)
+            or view.queue != self._queue.name
+            or message.state is not State.LEASED
+            or message.leased_by != worker.id
+        ):
+            raise LeaseLost(view.message.id)
         return message, self._holding.lease_ms(worker, now=self._clock.now())
 
-    async def _refuse_ended(self, request: Request) -> None:
-        """What has ended is not held any more; what never was a task is not found."""
-        await self.status(request)
-        raise LeaseLost(request.params["task"])
+    async def _known(self, task_id: str) -> MessageView:
+        """A task, live or ended; what stands in other queues is none."""
+        view = await self._messages.get(task_id)
+        if view.queue != self._queue.name and not await self._died_here(view.message):
+            raise MessageNotFound(task_id)
+        return view
 
-    async def _died_here(self, message: object) -> bool:
+    async def _died_here(self, message: Message | Ending) -> bool:
         """Is it a task, in the dead-letter queue that somebody has given to the queue of tasks?"""
         if not isinstance(message, Message) or message.dead_from is None:
             return False
