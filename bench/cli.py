@@ -9,7 +9,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from bench import inprocess, report, sqs, table
+from bench import inprocess, report, side_by_side, sqs, table
 from bench.embedded import open_penstock
 from bench.install import MissingError
 from bench.loads import BY_NAME
@@ -20,7 +20,7 @@ from bench.runner import Plan, Results, Runner
 from bench.scale import Scale, Size
 from bench.workspace import Workspace
 
-PARTS = ("peers", "sqs", "scale", "inprocess")
+PARTS = ("peers", "sqs", "scale", "inprocess", "processes")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -50,6 +50,7 @@ def measure(options: argparse.Namespace, workspace: Workspace) -> int:
     beside = sqs.beside_native(runner.results) if speakers else None
     scale = measure_scale(options, workspace) if "scale" in options.part else None
     inside = measure_inside(options, workspace) if "inprocess" in options.part else None
+    beside_others = measure_processes(options, workspace) if "processes" in options.part else None
 
     texts = [report.heading(plan, workspace.file_system, runner.results)]
     texts += tables(runner.results, plan, native=native, speakers=speakers)
@@ -61,11 +62,19 @@ def measure(options: argparse.Namespace, workspace: Workspace) -> int:
         texts.append(f"in process: missing: {inside}")
     elif inside:
         texts.append(report.inprocess_text(inside))
+    if beside_others:
+        texts.append(report.processes_text(beside_others))
     print("\n\n".join(texts))
     if options.json:
         found = inside if isinstance(inside, inprocess.InProcess) else None
         document = report.as_json(
-            plan, runner.results, peers=peers, sqs=beside, scale=scale, inprocess=found
+            plan,
+            runner.results,
+            peers=peers,
+            sqs=beside,
+            scale=scale,
+            inprocess=found,
+            processes=beside_others,
         )
         options.json.write_text(json.dumps(document, indent=2) + "\n")
     return 0
@@ -101,6 +110,10 @@ def measure_inside(options: argparse.Namespace, workspace: Workspace) -> inproce
         )
     except MissingError as error:
         return str(error)
+
+
+def measure_processes(options: argparse.Namespace, workspace: Workspace) -> side_by_side.SideBySide:
+    return side_by_side.measure(workspace, rounds=options.rounds, seconds=options.seconds)
 
 
 def parse(arguments: Sequence[str] | None) -> argparse.Namespace:

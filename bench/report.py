@@ -13,6 +13,8 @@ from bench.loads import Load
 from bench.peers.base import Peer
 from bench.runner import Plan, Results
 from bench.scale import Scale
+from bench.side_by_side import AIM as SIDE_BY_SIDE_AIM
+from bench.side_by_side import COUNTS, LOADS, SideBySide
 from bench.sqs import AIM, BesideNative
 from bench.table import aligned, cell
 
@@ -64,6 +66,24 @@ def inprocess_text(found: InProcess) -> str:
     return aligned(rows)
 
 
+def processes_text(found: SideBySide) -> str:
+    rows = [["processes on one file", "together", "slowest one", "longest", "aim", "met"]]
+    for load in LOADS:
+        for count in COUNTS:
+            rate, spread = found.rate(load, count), found.spread(load, count)
+            met = "yes" if found.is_met(load, count) else "NO"
+            aim = [f"≥ {SIDE_BY_SIDE_AIM:.2f}x", met] if count > 1 else ["-", "-"]
+            row = [
+                f"{load}, {count} with {found.clients} clients each",
+                f"{rate:,.0f}/s ±{spread:.0%} {found.ratio(load, count):.2f}x",
+                f"{found.least(load, count):.0%} of its share",
+                f"{found.longest_ms(load, count):,.0f} ms",
+            ]
+            rows.append(row + aim)
+    errors = [f"error, {count} times: {text}" for text, count in found.errors.items()]
+    return "\n".join([aligned(rows), *errors])
+
+
 def as_json(
     plan: Plan,
     results: Results,
@@ -72,6 +92,7 @@ def as_json(
     sqs: BesideNative | None,
     scale: Scale | None,
     inprocess: InProcess | None,
+    processes: SideBySide | None = None,
 ) -> dict[str, Any]:
     return {
         "seconds": plan.seconds,
@@ -84,6 +105,7 @@ def as_json(
         "sqs": {**dataclasses.asdict(sqs), "ratio": sqs.ratio} if sqs else None,
         "scale": [dataclasses.asdict(one) for one in scale.findings] if scale else None,
         "inprocess": dataclasses.asdict(inprocess) if inprocess else None,
+        "processes": processes.as_json() if processes else None,
     }
 
 

@@ -115,7 +115,12 @@ def migrate(settings: Settings) -> list[Migration]:
     """Bring the store's schema up to date; returns what was applied."""
     path = settings.sqlite_path
     if path is not None:
-        return migrate_sqlite(path, now=wall_ms(), checksums=settings.sqlite_checksums)
+        return migrate_sqlite(
+            path,
+            now=wall_ms(),
+            checksums=settings.sqlite_checksums,
+            patience_ms=settings.store.patience_ms,
+        )
     from penstock.store import postgres_store
 
     return postgres_store.migrate(settings.store_url)
@@ -124,8 +129,13 @@ def migrate(settings: Settings) -> list[Migration]:
 def _open(settings: Settings) -> tuple[OpenStore, Clock]:
     path = settings.sqlite_path
     if path is not None:
-        store = open_sqlite(path, now=wall_ms(), checksums=settings.sqlite_checksums)
-        return store, SystemClock(store.high_water)
+        store = open_sqlite(
+            path,
+            now=wall_ms(),
+            checksums=settings.sqlite_checksums,
+            patience_ms=settings.store.patience_ms,
+        )
+        return store, SystemClock(store.high_water, agree=store.agree)
     try:
         from penstock.store import postgres_store
     except ImportError as error:

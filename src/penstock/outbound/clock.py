@@ -11,6 +11,7 @@ import time
 from collections.abc import Callable
 
 NANOS_PER_MILLI = 1_000_000
+TOLERATED_MS = 1_000  # so far a process may stand behind the latest instant of another
 
 
 # CLOCK_BOOTTIME also counts while the machine sleeps; not every system has it.
@@ -26,8 +27,15 @@ def wall_ms() -> int:
 
 
 class SystemClock:
-    def __init__(self, floor: int = 0) -> None:
-        self._offset = max(wall_ms(), floor) - _steady_ms()
+    def __init__(self, floor: int = 0, *, agree: Callable[[int], int] = lambda ms: ms) -> None:
+        """`agree`: how far ahead of the steady clock those are who use the same store already.
+
+        The steady clock is one for the whole machine, so from then on all of them have one time,
+        whatever became of the wall clock between their starts.
+        """
+        steady = _steady_ms()
+        offset = agree(max(wall_ms(), floor) - steady)
+        self._offset = max(offset, floor - steady - TOLERATED_MS)
 
     def now(self) -> int:
         return _steady_ms() + self._offset

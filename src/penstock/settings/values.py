@@ -53,6 +53,10 @@ class Store(msgspec.Struct, frozen=True, kw_only=True):
         str | None,
         Meta(description="sqlite:///path or postgresql://…; unset: penstock.db in the data folder"),
     ] = None
+    patience_ms: Annotated[
+        int,
+        Meta(ge=100, le=HOUR, description="SQLite: how long a write waits for other processes"),
+    ] = 30 * SECOND
 
 
 class History(msgspec.Struct, frozen=True, kw_only=True):

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Protocol
 
+from penstock.domain.errors import StoreUnavailable
+
 Row = tuple[Any, ...]
 
 
@@ -17,6 +19,10 @@ class Overtaken(Collision):
 
     It does not count as trouble: each time somebody has got on with the work.
     """
+
+
+class Occupied(StoreUnavailable):
+    """Somebody else has kept the store for too long.  The connection itself is as good as ever."""
 
 
 class Answer(Protocol):
@@ -63,6 +69,16 @@ class Database(Protocol):
     def script(self, text: str) -> None:
         """Run several statements, as a migration has them."""
         ...
+
+    def take_turn(self, *, wait: bool) -> bool:
+        """Where only one can write: be that one until the end of the next transaction.
+
+        False: somebody else is, and we were not to wait; True may also mean that `is_alive` is
+        False now.  `begin` takes a turn by itself.
+        """
+        ...
+
+    def give_turn_back(self) -> None: ...
 
     def begin(self, *, durable: bool) -> None:
         """Start a transaction; `durable`: its commit is on the disk before it returns."""

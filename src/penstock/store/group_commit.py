@@ -74,6 +74,10 @@ class GroupCommit:
         if self._is_shut:
             self._refuse_the_rest()
 
+    def let_go(self, then: Callable[[], None]) -> None:
+        [lane] = self._lanes
+        lane.let_go(then)
+
     def close(self) -> None:
         """Finish what was taken, refuse what comes."""
         self._is_closed = True

@@ -18,7 +18,7 @@ import msgspec
 
 from penstock.domain.errors import PenstockError, StoreUnavailable
 from penstock.store.answering import answer_all
-from penstock.store.database import Collision, Overtaken
+from penstock.store.database import Collision, Occupied, Overtaken
 from penstock.store.session import Kind, Request, SqlSession
 
 MOST_COLLISIONS = 5
@@ -74,7 +74,10 @@ class Lane:
         self._work.release()
 
     def help(self) -> bool:
-        """Work in the caller's thread if nobody is at it; tells whether we did."""
+        """Work in the caller's thread if nobody is at it, here or in another process.
+
+        Tells whether we did.
+        """
         if not self._busy.acquire(blocking=False):
             return False
         return self._work_and_release()
@@ -91,15 +94,18 @@ class Lane:
             self._work_and_release()
 
     def _work_and_release(self) -> bool:
+        is_ours = False
         try:
             if self._is_closing:
                 return False
-            self._run_some()
+            is_ours = not self._waiting or self._is_our_turn()
+            if is_ours:
+                self._run_some()
         finally:
             self._busy.release()
-        if self._waiting:
+        if self._waiting:  # to line up takes time, and is the thread's business
             self.call()
-        return True
+        return is_ours
 
     def prepare(self, loop: asyncio.AbstractEventLoop, resume: Callable[[], None]) -> bool:
         """On a loop: run the statements here, and the commit too while the disk is quick.
@@ -111,12 +117,19 @@ class Lane:
         """
         if not self._busy.acquire(blocking=False):
             return False
-        batch = [] if self._is_closing else self._take_some()
-        if not batch:
+        if self._is_closing or not self._waiting:
             self._busy.release()
             return not self._is_closing
+        is_ours = False
         try:
-            session = self._ready_session()
+            is_ours = self._is_our_turn()
+        finally:
+            if not is_ours:
+                self._busy.release()
+        if not is_ours:
+            return False
+        session, batch = self._ready_session(), self._take_some()
+        try:
             durable = any(request.is_durable for request in batch)
             answers = session.prepare(batch, durable=durable)
             is_handed_over = durable and self._is_disk_slow()
@@ -155,6 +168,12 @@ class Lane:
         session.finish()
         if stopwatch() - began > SLOW_SECONDS:
             self._slow_turns = SLOW_TURNS
+
+    def let_go(self, then: Callable[[], None]) -> None:
+        """Close the session; the next request opens another, after `then`."""
+        with self._busy:
+            self._drop_session()
+            then()
 
     def close(self) -> None:
         self._is_closing = True
@@ -230,9 +249,36 @@ class Lane:
         return batch
 
     def _run_some(self) -> None:
+        if not self._waiting:
+            return
+        try:
+            self._await_turn()  # first: what comes until then is done as well
+        except StoreUnavailable as error:
+            batch: list[Request] = []
+            failed = self._fail(batch, error)
+            answer_all(batch, failed)
+            return
         batch = self._take_some()
         if batch:
             self._run(batch)
+        elif self._session is not None:  # somebody was faster
+            self._session.db.give_turn_back()
+
+    def _is_our_turn(self) -> bool:
+        """Without waiting for anybody, nor for the disk."""
+        session = self._session
+        if session is None or not session.db.is_alive or not session.db.take_turn(wait=False):
+            return False
+        if not session.db.is_alive:  # another process has found that a sync failed
+            session.db.give_turn_back()
+            return False
+        return True
+
+    def _await_turn(self) -> None:
+        while True:
+            db = self._ready_session().db
+            if db.take_turn(wait=True) and db.is_alive:
+                return
 
     def _run(self, batch: list[Request]) -> None:
         try:
@@ -256,12 +302,13 @@ class Lane:
 
     def _fail(self, batch: list[Request], error: StoreUnavailable) -> list[Any]:
         """The disk or the server is in trouble: nothing was kept, and nothing is tried again."""
-        _log.warning("the store failed, and with it %d requests: %s", len(batch), error)
-        self._drop_session()
+        if not isinstance(error, Occupied):
+            self._drop_session()
         # Who waited meanwhile hears so at once: it was not begun, and may be tried elsewhere.
         while self._waiting:
             with suppress(IndexError):
                 batch.append(self._waiting.popleft())
+        _log.warning("the store failed, and with it %d requests: %s", len(batch), error)
         return [error] * len(batch)
 
     def _run_again(self, session: SqlSession, batch: list[Request]) -> Sequence[Any]:

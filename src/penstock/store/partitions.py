@@ -41,6 +41,10 @@ class Partitions:
         """The transaction was committed."""
         self._new = set()
 
+    def forget(self) -> None:
+        """Something went wrong: perhaps another process has dropped a day that we know of."""
+        self._known = set()
+
     def ensure(self, day: int) -> int:
         """Return the day, with its tables in place."""
         if day not in self._known:
@@ -62,6 +66,8 @@ class Partitions:
         self._db.be_patient()
         self.ensure(to_day)
         self._db.post("partitions.lock")
+        if day not in self.days():
+            return  # another process was faster
         self._db.run("partitions.save_bodies", {"day": day}, day=day, to_day=to_day)
         self._db.run("partitions.point_bodies", {"day": day, "to_day": to_day})
         for what in ("history", "attempt", "body"):

@@ -19,6 +19,7 @@ from penstock.store.partitions import Partitions
 from penstock.store.postgres import PostgresDatabase
 from penstock.store.postgres_url import parse
 from penstock.store.sqlite import SqliteDatabase, open_settled
+from penstock.store.turns import Turns
 
 CHUNK = 5_000  # rows of one COPY
 Progress = Callable[[str, int, int], None]
@@ -36,7 +37,12 @@ def promote(sqlite_path: Path, postgres_url: str, *, progress: Progress) -> dict
     """
     if not sqlite_path.exists():
         raise InvalidRequest(f"there is no store at {sqlite_path}")
-    source = open_settled(sqlite_path)
+    turns = Turns(sqlite_path)
+    try:
+        source = open_settled(sqlite_path, turns)
+    except BaseException:
+        turns.close()
+        raise
     try:
         target = PostgresDatabase(parse(postgres_url))
         try:
@@ -45,6 +51,7 @@ def promote(sqlite_path: Path, postgres_url: str, *, progress: Progress) -> dict
             target.close()
     finally:
         source.close()
+        turns.close()
 
 
 def _promote(

@@ -125,6 +125,7 @@ class SqlSession:
                 self._keep_high_water(requests)
             self.books.close()
         except BaseException:
+            self.books.partitions.forget()
             self.db.rollback()
             raise
         return answers
@@ -195,7 +196,7 @@ class SqlSession:
         # Nodes that share a database go by its clock; they need not queue up for this one row.
         step_ms = 10 * HIGH_WATER_STEP_MS if self.db.is_shared else HIGH_WATER_STEP_MS
         if latest >= self._high_water + step_ms:
-            self.db.post("meta.set", {"name": HIGH_WATER, "value": str(latest)})
+            self.db.post("meta.raise", {"name": HIGH_WATER, "value": str(latest)})
             self._high_water = latest
 
 

@@ -6,7 +6,7 @@ import logging
 import os
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, Protocol, TypeVar
 
 from penstock.domain.draft import NewMessage
 from penstock.domain.errors import PenstockError, StoreRefused
@@ -16,16 +16,26 @@ from penstock.ports.ticket import Ticket
 from penstock.store import migrations
 from penstock.store.database import Database
 from penstock.store.group_commit import GroupCommit
-from penstock.store.own_tx import InCallersTransactions, SqliteCallers
+from penstock.store.own_tx import InCallersTransactions
 from penstock.store.readers import Readers
 from penstock.store.session import HIGH_WATER, HIGH_WATER_STEP_MS, SECRET, Kind, Request, SqlSession
-from penstock.store.sqlite import SqliteDatabase, open_settled
+from penstock.store.sqlite_home import SqliteHome
 from penstock.store.sqlite_plain import is_plain
 from penstock.store.sqlite_plain_home import PlainHome
+from penstock.store.turns import PATIENCE_MS
 
 T = TypeVar("T")
 
 _log = logging.getLogger("penstock.store")
+
+
+class Beside(Protocol):
+    """What goes on beside the store, with others who use the same one."""
+
+    def announce(self, woken: Mapping[int, int]) -> None: ...
+    def listen(self) -> None: ...
+    def agree(self, number: int) -> int: ...
+    def close(self) -> None: ...
 
 
 class SqlStore(InCallersTransactions):
@@ -37,8 +47,12 @@ class SqlStore(InCallersTransactions):
         open_reader: Callable[[], SqlSession],
         lanes: int = 1,
         announce: Callable[[Mapping[int, int]], None] | None = None,
+        beside: Beside | None = None,
     ) -> None:
         self.backend = backend
+        self._beside = beside
+        if beside is not None:
+            announce = beside.announce
         self._announce = announce  # to other nodes
         self._listeners: list[Callable[[Mapping[int, int]], None]] = []
         self.readers = Readers(open_reader)
@@ -47,6 +61,8 @@ class SqlStore(InCallersTransactions):
 
     def listen(self, callback: Callable[[Mapping[int, int]], None]) -> None:
         self._listeners.append(callback)
+        if self._beside is not None:
+            self._beside.listen()
 
     def tell(self, woken: Mapping[int, int]) -> None:
         for listener in self._listeners:
@@ -74,6 +90,21 @@ class SqlStore(InCallersTransactions):
         self._commits.close()
         self.readers.close()
         self.callers.close()
+        if self._beside is not None:
+            self._beside.close()
+
+    def let_go(self, then: Callable[[], None]) -> None:
+        """Close all connections; they open again when they are needed, and not before `then`."""
+
+        def shut() -> None:
+            self.readers.shut()
+            then()
+
+        self._commits.let_go(shut)
+
+    def agree(self, number: int) -> int:
+        """The number of the first one who has the store open, for all who come while it is."""
+        return number if self._beside is None else self._beside.agree(number)
 
     def _woken(self, woken: Mapping[int, int]) -> None:
         self.tell(woken)
@@ -86,52 +117,45 @@ class SqlStore(InCallersTransactions):
         return request.ticket
 
 
-def migrate_sqlite(path: Path, *, now: int, checksums: bool = True) -> list[migrations.Migration]:
-    _make_folder(path.parent)
-    if _is_plain(path, checksums):
-        return PlainHome(path).migrate(now=now)
-    db = open_settled(path)
+def migrate_sqlite(
+    path: Path, *, now: int, checksums: bool = True, patience_ms: int = PATIENCE_MS
+) -> list[migrations.Migration]:
+    home = _home(path, checksums=checksums, patience_ms=patience_ms)
     try:
-        applied = migrations.apply(db, now=now)
-    except BaseException:
-        db.abandon()
-        raise
-    db.close()
-    return applied
+        return home.migrate(now=now)
+    finally:
+        home.close()
 
 
-def open_sqlite(path: Path, *, now: int = 0, checksums: bool = True) -> SqlStore:
-    """Open or create; migrations are applied at the start.
+def open_sqlite(
+    path: Path, *, now: int = 0, checksums: bool = True, patience_ms: int = PATIENCE_MS
+) -> SqlStore:
+    """Open or create; migrations are applied at the start.  Other processes may do the same.
 
     A file without checksums is shared with an application, which may send in its transactions.
     """
-    migrate_sqlite(path, now=now, checksums=checksums)
-    if _is_plain(path, checksums):
-        home = PlainHome(path)
-        plain = SqlStore(
+    home = _home(path, checksums=checksums, patience_ms=patience_ms)
+    try:
+        home.migrate(now=now)
+        store = SqlStore(
             "sqlite",
             open_writer=lambda _: home.open_writer(),
             open_reader=home.open_reader,
+            beside=home,
         )
-        plain.callers = home.callers
-        return plain
-    store: SqlStore | None = None
-
-    def open_writer(_lane: int) -> SqlSession:
-        if store is None:
-            return SqlSession(open_settled(path))
-        # After a storage error readers must let go as well, or SQLite would not look at the
-        # log anew but trust what it remembers of it.
-        with store.readers.kept_out():
-            return SqlSession(open_settled(path, again=True))
-
-    store = SqlStore(
-        "sqlite",
-        open_writer=open_writer,
-        open_reader=lambda: SqlSession(SqliteDatabase(path, read_only=True)),
-    )
-    store.callers = SqliteCallers(path, moves=None)
+    except BaseException:
+        home.close()
+        raise
+    store.callers = home.callers
+    home.serve(store)
     return store
+
+
+def _home(path: Path, *, checksums: bool, patience_ms: int) -> SqliteHome | PlainHome:
+    _make_folder(path.parent)
+    if _is_plain(path, checksums):
+        return PlainHome(path)
+    return SqliteHome(path, patience_ms=patience_ms)
 
 
 def _is_plain(path: Path, checksums: bool) -> bool:

@@ -15,16 +15,24 @@ import apsw
 
 from penstock.domain.errors import PenstockError, StoreRefused, StoreUnavailable
 from penstock.store import checksums
-from penstock.store.database import Row
+from penstock.store.database import Collision, Occupied, Row
 from penstock.store.queries import Queries
 from penstock.store.sqlite_inserts import parts
 from penstock.store.sqlite_log import BUSY_MS, make_log_durable
+from penstock.store.strangers import Patience
+from penstock.store.turns import Turns
 
 _log = logging.getLogger("penstock.store")
 
 OLDEST_SQLITE = 3_051_003
 CHECKPOINT_PAGES = 10_000  # measured: p99 2.8 ms instead of 6.1 with the default 1,000
 CACHE_KIB = 32 * 1024
+_NO_TABLE = "no such table"  # of a day that another process has dropped
+_READS = (apsw.SQLITE_IOERR_READ, apsw.SQLITE_IOERR_SHORT_READ, apsw.SQLITE_IOERR_DATA)
+
+
+class StillOpen(StoreUnavailable):
+    """The log is to be settled, and other processes have the store open."""
 
 
 class Found:
@@ -43,14 +51,19 @@ class SqliteDatabase:
     dialect = "sqlite"
     is_shared = False
 
-    def __init__(self, path: Path, *, read_only: bool = False) -> None:
+    def __init__(self, path: Path, *, read_only: bool = False, turns: Turns | None = None) -> None:
         self.is_alive = True  # False: a sync failed, and nothing this connection says is certain
         self._logged_pages = 0
+        self._version: object = None
         self._queries = Queries(self.dialect)
         self._is_read_only = read_only
         self._is_synced = True
+        self._turns = turns
+        self._patience = Patience(BUSY_MS)
         try:
             self._db = self._open(path, read_only)
+        except apsw.BusyError as error:
+            raise storage_error(error) from error
         except (apsw.Error, OSError) as error:
             raise StoreUnavailable(f"cannot open {path}: {error}") from error
         self._cursor = self._db.cursor()
@@ -73,7 +86,7 @@ class SqliteDatabase:
         return db
 
     def _set_up(self, db: apsw.Connection, path: Path, read_only: bool, is_checked: bool) -> None:
-        db.set_busy_timeout(BUSY_MS)
+        db.set_busy_handler(self._patience.wait)
         # Without this, SQLite plans a statement anew whenever a bound value changes: measured,
         # a claim costs 100 µs instead of 15.
         db.config(apsw.SQLITE_DBCONFIG_ENABLE_QPSG, 1)
@@ -82,7 +95,7 @@ class SqliteDatabase:
         if not read_only:
             if is_checked and not path.stat().st_size:
                 db.reserve_bytes("main", checksums.RESERVED_BYTES)
-            _make_durable(db, path)
+            _make_durable(db)
             db.set_wal_hook(self._note_pages)
 
     def text(self, name: str, **fill: object) -> str:
@@ -92,7 +105,7 @@ class SqliteDatabase:
         try:
             return self._cursor.execute(self._queries.text(name, **fill), params or {}).fetchall()
         except apsw.Error as error:
-            raise storage_error(error) from error
+            raise self._meaning(error) from error
 
     def ask(self, name: str, params: dict[str, Any] | None = None, **fill: object) -> Found:
         return Found(self.rows(name, params, **fill))
@@ -110,30 +123,49 @@ class SqliteDatabase:
             for text, values in parts(self._queries.text(name, **fill), rows):
                 back += self._cursor.execute(text, values).fetchall()
         except apsw.Error as error:
-            raise storage_error(error) from error
+            raise self._meaning(error) from error
         return back
 
     def update(self, name: str, rows: Sequence[dict[str, Any]]) -> None:
         try:
             self._cursor.executemany(self._queries.text(name), rows)
         except apsw.Error as error:
-            raise storage_error(error) from error
+            raise self._meaning(error) from error
 
     def script(self, text: str) -> None:
         try:
             self._cursor.execute(text).fetchall()
         except apsw.Error as error:
-            raise storage_error(error) from error
+            raise self._meaning(error) from error
+
+    def take_turn(self, *, wait: bool) -> bool:
+        if self._turns is None:
+            return True
+        self._patience.is_short = not wait
+        if not self._turns.take(wait=wait):
+            return False
+        if self._turns.is_in_doubt:
+            self.is_alive = False
+        return True
 
     def begin(self, *, durable: bool) -> None:
         if self._is_read_only:
             self._execute("BEGIN")
             return
+        if self._turns is not None and not self._turns.is_ours:
+            self.take_turn(wait=True)
+            if not self.is_alive:
+                self.give_turn_back()
+                raise StoreUnavailable("a sync has failed, and the log is not settled yet")
         if durable != self._is_synced:
             # NORMAL does not wait for the disk at a commit; the next FULL one syncs it too.
             self._db.pragma("synchronous", "full" if durable else "normal")
             self._is_synced = durable
-        self._execute("BEGIN IMMEDIATE")
+        try:
+            self._execute("BEGIN IMMEDIATE")
+        except BaseException:
+            self.give_turn_back()
+            raise
 
     def step_back(self, times: int) -> None:
         """Nobody else is there."""
@@ -145,10 +177,18 @@ class SqliteDatabase:
         self._execute("COMMIT")
         if self._logged_pages >= CHECKPOINT_PAGES:
             self._move_log()
+        self.give_turn_back()
 
     def rollback(self) -> None:
-        if self._db.in_transaction:
-            self._execute("ROLLBACK")
+        try:
+            if self._db.in_transaction:
+                self._execute("ROLLBACK")
+        finally:
+            self.give_turn_back()
+
+    def give_turn_back(self) -> None:
+        if self._turns is not None:
+            self._turns.give_back()
 
     def _note_pages(self, _db: apsw.Connection, _name: str, pages: int) -> int:
         self._logged_pages = pages
@@ -167,6 +207,13 @@ class SqliteDatabase:
         except apsw.Error as error:
             _log.warning("the log could not be moved into the database: %s", error)
             self.is_alive = False
+            if self._turns is not None:
+                self._turns.doubt()
+
+    def has_changed(self) -> bool:
+        """May anybody have committed since we were asked last?"""
+        before, self._version = self._version, self._db.pragma("data_version")
+        return before != self._version
 
     def settle(self, *, again: bool = False) -> None:
         """Move the log into the database, synced, and start it anew.
@@ -182,11 +229,17 @@ class SqliteDatabase:
         except apsw.BusyError:
             pass  # another process reads; the log is durable, and is moved later
         except apsw.Error as error:
-            raise storage_error(error) from error
+            raise self._meaning(error) from error
 
     def close(self) -> None:
+        """The last one to close moves the log: in its turn, as others may be about to open."""
+        try:
+            self.take_turn(wait=True)
+        except Occupied:
+            self.is_alive = False
         if self.is_alive:
-            self._db.close()  # the last one to close moves the log
+            self._db.close()
+            self.give_turn_back()
         else:
             self.abandon()
 
@@ -196,6 +249,7 @@ class SqliteDatabase:
         `open_settled` opens the next one, which reads the log anew.
         """
         _abandon(self._db)
+        self.give_turn_back()
 
     @property
     def connection(self) -> apsw.Connection:
@@ -205,19 +259,59 @@ class SqliteDatabase:
         try:
             self._cursor.execute(text)
         except apsw.Error as error:
-            raise storage_error(error) from error
+            raise self._meaning(error) from error
+
+    def _meaning(self, error: apsw.Error) -> Exception:
+        """What an error is for the caller; a sync that may have failed is one for everybody."""
+        if isinstance(error, apsw.BusyError) and self._patience.is_short:
+            return Collision("another program writes to the store")
+        if isinstance(error, apsw.SQLError) and _NO_TABLE in str(error):
+            return Collision(str(error))
+        is_ours = self._turns is not None and self._turns.is_ours
+        if is_ours and isinstance(error, apsw.IOError) and _code(error) not in _READS:
+            self._turns.doubt()  # type: ignore[union-attr]
+        return storage_error(error)
 
 
-def open_settled(path: Path, *, again: bool = False) -> SqliteDatabase:
-    """Open for writing: what a crash or a failed sync left is in the database, and durable."""
-    make_log_durable(path)
-    db = SqliteDatabase(path)
+def open_settled(path: Path, turns: Turns, *, again: bool = False) -> SqliteDatabase:
+    """Open for writing: what a crash or a failed sync left is in the database, and durable.
+
+    While others have the store open the log is theirs as much as ours, and is left as it is: who
+    fails to sync it leaves word, and then nobody opens the store before it is settled.
+    """
+    turns.take()
     try:
-        db.settle(again=again)
+        is_alone = turns.come_in()
+        again = again or turns.is_in_doubt
+        if not is_alone and not turns.is_in_doubt:
+            return SqliteDatabase(path, turns=turns)
+        if not is_alone:
+            raise StillOpen("a sync has failed: other processes must let go of the store first")
+        make_log_durable(path)
+        db = SqliteDatabase(path, turns=turns)
+        try:
+            _look_at_log(db, path)
+            db.settle(again=again)
+        except BaseException:
+            db.abandon()
+            raise
+        turns.trust()
+        turns.stay()
+        return db
     except BaseException:
-        db.abandon()
+        turns.leave()
         raise
-    return db
+    finally:
+        turns.give_back()
+
+
+def _look_at_log(db: SqliteDatabase, path: Path) -> None:
+    try:
+        checksums.look_at_log(db.connection, path)
+    except apsw.Error as error:
+        raise storage_error(error) from error
+    except OSError as error:
+        raise StoreUnavailable(f"cannot read the log of {path}: {error}") from error
 
 
 def _abandon(db: apsw.Connection) -> None:
@@ -228,11 +322,14 @@ def _abandon(db: apsw.Connection) -> None:
         pass
 
 
-def _make_durable(db: apsw.Connection, path: Path) -> None:
+def _code(error: apsw.Error) -> int:
+    return int(getattr(error, "extendedresult", 0))
+
+
+def _make_durable(db: apsw.Connection) -> None:
     refuse_unsafe("journal_mode", db.pragma("journal_mode", "wal"), "wal")
     db.pragma("synchronous", "full")
     refuse_unsafe("synchronous", db.pragma("synchronous"), 2)
-    checksums.look_at_log(db, path)
 
 
 def refuse_old_sqlite(version: int) -> None:
@@ -248,5 +345,7 @@ def refuse_unsafe(name: str, found: object, wanted: object) -> None:
 
 def storage_error(error: apsw.Error) -> PenstockError:
     """A broken rule is the fault of one request; anything else may be the storage's."""
+    if isinstance(error, apsw.BusyError | apsw.LockedError):
+        return Occupied("another program has kept the store to itself for too long")
     kind = PenstockError if isinstance(error, apsw.ConstraintError) else StoreUnavailable
     return kind(f"{type(error).__name__}: {error}")

@@ -17,6 +17,7 @@ from pathlib import Path
 import apsw
 
 from penstock.domain.errors import StoreUnavailable
+from penstock.store.database import Occupied
 
 BUSY_MS = 10_000
 _STEP = 1 << 16  # SQLite writes less than 128 KiB at a time: one page is never more than half of it
@@ -33,6 +34,8 @@ def make_log_durable(path: Path) -> None:
         return
     try:
         _write_again_alone(path, log)
+    except apsw.BusyError as error:
+        raise Occupied(f"another program writes to {path}, and does not end") from error
     except (apsw.Error, OSError) as error:
         raise StoreUnavailable(f"the log of {path} cannot be synced: {error}") from error
 

@@ -12,6 +12,15 @@ VALUES (:name, :value)
     DO UPDATE
    SET value = excluded.value;
 
+-- name: raise
+-- Keep a number unless a larger one is kept: processes that share a store are not quite in step.
+INSERT INTO meta (name, value)
+VALUES (:name, :value)
+    ON CONFLICT (name)
+    DO UPDATE
+   SET value = excluded.value
+ WHERE CAST(excluded.value AS BIGINT) > CAST(meta.value AS BIGINT);
+
 -- name: set_if_absent
 -- Keep it unless somebody was faster.
 INSERT INTO meta (name, value)

@@ -115,6 +115,14 @@ VALUES (
        expired_total = counter.expired_total + excluded.expired_total,
        claimed_total = counter.claimed_total + excluded.claimed_total;
 
+-- name: with_ready
+-- Queues with something in line, to wake those who wait for it.
+SELECT queue_no, sum(ready)
+  FROM counter
+ GROUP BY queue_no
+HAVING sum(ready) > 0
+ LIMIT :limit;
+
 -- name: counts
 -- The counters of some queues.
 SELECT queue_no, sum(waiting), sum(ready), sum(leased), sum(dead), sum(sent_total),

@@ -1,0 +1,223 @@
+"""Processes that share a SQLite file: whose turn it is to write, and who has it open.
+
+SQLite lets one writer in; the others would look again and again, whoever comes at the right moment
+gets in, and after a while they are told that the database is locked.  So writers line up in the
+kernel first, with locks on files beside the database that end with whoever holds them:
+
+    -next   whoever stands first in line; only this one waits for the turn
+    -turn   whoever writes.  It goes back to the end of the line, so nobody is left out
+    -open   shared by everybody who has the store open: to hold it alone is to be alone
+
+A turn is also needed to open and to close.  While `-turn` has content a sync has failed, and what
+the log holds is not certain: everybody lets go of the store, and the first one that is alone with
+it settles the log (see sqlite_log.py).
+
+A wait in the kernel cannot be cut short, so a thread does it, made when it is first needed.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import logging
+import os
+import threading
+import weakref
+from pathlib import Path
+
+from penstock.domain.errors import StoreUnavailable
+from penstock.store.database import Occupied
+
+PATIENCE_MS = 30_000
+_KINDS = ("next", "turn", "open")
+_DOUBT = b"!"
+_LONGEST_WORD = 64
+
+_log = logging.getLogger("penstock.store")
+_all: weakref.WeakSet[Turns] = weakref.WeakSet()
+
+
+class Turns:
+    """Used by one thread at a time."""
+
+    def __init__(self, path: Path, *, patience_ms: int = PATIENCE_MS) -> None:
+        self._path = path
+        self._patience_s = patience_ms / 1000
+        self.is_ours = False
+        self._said = ""
+        self._mutex = threading.Lock()
+        self._is_in_line = False  # the thread waits in the kernel, or is about to
+        self._is_wanted = False  # … and somebody waits for it
+        self._granted = threading.Semaphore(0)
+        self._asked = threading.Semaphore(0)
+        self._thread: threading.Thread | None = None
+        self._is_closed = False
+        self._files: list[int] = []
+        try:
+            for kind in _KINDS:
+                self._files.append(_open(path, kind))
+            self._next, self._turn, self._open = self._files
+            fcntl.flock(self._next, fcntl.LOCK_SH | fcntl.LOCK_NB)
+            fcntl.flock(self._next, fcntl.LOCK_UN)
+        except BlockingIOError:
+            pass  # somebody stands there: so it works
+        except OSError as error:
+            self._close_files()
+            if error.filename is not None:
+                raise StoreUnavailable(f"cannot open {path}: {error}") from error
+            _log.warning("no locks beside %s (%s): use it from one process only", path, error)
+        _all.add(self)
+
+    @property
+    def is_known(self) -> bool:
+        """False: this file system has no such locks; everybody seems to be alone."""
+        return bool(self._files)
+
+    def take(self, *, wait: bool = True) -> bool:
+        """It is ours until `give_back`.  Raises Occupied if that takes too long."""
+        if self.is_ours or not self._files:
+            return True
+        self.is_ours = not self._is_in_line and self._try()
+        if not self.is_ours and wait:
+            self._wait()
+            self.is_ours = True
+        return self.is_ours
+
+    def give_back(self) -> None:
+        if self.is_ours:
+            self.is_ours = False
+            fcntl.flock(self._turn, fcntl.LOCK_UN)
+
+    def come_in(self) -> bool:
+        """In our turn: whether nobody else has the store open.  Then keep it so until `stay`."""
+        if not self._files:
+            return True
+        try:
+            fcntl.flock(self._open, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            fcntl.flock(self._open, fcntl.LOCK_SH)
+            return False
+        self._say()  # what those said who have gone is no longer true
+        return True
+
+    def stay(self) -> None:
+        """In our turn: others may come in from now on."""
+        if self._files:
+            fcntl.flock(self._open, fcntl.LOCK_SH)
+
+    def leave(self) -> None:
+        if self._files:
+            fcntl.flock(self._open, fcntl.LOCK_UN)
+
+    @property
+    def is_in_doubt(self) -> bool:
+        """Has a sync failed, here or in another process, and nobody has settled the log since?"""
+        return bool(self._files) and os.fstat(self._turn).st_size > 0
+
+    def doubt(self) -> None:
+        """In our turn: from now on nobody builds on the log as it is."""
+        if self._files:
+            os.pwrite(self._turn, _DOUBT, 0)
+
+    def trust(self) -> None:
+        """In our turn, and alone: the log is settled."""
+        if self.is_in_doubt:
+            os.ftruncate(self._turn, 0)
+
+    def agree(self, text: str) -> str:
+        """In our turn: what the first one who has the store open has said, for all who come."""
+        if not self._files:
+            return text
+        self._said = os.pread(self._open, _LONGEST_WORD, 0).decode() or text
+        self._say()
+        return self._said
+
+    def _say(self) -> None:
+        os.ftruncate(self._open, 0)
+        os.pwrite(self._open, self._said.encode(), 0)
+
+    def close(self) -> None:
+        with self._mutex:
+            if self._is_closed:
+                return
+            self._is_closed = True
+            if not self._is_in_line:
+                self._close_files()
+        self._asked.release()
+
+    def _try(self) -> bool:
+        try:
+            fcntl.flock(self._next, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return False
+        try:
+            fcntl.flock(self._turn, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return False
+        finally:
+            fcntl.flock(self._next, fcntl.LOCK_UN)
+        return True
+
+    def _wait(self) -> None:
+        with self._mutex:
+            self._is_wanted = True
+            if not self._is_in_line:
+                self._is_in_line = True
+                self._asked.release()
+        if self._thread is None:
+            self._thread = threading.Thread(target=self._line_up, name="penstock-turn", daemon=True)
+            self._thread.start()
+        if self._granted.acquire(timeout=self._patience_s):
+            return
+        with self._mutex:
+            if not self._granted.acquire(blocking=False):
+                self._is_wanted = False
+                raise Occupied(
+                    "another process has been writing to the store for"
+                    f" {self._patience_s:g} s; is it stopped?"
+                )
+
+    def _line_up(self) -> None:
+        while True:
+            self._asked.acquire()
+            if self._is_closed and not self._is_in_line:
+                return
+            fcntl.flock(self._next, fcntl.LOCK_EX)
+            fcntl.flock(self._turn, fcntl.LOCK_EX)
+            fcntl.flock(self._next, fcntl.LOCK_UN)
+            with self._mutex:
+                self._is_in_line = False
+                if self._is_closed:
+                    self._close_files()
+                    return
+                if self._is_wanted:
+                    self._is_wanted = False
+                    self._granted.release()
+                else:  # it took too long: nobody waits any more
+                    fcntl.flock(self._turn, fcntl.LOCK_UN)
+
+    def _close_files(self) -> None:
+        files, self._files = self._files, []
+        self.is_ours = False
+        for file in files:
+            os.close(file)
+
+
+def _open(path: Path, kind: str) -> int:
+    name = path.with_name(f"{path.name}-{kind}")
+    flags = os.O_RDWR | os.O_CLOEXEC
+    try:
+        return os.open(name, flags)
+    except FileNotFoundError:
+        file = os.open(name, flags | os.O_CREAT, 0o644)
+        if path.exists():  # whoever may write to the database may line up for it
+            os.fchmod(file, path.stat().st_mode & 0o777)
+        return file
+
+
+def _forget_in_child() -> None:
+    """A child that outlives us must not hold our locks: to close them is not to give them back."""
+    for turns in list(_all):
+        turns._close_files()
+
+
+os.register_at_fork(after_in_child=_forget_in_child)

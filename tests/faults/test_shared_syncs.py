@@ -1,0 +1,121 @@
+"""A sync fails in one process while others use the same file: nobody builds on what is lost."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+import pytest
+
+from penstock.domain.errors import PenstockError, StoreUnavailable
+from penstock.ports.store import Sent
+from penstock.store.sql_store import SqlStore, open_sqlite
+from tests.factories import a_new_message
+from tests.faults.disk import Loss
+from tests.faults.figures import figure
+from tests.faults.rig import Rig, rigged
+
+WALKS = figure(10, 300)
+STEPS = 30
+
+
+@contextmanager
+def beside(rig: Rig, count: int = 1) -> Iterator[list[SqlStore]]:
+    """Others that have the same store open, as other processes would."""
+    others = [open_sqlite(rig.path) for _ in range(count)]
+    try:
+        yield others
+    finally:
+        for other in others:
+            other.close()
+
+
+def send_through(rig: Rig, store: SqlStore) -> bool:
+    new = a_new_message(rig.queue)
+    with suppress(PenstockError):
+        [answer] = store.send([new]).result()
+        assert isinstance(answer, Sent)
+        rig.kept.add(new.message.id)
+        return True
+    return False
+
+
+def fail_a_sync(rig: Rig) -> None:
+    rig.claim(100)
+    rig.trouble.fates = [False]
+    assert not rig.send(1, 10)
+
+
+@pytest.mark.parametrize("loss", list(Loss))
+def test_what_others_commit_after_a_sync_has_failed_survives_a_power_cut(
+    tmp_path: Path, loss: Loss
+) -> None:
+    with rigged(tmp_path, 0) as rig:
+        rig.loss = loss
+        assert rig.send(20, 10)
+        with beside(rig) as [other]:
+            assert send_through(rig, other)
+            fail_a_sync(rig)
+
+            assert send_through(rig, other)
+            other.close()
+        rig.cut_power()
+
+        rig.assert_kept()
+
+
+def test_the_others_let_go_at_once_also_when_they_have_nothing_to_do(tmp_path: Path) -> None:
+    with rigged(tmp_path, 0, checkpoint_pages=5) as rig:
+        assert rig.send(20, 10)
+        with beside(rig, 3) as others:
+            for other in others:
+                assert send_through(rig, other)
+                other.read(lambda session: session.queues.number_of()).result()
+            fail_a_sync(rig)
+
+            assert rig.send(1, 10)
+            assert all(send_through(rig, other) for other in others)
+        rig.cut_power()
+
+        rig.assert_kept()
+
+
+def test_a_store_that_is_not_settled_is_opened_by_nobody(tmp_path: Path) -> None:
+    with rigged(tmp_path, 0) as rig:
+        assert rig.send(1, 10)
+        with beside(rig) as [other]:
+            other.let_go = lambda then: None  # type: ignore[method-assign]  # as if it were stopped
+            fail_a_sync(rig)
+
+            with pytest.raises(StoreUnavailable):
+                open_sqlite(rig.path)
+
+        open_sqlite(rig.path).close()
+
+
+@pytest.mark.parametrize("seed", range(WALKS))
+def test_whatever_syncs_fail_in_whichever_process_nothing_acknowledged_is_lost(
+    tmp_path: Path, seed: int
+) -> None:
+    dice = random.Random(seed)
+    with rigged(tmp_path, seed, checkpoint_pages=(5, 40, 10_000)[seed % 3]) as rig:
+        assert rig.send(30, 10)
+        for _ in range(2):
+            with beside(rig, 2) as others:
+                for _ in range(STEPS):
+                    if dice.random() < 0.3:
+                        rig.trouble.syncs_fail = dice.choice((0.0, 0.0, 0.3))
+                    match dice.randrange(4):
+                        case 0:
+                            rig.send(1, dice.choice((10, 3000)))
+                        case 1:
+                            rig.claim(5)
+                        case 2:
+                            rig.complete()
+                        case _:
+                            send_through(rig, dice.choice(others))
+                rig.trouble.syncs_fail = 0.0
+            rig.cut_power()
+            rig.assert_kept()

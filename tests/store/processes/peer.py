@@ -1,0 +1,67 @@
+"""The other end of `program`: a process of its own on the same file."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+
+class Peer:
+    def __init__(self, folder: Path) -> None:
+        command = [sys.executable, "-m", "tests.store.processes.program", str(folder)]
+        self._process = subprocess.Popen(
+            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+        )
+
+    @property
+    def pid(self) -> int:
+        return self._process.pid
+
+    def ready(self) -> Peer:
+        assert self.answer() == "ready"
+        return self
+
+    def ask(self, do: str, **arguments: Any) -> Any:
+        self.tell(do, **arguments)
+        return self.answer()
+
+    def tell(self, do: str, **arguments: Any) -> None:
+        assert self._process.stdin is not None
+        self._process.stdin.write(json.dumps({"do": do, **arguments}).encode() + b"\n")
+        self._process.stdin.flush()
+
+    def answer(self) -> Any:
+        assert self._process.stdout is not None
+        line = self._process.stdout.readline()
+        assert line, self.last_words()
+        return json.loads(line)
+
+    def kill(self) -> list[Any]:
+        """At once; what it has said until then, and nobody has read."""
+        self._process.kill()
+        assert self._process.stdout is not None
+        said = [json.loads(line) for line in self._process.stdout if line.endswith(b"\n")]
+        self._release()
+        return said
+
+    def close(self) -> str:
+        """As it would by itself; returns what it logged."""
+        _, told = self._process.communicate(timeout=30)
+        assert self._process.returncode == 0, told.decode()
+        return told.decode()
+
+    def end(self) -> None:
+        if self._process.returncode is None:
+            self._process.kill()
+            self._release()
+
+    def last_words(self) -> str:
+        self._process.kill()
+        _, told = self._process.communicate()
+        return told.decode()
+
+    def _release(self) -> None:
+        self._process.communicate()

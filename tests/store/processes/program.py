@@ -1,0 +1,148 @@
+"""A process that shares the store: does what its standard input says, one JSON line each.
+
+Run by `peer.Peer`.  The answer to a line is one JSON line as well; `work` goes on telling what was
+acknowledged until the process is killed.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import signal
+import sys
+import threading
+from collections.abc import Callable
+from typing import Any
+
+from penstock.domain.draft import Draft
+from penstock.domain.errors import QueueNotFound
+from penstock.domain.lease import Lease, Verb
+from penstock.domain.queue import Queue, QueueSettings
+from penstock.edge.waiting import WaitingRoom
+from penstock.ports.store import Acted, Sent
+from penstock.settings import Settings
+from penstock.wiring import Broker, open_broker
+
+THREADS = 3
+FOR_EVER_MS = 60_000
+
+
+class Program:
+    def __init__(self, broker: Broker) -> None:
+        self._broker = broker
+
+    def queue(self, name: str = "shared") -> Queue:
+        try:
+            return self._broker.directory.load(name).result()
+        except QueueNotFound:
+            return self._broker.queues.put(name, QueueSettings()).result().view.queue
+
+    def make_queue(self) -> str:
+        return self.queue().name
+
+    def send(self, count: int = 1, queue: str = "shared") -> list[str]:
+        messages, target = self._broker.messages, self.queue(queue)
+        drafts = [messages.draft(target, Draft(body=json.dumps(i))) for i in range(count)]
+        answers = messages.send(drafts).result()
+        assert all(isinstance(answer, Sent) for answer in answers), answers
+        return [draft.message.id for draft in drafts]
+
+    def complete(self, limit: int = 3) -> list[str]:
+        messages = self._broker.messages
+        held = [
+            message for message, _ in messages.claim(self.queue(), limit=limit).result().messages
+        ]
+        if held:
+            acts = [messages.plan(Lease.of(message), Verb.COMPLETE) for message in held]
+            answers = messages.act(acts).result()
+            assert all(isinstance(answer, Acted) for answer in answers), answers
+        return [message.id for message in held]
+
+    def turn_over(self, count: int) -> dict[str, list[str]]:
+        """Sends, claims and completes from a few threads at once."""
+        found: dict[str, list[str]] = {"sent": [], "completed": [], "errors": []}
+
+        def one() -> None:
+            try:
+                for _ in range(count):
+                    found["sent"] += self.send()
+                    found["completed"] += self.complete()
+            except Exception as error:
+                found["errors"].append(f"{type(error).__name__}: {error}")
+
+        threads = [threading.Thread(target=one) for _ in range(THREADS)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        return found
+
+    def work(self) -> None:
+        """Until somebody kills us."""
+        while True:
+            say({"sent": self.send(2)})
+            say({"completed": self.complete()})
+
+    def hear(self) -> list[str]:
+        """Waits for a message and never looks by itself: only a wake-up brings it."""
+        queue = self.queue()
+
+        async def wait() -> list[str]:
+            room = WaitingRoom(
+                self._broker.messages, self._broker.clock, most=1, poll_ms=FOR_EVER_MS
+            )
+            self._broker.listen(room.heard)
+            waiting = asyncio.ensure_future(room.claim(queue, wait_ms=FOR_EVER_MS))
+            await asyncio.sleep(0)
+            # In the same batch as its first look, so that this one has found nothing for certain.
+            await self._broker.messages.claim(queue)
+            say("waiting")
+            return [message.id for message, _ in (await waiting).messages]
+
+        return asyncio.run(wait())
+
+    def stop_in_turn(self) -> str:
+        """Stands still in the middle of a transaction, until somebody sends SIGCONT."""
+
+        def stop(_session: Any) -> None:
+            say("stopping")
+            os.kill(os.getpid(), signal.SIGSTOP)
+
+        self._broker.store.write(stop).result()
+        return "went on"
+
+    def leave_a_child(self) -> None:
+        """A child that outlives us, made in the middle of a transaction."""
+
+        def fork(_session: Any) -> None:
+            child = os.fork()
+            if not child:
+                signal.pause()
+            say(child)
+            signal.pause()
+
+        self._broker.store.write(fork).result()
+
+    def now(self) -> int:
+        return self._broker.clock.now()
+
+
+def say(what: Any) -> None:
+    # One call, so that a kill leaves whole lines only.
+    os.write(1, (json.dumps(what) + "\n").encode())
+
+
+def main(folder: str) -> None:
+    broker = open_broker(Settings(data=folder))
+    program = Program(broker)
+    say("ready")
+    for line in sys.stdin:
+        order = json.loads(line)
+        do: Callable[..., Any] = getattr(program, order.pop("do"))
+        say(do(**order))
+    broker.close()
+
+
+if __name__ == "__main__":
+    main(sys.argv[1])

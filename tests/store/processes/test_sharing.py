@@ -1,0 +1,231 @@
+"""What processes have in common, and what each of them believes of it for a while."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from penstock.domain.errors import QueueNotFound, StoreUnavailable
+from penstock.domain.lease import Verb
+from penstock.domain.limits import DAY, MINUTE
+from penstock.outbound import clock as clocks
+from penstock.outbound.clock import SystemClock
+from penstock.ports.store import Acted, Sent
+from penstock.runtime.duties import Expirer, Pruner, Reaper
+from penstock.services.directory import FRESH_MS, Directory
+from penstock.store import sqlite
+from penstock.store.sql_store import SqlStore
+from penstock.store.turns import Turns
+from tests.clocks import ManualClock
+from tests.factories import a_new_message
+from tests.store.desk import Desk
+from tests.store.processes.peer import Peer
+from tests.store.recount import check_books
+from tests.store.trouble import TOO_BIG, no_room
+
+Another = Callable[..., SqlStore]
+
+
+@pytest.fixture
+def desks(open_another: Another) -> tuple[Desk, Desk]:
+    """Two processes, and one time."""
+    clock = ManualClock()
+    return Desk(open_another(), clock), Desk(open_another(), clock)
+
+
+@pytest.fixture
+def written_again(monkeypatch: pytest.MonkeyPatch) -> list[Path]:
+    """The logs that were written anew when a store was opened."""
+    found: list[Path] = []
+    monkeypatch.setattr(sqlite, "make_log_durable", found.append)
+    return found
+
+
+def test_the_log_is_left_alone_while_another_process_has_the_store_open(
+    open_another: Another, written_again: list[Path]
+) -> None:
+    first = open_another()
+    assert written_again
+    written_again.clear()
+
+    second = open_another()
+
+    assert not written_again
+    first.close()
+    second.close()
+    open_another()
+    assert written_again
+
+
+def test_nobody_opens_the_store_in_the_turn_of_another(
+    open_another: Another, written_again: list[Path], folder: Path
+) -> None:
+    other = Turns(folder / "penstock.db")
+    other.take()
+
+    with pytest.raises(StoreUnavailable):
+        open_another(patience_ms=100)
+
+    assert not written_again
+    other.close()
+    open_another()
+
+
+def test_after_a_full_disk_the_store_is_opened_anew_beside_the_others(
+    desks: tuple[Desk, Desk], written_again: list[Path]
+) -> None:
+    here, there = desks
+    mail = here.queue()
+    written_again.clear()
+    here.write(no_room)
+    with pytest.raises(StoreUnavailable):
+        here.submit_send(mail, body=TOO_BIG).result()
+
+    assert here.send(mail)
+    assert there.send(mail)
+    assert not written_again
+
+
+def test_a_day_that_another_process_has_dropped_is_made_again_for_whoever_needs_it(
+    desks: tuple[Desk, Desk],
+) -> None:
+    here, there = desks
+    mail = here.queue()
+    here.send(mail)
+    late = a_new_message(mail, now=here.now)  # made on this day, and sent much later
+    day = here.now // DAY
+    here.clock.advance(days=30)
+    there.write(lambda s: s.tidying.drop_day(day, now=there.now))
+
+    [sent] = here.store.send([late]).result()
+
+    assert isinstance(sent, Sent)
+    assert len(there.claim(mail, limit=9)) == 2
+    check_books(there)
+
+
+def test_a_day_can_be_dropped_by_all_of_them(desks: tuple[Desk, Desk]) -> None:
+    here, there = desks
+    mail = here.queue()
+    kept = here.send(mail)
+    day = here.now // DAY
+    here.clock.advance(days=30)
+
+    for desk in desks:
+        desk.write(lambda s: s.tidying.drop_day(day, now=here.now))
+
+    [held] = there.claim(mail)
+    assert held.id == kept
+    assert isinstance(here.act(Verb.COMPLETE, held), Acted)
+
+
+def test_duties_may_run_in_all_of_them_at_once(desks: tuple[Desk, Desk]) -> None:
+    here, there = desks
+    mail = here.queue(lease_ms=MINUTE)
+    here.send_many(mail, 3)
+    here.claim(mail, limit=2)
+    here.send(mail, delay_ms=5)
+    here.clock.advance(days=20)
+
+    for _ in range(2):
+        for desk in desks:
+            for duty in (
+                Reaper(desk.store, every_ms=1),
+                Expirer(desk.store, every_ms=1),
+                Pruner(desk.store, retention_days=7),
+            ):
+                duty.tick(here.now)
+
+    assert here.counts(mail).ready == 4
+    check_books(there)
+
+
+def test_numbers_are_given_once(desks: tuple[Desk, Desk]) -> None:
+    here, there = desks
+    mail = here.queue()
+
+    sent = [desk.send(mail) for _ in range(5) for desk in desks]
+
+    assert there.claim_ids(mail, limit=99) == sent
+
+
+def test_the_latest_instant_is_that_of_whoever_is_ahead(open_another: Another) -> None:
+    ahead, behind = ManualClock(), ManualClock()
+    ahead.advance(minutes=5)
+    here, there = Desk(open_another(), ahead), Desk(open_another(), behind)
+    mail = here.queue()
+    here.send(mail)
+
+    there.send(mail)
+
+    assert open_another().high_water >= ahead.now()
+
+
+def test_a_process_that_comes_later_goes_by_the_time_of_those_who_are_there(
+    open_another: Another, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first = SystemClock(agree=open_another().agree)
+    wall_ms = clocks.wall_ms
+    monkeypatch.setattr(clocks, "wall_ms", lambda: wall_ms() + 60 * MINUTE)
+
+    second = SystemClock(agree=open_another().agree)
+
+    assert abs(second.now() - first.now()) < MINUTE
+
+
+def test_what_was_agreed_on_is_forgotten_with_the_last_one_and_survives_an_error(
+    open_another: Another,
+) -> None:
+    first = open_another()
+    assert first.agree(5) == 5
+    desk = Desk(first, ManualClock())
+    mail = desk.queue()
+    desk.write(no_room)
+    with pytest.raises(StoreUnavailable):
+        desk.submit_send(mail, body=TOO_BIG).result()
+    desk.send(mail)  # opened anew, and alone
+
+    second = open_another()
+    assert second.agree(7) == 5
+    first.close()
+    second.close()
+
+    assert open_another().agree(9) == 9
+
+
+def test_a_queue_that_another_process_has_removed_is_believed_in_for_a_moment(
+    desks: tuple[Desk, Desk],
+) -> None:
+    here, there = desks
+    mail = here.queue()
+    directory = Directory(there.store, there.clock)
+    assert directory.load("mail").result() == mail
+    here.write(lambda s: s.queues.remove(mail.queue_no, now=here.now))
+    assert directory.cached("mail") == mail
+
+    [refused] = there.submit_send(mail).result()
+    there.clock.advance(ms=FRESH_MS + 1)
+
+    assert isinstance(refused, QueueNotFound), "the transaction looks for itself"
+    assert directory.cached("mail") is None
+    with pytest.raises(QueueNotFound):
+        directory.load("mail").result()
+
+
+def test_a_process_that_is_there_does_not_mind_another_that_comes_and_goes(
+    start: Callable[[], Peer], open_another: Another
+) -> None:
+    desk = Desk(open_another(), ManualClock())
+    mail = desk.queue("shared")
+    ids = [desk.send(mail)]
+
+    for _ in range(2):
+        peer = start().ready()
+        ids += peer.ask("send")
+        ids.append(desk.send(mail))
+        assert peer.close() == ""
+
+    assert len(desk.read(lambda s: s.queues.counts([mail.queue_no]))) == 1
+    assert desk.counts(mail).ready == len(ids)

@@ -1,0 +1,126 @@
+"""Several processes on one file: nothing is lost, nothing is done twice, and nobody is refused."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from penstock.domain.history import HistoryFilter
+from penstock.domain.message import State
+from penstock.ports.store import Browse, Session
+from penstock.store.sql_store import SqlStore
+from penstock.store.sqlite_checks import examine
+from tests.clocks import NOON
+from tests.faults.figures import figure
+from tests.store.processes.peer import Peer
+
+EACH = 15
+EVERYTHING = 1_000_000
+KILLS = figure(6, 60)
+
+Start = Callable[[], Peer]
+
+
+def assert_sound(folder: Path) -> None:
+    wrong = [one for one in examine(folder / "penstock.db", now=NOON) if one.grade == "fail"]
+    assert wrong == []
+
+
+def all_ids(store: SqlStore) -> tuple[set[str], list[str]]:
+    """Of messages that are alive, and of those that have ended, as often as they have."""
+
+    def look(session: Session) -> tuple[set[str], list[str]]:
+        queue = session.queues.find("shared")
+        assert queue is not None
+        live = set()
+        for state in (State.WAITING, State.READY, State.LEASED):
+            wanted = Browse(queue_no=queue.queue_no, state=state, limit=EVERYTHING)
+            live |= {message.id for message in session.messages.browse(wanted)}
+        everything = HistoryFilter(from_at=0, to_at=2**60, limit=EVERYTHING)
+        return live, [ending.id for ending in session.history.search(everything)]
+
+    return store.read(look).result()
+
+
+def drain(peer: Peer) -> list[str]:
+    found: list[str] = []
+    while some := peer.ask("complete", limit=100):
+        found += some
+    return found
+
+
+def test_everything_is_completed_exactly_once_and_nobody_sees_an_error(
+    start: Start, folder: Path
+) -> None:
+    first = start().ready()
+    first.ask("send", count=1)
+    peers = [first, *(start().ready() for _ in range(3))]
+
+    for peer in peers:
+        peer.tell("turn_over", count=EACH)
+    told = [peer.answer() for peer in peers]
+    rest = drain(first)
+
+    assert [one["errors"] for one in told] == [[]] * len(peers)
+    sent = [one for part in told for one in part["sent"]]
+    completed = [one for part in told for one in part["completed"]] + rest
+    assert len(completed) == len(set(completed)) == len(sent) + 1
+    assert set(sent) < set(completed)
+    assert [peer.close() for peer in peers] == [""] * len(peers)
+    assert_sound(folder)
+
+
+@pytest.mark.parametrize("seed", range(2))
+def test_whoever_is_killed_takes_nothing_along_and_stops_nobody(
+    start: Start, open_another: Callable[[], SqlStore], folder: Path, seed: int
+) -> None:
+    dice = random.Random(seed)
+    start().ready().ask("send", count=1)
+    workers = [start().ready() for _ in range(3)]
+    sent: set[str] = set()
+    completed: list[str] = []
+
+    def note(told: dict[str, list[str]]) -> None:
+        sent.update(told.get("sent", ()))
+        completed.extend(told.get("completed", ()))
+
+    for worker in workers:
+        worker.tell("work")
+    for _ in range(KILLS):
+        for worker in workers:
+            note(worker.answer())
+        victim = dice.randrange(len(workers))
+        for _ in range(dice.randrange(6)):
+            note(workers[victim].answer())
+        for told in workers[victim].kill():
+            note(told)
+        workers[victim] = start().ready()  # while the others work
+        workers[victim].tell("work")
+    for worker in workers:
+        for told in worker.kill():
+            note(told)
+
+    live, ended = all_ids(open_another())
+    assert len(completed) == len(set(completed))
+    assert len(ended) == len(set(ended))
+    assert set(completed) <= set(ended), "a completion was forgotten"
+    assert sent <= live | set(ended), "an acknowledged message is lost"
+    assert not live & set(ended)
+    assert_sound(folder)
+
+
+def test_a_file_that_is_not_there_yet_is_made_by_all_of_them_together(
+    start: Start, folder: Path
+) -> None:
+    peers = [start() for _ in range(5)]
+
+    for peer in peers:
+        peer.ready()
+
+    assert [len(peer.ask("send")) for peer in peers] == [1] * len(peers)
+    assert len(drain(peers[0])) == len(peers)
+    assert [peer.close() for peer in peers] == [""] * len(peers)
+    assert_sound(folder)

@@ -1,0 +1,247 @@
+"""Whose turn it is: nobody is left out, nobody blocks a loop, and a wait has an end."""
+
+from __future__ import annotations
+
+import asyncio
+import fcntl
+import logging
+import os
+import signal
+import threading
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import apsw
+import pytest
+
+from penstock.domain.errors import PenstockError, QueueNotFound, StoreUnavailable
+from penstock.ports.store import Sent, Session
+from penstock.store.sql_store import SqlStore
+from penstock.store.strangers import Patience
+from penstock.store.turns import Turns
+from tests.clocks import ManualClock
+from tests.factories import a_new_message
+from tests.store.desk import Desk
+from tests.store.processes.peer import Peer
+from tests.store.trouble import TOO_BIG, no_room
+
+WAIT_S = 30
+SOON_MS = 300
+
+Start = Callable[[], Peer]
+Another = Callable[..., SqlStore]
+
+
+@pytest.fixture
+def places(folder: Path) -> Iterator[Callable[..., Turns]]:
+    made: list[Turns] = []
+
+    def one(**options: int) -> Turns:
+        made.append(Turns(folder / "penstock.db", **options))
+        return made[-1]
+
+    yield one
+    for turns in made:
+        turns.close()
+
+
+def in_thread(do: Callable[[], Any]) -> tuple[threading.Thread, list[Any]]:
+    answers: list[Any] = []
+    thread = threading.Thread(target=lambda: answers.append(do()))
+    thread.start()
+    return thread, answers
+
+
+def until_somebody_stands_first(folder: Path) -> None:
+    file = os.open(folder / "penstock.db-next", os.O_RDWR)
+    try:
+        for _ in range(10_000):
+            try:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                return
+            fcntl.flock(file, fcntl.LOCK_UN)
+            threading.Event().wait(0.001)
+    finally:
+        os.close(file)
+    pytest.fail("nobody lined up")
+
+
+def test_who_had_a_turn_goes_behind_whoever_waits(places: Any, folder: Path) -> None:
+    busy, patient = places(), places()
+    busy.take()
+    thread, answers = in_thread(patient.take)
+    until_somebody_stands_first(folder)
+
+    busy.give_back()
+
+    assert not busy.take(wait=False)
+    thread.join(WAIT_S)
+    assert answers == [True]
+    assert not busy.take(wait=False)
+    patient.give_back()
+    assert busy.take(wait=False)
+
+
+def test_a_wait_that_took_too_long_leaves_the_line_free_for_the_others(
+    places: Any, folder: Path
+) -> None:
+    busy, hasty, other = places(), places(patience_ms=1), places()
+    busy.take()
+    with pytest.raises(StoreUnavailable):
+        hasty.take()
+
+    busy.give_back()
+
+    assert other.take()
+    other.give_back()
+    assert places().take()
+
+
+def test_the_same_one_may_wait_again_after_it_took_too_long(places: Any) -> None:
+    busy, hasty = places(), places(patience_ms=SOON_MS)
+    busy.take()
+    with pytest.raises(StoreUnavailable):
+        hasty.take()
+    thread, answers = in_thread(hasty.take)
+
+    busy.give_back()
+
+    thread.join(WAIT_S)
+    assert answers == [True]
+
+
+def test_where_there_are_no_locks_it_says_so_and_goes_on(
+    places: Any, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def no_locks(*_: object) -> None:
+        raise OSError(95, "Operation not supported")
+
+    monkeypatch.setattr("penstock.store.turns.fcntl.flock", no_locks)
+
+    with caplog.at_level(logging.WARNING):
+        turns = places()
+
+    assert turns.take()
+    assert turns.come_in()
+    assert not turns.is_in_doubt
+    assert "one process only" in caplog.text
+
+
+def test_a_stopped_process_is_waited_for_and_then_it_is_told(
+    start: Start, open_another: Another
+) -> None:
+    desk = Desk(open_another(patience_ms=SOON_MS), ManualClock())
+    mail = desk.queue()
+    peer = start().ready()
+    peer.tell("stop_in_turn")
+    assert peer.answer() == "stopping"
+
+    with pytest.raises(StoreUnavailable) as refused:
+        desk.submit_send(mail).result(WAIT_S)
+
+    assert "lock" not in str(refused.value)
+    os.kill(peer.pid, signal.SIGCONT)
+    assert peer.answer() == "went on"
+    assert desk.send(mail)
+
+
+def test_a_loop_goes_on_while_another_process_has_its_turn(
+    open_another: Another, places: Any
+) -> None:
+    desk = Desk(open_another(), ManualClock())
+    mail = desk.queue()
+    other = places()
+    other.take()
+
+    async def send() -> list[Sent | PenstockError]:
+        ticket = desk.store.send([a_new_message(mail, now=desk.now)])
+        for _ in range(100):
+            await asyncio.sleep(0)  # it would stand still here
+        other.give_back()
+        return await ticket
+
+    [sent] = asyncio.run(asyncio.wait_for(send(), WAIT_S))
+
+    assert isinstance(sent, Sent)
+
+
+def test_a_loop_goes_on_while_a_stranger_writes(
+    open_another: Another, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    waits: set[tuple[str, bool]] = set()
+    wait = Patience.wait
+
+    def noted(patience: Patience, times: int) -> bool:
+        goes_on = wait(patience, times)
+        waits.add((threading.current_thread().name, goes_on))
+        return goes_on
+
+    monkeypatch.setattr(Patience, "wait", noted)
+    desk = Desk(open_another(), ManualClock())
+    mail = desk.queue()
+    stranger = apsw.Connection(str(folder / "penstock.db"))
+    stranger.execute("BEGIN IMMEDIATE")
+
+    async def send() -> list[Sent | PenstockError]:
+        ticket = desk.store.send([a_new_message(mail, now=desk.now)])
+        for _ in range(100):
+            await asyncio.sleep(0)
+        stranger.execute("COMMIT")
+        return await ticket
+
+    [sent] = asyncio.run(asyncio.wait_for(send(), WAIT_S))
+
+    assert isinstance(sent, Sent)
+    assert (threading.current_thread().name, True) not in waits
+    stranger.close()
+
+
+def test_a_stranger_that_keeps_the_store_is_told_of_in_our_words(
+    open_another: Another, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("penstock.store.sqlite.BUSY_MS", 10)
+    desk = Desk(open_another(), ManualClock())
+    mail = desk.queue()
+    stranger = apsw.Connection(str(folder / "penstock.db"))
+    stranger.execute("BEGIN IMMEDIATE")
+
+    with pytest.raises(StoreUnavailable) as refused:
+        desk.submit_send(mail).result(WAIT_S)
+
+    assert "locked" not in str(refused.value)
+    stranger.execute("ROLLBACK")
+    stranger.close()
+    assert desk.send(mail)
+
+
+def test_whatever_becomes_of_a_transaction_the_turn_is_over(open_another: Another) -> None:
+    here, there = (Desk(open_another(patience_ms=SOON_MS), ManualClock()) for _ in range(2))
+    mail = here.queue()
+
+    def fail(session: Session) -> None:
+        raise QueueNotFound("no")
+
+    for _ in range(2):
+        with pytest.raises(QueueNotFound):
+            here.write(fail)
+        assert there.send(mail)
+        here.write(no_room)
+        with pytest.raises(StoreUnavailable):
+            here.submit_send(mail, body=TOO_BIG).result(WAIT_S)
+        assert there.send(mail)
+
+
+def test_a_child_that_was_made_in_our_turn_does_not_keep_it(
+    start: Start, open_another: Another
+) -> None:
+    desk = Desk(open_another(patience_ms=WAIT_S * 1000), ManualClock())
+    peer = start().ready()
+    child = peer.ask("leave_a_child")
+    os.kill(peer.pid, signal.SIGKILL)
+
+    try:
+        desk.queue()
+    finally:
+        os.kill(child, signal.SIGKILL)

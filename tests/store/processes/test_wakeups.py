@@ -1,0 +1,163 @@
+"""Wake-ups between processes, and what strangers commit."""
+
+from __future__ import annotations
+
+import tempfile
+import threading
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+
+import pytest
+
+from penstock.ports.wakeups import Wakeups
+from penstock.store import sqlite_wakeups
+from penstock.store.session import Kind, Request, SqlSession
+from penstock.store.sql_store import SqlStore
+from penstock.store.sqlite import SqliteDatabase
+from penstock.store.sqlite_wakeups import SqliteWakeups
+from tests.clocks import ManualClock
+from tests.factories import a_new_message
+from tests.store.desk import Desk
+from tests.store.processes.peer import Peer
+
+WAIT_S = 30
+
+Start = Callable[[], Peer]
+Another = Callable[..., SqlStore]
+
+
+@pytest.fixture(autouse=True)
+def runtime_folder(monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """Of this test alone; pytest's own folders have names that are too long for a socket."""
+    with tempfile.TemporaryDirectory(prefix="ps-") as name:
+        monkeypatch.setenv("XDG_RUNTIME_DIR", name)
+        yield Path(name)
+
+
+class Ear:
+    """Hears what a store tells."""
+
+    def __init__(self, store: Wakeups) -> None:
+        self.told: dict[int, int] = {}
+        self._changed = threading.Condition()
+        store.listen(self._hear)
+
+    def _hear(self, woken: Mapping[int, int]) -> None:
+        with self._changed:
+            self.told.update(woken)
+            self._changed.notify_all()
+
+    def wait_for(self, queue_no: int) -> bool:
+        with self._changed:
+            return self._changed.wait_for(lambda: queue_no in self.told, WAIT_S)
+
+
+@pytest.fixture
+def no_looks(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sqlite_wakeups, "LOOK_MS", 1_000_000)
+
+
+def test_a_claim_that_waits_in_one_process_gets_what_another_sends(start: Start) -> None:
+    waiting, sending = start().ready(), start().ready()
+    sending.ask("make_queue")
+    waiting.tell("hear")
+    assert waiting.answer() == "waiting"
+
+    sent = sending.ask("send")
+
+    assert waiting.answer() == sent
+
+
+@pytest.mark.usefixtures("no_looks")
+@pytest.mark.parametrize("listens_first", [True, False])
+def test_it_does_not_matter_who_came_first(open_another: Another, listens_first: bool) -> None:
+    if listens_first:
+        ear = Ear(open_another())
+        desk = Desk(open_another(), ManualClock())
+    else:
+        desk = Desk(open_another(), ManualClock())
+        ear = Ear(open_another())
+    mail = desk.queue()
+
+    desk.send(mail)
+
+    assert ear.wait_for(mail.queue_no)
+
+
+@pytest.mark.usefixtures("no_looks")
+def test_the_socket_of_a_process_that_was_killed_is_removed_by_the_next_word(
+    start: Start, open_another: Another, runtime_folder: Path
+) -> None:
+    desk = Desk(open_another(), ManualClock())
+    mail = desk.queue("shared")
+    peer = start().ready()
+    peer.tell("hear")
+    assert peer.answer() == "waiting"
+    sockets = list(runtime_folder.glob("*/*.keen"))
+    peer.kill()
+    assert len(sockets) == 1
+
+    desk.send(mail)
+
+    ear = Ear(open_another())  # says hello to everybody, after that word
+    desk.send(mail)
+    assert ear.wait_for(mail.queue_no)
+    assert not sockets[0].exists()
+
+
+def test_what_a_stranger_commits_is_found_by_a_look(open_another: Another, folder: Path) -> None:
+    store = open_another()
+    desk, ear = Desk(store, ManualClock()), Ear(store)
+    mail, other = desk.queue("mail"), desk.queue("other")
+    desk.send(other)
+    ear.told.clear()
+    stranger = SqlSession(SqliteDatabase(folder / "penstock.db"))
+
+    stranger.run([Request(Kind.SEND, [a_new_message(mail, now=desk.now)])], durable=True)
+
+    assert ear.wait_for(mail.queue_no)
+    stranger.db.close()
+
+
+def test_whoever_is_gone_leaves_nothing_behind(open_another: Another, runtime_folder: Path) -> None:
+    stores = [open_another(), open_another()]
+    assert len(list(runtime_folder.glob("*/*"))) == 2
+
+    for store in stores:
+        store.close()
+
+    assert list(runtime_folder.iterdir()) == []
+
+
+@pytest.mark.usefixtures("no_looks")
+def test_a_folder_that_others_may_write_to_is_not_used(
+    open_another: Another, runtime_folder: Path, folder: Path
+) -> None:
+    first = open_another()
+    [place] = runtime_folder.iterdir()
+    first.close()
+    place.mkdir(mode=0o777)
+    place.chmod(0o777)
+
+    desk = Desk(open_another(), ManualClock())
+    desk.send(desk.queue())
+
+    assert list(place.iterdir()) == []
+    place.rmdir()
+
+
+def test_while_nobody_listens_elsewhere_a_commit_is_told_to_nobody(
+    open_another: Another, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store = open_another()
+    desk = Desk(store, ManualClock())
+    Ear(store)
+    open_another()  # it is there, but does not listen
+    tellings: list[object] = []
+    monkeypatch.setattr(SqliteWakeups, "_tell", lambda wakeups: tellings.append(wakeups._untold))
+    mail = desk.queue()
+
+    desk.send(mail)
+
+    desk.store.close()  # it would tell everything before it goes
+    assert all(untold == {} for untold in tellings)
