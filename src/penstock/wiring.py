@@ -14,6 +14,7 @@ from penstock.ports.wakeups import Wakeups
 from penstock.runtime.duties import Every, Expirer, Mover, Pruner, Reaper
 from penstock.runtime.loop import Duty, DutyLoop
 from penstock.runtime.lost_workers import WorkerReaper
+from penstock.runtime.recurring import Recurrer
 from penstock.services.directory import Directory
 from penstock.services.facts import Facts
 from penstock.services.insight import Insight
@@ -21,6 +22,7 @@ from penstock.services.keys import Keyring, Keys
 from penstock.services.messages import Messages
 from penstock.services.moves import Moves
 from penstock.services.queues import Queues
+from penstock.services.recurring import Recurring
 from penstock.services.workers import Workers
 from penstock.settings import Settings, is_loopback
 from penstock.store.migrations import Migration
@@ -47,6 +49,7 @@ class Broker:
         self.queues = Queues(store, clock, self.directory)
         self.messages = Messages(store, clock, dice, settings.limits)
         self.moves = Moves(store, clock, dice)
+        self.recurring = Recurring(store, clock, dice, settings.limits)
         self.insight = Insight(store, clock, settings.limits)
         self.workers = Workers(
             store,
@@ -91,6 +94,7 @@ class Broker:
             Pruner(self.store, retention_days=self.settings.history.retention_days),
             Mover(self.moves, every_ms=_MOVES_EVERY_MS),
             WorkerReaper(self.workers, every_ms=self.settings.workers.reap_interval_ms),
+            Recurrer(self.recurring),
             Every("keys", _KEYS_EVERY_MS, self.refresh_keys),
         ]
         if isinstance(self.clock, ServerClock):

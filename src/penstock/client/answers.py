@@ -12,6 +12,7 @@ from penstock.domain.history import AttemptOutcome
 from penstock.domain.message import State
 from penstock.domain.move import MoveState
 from penstock.domain.queue import DedupUntil, QueueSettings
+from penstock.domain.schedule import CatchUp, Overlap
 
 
 class Sent(msgspec.Struct, frozen=True):
@@ -158,6 +159,39 @@ class Move(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     max_per_second: int | None = None
     ended_at: datetime | None = None
     reason: str | None = None
+
+
+class Recurring(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """Work that is sent again and again."""
+
+    name: str
+    queue: str
+    body: Any
+    catch_up: CatchUp
+    overlap: Overlap
+    is_paused: bool
+    created_at: datetime
+    changed_at: datetime
+    fired: int
+    skipped: int
+    cron: str | None = None
+    zone: str | None = None
+    every_ms: int | None = None
+    kind: str | None = None
+    entity_id: str | None = None
+    tags: tuple[str, ...] = ()
+    group: str | None = None
+    priority: int = 0
+    attributes: dict[str, str] = {}
+    max_attempts: int | None = None
+    expires_in_ms: int | None = None
+    timeout_ms: int | None = None
+    retries_timeouts: bool = False
+    route: str | None = None
+    next_at: datetime | None = None
+    last_at: datetime | None = None
+    last_id: str | None = None
+    last_error: str | None = None
 
 
 class Stats(msgspec.Struct, frozen=True, kw_only=True):

@@ -24,6 +24,7 @@ from penstock.client.opening import Opening
 from penstock.client.options import JobOptions, Settled
 from penstock.client.over_http import OverHttp
 from penstock.client.queue_options import QueueOptions, settings_of
+from penstock.client.recurrence import Recurrence, RecurrenceOptions, recurrence_of, rhythm_of
 from penstock.domain.draft import Draft
 from penstock.domain.duration import duration_text
 from penstock.domain.errors import InvalidRequest, PenstockError
@@ -54,6 +55,7 @@ class Penstock:
         self._clock = clock
         self._opening = Opening(self._open)
         self._declared: dict[str, dict[str, Any]] = {}
+        self._recurrences: list[Recurrence] = []
         self._settled_queues: tuple[Backing | None, set[str]] = (None, set())
         self.handlers = JobHandlers(self._opening.get)
 
@@ -85,6 +87,18 @@ class Penstock:
     def jobs(self) -> Mapping[str, Job[..., Any]]:
         """All of them, by kind."""
         return self.handlers.jobs
+
+    def recurring(
+        self, cron: str | None = None, **given: Unpack[RecurrenceOptions]
+    ) -> Callable[[Job[P, R]], Job[P, R]]:
+        """Put above `@app.job`: the job is enqueued again and again, once per cluster."""
+        rhythm = rhythm_of(cron, given)
+
+        def decorate(job: Job[P, R]) -> Job[P, R]:
+            self._recurrences.append(recurrence_of(job, rhythm, given))
+            return job
+
+        return decorate
 
     def around(self, hook: H) -> H:
         """Surround every call of a handler: a context manager, or a generator that yields once."""
@@ -151,10 +165,12 @@ class Penstock:
         return sorted({*self._declared, *self.handlers.queues})
 
     def work_source(self) -> WorkSource:
-        """Where a worker gets work; its queues are made if they are missing."""
+        """Where a worker gets work; its queues are made if missing, recurring work is declared."""
         backing = self._opening.get()
         for name in self.queues:
             self._settle(backing, name)
+        for recurrence in self._recurrences:
+            backing.recur(recurrence)
         return backing.source()
 
     def start_duties(self) -> None:

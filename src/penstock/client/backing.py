@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 
 from penstock.client.answers import SendResult
+from penstock.client.recurrence import Recurrence
 from penstock.domain.draft import Draft
 from penstock.ports.clock import Clock
 from penstock.ports.work import WorkAct, WorkSource
@@ -44,6 +45,10 @@ class Backing(Protocol):
         ...
 
     async def declare_async(self, queue: str, settings: Mapping[str, Any]) -> None: ...
+    def recur(self, wanted: Recurrence) -> None:
+        """Declare recurring work; the same again changes nothing."""
+        ...
+
     def source(self) -> WorkSource: ...
     def start_duties(self) -> None:
         """Tidy and wake, where nobody else does: a store with no server beside it."""

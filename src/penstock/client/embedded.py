@@ -12,6 +12,7 @@ import msgspec
 from penstock.client.acts import planned
 from penstock.client.answers import SendResult, Sent
 from penstock.client.embedded_source import EmbeddedSource
+from penstock.client.recurrence import Recurrence
 from penstock.domain.draft import Draft, NewMessage
 from penstock.domain.errors import InvalidRequest, PenstockError, QueueExists, QueueNotFound
 from penstock.domain.queue import Queue, QueueSettings, check_settings
@@ -91,6 +92,17 @@ class Embedded:
         except QueueExists:
             if settings:
                 await self.broker.queues.patch(queue, settings)
+
+    def recur(self, wanted: Recurrence) -> None:
+        _wait(
+            lambda: self.broker.recurring.declare(
+                wanted.name,
+                wanted.rhythm,
+                wanted.template,
+                catch_up=wanted.catch_up,
+                overlap=wanted.overlap,
+            )
+        )
 
     def source(self) -> WorkSource:
         if self._source is None:

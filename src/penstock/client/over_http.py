@@ -12,6 +12,7 @@ import msgspec
 
 from penstock.client import drafts as wire
 from penstock.client.answers import SendResult
+from penstock.client.recurrence import Recurrence
 from penstock.client.remote import Remote
 from penstock.client.remote_source import RemoteSource
 from penstock.domain.draft import Draft
@@ -68,6 +69,12 @@ class OverHttp:
 
     async def declare_async(self, queue: str, settings: Mapping[str, Any]) -> None:
         await asyncio.to_thread(self.declare, queue, settings)
+
+    def recur(self, wanted: Recurrence) -> None:
+        try:
+            self.remote.recurring.put(wanted.name, wanted.template.queue, **wanted.options())
+        except Forbidden as error:
+            _log.warning("recurring work %r is not declared: %s", wanted.name, error)
 
     def source(self) -> WorkSource:
         if self._source is None:

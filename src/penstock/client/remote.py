@@ -33,6 +33,7 @@ from penstock.client.remote_history import RemoteHistory
 from penstock.client.remote_messages import RemoteMessages
 from penstock.client.remote_moves import RemoteMoves
 from penstock.client.remote_queues import RemoteQueues
+from penstock.client.remote_recurring import RemoteRecurring
 from penstock.client.remote_workers import RemoteWorkers
 from penstock.client.transport import ErrorAnswer, Transport
 from penstock.domain.errors import PenstockError
@@ -66,6 +67,7 @@ class Remote:
         self._transport = Transport(url, key=key, timeout=timeout)
         self.queues = RemoteQueues(self._transport)
         self.moves = RemoteMoves(self._transport)
+        self.recurring = RemoteRecurring(self._transport)
         self.messages = RemoteMessages(self._transport)
         self.history = RemoteHistory(self._transport)
         self.workers = RemoteWorkers(self._transport)

@@ -61,6 +61,13 @@ class WorkerNotFound(NotFound):
         super().__init__(f"there is no worker {worker_id!r}")
 
 
+class ScheduleNotFound(NotFound):
+    code = "schedule_not_found"
+
+    def __init__(self, name: str) -> None:
+        super().__init__(f"there is no recurring work {name!r}")
+
+
 class MethodNotAllowed(PenstockError):
     code = "method_not_allowed"
 

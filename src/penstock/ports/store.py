@@ -21,6 +21,7 @@ from penstock.domain.lease import LeaseAct
 from penstock.domain.message import Content, Message, State
 from penstock.domain.move import MoveTask
 from penstock.domain.queue import Queue, QueueSettings
+from penstock.domain.schedule import Schedule
 from penstock.ports.registry import Facts, Workers
 from penstock.ports.ticket import Ticket
 
@@ -186,6 +187,34 @@ class Moves(Protocol):
         ...
 
 
+class Schedules(Protocol):
+    """When recurring work is sent."""
+
+    def add(self, schedule: Schedule) -> bool:
+        """False: there is one of this name."""
+        ...
+
+    def save(self, schedule: Schedule) -> None: ...
+    def remove(self, name: str) -> bool: ...
+    def find(self, name: str) -> Schedule | None: ...
+    def to_change(self, name: str) -> Schedule | None:
+        """Until the end of this transaction nobody else changes it."""
+        ...
+
+    def to_fire(self, name: str, *, now: int) -> Schedule | None:
+        """The same, but None if it is not due or somebody else is at it just now."""
+        ...
+
+    def page(self, *, after: str, limit: int) -> list[Schedule]: ...
+    def due(self, *, now: int, limit: int, after: tuple[int, str]) -> list[tuple[int, str]]:
+        """Since when, and names; the longest due first."""
+        ...
+
+    def next_at(self, *, now: int) -> int | None:
+        """When the next one falls due that is not due yet."""
+        ...
+
+
 class Keys(Protocol):
     def add(self, key: ApiKey) -> None: ...
     def all(self) -> list[ApiKey]: ...
@@ -210,7 +239,12 @@ class Session(Protocol):
     @property
     def facts(self) -> Facts: ...
     @property
+    def schedules(self) -> Schedules: ...
+    @property
     def tidying(self) -> Tidying: ...
+    def send(self, new: Sequence[NewMessage]) -> list[Sent | PenstockError]:
+        """As part of a write: sent exactly if the rest of it is kept."""
+        ...
 
 
 class Store(Protocol):

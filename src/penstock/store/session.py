@@ -9,9 +9,10 @@ from typing import Any
 import msgspec
 
 from penstock.domain.draft import NewMessage
+from penstock.domain.errors import PenstockError
 from penstock.domain.lease import FORGETTABLE, LeaseAct
 from penstock.domain.limits import DAY
-from penstock.ports.store import Claim, Claimed
+from penstock.ports.store import Claim, Claimed, Sent
 from penstock.store.acts import Acts
 from penstock.store.books import Books
 from penstock.store.changes import Changes
@@ -21,6 +22,7 @@ from penstock.store.facts import SqlFacts
 from penstock.store.moves import SqlMoves
 from penstock.store.nouns import SqlKeys, SqlMessages, SqlQueues
 from penstock.store.past import SqlHistory, SqlTidying
+from penstock.store.schedules import SqlSchedules
 from penstock.store.sends import Sends
 from penstock.store.ticket import StoreTicket
 from penstock.store.workers import SqlWorkers
@@ -104,6 +106,7 @@ class SqlSession:
         self.moves = SqlMoves(self.books, changes)
         self.workers = SqlWorkers(self.books)
         self.facts = SqlFacts(self.books)
+        self.schedules = SqlSchedules(self.books)
         self.tidying = SqlTidying(self.books, claims)
         self._high_water = 0
         self._keeps_time = keeps_time
@@ -137,6 +140,14 @@ class SqlSession:
             self.db.rollback()
             raise
         self.books.partitions.keep()
+
+    def send(self, new: Sequence[NewMessage]) -> list[Sent | PenstockError]:
+        """As part of a write: sent exactly if the rest of it is kept."""
+        if self.db.is_shared and new:
+            self.books.partitions.ensure(max(n.message.sent_at for n in new) // DAY)
+            self.books.ask_queues({n.message.queue_no for n in new})
+            self.books.lock_groups(self._sends.groups(new))
+        return self._sends.send(new)
 
     def read(self, what: Callable[[SqlSession], Any]) -> Any:
         """A consistent view over several queries, nothing written."""

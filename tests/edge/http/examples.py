@@ -74,6 +74,8 @@ def prepare(api: Api, operation: str) -> dict[str, str]:
     if operation in ("getMove", "cancelMove"):
         api.die("mail")
         variables["MOVE"] = told(api.call("POST", "/v1/queues/mail/moves"))["id"]
+    if operation.endswith("Recurring"):
+        told(api.call("PUT", "/v1/recurring/nightly", {"queue": "mail", "cron": "30 2 * * *"}))
     api.send("mail")
     variables["RECEIPT"] = api.claim_one("mail")["receipt"]
     if operation in ("redriveMessage", "redriveQueue"):

@@ -218,3 +218,30 @@ def test_no_foreign_queue_is_made_the_place_for_dead_letters(
     assert_refused(refused, 403, "forbidden")
     assert mailer.queue(ours)["settings"]["dead_letter_queue"] == "mail-dead"
     told(mailer.call(method, path, {"dead_letter_queue": "shared"}))
+
+
+def test_recurring_work_of_others_is_neither_seen_nor_changed(
+    admin: Api, mailer: Api, ours: str, theirs: str
+) -> None:
+    for name, queue in (("bank-nightly", theirs), ("mail-nightly", ours)):
+        body = {"queue": queue, "every_ms": 3_600_000}
+        told(admin.call("PUT", f"/v1/recurring/{name}", body))
+
+    names = [one["name"] for one in mailer.get("/v1/recurring")["recurring"]]
+    assert "mail-nightly" in names
+    assert "bank-nightly" not in names
+    for method, path in [
+        ("GET", ""),
+        ("GET", "/preview"),
+        ("DELETE", ""),
+        ("POST", "/pause"),
+        ("POST", "/resume"),
+        ("POST", "/run"),
+    ]:
+        refused = mailer.call(method, f"/v1/recurring/bank-nightly{path}")
+        assert_refused(refused, 403, "forbidden")
+    # Neither by sending theirs to us, nor by sending ours to them.
+    for name, queue in (("bank-nightly", ours), ("mail-nightly", theirs), ("new", theirs)):
+        body = {"queue": queue, "every_ms": 3_600_000}
+        assert_refused(mailer.call("PUT", f"/v1/recurring/{name}", body), 403, "forbidden")
+    assert admin.get("/v1/recurring/bank-nightly")["queue"] == theirs

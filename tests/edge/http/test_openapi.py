@@ -140,6 +140,7 @@ def test_any_json_value_may_be_a_body(document: dict[str, Any]) -> None:
     assert draft["required"] == ["body"]
 
 
+@pytest.mark.usefixtures("_no_mover")
 def test_every_example_is_answered_as_the_document_says(api: Api, document: dict[str, Any]) -> None:
     commands = commands_of(api.call("GET", "/docs").text)
     assert set(commands) == {op["operationId"] for _, _, op in operations(document)}

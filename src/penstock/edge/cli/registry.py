@@ -64,6 +64,16 @@ GROUPS: dict[str, dict[str, Entry]] = {
         "workers show": Entry("workers", "show one worker and what it holds"),
         "workers drain": Entry("workers", "have a worker finish and claim nothing more"),
     },
+    "Recurring": {
+        "recurring": Entry("recurring", "list recurring work"),
+        "recurring set": Entry("recurring", "make recurring work, or change it"),
+        "recurring show": Entry("recurring", "show recurring work with its next and last firing"),
+        "recurring preview": Entry("recurring", "tell the next firings"),
+        "recurring run": Entry("recurring", "send it once now"),
+        "recurring pause": Entry("recurring", "hold firings back"),
+        "recurring resume": Entry("recurring", "let firings go on"),
+        "recurring remove": Entry("recurring", "no more firings"),
+    },
     "Insight": {
         "stats": Entry("stats", "counts and totals"),
         "tail": Entry("tail", "follow what finishes and what waits"),

@@ -28,9 +28,11 @@ def from_cursor(text: str | None, size: int) -> tuple[int, ...] | None:
     return place
 
 
-def read_limit(text: str | None, *, default: int = 100, most: int = 1_000) -> int:
+def read_limit(
+    text: str | None, *, default: int = 100, most: int = 1_000, name: str = "limit"
+) -> int:
     if text is None:
         return default
     if not (text.isascii() and text.isdigit() and len(text) < 10 and 1 <= int(text) <= most):
-        raise InvalidRequest(f"limit must be from 1 to {most}")
+        raise InvalidRequest(f"{name} must be from 1 to {most}")
     return int(text)

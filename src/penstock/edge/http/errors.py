@@ -23,6 +23,7 @@ STATUS: dict[type[PenstockError], int] = {
     errors.TargetNotFound: 404,
     errors.MoveNotFound: 404,
     errors.WorkerNotFound: 404,
+    errors.ScheduleNotFound: 404,
     errors.MethodNotAllowed: 405,
     errors.Conflict: 409,
     errors.LeaseLost: 409,

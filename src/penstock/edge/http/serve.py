@@ -18,6 +18,7 @@ from penstock.edge.http.api.insight import InsightApi
 from penstock.edge.http.api.messages import MessageApi
 from penstock.edge.http.api.moves import MoveApi
 from penstock.edge.http.api.queues import QueueApi
+from penstock.edge.http.api.recurring import RecurringApi
 from penstock.edge.http.api.sends import SendApi
 from penstock.edge.http.app import App
 from penstock.edge.http.docs.api import DocsApi
@@ -115,6 +116,7 @@ def routes(broker: Broker, room: WaitingRoom) -> list[Route]:
         *MessageApi(broker.messages, broker.directory).routes(),
         *MoveApi(broker.moves).routes(),
         *work_routes(broker, room),
+        *RecurringApi(broker.recurring).routes(),
         *InsightApi(broker.insight, room).routes(),
     ]
     docs = DocsApi(found, is_key_needed=lambda: broker.keyring.is_needed, scheme=scheme)

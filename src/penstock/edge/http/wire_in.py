@@ -41,15 +41,7 @@ class DraftIn(msgspec.Struct, forbid_unknown_fields=True):
     route: str | None = None
 
     def draft(self) -> Draft:
-        try:
-            body = str(self.body, "utf-8")
-            if body[0] != '"':
-                # Numbers that no program can hold would spoil the answer of whoever claims them.
-                _anything.decode(body)
-        except UnicodeDecodeError:
-            raise InvalidRequest("the body is not valid UTF-8") from None
-        except msgspec.ValidationError as error:
-            raise InvalidRequest(f"the body cannot be read: {error}") from None
+        body = text_of(self.body)
         due_at, expires_at = self.due_at, self.expires_at
         return Draft(
             body=body,
@@ -71,6 +63,20 @@ class DraftIn(msgspec.Struct, forbid_unknown_fields=True):
             dedup_until=self.dedup_until,
             route=self.route,
         )
+
+
+def text_of(raw: msgspec.Raw) -> str:
+    """A JSON value as the text that is kept; raises InvalidRequest."""
+    try:
+        body = str(raw, "utf-8")
+        if body[0] != '"':
+            # Numbers that no program can hold would spoil the answer of whoever claims them.
+            _anything.decode(body)
+    except UnicodeDecodeError:
+        raise InvalidRequest("the body is not valid UTF-8") from None
+    except msgspec.ValidationError as error:
+        raise InvalidRequest(f"the body cannot be read: {error}") from None
+    return body
 
 
 class DraftsIn(msgspec.Struct, forbid_unknown_fields=True):

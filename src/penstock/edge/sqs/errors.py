@@ -306,6 +306,7 @@ _FROM_CORE: dict[type[PenstockError], Callable[[str], SqsError]] = {
     core.TargetNotFound: lambda text: queue_does_not_exist(),
     core.MoveNotFound: resource_not_found,
     core.WorkerNotFound: resource_not_found,
+    core.ScheduleNotFound: resource_not_found,
     core.ClaimNotRepeatable: invalid_parameter,
     core.MoveRunning: invalid_parameter,
     core.MoveNotRunning: invalid_parameter,

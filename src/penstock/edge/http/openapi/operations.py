@@ -27,6 +27,7 @@ CHAPTERS = (
     (re.compile(r"/messages(/|$)"), "Messages"),
     (re.compile(r"^/v1/(queues|moves)"), "Queues"),
     (re.compile(r"^/v1/(workers|tasks)"), "Workers and tasks"),
+    (re.compile(r"^/v1/recurring"), "Recurring work"),
     (re.compile(r""), "History, stats, health"),
 )
 
@@ -60,6 +61,8 @@ def refusals(route: Route) -> list[type[PenstockError]]:
         found.append(errors.MessageNotFound)
     if "move" in names:
         found.append(errors.MoveNotFound)
+    if "schedule" in names and route.method != "PUT":
+        found.append(errors.ScheduleNotFound)
     if "receipt" in names:
         found.append(errors.LeaseLost)
     if names or route.query or route.takes:

@@ -1,0 +1,188 @@
+"""Recurring work over HTTP."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from functools import partial
+
+import msgspec
+
+from penstock.domain import access
+from penstock.domain.access import Role
+from penstock.domain.errors import QueueFull, QueueNotFound, ScheduleNotFound
+from penstock.domain.queue import check_name
+from penstock.domain.schedule import Schedule
+from penstock.edge.http import wire_in
+from penstock.edge.http.cursor import read_limit
+from penstock.edge.http.request import Request, Respond, Response, json_response
+from penstock.edge.http.router import Route
+from penstock.edge.http.wire_recurring import (
+    InstantsOut,
+    NewRecurringIn,
+    PreviewIn,
+    RecurringOut,
+    RecurringPageOut,
+    RunOut,
+    recurring_out,
+)
+from penstock.edge.instants import to_text
+from penstock.services.recurring import MAX_PREVIEW, Recurring
+
+_recurring = msgspec.json.Decoder(NewRecurringIn)
+_preview = msgspec.json.Decoder(PreviewIn)
+
+
+class RecurringApi:
+    def __init__(self, recurring: Recurring) -> None:
+        self._recurring = recurring
+
+    def routes(self) -> list[Route]:
+        every, one = "/v1/recurring", "/v1/recurring/{schedule}"
+        read = partial(Route, method="GET", role=Role.READ)
+        operate = partial(Route, method="POST", role=Role.OPERATE)
+        return [
+            read(
+                path=every,
+                handler=self.page,
+                name="listRecurring",
+                summary="Recurring work, by name.",
+                gives=RecurringPageOut,
+                query=("limit", "cursor"),
+            ),
+            operate(
+                path=f"{every}/preview",
+                role=Role.READ,
+                handler=self.preview_any,
+                name="previewRhythm",
+                summary="The next instants of a rhythm, before it is used.",
+                takes=PreviewIn,
+                example={"cron": "30 2 * * *", "zone": "Europe/Berlin", "count": 3},
+                gives=InstantsOut,
+            ),
+            operate(
+                method="PUT",
+                path=one,
+                handler=self.put,
+                name="putRecurring",
+                summary="Make recurring work, or change it; the same again changes nothing.",
+                takes=NewRecurringIn,
+                example={"queue": "mail", "cron": "30 2 * * *", "body": {"report": "nightly"}},
+                gives=RecurringOut,
+                refuses=(QueueNotFound,),
+            ),
+            read(
+                path=one,
+                handler=self.get,
+                name="getRecurring",
+                summary="Recurring work with its next and its last firing.",
+                gives=RecurringOut,
+            ),
+            operate(
+                method="DELETE",
+                path=one,
+                handler=self.remove,
+                name="removeRecurring",
+                summary="No more firings; what was sent stays.",
+                status=204,
+            ),
+            read(
+                path=f"{one}/preview",
+                handler=self.preview,
+                name="previewRecurring",
+                summary="The next firings.",
+                gives=InstantsOut,
+                query=("count",),
+            ),
+            operate(
+                path=f"{one}/pause",
+                handler=self.pause,
+                name="pauseRecurring",
+                summary="Hold firings back.",
+                gives=RecurringOut,
+            ),
+            operate(
+                path=f"{one}/resume",
+                handler=self.resume,
+                name="resumeRecurring",
+                summary="Let firings go on; those of the pause are not caught up.",
+                gives=RecurringOut,
+            ),
+            operate(
+                path=f"{one}/run",
+                handler=self.run,
+                name="runRecurring",
+                summary="Send it once now, besides its firings.",
+                gives=RunOut,
+                status=201,
+                refuses=(QueueFull, QueueNotFound),
+            ),
+        ]
+
+    async def page(self, request: Request, respond: Respond) -> Response:
+        query = request.query("limit", "cursor")
+        limit, after = read_limit(query.get("limit")), query.get("cursor", "")
+        found: list[Schedule] = []
+        # What the caller may not see does not count for the page.
+        while len(found) < limit:
+            page = await self._recurring.page(after=after, limit=limit)
+            found += [s for s in page if access.sees(request.caller, s.template.queue)]
+            if len(page) < limit:
+                break
+            after = page[-1].name
+        found = found[:limit]
+        following = found[-1].name if len(found) == limit else None
+        return json_response(RecurringPageOut([recurring_out(s) for s in found], following))
+
+    async def put(self, request: Request, respond: Respond) -> Response:
+        wanted = wire_in.decode(_recurring, request.body)
+        access.allow(request.caller, Role.OPERATE, check_name(wanted.queue))
+        name = request.params["schedule"]
+        with suppress(ScheduleNotFound):  # whose it is now must be the caller's too
+            await self._allowed(request, Role.OPERATE)
+        schedule = await self._recurring.declare(
+            name,
+            wanted.rhythm(),
+            wanted.template(),
+            catch_up=wanted.catch_up,
+            overlap=wanted.overlap,
+        )
+        return json_response(recurring_out(schedule))
+
+    async def get(self, request: Request, respond: Respond) -> Response:
+        return json_response(recurring_out(await self._allowed(request, Role.READ)))
+
+    async def remove(self, request: Request, respond: Respond) -> Response:
+        schedule = await self._allowed(request, Role.OPERATE)
+        await self._recurring.remove(schedule.name)
+        return Response(204)
+
+    async def pause(self, request: Request, respond: Respond) -> Response:
+        schedule = await self._allowed(request, Role.OPERATE)
+        return json_response(recurring_out(await self._recurring.pause(schedule.name)))
+
+    async def resume(self, request: Request, respond: Respond) -> Response:
+        schedule = await self._allowed(request, Role.OPERATE)
+        return json_response(recurring_out(await self._recurring.resume(schedule.name)))
+
+    async def run(self, request: Request, respond: Respond) -> Response:
+        schedule = await self._allowed(request, Role.OPERATE)
+        return json_response(RunOut(await self._recurring.run_now(schedule.name)), 201)
+
+    async def preview(self, request: Request, respond: Respond) -> Response:
+        count = request.query("count").get("count")
+        schedule = await self._allowed(request, Role.READ)
+        wanted = read_limit(count, default=10, most=MAX_PREVIEW, name="count")
+        return self._previewed(self._recurring.preview(schedule.rhythm, count=wanted))
+
+    async def preview_any(self, request: Request, respond: Respond) -> Response:
+        wanted = wire_in.decode(_preview, request.body)
+        return self._previewed(self._recurring.preview(wanted.rhythm(), count=wanted.count))
+
+    def _previewed(self, instants: list[int]) -> Response:
+        return json_response(InstantsOut([to_text(instant) for instant in instants]))
+
+    async def _allowed(self, request: Request, role: Role) -> Schedule:
+        """The schedule, if its queue is one of the caller's."""
+        schedule = await self._recurring.get(request.params["schedule"])
+        access.allow(request.caller, role, schedule.template.queue)
+        return schedule

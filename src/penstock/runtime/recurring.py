@@ -1,0 +1,26 @@
+"""The duty that sends recurring work.  Every node may run it: the store lets one fire each."""
+
+from __future__ import annotations
+
+from penstock.services.recurring import Recurring
+
+_AT_ONCE = 100
+_LOOK_MS = 1_000  # at least so often: others declare and change schedules too
+
+
+class Recurrer:
+    name = "recurring"
+
+    def __init__(self, recurring: Recurring) -> None:
+        self._recurring = recurring
+
+    def tick(self, now: int) -> int:
+        # Some stay due, because what they sent before has not ended: page on behind them.
+        last = (-1, "")
+        while due := self._recurring.due(now=now, limit=_AT_ONCE, after=last).result():
+            for _, name in due:
+                self._recurring.fire(name, now=now).result()
+            last = due[-1]
+        next_at = self._recurring.next_at(now=now).result()
+        soon = now + _LOOK_MS
+        return soon if next_at is None else min(soon, next_at)

@@ -1,0 +1,218 @@
+"""What you can ask of recurring work: declare, look, pause, run now; and the step of a duty."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import suppress
+
+from penstock.domain import message as lifecycle
+from penstock.domain import schedule as schedules
+from penstock.domain.draft import NewMessage, send
+from penstock.domain.errors import (
+    InvalidRequest,
+    PenstockError,
+    QueueNotFound,
+    ScheduleNotFound,
+    WrongState,
+)
+from penstock.domain.ids import ID_DIGITS, uuid7
+from penstock.domain.limits import Limits
+from penstock.domain.message import LIVE
+from penstock.domain.queue import Queue
+from penstock.domain.schedule import CatchUp, Overlap, Rhythm, Schedule, Template
+from penstock.ports.clock import Clock, Dice
+from penstock.ports.store import Session, Store
+from penstock.ports.ticket import Ticket
+
+MAX_PREVIEW = 1_000
+REPLACED = "replaced"  # why an earlier firing was cancelled
+_PAGE = 1_000
+
+
+class Recurring:
+    def __init__(self, store: Store, clock: Clock, dice: Dice, limits: Limits) -> None:
+        self._store = store
+        self._clock = clock
+        self._dice = dice
+        self._limits = limits
+
+    def declare(
+        self,
+        name: str,
+        rhythm: Rhythm,
+        template: Template,
+        *,
+        catch_up: CatchUp = CatchUp.ONE,
+        overlap: Overlap = Overlap.ALLOW,
+    ) -> Ticket[Schedule]:
+        """Make it, or change it to this; the same again changes nothing, not even its next firing.
+
+        Raises InvalidRequest, also with the ticket; QueueNotFound comes with the ticket.
+        """
+        schedules.check(name, rhythm, template)
+        now = self._clock.now()
+        wanted = Schedule(
+            name=name,
+            rhythm=rhythm,
+            template=template,
+            catch_up=catch_up,
+            overlap=overlap,
+            created_at=now,
+            changed_at=now,
+        )
+
+        def do(session: Session) -> Schedule:
+            self._new(session, wanted, now, now=now)  # what cannot be sent is refused now
+            before = session.schedules.to_change(name)
+            if before is None:
+                made = schedules.declared(None, wanted, now=now)
+                if session.schedules.add(made):
+                    return made
+                before = session.schedules.to_change(name)  # another node was faster
+            after = schedules.declared(before, wanted, now=now)
+            if after != before:
+                session.schedules.save(after)
+            return after
+
+        return self._store.write(do)
+
+    def get(self, name: str) -> Ticket[Schedule]:
+        return self._store.read(lambda session: _existing(session.schedules.find(name), name))
+
+    def page(self, *, after: str = "", limit: int = 100) -> Ticket[list[Schedule]]:
+        if not 1 <= limit <= _PAGE:
+            raise InvalidRequest(f"limit must be from 1 to {_PAGE}")
+        return self._store.read(lambda session: session.schedules.page(after=after, limit=limit))
+
+    def remove(self, name: str) -> Ticket[None]:
+        """What it has sent stays."""
+
+        def do(session: Session) -> None:
+            if not session.schedules.remove(name):
+                raise ScheduleNotFound(name)
+
+        return self._store.write(do)
+
+    def pause(self, name: str) -> Ticket[Schedule]:
+        now = self._clock.now()
+        return self._store.write(
+            lambda s: _save(
+                s, schedules.pause(_existing(s.schedules.to_change(name), name), now=now)
+            )
+        )
+
+    def resume(self, name: str) -> Ticket[Schedule]:
+        """Firings that fell into the pause are not caught up."""
+        now = self._clock.now()
+        return self._store.write(
+            lambda s: _save(
+                s, schedules.resume(_existing(s.schedules.to_change(name), name), now=now)
+            )
+        )
+
+    def run_now(self, name: str) -> Ticket[str]:
+        """Send it once more, now, whether it is paused or not; returns the message's id."""
+        now = self._clock.now()
+
+        def do(session: Session) -> str:
+            found = _existing(session.schedules.to_change(name), name)
+            [message_id] = self._send(session, found, [now], now=now)
+            _save(session, schedules.ran(found, message_id=message_id, now=now))
+            return message_id
+
+        return self._store.write(do)
+
+    def preview(self, rhythm: Rhythm, *, count: int, after: int | None = None) -> list[int]:
+        """The next instants of a rhythm, also of one that is not declared."""
+        if not 1 <= count <= MAX_PREVIEW:
+            raise InvalidRequest(f"count must be from 1 to {MAX_PREVIEW}")
+        start = self._clock.now() if after is None else after
+        return schedules.preview(rhythm, after=start, count=count)
+
+    def due(
+        self, *, now: int, limit: int, after: tuple[int, str] = (-1, "")
+    ) -> Ticket[list[tuple[int, str]]]:
+        """Since when, and names of those whose time has come; the longest due first."""
+        return self._store.read(lambda s: s.schedules.due(now=now, limit=limit, after=after))
+
+    def next_at(self, *, now: int) -> Ticket[int | None]:
+        """When the next one falls due that is not due yet."""
+        return self._store.read(lambda session: session.schedules.next_at(now=now))
+
+    def fire(self, name: str, *, now: int) -> Ticket[Schedule | None]:
+        """Send what is due and note it, all or nothing.
+
+        None if there is nothing to do for this node: another one is at it, or has been.
+        """
+
+        def do(session: Session) -> Schedule | None:
+            found = session.schedules.to_fire(name, now=now)
+            if found is None:
+                return None
+            plan = schedules.plan(found, now=now, is_busy=_is_busy(session, found))
+            if plan.is_held:
+                return found
+            try:
+                sent = self._send(session, found, plan.fire_at, now=now)
+            except PenstockError as error:
+                return _save(session, schedules.failed(found, str(error)))
+            if found.overlap is Overlap.REPLACE and sent:
+                _cancel(session, found.last_id, now=now)
+            return _save(session, schedules.settle(found, plan, sent=sent))
+
+        return self._store.write(do)
+
+    def _send(
+        self, session: Session, schedule: Schedule, fire_at: Sequence[int], *, now: int
+    ) -> list[str]:
+        """Ids, in order; fewer than asked for if the queue takes no more, but not none."""
+        new = [self._new(session, schedule, at, now=now) for at in fire_at]
+        answers = session.send(new) if new else []
+        sent = [answer.id for answer in answers if not isinstance(answer, PenstockError)]
+        if new and not sent:
+            raise next(answer for answer in answers if isinstance(answer, PenstockError))
+        return sent
+
+    def _new(self, session: Session, schedule: Schedule, fire_at: int, *, now: int) -> NewMessage:
+        return send(
+            schedule.template.draft(schedule.name, fire_at=fire_at),
+            _queue(session, schedule.template.queue),
+            now=now,
+            message_id=uuid7(now, self._dice.digits(ID_DIGITS)),
+            limits=self._limits,
+        )
+
+
+def _is_busy(session: Session, schedule: Schedule) -> bool:
+    """A dead letter has ended, although it may be claimed again in another queue."""
+    if schedule.overlap is Overlap.ALLOW or schedule.last_id is None:
+        return False
+    message = session.messages.find(schedule.last_id)
+    return message is not None and message.state in LIVE and message.dead_from is None
+
+
+def _cancel(session: Session, message_id: str | None, *, now: int) -> None:
+    if message_id is None or session.messages.find(message_id) is None:
+        return
+    with suppress(WrongState):  # somebody is at work on it
+        session.messages.change(
+            message_id, lambda m, _: lifecycle.cancel(m, reason=REPLACED), now=now
+        )
+
+
+def _queue(session: Session, name: str) -> Queue:
+    found = session.queues.find(name)
+    if found is None:
+        raise QueueNotFound(name)
+    return found
+
+
+def _save(session: Session, schedule: Schedule) -> Schedule:
+    session.schedules.save(schedule)
+    return schedule
+
+
+def _existing(schedule: Schedule | None, name: str) -> Schedule:
+    if schedule is None:
+        raise ScheduleNotFound(name)
+    return schedule

@@ -1,0 +1,293 @@
+"""Recurring work is sent once per instant, whatever restarts, pauses or several nodes do."""
+
+from __future__ import annotations
+
+import threading
+
+import pytest
+
+from penstock.domain.errors import InvalidRequest, QueueNotFound, ScheduleNotFound
+from penstock.domain.lease import Verb
+from penstock.domain.limits import DEFAULT_LIMITS, HOUR, SECOND
+from penstock.domain.message import State
+from penstock.domain.queue import Queue
+from penstock.domain.schedule import CatchUp, Cron, Every, Overlap, Schedule, Template
+from penstock.outbound.dice import SystemDice
+from penstock.runtime.recurring import Recurrer
+from penstock.services.recurring import Recurring
+from tests.store.backends import Open
+from tests.store.desk import Desk
+from tests.store.recount import check_books
+
+HOURLY = Every(HOUR)
+TO_MAIL = Template(queue="mail", kind="report", body='{"a":1}')
+
+
+@pytest.fixture
+def mail(desk: Desk) -> Queue:
+    return desk.queue("mail")
+
+
+@pytest.fixture
+def recurring(desk: Desk, mail: Queue) -> Recurring:
+    return Recurring(desk.store, desk.clock, SystemDice(), DEFAULT_LIMITS)
+
+
+@pytest.fixture
+def recurrer(recurring: Recurring) -> Recurrer:
+    return Recurrer(recurring)
+
+
+def declare(recurring: Recurring, name: str = "hourly", **options: object) -> Schedule:
+    return recurring.declare(name, HOURLY, TO_MAIL, **options).result()  # type: ignore[arg-type]
+
+
+def waiting(desk: Desk, mail: Queue) -> list[str]:
+    return [message.id for message in desk.browse(mail, State.READY)]
+
+
+def test_work_is_sent_when_its_time_has_come_and_not_before(
+    desk: Desk, mail: Queue, recurring: Recurring, recurrer: Recurrer
+) -> None:
+    declare(recurring)
+
+    desk.clock.advance(minutes=59)
+    recurrer.tick(desk.now)
+    assert waiting(desk, mail) == []
+
+    desk.clock.advance(minutes=1)
+    recurrer.tick(desk.now)
+    recurrer.tick(desk.now)
+    [message] = desk.browse(mail, State.READY)
+    assert (message.kind, message.due_at) == ("report", desk.now)
+    found = recurring.get("hourly").result()
+    assert (found.last_id, found.fired_total) == (message.id, 1)
+    assert found.next_at == desk.now + HOUR
+
+
+def test_the_duty_asks_to_be_called_at_the_next_firing(
+    desk: Desk, recurring: Recurring, recurrer: Recurrer
+) -> None:
+    declare(recurring)
+
+    assert recurrer.tick(desk.now) == desk.now + SECOND
+    desk.clock.advance(minutes=59, seconds=59, ms=500)
+    assert recurrer.tick(desk.now) == desk.now + 500
+
+
+def test_of_several_nodes_one_fires(desk: Desk, mail: Queue, open_store: Open) -> None:
+    nodes = [Recurring(open_store(), desk.clock, SystemDice(), DEFAULT_LIMITS) for _ in range(3)]
+    for i in range(10):
+        declare(nodes[0], f"hourly{i}")
+    desk.clock.advance(hours=1)
+
+    threads = [threading.Thread(target=Recurrer(node).tick, args=(desk.now,)) for node in nodes]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+
+    assert len(waiting(desk, mail)) == 10
+    check_books(desk)
+
+
+def test_a_schedule_declared_again_at_a_restart_catches_up_what_fell_due_meanwhile(
+    desk: Desk, mail: Queue, recurring: Recurring, recurrer: Recurrer
+) -> None:
+    declare(recurring, catch_up=CatchUp.ALL)
+    desk.clock.advance(hours=3)
+
+    declare(recurring, catch_up=CatchUp.ALL)
+    recurrer.tick(desk.now)
+
+    assert len(waiting(desk, mail)) == 3
+
+
+def test_a_firing_is_skipped_while_the_last_one_is_at_work(
+    desk: Desk, mail: Queue, recurring: Recurring, recurrer: Recurrer
+) -> None:
+    declare(recurring, overlap=Overlap.SKIP)
+    desk.clock.advance(hours=1)
+    recurrer.tick(desk.now)
+    [held] = desk.claim(mail, lease_ms=2 * HOUR)
+
+    desk.clock.advance(hours=1)
+    recurrer.tick(desk.now)
+    assert waiting(desk, mail) == []
+
+    desk.complete(held)
+    desk.clock.advance(hours=1)
+    recurrer.tick(desk.now)
+    assert len(waiting(desk, mail)) == 1
+    assert recurring.get("hourly").result().skipped_total == 1
+
+
+def test_a_firing_that_waits_comes_as_soon_as_the_last_one_has_ended(
+    desk: Desk, mail: Queue, recurring: Recurring, recurrer: Recurrer
+) -> None:
+    declare(recurring, overlap=Overlap.WAIT)
+    desk.clock.advance(hours=1)
+    recurrer.tick(desk.now)
+    [held] = desk.claim(mail, lease_ms=2 * HOUR)
+    desk.clock.advance(hours=1)
+    recurrer.tick(desk.now)
+    assert waiting(desk, mail) == []
+
+    desk.clock.advance(minutes=5)
+    desk.complete(held)
+    recurrer.tick(desk.now)
+
+    assert len(waiting(desk, mail)) == 1
+
+
+def test_many_that_wait_do_not_keep_others_from_being_fired(
+    desk: Desk,
+    mail: Queue,
+    recurring: Recurring,
+    recurrer: Recurrer,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("penstock.runtime.recurring._AT_ONCE", 2)
+    for i in range(3):
+        declare(recurring, f"a{i}", overlap=Overlap.WAIT)
+    desk.clock.advance(hours=1)
+    recurrer.tick(desk.now)
+    declare(recurring, "z")
+
+    desk.clock.advance(hours=1)
+    recurrer.tick(desk.now)
+
+    assert recurring.get("z").result().fired_total == 1
+
+
+def test_a_firing_replaces_one_that_still_waits_in_line_but_not_one_at_work(
+    desk: Desk, mail: Queue, recurring: Recurring, recurrer: Recurrer
+) -> None:
+    declare(recurring, overlap=Overlap.REPLACE)
+    desk.clock.advance(hours=1)
+    recurrer.tick(desk.now)
+    [first] = waiting(desk, mail)
+
+    desk.clock.advance(hours=1)
+    recurrer.tick(desk.now)
+    [second] = waiting(desk, mail)
+    assert desk.find(first) is None
+
+    [held] = desk.claim(mail, lease_ms=2 * HOUR)
+    desk.clock.advance(hours=1)
+    recurrer.tick(desk.now)
+    assert held.id == second
+    assert desk.get(second).state is State.LEASED
+    assert len(waiting(desk, mail)) == 1
+    check_books(desk)
+
+
+def test_a_dead_letter_counts_as_ended(desk: Desk) -> None:
+    desk.queue("letters")
+    mail = desk.queue("mail", dead_letter_queue="letters")
+    recurring = Recurring(desk.store, desk.clock, SystemDice(), DEFAULT_LIMITS)
+    declare(recurring, overlap=Overlap.SKIP)
+    desk.clock.advance(hours=1)
+    Recurrer(recurring).tick(desk.now)
+    [held] = desk.claim(mail)
+    desk.act(Verb.BURY, held)
+
+    desk.clock.advance(hours=1)
+    Recurrer(recurring).tick(desk.now)
+
+    assert len(waiting(desk, mail)) == 1
+
+
+def test_a_pause_holds_firings_back_and_running_now_does_not_mind(
+    desk: Desk, mail: Queue, recurring: Recurring, recurrer: Recurrer
+) -> None:
+    declare(recurring)
+    recurring.pause("hourly").result()
+    desk.clock.advance(hours=2)
+    recurrer.tick(desk.now)
+    assert waiting(desk, mail) == []
+
+    sent = recurring.run_now("hourly").result()
+    assert waiting(desk, mail) == [sent]
+
+    recurring.resume("hourly").result()
+    recurrer.tick(desk.now)
+    assert waiting(desk, mail) == [sent]
+    assert recurring.get("hourly").result().next_at == desk.now + HOUR
+
+
+def test_what_a_full_queue_does_not_take_is_sent_when_there_is_room(
+    desk: Desk, open_store: Open
+) -> None:
+    mail = desk.queue("mail", max_messages=2)
+    recurring = Recurring(desk.store, desk.clock, SystemDice(), DEFAULT_LIMITS)
+    declare(recurring, catch_up=CatchUp.ALL)
+    desk.clock.advance(hours=3)
+
+    Recurrer(recurring).tick(desk.now)
+    assert len(waiting(desk, mail)) == 2
+    Recurrer(recurring).tick(desk.now)
+    assert "limit of 2" in (recurring.get("hourly").result().last_error or "")
+
+    for message in desk.claim(mail, 2):
+        desk.complete(message)
+    Recurrer(recurring).tick(desk.now)
+    assert len(waiting(desk, mail)) == 1
+    assert recurring.get("hourly").result().last_error is None
+
+
+def test_work_for_a_queue_that_is_gone_waits_for_it(
+    desk: Desk, recurring: Recurring, recurrer: Recurrer, mail: Queue
+) -> None:
+    declare(recurring)
+    desk.write(lambda s: s.queues.remove(mail.queue_no, now=desk.now))
+    desk.queues.clear()
+    desk.clock.advance(hours=1)
+
+    recurrer.tick(desk.now)
+
+    found = recurring.get("hourly").result()
+    assert found.last_error is not None
+    assert found.next_at == desk.now
+
+
+def test_bad_schedules_are_refused_at_once(recurring: Recurring) -> None:
+    with pytest.raises(InvalidRequest):
+        recurring.declare("x", Cron("nonsense"), TO_MAIL)
+    with pytest.raises(QueueNotFound):
+        recurring.declare("x", HOURLY, Template(queue="nowhere")).result()
+    with pytest.raises(InvalidRequest):
+        recurring.declare("x", HOURLY, Template(queue="mail", priority=10**9)).result()
+    with pytest.raises(InvalidRequest):
+        recurring.preview(HOURLY, count=0)
+
+
+def test_what_is_not_there_is_said_not_to_be(recurring: Recurring) -> None:
+    for ask in (recurring.get, recurring.remove, recurring.pause, recurring.run_now):
+        with pytest.raises(ScheduleNotFound):
+            ask("nothing").result()
+
+
+def test_schedules_are_listed_by_name_page_by_page(recurring: Recurring) -> None:
+    for name in ("b", "a", "c"):
+        declare(recurring, name)
+
+    first = recurring.page(limit=2).result()
+    rest = recurring.page(limit=2, after=first[-1].name).result()
+
+    assert [s.name for s in (*first, *rest)] == ["a", "b", "c"]
+    recurring.remove("b").result()
+    assert [s.name for s in recurring.page().result()] == ["a", "c"]
+
+
+def test_a_firing_goes_into_an_ordered_queue_in_its_group(desk: Desk) -> None:
+    letters = desk.queue("letters", ordering="group")
+    recurring = Recurring(desk.store, desk.clock, SystemDice(), DEFAULT_LIMITS)
+    template = Template(queue="letters", group="g")
+    recurring.declare("x", HOURLY, template, catch_up=CatchUp.ALL).result()
+    desk.clock.advance(hours=2)
+
+    Recurrer(recurring).tick(desk.now)
+
+    assert len(desk.claim(letters, 10)) == 1
+    check_books(desk)
