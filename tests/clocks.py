@@ -1,24 +1,5 @@
-"""A clock that goes when it is told to."""
+"""The clock of our own tests is the one that users get."""
 
-from __future__ import annotations
+from penstock.testing.clock import NOON, ManualClock
 
-from penstock.domain.limits import DAY, HOUR, MINUTE, SECOND
-
-NOON = 1_899_720_000_000  # 2030-03-14, 12:00 UTC: far from both ends of its day
-
-
-class ManualClock:
-    """The `Clock` of tests: `clock.advance(minutes=5)` in place of waiting."""
-
-    def __init__(self, start: int = NOON) -> None:
-        self._now = start
-
-    def now(self) -> int:
-        return self._now
-
-    def advance(
-        self, *, days: int = 0, hours: int = 0, minutes: int = 0, seconds: int = 0, ms: int = 0
-    ) -> int:
-        """Returns the new instant."""
-        self._now += days * DAY + hours * HOUR + minutes * MINUTE + seconds * SECOND + ms
-        return self._now
+__all__ = ["NOON", "ManualClock"]

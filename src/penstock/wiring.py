@@ -70,6 +70,10 @@ class Broker:
     def start_duties(self) -> None:
         self._loop.start()
 
+    def run_duties(self) -> None:
+        """Here and now, where nothing runs by itself: what is due by the clock."""
+        self._loop.run_due()
+
     def close(self) -> None:
         """Stop what runs by itself, finish what was taken, close the store."""
         self._loop.stop()

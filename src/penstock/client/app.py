@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from typing import Any, ParamSpec, Self, TypeVar, Unpack, overload
 
 import msgspec
@@ -140,6 +141,10 @@ class Penstock:
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+    def standing_in(self, backing: Backing) -> AbstractContextManager[None]:
+        """For tests: as long as it is held, everything goes to another backing."""
+        return self._opening.standing_in(backing)
 
     def migrate(self) -> list[str]:
         """Bring the schema of an own store up to date; returns the names of what was applied."""

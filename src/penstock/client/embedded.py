@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from typing import Any, TypeVar
 
 import msgspec
 
 from penstock.client.acts import planned
 from penstock.client.answers import SendResult, Sent
+from penstock.client.aside import aside
 from penstock.client.embedded_source import EmbeddedSource
 from penstock.client.recurrence import Recurrence
 from penstock.domain.draft import Draft, NewMessage
@@ -149,10 +148,5 @@ def _results(answers: Sequence[store.Sent | PenstockError]) -> list[SendResult]:
 
 
 def _wait(ask: Callable[[], Ticket[T]]) -> T:
-    """The answer, also for those who block an event loop: a ticket belongs to where it is made."""
-    try:
-        asyncio.get_running_loop()
-    except RuntimeError:
-        return ask().result()
-    with ThreadPoolExecutor(1) as aside:
-        return aside.submit(lambda: ask().result()).result()
+    """A ticket belongs to the thread or loop that it is made on."""
+    return aside(lambda: ask().result())

@@ -5,7 +5,8 @@ from __future__ import annotations
 import os
 import threading
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 
 from penstock.client.backing import Backing
 
@@ -31,6 +32,17 @@ class Opening:
                     self._backing = self._open_it()
                 backing = self._backing
         return backing
+
+    @contextmanager
+    def standing_in(self, other: Backing) -> Iterator[None]:
+        """For a while everything goes to another backing; what was open stays so."""
+        with self._lock:
+            before, self._backing = self._backing, other
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._backing = before
 
     def close(self) -> None:
         with self._lock:

@@ -1,0 +1,112 @@
+"""Jobs as a test looks at them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Any
+
+import msgspec
+
+from penstock.client.job import Job
+from penstock.domain.history import Ending, HistoryFilter
+from penstock.domain.message import State
+from penstock.services.messages import MessageView
+from penstock.testing.clock import moment_of
+from penstock.wiring import Broker
+
+_PAGE = 1_000
+_NOT_ENDED = (State.READY, State.WAITING, State.LEASED, State.DEAD)
+
+
+class JobView(msgspec.Struct, frozen=True, kw_only=True):
+    id: str
+    queue: str
+    kind: str | None
+    arguments: Any  # as they are stored: JSON values
+    state: State
+    attempts: int
+    failures: int
+    priority: int
+    due_at: datetime
+    group: str | None = None
+    tags: tuple[str, ...] = ()
+    entity_id: str | None = None
+    last_error: str | None = None
+    reason: str | None = None
+
+
+class Wanted(msgspec.Struct, frozen=True, kw_only=True):
+    """What a test looks for; None means any."""
+
+    kind: str | None = None
+    arguments: Mapping[str, object] | None = None
+    queue: str | None = None
+    group: str | None = None
+    priority: int | None = None
+    due_at: datetime | None = None
+    tag: str | None = None
+    entity_id: str | None = None
+
+    def fits(self, job: JobView) -> bool:
+        for name in ("kind", "queue", "group", "priority", "due_at", "entity_id"):
+            wanted = getattr(self, name)
+            if wanted is not None and getattr(job, name) != wanted:
+                return False
+        if self.tag is not None and self.tag not in job.tags:
+            return False
+        return self.arguments is None or _includes(job.arguments, self.arguments)
+
+    def __str__(self) -> str:
+        told = {name: getattr(self, name) for name in self.__struct_fields__}
+        said = [f"{name}={value!r}" for name, value in told.items() if value is not None]
+        return ", ".join(said) or "anything"
+
+
+def kind_of(job: Job[..., Any] | str | None) -> str | None:
+    return job.kind if isinstance(job, Job) else job
+
+
+def live(broker: Broker) -> list[JobView]:
+    """Of all queues, in the order in which they were enqueued; the dead are among them."""
+    found: list[MessageView] = []
+    for view in broker.queues.page(prefix="", after="", limit=_PAGE).result():
+        for state in _NOT_ENDED:
+            found += broker.messages.browse(view.queue, state, limit=_PAGE, after=None).result()
+    return [_job(one) for one in sorted(found, key=lambda view: view.message.message_no)]
+
+
+def ended(broker: Broker) -> list[JobView]:
+    """Oldest first."""
+    endings = broker.insight.history(HistoryFilter(limit=_PAGE)).result()
+    return [_job(broker.messages.get(ending.id).result()) for ending in reversed(endings)]
+
+
+def _job(view: MessageView) -> JobView:
+    message = view.message
+    tags = (message.tag1, message.tag2)
+    body = None if view.content is None else view.content.body
+    return JobView(
+        id=message.id,
+        queue=view.queue,
+        kind=message.kind,
+        arguments=None if body is None else msgspec.json.decode(body),
+        state=message.outcome if isinstance(message, Ending) else message.state,
+        attempts=message.attempts,
+        failures=message.failures,
+        priority=message.priority,
+        due_at=moment_of(message.due_at),
+        group=message.group,
+        tags=tuple(tag for tag in tags if tag is not None),
+        entity_id=message.entity_id,
+        last_error=message.last_error,
+        reason=message.reason,
+    )
+
+
+def _includes(found: object, wanted: Mapping[str, object]) -> bool:
+    """Are all of these there?  Compared as JSON, as which they are stored."""
+    if not isinstance(found, dict):
+        return False
+    asked = msgspec.json.decode(msgspec.json.encode(wanted))
+    return all(name in found and found[name] == value for name, value in asked.items())

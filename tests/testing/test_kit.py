@@ -1,0 +1,296 @@
+"""The testing kit tells the truth: jobs go as they go in production; only time stands still."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any
+
+import pytest
+
+from penstock import Bury, Cancel, Penstock, Retry, Snooze, current
+from penstock.domain.errors import InvalidRequest
+from penstock.testing import Kit, Outcome
+
+MakeKit = Callable[..., Kit]
+
+
+@dataclass
+class Address:
+    street: str
+    since: datetime
+
+
+class Shop:
+    """An application with a job of each sort, and what they did."""
+
+    def __init__(self) -> None:
+        self.app = Penstock("http://nobody-listens-here.invalid")
+        self.did: list[Any] = []
+        self.outcome: Any = None
+
+        @self.app.job(queue="mail", attempts=3, backoff="1m")
+        def send_mail(to: str, subject: str = "hi") -> Any:
+            self.did.append((to, subject, current().attempts))
+            if isinstance(self.outcome, BaseException):
+                raise self.outcome
+            return self.outcome
+
+        @self.app.job(queue="post")
+        async def send_parcel(address: Address) -> str:
+            await asyncio.sleep(0)
+            self.did.append(address)
+            return "sent"
+
+        @self.app.job
+        def order(customer: str) -> None:
+            send_mail.enqueue(customer)
+
+        self.send_mail, self.send_parcel, self.order = send_mail, send_parcel, order
+
+
+@pytest.fixture
+def shop() -> Shop:
+    return Shop()
+
+
+@pytest.fixture
+def kit(shop: Shop, penstock_kit: MakeKit) -> Kit:
+    return penstock_kit(shop.app)
+
+
+def test_an_enqueued_job_is_found_by_some_of_its_arguments(kit: Kit, shop: Shop) -> None:
+    shop.send_mail.using(group="g", tags=["t"]).enqueue("ada", subject="x")
+
+    [job] = kit.assert_enqueued(shop.send_mail, {"to": "ada"}, queue="mail", group="g", tag="t")
+
+    assert job.arguments == {"to": "ada", "subject": "x"}
+    kit.assert_enqueued(shop.send_mail, count=1)
+    kit.assert_not_enqueued(shop.send_mail, {"to": "bob"})
+    kit.assert_not_enqueued(shop.send_parcel)
+
+
+def test_what_was_expected_and_what_is_there_is_told(kit: Kit, shop: Shop) -> None:
+    shop.send_mail.enqueue("ada")
+
+    with pytest.raises(AssertionError, match=r"'bob'(.|\n)*send_mail.*ada.*in mail, ready"):
+        kit.assert_enqueued(shop.send_mail, {"to": "bob"})
+    with pytest.raises(AssertionError, match="2 jobs"):
+        kit.assert_enqueued(shop.send_mail, count=2)
+    with pytest.raises(AssertionError, match="there are 1"):
+        kit.assert_not_enqueued(shop.send_mail)
+
+
+def test_running_runs_what_is_due_and_what_that_enqueues(kit: Kit, shop: Shop) -> None:
+    shop.order.enqueue("ada")
+    shop.send_mail.enqueue_in("1h", "bob")
+
+    runs = kit.run()
+
+    assert [(run.kind, run.outcome) for run in runs] == [
+        (shop.order.kind, Outcome.DONE),
+        (shop.send_mail.kind, Outcome.DONE),
+    ]
+    assert shop.did == [("ada", "hi", 1)]
+    kit.assert_enqueued(shop.send_mail, {"to": "bob"}, due_at=kit.clock.moment + timedelta(hours=1))
+    kit.advance("1h")
+    kit.run()
+    assert shop.did[-1] == ("bob", "hi", 1)
+    assert [job.arguments["to"] for job in kit.ended(shop.send_mail)] == ["ada", "bob"]
+
+
+def test_arguments_go_through_the_real_serialiser(kit: Kit, shop: Shop) -> None:
+    address = Address("Main Street", kit.clock.moment)
+
+    shop.send_parcel.enqueue(address)
+    [run] = kit.run()
+
+    assert shop.did == [address]
+    assert shop.did[0] is not address
+    assert run.result == "sent"
+    with pytest.raises(InvalidRequest):
+        shop.send_mail.enqueue(object())  # type: ignore[arg-type]
+
+
+def test_the_error_of_a_handler_comes_out_and_its_job_is_failed(kit: Kit, shop: Shop) -> None:
+    shop.outcome = ValueError("no such mailbox")
+    shop.send_mail.enqueue("ada")
+
+    with pytest.raises(ValueError, match="no such mailbox"):
+        kit.run()
+
+    [job] = kit.enqueued(shop.send_mail)
+    assert (job.state, job.failures) == ("waiting", 1)
+    assert "no such mailbox" in (job.last_error or "")
+
+
+def test_retries_follow_the_clock_until_the_job_is_dead(kit: Kit, shop: Shop) -> None:
+    shop.outcome = ValueError("no")
+    shop.send_mail.enqueue("ada")
+
+    outcomes = []
+    for _ in range(4):
+        outcomes += [run.outcome for run in kit.run(raises=False)]
+        kit.advance("1m")
+
+    assert outcomes == [Outcome.FAILED] * 3
+    [job] = kit.enqueued(shop.send_mail)
+    assert (job.state, job.attempts, job.reason) == ("dead", 3, "attempts_exhausted")
+
+
+@pytest.mark.parametrize(
+    ("said", "outcome", "state"),
+    [
+        (Snooze("10m"), Outcome.SNOOZED, "waiting"),
+        (Retry("10m"), Outcome.FAILED, "waiting"),
+        (Bury("no such address"), Outcome.BURIED, "dead"),
+        (Cancel("not needed"), Outcome.CANCELLED, "cancelled"),
+        (None, Outcome.DONE, "done"),
+    ],
+)
+def test_outcomes_do_what_they_do_in_production(
+    kit: Kit, shop: Shop, said: Any, outcome: Outcome, state: str
+) -> None:
+    shop.outcome = said
+    shop.send_mail.enqueue("ada")
+
+    [run] = kit.run()
+
+    assert run.outcome is outcome
+    [job] = kit.enqueued(shop.send_mail) or kit.ended(shop.send_mail)
+    assert job.state == state
+
+
+def test_one_job_is_performed_and_the_others_are_left_alone(kit: Kit, shop: Shop) -> None:
+    shop.send_mail.enqueue("ada")
+
+    run = kit.perform(shop.send_mail, "bob", subject="x")
+
+    assert run.outcome is Outcome.DONE
+    assert shop.did == [("bob", "x", 1)]
+    [left] = kit.enqueued(shop.send_mail)
+    assert (left.arguments, left.attempts) == ({"to": "ada"}, 0)
+
+
+def test_inline_jobs_run_as_soon_as_they_are_enqueued(kit: Kit, shop: Shop) -> None:
+    with kit.inline():
+        shop.order.enqueue("ada")
+        assert shop.did == [("ada", "hi", 1)]
+        shop.outcome = ValueError("no")
+        with pytest.raises(ValueError, match="no"):
+            shop.send_mail.enqueue("bob")
+
+    shop.send_mail.enqueue("carl")
+    assert [to for to, *_ in shop.did] == ["ada", "bob"]
+
+
+def test_a_handler_that_lets_its_time_pass_is_timed_out(penstock_kit: MakeKit) -> None:
+    app = Penstock("sqlite:///never-opened.db")
+
+    @app.job(timeout="30s")
+    def slow() -> None:
+        used.clock.advance(seconds=31)
+
+    used = penstock_kit(app)
+    slow.enqueue()
+    [run] = used.run()
+
+    assert run.outcome is Outcome.TIMED_OUT
+    [job] = used.enqueued(slow)
+    assert (job.state, job.reason) == ("dead", "timed_out")
+
+
+def test_a_job_without_a_handler_is_parked(kit: Kit, shop: Shop) -> None:
+    shop.app.enqueue("unheard-of", {}, queue="mail")
+
+    [run] = kit.run()
+
+    assert run.outcome is Outcome.PARKED
+    assert kit.enqueued("unheard-of")[0].attempts == 0
+
+
+def test_jobs_that_enqueue_each_other_for_ever_are_noticed(penstock_kit: MakeKit) -> None:
+    app = Penstock("sqlite:///never-opened.db")
+
+    @app.job
+    def again() -> None:
+        again.enqueue()
+
+    kit = penstock_kit(app)
+    again.enqueue()
+
+    with pytest.raises(AssertionError, match="still not done after 10 runs"):
+        kit.run(at_most=10)
+
+
+def test_recurring_work_follows_the_clock(penstock_kit: MakeKit) -> None:
+    app = Penstock("sqlite:///never-opened.db")
+    did = []
+
+    @app.recurring(every="1h")
+    @app.job
+    def hourly() -> None:
+        did.append(used.clock.now())
+
+    used = penstock_kit(app)
+    used.advance("1h")
+    used.run()
+    used.advance("1h")
+    used.run()
+
+    assert len(did) == 2
+
+
+def test_async_tests_run_jobs_on_their_own_loop(kit: Kit, shop: Shop) -> None:
+    async def story() -> None:
+        await shop.send_parcel.enqueue_async(Address("Main Street", kit.clock.moment))
+        shop.send_mail.enqueue("ada")
+        assert [run.outcome for run in await kit.run_async()] == [Outcome.DONE, Outcome.DONE]
+        kit.assert_not_enqueued(shop.send_mail)
+        with kit.inline():
+            await shop.send_mail.enqueue_async("bob")
+
+    asyncio.run(story())
+
+    assert len(shop.did) == 3
+
+
+def test_after_the_test_the_application_is_as_it_was(shop: Shop) -> None:
+    with Kit(shop.app):
+        shop.send_mail.enqueue("ada")
+
+    assert not shop.app._opening.is_open
+
+
+def test_a_kit_may_use_a_store_that_is_named(shop: Shop, tmp_path: Any) -> None:
+    url = f"sqlite:///{tmp_path}/own.db"
+    with Kit(shop.app, url=url):
+        shop.send_mail.enqueue("ada")
+
+    with Kit(shop.app, url=url) as kit:
+        kit.assert_enqueued(shop.send_mail, {"to": "ada"})
+
+
+def test_pytest_knows_the_fixtures_without_being_told(pytester: pytest.Pytester) -> None:
+    pytester.makepyfile(
+        """
+        from penstock import Penstock
+
+        app = Penstock("sqlite:///never-opened.db")
+
+        @app.job
+        def hello(name: str) -> str:
+            return f"hello {name}"
+
+        def test_it(penstock_kit, penstock_clock):
+            kit = penstock_kit(app)
+            hello.enqueue("ada")
+            [run] = kit.run()
+            assert run.result == "hello ada"
+            assert kit.clock is penstock_clock
+        """
+    )
+
+    pytester.runpytest_subprocess().assert_outcomes(passed=1)
