@@ -69,5 +69,5 @@ PARAMETERS: dict[str, tuple[str, dict[str, Any], str]] = {
     ),
     "subject": ("Only what is about this.", {"type": "string"}, ""),
     "task": ("The task's id.", {"type": "string", "format": "uuid"}, ""),
-    "worker": ("The worker's id.", {"type": "string", "format": "uuid"}, ""),
+    "worker": ("The worker's id.", {"type": "string"}, ""),
 }
