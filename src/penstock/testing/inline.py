@@ -12,21 +12,19 @@ from penstock.settings.values import Queues, Settings, Store
 
 
 class Inline(Embedded):
+    """What is sent in a caller's own transaction is not there before that is committed."""
+
     def __init__(self, url: str, clock: Clock, on_sent: Callable[[], None]) -> None:
         settings = Settings(store=Store(url=url), queues=Queues(auto_create=True))
         super().__init__(settings, clock=clock)
         self._on_sent = on_sent
 
-    def send(self, queue: str, drafts: Sequence[Draft], tx: object = None) -> list[SendResult]:
-        answers = super().send(queue, drafts, tx)
-        if tx is None:  # otherwise it is not there before the caller commits
-            self._on_sent()
+    def send(self, queue: str, drafts: Sequence[Draft]) -> list[SendResult]:
+        answers = super().send(queue, drafts)
+        self._on_sent()
         return answers
 
-    async def send_async(
-        self, queue: str, drafts: Sequence[Draft], tx: object = None
-    ) -> list[SendResult]:
-        answers = await super().send_async(queue, drafts, tx)
-        if tx is None:
-            self._on_sent()
+    async def send_async(self, queue: str, drafts: Sequence[Draft]) -> list[SendResult]:
+        answers = await super().send_async(queue, drafts)
+        self._on_sent()
         return answers

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -39,7 +40,7 @@ def open_another(folder: Path) -> Iterator[Callable[..., SqlStore]]:
     """Stores of this process that know nothing of each other, as those of several would."""
     stores: list[SqlStore] = []
 
-    def one(**options: int) -> SqlStore:
+    def one(**options: Any) -> SqlStore:
         stores.append(open_sqlite(folder / "penstock.db", **options))
         return stores[-1]
 
