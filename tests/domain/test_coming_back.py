@@ -7,6 +7,7 @@ from penstock.domain import message as lifecycle
 from penstock.domain.errors import WrongState
 from penstock.domain.limits import MINUTE, SECOND
 from penstock.domain.message import EXHAUSTED, LEASE_EXPIRED, NEXT_ORDER, State
+from penstock.domain.opening import OPEN
 from penstock.domain.queue import Ordering, Redelivery
 from penstock.domain.retry import Exponential, Listed
 from tests.clocks import NOON
@@ -188,3 +189,9 @@ def test_a_new_due_date_decides_anew_whether_the_message_waits(was, due_at, stat
     moved = lifecycle.reschedule(message, due_at=due_at, now=NOON)
 
     assert moved == replace(message, due_at=due_at, state=state)
+
+
+def test_one_that_waited_for_the_rate_of_its_group_has_its_place_already():
+    waiting = a_message_in(State.WAITING, due_at=NOON, order_no=7, gate=OPEN, group="a")
+
+    assert lifecycle.fall_due(waiting, a_queue(), now=NOON).order_no == 7

@@ -5,6 +5,7 @@ import pytest
 
 from penstock.domain.errors import InvalidRequest
 from penstock.domain.limits import DAY, HOUR, SECOND
+from penstock.domain.pace import Rate
 from penstock.domain.queue import (
     Ordering,
     QueueSettings,
@@ -38,6 +39,8 @@ LIMITS = [
     ("max_attempts", 1, 1_000_000),
     ("max_body_bytes", 1, 64 * 1024 * 1024),
     ("max_messages", 1, 10**12),
+    ("max_leased", 1, 10**6),
+    ("max_leased_per_group", 1, 10_000),
     ("dedup_window_ms", 0, 366 * DAY),
     ("wait_ms", 0, HOUR),
 ]
@@ -132,6 +135,12 @@ def test_the_defaults_are_the_documented_ones():
         "labels": {},
         "annotations": {},
         "max_crashes": 3,
+        "max_leased": None,
+        "max_leased_per_group": None,
+        "rate": None,
+        "rate_per_group": None,
+        "is_fair": False,
+        "weights": {},
     }
 
 
@@ -154,3 +163,42 @@ def test_a_paused_queue_gives_nothing():
 
     assert queue.is_claimable
     assert not msgspec.structs.replace(queue, is_paused=True).is_claimable
+
+
+@pytest.mark.parametrize(
+    "limit", [{"max_leased_per_group": 1}, {"rate_per_group": Rate(1)}], ids=str
+)
+def test_a_queue_ordered_by_group_takes_no_limits_of_groups(limit):
+    settings = some_settings(ordering=Ordering.GROUP, **limit)
+
+    with pytest.raises(InvalidRequest, match="one message of a group at a time"):
+        check_settings(settings, name="mail")
+
+
+@pytest.mark.parametrize(
+    ("wrong", "named"),
+    [
+        ({"rate": Rate(0)}, "rate.limit"),
+        ({"rate_per_group": Rate(1, burst=10_001)}, "rate_per_group.burst"),
+        ({"weights": {"a": 0}}, "weights"),
+    ],
+)
+def test_rates_and_weights_out_of_range_are_refused_by_name(wrong, named):
+    with pytest.raises(InvalidRequest, match=named):
+        check_settings(some_settings(**wrong), name="mail")
+
+
+@pytest.mark.parametrize(
+    "steering",
+    [
+        {"max_leased": 1},
+        {"rate": Rate(1)},
+        {"max_leased_per_group": 1},
+        {"rate_per_group": Rate(1)},
+        {"is_fair": True},
+    ],
+    ids=str,
+)
+def test_what_makes_a_queue_be_written_by_one_at_a_time(steering):
+    assert a_queue(**steering).is_steered
+    assert not a_queue(weights={"a": 2}).is_steered

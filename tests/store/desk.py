@@ -11,6 +11,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any, TypeVar
 
+from msgspec.structs import replace
+
 from penstock.domain.counts import Counts
 from penstock.domain.errors import PenstockError
 from penstock.domain.history import Attempt, Ending, HistoryFilter
@@ -59,6 +61,12 @@ class Desk:
 
     def change(self, queue: Queue, **settings: Any) -> Queue:
         wanted = some_settings(**settings)
+        return self.write(lambda s: s.queues.change(queue.queue_no, settings=wanted, now=self.now))
+
+    def tune(self, queue: Queue, **settings: Any) -> Queue:
+        """Change these settings and leave the others."""
+        now_so = self.read(lambda s: s.queues.get(queue.queue_no)).settings
+        wanted = replace(now_so, **settings)
         return self.write(lambda s: s.queues.change(queue.queue_no, settings=wanted, now=self.now))
 
     def submit_send(self, queue: Queue, **draft: Any) -> Ticket[list[Sent | PenstockError]]:

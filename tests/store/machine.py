@@ -15,6 +15,7 @@ from penstock.domain.errors import PenstockError
 from penstock.domain.history import Attempt, HistoryFilter
 from penstock.domain.lease import Verb
 from penstock.domain.message import Message, State
+from penstock.domain.pace import Rate
 from penstock.domain.queue import (
     DedupScope,
     DedupUntil,
@@ -30,6 +31,7 @@ from tests.factories import a_new_message, an_act, some_settings
 from tests.store.desk import WAIT_S, one_batch
 from tests.store.model import End, Model
 from tests.store.plain import in_line, plain, plain_acted, plain_claimed, plain_sent
+from tests.store.recount import held_without_reason
 
 STATES = (State.WAITING, State.READY, State.LEASED, State.DEAD)
 MANY = 1_000
@@ -95,12 +97,27 @@ SETTINGS = st.fixed_dictionaries(
         "dedup_scope": st.sampled_from(DedupScope),
         "retention_ms": st.sampled_from([None, None, 20]),
         "delay_ms": st.sampled_from([0, 0, 3]),
+        "max_leased": st.sampled_from([None, None, None, 1, 3]),
+        "rate": st.sampled_from([None, None, None, Rate(1, 2), Rate(3, 10, 2)]),
+        "is_fair": st.booleans(),
+        "weights": st.sampled_from([{}, {"a": 3}, {"": 2, "b": 4}]),
+        "max_leased_per_group": st.sampled_from([None, None, 1, 2]),
+        "rate_per_group": st.sampled_from([None, None, Rate(1, 3), Rate(2, 7, 2)]),
     }
 )
 
 
+def allowed(drawn: dict[str, Any], *, is_ordered: bool) -> dict[str, Any]:
+    """What a queue that is ordered by group takes, too."""
+    no_limits = {"max_leased_per_group": None, "rate_per_group": None}
+    return drawn | no_limits if is_ordered else drawn
+
+
 class StoreMachine(RuleBasedStateMachine):
-    """Three queues: a standard one and one ordered by group, with dead letters to the third."""
+    """Three queues: a standard one and one ordered by group, with dead letters to the third.
+
+    All may have limits, and be fair to groups.
+    """
 
     store: Store  # given by the test
 
@@ -118,22 +135,27 @@ class StoreMachine(RuleBasedStateMachine):
 
     @initialize(
         settings=st.tuples(SETTINGS, SETTINGS, SETTINGS),
+        dead_ordering=st.sampled_from(Ordering),
         drafts=st.lists(st.tuples(QUEUES, DRAFTS), min_size=4, max_size=8),
     )
     def make_queues(
-        self, settings: tuple[dict[str, Any], ...], drafts: list[tuple[int, dict[str, Any]]]
+        self,
+        settings: tuple[dict[str, Any], ...],
+        dead_ordering: Ordering,
+        drafts: list[tuple[int, dict[str, Any]]],
     ) -> None:
         example = next(_examples)
         dead = f"e{example}.dead"
         kinds: list[tuple[str, dict[str, Any]]] = [
             (f"e{example}.standard", {"dead_letter_queue": dead}),
             (f"e{example}.grouped", {"dead_letter_queue": dead, "ordering": Ordering.GROUP}),
-            (dead, {"ordering": Ordering.GROUP}),
+            (dead, {"ordering": dead_ordering}),
         ]
         for (name, fixed), drawn in zip(kinds, settings, strict=True):
-            wanted = some_settings(**drawn, **fixed)
+            is_ordered = fixed.get("ordering") is Ordering.GROUP
+            wanted = some_settings(**allowed(drawn, is_ordered=is_ordered), **fixed)
             self.queues.append(self.add_queue(name, wanted))
-            self.model.keep(self.queues[-1])
+            self.model.keep(self.queues[-1], now=self.now)
         self.submit(drafts, [], [])()
 
     @rule(ms=MOMENTS, queue=QUEUES, draft=DRAFTS)
@@ -239,13 +261,15 @@ class StoreMachine(RuleBasedStateMachine):
     def change_settings(self, queue: int, drawn: dict[str, Any], redelivery: Redelivery) -> None:
         before = self.queues[queue]
         place = Redelivery.FRONT if before.is_ordered else redelivery
-        wanted = replace(before.settings, redelivery=place, **drawn)
+        taken = allowed(drawn, is_ordered=before.is_ordered)
+        wanted = replace(before.settings, redelivery=place, **taken)
         self.keep(queue, lambda s: s.queues.change(before.queue_no, settings=wanted, now=self.now))
 
     @invariant()
     def store_and_model_agree(self) -> None:
         if not self.queues:
             return
+        assert self.store.read(held_without_reason).result(WAIT_S) == []
         for no, (counts, messages) in self.store.read(self.look).result(WAIT_S).items():
             assert counts == self.model.counts(no)
             assert counts.is_balanced
@@ -335,7 +359,7 @@ class StoreMachine(RuleBasedStateMachine):
 
     def keep(self, queue: int, change: Callable[[Session], Queue]) -> None:
         self.queues[queue] = self.write(change)
-        self.model.keep(self.queues[queue])
+        self.model.keep(self.queues[queue], now=self.now)
 
     def add_queue(self, name: str, settings: QueueSettings) -> Queue:
         made: Queue = self.write(lambda s: s.queues.add(name, settings, now=self.now))

@@ -6,7 +6,7 @@ as one (who is blocked, how many wait), so that it cannot drift in the way a sto
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from msgspec.structs import replace
@@ -18,12 +18,14 @@ from penstock.domain.dedup import frees_key
 from penstock.domain.draft import NewMessage
 from penstock.domain.errors import LeaseLost, PenstockError, QueueFull
 from penstock.domain.history import FAILURES, OUTCOME_OF, Attempt, AttemptOutcome, attempt, expiry
-from penstock.domain.lease import LeaseAct
+from penstock.domain.lease import LeaseAct, Verb
 from penstock.domain.message import LIVE, NEXT_ORDER, PURGED, Message, State
+from penstock.domain.opening import SHUT
 from penstock.domain.queue import DedupScope, Queue
 from penstock.domain.repeat import KEPT_MS, repeat
 from penstock.domain.repeat import Given as GivenLeases
 from penstock.ports.store import Claim, Sent
+from tests.store.steering_model import SteeringModel
 
 NO_END = 2**62
 ENDS = (State.DONE, State.DEAD, State.CANCELLED)
@@ -56,10 +58,9 @@ class End(NamedTuple):
     route: str | None
 
 
-class Model:
+class Model(SteeringModel):
     def __init__(self) -> None:
-        self.queues: dict[int, Queue] = {}
-        self.messages: dict[str, Message] = {}
+        super().__init__()
         self.ends: dict[int, list[End]] = {}
         self.attempts: dict[str, list[Attempt]] = {}
         self._totals: dict[int, Counts] = {}
@@ -67,16 +68,14 @@ class Model:
         self._given: dict[tuple[int, str | None], tuple[GivenLeases, int]] = {}
         self._last_no = 0
 
-    def keep(self, queue: Queue) -> None:
+    def keep(self, queue: Queue, *, now: int) -> None:
         """A new queue, or one that has changed."""
+        before = self.queues.get(queue.queue_no)
         self.queues[queue.queue_no] = queue
+        self.steer_anew(before, queue, now=now)
+        self._settle(now)
         self._totals.setdefault(queue.queue_no, Counts())
         self.ends.setdefault(queue.queue_no, [])
-
-    def of(self, queue_no: int, states: Iterable[State]) -> list[Message]:
-        """The messages of a queue in these states, by their place in line."""
-        found = [m for m in self.messages.values() if m.queue_no == queue_no and m.state in states]
-        return sorted(found, key=lambda m: m.order_no)
 
     def counts(self, queue_no: int) -> Counts:
         totals = self._totals[queue_no]
@@ -88,22 +87,37 @@ class Model:
         return [self._send(n.message) for n in new]
 
     def act(self, acts: Sequence[tuple[str, LeaseAct]]) -> list[Told | type[PenstockError]]:
-        return [self._act(message_id, act) for message_id, act in acts]
+        """As a store does a batch: what takes thinking first, then completions, the late last."""
+        slow = {message_id for message_id, act in acts if act.verb is not Verb.COMPLETE}
+        answers: dict[int, Told | type[PenstockError]] = {}
+        now = max((act.now for _, act in acts), default=0)
+        others = [i for i, (message_id, _) in enumerate(acts) if message_id in slow]
+        answers |= {i: self._act(*acts[i]) for i in others}
+        self._settle(now)
+        quick = [i for i in range(len(acts)) if i not in answers]
+        in_time = {i: replace(acts[i][1], is_late_ok=False) for i in quick}
+        answers |= {i: self._act(acts[i][0], in_time[i]) for i in quick}
+        self._settle(now)
+        late = [i for i in quick if answers[i] is LeaseLost and acts[i][1].is_late_ok]
+        answers |= {i: self._act(*acts[i]) for i in late}
+        self._settle(now)
+        return [answers[i] for i in range(len(acts))]
 
     def claim(self, claims: Sequence[Claim]) -> list[Given | type[PenstockError]]:
         """All their queues are tidied up, then each is served in turn, the special ones last;
         of the others all that are alike together."""
         for queue_no in dict.fromkeys(claim.queue_no for claim in claims):
             if not self.queues[queue_no].is_paused:
-                self.expire(queue_no, now=claims[0].now)
-                self.bring_back(queue_no, now=claims[0].now)
+                self._expire(queue_no, now=claims[0].now)
+                self._bring_back(queue_no, now=claims[0].now)
+                self._settle(claims[0].now)
         alike = [(claim.queue_no, claim.kinds) for claim in claims]
         places = sorted(
             range(len(claims)), key=lambda i: (is_alone(claims[i]), alike.index(alike[i]))
         )
         taken = {i: self._claim_or_repeat(claims[i]) for i in places}
         return [
-            Given(ids, None if ids else self._next_due(claims[i].queue_no))
+            Given(ids, None if ids else self._next_due(claims[i]))
             if isinstance(ids := taken[i], list)
             else ids
             for i in range(len(claims))
@@ -114,6 +128,7 @@ class Model:
     ) -> None:
         before = self.messages[message_id]
         self._note(before, how(before, self.queues[before.queue_no]), now=now)
+        self._settle(now)
 
     def redrive(self, queue_no: int, *, to: int | None, limit: int, now: int) -> int:
         buried = sorted(self.of(queue_no, [State.DEAD]), key=lambda m: m.message_no)
@@ -122,6 +137,7 @@ class Model:
         for before in dead:
             target = self.queues[to or before.dead_from or queue_no]
             self._note(before, lifecycle.redrive(before, target, now=now), now=now)
+        self._settle(now)
         return len(dead)
 
     def forget_keys(self, queue_no: int) -> None:
@@ -137,15 +153,26 @@ class Model:
         for m in messages:
             held = m.lease_no if m.state is State.LEASED else None
             self._note(m, lifecycle.cancel(m, reason=PURGED, lease_no=held), now=now)
+        self._settle(now)
         return len(messages)
 
     def expire(self, queue_no: int, *, now: int) -> int:
+        found = self._expire(queue_no, now=now)
+        self._settle(now)
+        return found
+
+    def bring_back(self, queue_no: int, *, now: int, limit: int | None = None) -> int:
+        found = self._bring_back(queue_no, now=now, limit=limit)
+        self._settle(now)
+        return found
+
+    def _expire(self, queue_no: int, *, now: int) -> int:
         messages = [m for m in self.of(queue_no, State) if lifecycle.is_expired(m, now=now)]
         for m in messages:
             self._note(m, lifecycle.expire(m, now=now), now=now)
         return len(messages)
 
-    def bring_back(self, queue_no: int, *, now: int, limit: int | None = None) -> int:
+    def _bring_back(self, queue_no: int, *, now: int, limit: int | None = None) -> int:
         due = [m for m in self.of(queue_no, [State.WAITING, State.LEASED]) if m.due_at <= now]
         due = sorted(due, key=lambda m: (m.due_at, m.order_no))[:limit]
         for before in due:
@@ -178,9 +205,13 @@ class Model:
         if is_keyed:
             self._keys[key] = (message.id, NO_END if is_held else message.sent_at + window)
         number = self._next_no()
-        self.messages[message.id] = replace(message, message_no=number, order_no=number)
+        sent = replace(message, message_no=number, order_no=number)
+        sent = self.judged(sent, sent, now=message.sent_at)
+        if message.state is State.READY or queue.is_ordered:
+            sent = self.joined(sent)
+        self.messages[message.id] = sent
         self._totals[queue.queue_no].sent_total += 1
-        self._judge_groups()
+        self._settle(message.sent_at)
         return Sent(message.id)
 
     def _act(self, message_id: str, act: LeaseAct) -> Told | type[PenstockError]:
@@ -230,10 +261,11 @@ class Model:
             for m in self.of(claim.queue_no, [State.READY])
             if lifecycle.is_claimable(m, now=now) and (claim.kinds is None or m.kind in claim.kinds)
         ]
-        ready = sorted(ready, key=lambda m: (m.priority, m.order_no))
+        ready = sorted(ready, key=lambda m: (m.priority, m.turn, m.order_no))
         if self._is_run(claim):
             ready = [m for head in ready for m in self._run(head, now=now)]
-        ready = ready[: claim.limit]
+        sought = self.allowed(queue, claim.limit, now=now)
+        ready = ready[:sought]
         lease_ms = self._lease_ms(claim)
         for m in ready:
             self.messages[m.id] = lifecycle.claim(
@@ -245,6 +277,9 @@ class Model:
             )
             self._free_key(m, self.messages[m.id])
         self._totals[claim.queue_no].claimed_total += len(ready)
+        is_short = len(ready) < sought and claim.kinds is None
+        self.took(queue, ready, is_short=is_short, now=now)
+        self._settle(now)
         return [m.id for m in ready]
 
     def _is_run(self, claim: Claim) -> bool:
@@ -256,12 +291,13 @@ class Model:
         group = [m for m in self.of(head.queue_no, LIVE) if m.group == head.group]
         return lifecycle.run(group, now=now)
 
-    def _next_due(self, queue_no: int) -> int | None:
-        if self.queues[queue_no].is_paused:
+    def _next_due(self, claim: Claim) -> int | None:
+        queue = self.queues[claim.queue_no]
+        if queue.is_paused:
             return None
-        return min(
-            (m.due_at for m in self.of(queue_no, [State.WAITING, State.LEASED])), default=None
-        )
+        due = [m.due_at for m in self.of(queue.queue_no, [State.WAITING, State.LEASED])]
+        allowed_at = self.allowed_at(queue, now=claim.now)
+        return min([*due, *([] if allowed_at is None else [allowed_at])], default=None)
 
     def _note(
         self, before: Message, after: Message, *, now: int, ended: Attempt | None = None
@@ -277,14 +313,22 @@ class Model:
                 after = lifecycle.dead_letter(after, target, now=now)
         self._count_arrival(before, after)
         self._free_key(before, after)
+        after = self.judged(before, after, now=now)
+        has_turn = after.turn or after.state is not State.READY
+        if after.state in LIVE and (after.order_no == NEXT_ORDER or not has_turn):
+            after = self.joined(after)
         if after.order_no == NEXT_ORDER:
             after = replace(after, order_no=self._next_no())
         if after.state in (State.DONE, State.CANCELLED):
             del self.messages[before.id]
         else:
             self.messages[before.id] = after
-        self._judge_groups()
         return after
+
+    def _settle(self, now: int) -> None:
+        """When all is done that a transaction does at once."""
+        self.let_through(now=now)
+        self._judge_groups()
 
     def _end_lease(self, ended: Attempt) -> None:
         self.attempts.setdefault(ended.id, []).append(ended)
@@ -326,7 +370,7 @@ class Model:
         for queue in self.queues.values():
             seen: set[str] = set()
             for m in self.of(queue.queue_no, LIVE):
-                is_blocked = queue.is_ordered and m.group in seen
+                is_blocked = (queue.is_ordered and m.group in seen) or m.gate == SHUT
                 if m.is_blocked != is_blocked:
                     self.messages[m.id] = replace(m, is_blocked=is_blocked)
                 if m.group is not None:

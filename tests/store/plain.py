@@ -14,8 +14,9 @@ from tests.store.model import Given, Told
 
 def plain(m: Message) -> Message:
     """Without the numbers, which a store may give as it likes as long as they grow."""
-    is_blocked = m.is_blocked and m.state is not State.DEAD
-    return replace(m, message_no=0, order_no=0, is_blocked=is_blocked)
+    is_dead = m.state is State.DEAD
+    is_blocked, turn = m.is_blocked and not is_dead, 0 if is_dead else m.turn
+    return replace(m, message_no=0, order_no=0, is_blocked=is_blocked, turn=turn)
 
 
 def in_line(messages: list[Message]) -> list[str]:

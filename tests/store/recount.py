@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
+from typing import cast
 
 from penstock.domain.history import FAILURES, AttemptOutcome
 from penstock.domain.message import State
 from penstock.domain.queue import Queue
+from penstock.ports.store import Session
+from penstock.store.limit_checks import wrong_limits
+from penstock.store.session import SqlSession
 from tests.store.desk import Desk
 
 AT_REST_OR_LIVE = (State.WAITING, State.READY, State.LEASED, State.DEAD)
@@ -16,8 +20,14 @@ def check_books(desk: Desk) -> None:
     """At any moment: the counters of every queue balance, and say what is in the tables."""
     for queue in desk.queues:
         check_states(desk, queue)
+    assert desk.read(held_without_reason) == []
     if desk.keeps_history:
         check_totals(desk)
+
+
+def held_without_reason(session: Session) -> list[str]:
+    """Whoever is blocked or held back although nothing stands before it."""
+    return wrong_limits(cast(SqlSession, session))
 
 
 def check_states(desk: Desk, queue: Queue) -> None:

@@ -11,6 +11,14 @@ from penstock.store.sqlite import SqliteDatabase
 WAYS = {
     "messages.claim": "message USING INDEX message_to_claim (queue_no=? AND is_blocked=?)",
     "kinds.claim": "f USING INDEX message_of_kind (queue_no=? AND kind=? AND is_blocked=?)",
+    "openings.open_ones": (
+        "m USING COVERING INDEX message_let_through (queue_no=? AND group_key=?)"
+    ),
+    "openings.next_ones": (
+        "message USING COVERING INDEX message_held_back (queue_no=? AND group_key=?)"
+    ),
+    "paces.find": "p USING PRIMARY KEY (queue_no=? AND group_key=?)",
+    "turns.shares": "s USING PRIMARY KEY (queue_no=? AND priority=? AND group_key=?)",
     "dedup.give_back": "d USING PRIMARY KEY (queue_no=? AND dedup_key=?)",
 }
 
@@ -26,4 +34,4 @@ def test_a_search_is_by_the_index_that_was_made_for_it(tmp_path: Path, name: str
     db.close()
 
     assert f"SEARCH {WAYS[name]}" in plan
-    assert [step for step in plan if re.match(r"SCAN (message|dedup|m|f|d)\b", step)] == []
+    assert [step for step in plan if re.match(r"SCAN (message|dedup|m|f|d|p|s)\b", step)] == []

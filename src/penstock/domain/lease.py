@@ -74,6 +74,10 @@ def apply(act: LeaseAct, message: Message, queue: Queue) -> Message:
     no, now = act.lease.lease_no, act.now
     # A dead letter in another queue is nobody's, although it has not been claimed there.
     is_late_ok = act.is_late_ok and message.queue_no == act.lease.queue_no
+    if act.verb is Verb.EXTEND and is_late_ok:
+        # Its place among those that may be held at the same time is somebody else's by now.
+        settings = queue.settings
+        is_late_ok = settings.max_leased is None and settings.max_leased_per_group is None
     match act.verb:
         case Verb.COMPLETE:
             return lifecycle.complete(message, lease_no=no, is_late_ok=is_late_ok)

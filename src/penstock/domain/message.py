@@ -25,6 +25,8 @@ from msgspec.structs import replace
 from penstock.domain import retry
 from penstock.domain.deadline import is_overdue, lease_end
 from penstock.domain.errors import LeaseLost, WrongState
+from penstock.domain.fairness import NO_TURN
+from penstock.domain.opening import NO_GATE, OPEN
 from penstock.domain.queue import DedupUntil, Queue, Redelivery
 
 NEXT_ORDER = 0  # "give it the next number": the store does when it saves the message
@@ -72,7 +74,7 @@ class Message(msgspec.Struct, frozen=True, gc=False):
     max_attempts: int | None = None  # its own limit, in place of the queue's
     failures: int = 0
     lease_no: int = 0
-    is_blocked: bool = False  # an earlier message of its group is not finished yet
+    is_blocked: bool = False  # by an earlier message of its group, or by a limit of its group
     group: str | None = None
     kind: str | None = None
     entity_id: str | None = None
@@ -94,6 +96,8 @@ class Message(msgspec.Struct, frozen=True, gc=False):
     dedup_until: DedupUntil | None = None  # None: the window, or it holds its key no longer
     progress: str | None = None  # JSON text of its holder, in this attempt
     route: str | None = None  # what its sender says of where it belongs; nothing goes by it
+    turn: int = NO_TURN  # in a fair queue: its place, before order_no
+    gate: int = NO_GATE  # where groups are limited: OPEN or SHUT
 
 
 class Content(msgspec.Struct, frozen=True, gc=False):
@@ -277,7 +281,8 @@ def fall_due(message: Message, queue: Queue, *, now: int) -> Message:
     """A delayed message joins the line when it falls due; one that comes back has its place."""
     if message.state is not State.WAITING or message.due_at > now:
         raise WrongState(f"message {message.id} is not due")
-    joins_now = message.first_leased_at is None and not queue.is_ordered
+    has_place = message.first_leased_at is not None or message.gate == OPEN
+    joins_now = not has_place and not queue.is_ordered
     order_no = NEXT_ORDER if joins_now else message.order_no
     return replace(message, state=State.READY, order_no=order_no)
 
@@ -354,6 +359,8 @@ def _moved(message: Message, target: Queue, *, now: int) -> Message:
         failures=0,
         crashes=0,
         dedup_until=None,  # its key was that of the life, or of the queue, which it leaves
+        turn=NO_TURN,
+        gate=NO_GATE,
     )
 
 

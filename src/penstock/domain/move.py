@@ -16,8 +16,10 @@ from enum import StrEnum
 import msgspec
 from msgspec.structs import replace
 
+from penstock.domain import pace
 from penstock.domain.errors import InvalidRequest, MoveNotRunning
 from penstock.domain.limits import SECOND
+from penstock.domain.pace import Bucket, Rate
 
 CHUNK = 250  # messages per step: a transaction that short keeps nobody waiting
 MAX_PER_SECOND = 10_000
@@ -26,8 +28,6 @@ KEPT_PER_SOURCE = 10  # ended tasks, for people to look at
 # Why a task failed.
 QUEUE_NOT_FOUND = "queue_not_found"  # its source, its target, or a queue that messages died in
 HOME_UNKNOWN = "home_unknown"  # messages that did not die anywhere, and no target was given
-
-_MESSAGE = SECOND  # the credit that one message costs: what a rate of 1 earns in a second
 
 
 class MoveState(StrEnum):
@@ -77,7 +77,7 @@ def allowance(task: MoveTask, *, now: int) -> int:
         return 0
     if task.max_per_second is None:
         return CHUNK
-    return min(_credit(task, task.max_per_second, now) // _MESSAGE, CHUNK)
+    return min(pace.available(_bucket(task), _rate(task.max_per_second), now=now), CHUNK)
 
 
 def next_at(task: MoveTask, *, now: int) -> int:
@@ -85,16 +85,15 @@ def next_at(task: MoveTask, *, now: int) -> int:
     rate = task.max_per_second
     if not task.is_active or rate is None:
         return now
-    missing = max(1, rate // 10) * _MESSAGE - _credit(task, rate, now)
-    return now + max(0, -(-missing // rate))
+    return pace.available_at(_bucket(task), _rate(rate), max(1, rate // 10), now=now)
 
 
 def advance(task: MoveTask, *, now: int, moved: int) -> MoveTask:
     """A step that moved so many."""
-    rate = task.max_per_second
-    credit = 0 if rate is None else _credit(task, rate, now) - moved * _MESSAGE
-    paced_at = max(task.paced_at, now)
-    return replace(task, moved=task.moved + moved, credit=credit, paced_at=paced_at)
+    bucket = Bucket(0, max(task.paced_at, now))
+    if task.max_per_second is not None:
+        bucket = pace.spend(_bucket(task), _rate(task.max_per_second), moved, now=now)
+    return replace(task, moved=task.moved + moved, credit=bucket.credit, paced_at=bucket.paced_at)
 
 
 def complete(task: MoveTask, *, now: int) -> MoveTask:
@@ -136,7 +135,7 @@ def new_task(
         to_move=to_move,
         moved=0,
         before_no=before_no,
-        credit=0 if max_per_second is None else _MESSAGE,
+        credit=0 if max_per_second is None else SECOND,  # what a message costs
         paced_at=now,
         started_at=now,
         ended_at=None,
@@ -146,10 +145,13 @@ def new_task(
     )
 
 
-def _credit(task: MoveTask, rate: int, now: int) -> int:
+def _rate(max_per_second: int) -> Rate:
     # A pause is not made up for with a burst: beyond a fifth of a second's worth nothing is saved.
-    most = max(1, rate // 5) * _MESSAGE
-    return min(task.credit + max(0, now - task.paced_at) * rate, most)
+    return Rate(max_per_second, SECOND, max(1, max_per_second // 5))
+
+
+def _bucket(task: MoveTask) -> Bucket:
+    return Bucket(task.credit, task.paced_at)
 
 
 def _running(task: MoveTask) -> MoveTask:

@@ -9,7 +9,10 @@ import msgspec
 
 from penstock.domain import retry
 from penstock.domain.errors import InvalidRequest
+from penstock.domain.fairness import check_weights
 from penstock.domain.limits import DAY, HOUR, MINUTE, NUL, SECOND
+from penstock.domain.opening import MAX_OPEN
+from penstock.domain.pace import Rate, check_rate
 
 _NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,79}")
 
@@ -59,6 +62,20 @@ class QueueSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
     labels: dict[str, str] = {}
     annotations: dict[str, str] = {}  # what faces keep with a queue; the core does not read them
     max_crashes: int | None = 3  # workers that may die with a message; None: any number
+    max_leased: int | None = None  # at the same time
+    max_leased_per_group: int | None = None
+    rate: Rate | None = None  # of claims
+    rate_per_group: Rate | None = None
+    is_fair: bool = False  # groups share the queue by their weights, whoever sent how much
+    weights: dict[str, int] = {}  # of groups; others have 1, and "" is all without a group
+
+    @property
+    def limits_groups(self) -> bool:
+        return self.max_leased_per_group is not None or self.rate_per_group is not None
+
+    @property
+    def limits_claims(self) -> bool:
+        return self.max_leased is not None or self.rate is not None
 
 
 class Queue(msgspec.Struct, frozen=True, kw_only=True):
@@ -77,6 +94,12 @@ class Queue(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def is_ordered(self) -> bool:
         return self.settings.ordering is Ordering.GROUP
+
+    @property
+    def is_steered(self) -> bool:
+        """Whoever comes or goes changes what others may do: one transaction after the other."""
+        settings = self.settings
+        return settings.is_fair or settings.limits_claims or settings.limits_groups
 
 
 def check_name(name: str) -> str:
@@ -109,7 +132,21 @@ def check_settings(settings: QueueSettings, *, name: str) -> QueueSettings:
             raise InvalidRequest("a queue cannot be its own dead_letter_queue")
     if settings.ordering is Ordering.GROUP and settings.redelivery is Redelivery.BACK:
         raise InvalidRequest("a queue ordered by group cannot redeliver at the back")
+    _check_limits(settings)
     return settings
+
+
+def _check_limits(settings: QueueSettings) -> None:
+    _within("max_leased", settings.max_leased, 1, 1_000_000)
+    _within("max_leased_per_group", settings.max_leased_per_group, 1, MAX_OPEN)
+    check_rate("rate", settings.rate, most_burst=1_000_000)
+    check_rate("rate_per_group", settings.rate_per_group, most_burst=MAX_OPEN)
+    check_weights(settings.weights)
+    if settings.limits_groups and settings.ordering is Ordering.GROUP:
+        raise InvalidRequest(
+            "a queue ordered by group gives one message of a group at a time: it takes neither "
+            "max_leased_per_group nor rate_per_group"
+        )
 
 
 def _within(name: str, value: int | None, low: int, high: int) -> None:

@@ -48,7 +48,10 @@ class Expirer:
 
 
 class Pruner:
-    """Forgets by age: days of history, facts, move tasks, workers, dedup keys, repeated claims."""
+    """Forgets by age: days of history, facts, move tasks, workers, dedup keys, repeated claims.
+
+    And what limits and fair share need not know any more.
+    """
 
     name = "pruner"
 
@@ -60,6 +63,8 @@ class Pruner:
         self._store.write(lambda s: s.tidying.prepare_days(now=now)).result()
         _repeat(self._store, lambda s: s.tidying.forget_dedup(now=now, limit=_CHUNK))
         _repeat(self._store, lambda s: s.tidying.forget_claims(now=now, limit=_CHUNK))
+        _repeat(self._store, lambda s: s.tidying.forget_shares(limit=_CHUNK))
+        _repeat(self._store, lambda s: s.tidying.forget_paces(now=now, limit=_CHUNK))
         before_day = now // DAY - self._retention_days
         before_at = before_day * DAY
         self._store.write(lambda s: s.moves.forget(before_at=before_at)).result()

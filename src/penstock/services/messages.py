@@ -217,7 +217,7 @@ class Messages:
         return self._store.read(do)
 
     def browse(
-        self, queue: Queue, state: State, *, limit: int, after: tuple[int, int, int] | None
+        self, queue: Queue, state: State, *, limit: int, after: tuple[int, int, int, int] | None
     ) -> Ticket[list[MessageView]]:
         """Look at messages without touching them."""
         if not 1 <= limit <= self._limits.max_claim:

@@ -13,7 +13,9 @@ from penstock.domain.message import Message, State
 from penstock.ports.store import Acted
 from penstock.store.books import Books, json_list, message_of
 from penstock.store.changes import Changes
+from penstock.store.database import Row
 from penstock.store.held_keys import give_back
+from penstock.store.openings import Openings
 
 _DEADLY = (Verb.FAIL, Verb.BURY, Verb.TIME_OUT, Verb.CRASH)
 
@@ -22,6 +24,7 @@ class Acts:
     def __init__(self, books: Books, changes: Changes) -> None:
         self._books = books
         self._changes = changes
+        self._openings = Openings(books)
         self._db = books.db
 
     def act(self, acts: Sequence[LeaseAct]) -> list[Acted | PenstockError]:
@@ -63,6 +66,12 @@ class Acts:
         left = {(queue_no, group) for queue_no, group in rows if queue_no in ordered}
         return left | {(letters[no], group) for no, group in rows if no in letters}
 
+    def lines(self, acts: Sequence[LeaseAct]) -> set[int]:
+        """The queues whose limits may let others through, or that the dead come into."""
+        queue_nos = {act.lease.queue_no for act in acts}
+        deadly = {act.lease.queue_no for act in acts if act.verb in _DEADLY}
+        return queue_nos | self._books.letters_of(deadly)
+
     def lock_messages(self, acts: Sequence[LeaseAct], given: set[tuple[int, int]]) -> None:
         """All at once: otherwise those that are given again come after those acted upon."""
         nos = {act.lease.message_no for act in acts} | {message_no for _, message_no in given}
@@ -89,21 +98,28 @@ class Acts:
         self._db.post("messages.remove_completed", {"message_nos": nos})
         for message_no, lease_no, leased_at, message_id, *_ in done:
             answers[first[message_no, lease_no, leased_at]] = Acted(message_id, State.DONE, now)
-        self._after_completion([(row[4], row[5]) for row in done])
+        self._after_completion(done, now)
         held = [(row[4], row[5], row[6], row[3]) for row in done if row[6] is not None]
         if held:
             give_back(self._books, held)
 
-    def _after_completion(self, done: list[tuple[int, str | None]]) -> None:
+    def _after_completion(self, done: list[Row], now: int) -> None:
         groups: set[tuple[int, str]] = set()
-        for queue_no, group in done:
+        limited: set[tuple[int, str]] = set()
+        for _, _, _, _, queue_no, group, _, gate in done:
             count = self._books.count(queue_no)
             count.leased -= 1
             count.done_total += 1
             if group is not None and self._books.is_ordered(queue_no):
                 groups.add((queue_no, group))
+            if gate:
+                limited.add((queue_no, group))
+            if self._books.steered and self._books.limits_leases(queue_no):
+                self._books.wake(queue_no)
         if groups:
             self._changes.unblock(groups)
+        if limited:
+            self._openings.open(limited, now=now)
 
     def _decide(
         self,

@@ -10,7 +10,7 @@ from penstock.domain.counts import Counts
 from penstock.domain.errors import QueueNotFound
 from penstock.domain.message import Message, State
 from penstock.domain.queue import DedupUntil, Queue, QueueSettings
-from penstock.store.database import Answer, Database, Row
+from penstock.store.database import Answer, Database, Overtaken, Row
 from penstock.store.partitions import Partitions
 
 _STATES = {state.value: state for state in State}
@@ -30,9 +30,13 @@ class Books:
         self._queues: dict[int, Queue] = {}
         self._known: dict[Row, Queue] = {}  # by its whole row, over transactions
         self._ordered: dict[int, bool] = {}  # never changes in the life of a queue
+        # Those with limits or fair share, as they were when they were read last.
+        self.steered: dict[int, Queue] = {}
         self._asked: list[Answer] = []
         self._letters: dict[str, Queue | None] = {}
         self._locked: set[tuple[int, str]] = set()
+        self._lined: set[int] = set()
+        self.is_alone = False  # nobody else writes until the commit
         self.woken: dict[int, int] = {}
 
     def open(self) -> None:
@@ -42,6 +46,8 @@ class Books:
         self._asked = []
         self._letters = {}
         self._locked = set()
+        self._lined = set()
+        self.is_alone = False
         self.woken = {}
         self.partitions.open()
 
@@ -94,6 +100,41 @@ class Books:
         self._locked |= free
         return free
 
+    def lock_lines(self, queue_nos: Iterable[int]) -> None:
+        """Until the commit nobody else comes into these queues or claims, if they are steered.
+
+        By what is known of them: `need_lines` tells if that was too little.
+        """
+        if self.db.is_shared and self.steered:
+            missing = self.steered.keys() & set(queue_nos) - self._lined
+            if missing:
+                self.db.post("queues.lock_lines", {"queue_nos": json_list(sorted(missing))})
+                self._lined |= missing
+
+    def steered_of(self, queue_nos: set[int]) -> set[int]:
+        self.load_queues(queue_nos)
+        return self.steered.keys() & queue_nos
+
+    def limits_leases(self, queue_no: int) -> bool:
+        """Does a lease that ends let somebody else claim?  By what is known: a hint at worst."""
+        known = self.steered.get(queue_no) if self.steered else None
+        return known is not None and known.settings.max_leased is not None
+
+    def try_line(self, queue_no: int) -> bool:
+        """The same without waiting: tells whether it is ours."""
+        if self.db.is_shared and queue_no in self.steered and queue_no not in self._lined:
+            params = {"queue_nos": json_list([queue_no])}
+            self._lined |= {no for (no,) in self.db.rows("queues.try_lines", params)}
+            return queue_no in self._lined
+        return True
+
+    def need_lines(self, queue_nos: Iterable[int]) -> None:
+        """From here on it is too late to wait for them; once more, and they come first."""
+        if self.db.is_shared and not self.is_alone:
+            missing = {no for no in queue_nos if self.queue(no).is_steered} - self._lined
+            if missing:
+                raise Overtaken("a queue has got limits meanwhile")
+
     def ask_queues(self, queue_nos: set[int]) -> None:
         """Have queues read that are looked at later; from here on none of all can be removed."""
         missing = queue_nos - self._queues.keys()
@@ -112,8 +153,16 @@ class Books:
 
     def _take_in(self, answer: Answer) -> None:
         for row in answer.rows():
-            queue = self._queues[row[0]] = self.queue_of(row)
-            self._ordered[row[0]] = queue.is_ordered
+            self._know(self.queue_of(row))
+
+    def _know(self, queue: Queue) -> Queue:
+        self._queues[queue.queue_no] = queue
+        self._ordered[queue.queue_no] = queue.is_ordered
+        if queue.is_steered:
+            self.steered[queue.queue_no] = queue
+        elif self.steered:
+            self.steered.pop(queue.queue_no, None)
+        return queue
 
     def ordered_of(self, queue_nos: set[int]) -> set[int]:
         """Those of them that are ordered by group."""
@@ -135,7 +184,7 @@ class Books:
 
     def queue_named(self, name: str) -> Queue | None:
         rows = self.db.rows("queues.by_name", {"name": name})
-        return self.queue_of(rows[0]) if rows else None
+        return self._know(self.queue_of(rows[0])) if rows else None
 
     def dead_letter_queue_of(self, queue: Queue) -> Queue | None:
         """Where its dead messages go, if there is such a queue."""
@@ -155,6 +204,13 @@ class Books:
             if target is not None and target.is_ordered:
                 found[no] = target.queue_no
         return found
+
+    def letters_of(self, queue_nos: set[int]) -> set[int]:
+        """The dead-letter queues of queues that were read before."""
+        found = (
+            self.dead_letter_queue_of(self._queues[no]) for no in queue_nos & self._queues.keys()
+        )
+        return {target.queue_no for target in found if target is not None}
 
     def forget_queue(self, queue_no: int) -> None:
         self._queues.pop(queue_no, None)

@@ -13,13 +13,17 @@ from msgspec.structs import replace
 
 from penstock.domain import message as lifecycle
 from penstock.domain.dedup import frees_key
+from penstock.domain.fairness import NO_TURN
 from penstock.domain.history import FAILURES, Attempt, AttemptOutcome
 from penstock.domain.limits import DAY
 from penstock.domain.message import LIVE, NEXT_ORDER, Message, State
+from penstock.domain.opening import NO_GATE, OPEN, SHUT
 from penstock.domain.queue import DedupUntil
 from penstock.store.books import Books, json_list
 from penstock.store.database import Row
+from penstock.store.fair_turns import Turns
 from penstock.store.held_keys import Held, give_back, held_by
+from penstock.store.openings import Openings
 
 _ENDS = (State.DONE, State.DEAD, State.CANCELLED)
 
@@ -27,6 +31,8 @@ _ENDS = (State.DONE, State.DEAD, State.CANCELLED)
 class Changes:
     def __init__(self, books: Books) -> None:
         self._books = books
+        self._openings = Openings(books)
+        self._turns = Turns(books)
         self._db = books.db
         self.open()
 
@@ -37,6 +43,8 @@ class Changes:
         self._endings: dict[int, list[Row]] = {}
         self._attempts: dict[int, list[Row]] = {}
         self._groups: set[tuple[int, str]] = set()
+        self._limited: set[tuple[int, str]] = set()
+        self._now = 0
         self._freed: list[Held] = []
 
     def note(
@@ -59,6 +67,8 @@ class Changes:
         self._count(before, after)
         self._let_next_come(before, after)
         after = self._place(before, after)
+        if before.gate or self._books.steered:
+            after = self._judge(before, after, now)
         self._saves.pop(before.message_no, None)  # noted twice: its place is that of the last time
         if after.state in (State.DONE, State.CANCELLED):
             self._removed.append(before.message_no)
@@ -81,6 +91,8 @@ class Changes:
             self._db.insert("messages.attempt", rows, day=self._books.partitions.ensure(day))
         if self._groups:
             self.unblock(self._groups)
+        if self._limited:
+            self._openings.open(self._limited, now=self._now)
         if self._freed:
             give_back(self._books, self._freed)
         self.open()
@@ -136,6 +148,8 @@ class Changes:
             if not came_back and after.dead_from is None:
                 # Redriven out of a dead-letter queue: there it counts as cancelled.
                 books.count(before.queue_no).cancelled_total += 1
+        if before.state is State.LEASED and books.limits_leases(before.queue_no):
+            books.wake(before.queue_no)
         if after.state is State.READY:
             books.wake(after.queue_no)
         elif after.state in LIVE:
@@ -166,6 +180,46 @@ class Changes:
             numbers = self._books.take_numbers(len(back))
             for order_no, no in zip(numbers, back, strict=True):
                 self._saves[no] = replace(self._saves[no], order_no=order_no)
+        if self._books.steered:
+            self._take_turns(set(back))
+
+    def _take_turns(self, back: set[int]) -> None:
+        """In fair queues: for those with a new place, and for those that join the line only now."""
+        joining = [
+            no
+            for no, m in self._saves.items()
+            if (no in back or (m.state is State.READY and m.turn == NO_TURN))
+            and m.state in LIVE
+            and self._books.queue(m.queue_no).settings.is_fair
+        ]
+        if joining:
+            places = [self._saves[no] for no in joining]
+            turns = self._turns.take([(m.queue_no, m.priority, m.group) for m in places])
+            for turn, no in zip(turns, joining, strict=True):
+                self._saves[no] = replace(self._saves[no], turn=turn)
+
+    def _judge(self, before: Message, after: Message, now: int) -> Message:
+        """Where groups are limited, whoever comes or goes may let somebody else through."""
+        if before.state is State.LEASED and after.state is State.LEASED:
+            return after
+        self._now = max(self._now, now)
+        if before.gate and before.group is not None:
+            self._limited.add((before.queue_no, before.group))
+        settings = self._books.queue(after.queue_no).settings
+        if after.state not in LIVE or after.group is None or not settings.limits_groups:
+            if not after.gate:
+                return after
+            return replace(after, gate=NO_GATE, is_blocked=False)
+        if after.state is State.LEASED or _falls_due_as_told(before, after, now):
+            return replace(after, gate=OPEN, is_blocked=False)
+        self._limited.add((after.queue_no, after.group))
+        return replace(after, gate=SHUT, is_blocked=True)
+
+
+def _falls_due_as_told(before: Message, after: Message, now: int) -> bool:
+    """It was let through for an instant, and that is here: not brought forward by hand."""
+    has_waited = before.state is State.WAITING and before.due_at <= now
+    return has_waited and after.state is State.READY and after.gate == OPEN
 
 
 def _saved(m: Message) -> dict[str, Any]:
@@ -185,5 +239,7 @@ def _saved(m: Message) -> dict[str, Any]:
         "crashes": m.crashes,
         "dedup_until": m.dedup_until and m.dedup_until.value,
         "progress": m.progress,
+        "turn": m.turn,
+        "gate": m.gate,
         "message_no": m.message_no,
     }

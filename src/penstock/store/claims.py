@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from operator import attrgetter
 from typing import Any
 
 import msgspec
@@ -12,16 +13,19 @@ from penstock.domain.errors import ClaimNotRepeatable, PenstockError, QueueNotFo
 from penstock.domain.history import Attempt, expiry
 from penstock.domain.message import Content, Message, State
 from penstock.ports.store import Claim, Claimed
+from penstock.store.allowances import Allowances
 from penstock.store.books import Books, json_list, message_of
 from penstock.store.changes import Changes
 from penstock.store.database import Answer, Row
 from penstock.store.held_keys import freed_by_claim, give_back
 from penstock.store.holds import Holds
 from penstock.store.kinds import Kinds
+from penstock.store.openings import Openings
 from penstock.store.repeats import Repeats
 from penstock.store.runs import Runs
 
 _CHUNK = 500  # how many fallen-due messages one step brings back
+_as_claimed = attrgetter("priority", "turn", "order_no")
 _attributes = msgspec.json.Decoder(dict[str, str])
 
 
@@ -39,6 +43,7 @@ class Share(msgspec.Struct):
     places: list[int]
     messages: list[Message] = []
     error: PenstockError | None = None
+    most: int | None = None  # that the limits of the queue allow
 
     @property
     def queue_no(self) -> int:
@@ -57,6 +62,10 @@ class Share(msgspec.Struct):
         return sum(claim.limit for claim in self.claims)
 
     @property
+    def sought(self) -> int:
+        return self.wanted if self.most is None else min(self.wanted, self.most)
+
+    @property
     def somebody_gets_nothing(self) -> bool:
         is_short = len(self.messages) <= self.wanted - self.claims[-1].limit
         return is_short and self.error is None
@@ -70,6 +79,7 @@ class Claims:
         self._kinds = Kinds(books)
         self._repeats = Repeats(books, changes)
         self._holds = Holds(books)
+        self._allowances = Allowances(books, Openings(books))
         self._db = books.db
 
     def lock_keys(self, claims: Iterable[Claim]) -> set[tuple[int, int]]:
@@ -86,6 +96,7 @@ class Claims:
             nows[claim.queue_no] = max(claim.now, nows.get(claim.queue_no, 0))
         sweeps = {no: self._ask_sweep(no, now=now) for no, now in nows.items()}
         self._books.load_queues(set(nows))
+        self._allowances.begin()
         answers: list[Claimed | PenstockError] = [Claimed([])] * len(wanted)
         shares: list[Share] = []
         for share in _alike(wanted):
@@ -171,27 +182,43 @@ class Claims:
         queue_nos = dict.fromkeys(share.queue_no for share in shares)
         found = {no: self._sweep(no, sweeps[no], now=nows[no]) for no in queue_nos}
         plain = [share for share in shares if not share.is_alone]
+        steered = self._books.steered
+        limited = [share for share in plain if share.queue_no in steered] if steered else []
+        if limited:
+            plain = [share for share in plain if share.queue_no not in steered]
         asked = [
             self._ask_pick(share, limit=share.wanted, now=nows[share.queue_no]) for share in plain
         ]
         for share, answer in zip(plain, asked, strict=True):
             self._take(share, answer, found, now=nows[share.queue_no])
+        for share in limited:
+            self._pick(share, found, now=nows[share.queue_no])
         for share in shares:
             if share.is_alone:
                 self._lease_alone(share, found, now=nows[share.queue_no])
 
+    def _pick(self, share: Share, found: dict[int, int], *, now: int) -> None:
+        self._limit(share, now=now)
+        if share.sought:
+            answer = self._ask_pick(share, limit=share.sought, now=now)
+            self._take(share, answer, found, now=now)
+
+    def _limit(self, share: Share, *, now: int) -> None:
+        if self._books.steered and share.queue_no in self._books.steered:
+            share.most = self._allowances.most(share.queue_no, share.wanted, now=now)
+
     def _take(self, share: Share, answer: Answer, found: dict[int, int], *, now: int) -> None:
         no, rows = share.queue_no, answer.rows()
-        if share.kinds and self._db.is_shared and len(rows) < share.wanted:
-            lease = self._lease_of(share, limit=share.wanted - len(rows), now=now)
+        if share.kinds and self._db.is_shared and len(rows) < share.sought:
+            lease = self._lease_of(share, limit=share.sought - len(rows), now=now)
             rows += self._kinds.rest(share.kinds, lease)
         # A chunk may hold fewer claimable ones than are wanted (dead ones, blocked ones).  With a
         # lease of no length what was just picked is due again, and must not be picked twice.
-        while len(rows) < share.wanted and found[no] == _CHUNK and self._lease_ms(share):
+        while len(rows) < share.sought and found[no] == _CHUNK and self._lease_ms(share):
             found[no] = self.bring_back(no, now=now, limit=_CHUNK)
-            rows += self._ask_pick(share, limit=share.wanted - len(rows), now=now).rows()
-        share.messages = sorted(map(message_of, rows), key=lambda m: (m.priority, m.order_no))
-        self._count(share)
+            rows += self._ask_pick(share, limit=share.sought - len(rows), now=now).rows()
+        share.messages = sorted(map(message_of, rows), key=_as_claimed)
+        self._count(share, now=now)
 
     def _lease_alone(self, share: Share, found: dict[int, int], *, now: int) -> None:
         claim, lease_ms = share.claims[0], self._lease_ms(share)
@@ -205,7 +232,7 @@ class Claims:
         elif self._is_run(share):
             self._take_run(share, found, now=now)
         else:
-            self._take(share, self._ask_pick(share, limit=share.wanted, now=now), found, now=now)
+            self._pick(share, found, now=now)
         if again is None:
             self._repeats.remember(claim, share.messages, now=now)
 
@@ -217,20 +244,21 @@ class Claims:
     def _take_run(self, share: Share, found: dict[int, int], *, now: int) -> None:
         """As for others: go on while what has fallen due may hold more that can be claimed."""
         no, lease_ms = share.queue_no, self._lease_ms(share)
-        while True:
+        self._limit(share, now=now)
+        while share.sought:
             share.messages += self._runs.claim(
                 no,
-                limit=share.wanted - len(share.messages),
+                limit=share.sought - len(share.messages),
                 now=now,
                 due_at=now + lease_ms,
                 claimed_by=share.claims[0].claimed_by,
             )
-            if len(share.messages) == share.wanted or found[no] < _CHUNK or not lease_ms:
+            if len(share.messages) == share.sought or found[no] < _CHUNK or not lease_ms:
                 break
             found[no] = self.bring_back(no, now=now, limit=_CHUNK)
-        self._count(share)
+        self._count(share, now=now)
 
-    def _count(self, share: Share) -> None:
+    def _count(self, share: Share, *, now: int) -> None:
         freed = freed_by_claim(share.messages)
         if freed:
             give_back(self._books, freed)
@@ -238,6 +266,9 @@ class Claims:
         count.ready -= len(share.messages)
         count.leased += len(share.messages)
         count.claimed_total += len(share.messages)
+        if share.most is not None:
+            is_short = len(share.messages) < share.sought and share.kinds is None
+            self._allowances.took(share.queue_no, share.messages, is_short=is_short, now=now)
 
     def _lease_ms(self, share: Share) -> int:
         if share.claims[0].lease_ms is not None:
@@ -279,9 +310,15 @@ class Claims:
                 start += len(part)
                 if part:
                     answers[i] = Claimed([(m, contents[m.message_no]) for m in part])
-                elif next_due[share.queue_no]:
-                    [(due_at,)] = next_due[share.queue_no]
+                elif (due_at := self._next_due(next_due, claim)) is not None:
                     answers[i] = Claimed([], due_at)
+
+    def _next_due(self, found: dict[int, list[Row]], claim: Claim) -> int | None:
+        instants = [due_at for (due_at,) in found[claim.queue_no]]
+        if self._books.steered and claim.queue_no in self._books.steered:
+            allowed_at = self._allowances.next_at(claim.queue_no, now=claim.now)
+            instants += [] if allowed_at is None else [allowed_at]
+        return min(instants, default=None)
 
 
 def _alike(wanted: Sequence[Claim]) -> list[Share]:

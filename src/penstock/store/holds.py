@@ -1,14 +1,16 @@
 """The one order in which locks are taken where several nodes write, for steps over many messages.
 
-    the day's tables → the list of queues → claim keys → groups → dedup keys → messages → counters
+    the day's tables → the list of queues → claim keys → lines (of queues with limits or fair share)
+    → groups → dedup keys → messages → buckets, shares → counters
 
 Whoever waits for a lock holds none that comes later, and of the same kind takes all at once and
 sorted: so nobody waits crosswise.  A step does not know the groups of its messages beforehand.  It
 looks without locks, locks the groups of what it saw, then the messages, and works on those that are
 still as they were.  Of messages it waits for one at most, and then it holds no other.
 
-What never waits may take them in any order: claims, and what brings back or expires.  And so may
-whoever gives back a dedup key without an end: nobody else locks it (store/held_keys.py).
+What never waits may take them in any order: claims, and what brings back or expires.  They wait for
+the line of their queue only, and before anything else.  And so may whoever gives back a dedup key
+without an end: nobody else locks it (store/held_keys.py).
 """
 
 from __future__ import annotations
@@ -31,13 +33,17 @@ class Holds:
     def __init__(self, books: Books) -> None:
         self._books = books
         self._db = books.db
-        self._to_ordered: set[int] = set()  # queues whose dead came out of ordered ones
+        self._to_special: set[int] = set()  # whose dead came out of ordered or steered queues
 
     def begin(self, queue_nos: set[int], *, now: int) -> None:
         """What everybody locks before anything else."""
         if self._db.is_shared:
-            self._books.partitions.ensure(now // DAY)
-            self._books.load_queues(queue_nos)
+            self._look(queue_nos, now=now)
+            self._books.lock_lines(queue_nos)
+
+    def _look(self, queue_nos: set[int], *, now: int) -> None:
+        self._books.partitions.ensure(now // DAY)
+        self._books.load_queues(queue_nos)
 
     def all_of(self, queue_no: int, pick: Pick, *, now: int) -> list[Message]:
         """Messages that end in their queue.  None only if there is none."""
@@ -52,15 +58,26 @@ class Holds:
         """Messages that go to another queue, or home; groups there are locked, too."""
         if not self._db.is_shared:
             return pick(NO_LOCK)
-        ends = {queue_no} if to is None else {queue_no, to}
+        if to is None:
+            return self._to_bring_home(queue_no, pick, now=now)
+        ends = {queue_no, to}
         self.begin(ends, now=now)
-        if self._books.ordered_of(ends) or (to is None and queue_no in self._to_ordered):
+        if self._books.ordered_of(ends):
             return self._hold(pick(NO_LOCK), to=to)
+        return pick(self._free_ones)
+
+    def _to_bring_home(self, queue_no: int, pick: Pick, *, now: int) -> list[Message]:
+        """Where they go is known only when they were seen; lines are locked all at once."""
+        self._look({queue_no}, now=now)
+        is_special = self._books.ordered_of({queue_no}) or queue_no in self._books.steered
+        if is_special or queue_no in self._to_special:
+            return self._hold(pick(NO_LOCK), to=None)
         found = pick(self._free_ones)
-        if to is None and self._groups(found, to=None):
+        homes = {m.dead_from or m.queue_no for m in found}
+        if self._groups(found, to=None) or self._books.steered_of(homes):
             # Only now it shows.  The messages are locked already: once more, in the right order.
-            self._to_ordered.add(queue_no)
-            raise Overtaken("messages go home to a queue that is ordered by group")
+            self._to_special.add(queue_no)
+            raise Overtaken("messages go home to a queue where that matters to others")
         return found
 
     def one(self, message_id: str, *, now: int) -> Message:
@@ -81,12 +98,21 @@ class Holds:
         """
         if not self._db.is_shared:
             return messages
+        if not self._are_letters_free(queue_no, messages):
+            messages = [m for m in messages if m.state is not State.LEASED]
         leased = [m for m in messages if m.state is State.LEASED and m.group is not None]
         wanted = self._letters(leased)
         if not wanted:
             return messages
         busy = {group for _, group in wanted - self._books.try_groups(wanted)}
         return [m for m in messages if m.state is not State.LEASED or m.group not in busy]
+
+    def _are_letters_free(self, queue_no: int, messages: list[Message]) -> bool:
+        """Whether the line that they come into if they die, if there is such a line, is ours."""
+        if not any(m.state is State.LEASED for m in messages):
+            return True
+        letters = self._books.dead_letter_queue_of(self._books.queue(queue_no))
+        return letters is None or self._books.try_line(letters.queue_no)
 
     @property
     def _free_ones(self) -> str:
@@ -97,14 +123,22 @@ class Holds:
         if not rows:
             raise MessageNotFound(message_id)
         seen = message_of(rows[0])
-        self.begin({seen.queue_no}, now=now)
-        self._books.lock_groups(self._groups([seen], to=None) | self._letters([seen]))
+        self._look({seen.queue_no, seen.dead_from or seen.queue_no}, now=now)
+        groups = self._groups([seen], to=None) | self._letters([seen])
+        ends = {seen.queue_no, seen.dead_from or seen.queue_no}
+        self._books.lock_lines(ends | self._books.letters_of({seen.queue_no}))
+        self._books.lock_groups(groups)
         return seen
 
     def _hold(self, seen: Sequence[Message], *, to: int | None) -> list[Message]:
         if not seen:
             return []
-        self._books.lock_groups(self._groups(seen, to=to))
+        groups = self._groups(seen, to=to)
+        if to is None:
+            ends = {no for m in seen for no in (m.queue_no, m.dead_from or m.queue_no)}
+            self._books.load_queues(ends)
+            self._books.lock_lines(ends)
+        self._books.lock_groups(groups)
         nos = [m.message_no for m in seen]
         rows = self._db.rows("messages.free_by_no", {"message_nos": json_list(nos)})
         if not rows:  # somebody is at work on all of them

@@ -48,9 +48,17 @@ class Journeys:
     def ordinary(
         self, queue_no: int, *, limit: int, before_no: int, now: int, lock: str
     ) -> list[Message]:
-        """Those that could be claimed now and did not die anywhere."""
-        params = {"queue_no": queue_no, "before_no": before_no, "now": now, "limit": limit}
-        return [message_of(row) for row in self._books.db.rows("moves.ordinary", params, lock=lock)]
+        """Those that could be claimed now and did not die anywhere.
+
+        Then, if only a limit of their group keeps them from that, the others: it is not theirs.
+        """
+        params = {"queue_no": queue_no, "before_no": before_no, "now": now}
+        line = params | {"is_blocked": 0, "limit": limit}
+        rows = self._books.db.rows("moves.ordinary", line, lock=lock)
+        if len(rows) < limit and self._books.queue(queue_no).settings.limits_groups:
+            line = params | {"is_blocked": 1, "limit": limit - len(rows)}
+            rows += self._books.db.rows("moves.ordinary", line, lock=lock)
+        return list(map(message_of, rows))
 
     def bring(self, messages: Sequence[Message], *, to: int | None, now: int) -> None:
         """To `to`, or where each of them died; if that queue is gone, a new life where it is."""

@@ -19,13 +19,15 @@ from penstock.store.claims import Claims
 from penstock.store.held_keys import NO_END
 from penstock.store.holds import Holds
 from penstock.store.journeys import Journeys
+from penstock.store.steering import Steering
 
-_FIRST = (-(2**62), -(2**62), -(2**62))
+_FIRST = (-(2**62), -(2**62), -(2**62), -(2**62))
 
 
 class SqlQueues:
     def __init__(self, books: Books) -> None:
         self._books = books
+        self._steering = Steering(books)
         self._db = books.db
 
     def add(self, name: str, settings: QueueSettings, *, now: int) -> Queue:
@@ -51,14 +53,19 @@ class SqlQueues:
             "settings": None if settings is None else _text(settings),
             "is_paused": None if is_paused is None else int(is_paused),
         }
+        before = self._steering.prepare(queue_no, settings)
         self._db.run("queues.change", params)
         self._books.forget_queue(queue_no)
         self._books.wake(queue_no)
-        return self._books.queue(queue_no)
+        after = self._books.queue(queue_no)
+        if before is not None:
+            self._steering.change(before, after, now=now)
+        return after
 
     def remove(self, queue_no: int, *, now: int) -> None:
         self._db.run("queues.remove", {"queue_no": queue_no, "now": now})
         self._books.forget_queue(queue_no)
+        self._steering.forget(queue_no)
         self._books.wake(queue_no, 1_000_000)  # everybody who waits there shall hear of it
 
     def removed_at(self, name: str) -> int | None:
@@ -72,6 +79,7 @@ class SqlQueues:
         return self._books.queue_named(name)
 
     def find_to_change(self, name: str) -> Queue | None:
+        self._steering.stop_if_needed()
         rows = self._db.rows("queues.by_name_to_change", {"name": name})
         return self._books.queue_of(rows[0]) if rows else None
 
@@ -133,13 +141,14 @@ class SqlMessages:
         return self._claims.contents([message]).get(message.message_no)
 
     def browse(self, wanted: Browse) -> list[Message]:
-        after1, after2, after3 = wanted.after or _FIRST
+        after1, after2, after3, after4 = wanted.after or _FIRST
         params = {
             "queue_no": wanted.queue_no,
             "limit": wanted.limit,
             "after1": after1,
             "after2": after2,
             "after3": after3,
+            "after4": after4,
         }
         return list(map(message_of, self._db.rows(f"messages.browse_{wanted.state}", params)))
 

@@ -10,6 +10,8 @@ from penstock.domain.message import Content, State
 from penstock.store.books import Books, json_list
 from penstock.store.claims import Claims, content_of
 from penstock.store.database import Answer, Row
+from penstock.store.fair_turns import Turns
+from penstock.store.paces import Paces
 
 _LAST = 2**62
 
@@ -81,6 +83,8 @@ class SqlTidying:
     def __init__(self, books: Books, claims: Claims) -> None:
         self._books = books
         self._claims = claims
+        self._paces = Paces(books)
+        self._turns = Turns(books)
         self._db = books.db
 
     def queues_with_due(self, *, now: int) -> list[int]:
@@ -100,6 +104,12 @@ class SqlTidying:
 
     def forget_claims(self, *, now: int, limit: int) -> int:
         return self._db.run("claim_keys.forget", {"now": now, "limit": limit})
+
+    def forget_shares(self, *, limit: int) -> int:
+        return self._turns.forget(limit=limit)
+
+    def forget_paces(self, *, now: int, limit: int) -> int:
+        return self._paces.forget(now=now, limit=limit)
 
     def prepare_days(self, *, now: int) -> None:
         for day in (now // DAY, now // DAY + 1):

@@ -10,6 +10,7 @@ from penstock.domain.draft import NewMessage
 from penstock.domain.errors import PenstockError, QueueFull, QueueNotFound
 from penstock.domain.message import Message, State
 from penstock.ports.store import Sent
+from penstock.store.arrivals import Arrivals
 from penstock.store.books import Books, json_list, numbers_of
 from penstock.store.database import Collision, Row
 from penstock.store.held_keys import NO_END, scoped
@@ -23,6 +24,7 @@ _encode = msgspec.json.Encoder().encode
 class Sends:
     def __init__(self, books: Books) -> None:
         self._books = books
+        self._arrivals = Arrivals(books)
         self._db = books.db
 
     def send(self, new: Sequence[NewMessage]) -> list[Sent | PenstockError]:
@@ -42,7 +44,8 @@ class Sends:
         blocked = self._blocked(new, answers)
         accepted = [i for i, answer in enumerate(answers) if answer is None]
         if accepted:
-            self._store([(new[i], numbers[i], blocked[i]) for i in accepted])
+            steered = self._steered(new, numbers, accepted) if books.steered else {}
+            self._store([(new[i], numbers[i], blocked[i]) for i in accepted], steered)
             for i in accepted:
                 answers[i] = Sent(new[i].message.id, message_no=numbers[i])
         return answers  # type: ignore[return-value]
@@ -155,20 +158,35 @@ class Sends:
                 busy.add(pair)
         return blocked
 
-    def _store(self, accepted: list[tuple[NewMessage, int, bool]]) -> None:
+    def _steered(
+        self, new: Sequence[NewMessage], numbers: Sequence[int], accepted: list[int]
+    ) -> dict[int, Message]:
+        """Those that come into queues with limits or fair share, as they stand there, by number."""
+        steered = self._books.steered
+        arriving = {i: new[i].message for i in accepted if new[i].message.queue_no in steered}
+        return {numbers[i]: m for i, m in self._arrivals.place(arriving).items()}
+
+    def _store(
+        self, accepted: list[tuple[NewMessage, int, bool]], steered: dict[int, Message]
+    ) -> None:
         rows: list[Row] = []
         jobs: list[Row] = []
+        placed: list[Row] = []
         bodies: dict[int, list[Row]] = {}
         for n, no, is_blocked in accepted:
             m, content = n.message, n.content
+            if steered:
+                m = steered.get(no, m)
+                is_blocked = is_blocked or m.is_blocked
             row = (
                 m.id, m.queue_no, m.due_at, m.sent_at, no, m.state, no, m.priority, m.expires_at,
                 m.max_attempts, int(is_blocked), m.group, m.kind, m.entity_id, m.tag1, m.tag2,
                 m.dedup_key, m.size, m.body_day,
             )  # fmt: skip
-            if m.timeout_ms or m.retries_timeouts or m.dedup_until or m.route:
-                more = (m.timeout_ms, int(m.retries_timeouts), m.dedup_until, m.route)
-                jobs.append(row + more)
+            if steered and no in steered:
+                placed.append((*row, *_more(m), m.turn, m.gate))
+            elif m.timeout_ms or m.retries_timeouts or m.dedup_until or m.route:
+                jobs.append(row + _more(m))
             else:
                 rows.append(row)
             attributes = _encode(content.attributes).decode() if content.attributes else None
@@ -186,6 +204,12 @@ class Sends:
             self._db.insert("messages.add", rows)
         if jobs:
             self._db.insert("messages.add_jobs", jobs)
+        if placed:
+            self._db.insert("messages.add_placed", placed)
         for day, day_bodies in bodies.items():
             self._books.partitions.ensure(day)
             self._db.insert("messages.add_bodies", day_bodies, day=day)
+
+
+def _more(m: Message) -> Row:
+    return m.timeout_ms, int(m.retries_timeouts), m.dedup_until, m.route

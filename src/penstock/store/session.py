@@ -198,7 +198,10 @@ class SqlSession:
         nos = {n.message.queue_no for n in new} | {claim.queue_no for claim in claims}
         self.books.ask_queues(nos | self._acts.queues(acts))
         given = self._claims.lock_keys(claims)
-        self.books.lock_groups(self._sends.groups(new) | self._acts.groups(acts, given))
+        groups = self._sends.groups(new) | self._acts.groups(acts, given)
+        if self.books.steered:
+            self.books.lock_lines(nos | self._acts.lines(acts))
+        self.books.lock_groups(groups)
         return given
 
     def _keep_high_water(self, requests: Sequence[Request]) -> None:

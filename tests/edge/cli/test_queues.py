@@ -16,7 +16,10 @@ def test_a_queue_is_made_with_the_settings_of_the_flags(cli, api: Api):
         *("--max-crashes", "7"),
         *("--backoff", "list:1s,10s,5m", "--max-body", "1KiB", "--max-messages", "5"),
         *("--dedup-window", "1h", "--wait", "5s", "--label", "team=mail", "--label", "a="),
-        *("--dedup-by-content", "yes", "--dedup-scope", "group", "--json"),
+        *("--dedup-by-content", "yes", "--dedup-scope", "group"),
+        *("--max-leased", "9", "--max-leased-per-group", "2", "--rate", "10/1s"),
+        *("--rate-per-group", "600/1m,50", "--fair", "yes", "--weight", "acme=3", "--weight", "=2"),
+        "--json",
     )
 
     assert ran.code == 0
@@ -38,6 +41,12 @@ def test_a_queue_is_made_with_the_settings_of_the_flags(cli, api: Api):
         "labels": {"team": "mail", "a": ""},
         "annotations": {},
         "max_crashes": 7,
+        "max_leased": 9,
+        "max_leased_per_group": 2,
+        "rate": {"limit": 10, "per_ms": 1_000, "burst": 1},
+        "rate_per_group": {"limit": 600, "per_ms": 60_000, "burst": 50},
+        "is_fair": True,
+        "weights": {"acme": 3, "": 2},
     }
     assert api.queue(name)["settings"] == ran.record["settings"]
 
@@ -221,3 +230,21 @@ def test_tail_shows_the_past_and_what_waits(cli, api: Api):
 @pytest.mark.parametrize("flags", [(), ("some", "--all")])
 def test_tail_needs_one_queue_or_all(cli, flags):
     assert cli("tail", *flags, "--once").code == 2
+
+
+def test_limits_are_taken_away_with_none(cli, api: Api):
+    name = api.make_queue(max_leased=1, rate={"limit": 1}, weights={"a": 2}, is_fair=True)
+
+    cli("queues", "set", name, "--max-leased", "none", "--rate", "none", "--weight", "none")
+
+    settings = api.queue(name)["settings"]
+    assert (settings["max_leased"], settings["rate"], settings["weights"]) == (None, None, {})
+    assert settings["is_fair"]
+
+
+@pytest.mark.parametrize(
+    "flags",
+    ["--rate 10", "--rate x/1s", "--rate 1/1s,x", "--weight a=b", "--weight a"],
+)
+def test_a_rate_or_a_weight_that_makes_no_sense_is_a_mistake_of_use(cli, api: Api, flags):
+    assert cli("queues", "set", api.make_queue(), *flags.split()).code == 2

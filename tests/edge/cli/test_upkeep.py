@@ -11,6 +11,7 @@ import psycopg
 import pytest
 
 from penstock.domain.access import matches
+from penstock.domain.draft import Draft
 from penstock.domain.queue import QueueSettings
 from penstock.settings import Settings
 from penstock.wiring import open_broker
@@ -181,7 +182,8 @@ def test_the_doctor_finds_nothing_wrong_with_a_good_store(run, where, backend):
     grades.pop("file system"), grades.pop("disk sync"), grades.pop("disk space")
     assert set(grades.values()) == {"ok"}
     expected = {"sqlite": {"journal", "integrity", "checksums"}, "postgres": {"fsync"}}
-    assert {"settings", "python", "schema", "clock", "books", *expected[backend]} <= set(grades)
+    always = {"settings", "python", "schema", "clock", "books", "limits"}
+    assert always | expected[backend] <= set(grades)
     assert run("doctor", *where).out.count("\n") == len(ran.records)
 
 
@@ -220,6 +222,26 @@ def test_the_doctor_sees_books_that_do_not_balance(run, tmp_path):
 
 def _count_what_is_not_there(session: Any) -> None:
     session.books.count(1).ready += 5
+
+
+def test_the_doctor_sees_who_is_held_back_without_a_reason(run, tmp_path):
+    broker = open_broker(Settings(data=str(tmp_path)))
+    limited = QueueSettings(max_leased_per_group=1)
+    queue = broker.queues.put("mail", limited).result().view.queue
+    drafts = [broker.messages.draft(queue, Draft(body="1", group="a")) for _ in range(3)]
+    broker.messages.send(drafts).result()
+    broker.store.write(_hold_everybody_back).result()
+    broker.close()
+
+    ran = run("doctor", "--data", tmp_path, "--json")
+
+    wrong = [record["text"] for record in ran.records if record["grade"] == "fail"]
+    assert ran.code == 1
+    assert wrong == ["mail, group 'a': 3 are held back, 1 need not be"]
+
+
+def _hold_everybody_back(session: Any) -> None:
+    session.db.run("openings.shut_all", {"queue_no": 1})
 
 
 def test_the_doctor_sees_a_clock_that_was_set_back(run, make_server, tmp_path):

@@ -143,7 +143,7 @@ def test_a_cursor_that_points_nowhere_shows_a_page_all_the_same(
     api: Api, state: str, number: int
 ) -> None:
     queue = api.make_queue()
-    cursor = to_cursor(number, number, number)
+    cursor = to_cursor(number, number, number, number)
 
     page = api.get(f"/v1/queues/{queue}/messages", state=state, cursor=cursor)
 

@@ -34,6 +34,12 @@ DEFAULTS = {
     "labels": {},
     "annotations": {},
     "max_crashes": 3,
+    "max_leased": None,
+    "max_leased_per_group": None,
+    "rate": None,
+    "rate_per_group": None,
+    "is_fair": False,
+    "weights": {},
 }
 NOTHING = {"waiting": 0, "ready": 0, "leased": 0, "dead": 0}
 

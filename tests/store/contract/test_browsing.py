@@ -14,10 +14,10 @@ def mail(desk):
 
 
 CURSOR = {
-    State.READY: lambda m: (int(m.is_blocked), m.priority, m.order_no),
-    State.WAITING: lambda m: (m.due_at, m.message_no, 0),
-    State.LEASED: lambda m: (m.due_at, m.message_no, 0),
-    State.DEAD: lambda m: (m.message_no, 0, 0),
+    State.READY: lambda m: (int(m.is_blocked), m.priority, m.turn, m.order_no),
+    State.WAITING: lambda m: (m.due_at, m.message_no, 0, 0),
+    State.LEASED: lambda m: (m.due_at, m.message_no, 0, 0),
+    State.DEAD: lambda m: (m.message_no, 0, 0, 0),
 }
 
 

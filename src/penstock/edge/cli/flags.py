@@ -7,18 +7,20 @@ import os
 from argparse import Namespace
 from collections.abc import Callable
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from penstock.domain.duration import duration_ms
 from penstock.edge.cli.parser import Parser
 from penstock.settings import Flag, Loaded, load
 from penstock.settings.catalogue import catalogue
+from penstock.settings.read import SWITCHES
 from penstock.settings.units import size_bytes
 
 if TYPE_CHECKING:
     from penstock.client.remote import Remote
 
 DEFAULT_SERVER = "http://127.0.0.1:7654"
+NONE = "none"  # takes a limit away
 
 T = TypeVar("T")
 
@@ -119,6 +121,21 @@ def pair(text: str) -> tuple[str, str]:
     if not sign or not name:
         raise argparse.ArgumentTypeError(f"{text!r} is not NAME=VALUE")
     return name, value
+
+
+def or_none(read: Any) -> Any:
+    def convert(text: str) -> object:
+        return NONE if text == NONE else read(text)
+
+    convert.__name__ = f"{getattr(read, '__name__', 'value')} or none"
+    return convert
+
+
+def switch(text: str) -> bool:
+    try:
+        return SWITCHES[text.lower()]
+    except KeyError:
+        raise argparse.ArgumentTypeError(f"{text!r} is neither yes nor no") from None
 
 
 def instant(text: str) -> datetime:

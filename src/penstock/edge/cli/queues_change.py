@@ -13,14 +13,22 @@ from penstock.domain.errors import QueueExists, QueueNotFound
 from penstock.domain.queue import DedupScope, Ordering, Redelivery
 from penstock.edge.cli import exits
 from penstock.edge.cli.exits import UsageError
-from penstock.edge.cli.flags import duration, pair, remote, server_flags, size
+from penstock.edge.cli.flags import (
+    NONE,
+    duration,
+    or_none,
+    pair,
+    remote,
+    server_flags,
+    size,
+    switch,
+)
+from penstock.edge.cli.limit_flags import limit_flags
 from penstock.edge.cli.output import Output
 from penstock.edge.cli.parser import Parser
 from penstock.edge.cli.queues import show
 from penstock.edge.cli.registry import Command
-from penstock.settings.read import SWITCHES
 
-NONE = "none"  # takes a limit away
 BACKOFF_FORM = "fixed:10s, list:1s,10s,5m or exponential:1s,2,1h,0.2 (first, factor, most, jitter)"
 
 # Flag on the command line, setting of the queue.
@@ -41,7 +49,14 @@ SETTINGS = {
     "dedup_scope": "dedup_scope",
     "wait": "wait_ms",
     "label": "labels",
+    "max_leased": "max_leased",
+    "max_leased_per_group": "max_leased_per_group",
+    "rate": "rate",
+    "rate_per_group": "rate_per_group",
+    "fair": "is_fair",
+    "weight": "weights",
 }
+_PAIRS = ("labels", "weights")  # given one by one
 
 _EXPONENTIAL: dict[str, Callable[[str], float]] = {
     "first_ms": duration,
@@ -66,19 +81,19 @@ def _settings_flags(parser: Parser) -> None:
     parser.flag("--lease", value="DURATION", text="how long a claim lasts; 30s", type=duration)
     parser.flag("--delay", value="DURATION", text="of every message sent; 0s", type=duration)
     parser.flag(
-        "--retention", value="DURATION", text="cancelled after that; none", type=_or_none(duration)
+        "--retention", value="DURATION", text="cancelled after that; none", type=or_none(duration)
     )
     parser.flag(
-        "--max-attempts", value="N", text="dead after so many; 5, or none", type=_or_none(int)
+        "--max-attempts", value="N", text="dead after so many; 5, or none", type=or_none(int)
     )
     parser.flag(
         "--max-crashes",
         value="N",
         text="set aside after so many dead workers; 3, or none",
-        type=_or_none(int),
+        type=or_none(int),
     )
     parser.flag(
-        "--dead-letter-queue", value="QUEUE", text="where dead ones go; none", type=_or_none(str)
+        "--dead-letter-queue", value="QUEUE", text="where dead ones go; none", type=or_none(str)
     )
     parser.flag(
         "--ordering",
@@ -95,8 +110,8 @@ def _settings_flags(parser: Parser) -> None:
     parser.flag(
         "--backoff", value="BACKOFF", text=f"wait after a failure: {BACKOFF_FORM}", type=_backoff
     )
-    parser.flag("--max-body", value="SIZE", text="of one body; none", type=_or_none(size))
-    parser.flag("--max-messages", value="N", text="refuse more than that; none", type=_or_none(int))
+    parser.flag("--max-body", value="SIZE", text="of one body; none", type=or_none(size))
+    parser.flag("--max-messages", value="N", text="refuse more than that; none", type=or_none(int))
     parser.flag(
         "--dedup-window",
         value="DURATION",
@@ -107,7 +122,7 @@ def _settings_flags(parser: Parser) -> None:
         "--dedup-by-content",
         value="YES/NO",
         text="a message without a dedup key gets one made of its body; no",
-        type=_switch,
+        type=switch,
     )
     parser.flag(
         "--dedup-scope",
@@ -119,15 +134,16 @@ def _settings_flags(parser: Parser) -> None:
         "--wait",
         value="DURATION",
         text="of a claim that does not say; none",
-        type=_or_none(duration),
+        type=or_none(duration),
     )
     parser.flag(
         "--label",
         value="NAME=VALUE",
         text="one of its labels, may be repeated; none takes all away",
         action="append",
-        type=_or_none(pair),
+        type=or_none(pair),
     )
+    limit_flags(parser)
     server_flags(parser)
 
 
@@ -159,24 +175,10 @@ def _set(args: Namespace, out: Output) -> int:
 def _wanted(args: Namespace) -> dict[str, Any]:
     given = {setting: getattr(args, flag) for flag, setting in SETTINGS.items()}
     wanted = {name: value for name, value in given.items() if value is not None}
-    if "labels" in wanted:
-        wanted["labels"] = dict(pair for pair in wanted["labels"] if pair != NONE)
+    for name in _PAIRS:
+        if name in wanted:
+            wanted[name] = dict(pair for pair in wanted[name] if pair != NONE)
     return {name: None if value == NONE else value for name, value in wanted.items()}
-
-
-def _or_none(read: Any) -> Any:
-    def convert(text: str) -> object:
-        return NONE if text == NONE else read(text)
-
-    convert.__name__ = f"{getattr(read, '__name__', 'value')} or none"
-    return convert
-
-
-def _switch(text: str) -> bool:
-    try:
-        return SWITCHES[text.lower()]
-    except KeyError:
-        raise argparse.ArgumentTypeError(f"{text!r} is neither yes nor no") from None
 
 
 def _backoff(text: str) -> dict[str, Any]:
@@ -210,6 +212,8 @@ COMMANDS = {
             "penstock queues create mail",
             "penstock queues create mail --lease 2m --dead-letter-queue mail.dead",
             "penstock queues create orders --ordering group --backoff list:1s,10s,1m",
+            "penstock queues create calls --max-leased-per-group 2 --rate-per-group 10/1s,20",
+            "penstock queues create jobs --fair yes --weight acme=3",
         ),
     ),
     "queues set": Command(

@@ -133,7 +133,7 @@ class MessageApi:
         name = request.params["queue"]
         queue = self._directory.cached(name) or await self._directory.load(name)
         limit = read_limit(query.get("limit"))
-        after: Any = from_cursor(query.get("cursor"), 3)
+        after: Any = from_cursor(query.get("cursor"), 4)
         views = await self._messages.browse(queue, state, limit=limit, after=after)
         following = None
         if len(views) == limit:
@@ -201,13 +201,13 @@ def _ended(view: MessageView, ending: Ending) -> wire.MessageOut:
     return out
 
 
-def _place(message: Message | Ending) -> tuple[int, int, int]:
+def _place(message: Message | Ending) -> tuple[int, int, int, int]:
     """Where a page ended, in the order in which that state is browsed."""
     assert isinstance(message, Message)
     match message.state:
         case State.READY:
-            return int(message.is_blocked), message.priority, message.order_no
+            return int(message.is_blocked), message.priority, message.turn, message.order_no
         case State.DEAD:
-            return message.message_no, 0, 0
+            return message.message_no, 0, 0, 0
         case _:
-            return message.due_at, message.message_no, 0
+            return message.due_at, message.message_no, 0, 0

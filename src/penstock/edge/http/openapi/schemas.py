@@ -14,7 +14,19 @@ Schema = dict[str, Any]
 
 REF = "#/components/schemas/"
 _SUFFIX = re.compile(r"(In|Out)$")
-_POSITIVE = frozenset({"limit", "max_attempts", "max_body_bytes", "max_messages", "max_per_second"})
+_POSITIVE = frozenset(
+    {
+        "burst",
+        "limit",
+        "max_attempts",
+        "max_body_bytes",
+        "max_leased",
+        "max_leased_per_group",
+        "max_messages",
+        "max_per_second",
+        "per_ms",
+    }
+)
 _INSTANT = re.compile(r"(_at|_until)$|^now$")
 
 

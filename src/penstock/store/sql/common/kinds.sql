@@ -24,10 +24,10 @@ UPDATE message
                      AND f.state = 'ready'
                      AND f.is_blocked = 0
                      AND (f.expires_at IS NULL OR f.expires_at > :now)
-                   ORDER BY f.priority, f.order_no
+                   ORDER BY f.priority, f.turn, f.order_no
                    LIMIT :limit
                 )
-          ORDER BY m.priority, m.order_no
+          ORDER BY m.priority, m.turn, m.order_no
           LIMIT :limit
        )
 RETURNING {columns};

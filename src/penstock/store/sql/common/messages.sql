@@ -27,6 +27,17 @@ VALUES (
   :max_attempts, :is_blocked, :group_key, :kind, :entity_id, :tag1, :tag2, :dedup_key, :size,
   :body_day, :timeout_ms, :retries_timeouts, :dedup_until, :route);
 
+-- name: add_placed
+-- The same for those that came into a queue with limits or fair share.
+INSERT INTO message (
+  id, queue_no, due_at, sent_at, message_no, state, order_no, priority, expires_at, max_attempts,
+  is_blocked, group_key, kind, entity_id, tag1, tag2, dedup_key, size, body_day, timeout_ms,
+  retries_timeouts, dedup_until, route, turn, gate)
+VALUES (
+  :id, :queue_no, :due_at, :sent_at, :message_no, :state, :order_no, :priority, :expires_at,
+  :max_attempts, :is_blocked, :group_key, :kind, :entity_id, :tag1, :tag2, :dedup_key, :size,
+  :body_day, :timeout_ms, :retries_timeouts, :dedup_until, :route, :turn, :gate);
+
 -- name: add_bodies
 -- What was sent, apart from the row that changes state.
 INSERT INTO body_{day} (message_no, body, attributes, trace)
@@ -133,7 +144,7 @@ UPDATE message
             AND state = 'ready'
             AND is_blocked = 0
             AND (expires_at IS NULL OR expires_at > :now)
-          ORDER BY priority, order_no
+          ORDER BY priority, turn, order_no
           LIMIT :limit
        )
 RETURNING {columns};
@@ -160,7 +171,11 @@ SELECT m.id, m.message_no, m.queue_no, 'done', NULL, m.kind, m.entity_id, m.tag1
  WHERE m.state = 'leased'
    AND m.lease_no = h.value ->> 1
    AND m.leased_at = h.value ->> 2
-RETURNING message_no, lease_no, leased_at, id, queue_no, group_key, held_key;
+RETURNING message_no, lease_no, leased_at, id, queue_no, group_key, held_key,
+          CASE
+            WHEN group_key IS NOT NULL
+            THEN (SELECT m.gate FROM message AS m WHERE m.message_no = history_{day}.message_no)
+          END;
 
 -- name: remove_completed
 -- What complete has noted leaves the hot table.
@@ -237,7 +252,9 @@ UPDATE message
        started_at = :started_at,
        crashes = :crashes,
        dedup_until = :dedup_until,
-       progress = :progress
+       progress = :progress,
+       turn = :turn,
+       gate = :gate
  WHERE message_no = :message_no;
 
 -- name: unblock
@@ -312,9 +329,10 @@ SELECT {columns}
   FROM message
  WHERE queue_no = :queue_no
    AND state = 'ready'
-   AND (is_blocked, priority, order_no)
-       > (CAST(:after1 AS BIGINT), CAST(:after2 AS BIGINT), CAST(:after3 AS BIGINT))
- ORDER BY is_blocked, priority, order_no
+   AND (is_blocked, priority, turn, order_no)
+       > (CAST(:after1 AS BIGINT), CAST(:after2 AS BIGINT), CAST(:after3 AS BIGINT),
+          CAST(:after4 AS BIGINT))
+ ORDER BY is_blocked, priority, turn, order_no
  LIMIT :limit;
 
 -- name: browse_waiting
@@ -357,5 +375,5 @@ SELECT due_at
  WHERE queue_no = :queue_no
    AND state = 'ready'
    AND is_blocked = 0
- ORDER BY priority, order_no
+ ORDER BY priority, turn, order_no
  LIMIT 1;

@@ -77,16 +77,16 @@ DELETE FROM move_task
    AND ended_at < :before_at;
 
 -- name: ordinary
--- Ready messages that did not die elsewhere, as they would be claimed.
+-- Ready messages that did not die elsewhere, as they would be claimed; or those that are blocked.
 SELECT {columns}
   FROM message
  WHERE queue_no = :queue_no
    AND state = 'ready'
-   AND is_blocked = 0
+   AND is_blocked = :is_blocked
    AND dead_from IS NULL
    AND order_no < :before_no
    AND (expires_at IS NULL OR expires_at > :now)
- ORDER BY priority, order_no
+ ORDER BY priority, turn, order_no
  LIMIT :limit
  {lock};
 

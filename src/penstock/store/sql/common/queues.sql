@@ -39,6 +39,12 @@ SELECT max(removed_at)
 -- name: keep_room
 -- Nobody else counts at the same time.
 
+-- name: lock_lines
+-- Nobody else comes or goes.
+
+-- name: try_lines
+-- Nor here.
+
 -- name: by_nos
 -- Queues of a batch, as they are in this transaction.
 SELECT queue_no, name, settings, is_paused, version, created_at, changed_at

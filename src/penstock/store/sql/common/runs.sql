@@ -8,7 +8,7 @@ SELECT message_no, group_key, order_no
    AND state = 'ready'
    AND is_blocked = 0
    AND (expires_at IS NULL OR expires_at > :now)
- ORDER BY priority, order_no
+ ORDER BY priority, turn, order_no
  LIMIT :limit;
 
 -- name: walk

@@ -2,22 +2,22 @@
 -- As in common/, plus row locks.  First it looks how many of each kind stand in front; so many are
 -- locked, past those that others are at work on, and none that is not needed.
 WITH near AS MATERIALIZED (
-  SELECT k.kind, f.priority, f.order_no
+  SELECT k.kind, f.priority, f.turn, f.order_no
     FROM json_array_elements_text(CAST(:kinds AS json)) AS k (kind)
-   CROSS JOIN LATERAL (SELECT priority, order_no
+   CROSS JOIN LATERAL (SELECT priority, turn, order_no
                          FROM message
                         WHERE queue_no = :queue_no
                           AND kind = k.kind
                           AND state = 'ready'
                           AND is_blocked = 0
                           AND (expires_at IS NULL OR expires_at > :now)
-                        ORDER BY priority, order_no
+                        ORDER BY priority, turn, order_no
                         LIMIT :limit) AS f
 ), share AS MATERIALIZED (
   SELECT front.kind, count(*) AS wanted
     FROM (SELECT kind
             FROM near
-           ORDER BY priority, order_no
+           ORDER BY priority, turn, order_no
            LIMIT :limit) AS front
    GROUP BY front.kind
 ), picked AS MATERIALIZED (
@@ -30,7 +30,7 @@ WITH near AS MATERIALIZED (
                           AND state = 'ready'
                           AND is_blocked = 0
                           AND (expires_at IS NULL OR expires_at > :now)
-                        ORDER BY priority, order_no
+                        ORDER BY priority, turn, order_no
                         LIMIT s.wanted
                           FOR UPDATE SKIP LOCKED) AS f
 )
@@ -51,14 +51,14 @@ RETURNING {columns};
 -- The front of each kind past what others are at work on, locked: for a claim that came short.
 SELECT f.message_no
   FROM json_array_elements_text(CAST(:kinds AS json)) AS k (kind)
- CROSS JOIN LATERAL (SELECT message_no, priority, order_no
+ CROSS JOIN LATERAL (SELECT message_no, priority, turn, order_no
                        FROM message
                       WHERE queue_no = :queue_no
                         AND kind = k.kind
                         AND state = 'ready'
                         AND is_blocked = 0
                         AND (expires_at IS NULL OR expires_at > :now)
-                      ORDER BY priority, order_no
+                      ORDER BY priority, turn, order_no
                       LIMIT :limit
                         FOR UPDATE SKIP LOCKED) AS f
- ORDER BY f.priority, f.order_no;
+ ORDER BY f.priority, f.turn, f.order_no;

@@ -82,7 +82,7 @@ WITH picked AS MATERIALIZED (
      AND state = 'ready'
      AND is_blocked = 0
      AND (expires_at IS NULL OR expires_at > :now)
-   ORDER BY priority, order_no
+   ORDER BY priority, turn, order_no
    LIMIT :limit
      FOR UPDATE SKIP LOCKED
 )
@@ -129,7 +129,7 @@ WITH held AS MATERIALIZED (
     FROM held
 )
 SELECT message_no, lease_no, leased_at, id, queue_no, group_key,
-       CASE WHEN dedup_until = 'ended' THEN dedup_key END
+       CASE WHEN dedup_until = 'ended' THEN dedup_key END, gate
   FROM held
  WHERE NOT EXISTS (SELECT 1 FROM queue WHERE false);
 

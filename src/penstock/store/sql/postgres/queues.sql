@@ -16,6 +16,19 @@ SELECT pg_advisory_xact_lock(1885697141, s.slot)
           FROM json_array_elements_text(CAST(:queue_nos AS json)) AS q (no)
          ORDER BY slot) AS s;
 
+-- name: lock_lines
+-- Queues with limits or fair share: who comes or goes changes what others may do.
+SELECT pg_advisory_xact_lock(1885697143, s.slot)
+  FROM (SELECT CAST(q.no AS integer) AS slot
+          FROM json_array_elements_text(CAST(:queue_nos AS json)) AS q (no)
+         ORDER BY slot) AS s;
+
+-- name: try_lines
+-- The same without waiting: those come back that are locked now.
+SELECT CAST(q.no AS bigint)
+  FROM json_array_elements_text(CAST(:queue_nos AS json)) AS q (no)
+ WHERE pg_try_advisory_xact_lock(1885697143, CAST(q.no AS integer));
+
 -- name: page_of_sources
 -- As in common/, with PostgreSQL's JSON.
 SELECT queue_no, name, settings, is_paused, version, created_at, changed_at

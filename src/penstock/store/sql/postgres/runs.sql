@@ -4,13 +4,13 @@
 -- As in common/, plus locks of rows and groups.  Only of a group that we have locked may others
 -- follow their head: nobody changes them until our commit.  Of any other only the head is taken.
 WITH picked AS MATERIALIZED (
-  SELECT message_no, group_key, priority, order_no
+  SELECT message_no, group_key, priority, turn, order_no
     FROM message
    WHERE queue_no = :queue_no
      AND state = 'ready'
      AND is_blocked = 0
      AND (expires_at IS NULL OR expires_at > :now)
-   ORDER BY priority, order_no
+   ORDER BY priority, turn, order_no
    LIMIT :limit
      FOR UPDATE SKIP LOCKED
 )
@@ -22,7 +22,7 @@ SELECT message_no,
        END,
        order_no
   FROM picked
- ORDER BY priority, order_no;
+ ORDER BY priority, turn, order_no;
 
 -- name: walk
 -- As in common/, one step at a time, because PostgreSQL goes through all groups at once: the next of

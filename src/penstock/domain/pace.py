@@ -1,0 +1,72 @@
+"""Rates: at most so many in a time, some of them at once.
+
+A bucket earns credit as time passes and pays for every message with it; beyond a burst nothing is
+saved.  So a rate holds however often, and by whomever, it is asked: in any `t` milliseconds no more
+than `burst + limit · t / per_ms`.  Whole numbers only: a message costs `per_ms`, a millisecond
+earns `limit`.  Pure: time comes in as a value.
+"""
+
+from __future__ import annotations
+
+import msgspec
+
+from penstock.domain.errors import InvalidRequest
+from penstock.domain.limits import DAY, SECOND
+
+MAX_LIMIT = 1_000_000
+MAX_PER_MS = 366 * DAY
+
+
+class Rate(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    limit: int
+    per_ms: int = SECOND
+    burst: int = 1  # after a pause so many may come at once
+
+
+class Bucket(msgspec.Struct, frozen=True):
+    credit: int
+    paced_at: int  # up to when the credit is reckoned
+
+
+def check_rate(name: str, rate: Rate | None, *, most_burst: int) -> None:
+    """Raises InvalidRequest that names the first value out of range."""
+    if rate is None:
+        return
+    _within(f"{name}.limit", rate.limit, MAX_LIMIT)
+    _within(f"{name}.per_ms", rate.per_ms, MAX_PER_MS)
+    _within(f"{name}.burst", rate.burst, most_burst)
+
+
+def full(rate: Rate, *, now: int) -> Bucket:
+    return Bucket(rate.burst * rate.per_ms, now)
+
+
+def credit(bucket: Bucket, rate: Rate, *, now: int) -> int:
+    earned = max(0, now - bucket.paced_at) * rate.limit
+    return min(bucket.credit + earned, rate.burst * rate.per_ms)
+
+
+def available(bucket: Bucket, rate: Rate, *, now: int) -> int:
+    """How many may come now."""
+    return max(0, credit(bucket, rate, now=now) // rate.per_ms)
+
+
+def available_at(bucket: Bucket, rate: Rate, count: int, *, now: int) -> int:
+    """When so many, a burst at most, may come together; now, if they may already."""
+    missing = count * rate.per_ms - credit(bucket, rate, now=now)
+    return now + max(0, -(-missing // rate.limit))
+
+
+def spend(bucket: Bucket, rate: Rate, count: int, *, now: int) -> Bucket:
+    left = credit(bucket, rate, now=now) - count * rate.per_ms
+    return Bucket(left, max(bucket.paced_at, now))
+
+
+def full_at(bucket: Bucket, rate: Rate) -> int:
+    """From when on the bucket says no more than a full one."""
+    return available_at(bucket, rate, rate.burst, now=bucket.paced_at)
+
+
+def _within(name: str, value: int, most: int) -> None:
+    if not 1 <= value <= most:
+        raise InvalidRequest(f"{name} must be from 1 to {most}, not {value}")

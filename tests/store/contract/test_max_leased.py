@@ -1,0 +1,134 @@
+"""A queue that lets only so many be leased at the same time."""
+
+import pytest
+
+from penstock.domain.errors import LeaseLost
+from penstock.domain.lease import Verb
+from penstock.domain.limits import MINUTE
+from penstock.domain.queue import Ordering
+from penstock.ports.store import Acted
+from tests.factories import an_act
+
+
+@pytest.fixture
+def mail(desk):
+    return desk.queue("mail", max_leased=2, lease_ms=MINUTE)
+
+
+@pytest.fixture
+def heard(desk):
+    told = []
+    desk.store.listen(lambda woken: told.append(dict(woken)))
+
+    def look():
+        seen = list(told)
+        told.clear()
+        return seen
+
+    return look
+
+
+def test_no_more_are_leased_than_the_queue_says_however_many_are_asked_for(desk, mail):
+    ids = desk.send_many(mail, 5)
+
+    assert desk.claim_ids(mail) == ids[:2]
+    assert desk.claim_ids(mail) == []
+    assert desk.counts(mail).leased == 2
+
+
+def test_claims_of_one_batch_share_the_slots_that_are_left(desk, mail):
+    ids = desk.send_many(mail, 5)
+    with desk.together():
+        tickets = [desk.submit_claim(mail, 1) for _ in range(2)]
+        tickets.append(desk.submit_claim(mail, 5, claimed_by="another"))
+        tickets.append(desk.submit_claim(mail, 5, claim_key="mine"))
+
+    claimed = [[m.id for m, _ in ticket.result(30).messages] for ticket in tickets]
+
+    assert claimed == [[ids[0]], [ids[1]], [], []]
+
+
+@pytest.mark.parametrize("verb", [v for v in Verb if v is not Verb.EXTEND])
+def test_whatever_ends_a_lease_lets_the_next_one_come_and_wakes_who_waits(desk, mail, heard, verb):
+    desk.send_many(mail, 5)
+    held = desk.claim(mail, 5)
+    heard()
+
+    assert isinstance(desk.act(verb, held[0], delay_ms=None), Acted)
+
+    assert any(mail.queue_no in woken for woken in heard())
+    assert len(desk.claim(mail, 5)) == 1
+    assert desk.counts(mail).leased == 2
+
+
+def test_what_a_claim_completes_first_makes_room_for_what_it_takes(desk, mail):
+    ids = desk.send_many(mail, 5)
+    held = desk.claim(mail, 5)
+    finishing = [an_act(Verb.COMPLETE, m, now=desk.now) for m in held]
+
+    assert [m.id for m in desk.claim(mail, 5, finishing=finishing)] == ids[2:4]
+
+
+def test_a_lease_that_runs_out_makes_room(desk, mail):
+    ids = desk.send_many(mail, 3)
+    desk.claim(mail, 5)
+    desk.clock.advance(minutes=1)
+
+    assert desk.claim_ids(mail) == ids[:2]
+
+
+def test_a_claim_that_finds_no_slot_is_told_when_a_lease_runs_out(desk, mail):
+    desk.send_many(mail, 5)
+    desk.claim(mail, 5)
+
+    assert desk.submit_claim(mail, 5).result(30).next_due_at == desk.now + MINUTE
+
+
+def test_the_same_claim_again_needs_no_slot(desk, mail):
+    ids = desk.send_many(mail, 5)
+    desk.claim(mail, 5, claim_key="mine")
+
+    assert [m.id for m in desk.claim(mail, 5, claim_key="mine")] == ids[:2]
+    assert desk.counts(mail).leased == 2
+
+
+def test_a_run_takes_no_more_than_there_are_slots(desk):
+    orders = desk.queue("orders", ordering=Ordering.GROUP, max_leased=2)
+    ids = desk.send_many(orders, 4, group="a")
+
+    assert [m.id for m in desk.claim(orders, 4, in_a_row=True)] == ids[:2]
+    assert desk.claim(orders, 4, in_a_row=True) == []
+
+
+def test_a_late_extension_does_not_take_a_slot_that_is_somebody_elses(desk, mail):
+    desk.send_many(mail, 3)
+    late, _ = desk.claim(mail, 5)
+    desk.act(Verb.RELEASE, late)
+    desk.claim(mail, kinds=("none of them",))
+
+    assert isinstance(desk.act(Verb.EXTEND, late, is_late_ok=True), LeaseLost)
+
+
+def test_a_limit_below_what_is_leased_lets_leases_end_and_gives_no_new_ones(desk, mail):
+    desk.send_many(mail, 6)
+    held = desk.claim(mail, 5)
+
+    desk.tune(mail, max_leased=1)
+    desk.complete(held[0])
+    assert desk.claim(mail, 5) == []
+
+    desk.complete(held[1])
+    assert len(desk.claim(mail, 5)) == 1
+
+
+def test_a_limit_that_is_raised_or_taken_away_counts_at_once(desk, mail, heard):
+    desk.send_many(mail, 6)
+    desk.claim(mail, 5)
+    heard()
+
+    desk.tune(mail, max_leased=3)
+    assert any(woken.get(mail.queue_no) for woken in heard())
+    assert len(desk.claim(mail, 5)) == 1
+
+    desk.tune(mail, max_leased=None)
+    assert len(desk.claim(mail, 5)) == 3
