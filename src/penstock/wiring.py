@@ -6,9 +6,9 @@ from collections.abc import Callable, Mapping
 from typing import Protocol
 
 from penstock.domain.errors import InvalidRequest, StoreRefused
-from penstock.outbound.clock import ServerClock, SystemClock, wall_ms
+from penstock.outbound.clock import ServerClock, SteadyClock, SystemClock, wall_ms
 from penstock.outbound.dice import SystemDice
-from penstock.ports.clock import Clock
+from penstock.ports.clock import Clock, Dice
 from penstock.ports.store import Store
 from penstock.ports.wakeups import Wakeups
 from penstock.runtime.duties import Every, Expirer, Mover, Pruner, Reaper
@@ -117,6 +117,15 @@ def open_broker(settings: Settings, *, clock: Clock | None = None) -> Broker:
 def own_clock() -> Clock:
     """For those who have no store to ask."""
     return SystemClock()
+
+
+def own_dice() -> Dice:
+    return SystemDice()
+
+
+def steady_clock() -> Clock:
+    """One for the whole machine, so that processes can compare; it does not tell the time."""
+    return SteadyClock()
 
 
 def migrate(settings: Settings) -> list[Migration]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
-from typing import Any, ParamSpec, Self, TypeVar, Unpack, overload
+from typing import TYPE_CHECKING, Any, ParamSpec, Self, TypeVar, Unpack, overload
 
 import msgspec
 
@@ -31,10 +31,16 @@ from penstock.domain.duration import duration_text
 from penstock.domain.errors import InvalidRequest, PenstockError
 from penstock.domain.limits import DEFAULT_LIMITS
 from penstock.domain.queue import check_name
+from penstock.domain.worker import NewWorker
 from penstock.ports.clock import Clock
 from penstock.ports.work import WorkSource
+from penstock.runtime.worker.roll import Roll
 from penstock.settings.values import POSTGRES, SQLITE, Queues, Settings, Store
 from penstock.wiring import migrate, own_clock
+
+if TYPE_CHECKING:
+    from penstock.client.worker.starting import WorkerOptions
+    from penstock.runtime.worker.worker import Worker
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -47,11 +53,7 @@ class Penstock:
     """Safe to share between threads; a forked child opens its own."""
 
     def __init__(self, url: str, *, key: str | None = None, clock: Clock | None = None) -> None:
-        if not url.startswith((SQLITE, *POSTGRES, *_SERVER)):
-            raise InvalidRequest(
-                f"Penstock opens sqlite:///path, postgresql://… or http://…, not {url!r}"
-            )
-        self.url = url
+        self.url = _checked(url)
         self._key = key
         self._clock = clock
         self._opening = Opening(self._open)
@@ -146,6 +148,12 @@ class Penstock:
         """For tests: as long as it is held, everything goes to another backing."""
         return self._opening.standing_in(backing)
 
+    def use(self, url: str, *, key: str | None = None) -> None:
+        """Another store or server from now on; what is open is closed."""
+        self.url = _checked(url)
+        self._key = key or self._key
+        self.close()
+
     def migrate(self) -> list[str]:
         """Bring the schema of an own store up to date; returns the names of what was applied."""
         if self.url.startswith(_SERVER):
@@ -177,6 +185,30 @@ class Penstock:
         for recurrence in self._recurrences:
             backing.recur(recurrence)
         return backing.source()
+
+    def roll(self, about: NewWorker) -> Roll:
+        """Where a worker is registered."""
+        return self._opening.get().roll(about)
+
+    def worker(self, **options: Unpack[WorkerOptions]) -> Worker:
+        """A worker in this process: `run()` it in any thread, `drain()` ends it.
+
+        Without processes of its own: a sync job past its time limit is told so but cannot be
+        stopped, and what crashes takes this process along.  `penstock worker` has neither flaw.
+        """
+        from penstock.client.worker.starting import in_process
+
+        return in_process(self, **options)
+
+    def run_worker(self, **options: Unpack[WorkerOptions]) -> None:
+        """The same, run here until Ctrl-C, with what has to run beside a store of one's own."""
+        worker = self.worker(**options)
+        self.start_duties()
+        try:
+            worker.run()
+        except KeyboardInterrupt:
+            worker.drain()
+            worker.run()
 
     def start_duties(self) -> None:
         """What has to run beside an own store if no server does: a worker calls it once."""
@@ -267,6 +299,14 @@ class Penstock:
         except (TypeError, ValueError, OverflowError) as error:
             raise InvalidRequest(f"job {kind!r}: {error}") from None
         return settled, msgspec.structs.replace(settled.draft, kind=kind, body=body)
+
+
+def _checked(url: str) -> str:
+    if not url.startswith((SQLITE, *POSTGRES, *_SERVER)):
+        raise InvalidRequest(
+            f"Penstock opens sqlite:///path, postgresql://… or http://…, not {url!r}"
+        )
+    return url
 
 
 def _traced(drafts: Sequence[Draft]) -> list[Draft]:

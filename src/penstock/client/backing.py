@@ -8,8 +8,10 @@ from typing import Any, Protocol
 from penstock.client.answers import SendResult
 from penstock.client.recurrence import Recurrence
 from penstock.domain.draft import Draft
+from penstock.domain.worker import NewWorker
 from penstock.ports.clock import Clock
 from penstock.ports.work import WorkAct, WorkSource
+from penstock.runtime.worker.roll import Roll
 
 
 class Backing(Protocol):
@@ -50,6 +52,10 @@ class Backing(Protocol):
         ...
 
     def source(self) -> WorkSource: ...
+    def roll(self, about: NewWorker) -> Roll:
+        """Where a worker is registered."""
+        ...
+
     def start_duties(self) -> None:
         """Tidy and wake, where nobody else does: a store with no server beside it."""
         ...

@@ -12,14 +12,17 @@ from penstock.client.answers import SendResult, Sent
 from penstock.client.aside import aside
 from penstock.client.embedded_source import EmbeddedSource
 from penstock.client.recurrence import Recurrence
+from penstock.client.worker.roll import OwnRoll
 from penstock.domain.draft import Draft, NewMessage
 from penstock.domain.errors import InvalidRequest, PenstockError, QueueExists, QueueNotFound
 from penstock.domain.queue import Queue, QueueSettings, check_settings
+from penstock.domain.worker import NewWorker
 from penstock.ports import store
 from penstock.ports.clock import Clock
 from penstock.ports.store import Session
 from penstock.ports.ticket import Ticket
 from penstock.ports.work import WorkAct, WorkSource
+from penstock.runtime.worker.roll import Roll
 from penstock.settings import Settings
 from penstock.wiring import open_broker
 
@@ -107,6 +110,9 @@ class Embedded:
         if self._source is None:
             self._source = EmbeddedSource(self.broker)
         return self._source
+
+    def roll(self, about: NewWorker) -> Roll:
+        return OwnRoll(self.broker.workers, about)
 
     def start_duties(self) -> None:
         if not self._has_duties:

@@ -119,6 +119,7 @@ class Job(Enqueuing[P], Generic[P, R_co]):
     ) -> None:
         super().__init__(counter, spec, settled)
         self._function = function
+        self.is_async = inspect.iscoroutinefunction(function)  # asked for each job that comes
         functools.update_wrapper(self, function)
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R_co:
@@ -134,10 +135,6 @@ class Job(Enqueuing[P], Generic[P, R_co]):
     @property
     def queue(self) -> str:
         return self._settled.queue
-
-    @property
-    def is_async(self) -> bool:
-        return inspect.iscoroutinefunction(self._function)
 
     @property
     def timeout_ms(self) -> int | None:

@@ -15,10 +15,13 @@ from penstock.client.answers import SendResult
 from penstock.client.recurrence import Recurrence
 from penstock.client.remote import Remote
 from penstock.client.remote_source import RemoteSource
+from penstock.client.worker.roll import RemoteRoll
 from penstock.domain.draft import Draft
 from penstock.domain.errors import Forbidden, InvalidRequest, QueueExists, QueueNotFound
+from penstock.domain.worker import NewWorker
 from penstock.ports.clock import Clock
 from penstock.ports.work import WorkAct, WorkSource
+from penstock.runtime.worker.roll import Roll
 
 _log = logging.getLogger("penstock.client")
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -80,6 +83,9 @@ class OverHttp:
         if self._source is None:
             self._source = RemoteSource(self.remote)
         return self._source
+
+    def roll(self, about: NewWorker) -> Roll:
+        return RemoteRoll(self.remote, about)
 
     def start_duties(self) -> None:
         """The server has its own."""

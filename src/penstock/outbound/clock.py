@@ -26,6 +26,13 @@ def wall_ms() -> int:
     return time.time_ns() // NANOS_PER_MILLI
 
 
+class SteadyClock:
+    """Counts on from the start of the machine, the same in all its processes."""
+
+    def now(self) -> int:
+        return _steady_ms()
+
+
 class SystemClock:
     def __init__(self, floor: int = 0, *, agree: Callable[[int], int] = lambda ms: ms) -> None:
         """`agree`: how far ahead of the steady clock those are who use the same store already.

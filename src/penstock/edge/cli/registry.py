@@ -27,6 +27,7 @@ class Entry(NamedTuple):
 GROUPS: dict[str, dict[str, Entry]] = {
     "Run": {
         "serve": Entry("serve", "start a server"),
+        "worker": Entry("worker", "run the jobs of an application"),
         "migrate": Entry("migrate", "bring the store's schema up to date"),
     },
     "Messages": {

@@ -22,6 +22,7 @@ from penstock.edge.http.api.recurring import RecurringApi
 from penstock.edge.http.api.sends import SendApi
 from penstock.edge.http.app import App
 from penstock.edge.http.docs.api import DocsApi
+from penstock.edge.http.embedded_workers import EmbeddedWorkers
 from penstock.edge.http.router import Route, Router
 from penstock.edge.http.server import HttpServer
 from penstock.edge.http.traffic import Traffic
@@ -94,13 +95,17 @@ async def run(broker: Broker, stop: asyncio.Event, *, on_ready: Callable[[str], 
     broker.start_duties()
     scheme = "https" if tls else "http"
     host = f"[{settings.host}]" if ":" in settings.host else settings.host
+    workers = EmbeddedWorkers(broker.settings)
+    workers.start()
     on_ready(f"{scheme}://{host}:{port}")
     await stop.wait()
 
     # Take nothing new, let those who wait go empty-handed, finish what was begun.
     app.is_closing = True
     room.close()
+    workers.drain()
     await server.stop(drain_ms=settings.drain_ms)
+    await workers.ended()
 
 
 def routes(broker: Broker, room: WaitingRoom) -> list[Route]:

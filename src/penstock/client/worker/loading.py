@@ -1,0 +1,35 @@
+"""`module:name` as an application."""
+
+from __future__ import annotations
+
+import os
+import sys
+from importlib import import_module
+
+from penstock.client.app import Penstock
+from penstock.domain.errors import InvalidRequest
+from penstock.runtime.outcomes import error_text
+
+_DEFAULT_NAME = "app"
+
+
+def load_app(place: str, *, url: str | None = None, key: str | None = None) -> Penstock:
+    """Imported from the working directory too.  Raises InvalidRequest.
+
+    `url`, `key`: in place of the application's own.
+    """
+    module_name, _, name = place.partition(":")
+    here = os.getcwd()
+    if here not in sys.path:
+        sys.path.insert(0, here)
+    try:
+        found = import_module(module_name)
+    except Exception as error:
+        raise InvalidRequest(f"{place!r} cannot be imported: {error_text(error)}") from error
+    for part in (name or _DEFAULT_NAME).split("."):
+        found = getattr(found, part, None)  # type: ignore[assignment]
+    if not isinstance(found, Penstock):
+        raise InvalidRequest(f"{place!r} names no application: app = Penstock(…) is looked for")
+    if url is not None:
+        found.use(url, key=key)
+    return found

@@ -1,0 +1,125 @@
+"""The two kinds of processes that a worker is made of, as command lines and as programs.
+
+    python -m penstock.client.worker.process work FD       claims, and runs what needs no sandbox
+    python -m penstock.client.worker.process sandbox FD    runs one job at a time
+
+Each gets the number of a socket to its parent, and ends when its parent is gone.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import signal
+import socket
+import sys
+import threading
+
+from penstock.client.app import Penstock
+from penstock.client.worker.loading import load_app
+from penstock.client.worker.logs import set_up
+from penstock.client.worker.roll import about
+from penstock.client.worker.sandboxed import Sandboxed
+from penstock.client.worker.settling import settled
+from penstock.domain.errors import InvalidRequest, PenstockError
+from penstock.runtime.worker.frames import Drain, Errand, Prepared, Wire, Working
+from penstock.runtime.worker.sandbox import Sandboxes
+from penstock.runtime.worker.supervisor import UNUSABLE
+from penstock.runtime.worker.table import Table
+from penstock.runtime.worker.worker import Worker
+from penstock.wiring import own_dice, steady_clock
+
+WORK = "work"
+SANDBOX = "sandbox"
+_PR_SET_PDEATHSIG = 1
+_SWITCH_SECONDS = 0.0005  # the pump must not wait 5 ms for a job that computes
+_FAILED = 1
+
+
+def command(kind: str) -> list[str]:
+    return [sys.executable, "-m", __name__ if __name__ != "__main__" else _NAME, kind]
+
+
+_NAME = "penstock.client.worker.process"
+
+
+def main() -> None:
+    kind, fd = sys.argv[1:]
+    wire = Wire(socket.socket(fileno=int(fd)))
+    errand = wire.receive()
+    if not isinstance(errand, Errand):
+        os._exit(_FAILED)  # the parent is gone already
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches us too; the parent decides
+    set_up(errand.log_level, errand.log_format)
+    try:
+        app = load_app(errand.app, url=errand.url, key=errand.key)
+        code = _sandbox(app, wire) if kind == SANDBOX else _work(app, errand, wire)
+    except InvalidRequest as error:
+        print(f"penstock: {error}", file=sys.stderr)  # noqa: T201
+        code = UNUSABLE
+    except (PenstockError, OSError) as error:
+        print(f"penstock: the worker cannot start: {error}", file=sys.stderr)  # noqa: T201
+        code = _FAILED
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(code)  # threads of jobs that were given back may still run
+
+
+def _work(app: Penstock, errand: Errand, wire: Wire) -> int:
+    sys.setswitchinterval(_SWITCH_SECONDS)
+    order = settled(app, errand.order)
+    source = app.work_source()
+    if errand.left:
+        source.act(errand.left)  # refusals: somebody else has them already
+    if errand.is_heir:
+        wire.send(Working())
+        app.close()
+        return 0
+    if errand.has_duties:
+        app.start_duties()
+    clock = app.clock
+    table = Table.inherited(errand.table_fd)
+    table.set_ahead(clock.now() - steady_clock().now())
+    sandboxes = Sandboxes(command(SANDBOX), errand, clock)
+    worker = Worker(
+        order,
+        source,
+        app.handlers,
+        clock,
+        own_dice(),
+        roll=app.roll(about(order, app.handlers.kinds)),
+        sandboxes=sandboxes,
+        table=table,
+    )
+    signal.signal(signal.SIGTERM, lambda *_: worker.drain())
+    threading.Thread(target=_obey, args=(wire, worker), daemon=True).start()
+    wire.send(Working())
+    worker.run()
+    app.close()
+    return 0
+
+
+def _obey(wire: Wire, worker: Worker) -> None:
+    while True:
+        frame = wire.receive()
+        worker.drain(frame.within_ms if isinstance(frame, Drain) else None)
+        if frame is None:  # the supervisor is gone
+            return
+
+
+def _sandbox(app: Penstock, wire: Wire) -> int:
+    _die_with_parent()
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)  # the worker decides when it ends
+    wire.send(Prepared())
+    Sandboxed(app.handlers, wire, app.clock, own_dice()).run()
+    return 0
+
+
+def _die_with_parent() -> None:
+    """Also in the middle of a computation that never yields; only Linux can do that."""
+    if sys.platform == "linux":
+        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,70 @@
+"""The registry of workers as a worker sees it: in its own store, or on a server."""
+
+from __future__ import annotations
+
+import os
+import socket
+from collections.abc import Callable
+from contextlib import suppress
+
+from penstock.client.remote import Remote
+from penstock.domain.errors import WorkerGone, WorkerNotFound
+from penstock.domain.worker import NewWorker
+from penstock.runtime.worker.order import Order
+from penstock.runtime.worker.roll import Standing
+from penstock.services.workers import Workers
+
+
+def about(order: Order, kinds: list[str], name: str | None = None) -> NewWorker:
+    """What a worker tells of itself."""
+    return NewWorker(
+        name=name,
+        host=socket.gethostname()[:200] or None,
+        pid=os.getpid(),
+        queues=order.queues,
+        kinds=tuple(kinds),
+        slots=order.slots,
+    )
+
+
+class OwnRoll:
+    def __init__(self, workers: Workers, about: NewWorker) -> None:
+        self._workers = workers
+        self._about = about
+
+    def register(self) -> str:
+        return self._workers.register(self._about).result().id
+
+    def beat(self, worker_id: str) -> Standing:
+        found = self._workers.beat(worker_id).result()
+        return _standing(None if found is None else found.is_draining)
+
+    def leave(self, worker_id: str) -> None:
+        _unless_gone(lambda: self._workers.leave(worker_id).result())
+
+
+class RemoteRoll:
+    def __init__(self, remote: Remote, about: NewWorker) -> None:
+        self._workers = remote.workers
+        self._about = about
+
+    def register(self) -> str:
+        return self._workers.register(self._about).id
+
+    def beat(self, worker_id: str) -> Standing:
+        found = self._workers.beat(worker_id)
+        return _standing(None if found is None else found.is_draining)
+
+    def leave(self, worker_id: str) -> None:
+        _unless_gone(lambda: self._workers.leave(worker_id))
+
+
+def _standing(is_draining: bool | None) -> Standing:
+    if is_draining is None:
+        return Standing.UNKNOWN
+    return Standing.DRAINING if is_draining else Standing.ALIVE
+
+
+def _unless_gone(leave: Callable[[], object]) -> None:
+    with suppress(WorkerNotFound, WorkerGone):  # as it should be
+        leave()

@@ -1,0 +1,63 @@
+"""Start workers: in a thread of this process, or as processes under a supervisor."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, TypedDict, Unpack
+
+import msgspec
+
+from penstock.client.worker.process import WORK, command
+from penstock.client.worker.roll import about
+from penstock.client.worker.settling import settled
+from penstock.domain.duration import Duration, as_ms
+from penstock.runtime.worker.frames import Errand
+from penstock.runtime.worker.order import Order
+from penstock.runtime.worker.supervisor import Supervisor
+from penstock.runtime.worker.worker import Worker
+from penstock.wiring import own_dice, steady_clock
+
+if TYPE_CHECKING:
+    from penstock.client.app import Penstock
+
+
+class WorkerOptions(TypedDict, total=False):
+    queues: Sequence[str]  # default: those of the application's jobs
+    slots: int
+    prefetch: int | None
+    lease: Duration
+    drain_for: Duration
+    name: str | None  # in the registry
+    is_registered: bool
+
+
+def in_process(app: Penstock, **options: Unpack[WorkerOptions]) -> Worker:
+    """`run()` it in any thread; `drain()` ends it.  See `Penstock.worker`."""
+    order = settled(app, _order(options))
+    is_registered = options.get("is_registered", True)
+    told = about(order, app.handlers.kinds, options.get("name"))
+    return Worker(
+        order,
+        app.work_source(),
+        app.handlers,
+        app.clock,
+        own_dice(),
+        roll=app.roll(told) if is_registered else None,
+    )
+
+
+def supervised(
+    errand: Errand, *, processes: int = 1, on_ready: Callable[[], None] = lambda: None
+) -> Supervisor:
+    """`run()` it in any thread; `drain()` ends it."""
+    return Supervisor(command(WORK), errand, steady_clock(), processes=processes, on_ready=on_ready)
+
+
+def _order(options: WorkerOptions) -> Order:
+    order = Order(queues=tuple(options.get("queues", ())), prefetch=options.get("prefetch"))
+    return msgspec.structs.replace(
+        order,
+        slots=options.get("slots", order.slots),
+        lease_ms=as_ms("lease", options.get("lease", "30s")),
+        drain_ms=as_ms("drain_for", options.get("drain_for", "30s")),
+    )

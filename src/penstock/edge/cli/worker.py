@@ -1,0 +1,167 @@
+"""`penstock worker`"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import signal
+from argparse import Namespace
+from types import FrameType
+
+from penstock.edge.cli.exits import REFUSED, UsageError
+from penstock.edge.cli.flags import duration
+from penstock.edge.cli.output import Output
+from penstock.edge.cli.parser import Parser
+from penstock.edge.cli.registry import Command
+from penstock.runtime.worker.order import Order
+
+_DEFAULTS = Order(queues=())
+_MOST_SLOTS = 10_000
+_MOST_PROCESSES = 1_000
+
+
+def configure(parser: Parser) -> None:
+    parser.argument("APP", "module:name of the application, e.g. shop.jobs:app")
+    parser.flag(
+        "--queues",
+        value="NAMES",
+        text="queues to work on, with commas between, the most urgent first; default: those of "
+        "the application's jobs",
+        default="",
+    )
+    parser.flag(
+        "--slots",
+        value="N",
+        text=f"how many jobs each process runs at a time; default {_DEFAULTS.slots}",
+        type=_number(1, _MOST_SLOTS),
+        default=_DEFAULTS.slots,
+    )
+    parser.flag(
+        "--processes",
+        value="M",
+        text="how many processes; default 1",
+        type=_number(1, _MOST_PROCESSES),
+        default=1,
+    )
+    parser.flag(
+        "--prefetch",
+        value="K",
+        text="how many jobs each process claims beyond its free slots; default: as many as it "
+        "does in a moment, none if they take long",
+        type=_number(0, _MOST_SLOTS),
+    )
+    parser.flag(
+        "--lease",
+        value="DURATION",
+        text="for how long a job is held without a sign of life; default 30s",
+        type=duration,
+        default=_DEFAULTS.lease_ms,
+    )
+    parser.flag(
+        "--beat",
+        value="DURATION",
+        text="how often to give a sign of life; default 15s",
+        type=duration,
+        default=_DEFAULTS.beat_ms,
+    )
+    parser.flag(
+        "--drain-for",
+        value="DURATION",
+        text="how long running jobs may take at the end; default 30s",
+        type=duration,
+        default=_DEFAULTS.drain_ms,
+    )
+    parser.flag("--url", value="URL", text="store or server, in place of the application's own")
+    parser.flag("--key", value="SECRET", text="API key for the server of --url", env="PENSTOCK_KEY")
+    parser.flag(
+        "--log-level",
+        value="LEVEL",
+        text="least severity to log; debug has a line for every job; default info",
+        choices=("debug", "info", "warning", "error"),
+        default="info",
+    )
+    parser.flag(
+        "--log-format",
+        value="FORMAT",
+        text="lines for people or for programs: text, json; default text",
+        choices=("text", "json"),
+        default="text",
+    )
+
+
+def run(args: Namespace, out: Output) -> int:
+    from penstock.client.worker.logs import set_up
+    from penstock.client.worker.starting import supervised
+    from penstock.runtime.worker.frames import Errand
+    from penstock.runtime.worker.supervisor import UNUSABLE
+
+    set_up(args.log_level, args.log_format)
+    errand = Errand(
+        app=args.app,
+        url=args.url,
+        key=args.key,
+        order=_order(args),
+        has_duties=True,
+        log_level=args.log_level,
+        log_format=args.log_format,
+    )
+
+    def tell() -> None:
+        if out.json:
+            out.record({"ready": args.app, "pid": os.getpid(), "processes": supervisor.pids})
+        else:
+            slots = f"{args.processes} × {args.slots} slots"
+            print(f"penstock worker is ready: {args.app}, {slots}", flush=True)
+
+    supervisor = supervised(errand, processes=args.processes, on_ready=tell)
+
+    def end(number: int, _: FrameType | None) -> None:
+        # The second Ctrl-C: at once.
+        is_again = number == signal.SIGINT and supervisor.is_draining
+        supervisor.drain(0 if is_again else None)
+
+    signal.signal(signal.SIGTERM, end)
+    signal.signal(signal.SIGINT, end)
+    code = supervisor.run()
+    return REFUSED if code == UNUSABLE else code
+
+
+def _order(args: Namespace) -> Order:
+    names = tuple(name.strip() for name in args.queues.split(",") if name.strip())
+    if args.lease < 1_000:
+        raise UsageError("--lease is at least 1s")
+    return Order(
+        queues=names,
+        slots=args.slots,
+        prefetch=args.prefetch,
+        lease_ms=args.lease,
+        drain_ms=args.drain_for,
+        beat_ms=max(args.beat, 1),
+    )
+
+
+def _number(least: int, most: int) -> type:
+    def read(text: str) -> int:
+        number = int(text)
+        if not least <= number <= most:
+            raise argparse.ArgumentTypeError(f"{number} is not from {least} to {most}")
+        return number
+
+    return read  # type: ignore[return-value]
+
+
+COMMANDS = {
+    "worker": Command(
+        run,
+        configure,
+        more="Starts processes that claim jobs and run them, restarts those that die, and gives "
+        "back what they held. SIGTERM or Ctrl-C ends it: nothing more is claimed, what runs is "
+        "finished within --drain-for, the rest is given back and loses no attempt. A second "
+        "Ctrl-C ends it at once.",
+        examples=(
+            "penstock worker shop.jobs:app",
+            "penstock worker shop.jobs:app --queues mail,reports --slots 20 --processes 4",
+            "penstock worker shop.jobs:app --url http://broker:7654 --drain-for 5m",
+        ),
+    )
+}

@@ -1,0 +1,63 @@
+"""Workers inside the server: processes of its own that run the modules named in the settings."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import threading
+
+from penstock.client.worker.starting import supervised
+from penstock.runtime.worker.frames import Errand
+from penstock.runtime.worker.order import Order
+from penstock.runtime.worker.supervisor import Supervisor
+from penstock.settings import Settings
+
+_log = logging.getLogger("penstock.workers")
+
+
+class EmbeddedWorkers:
+    """They work on the store itself, and need no key; those that die are started again."""
+
+    def __init__(self, settings: Settings) -> None:
+        self._drain_ms = settings.server.drain_ms
+        names = (settings.workers.modules or "").split(",")
+        count = settings.workers.embedded
+        if count is None:
+            count = max((os.cpu_count() or 1) // 4, 1)
+        order = Order(queues=(), beat_ms=settings.workers.beat_ms)
+        self._supervisors = [
+            supervised(
+                Errand(
+                    app=name.strip(),
+                    url=settings.store_url,
+                    order=order,
+                    log_level=settings.log.level,
+                    log_format=settings.log.format,
+                ),
+                processes=count,
+            )
+            for name in names
+            if name.strip() and count
+        ]
+        self._threads = [
+            threading.Thread(target=_run, args=(each,), name="penstock-workers", daemon=True)
+            for each in self._supervisors
+        ]
+
+    def start(self) -> None:
+        for thread in self._threads:
+            thread.start()
+
+    def drain(self) -> None:
+        for supervisor in self._supervisors:
+            supervisor.drain(self._drain_ms)
+
+    async def ended(self) -> None:
+        for thread in self._threads:
+            await asyncio.to_thread(thread.join)
+
+
+def _run(supervisor: Supervisor) -> None:
+    if supervisor.run():
+        _log.error("embedded workers could not be started; the server goes on without them")

@@ -1,0 +1,109 @@
+"""A job that this worker holds: in line for a slot, or running in one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from enum import Enum, auto
+
+from penstock.domain.errors import LeaseLost
+from penstock.ports.work import Work
+from penstock.runtime.handling import Ready
+
+LATE_START_MS = 20  # less than that is not worth an act
+
+
+class Way(Enum):
+    """Where a job runs."""
+
+    THREAD = auto()
+    LOOP = auto()  # async handlers share one event loop
+    SANDBOX = auto()  # a process of its own, which can be killed and may die
+
+
+class Fate(Enum):
+    """Why what its handler says does not count any more."""
+
+    TIMED_OUT = auto()
+    LOST = auto()  # somebody else has the message, or will have it
+    GIVEN_BACK = auto()  # the worker ends, and has released it
+
+
+class Held:
+    """Also what its handler may ask for while it runs (`ports.work.Controls`)."""
+
+    __slots__ = (
+        "ask",
+        "deadline",
+        "fate",
+        "is_late_start",
+        "is_stopping",
+        "lease_ms",
+        "on_told",
+        "place",
+        "progress",
+        "ready",
+        "renewed_at",
+        "started_at",
+        "stop",
+        "taken_at",
+        "timeout_ms",
+        "way",
+        "work",
+    )
+
+    def __init__(
+        self,
+        ready: Ready,
+        *,
+        way: Way,
+        place: int,
+        now: int,
+        timeout_ms: int | None,
+        lease_ms: int,
+        on_told: Callable[[Held], None],
+    ) -> None:
+        self.ready = ready
+        self.work: Work = ready.work
+        self.way = way
+        self.place = place  # in the table that outlives this process
+        self.taken_at = now
+        self.renewed_at = now  # the lease
+        self.timeout_ms = timeout_ms
+        self.lease_ms = lease_ms
+        self.on_told = on_told
+        self.started_at = 0  # 0: not yet
+        self.deadline: int | None = None
+        self.fate: Fate | None = None
+        self.is_stopping = False
+        self.is_late_start = False  # its time limit has counted while it stood in line
+        self.progress: str | None = None
+        self.stop: Callable[[], None] | None = None  # ends the handler, where that can be done
+        self.ask: Callable[[], None] | None = None  # tells it, where it cannot see `is_stopping`
+
+    def begin(self, now: int) -> None:
+        self.started_at = now
+        if self.timeout_ms is not None:
+            self.deadline = now + self.timeout_ms
+            self.is_late_start = now - self.taken_at > LATE_START_MS
+
+    def ask_to_stop(self) -> None:
+        self.is_stopping = True
+        if self.ask is not None:
+            self.ask()
+
+    def doom(self, fate: Fate) -> None:
+        """Its result does not count any more; stop it if possible, ask it to stop if not."""
+        self.fate = self.fate or fate
+        self.ask_to_stop()
+        if self.stop is not None:
+            self.stop()
+
+    def extend(self, *, lease_ms: int | None = None, progress: str | None = None) -> None:
+        """Goes out with the worker's next turn: a handler may call it as often as it likes."""
+        if self.fate is Fate.LOST:
+            raise LeaseLost(self.work.id)
+        if lease_ms is not None:
+            self.lease_ms = max(lease_ms, self.lease_ms)  # a shorter one would not be kept in time
+        if progress is not None:
+            self.progress = progress
+        self.on_told(self)

@@ -1,0 +1,36 @@
+"""Keeps leases: of all that is held, in one batch, at a third of the lease's time."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from penstock.domain.lease import Verb
+from penstock.ports.work import WorkAct
+from penstock.runtime.worker.held import Held
+
+
+class Keeper:
+    def __init__(self, lease_ms: int) -> None:
+        self._every_ms = max(lease_ms // 3, 1)
+        self.next_at = 0
+
+    def due(self, held: Iterable[Held], *, now: int) -> list[Held]:
+        """Those whose lease is to be prolonged now.  What came since the last time can wait."""
+        if now < self.next_at:
+            return []
+        self.next_at = now + self._every_ms
+        before = now - self._every_ms
+        return [each for each in held if each.fate is None and each.renewed_at <= before]
+
+
+def extension(held: Held, *, now: int, is_start: bool = False) -> WorkAct:
+    """Told to the store; the handler's word of how far it has come goes with it once."""
+    progress, held.progress = held.progress, None
+    held.renewed_at = now
+    return WorkAct(
+        receipt=held.work.receipt,
+        verb=Verb.EXTEND,
+        delay_ms=held.lease_ms,
+        progress=progress,
+        is_start=is_start,
+    )

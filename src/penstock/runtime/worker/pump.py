@@ -1,0 +1,312 @@
+"""The pump: one thread that turns the crank of a worker.
+
+A turn takes what the slots have finished, tells the store of it and claims as much as there is room
+for, all in one transaction, and hands out what came.  Leases are kept and time limits watched on
+the way.  `tick` is the whole of it; nothing here waits.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections import deque
+from collections.abc import Callable, Iterable, Sequence
+
+from penstock.domain.errors import PenstockError
+from penstock.domain.lease import Verb
+from penstock.ports.clock import Clock
+from penstock.ports.work import Handlers, Work, WorkAct, WorkSource
+from penstock.runtime.handling import Ready, prepare
+from penstock.runtime.outcomes import error_text
+from penstock.runtime.worker.held import Fate, Held, Way
+from penstock.runtime.worker.keeper import Keeper, extension
+from penstock.runtime.worker.log import JobLog
+from penstock.runtime.worker.order import Order
+from penstock.runtime.worker.pace import Pace
+from penstock.runtime.worker.slots import Slots
+from penstock.runtime.worker.table import Table
+
+_log = logging.getLogger("penstock.worker")
+
+_LOOK_MS = 1_000  # how often to look without a wake-up
+_AFTER_ERROR_MS = (200, 10_000)
+_MOST_PER_CLAIM = 500
+_CANCELLED = "it was cancelled, and not by the worker"
+
+
+class Pump:
+    """`tick` and `drain` belong to one thread; the others note what happens, and wake it."""
+
+    def __init__(
+        self,
+        order: Order,
+        source: WorkSource,
+        handlers: Handlers,
+        clock: Clock,
+        *,
+        slots: Slots,
+        table: Table,
+        has_sandbox: bool = False,
+        wake: Callable[[], None] = lambda: None,
+    ) -> None:
+        self.worker_id = "unregistered"
+        self.is_draining = False
+        self.is_woken = True  # there may be work
+        self.finished: deque[tuple[Held, WorkAct | None]] = deque()
+        self._begun: deque[Held] = deque()  # those with a time limit
+        self._told: deque[Held] = deque()  # those whose handler has something to say
+        self._order = order
+        self._source = source
+        self._handlers = handlers
+        self._clock = clock
+        self._slots = slots
+        self._table = table
+        self._has_sandbox = has_sandbox
+        self._wake = wake
+        self._places = list(range(table.places))
+        self._held: dict[str, Held] = {}
+        self._timed: dict[str, Held] = {}
+        self._unsent: list[tuple[Held | None, WorkAct]] = []  # ends that the store has not taken
+        self._keeper = Keeper(order.lease_ms)
+        self._pace = Pace()
+        self._jobs = JobLog()
+        self._look_at = 0
+        self._errors = 0  # in a row
+        self._resume_at = 0
+
+    @property
+    def is_empty(self) -> bool:
+        """Nothing is held any more, and the store knows of everything."""
+        left = (held for held in self._held.values() if held.fate is not Fate.GIVEN_BACK)
+        return not self._unsent and not self.finished and next(left, None) is None
+
+    @property
+    def holds_any(self) -> bool:
+        """Also what was given back, and has not noticed."""
+        return bool(self._held)
+
+    def tick(self, now: int) -> int:
+        """One turn; returns when the next one is due if nothing happens before."""
+        self._watch(now)
+        self._gather(now)
+        if self._errors and now < self._resume_at:
+            return self._resume_at
+        extensions = self._extensions(now)
+        is_asked = self.is_woken or self._unsent or now >= self._look_at
+        room = self._space if is_asked else 0
+        if self._unsent or extensions or room:
+            self._exchange(extensions, room, now)
+        return self._next_at(now)
+
+    def begun(self, held: Held) -> None:
+        """A job with a time limit has begun.  From any thread."""
+        self._begun.append(held)
+        self._wake()
+
+    def told(self, held: Held) -> None:
+        """A handler wants its lease prolonged, or tells how far it is.  From any thread."""
+        self._told.append(held)
+        self._wake()
+
+    def drain(self) -> None:
+        """Claim nothing more, give back what has not begun; what runs may know that we end."""
+        self.is_draining = True
+        for held in self._slots.take_back():
+            self._end(held, _release(held))
+        for held in self._held.values():
+            held.ask_to_stop()
+
+    def give_back(self) -> None:
+        """The time is over: stop what runs.  It will be run again, and loses no attempt."""
+        for held in list(self._held.values()):
+            if held.fate is None:
+                held.doom(Fate.GIVEN_BACK)
+                self._unsent.append((held, _release(held)))
+
+    def _watch(self, now: int) -> None:
+        while self._begun:
+            held = self._begun.popleft()
+            if held.work.receipt in self._held:
+                self._timed[held.work.receipt] = held
+        for held in list(self._timed.values()):
+            if held.fate is None and held.deadline is not None and held.deadline <= now:
+                held.doom(Fate.TIMED_OUT)
+                if held.way is Way.THREAD:  # which nothing can stop: told at once
+                    self._unsent.append((held, _timed_out(held)))
+
+    def _gather(self, now: int) -> None:
+        """What the slots have finished since."""
+        count = 0
+        while self.finished:
+            held, act = self.finished.popleft()
+            count += 1
+            if held.fate is None:
+                self._end(held, act or _failed(held, _CANCELLED))
+            elif held.fate is Fate.TIMED_OUT and held.way is not Way.THREAD:
+                self._end(held, _timed_out(held))
+            else:
+                self._forget(held)
+        self._pace.note(count, now=now)
+
+    def _end(self, held: Held, act: WorkAct) -> None:
+        self._unsent.append((held, act))
+        self._held.pop(held.work.receipt, None)
+        self._timed.pop(held.work.receipt, None)
+
+    def _forget(self, held: Held) -> None:
+        """Nothing is left to be told."""
+        if self._held.pop(held.work.receipt, None) is not None:
+            self._timed.pop(held.work.receipt, None)
+            self._free(held)
+
+    def _free(self, held: Held) -> None:
+        if held.place >= 0:
+            self._table.free(held.place)
+            self._places.append(held.place)
+            held.place = -1
+
+    def _extensions(self, now: int) -> list[tuple[Held, WorkAct]]:
+        wanted: dict[str, Held] = {}
+        late: set[str] = set()
+        while self._told:
+            held = self._told.popleft()
+            if held.fate is None and held.place >= 0:
+                wanted[held.work.receipt] = held
+        for receipt, held in self._timed.items():
+            if held.is_late_start:
+                held.is_late_start = False
+                wanted[receipt] = held
+                late.add(receipt)
+        for held in self._keeper.due(self._held.values(), now=now):
+            wanted[held.work.receipt] = held
+        return [
+            (held, extension(held, now=now, is_start=receipt in late))
+            for receipt, held in wanted.items()
+        ]
+
+    @property
+    def _space(self) -> int:
+        """How many more may be held."""
+        if self.is_draining:
+            return 0
+        ahead = self._pace.ahead if self._order.prefetch is None else self._order.prefetch
+        room = min(self._order.slots + ahead - len(self._held), len(self._places))
+        return max(min(room, _MOST_PER_CLAIM), 0)
+
+    def _exchange(self, extensions: list[tuple[Held, WorkAct]], room: int, now: int) -> None:
+        """Tell and claim, in one transaction."""
+        ends, self._unsent = self._unsent, []
+        told = [*extensions, *ends]
+        acts = [act for _, act in told]
+        self.is_woken = False  # before the store is asked: what comes in meanwhile is not missed
+        try:
+            if room:
+                works, answers = self._source.claim(
+                    self._order.queues,
+                    limit=room,
+                    lease_ms=self._order.lease_ms,
+                    worker_id=self.worker_id,
+                    finishing=acts,
+                )
+            else:
+                works, answers = [], self._source.act(acts)
+        except (PenstockError, OSError) as error:
+            self._unsent = ends + self._unsent
+            self._step_back(error, now)
+            return
+        self._errors = 0
+        if room:
+            self._look_at = now + _LOOK_MS
+            self.is_woken = self.is_woken or len(works) == room
+        self._answered(told, answers, now)
+        if works:
+            self._take(works, now)
+
+    def _step_back(self, error: Exception, now: int) -> None:
+        """The store does not answer: what was not told is told later."""
+        first, most = _AFTER_ERROR_MS
+        pause_ms = min(first << min(self._errors, 10), most)
+        if not self._errors:
+            _log.warning("the store does not answer, trying again: %s", error)
+        self._errors += 1
+        self._resume_at = now + pause_ms
+
+    def _answered(
+        self,
+        told: Sequence[tuple[Held | None, WorkAct]],
+        answers: Sequence[PenstockError | None],
+        now: int,
+    ) -> None:
+        for (held, act), error in zip(told, answers, strict=True):
+            if held is None:
+                continue
+            if act.verb is Verb.EXTEND:
+                if error is not None and held.work.receipt in self._held:
+                    held.doom(Fate.LOST)
+                    self._jobs.stopped(held)
+            elif error is None:
+                self._jobs.ended(held, act, now=now)
+            else:
+                self._jobs.refused(held, act, error)
+            if act.verb is not Verb.EXTEND and held.work.receipt not in self._held:
+                self._free(held)
+
+    def _take(self, works: Iterable[Work], now: int) -> None:
+        taken = []
+        for work in works:
+            ready = self._prepare(work)
+            if isinstance(ready, Ready):
+                taken.append(self._hold(ready, now))
+            else:
+                self._jobs.parked(work, ready)
+                self._unsent.append((None, ready))
+        self._slots.give(taken)
+
+    def _prepare(self, work: Work) -> Ready | WorkAct:
+        try:
+            return prepare(self._handlers, work, self._clock)
+        except Exception as error:  # types of the application may raise what they like
+            return WorkAct(receipt=work.receipt, verb=Verb.FAIL, text=error_text(error))
+
+    def _hold(self, ready: Ready, now: int) -> Held:
+        work, handler = ready.work, ready.handler
+        timeout_ms = handler.timeout_ms if work.timeout_ms is None else work.timeout_ms
+        way = Way.LOOP if handler.is_async else Way.THREAD
+        if self._has_sandbox and (work.crashes or (timeout_ms is not None and way is Way.THREAD)):
+            way = Way.SANDBOX
+        place = self._places.pop()
+        held = Held(
+            ready,
+            way=way,
+            place=place,
+            now=now,
+            timeout_ms=timeout_ms,
+            lease_ms=self._order.lease_ms,
+            on_told=self.told,
+        )
+        self._held[work.receipt] = held
+        self._table.note(place, receipt=work.receipt, id=work.id, kind=work.kind or "")
+        return held
+
+    def _next_at(self, now: int) -> int:
+        if self._errors:
+            return self._resume_at
+        if self._unsent or self.finished:
+            return now
+        dues = [self._keeper.next_at] if self._held else []
+        if self._space:
+            dues.append(now if self.is_woken else self._look_at)
+        dues += [h.deadline for h in self._timed.values() if h.deadline and h.fate is None]
+        return min(dues, default=now + _LOOK_MS)
+
+
+def _release(held: Held) -> WorkAct:
+    return WorkAct(receipt=held.work.receipt, verb=Verb.RELEASE, delay_ms=0)
+
+
+def _timed_out(held: Held) -> WorkAct:
+    text = f"stopped at its time limit of {held.timeout_ms} ms"
+    return WorkAct(receipt=held.work.receipt, verb=Verb.TIME_OUT, text=text)
+
+
+def _failed(held: Held, text: str) -> WorkAct:
+    return WorkAct(receipt=held.work.receipt, verb=Verb.FAIL, text=text)

@@ -1,0 +1,216 @@
+"""A worker: the pump on the thread that calls `run`, slots for the jobs, signs of life.
+
+    worker = Worker(Order(queues=("mail",)), source, handlers, clock, dice)
+    worker.run()  # until worker.drain() is called, from any thread
+
+Made of threads only; what needs processes is given from outside (`Sandboxes`, `Table`).
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+from contextlib import suppress
+
+from penstock.ports.clock import Clock, Dice
+from penstock.ports.work import Handlers, WorkAct, WorkSource
+from penstock.runtime.worker.event_loop import EventLoop
+from penstock.runtime.worker.held import Held, Way
+from penstock.runtime.worker.order import Order
+from penstock.runtime.worker.pump import Pump
+from penstock.runtime.worker.roll import Beats, Roll
+from penstock.runtime.worker.sandbox import Sandboxes
+from penstock.runtime.worker.slots import Slots
+from penstock.runtime.worker.table import Table
+
+_log = logging.getLogger("penstock.worker")
+
+_GATHER_S = 0.005  # so long, at most, short jobs wait for others to be told of together
+_GATHER = 200
+
+
+class Worker:
+    def __init__(
+        self,
+        order: Order,
+        source: WorkSource,
+        handlers: Handlers,
+        clock: Clock,
+        dice: Dice,
+        *,
+        roll: Roll | None = None,
+        sandboxes: Sandboxes | None = None,
+        table: Table | None = None,
+    ) -> None:
+        self._order = order
+        self._source = source
+        self._handlers = handlers
+        self._clock = clock
+        self._dice = dice
+        self._sandboxes = sandboxes
+        self._table = table or Table.create(order.places)
+        self._loop = EventLoop(
+            self._run_async,
+            finished=self._finished,
+            next_one=lambda: self.slots.next_for(is_loop=True),
+        )
+        self.slots = Slots(order.slots, run=self._run, to_loop=self._loop.start)
+        self.pump = Pump(
+            order,
+            source,
+            handlers,
+            clock,
+            slots=self.slots,
+            table=self._table,
+            has_sandbox=sandboxes is not None,
+            wake=self._wake,
+        )
+        self._beats: Beats | None = None
+        if roll is not None:
+            self._beats = Beats(
+                roll, every_ms=order.beat_ms, on_id=self._registered, on_drain=self.drain
+            )
+        self._drain_ms: int | None = None  # asked for
+        self._drain_until: int | None = None  # under way
+        self._bell = threading.Lock()
+        self._bell.acquire()
+        self._is_rung = False
+        self._is_asleep = False
+        self._is_deep = False  # asleep until something happens, whatever it is
+
+    def drain(self, within_ms: int | None = None) -> None:
+        """End: claim no more, finish what runs within that time, give the rest back.
+
+        From any thread, or a signal's handler; the shortest time said counts.
+        """
+        within_ms = self._order.drain_ms if within_ms is None else within_ms
+        if self._drain_ms is None or within_ms < self._drain_ms:
+            self._drain_ms = within_ms
+            self._wake()
+
+    def run(self) -> bool:
+        """Until drained; tells whether all that ran has ended by itself."""
+        end_listening = self._source.listen(self._order.queues, self._heard)
+        try:
+            while True:
+                ms = self.turn()
+                if self._is_over:
+                    break
+                self._wait(ms)
+        finally:
+            end_listening()
+        return self._close()
+
+    def turn(self) -> int:
+        """Do what is due; tells in how many milliseconds there is more to do."""
+        self._is_rung = False
+        now = self._clock.now()
+        dues = []
+        if self._beats is not None:
+            dues.append(self._beats.tick(now))
+        if self._drain_ms is not None:
+            dues.append(self._go_on_draining(now))
+        dues.append(self.pump.tick(now))
+        return min(dues) - now
+
+    @property
+    def _is_over(self) -> bool:
+        return self.pump.is_draining and self.pump.is_empty
+
+    def _go_on_draining(self, now: int) -> int:
+        until = now + (self._drain_ms or 0)
+        if self._drain_until is None:
+            self._drain_until = until
+            self.pump.drain()
+        self._drain_until = min(self._drain_until, until)
+        if now >= self._drain_until:
+            self.pump.give_back()
+            return now + self._order.drain_ms + 1_000
+        return self._drain_until
+
+    def _close(self) -> bool:
+        is_clean = not self.pump.holds_any
+        self.slots.close()
+        self._loop.close()
+        self._loop.join()
+        if is_clean:
+            self.slots.join()
+        if self._sandboxes is not None:
+            self._sandboxes.close()
+        if self._beats is not None:
+            self._beats.leave()
+        return is_clean
+
+    # ---- waiting and waking
+
+    def _wait(self, ms: int) -> None:
+        if ms <= 0 or self._is_rung:
+            return
+        if self.slots.line:
+            # Short jobs: let some gather.  Who empties the line, or has many, wakes us.
+            self._sleep(min(ms / 1000, _GATHER_S))
+            if self.pump.finished or self._is_rung:
+                return
+        self._is_deep = True
+        if not self.pump.finished:
+            self._sleep(ms / 1000)
+        self._is_deep = False
+
+    def _sleep(self, seconds: float) -> None:
+        self._is_asleep = True
+        if not self._is_rung:
+            self._bell.acquire(timeout=seconds)
+        self._is_asleep = False
+
+    def _wake(self) -> None:
+        self._is_rung = True
+        if self._is_asleep:
+            self._is_asleep = False
+            with suppress(RuntimeError):  # somebody else has rung
+                self._bell.release()
+
+    def _heard(self) -> None:
+        self.pump.is_woken = True
+        self._wake()
+
+    def _registered(self, worker_id: str) -> None:
+        self.pump.worker_id = worker_id
+        self._table.sign(worker_id)
+
+    # ---- in the slots
+
+    def _run(self, held: Held) -> None:
+        """On a slot's thread."""
+        act: WorkAct | None = None
+        if held.way is Way.SANDBOX and self._sandboxes is not None:
+            act = self._run_apart(held, self._sandboxes)
+        elif held.fate is None:
+            self._begin(held)
+            act = held.ready.run(self._handlers, held, self._dice)
+        self._finished(held, act)
+
+    def _run_apart(self, held: Held, sandboxes: Sandboxes) -> WorkAct | None:
+        try:
+            return sandboxes.run(held, self._begin)
+        except OSError as error:  # no process can be had now
+            _log.error("no sandbox could be started: %s", error)
+            return sandboxes.later(held)
+
+    async def _run_async(self, held: Held) -> WorkAct | None:
+        self._begin(held)
+        return await held.ready.run_async(self._handlers, held, self._dice)
+
+    def _begin(self, held: Held) -> None:
+        now = self._clock.now()
+        held.begin(now)
+        is_apart = held.way is Way.SANDBOX
+        self._table.begin(held.place, now=now, deadline=held.deadline, is_apart=is_apart)
+        if held.timeout_ms is not None:
+            self.pump.begun(held)
+
+    def _finished(self, held: Held, act: WorkAct | None) -> None:
+        self._table.end(held.place)
+        finished = self.pump.finished
+        finished.append((held, act))
+        if self._is_deep or not self.slots.line or len(finished) >= _GATHER:
+            self._wake()

@@ -1,0 +1,63 @@
+"""Workers as real processes: on a SQLite file, on PostgreSQL, and on a server."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from pathlib import Path
+
+import pytest
+
+from penstock import Penstock
+from penstock.store.postgres_store import migrate
+from tests.edge.cli.worker import shop
+from tests.edge.cli.worker.driving import WorkerProcess
+from tests.edge.live import LiveServer
+
+MakeWorker = Callable[..., WorkerProcess]
+
+
+@pytest.fixture
+def url(tmp_path: Path) -> str:
+    """Most of it is the same on every store."""
+    return f"sqlite:///{tmp_path / 'shop.db'}"
+
+
+@pytest.fixture(params=("sqlite", "postgres", "remote"))
+def any_url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    if request.param == "postgres":
+        found = str(request.getfixturevalue("postgres_url"))
+        migrate(found)
+        return found
+    if request.param == "remote":
+        server: LiveServer = request.getfixturevalue("make_server")()
+        return server.url
+    return f"sqlite:///{tmp_path / 'shop.db'}"
+
+
+@pytest.fixture
+def bench(url: str) -> Iterator[Penstock]:
+    """The application as its users have it, on the same store."""
+    yield from _opened(url)
+
+
+@pytest.fixture
+def any_bench(any_url: str) -> Iterator[Penstock]:
+    yield from _opened(any_url)
+
+
+def _opened(url: str) -> Iterator[Penstock]:
+    shop.app.use(url)
+    yield shop.app
+    shop.app.close()
+
+
+@pytest.fixture
+def make_worker(tmp_path: Path) -> Iterator[MakeWorker]:
+    with ExitStack() as stack:
+
+        def make(url: str, *flags: str, **more: str) -> WorkerProcess:
+            worker = WorkerProcess(url, tmp_path / "worker.log", *flags, **more)
+            return stack.enter_context(worker)
+
+        yield make

@@ -1,0 +1,82 @@
+"""`penstock worker` as a process with children, and what can be seen of it from outside."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+import msgspec
+
+ROOT = Path(__file__).parents[4]
+APP = "tests.edge.cli.worker.shop:app"
+EXIT_S = 20.0
+
+
+class WorkerProcess:
+    def __init__(self, url: str, log: Path, *flags: str, app: str = APP) -> None:
+        self.log = log
+        self._command = [sys.executable, "-m", "penstock", "worker", app, "--url", url, "--json"]
+        self._command += flags
+        self._process: subprocess.Popen[str] | None = None
+        self.children: list[int] = []
+
+    def start(self) -> Self:
+        """Returns when it says that it is ready, or has ended."""
+        with self.log.open("ab") as log:
+            self._process = subprocess.Popen(
+                self._command,
+                cwd=ROOT,
+                env={**os.environ, "PYTHONPATH": str(ROOT / "src")},
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=log,
+                text=True,
+            )
+        assert self._process.stdout is not None
+        line = self._process.stdout.readline()
+        if line:
+            self.children = msgspec.json.decode(line)["processes"]
+        return self
+
+    @property
+    def running(self) -> subprocess.Popen[str]:
+        assert self._process is not None
+        return self._process
+
+    def send(self, number: signal.Signals) -> None:
+        self.running.send_signal(number)
+
+    def wait(self) -> int:
+        return self.running.wait(EXIT_S)
+
+    def __enter__(self) -> Self:
+        return self.start()
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        at: TracebackType | None,
+    ) -> None:
+        if self.running.poll() is None:
+            self.send(signal.SIGTERM)
+            try:
+                self.wait()
+            except subprocess.TimeoutExpired:
+                self.running.kill()
+                raise
+        assert self.running.stdout is not None
+        self.running.stdout.close()
+
+
+def is_alive(pid: int) -> bool:
+    """A zombie is not."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except OSError:
+        return False

@@ -1,0 +1,32 @@
+"""What became of a job: its message in the store, alive or dead, or None when it is done."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from penstock import Penstock
+from penstock.domain.message import Message
+from penstock.services.messages import MessageView
+from tests.edge.http.waiting import eventually
+
+PATIENCE_S = 20.0
+
+
+def message(app: Penstock, message_id: str) -> Message | None:
+    backing: Any = app._opening.get()
+    found: Message | None = backing.broker.messages.find(message_id).result()
+    return found
+
+
+def view(app: Penstock, message_id: str) -> MessageView:
+    backing: Any = app._opening.get()
+    found: MessageView = backing.broker.messages.get(message_id).result()
+    return found
+
+
+def soon_dead(app: Penstock, message_id: str) -> Message:
+    def look() -> Message | None:
+        found = message(app, message_id)
+        return found if found is not None and found.state == "dead" else None
+
+    return eventually(look, within_s=PATIENCE_S)  # type: ignore[return-value]

@@ -1,0 +1,70 @@
+"""The application that the tests' worker processes run.  What a job does is seen in a file."""
+
+from __future__ import annotations
+
+import asyncio
+import ctypes
+import os
+import threading
+from pathlib import Path
+
+from penstock import Penstock, current
+
+app = Penstock("sqlite:///data/never-opened.db")  # the tests say which
+app.queue("shop", lease="30s")
+
+
+def note(file: str, text: str) -> None:
+    """One write: lines of several processes do not mix."""
+    with Path(file).open("a") as log:
+        log.write(f"{text}\n")
+
+
+@app.job(queue="shop")
+def write(file: str, text: str) -> None:
+    note(file, text)
+
+
+@app.job(queue="shop")
+async def write_async(file: str, text: str) -> None:
+    await asyncio.sleep(0)
+    note(file, text)
+
+
+@app.job(queue="shop")
+def wait_for(file: str, gate: str) -> None:
+    """Runs until the gate is there."""
+    note(file, f"begin {os.getpid()}")
+    while not Path(gate).exists():
+        threading.Event().wait(0.01)
+    note(file, f"end stopping={current().is_stopping}")
+
+
+@app.job(queue="shop", timeout="600ms")
+def never_yields(file: str) -> None:
+    note(file, "begin")
+    while True:
+        pass
+
+
+@app.job(queue="shop", timeout="600ms")
+async def waits_for_ever(file: str) -> None:
+    note(file, "begin")
+    try:
+        await asyncio.sleep(3600)
+    finally:
+        note(file, "cleaned up")
+
+
+@app.job(queue="shop", timeout="600ms")
+async def blocks_the_loop(file: str) -> None:
+    note(file, "begin")
+    threading.Event().wait()
+
+
+@app.job(queue="shop", attempts=20)
+def crash(file: str, how: str) -> None:
+    note(file, "begin")
+    if how == "segfault":
+        ctypes.string_at(0)
+    os._exit(7)

@@ -1,0 +1,80 @@
+"""Worker processes that die: what they ran is run again, and what kills them is told and kept."""
+
+from __future__ import annotations
+
+import os
+import signal
+from pathlib import Path
+
+import pytest
+
+from tests.edge.cli.worker import shop
+from tests.edge.cli.worker.driving import is_alive
+from tests.edge.cli.worker.looking import PATIENCE_S, message, soon_dead
+from tests.edge.http.waiting import eventually
+
+
+def test_a_job_whose_process_is_killed_halfway_is_run_again_and_completes(
+    bench, url, make_worker, tmp_path
+):
+    seen, gate = tmp_path / "seen", tmp_path / "gate"
+    sent = shop.wait_for.enqueue(str(seen), str(gate))
+    make_worker(url)
+    [first] = eventually(lambda: _begun(seen), within_s=PATIENCE_S)
+
+    os.kill(first, signal.SIGKILL)
+    eventually(lambda: len(_begun(seen)) == 2, within_s=PATIENCE_S)
+    gate.touch()
+    eventually(lambda: message(bench, sent.id) is None, within_s=PATIENCE_S)
+
+    assert "end stopping=False" in seen.read_text()
+
+
+@pytest.mark.parametrize(("how", "told"), [("segfault", "SIGSEGV"), ("exit", "exit code 7")])
+def test_a_job_that_kills_its_process_is_quarantined_with_what_is_known_and_others_survive(
+    bench, url, make_worker, tmp_path, how, told
+):
+    seen, gate = tmp_path / "seen", tmp_path / "gate"
+    beside = [shop.wait_for.enqueue(str(tmp_path / "beside"), str(gate)) for _ in range(2)]
+    culprit = shop.crash.enqueue(str(seen), how)
+    make_worker(url, "--slots", "4")
+
+    dead = soon_dead(bench, culprit.id)
+    gate.touch()
+    eventually(lambda: not any(message(bench, m.id) for m in beside), within_s=PATIENCE_S)
+
+    assert (dead.reason, dead.crashes, dead.attempts) == ("quarantined", 3, 3)
+    assert dead.last_error is not None
+    assert told in dead.last_error
+    assert "peak memory" in dead.last_error
+    assert seen.read_text() == "begin\n" * 3
+
+
+def test_when_the_supervisor_is_killed_its_children_end_and_give_back_what_they_hold(
+    bench, url, make_worker, tmp_path
+):
+    seen, gate = tmp_path / "seen", tmp_path / "gate"
+    sent = shop.wait_for.enqueue(str(seen), str(gate))
+    worker = make_worker(url, "--drain-for", "200ms")
+    eventually(lambda: _begun(seen), within_s=PATIENCE_S)
+
+    worker.send(signal.SIGKILL)
+    worker.wait()
+    eventually(lambda: not any(map(is_alive, worker.children)), within_s=PATIENCE_S)
+
+    left = message(bench, sent.id)
+    assert left is not None
+    assert (left.state, left.attempts) == ("ready", 0)
+
+
+def test_an_application_that_cannot_be_loaded_ends_the_worker_with_a_word(url, make_worker):
+    worker = make_worker(url, app="tests.edge.cli.worker.nowhere:app")
+
+    assert worker.wait() == 1
+    assert "cannot be imported" in worker.log.read_text()
+
+
+def _begun(seen: Path) -> list[int]:
+    if not seen.exists():
+        return []
+    return [int(line.split()[1]) for line in seen.read_text().splitlines() if "begin" in line]

@@ -1,0 +1,121 @@
+"""`penstock worker` from start to end, on every store."""
+
+from __future__ import annotations
+
+import signal
+
+from tests.edge.cli.worker import shop
+from tests.edge.cli.worker.driving import is_alive
+from tests.edge.cli.worker.looking import PATIENCE_S, message
+from tests.edge.http.waiting import eventually
+
+
+def test_sync_and_async_jobs_run_side_by_side(any_bench, any_url, make_worker, tmp_path):
+    seen = tmp_path / "seen"
+    for n in range(20):
+        (shop.write_async if n % 2 else shop.write).enqueue(str(seen), str(n))
+    worker = make_worker(any_url, "--slots", "3", "--processes", "2")
+
+    eventually(lambda: _lines(seen) == 20, within_s=PATIENCE_S)
+    assert len(worker.children) == 2
+    worker.send(signal.SIGTERM)
+
+    assert worker.wait() == 0
+    assert sorted(map(int, seen.read_text().split())) == list(range(20))
+    assert not any(map(is_alive, worker.children))
+
+
+def test_a_job_may_take_longer_than_its_lease(bench, url, make_worker, tmp_path):
+    seen, gate = tmp_path / "seen", tmp_path / "gate"
+    sent = shop.wait_for.enqueue(str(seen), str(gate))
+    make_worker(url, "--lease", "1s")
+    eventually(lambda: _lines(seen) == 1, within_s=PATIENCE_S)
+    begun = message(bench, sent.id)
+    assert begun is not None
+
+    eventually(lambda: _due_at(bench, sent.id) > begun.due_at + 1_500, within_s=PATIENCE_S)
+    gate.touch()
+    eventually(lambda: message(bench, sent.id) is None, within_s=PATIENCE_S)
+
+    assert _lines(seen) == 2  # begun and ended once
+
+
+def test_sigterm_lets_what_runs_finish_and_brings_back_unspent_what_was_only_claimed(
+    bench, url, make_worker, tmp_path
+):
+    seen, gate = tmp_path / "seen", tmp_path / "gate"
+    running = shop.wait_for.enqueue(str(seen), str(gate))
+    waiting = [shop.write.enqueue(str(tmp_path / "other"), str(n)) for n in range(3)]
+    worker = make_worker(url, "--slots", "1", "--prefetch", "3")
+    eventually(lambda: _lines(seen) == 1, within_s=PATIENCE_S)
+    eventually(lambda: _state(bench, waiting[-1].id) == "leased", within_s=PATIENCE_S)
+
+    worker.send(signal.SIGTERM)
+    eventually(lambda: _state(bench, waiting[-1].id) == "ready", within_s=PATIENCE_S)
+    assert message(bench, running.id) is not None
+    gate.touch()
+    assert worker.wait() == 0
+
+    assert message(bench, running.id) is None
+    assert "end stopping=True" in seen.read_text()
+    left = [message(bench, job.id) for job in waiting]
+    assert [m and (m.state, m.attempts) for m in left] == [("ready", 0)] * 3
+
+
+def test_what_does_not_finish_while_draining_is_given_back_and_loses_no_attempt(
+    bench, url, make_worker, tmp_path
+):
+    seen = tmp_path / "seen"
+    sent = shop.wait_for.enqueue(str(seen), str(tmp_path / "never"))
+    worker = make_worker(url, "--drain-for", "300ms")
+    eventually(lambda: _lines(seen) == 1, within_s=PATIENCE_S)
+
+    worker.send(signal.SIGTERM)
+    assert worker.wait() == 0
+
+    left = message(bench, sent.id)
+    assert left is not None
+    assert (left.state, left.attempts) == ("ready", 0)
+
+
+def test_the_second_interrupt_ends_it_at_once(bench, url, make_worker, tmp_path):
+    seen = tmp_path / "seen"
+    shop.wait_for.enqueue(str(seen), str(tmp_path / "never"))
+    worker = make_worker(url, "--drain-for", "1h")
+    eventually(lambda: _lines(seen) == 1, within_s=PATIENCE_S)
+
+    worker.send(signal.SIGINT)
+    eventually(lambda: "ending" in worker.log.read_text())
+    worker.send(signal.SIGINT)
+
+    assert worker.wait() == 0
+
+
+def test_a_worker_that_is_drained_through_the_registry_ends_cleanly(
+    bench, url, make_worker, tmp_path
+):
+    seen = tmp_path / "seen"
+    shop.write.enqueue(str(seen), "done")
+    worker = make_worker(url, "--beat", "200ms")
+    eventually(lambda: _lines(seen) == 1, within_s=PATIENCE_S)
+    registry = bench._opening.get().broker.workers
+    [registered] = registry.all().result()
+
+    registry.drain(registered.id).result()
+
+    assert worker.wait() == 0
+    assert registry.all().result() == []
+
+
+def _lines(file) -> int:
+    return len(file.read_text().splitlines()) if file.exists() else 0
+
+
+def _state(app, message_id: str) -> str | None:
+    found = message(app, message_id)
+    return None if found is None else found.state
+
+
+def _due_at(app, message_id: str) -> int:
+    found = message(app, message_id)
+    return 0 if found is None else found.due_at

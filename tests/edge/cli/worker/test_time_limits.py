@@ -1,0 +1,47 @@
+"""Time limits that really stop the work."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.edge.cli.worker import shop
+from tests.edge.cli.worker.looking import PATIENCE_S, message, soon_dead
+from tests.edge.http.waiting import eventually
+
+
+@pytest.mark.parametrize("kind", ["never_yields", "waits_for_ever", "blocks_the_loop"])
+def test_a_job_is_stopped_at_its_time_limit_flagged_and_not_tried_again(
+    bench, url, make_worker, tmp_path, kind
+):
+    seen = tmp_path / "seen"
+    sent = getattr(shop, kind).enqueue(str(seen))
+    make_worker(url, "--slots", "2")
+
+    dead = soon_dead(bench, sent.id)
+    after = shop.write.enqueue(str(tmp_path / "after"), "still working")
+    eventually(lambda: message(bench, after.id) is None, within_s=PATIENCE_S)
+
+    assert (dead.reason, dead.attempts, dead.crashes) == ("timed_out", 1, 0)
+    assert seen.read_text().count("begin") == 1
+
+
+def test_an_async_job_may_clean_up_when_its_time_is_over(bench, url, make_worker, tmp_path):
+    seen = tmp_path / "seen"
+    shop.waits_for_ever.enqueue(str(seen))
+    make_worker(url)
+
+    eventually(lambda: seen.exists() and "cleaned up" in seen.read_text(), within_s=PATIENCE_S)
+
+
+def test_the_process_of_a_job_that_blocks_the_loop_is_killed_and_its_slot_is_free_again(
+    bench, url, make_worker, tmp_path
+):
+    seen = tmp_path / "seen"
+    sent = shop.blocks_the_loop.enqueue(str(seen))
+    worker = make_worker(url, "--slots", "1")
+    soon_dead(bench, sent.id)
+
+    after = shop.write_async.enqueue(str(tmp_path / "after"), "the loop is free")
+    eventually(lambda: message(bench, after.id) is None, within_s=PATIENCE_S)
+
+    assert "does not stop" in worker.log.read_text()

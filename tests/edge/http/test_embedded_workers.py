@@ -1,0 +1,52 @@
+"""Workers inside the server."""
+
+from __future__ import annotations
+
+import os
+import signal
+from pathlib import Path
+
+from penstock import Penstock
+from tests.edge.cli.worker import shop
+from tests.edge.cli.worker.driving import APP
+from tests.edge.http.waiting import eventually
+from tests.edge.process import ServerProcess
+
+PATIENCE_S = 30.0
+
+
+def test_the_server_runs_the_modules_that_its_settings_name_and_those_that_die_are_started_again(
+    make_process, tmp_path
+):
+    server: ServerProcess = make_process(workers_modules=APP, workers_embedded=1)
+    seen = tmp_path / "seen"
+    with Penstock(server.url) as client:
+        _send(client, seen, "first")
+        eventually(lambda: _lines(seen) == ["first"], within_s=PATIENCE_S)
+        [child] = _children(server.pid)
+
+        os.kill(child, signal.SIGKILL)
+        eventually(lambda: _children(server.pid) not in ([], [child]), within_s=PATIENCE_S)
+        _send(client, seen, "second")
+
+        eventually(lambda: "second" in _lines(seen), within_s=PATIENCE_S)
+
+
+def test_with_no_modules_or_none_embedded_nothing_is_started(make_process):
+    server: ServerProcess = make_process(workers_modules=APP, workers_embedded=0)
+
+    assert _children(server.pid) == []
+
+
+def _send(client: Penstock, seen: Path, text: str) -> None:
+    client.enqueue(shop.write.kind, {"file": str(seen), "text": text}, queue="shop")
+
+
+def _lines(seen: Path) -> list[str]:
+    return seen.read_text().splitlines() if seen.exists() else []
+
+
+def _children(pid: int) -> list[int]:
+    """Of all its threads."""
+    files = Path(f"/proc/{pid}/task").glob("*/children")
+    return [int(child) for file in files for child in file.read_text().split()]

@@ -1,0 +1,121 @@
+"""A pump whose slots are turned by hand: real store, real handlers, no threads, no waiting."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from penstock import Penstock
+from penstock.domain.errors import PenstockError
+from penstock.domain.message import Message
+from penstock.ports.work import Work, WorkAct, WorkSource
+from penstock.runtime.worker.held import Held
+from penstock.runtime.worker.order import Order
+from penstock.runtime.worker.pump import Pump
+from penstock.runtime.worker.table import Table
+from tests.clocks import ManualClock
+
+LEASE_MS = 30_000
+
+
+class HandSlots:
+    """As many begin as a test says, when it says so."""
+
+    def __init__(self) -> None:
+        self.line: deque[Held] = deque()
+
+    def give(self, held: Sequence[Held]) -> None:
+        self.line.extend(held)
+
+    def take_back(self) -> list[Held]:
+        taken, self.line = list(self.line), deque()
+        return taken
+
+
+class LuckyDice:
+    def share(self) -> float:
+        return 0.5
+
+    def digits(self, count: int) -> str:
+        return "0" * count
+
+
+class Interruptible:
+    """A source that can be out of reach."""
+
+    def __init__(self, source: WorkSource) -> None:
+        self._source = source
+        self.error: Exception | None = None
+        self.claims = 0
+
+    def claim(self, *args: Any, **kwargs: Any) -> tuple[list[Work], list[PenstockError | None]]:
+        self.claims += 1
+        self._check()
+        return self._source.claim(*args, **kwargs)
+
+    def act(self, acts: Sequence[WorkAct]) -> list[PenstockError | None]:
+        self._check()
+        return self._source.act(acts)
+
+    def listen(self, queues: Sequence[str], callback: Callable[[], None]) -> Callable[[], None]:
+        return self._source.listen(queues, callback)
+
+    def _check(self) -> None:
+        if self.error is not None:
+            raise self.error
+
+
+class Rig:
+    """One worker on an application; `turn` is a turn of its crank."""
+
+    def __init__(
+        self, app: Penstock, clock: ManualClock, *, has_sandbox: bool = False, **order: Any
+    ) -> None:
+        self.app = app
+        self.clock = clock
+        self.order = Order(**{"queues": ("mail",), "prefetch": 0, "lease_ms": LEASE_MS, **order})
+        self.slots = HandSlots()
+        self.source = Interruptible(app.work_source())
+        self.table = Table.create(self.order.places)
+        self.pump = Pump(
+            self.order,
+            self.source,
+            app.handlers,
+            clock,
+            slots=self.slots,  # type: ignore[arg-type]
+            table=self.table,
+            has_sandbox=has_sandbox,
+        )
+        self.pump.worker_id = "ada"
+
+    def turn(self) -> int:
+        return self.pump.tick(self.clock.now())
+
+    def begin(self) -> Held:
+        """The next in line gets a slot."""
+        held = self.slots.line.popleft()
+        held.begin(self.clock.now())
+        self.table.begin(held.place, now=self.clock.now(), deadline=held.deadline, is_apart=False)
+        if held.timeout_ms is not None:
+            self.pump.begun(held)
+        return held
+
+    def end(self, held: Held) -> None:
+        """Its handler is called, and done."""
+        act = held.ready.run(self.app.handlers, held, LuckyDice())
+        self.table.end(held.place)
+        self.pump.finished.append((held, act))
+
+    def run_all(self) -> None:
+        while self.slots.line:
+            self.end(self.begin())
+
+    def message(self, message_id: str) -> Message | None:
+        """None: it has ended."""
+        backing: Any = self.app._opening.get()
+        found: Message | None = backing.broker.messages.find(message_id).result()
+        return found
+
+    def close(self) -> None:
+        self.table.close()

@@ -1,0 +1,312 @@
+"""The turns of a worker's crank, one by one."""
+
+from __future__ import annotations
+
+import pytest
+
+from penstock import Penstock, Snooze, current
+from penstock.domain.errors import StoreUnavailable
+from penstock.domain.message import State
+from penstock.runtime.worker.death import Death
+from penstock.runtime.worker.estate import acts_for
+from tests.runtime.worker.rig import LEASE_MS
+
+
+def test_jobs_are_claimed_for_the_free_slots_and_completed_with_the_next_turn(app, make_rig):
+    done: list[int] = []
+
+    @app.job(queue="mail")
+    def count(n: int) -> None:
+        done.append(n)
+
+    sent = [count.enqueue(n) for n in range(5)]
+    rig = make_rig(slots=3)
+
+    rig.turn()
+    assert len(rig.slots.line) == 3
+    rig.run_all()
+    rig.turn()
+
+    assert done == [0, 1, 2]
+    assert [rig.message(job.id) is None for job in sent] == [True, True, True, False, False]
+    assert len(rig.slots.line) == 2  # they came in the same turn
+
+
+def test_a_turn_tells_and_claims_in_one_call(app, make_rig):
+    job = _nothing(app)
+    job.enqueue_many([{}] * 4)
+    rig = make_rig(slots=2)
+    rig.turn()
+    rig.run_all()
+    before = rig.source.claims
+
+    rig.turn()
+
+    assert rig.source.claims == before + 1
+
+
+def test_beyond_the_free_slots_as_many_are_claimed_as_prefetch_says(app, make_rig):
+    _nothing(app).enqueue_many([{}] * 9)
+    rig = make_rig(slots=2, prefetch=4)
+
+    rig.turn()
+
+    assert len(rig.slots.line) == 6
+
+
+def test_a_worker_without_a_free_slot_claims_nothing(app, make_rig):
+    _nothing(app).enqueue_many([{}] * 3)
+    rig = make_rig(slots=1)
+    rig.turn()
+    rig.begin()
+    before = rig.source.claims
+
+    rig.pump.is_woken = True
+    rig.turn()
+
+    assert rig.source.claims == before
+
+
+def test_a_worker_without_a_free_slot_sleeps_until_its_leases_are_due(app, clock, make_rig):
+    _nothing(app).enqueue_many([{}] * 3)
+    rig = make_rig(slots=1)
+    rig.turn()
+    rig.begin()
+    clock.advance(seconds=5)
+
+    assert rig.turn() > clock.now() + 1_000
+
+
+def test_leases_are_kept_of_what_runs_and_of_what_is_in_line(app, clock, make_rig):
+    job = _nothing(app)
+    ids = [job.enqueue().id for _ in range(2)]
+    rig = make_rig(slots=1, prefetch=1)
+    rig.turn()
+    running = rig.begin()
+
+    for _ in range(20):
+        clock.advance(ms=LEASE_MS // 3)
+        rig.turn()
+    rig.end(running)
+    rig.run_all()
+    rig.turn()
+
+    assert [rig.message(id) for id in ids] == [None, None]
+
+
+def test_without_a_turn_in_time_the_lease_is_lost_and_the_result_is_not_told(app, clock, make_rig):
+    sent = _nothing(app).enqueue()
+    late, other = make_rig(slots=1), make_rig(slots=1)
+    late.turn()
+    held = late.begin()
+
+    clock.advance(ms=LEASE_MS + 1)
+    other.turn()
+    late.turn()
+    assert held.is_stopping
+    late.end(held)
+    late.turn()
+
+    message = late.message(sent.id)
+    assert message is not None
+    assert message.state is State.LEASED  # the other's
+    assert message.attempts == 2
+
+
+def test_a_job_past_its_time_limit_is_dead_as_timed_out_and_not_tried_again(app, clock, make_rig):
+    @app.job(queue="mail", timeout="5s")
+    def long() -> None: ...
+
+    sent = long.enqueue()
+    rig = make_rig(slots=1)
+    rig.turn()
+    held = rig.begin()
+
+    due = rig.turn()
+    assert due == clock.now() + 5_000
+    clock.advance(seconds=5)
+    rig.turn()
+    assert held.is_stopping
+    rig.end(held)
+    rig.turn()
+
+    message = rig.message(sent.id)
+    assert message is not None
+    assert (message.state, message.reason) == (State.DEAD, "timed_out")
+
+
+def test_a_time_limit_counts_from_the_start_and_not_from_the_claim(app, clock, make_rig):
+    @app.job(queue="mail", timeout="5s")
+    def long() -> None: ...
+
+    sent = long.enqueue()
+    rig, other = make_rig(slots=1), make_rig(slots=1)
+    rig.turn()
+
+    clock.advance(seconds=4)
+    held = rig.begin()
+    rig.turn()
+    clock.advance(seconds=4)
+    rig.turn()
+    other.turn()  # looks for what has fallen due, in the store
+    assert not held.is_stopping
+    rig.end(held)
+    rig.turn()
+
+    assert rig.message(sent.id) is None
+
+
+def test_an_unknown_kind_is_parked_and_run_by_a_worker_that_knows_it(app, clock, make_rig):
+    sent = app.enqueue("from-the-future", {}, queue="mail")
+    rig = make_rig(slots=1)
+    rig.turn()
+    rig.turn()
+
+    parked = rig.message(sent.id)
+    assert parked is not None
+    assert (parked.state, parked.attempts) == (State.WAITING, 0)
+
+    done = []
+    app.job(queue="mail", kind="from-the-future")(lambda: done.append(1))
+    clock.advance(minutes=1)
+    rig.turn()
+    rig.run_all()
+    rig.turn()
+
+    assert done == [1]
+    assert rig.message(sent.id) is None
+
+
+def test_arguments_that_do_not_fit_park_a_job_that_may_come_from_a_newer_program(app, make_rig):
+    sent = app.enqueue("strict", {"number": "many"}, queue="mail")
+
+    @app.job(queue="mail", kind="strict")
+    def strict(number: int) -> None: ...
+
+    rig = make_rig(slots=1)
+    rig.turn()
+    rig.turn()
+
+    parked = rig.message(sent.id)
+    assert parked is not None
+    assert (parked.state, parked.attempts) == (State.WAITING, 0)
+
+
+def test_draining_gives_back_what_has_not_begun_and_lets_finish_what_runs(app, make_rig):
+    job = _nothing(app)
+    first, second = job.enqueue(), job.enqueue()
+    rig = make_rig(slots=1, prefetch=1)
+    rig.turn()
+    held = rig.begin()
+
+    rig.pump.drain()
+    rig.turn()
+    assert held.is_stopping  # it may know
+    assert not rig.pump.is_empty
+    rig.end(held)
+    rig.turn()
+
+    assert rig.pump.is_empty
+    assert rig.message(first.id) is None
+    unspent = rig.message(second.id)
+    assert unspent is not None
+    assert (unspent.state, unspent.attempts) == (State.READY, 0)
+
+
+def test_what_still_runs_when_draining_is_over_is_given_back_and_loses_no_attempt(app, make_rig):
+    sent = _nothing(app).enqueue()
+    rig = make_rig(slots=1)
+    rig.turn()
+    held = rig.begin()
+
+    rig.pump.drain()
+    rig.turn()
+    rig.pump.give_back()
+    rig.turn()
+    assert rig.pump.is_empty
+    rig.end(held)
+    rig.turn()
+
+    message = rig.message(sent.id)
+    assert message is not None
+    assert (message.state, message.attempts) == (State.READY, 0)
+
+
+def test_what_the_store_could_not_be_told_is_told_when_it_answers_again(app, clock, make_rig):
+    sent = _nothing(app).enqueue()
+    rig = make_rig(slots=1)
+    rig.turn()
+    rig.run_all()
+
+    rig.source.error = StoreUnavailable("the disk is full")
+    again_at = rig.turn()
+    assert again_at > clock.now()
+    before = rig.source.claims
+    rig.turn()
+    assert rig.source.claims == before  # it is left alone for a while
+    rig.source.error = None
+    clock.advance(ms=again_at - clock.now())
+    rig.turn()
+
+    assert rig.message(sent.id) is None
+
+
+def test_how_far_a_job_has_come_is_told_once_however_often_it_says_so(app, make_rig):
+    @app.job(queue="mail")
+    def long() -> Snooze:
+        for step in range(100):
+            current().progress(step / 100, "walking")
+        return Snooze("1m")
+
+    sent = long.enqueue()
+    rig = make_rig(slots=1)
+    rig.turn()
+    rig.run_all()
+    rig.turn()
+
+    message = rig.message(sent.id)
+    assert message is not None
+    assert message.progress == '{"fraction":0.99,"note":"walking"}'
+
+
+def test_what_has_crashed_a_worker_before_goes_to_a_sandbox(app, make_rig):
+    _nothing(app).enqueue()
+    victim = make_rig(slots=1)
+    victim.turn()
+    victim.begin()
+    _crash(victim)
+
+    rig = make_rig(slots=1, has_sandbox=True)
+    rig.turn()
+
+    [held] = rig.slots.line
+    assert held.work.crashes == 1
+    assert held.way.name == "SANDBOX"
+
+
+@pytest.mark.parametrize(
+    ("timeout", "is_async", "way"),
+    [(None, False, "THREAD"), ("1s", False, "SANDBOX"), (None, True, "LOOP"), ("1s", True, "LOOP")],
+)
+def test_a_job_runs_where_it_can_be_stopped(app, make_rig, timeout, is_async, way):
+    async def wait() -> None: ...
+
+    def work() -> None: ...
+
+    app.job(queue="mail", timeout=timeout)(wait if is_async else work).enqueue()
+    rig = make_rig(slots=1, has_sandbox=True)
+    rig.turn()
+
+    assert [held.way.name for held in rig.slots.line] == [way]
+
+
+def _nothing(app: Penstock):
+    @app.job(queue="mail")
+    def nothing() -> None: ...
+
+    return nothing
+
+
+def _crash(rig) -> None:
+    acts = acts_for(rig.table.entries(), Death(-9, 0), now=rig.clock.now(), worker_id="ada")
+    assert rig.source.act(acts) == [None]

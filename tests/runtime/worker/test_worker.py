@@ -1,0 +1,167 @@
+"""A whole worker in this process: real threads, a real loop, a real store."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+
+from penstock import Penstock
+from penstock.runtime.worker.worker import Worker
+from penstock.wiring import own_clock
+from tests.edge.http.waiting import eventually
+
+Start = Callable[..., Worker]
+
+
+@pytest.fixture
+def app(url: str) -> Iterator[Penstock]:
+    app = Penstock(url)  # time goes by itself here
+    app.queue("mail")
+    yield app
+    app.close()
+
+
+@pytest.fixture
+def start(app: Penstock) -> Iterator[Start]:
+    started: list[tuple[Worker, threading.Thread]] = []
+
+    def start(**options: Any) -> Worker:
+        worker = app.worker(queues=["mail"], **options)
+        thread = threading.Thread(target=worker.run)
+        started.append((worker, thread))
+        thread.start()
+        return worker
+
+    yield start
+    for worker, thread in started:
+        worker.drain(0)
+        thread.join(10)
+        assert not thread.is_alive()
+
+
+def test_a_thousand_short_jobs_of_both_colours_run_each_once(app, start):
+    done: list[int] = []
+
+    @app.job(queue="mail")
+    def sync(n: int) -> None:
+        done.append(n)
+
+    @app.job(queue="mail")
+    async def colourful(n: int) -> None:
+        await asyncio.sleep(0)
+        done.append(n)
+
+    for first in range(0, 1_000, 100):
+        job = colourful if first % 200 else sync
+        job.enqueue_many([{"n": n} for n in range(first, first + 100)])
+    start(slots=4)
+
+    eventually(lambda: len(done) == 1_000, within_s=30)
+    assert sorted(done) == list(range(1_000))
+
+
+def test_never_more_jobs_run_at_a_time_than_there_are_slots(app, start):
+    lock, running, most, done = threading.Lock(), [0], [0], []
+
+    def count(change: int) -> None:
+        with lock:
+            running[0] += change
+            most[0] = max(most[0], running[0])
+
+    @app.job(queue="mail")
+    def sync() -> None:
+        count(1)
+        threading.Event().wait(0.002)
+        count(-1)
+        done.append(1)
+
+    @app.job(queue="mail")
+    async def colourful() -> None:
+        count(1)
+        await asyncio.sleep(0.002)
+        count(-1)
+        done.append(1)
+
+    for _ in range(20):
+        sync.enqueue_many([{}] * 3)
+        colourful.enqueue_many([{}] * 3)
+    start(slots=3, prefetch=50)
+
+    eventually(lambda: len(done) == 120, within_s=30)
+    assert most[0] == 3
+
+
+def test_a_job_that_comes_while_the_worker_sleeps_is_begun_at_once(app, start):
+    clock, begun = own_clock(), []
+
+    @app.job(queue="mail")
+    def note() -> None:
+        begun.append(clock.now())
+
+    start()
+    note.enqueue()
+    eventually(lambda: len(begun) == 1)
+    for _ in range(5):
+        sent_at = clock.now()
+        before = len(begun)
+        note.enqueue()
+        eventually(lambda: len(begun) > before)  # noqa: B023
+        assert begun[-1] - sent_at < 500  # it looks only once a second without a wake-up
+
+
+def test_jobs_that_are_done_are_told_while_others_still_run(app, start):
+    gate = threading.Event()
+
+    @app.job(queue="mail")
+    def quick() -> None: ...
+
+    @app.job(queue="mail")
+    def slow() -> None:
+        gate.wait()
+
+    quick_ids = [quick.enqueue().id for _ in range(5)]
+    slow_ids = [slow.enqueue().id for _ in range(4)]
+    start(slots=1, prefetch=20)
+    try:
+        messages = app._opening.get().broker.messages
+
+        eventually(lambda: not any(messages.find(id).result() for id in quick_ids))
+        assert all(messages.find(id).result() for id in slow_ids)
+    finally:
+        gate.set()
+
+
+def test_a_worker_is_registered_while_it_runs(app, start):
+    worker = start()
+    workers = app._opening.get().broker.workers
+
+    eventually(lambda: len(workers.all().result()) == 1)
+    worker.drain()
+
+    eventually(lambda: workers.all().result() == [])
+
+
+def test_an_async_job_that_is_given_back_may_clean_up(app, start):
+    begun, cleaned = threading.Event(), threading.Event()
+
+    @app.job(queue="mail")
+    async def long() -> None:
+        begun.set()
+        try:
+            await asyncio.sleep(3600)
+        finally:
+            cleaned.set()
+
+    sent = long.enqueue()
+    worker = start()
+    assert begun.wait(10)
+
+    worker.drain(0)
+
+    assert cleaned.wait(10)
+    messages = app._opening.get().broker.messages
+    eventually(lambda: messages.find(sent.id).result().state == "ready")
