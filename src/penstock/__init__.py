@@ -7,12 +7,15 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from penstock.client.app import Penstock as Penstock
+    from penstock.client.bus import Event as Event
     from penstock.client.current import Current as Current
     from penstock.client.current import current as current
     from penstock.client.job import Enqueued as Enqueued
     from penstock.client.job import Job as Job
+    from penstock.client.notifications import Due as Due
     from penstock.client.options import Unique as Unique
     from penstock.domain.errors import PenstockError as PenstockError
+    from penstock.domain.notification import RetrySchedule as RetrySchedule
     from penstock.domain.outcome import Bury as Bury
     from penstock.domain.outcome import Cancel as Cancel
     from penstock.domain.outcome import Retry as Retry
@@ -34,6 +37,9 @@ _HOMES = {
     "Bury": "domain.outcome",
     "current": "client.current",
     "Current": "client.current",
+    "Due": "client.notifications",
+    "Event": "client.bus",
+    "RetrySchedule": "domain.notification",
     "PenstockError": "domain.errors",
 }
 

@@ -14,13 +14,16 @@ from penstock.ports.wakeups import Wakeups
 from penstock.runtime.duties import Every, Expirer, Mover, Pruner, Reaper
 from penstock.runtime.loop import Duty, DutyLoop
 from penstock.runtime.lost_workers import WorkerReaper
+from penstock.runtime.node_queues import NodeQueues
 from penstock.runtime.recurring import Recurrer
+from penstock.services.bus import Bus
 from penstock.services.directory import Directory
 from penstock.services.facts import Facts
 from penstock.services.insight import Insight
 from penstock.services.keys import Keyring, Keys
 from penstock.services.messages import Messages
 from penstock.services.moves import Moves
+from penstock.services.notifications import Notifications
 from penstock.services.queues import Queues
 from penstock.services.recurring import Recurring
 from penstock.services.workers import Workers
@@ -51,6 +54,8 @@ class Broker:
         self.moves = Moves(store, clock, dice)
         self.recurring = Recurring(store, clock, dice, settings.limits)
         self.insight = Insight(store, clock, settings.limits)
+        self.notifications = Notifications(store, clock, dice, settings.limits, self.messages)
+        self.bus = Bus(store, clock, dice, settings.limits, self.directory)
         self.workers = Workers(
             store,
             clock,
@@ -99,6 +104,7 @@ class Broker:
             Mover(self.moves, every_ms=_MOVES_EVERY_MS),
             WorkerReaper(self.workers, every_ms=self.settings.workers.reap_interval_ms),
             Recurrer(self.recurring),
+            NodeQueues(self.bus, self.queues, every_ms=self.settings.workers.reap_interval_ms),
             Every("keys", _KEYS_EVERY_MS, self.refresh_keys),
         ]
         if isinstance(self.clock, ServerClock):

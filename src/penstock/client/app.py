@@ -16,11 +16,13 @@ import msgspec
 from penstock.client import tracing
 from penstock.client.answers import Sent
 from penstock.client.backing import Backing
+from penstock.client.bus import BusPart
 from penstock.client.current import Current
 from penstock.client.embedded import Embedded
 from penstock.client.handlers import JobHandlers
 from penstock.client.job import Enqueued, Job
 from penstock.client.job_spec import JobSettings, settle, spec_of
+from penstock.client.notifications import NotificationQueue
 from penstock.client.opening import Opening
 from penstock.client.options import JobOptions, Settled
 from penstock.client.over_http import OverHttp
@@ -30,7 +32,7 @@ from penstock.domain.draft import Draft
 from penstock.domain.duration import duration_text
 from penstock.domain.errors import InvalidRequest, PenstockError
 from penstock.domain.limits import DEFAULT_LIMITS
-from penstock.domain.queue import check_name
+from penstock.domain.queue import QueueSettings, check_name
 from penstock.domain.worker import NewWorker
 from penstock.ports.clock import Clock
 from penstock.ports.work import WorkSource
@@ -49,10 +51,11 @@ H = TypeVar("H", bound=Callable[[Current], Any])
 _SERVER = ("http://", "https://")
 
 
-class Penstock:
+class Penstock(BusPart):
     """Safe to share between threads; a forked child opens its own."""
 
     def __init__(self, url: str, *, key: str | None = None, clock: Clock | None = None) -> None:
+        super().__init__()
         self.url = _checked(url)
         self._key = key
         self._clock = clock
@@ -127,6 +130,21 @@ class Penstock:
         """Say how a queue is to be.  Applied when this process first uses it; see docs/jobs.md."""
         self._declared.setdefault(check_name(name), {}).update(settings_of(name, options))
 
+    def queue_at_least(self, name: str, *, max_attempts: int | None) -> None:
+        """Raise what a queue is declared with, or what it has by default; never lower it."""
+        if max_attempts is None:
+            return
+        declared = self._declared.setdefault(check_name(name), {})
+        limit = declared.get("max_attempts", QueueSettings().max_attempts)
+        if limit is not None and limit < max_attempts:
+            declared["max_attempts"] = max_attempts
+
+    def notifications(self, queue: str, **options: Unpack[QueueOptions]) -> NotificationQueue:
+        """Messages for a set time in a queue; see docs/notifications.md."""
+        if options:
+            self.queue(queue, **options)
+        return NotificationQueue(self, check_name(queue))
+
     # --- opening and closing ---
 
     def open(self) -> Self:
@@ -180,11 +198,12 @@ class Penstock:
     def work_source(self) -> WorkSource:
         """Where a worker gets work; its queues are made if missing, recurring work is declared."""
         backing = self._opening.get()
+        self._subscribe_all(backing)
         for name in self.queues:
             self._settle(backing, name)
         for recurrence in self._recurrences:
             backing.recur(recurrence)
-        return backing.source()
+        return self._with_own(backing.source())
 
     def roll(self, about: NewWorker) -> Roll:
         """Where a worker is registered."""

@@ -40,11 +40,11 @@ class Embedded:
         return self.broker.clock
 
     def send(self, queue: str, drafts: Sequence[Draft]) -> list[SendResult]:
-        found = self.broker.directory.cached(queue) or _wait(
+        found = self.broker.directory.cached(queue) or wait_for(
             lambda: self.broker.directory.load_to_send(queue)
         )
         new = self._new(found, drafts)
-        return _results(_wait(lambda: self.broker.messages.send(new)))
+        return _results(wait_for(lambda: self.broker.messages.send(new)))
 
     async def send_async(self, queue: str, drafts: Sequence[Draft]) -> list[SendResult]:
         directory = self.broker.directory
@@ -56,7 +56,7 @@ class Embedded:
     ) -> list[SendResult]:
         directory, messages = self.broker.directory, self.broker.messages
         try:
-            found = directory.cached(queue) or _wait(lambda: directory.load(queue))
+            found = directory.cached(queue) or wait_for(lambda: directory.load(queue))
         except QueueNotFound:
             found = self.broker.store.write_in(tx, self._making(queue, settings))
         return _results(messages.send_in(tx, self._new(found, drafts)))
@@ -82,10 +82,10 @@ class Embedded:
     def declare(self, queue: str, settings: Mapping[str, Any]) -> None:
         wanted = _queue_settings(settings)
         try:
-            _wait(lambda: self.broker.queues.put(queue, wanted, only_new=True))
+            wait_for(lambda: self.broker.queues.put(queue, wanted, only_new=True))
         except QueueExists:
             if settings:
-                _wait(lambda: self.broker.queues.patch(queue, settings))
+                wait_for(lambda: self.broker.queues.patch(queue, settings))
 
     async def declare_async(self, queue: str, settings: Mapping[str, Any]) -> None:
         wanted = _queue_settings(settings)
@@ -96,7 +96,7 @@ class Embedded:
                 await self.broker.queues.patch(queue, settings)
 
     def recur(self, wanted: Recurrence) -> None:
-        _wait(
+        wait_for(
             lambda: self.broker.recurring.declare(
                 wanted.name,
                 wanted.rhythm,
@@ -153,6 +153,6 @@ def _results(answers: Sequence[store.Sent | PenstockError]) -> list[SendResult]:
     return [a if isinstance(a, PenstockError) else Sent(a.id, a.is_duplicate) for a in answers]
 
 
-def _wait(ask: Callable[[], Ticket[T]]) -> T:
+def wait_for(ask: Callable[[], Ticket[T]]) -> T:
     """A ticket belongs to the thread or loop that it is made on."""
     return aside(lambda: ask().result())

@@ -12,8 +12,10 @@ from penstock.client import tracing
 from penstock.client.backing import Backing
 from penstock.client.current import Being, Current
 from penstock.client.job import Job
+from penstock.client.listener import Listener
 from penstock.domain.errors import InvalidRequest
-from penstock.ports.work import Controls, Running, Work
+from penstock.domain.topic import OF_NODE
+from penstock.ports.work import Controls, Handler, Running, Work
 
 Hook = Callable[[Current], AbstractContextManager[Any]]
 
@@ -25,6 +27,7 @@ class JobHandlers:
         self._backing = backing
         self._jobs: dict[str, Job[..., Any]] = {}
         self._hooks: list[Hook] = []
+        self._listeners: dict[str, list[Listener]] = {}  # by queue
 
     @property
     def jobs(self) -> Mapping[str, Job[..., Any]]:
@@ -36,7 +39,7 @@ class JobHandlers:
 
     @property
     def queues(self) -> list[str]:
-        return sorted({job.queue for job in self._jobs.values()})
+        return sorted({job.queue for job in self._jobs.values()} | self._listeners.keys())
 
     def add(self, job: Job[..., Any]) -> None:
         before = self._jobs.get(job.kind)
@@ -52,6 +55,22 @@ class JobHandlers:
 
     def find(self, kind: str) -> Job[..., Any] | None:
         return self._jobs.get(kind)
+
+    def listen(self, queue: str, listener: Listener) -> None:
+        """Have all that comes through a queue handled, or what is of some kinds."""
+        known = self._listeners.setdefault(queue, [])
+        known[:] = [other for other in known if _place(other.function) != _place(listener.function)]
+        known.append(listener)
+
+    def of(self, work: Work) -> Handler | None:
+        """By its queue, where that is a subscription's or for notifications; else by its kind."""
+        listeners = self._listeners.get(work.queue)
+        if listeners is None and OF_NODE in work.queue:
+            listeners = self._listeners.get(work.queue.rpartition(OF_NODE)[0])
+        for listener in listeners or ():
+            if listener.wants(work.kind):
+                return listener
+        return None if work.kind is None else self.find(work.kind)
 
     def around(self, work: Work, controls: Controls) -> AbstractContextManager[Running]:
         """The trace it was sent in, `current()`, then the hooks in the order they were made."""
@@ -69,7 +88,7 @@ class JobHandlers:
             span.told(job.result)
 
 
-def _place(job: Job[..., Any]) -> str:
+def _place(job: Callable[..., Any]) -> str:
     code = inspect.unwrap(job).__code__ if hasattr(inspect.unwrap(job), "__code__") else None
     if code is None:
         return repr(inspect.unwrap(job))

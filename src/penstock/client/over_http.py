@@ -34,7 +34,7 @@ class OverHttp:
         self._source: RemoteSource | None = None
 
     def send(self, queue: str, drafts: Sequence[Draft]) -> list[SendResult]:
-        wanted = [_draft(draft) for draft in drafts]
+        wanted = [to_wire(draft) for draft in drafts]
         try:
             return self._send(queue, wanted)
         except QueueNotFound:
@@ -47,18 +47,18 @@ class OverHttp:
     def send_in(
         self, tx: object, queue: str, drafts: Sequence[Draft], settings: Mapping[str, Any]
     ) -> list[SendResult]:
-        raise _no_transaction()
+        raise no_transaction()
 
     async def send_in_async(
         self, tx: object, queue: str, drafts: Sequence[Draft], settings: Mapping[str, Any]
     ) -> list[SendResult]:
-        raise _no_transaction()
+        raise no_transaction()
 
     def act_in(self, tx: object, act: WorkAct) -> None:
-        raise _no_transaction()
+        raise no_transaction()
 
     async def act_in_async(self, tx: object, act: WorkAct) -> None:
-        raise _no_transaction()
+        raise no_transaction()
 
     def declare(self, queue: str, settings: Mapping[str, Any]) -> None:
         try:
@@ -113,14 +113,14 @@ class OverHttp:
             ) from None
 
 
-def _no_transaction() -> InvalidRequest:
+def no_transaction() -> InvalidRequest:
     return InvalidRequest(
         "tx= needs the store in the database of your transaction: "
         "open Penstock on the URL of that database, not on a server's"
     )
 
 
-def _draft(draft: Draft) -> wire.Draft:
+def to_wire(draft: Draft) -> wire.Draft:
     given = {name: getattr(draft, name) for name in wire.Draft.__struct_fields__[1:]}
     for name in ("due_at", "expires_at"):
         if given[name] is not None:

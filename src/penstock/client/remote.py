@@ -32,8 +32,10 @@ from penstock.client.errors import refusal
 from penstock.client.remote_history import RemoteHistory
 from penstock.client.remote_messages import RemoteMessages
 from penstock.client.remote_moves import RemoteMoves
+from penstock.client.remote_notifications import RemoteNotifications
 from penstock.client.remote_queues import RemoteQueues
 from penstock.client.remote_recurring import RemoteRecurring
+from penstock.client.remote_topics import RemoteTopics
 from penstock.client.remote_workers import RemoteWorkers
 from penstock.client.transport import ErrorAnswer, Transport
 from penstock.domain.errors import PenstockError
@@ -70,6 +72,8 @@ class Remote:
         self.recurring = RemoteRecurring(self._transport)
         self.messages = RemoteMessages(self._transport)
         self.history = RemoteHistory(self._transport)
+        self.notifications = RemoteNotifications(self._transport)
+        self.topics = RemoteTopics(self._transport)
         self.workers = RemoteWorkers(self._transport)
 
     def __enter__(self) -> Self:

@@ -54,6 +54,20 @@ class MoveNotFound(NotFound):
         super().__init__(f"there is no move {task_id!r}")
 
 
+class TopicNotFound(NotFound):
+    code = "topic_not_found"
+
+    def __init__(self, topic: str) -> None:
+        super().__init__(f"there is no topic {topic!r}")
+
+
+class SubscriptionNotFound(NotFound):
+    code = "subscription_not_found"
+
+    def __init__(self, subscription: str) -> None:
+        super().__init__(f"there is no subscription {subscription!r}")
+
+
 class WorkerNotFound(NotFound):
     code = "worker_not_found"
 
@@ -111,6 +125,10 @@ class QueueNotEmpty(Conflict):
 
 class QueueFull(Conflict):
     code = "queue_full"
+
+
+class TopicNotEmpty(Conflict):
+    code = "topic_not_empty"
 
 
 class MoveRunning(Conflict):

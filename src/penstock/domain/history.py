@@ -98,6 +98,8 @@ class HistoryFilter(msgspec.Struct, frozen=True, kw_only=True):
     to_at: int = 2**62
     before: tuple[int, int] | None = None  # cursor: (finished_at, history_no) of the last one seen
     limit: int = 100
+    tag1: str | None = None
+    tag2: str | None = None
 
 
 def attempt(

@@ -23,7 +23,9 @@ from penstock.domain.move import MoveTask
 from penstock.domain.queue import Queue, QueueSettings
 from penstock.domain.schedule import Schedule
 from penstock.ports.registry import Facts, Workers
+from penstock.ports.tagged import TaggedMessages
 from penstock.ports.ticket import Ticket
+from penstock.ports.topics import Topics
 
 T = TypeVar("T")
 
@@ -253,6 +255,11 @@ class Session(Protocol):
     def send(self, new: Sequence[NewMessage]) -> list[Sent | PenstockError]:
         """As part of a write: sent exactly if the rest of it is kept."""
         ...
+
+    @property
+    def tagged(self) -> TaggedMessages: ...
+    @property
+    def topics(self) -> Topics: ...
 
 
 class Store(Protocol):

@@ -107,6 +107,9 @@ class Running(Protocol):
 
 class Handlers(Protocol):
     def find(self, kind: str) -> Handler | None: ...
+    def of(self, work: Work) -> Handler | None:
+        """By its queue, where that has handlers of its own; else by its kind."""
+        ...
 
     def around(self, work: Work, controls: Controls) -> AbstractContextManager[Running]:
         """To be held around each call of a handler, on the thread or loop that it runs on."""

@@ -63,7 +63,7 @@ class Ready:
 
 def prepare(handlers: Handlers, work: Work, clock: Clock) -> Ready | WorkAct:
     """Ready to be called, or what is to be done with a job that cannot be."""
-    handler = None if work.kind is None else handlers.find(work.kind)
+    handler = handlers.of(work)
     if handler is None:
         return outcomes.parked(work, now=clock.now())
     try:

@@ -170,7 +170,7 @@ class Messages:
             verb=verb,
             now=self._clock.now(),
             delay_ms=delay_ms,
-            text=self._kept(text),
+            text=self.kept(text),
             dice=dice,
             is_late_ok=is_late_ok,
             progress=progress,
@@ -231,11 +231,11 @@ class Messages:
         return self._store.read(do)
 
     def cancel(self, message_id: str, *, reason: str | None) -> Ticket[Message]:
-        kept = self._kept(reason)
+        kept = self.kept(reason)
         return self._change(message_id, lambda m, _: lifecycle.cancel(m, reason=kept))
 
     def bury(self, message_id: str, *, reason: str | None) -> Ticket[Message]:
-        kept = self._kept(reason)
+        kept = self.kept(reason)
         return self._change(message_id, lambda m, _: lifecycle.bury(m, reason=kept))
 
     def reschedule(self, message_id: str, *, due_at: int) -> Ticket[Message]:
@@ -263,7 +263,7 @@ class Messages:
 
         return self._store.write(do)
 
-    def _kept(self, text: str | None) -> str | None:
+    def kept(self, text: str | None) -> str | None:
         """Errors and reasons: cut rather than refused, because they must not keep an act back."""
         return text and text[: self._limits.max_error_chars].replace(NUL, "\ufffd")
 

@@ -25,7 +25,7 @@ class Books:
     def __init__(self, db: Database, *, stripe: int = 0) -> None:
         self.db = db
         self.partitions = Partitions(db)
-        self._stripe = stripe
+        self.stripe = stripe
         self._changes: dict[int, Counts] = {}
         self._queues: dict[int, Queue] = {}
         self._known: dict[Row, Queue] = {}  # by its whole row, over transactions
@@ -56,7 +56,7 @@ class Books:
         if self._changes:
             # In order of number, so that two nodes cannot wait for each other's rows.
             rows = [
-                (no, self._stripe, *msgspec.structs.astuple(change))
+                (no, self.stripe, *msgspec.structs.astuple(change))
                 for no, change in sorted(self._changes.items())
             ]
             self.db.insert("queues.count", rows)

@@ -11,7 +11,7 @@ from penstock.domain.queue import Queue
 from penstock.store.books import Books, message_of
 from penstock.store.changes import Changes
 
-_NO_PLACE = 2**62  # behind every place in line
+NO_PLACE = 2**62  # behind every place in line
 
 
 class Journeys:
@@ -24,7 +24,7 @@ class Journeys:
         queue_no: int,
         *,
         limit: int,
-        before_no: int = _NO_PLACE,
+        before_no: int = NO_PLACE,
         any_home: bool = True,
         lock: str,
     ) -> list[Message]:

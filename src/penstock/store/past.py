@@ -63,7 +63,7 @@ class SqlHistory:
 
     def _conditions(self, wanted: HistoryFilter) -> tuple[list[str], dict[str, object]]:
         params: dict[str, object] = {}
-        for name in ("id", "kind", "entity_id", "tag", "outcome"):
+        for name in ("id", "kind", "entity_id", "tag", "tag1", "tag2", "outcome"):
             value = getattr(wanted, name)
             if value is not None:
                 params[name] = str(value)

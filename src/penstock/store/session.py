@@ -24,7 +24,9 @@ from penstock.store.nouns import SqlKeys, SqlMessages, SqlQueues
 from penstock.store.past import SqlHistory, SqlTidying
 from penstock.store.schedules import SqlSchedules
 from penstock.store.sends import Sends
+from penstock.store.tagged import SqlTagged
 from penstock.store.ticket import StoreTicket
+from penstock.store.topics import SqlTopics
 from penstock.store.workers import SqlWorkers
 
 SECRET = "receipt_secret"
@@ -108,6 +110,8 @@ class SqlSession:
         self.facts = SqlFacts(self.books)
         self.schedules = SqlSchedules(self.books)
         self.tidying = SqlTidying(self.books, claims)
+        self.tagged = SqlTagged(self.books, changes, claims)
+        self.topics = SqlTopics(self.books, changes, self._sends)
         self._high_water = 0
         self._keeps_time = keeps_time
 

@@ -59,6 +59,9 @@ class Watching:
     def find(self, kind: str) -> Handler | None:
         return self._handlers.find(kind)
 
+    def of(self, work: Work) -> Handler | None:
+        return self._handlers.of(work)
+
     @contextmanager
     def around(self, work: Work, controls: Controls) -> Iterator[Running]:
         self.result = self.error = None
@@ -127,7 +130,7 @@ class Runner:
         return self._ran(ready, controls, act)
 
     def is_async(self, work: Work) -> bool:
-        handler = None if work.kind is None else self._watching.find(work.kind)
+        handler = self._watching.of(work)
         return handler is not None and handler.is_async
 
     def _controls(self, ready: Ready) -> _Controls:

@@ -65,6 +65,7 @@ def prepare(api: Api, operation: str) -> dict[str, str]:
     if operation == "putQueue":
         return {}
     api.call("PUT", "/v1/queues/mail", {})
+    _prepare_topic(api, operation)
     variables: dict[str, Any] = {"RECEIPT": "", "ID": "", "MOVE": ""}
     variables["WORKER"] = told(api.call("POST", "/v1/workers"))["id"]
     variables["TASK"] = told(api.call("POST", "/v1/tasks", {"jobKind": "SendReport"}))["id"]
@@ -84,3 +85,11 @@ def prepare(api: Api, operation: str) -> dict[str, str]:
         variables["ID"] = api.send("mail", due_at="2040-01-01T00:00:00Z")
         api.send("mail")
     return variables
+
+
+def _prepare_topic(api: Api, operation: str) -> None:
+    """A topic "orders" with a subscription "mailer", unless that is what it makes."""
+    api.call("DELETE", "/v1/topics/orders", params={"force": "true"})
+    api.call("DELETE", "/v1/queues/orders.mailer", params={"force": "true"})
+    if operation not in ("putTopic", "putSubscription"):
+        api.call("PUT", "/v1/topics/orders/subscriptions/mailer", {})

@@ -17,9 +17,11 @@ from penstock.edge.http.api.claims import ClaimApi
 from penstock.edge.http.api.insight import InsightApi
 from penstock.edge.http.api.messages import MessageApi
 from penstock.edge.http.api.moves import MoveApi
+from penstock.edge.http.api.notifications import NotificationApi
 from penstock.edge.http.api.queues import QueueApi
 from penstock.edge.http.api.recurring import RecurringApi
 from penstock.edge.http.api.sends import SendApi
+from penstock.edge.http.api.topics import TopicApi
 from penstock.edge.http.app import App
 from penstock.edge.http.docs.api import DocsApi
 from penstock.edge.http.embedded_workers import EmbeddedWorkers
@@ -120,6 +122,10 @@ def routes(broker: Broker, room: WaitingRoom) -> list[Route]:
         *QueueApi(broker.queues).routes(),
         *MessageApi(broker.messages, broker.directory).routes(),
         *MoveApi(broker.moves).routes(),
+        *NotificationApi(broker.notifications, broker.messages, broker.directory).routes(),
+        *TopicApi(
+            broker.bus, broker.queues, limits, auto_create=broker.settings.queues.auto_create
+        ).routes(),
         *work_routes(broker, room),
         *RecurringApi(broker.recurring).routes(),
         *InsightApi(broker.insight, room).routes(),

@@ -305,6 +305,8 @@ _FROM_CORE: dict[type[PenstockError], Callable[[str], SqsError]] = {
     core.MessageNotFound: resource_not_found,
     core.TargetNotFound: lambda text: queue_does_not_exist(),
     core.MoveNotFound: resource_not_found,
+    core.TopicNotFound: resource_not_found,
+    core.SubscriptionNotFound: resource_not_found,
     core.WorkerNotFound: resource_not_found,
     core.ScheduleNotFound: resource_not_found,
     core.ClaimNotRepeatable: invalid_parameter,
@@ -317,6 +319,7 @@ _FROM_CORE: dict[type[PenstockError], Callable[[str], SqsError]] = {
     core.WrongState: unsupported_operation,
     core.QueueExists: lambda text: _modelled("QueueNameExists", text, code="QueueAlreadyExists"),
     core.QueueNotEmpty: unsupported_operation,
+    core.TopicNotEmpty: unsupported_operation,
     core.QueueFull: over_limit,
     core.TooLarge: lambda text: invalid_parameter(
         f"One or more parameters are invalid. Reason: {text}"

@@ -138,12 +138,12 @@ class MessageApi:
         following = None
         if len(views) == limit:
             following = to_cursor(*_place(views[-1].message))
-        return json_response(wire.PageOut([_shown(view) for view in views], following))
+        return json_response(wire.PageOut([shown(view) for view in views], following))
 
     async def get(self, request: Request, respond: Respond) -> Response:
         view = await self._messages.get(request.params["id"])
         access.allow(request.caller, Role.READ, view.queue)
-        return json_response(_shown(view))
+        return json_response(shown(view))
 
     async def reschedule(self, request: Request, respond: Respond) -> Response:
         due_at = from_text("due_at", wire_in.decode(_reschedule, request.body).due_at)
@@ -177,7 +177,7 @@ def _changed(message: Message) -> Response:
     return json_response(wire.ActedOut(message.id, message.state, to_text(message.due_at)))
 
 
-def _shown(view: MessageView) -> wire.MessageOut:
+def shown(view: MessageView) -> wire.MessageOut:
     message = view.message
     if isinstance(message, Ending):
         return _ended(view, message)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from penstock.edge.http.openapi import work_meanings
+from penstock.edge.http.openapi import bus_meanings, work_meanings
 
 FIELDS = {
     "act": "What to do with the lease.",
@@ -243,3 +243,5 @@ PARAMETERS: dict[str, tuple[str, dict[str, Any], str]] = {
 
 FIELDS |= work_meanings.FIELDS
 PARAMETERS |= work_meanings.PARAMETERS
+FIELDS |= bus_meanings.FIELDS
+PARAMETERS |= bus_meanings.PARAMETERS

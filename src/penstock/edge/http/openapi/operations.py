@@ -28,6 +28,8 @@ CHAPTERS = (
     (re.compile(r"^/v1/(queues|moves)"), "Queues"),
     (re.compile(r"^/v1/(workers|tasks)"), "Workers and tasks"),
     (re.compile(r"^/v1/recurring"), "Recurring work"),
+    (re.compile(r"^/v1/notifications"), "Notifications"),
+    (re.compile(r"^/v1/topics"), "Topics and events"),
     (re.compile(r""), "History, stats, health"),
 )
 

@@ -36,6 +36,14 @@ AND h.history_no IN (SELECT t.history_no FROM history_{day} AS t WHERE t.tag1 = 
                       UNION ALL
                      SELECT t.history_no FROM history_{day} AS t WHERE t.tag2 = :tag)
 
+-- name: where_tag1
+-- A condition of search.
+AND h.tag1 = :tag1
+
+-- name: where_tag2
+-- A condition of search.
+AND h.tag2 = :tag2
+
 -- name: where_outcome
 -- A condition of search.
 AND h.outcome = :outcome

@@ -1,0 +1,64 @@
+"""One question, two ways to ask it: of a store in the same process, or of a server.
+
+`in_store` is what runs in a transaction: the store's own, or the caller's (`tx`).
+"""
+
+from __future__ import annotations
+
+import asyncio
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from typing import Generic, TypeVar
+
+from penstock.client.backing import Backing
+from penstock.client.embedded import Embedded, wait_for
+from penstock.client.over_http import OverHttp, no_transaction
+from penstock.client.remote import Remote
+from penstock.ports.store import Session
+from penstock.wiring import Broker
+
+T = TypeVar("T")
+
+
+class Ask(ABC, Generic[T]):
+    @abstractmethod
+    def in_store(self, broker: Broker) -> Callable[[Session], T]: ...
+
+    @abstractmethod
+    def over_http(self, remote: Remote) -> T: ...
+
+
+def ask(backing: Backing, what: Ask[T], tx: object = None) -> T:
+    if isinstance(backing, OverHttp):
+        if tx is not None:
+            raise no_transaction()
+        return what.over_http(backing.remote)
+    broker = _broker(backing)
+    do = what.in_store(broker)
+    if tx is not None:
+        return broker.store.write_in(tx, do)
+    return wait_for(lambda: broker.store.write(do))
+
+
+async def ask_async(backing: Backing, what: Ask[T], tx: object = None) -> T:
+    if isinstance(backing, OverHttp):
+        return await asyncio.to_thread(ask, backing, what, tx)
+    broker = _broker(backing)
+    do = what.in_store(broker)
+    if tx is not None:
+        return await broker.store.write_in_async(tx, do)
+    return await broker.store.write(do)
+
+
+def look(backing: Backing, what: Ask[T]) -> T:
+    """The same for what only reads."""
+    if isinstance(backing, OverHttp):
+        return what.over_http(backing.remote)
+    broker = _broker(backing)
+    do = what.in_store(broker)
+    return wait_for(lambda: broker.store.read(do))
+
+
+def _broker(backing: Backing) -> Broker:
+    assert isinstance(backing, Embedded)
+    return backing.broker

@@ -1,0 +1,280 @@
+"""The bus as an application uses it: `@app.subscribe("orders")`, `app.publish("orders", …)`."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Sequence
+from datetime import datetime
+from typing import Any, TypeVar, Unpack
+
+import msgspec
+
+from penstock.client import tracing
+from penstock.client.asking import Ask, ask, ask_async
+from penstock.client.backing import Backing
+from penstock.client.bus_answers import Published
+from penstock.client.current import Current
+from penstock.client.handlers import JobHandlers
+from penstock.client.listener import Listener, ListenerSettings
+from penstock.client.notifications import json_of
+from penstock.client.opening import Opening
+from penstock.client.options import JobOptions, Settled
+from penstock.client.over_http import to_wire
+from penstock.client.queue_options import QueueOptions
+from penstock.client.remote import Remote
+from penstock.client.sticky import StickySource
+from penstock.domain import topic as topics
+from penstock.domain.draft import Draft
+from penstock.domain.errors import InvalidRequest, TopicNotFound
+from penstock.domain.topic import EVENT_ID, TOPIC, Dispatch
+from penstock.ports.store import Session
+from penstock.ports.work import WorkSource
+from penstock.wiring import Broker
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+class Event(msgspec.Struct, frozen=True, kw_only=True):
+    """What a handler is told about an event beside its body."""
+
+    id: str  # the same for all subscriptions; the message's own id is current().id
+    topic: str
+    kind: str | None
+    published_at: datetime
+    tags: tuple[str, ...]
+    group: str | None
+    attempts: int
+
+
+class Declared(msgspec.Struct, frozen=True):
+    """A subscription that this application has handlers for."""
+
+    topic: str
+    name: str
+    kinds: tuple[str, ...]
+    dispatch: Dispatch
+
+
+class SubscribeSettings(ListenerSettings, total=False):
+    """What `@app.subscribe(…)` takes beside its topic."""
+
+    name: str  # without it, the function's
+    kinds: str | Sequence[str]  # patterns of the kinds it wants; none: every event
+    dispatch: Dispatch | str
+    queue: QueueOptions  # how its queue is to be
+
+
+class BusPart:
+    """The part of an application that publishes and subscribes."""
+
+    handlers: JobHandlers
+    _opening: Opening
+
+    def __init__(self) -> None:
+        self._subscriptions: dict[str, Declared] = {}  # by queue
+        self._subscribed_at: Backing | None = None
+        self._sticky: StickySource | None = None
+
+    def subscribe(self, topic: str, **settings: Unpack[SubscribeSettings]) -> Callable[[F], F]:
+        """Make a function the handler of a subscription.
+
+        The subscription is made when this process first publishes or works; until then its events
+        are not kept for it.  Several functions may share a name, each for its own kinds.
+        """
+
+        def decorate(function: F) -> F:
+            name = settings.get("name") or function.__name__
+            queue = topics.queue_name(topic, name)
+            given = settings.get("kinds", ())
+            kinds = topics.check_kinds((given,) if isinstance(given, str) else tuple(given))
+            listener = Listener(
+                function,
+                kinds=kinds,
+                about=_event,
+                clock=lambda: self._opening.get().clock,
+                settings=settings,
+            )
+            dispatch = _dispatch(settings.get("dispatch", Dispatch.SHARED))
+            self._declare(queue, Declared(topic, name, kinds, dispatch))
+            self.handlers.listen(queue, listener)
+            if "queue" in settings:
+                self.queue(queue, **settings["queue"])
+            self.queue_at_least(queue, max_attempts=listener.max_attempts)
+            return function
+
+        return decorate
+
+    def publish(
+        self,
+        topic: str,
+        event: object,
+        *,
+        kind: str | None = None,
+        node: str | None = None,
+        **options: Unpack[JobOptions],
+    ) -> Published:
+        """One message for each subscription that wants it, all or none.
+
+        `tx`: the caller's own transaction.  `node`: the worker that publishes, for sticky
+        subscriptions; without it, the worker that runs in this process, if there is one.
+        """
+        [published] = self.publish_many(topic, [event], kind=kind, node=node, **options)
+        return published
+
+    def publish_many(
+        self,
+        topic: str,
+        events: Sequence[object],
+        *,
+        kind: str | None = None,
+        node: str | None = None,
+        **options: Unpack[JobOptions],
+    ) -> list[Published]:
+        """All of them or none."""
+        backing = self._opening.get()
+        self._subscribe_all(backing)
+        settled, what = self._publishing(topic, events, kind, node, options)
+        return self._noted(ask(backing, what, settled.tx))
+
+    async def publish_async(
+        self,
+        topic: str,
+        event: object,
+        *,
+        kind: str | None = None,
+        node: str | None = None,
+        **options: Unpack[JobOptions],
+    ) -> Published:
+        backing = await asyncio.to_thread(self._opening.get)
+        if self._subscribed_at is not backing:
+            await asyncio.to_thread(self._subscribe_all, backing)
+        settled, what = self._publishing(topic, [event], kind, node, options)
+        [published] = self._noted(await ask_async(backing, what, settled.tx))
+        return published
+
+    # --- what the rest of the application offers ---
+
+    def queue(self, name: str, **options: Unpack[QueueOptions]) -> None:
+        raise NotImplementedError
+
+    def queue_at_least(self, name: str, *, max_attempts: int | None) -> None:
+        raise NotImplementedError
+
+    def _settle(self, backing: Backing, queue: str) -> None:
+        raise NotImplementedError
+
+    # --- private ---
+
+    def _declare(self, queue: str, wanted: Declared) -> None:
+        """Functions that share a subscription want together what each of them wants."""
+        before = self._subscriptions.get(queue)
+        if before is not None:
+            if (before.topic, before.name) != (wanted.topic, wanted.name):
+                raise InvalidRequest(f"two subscriptions would have the queue {queue!r}")
+            if before.dispatch is not wanted.dispatch:
+                raise InvalidRequest(f"subscription {wanted.name!r} is {before.dispatch} elsewhere")
+            everything = not before.kinds or not wanted.kinds
+            kinds = () if everything else tuple(dict.fromkeys(before.kinds + wanted.kinds))
+            wanted = msgspec.structs.replace(wanted, kinds=kinds)
+        self._subscriptions[queue] = wanted
+        self._subscribed_at = None
+
+    def _subscribe_all(self, backing: Backing) -> None:
+        """Once for each backing, and again when another one was declared."""
+        if self._subscribed_at is not backing:
+            for queue, wanted in self._subscriptions.items():
+                self._settle(backing, queue)  # first, because a queue's ordering never changes
+                ask(backing, Subscribe(wanted))
+            self._subscribed_at = backing
+
+    def _with_own(self, source: WorkSource) -> WorkSource:
+        """The source of work, which also looks where this worker's own events wait."""
+        queues = frozenset(
+            queue for queue, s in self._subscriptions.items() if s.dispatch is Dispatch.STICKY
+        )
+        if not queues:
+            return source
+        if self._sticky is None or not self._sticky.is_for(source, queues):
+            self._sticky = StickySource(source, queues)
+        return self._sticky
+
+    def _publishing(
+        self,
+        topic: str,
+        events: Sequence[object],
+        kind: str | None,
+        node: str | None,
+        options: JobOptions,
+    ) -> tuple[Settled, Publish]:
+        settled = Settled().merged(options)
+        trace = settled.draft.trace or tracing.of_now()
+        drafts = [
+            msgspec.structs.replace(settled.draft, kind=kind, body=json_of(event), trace=trace)
+            for event in events
+        ]
+        if node is None and self._sticky is not None:
+            node = self._sticky.worker_id
+        return settled, Publish(topic, drafts, node)
+
+    def _noted(self, published: list[Published]) -> list[Published]:
+        if self._sticky is not None:
+            self._sticky.published()
+        return published
+
+
+class Subscribe(Ask[None]):
+    def __init__(self, wanted: Declared) -> None:
+        self._wanted = wanted
+
+    def in_store(self, broker: Broker) -> Callable[[Session], None]:
+        w = self._wanted
+        do = broker.bus.subscribing(w.topic, w.name, kinds=w.kinds, dispatch=w.dispatch)
+
+        def run(session: Session) -> None:
+            do(session)
+
+        return run
+
+    def over_http(self, remote: Remote) -> None:
+        w = self._wanted
+        remote.topics.subscribe(w.topic, w.name, kinds=w.kinds, dispatch=w.dispatch)
+
+
+class Publish(Ask[list[Published]]):
+    """A topic that nobody has made yet is made."""
+
+    def __init__(self, topic: str, drafts: Sequence[Draft], node: str | None) -> None:
+        self._topic = topics.check_topic(topic)
+        self._drafts = drafts
+        self._node = node
+
+    def in_store(self, broker: Broker) -> Callable[[Session], list[Published]]:
+        do = broker.bus.publishing(self._topic, self._drafts, node=self._node, makes_topic=True)
+        return lambda session: [Published(p.id, p.messages, p.duplicates) for p in do(session)]
+
+    def over_http(self, remote: Remote) -> list[Published]:
+        drafts = [to_wire(draft) for draft in self._drafts]
+        try:
+            return remote.topics.publish_batch(self._topic, drafts, node=self._node)
+        except TopicNotFound:
+            remote.topics.put(self._topic)
+            return remote.topics.publish_batch(self._topic, drafts, node=self._node)
+
+
+def _dispatch(given: Dispatch | str) -> Dispatch:
+    try:
+        return Dispatch(given)
+    except ValueError:
+        raise InvalidRequest(f"dispatch is shared or sticky, not {given!r}") from None
+
+
+def _event(job: Current) -> Event:
+    return Event(
+        id=job.attributes.get(EVENT_ID, ""),
+        topic=job.attributes.get(TOPIC, ""),
+        kind=job.kind,
+        published_at=job.sent_at,
+        tags=job.tags,
+        group=job.group,
+        attempts=job.attempts,
+    )

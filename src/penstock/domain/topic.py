@@ -1,0 +1,142 @@
+"""Topics and subscriptions: what an event becomes when it is published.
+
+    publish ──▶ topic ──┬─ subscription "mailer"  ──▶ queue orders.mailer
+                        ├─ subscription "audit"   ──▶ queue orders.audit
+                        └─ "eu", kinds order.eu.* ──▶ queue orders.eu
+
+An event is not kept as such: it is one message in the queue of each subscription that wants its
+kind, all of them or none.  From there on every message lives its own life.
+"""
+
+from __future__ import annotations
+
+import re
+from enum import StrEnum
+from fnmatch import fnmatchcase
+
+import msgspec
+
+from penstock.domain.draft import Draft
+from penstock.domain.errors import InvalidRequest
+from penstock.domain.ids import ID_CHARS
+from penstock.domain.limits import NUL
+from penstock.domain.queue import check_name
+
+_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,77}")
+_BETWEEN = "."
+OF_NODE = "--"
+
+MAX_PATTERNS = 50
+MAX_PATTERN_CHARS = 256
+MAX_SUBSCRIPTIONS = 1_000  # of one topic
+MAX_FAN_OUT = 10_000  # messages of one publish: one transaction must not keep others waiting
+
+# Attributes of the messages that events become.
+TOPIC = "event.topic"
+EVENT_ID = "event.id"
+OWN = frozenset({TOPIC, EVENT_ID})
+
+
+class Dispatch(StrEnum):
+    SHARED = "shared"  # whoever claims first
+    STICKY = "sticky"  # the worker that published it, as long as it is alive
+
+
+class Topic(msgspec.Struct, frozen=True):
+    topic_no: int
+    name: str
+    created_at: int
+    published: int = 0  # events
+    unmatched: int = 0  # … of them those that no subscription wanted
+
+
+class Subscription(msgspec.Struct, frozen=True):
+    subscription_no: int
+    topic: str
+    name: str
+    queue_no: int
+    queue: str
+    kinds: tuple[str, ...]  # shell-style patterns; none: every event
+    dispatch: Dispatch
+    created_at: int
+
+
+class NodeQueue(msgspec.Struct, frozen=True):
+    """Where the events wait that one worker published and is to handle itself."""
+
+    queue_no: int
+    subscription_no: int
+    node: str
+
+
+def check_topic(name: str) -> str:
+    """Return it, or raise InvalidRequest: as for queues, and room for a subscription's name."""
+    if not _NAME.fullmatch(name):
+        raise InvalidRequest(
+            f"a topic's name is 1 to 78 letters, digits, '_', '-' or '.', not {name[:100]!r}"
+        )
+    return name
+
+
+def queue_name(topic: str, subscription: str) -> str:
+    """The queue of a subscription; raises InvalidRequest for names that make no queue's name."""
+    check_topic(topic)
+    if not _NAME.fullmatch(subscription):
+        raise InvalidRequest(
+            "a subscription's name is 1 to 78 letters, digits, '_', '-' or '.', "
+            f"not {subscription[:100]!r}"
+        )
+    name = f"{topic}{_BETWEEN}{subscription}"
+    if len(name) > 80:
+        raise InvalidRequest("the names of a topic and a subscription have 79 characters together")
+    return check_name(name)
+
+
+def node_queue_name(queue: str, node: str) -> str:
+    """The queue of one worker beside that of its subscription; raises InvalidRequest."""
+    return check_name(f"{queue}{OF_NODE}{node}")
+
+
+def check_dispatch(queue: str, dispatch: Dispatch) -> None:
+    """A worker's id must fit behind the name of a sticky subscription's queue."""
+    most = 80 - len(OF_NODE) - ID_CHARS
+    if dispatch is Dispatch.STICKY and len(queue) > most:
+        raise InvalidRequest(
+            f"the names of a topic and a sticky subscription have {most - 1} characters together"
+        )
+
+
+def check_kinds(kinds: tuple[str, ...]) -> tuple[str, ...]:
+    if len(kinds) > MAX_PATTERNS:
+        raise InvalidRequest(f"a subscription takes at most {MAX_PATTERNS} patterns of kinds")
+    if any(not 0 < len(kind) <= MAX_PATTERN_CHARS or NUL in kind for kind in kinds):
+        raise InvalidRequest(
+            f"a pattern of kinds has 1 to {MAX_PATTERN_CHARS} characters, none of them NUL"
+        )
+    return kinds
+
+
+def wants(subscription: Subscription, kind: str | None) -> bool:
+    """An event without a kind goes only to those that take everything."""
+    if not subscription.kinds:
+        return True
+    return kind is not None and any(fnmatchcase(kind, pattern) for pattern in subscription.kinds)
+
+
+def check_event(draft: Draft) -> Draft:
+    if draft.attributes and not OWN.isdisjoint(draft.attributes):
+        raise InvalidRequest(f"attributes named {TOPIC} and {EVENT_ID} are the bus's own")
+    return draft
+
+
+def marked(draft: Draft, *, topic: str, event_id: str) -> Draft:
+    """The event as each of its messages carries it: where it came from, and which one it is."""
+    own = {TOPIC: topic, EVENT_ID: event_id}
+    return msgspec.structs.replace(draft, attributes={**(draft.attributes or {}), **own})
+
+
+def check_fan_out(messages: int) -> None:
+    if messages > MAX_FAN_OUT:
+        raise InvalidRequest(
+            f"these events would become {messages} messages; one publish takes {MAX_FAN_OUT}"
+        )

@@ -1,0 +1,73 @@
+"""Topics, their subscriptions, and the fan-out of events."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Protocol
+
+from penstock.domain.draft import NewMessage
+from penstock.domain.errors import PenstockError
+from penstock.domain.queue import Queue
+from penstock.domain.topic import Dispatch, NodeQueue, Subscription, Topic
+
+if TYPE_CHECKING:
+    from penstock.ports.store import Sent
+
+
+class Topics(Protocol):
+    def add(self, name: str, *, now: int) -> bool:
+        """Make it unless it is there; tells whether it is new."""
+        ...
+
+    def find(self, name: str) -> Topic | None: ...
+    def page(self, *, prefix: str, after: str, limit: int) -> list[Topic]: ...
+    def remove(self, topic_no: int) -> None:
+        """With its subscriptions; their queues stay."""
+        ...
+
+    def subscribe(
+        self,
+        topic_no: int,
+        name: str,
+        *,
+        queue_no: int,
+        kinds: Sequence[str],
+        dispatch: Dispatch,
+        now: int,
+    ) -> bool:
+        """Make or change it; tells whether it is new.  Raises QueueExists if the queue is taken."""
+        ...
+
+    def unsubscribe(self, subscription_no: int) -> None: ...
+    def subscriptions(self, topic_no: int) -> list[Subscription]:
+        """By name.  Without those whose queues were removed: with its queue a subscription ends."""
+        ...
+
+    def subscription(self, topic_no: int, name: str) -> Subscription | None: ...
+    def number_of_subscriptions(self, topic_no: int) -> int: ...
+    def to_publish(self, name: str, *, now: int) -> Topic | None:
+        """The first thing a transaction that publishes does."""
+        ...
+
+    def queues_of(self, queue_nos: set[int]) -> dict[int, Queue]:
+        """Many queues at once."""
+        ...
+
+    def publish(
+        self, topic_no: int, new: Sequence[NewMessage], *, events: int, unmatched: int
+    ) -> list[Sent | PenstockError]:
+        """The messages of some events, and the counters of their topic."""
+        ...
+
+    def add_node(self, queue_no: int, *, subscription_no: int, node: str) -> None: ...
+    def node_queues(self) -> list[tuple[NodeQueue, Subscription | None]]:
+        """All of them, with their subscriptions if these are still there."""
+        ...
+
+    def forget_nodes(self) -> int:
+        """Of queues that were removed."""
+        ...
+
+    def hand_over(self, queue_no: int, *, to: int, limit: int, now: int) -> int:
+        """Ready messages to another queue, in their order; how many they were."""
+        ...

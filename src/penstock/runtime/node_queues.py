@@ -1,0 +1,48 @@
+"""The duty that looks after queues of single workers: what they left is handed to everybody."""
+
+from __future__ import annotations
+
+import logging
+
+from penstock.domain.errors import NotFound, QueueNotEmpty
+from penstock.services.bus import Abandoned, Bus
+from penstock.services.queues import Queues
+
+_log = logging.getLogger("penstock.bus")
+_CHUNKS_PER_TICK = 20  # others get their turn between; the rest follows with the next tick
+
+
+class NodeQueues:
+    """Several nodes may do so at once: each message is handed over once, and in its order."""
+
+    name = "node_queues"
+
+    def __init__(self, bus: Bus, queues: Queues, *, every_ms: int) -> None:
+        self._bus = bus
+        self._queues = queues
+        self._every_ms = every_ms
+
+    def tick(self, now: int) -> int:
+        is_done = True
+        for left in self._bus.abandoned(now=now).result():
+            try:
+                is_done &= self._hand_over(left, now)
+            except NotFound:  # somebody has removed one of the queues, or the subscription
+                continue
+        return now + (self._every_ms if is_done else 1)
+
+    def _hand_over(self, left: Abandoned, now: int) -> bool:
+        if left.to is not None:
+            for _ in range(_CHUNKS_PER_TICK):
+                moved = self._bus.hand_over_some(left, now=now).result()
+                if not moved:
+                    break
+                _log.info("%d messages of %s go to all workers", moved, left.queue)
+            else:
+                return False
+        try:
+            self._queues.remove(left.queue, force=False).result()
+            self._bus.forget_removed().result()
+        except QueueNotEmpty:  # leased, delayed or dead: the next time, or when somebody looks
+            pass
+        return True

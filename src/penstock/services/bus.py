@@ -1,0 +1,372 @@
+"""What you can ask of the bus: topics, subscriptions, and to publish events."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import msgspec
+
+from penstock.domain import topic as topics
+from penstock.domain.draft import Draft, NewMessage, send
+from penstock.domain.errors import (
+    InvalidRequest,
+    PenstockError,
+    QueueExists,
+    SubscriptionNotFound,
+    TopicNotEmpty,
+    TopicNotFound,
+)
+from penstock.domain.ids import ID_DIGITS, uuid7
+from penstock.domain.limits import Limits
+from penstock.domain.queue import Queue, QueueSettings, check_settings
+from penstock.domain.topic import Dispatch, Subscription, Topic
+from penstock.domain.worker import Worker, is_alive
+from penstock.ports.clock import Clock, Dice
+from penstock.ports.store import Sent, Session, Store
+from penstock.ports.ticket import Ticket
+from penstock.services.directory import Directory
+from penstock.services.queues import CHUNK
+
+STICKY = Dispatch.STICKY
+
+
+class TopicView(msgspec.Struct, frozen=True):
+    topic: Topic
+    subscriptions: list[Subscription]
+
+
+class Put(msgspec.Struct, frozen=True):
+    view: TopicView
+    is_new: bool
+
+
+class Subscribed(msgspec.Struct, frozen=True):
+    subscription: Subscription
+    is_new: bool
+
+
+class Published(msgspec.Struct, frozen=True):
+    id: str  # of the event; its messages have ids of their own
+    messages: int  # how many it has become
+    duplicates: int = 0  # … and how many it would have, had they not been there by their dedup_key
+
+
+class Abandoned(msgspec.Struct, frozen=True):
+    """The queue of a worker that will not claim from it any more."""
+
+    queue: str
+    queue_no: int
+    to: int | None  # the queue of its subscription, if that is still there
+
+
+class Bus:
+    def __init__(
+        self, store: Store, clock: Clock, dice: Dice, limits: Limits, directory: Directory
+    ) -> None:
+        self._store = store
+        self._clock = clock
+        self._dice = dice
+        self._limits = limits
+        self._directory = directory
+
+    def put(self, name: str) -> Ticket[Put]:
+        """Make the topic, unless it is there."""
+        topics.check_topic(name)
+        now = self._clock.now()
+
+        def do(session: Session) -> Put:
+            is_new = session.topics.add(name, now=now)
+            return Put(_view(session, _existing(session, name)), is_new)
+
+        return self._store.write(do)
+
+    def get(self, name: str) -> Ticket[TopicView]:
+        return self._store.read(lambda session: _view(session, _existing(session, name)))
+
+    def page(self, *, prefix: str = "", after: str = "", limit: int = 100) -> Ticket[list[Topic]]:
+        return self._store.read(lambda s: s.topics.page(prefix=prefix, after=after, limit=limit))
+
+    def remove(self, name: str, *, force: bool = False) -> Ticket[None]:
+        """With force, its subscriptions go with it; their queues stay, with all that they hold."""
+
+        def do(session: Session) -> None:
+            view = _view(session, _existing(session, name))
+            if view.subscriptions and not force:
+                raise TopicNotEmpty(f"topic {name!r} has subscriptions; remove them or use force")
+            session.topics.remove(view.topic.topic_no)
+
+        return self._store.write(do)
+
+    def subscribe(
+        self,
+        topic: str,
+        name: str,
+        *,
+        kinds: Sequence[str] = (),
+        dispatch: Dispatch = Dispatch.SHARED,
+        settings: QueueSettings | None = None,
+    ) -> Ticket[Subscribed]:
+        """Make the subscription, or change it; with it the topic and the queue, if need be.
+
+        It gets what is published from now on.  `settings` are those of its queue: None leaves the
+        queue as it is.
+        """
+        return self._store.write(
+            self.subscribing(topic, name, kinds=kinds, dispatch=dispatch, settings=settings)
+        )
+
+    def subscribing(
+        self,
+        topic: str,
+        name: str,
+        *,
+        kinds: Sequence[str] = (),
+        dispatch: Dispatch = Dispatch.SHARED,
+        settings: QueueSettings | None = None,
+    ) -> Callable[[Session], Subscribed]:
+        """The same, to be run in a transaction."""
+        queue_name = topics.queue_name(topic, name)
+        wanted = topics.check_kinds(tuple(kinds))
+        topics.check_dispatch(queue_name, dispatch)
+        if settings is not None:
+            check_settings(settings, name=queue_name)
+        now = self._clock.now()
+
+        def do(session: Session) -> Subscribed:
+            queue = self._queue(session, queue_name, settings, now=now)
+            session.topics.add(topic, now=now)
+            topic_no = _existing(session, topic).topic_no
+            _refuse_crowd(session, topic_no, name)
+            is_new = session.topics.subscribe(
+                topic_no, name, queue_no=queue.queue_no, kinds=wanted, dispatch=dispatch, now=now
+            )
+            return Subscribed(_subscription(session, topic, name), is_new)
+
+        return do
+
+    def subscription(self, topic: str, name: str) -> Ticket[Subscription]:
+        return self._store.read(lambda session: _subscription(session, topic, name))
+
+    def unsubscribe(self, topic: str, name: str, *, with_queue: bool = False) -> Ticket[None]:
+        """No more events for it.  Its queue stays to be emptied, or goes with all it holds.
+
+        With `with_queue` purge the queue first (`Queues.purge_some`) if it may be long.
+        """
+        now = self._clock.now()
+
+        def do(session: Session) -> None:
+            found = _subscription(session, topic, name)
+            session.topics.unsubscribe(found.subscription_no)
+            if with_queue and session.queues.find_to_remove(found.queue) is not None:
+                while session.messages.purge(found.queue_no, limit=CHUNK, now=now):
+                    pass
+                session.queues.remove(found.queue_no, now=now)
+                self._directory.forget(found.queue)
+
+        return self._store.write(do)
+
+    def publish(
+        self, topic: str, drafts: Sequence[Draft], *, node: str | None = None
+    ) -> Ticket[list[Published]]:
+        """Each event becomes one message for each subscription that wants it: all or none.
+
+        `node`: the worker that publishes; sticky subscriptions leave the event to it.
+        Raises InvalidRequest; TopicNotFound, TooLarge and QueueFull come with the ticket.
+        """
+        return self._store.write(self.publishing(topic, drafts, node=node))
+
+    def publishing(
+        self,
+        topic: str,
+        drafts: Sequence[Draft],
+        *,
+        node: str | None = None,
+        makes_topic: bool = False,
+    ) -> Callable[[Session], list[Published]]:
+        """The same, to be run in a transaction: ours, or the caller's own (Store.write_in)."""
+        topics.check_topic(topic)
+        for draft in drafts:
+            topics.check_event(draft)
+        now = self._clock.now()
+        ids = [self._new_id(now) for _ in drafts]
+        marked = [
+            topics.marked(draft, topic=topic, event_id=event_id)
+            for draft, event_id in zip(drafts, ids, strict=True)
+        ]
+
+        def do(session: Session) -> list[Published]:
+            found = session.topics.to_publish(topic, now=now)
+            if found is None and makes_topic:
+                session.topics.add(topic, now=now)
+                found = session.topics.find(topic)
+            if found is None:
+                raise TopicNotFound(topic)
+            wanting = session.topics.subscriptions(found.topic_no)
+            goes_to = [[s for s in wanting if topics.wants(s, draft.kind)] for draft in marked]
+            topics.check_fan_out(sum(map(len, goes_to)))
+            new = self._fan_out(session, marked, goes_to, node=node, now=now)
+            unmatched = sum(not subscriptions for subscriptions in goes_to)
+            sent = session.topics.publish(
+                found.topic_no, new, events=len(marked), unmatched=unmatched
+            )
+            return _published(ids, goes_to, sent)
+
+        return do
+
+    def _fan_out(
+        self,
+        session: Session,
+        drafts: Sequence[Draft],
+        goes_to: Sequence[Sequence[Subscription]],
+        *,
+        node: str | None,
+        now: int,
+    ) -> list[NewMessage]:
+        queues = session.topics.queues_of({s.queue_no for found in goes_to for s in found})
+        sticky = {s.queue_no: s for found in goes_to for s in found if s.dispatch is STICKY}
+        worker = _claiming(session, node, now=now) if sticky else None
+        if worker is not None:
+            for no, subscription in sticky.items():
+                if _claims(worker, subscription.queue) and not queues[no].is_paused:
+                    queues[no] = self._own_queue(session, subscription, queues[no], worker, now=now)
+        limits = self._limits
+        return [
+            send(
+                draft,
+                queues[subscription.queue_no],
+                now=now,
+                message_id=self._new_id(now),
+                limits=limits,
+            )
+            for draft, found in zip(drafts, goes_to, strict=True)
+            for subscription in found
+        ]
+
+    def _own_queue(
+        self,
+        session: Session,
+        subscription: Subscription,
+        shared: Queue,
+        worker: Worker,
+        *,
+        now: int,
+    ) -> Queue:
+        """Where a worker finds what it published itself; made when it is first needed."""
+        name = topics.node_queue_name(shared.name, worker.id)
+        found = session.queues.find(name)
+        if found is None:
+            try:
+                found = session.queues.add(name, shared.settings, now=now)
+            except QueueExists:  # it publishes on two threads
+                return self._own_queue(session, subscription, shared, worker, now=now)
+            session.topics.add_node(
+                found.queue_no, subscription_no=subscription.subscription_no, node=worker.id
+            )
+        return found
+
+    def _queue(
+        self, session: Session, name: str, settings: QueueSettings | None, *, now: int
+    ) -> Queue:
+        found = session.queues.find_to_change(name)
+        if found is None:
+            try:
+                made = session.queues.add(name, settings or QueueSettings(), now=now)
+            except QueueExists:  # somebody was faster
+                return self._queue(session, name, settings, now=now)
+            return self._directory.keep(made)
+        if settings is None or settings == found.settings:
+            return found
+        if settings.ordering is not found.settings.ordering:
+            raise InvalidRequest("the ordering of a queue cannot be changed; make another queue")
+        changed = session.queues.change(found.queue_no, settings=settings, now=now)
+        return self._directory.keep(changed)
+
+    # --- what one worker is to handle itself ---
+
+    def abandoned(self, *, now: int) -> Ticket[list[Abandoned]]:
+        """Queues of workers that are gone or about to go, or whose subscription is not sticky."""
+
+        def do(session: Session) -> list[Abandoned]:
+            found = []
+            for own, subscription in session.topics.node_queues():
+                is_kept = subscription is not None and subscription.dispatch is STICKY
+                if is_kept and _claiming(session, own.node, now=now) is not None:
+                    continue
+                name = session.queues.get(own.queue_no).name
+                to = None if subscription is None else subscription.queue_no
+                found.append(Abandoned(name, own.queue_no, to))
+            return found
+
+        return self._store.read(do)
+
+    def hand_over_some(self, left: Abandoned, *, now: int) -> Ticket[int]:
+        """A chunk of what is ready there goes to everybody; to be repeated until it answers 0.
+
+        What is leased or delayed follows when it is ready; the dead stay to be looked at.
+        """
+        to = left.to
+        if to is None:  # nobody to hand it to: unsubscribed
+            raise SubscriptionNotFound(left.queue)
+        return self._store.write(
+            lambda s: s.topics.hand_over(left.queue_no, to=to, limit=CHUNK, now=now)
+        )
+
+    def forget_removed(self) -> Ticket[int]:
+        return self._store.write(lambda session: session.topics.forget_nodes())
+
+    def _new_id(self, now: int) -> str:
+        return uuid7(now, self._dice.digits(ID_DIGITS))
+
+
+def _claiming(session: Session, node: str | None, *, now: int) -> Worker | None:
+    """The worker of that id, unless it is gone or about to go."""
+    worker = None if node is None else session.workers.find(node)
+    if worker is None or worker.is_draining or not is_alive(worker, now=now):
+        return None
+    return worker
+
+
+def _claims(worker: Worker, queue: str) -> bool:
+    return not worker.queues or queue in worker.queues
+
+
+def _published(
+    ids: Sequence[str],
+    goes_to: Sequence[Sequence[Subscription]],
+    sent: Sequence[Sent | PenstockError],
+) -> list[Published]:
+    answers = iter(sent)
+    published = []
+    for event_id, subscriptions in zip(ids, goes_to, strict=True):
+        duplicates = 0
+        for _ in subscriptions:
+            answer = next(answers)
+            if isinstance(answer, PenstockError):
+                raise answer  # one that cannot be taken: none is
+            duplicates += answer.is_duplicate
+        published.append(Published(event_id, len(subscriptions) - duplicates, duplicates))
+    return published
+
+
+def _refuse_crowd(session: Session, topic_no: int, name: str) -> None:
+    is_full = session.topics.number_of_subscriptions(topic_no) >= topics.MAX_SUBSCRIPTIONS
+    if is_full and session.topics.subscription(topic_no, name) is None:
+        raise InvalidRequest(f"a topic has at most {topics.MAX_SUBSCRIPTIONS} subscriptions")
+
+
+def _existing(session: Session, name: str) -> Topic:
+    found = session.topics.find(name)
+    if found is None:
+        raise TopicNotFound(name)
+    return found
+
+
+def _subscription(session: Session, topic: str, name: str) -> Subscription:
+    found = session.topics.subscription(_existing(session, topic).topic_no, name)
+    if found is None:
+        raise SubscriptionNotFound(f"{topic}/{name}")
+    return found
+
+
+def _view(session: Session, topic: Topic) -> TopicView:
+    return TopicView(topic, session.topics.subscriptions(topic.topic_no))

@@ -1,0 +1,57 @@
+-- Messages by their tags.  Each tag has an index in the order of message_no, so that a page costs
+-- what is on it, however many messages there are.
+
+-- name: find
+-- Live messages in the order in which they were sent.  Conditions are chosen by the caller.
+SELECT {columns}
+  FROM message
+ WHERE message_no > :after_no
+   AND (state = 'leased' OR (due_at >= :due_from AND due_at < :due_before))
+   {conditions}
+ ORDER BY message_no
+ LIMIT :limit
+ {lock};
+
+-- name: where_tag1
+-- A condition of find.
+AND tag1 = :tag1
+
+-- name: where_tag2
+-- A condition of find.
+AND tag2 = :tag2
+
+-- name: where_queue_no
+-- A condition of find.
+AND queue_no = :queue_no
+
+-- name: where_live
+-- A condition of find.
+AND state IN ('waiting', 'ready', 'leased')
+
+-- name: where_in_line
+-- A condition of find.
+AND state IN ('waiting', 'ready')
+
+-- name: where_leased
+-- A condition of find; so that no index of a few states fits, or all that is leased might be read.
+AND state || '' = 'leased'
+
+-- name: put_body
+-- A new body for a message in line; what it had is left behind, or replaced if it is of the same day.
+INSERT INTO body_{day} (message_no, body, attributes, trace)
+VALUES (:message_no, :body, :attributes, :trace)
+    ON CONFLICT (message_no)
+    DO UPDATE
+   SET body = excluded.body,
+       attributes = excluded.attributes,
+       trace = excluded.trace;
+
+-- name: relabel
+-- … and the columns that tell of it.
+UPDATE message
+   SET kind = :kind,
+       tag1 = :tag1,
+       tag2 = :tag2,
+       size = :size,
+       body_day = :body_day
+ WHERE message_no = :message_no;

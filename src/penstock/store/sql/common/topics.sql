@@ -1,0 +1,130 @@
+-- name: add
+-- A new topic; no row comes back if it is there already.
+INSERT INTO topic (name, created_at)
+VALUES (:name, :now)
+    ON CONFLICT DO NOTHING
+RETURNING topic_no;
+
+-- name: by_name
+-- One topic with its counters.
+SELECT t.topic_no, t.name, t.created_at,
+       (SELECT coalesce(sum(c.published_total), 0)
+          FROM topic_counter AS c
+         WHERE c.topic_no = t.topic_no),
+       (SELECT coalesce(sum(c.unmatched_total), 0)
+          FROM topic_counter AS c
+         WHERE c.topic_no = t.topic_no)
+  FROM topic AS t
+ WHERE t.name = :name;
+
+-- name: page
+-- Topics by name, with their counters.
+SELECT t.topic_no, t.name, t.created_at,
+       (SELECT coalesce(sum(c.published_total), 0)
+          FROM topic_counter AS c
+         WHERE c.topic_no = t.topic_no),
+       (SELECT coalesce(sum(c.unmatched_total), 0)
+          FROM topic_counter AS c
+         WHERE c.topic_no = t.topic_no)
+  FROM topic AS t
+ WHERE t.name > :after
+   AND substr(t.name, 1, length(CAST(:prefix AS TEXT))) = :prefix
+ ORDER BY t.name
+ LIMIT :limit;
+
+-- name: remove
+-- A topic …
+DELETE FROM topic
+ WHERE topic_no = :topic_no;
+
+-- name: remove_subscriptions
+-- … with its subscriptions …
+DELETE FROM subscription
+ WHERE topic_no = :topic_no;
+
+-- name: remove_counters
+-- … and its counters.
+DELETE FROM topic_counter
+ WHERE topic_no = :topic_no;
+
+-- name: subscribe
+-- A new subscription, or one that is changed; no row comes back if its queue is another's.
+INSERT INTO subscription (topic_no, name, queue_no, kinds, dispatch, created_at)
+SELECT :topic_no, :name, :queue_no, :kinds, :dispatch, :now
+ WHERE NOT EXISTS (SELECT 1
+                     FROM subscription AS o
+                    WHERE o.queue_no = :queue_no
+                      AND NOT (o.topic_no = :topic_no AND o.name = :name))
+    ON CONFLICT (topic_no, name)
+    DO UPDATE
+   SET queue_no = excluded.queue_no,
+       kinds = excluded.kinds,
+       dispatch = excluded.dispatch
+RETURNING subscription_no;
+
+-- name: unsubscribe
+-- No more events for its queue.
+DELETE FROM subscription
+ WHERE subscription_no = :subscription_no;
+
+-- name: subscriptions
+-- Those of one topic, by name; with its queue a subscription has ended.
+SELECT s.subscription_no, t.name, s.name, s.queue_no, q.name, s.kinds, s.dispatch, s.created_at
+  FROM subscription AS s
+  JOIN topic AS t
+    ON t.topic_no = s.topic_no
+  JOIN queue AS q
+    ON q.queue_no = s.queue_no
+   AND q.removed_at IS NULL
+ WHERE s.topic_no = :topic_no
+   {conditions}
+ ORDER BY s.name;
+
+-- name: of_name
+-- One of them.
+AND s.name = :name
+
+-- name: number_of
+-- How many there are: a small table, and not on the hot path.
+SELECT count(*)
+  FROM subscription
+ WHERE topic_no = :topic_no;
+
+-- name: count
+-- Add what a publish has brought.
+INSERT INTO topic_counter (topic_no, stripe, published_total, unmatched_total)
+VALUES (:topic_no, :stripe, :published, :unmatched)
+    ON CONFLICT (topic_no, stripe)
+    DO UPDATE
+   SET published_total = topic_counter.published_total + excluded.published_total,
+       unmatched_total = topic_counter.unmatched_total + excluded.unmatched_total;
+
+-- name: add_node
+-- A queue for what one worker publishes and is to handle.
+INSERT INTO node_queue (queue_no, subscription_no, node)
+VALUES (:queue_no, :subscription_no, :node)
+    ON CONFLICT DO NOTHING;
+
+-- name: node_queues
+-- All of them: a few for each worker that is alive.
+SELECT n.queue_no, n.subscription_no, n.node, t.name, s.name, s.queue_no, q.name, s.kinds,
+       s.dispatch, s.created_at
+  FROM node_queue AS n
+  JOIN queue AS own
+    ON own.queue_no = n.queue_no
+   AND own.removed_at IS NULL
+  LEFT JOIN (subscription AS s
+             JOIN topic AS t
+               ON t.topic_no = s.topic_no
+             JOIN queue AS q
+               ON q.queue_no = s.queue_no
+              AND q.removed_at IS NULL)
+    ON s.subscription_no = n.subscription_no
+ ORDER BY n.queue_no;
+
+-- name: forget_nodes
+-- Those whose queues were removed.
+DELETE FROM node_queue
+ WHERE queue_no IN (SELECT q.queue_no
+                      FROM queue AS q
+                     WHERE q.removed_at IS NOT NULL);

@@ -1,0 +1,1 @@
+"""Notifications and the bus, as applications use them."""

@@ -1,0 +1,514 @@
+"""Notifications: recorded, found by their tags, moved, removed, handled, retried, remembered."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+
+import msgspec
+import pytest
+
+from penstock import Due, Penstock, RetrySchedule, current
+from penstock.domain.errors import InvalidRequest, MessageNotFound, WrongState
+from penstock.domain.message import State
+from penstock.runtime.duties import Reaper
+from penstock.runtime.lost_workers import WorkerReaper
+from tests.client.bus.hand_worker import HandWorker, broker_of
+from tests.clocks import NOON
+
+EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+class InvoiceDue(msgspec.Struct):
+    invoice: int
+    at: datetime | None = None
+
+
+def moment(**after: int) -> datetime:
+    return EPOCH + timedelta(milliseconds=NOON) + timedelta(**after)
+
+
+def test_a_notification_is_handled_when_its_date_has_come_and_not_before(app, worker, clock):
+    seen: list[InvoiceDue] = []
+    billing = app.notifications("billing")
+
+    @billing.handler()
+    def on_due(event: InvoiceDue) -> None:
+        seen.append(event)
+
+    billing.record(InvoiceDue(7, moment(days=1)), due_at=moment(days=1))
+
+    worker.round()
+    clock.advance(days=1, ms=-1)
+    worker.round()
+    assert seen == []
+
+    clock.advance(ms=1)
+    worker.round()
+    assert seen == [InvoiceDue(7, moment(days=1))]
+
+
+def test_the_handler_is_told_the_date_the_tags_and_its_own_token(app, worker, clock):
+    seen: list[Due] = []
+    billing = app.notifications("billing")
+
+    @billing.handler()
+    async def on_due(event: dict, about: Due) -> None:
+        seen.append(about)
+
+    recorded = billing.record(
+        {"invoice": 7},
+        due_at=moment(hours=1),
+        kind="invoice.due",
+        tags=("account-1", "tenant-1"),
+        user_token="u-1",
+    )
+    clock.advance(hours=2)
+    worker.round()
+
+    [about] = seen
+    assert about.due_at == moment(hours=1)
+    assert about.tags == ("account-1", "tenant-1")
+    assert (about.user_token, about.kind, about.attempts) == ("u-1", "invoice.due", 1)
+    assert about.future_user_token == recorded.future_user_token
+    assert about.future_user_token not in (None, "u-1")
+
+
+def test_one_hundred_notifications_fire_as_the_clock_goes_on(app, worker, clock):
+    seen: list[int] = []
+    billing = app.notifications("billing")
+
+    @billing.handler()
+    def on_due(event: int) -> None:
+        seen.append(event)
+
+    for second in range(100):
+        billing.record(second, due_at=moment(seconds=second))
+    for _ in range(100):
+        worker.round()
+        clock.advance(seconds=1)
+
+    assert seen == list(range(100))
+
+
+def test_two_queues_never_get_each_others_notifications(app, worker, clock):
+    seen: dict[str, list[str]] = {"a": [], "b": []}
+    for name in seen:
+
+        def handler(event: str, name: str = name) -> None:
+            seen[name].append(event)
+
+        handler.__name__ = f"handler_{name}"
+        app.notifications(name).handler("same.kind")(handler)
+
+    for name in seen:
+        app.notifications(name).record(f"for {name}", delay="1m", kind="same.kind")
+    clock.advance(minutes=1)
+    worker.round()
+
+    assert seen == {"a": ["for a"], "b": ["for b"]}
+
+
+def test_every_way_to_look_one_up_finds_the_right_ones(app, worker, clock):
+    billing, other = app.notifications("billing"), app.notifications("other")
+
+    @billing.handler()
+    def on_due(event: str) -> None:
+        pass
+
+    due = billing.record("due", delay="1m", tags=("a1", "t1"))
+    future = billing.record("future", delay="2h", tags=("a1", "t1"))
+    neighbour = billing.record("neighbour", delay="2h", tags=("a2", "t1"))
+    elsewhere = other.record("elsewhere", delay="2h", tags=("a1", "t1"))
+    clock.advance(minutes=2)
+
+    def ids(found):
+        return [one.id for one in found]
+
+    # Also what is due and not claimed yet lies in the future.
+    assert ids(billing.find(tag1="a1", tag2="t1")) == [due.id, future.id]
+    assert ids(billing.find(tag1="a1", tag2="t1", which="future")) == [due.id, future.id]
+    assert ids(billing.find(tag2="t1")) == [due.id, future.id, neighbour.id]
+    assert ids(billing.find(tag2="t1", everywhere=True)) == [
+        due.id,
+        future.id,
+        neighbour.id,
+        elsewhere.id,
+    ]
+    # The later bound is exclusive, the earlier one inclusive.
+    assert ids(billing.find(tag2="t1", due_before=future.due_at)) == [due.id]
+    assert ids(billing.find(tag2="t1", due_from=future.due_at)) == [future.id, neighbour.id]
+
+    [held] = worker.claim()
+    assert held.id == due.id
+    assert ids(billing.find(tag1="a1", tag2="t1", which="leased")) == [due.id]
+    assert ids(billing.find(tag1="a1", tag2="t1", which="future")) == [future.id]
+    assert ids(billing.find(tag1="a1", tag2="t1")) == [due.id, future.id]
+    # Of one that is held, the date it was recorded for counts, not the end of its lease.
+    assert ids(billing.find(tag2="t1", which="leased", due_before=due.due_at)) == []
+    assert ids(billing.find(tag2="t1", which="leased", due_from=due.due_at)) == [due.id]
+
+    app.work_source().act([worker.handle(held)])
+    [done] = billing.past(tag1="a1", tag2="t1")
+    assert (done.id, done.state, done.due_at) == (due.id, State.DONE, due.due_at)
+    assert done.body == "due"
+    assert ids(billing.past(tag2="t1", from_at=moment(minutes=2))) == [due.id]
+    assert ids(billing.past(tag2="t1", to_at=moment(minutes=2))) == []
+
+
+def test_more_than_a_page_is_found(app):
+    billing = app.notifications("billing")
+    recorded = [billing.record(i, delay="1h", tags=("a1",)).id for i in range(250)]
+
+    assert [one.id for one in billing.find(tag1="a1")] == recorded
+
+
+def test_without_a_tag_nothing_is_looked_for(app):
+    billing = app.notifications("billing")
+    billing.record("x", delay="1h")
+
+    with pytest.raises(InvalidRequest):
+        list(billing.find())
+
+
+def test_a_notification_is_moved_to_another_date(app, worker, clock):
+    seen: list[datetime | None] = []
+    billing = app.notifications("billing")
+
+    @billing.handler()
+    def on_due(event: str, about: Due) -> None:
+        seen.append(about.due_at)
+
+    recorded = billing.record("x", due_at=moment(days=9), tags=("a1",))
+    billing.move(recorded.id, moment(hours=1))
+    [found] = billing.find(tag1="a1")
+    assert found.due_at == moment(hours=1)
+
+    clock.advance(hours=1)
+    worker.round()
+    assert seen == [moment(hours=1)]
+
+
+def test_body_kind_and_tags_are_changed_while_it_waits(app, worker, clock):
+    seen: list[InvoiceDue] = []
+    billing = app.notifications("billing")
+
+    @billing.handler("invoice.changed")
+    def on_due(event: InvoiceDue) -> None:
+        seen.append(event)
+
+    recorded = billing.record(InvoiceDue(7), delay="1h", tags=("a1", "t1"), user_token="u-1")
+    billing.change(recorded.id, body=InvoiceDue(8), tags=("a2", "t1"), kind="invoice.changed")
+
+    assert list(billing.find(tag1="a1")) == []
+    [found] = billing.find(tag1="a2")
+    assert (found.id, found.user_token) == (recorded.id, "u-1")
+    assert found.future_user_token == recorded.future_user_token
+    clock.advance(hours=1)
+    worker.round()
+    assert seen == [InvoiceDue(8)]
+
+
+def test_one_that_is_being_handled_is_neither_changed_nor_removed(app, worker, clock):
+    billing = app.notifications("billing")
+    recorded = billing.record("x", tags=("a1",))
+
+    @billing.handler()
+    def on_due(event: str) -> None:
+        with pytest.raises(WrongState):
+            billing.change(recorded.id, body="y")
+        with pytest.raises(WrongState):
+            billing.move(recorded.id, moment(days=1))
+        with pytest.raises(WrongState):
+            billing.remove(recorded.id)
+        assert billing.remove_all(tag1="a1") == 0
+
+    worker.round()
+
+    [done] = billing.past(tag1="a1")
+    assert (done.state, done.body) == (State.DONE, "x")
+
+
+def test_a_removed_one_is_never_handled_and_history_says_so(app, worker, clock):
+    billing = app.notifications("billing")
+
+    @billing.handler()
+    def on_due(event: str) -> None:
+        raise AssertionError("it was removed")
+
+    recorded = billing.record("x", delay="1h", tags=("a1",))
+    assert billing.remove(recorded.id).state is State.CANCELLED
+    clock.advance(hours=2)
+
+    assert worker.round() == []
+    [past] = billing.past(tag1="a1")
+    assert past.state is State.CANCELLED
+    with pytest.raises(MessageNotFound):
+        billing.remove(recorded.id)
+
+
+def test_all_with_the_tags_are_removed_however_many_they_are(app, clock):
+    billing, other = app.notifications("billing"), app.notifications("other")
+    for i in range(1_200):
+        billing.record(i, delay="1h", tags=("a1", "t1"))
+    kept = billing.record("kept", delay="1h", tags=("a2", "t1"))
+    elsewhere = other.record("elsewhere", delay="1h", tags=("a1", "t1"))
+
+    assert billing.remove_all(tag1="a1", tag2="t1") == 1_200
+
+    assert [one.id for one in billing.find(tag2="t1", everywhere=True)] == [kept.id, elsewhere.id]
+    assert other.remove_all(tag2="t1", everywhere=True) == 2
+
+
+def test_a_handler_that_fails_once_is_called_again_and_then_it_is_done(app, worker, clock):
+    calls: list[int] = []
+    billing = app.notifications("billing", backoff="10s")
+
+    @billing.handler()
+    def on_due(event: str) -> None:
+        calls.append(current().attempts)
+        if len(calls) == 1:
+            raise ValueError("not yet")
+
+    recorded = billing.record("x", tags=("a1",))
+    worker.round()
+    [waiting] = billing.find(tag1="a1")
+    assert waiting.next_due_at == moment(seconds=10)
+    assert waiting.due_at == moment()
+    clock.advance(seconds=10)
+    worker.round()
+
+    assert calls == [1, 2]
+    [done] = billing.past(tag1="a1")
+    assert (done.state, done.failures, done.attempts) == (State.DONE, 1, 2)
+    assert done.due_at == moment()
+    [attempt] = broker_of(app).insight.past(recorded.id).result().attempts
+    assert "not yet" in (attempt.error or "")
+
+
+def test_a_handler_that_always_fails_ends_among_the_dead_and_its_hook_hears_of_it(
+    app, worker, clock
+):
+    given_up: list[tuple[str, str]] = []
+    billing = app.notifications("billing", backoff="1s")
+
+    @billing.handler(
+        attempts=4, on_exhausted=lambda event, error: given_up.append((event, str(error)))
+    )
+    def on_due(event: str) -> None:
+        raise ValueError("never")
+
+    billing.record("x", tags=("a1",))
+    for _ in range(10):
+        worker.round()
+        clock.advance(seconds=1)
+
+    assert given_up == [("x", "never")]
+    [dead] = billing.past(tag1="a1")
+    assert (dead.state, dead.attempts) == (State.DEAD, 4)
+    assert (dead.reason or "").startswith("attempts_exhausted: ValueError: never")
+
+
+def test_scheduled_retries_come_at_the_original_date_plus_each_duration(app, worker, clock):
+    """As killbill has it: offsets from the original date, which are not added up."""
+    at: list[int] = []
+    billing = app.notifications("billing")
+
+    @billing.handler(retry=RetrySchedule(["1h", "1d", "2d"]))
+    def on_due(event: str) -> None:
+        at.append(clock.now() - NOON)
+        if len(at) < 4:
+            raise ValueError("not yet")
+
+    billing.record("x", due_at=moment(minutes=5), tags=("a1",))
+    clock.advance(minutes=7)  # nobody was there for two minutes: the dates do not shift by it
+    worker.round()
+    for _ in range(200):
+        clock.advance(minutes=15)
+        worker.round()
+
+    minute = 60_000
+    due = 5 * minute
+    # At the first round at or after 5 min + 1 h, + 1 d, + 2 d.
+    assert at[0] == 7 * minute
+    for n, offset in enumerate((60, 24 * 60, 48 * 60), start=1):
+        assert due + offset * minute <= at[n] < due + (offset + 15) * minute
+    [done] = billing.past(tag1="a1")
+    assert (done.state, done.failures, done.due_at) == (State.DONE, 3, moment(minutes=5))
+
+
+def test_past_the_end_of_its_schedule_a_notification_is_dead_and_the_hook_is_called_once(
+    app, worker, clock
+):
+    given_up: list[str] = []
+    billing = app.notifications("billing")
+
+    @billing.handler(
+        retry=RetrySchedule(["1m"] * 9), on_exhausted=lambda event, error: given_up.append(event)
+    )
+    def on_due(event: str) -> None:
+        raise ValueError("never")
+
+    billing.record("x", tags=("a1",))
+    for _ in range(20):
+        worker.round()
+        clock.advance(minutes=1)
+
+    assert given_up == ["x"]
+    [dead] = billing.past(tag1="a1")
+    # Nine retries and the first: the queue's own limit of five did not cut them short.
+    assert (dead.state, dead.attempts) == (State.DEAD, 10)
+    assert (dead.reason or "").startswith("attempts_exhausted: ValueError: never")
+
+
+def test_a_hook_that_fails_does_not_bring_back_what_was_given_up(app, worker, clock):
+    billing = app.notifications("billing")
+
+    def broken(event: object, error: Exception) -> None:
+        raise RuntimeError("the hook itself")
+
+    @billing.handler(retry=RetrySchedule([]), on_exhausted=broken)
+    def on_due(event: str) -> None:
+        raise ValueError("never")
+
+    billing.record("x", tags=("a1",))
+    worker.round()
+
+    [dead] = billing.past(tag1="a1")
+    assert dead.state is State.DEAD
+
+
+def test_a_notification_without_a_handler_waits_and_is_not_lost(app, worker, clock):
+    """Killbill claims and then forgets these until its reaper comes by."""
+    billing = app.notifications("billing")
+
+    @billing.handler("known")
+    def on_due(event: str) -> None:
+        pass
+
+    billing.record("x", kind="unknown", tags=("a1",))
+    worker.round()
+
+    [found] = billing.find(tag1="a1")
+    assert (found.state, found.attempts) == (State.WAITING, 0)
+
+
+def test_what_a_lost_worker_held_comes_back_to_others(app, worker, clock):
+    """The story of killbill's reaper, with the thresholds of workers in place of its own."""
+    handled: list[str] = []
+    billing = app.notifications("billing")
+
+    @billing.handler()
+    def on_due(event: str) -> None:
+        handled.append(event)
+
+    broker = broker_of(app)
+    recorded = billing.record("x", tags=("a1", "t1"), user_token="u-1")
+    lost = HandWorker(app, clock, lease_ms=3_600_000)
+    [held] = lost.claim()
+    reaper = WorkerReaper(broker.workers, every_ms=1_000)
+
+    reaper.tick(clock.now())
+    assert worker.round() == []  # fresh: left alone
+
+    clock.advance(ms=broker.settings.workers.valid_ms)
+    reaper.tick(clock.now())
+    assert worker.round() == [recorded.id]
+
+    assert handled == ["x"]
+    [done] = billing.past(tag1="a1")
+    assert (done.user_token, done.future_user_token) == ("u-1", recorded.future_user_token)
+    [refused] = app.work_source().act([lost.handle(held)])
+    assert refused is not None  # too late: the other one has done it
+    [attempt] = broker.insight.past(recorded.id).result().attempts
+    assert attempt.outcome == "crashed"
+
+
+def test_what_is_stuck_on_a_worker_that_lives_comes_back_when_its_lease_ends(app, worker, clock):
+    """Also to the same worker: whoever claims next."""
+    billing = app.notifications("billing")
+
+    @billing.handler()
+    def on_due(event: str) -> None:
+        pass
+
+    recorded = billing.record("x", tags=("a1",))
+    [stuck] = worker.claim()
+    reaper = Reaper(broker_of(app).store, every_ms=1_000)
+
+    clock.advance(seconds=59)
+    reaper.tick(clock.now())
+    assert worker.round() == []
+
+    clock.advance(seconds=1)
+    reaper.tick(clock.now())
+    assert worker.round() == [recorded.id]
+    [refused] = app.work_source().act([worker.handle(stuck)])
+    assert refused is not None
+
+
+def test_what_is_late_and_was_never_claimed_just_waits_for_its_turn(app, worker, clock):
+    """Killbill's reaper logs these again and again."""
+    billing = app.notifications("billing")
+
+    @billing.handler()
+    def on_due(event: str) -> None:
+        pass
+
+    recorded = billing.record("x", tags=("a1",))
+    clock.advance(days=3)
+    Reaper(broker_of(app).store, every_ms=1_000).tick(clock.now())
+
+    [found] = billing.find(tag1="a1")
+    assert (found.state, found.attempts) == (State.READY, 0)
+    assert worker.round() == [recorded.id]
+
+
+@pytest.mark.parametrize(
+    ("wrong", "text"),
+    [
+        ({"due_at": moment().replace(tzinfo=None)}, "time zone"),
+        ({"tags": ("a", "b", "c")}, "two tags"),
+        ({"user_token": ""}, "user_token"),
+        ({"attributes": {"notification.due_at": "1"}}, "notification"),
+    ],
+)
+def test_a_notification_that_makes_no_sense_is_refused(app, wrong, text):
+    with pytest.raises(InvalidRequest, match=text):
+        app.notifications("billing").record("x", **wrong)
+
+
+def test_a_body_that_json_cannot_carry_is_refused(app):
+    with pytest.raises(InvalidRequest):
+        app.notifications("billing").record(object())
+
+
+@pytest.mark.parametrize("url", ["sqlite:///:none:"], indirect=False)
+def test_a_handler_must_be_able_to_take_what_was_sent(url):
+    billing = Penstock(url).notifications("billing")
+    with pytest.raises(InvalidRequest):
+        billing.handler()(lambda: None)
+    with pytest.raises(InvalidRequest):
+        billing.handler()(lambda a, b, c: None)
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"on_exhausted": print},
+        {"attempts": 0},
+        {"attempts": 3, "retry": RetrySchedule(["1h"])},
+    ],
+)
+def test_how_a_handler_gives_up_must_make_sense(settings):
+    billing = Penstock("sqlite:///nowhere.db").notifications("billing")
+
+    with pytest.raises(InvalidRequest):
+        billing.handler(**settings)(lambda event: None)
+
+
+def test_a_retry_schedule_takes_durations_and_nothing_else():
+    assert RetrySchedule(["1h", timedelta(days=1)]).offsets_ms == (3_600_000, 86_400_000)
+    with pytest.raises(InvalidRequest):
+        RetrySchedule([3600])  # type: ignore[list-item]
+    with pytest.raises(InvalidRequest):
+        RetrySchedule(["1s"] * 101)

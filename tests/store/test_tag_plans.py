@@ -1,0 +1,68 @@
+"""A page of messages with a tag costs what is on it: each tag is looked up in its index."""
+
+import apsw
+import psycopg
+import pytest
+
+from penstock.store.queries import Queries
+
+FILLED = {
+    ":after_no": "0",
+    ":due_from": "0",
+    ":due_before": "9999999999999",
+    ":limit": "100",
+    ":tag1": "'x'",
+    ":tag2": "'y'",
+    ":queue_no": "1",
+}
+
+
+@pytest.fixture
+def explain(backend, desk, request):
+    """How the database would go about a query, with ten thousand other messages around."""
+    queue = desk.queue()
+    for _ in range(10):
+        desk.send_many(queue, 1_000)
+        desk.send_many(queue, 30, tags=("x", "y"))
+
+    def sqlite(text: str) -> str:
+        path = request.getfixturevalue("tmp_path") / "penstock.db"
+        connection = apsw.Connection(str(path))
+        try:
+            return str(list(connection.execute(f"EXPLAIN QUERY PLAN {text}")))
+        finally:
+            connection.close()
+
+    def postgres(text: str) -> str:
+        url = request.getfixturevalue("postgres_home").url
+        with psycopg.connect(url) as connection:
+            connection.execute("ANALYZE message")
+            return str(connection.execute(f"EXPLAIN {text}".encode()).fetchall())
+
+    return sqlite if backend == "sqlite" else postgres
+
+
+@pytest.mark.parametrize(
+    "conditions",
+    [
+        ("tag1", "live"),
+        ("tag2", "live"),
+        ("tag1", "tag2", "in_line"),
+        ("tag2", "queue_no", "in_line"),
+        ("tag1", "leased"),
+    ],
+)
+def test_a_page_is_read_from_the_index_of_its_tag_in_its_order(explain, backend, conditions):
+    queries = Queries(backend)
+    texts = [queries.text(f"tagged.where_{name}") for name in conditions]
+    text = queries.text("tagged.find", conditions="\n".join(texts), lock="")
+    for mark, value in FILLED.items():
+        text = text.replace(mark, value)
+
+    plan = explain(text)
+
+    assert "message_by_tag" in plan
+    assert "Seq Scan" not in plan
+    assert "SCAN message" not in plan
+    assert "Sort" not in plan
+    assert "B-TREE" not in plan
