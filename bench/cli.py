@@ -12,6 +12,7 @@ from pathlib import Path
 from bench import inprocess, report, side_by_side, sqs, table
 from bench.embedded import open_penstock
 from bench.install import MissingError
+from bench.jobs import measure as jobs
 from bench.loads import BY_NAME
 from bench.peers import PEERS
 from bench.peers.base import Peer
@@ -20,7 +21,7 @@ from bench.runner import Plan, Results, Runner
 from bench.scale import Scale, Size
 from bench.workspace import Workspace
 
-PARTS = ("peers", "sqs", "scale", "inprocess", "processes")
+PARTS = ("peers", "sqs", "scale", "inprocess", "processes", "jobs")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -52,6 +53,8 @@ def measure(options: argparse.Namespace, workspace: Workspace) -> int:
     inside = measure_inside(options, workspace) if "inprocess" in options.part else None
     beside_others = measure_processes(options, workspace) if "processes" in options.part else None
 
+    frameworks = measure_jobs(options, workspace) if "jobs" in options.part else None
+
     texts = [report.heading(plan, workspace.file_system, runner.results)]
     texts += tables(runner.results, plan, native=native, speakers=speakers)
     if beside:
@@ -64,6 +67,8 @@ def measure(options: argparse.Namespace, workspace: Workspace) -> int:
         texts.append(report.inprocess_text(inside))
     if beside_others:
         texts.append(report.processes_text(beside_others))
+    if frameworks:
+        texts.append(jobs.text(frameworks))
     print("\n\n".join(texts))
     if options.json:
         found = inside if isinstance(inside, inprocess.InProcess) else None
@@ -116,6 +121,17 @@ def measure_processes(options: argparse.Namespace, workspace: Workspace) -> side
     return side_by_side.measure(workspace, rounds=options.rounds, seconds=options.seconds)
 
 
+def measure_jobs(options: argparse.Namespace, workspace: Workspace) -> dict[str, jobs.Measured]:
+    return jobs.measure(
+        workspace,
+        say,
+        rounds=options.rounds,
+        share=0.1 if options.quick else 1.0,
+        may_install=not options.no_install,
+        only=lambda name: any(part in name for part in options.jobs.split(",")),
+    )
+
+
 def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m bench", description=__doc__)
     add = parser.add_argument
@@ -127,6 +143,7 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     add("--load", type=loads_named, default=tuple(BY_NAME.values()), help=",".join(BY_NAME))
     add("--part", type=parts_named, default=PARTS, help=",".join(PARTS))
     add("--messages", type=int, help="backlog of the scale loads (1,000,000; quick: 20,000)")
+    add("--jobs", default="", help="job frameworks by parts of their names: a,b")
     add("--no-install", action="store_true", help="use only what is there")
     add("--json", type=Path, help="also write the figures to this file")
     add("--folder", type=Path, default=Path(".bench"), help="where servers keep their data")

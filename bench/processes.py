@@ -55,6 +55,10 @@ class Server:
             time.sleep(0.01)
         return time.monotonic() - started
 
+    @property
+    def has_ended(self) -> bool:
+        return self._process.poll() is not None
+
     def last_words(self) -> str:
         lines = self._log.read_text(errors="replace").strip().splitlines()
         return " / ".join(lines[-2:])[-400:] or "without a word"

@@ -1,0 +1,41 @@
+"""`python -m bench.jobs.producer APP prepare|fill|pace …`: enqueues, in a process of its own."""
+
+from __future__ import annotations
+
+import importlib
+import os
+import sys
+import time
+from pathlib import Path
+
+from bench.jobs.board import VARIABLE, Board
+
+
+def main(arguments: list[str]) -> None:
+    name, what, *numbers = arguments
+    app = importlib.import_module(name)
+    match what:
+        case "prepare":
+            app.prepare()
+        case "fill":
+            [count] = map(int, numbers)
+            app.enqueue_all(range(count))
+        case "pace":
+            first, count, rate = map(int, numbers)
+            pace(app.enqueue, first, count, rate)
+
+
+def pace(enqueue: object, first: int, count: int, rate: int) -> None:
+    """At an even rate; whoever is too slow for it falls behind, and that is seen as latency."""
+    board = Board(Path(os.environ[VARIABLE]))
+    begin = time.monotonic()
+    for i in range(count):
+        wait = begin + i / rate - time.monotonic()
+        if wait > 0:
+            time.sleep(wait)
+        board.sent(first + i)
+        enqueue(first + i)  # type: ignore[operator]
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

@@ -1,0 +1,29 @@
+"""The examples of the page for newcomers from elsewhere run as they stand."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from tests.docs.snippets import ROOT
+
+_TEXT = (ROOT / "docs" / "moving.md").read_text(encoding="utf-8")
+EXAMPLES = re.findall(r"<!-- moving -->\n```python\n(.*?)```", _TEXT, re.DOTALL)
+
+
+def test_there_is_one_for_each_framework() -> None:
+    assert len(EXAMPLES) == _TEXT.count("\n## From ")
+
+
+@pytest.mark.parametrize("code", EXAMPLES)
+def test_it_runs(code: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+
+    names: dict[str, object] = {}
+    exec(compile(code, "moving.md", "exec"), names)
+
+    app = names["app"]
+    assert (tmp_path / "jobs.db").exists()
+    app.close()  # type: ignore[attr-defined]
