@@ -7,6 +7,7 @@ from msgspec.structs import replace
 
 from penstock.domain import lease as leases
 from penstock.domain import message as lifecycle
+from penstock.domain import transfer
 from penstock.domain.errors import LeaseLost, WrongState
 from penstock.domain.lease import Verb
 from penstock.domain.limits import MINUTE, SECOND
@@ -53,7 +54,7 @@ def test_the_lease_number_grows_with_every_claim_and_nothing_sets_it_back():
     for _ in range(3):
         message = lifecycle.claim(message, now=NOON, lease_ms=MINUTE)
         message = lifecycle.release(message, queue, lease_no=message.lease_no, now=NOON)
-    message = lifecycle.redrive(lifecycle.bury(message), queue, now=NOON)
+    message = transfer.redrive(lifecycle.bury(message), queue, now=NOON)
 
     assert message.lease_no == 3
 

@@ -4,6 +4,7 @@ import pytest
 from msgspec.structs import replace
 
 from penstock.domain import message as lifecycle
+from penstock.domain import transfer
 from penstock.domain.errors import LeaseLost
 from penstock.domain.message import EXHAUSTED, QUARANTINED, WORKER_DIED, State
 from tests.clocks import NOON
@@ -57,5 +58,5 @@ def test_only_under_the_lease_with_which_the_worker_died():
 def test_a_new_life_begins_without_crashes():
     dead = a_message_in(State.DEAD, crashes=3)
 
-    assert lifecycle.redrive(dead, a_queue(), now=NOON).crashes == 0
-    assert lifecycle.dead_letter(dead, a_queue(2), now=NOON).crashes == 0
+    assert transfer.redrive(dead, a_queue(), now=NOON).crashes == 0
+    assert transfer.dead_letter(dead, a_queue(2), now=NOON).crashes == 0

@@ -4,6 +4,7 @@ import pytest
 from msgspec.structs import replace
 
 from penstock.domain import message as lifecycle
+from penstock.domain import transfer
 from penstock.domain.dedup import frees_key
 from penstock.domain.limits import MINUTE
 from penstock.domain.message import State
@@ -51,7 +52,7 @@ def test_coming_back_frees_nothing(verb):
 def test_to_leave_the_queue_is_an_end_and_the_key_is_not_taken_along():
     message = a_message(dedup_until=DedupUntil.ENDED, dedup_key="k")
 
-    moved = lifecycle.move(message, a_queue(2), now=NOON)
+    moved = transfer.move(message, a_queue(2), now=NOON)
 
     assert frees_key(message, moved)
     assert moved.dedup_until is None
@@ -61,4 +62,4 @@ def test_the_dead_have_given_theirs_back_when_they_died():
     dead = a_message_in(State.DEAD, dedup_until=DedupUntil.ENDED)
 
     assert not frees_key(dead, lifecycle.cancel(dead))
-    assert lifecycle.redrive(dead, a_queue(), now=NOON).dedup_until is None
+    assert transfer.redrive(dead, a_queue(), now=NOON).dedup_until is None

@@ -4,6 +4,7 @@ import pytest
 from msgspec.structs import replace
 
 from penstock.domain import message as lifecycle
+from penstock.domain import transfer
 from penstock.domain.errors import WrongState
 from penstock.domain.limits import HOUR, MINUTE
 from penstock.domain.message import EXPIRED, NEXT_ORDER, State
@@ -76,7 +77,7 @@ def test_the_sooner_of_the_senders_wish_and_the_queues_rule_counts(
 ):
     queue = a_queue(retention_ms=retention_ms)
 
-    assert lifecycle.expiry(queue, now=NOON, wanted=wanted) == expires_at
+    assert transfer.expiry(queue, now=NOON, wanted=wanted) == expires_at
 
 
 def test_a_dead_letter_that_is_handled_after_all_forgets_why_it_had_died():
@@ -112,7 +113,7 @@ def test_a_dead_letter_starts_afresh_in_its_new_queue_and_remembers_where_and_wh
         State.DEAD, attempts=5, failures=4, lease_no=5, last_error="boom", expires_at=NOON + 1
     )
 
-    letter = lifecycle.dead_letter(dead, a_queue(2, "dead", retention_ms=HOUR), now=NOON)
+    letter = transfer.dead_letter(dead, a_queue(2, "dead", retention_ms=HOUR), now=NOON)
 
     assert letter == replace(
         dead,
@@ -133,7 +134,7 @@ def test_a_redriven_message_starts_afresh_behind_all_that_wait():
         State.DEAD, attempts=5, failures=4, lease_no=5, last_error="boom", expires_at=NOON + 1
     )
 
-    redriven = lifecycle.redrive(dead, a_queue(), now=NOON + MINUTE)
+    redriven = transfer.redrive(dead, a_queue(), now=NOON + MINUTE)
 
     assert redriven == replace(
         dead,
@@ -151,7 +152,7 @@ def test_a_redriven_message_starts_afresh_behind_all_that_wait():
 def test_a_dead_letter_in_line_can_be_redriven_to_where_it_came_from(state):
     letter = a_message_in(state, queue_no=2, dead_from=1)
 
-    redriven = lifecycle.redrive(letter, a_queue(), now=NOON)
+    redriven = transfer.redrive(letter, a_queue(), now=NOON)
 
     assert (redriven.queue_no, redriven.dead_from, redriven.state) == (1, None, State.READY)
 
@@ -163,4 +164,4 @@ def test_a_dead_letter_in_line_can_be_redriven_to_where_it_came_from(state):
 )
 def test_nothing_else_can_be_redriven(message):
     with pytest.raises(WrongState):
-        lifecycle.redrive(message, a_queue(), now=NOON)
+        transfer.redrive(message, a_queue(), now=NOON)

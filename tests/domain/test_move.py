@@ -7,8 +7,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from penstock.domain import message as lifecycle
-from penstock.domain import move
+from penstock.domain import move, transfer
 from penstock.domain.errors import InvalidRequest, MoveNotRunning, WrongState
 from penstock.domain.limits import HOUR, MINUTE, SECOND
 from penstock.domain.message import NEXT_ORDER, State
@@ -169,21 +168,21 @@ def test_only_one_that_is_being_cancelled_ends_as_cancelled() -> None:
 def test_the_dead_are_moved_as_they_are_redriven(state: State) -> None:
     dead = a_message_in(state, dead_from=7, expires_at=NOON + HOUR)
 
-    assert lifecycle.move(dead, OTHER, now=NOON) == lifecycle.redrive(dead, OTHER, now=NOON)
+    assert transfer.move(dead, OTHER, now=NOON) == transfer.redrive(dead, OTHER, now=NOON)
 
 
 def test_an_ordinary_message_is_moved_as_if_it_had_been_sent_there() -> None:
     message = a_message(attempts=2, failures=1, expires_at=NOON + HOUR)
     keeps_for_a_minute = a_queue(2, "other", retention_ms=MINUTE)
 
-    moved = lifecycle.move(message, OTHER, now=NOON + 1)
+    moved = transfer.move(message, OTHER, now=NOON + 1)
 
     assert (moved.queue_no, moved.order_no, moved.due_at) == (2, NEXT_ORDER, NOON + 1)
     assert (moved.attempts, moved.failures) == (0, 0)
     assert moved.expires_at == NOON + HOUR, "what its sender said still holds"
-    assert lifecycle.move(message, keeps_for_a_minute, now=NOON).expires_at == NOON + MINUTE
+    assert transfer.move(message, keeps_for_a_minute, now=NOON).expires_at == NOON + MINUTE
 
 
 def test_an_ordinary_message_that_is_not_due_stays() -> None:
     with pytest.raises(WrongState):
-        lifecycle.move(a_message_in(State.WAITING), OTHER, now=NOON)
+        transfer.move(a_message_in(State.WAITING), OTHER, now=NOON)

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from msgspec.structs import replace
 
 from penstock.domain import message as lifecycle
+from penstock.domain import transfer
 from penstock.domain.errors import PenstockError
 from penstock.domain.limits import MINUTE
 from penstock.domain.message import Message, State
@@ -39,8 +40,8 @@ VERBS: dict[str, Callable[[Message], Message]] = {
     "cancel, by an operator": lambda m: lifecycle.cancel(m),
     "reschedule to later": lambda m: lifecycle.reschedule(m, due_at=LATER + 1, now=LATER),
     "reschedule to now": lambda m: lifecycle.reschedule(m, due_at=LATER, now=LATER),
-    "redrive": lambda m: lifecycle.redrive(m, QUEUE, now=LATER),
-    "move to another queue": lambda m: lifecycle.move(m, OTHER, now=LATER),
+    "redrive": lambda m: transfer.redrive(m, QUEUE, now=LATER),
+    "move to another queue": lambda m: transfer.move(m, OTHER, now=LATER),
     "its due date comes": lambda m: lifecycle.fall_due(m, QUEUE, now=LATER),
     "its lease runs out": lambda m: lifecycle.expire_lease(m, QUEUE, now=LATER),
     "its time runs out": lambda m: lifecycle.expire_lease(

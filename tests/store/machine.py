@@ -11,6 +11,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 from msgspec.structs import replace
 
 from penstock.domain import message as lifecycle
+from penstock.domain import transfer
 from penstock.domain.errors import PenstockError
 from penstock.domain.history import Attempt, HistoryFilter
 from penstock.domain.lease import Verb
@@ -215,7 +216,7 @@ class StoreMachine(RuleBasedStateMachine):
             "cancel": lambda m, _: lifecycle.cancel(m, reason="by hand"),
             "bury": lambda m, _: lifecycle.bury(m, reason="by hand"),
             "reschedule": lambda m, _: lifecycle.reschedule(m, due_at=now + ms, now=now),
-            "redrive": lambda m, _: lifecycle.redrive(m, target, now=now),
+            "redrive": lambda m, _: transfer.redrive(m, target, now=now),
         }
         expected = refusal_of(lambda: self.model.change(message_id, change[how], now=now))
         found = refusal_of(

@@ -13,6 +13,7 @@ from msgspec.structs import replace
 
 from penstock.domain import lease as leases
 from penstock.domain import message as lifecycle
+from penstock.domain import transfer
 from penstock.domain.counts import Counts
 from penstock.domain.dedup import frees_key
 from penstock.domain.draft import NewMessage
@@ -136,7 +137,7 @@ class Model(SteeringModel):
         dead = [*buried, *(m for m in in_line if m.dead_from is not None)][:limit]
         for before in dead:
             target = self.queues[to or before.dead_from or queue_no]
-            self._note(before, lifecycle.redrive(before, target, now=now), now=now)
+            self._note(before, transfer.redrive(before, target, now=now), now=now)
         self._settle(now)
         return len(dead)
 
@@ -310,7 +311,7 @@ class Model(SteeringModel):
         if after.state is State.DEAD:
             target = self._dead_letter_queue(after)
             if target is not None:
-                after = lifecycle.dead_letter(after, target, now=now)
+                after = transfer.dead_letter(after, target, now=now)
         self._count_arrival(before, after)
         self._free_key(before, after)
         after = self.judged(before, after, now=now)

@@ -32,4 +32,5 @@ def enqueue(row: int) -> None:
 
 def enqueue_all(rows: Iterable[int]) -> None:
     opened()
-    work.batch_defer(*({"row": row} for row in rows))
+    jobs: list[dict[str, object]] = [{"row": row} for row in rows]
+    work.batch_defer(*jobs)  # type: ignore[arg-type]

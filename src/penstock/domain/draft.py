@@ -7,7 +7,7 @@ import hashlib
 import msgspec
 from msgspec.structs import replace
 
-from penstock.domain import message as lifecycle
+from penstock.domain import transfer
 from penstock.domain.errors import InvalidRequest, TooLarge
 from penstock.domain.limits import DAY, MAX_INSTANT, NUL, Limits
 from penstock.domain.message import NEXT_ORDER, Content, Message, State
@@ -56,7 +56,7 @@ def send(draft: Draft, queue: Queue, *, now: int, message_id: str, limits: Limit
     if dedup_key is None and queue.settings.dedup_by_content:
         dedup_key = content_key(draft.body)
     state = State.READY if due_at <= now else State.WAITING
-    expires_at = lifecycle.expiry(queue, now=now, wanted=_expires_at(draft, now))
+    expires_at = transfer.expiry(queue, now=now, wanted=_expires_at(draft, now))
     tag1, tag2, *_ = (*draft.tags, None, None)
     # By position, in the order of the record: sixteen keywords cost as much as all the checks.
     message = Message(

@@ -9,6 +9,7 @@ import msgspec
 
 from penstock.domain import lease as leases
 from penstock.domain import message as lifecycle
+from penstock.domain import transfer
 from penstock.domain.draft import (
     Draft,
     NewMessage,
@@ -258,7 +259,7 @@ class Messages:
             except QueueNotFound:
                 home = session.queues.get(message.queue_no)
             return session.messages.change(
-                message_id, lambda m, _: lifecycle.redrive(m, home, now=now), now=now
+                message_id, lambda m, _: transfer.redrive(m, home, now=now), now=now
             )
 
         return self._store.write(do)

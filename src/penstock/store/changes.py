@@ -11,7 +11,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from penstock.domain import message as lifecycle
+from penstock.domain import transfer
 from penstock.domain.dedup import frees_key
 from penstock.domain.fairness import NO_TURN
 from penstock.domain.history import FAILURES, Attempt, AttemptOutcome
@@ -135,7 +135,7 @@ class Changes:
         target = self._books.dead_letter_queue_of(self._books.queue(dead.queue_no))
         if target is None:  # none, or removed in the meantime: it rests where it died
             return dead
-        return lifecycle.dead_letter(dead, target, now=now)
+        return transfer.dead_letter(dead, target, now=now)
 
     def _count(self, before: Message, after: Message) -> None:
         books = self._books

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from penstock.domain import message as lifecycle
+from penstock.domain import transfer
 from penstock.domain.errors import QueueNotFound
 from penstock.domain.message import Message
 from penstock.domain.queue import Queue
@@ -65,7 +65,7 @@ class Journeys:
         self._books.load_queues({to or m.dead_from or m.queue_no for m in messages})
         for before in messages:
             target = self._home(before) if to is None else self._books.queue(to)
-            self._changes.note(before, lifecycle.move(before, target, now=now), now=now)
+            self._changes.note(before, transfer.move(before, target, now=now), now=now)
         self._changes.save()
 
     def _home(self, dead: Message) -> Queue:

@@ -4,7 +4,7 @@ import pytest
 from msgspec.structs import replace
 
 from penstock.domain import lease as leases
-from penstock.domain import message as lifecycle
+from penstock.domain import transfer
 from penstock.domain.errors import LeaseLost
 from penstock.domain.lease import Verb
 from penstock.domain.limits import MINUTE
@@ -255,7 +255,7 @@ def test_to_its_holder_a_message_that_went_to_the_dead_letter_queue_is_dead(desk
     assert answer.state is State.DEAD
     letter = desk.get(held.id)
     died = leases.apply(act, held, mail)
-    expected = lifecycle.dead_letter(died, dead, now=desk.now)
+    expected = transfer.dead_letter(died, dead, now=desk.now)
     assert letter == replace(expected, order_no=letter.order_no)
     assert letter.order_no > held.order_no
 

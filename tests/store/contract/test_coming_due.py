@@ -4,6 +4,7 @@ import pytest
 from msgspec.structs import replace
 
 from penstock.domain import message as lifecycle
+from penstock.domain import transfer
 from penstock.domain.lease import Verb
 from penstock.domain.limits import MINUTE
 from penstock.domain.message import State
@@ -50,7 +51,7 @@ def test_a_message_whose_last_lease_runs_out_goes_to_the_dead_letter_queue(desk)
 
     died = lifecycle.expire_lease(held, mail, now=desk.now)
     letter = desk.get(held.id)
-    expected = lifecycle.dead_letter(died, dead, now=desk.now)
+    expected = transfer.dead_letter(died, dead, now=desk.now)
     assert letter == replace(expected, order_no=letter.order_no)
     assert desk.claim_ids(dead) == [held.id]
 

@@ -3,6 +3,7 @@
 import pytest
 
 from penstock.domain import message as lifecycle
+from penstock.domain import transfer
 from penstock.domain.lease import Verb
 from penstock.domain.limits import MINUTE
 from penstock.domain.message import State
@@ -188,7 +189,7 @@ def test_a_redriven_message_comes_after_all_of_its_group(desk, mail):
     desk.act(Verb.BURY, held)
     [held] = desk.claim(mail)
 
-    desk.alter(first, lambda m, q: lifecycle.redrive(m, q, now=desk.now))
+    desk.alter(first, lambda m, q: transfer.redrive(m, q, now=desk.now))
 
     assert desk.claim_ids(mail) == []
     desk.complete(desk.get(second))
@@ -199,7 +200,7 @@ def test_a_redriven_message_that_is_alone_in_its_group_comes_at_once(desk, mail)
     message_id = desk.send(mail, group="a")
     desk.act(Verb.BURY, *desk.claim(mail))
 
-    desk.alter(message_id, lambda m, q: lifecycle.redrive(m, q, now=desk.now))
+    desk.alter(message_id, lambda m, q: transfer.redrive(m, q, now=desk.now))
 
     assert desk.claim_ids(mail) == [message_id]
 
@@ -239,7 +240,7 @@ def test_a_dead_letter_redriven_where_it_stands_goes_behind_its_group(desk):
     desk.act(Verb.BURY, *desk.claim(mail))
     second, third = desk.send(dead, group="a"), desk.send(dead, group="a")
 
-    desk.alter(letter, lambda m, q: lifecycle.redrive(m, q, now=desk.now))
+    desk.alter(letter, lambda m, q: transfer.redrive(m, q, now=desk.now))
     desk.alter(third, lambda m, _: lifecycle.cancel(m))
 
     [held] = desk.claim(dead, 10)

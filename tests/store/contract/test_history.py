@@ -5,6 +5,7 @@ from msgspec.structs import replace
 
 from penstock.domain import lease as leases
 from penstock.domain import message as lifecycle
+from penstock.domain import transfer
 from penstock.domain.history import Ending
 from penstock.domain.lease import Verb
 from penstock.domain.limits import MINUTE
@@ -97,7 +98,7 @@ def test_a_batch_of_completions_is_remembered_one_by_one(desk, mail):
 def test_a_message_that_dies_twice_has_two_endings(desk, mail):
     message_id = desk.send(mail)
     desk.act(Verb.BURY, *desk.claim(mail))
-    desk.alter(message_id, lambda m, q: lifecycle.redrive(m, q, now=desk.now))
+    desk.alter(message_id, lambda m, q: transfer.redrive(m, q, now=desk.now))
     desk.clock.advance(ms=1)
     desk.complete(*desk.claim(mail))
 

@@ -4,6 +4,7 @@ import pytest
 from msgspec.structs import replace
 
 from penstock.domain import message as lifecycle
+from penstock.domain import transfer
 from penstock.domain.counts import Counts
 from penstock.domain.errors import LeaseLost, MessageNotFound, QueueNotFound, WrongState
 from penstock.domain.lease import Verb
@@ -82,7 +83,7 @@ CHANGES = {
     "cancel": lambda m, q: lifecycle.cancel(m),
     "bury": lambda m, q: lifecycle.bury(m),
     "reschedule": lambda m, q: lifecycle.reschedule(m, due_at=0, now=0),
-    "redrive": lambda m, q: lifecycle.redrive(m, q, now=0),
+    "redrive": lambda m, q: transfer.redrive(m, q, now=0),
 }
 
 
@@ -115,7 +116,7 @@ def test_a_buried_message_goes_to_the_dead_letter_queue_if_there_is_one(desk):
 
     assert (told.queue_no, told.state) == (dead.queue_no, State.READY)
     letter = desk.get(message.id)
-    expected = lifecycle.dead_letter(lifecycle.bury(message, reason="no"), dead, now=desk.now)
+    expected = transfer.dead_letter(lifecycle.bury(message, reason="no"), dead, now=desk.now)
     assert letter == replace(expected, order_no=letter.order_no)
     assert desk.counts(mail) == Counts(sent_total=1, dead_total=1)
     assert desk.counts(dead) == Counts(ready=1, sent_total=1)
@@ -151,7 +152,7 @@ def test_redriving_a_queue_gives_its_dead_a_new_life_behind_all_that_wait(desk, 
     assert redrive_all(desk, mail) == 2
 
     found = desk.get(first.id)
-    expected = lifecycle.redrive(first, mail, now=desk.now)
+    expected = transfer.redrive(first, mail, now=desk.now)
     assert found == replace(expected, order_no=found.order_no)
     assert desk.claim_ids(mail) == [waiting.id, first.id, second.id]
     assert desk.counts(mail) == Counts(leased=3, sent_total=5, dead_total=2, claimed_total=5)

@@ -8,7 +8,7 @@ import pytest
 from msgspec.structs import replace
 
 from penstock.domain import message as lifecycle
-from penstock.domain import move
+from penstock.domain import move, transfer
 from penstock.domain.counts import Counts
 from penstock.domain.errors import MoveRunning
 from penstock.domain.lease import Verb
@@ -187,7 +187,7 @@ def test_a_moved_letter_is_as_the_lifecycle_says(desk, dead, mail):
     move_some(desk, start(desk, dead))
 
     found = desk.get(message_id)
-    expected = lifecycle.move(letter, mail, now=desk.now)
+    expected = transfer.move(letter, mail, now=desk.now)
     assert found == replace(expected, order_no=found.order_no)
 
 
