@@ -97,8 +97,8 @@ class Rig:
         held = self.slots.line.popleft()
         held.begin(self.clock.now())
         self.table.begin(held.place, now=self.clock.now(), deadline=held.deadline, is_apart=False)
-        if held.timeout_ms is not None:
-            self.pump.begun(held)
+        if held.is_late_start:
+            self.pump.told(held)
         return held
 
     def end(self, held: Held) -> None:

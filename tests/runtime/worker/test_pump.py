@@ -156,6 +156,28 @@ def test_a_time_limit_counts_from_the_start_and_not_from_the_claim(app, clock, m
     assert rig.message(sent.id) is None
 
 
+def test_a_job_that_cannot_begin_within_half_its_time_limit_is_given_back_unspent(
+    app, clock, make_rig
+):
+    @app.job(queue="mail", timeout="3s")
+    def short() -> None: ...
+
+    sent = short.enqueue()
+    rig = make_rig(slots=1)
+    assert rig.turn() <= clock.now() + 1_500
+    [held] = rig.slots.line
+
+    clock.advance(ms=1_500)
+    rig.pump.is_draining = True  # it would claim it again
+    rig.turn()
+
+    message = rig.message(sent.id)
+    assert message is not None
+    assert (message.state, message.attempts) == (State.READY, 0)
+    assert not rig.slots.line
+    assert not held.begin(clock.now())
+
+
 def test_an_unknown_kind_is_parked_and_run_by_a_worker_that_knows_it(app, clock, make_rig):
     sent = app.enqueue("from-the-future", {}, queue="mail")
     rig = make_rig(slots=1)
@@ -230,6 +252,31 @@ def test_what_still_runs_when_draining_is_over_is_given_back_and_loses_no_attemp
     message = rig.message(sent.id)
     assert message is not None
     assert (message.state, message.attempts) == (State.READY, 0)
+
+
+def test_a_job_that_does_not_stop_at_its_time_limit_does_not_keep_a_worker_from_ending(
+    app, clock, make_rig
+):
+    @app.job(queue="mail", timeout="5s")
+    async def blocks() -> None: ...
+
+    sent = blocks.enqueue()
+    rig = make_rig(slots=1)
+    rig.turn()
+    rig.begin()
+    clock.advance(seconds=5)
+    rig.turn()
+
+    rig.pump.drain()
+    rig.turn()
+    assert not rig.pump.is_empty
+    rig.pump.give_back()
+    rig.turn()
+
+    assert rig.pump.is_empty
+    message = rig.message(sent.id)
+    assert message is not None
+    assert (message.state, message.reason) == (State.DEAD, "timed_out")
 
 
 def test_what_the_store_could_not_be_told_is_told_when_it_answers_again(app, clock, make_rig):

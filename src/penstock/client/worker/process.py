@@ -81,6 +81,8 @@ def _work(app: Penstock, errand: Errand, wire: Wire) -> int:
     table = Table.inherited(errand.table_fd)
     table.set_ahead(clock.now() - steady_clock().now())
     sandboxes = Sandboxes(command(SANDBOX), errand, clock)
+    if any(_needs_sandbox(app, kind) for kind in app.handlers.kinds):
+        sandboxes.warm_up()
     worker = Worker(
         order,
         source,
@@ -97,6 +99,11 @@ def _work(app: Penstock, errand: Errand, wire: Wire) -> int:
     worker.run()
     app.close()
     return 0
+
+
+def _needs_sandbox(app: Penstock, kind: str) -> bool:
+    handler = app.handlers.find(kind)
+    return handler is not None and handler.timeout_ms is not None and not handler.is_async
 
 
 def _obey(wire: Wire, worker: Worker) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable
 from enum import Enum, auto
 
@@ -10,6 +11,8 @@ from penstock.ports.work import Work
 from penstock.runtime.handling import Ready
 
 LATE_START_MS = 20  # less than that is not worth an act
+
+_starting = threading.Lock()  # whether a job with a time limit begins is decided once
 
 
 class Way(Enum):
@@ -80,11 +83,33 @@ class Held:
         self.stop: Callable[[], None] | None = None  # ends the handler, where that can be done
         self.ask: Callable[[], None] | None = None  # tells it, where it cannot see `is_stopping`
 
-    def begin(self, now: int) -> None:
-        self.started_at = now
-        if self.timeout_ms is not None:
-            self.deadline = now + self.timeout_ms
-            self.is_late_start = now - self.taken_at > LATE_START_MS
+    def begin(self, now: int) -> bool:
+        """False: it was given back meanwhile."""
+        if self.timeout_ms is None:
+            self.started_at = now
+            return self.fate is None
+        with _starting:
+            if self.fate is not None:
+                return False
+            self.started_at = now
+        self.deadline = now + self.timeout_ms
+        self.is_late_start = now - self.taken_at > LATE_START_MS
+        return True
+
+    @property
+    def start_by(self) -> int | None:
+        """If it has not begun by then, it is better given back than timed out in line."""
+        if self.started_at or self.timeout_ms is None or self.fate is not None:
+            return None
+        return self.taken_at + self.timeout_ms // 2
+
+    def give_up(self) -> bool:
+        """It has not begun, and shall not; False: too late."""
+        with _starting:
+            if not self.started_at and self.fate is None:
+                self.fate = Fate.GIVEN_BACK
+                return True
+        return False
 
     def ask_to_stop(self) -> None:
         self.is_stopping = True

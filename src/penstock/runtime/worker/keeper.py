@@ -23,8 +23,12 @@ class Keeper:
         return [each for each in held if each.fate is None and each.renewed_at <= before]
 
 
-def extension(held: Held, *, now: int, is_start: bool = False) -> WorkAct:
-    """Told to the store; the handler's word of how far it has come goes with it once."""
+def extension(held: Held, *, now: int) -> WorkAct:
+    """Told to the store; the handler's word of how far it has come goes with it once.
+
+    The time limit of a job that began later than it was claimed counts from now on.
+    """
+    is_start, held.is_late_start = held.is_late_start, False
     progress, held.progress = held.progress, None
     held.renewed_at = now
     return WorkAct(

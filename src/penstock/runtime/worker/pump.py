@@ -29,6 +29,7 @@ _log = logging.getLogger("penstock.worker")
 
 _LOOK_MS = 1_000  # how often to look without a wake-up
 _AFTER_ERROR_MS = (200, 10_000)
+_SLOW_START_MS = 1_000  # by then a sandbox may be there
 _MOST_PER_CLAIM = 500
 _CANCELLED = "it was cancelled, and not by the worker"
 
@@ -52,7 +53,6 @@ class Pump:
         self.is_draining = False
         self.is_woken = True  # there may be work
         self.finished: deque[tuple[Held, WorkAct | None]] = deque()
-        self._begun: deque[Held] = deque()  # those with a time limit
         self._told: deque[Held] = deque()  # those whose handler has something to say
         self._order = order
         self._source = source
@@ -87,6 +87,7 @@ class Pump:
     def tick(self, now: int) -> int:
         """One turn; returns when the next one is due if nothing happens before."""
         self._watch(now)
+        self._give_up(now)
         self._gather(now)
         if self._errors and now < self._resume_at:
             return self._resume_at
@@ -97,13 +98,11 @@ class Pump:
             self._exchange(extensions, room, now)
         return self._next_at(now)
 
-    def begun(self, held: Held) -> None:
-        """A job with a time limit has begun.  From any thread."""
-        self._begun.append(held)
-        self._wake()
-
     def told(self, held: Held) -> None:
-        """A handler wants its lease prolonged, or tells how far it is.  From any thread."""
+        """A handler wants its lease prolonged, tells how far it is, or begins to be timed.
+
+        From any thread.
+        """
         self._told.append(held)
         self._wake()
 
@@ -121,17 +120,30 @@ class Pump:
             if held.fate is None:
                 held.doom(Fate.GIVEN_BACK)
                 self._unsent.append((held, _release(held)))
+            elif held.fate is not Fate.GIVEN_BACK:  # it was to stop before, and does not
+                if held.fate is Fate.TIMED_OUT and held.way is not Way.THREAD:
+                    self._unsent.append((held, _timed_out(held)))
+                held.fate = Fate.GIVEN_BACK
 
     def _watch(self, now: int) -> None:
-        while self._begun:
-            held = self._begun.popleft()
-            if held.work.receipt in self._held:
-                self._timed[held.work.receipt] = held
         for held in list(self._timed.values()):
             if held.fate is None and held.deadline is not None and held.deadline <= now:
                 held.doom(Fate.TIMED_OUT)
                 if held.way is Way.THREAD:  # which nothing can stop: told at once
                     self._unsent.append((held, _timed_out(held)))
+
+    def _give_up(self, now: int) -> None:
+        """What does not get to begin, by a full line or a slow sandbox, loses nothing by it."""
+        for held in list(self._timed.values()):
+            start_by = held.start_by
+            if start_by is None or start_by > now or not held.give_up():
+                continue
+            try:
+                self._slots.line.remove(held)
+            except ValueError:  # it has a slot, whose thread will find out
+                self._unsent.append((held, _release(held, delay_ms=_SLOW_START_MS)))
+            else:
+                self._end(held, _release(held))
 
     def _gather(self, now: int) -> None:
         """What the slots have finished since."""
@@ -166,22 +178,13 @@ class Pump:
 
     def _extensions(self, now: int) -> list[tuple[Held, WorkAct]]:
         wanted: dict[str, Held] = {}
-        late: set[str] = set()
         while self._told:
             held = self._told.popleft()
             if held.fate is None and held.place >= 0:
                 wanted[held.work.receipt] = held
-        for receipt, held in self._timed.items():
-            if held.is_late_start:
-                held.is_late_start = False
-                wanted[receipt] = held
-                late.add(receipt)
         for held in self._keeper.due(self._held.values(), now=now):
             wanted[held.work.receipt] = held
-        return [
-            (held, extension(held, now=now, is_start=receipt in late))
-            for receipt, held in wanted.items()
-        ]
+        return [(held, extension(held, now=now)) for held in wanted.values()]
 
     @property
     def _space(self) -> int:
@@ -284,6 +287,8 @@ class Pump:
             on_told=self.told,
         )
         self._held[work.receipt] = held
+        if timeout_ms is not None:
+            self._timed[work.receipt] = held
         self._table.note(place, receipt=work.receipt, id=work.id, kind=work.kind or "")
         return held
 
@@ -295,12 +300,15 @@ class Pump:
         dues = [self._keeper.next_at] if self._held else []
         if self._space:
             dues.append(now if self.is_woken else self._look_at)
-        dues += [h.deadline for h in self._timed.values() if h.deadline and h.fate is None]
+        for held in self._timed.values():
+            due_at = held.deadline or held.start_by
+            if due_at is not None and held.fate is None:
+                dues.append(due_at)
         return min(dues, default=now + _LOOK_MS)
 
 
-def _release(held: Held) -> WorkAct:
-    return WorkAct(receipt=held.work.receipt, verb=Verb.RELEASE, delay_ms=0)
+def _release(held: Held, *, delay_ms: int = 0) -> WorkAct:
+    return WorkAct(receipt=held.work.receipt, verb=Verb.RELEASE, delay_ms=delay_ms)
 
 
 def _timed_out(held: Held) -> WorkAct:

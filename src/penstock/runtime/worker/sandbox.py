@@ -70,23 +70,29 @@ class Sandboxes:
         self._lock = threading.Lock()
         self._is_closed = False
 
-    def run(self, held: Held, begin: Callable[[Held], None]) -> WorkAct | None:
+    def run(self, held: Held, begin: Callable[[Held], bool]) -> WorkAct | None:
         """None: its fate is known otherwise."""
         with self._lock:
             sandbox = self._idle.pop() if self._idle else None
         sandbox = sandbox or Sandbox(self._command, self._errand)
         held.stop = sandbox.kill
-        if held.fate is not None:  # decided before it could be stopped
-            sandbox.kill()
         if not sandbox.prepare():
             return self._unprepared(held, sandbox.bury())
-        begin(held)
+        if not begin(held):
+            held.stop = None
+            self._keep(sandbox)  # for the next
+            return None
         act = self._listen(held, sandbox)
         held.stop = held.ask = None
         if act is not None:
             self._keep(sandbox)
             return act
         return self._died(held, sandbox.bury())
+
+    def warm_up(self) -> None:
+        """Have one ready for the first.  By a thread that stays: a sandbox dies with its maker."""
+        with self._lock:
+            self._idle.append(Sandbox(self._command, self._errand))
 
     def close(self) -> None:
         self._is_closed = True

@@ -184,8 +184,7 @@ class Worker:
         act: WorkAct | None = None
         if held.way is Way.SANDBOX and self._sandboxes is not None:
             act = self._run_apart(held, self._sandboxes)
-        elif held.fate is None:
-            self._begin(held)
+        elif self._begin(held):
             act = held.ready.run(self._handlers, held, self._dice)
         self._finished(held, act)
 
@@ -197,16 +196,21 @@ class Worker:
             return sandboxes.later(held)
 
     async def _run_async(self, held: Held) -> WorkAct | None:
-        self._begin(held)
+        if not self._begin(held):
+            return None
         return await held.ready.run_async(self._handlers, held, self._dice)
 
-    def _begin(self, held: Held) -> None:
+    def _begin(self, held: Held) -> bool:
         now = self._clock.now()
-        held.begin(now)
+        if not held.begin(now):
+            return False
         is_apart = held.way is Way.SANDBOX
         self._table.begin(held.place, now=now, deadline=held.deadline, is_apart=is_apart)
-        if held.timeout_ms is not None:
-            self.pump.begun(held)
+        if held.is_late_start:
+            self.pump.told(held)
+        elif held.timeout_ms is not None:
+            self._wake()  # there is a deadline now
+        return True
 
     def _finished(self, held: Held, act: WorkAct | None) -> None:
         self._table.end(held.place)
