@@ -291,3 +291,17 @@ def test_a_firing_goes_into_an_ordered_queue_in_its_group(desk: Desk) -> None:
 
     assert len(desk.claim(letters, 10)) == 1
     check_books(desk)
+
+
+def test_a_firing_keeps_to_the_limits_of_its_queue(desk: Desk) -> None:
+    limited = desk.queue("limited", max_leased_per_group=1, is_fair=True)
+    recurring = Recurring(desk.store, desk.clock, SystemDice(), DEFAULT_LIMITS)
+    template = Template(queue="limited", group="g")
+    recurring.declare("x", HOURLY, template, catch_up=CatchUp.ALL).result()
+    desk.clock.advance(hours=2)
+
+    Recurrer(recurring).tick(desk.now)
+
+    assert recurring.get("x").result().fired_total == 2
+    assert len(desk.claim(limited, 10)) == 1
+    check_books(desk)

@@ -8,6 +8,7 @@ import msgspec
 
 from penstock.domain.draft import NewMessage
 from penstock.domain.errors import PenstockError, QueueFull, QueueNotFound
+from penstock.domain.limits import DAY
 from penstock.domain.message import Message, State
 from penstock.ports.store import Sent
 from penstock.store.arrivals import Arrivals
@@ -49,6 +50,15 @@ class Sends:
             for i in accepted:
                 answers[i] = Sent(new[i].message.id, message_no=numbers[i])
         return answers  # type: ignore[return-value]
+
+    def lock(self, new: Sequence[NewMessage]) -> None:
+        """In a transaction that does more than send: what others must not touch meanwhile."""
+        if self._db.is_shared and new:
+            queue_nos = {n.message.queue_no for n in new}
+            self._books.partitions.ensure(max(n.message.sent_at for n in new) // DAY)
+            self._books.load_queues(queue_nos)
+            self._books.lock_lines(queue_nos)
+            self._books.lock_groups(self.groups(new))
 
     def groups(self, new: Sequence[NewMessage]) -> set[tuple[int, str]]:
         """The groups that messages will come into, of queues ordered by group."""

@@ -147,10 +147,7 @@ class SqlSession:
 
     def send(self, new: Sequence[NewMessage]) -> list[Sent | PenstockError]:
         """As part of a write: sent exactly if the rest of it is kept."""
-        if self.db.is_shared and new:
-            self.books.partitions.ensure(max(n.message.sent_at for n in new) // DAY)
-            self.books.ask_queues({n.message.queue_no for n in new})
-            self.books.lock_groups(self._sends.groups(new))
+        self._sends.lock(new)
         return self._sends.send(new)
 
     def read(self, what: Callable[[SqlSession], Any]) -> Any:
@@ -200,6 +197,9 @@ class SqlSession:
         acts = [act for request in requests for act in request.acts]
         claims = [request.payload for request in requests if request.kind is Kind.CLAIM]
         nos = {n.message.queue_no for n in new} | {claim.queue_no for claim in claims}
+        if not self._keeps_time:
+            # A session for one transaction knows nothing of the queues, and cannot begin again.
+            self.books.load_queues(nos | {act.lease.queue_no for act in acts})
         self.books.ask_queues(nos | self._acts.queues(acts))
         given = self._claims.lock_keys(claims)
         groups = self._sends.groups(new) | self._acts.groups(acts, given)

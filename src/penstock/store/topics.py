@@ -103,7 +103,7 @@ class SqlTopics:
     ) -> list[Sent | PenstockError]:
         sent: list[Sent | PenstockError] = []
         if new:
-            self._books.lock_groups(self._sends.groups(new))
+            self._sends.lock(new)
             sent = self._sends.send(new)
         params = {
             "topic_no": topic_no,

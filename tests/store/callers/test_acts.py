@@ -95,3 +95,15 @@ def test_the_next_of_a_group_comes_after_the_commit(desk: Desk, way: Way) -> Non
 
     assert desk.claim_ids(ordered) == [second]
     check_books(desk)
+
+
+def test_a_completion_lets_the_next_of_a_limited_group_come(desk: Desk, way: Way) -> None:
+    mail = desk.queue(max_leased=1, max_leased_per_group=1)
+    desk.send_many(mail, 2, group="g")
+    [message] = desk.claim(mail, 2)
+
+    assert isinstance(act(desk, way, Verb.COMPLETE, message), Acted)
+    way.commit()
+
+    assert len(desk.claim(mail, 2)) == 1
+    check_books(desk)

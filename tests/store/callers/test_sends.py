@@ -194,3 +194,15 @@ def test_a_write_may_make_a_queue(desk: Desk, way: Way) -> None:
     way.commit()
 
     assert desk.read(lambda s: s.queues.find("new")) is not None
+
+
+def test_it_keeps_to_the_limits_of_its_queue(desk: Desk, way: Way) -> None:
+    mail = desk.queue(max_leased_per_group=1, is_fair=True)
+
+    first, second = (accepted(send(desk, way, mail, group="g")) for _ in range(2))
+    other = accepted(send(desk, way, mail, group="h"))
+    way.commit()
+
+    assert sorted(desk.claim_ids(mail)) == sorted([first, other])
+    assert desk.get(second).lease_no == 0
+    check_books(desk)

@@ -124,6 +124,17 @@ def test_one_publish_puts_messages_into_many_queues(desk):
     assert [desk.claim_ids(queue) for queue in queues] == [[n.message.id] for n in new]
 
 
+def test_an_event_keeps_to_the_limits_of_a_queue_it_comes_into(desk):
+    orders = topic(desk)
+    limited = desk.queue("orders.limited", max_leased_per_group=1, is_fair=True)
+
+    new = [a_new_message(limited, now=desk.now, group="g") for _ in range(2)]
+    desk.sent_ids += [n.message.id for n in new]
+    publish(desk, orders, new)
+
+    assert desk.claim_ids(limited) == [new[0].message.id]
+
+
 def test_the_number_of_statements_does_not_grow_with_the_subscriptions(desk):
     orders = topic(desk)
     queues = [desk.queue(f"orders.{i}") for i in range(100)]
