@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextvars import ContextVar
-from datetime import UTC, datetime, timedelta
+from datetime import datetime
 
 import msgspec
 
@@ -12,9 +12,9 @@ from penstock.client.backing import Backing
 from penstock.domain.duration import Duration, as_ms
 from penstock.domain.errors import InvalidRequest
 from penstock.domain.lease import Verb
+from penstock.domain.moments import moment_of
 from penstock.ports.work import Controls, Work, WorkAct
 
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _current: ContextVar[Current] = ContextVar("penstock_current")
 
 
@@ -70,13 +70,13 @@ class Current:
 
     @property
     def sent_at(self) -> datetime:
-        return _datetime(self._work.sent_at)
+        return moment_of(self._work.sent_at)
 
     @property
     def deadline(self) -> datetime | None:
         """When it will be stopped, if it has a time limit."""
         at = self._controls.deadline
-        return None if at is None else _datetime(at)
+        return None if at is None else moment_of(at)
 
     @property
     def is_stopping(self) -> bool:
@@ -135,7 +135,3 @@ class Being:
 
     def __exit__(self, *_: object) -> None:
         _current.reset(self._token)
-
-
-def _datetime(ms: int) -> datetime:
-    return _EPOCH + timedelta(milliseconds=ms)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from datetime import UTC, datetime, timedelta
+from datetime import datetime
 from typing import Any
 
 import msgspec
@@ -17,6 +17,7 @@ from penstock.domain.errors import QueueNotFound
 from penstock.domain.history import Ending, HistoryFilter
 from penstock.domain.limits import MAX_INSTANT
 from penstock.domain.message import Message, State
+from penstock.domain.moments import instant_of, moment_of
 from penstock.domain.notification import FUTURE_TOKEN, OWN, USER_TOKEN, Change
 from penstock.ports.store import Session
 from penstock.services import notifications
@@ -24,7 +25,6 @@ from penstock.services.messages import MessageView
 from penstock.services.notifications import FUTURE, HELD, LIVE
 from penstock.wiring import Broker
 
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _WHICH = {"future": FUTURE, "leased": HELD, "live": LIVE}
 
 
@@ -202,11 +202,11 @@ class RemoveAll(Ask[int]):
 
 
 def to_ms(moment: datetime) -> int:
-    return (moment - _EPOCH) // timedelta(milliseconds=1)
+    return instant_of(moment)
 
 
 def _moment(ms: int) -> datetime:
-    return _EPOCH + timedelta(milliseconds=ms)
+    return moment_of(ms)
 
 
 def _acted(message: Message) -> Acted:

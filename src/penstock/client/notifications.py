@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from datetime import UTC, datetime, timedelta
+from datetime import datetime
 from typing import TYPE_CHECKING, Any, Literal, TypeVar, Unpack
 
 import msgspec
@@ -20,6 +20,7 @@ from penstock.domain import notification
 from penstock.domain.draft import Draft, check_instant
 from penstock.domain.errors import InvalidRequest
 from penstock.domain.ids import ID_DIGITS, uuid7
+from penstock.domain.moments import moment_of
 from penstock.domain.notification import FUTURE_TOKEN, USER_TOKEN, Change
 from penstock.wiring import own_dice
 
@@ -29,7 +30,6 @@ if TYPE_CHECKING:
 F = TypeVar("F", bound=Callable[..., Any])
 Which = Literal["future", "leased", "live"]
 
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _encoder = msgspec.json.Encoder(enc_hook=write_foreign)
 _dice = own_dice()
 
@@ -291,4 +291,4 @@ def _due(job: Current) -> Due:
 
 
 def _moment(ms: int | None) -> datetime | None:
-    return None if ms is None else _EPOCH + timedelta(milliseconds=ms)
+    return None if ms is None else moment_of(ms)

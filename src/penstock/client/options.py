@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Sequence
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from typing import Any, TypedDict
 
 import msgspec
@@ -14,10 +14,9 @@ from penstock.client import tracing
 from penstock.domain.draft import Draft
 from penstock.domain.duration import Duration, as_ms
 from penstock.domain.errors import InvalidRequest
+from penstock.domain.moments import instant_of
 from penstock.domain.queue import DedupUntil
 from penstock.domain.retry import Backoff, Exponential, Fixed, Listed, check
-
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 BackoffLike = Backoff | Duration | Sequence[Duration]
 
@@ -116,7 +115,7 @@ def instant(name: str, value: object) -> int:
     """Milliseconds since the epoch; raises InvalidRequest."""
     if not isinstance(value, datetime) or value.tzinfo is None:
         raise InvalidRequest(f"{name} takes a datetime with a time zone, not {value!r}")
-    return (value - _EPOCH) // timedelta(milliseconds=1)
+    return instant_of(value)
 
 
 def backoff_of(given: BackoffLike | None) -> Backoff | None:

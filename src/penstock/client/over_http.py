@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Mapping, Sequence
-from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import msgspec
@@ -18,13 +17,13 @@ from penstock.client.remote_source import RemoteSource
 from penstock.client.worker.roll import RemoteRoll
 from penstock.domain.draft import Draft
 from penstock.domain.errors import Forbidden, InvalidRequest, QueueExists, QueueNotFound
+from penstock.domain.moments import moment_of
 from penstock.domain.worker import NewWorker
 from penstock.ports.clock import Clock
 from penstock.ports.work import WorkAct, WorkSource
 from penstock.runtime.worker.roll import Roll
 
 _log = logging.getLogger("penstock.client")
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 class OverHttp:
@@ -124,5 +123,5 @@ def to_wire(draft: Draft) -> wire.Draft:
     given = {name: getattr(draft, name) for name in wire.Draft.__struct_fields__[1:]}
     for name in ("due_at", "expires_at"):
         if given[name] is not None:
-            given[name] = _EPOCH + timedelta(milliseconds=given[name])
+            given[name] = moment_of(given[name])
     return wire.Draft(msgspec.Raw(draft.body.encode()), **given)

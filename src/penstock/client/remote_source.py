@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Sequence
-from datetime import UTC, datetime, timedelta
 
 from penstock.client.acts import over_http
 from penstock.client.answers import ActResult, RawMessage
@@ -12,10 +11,8 @@ from penstock.client.remote import Remote
 from penstock.client.remote_waiting import Idle, Waiting
 from penstock.domain.errors import PenstockError, QueueNotFound
 from penstock.domain.lease import Verb
+from penstock.domain.moments import instant_of
 from penstock.ports.work import Work, WorkAct
-
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-_MS = timedelta(milliseconds=1)
 
 
 class RemoteSource:
@@ -109,8 +106,8 @@ def _work(message: RawMessage) -> Work:
         queue=message.queue,
         receipt=message.receipt,
         body=bytes(message.body).decode(),
-        sent_at=(message.sent_at - _EPOCH) // _MS,
-        leased_until=((message.leased_until or message.sent_at) - _EPOCH) // _MS,
+        sent_at=instant_of(message.sent_at),
+        leased_until=instant_of(message.leased_until or message.sent_at),
         attempts=message.attempts,
         failures=message.failures,
         crashes=message.crashes,

@@ -11,7 +11,7 @@ hourly patterns follow real hours.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from datetime import UTC, datetime, timedelta
+from datetime import datetime
 from enum import StrEnum
 from itertools import islice
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
@@ -23,13 +23,13 @@ from msgspec.structs import replace
 from penstock.domain.draft import Draft
 from penstock.domain.errors import InvalidRequest
 from penstock.domain.limits import DAY, MAX_INSTANT, MINUTE, SECOND
+from penstock.domain.moments import instant_of, moment_of
 from penstock.domain.queue import check_name
 
 MAX_MISSED = 1_000  # firings that one look may find; the rest is found by the next
 LATE_MS = MINUTE  # a firing is missed, and not only late, after that
 SCHEDULE = "penstock.schedule"  # attributes of each message that is sent
 FIRE_AT = "penstock.fire_at"
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 class Cron(msgspec.Struct, frozen=True, tag="cron", tag_field="type", forbid_unknown_fields=True):
@@ -260,7 +260,7 @@ def _caught_up(policy: CatchUp, due: list[int], now: int) -> tuple[int, ...]:
 
 
 def _cron_instants(cron: Cron, after: int) -> Iterator[int]:
-    start = (_EPOCH + timedelta(milliseconds=after)).astimezone(_zone(cron.zone))
+    start = moment_of(after).astimezone(_zone(cron.zone))
     try:
         found = CronSim(cron.expression, start)
     except CronSimError as error:
@@ -272,7 +272,7 @@ def _cron_instants(cron: Cron, after: int) -> Iterator[int]:
 def _behind(found: Iterator[datetime], after: int) -> Iterator[int]:
     last = after
     for moment in found:
-        at = (moment - _EPOCH) // timedelta(milliseconds=1)
+        at = instant_of(moment)
         # A local time that comes twice is told by its first time, even if that has passed.
         if at > last:
             last = at
@@ -280,7 +280,7 @@ def _behind(found: Iterator[datetime], after: int) -> Iterator[int]:
 
 
 def _told(instant: int) -> str:
-    moment = _EPOCH + timedelta(milliseconds=instant)
+    moment = moment_of(instant)
     return moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 

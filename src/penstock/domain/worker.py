@@ -14,7 +14,6 @@ host, and one that was thought lost may come back beside its successor.
 
 from __future__ import annotations
 
-from datetime import UTC, datetime, timedelta
 from enum import StrEnum
 
 import msgspec
@@ -23,6 +22,7 @@ from msgspec.structs import replace
 from penstock.domain.draft import is_label
 from penstock.domain.errors import InvalidRequest, WorkerGone, WrongState
 from penstock.domain.limits import MINUTE, NUL, SECOND, Limits
+from penstock.domain.moments import moment_of
 from penstock.domain.queue import check_name
 
 VALID_MS = 3 * MINUTE  # so long a worker is believed to be there after it was heard
@@ -38,8 +38,6 @@ REGISTERED = "worker_registered"
 DRAINED = "worker_drained"
 LEFT = "worker_left"
 LOST = "worker_lost"
-
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 class WorkerState(StrEnum):
@@ -138,7 +136,7 @@ def last_words(worker: Worker) -> str:
     if worker.pid is not None:
         known.append(f"pid {worker.pid}")
     where = f" ({', '.join(known)})" if known else ""
-    heard = _EPOCH + timedelta(milliseconds=worker.beat_at)
+    heard = moment_of(worker.beat_at)
     at = heard.isoformat(timespec="milliseconds").replace("+00:00", "Z")
     return f"{named}{where} was lost; its last beat came at {at}"
 

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from functools import lru_cache
 
 from penstock.domain.errors import InvalidRequest
-
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-_MILLI = timedelta(milliseconds=1)
+from penstock.domain.moments import instant_of, moment_of
 
 
 def to_text(instant: int) -> str:
@@ -24,7 +22,7 @@ def from_text(name: str, value: int | str) -> int:
         moment = datetime.fromisoformat(value)
         if moment.tzinfo is None:
             moment = moment.replace(tzinfo=UTC)
-        return (moment - _EPOCH) // _MILLI
+        return instant_of(moment)
     except (ValueError, OverflowError):
         raise InvalidRequest(f"{name} is not an ISO 8601 instant: {value[:40]!r}") from None
 
@@ -40,4 +38,4 @@ def read_instant(name: str, text: str | None, *, default: int) -> int:
 
 @lru_cache(maxsize=4096)
 def _second(seconds: int) -> str:
-    return (_EPOCH + timedelta(seconds=seconds)).strftime("%Y-%m-%dT%H:%M:%S")
+    return moment_of(seconds * 1000).strftime("%Y-%m-%dT%H:%M:%S")

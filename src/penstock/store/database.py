@@ -29,6 +29,18 @@ class Answer(Protocol):
     def rows(self) -> list[Row]: ...
 
 
+class Found:
+    """Rows that are there already: nothing travels, so nothing is gained by waiting."""
+
+    __slots__ = ("_rows",)
+
+    def __init__(self, rows: list[Row]) -> None:
+        self._rows = rows
+
+    def rows(self) -> list[Row]:
+        return self._rows
+
+
 class Database(Protocol):
     dialect: str
     is_shared: bool  # others write at the same time, so that what must not change has to be locked

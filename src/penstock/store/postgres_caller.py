@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 
 from penstock.domain.errors import InvalidRequest, StoreUnavailable
-from penstock.store.database import Row
+from penstock.store.database import Found, Row
 from penstock.store.libpq import ServerError
 from penstock.store.postgres_statements import many_rows, meaning, statement
 from penstock.store.postgres_wakeups import NOBODY, payloads
@@ -47,16 +47,6 @@ class Home:
         self.database = database
         self.search_path = f"{schema}, pg_temp"  # the caller's temporary tables come last
         self.secret = secret
-
-
-class Found:
-    __slots__ = ("_rows",)
-
-    def __init__(self, rows: list[Row]) -> None:
-        self._rows = rows
-
-    def rows(self) -> list[Row]:
-        return self._rows
 
 
 class CallerPostgres:

@@ -15,7 +15,7 @@ import apsw
 
 from penstock.domain.errors import PenstockError, StoreRefused, StoreUnavailable
 from penstock.store import checksums
-from penstock.store.database import Collision, Occupied, Row
+from penstock.store.database import Collision, Found, Occupied, Row
 from penstock.store.queries import Queries
 from penstock.store.sqlite_inserts import parts
 from penstock.store.sqlite_log import BUSY_MS, make_log_durable
@@ -33,18 +33,6 @@ _READS = (apsw.SQLITE_IOERR_READ, apsw.SQLITE_IOERR_SHORT_READ, apsw.SQLITE_IOER
 
 class StillOpen(StoreUnavailable):
     """The log is to be settled, and other processes have the store open."""
-
-
-class Found:
-    """Rows that are there already: nothing travels, so nothing is gained by waiting."""
-
-    __slots__ = ("_rows",)
-
-    def __init__(self, rows: list[Row]) -> None:
-        self._rows = rows
-
-    def rows(self) -> list[Row]:
-        return self._rows
 
 
 class SqliteDatabase:

@@ -7,23 +7,11 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from penstock.domain.errors import InvalidRequest, PenstockError, StoreUnavailable
-from penstock.store.database import Row
+from penstock.store.database import Found, Row
 from penstock.store.queries import queries_of
 from penstock.store.sqlite_inserts import parts
 
 OLDEST = (3, 38, 0)  # the first that takes JSON apart with ->>
-
-
-class Found:
-    """Rows that are there already."""
-
-    __slots__ = ("_rows",)
-
-    def __init__(self, rows: list[Row]) -> None:
-        self._rows = rows
-
-    def rows(self) -> list[Row]:
-        return self._rows
 
 
 class Sqlite3Database:

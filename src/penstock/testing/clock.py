@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime, timedelta
+from datetime import datetime
 
 from penstock.domain.limits import DAY, HOUR, MINUTE, SECOND
+from penstock.domain.moments import moment_of
 
 NOON = 1_899_720_000_000  # 2030-03-14, 12:00 UTC: far from both ends of its day
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 class ManualClock:
@@ -30,7 +30,3 @@ class ManualClock:
         """Returns the new instant."""
         self._now += days * DAY + hours * HOUR + minutes * MINUTE + seconds * SECOND + ms
         return self._now
-
-
-def moment_of(instant: int) -> datetime:
-    return _EPOCH + timedelta(milliseconds=instant)

@@ -11,8 +11,8 @@ import msgspec
 from penstock.client.job import Job
 from penstock.domain.history import Ending, HistoryFilter
 from penstock.domain.message import State
+from penstock.domain.moments import moment_of
 from penstock.services.messages import MessageView
-from penstock.testing.clock import moment_of
 from penstock.wiring import Broker
 
 _PAGE = 1_000
