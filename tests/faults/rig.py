@@ -27,6 +27,7 @@ from tests.faults.directory import Directory, Names
 from tests.faults.disk import Loss
 from tests.faults.faulty_vfs import Connection, FaultyVFS
 from tests.faults.trouble import Trouble
+from tests.store.open_files import connections_to
 
 QUEUE = "faults-rig"
 
@@ -153,7 +154,7 @@ class Rig:
 
     def connections(self) -> list[apsw.Connection]:
         """All there are, also those that nobody remembers."""
-        return [db for db in apsw.connections() if db.filename == str(self.path)]
+        return connections_to(self.path)
 
     def _new_machine(self) -> None:
         self._forget()
@@ -178,8 +179,10 @@ def rigged(folder: Path, seed: int, *, checkpoint_pages: int = 10_000) -> Iterat
         try:
             yield rig
         finally:
-            rig.close()
-            vfs.unregister()
+            try:
+                rig.close()
+            finally:
+                vfs.unregister()
 
 
 def _make_queue(session: Session) -> Queue:

@@ -3,13 +3,12 @@
 import threading
 from pathlib import Path
 
-import apsw
-
 from penstock.store.readers import Readers
 from penstock.store.session import SqlSession
 from penstock.store.sql_store import migrate_sqlite
 from penstock.store.sqlite import SqliteDatabase
 from tests.clocks import NOON
+from tests.store.open_files import connections_to
 
 SHORT_S = 0.05
 LONG_S = 30
@@ -34,7 +33,7 @@ def test_while_readers_are_kept_out_none_is_open_and_reads_wait(tmp_path: Path) 
         late.join(SHORT_S)
         assert late.is_alive()
         assert len(opened) == 1
-        assert not [db for db in apsw.connections() if db.filename == str(path)]
+        assert not connections_to(path)
 
     late.join(LONG_S)
     assert len(opened) == 2

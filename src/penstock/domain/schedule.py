@@ -130,6 +130,11 @@ def check(name: str, rhythm: Rhythm, template: Template) -> None:
     """Raises InvalidRequest."""
     check_name(name)
     check_name(template.queue)
+    check_rhythm(rhythm)
+
+
+def check_rhythm(rhythm: Rhythm) -> None:
+    """Raises InvalidRequest."""
     match rhythm:
         case Every(every_ms):
             if not SECOND <= every_ms <= 366 * DAY:

@@ -126,6 +126,7 @@ class Recurring:
         """The next instants of a rhythm, also of one that is not declared."""
         if not 1 <= count <= MAX_PREVIEW:
             raise InvalidRequest(f"count must be from 1 to {MAX_PREVIEW}")
+        schedules.check_rhythm(rhythm)
         start = self._clock.now() if after is None else after
         return schedules.preview(rhythm, after=start, count=count)
 

@@ -116,6 +116,11 @@ def test_nonsense_is_refused(api: Api, queue: str, name: str, wanted: dict[str, 
     assert_refused(response, 400, "invalid_request")
 
 
+@pytest.mark.parametrize("rhythm", [{"every_ms": -1}, {"every_ms": 0}, {"cron": "x"}, {}])
+def test_nonsense_has_no_preview_either(api: Api, rhythm: dict[str, Any]) -> None:
+    assert_refused(api.call("POST", "/v1/recurring/preview", rhythm), 400, "invalid_request")
+
+
 def test_a_queue_that_is_not_there_is_refused(api: Api, name: str) -> None:
     wanted = {"queue": a_name("none"), "every_ms": HOUR}
 
