@@ -17,22 +17,26 @@ from tests.edge.live import LiveServer
 MakeWorker = Callable[..., WorkerProcess]
 
 
-@pytest.fixture
-def url(tmp_path: Path) -> str:
-    """Most of it is the same on every store."""
-    return f"sqlite:///{tmp_path / 'shop.db'}"
+@pytest.fixture(params=("sqlite", "postgres"))
+def url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    """A store that the test can look into."""
+    return _store(request, tmp_path)
 
 
 @pytest.fixture(params=("sqlite", "postgres", "remote"))
 def any_url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    if request.param == "remote":
+        server: LiveServer = request.getfixturevalue("make_server")()
+        return server.url
+    return _store(request, tmp_path)
+
+
+def _store(request: pytest.FixtureRequest, folder: Path) -> str:
     if request.param == "postgres":
         found = str(request.getfixturevalue("postgres_url"))
         migrate(found)
         return found
-    if request.param == "remote":
-        server: LiveServer = request.getfixturevalue("make_server")()
-        return server.url
-    return f"sqlite:///{tmp_path / 'shop.db'}"
+    return f"sqlite:///{folder / 'shop.db'}"
 
 
 @pytest.fixture

@@ -40,14 +40,14 @@ def wait_for(file: str, gate: str) -> None:
     note(file, f"end stopping={current().is_stopping}")
 
 
-@app.job(queue="shop", timeout="600ms")
+@app.job(queue="shop", timeout="2s")
 def never_yields(file: str) -> None:
     note(file, "begin")
     while True:
         pass
 
 
-@app.job(queue="shop", timeout="600ms")
+@app.job(queue="shop", timeout="2s")
 async def waits_for_ever(file: str) -> None:
     note(file, "begin")
     try:
@@ -56,7 +56,7 @@ async def waits_for_ever(file: str) -> None:
         note(file, "cleaned up")
 
 
-@app.job(queue="shop", timeout="600ms")
+@app.job(queue="shop", timeout="2s")
 async def blocks_the_loop(file: str) -> None:
     note(file, "begin")
     threading.Event().wait()
