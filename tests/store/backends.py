@@ -12,12 +12,13 @@ from penstock.store.postgres_store import migrate, open_postgres
 from penstock.store.sql_store import open_sqlite
 
 BACKENDS = ("sqlite", "postgres")
+PLAIN = "sqlite, plain"  # without checksums: opened through Python's sqlite3
 
 Open = Callable[[], Store]
 
 
-def sqlite_at(folder: Path) -> Open:
-    return lambda: open_sqlite(folder / "penstock.db")
+def sqlite_at(folder: Path, *, checksums: bool = True) -> Open:
+    return lambda: open_sqlite(folder / "penstock.db", checksums=checksums)
 
 
 def postgres_at(url: str) -> Open:

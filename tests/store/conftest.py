@@ -1,12 +1,13 @@
 """A fresh store per test, once per backend."""
 
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
 from penstock.ports.store import Store
 from tests.clocks import ManualClock
-from tests.store.backends import BACKENDS, Open, PostgresHome, postgres_at, sqlite_at
+from tests.store.backends import BACKENDS, PLAIN, Open, PostgresHome, postgres_at, sqlite_at
 from tests.store.desk import Desk
 from tests.support.postgres import PostgresCluster
 
@@ -24,8 +25,9 @@ def postgres_home(postgres_cluster: PostgresCluster) -> PostgresHome:
 @pytest.fixture
 def open_store(backend: str, request: pytest.FixtureRequest) -> Open:
     """Opens the test's own database; a second call opens the same one again."""
-    if backend == "sqlite":
-        return sqlite_at(request.getfixturevalue("tmp_path"))
+    if backend != "postgres":
+        folder: Path = request.getfixturevalue("tmp_path")
+        return sqlite_at(folder, checksums=backend != PLAIN)
     home: PostgresHome = request.getfixturevalue("postgres_home")
     return postgres_at(home.renew())
 

@@ -14,12 +14,13 @@ from penstock.ports.store import Claim, Sent
 from penstock.store import lane
 from penstock.store.postgres_store import open_postgres
 from tests.factories import a_new_message, an_act
-from tests.store.backends import PostgresHome
+from tests.store.backends import BACKENDS, PLAIN, PostgresHome
 from tests.store.desk import WAIT_S, Desk
 from tests.store.plain import unnumbered
 from tests.store.recount import check_books
 from tests.store.trouble import TOO_BIG, cut_off, no_room
 
+ALSO_PLAIN = pytest.mark.parametrize("backend", [*BACKENDS, PLAIN])
 THREADS = 8
 EACH = 25
 
@@ -32,7 +33,7 @@ def mail(desk):
 @pytest.fixture
 def break_storage(backend, request):
     """A write that makes the storage fail for the rest of its transaction."""
-    if backend == "sqlite":
+    if backend != "postgres":
         return no_room
     home: PostgresHome = request.getfixturevalue("postgres_home")
     return cut_off(home.url)
@@ -162,6 +163,7 @@ def test_threads_and_loops_share_the_writer(desk, mail):
     assert desk.counts(mail).ready == 4 * EACH
 
 
+@ALSO_PLAIN
 def test_trouble_with_the_storage_is_told_to_the_whole_batch_and_nothing_is_kept(
     desk, mail, break_storage
 ):
@@ -183,6 +185,7 @@ def test_trouble_with_the_storage_is_told_to_the_whole_batch_and_nothing_is_kept
     assert desk.counts(mail).sent_total == 1
 
 
+@ALSO_PLAIN
 def test_after_trouble_with_the_storage_the_next_request_is_served(desk, mail, break_storage):
     with desk.together():
         broken = desk.store.write(break_storage)
@@ -196,6 +199,7 @@ def test_after_trouble_with_the_storage_the_next_request_is_served(desk, mail, b
     check_books(desk)
 
 
+@ALSO_PLAIN
 def test_trouble_is_told_to_tasks_as_well(desk, mail, break_storage):
     async def main():
         tickets = [desk.store.write(break_storage), desk.submit_send(mail, body=TOO_BIG)]

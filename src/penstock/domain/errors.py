@@ -170,6 +170,12 @@ class StoreUnavailable(PenstockError):
     code = "store_unavailable"
 
 
+class TransactionBusy(StoreUnavailable):
+    """Others kept a caller's own transaction from writing: to be rolled back and run again."""
+
+    code = "transaction_busy"
+
+
 class ShuttingDown(StoreUnavailable):
     code = "shutting_down"
 
@@ -178,6 +184,11 @@ class StoreRefused(PenstockError):
     """The store cannot keep its promises (settings, version, schema), so we do not start."""
 
     code = "store_refused"
+
+
+def kind_of(error: PenstockError) -> type[PenstockError]:
+    """The nearest with a code of its own: what edges know.  Layers below may have finer ones."""
+    return next(kind for kind in type(error).__mro__ if "code" in vars(kind))
 
 
 def all_errors() -> list[type[PenstockError]]:

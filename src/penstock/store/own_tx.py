@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
@@ -13,11 +12,11 @@ from penstock.domain.lease import LeaseAct
 from penstock.ports.store import Acted, Sent, Session
 from penstock.store.bridge import Bridge
 from penstock.store.caller import CallerDatabase
+from penstock.store.callers_door import CallersDoor
 from penstock.store.database import Collision
 from penstock.store.partitions import Partitions
 from penstock.store.session import Kind, Request, SqlSession
 from penstock.store.sqlite_caller import CallerSqlite3
-from penstock.store.sqlite_plain import LogMoves, move_log
 from penstock.store.tx import SQLITE3, async_connection, plain_connection
 
 T = TypeVar("T")
@@ -83,29 +82,27 @@ class Callers:
 
 
 class SqliteCallers(Callers):
-    """`moves`: None if the file has checksums, which Python's sqlite3 would not write."""
+    """`door`: None if the file has checksums, which Python's sqlite3 would not write."""
 
-    def __init__(self, path: Path, *, moves: LogMoves | None) -> None:
+    def __init__(self, path: Path, *, door: CallersDoor | None) -> None:
         super().__init__()
         self._path = path
-        self._moves = moves
+        self._door = door
 
     def open(self, kind: str, connection: Any, bridge: Bridge | None) -> CallerDatabase:
         if kind != SQLITE3:
             raise InvalidRequest(f"tx is a {kind}, but the store is SQLite")
-        if self._moves is None:
+        if self._door is None:
             raise InvalidRequest(
                 f"{self._path} has checksums on its pages, which Python's sqlite3 would not write:"
                 " send in a transaction needs a store that was made with"
                 " sqlite:///path?checksums=off, or a file that the application has made itself"
             )
-        return CallerSqlite3(connection, self._path)
+        return CallerSqlite3(connection, self._path, self._door)
 
     def used(self) -> None:
-        """Callers do not move the log (sqlite_caller.py); now and then somebody has to."""
-        if self._moves is not None and self._moves.is_due():
-            # Not here: it waits until the caller, who is about to commit, lets others write.
-            threading.Thread(target=move_log, args=(self._path,), daemon=True).start()
+        if self._door is not None:
+            self._door.used()
 
 
 class InCallersTransactions:

@@ -154,7 +154,7 @@ def open_sqlite(
 def _home(path: Path, *, checksums: bool, patience_ms: int) -> SqliteHome | PlainHome:
     _make_folder(path.parent)
     if _is_plain(path, checksums):
-        return PlainHome(path)
+        return PlainHome(path, patience_ms=patience_ms)
     return SqliteHome(path, patience_ms=patience_ms)
 
 

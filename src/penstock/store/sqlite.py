@@ -16,6 +16,7 @@ import apsw
 from penstock.domain.errors import PenstockError, StoreRefused, StoreUnavailable
 from penstock.store import checksums
 from penstock.store.database import Collision, Found, Occupied, Row
+from penstock.store.in_turn import InTurn
 from penstock.store.queries import Queries
 from penstock.store.sqlite_inserts import parts
 from penstock.store.sqlite_log import BUSY_MS, make_log_durable
@@ -35,12 +36,12 @@ class StillOpen(StoreUnavailable):
     """The log is to be settled, and other processes have the store open."""
 
 
-class SqliteDatabase:
+class SqliteDatabase(InTurn):
     dialect = "sqlite"
     is_shared = False
 
     def __init__(self, path: Path, *, read_only: bool = False, turns: Turns | None = None) -> None:
-        self.is_alive = True  # False: a sync failed, and nothing this connection says is certain
+        self.is_alive = True
         self._logged_pages = 0
         self._version: object = None
         self._queries = Queries(self.dialect)
@@ -126,25 +127,11 @@ class SqliteDatabase:
         except apsw.Error as error:
             raise self._meaning(error) from error
 
-    def take_turn(self, *, wait: bool) -> bool:
-        if self._turns is None:
-            return True
-        self._patience.is_short = not wait
-        if not self._turns.take(wait=wait):
-            return False
-        if self._turns.is_in_doubt:
-            self.is_alive = False
-        return True
-
     def begin(self, *, durable: bool) -> None:
         if self._is_read_only:
             self._execute("BEGIN")
             return
-        if self._turns is not None and not self._turns.is_ours:
-            self.take_turn(wait=True)
-            if not self.is_alive:
-                self.give_turn_back()
-                raise StoreUnavailable("a sync has failed, and the log is not settled yet")
+        self._be_in_turn()
         if durable != self._is_synced:
             # NORMAL does not wait for the disk at a commit; the next FULL one syncs it too.
             self._db.pragma("synchronous", "full" if durable else "normal")
@@ -174,10 +161,6 @@ class SqliteDatabase:
         finally:
             self.give_turn_back()
 
-    def give_turn_back(self) -> None:
-        if self._turns is not None:
-            self._turns.give_back()
-
     def _note_pages(self, _db: apsw.Connection, _name: str, pages: int) -> int:
         self._logged_pages = pages
         return apsw.SQLITE_OK
@@ -195,8 +178,7 @@ class SqliteDatabase:
         except apsw.Error as error:
             _log.warning("the log could not be moved into the database: %s", error)
             self.is_alive = False
-            if self._turns is not None:
-                self._turns.doubt()
+            self._doubt()
 
     def has_changed(self) -> bool:
         """May anybody have committed since we were asked last?"""
@@ -255,9 +237,8 @@ class SqliteDatabase:
             return Collision("another program writes to the store")
         if isinstance(error, apsw.SQLError) and _NO_TABLE in str(error):
             return Collision(str(error))
-        is_ours = self._turns is not None and self._turns.is_ours
-        if is_ours and isinstance(error, apsw.IOError) and _code(error) not in _READS:
-            self._turns.doubt()  # type: ignore[union-attr]
+        if isinstance(error, apsw.IOError) and _code(error) not in _READS:
+            self._doubt()
         return storage_error(error)
 
 

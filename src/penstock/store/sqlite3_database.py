@@ -7,11 +7,12 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from penstock.domain.errors import InvalidRequest, PenstockError, StoreUnavailable
-from penstock.store.database import Found, Row
+from penstock.store.database import Collision, Found, Occupied, Row
 from penstock.store.queries import queries_of
 from penstock.store.sqlite_inserts import parts
 
 OLDEST = (3, 38, 0)  # the first that takes JSON apart with ->>
+_NO_TABLE = "no such table"  # of a day that another process has dropped
 
 
 class Sqlite3Database:
@@ -53,19 +54,12 @@ class Sqlite3Database:
         try:
             self._cursor.executemany(self._queries.text(name), rows)
         except sqlite3.Error as error:
-            raise storage_error(error) from error
+            raise self._meaning(error) from error
 
     def script(self, text: str) -> None:
         # Not executescript(): that one commits before it begins.
         for statement in _statements(text):
             self.execute(statement)
-
-    def take_turn(self, *, wait: bool) -> bool:
-        """Who writes, the application or we, only SQLite knows: to ask is to wait, in a thread."""
-        return wait
-
-    def give_turn_back(self) -> None:
-        pass
 
     def step_back(self, times: int) -> None:
         """Nobody else is there."""
@@ -77,7 +71,13 @@ class Sqlite3Database:
         try:
             return self._cursor.execute(text, params).fetchall()  # type: ignore[arg-type]
         except sqlite3.Error as error:
-            raise storage_error(error) from error
+            raise self._meaning(error) from error
+
+    def _meaning(self, error: sqlite3.Error) -> Exception:
+        """What an error is for the caller."""
+        if isinstance(error, sqlite3.OperationalError) and _NO_TABLE in str(error):
+            return Collision(str(error))
+        return storage_error(error)
 
 
 def refuse_old_sqlite() -> None:
@@ -89,12 +89,27 @@ def refuse_old_sqlite() -> None:
 
 def storage_error(error: sqlite3.Error) -> PenstockError:
     """A broken rule is the fault of one request; anything else may be the storage's."""
+    if is_busy(error):
+        return Occupied(
+            "another connection has kept the store to itself for too long;"
+            " is a transaction of the application left open?"
+        )
     kind: type[PenstockError] = StoreUnavailable
     if isinstance(error, sqlite3.IntegrityError):
         kind = PenstockError
     if isinstance(error, sqlite3.ProgrammingError):  # closed, or another thread's
         kind = InvalidRequest
     return kind(f"{type(error).__name__}: {error}")
+
+
+def is_busy(error: sqlite3.Error) -> bool:
+    """Is a lock in the way, of another connection?"""
+    return code_of(error) & 0xFF in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
+
+
+def code_of(error: sqlite3.Error) -> int:
+    """SQLite's extended code; 0 if the error is sqlite3's own."""
+    return int(getattr(error, "sqlite_errorcode", 0))
 
 
 def _statements(text: str) -> Iterable[str]:

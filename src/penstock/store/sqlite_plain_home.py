@@ -1,46 +1,51 @@
-"""The file of a SQLite store that an application has open as well, as one process uses it."""
+"""The file of a SQLite store that an application has open as well, as one process uses it.
+
+Whoever works through this store takes turns with the others.  The application's own connections do
+not: they belong to the application.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from pathlib import Path
 
 from penstock.store import migrations
+from penstock.store.callers_door import CallersDoor
+from penstock.store.file_home import FileHome
 from penstock.store.own_tx import SqliteCallers
 from penstock.store.session import SqlSession
 from penstock.store.sqlite_plain import LogMoves, PlainSqliteDatabase, open_settled
+from penstock.store.turns import PATIENCE_MS
 
 
-class PlainHome:
-    def __init__(self, path: Path) -> None:
-        self._path = path
+class PlainHome(FileHome):
+    def __init__(self, path: Path, *, patience_ms: int = PATIENCE_MS) -> None:
+        super().__init__(path, patience_ms=patience_ms)
+        self._patience_ms = patience_ms
         self._moves = LogMoves()
-        self.callers = SqliteCallers(path, moves=self._moves)
+        self._door = CallersDoor(path, self._moves, patience_ms=patience_ms)
+        self.callers = SqliteCallers(path, door=self._door)
 
     def migrate(self, *, now: int) -> list[migrations.Migration]:
-        db = open_settled(self._path, self._moves)
+        """Several processes may be at it: in its turn each finds what the one before has done."""
+        db = self._open_settled()
         try:
             return migrations.apply(db, now=now)
         finally:
             db.close()
 
-    def serve(self, store: object) -> None:
-        """Nothing has to be told to it."""
-
     def open_writer(self) -> SqlSession:
-        return SqlSession(open_settled(self._path, self._moves))
+        return SqlSession(self._open_settled())
 
     def open_reader(self) -> SqlSession:
-        return SqlSession(PlainSqliteDatabase(self._path, self._moves, read_only=True))
-
-    def announce(self, woken: Mapping[int, int]) -> None:
-        pass
-
-    def listen(self) -> None:
-        pass
-
-    def agree(self, number: int) -> int:
-        return number
+        return SqlSession(
+            PlainSqliteDatabase(
+                self._path, self._moves, read_only=True, patience_ms=self._patience_ms
+            )
+        )
 
     def close(self) -> None:
-        pass
+        super().close()
+        self._door.close()
+
+    def _open_settled(self) -> PlainSqliteDatabase:
+        return open_settled(self._path, self._moves, self._turns, patience_ms=self._patience_ms)

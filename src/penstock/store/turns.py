@@ -72,13 +72,16 @@ class Turns:
         """False: this file system has no such locks; everybody seems to be alone."""
         return bool(self._files)
 
-    def take(self, *, wait: bool = True) -> bool:
-        """It is ours until `give_back`.  Raises Occupied if that takes too long."""
+    def take(self, *, wait: bool = True, patience_ms: int | None = None) -> bool:
+        """It is ours until `give_back`.  Raises Occupied if that takes too long.
+
+        `patience_ms`: how long that is, if not as long as usual.
+        """
         if self.is_ours or not self._files:
             return True
         self.is_ours = not self._is_in_line and self._try()
         if not self.is_ours and wait:
-            self._wait()
+            self._wait(self._patience_s if patience_ms is None else patience_ms / 1000)
             self.is_ours = True
         return self.is_ours
 
@@ -119,7 +122,7 @@ class Turns:
             os.pwrite(self._turn, _DOUBT, 0)
 
     def trust(self) -> None:
-        """In our turn, and alone: the log is settled."""
+        """In our turn: the log is settled."""
         if self.is_in_doubt:
             os.ftruncate(self._turn, 0)
 
@@ -157,7 +160,7 @@ class Turns:
             fcntl.flock(self._next, fcntl.LOCK_UN)
         return True
 
-    def _wait(self) -> None:
+    def _wait(self, patience_s: float) -> None:
         with self._mutex:
             self._is_wanted = True
             if not self._is_in_line:
@@ -166,14 +169,14 @@ class Turns:
         if self._thread is None:
             self._thread = threading.Thread(target=self._line_up, name="penstock-turn", daemon=True)
             self._thread.start()
-        if self._granted.acquire(timeout=self._patience_s):
+        if self._granted.acquire(timeout=patience_s):
             return
         with self._mutex:
             if not self._granted.acquire(blocking=False):
                 self._is_wanted = False
                 raise Occupied(
                     "another process has been writing to the store for"
-                    f" {self._patience_s:g} s; is it stopped?"
+                    f" {patience_s:g} s; is it stopped?"
                 )
 
     def _line_up(self) -> None:

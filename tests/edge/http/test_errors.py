@@ -11,13 +11,14 @@ from pathlib import Path
 import pytest
 
 from penstock.domain import errors
-from penstock.domain.errors import PenstockError, all_errors
+from penstock.domain.errors import PenstockError, StoreUnavailable, all_errors
 from penstock.edge.http.errors import STATUS, error_response, unexpected
+from penstock.store.database import Occupied
 
 PAGE = Path(__file__).parents[3] / "docs" / "http-api.md"
 
 # One is the root of others, the other keeps a server from starting: no client ever sees them.
-NEVER_TOLD = {"conflict", "store_refused"}
+NEVER_TOLD = {"conflict", "store_refused", "transaction_busy"}
 
 
 def documented() -> Iterator[tuple[str, int]]:
@@ -47,6 +48,13 @@ def test_every_error_is_answered_in_the_one_shape(error: type[PenstockError]) ->
     assert response.status == STATUS[error]
     told = json.loads(response.body)
     assert told == {"error": {"code": error.code, "message": told["error"]["message"]}}
+
+
+def test_an_error_without_a_code_of_its_own_is_answered_as_the_one_it_is_a_case_of() -> None:
+    answers = [error_response(error("because")) for error in (Occupied, StoreUnavailable)]
+
+    assert [answer.status for answer in answers] == [503, 503]
+    assert answers[0].body == answers[1].body
 
 
 def test_what_went_wrong_inside_is_told_to_the_log_and_to_nobody_else(

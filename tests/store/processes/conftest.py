@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import sqlite3
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import apsw
 import pytest
 
 from penstock.store.sql_store import SqlStore, open_sqlite
@@ -22,12 +24,18 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
+@pytest.fixture(params=[True, False], ids=["with checksums", "plain"])
+def has_checksums(request: pytest.FixtureRequest) -> bool:
+    """False: a file that an application may use as well, through Python's sqlite3."""
+    return bool(request.param)
+
+
 @pytest.fixture
-def start(folder: Path) -> Iterator[Callable[[], Peer]]:
+def start(folder: Path, has_checksums: bool) -> Iterator[Callable[[], Peer]]:
     peers: list[Peer] = []
 
     def one() -> Peer:
-        peers.append(Peer(folder))
+        peers.append(Peer(folder, has_checksums=has_checksums))
         return peers[-1]
 
     yield one
@@ -36,14 +44,32 @@ def start(folder: Path) -> Iterator[Callable[[], Peer]]:
 
 
 @pytest.fixture
-def open_another(folder: Path) -> Iterator[Callable[..., SqlStore]]:
+def open_another(folder: Path, has_checksums: bool) -> Iterator[Callable[..., SqlStore]]:
     """Stores of this process that know nothing of each other, as those of several would."""
     stores: list[SqlStore] = []
 
     def one(**options: Any) -> SqlStore:
-        stores.append(open_sqlite(folder / "penstock.db", **options))
+        stores.append(open_sqlite(folder / "penstock.db", checksums=has_checksums, **options))
         return stores[-1]
 
     yield one
     for store in stores:
         store.close()
+
+
+@pytest.fixture
+def stranger(folder: Path, has_checksums: bool) -> Iterator[Callable[[], Any]]:
+    """Connections that know nothing of turns; of the one copy of SQLite that may have the file."""
+    made: list[Any] = []
+
+    def one() -> Any:
+        path = folder / "penstock.db"
+        if has_checksums:
+            made.append(apsw.Connection(str(path)))
+        else:
+            made.append(sqlite3.connect(path, isolation_level=None, timeout=30))
+        return made[-1]
+
+    yield one
+    for connection in made:
+        connection.close()

@@ -10,8 +10,9 @@ from typing import Any
 
 
 class Peer:
-    def __init__(self, folder: Path) -> None:
-        command = [sys.executable, "-m", "tests.store.processes.program", str(folder)]
+    def __init__(self, folder: Path, *, has_checksums: bool = True) -> None:
+        how = "with-checksums" if has_checksums else "plain"
+        command = [sys.executable, "-m", "tests.store.processes.program", str(folder), how]
         self._process = subprocess.Popen(
             command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE
         )

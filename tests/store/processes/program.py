@@ -10,9 +10,11 @@ import asyncio
 import json
 import os
 import signal
+import sqlite3
 import sys
 import threading
 from collections.abc import Callable
+from contextlib import closing
 from typing import Any
 
 from penstock.domain.draft import Draft
@@ -21,7 +23,7 @@ from penstock.domain.lease import Lease, Verb
 from penstock.domain.queue import Queue, QueueSettings
 from penstock.edge.waiting import WaitingRoom
 from penstock.ports.store import Acted, Sent
-from penstock.settings import Settings
+from penstock.settings.values import Settings, Store
 from penstock.wiring import Broker, open_broker
 
 THREADS = 3
@@ -71,11 +73,7 @@ class Program:
             except Exception as error:
                 found["errors"].append(f"{type(error).__name__}: {error}")
 
-        threads = [threading.Thread(target=one) for _ in range(THREADS)]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
+        in_threads(one)
         return found
 
     def work(self) -> None:
@@ -128,14 +126,76 @@ class Program:
         return self._broker.clock.now()
 
 
+class Shop(Program):
+    """An application with orders of its own in the same file, one for each message."""
+
+    def __init__(self, broker: Broker, path: str) -> None:
+        super().__init__(broker)
+        self._path = path
+        with closing(sqlite3.connect(path, timeout=FOR_EVER_MS / 1000)) as db, db:
+            db.execute("CREATE TABLE IF NOT EXISTS orders (id TEXT, is_done INTEGER)")
+
+    def trade(self, count: int) -> dict[str, list[str]]:
+        """Orders and handles from a few threads at once, each with a connection of its own."""
+        found: dict[str, list[str]] = {"sent": [], "completed": [], "errors": []}
+
+        def one() -> None:
+            try:
+                with closing(sqlite3.connect(self._path)) as db:
+                    for _ in range(count):
+                        found["sent"] += self._order(db)
+                        found["completed"] += self._handle(db)
+            except Exception as error:
+                found["errors"].append(f"{type(error).__name__}: {error}")
+
+        in_threads(one)
+        return found
+
+    def work_in_transactions(self) -> None:
+        """Until somebody kills us."""
+        with closing(sqlite3.connect(self._path)) as db:
+            while True:
+                say({"sent": self._order(db)})
+                say({"completed": self._handle(db)})
+
+    def _order(self, db: sqlite3.Connection) -> list[str]:
+        messages, target = self._broker.messages, self.queue()
+        draft = messages.draft(target, Draft(body="{}"))
+        with db:
+            [sent] = messages.send_in(db, [draft])
+            assert isinstance(sent, Sent), sent
+            db.execute("INSERT INTO orders VALUES (?, 0)", [sent.id])
+        return [sent.id]
+
+    def _handle(self, db: sqlite3.Connection) -> list[str]:
+        messages = self._broker.messages
+        held = [message for message, _ in messages.claim(self.queue()).result().messages]
+        for message in held:
+            with db:
+                [acted] = messages.act_in(db, [messages.plan(Lease.of(message), Verb.COMPLETE)])
+                assert isinstance(acted, Acted), acted
+                db.execute("UPDATE orders SET is_done = is_done + 1 WHERE id = ?", [message.id])
+        return [message.id for message in held]
+
+
+def in_threads(do: Callable[[], None]) -> None:
+    threads = [threading.Thread(target=do) for _ in range(THREADS)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+
+
 def say(what: Any) -> None:
     # One call, so that a kill leaves whole lines only.
     os.write(1, (json.dumps(what) + "\n").encode())
 
 
-def main(folder: str) -> None:
-    broker = open_broker(Settings(data=folder))
-    program = Program(broker)
+def main(folder: str, how: str) -> None:
+    path = f"{folder}/penstock.db"
+    url = f"sqlite:///{path}" + ("?checksums=off" if how == "plain" else "")
+    broker = open_broker(Settings(store=Store(url=url)))
+    program = Program(broker) if how != "plain" else Shop(broker, path)
     say("ready")
     for line in sys.stdin:
         order = json.loads(line)
@@ -145,4 +205,4 @@ def main(folder: str) -> None:
 
 
 if __name__ == "__main__":
-    main(sys.argv[1])
+    main(*sys.argv[1:])

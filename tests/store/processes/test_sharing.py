@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import resource
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -15,7 +17,7 @@ from penstock.outbound.clock import SystemClock
 from penstock.ports.store import Acted, Sent
 from penstock.runtime.duties import Expirer, Pruner, Reaper
 from penstock.services.directory import FRESH_MS, Directory
-from penstock.store import sqlite
+from penstock.store import sqlite, sqlite_plain
 from penstock.store.sql_store import SqlStore
 from penstock.store.turns import Turns
 from tests.clocks import ManualClock
@@ -36,10 +38,13 @@ def desks(open_another: Another) -> tuple[Desk, Desk]:
 
 
 @pytest.fixture
-def written_again(monkeypatch: pytest.MonkeyPatch) -> list[Path]:
+def written_again(monkeypatch: pytest.MonkeyPatch, has_checksums: bool) -> list[Path]:
     """The logs that were written anew when a store was opened."""
     found: list[Path] = []
-    monkeypatch.setattr(sqlite, "make_log_durable", found.append)
+    if has_checksums:
+        monkeypatch.setattr(sqlite, "make_log_durable", found.append)
+    else:
+        monkeypatch.setattr(sqlite_plain, "_sync_again", found.append)
     return found
 
 
@@ -86,6 +91,37 @@ def test_after_a_full_disk_the_store_is_opened_anew_beside_the_others(
     assert here.send(mail)
     assert there.send(mail)
     assert not written_again
+
+
+@pytest.mark.parametrize("has_checksums", [False])
+def test_after_a_write_that_failed_whoever_is_next_settles_the_log(
+    desks: tuple[Desk, Desk], written_again: list[Path], folder: Path
+) -> None:
+    here, there = desks
+    mail = here.queue()
+    written_again.clear()
+    with no_large_files(folder), pytest.raises(StoreUnavailable):
+        here.submit_send(mail, body=TOO_BIG).result()
+    assert Turns(folder / "penstock.db").is_in_doubt
+
+    sent = there.send(mail)
+
+    assert len(written_again) == 1
+    assert not Turns(folder / "penstock.db").is_in_doubt
+    assert here.claim_ids(mail) == [sent]
+    assert len(written_again) == 1
+
+
+@contextmanager
+def no_large_files(folder: Path) -> Iterator[None]:
+    """The log cannot grow: to the kernel it is an error of writing, and not a full disk."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    log = folder / "penstock.db-wal"
+    resource.setrlimit(resource.RLIMIT_FSIZE, (log.stat().st_size, hard))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
 
 
 def test_a_day_that_another_process_has_dropped_is_made_again_for_whoever_needs_it(

@@ -103,7 +103,9 @@ def test_whoever_is_killed_takes_nothing_along_and_stops_nobody(
         for told in worker.kill():
             note(told)
 
-    live, ended = all_ids(open_another())
+    store = open_another()
+    live, ended = all_ids(store)
+    store.close()
     assert len(completed) == len(set(completed))
     assert len(ended) == len(set(ended))
     assert set(completed) <= set(ended), "a completion was forgotten"

@@ -12,12 +12,13 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-import apsw
 import pytest
 
 from penstock.domain.errors import PenstockError, QueueNotFound, StoreUnavailable
 from penstock.ports.store import Sent, Session
+from penstock.store import sqlite_plain
 from penstock.store.sql_store import SqlStore
+from penstock.store.sqlite_plain import LogMoves
 from penstock.store.strangers import Patience
 from penstock.store.turns import Turns
 from tests.clocks import ManualClock
@@ -168,7 +169,7 @@ def test_a_loop_goes_on_while_another_process_has_its_turn(
 
 
 def test_a_loop_goes_on_while_a_stranger_writes(
-    open_another: Another, folder: Path, monkeypatch: pytest.MonkeyPatch
+    open_another: Another, stranger: Callable[[], Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     waits: set[tuple[str, bool]] = set()
     wait = Patience.wait
@@ -181,39 +182,58 @@ def test_a_loop_goes_on_while_a_stranger_writes(
     monkeypatch.setattr(Patience, "wait", noted)
     desk = Desk(open_another(), ManualClock())
     mail = desk.queue()
-    stranger = apsw.Connection(str(folder / "penstock.db"))
-    stranger.execute("BEGIN IMMEDIATE")
+    other = stranger()
+    other.execute("BEGIN IMMEDIATE")
 
     async def send() -> list[Sent | PenstockError]:
         ticket = desk.store.send([a_new_message(mail, now=desk.now)])
         for _ in range(100):
             await asyncio.sleep(0)
-        stranger.execute("COMMIT")
+        other.execute("COMMIT")
         return await ticket
 
     [sent] = asyncio.run(asyncio.wait_for(send(), WAIT_S))
 
     assert isinstance(sent, Sent)
     assert (threading.current_thread().name, True) not in waits
-    stranger.close()
 
 
 def test_a_stranger_that_keeps_the_store_is_told_of_in_our_words(
-    open_another: Another, folder: Path, monkeypatch: pytest.MonkeyPatch
+    open_another: Another,
+    stranger: Callable[[], Any],
+    places: Any,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr("penstock.store.sqlite.BUSY_MS", 10)
-    desk = Desk(open_another(), ManualClock())
+    desk = Desk(open_another(patience_ms=SOON_MS), ManualClock())
     mail = desk.queue()
-    stranger = apsw.Connection(str(folder / "penstock.db"))
-    stranger.execute("BEGIN IMMEDIATE")
+    other = stranger()
+    other.execute("BEGIN IMMEDIATE")
 
     with pytest.raises(StoreUnavailable) as refused:
         desk.submit_send(mail).result(WAIT_S)
 
     assert "locked" not in str(refused.value)
-    stranger.execute("ROLLBACK")
-    stranger.close()
+    waiting = places()
+    assert waiting.take(wait=False), "whoever gave up stands in nobody's way"
+    waiting.give_back()
+    other.execute("ROLLBACK")
     assert desk.send(mail)
+
+
+def test_a_transaction_for_which_nobody_has_taken_a_turn_takes_one(
+    places: Any, folder: Path
+) -> None:
+    other = places()
+    db = sqlite_plain.open_settled(folder / "penstock.db", LogMoves(), places())
+
+    db.begin(durable=True)
+
+    assert not other.take(wait=False)
+    db.rollback()
+    assert other.take(wait=False)
+    other.give_back()
+    db.close()
 
 
 def test_whatever_becomes_of_a_transaction_the_turn_is_over(open_another: Another) -> None:

@@ -14,6 +14,7 @@ from penstock.store import sqlite_wakeups
 from penstock.store.session import Kind, Request, SqlSession
 from penstock.store.sql_store import SqlStore
 from penstock.store.sqlite import SqliteDatabase
+from penstock.store.sqlite_plain import LogMoves, PlainSqliteDatabase
 from penstock.store.sqlite_wakeups import SqliteWakeups
 from tests.clocks import ManualClock
 from tests.factories import a_new_message
@@ -105,13 +106,18 @@ def test_the_socket_of_a_process_that_was_killed_is_removed_by_the_next_word(
     assert not sockets[0].exists()
 
 
-def test_what_a_stranger_commits_is_found_by_a_look(open_another: Another, folder: Path) -> None:
+def test_what_a_stranger_commits_is_found_by_a_look(
+    open_another: Another, folder: Path, has_checksums: bool
+) -> None:
     store = open_another()
     desk, ear = Desk(store, ManualClock()), Ear(store)
     mail, other = desk.queue("mail"), desk.queue("other")
     desk.send(other)
     ear.told.clear()
-    stranger = SqlSession(SqliteDatabase(folder / "penstock.db"))
+    path = folder / "penstock.db"
+    stranger = SqlSession(
+        SqliteDatabase(path) if has_checksums else PlainSqliteDatabase(path, LogMoves())
+    )
 
     stranger.run([Request(Kind.SEND, [a_new_message(mail, now=desk.now)])], durable=True)
 

@@ -43,6 +43,7 @@ STATUS: dict[type[PenstockError], int] = {
     errors.TooManyWaiting: 429,
     errors.TooManyConnections: 503,
     errors.StoreUnavailable: 503,
+    errors.TransactionBusy: 503,
     errors.ShuttingDown: 503,
     errors.StoreRefused: 503,
 }
@@ -59,7 +60,7 @@ class ErrorAnswer(msgspec.Struct, frozen=True):
 
 def error_answer(error: PenstockError) -> ErrorAnswer:
     # What went wrong inside is for the log; outside, it would only help an attacker.
-    if type(error) is errors.StoreUnavailable:  # the store has told the log
+    if errors.kind_of(error) is errors.StoreUnavailable:  # the store has told the log
         return ErrorAnswer(ErrorBody(error.code, "the store takes no work now; try again"))
     if type(error) is not PenstockError:
         return ErrorAnswer(ErrorBody(error.code, str(error)))
@@ -75,7 +76,7 @@ def unexpected(error: Exception) -> Response:
 
 
 def error_response(error: PenstockError) -> Response:
-    response = json_response(error_answer(error), STATUS[type(error)])
+    response = json_response(error_answer(error), STATUS[errors.kind_of(error)])
     if isinstance(error, errors.MethodNotAllowed):
         response.headers = ((b"allow", ", ".join(error.allowed).encode()),)
     elif isinstance(error, errors.Unauthenticated):

@@ -292,7 +292,7 @@ def from_core(error: Exception) -> SqsError:
         return error
     if not isinstance(error, PenstockError):
         return internal_failure()
-    return _FROM_CORE[type(error)](str(error))
+    return _FROM_CORE[core.kind_of(error)](str(error))
 
 
 _FROM_CORE: dict[type[PenstockError], Callable[[str], SqsError]] = {
@@ -328,6 +328,7 @@ _FROM_CORE: dict[type[PenstockError], Callable[[str], SqsError]] = {
     core.TooManyWaiting: request_throttled,
     core.TooManyConnections: lambda text: service_unavailable(),
     core.StoreUnavailable: lambda text: service_unavailable(),
+    core.TransactionBusy: lambda text: service_unavailable(),
     core.ShuttingDown: lambda text: service_unavailable(),
     core.StoreRefused: lambda text: service_unavailable(),
 }

@@ -20,9 +20,9 @@ UPDATE sequence
  WHERE name = 'message';
 
 -- name: files
--- The databases of a connection, and the file behind each.
-SELECT name, file
-  FROM pragma_database_list;
+-- The databases of a connection: number, name, and the file behind it.  Not as a SELECT: that would
+-- begin to read, and who reads already can not wait until others have written.
+PRAGMA database_list;
 
 -- name: leave_log
 -- Pages in the log: none are moved by this connection, however many there are.

@@ -1,0 +1,243 @@
+"""A caller's transaction that meets others who write: it lines up, and a wait has an end."""
+
+from __future__ import annotations
+
+import sqlite3
+import threading
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from penstock.domain.errors import PenstockError, StoreUnavailable, TransactionBusy
+from penstock.domain.lease import Verb
+from penstock.domain.queue import Queue
+from penstock.ports.store import Acted, Sent
+from penstock.store import sqlite_plain
+from penstock.store.sql_store import open_sqlite
+from penstock.store.sqlite_plain import LogMoves
+from penstock.store.turns import Turns
+from tests.factories import a_new_message, an_act
+from tests.store.callers.ways import ADD, LOOK, ORDERS
+from tests.store.desk import WAIT_S, Desk
+
+SOON_S = 0.1
+
+Connect = Callable[..., sqlite3.Connection]
+
+
+@pytest.fixture
+def kind() -> tuple[str, str]:
+    return ("sqlite", "sqlite3")
+
+
+@pytest.fixture
+def connect(where: str) -> Iterator[Connect]:
+    made: list[sqlite3.Connection] = []
+
+    def one(timeout: float = WAIT_S, **options: str | None) -> sqlite3.Connection:
+        made.append(
+            sqlite3.connect(where, timeout=timeout, check_same_thread=False, **options)  # type: ignore[call-overload]
+        )
+        return made[-1]
+
+    yield one
+    for connection in made:
+        connection.close()
+
+
+@pytest.fixture
+def other(where: str) -> Iterator[Turns]:
+    """Another process that may have its turn."""
+    turns = Turns(Path(where))
+    yield turns
+    turns.close()
+
+
+def send(desk: Desk, mail: Queue, tx: sqlite3.Connection) -> Sent | PenstockError:
+    [answer] = desk.store.send_in(tx, [a_new_message(mail, now=desk.now)])
+    return answer
+
+
+def refused(desk: Desk, mail: Queue, tx: sqlite3.Connection) -> str:
+    with pytest.raises(TransactionBusy) as refusal:
+        send(desk, mail, tx)
+    told = str(refusal.value)
+    assert refusal.value.code == "transaction_busy"
+    assert "locked" not in told
+    assert "BEGIN IMMEDIATE" in told
+    return told
+
+
+@pytest.mark.parametrize("has_begun", [False, True])
+def test_when_another_connection_writes_for_too_long_it_is_told_what_to_do(
+    desk: Desk, connect: Connect, has_begun: bool
+) -> None:
+    mail = desk.queue()
+    stranger, tx = connect(), connect(SOON_S)
+    stranger.execute(ADD.format("a"))
+    if has_begun:
+        tx.execute("BEGIN")
+
+    assert "longer than tx waits" in refused(desk, mail, tx)
+
+    stranger.rollback()
+    assert isinstance(send(desk, mail, tx), Sent)
+    tx.commit()
+    assert len(desk.claim_ids(mail)) == 1
+
+
+def test_what_was_claimed_stays_so_when_its_completion_has_to_wait_too_long(
+    desk: Desk, connect: Connect
+) -> None:
+    mail = desk.queue()
+    desk.send(mail)
+    [held] = desk.claim(mail)
+    stranger, tx = connect(), connect(SOON_S)
+    stranger.execute(ADD.format("a"))
+    act = an_act(Verb.COMPLETE, held, now=desk.now)
+
+    with pytest.raises(TransactionBusy):
+        desk.store.act_in(tx, [act])
+
+    stranger.rollback()
+    assert desk.get(held.id) == held
+    [answer] = desk.store.act_in(tx, [act])
+    assert isinstance(answer, Acted)
+
+
+def test_a_transaction_that_has_read_what_others_have_changed_since_must_begin_anew(
+    desk: Desk, connect: Connect
+) -> None:
+    mail = desk.queue()
+    tx = connect()
+    tx.execute("BEGIN")
+    tx.execute(LOOK).fetchall()
+    desk.send(mail)
+
+    assert "changed since" in refused(desk, mail, tx)
+
+    tx.rollback()
+    assert isinstance(send(desk, mail, tx), Sent)
+
+
+@pytest.mark.parametrize("has_begun", [False, True])
+def test_how_long_a_connection_waits_stays_its_owners_business(
+    desk: Desk, connect: Connect, has_begun: bool
+) -> None:
+    mail = desk.queue()
+    stranger, tx = connect(), connect(SOON_S)
+    if has_begun:
+        tx.execute("BEGIN")
+    stranger.execute(ADD.format("a"))
+    refused(desk, mail, tx)
+    stranger.rollback()
+
+    send(desk, mail, tx)
+
+    assert tx.execute("PRAGMA busy_timeout").fetchall() == [(SOON_S * 1000,)]
+
+
+@pytest.mark.parametrize("has_begun", [False, True])
+def test_a_transaction_that_does_not_write_yet_waits_for_its_turn(
+    desk: Desk, connect: Connect, other: Turns, has_begun: bool
+) -> None:
+    mail = desk.queue()
+    tx, writing = connect(), connect()
+    if has_begun:
+        tx.execute("BEGIN")
+    other.take()
+    writing.execute(ADD.format("by the one whose turn it is"))
+    done = threading.Event()
+
+    def send_it() -> None:
+        send(desk, mail, tx)
+        done.set()
+
+    thread = threading.Thread(target=send_it)
+    thread.start()
+
+    assert not done.wait(SOON_S)
+    writing.commit()
+    assert not done.wait(SOON_S), "between two turns of others it has not its own"
+    other.give_back()
+
+    assert done.wait(WAIT_S)
+    thread.join(WAIT_S)
+
+
+def test_a_turn_that_does_not_come_is_waited_for_as_long_as_the_connection_would(
+    desk: Desk, connect: Connect, other: Turns
+) -> None:
+    mail = desk.queue()
+    other.take()
+
+    for timeout in (0, SOON_S):
+        refused(desk, mail, connect(timeout))
+
+    other.give_back()
+    assert isinstance(send(desk, mail, connect()), Sent)
+
+
+def test_a_transaction_that_writes_already_waits_for_nobody(
+    desk: Desk, connect: Connect, other: Turns
+) -> None:
+    mail = desk.queue()
+    tx = connect()
+    tx.execute(ADD.format("a"))
+    other.take()  # and waits for tx, which would wait for it
+
+    assert isinstance(send(desk, mail, tx), Sent)
+
+
+def test_as_soon_as_it_writes_the_turn_is_over(desk: Desk, connect: Connect, other: Turns) -> None:
+    mail = desk.queue()
+    tx = connect()
+
+    send(desk, mail, tx)
+
+    assert other.take(wait=False)
+    other.give_back()
+    tx.commit()
+
+
+def test_after_a_sync_has_failed_the_log_is_settled_before_a_caller_builds_on_it(
+    desk: Desk, connect: Connect, other: Turns, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    mail = desk.queue()
+    settled: list[Path] = []
+    monkeypatch.setattr(sqlite_plain, "_sync_again", settled.append)
+    other.take()
+    other.doubt()
+    other.give_back()
+
+    send(desk, mail, connect())
+
+    assert len(settled) == 1
+    assert not other.is_in_doubt
+
+
+def test_a_file_that_the_application_keeps_to_itself_is_not_opened_and_it_is_told_so(
+    tmp_path: Path,
+) -> None:
+    path = tmp_path / "old.db"
+    application = sqlite3.connect(path)
+    application.execute(ORDERS)
+    application.execute("BEGIN EXCLUSIVE")
+
+    with pytest.raises(StoreUnavailable) as refusal:
+        open_sqlite(path, patience_ms=300)
+
+    assert "locked" not in str(refusal.value)
+    application.rollback()
+    open_sqlite(path).close()
+    application.close()
+
+
+def test_a_log_that_could_not_be_moved_is_moved_after_the_next_commit() -> None:
+    moves = LogMoves()
+    assert not moves.is_due()
+
+    moves.put_off()
+
+    assert [moves.is_due(), moves.is_due()] == [True, False]

@@ -1,0 +1,102 @@
+"""Several processes that embed a store in the application's own file, with its transactions."""
+
+from __future__ import annotations
+
+import random
+import sqlite3
+from collections.abc import Callable
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from penstock.store.sql_store import SqlStore
+from tests.faults.figures import figure
+from tests.store.processes.peer import Peer
+from tests.store.processes.test_side_by_side import all_ids, assert_sound, drain
+
+EACH = 8
+KILLS = figure(6, 60)
+
+Start = Callable[[], Peer]
+
+
+@pytest.fixture
+def has_checksums() -> bool:
+    return False
+
+
+def orders(folder: Path) -> dict[str, int]:
+    """How often each was done."""
+    with closing(sqlite3.connect(folder / "penstock.db")) as db:
+        found = db.execute("SELECT id, is_done FROM orders").fetchall()
+    assert len(dict(found)) == len(found)
+    return dict(found)
+
+
+def test_workers_and_applications_work_side_by_side_and_nobody_sees_an_error(
+    start: Start, folder: Path
+) -> None:
+    shops = [start().ready()]
+    shops[0].ask("make_queue")
+    shops += [start().ready() for _ in range(2)]
+    worker = start().ready()
+
+    for shop in shops:
+        shop.tell("trade", count=EACH)
+    worker.tell("turn_over", count=EACH)
+    told = [peer.answer() for peer in [*shops, worker]]
+    rest = drain(worker)
+
+    assert [one["errors"] for one in told] == [[]] * len(told)
+    sent = [one for part in told for one in part["sent"]]
+    completed = [one for part in told for one in part["completed"]] + rest
+    assert len(completed) == len(set(completed)) == len(sent)
+    assert [peer.close() for peer in [*shops, worker]] == [""] * len(told)
+    in_shops = {one for part in told[:-1] for one in part["sent"]}
+    by_shops = {one for part in told[:-1] for one in part["completed"]}
+    assert orders(folder) == {one: int(one in by_shops) for one in in_shops}
+    assert_sound(folder)
+
+
+@pytest.mark.parametrize("seed", range(2))
+def test_an_application_that_is_killed_leaves_both_or_neither_and_stops_nobody(
+    start: Start, open_another: Callable[[], SqlStore], folder: Path, seed: int
+) -> None:
+    dice = random.Random(seed)
+    start().ready().ask("make_queue")
+    peers = [start().ready() for _ in range(3)]
+    sent: set[str] = set()
+    completed: list[str] = []
+
+    def note(told: dict[str, list[str]]) -> None:
+        sent.update(told.get("sent", ()))
+        completed.extend(told.get("completed", ()))
+
+    for peer in peers:
+        peer.tell("work_in_transactions")
+    for _ in range(KILLS):
+        for peer in peers:
+            note(peer.answer())
+        victim = dice.randrange(len(peers))
+        for _ in range(dice.randrange(6)):
+            note(peers[victim].answer())
+        for told in peers[victim].kill():
+            note(told)
+        peers[victim] = start().ready()  # while the others work
+        peers[victim].tell("work_in_transactions")
+    for peer in peers:
+        for told in peer.kill():
+            note(told)
+
+    store = open_another()
+    live, ended = all_ids(store)
+    store.close()
+    kept = orders(folder)
+    assert kept.keys() == live | set(ended), "an order without its message, or the other way round"
+    assert {one for one, is_done in kept.items() if is_done} == set(ended)
+    assert sent <= kept.keys(), "an acknowledged order is lost"
+    assert len(completed) == len(set(completed))
+    assert set(completed) <= set(ended), "a completion was forgotten"
+    assert max(kept.values()) == 1
+    assert_sound(folder)
