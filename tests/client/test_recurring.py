@@ -45,6 +45,30 @@ def test_a_job_recurs_in_a_store_of_ones_own(tmp_path: Path) -> None:
         assert (one.max_attempts, one.timeout_ms, one.priority) == (3, 30_000, 2)
 
 
+@pytest.mark.parametrize("is_remote", [False, True])
+def test_a_firing_of_a_unique_job_is_the_one_that_is_there_already(
+    tmp_path: Path, server: LiveServer, clock: ManualClock, is_remote: bool
+) -> None:
+    app = Penstock(server.url if is_remote else f"sqlite:///{tmp_path}/jobs.db", clock=clock)
+    queue = a_name("reports")
+
+    @app.recurring(every="1h", name=queue, arguments={"days": 7})
+    @app.job(queue=queue, unique=True)
+    def report(days: int) -> None: ...
+
+    with app:
+        source, backing = app.work_source(), app._opening.get()
+        broker = backing.broker if isinstance(backing, Embedded) else server.broker
+        by_hand = report.enqueue(7)
+
+        clock.advance(hours=1)
+        Recurrer(broker.recurring).tick(clock.now())
+
+        work, _ = source.claim([queue], limit=10, lease_ms=30_000, worker_id="w")
+        assert [one.id for one in work] == [by_hand.id]
+        assert broker.recurring.get(queue).result().last_id == by_hand.id
+
+
 def test_a_job_recurs_at_a_server(server: LiveServer, remote: Remote) -> None:
     app, queue = an_app(server.url)
     with app:

@@ -5,16 +5,18 @@ from __future__ import annotations
 import pytest
 
 from penstock.client.remote import Remote
+from penstock.client.worker.roll import about
 from penstock.domain import errors
 from penstock.domain.worker import NewWorker, WorkerState
+from penstock.runtime.worker.order import Order
 from tests.clocks import ManualClock
 from tests.edge.api import a_name
 
 
 def test_a_worker_registers_beats_and_leaves(remote: Remote, clock: ManualClock):
-    about = NewWorker(name="mailer", queues=("mail",), kinds=("welcome",), slots=2)
+    mailer = NewWorker(name="mailer", queues=("mail",), kinds=("welcome",), slots=2)
 
-    worker = remote.workers.register(about)
+    worker = remote.workers.register(mailer)
     clock.advance(minutes=1)
     beaten = remote.workers.beat(worker.id)
 
@@ -68,3 +70,9 @@ def test_an_unknown_worker_is_refused(remote: Remote):
     with pytest.raises(errors.WorkerNotFound):
         remote.workers.drain("none")
     assert remote.workers.beat("none") is None
+
+
+def test_an_application_with_very_many_kinds_of_jobs_can_be_registered(remote: Remote):
+    told = about(Order(queues=("mail",)), [f"job-{n}" for n in range(101)])
+
+    assert remote.workers.register(told).queues == ("mail",)

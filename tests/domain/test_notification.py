@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from penstock.domain import notification
 from penstock.domain.errors import InvalidRequest, TooLarge, WrongState
-from penstock.domain.limits import DAY, DEFAULT_LIMITS, HOUR, MINUTE
+from penstock.domain.limits import DAY, DEFAULT_LIMITS, HOUR, MAX_INSTANT, MINUTE
 from penstock.domain.message import Content, State
 from penstock.domain.notification import Change, RetrySchedule
 from tests.clocks import NOON
@@ -92,3 +92,9 @@ def test_the_nth_retry_is_due_at_the_original_date_plus_the_nth_duration(offsets
 def test_a_schedule_tells_what_it_is():
     assert repr(RetrySchedule(["1h", timedelta(minutes=1)])) == "RetrySchedule(['1h', '1m'])"
     assert RetrySchedule(["90s"]).offsets_ms == (90 * MINUTE // 60,)
+
+
+@pytest.mark.parametrize("text", ["", "tomorrow", "-1", "٣", "9" * 5_000, str(MAX_INSTANT + 1)])
+def test_what_is_no_instant_is_no_date_of_a_notification(text: str) -> None:
+    """Attributes are for everybody to write."""
+    assert notification.planned_at({notification.PLANNED_AT: text}) is None

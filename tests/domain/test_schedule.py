@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from penstock.domain import schedule as schedules
 from penstock.domain.errors import InvalidRequest
-from penstock.domain.limits import DAY, HOUR, MINUTE, SECOND
+from penstock.domain.limits import DAY, HOUR, MAX_INSTANT, MINUTE, SECOND
 from penstock.domain.schedule import CatchUp, Cron, Every, Overlap, Schedule, Template
 
 BERLIN = "Europe/Berlin"
@@ -117,6 +117,7 @@ def test_the_next_instant_always_lies_behind_the_last(
         (Cron("61 * * * *"), "not a cron expression"),
         (Cron("* * *"), "not a cron expression"),
         (Cron("0 0 31 2 *"), "not a cron expression"),
+        (Cron("5," * 200 + "5 * * * *"), "256 characters"),
         (Cron("0 0 * * *", "Mars/Olympus"), "no time zone"),
         (Cron("0 0 * * *", "../../etc/passwd"), "no time zone"),
         (Every(999), "every_ms"),
@@ -244,6 +245,33 @@ def test_a_look_after_years_finds_a_limited_number_and_the_next_look_the_rest() 
 
     assert len(first.fire_at) == schedules.MAX_MISSED
     assert schedules.plan(after, now=NOON + DAY).fire_at[0] == first.fire_at[-1] + SECOND
+
+
+@pytest.mark.parametrize("policy", [CatchUp.ONE, CatchUp.SKIP])
+def test_one_firing_stands_for_all_that_were_missed_however_many_looks_they_take(
+    policy: CatchUp,
+) -> None:
+    schedule = a_schedule(rhythm=Every(SECOND), catch_up=policy)
+    # The first look ends within the minute in which a firing is only late.
+    now = NOON + (schedules.MAX_MISSED + 30) * SECOND
+
+    fired: list[int] = []
+    while schedule.next_at is not None and schedule.next_at <= now:
+        plan = schedules.plan(schedule, now=now)
+        fired += plan.fire_at
+        schedule = schedules.settle(schedule, plan, sent=[str(i) for i in plan.fire_at])
+
+    assert fired == [now]
+    assert schedule.skipped_total == schedules.MAX_MISSED + 30
+
+
+def test_instants_end_with_the_calendar() -> None:
+    sundays_in_leap_years = Cron("0 0 29 2 */7")
+
+    found = schedules.preview(sundays_in_leap_years, after=NOON, count=1_000)
+
+    assert 0 < len(found) < 1_000
+    assert found[-1] < MAX_INSTANT
 
 
 def test_each_message_says_what_it_is_a_firing_of() -> None:

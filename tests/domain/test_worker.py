@@ -123,6 +123,8 @@ def test_the_last_words_tell_what_is_known():
         NewWorker(kinds=("",)),
         NewWorker(kinds=("k",) * 101),
         NewWorker(slots=0),
+        NewWorker(name="a\n2030-03-14 ERROR a line of its own in the log"),
+        NewWorker(host="a\x1b[2J"),
         NewWorker(labels={"": "x"}),
         NewWorker(labels={"x": "y" * 257}),
         NewWorker(labels={str(n): "" for n in range(51)}),

@@ -7,18 +7,22 @@ from typing import Any
 
 import pytest
 
+from penstock.domain.draft import Draft
 from penstock.domain.errors import WorkerGone, WorkerNotFound
 from penstock.domain.fact import Fact, FactFilter
 from penstock.domain.history import AttemptOutcome
 from penstock.domain.limits import DAY, DEFAULT_LIMITS, HOUR, MINUTE
 from penstock.domain.message import QUARANTINED, State
 from penstock.domain.queue import Queue
+from penstock.domain.topic import Dispatch, node_queue_name
 from penstock.domain.worker import NewWorker, Worker, WorkerState
 from penstock.outbound.dice import SystemDice
 from penstock.runtime import lost_workers
 from penstock.runtime.duties import Pruner
 from penstock.runtime.lost_workers import WorkerReaper
 from penstock.services import workers as services
+from penstock.services.bus import Bus
+from penstock.services.directory import Directory
 from penstock.services.workers import Workers
 from tests.store.backends import Open
 from tests.store.desk import Desk
@@ -161,6 +165,22 @@ def test_only_the_queues_that_a_worker_has_named_are_looked_at(desk, mail, worke
     assert desk.counts(mail).leased == 1, "its lease runs out by itself"
 
 
+def test_what_a_worker_published_for_itself_comes_back_too(desk, workers, reaper):
+    limits = DEFAULT_LIMITS
+    bus = Bus(desk.store, desk.clock, SystemDice(), limits, Directory(desk.store, desk.clock))
+    bus.subscribe("orders", "mailer", dispatch=Dispatch.STICKY).result()
+    worker = register(workers, queues=("orders.mailer",))
+    bus.publish("orders", [Draft(body="1")], node=worker.id).result()
+    own = desk.read(lambda s: s.queues.find(node_queue_name("orders.mailer", worker.id)))
+    assert own is not None
+    [held] = desk.claim(own, lease_ms=HOUR, claimed_by=worker.id)
+    desk.clock.advance(ms=VALID_MS)
+
+    reaper.tick(desk.now)
+
+    assert desk.get(held.id).state is State.READY
+
+
 def test_a_queue_for_everybody_is_looked_at_although_it_was_not_named(desk, mail):
     workers = make(desk, everybodys=("mail",))
     worker = register(workers, queues=("reports",))
@@ -202,6 +222,21 @@ def test_a_great_many_leases_come_back_chunk_by_chunk(
 
     assert asks_again_in == [1, EVERY_MS]
     assert desk.counts(mail).ready == 5
+
+
+def test_however_many_workers_are_lost_at_once_all_that_they_held_comes_back(
+    desk, mail, workers, reaper, monkeypatch
+):
+    monkeypatch.setattr(services, "_MOST_LOST", 2)
+    desk.send_many(mail, 5)
+    for _ in range(5):
+        desk.claim(mail, claimed_by=register(workers).id)
+    desk.clock.advance(ms=VALID_MS)
+
+    for _ in range(5):
+        desk.clock.advance(ms=reaper.tick(desk.now) - desk.now)
+
+    assert len(desk.claim(mail, 9)) == 5
 
 
 def test_of_several_nodes_one_calls_a_worker_lost(desk, mail, workers, open_store: Open):

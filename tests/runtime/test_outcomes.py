@@ -8,7 +8,7 @@ import pytest
 from penstock import Bury, Cancel, Retry, Snooze
 from penstock.domain.errors import InvalidRequest
 from penstock.domain.lease import Verb
-from penstock.domain.limits import DAY, HOUR, MINUTE, SECOND
+from penstock.domain.limits import DAY, DEFAULT_LIMITS, HOUR, MINUTE, SECOND
 from penstock.domain.retry import Backoff, Exponential, Fixed, Listed
 from penstock.ports.work import Work, WorkAct
 from penstock.runtime.outcomes import NOT_COMMITTED, act_for, error_text, misfit, parked, timed_out
@@ -143,3 +143,10 @@ def test_arguments_that_do_not_fit_may_come_from_a_newer_program_for_a_while():
 def test_outcomes_take_no_bare_numbers(wrong):
     with pytest.raises(InvalidRequest):
         Snooze(wrong)
+
+
+def test_of_a_very_long_error_only_so_much_is_told_as_is_kept() -> None:
+    text = error_text(ValueError("x" * 20_000_000))
+
+    assert len(text) == DEFAULT_LIMITS.max_error_chars
+    assert text.startswith("ValueError: xxx")

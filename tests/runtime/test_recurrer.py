@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from typing import Any, cast
 
 import pytest
 
@@ -15,6 +16,7 @@ from penstock.domain.schedule import CatchUp, Cron, Every, Overlap, Schedule, Te
 from penstock.outbound.dice import SystemDice
 from penstock.runtime.recurring import Recurrer
 from penstock.services.recurring import Recurring
+from penstock.store.postgres import PostgresDatabase
 from tests.store.backends import Open
 from tests.store.desk import Desk
 from tests.store.recount import check_books
@@ -180,6 +182,47 @@ def test_a_firing_replaces_one_that_still_waits_in_line_but_not_one_at_work(
     assert desk.get(second).state is State.LEASED
     assert len(waiting(desk, mail)) == 1
     check_books(desk)
+
+
+def test_a_firing_that_replaces_waits_for_all_lines_at_once(
+    desk: Desk, recurring: Recurring, recurrer: Recurrer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One after the other, it and whoever moves dead letters would wait for each other."""
+    desk.queue("letters", max_leased=1)
+    desk.queue("limited", max_leased=1, dead_letter_queue="letters")
+    template = Template(queue="limited")
+    recurring.declare("hourly", HOURLY, template, overlap=Overlap.REPLACE).result()
+    recurrer.tick(desk.clock.advance(hours=1))
+    waited_for: list[str] = []
+    post = PostgresDatabase.post
+
+    def noting(db: PostgresDatabase, name: str, *args: Any, **fill: Any) -> None:
+        if name == "queues.lock_lines":
+            waited_for.append(args[0]["queue_nos"])
+        post(db, name, *args, **fill)
+
+    monkeypatch.setattr(PostgresDatabase, "post", noting)
+
+    recurrer.tick(desk.clock.advance(hours=1))
+
+    assert len(waited_for) == (1 if desk.read(lambda s: cast(Any, s).db.is_shared) else 0)
+
+
+def test_a_firing_that_the_queue_takes_for_a_duplicate_does_not_cancel_what_it_stands_for(
+    desk: Desk, recurring: Recurring, recurrer: Recurrer
+) -> None:
+    once = desk.queue("once", dedup_by_content=True, dedup_window_ms=3 * HOUR)
+    template = Template(queue="once", body="1")
+    recurring.declare("hourly", HOURLY, template, overlap=Overlap.REPLACE).result()
+    desk.clock.advance(hours=1)
+    recurrer.tick(desk.now)
+    first = waiting(desk, once)
+
+    desk.clock.advance(hours=1)
+    recurrer.tick(desk.now)
+
+    assert len(first) == 1
+    assert waiting(desk, once) == first
 
 
 def test_a_dead_letter_counts_as_ended(desk: Desk) -> None:

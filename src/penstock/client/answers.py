@@ -188,6 +188,8 @@ class Recurring(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     timeout_ms: int | None = None
     retries_timeouts: bool = False
     route: str | None = None
+    dedup_key: str | None = None
+    dedup_until: DedupUntil | None = None
     next_at: datetime | None = None
     last_at: datetime | None = None
     last_id: str | None = None

@@ -14,6 +14,7 @@ from penstock.domain.errors import InvalidRequest
 from penstock.domain.lease import Verb
 from penstock.domain.moments import moment_of
 from penstock.ports.work import Controls, Work, WorkAct
+from penstock.services.messages import MAX_PROGRESS_CHARS
 
 _current: ContextVar[Current] = ContextVar("penstock_current")
 
@@ -93,7 +94,10 @@ class Current:
             raise InvalidRequest(f"progress is a fraction from 0 to 1, not {fraction!r}")
         told = {"fraction": fraction, "note": note}
         kept = {name: value for name, value in told.items() if value is not None}
-        self._controls.extend(progress=msgspec.json.encode(kept).decode())
+        progress = msgspec.json.encode(kept).decode()
+        if len(progress) > MAX_PROGRESS_CHARS:
+            raise InvalidRequest(f"progress has at most {MAX_PROGRESS_CHARS} characters as JSON")
+        self._controls.extend(progress=progress)
 
     def extend(self, lease: Duration | None = None) -> None:
         """Workers do so by themselves; raises LeaseLost when the job is somebody else's now."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import threading
 from collections.abc import Callable, Mapping, Sequence
 
@@ -14,6 +15,7 @@ from penstock.ports.store import Acted
 from penstock.ports.work import Work, WorkAct
 from penstock.wiring import Broker
 
+_log = logging.getLogger("penstock.client")
 _Listener = tuple[frozenset[str], Callable[[], None]]
 
 
@@ -40,14 +42,24 @@ class EmbeddedSource:
         for queue in filter(None, map(self._queue, queues)):
             if len(found) >= limit:
                 break
-            ticket = self._broker.messages.claim(
-                queue,
-                limit=limit - len(found),
-                lease_ms=lease_ms,
-                claimed_by=worker_id,
-                finishing=() if finished is not None else acts,
-            )
-            claimed = ticket.result()
+            try:
+                ticket = self._broker.messages.claim(
+                    queue,
+                    limit=limit - len(found),
+                    lease_ms=lease_ms,
+                    claimed_by=worker_id,
+                    finishing=() if finished is not None else acts,
+                )
+                claimed = ticket.result()
+            except QueueNotFound:  # removed a moment ago
+                self._broker.directory.forget(queue.name)
+                continue
+            except PenstockError as error:
+                if not found:
+                    raise
+                # What others gave is leased to us: nobody would run it, and it lost an attempt.
+                _log.warning("cannot claim from %r: %s", queue.name, error)
+                break
             finished = claimed.finished if finished is None else finished
             found += [self._work(queue, *one) for one in claimed.messages]
         if finished is None:  # no queue was asked

@@ -11,6 +11,7 @@ import msgspec
 
 from penstock.client.answers import Recurring
 from penstock.client.transport import Transport
+from penstock.domain.queue import DedupUntil
 from penstock.domain.schedule import CatchUp, Overlap
 
 
@@ -32,6 +33,8 @@ class RecurringOptions(TypedDict, total=False):
     timeout_ms: int | None
     retries_timeouts: bool
     route: str | None
+    dedup_key: str | None
+    dedup_until: DedupUntil | None
     catch_up: CatchUp
     overlap: Overlap
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import logging
 import threading
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 
 from penstock.client.acts import over_http
 from penstock.client.answers import ActResult, RawMessage
@@ -13,6 +15,9 @@ from penstock.domain.errors import PenstockError, QueueNotFound
 from penstock.domain.lease import Verb
 from penstock.domain.moments import instant_of
 from penstock.ports.work import Work, WorkAct
+
+_log = logging.getLogger("penstock.client")
+_MOST_ACTS = 250  # in one request, whatever they say: a server limits their number and size
 
 
 class RemoteSource:
@@ -30,8 +35,11 @@ class RemoteSource:
         worker_id: str,
         finishing: Sequence[WorkAct] = (),
     ) -> tuple[list[Work], list[PenstockError | None]]:
-        answers = self.act([act for act in finishing if act.verb is not Verb.COMPLETE])
-        receipts = [act.receipt for act in finishing if act.verb is Verb.COMPLETE]
+        others = [act for act in finishing if act.verb is not Verb.COMPLETE]
+        completions = [act for act in finishing if act.verb is Verb.COMPLETE]
+        completions, too_many = completions[:_MOST_ACTS], completions[_MOST_ACTS:]
+        answers = self.act([*others, *too_many])
+        receipts = [act.receipt for act in completions]
         completed: list[PenstockError | None] | None = None if receipts else []
         waiting = self._waiting_at(queues)
         found = [_work(message) for one in waiting for message in one.take()]
@@ -48,19 +56,29 @@ class RemoteSource:
                 )
             except QueueNotFound:
                 continue
+            except (PenstockError, OSError) as error:
+                # What was given is leased to us: nobody would run it, and it lost an attempt.
+                if completed is None or not found:
+                    self._give_back(found)
+                    raise
+                _log.warning("cannot claim from %r: %s", queue, error)
+                break
             completed = _refusals(done) if completed is None else completed
             found += [_work(message) for message in messages]
         if completed is None:  # no queue was asked
-            completed = self.act([a for a in finishing if a.verb is Verb.COMPLETE])
+            completed = self.act(completions)
         if len(found) < limit:
             for one in waiting:
                 one.begin(Idle(lease_ms, worker_id))
-        return found, _in_order(finishing, answers, completed)
+        completed += answers[len(others) :]
+        return found, _in_order(finishing, answers[: len(others)], completed)
 
     def act(self, acts: Sequence[WorkAct]) -> list[PenstockError | None]:
-        if not acts:
-            return []
-        return _refusals(self._remote.act_batch([over_http(act) for act in acts]))
+        answers: list[PenstockError | None] = []
+        for start in range(0, len(acts), _MOST_ACTS):
+            some = acts[start : start + _MOST_ACTS]
+            answers += _refusals(self._remote.act_batch([over_http(act) for act in some]))
+        return answers
 
     def listen(self, queues: Sequence[str], callback: Callable[[], None]) -> Callable[[], None]:
         """From the next claim that leaves something to be wished for."""
@@ -81,6 +99,12 @@ class RemoteSource:
             waiting, self._waiting = self._waiting, []
         for one in waiting:
             one.stop()
+
+    def _give_back(self, found: Sequence[Work]) -> None:
+        """As far as the server can be reached; otherwise the leases run out."""
+        releases = [WorkAct(receipt=work.receipt, verb=Verb.RELEASE) for work in found]
+        with suppress(PenstockError, OSError):
+            self.act(releases)
 
     def _waiting_at(self, queues: Sequence[str]) -> list[Waiting]:
         """Those of whoever claims from these queues; others share this source, too."""

@@ -17,7 +17,7 @@ from penstock.domain import message as lifecycle
 from penstock.domain.draft import Draft, NewMessage, send
 from penstock.domain.duration import Duration, as_ms, duration_text
 from penstock.domain.errors import InvalidRequest, WrongState
-from penstock.domain.limits import DAY, NUL, Limits
+from penstock.domain.limits import DAY, MAX_INSTANT, NUL, Limits
 from penstock.domain.message import IN_LINE, Content, Message
 from penstock.domain.queue import Queue
 from penstock.domain.retry import MAX_DELAY_MS
@@ -82,7 +82,9 @@ def planned(draft: Draft, *, due_at: int, user_token: str | None, future_token: 
 def planned_at(attributes: dict[str, str] | None) -> int | None:
     """The date it was recorded for; None if it is no notification."""
     text = (attributes or {}).get(PLANNED_AT, "")
-    return int(text) if text.isascii() and text.isdigit() else None
+    # Anybody may write attributes: not all of what looks like a number is an instant.
+    is_number = len(text) <= len(str(MAX_INSTANT)) and text.isascii() and text.isdigit()
+    return int(text) if is_number and int(text) <= MAX_INSTANT else None
 
 
 def change(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from penstock.domain.draft import check_delay
 from penstock.domain.duration import Duration, as_ms
 
 
@@ -14,7 +15,7 @@ class Retry(Outcome):
 
     def __init__(self, after: Duration | None = None, *, error: object = None) -> None:
         super().__init__("to be tried again" if error is None else str(error))
-        self.after_ms = None if after is None else as_ms("after", after)
+        self.after_ms = None if after is None else check_delay("after", as_ms("after", after))
 
 
 class Snooze(Outcome):
@@ -22,7 +23,7 @@ class Snooze(Outcome):
 
     def __init__(self, delay: Duration) -> None:
         super().__init__(f"snoozed for {delay}")
-        self.delay_ms = as_ms("delay", delay)
+        self.delay_ms = check_delay("delay", as_ms("delay", delay))
 
 
 class Cancel(Outcome):

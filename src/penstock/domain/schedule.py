@@ -11,6 +11,7 @@ hourly patterns follow real hours.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from datetime import datetime
 from enum import StrEnum
 from itertools import islice
@@ -24,9 +25,10 @@ from penstock.domain.draft import Draft
 from penstock.domain.errors import InvalidRequest
 from penstock.domain.limits import DAY, MAX_INSTANT, MINUTE, SECOND
 from penstock.domain.moments import instant_of, moment_of
-from penstock.domain.queue import check_name
+from penstock.domain.queue import DedupUntil, check_name
 
 MAX_MISSED = 1_000  # firings that one look may find; the rest is found by the next
+MAX_EXPRESSION_CHARS = 256
 LATE_MS = MINUTE  # a firing is missed, and not only late, after that
 SCHEDULE = "penstock.schedule"  # attributes of each message that is sent
 FIRE_AT = "penstock.fire_at"
@@ -79,6 +81,8 @@ class Template(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     timeout_ms: int | None = None
     retries_timeouts: bool = False
     route: str | None = None
+    dedup_key: str | None = None
+    dedup_until: DedupUntil | None = None
 
     def draft(self, schedule: str, *, fire_at: int) -> Draft:
         """The message of one firing, which says what it is a firing of."""
@@ -97,6 +101,8 @@ class Template(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
             timeout_ms=self.timeout_ms,
             retries_timeouts=self.retries_timeouts,
             route=self.route,
+            dedup_key=self.dedup_key,
+            dedup_until=self.dedup_until,
         )
 
 
@@ -170,7 +176,10 @@ def plan(schedule: Schedule, *, now: int, is_busy: bool = False) -> Plan:
         return Plan(next_at=schedule.next_at)
     if is_busy and schedule.overlap is Overlap.WAIT:
         return Plan(next_at=schedule.next_at, is_held=True)
+    next_at = next_after(schedule.rhythm, due[-1])
     fired = _caught_up(schedule.catch_up, due, now)
+    if schedule.catch_up is not CatchUp.ALL and next_at is not None and next_at <= now:
+        fired = ()  # more were missed than one look finds; the latest of all stands for them
     if schedule.overlap is Overlap.SKIP:
         fired = () if is_busy else fired[-1:]
     elif schedule.overlap is Overlap.REPLACE:
@@ -180,11 +189,8 @@ def plan(schedule: Schedule, *, now: int, is_busy: bool = False) -> Plan:
         fired = fired[:1]
         if fired and schedule.catch_up is CatchUp.ALL:
             due = due[: due.index(fired[0]) + 1]
-    return Plan(
-        fire_at=fired,
-        skipped=len(due) - len(fired),
-        next_at=next_after(schedule.rhythm, due[-1]),
-    )
+            next_at = next_after(schedule.rhythm, due[-1])
+    return Plan(fire_at=fired, skipped=len(due) - len(fired), next_at=next_at)
 
 
 def settle(schedule: Schedule, done: Plan, *, sent: Sequence[str]) -> Schedule:
@@ -265,6 +271,8 @@ def _caught_up(policy: CatchUp, due: list[int], now: int) -> tuple[int, ...]:
 
 
 def _cron_instants(cron: Cron, after: int) -> Iterator[int]:
+    if len(cron.expression) > MAX_EXPRESSION_CHARS:
+        raise InvalidRequest(f"a cron expression has at most {MAX_EXPRESSION_CHARS} characters")
     start = moment_of(after).astimezone(_zone(cron.zone))
     try:
         found = CronSim(cron.expression, start)
@@ -276,12 +284,13 @@ def _cron_instants(cron: Cron, after: int) -> Iterator[int]:
 
 def _behind(found: Iterator[datetime], after: int) -> Iterator[int]:
     last = after
-    for moment in found:
-        at = instant_of(moment)
-        # A local time that comes twice is told by its first time, even if that has passed.
-        if at > last:
-            last = at
-            yield at
+    with suppress(OverflowError):  # the calendar has ended
+        for moment in found:
+            at = instant_of(moment)
+            # A local time that comes twice is told by its first time, even if that has passed.
+            if at > last:
+                last = at
+                yield at
 
 
 def _told(instant: int) -> str:

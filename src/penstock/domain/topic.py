@@ -11,6 +11,7 @@ kind, all of them or none.  From there on every message lives its own life.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from enum import StrEnum
 from fnmatch import fnmatchcase
 
@@ -25,6 +26,7 @@ from penstock.domain.queue import check_name
 _NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,77}")
 _BETWEEN = "."
 OF_NODE = "--"
+_MOST_STICKY = 80 - len(OF_NODE) - ID_CHARS
 
 MAX_PATTERNS = 50
 MAX_PATTERN_CHARS = 256
@@ -97,12 +99,17 @@ def node_queue_name(queue: str, node: str) -> str:
     return check_name(f"{queue}{OF_NODE}{node}")
 
 
+def node_queue_names(queues: Iterable[str], node: str) -> list[str]:
+    """The same beside any of these, as far as sticky subscriptions can have such names."""
+    return [node_queue_name(queue, node) for queue in queues if len(queue) <= _MOST_STICKY]
+
+
 def check_dispatch(queue: str, dispatch: Dispatch) -> None:
     """A worker's id must fit behind the name of a sticky subscription's queue."""
-    most = 80 - len(OF_NODE) - ID_CHARS
-    if dispatch is Dispatch.STICKY and len(queue) > most:
+    if dispatch is Dispatch.STICKY and len(queue) > _MOST_STICKY:
         raise InvalidRequest(
-            f"the names of a topic and a sticky subscription have {most - 1} characters together"
+            "the names of a topic and a sticky subscription have "
+            f"{_MOST_STICKY - 1} characters together"
         )
 
 

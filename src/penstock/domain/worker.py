@@ -149,6 +149,9 @@ def check_about(about: NewWorker, limits: Limits) -> NewWorker:
                 f"name, host and kinds have 1 to {limits.max_label_chars} characters, "
                 "none of them NUL"
             )
+    for text in (about.name, about.host):  # which are told in logs
+        if text is not None and not text.isprintable():
+            raise InvalidRequest("name and host have printable characters only")
     for queue in about.queues:
         check_name(queue)
     if len(about.queues) > MOST_QUEUES or len(about.kinds) > MOST_KINDS:

@@ -29,8 +29,8 @@ class Workers(Protocol):
         """Those that are not called lost yet, and were not heard of in time."""
         ...
 
-    def lost_since(self, since: int, *, limit: int) -> list[Worker]:
-        """Those that were called lost after that instant."""
+    def lost_since(self, after: tuple[int, str], *, limit: int) -> list[Worker]:
+        """Those that were called lost since that instant; at it, those with greater ids."""
         ...
 
     def save(self, worker: Worker) -> None: ...

@@ -252,8 +252,13 @@ class Session(Protocol):
     def schedules(self) -> Schedules: ...
     @property
     def tidying(self) -> Tidying: ...
-    def send(self, new: Sequence[NewMessage]) -> list[Sent | PenstockError]:
-        """As part of a write: sent exactly if the rest of it is kept."""
+    def send(
+        self, new: Sequence[NewMessage], *, before: str | None = None
+    ) -> list[Sent | PenstockError]:
+        """As part of a write: sent exactly if the rest of it is kept.
+
+        `before`: a message that the same write changes next (`messages.change`).
+        """
         ...
 
     @property

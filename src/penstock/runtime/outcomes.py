@@ -15,8 +15,9 @@ import traceback
 from penstock.domain import retry
 from penstock.domain.duration import duration_text
 from penstock.domain.lease import Verb
-from penstock.domain.limits import MINUTE, SECOND
+from penstock.domain.limits import DEFAULT_LIMITS, MINUTE, SECOND
 from penstock.domain.outcome import Bury, Cancel, Outcome, Retry, Snooze
+from penstock.domain.text import proper
 from penstock.ports.work import Handler, Work, WorkAct
 
 NOT_COMMITTED = "the transaction in which it completed itself was not committed"
@@ -44,9 +45,9 @@ def act_for(
         case Snooze():
             return WorkAct(receipt=work.receipt, verb=Verb.SNOOZE, delay_ms=result.delay_ms)
         case Cancel():
-            return WorkAct(receipt=work.receipt, verb=Verb.CANCEL, text=result.reason)
+            return WorkAct(receipt=work.receipt, verb=Verb.CANCEL, text=_reason(result))
         case Bury():
-            return WorkAct(receipt=work.receipt, verb=Verb.BURY, text=result.reason)
+            return WorkAct(receipt=work.receipt, verb=Verb.BURY, text=_reason(result))
         case BaseException():
             return _failed(work, handler, error_text(result), dice, after_ms=_after_ms(result))
     if is_completed:
@@ -78,11 +79,20 @@ def misfit(work: Work, error: Exception, *, now: int) -> WorkAct:
 def error_text(error: BaseException) -> str:
     """The error in a line, then where it came from, innermost first."""
     if isinstance(error, Outcome):
-        return str(error)
+        return _told(str(error))
     [*_, line] = traceback.format_exception_only(error)
     frames = traceback.extract_tb(error.__traceback__)[-_FRAMES:]
     places = [f"  at {frame.filename}:{frame.lineno} in {frame.name}" for frame in reversed(frames)]
-    return "\n".join((line.strip(), *places))
+    return _told("\n".join((line.strip(), *places)))
+
+
+def _reason(outcome: Cancel | Bury) -> str | None:
+    return outcome.reason and _told(outcome.reason)
+
+
+def _told(text: str) -> str:
+    """No more than is kept: an error may have a whole document in it, and has a way to go."""
+    return proper(text[: DEFAULT_LIMITS.max_error_chars])
 
 
 def _after_ms(error: BaseException) -> int | None:

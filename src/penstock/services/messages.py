@@ -26,6 +26,7 @@ from penstock.domain.limits import NUL, Limits
 from penstock.domain.message import Content, Message, State
 from penstock.domain.queue import Queue
 from penstock.domain.repeat import MAX_KEY_CHARS
+from penstock.domain.text import proper
 from penstock.ports.clock import Clock, Dice
 from penstock.ports.store import Acted, Browse, Claim, Claimed, Sent, Session, Store
 from penstock.ports.ticket import Ticket
@@ -266,7 +267,7 @@ class Messages:
 
     def kept(self, text: str | None) -> str | None:
         """Errors and reasons: cut rather than refused, because they must not keep an act back."""
-        return text and text[: self._limits.max_error_chars].replace(NUL, "\ufffd")
+        return text and proper(text[: self._limits.max_error_chars])
 
     def _change(self, message_id: str, how: Callable[[Message, Queue], Message]) -> Ticket[Message]:
         now = self._clock.now()

@@ -10,6 +10,7 @@ from penstock.domain import schedule as schedules
 from penstock.domain.draft import NewMessage, send
 from penstock.domain.errors import (
     InvalidRequest,
+    MessageNotFound,
     PenstockError,
     QueueNotFound,
     ScheduleNotFound,
@@ -153,22 +154,30 @@ class Recurring:
             plan = schedules.plan(found, now=now, is_busy=_is_busy(session, found))
             if plan.is_held:
                 return found
+            replaced = found.last_id if found.overlap is Overlap.REPLACE else None
             try:
-                sent = self._send(session, found, plan.fire_at, now=now)
+                sent = self._send(session, found, plan.fire_at, now=now, before=replaced)
             except PenstockError as error:
                 return _save(session, schedules.failed(found, str(error)))
-            if found.overlap is Overlap.REPLACE and sent:
-                _cancel(session, found.last_id, now=now)
+            # A duplicate of the one before it is that one: nothing else stands for this firing.
+            if replaced is not None and sent and replaced not in sent:
+                _cancel(session, replaced, now=now)
             return _save(session, schedules.settle(found, plan, sent=sent))
 
         return self._store.write(do)
 
     def _send(
-        self, session: Session, schedule: Schedule, fire_at: Sequence[int], *, now: int
+        self,
+        session: Session,
+        schedule: Schedule,
+        fire_at: Sequence[int],
+        *,
+        now: int,
+        before: str | None = None,
     ) -> list[str]:
         """Ids, in order; fewer than asked for if the queue takes no more, but not none."""
         new = [self._new(session, schedule, at, now=now) for at in fire_at]
-        answers = session.send(new) if new else []
+        answers = session.send(new, before=before) if new else []
         sent = [answer.id for answer in answers if not isinstance(answer, PenstockError)]
         if new and not sent:
             raise next(answer for answer in answers if isinstance(answer, PenstockError))
@@ -192,10 +201,8 @@ def _is_busy(session: Session, schedule: Schedule) -> bool:
     return message is not None and message.state in LIVE and message.dead_from is None
 
 
-def _cancel(session: Session, message_id: str | None, *, now: int) -> None:
-    if message_id is None or session.messages.find(message_id) is None:
-        return
-    with suppress(WrongState):  # somebody is at work on it
+def _cancel(session: Session, message_id: str, *, now: int) -> None:
+    with suppress(WrongState, MessageNotFound):  # somebody is at work on it, or was
         session.messages.change(
             message_id, lambda m, _: lifecycle.cancel(m, reason=REPLACED), now=now
         )

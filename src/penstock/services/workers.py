@@ -13,6 +13,7 @@ from penstock.domain.ids import ID_DIGITS, uuid7
 from penstock.domain.lease import Lease, LeaseAct, Verb
 from penstock.domain.limits import MINUTE, Limits
 from penstock.domain.message import Message
+from penstock.domain.topic import node_queue_names
 from penstock.domain.worker import VALID_MS, NewWorker, Worker, WorkerState, check_about
 from penstock.ports.clock import Clock, Dice
 from penstock.ports.store import Acted, Session, Store
@@ -201,10 +202,21 @@ class Workers:
     def lately_lost(self, *, now: int) -> Ticket[list[Worker]]:
         """Those that may still hold something."""
         since = now - _STILL_WATCHED_MS
-        return self._store.read(lambda s: s.workers.lost_since(since, limit=_MOST_LOST))
+
+        def do(session: Session) -> list[Worker]:
+            found: list[Worker] = []
+            after = (since, "")
+            while page := session.workers.lost_since(after, limit=_MOST_LOST):
+                found += page
+                after = (page[-1].ended_at or since, page[-1].id)
+            return found
+
+        return self._store.read(do)
 
     def _where(self, worker: Worker) -> tuple[str, ...] | None:
-        return (*worker.queues, *self._everybodys) if worker.queues else None
+        if not worker.queues:
+            return None
+        return (*worker.queues, *node_queue_names(worker.queues, worker.id), *self._everybodys)
 
     def _change(
         self, worker_id: str, how: Callable[[Worker], Worker], kind: str, now: int

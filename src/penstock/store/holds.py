@@ -91,6 +91,11 @@ class Holds:
             raise Overtaken("the message has moved meanwhile")
         return found
 
+    def wanted_for(self, message_id: str, *, now: int) -> tuple[set[int], set[Group]]:
+        """The lines and groups that `one` locks, for whoever locks others before it."""
+        rows = self._db.rows("messages.by_id", {"id": message_id}) if self._db.is_shared else []
+        return self._wanted_for(message_of(rows[0]), now=now) if rows else (set(), set())
+
     def free_to_die(self, queue_no: int, messages: list[Message]) -> list[Message]:
         """Without those that might come into a group of dead letters that somebody changes.
 
@@ -123,12 +128,16 @@ class Holds:
         if not rows:
             raise MessageNotFound(message_id)
         seen = message_of(rows[0])
-        self._look({seen.queue_no, seen.dead_from or seen.queue_no}, now=now)
-        groups = self._groups([seen], to=None) | self._letters([seen])
-        ends = {seen.queue_no, seen.dead_from or seen.queue_no}
-        self._books.lock_lines(ends | self._books.letters_of({seen.queue_no}))
+        lines, groups = self._wanted_for(seen, now=now)
+        self._books.lock_lines(lines)
         self._books.lock_groups(groups)
         return seen
+
+    def _wanted_for(self, seen: Message, *, now: int) -> tuple[set[int], set[Group]]:
+        ends = {seen.queue_no, seen.dead_from or seen.queue_no}
+        self._look(ends, now=now)
+        groups = self._groups([seen], to=None) | self._letters([seen])
+        return ends | self._books.letters_of({seen.queue_no}), groups
 
     def _hold(self, seen: Sequence[Message], *, to: int | None) -> list[Message]:
         if not seen:

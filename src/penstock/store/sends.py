@@ -15,6 +15,7 @@ from penstock.store.arrivals import Arrivals
 from penstock.store.books import Books, json_list, numbers_of
 from penstock.store.database import Collision, Row
 from penstock.store.held_keys import NO_END, scoped
+from penstock.store.holds import Holds
 
 Answers = list[Sent | PenstockError | None]  # None: accepted so far
 Keyed = dict[tuple[int, str], list[int]]  # by queue and key, in its scope: places in the batch
@@ -26,6 +27,7 @@ class Sends:
     def __init__(self, books: Books) -> None:
         self._books = books
         self._arrivals = Arrivals(books)
+        self._holds = Holds(books)
         self._db = books.db
 
     def send(self, new: Sequence[NewMessage]) -> list[Sent | PenstockError]:
@@ -51,14 +53,22 @@ class Sends:
                 answers[i] = Sent(new[i].message.id, message_no=numbers[i])
         return answers  # type: ignore[return-value]
 
-    def lock(self, new: Sequence[NewMessage]) -> None:
-        """In a transaction that does more than send: what others must not touch meanwhile."""
+    def lock(self, new: Sequence[NewMessage], *, before: str | None = None) -> None:
+        """In a transaction that does more than send: what others must not touch meanwhile.
+
+        `before`: a message that is changed by hand afterwards; what that locks comes first, too.
+        """
         if self._db.is_shared and new:
             queue_nos = {n.message.queue_no for n in new}
-            self._books.partitions.ensure(max(n.message.sent_at for n in new) // DAY)
+            now = max(n.message.sent_at for n in new)
+            self._books.partitions.ensure(now // DAY)
             self._books.load_queues(queue_nos)
-            self._books.lock_lines(queue_nos)
-            self._books.lock_groups(self.groups(new))
+            lines: set[int] = set()
+            groups: set[tuple[int, str]] = set()
+            if before is not None:
+                lines, groups = self._holds.wanted_for(before, now=now)
+            self._books.lock_lines(queue_nos | lines)
+            self._books.lock_groups(self.groups(new) | groups)
 
     def groups(self, new: Sequence[NewMessage]) -> set[tuple[int, str]]:
         """The groups that messages will come into, of queues ordered by group."""

@@ -145,9 +145,10 @@ class SqlSession:
             raise
         self.books.partitions.keep()
 
-    def send(self, new: Sequence[NewMessage]) -> list[Sent | PenstockError]:
-        """As part of a write: sent exactly if the rest of it is kept."""
-        self._sends.lock(new)
+    def send(
+        self, new: Sequence[NewMessage], *, before: str | None = None
+    ) -> list[Sent | PenstockError]:
+        self._sends.lock(new, before=before)
         return self._sends.send(new)
 
     def read(self, what: Callable[[SqlSession], Any]) -> Any:

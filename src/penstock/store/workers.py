@@ -49,8 +49,10 @@ class SqlWorkers:
     def overdue(self, *, now: int, limit: int) -> list[Worker]:
         return self._found("overdue", {"now": now, "limit": limit})
 
-    def lost_since(self, since: int, *, limit: int) -> list[Worker]:
-        return self._found("lost_since", {"since": since, "limit": limit})
+    def lost_since(self, after: tuple[int, str], *, limit: int) -> list[Worker]:
+        after_at, after_id = after
+        params = {"after_at": after_at, "after_id": after_id, "limit": limit}
+        return self._found("lost_since", params)
 
     def save(self, worker: Worker) -> None:
         params = {name: getattr(worker, name) for name in _SAVED}

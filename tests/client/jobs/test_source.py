@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import threading
+from typing import Any
 
+import httpx
 import pytest
 
 from penstock import Penstock
-from penstock.domain.errors import LeaseLost
+from penstock.client.remote_source import RemoteSource
+from penstock.domain.errors import Forbidden, LeaseLost
 from penstock.domain.lease import Verb
 from penstock.ports.work import WorkAct
 from tests.client.jobs.desk import JobDesk
@@ -24,6 +27,33 @@ def job(app, queue):
 
 def act(work, verb, **more):
     return WorkAct(receipt=work.receipt, verb=verb, **more)
+
+
+def _refuse(source, queue, monkeypatch):
+    """Claims from that queue, as if the key were for others."""
+    if isinstance(source, RemoteSource):
+        home, verb = source._remote, "turn"
+    else:
+        home, verb = source._broker.messages, "claim"
+    whole = getattr(home, verb)
+
+    def claim(where, *args, **options):
+        if queue == getattr(where, "name", where):
+            raise Forbidden("this key is for other queues")
+        return whole(where, *args, **options)
+
+    monkeypatch.setattr(home, verb, claim)
+
+
+def _remove(queue, url, clock):
+    """By another process."""
+    if url.startswith("http"):
+        httpx.delete(f"{url}/v1/queues/{queue}?force=true").raise_for_status()
+        return
+    other = Penstock(url, clock=clock)
+    source: Any = other.work_source()
+    source._broker.queues.remove(queue, force=True).result()
+    other.close()
 
 
 def test_a_claim_gives_at_most_so_many_and_what_is_held_is_hidden(job, desk):
@@ -64,6 +94,34 @@ def test_several_queues_are_claimed_in_their_order(app, clock):
     assert [work.queue for work in found] == [names[2], names[2], names[0]]
 
 
+def test_what_one_queue_gave_is_not_lost_when_another_refuses(app, monkeypatch):
+    names = [a_name(), a_name()]
+    for name in names:
+        app.enqueue("kind", {}, queue=name)
+    source = app.work_source()
+    _refuse(source, names[1], monkeypatch)
+
+    found, _ = source.claim(names, limit=5, lease_ms=1_000, worker_id="w")
+
+    assert [work.queue for work in found] == names[:1]
+    with pytest.raises(Forbidden):
+        source.claim(names, limit=5, lease_ms=1_000, worker_id="w")
+
+
+def test_what_one_queue_gave_is_not_lost_with_another_that_was_removed_just_now(app, url, clock):
+    names = [a_name(), a_name()]
+    for name in names:
+        app.enqueue("kind", {}, queue=name)
+    source = app.work_source()
+    assert source.claim(names[1:], limit=1, lease_ms=1_000, worker_id="w")[0], "it is known"
+    _remove(names[1], url, clock)
+
+    found, _ = source.claim(names, limit=5, lease_ms=1_000, worker_id="w")
+
+    assert [work.queue for work in found] == names[:1]
+    assert source.claim(names, limit=5, lease_ms=1_000, worker_id="w")[0] == []
+
+
 def test_acts_are_done_with_a_claim_and_answered_in_their_order(app, job, queue, desk):
     job.enqueue_many([{"n": n} for n in range(4)])
     first, second, third = desk.claim(limit=3)
@@ -87,6 +145,21 @@ def test_acts_are_done_with_a_claim_and_answered_in_their_order(app, job, queue,
         type(None),
         LeaseLost,
     ]
+
+
+@pytest.mark.parametrize("verb", [Verb.COMPLETE, Verb.EXTEND, Verb.FAIL])
+def test_as_many_acts_are_told_as_there_are(app, job, queue, desk, verb):
+    """A worker with a thousand slots may have that many to tell at once."""
+    job.enqueue_many([{"n": n} for n in range(5)])
+    works = desk.claim()
+    finishing = [WorkAct(receipt="forged", verb=verb)] * 1_000
+    finishing += [act(work, verb, text="ü" * 4_096) for work in works] + finishing
+
+    _, answers = app.work_source().claim(
+        [queue], limit=1, lease_ms=1_000, worker_id="w", finishing=finishing
+    )
+
+    assert [i for i, answer in enumerate(answers) if answer is None] == [*range(1_000, 1_005)]
 
 
 @pytest.mark.parametrize("queues", [[], ["not-there"]])

@@ -80,6 +80,16 @@ def test_a_search_over_all_queues_is_not_for_it(mailer: Api, path: str) -> None:
     assert_refused(mailer.call("GET", path), 400, "invalid_request")
 
 
+def test_the_dead_letters_of_a_subscription_do_not_go_where_its_key_does_not_reach(
+    mailer: Api, admin: Api, bank: str
+) -> None:
+    letters = {"settings": {"dead_letter_queue": admin.bank_queue}}  # type: ignore[attr-defined]
+
+    answer = mailer.call("PUT", "/v1/topics/mail/subscriptions/letters", letters)
+
+    assert_refused(answer, 403, "forbidden")
+
+
 def test_topics_of_others_are_not_listed(mailer: Api, admin: Api, bank: str) -> None:
     admin.call("PUT", "/v1/topics/mail.two")
 

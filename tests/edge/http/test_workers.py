@@ -235,3 +235,30 @@ def test_a_key_for_some_queues_is_for_their_workers_only(let_in: LetIn) -> None:
     assert_refused(mail.call("DELETE", f"/v1/workers/{theirs['id']}"), 403, "forbidden")
     assert_refused(mail.call("GET", "/v1/facts"), 403, "forbidden")
     assert_refused(ask(let_in(Role.CONSUME), ours, "drain"), 403, "forbidden")
+
+
+def test_a_worker_that_may_claim_anywhere_is_not_for_keys_that_may_not(let_in: LetIn) -> None:
+    everybody, mail = let_in(), let_in(queues=("mail*",))
+    queue = everybody.make_queue("reports")
+    anyones = register(everybody)
+    everybody.send(queue)
+    everybody.claim(queue, claimed_by=anyones["id"])
+
+    for what in ("alive", "beat", "drain"):
+        assert_refused(ask(mail, anyones, what), 403, "forbidden")
+    assert_refused(mail.call("DELETE", f"/v1/workers/{anyones['id']}"), 403, "forbidden")
+
+    assert everybody.claim(queue) == [], "nobody else has given it back"
+    assert ask(everybody, anyones, "alive").json() is True
+
+
+def test_a_key_for_some_queues_registers_workers_for_these_or_for_tasks(let_in: LetIn) -> None:
+    mail, tasks = let_in(queues=("mail*",)), let_in(queues=("tasks",))
+
+    assert_refused(mail.call("POST", "/v1/workers", {}), 403, "forbidden")
+    worker = register(tasks)
+
+    assert worker["queues"] == ["tasks"]
+    assert ask(tasks, worker, "dequeue").json() is None
+    assert ask(tasks, worker, "alive").json() is True
+    assert tasks.call("DELETE", f"/v1/workers/{worker['id']}").status_code == 204

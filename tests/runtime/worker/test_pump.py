@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
+
 import pytest
 
-from penstock import Penstock, Snooze, current
-from penstock.domain.errors import StoreUnavailable
+from penstock import Penstock, Retry, Snooze, current
+from penstock.domain.errors import InvalidRequest, StoreUnavailable
 from penstock.domain.message import State
 from penstock.runtime.worker.death import Death
 from penstock.runtime.worker.estate import acts_for
-from tests.runtime.worker.rig import LEASE_MS
+from tests.runtime.worker.rig import LEASE_MS, LuckyDice
 
 
 def test_jobs_are_claimed_for_the_free_slots_and_completed_with_the_next_turn(app, make_rig):
@@ -357,3 +359,66 @@ def _nothing(app: Penstock):
 def _crash(rig) -> None:
     acts = acts_for(rig.table.entries(), Death(-9, 0), now=rig.clock.now(), worker_id="ada")
     assert rig.source.act(acts) == [None]
+
+
+def test_an_error_that_is_no_proper_text_is_kept_as_far_as_it_is(app, make_rig):
+    @app.job(queue="mail")
+    def read() -> None:
+        raise FileNotFoundError("no such file: 'caf\udce9'")  # as Python tells of odd names
+
+    sent, other = read.enqueue(), _nothing(app).enqueue()
+    rig = make_rig(slots=2)
+    rig.turn()
+    rig.run_all()
+    rig.turn()
+
+    failed = rig.message(sent.id)
+    assert failed is not None
+    assert (failed.state, failed.failures) == (State.WAITING, 1)
+    assert "no such file: 'caf\ufffd'" in str(failed.last_error)
+    assert rig.message(other.id) is None
+
+
+@pytest.mark.parametrize(
+    "ask",
+    [
+        lambda: current().progress(note="x" * 100_000),
+        lambda: current().extend("30d"),
+    ],
+)
+def test_what_cannot_be_told_of_a_job_under_way_does_not_end_it(app, clock, make_rig, ask):
+    @app.job(queue="mail")
+    def long() -> None:
+        with suppress(InvalidRequest):
+            ask()
+
+    sent = long.enqueue()
+    rig = make_rig(slots=1)
+    rig.turn()
+    held = rig.begin()
+    held.ready.run(app.handlers, held, LuckyDice())  # it has asked, and goes on
+    for _ in range(9):
+        clock.advance(ms=LEASE_MS // 3)
+        rig.turn()
+
+    assert held.fate is None
+    rig.end(held)
+    rig.turn()
+    assert rig.message(sent.id) is None
+
+
+@pytest.mark.parametrize("outcome", [Snooze, Retry])
+def test_a_time_that_no_queue_takes_is_an_error_of_the_job(app, make_rig, outcome):
+    @app.job(queue="mail")
+    def never() -> None:
+        raise outcome("10000d")
+
+    sent = never.enqueue()
+    rig = make_rig(slots=1)
+    rig.turn()
+    rig.run_all()
+    rig.turn()
+
+    failed = rig.message(sent.id)
+    assert failed is not None
+    assert (failed.state, failed.failures) == (State.WAITING, 1)

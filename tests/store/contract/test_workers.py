@@ -109,8 +109,8 @@ def test_those_that_were_lost_a_moment_ago_can_be_looked_for(desk):
     desk.clock.advance(ms=VALID_MS)
     lost = save(desk, workers.lose(worker, now=desk.now))
 
-    assert desk.read(lambda s: s.workers.lost_since(desk.now - 1, limit=9)) == [lost]
-    assert desk.read(lambda s: s.workers.lost_since(desk.now, limit=9)) == []
+    assert desk.read(lambda s: s.workers.lost_since((desk.now, ""), limit=9)) == [lost]
+    assert desk.read(lambda s: s.workers.lost_since((desk.now, lost.id), limit=9)) == []
 
 
 def test_those_that_have_gone_long_ago_are_forgotten(desk):

@@ -9,20 +9,20 @@ from contextlib import suppress
 
 from penstock.client.remote import Remote
 from penstock.domain.errors import WorkerGone, WorkerNotFound
-from penstock.domain.worker import NewWorker
+from penstock.domain.worker import MOST_KINDS, MOST_QUEUES, NewWorker
 from penstock.runtime.worker.order import Order
 from penstock.runtime.worker.roll import Standing
 from penstock.services.workers import Workers
 
 
 def about(order: Order, kinds: list[str], name: str | None = None) -> NewWorker:
-    """What a worker tells of itself."""
+    """What a worker tells of itself; of more kinds or queues than are taken it names none."""
     return NewWorker(
         name=name,
         host=socket.gethostname()[:200] or None,
         pid=os.getpid(),
-        queues=order.queues,
-        kinds=tuple(kinds),
+        queues=order.queues if len(order.queues) <= MOST_QUEUES else (),
+        kinds=tuple(kinds) if len(kinds) <= MOST_KINDS else (),
         slots=order.slots,
     )
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import msgspec
 
 from penstock.domain.errors import InvalidRequest
+from penstock.domain.queue import DedupUntil
 from penstock.domain.schedule import CatchUp, Cron, Every, Overlap, Rhythm, Schedule, Template
 from penstock.edge.http import wire_in
 from penstock.edge.instants import to_text
@@ -37,6 +38,8 @@ class NewRecurringIn(RhythmFields, forbid_unknown_fields=True, kw_only=True):
     timeout_ms: int | None = None
     retries_timeouts: bool = False
     route: str | None = None
+    dedup_key: str | None = None
+    dedup_until: DedupUntil | None = None
     catch_up: CatchUp = CatchUp.ONE
     overlap: Overlap = Overlap.ALLOW
 
@@ -55,6 +58,8 @@ class NewRecurringIn(RhythmFields, forbid_unknown_fields=True, kw_only=True):
             timeout_ms=self.timeout_ms,
             retries_timeouts=self.retries_timeouts,
             route=self.route,
+            dedup_key=self.dedup_key,
+            dedup_until=self.dedup_until,
         )
 
 
@@ -89,6 +94,8 @@ class RecurringOut(msgspec.Struct, omit_defaults=True, kw_only=True):
     timeout_ms: int | None = None
     retries_timeouts: bool = False
     route: str | None = None
+    dedup_key: str | None = None
+    dedup_until: DedupUntil | None = None
     next_at: str | None = None
     last_at: str | None = None
     last_id: str | None = None
@@ -136,6 +143,8 @@ def recurring_out(schedule: Schedule) -> RecurringOut:
         timeout_ms=template.timeout_ms,
         retries_timeouts=template.retries_timeouts,
         route=template.route,
+        dedup_key=template.dedup_key,
+        dedup_until=template.dedup_until,
         next_at=_told(schedule.next_at),
         last_at=_told(schedule.last_at),
         last_id=schedule.last_id,

@@ -15,6 +15,11 @@ class Holding:
         self._grace_ms = grace_ms
         self._most_ms = most_ms
 
+    @property
+    def queue(self) -> str:
+        """The queue of tasks."""
+        return self._queue.name
+
     def lease_ms(self, worker: Worker, *, now: int) -> int:
         """Until somewhat after the worker is given up: its loss is to be noticed first."""
         return min(max(0, worker.alive_until - now) + self._grace_ms, self._most_ms)

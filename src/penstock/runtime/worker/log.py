@@ -53,7 +53,8 @@ class JobLog:
         is_expected = act.text == NOT_COMMITTED or act.verb is Verb.TIME_OUT
         is_late = isinstance(error, LeaseLost)
         level = logging.DEBUG if is_expected and is_late else logging.WARNING
-        _say(level, f"its end ({act.verb}) was not taken", held.work, text=str(error))
+        what = "its extension" if act.verb is Verb.EXTEND else f"its end ({act.verb})"
+        _say(level, f"{what} was not taken", held.work, text=str(error))
 
 
 def _say(level: int, word: str, work: Work, *, text: str | None = None, ms: int = 0) -> None:

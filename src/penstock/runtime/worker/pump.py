@@ -11,7 +11,7 @@ import logging
 from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 
-from penstock.domain.errors import PenstockError
+from penstock.domain.errors import LeaseLost, NotFound, PenstockError
 from penstock.domain.lease import Verb
 from penstock.ports.clock import Clock
 from penstock.ports.work import Handlers, Work, WorkAct, WorkSource
@@ -244,14 +244,24 @@ class Pump:
                 continue
             if act.verb is Verb.EXTEND:
                 if error is not None and held.work.receipt in self._held:
-                    held.doom(Fate.LOST)
-                    self._jobs.stopped(held)
+                    self._not_extended(held, act, error)
             elif error is None:
                 self._jobs.ended(held, act, now=now)
             else:
                 self._jobs.refused(held, act, error)
             if act.verb is not Verb.EXTEND and held.work.receipt not in self._held:
                 self._free(held)
+
+    def _not_extended(self, held: Held, act: WorkAct, error: PenstockError) -> None:
+        if isinstance(error, LeaseLost | NotFound):
+            held.doom(Fate.LOST)
+            self._jobs.stopped(held)
+            return
+        # What its handler said makes no sense, but it is still ours: so without that.
+        self._jobs.refused(held, act, error)
+        held.lease_ms = self._order.lease_ms
+        held.is_late_start = act.is_start
+        held.renewed_at = 0
 
     def _take(self, works: Iterable[Work], now: int) -> None:
         taken = []

@@ -155,14 +155,14 @@ class QueueApi:
 
     async def put(self, request: Request, respond: Respond) -> Response:
         settings = wire_in.decode(_settings, request.body)
-        _check_letters(request, settings.dead_letter_queue)
+        check_letters(request, settings.dead_letter_queue)
         only_new = request.headers.get(b"if-none-match") == b"*"
         put = await self._queues.put(request.params["queue"], settings, only_new=only_new)
         return json_response(wire.queue_out(put.view), 201 if put.is_new else 200)
 
     async def patch(self, request: Request, respond: Respond) -> Response:
         changes = wire_in.decode(_some_settings, request.body)
-        _check_letters(request, changes.get("dead_letter_queue"))
+        check_letters(request, changes.get("dead_letter_queue"))
         return json_response(
             wire.queue_out(await self._queues.patch(request.params["queue"], changes))
         )
@@ -208,7 +208,7 @@ class QueueApi:
         return json_response(Redriven(total))
 
 
-def _check_letters(request: Request, queue: Any) -> None:
+def check_letters(request: Request, queue: Any) -> None:
     """Dead letters are sent, in a way: only whoever may operate the queue may point them there."""
     if isinstance(queue, str):
         access.allow(request.caller, Role.OPERATE, queue)

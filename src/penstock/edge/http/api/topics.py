@@ -20,6 +20,7 @@ from penstock.domain.limits import Limits
 from penstock.domain.topic import check_topic, queue_name
 from penstock.edge.chunks import purge_all
 from penstock.edge.http import wire_bus as wire
+from penstock.edge.http.api.queues import check_letters
 from penstock.edge.http.api.results import check_batch
 from penstock.edge.http.cursor import read_limit
 from penstock.edge.http.request import Request, Respond, Response, json_response
@@ -186,6 +187,7 @@ class TopicApi:
     async def subscribe(self, request: Request, respond: Respond) -> Response:
         topic, name = _subscription(request, Role.OPERATE)
         wanted = wire.read_subscribe(request.body)
+        check_letters(request, wanted.settings and wanted.settings.dead_letter_queue)
         made = await self._bus.subscribe(
             topic, name, kinds=wanted.kinds, dispatch=wanted.dispatch, settings=wanted.settings
         )

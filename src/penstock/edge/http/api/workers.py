@@ -8,7 +8,7 @@ import msgspec
 
 from penstock.domain import access
 from penstock.domain.access import Caller, Role
-from penstock.domain.errors import InvalidRequest, WorkerGone, WorkerNotFound
+from penstock.domain.errors import Forbidden, InvalidRequest, WorkerGone, WorkerNotFound
 from penstock.domain.lease import Verb
 from penstock.domain.worker import Worker
 from penstock.edge.http import wire_in
@@ -112,6 +112,9 @@ class WorkerApi:
 
     async def register(self, request: Request, respond: Respond) -> Response:
         about = wire_in.decode(_about, request.body).about()
+        if not about.queues and "*" not in request.caller.queues:
+            # Izenda's protocol names none: such a worker is for tasks, and for nothing else.
+            about = msgspec.structs.replace(about, queues=(self._holding.queue,))
         for queue in about.queues:
             access.allow(request.caller, Role.CONSUME, queue)
         worker = await self._workers.register(about)
@@ -135,7 +138,8 @@ class WorkerApi:
 
     async def get(self, request: Request, respond: Respond) -> Response:
         worker = await self._workers.get(request.params["worker"])
-        _allow(request.caller, Role.READ, worker)
+        for queue in worker.queues:
+            access.allow(request.caller, Role.READ, queue)
         leases = await self._workers.leases_of(worker)
         seen = [lease for lease in leases if access.sees(request.caller, lease.queue)]
         return json_response(wire.worker_out(worker, leases=seen))
@@ -181,5 +185,7 @@ def _sees(caller: Caller, worker: Worker) -> bool:
 
 def _allow(caller: Caller, role: Role, worker: Worker) -> None:
     """A key for some queues is for the workers that have named these and no others."""
+    if not worker.queues and "*" not in caller.queues:
+        raise Forbidden("this key is for some queues only, and this worker for all")
     for queue in worker.queues:
         access.allow(caller, role, queue)

@@ -49,10 +49,11 @@ ORDER BY alive_until
 LIMIT :limit;
 
 -- name: lost_since
--- Those that were lost a moment ago.
+-- Those that were lost a moment ago, page by page.
 WHERE state = 'lost'
-  AND ended_at > :since
-ORDER BY ended_at
+  AND ended_at >= :after_at
+  AND (ended_at, worker_id) > (CAST(:after_at AS BIGINT), :after_id)
+ORDER BY ended_at, worker_id
 LIMIT :limit;
 
 -- name: save
