@@ -88,6 +88,8 @@ def test_a_job_recurs_at_a_server(server: LiveServer, remote: Remote) -> None:
         {"cron": "nonsense"},
         {"cron": "* * * * *", "zone": "Nowhere"},
         {"every": "1h", "overlap": "maybe"},
+        {"every": "1h", "catch_up": "maybe"},
+        {"every": "1h", "name": "not/a/name"},
         {"every": "1h", "arguments": {"days": "seven"}},
         {"every": "1h", "arguments": {"unknown": 1}},
     ],
@@ -100,3 +102,20 @@ def test_nonsense_is_refused_where_it_is_written(given: dict[str, Any]) -> None:
         @app.recurring(**given)
         @app.job()
         def report(days: int = 1) -> None: ...
+
+
+def test_the_refusal_of_a_policy_names_those_that_there_are() -> None:
+    app = Penstock("sqlite:///never-opened.db")
+
+    with pytest.raises(InvalidRequest, match="overlap is one of allow, skip, wait, replace"):
+        app.recurring(every="1h", overlap="maybe")(app.job(_nothing))  # type: ignore[arg-type]
+
+
+def test_what_is_no_job_cannot_recur() -> None:
+    app = Penstock("sqlite:///never-opened.db")
+
+    with pytest.raises(InvalidRequest, match=r"above @app\.job"):
+        app.recurring(every="1h")(_nothing)  # type: ignore[arg-type]
+
+
+def _nothing() -> None: ...

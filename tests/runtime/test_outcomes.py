@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from contextlib import contextmanager
+from types import SimpleNamespace
+
 import msgspec
 import pytest
 
@@ -9,9 +12,12 @@ from penstock import Bury, Cancel, Retry, Snooze
 from penstock.domain.errors import InvalidRequest
 from penstock.domain.lease import Verb
 from penstock.domain.limits import DAY, DEFAULT_LIMITS, HOUR, MINUTE, SECOND
+from penstock.domain.queue import check_name
 from penstock.domain.retry import Backoff, Exponential, Fixed, Listed
 from penstock.ports.work import Work, WorkAct
+from penstock.runtime.handling import Ready
 from penstock.runtime.outcomes import NOT_COMMITTED, act_for, error_text, misfit, parked, timed_out
+from tests.runtime.worker.rig import LuckyDice
 
 NOW = 1_000 * DAY
 
@@ -25,6 +31,12 @@ class AHandler(msgspec.Struct):
 
     def bind(self, body):
         raise NotImplementedError
+
+
+class NoHooks:
+    @contextmanager
+    def around(self, work, controls):
+        yield SimpleNamespace(told=lambda result: None, is_completed=False)
 
 
 def some_work(**about) -> Work:
@@ -100,6 +112,37 @@ def test_the_error_is_told_with_its_place_innermost_first():
     assert "in inner" in place
 
 
+def test_how_the_handler_was_called_is_left_out_of_the_places():
+    def call():
+        raise ValueError("no")
+
+    act = Ready(some_work(), AHandler(), call).run(NoHooks(), None, LuckyDice())
+
+    assert act.text is not None
+    first, place = act.text.splitlines()
+    assert first == "ValueError: no"
+    assert place.endswith("in call")
+
+
+def test_an_error_of_our_own_is_told_with_its_places():
+    try:
+        check_name("not/a/name")
+    except InvalidRequest as error:
+        error.__traceback__ = error.__traceback__.tb_next  # as if we had called it
+        text = error_text(error)
+
+    assert text.endswith("in check_name")
+
+
+def test_what_is_no_python_is_told_with_its_place():
+    try:
+        compile("one\ndef f(:", "jobs.py", "exec")
+    except SyntaxError as error:
+        text = error_text(error)
+
+    assert text.splitlines()[:2] == ["SyntaxError: invalid syntax", "  at jobs.py:2"]
+
+
 def test_one_that_completed_itself_in_a_transaction_that_failed_is_tried_again():
     act = act_for(some_work(), AHandler(), None, is_completed=True)
 
@@ -109,7 +152,7 @@ def test_one_that_completed_itself_in_a_transaction_that_failed_is_tried_again()
 def test_a_job_that_took_too_long_is_timed_out():
     act = timed_out(some_work(timeout_ms=30_000), AHandler(backoff=Fixed(5)))
 
-    assert act == an_act(Verb.TIME_OUT, delay_ms=5, text="stopped after 30s")
+    assert act == an_act(Verb.TIME_OUT, delay_ms=5, text="stopped at its time limit of 30s")
 
 
 def test_an_unknown_kind_is_parked_ever_longer_and_never_given_up():

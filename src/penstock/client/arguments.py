@@ -72,7 +72,8 @@ class Arguments:
 
     def read(self, body: str) -> tuple[list[object], dict[str, object]]:
         """What to call the function with; raises InvalidRequest for a body that does not fit."""
-        named = self._decode(self._prepare(), body)
+        # Who sends nothing (recurring work without a body, `null` over HTTP) gives no arguments.
+        named = self._decode(self._prepare(), "{}" if body == "null" else body)
         args: list[object] = []
         kwargs: dict[str, object] = {}
         for name, parameter in self._parameters.items():

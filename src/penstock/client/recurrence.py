@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Literal, Protocol, TypedDict
+from enum import StrEnum
+from typing import Literal, Protocol, TypedDict, TypeVar
 
 import msgspec
 
@@ -14,6 +15,8 @@ from penstock.domain.draft import Draft
 from penstock.domain.duration import Duration, as_ms
 from penstock.domain.errors import InvalidRequest
 from penstock.domain.schedule import CatchUp, Cron, Every, Overlap, Rhythm, Template
+
+E = TypeVar("E", bound=StrEnum)
 
 _UNSAID = ("queue", "body", "attributes")  # the others have the same names in a draft
 
@@ -75,6 +78,8 @@ def rhythm_of(cron: str | None, given: RecurrenceOptions) -> Rhythm:
 
 def recurrence_of(job: Recurs, rhythm: Rhythm, given: RecurrenceOptions) -> Recurrence:
     """Raises InvalidRequest for a rhythm, policies or arguments that make no sense."""
+    if not hasattr(job, "named"):
+        raise InvalidRequest("recurring work is a job: @app.recurring stands above @app.job")
     settled, draft = job.named(given.get("arguments", {}), {})
     same = {
         name: getattr(draft, name) for name in Template.__struct_fields__ if name not in _UNSAID
@@ -82,13 +87,18 @@ def recurrence_of(job: Recurs, rhythm: Rhythm, given: RecurrenceOptions) -> Recu
     template = Template(
         queue=settled.queue, body=draft.body, attributes=draft.attributes or {}, **same
     )
-    try:
-        catch_up = CatchUp(given.get("catch_up", CatchUp.ONE))
-        overlap = Overlap(given.get("overlap", Overlap.ALLOW))
-    except ValueError as error:
-        raise InvalidRequest(str(error)) from None
+    catch_up = _one_of(CatchUp, "catch_up", given.get("catch_up", CatchUp.ONE))
+    overlap = _one_of(Overlap, "overlap", given.get("overlap", Overlap.ALLOW))
     name = given.get("name", job.kind)
     schedules.check(name, rhythm, template)
     return Recurrence(
         name=name, rhythm=rhythm, template=template, catch_up=catch_up, overlap=overlap
     )
+
+
+def _one_of(policies: type[E], name: str, value: str) -> E:
+    try:
+        return policies(value)
+    except ValueError:
+        allowed = ", ".join(policies)
+        raise InvalidRequest(f"{name} is one of {allowed}, not {value!r}") from None

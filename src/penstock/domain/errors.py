@@ -101,8 +101,9 @@ class LeaseLost(Conflict):
 
     code = "lease_lost"
 
-    def __init__(self, what: str | int = "") -> None:
-        super().__init__(f"the lease on message {what} is not held any more".replace("  ", " "))
+    def __init__(self, what: str = "") -> None:
+        on = f" on message {what}" if what else ""
+        super().__init__(f"the lease{on} is not held any more")
 
 
 class ClaimNotRepeatable(Conflict):

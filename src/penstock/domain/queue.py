@@ -102,11 +102,11 @@ class Queue(msgspec.Struct, frozen=True, kw_only=True):
         return settings.is_fair or settings.limits_claims or settings.limits_groups
 
 
-def check_name(name: str) -> str:
+def check_name(name: str, *, what: str = "a queue name") -> str:
     """Return it, or raise InvalidRequest: letters, digits, `_`, `-` and `.`, at most 80."""
     if not _NAME.fullmatch(name):
         raise InvalidRequest(
-            f"a queue name is 1 to 80 letters, digits, '_', '-' or '.', not {name[:100]!r}"
+            f"{what} is 1 to 80 letters, digits, '_', '-' or '.', not {name[:100]!r}"
         )
     return name
 

@@ -134,7 +134,7 @@ class Schedule(msgspec.Struct, frozen=True, kw_only=True):
 
 def check(name: str, rhythm: Rhythm, template: Template) -> None:
     """Raises InvalidRequest."""
-    check_name(name)
+    check_name(name, what="the name of recurring work")
     check_name(template.queue)
     check_rhythm(rhythm)
 

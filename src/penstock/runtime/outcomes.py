@@ -10,7 +10,13 @@ arguments that do not fit       parked while they may come from a newer program,
 
 from __future__ import annotations
 
+import importlib
+import os
 import traceback
+from collections.abc import Iterator
+from itertools import dropwhile
+from pathlib import Path
+from traceback import FrameSummary
 
 from penstock.domain import retry
 from penstock.domain.duration import duration_text
@@ -26,6 +32,8 @@ NOT_COMMITTED = "the transaction in which it completed itself was not committed"
 _ROLLOUT_MS = 15 * MINUTE
 _PARKED_MS = (5 * SECOND, 5 * MINUTE)
 _FRAMES = 6
+_OURS = f"{Path(__file__).parents[1]}{os.sep}"
+_IMPORTING = ("<frozen importlib", importlib.__file__)
 
 
 def act_for(
@@ -59,7 +67,7 @@ def timed_out(work: Work, handler: Handler, *, dice: float = 0.5) -> WorkAct:
     """It took too long and was stopped.  What that means is kept with the message."""
     limit = duration_text(work.timeout_ms or handler.timeout_ms or 0)
     delay_ms = _backoff_ms(work, handler, dice)
-    text = f"stopped after {limit}"
+    text = f"stopped at its time limit of {limit}"
     return WorkAct(receipt=work.receipt, verb=Verb.TIME_OUT, delay_ms=delay_ms, text=text)
 
 
@@ -81,9 +89,22 @@ def error_text(error: BaseException) -> str:
     if isinstance(error, Outcome):
         return _told(str(error))
     [*_, line] = traceback.format_exception_only(error)
-    frames = traceback.extract_tb(error.__traceback__)[-_FRAMES:]
-    places = [f"  at {frame.filename}:{frame.lineno} in {frame.name}" for frame in reversed(frames)]
-    return _told("\n".join((line.strip(), *places)))
+    return _told("\n".join((line.strip(), *_places(error))))
+
+
+def _places(error: BaseException) -> Iterator[str]:
+    if isinstance(error, SyntaxError) and error.filename:
+        yield f"  at {error.filename}:{error.lineno}"
+    for frame in reversed(_telling(traceback.extract_tb(error.__traceback__))[-_FRAMES:]):
+        yield f"  at {frame.filename}:{frame.lineno} in {frame.name}"
+
+
+def _telling(frames: list[FrameSummary]) -> list[FrameSummary]:
+    """Without how we called the application: only an error of our own is explained by that."""
+    theirs = [frame for frame in frames if not frame.filename.startswith(_IMPORTING)]
+    theirs = list(dropwhile(lambda frame: frame.filename.startswith(_OURS), theirs))
+    is_ours = bool(frames) and frames[-1].filename.startswith(_OURS)
+    return frames if is_ours and not theirs else theirs
 
 
 def _reason(outcome: Cancel | Bury) -> str | None:

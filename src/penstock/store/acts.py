@@ -28,7 +28,7 @@ class Acts:
         self._db = books.db
 
     def act(self, acts: Sequence[LeaseAct]) -> list[Acted | PenstockError]:
-        answers: list[Acted | PenstockError] = [LeaseLost(a.lease.message_no) for a in acts]
+        answers: list[Acted | PenstockError] = [LeaseLost() for _ in acts]
         # A message with any other act upon it has all its acts decided one after the other.
         slow = {a.lease.message_no for a in acts if a.verb is not Verb.COMPLETE}
         completions = [i for i, a in enumerate(acts) if a.lease.message_no not in slow]

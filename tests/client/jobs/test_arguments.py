@@ -190,6 +190,12 @@ def test_a_new_parameter_with_a_default_takes_older_bodies():
     assert Arguments(after, "mail").read('{"to":"ada"}') == (["ada"], {})
 
 
+def test_a_message_without_a_body_has_no_arguments():
+    def tick(every: int = 5) -> None: ...
+
+    assert Arguments(tick, "tick").read("null") == ([5], {})
+
+
 def test_an_argument_that_is_not_known_is_refused_because_it_may_matter():
     def mail(to: str, **more: int) -> None: ...
 
@@ -212,6 +218,7 @@ def test_a_parameter_that_was_taken_away_can_be_named_and_is_ignored():
     [
         ('{"to":5}', "argument 'to': Expected `str`, got `int`"),
         ("{}", "missing a required argument: `to`"),
+        ("null", "missing a required argument: `to`"),
         ("[]", "Expected `object`, got `array`"),
         ("{", "truncated"),
         ("", "truncated"),

@@ -31,6 +31,10 @@ def test_the_server_runs_the_modules_that_its_settings_name_and_those_that_die_a
 
         eventually(lambda: "second" in _lines(seen), within_s=PATIENCE_S)
 
+    log = server.log.read_text()
+    assert f"INFO    {server.pid} penstock.workers: workers are ready: {APP}" in log
+    assert f"ERROR   {server.pid} penstock.worker: worker process {child} died" in log
+
 
 def test_with_no_modules_or_none_embedded_nothing_is_started(make_process):
     server: ServerProcess = make_process(workers_modules=APP, workers_embedded=0)

@@ -83,6 +83,7 @@ class Rig:
             self.source,
             app.handlers,
             clock,
+            LuckyDice(),
             slots=self.slots,  # type: ignore[arg-type]
             table=self.table,
             has_sandbox=has_sandbox,

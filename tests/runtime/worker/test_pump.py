@@ -137,6 +137,26 @@ def test_a_job_past_its_time_limit_is_dead_as_timed_out_and_not_tried_again(app,
     assert (message.state, message.reason) == (State.DEAD, "timed_out")
 
 
+def test_after_a_time_out_that_is_tried_again_the_jobs_own_back_off_counts(app, clock, make_rig):
+    @app.job(queue="mail", timeout="5s", retries_timeouts=True, backoff="10m")
+    def long() -> None: ...
+
+    sent = long.enqueue()
+    rig = make_rig(slots=1)
+    rig.turn()
+    held = rig.begin()
+
+    clock.advance(seconds=5)
+    rig.turn()
+    rig.end(held)
+    rig.turn()
+
+    message = rig.message(sent.id)
+    assert message is not None
+    assert (message.state, message.due_at) == (State.WAITING, clock.now() + 600_000)
+    assert message.last_error == "stopped at its time limit of 5s"
+
+
 def test_a_time_limit_counts_from_the_start_and_not_from_the_claim(app, clock, make_rig):
     @app.job(queue="mail", timeout="5s")
     def long() -> None: ...

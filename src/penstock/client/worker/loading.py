@@ -19,6 +19,8 @@ def load_app(place: str, *, url: str | None = None, key: str | None = None) -> P
     `url`, `key`: in place of the application's own.
     """
     module_name, _, name = place.partition(":")
+    if not module_name:
+        raise InvalidRequest(f"{place!r} names no module: module:name is looked for")
     here = os.getcwd()
     if here not in sys.path:
         sys.path.insert(0, here)

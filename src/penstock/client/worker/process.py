@@ -9,6 +9,7 @@ Each gets the number of a socket to its parent, and ends when its parent is gone
 from __future__ import annotations
 
 import ctypes
+import logging
 import os
 import signal
 import socket
@@ -21,13 +22,15 @@ from penstock.client.worker.logs import set_up
 from penstock.client.worker.roll import about
 from penstock.client.worker.sandboxed import Sandboxed
 from penstock.client.worker.settling import settled
-from penstock.domain.errors import InvalidRequest, PenstockError
+from penstock.domain.errors import InvalidRequest, PenstockError, StoreRefused
 from penstock.runtime.worker.frames import Drain, Errand, Prepared, Wire, Working
 from penstock.runtime.worker.sandbox import Sandboxes
 from penstock.runtime.worker.supervisor import UNUSABLE
 from penstock.runtime.worker.table import Table
 from penstock.runtime.worker.worker import Worker
 from penstock.wiring import own_dice, steady_clock
+
+_log = logging.getLogger("penstock.worker")
 
 WORK = "work"
 SANDBOX = "sandbox"
@@ -45,18 +48,22 @@ _NAME = "penstock.client.worker.process"
 
 def main() -> None:
     kind, fd = sys.argv[1:]
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches us too; the parent decides
+    if kind == SANDBOX:
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)  # the worker decides when it ends
     wire = Wire(socket.socket(fileno=int(fd)))
     errand = wire.receive()
     if not isinstance(errand, Errand):
         os._exit(_FAILED)  # the parent is gone already
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches us too; the parent decides
     set_up(errand.log_level, errand.log_format)
     try:
         app = load_app(errand.app, url=errand.url, key=errand.key)
         code = _sandbox(app, wire) if kind == SANDBOX else _work(app, errand, wire)
-    except InvalidRequest as error:
+    except (InvalidRequest, StoreRefused) as error:  # it would be the same the next time
         print(f"penstock: {error}", file=sys.stderr)  # noqa: T201
         code = UNUSABLE
+    except BrokenPipeError:  # the parent has died meanwhile
+        code = _FAILED
     except (PenstockError, OSError) as error:
         print(f"penstock: the worker cannot start: {error}", file=sys.stderr)  # noqa: T201
         code = _FAILED
@@ -69,8 +76,12 @@ def _work(app: Penstock, errand: Errand, wire: Wire) -> int:
     sys.setswitchinterval(_SWITCH_SECONDS)
     order = settled(app, errand.order)
     source = app.work_source()
+    roll = app.roll(about(order, app.handlers.kinds, errand.app))
+    table = Table.inherited(errand.table_fd)
     if errand.left:
         source.act(errand.left)  # refusals: somebody else has them already
+    if table.worker_id:
+        roll.leave(table.worker_id)  # whoever had this place before is dead
     if errand.is_heir:
         wire.send(Working())
         app.close()
@@ -78,7 +89,6 @@ def _work(app: Penstock, errand: Errand, wire: Wire) -> int:
     if errand.has_duties:
         app.start_duties()
     clock = app.clock
-    table = Table.inherited(errand.table_fd)
     table.set_ahead(clock.now() - steady_clock().now())
     sandboxes = Sandboxes(command(SANDBOX), errand, clock)
     if any(_needs_sandbox(app, kind) for kind in app.handlers.kinds):
@@ -89,7 +99,7 @@ def _work(app: Penstock, errand: Errand, wire: Wire) -> int:
         app.handlers,
         clock,
         own_dice(),
-        roll=app.roll(about(order, app.handlers.kinds)),
+        roll=roll,
         sandboxes=sandboxes,
         table=table,
     )
@@ -109,14 +119,15 @@ def _needs_sandbox(app: Penstock, kind: str) -> bool:
 def _obey(wire: Wire, worker: Worker) -> None:
     while True:
         frame = wire.receive()
+        if frame is None:
+            _log.warning("the supervisor is gone: ending")
         worker.drain(frame.within_ms if isinstance(frame, Drain) else None)
-        if frame is None:  # the supervisor is gone
+        if frame is None:
             return
 
 
 def _sandbox(app: Penstock, wire: Wire) -> int:
     _die_with_parent()
-    signal.signal(signal.SIGTERM, signal.SIG_IGN)  # the worker decides when it ends
     wire.send(Prepared())
     Sandboxed(app.handlers, wire, app.clock, own_dice()).run()
     return 0

@@ -6,6 +6,7 @@ import asyncio
 import logging
 import os
 import threading
+from functools import partial
 
 from penstock.client.worker.starting import supervised
 from penstock.runtime.worker.frames import Errand
@@ -21,7 +22,7 @@ class EmbeddedWorkers:
 
     def __init__(self, settings: Settings) -> None:
         self._drain_ms = settings.server.drain_ms
-        names = (settings.workers.modules or "").split(",")
+        names = [name.strip() for name in (settings.workers.modules or "").split(",")]
         count = settings.workers.embedded
         if count is None:
             count = max((os.cpu_count() or 1) // 4, 1)
@@ -29,16 +30,17 @@ class EmbeddedWorkers:
         self._supervisors = [
             supervised(
                 Errand(
-                    app=name.strip(),
+                    app=name,
                     url=settings.store_url,
                     order=order,
                     log_level=settings.log.level,
                     log_format=settings.log.format,
                 ),
                 processes=count,
+                on_ready=partial(_log.info, "workers are ready: %s, %d processes", name, count),
             )
             for name in names
-            if name.strip() and count
+            if name and count
         ]
         self._threads = [
             threading.Thread(target=_run, args=(each,), name="penstock-workers", daemon=True)

@@ -13,10 +13,10 @@ from collections.abc import Callable, Iterable, Sequence
 
 from penstock.domain.errors import LeaseLost, NotFound, PenstockError
 from penstock.domain.lease import Verb
-from penstock.ports.clock import Clock
+from penstock.ports.clock import Clock, Dice
 from penstock.ports.work import Handlers, Work, WorkAct, WorkSource
 from penstock.runtime.handling import Ready, prepare
-from penstock.runtime.outcomes import error_text
+from penstock.runtime.outcomes import error_text, timed_out
 from penstock.runtime.worker.held import Fate, Held, Way
 from penstock.runtime.worker.keeper import Keeper, extension
 from penstock.runtime.worker.log import JobLog
@@ -43,6 +43,7 @@ class Pump:
         source: WorkSource,
         handlers: Handlers,
         clock: Clock,
+        dice: Dice,
         *,
         slots: Slots,
         table: Table,
@@ -58,6 +59,7 @@ class Pump:
         self._source = source
         self._handlers = handlers
         self._clock = clock
+        self._dice = dice
         self._slots = slots
         self._table = table
         self._has_sandbox = has_sandbox
@@ -122,7 +124,7 @@ class Pump:
                 self._unsent.append((held, _release(held)))
             elif held.fate is not Fate.GIVEN_BACK:  # it was to stop before, and does not
                 if held.fate is Fate.TIMED_OUT and held.way is not Way.THREAD:
-                    self._unsent.append((held, _timed_out(held)))
+                    self._unsent.append((held, self._timed_out(held)))
                 held.fate = Fate.GIVEN_BACK
 
     def _watch(self, now: int) -> None:
@@ -130,7 +132,7 @@ class Pump:
             if held.fate is None and held.deadline is not None and held.deadline <= now:
                 held.doom(Fate.TIMED_OUT)
                 if held.way is Way.THREAD:  # which nothing can stop: told at once
-                    self._unsent.append((held, _timed_out(held)))
+                    self._unsent.append((held, self._timed_out(held)))
 
     def _give_up(self, now: int) -> None:
         """What does not get to begin, by a full line or a slow sandbox, loses nothing by it."""
@@ -154,7 +156,7 @@ class Pump:
             if held.fate is None:
                 self._end(held, act or _failed(held, _CANCELLED))
             elif held.fate is Fate.TIMED_OUT and held.way is not Way.THREAD:
-                self._end(held, _timed_out(held))
+                self._end(held, self._timed_out(held))
             else:
                 self._forget(held)
         self._pace.note(count, now=now)
@@ -163,6 +165,9 @@ class Pump:
         self._unsent.append((held, act))
         self._held.pop(held.work.receipt, None)
         self._timed.pop(held.work.receipt, None)
+
+    def _timed_out(self, held: Held) -> WorkAct:
+        return timed_out(held.work, held.ready.handler, dice=self._dice.share())
 
     def _forget(self, held: Held) -> None:
         """Nothing is left to be told."""
@@ -319,11 +324,6 @@ class Pump:
 
 def _release(held: Held, *, delay_ms: int = 0) -> WorkAct:
     return WorkAct(receipt=held.work.receipt, verb=Verb.RELEASE, delay_ms=delay_ms)
-
-
-def _timed_out(held: Held) -> WorkAct:
-    text = f"stopped at its time limit of {held.timeout_ms} ms"
-    return WorkAct(receipt=held.work.receipt, verb=Verb.TIME_OUT, text=text)
 
 
 def _failed(held: Held, text: str) -> WorkAct:

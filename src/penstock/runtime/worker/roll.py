@@ -46,6 +46,7 @@ class Beats:
         self._on_id = on_id
         self._on_drain = on_drain
         self._worker_id: str | None = None
+        self._is_drained = False
         self._next_at = 0
 
     def tick(self, now: int) -> int:
@@ -71,6 +72,9 @@ class Beats:
     def _beat(self) -> None:
         standing = Standing.UNKNOWN if self._worker_id is None else self._roll.beat(self._worker_id)
         if standing is Standing.DRAINING:
+            if not self._is_drained:
+                _log.info("worker %s is to end, says the registry", self._worker_id)
+            self._is_drained = True
             self._on_drain()
         elif standing is Standing.UNKNOWN:
             if self._worker_id is not None:

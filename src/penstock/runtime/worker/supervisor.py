@@ -14,6 +14,7 @@ from contextlib import suppress
 
 import msgspec
 
+from penstock.domain.duration import duration_text
 from penstock.ports.clock import Clock
 from penstock.runtime.worker.child import Child
 from penstock.runtime.worker.death import Death
@@ -126,7 +127,8 @@ class Supervisor:
         until = now + self._drain_ms
         if self._drain_until is None or until < self._drain_until:
             self._drain_until = until
-            _log.info("ending: what runs may take %d ms more", self._drain_ms)
+            patience = f"what runs may take {duration_text(self._drain_ms)} more"
+            _log.info("ending: %s", patience if self._drain_ms else "at once")
             for child in self._children:
                 child.drain(self._drain_ms)
         if now >= self._drain_until + _CLOSING_MS:
@@ -146,7 +148,7 @@ class Supervisor:
     def _bury(self, child: Child, death: Death, now: int) -> None:
         ran = [e for e in child.table.entries() if e.state is Noted.RUNNING]
         lived_ms = now - child.started_at
-        was_working = child.is_working
+        was_working, was_doomed = child.is_working, child.is_doomed
         pid = child.pid
         with suppress(KeyError, ValueError):
             self._selector.unregister(child.socket)
@@ -160,7 +162,8 @@ class Supervisor:
             self._code = UNUSABLE
             self.drain(0)
             return
-        _log.error("worker process %s died: %s, %d jobs ran", pid, death.text(), len(ran))
+        if not was_doomed:  # why we have killed it has been told
+            _log.error("worker process %s died: %s; jobs running: %d", pid, death.text(), len(ran))
         is_new = was_working and lived_ms >= _STEADY_MS
         child.deaths = 1 if is_new else child.deaths + 1
         child.start_at = now + _pause_ms(child.deaths)

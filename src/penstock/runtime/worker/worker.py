@@ -60,6 +60,7 @@ class Worker:
             source,
             handlers,
             clock,
+            dice,
             slots=self.slots,
             table=self._table,
             has_sandbox=sandboxes is not None,

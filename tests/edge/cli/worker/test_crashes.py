@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.edge.cli.worker import shop
-from tests.edge.cli.worker.driving import is_alive
+from tests.edge.cli.worker.driving import APP, is_alive
 from tests.edge.cli.worker.looking import PATIENCE_S, message, soon_dead
 from tests.edge.http.waiting import eventually
 
@@ -28,6 +28,22 @@ def test_a_job_whose_process_is_killed_halfway_is_run_again_and_completes(
     eventually(lambda: message(bench, sent.id) is None, within_s=PATIENCE_S)
 
     assert "end stopping=False" in seen.read_text()
+
+
+def test_a_process_that_was_killed_is_gone_from_the_registry_as_soon_as_the_next_is_there(
+    bench, url, make_worker, tmp_path
+):
+    seen = tmp_path / "seen"
+    worker = make_worker(url)
+    registry = bench._opening.get().broker.workers
+    [dead] = eventually(lambda: registry.all().result(), within_s=PATIENCE_S)
+    assert dead.name == APP
+
+    os.kill(worker.children[0], signal.SIGKILL)
+    shop.write.enqueue(str(seen), "next")
+    eventually(seen.exists, within_s=PATIENCE_S)
+
+    assert dead.id not in [each.id for each in registry.all().result()]
 
 
 @pytest.mark.parametrize(("how", "told"), [("segfault", "SIGSEGV"), ("exit", "exit code 7")])
@@ -65,6 +81,13 @@ def test_when_the_supervisor_is_killed_its_children_end_and_give_back_what_they_
     left = message(bench, sent.id)
     assert left is not None
     assert (left.state, left.attempts) == ("ready", 0)
+
+
+def test_a_store_that_is_not_migrated_ends_the_worker_with_a_word(postgres_url, make_worker):
+    worker = make_worker(postgres_url)
+
+    assert worker.wait() == 1
+    assert worker.log.read_text().endswith("run: penstock migrate\n")
 
 
 def test_an_application_that_cannot_be_loaded_ends_the_worker_with_a_word(url, make_worker):
