@@ -7,6 +7,7 @@ from typing import Any, cast
 
 import pytest
 
+from penstock.domain import schedule as schedules
 from penstock.domain.errors import InvalidRequest, QueueNotFound, ScheduleNotFound
 from penstock.domain.lease import Verb
 from penstock.domain.limits import DEFAULT_LIMITS, HOUR, SECOND
@@ -182,6 +183,32 @@ def test_a_firing_replaces_one_that_still_waits_in_line_but_not_one_at_work(
     assert desk.get(second).state is State.LEASED
     assert len(waiting(desk, mail)) == 1
     check_books(desk)
+
+
+@pytest.mark.parametrize("error", [InvalidRequest("no such zone here"), ArithmeticError("a bug")])
+def test_one_that_cannot_be_reckoned_here_does_not_keep_others_from_being_fired(
+    recurring: Recurring,
+    recurrer: Recurrer,
+    desk: Desk,
+    monkeypatch: pytest.MonkeyPatch,
+    error: Exception,
+) -> None:
+    recurring.declare("a", Cron("0 * * * *", "Europe/Berlin"), TO_MAIL).result()
+    declare(recurring, "z")
+    zone = schedules._zone
+
+    def other_zones(name: str) -> Any:
+        if name == "Europe/Berlin":  # this machine's database of time zones is an old one
+            raise error
+        return zone(name)
+
+    monkeypatch.setattr(schedules, "_zone", other_zones)
+
+    recurrer.tick(desk.clock.advance(hours=1))
+
+    assert recurring.get("z").result().fired_total == 1
+    if isinstance(error, InvalidRequest):
+        assert recurring.get("a").result().last_error == "no such zone here"
 
 
 def test_a_firing_that_replaces_waits_for_all_lines_at_once(

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import logging
+
+from penstock.domain.errors import PenstockError, StoreUnavailable
 from penstock.services.recurring import Recurring
 
+_log = logging.getLogger("penstock.recurring")
 _AT_ONCE = 100
 _LOOK_MS = 1_000  # at least so often: others declare and change schedules too
 
@@ -19,8 +23,17 @@ class Recurrer:
         last = (-1, "")
         while due := self._recurring.due(now=now, limit=_AT_ONCE, after=last).result():
             for _, name in due:
-                self._recurring.fire(name, now=now).result()
+                self._fire(name, now)
             last = due[-1]
         next_at = self._recurring.next_at(now=now).result()
         soon = now + _LOOK_MS
         return soon if next_at is None else min(soon, next_at)
+
+    def _fire(self, name: str, now: int) -> None:
+        """One that cannot be fired stays due: it must not keep those behind it waiting."""
+        try:
+            self._recurring.fire(name, now=now).result()
+        except StoreUnavailable:
+            raise  # then none can
+        except PenstockError as error:
+            _log.error("recurring work %s could not be sent: %s", name, error)

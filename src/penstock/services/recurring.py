@@ -151,11 +151,11 @@ class Recurring:
             found = session.schedules.to_fire(name, now=now)
             if found is None:
                 return None
-            plan = schedules.plan(found, now=now, is_busy=_is_busy(session, found))
-            if plan.is_held:
-                return found
             replaced = found.last_id if found.overlap is Overlap.REPLACE else None
             try:
+                plan = schedules.plan(found, now=now, is_busy=_is_busy(session, found))
+                if plan.is_held:
+                    return found
                 sent = self._send(session, found, plan.fire_at, now=now, before=replaced)
             except PenstockError as error:
                 return _save(session, schedules.failed(found, str(error)))
