@@ -14,7 +14,7 @@ def _fail() -> None:
 
 
 def test_an_error_comes_alone_and_not_as_one_that_followed_another() -> None:
-    with pytest.raises(ValueError) as caught:
+    with pytest.raises(ValueError, match="no") as caught:
         aside(_fail)
 
     assert caught.value.__context__ is None

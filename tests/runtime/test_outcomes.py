@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from contextlib import contextmanager
 from types import SimpleNamespace
+from typing import Any
 
 import msgspec
 import pytest
@@ -116,7 +117,9 @@ def test_how_the_handler_was_called_is_left_out_of_the_places():
     def call():
         raise ValueError("no")
 
-    act = Ready(some_work(), AHandler(), call).run(NoHooks(), None, LuckyDice())
+    nobody: Any = None
+    hooks: Any = NoHooks()
+    act = Ready(some_work(), AHandler(), call).run(hooks, nobody, LuckyDice())
 
     assert act.text is not None
     first, place = act.text.splitlines()
@@ -125,11 +128,11 @@ def test_how_the_handler_was_called_is_left_out_of_the_places():
 
 
 def test_an_error_of_our_own_is_told_with_its_places():
-    try:
+    with pytest.raises(InvalidRequest) as caught:
         check_name("not/a/name")
-    except InvalidRequest as error:
-        error.__traceback__ = error.__traceback__.tb_next  # as if we had called it
-        text = error_text(error)
+    ours = caught.tb.tb_next  # as if we had called it
+
+    text = error_text(caught.value.with_traceback(ours))
 
     assert text.endswith("in check_name")
 
