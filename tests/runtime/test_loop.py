@@ -162,3 +162,22 @@ def test_a_plain_function_is_a_duty_too() -> None:
 
     assert done == ["done"]
     assert next_due == NOON + 250
+
+
+def test_a_trouble_that_lasts_is_told_once_and_so_is_its_end(
+    clock: ManualClock, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.INFO, "penstock.duties")
+    duty = Told("reaper", every_ms=100, error=StoreUnavailable("out of reach"))
+    loop = DutyLoop([duty], clock)
+
+    for _ in range(3):
+        loop.run_due()
+        clock.advance(seconds=1)
+    duty.error = None
+    loop.run_due()
+
+    assert caplog.messages == [
+        "duty reaper could not run: out of reach",
+        "duty reaper runs again",
+    ]

@@ -28,6 +28,7 @@ class DutyLoop:
     def __init__(self, duties: Sequence[Duty], clock: Clock) -> None:
         self._due = {duty.name: 0 for duty in duties}
         self._duties = {duty.name: duty for duty in duties}
+        self._troubled: set[str] = set()  # whose trouble is in the log already
         self._clock = clock
         self._stopped = threading.Event()
         self._thread = threading.Thread(target=self._run, name="penstock-duties", daemon=True)
@@ -45,7 +46,7 @@ class DutyLoop:
         now = self._clock.now()
         for name, duty in self._duties.items():
             if self._due[name] <= now and not self._stopped.is_set():
-                self._due[name] = _tick(duty, now)
+                self._due[name] = self._tick(duty, now)
         return min(self._due.values(), default=now + _AFTER_ERROR_MS)
 
     def _run(self) -> None:
@@ -53,12 +54,19 @@ class DutyLoop:
             pause_ms = self.run_due() - self._clock.now()
             self._stopped.wait(max(pause_ms, 1) / 1000)
 
-
-def _tick(duty: Duty, now: int) -> int:
-    try:
-        return duty.tick(now)
-    except PenstockError as error:
-        _log.warning("duty %s could not run: %s", duty.name, error)
-    except Exception:
-        _log.exception("duty %s failed", duty.name)
-    return now + _AFTER_ERROR_MS
+    def _tick(self, duty: Duty, now: int) -> int:
+        try:
+            next_at = duty.tick(now)
+        except PenstockError as error:
+            # A store out of reach troubles all of them every second: once is enough.
+            level = logging.DEBUG if duty.name in self._troubled else logging.WARNING
+            self._troubled.add(duty.name)
+            _log.log(level, "duty %s could not run: %s", duty.name, error)
+        except Exception:
+            _log.exception("duty %s failed", duty.name)
+        else:
+            if duty.name in self._troubled:
+                self._troubled.remove(duty.name)
+                _log.info("duty %s runs again", duty.name)
+            return next_at
+        return now + _AFTER_ERROR_MS

@@ -31,6 +31,7 @@ class Readers:
         self._is_closed = False
         self._asked = itertools.count(1)
         self._latest = 0
+        self._is_down = False  # and the log says so
         self._failed: tuple[int, StoreUnavailable] | None = None
 
     def submit(self, what: Callable[[Any], Any]) -> Request:
@@ -85,13 +86,22 @@ class Readers:
                 answer = error
                 if isinstance(error, StoreUnavailable):
                     self._failed = (self._latest, error)
-                    _log.warning("the store cannot be read: %s", error)
+                    _log.log(
+                        logging.DEBUG if self._is_down else logging.WARNING,
+                        "the store cannot be read: %s",
+                        error,
+                    )
+                    self._is_down = True
                     if session is not None:
                         session.db.close()
                         session = None
             except Exception as error:
                 answer = PenstockError(f"{type(error).__name__}: {error}")
                 answer.__cause__ = error
+            else:
+                if self._is_down:
+                    self._is_down = False
+                    _log.info("the store can be read again")
         finally:
             self._free.put(session)
         answer_all([request], [answer])
