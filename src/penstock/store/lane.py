@@ -269,7 +269,8 @@ class Lane:
         session = self._session
         if session is None or not session.db.is_alive or not session.db.take_turn(wait=False):
             return False
-        if not session.db.is_alive:  # another process has found that a sync failed
+        # Another process may have found that a sync failed.
+        if not session.db.is_shared and not session.db.is_alive:
             session.db.give_turn_back()
             return False
         return True

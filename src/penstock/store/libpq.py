@@ -155,10 +155,10 @@ class Link:
         """An idle connection with something to read has been cut off, or is about to be."""
         if self._awaited or self._trouble is not None or self.is_lost:
             return False
-        self._poll.register(self._pg.socket, _READ)
-        if not self._poll.poll(0):
-            return True
         try:
+            self._poll.register(self._pg.socket, _READ)
+            if not self._poll.poll(0):
+                return True
             self._pg.consume_input()  # a notice is no harm; the end of the connection raises
         except psycopg.OperationalError:
             return False

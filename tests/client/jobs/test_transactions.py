@@ -74,10 +74,8 @@ def test_a_missing_queue_is_made_in_the_callers_transaction_as_it_was_declared(
     assert app.queues == [queue]
 
 
-def test_an_async_caller_has_an_async_transaction(app, queue, desk, url, backing):
-    if backing == "sqlite":
-        pytest.skip("asyncpg speaks to PostgreSQL")
-
+@pytest.mark.parametrize("backing", ["postgres"], indirect=True)  # which asyncpg speaks to
+def test_an_async_caller_has_an_async_transaction(app, queue, desk, url):
     @app.job(queue=queue)
     def ship(order: int) -> None: ...
 

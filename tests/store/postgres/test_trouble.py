@@ -9,6 +9,7 @@ from penstock.domain import message as lifecycle
 from penstock.domain.errors import StoreUnavailable
 from penstock.domain.limits import DAY
 from penstock.domain.queue import QueueSettings
+from penstock.store.libpq import Link
 from tests.clocks import NOON
 from tests.store.desk import WAIT_S, Desk
 from tests.store.postgres.helpers import at_once, cut_off, stopped
@@ -23,6 +24,16 @@ def test_after_a_restart_of_the_server_the_store_works_again(desks, postgres_clu
 
     assert desks[0].claim_ids(mail) == [kept]
     assert desks[0].read(lambda s: s.queues.find("mail")) == mail
+
+
+def test_a_connection_that_was_cut_off_is_not_alive_however_often_one_asks(postgres_url):
+    connection = psycopg.connect(postgres_url, autocommit=True)
+    link = Link(connection, patience_ms=1_000)
+    with psycopg.connect(postgres_url, autocommit=True) as other:
+        other.execute("SELECT pg_terminate_backend(%s, 5000)", [connection.info.backend_pid])
+
+    assert [link.is_alive for _ in range(3)] == [False] * 3
+    connection.close()
 
 
 def test_a_cut_in_the_middle_of_a_transaction_is_told_and_keeps_nothing(desks, postgres_url):
