@@ -32,5 +32,4 @@ def enqueue(row: int) -> None:
 
 def enqueue_all(rows: Iterable[int]) -> None:
     opened()
-    jobs: list[dict[str, object]] = [{"row": row} for row in rows]
-    work.batch_defer(*jobs)  # type: ignore[arg-type]
+    work.batch_defer(*({"row": row} for row in rows))
