@@ -17,7 +17,10 @@ def books_balance(desk: Desk) -> Iterator[None]:
 
 @pytest.fixture(autouse=True)
 def nothing_was_mended(caplog: pytest.LogCaptureFixture) -> Iterator[None]:
-    """A batch that breaks is run again one by one, so that its mistake would not show elsewhere."""
+    """A batch that breaks is run again one by one, so that its mistake would not show elsewhere.
+
+    Only the store's own words count: servers that other tests share have theirs, at their own time.
+    """
     yield
     told = [r for r in caplog.get_records("call") if r.levelno >= logging.WARNING]
-    assert [r.getMessage() for r in told] == []
+    assert [r.getMessage() for r in told if r.name == "penstock.store"] == []
