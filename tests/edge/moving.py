@@ -12,7 +12,11 @@ from tests.edge.live import LiveServer
 
 @pytest.fixture
 def _no_mover(server: LiveServer, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The server's own duty would advance move tasks while a test still looks at them."""
+    keep_from_moving(server, monkeypatch)
+
+
+def keep_from_moving(server: LiveServer, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A server's own duty would advance move tasks while a test still looks at them."""
     store = server.broker.store
     monkeypatch.setattr(server.broker.moves, "active", lambda: store.read(lambda _: []))
 

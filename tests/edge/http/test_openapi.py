@@ -22,6 +22,7 @@ from tests.edge.api import Api
 from tests.edge.conftest import some_settings
 from tests.edge.http.examples import commands_of, prepare, read
 from tests.edge.live import LiveServer
+from tests.edge.moving import keep_from_moving
 
 PAGE = Path(__file__).parents[3] / "docs" / "http-api.md"
 NOT_OF_AN_OPERATION = {"not_found", "method_not_allowed", "too_many_connections"}
@@ -140,8 +141,10 @@ def test_any_json_value_may_be_a_body(document: dict[str, Any]) -> None:
     assert draft["required"] == ["body"]
 
 
-@pytest.mark.usefixtures("_no_mover")
-def test_every_example_is_answered_as_the_document_says(api: Api, document: dict[str, Any]) -> None:
+def test_every_example_is_answered_as_the_document_says(
+    served: LiveServer, api: Api, document: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    keep_from_moving(served, monkeypatch)
     commands = commands_of(api.call("GET", "/docs").text)
     assert set(commands) == {op["operationId"] for _, _, op in operations(document)}
 
