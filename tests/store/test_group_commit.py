@@ -23,6 +23,7 @@ from tests.store.trouble import TOO_BIG, cut_off, no_room
 ALSO_PLAIN = pytest.mark.parametrize("backend", [*BACKENDS, PLAIN])
 THREADS = 8
 EACH = 25
+A_MOMENT = threading.Event()  # never set
 
 
 @pytest.fixture
@@ -145,6 +146,21 @@ def test_what_does_not_fit_into_one_batch_is_not_left_waiting(desk, mail, monkey
         return await asyncio.wait_for(asyncio.gather(*sends), WAIT_S)
 
     assert len(asyncio.run(main())) == 10
+
+
+@pytest.mark.parametrize("backend", ["sqlite"])
+def test_what_comes_while_the_connections_are_let_go_is_not_left_waiting(desk, mail):
+    async def main():
+        loop, tickets = asyncio.get_running_loop(), []
+
+        def come_too_early():
+            loop.call_soon_threadsafe(lambda: tickets.append(desk.submit_send(mail)))
+            A_MOMENT.wait(0.1)  # in which the writer's thread looks, and finds somebody at it
+
+        await asyncio.to_thread(desk.store.let_go, come_too_early)
+        return await asyncio.wait_for(awaited(tickets[0]), WAIT_S)
+
+    assert len(asyncio.run(main())) == 1
 
 
 def test_threads_and_loops_share_the_writer(desk, mail):

@@ -174,6 +174,8 @@ class Lane:
         with self._busy:
             self._drop_session()
             then()
+        if self._waiting:  # whoever came meanwhile found us at it, and trusts that we look
+            self.call()
 
     def close(self) -> None:
         self._is_closing = True
