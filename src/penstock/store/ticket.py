@@ -64,7 +64,9 @@ class StoreTicket(Generic[T]):
         if self.loop is None:
             self._lock.release()
         elif self._callback is not None:
-            self._callback(answer)
+            # Let go of it first: it often knows the ticket, and such rings are costly to find.
+            callback, self._callback = self._callback, None
+            callback(answer)
 
     def _value(self) -> T:
         if isinstance(self._answer, BaseException):
