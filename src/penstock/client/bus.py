@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from datetime import datetime
 from typing import Any, TypeVar, Unpack
@@ -64,7 +65,7 @@ class SubscribeSettings(ListenerSettings, total=False):
     queue: QueueOptions  # how its queue is to be
 
 
-class BusPart:
+class BusPart(ABC):
     """The part of an application that publishes and subscribes."""
 
     handlers: JobHandlers
@@ -154,14 +155,14 @@ class BusPart:
 
     # --- what the rest of the application offers ---
 
-    def queue(self, name: str, **options: Unpack[QueueOptions]) -> None:
-        raise NotImplementedError
+    @abstractmethod
+    def queue(self, name: str, **options: Unpack[QueueOptions]) -> None: ...
 
-    def queue_at_least(self, name: str, *, max_attempts: int | None) -> None:
-        raise NotImplementedError
+    @abstractmethod
+    def queue_at_least(self, name: str, *, max_attempts: int | None) -> None: ...
 
-    def _settle(self, backing: Backing, queue: str) -> None:
-        raise NotImplementedError
+    @abstractmethod
+    def _settle(self, backing: Backing, queue: str) -> None: ...
 
     # --- private ---
 

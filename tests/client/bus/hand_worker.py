@@ -6,6 +6,7 @@ import asyncio
 
 from penstock import Penstock
 from penstock.client.embedded import Embedded
+from penstock.domain.counts import Counts
 from penstock.domain.worker import NewWorker
 from penstock.outbound.dice import SystemDice
 from penstock.ports.work import Work, WorkAct
@@ -58,3 +59,11 @@ class HandWorker:
         if ready.handler.is_async:
             return asyncio.run(ready.run_async(self.app.handlers, Controls(), SystemDice()))
         return ready.run(self.app.handlers, Controls(), SystemDice())
+
+
+def counts(app: Penstock, queue: str) -> Counts:
+    return broker_of(app).queues.get(queue).result().counts
+
+
+def exists(app: Penstock, queue: str) -> bool:
+    return broker_of(app).queues.exists(queue).result()

@@ -1,0 +1,229 @@
+"""Notifications whose handler or worker fails: retried, given up, brought back, never lost."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+
+import msgspec
+
+from penstock import RetrySchedule, current
+from penstock.domain.message import State
+from penstock.runtime.duties import Reaper
+from penstock.runtime.lost_workers import WorkerReaper
+from tests.client.bus.hand_worker import HandWorker, broker_of
+from tests.clocks import NOON
+
+EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+class InvoiceDue(msgspec.Struct):
+    invoice: int
+    at: datetime | None = None
+
+
+def moment(**after: int) -> datetime:
+    return EPOCH + timedelta(milliseconds=NOON) + timedelta(**after)
+
+
+def test_a_handler_that_fails_once_is_called_again_and_then_it_is_done(app, worker, clock):
+    calls: list[int] = []
+    billing = app.notifications("billing", backoff="10s")
+
+    @billing.handler()
+    def on_due(event: str) -> None:
+        calls.append(current().attempts)
+        if len(calls) == 1:
+            raise ValueError("not yet")
+
+    recorded = billing.record("x", tags=("a1",))
+    worker.round()
+    [waiting] = billing.find(tag1="a1")
+    assert waiting.next_due_at == moment(seconds=10)
+    assert waiting.due_at == moment()
+    clock.advance(seconds=10)
+    worker.round()
+
+    assert calls == [1, 2]
+    [done] = billing.past(tag1="a1")
+    assert (done.state, done.failures, done.attempts) == (State.DONE, 1, 2)
+    assert done.due_at == moment()
+    [attempt] = broker_of(app).insight.past(recorded.id).result().attempts
+    assert "not yet" in (attempt.error or "")
+
+
+def test_a_handler_that_always_fails_ends_among_the_dead_and_its_hook_hears_of_it(
+    app, worker, clock
+):
+    given_up: list[tuple[str, str]] = []
+    billing = app.notifications("billing", backoff="1s")
+
+    @billing.handler(
+        attempts=4, on_exhausted=lambda event, error: given_up.append((event, str(error)))
+    )
+    def on_due(event: str) -> None:
+        raise ValueError("never")
+
+    billing.record("x", tags=("a1",))
+    for _ in range(10):
+        worker.round()
+        clock.advance(seconds=1)
+
+    assert given_up == [("x", "never")]
+    [dead] = billing.past(tag1="a1")
+    assert (dead.state, dead.attempts) == (State.DEAD, 4)
+    assert (dead.reason or "").startswith("attempts_exhausted: ValueError: never")
+
+
+def test_scheduled_retries_come_at_the_original_date_plus_each_duration(app, worker, clock):
+    """As killbill has it: offsets from the original date, which are not added up."""
+    at: list[int] = []
+    billing = app.notifications("billing")
+
+    @billing.handler(retry=RetrySchedule(["1h", "1d", "2d"]))
+    def on_due(event: str) -> None:
+        at.append(clock.now() - NOON)
+        if len(at) < 4:
+            raise ValueError("not yet")
+
+    billing.record("x", due_at=moment(minutes=5), tags=("a1",))
+    clock.advance(minutes=7)  # nobody was there for two minutes: the dates do not shift by it
+    worker.round()
+    for _ in range(200):
+        clock.advance(minutes=15)
+        worker.round()
+
+    minute = 60_000
+    due = 5 * minute
+    # At the first round at or after 5 min + 1 h, + 1 d, + 2 d.
+    assert at[0] == 7 * minute
+    for n, offset in enumerate((60, 24 * 60, 48 * 60), start=1):
+        assert due + offset * minute <= at[n] < due + (offset + 15) * minute
+    [done] = billing.past(tag1="a1")
+    assert (done.state, done.failures, done.due_at) == (State.DONE, 3, moment(minutes=5))
+
+
+def test_past_the_end_of_its_schedule_a_notification_is_dead_and_the_hook_is_called_once(
+    app, worker, clock
+):
+    given_up: list[str] = []
+    billing = app.notifications("billing")
+
+    @billing.handler(
+        retry=RetrySchedule(["1m"] * 9), on_exhausted=lambda event, error: given_up.append(event)
+    )
+    def on_due(event: str) -> None:
+        raise ValueError("never")
+
+    billing.record("x", tags=("a1",))
+    for _ in range(20):
+        worker.round()
+        clock.advance(minutes=1)
+
+    assert given_up == ["x"]
+    [dead] = billing.past(tag1="a1")
+    # Nine retries and the first: the queue's own limit of five did not cut them short.
+    assert (dead.state, dead.attempts) == (State.DEAD, 10)
+    assert (dead.reason or "").startswith("attempts_exhausted: ValueError: never")
+
+
+def test_a_hook_that_fails_does_not_bring_back_what_was_given_up(app, worker, clock):
+    billing = app.notifications("billing")
+
+    def broken(event: object, error: Exception) -> None:
+        raise RuntimeError("the hook itself")
+
+    @billing.handler(retry=RetrySchedule([]), on_exhausted=broken)
+    def on_due(event: str) -> None:
+        raise ValueError("never")
+
+    billing.record("x", tags=("a1",))
+    worker.round()
+
+    [dead] = billing.past(tag1="a1")
+    assert dead.state is State.DEAD
+
+
+def test_a_notification_without_a_handler_waits_and_is_not_lost(app, worker, clock):
+    """Killbill claims and then forgets these until its reaper comes by."""
+    billing = app.notifications("billing")
+
+    @billing.handler("known")
+    def on_due(event: str) -> None:
+        pass
+
+    billing.record("x", kind="unknown", tags=("a1",))
+    worker.round()
+
+    [found] = billing.find(tag1="a1")
+    assert (found.state, found.attempts) == (State.WAITING, 0)
+
+
+def test_what_a_lost_worker_held_comes_back_to_others(app, worker, clock):
+    """The story of killbill's reaper, with the thresholds of workers in place of its own."""
+    handled: list[str] = []
+    billing = app.notifications("billing")
+
+    @billing.handler()
+    def on_due(event: str) -> None:
+        handled.append(event)
+
+    broker = broker_of(app)
+    recorded = billing.record("x", tags=("a1", "t1"), user_token="u-1")
+    lost = HandWorker(app, clock, lease_ms=3_600_000)
+    [held] = lost.claim()
+    reaper = WorkerReaper(broker.workers, every_ms=1_000)
+
+    reaper.tick(clock.now())
+    assert worker.round() == []  # fresh: left alone
+
+    clock.advance(ms=broker.settings.workers.valid_ms)
+    reaper.tick(clock.now())
+    assert worker.round() == [recorded.id]
+
+    assert handled == ["x"]
+    [done] = billing.past(tag1="a1")
+    assert (done.user_token, done.future_user_token) == ("u-1", recorded.future_user_token)
+    [refused] = app.work_source().act([lost.handle(held)])
+    assert refused is not None  # too late: the other one has done it
+    [attempt] = broker.insight.past(recorded.id).result().attempts
+    assert attempt.outcome == "crashed"
+
+
+def test_what_is_stuck_on_a_worker_that_lives_comes_back_when_its_lease_ends(app, worker, clock):
+    """Also to the same worker: whoever claims next."""
+    billing = app.notifications("billing")
+
+    @billing.handler()
+    def on_due(event: str) -> None:
+        pass
+
+    recorded = billing.record("x", tags=("a1",))
+    [stuck] = worker.claim()
+    reaper = Reaper(broker_of(app).store, every_ms=1_000)
+
+    clock.advance(seconds=59)
+    reaper.tick(clock.now())
+    assert worker.round() == []
+
+    clock.advance(seconds=1)
+    reaper.tick(clock.now())
+    assert worker.round() == [recorded.id]
+    [refused] = app.work_source().act([worker.handle(stuck)])
+    assert refused is not None
+
+
+def test_what_is_late_and_was_never_claimed_just_waits_for_its_turn(app, worker, clock):
+    """Killbill's reaper logs these again and again."""
+    billing = app.notifications("billing")
+
+    @billing.handler()
+    def on_due(event: str) -> None:
+        pass
+
+    recorded = billing.record("x", tags=("a1",))
+    clock.advance(days=3)
+    Reaper(broker_of(app).store, every_ms=1_000).tick(clock.now())
+
+    [found] = billing.find(tag1="a1")
+    assert (found.state, found.attempts) == (State.READY, 0)
+    assert worker.round() == [recorded.id]
