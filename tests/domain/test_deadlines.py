@@ -1,23 +1,17 @@
-"""How long one attempt may take: no lease reaches further, and there is no coming back from it."""
+"""How long one attempt may take: who goes on past it is timed out, and the silent is lost."""
 
 import pytest
 from msgspec.structs import replace
 
+from penstock.domain import lease as leases
 from penstock.domain import message as lifecycle
-from penstock.domain.deadline import deadline
+from penstock.domain.deadline import deadline, is_overdue
 from penstock.domain.errors import LeaseLost
-from penstock.domain.history import AttemptOutcome, expiry
+from penstock.domain.lease import Verb
 from penstock.domain.limits import MINUTE, SECOND
-from penstock.domain.message import (
-    EXHAUSTED,
-    LEASE_EXPIRED,
-    TIMED_OUT,
-    TOOK_TOO_LONG,
-    Message,
-    State,
-)
+from penstock.domain.message import EXHAUSTED, TIMED_OUT, TOOK_TOO_LONG, Message, State
 from tests.clocks import NOON
-from tests.factories import BACKOFF_MS, a_leased_message, a_message, a_queue
+from tests.factories import BACKOFF_MS, a_leased_message, a_message, a_queue, an_act
 
 
 def claimed(lease_ms: int = MINUTE, **fields) -> Message:
@@ -28,21 +22,26 @@ def extended(message: Message, now: int, lease_ms: int = MINUTE, **more) -> Mess
     return lifecycle.extend(message, lease_no=1, now=now, lease_ms=lease_ms, **more)
 
 
-def test_a_lease_is_cut_short_at_the_deadline():
-    assert claimed(timeout_ms=SECOND).due_at == NOON + SECOND
+def asked_to_extend(message: Message, now: int, **more) -> Message:
+    """What becomes of it in a store."""
+    act = leases.as_noticed(an_act(Verb.EXTEND, message, now=now, **more), message)
+    return leases.apply(act, message, a_queue())
 
 
-@pytest.mark.parametrize("timeout_ms", [None, MINUTE, MINUTE + 1])
-def test_a_deadline_behind_its_end_leaves_a_lease_alone(timeout_ms):
-    assert claimed(timeout_ms=timeout_ms).due_at == NOON + MINUTE
+@pytest.mark.parametrize("timeout_ms", [None, 1, MINUTE, MINUTE + 1])
+def test_a_deadline_cuts_no_lease_short(timeout_ms):
+    message = claimed(timeout_ms=timeout_ms)
+
+    assert message.due_at == NOON + MINUTE
+    assert extended(message, NOON).due_at == NOON + MINUTE
 
 
-def test_an_extension_stops_at_the_deadline():
-    message = claimed(timeout_ms=90 * SECOND)
+def test_time_is_over_at_its_last_instant():
+    message = claimed(timeout_ms=SECOND)
 
-    late = extended(message, NOON + MINUTE)
-
-    assert late.due_at == NOON + 90 * SECOND
+    assert deadline(message) == NOON + SECOND
+    assert not is_overdue(message, now=NOON + SECOND - 1)
+    assert is_overdue(message, now=NOON + SECOND)
 
 
 def test_time_is_counted_from_the_start_once_the_holder_has_begun():
@@ -52,7 +51,6 @@ def test_time_is_counted_from_the_start_once_the_holder_has_begun():
 
     assert started.started_at == NOON + 50 * SECOND
     assert deadline(started) == NOON + 140 * SECOND
-    assert extended(started, NOON + 2 * MINUTE).due_at == NOON + 140 * SECOND
 
 
 def test_to_begin_again_gives_no_more_time():
@@ -60,7 +58,7 @@ def test_to_begin_again_gives_no_more_time():
 
     again = extended(started, NOON + MINUTE, is_start=True)
 
-    assert (again.started_at, again.due_at) == (NOON, NOON + 90 * SECOND)
+    assert (again.started_at, deadline(again)) == (NOON, NOON + 90 * SECOND)
 
 
 def test_progress_is_kept_until_something_else_is_said_and_gone_with_the_next_claim():
@@ -73,34 +71,67 @@ def test_progress_is_kept_until_something_else_is_said_and_gone_with_the_next_cl
     assert (again.progress, again.started_at) == (None, None)
 
 
-def test_a_lease_that_ran_out_at_the_deadline_is_the_end():
+def test_whoever_extends_at_the_deadline_is_timed_out():
     message = claimed(timeout_ms=SECOND)
 
-    over = lifecycle.expire_lease(message, a_queue(), now=NOON + SECOND)
+    in_time = asked_to_extend(message, NOON + SECOND - 1, delay_ms=MINUTE)
+    over = asked_to_extend(message, NOON + SECOND, delay_ms=MINUTE, progress="[1]")
 
+    assert (in_time.state, in_time.due_at) == (State.LEASED, NOON + SECOND - 1 + MINUTE)
     assert over == replace(message, state=State.DEAD, reason=TIMED_OUT, last_error=TOOK_TOO_LONG)
-    ended = expiry(message, now=NOON + SECOND)
-    assert (ended.outcome, ended.error) == (AttemptOutcome.TIMED_OUT, TOOK_TOO_LONG)
 
 
-def test_a_lease_that_ran_out_sooner_is_only_a_lost_one():
-    message = claimed(timeout_ms=2 * MINUTE)
-
-    over = lifecycle.expire_lease(message, a_queue(), now=NOON + 3 * MINUTE)
-
-    assert over.state is State.READY
-    ended = expiry(message, now=NOON + 3 * MINUTE)
-    assert (ended.outcome, ended.error) == (AttemptOutcome.EXPIRED, LEASE_EXPIRED)
-
-
-def test_one_that_retries_timeouts_comes_back_until_its_attempts_are_used_up():
+def test_where_timeouts_are_retried_it_backs_off_and_not_for_as_long_as_the_lease_it_wanted():
     message = claimed(timeout_ms=SECOND, retries_timeouts=True)
 
-    back = lifecycle.expire_lease(message, a_queue(), now=NOON + SECOND)
-    last = lifecycle.expire_lease(message, a_queue(max_attempts=1), now=NOON + SECOND)
+    over = asked_to_extend(message, NOON + SECOND, delay_ms=7)
 
-    assert (back.state, back.attempts) == (State.READY, 1)
-    assert (last.state, last.reason, last.last_error) == (State.DEAD, EXHAUSTED, TOOK_TOO_LONG)
+    assert (over.state, over.failures) == (State.WAITING, 1)
+    assert over.due_at == NOON + SECOND + BACKOFF_MS
+
+
+def test_whoever_begins_only_now_has_all_its_time_and_whoever_had_begun_has_not():
+    message = claimed(timeout_ms=SECOND)
+
+    begun = asked_to_extend(message, NOON + SECOND, is_start=True)
+    again = asked_to_extend(begun, NOON + 2 * SECOND, is_start=True)
+
+    assert (begun.state, deadline(begun)) == (State.LEASED, NOON + 2 * SECOND)
+    assert again.state is State.DEAD
+
+
+def test_what_came_back_is_not_timed_out_by_whoever_had_it():
+    back = lifecycle.expire_lease(claimed(timeout_ms=SECOND), a_queue(), now=NOON + MINUTE)
+
+    with pytest.raises(LeaseLost):
+        asked_to_extend(back, NOON + MINUTE, is_late_ok=True)
+
+
+def test_a_stale_holder_times_nobody_out():
+    message = claimed(timeout_ms=SECOND)
+    stale = an_act(Verb.EXTEND, replace(message, lease_no=0), now=NOON + SECOND)
+
+    with pytest.raises(LeaseLost):
+        leases.apply(leases.as_noticed(stale, message), message, a_queue())
+
+
+@pytest.mark.parametrize("verb", [v for v in Verb if v is not Verb.EXTEND])
+def test_all_that_ends_a_lease_is_taken_past_the_deadline_for_what_it_is(verb):
+    message = claimed(timeout_ms=SECOND)
+    act = an_act(verb, message, now=NOON + 2 * SECOND)
+
+    assert leases.as_noticed(act, message) is act
+
+
+@pytest.mark.parametrize("retries_timeouts", [False, True])
+def test_a_silent_holder_is_lost_and_not_late(retries_timeouts):
+    message = claimed(timeout_ms=SECOND, retries_timeouts=retries_timeouts)
+
+    back = lifecycle.expire_lease(message, a_queue(), now=NOON + MINUTE)
+    last = lifecycle.expire_lease(message, a_queue(max_attempts=1), now=NOON + MINUTE)
+
+    assert (back.state, back.attempts, back.failures) == (State.READY, 1, 0)
+    assert (last.state, last.reason) == (State.DEAD, EXHAUSTED)
 
 
 def test_a_holder_that_keeps_the_time_itself_ends_it_at_once_with_its_own_words():

@@ -19,6 +19,7 @@ ALLOWED = {
     "snooze": {LEASED: WAITING},
     "extend": {LEASED: LEASED},
     "extend, late": {WAITING: LEASED, READY: LEASED, LEASED: LEASED},
+    "extend, past its deadline": {LEASED: DEAD},
     "time out": {LEASED: DEAD},
     "crash": {LEASED: READY},
     "bury, by its holder": {LEASED: DEAD},
@@ -31,7 +32,6 @@ ALLOWED = {
     "move to another queue": {READY: READY, DEAD: READY},
     "its due date comes": {WAITING: READY},
     "its lease runs out": {LEASED: READY},
-    "its time runs out": {LEASED: DEAD},
     "it expires": {WAITING: CANCELLED, READY: CANCELLED},
 }
 REFUSAL = dict.fromkeys(ALLOWED, WRONG) | dict.fromkeys(
@@ -39,6 +39,7 @@ REFUSAL = dict.fromkeys(ALLOWED, WRONG) | dict.fromkeys(
 )
 for verb in ("time out", "crash", "complete, late", "extend, late", "cancel, by its holder"):
     REFUSAL[verb] = LOST
+REFUSAL["extend, past its deadline"] = LOST
 
 
 @pytest.mark.parametrize("state", State)

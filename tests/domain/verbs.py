@@ -9,9 +9,11 @@ from collections.abc import Callable
 
 from msgspec.structs import replace
 
+from penstock.domain import lease as leases
 from penstock.domain import message as lifecycle
 from penstock.domain import transfer
 from penstock.domain.errors import PenstockError
+from penstock.domain.lease import Lease, LeaseAct, Verb
 from penstock.domain.limits import MINUTE
 from penstock.domain.message import Message, State
 from tests.clocks import NOON
@@ -32,6 +34,7 @@ VERBS: dict[str, Callable[[Message], Message]] = {
     "extend, late": lambda m: lifecycle.extend(
         m, lease_no=m.lease_no, now=LATER, lease_ms=MINUTE, is_late_ok=True
     ),
+    "extend, past its deadline": lambda m: _extended(replace(m, timeout_ms=MINUTE)),
     "time out": lambda m: lifecycle.time_out(m, QUEUE, lease_no=1, now=LATER),
     "crash": lambda m: lifecycle.crash(m, QUEUE, lease_no=1, now=LATER),
     "bury, by its holder": lambda m: lifecycle.bury(m, lease_no=1),
@@ -44,11 +47,13 @@ VERBS: dict[str, Callable[[Message], Message]] = {
     "move to another queue": lambda m: transfer.move(m, OTHER, now=LATER),
     "its due date comes": lambda m: lifecycle.fall_due(m, QUEUE, now=LATER),
     "its lease runs out": lambda m: lifecycle.expire_lease(m, QUEUE, now=LATER),
-    "its time runs out": lambda m: lifecycle.expire_lease(
-        replace(m, timeout_ms=MINUTE), QUEUE, now=LATER
-    ),
     "it expires": lambda m: lifecycle.expire(m, now=LATER),
 }
+
+
+def _extended(message: Message) -> Message:
+    act = LeaseAct(lease=Lease(0, 1, 1, message.leased_at or 0), verb=Verb.EXTEND, now=LATER)
+    return leases.apply(leases.as_noticed(act, message), message, QUEUE)
 
 
 def outcome(verb: str, state: State) -> str:

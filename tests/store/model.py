@@ -18,7 +18,7 @@ from penstock.domain.counts import Counts
 from penstock.domain.dedup import frees_key
 from penstock.domain.draft import NewMessage
 from penstock.domain.errors import LeaseLost, PenstockError, QueueFull
-from penstock.domain.history import FAILURES, OUTCOME_OF, Attempt, AttemptOutcome, attempt, expiry
+from penstock.domain.history import FAILURES, OUTCOME_OF, Attempt, AttemptOutcome, attempt
 from penstock.domain.lease import LeaseAct, Verb
 from penstock.domain.message import LIVE, NEXT_ORDER, PURGED, Message, State
 from penstock.domain.opening import SHUT
@@ -181,7 +181,7 @@ class Model(SteeringModel):
             ended = None
             if before.state is State.LEASED:
                 after = lifecycle.expire_lease(before, queue, now=now)
-                ended = expiry(before, now=now)
+                ended = attempt(before, AttemptOutcome.EXPIRED, now=now)
             else:
                 after = lifecycle.fall_due(before, queue, now=now)
             if lifecycle.is_expired(after, now=now):
@@ -219,6 +219,8 @@ class Model(SteeringModel):
         before = self.messages.get(message_id)
         if before is None:
             return LeaseLost
+        asked = act
+        act = leases.as_noticed(asked, before)
         try:
             after = leases.apply(act, before, self.queues[before.queue_no])
         except PenstockError as refusal:
@@ -226,6 +228,8 @@ class Model(SteeringModel):
         outcome = OUTCOME_OF.get(act.verb)
         ended = None if outcome is None else attempt(before, outcome, now=act.now, error=act.text)
         stands = self._note(before, after, now=act.now, ended=ended)
+        if act.verb is not asked.verb:
+            return LeaseLost
         is_over = after.state in (State.DONE, State.CANCELLED)
         return Told(message_id, after.state, None if is_over else stands.due_at)
 

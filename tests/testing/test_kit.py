@@ -202,6 +202,23 @@ def test_a_handler_that_lets_its_time_pass_is_timed_out(penstock_kit: MakeKit) -
     assert (job.state, job.reason) == ("dead", "timed_out")
 
 
+def test_what_a_handler_tells_past_its_time_does_not_matter(penstock_kit: MakeKit) -> None:
+    app = Penstock("sqlite:///never-opened.db")
+
+    @app.job(timeout="30s", retries_timeouts=True, backoff="5m")
+    def slow() -> None:
+        used.clock.advance(seconds=31)
+        current().progress(0.9)
+
+    used = penstock_kit(app)
+    slow.enqueue()
+    [run] = used.run()
+
+    assert run.outcome is Outcome.TIMED_OUT
+    [job] = used.enqueued(slow)
+    assert (job.state, job.due_at) == ("waiting", used.clock.moment + timedelta(minutes=5))
+
+
 def test_a_job_without_a_handler_is_parked(kit: Kit, shop: Shop) -> None:
     shop.app.enqueue("unheard-of", {}, queue="mail")
 

@@ -213,7 +213,8 @@ class Remote:
     ) -> Acted:
         """A lease of that length from now on; without it, as long as the queue says.
 
-        But not beyond the message's own deadline, which `is_start` counts from now.
+        Past the message's own deadline, which `is_start` counts from now, the attempt is timed out
+        instead, and LeaseLost is raised.
         """
         return self.act(
             receipt,

@@ -1,7 +1,8 @@
 """How long one attempt may take, where its sender has said so.
 
-A lease never reaches beyond it.  So one that runs out there does not come back like that of a
-holder who has gone away: there was no more time to be had.
+A lease says how soon its holder must be heard of, this says when it is enough; neither cuts the
+other short.  Only a holder that is there can have taken too long: one that is silent is gone, and
+what it held comes back.
 """
 
 from __future__ import annotations
@@ -20,13 +21,6 @@ def deadline(message: Message) -> int | None:
     return None if started_at is None else started_at + message.timeout_ms
 
 
-def lease_end(message: Message, wanted: int) -> int:
-    """The end of a lease that is to last until `wanted`."""
+def is_overdue(message: Message, *, now: int) -> bool:
     end = deadline(message)
-    return wanted if end is None else min(wanted, end)
-
-
-def is_overdue(leased: Message) -> bool:
-    """Its lease ends where its time does."""
-    end = deadline(leased)
-    return end is not None and leased.due_at >= end
+    return end is not None and end <= now

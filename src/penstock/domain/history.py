@@ -6,7 +6,6 @@ from enum import StrEnum
 
 import msgspec
 
-from penstock.domain.deadline import is_overdue
 from penstock.domain.errors import InvalidRequest
 from penstock.domain.lease import Verb
 from penstock.domain.message import (
@@ -116,14 +115,6 @@ def attempt(
         ended_at=now,
         leased_by=message.leased_by,
         error=error or _SAID_BY_US.get(outcome),
-    )
-
-
-def expiry(message: Message, *, now: int) -> Attempt:
-    """The line for a lease that ran out: its holder is gone, or took too long."""
-    is_late = is_overdue(message)
-    return attempt(
-        message, AttemptOutcome.TIMED_OUT if is_late else AttemptOutcome.EXPIRED, now=now
     )
 
 

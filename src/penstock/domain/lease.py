@@ -10,8 +10,10 @@ import struct
 from enum import StrEnum
 
 import msgspec
+from msgspec.structs import replace
 
 from penstock.domain import message as lifecycle
+from penstock.domain.deadline import is_overdue
 from penstock.domain.errors import LeaseLost
 from penstock.domain.message import Message
 from penstock.domain.queue import Queue
@@ -65,6 +67,17 @@ class LeaseAct(msgspec.Struct, frozen=True, kw_only=True):
     is_late_ok: bool = False  # complete, extend: taken until somebody else claims the message
     progress: str | None = None  # extend: JSON text, kept until the next attempt
     is_start: bool = False  # extend: the message's time is counted from now
+
+
+def as_noticed(act: LeaseAct, message: Message) -> LeaseAct:
+    """Whoever extends past the deadline is there and has taken too long: that is a time-out.
+
+    Not if work begins only now: its time is counted from here.
+    """
+    starts = act.is_start and message.started_at is None
+    if act.verb is not Verb.EXTEND or starts or not is_overdue(message, now=act.now):
+        return act
+    return replace(act, verb=Verb.TIME_OUT, delay_ms=None, text=None)
 
 
 def apply(act: LeaseAct, message: Message, queue: Queue) -> Message:

@@ -23,7 +23,6 @@ import msgspec
 from msgspec.structs import replace
 
 from penstock.domain import retry
-from penstock.domain.deadline import is_overdue, lease_end
 from penstock.domain.errors import LeaseLost, WrongState
 from penstock.domain.fairness import NO_TURN
 from penstock.domain.opening import NO_GATE, OPEN
@@ -135,9 +134,10 @@ def claim(
     if not is_claimable(message, now=now, in_a_row=in_a_row):
         raise WrongState(f"message {message.id} cannot be claimed now")
     first = now if message.first_leased_at is None else message.first_leased_at
-    leased = replace(
+    return replace(
         message,
         state=State.LEASED,
+        due_at=now + lease_ms,
         attempts=message.attempts + 1,
         lease_no=message.lease_no + 1,
         leased_at=now,
@@ -146,7 +146,6 @@ def claim(
         started_at=None,
         progress=None,
     )
-    return replace(leased, due_at=lease_end(leased, now + lease_ms))
 
 
 def complete(message: Message, *, lease_no: int, is_late_ok: bool = False) -> Message:
@@ -250,30 +249,23 @@ def extend(
     """
     mine = _still_mine(message, lease_no) if is_late_ok else _held(message, lease_no)
     starts = is_start and mine.started_at is None
-    mine = replace(
+    return replace(
         mine,
         # It may have been released, which gave the attempt back; who holds it has one.
         attempts=max(1, mine.attempts),
         state=State.LEASED,
+        due_at=now + lease_ms,
         started_at=now if starts else mine.started_at,
         progress=mine.progress if progress is None else progress,
     )
-    return replace(mine, due_at=lease_end(mine, now + lease_ms))
 
 
 def expire_lease(message: Message, queue: Queue, *, now: int) -> Message:
-    """The holder is gone: back in line at once, or dead when that was the last attempt.
-
-    Or the holder took too long: then it is dead at once, unless it is to be tried again.
-    """
+    """The holder is gone: back in line at once, or dead when that was the last attempt."""
     if message.state is not State.LEASED or message.due_at > now:
         raise WrongState(f"the lease on message {message.id} has not run out")
-    is_late = is_overdue(message)
-    error = TOOK_TOO_LONG if is_late else LEASE_EXPIRED
-    if is_late and not message.retries_timeouts:
-        return replace(message, state=State.DEAD, reason=TIMED_OUT, last_error=error)
     if _is_exhausted(message, queue):
-        return replace(message, state=State.DEAD, reason=EXHAUSTED, last_error=error)
+        return replace(message, state=State.DEAD, reason=EXHAUSTED, last_error=LEASE_EXPIRED)
     return _return(message, queue, now=now, delay_ms=0)
 
 

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 import msgspec
 from msgspec.structs import replace
 
-from penstock.domain.deadline import lease_end
+from penstock.domain.deadline import is_overdue
 from penstock.domain.errors import ClaimNotRepeatable
 from penstock.domain.limits import MINUTE
 from penstock.domain.message import Message, State
@@ -30,8 +30,7 @@ class Given(msgspec.Struct, frozen=True, array_like=True):
     @classmethod
     def of(cls, messages: Sequence[Message]) -> Given:
         leases = tuple((m.message_no, m.lease_no) for m in messages)
-        # Leases that a deadline cuts short end sooner than the others.
-        return cls(leases, messages[0].leased_at or 0, max(m.due_at for m in messages))
+        return cls(leases, messages[0].leased_at or 0, messages[0].due_at)
 
 
 def repeat(given: Given, found: Mapping[int, Message], *, now: int, lease_ms: int) -> list[Message]:
@@ -41,13 +40,14 @@ def repeat(given: Given, found: Mapping[int, Message], *, now: int, lease_ms: in
     for (_, lease_no), message in zip(given.leases, messages, strict=True):
         if message is None or not _is_untouched(message, lease_no, given, now=now):
             raise ClaimNotRepeatable("something has happened to what this claim had given")
-        again.append(replace(message, due_at=lease_end(message, now + lease_ms)))
+        again.append(replace(message, due_at=now + lease_ms))
     return again
 
 
 def _is_untouched(message: Message, lease_no: int, given: Given, *, now: int) -> bool:
     is_held = message.state is State.LEASED and message.lease_no == lease_no
-    due_at = lease_end(message, given.due_at)
-    is_as_given = message.leased_at == given.leased_at and message.due_at == due_at
+    is_as_given = message.leased_at == given.leased_at and message.due_at == given.due_at
     is_quiet = message.started_at is None and message.progress is None
-    return is_held and is_as_given and is_quiet and now < due_at
+    # Whoever begins past the deadline would be timed out at its first extension.
+    is_in_time = now < given.due_at and not is_overdue(message, now=now)
+    return is_held and is_as_given and is_quiet and is_in_time

@@ -166,14 +166,14 @@ class Messages:
             check_delay("delay_ms", delay_ms)
         if progress is not None and len(progress) > MAX_PROGRESS_CHARS:
             raise InvalidRequest(f"progress has at most {MAX_PROGRESS_CHARS} characters as JSON")
-        dice = self._dice.share() if verb is Verb.FAIL or verb is Verb.TIME_OUT else 0.5
+        may_back_off = verb is Verb.FAIL or verb is Verb.TIME_OUT or verb is Verb.EXTEND
         return LeaseAct(
             lease=lease,
             verb=verb,
             now=self._clock.now(),
             delay_ms=delay_ms,
             text=self.kept(text),
-            dice=dice,
+            dice=self._dice.share() if may_back_off else 0.5,
             is_late_ok=is_late_ok,
             progress=progress,
             is_start=is_start,

@@ -174,7 +174,14 @@ class Workers:
         now = self._clock.now()
         return self._store.act(
             [
-                LeaseAct(lease=Lease.of(m), verb=verb, now=now, delay_ms=delay_ms, text=text)
+                LeaseAct(
+                    lease=Lease.of(m),
+                    verb=verb,
+                    now=now,
+                    delay_ms=delay_ms,
+                    text=text,
+                    dice=self._dice.share(),
+                )
                 for m in held
             ]
         )

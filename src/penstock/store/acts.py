@@ -17,7 +17,8 @@ from penstock.store.database import Row
 from penstock.store.held_keys import give_back
 from penstock.store.openings import Openings
 
-_DEADLY = (Verb.FAIL, Verb.BURY, Verb.TIME_OUT, Verb.CRASH)
+# An extension is, too, if it comes past the deadline.
+_DEADLY = (Verb.FAIL, Verb.BURY, Verb.TIME_OUT, Verb.CRASH, Verb.EXTEND)
 
 
 class Acts:
@@ -133,13 +134,17 @@ class Acts:
             before = held.get(acts[i].lease.message_no)
             if before is None:
                 continue
+            act = leases.as_noticed(acts[i], before)
             try:
-                after = self._apply(acts[i], before)
+                after = self._apply(act, before)
             except PenstockError as error:
                 answers[i] = error
                 continue
             held[before.message_no] = after
-            answers[i] = Acted(after.id, _told(before, after), after.due_at)
+            if act is acts[i]:
+                answers[i] = Acted(after.id, _told(before, after), after.due_at)
+            else:  # it wanted to go on with it, and cannot
+                answers[i] = LeaseLost(after.id)
         self._changes.save()
 
     def _apply(self, act: LeaseAct, before: Message) -> Message:

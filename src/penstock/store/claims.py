@@ -10,7 +10,7 @@ import msgspec
 
 from penstock.domain import message as lifecycle
 from penstock.domain.errors import ClaimNotRepeatable, PenstockError, QueueNotFound
-from penstock.domain.history import Attempt, expiry
+from penstock.domain.history import Attempt, AttemptOutcome, attempt
 from penstock.domain.message import Content, Message, State
 from penstock.ports.store import Claim, Claimed
 from penstock.store.allowances import Allowances
@@ -170,7 +170,7 @@ class Claims:
             ended: Attempt | None = None
             if before.state is State.LEASED:
                 after = lifecycle.expire_lease(before, queue, now=now)
-                ended = expiry(before, now=now)
+                ended = attempt(before, AttemptOutcome.EXPIRED, now=now)
             else:
                 after = lifecycle.fall_due(before, queue, now=now)
             if lifecycle.is_expired(after, now=now):

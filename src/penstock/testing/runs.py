@@ -90,12 +90,21 @@ class _Told:
 class _Controls:
     is_stopping = False
 
-    def __init__(self, source: WorkSource, work: Work, deadline: int | None) -> None:
+    def __init__(
+        self, source: WorkSource, work: Work, clock: Clock, *, deadline: int | None
+    ) -> None:
         self._source = source
         self._work = work
+        self._clock = clock
         self.deadline = deadline
 
+    @property
+    def is_overdue(self) -> bool:
+        return self.deadline is not None and self._clock.now() >= self.deadline
+
     def extend(self, *, lease_ms: int | None = None, progress: str | None = None) -> None:
+        if self.is_overdue:  # a worker has stopped it by now, and says so itself
+            return
         act = WorkAct(
             receipt=self._work.receipt, verb=Verb.EXTEND, delay_ms=lease_ms, progress=progress
         )
@@ -136,11 +145,11 @@ class Runner:
     def _controls(self, ready: Ready) -> _Controls:
         limit = ready.work.timeout_ms or ready.handler.timeout_ms
         deadline = None if limit is None else self._clock.now() + limit
-        return _Controls(self._source, ready.work, deadline)
+        return _Controls(self._source, ready.work, self._clock, deadline=deadline)
 
     def _ran(self, ready: Ready, controls: _Controls, act: WorkAct) -> tuple[Run, WorkAct]:
         # Time goes only when somebody moves the clock: a handler that took too long has done so.
-        if controls.deadline is not None and self._clock.now() >= controls.deadline:
+        if controls.is_overdue:
             act = outcomes.timed_out(ready.work, ready.handler)
         seen = self._watching
         return _run(ready.work, act, result=seen.result, error=seen.error), act

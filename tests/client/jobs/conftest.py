@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from penstock import Penstock
 from penstock.store.postgres_store import migrate
+from penstock.wiring import Broker
 from tests.client.jobs.desk import JobDesk
 from tests.clocks import ManualClock
 from tests.edge.api import a_name
@@ -63,6 +65,17 @@ def app(url: str, clock: ManualClock) -> Iterator[Penstock]:
     app = Penstock(url, clock=clock)
     yield app
     app.close()
+
+
+@pytest.fixture
+def broker(app: Penstock, backing: str, request: pytest.FixtureRequest) -> Broker:
+    """What is behind the application, for a look at what only operators see."""
+    if backing == "remote":
+        server: LiveServer = request.getfixturevalue("job_server")
+        return server.broker
+    opened: Any = app._opening.get()
+    found: Broker = opened.broker
+    return found
 
 
 @pytest.fixture

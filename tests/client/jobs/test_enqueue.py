@@ -193,6 +193,17 @@ def test_options_are_said_apart_from_the_arguments(app, queue, desk):
     assert (second.priority, second.group) == (5, None)
 
 
+def test_what_is_kept_with_a_job_is_what_was_said_of_it(app, queue, broker):
+    @app.job(queue=queue, route="eu", timeout="30s", retries_timeouts=True, attempts=3)
+    def send_mail() -> None: ...
+
+    plain = broker.messages.find(send_mail.enqueue().id).result()
+    other = broker.messages.find(send_mail.using(route="us").enqueue().id).result()
+
+    assert (plain.route, other.route) == ("eu", "us")
+    assert (plain.timeout_ms, plain.retries_timeouts, plain.max_attempts) == (30_000, True, 3)
+
+
 def test_options_add_up_and_the_later_word_counts(app, queue, desk, clock):
     @app.job(queue=queue)
     def send_mail() -> None: ...

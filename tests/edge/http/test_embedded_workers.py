@@ -6,7 +6,11 @@ import os
 import signal
 from pathlib import Path
 
+import pytest
+
 from penstock import Penstock
+from penstock.edge.http.embedded_workers import processes_of
+from penstock.settings.work import Workers
 from tests.edge.cli.worker import shop
 from tests.edge.cli.worker.driving import APP
 from tests.edge.http.waiting import eventually
@@ -36,10 +40,19 @@ def test_the_server_runs_the_modules_that_its_settings_name_and_those_that_die_a
     assert f"ERROR   {server.pid} penstock.worker: worker process {child} died" in log
 
 
-def test_with_no_modules_or_none_embedded_nothing_is_started(make_process):
-    server: ServerProcess = make_process(workers_modules=APP, workers_embedded=0)
+@pytest.mark.parametrize("settings", [{"workers_modules": APP, "workers_embedded": 0}, {}])
+def test_with_no_modules_or_none_embedded_nothing_is_started(make_process, settings):
+    server: ServerProcess = make_process(**settings)
 
     assert _children(server.pid) == []
+
+
+@pytest.mark.parametrize(
+    ("embedded", "cores", "processes"),
+    [(None, 1, 1), (None, 4, 1), (None, 8, 2), (None, 64, 16), (3, 1, 3), (0, 64, 0)],
+)
+def test_unless_it_is_said_a_quarter_of_the_cores_work_and_at_least_one(embedded, cores, processes):
+    assert processes_of(Workers(embedded=embedded), cores=cores) == processes
 
 
 def _send(client: Penstock, seen: Path, text: str) -> None:

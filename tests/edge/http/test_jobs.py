@@ -30,11 +30,11 @@ def test_what_a_job_says_is_shown_to_whoever_looks_and_to_whoever_claims(
 
     looked_at, claimed = api.message(message_id), api.claim_one(queue)
 
-    deadline = to_text(clock.now() + 5_000)
     assert looked_at.items() >= said.items()
     assert claimed.items() >= said.items()
     assert "deadline_at" not in looked_at
-    assert (claimed["deadline_at"], claimed["leased_until"]) == (deadline, deadline)
+    assert claimed["deadline_at"] == to_text(clock.now() + 5_000)
+    assert claimed["leased_until"] > claimed["deadline_at"], "it cuts no lease short"
 
 
 def test_an_ordinary_message_says_nothing_of_all_that(api: Api, queue: str) -> None:
@@ -59,15 +59,33 @@ def test_work_may_begin_later_than_the_claim_and_tell_how_far_it_is(
     assert shown["progress"] == {"done": 1, "of": [2]}
 
 
-def test_an_extension_is_answered_with_the_deadline(
+def test_an_extension_past_the_deadline_is_refused_and_the_message_timed_out(
     api: Api, queue: str, clock: ManualClock
 ) -> None:
     api.send(queue, timeout_ms=40_000)
     held = api.claim_one(queue)
-
+    clock.advance(seconds=39)
     answer = told(api.act(held["receipt"], "extend", lease_ms=600_000))
+    assert answer["due_at"] == to_text(clock.now() + 600_000)
+    clock.advance(seconds=1)
 
-    assert answer["due_at"] == to_text(clock.now() + 40_000)
+    refused = api.act(held["receipt"], "extend", lease_ms=600_000)
+
+    assert_refused(refused, 409, "lease_lost")
+    shown = api.message(held["id"])
+    assert (shown["state"], shown["reason"]) == ("dead", "timed_out")
+    [attempt] = api.get(f"/v1/history/{held['id']}")["attempts"]
+    assert attempt["outcome"] == "timed_out"
+
+
+def test_past_the_deadline_a_message_may_be_completed_until_somebody_notices(
+    api: Api, queue: str, clock: ManualClock
+) -> None:
+    api.send(queue, timeout_ms=5_000)
+    held = api.claim_one(queue)
+    clock.advance(seconds=6)
+
+    assert told(api.act(held["receipt"], "complete"))["state"] == "done"
 
 
 def test_progress_of_any_length_is_not_kept(api: Api, queue: str) -> None:

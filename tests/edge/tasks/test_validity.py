@@ -161,6 +161,80 @@ def test_a_task_that_takes_too_long_is_timed_out_however_alive_its_worker_is(
     assert outsider.api.message(task)["queue"] == "jobs"
 
 
+def test_a_ping_past_the_deadline_times_a_task_out_and_prolongs_the_others(
+    limited: tuple[Outsider, ManualClock, Reap],
+) -> None:
+    outsider, clock, _ = limited
+    late, worker = outsider.enqueue(), outsider.register()
+    outsider.take(worker)
+    for _ in range(19):
+        clock.advance(seconds=30)
+        assert outsider.is_alive(worker)
+    other = outsider.enqueue()
+    outsider.take(worker)
+    clock.advance(seconds=30)
+    assert outsider.status(late) == "processing"
+
+    assert outsider.is_alive(worker), "it is the task that is late"
+
+    assert [outsider.status(task) for task in (late, other)] == ["timedOut", "processing"]
+    clock.advance(seconds=40)
+    told(outsider.report(other, "Succeeded", worker))
+
+
+def test_progress_told_past_the_deadline_times_a_task_out(
+    limited: tuple[Outsider, ManualClock, Reap],
+) -> None:
+    outsider, clock, _ = limited
+    task, worker = outsider.enqueue(), outsider.register()
+    clock.advance(seconds=30)
+    outsider.is_alive(worker)
+    outsider.take(worker)
+    for _ in range(19):
+        clock.advance(seconds=30)
+        outsider.is_alive(worker)
+    clock.advance(seconds=30)
+
+    progress = {"progress": {"percent": 99}, "workerId": worker}
+    answer = outsider.api.call("POST", f"/v1/tasks/{task}/progress", progress)
+
+    assert_refused(answer, 409, "lease_lost")
+    assert outsider.status(task) == "timedOut"
+
+
+def test_a_task_that_is_done_late_is_done_if_nobody_has_noticed(
+    limited: tuple[Outsider, ManualClock, Reap],
+) -> None:
+    outsider, clock, _ = limited
+    task, worker = outsider.enqueue(), outsider.register()
+    outsider.take(worker)
+    for _ in range(19):
+        clock.advance(seconds=30)
+        outsider.is_alive(worker)
+    clock.advance(seconds=31)
+
+    told(outsider.report(task, "Succeeded", worker))
+
+    assert outsider.status(task) == "succeeded"
+
+
+def test_a_task_of_a_silent_worker_is_run_again_although_its_time_is_over(
+    limited: tuple[Outsider, ManualClock, Reap],
+) -> None:
+    outsider, clock, reap = limited
+    task, worker = outsider.enqueue(), outsider.register()
+    outsider.take(worker)
+    for _ in range(19):
+        clock.advance(seconds=30)
+        outsider.is_alive(worker)
+    clock.advance(seconds=60)
+
+    reap()
+
+    assert outsider.status(task) == "queued"
+    assert outsider.take(outsider.register()) == task
+
+
 def test_the_validity_is_a_setting(limited: tuple[Outsider, ManualClock, Reap]) -> None:
     outsider, clock, _ = limited
     worker = outsider.register()

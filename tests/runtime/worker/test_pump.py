@@ -11,6 +11,7 @@ from penstock.domain.errors import InvalidRequest, StoreUnavailable
 from penstock.domain.message import State
 from penstock.runtime.worker.death import Death
 from penstock.runtime.worker.estate import acts_for
+from penstock.runtime.worker.held import Fate
 from tests.runtime.worker.rig import LEASE_MS, LuckyDice
 
 
@@ -175,6 +176,88 @@ def test_a_time_limit_counts_from_the_start_and_not_from_the_claim(app, clock, m
     rig.end(held)
     rig.turn()
 
+    assert rig.message(sent.id) is None
+
+
+@pytest.mark.parametrize("is_quick", [True, False])
+def test_a_job_that_does_not_stop_at_its_time_limit_is_flagged_before_its_lease_runs_out(
+    app, clock, make_rig, is_quick
+):
+    @app.job(queue="mail", timeout="5s")
+    def deaf() -> None: ...
+
+    sent = deaf.enqueue()
+    rig, other = make_rig(slots=1, has_sandbox=True), make_rig(slots=1)
+    rig.turn()
+    held = rig.begin()
+    clock.advance(seconds=5)
+    rig.turn()
+    message = rig.message(sent.id)
+    assert message is not None
+    assert message.state is State.LEASED, "it may clean up first"
+
+    if not is_quick:
+        while clock.now() < message.due_at:
+            clock.advance(ms=min(LEASE_MS // 6, message.due_at - clock.now()))
+            rig.turn()
+            other.turn()
+        assert held.fate is Fate.LOST, "it is told of once"
+    rig.end(held)
+    rig.turn()
+    rig.turn()
+
+    assert not rig.pump.holds_any
+    dead = rig.message(sent.id)
+    assert dead is not None
+    assert (dead.state, dead.reason, dead.attempts) == (State.DEAD, "timed_out", 1)
+    assert dead.last_error == "stopped at its time limit of 5s"
+
+
+def test_a_worker_that_is_gone_with_a_job_past_its_time_limit_has_it_run_again(
+    app, clock, make_rig
+):
+    @app.job(queue="mail", timeout="5s")
+    def long() -> None: ...
+
+    sent = long.enqueue()
+    gone, other = make_rig(slots=1), make_rig(slots=1)
+    gone.turn()
+    gone.begin()
+    clock.advance(ms=LEASE_MS)
+
+    other.turn()
+    other.run_all()
+    other.turn()
+
+    assert other.message(sent.id) is None
+
+
+def test_when_it_began_is_told_again_if_the_store_did_not_hear_it(app, clock, make_rig):
+    @app.job(queue="mail", timeout="5s")
+    def long() -> None: ...
+
+    sent = long.enqueue()
+    rig = make_rig(slots=1, lease_ms=3_000)
+    rig.turn()
+    clock.advance(seconds=2)
+    held = rig.begin()
+    held.extend(progress="1")
+    rig.source.error = StoreUnavailable("the disk is full")
+    again_at = rig.turn()
+    rig.source.error = None
+    clock.advance(ms=again_at - clock.now())
+    rig.turn()
+    message = rig.message(sent.id)
+    assert message is not None
+    assert message.progress == "1"
+
+    for _ in range(4):  # past the time limit, if it is counted from the claim
+        clock.advance(seconds=1)
+        rig.turn()
+
+    assert held.fate is None
+    rig.end(held)
+    rig.turn()
     assert rig.message(sent.id) is None
 
 

@@ -44,7 +44,7 @@ class Scene:
         self.plain = desk.queue("plain", lease_ms=MINUTE)
         self.dead = desk.send(self.orders, group="a")
         desk.alter(self.dead, lambda m, _: lifecycle.bury(m))
-        desk.send(self.orders, group="a", dedup_key="x")
+        desk.send(self.orders, group="a", dedup_key="x", timeout_ms=MINUTE)
         desk.send(self.plain)
         [self.held] = desk.claim(self.orders)
         [self.held_plainly] = desk.claim(self.plain)
@@ -69,6 +69,10 @@ class Scene:
 
     def bury(self) -> None:
         self.desk.act(Verb.BURY, self.held)
+
+    def extend_too_late(self) -> None:
+        self.desk.clock.advance(minutes=2)
+        self.desk.act(Verb.EXTEND, self.held)
 
     def claim(self) -> None:
         self.desk.clock.advance(minutes=2)
@@ -106,9 +110,10 @@ class Scene:
 
 NEVER_WAIT = ("claim", "bring_back", "expire")
 WAIT_FOR_GROUPS = (
-    "send", "complete", "fail", "bury", "purge", "redrive", "move", "cancel_by_hand", "bury_by_hand"
+    "send", "complete", "fail", "bury", "extend_too_late", "purge", "redrive", "move",
+    "cancel_by_hand", "bury_by_hand",
 )  # fmt: skip
-ENTER_LETTERS = ("fail", "bury", "redrive", "move", "bury_by_hand")
+ENTER_LETTERS = ("fail", "bury", "extend_too_late", "redrive", "move", "bury_by_hand")
 
 
 @pytest.fixture

@@ -113,7 +113,7 @@ COMMANDS = {
         Verb.EXTEND,
         flags=_lease_flag,
         options=_extension,
-        more="Never beyond the deadline of a message that has one.",
+        more="Past the deadline of a message, it is refused and the attempt is timed out.",
         examples=(
             "penstock extend RECEIPT --lease 10m",
             """penstock extend RECEIPT --progress '{"done": 10, "of": 100}'""",

@@ -13,6 +13,7 @@ from penstock.runtime.worker.frames import Errand
 from penstock.runtime.worker.order import Order
 from penstock.runtime.worker.supervisor import Supervisor
 from penstock.settings import Settings
+from penstock.settings.work import Workers
 
 _log = logging.getLogger("penstock.workers")
 
@@ -23,9 +24,7 @@ class EmbeddedWorkers:
     def __init__(self, settings: Settings) -> None:
         self._drain_ms = settings.server.drain_ms
         names = [name.strip() for name in (settings.workers.modules or "").split(",")]
-        count = settings.workers.embedded
-        if count is None:
-            count = max((os.cpu_count() or 1) // 4, 1)
+        count = processes_of(settings.workers, cores=os.cpu_count() or 1)
         order = Order(queues=(), beat_ms=settings.workers.beat_ms)
         self._supervisors = [
             supervised(
@@ -58,6 +57,11 @@ class EmbeddedWorkers:
     async def ended(self) -> None:
         for thread in self._threads:
             await asyncio.to_thread(thread.join)
+
+
+def processes_of(workers: Workers, *, cores: int) -> int:
+    """For each module."""
+    return max(cores // 4, 1) if workers.embedded is None else workers.embedded
 
 
 def _run(supervisor: Supervisor) -> None:

@@ -27,7 +27,7 @@ class Fate(Enum):
     """Why what its handler says does not count any more."""
 
     TIMED_OUT = auto()
-    LOST = auto()  # somebody else has the message, or will have it
+    LOST = auto()  # the message is not ours any more
     GIVEN_BACK = auto()  # the worker ends, and has released it
 
 
@@ -110,6 +110,11 @@ class Held:
                 self.fate = Fate.GIVEN_BACK
                 return True
         return False
+
+    @property
+    def owes_time_out(self) -> bool:
+        """It was stopped at its limit, and that is told when it has ended; a thread's, at once."""
+        return self.fate is Fate.TIMED_OUT and self.way is not Way.THREAD
 
     def ask_to_stop(self) -> None:
         self.is_stopping = True

@@ -15,12 +15,19 @@ class Keeper:
         self.next_at = 0
 
     def due(self, held: Iterable[Held], *, now: int) -> list[Held]:
-        """Those whose lease is to be prolonged now.  What came since the last time can wait."""
+        """Those whose lease is to be prolonged now.  What came since the last time can wait.
+
+        Also those past their time limit that still run, although there is nothing to prolong.
+        """
         if now < self.next_at:
             return []
         self.next_at = now + self._every_ms
         before = now - self._every_ms
-        return [each for each in held if each.fate is None and each.renewed_at <= before]
+        return [
+            each
+            for each in held
+            if (each.fate is None or each.owes_time_out) and each.renewed_at <= before
+        ]
 
 
 def extension(held: Held, *, now: int) -> WorkAct:
@@ -38,3 +45,10 @@ def extension(held: Held, *, now: int) -> WorkAct:
         progress=progress,
         is_start=is_start,
     )
+
+
+def unsaid(held: Held, act: WorkAct) -> None:
+    """Nobody has heard of it: what it told goes with the next one."""
+    held.is_late_start = held.is_late_start or act.is_start
+    if held.progress is None:
+        held.progress = act.progress

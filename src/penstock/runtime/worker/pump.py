@@ -18,7 +18,7 @@ from penstock.ports.work import Handlers, Work, WorkAct, WorkSource
 from penstock.runtime.handling import Ready, prepare
 from penstock.runtime.outcomes import error_text, timed_out
 from penstock.runtime.worker.held import Fate, Held, Way
-from penstock.runtime.worker.keeper import Keeper, extension
+from penstock.runtime.worker.keeper import Keeper, extension, unsaid
 from penstock.runtime.worker.log import JobLog
 from penstock.runtime.worker.order import Order
 from penstock.runtime.worker.pace import Pace
@@ -123,7 +123,7 @@ class Pump:
                 held.doom(Fate.GIVEN_BACK)
                 self._unsent.append((held, _release(held)))
             elif held.fate is not Fate.GIVEN_BACK:  # it was to stop before, and does not
-                if held.fate is Fate.TIMED_OUT and held.way is not Way.THREAD:
+                if held.owes_time_out:
                     self._unsent.append((held, self._timed_out(held)))
                 held.fate = Fate.GIVEN_BACK
 
@@ -155,7 +155,7 @@ class Pump:
             count += 1
             if held.fate is None:
                 self._end(held, act or _failed(held, _CANCELLED))
-            elif held.fate is Fate.TIMED_OUT and held.way is not Way.THREAD:
+            elif held.owes_time_out:
                 self._end(held, self._timed_out(held))
             else:
                 self._forget(held)
@@ -188,7 +188,12 @@ class Pump:
             if held.fate is None and held.place >= 0:
                 wanted[held.work.receipt] = held
         for held in self._keeper.due(self._held.values(), now=now):
-            wanted[held.work.receipt] = held
+            if held.owes_time_out:
+                # It does not stop, and its lease is not to run out: then it would be run again.
+                self._unsent.append((held, self._timed_out(held)))
+                held.fate = Fate.LOST
+            else:
+                wanted[held.work.receipt] = held
         return [(held, extension(held, now=now)) for held in wanted.values()]
 
     @property
@@ -219,6 +224,9 @@ class Pump:
                 works, answers = [], self._source.act(acts)
         except (PenstockError, OSError) as error:
             self._unsent = ends + self._unsent
+            for held, act in extensions:
+                unsaid(held, act)
+                self._told.append(held)
             self._step_back(error, now)
             return
         self._errors = 0

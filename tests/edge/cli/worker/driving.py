@@ -36,6 +36,7 @@ class WorkerProcess:
                 stdout=subprocess.PIPE,
                 stderr=log,
                 text=True,
+                start_new_session=True,
             )
         assert self._process.stdout is not None
         line = self._process.stdout.readline()
@@ -50,6 +51,11 @@ class WorkerProcess:
 
     def send(self, number: signal.Signals) -> None:
         self.running.send_signal(number)
+
+    def kill_all(self) -> None:
+        """The supervisor, its children and their sandboxes: as if the machine died."""
+        os.killpg(self.running.pid, signal.SIGKILL)
+        self.wait()
 
     def wait(self) -> int:
         return self.running.wait(EXIT_S)

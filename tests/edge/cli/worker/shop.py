@@ -41,6 +41,13 @@ def wait_for(file: str, gate: str) -> None:
 
 
 @app.job(queue="shop", timeout="2s")
+def stays_the_first_time(file: str) -> None:
+    note(file, f"begin {os.getpid()}")
+    if current().attempts == 1:
+        threading.Event().wait()
+
+
+@app.job(queue="shop", timeout="2s")
 def never_yields(file: str) -> None:
     note(file, "begin")
     while True:

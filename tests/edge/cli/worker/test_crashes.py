@@ -8,9 +8,10 @@ from pathlib import Path
 
 import pytest
 
+from penstock.domain.history import Ending
 from tests.edge.cli.worker import shop
 from tests.edge.cli.worker.driving import APP, is_alive
-from tests.edge.cli.worker.looking import PATIENCE_S, message, soon_dead
+from tests.edge.cli.worker.looking import PATIENCE_S, message, soon_dead, view
 from tests.edge.http.waiting import eventually
 
 
@@ -81,6 +82,24 @@ def test_when_the_supervisor_is_killed_its_children_end_and_give_back_what_they_
     left = message(bench, sent.id)
     assert left is not None
     assert (left.state, left.attempts) == ("ready", 0)
+
+
+def test_when_all_of_a_worker_is_killed_a_job_with_a_short_time_limit_is_run_again(
+    bench, url, make_worker, tmp_path
+):
+    seen = tmp_path / "seen"
+    sent = shop.stays_the_first_time.enqueue(str(seen))
+    worker = make_worker(url, "--lease", "5s")
+    eventually(lambda: _begun(seen), within_s=PATIENCE_S)
+
+    worker.kill_all()
+    make_worker(url, "--lease", "5s")
+    eventually(lambda: message(bench, sent.id) is None, within_s=PATIENCE_S)
+
+    ending = view(bench, sent.id).message
+    assert isinstance(ending, Ending)
+    assert (ending.outcome, ending.attempts, ending.crashes) == ("done", 2, 0)
+    assert len(_begun(seen)) == 2
 
 
 def test_a_store_that_is_not_migrated_ends_the_worker_with_a_word(postgres_url, make_worker):

@@ -36,7 +36,7 @@ FIELDS = {
     "dedup_key": "A second message with this key within the window is not sent again.",
     "dedup_scope": "Among which messages a dedup key must be the only one.",
     "dedup_until": "How long its dedup key is taken; null: for the queue's window.",
-    "deadline_at": "When this attempt has taken too long; no lease reaches beyond.",
+    "deadline_at": "When this attempt has taken too long: an extension from then on times it out.",
     "dedup_window_ms": "How long a dedup key is remembered.",
     "delay_ms": "How long from now until it may be claimed.",
     "delays_ms": "The wait after the first failure, the second, and so on.",

@@ -4,7 +4,7 @@
 -- The front of each kind, and of all these the front.
 UPDATE message
    SET state = 'leased',
-       due_at = CASE WHEN :now + timeout_ms < :due_at THEN :now + timeout_ms ELSE :due_at END,
+       due_at = :due_at,
        attempts = attempts + 1,
        lease_no = lease_no + 1,
        leased_at = :now,
