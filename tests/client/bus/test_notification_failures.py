@@ -2,27 +2,13 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime, timedelta
-
-import msgspec
-
 from penstock import RetrySchedule, current
 from penstock.domain.message import State
 from penstock.runtime.duties import Reaper
 from penstock.runtime.lost_workers import WorkerReaper
+from tests.client.bus.due import moment
 from tests.client.bus.hand_worker import HandWorker, broker_of
 from tests.clocks import NOON
-
-EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-
-
-class InvoiceDue(msgspec.Struct):
-    invoice: int
-    at: datetime | None = None
-
-
-def moment(**after: int) -> datetime:
-    return EPOCH + timedelta(milliseconds=NOON) + timedelta(**after)
 
 
 def test_a_handler_that_fails_once_is_called_again_and_then_it_is_done(app, worker, clock):

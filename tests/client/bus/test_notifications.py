@@ -2,26 +2,14 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 
-import msgspec
 import pytest
 
 from penstock import Due, Penstock, RetrySchedule
 from penstock.domain.errors import InvalidRequest, MessageNotFound, WrongState
 from penstock.domain.message import State
-from tests.clocks import NOON
-
-EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-
-
-class InvoiceDue(msgspec.Struct):
-    invoice: int
-    at: datetime | None = None
-
-
-def moment(**after: int) -> datetime:
-    return EPOCH + timedelta(milliseconds=NOON) + timedelta(**after)
+from tests.client.bus.due import InvoiceDue, moment
 
 
 def test_a_notification_is_handled_when_its_date_has_come_and_not_before(app, worker, clock):
