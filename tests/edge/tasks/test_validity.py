@@ -161,6 +161,16 @@ def test_a_task_that_takes_too_long_is_timed_out_however_alive_its_worker_is(
     assert outsider.api.message(task)["queue"] == "jobs"
 
 
+def held_until_shortly_before(outsider: Outsider, clock: ManualClock) -> tuple[str, str]:
+    """A task and the worker that has it and pings, half a minute before the deadline."""
+    task, worker = outsider.enqueue(), outsider.register()
+    outsider.take(worker)
+    for _ in range(19):
+        clock.advance(seconds=30)
+        outsider.is_alive(worker)
+    return task, worker
+
+
 def test_a_ping_past_the_deadline_times_a_task_out_and_prolongs_the_others(
     limited: tuple[Outsider, ManualClock, Reap],
 ) -> None:
@@ -206,11 +216,7 @@ def test_a_task_that_is_done_late_is_done_if_nobody_has_noticed(
     limited: tuple[Outsider, ManualClock, Reap],
 ) -> None:
     outsider, clock, _ = limited
-    task, worker = outsider.enqueue(), outsider.register()
-    outsider.take(worker)
-    for _ in range(19):
-        clock.advance(seconds=30)
-        outsider.is_alive(worker)
+    task, worker = held_until_shortly_before(outsider, clock)
     clock.advance(seconds=31)
 
     told(outsider.report(task, "Succeeded", worker))
@@ -222,11 +228,7 @@ def test_a_task_of_a_silent_worker_is_run_again_although_its_time_is_over(
     limited: tuple[Outsider, ManualClock, Reap],
 ) -> None:
     outsider, clock, reap = limited
-    task, worker = outsider.enqueue(), outsider.register()
-    outsider.take(worker)
-    for _ in range(19):
-        clock.advance(seconds=30)
-        outsider.is_alive(worker)
+    task, _ = held_until_shortly_before(outsider, clock)
     clock.advance(seconds=60)
 
     reap()
