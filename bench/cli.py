@@ -9,7 +9,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from bench import inprocess, report, side_by_side, sqs, table
+from bench import inprocess, push, report, side_by_side, sqs, table
 from bench.embedded import open_penstock
 from bench.install import MissingError
 from bench.jobs import measure as jobs
@@ -21,7 +21,7 @@ from bench.runner import Plan, Results, Runner
 from bench.scale import Scale, Size
 from bench.workspace import Workspace
 
-PARTS = ("peers", "sqs", "scale", "inprocess", "processes", "jobs")
+PARTS = ("peers", "sqs", "scale", "inprocess", "processes", "jobs", "push")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -52,6 +52,7 @@ def measure(options: argparse.Namespace, workspace: Workspace) -> int:
     scale = measure_scale(options, workspace) if "scale" in options.part else None
     inside = measure_inside(options, workspace) if "inprocess" in options.part else None
     beside_others = measure_processes(options, workspace) if "processes" in options.part else None
+    pushed = measure_push(options, workspace) if "push" in options.part else None
 
     frameworks = measure_jobs(options, workspace) if "jobs" in options.part else None
 
@@ -69,6 +70,8 @@ def measure(options: argparse.Namespace, workspace: Workspace) -> int:
         texts.append(report.processes_text(beside_others))
     if frameworks:
         texts.append(jobs.text(frameworks))
+    if pushed:
+        texts.append(report.push_text(pushed))
     print("\n\n".join(texts))
     if options.json:
         found = inside if isinstance(inside, inprocess.InProcess) else None
@@ -80,6 +83,7 @@ def measure(options: argparse.Namespace, workspace: Workspace) -> int:
             scale=scale,
             inprocess=found,
             processes=beside_others,
+            push=pushed,
         )
         options.json.write_text(json.dumps(document, indent=2) + "\n")
     return 0
@@ -130,6 +134,11 @@ def measure_jobs(options: argparse.Namespace, workspace: Workspace) -> dict[str,
         may_install=not options.no_install,
         only=lambda name: any(part in name for part in options.jobs.split(",")),
     )
+
+
+def measure_push(options: argparse.Namespace, workspace: Workspace) -> push.Push:
+    queues, each = (100, 5) if options.quick else (1_000, 20)
+    return push.measure(workspace, queues=queues, each=each, seconds=options.seconds)
 
 
 def parse(arguments: Sequence[str] | None) -> argparse.Namespace:

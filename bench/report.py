@@ -11,6 +11,8 @@ from typing import Any
 from bench.inprocess import PACE, SUSTAINED, InProcess
 from bench.loads import Load
 from bench.peers.base import Peer
+from bench.push import LET_GO_MS, Push
+from bench.push import PACE as PUSH_PACE
 from bench.runner import Plan, Results
 from bench.scale import Scale
 from bench.side_by_side import AIM as SIDE_BY_SIDE_AIM
@@ -84,6 +86,25 @@ def processes_text(found: SideBySide) -> str:
     return "\n".join([aligned(rows), *errors])
 
 
+def push_text(found: Push) -> str:
+    sent, disk = found.arrived_after, found.disk
+    rows = [
+        [f"push, {found.queues:,} queues", "measured", "beside"],
+        ["out of a backlog", f"{found.rate:,.0f} deliveries/s", "-"],
+        [
+            f"send to backend at {PUSH_PACE:.0f}/s, p99 (p50)",
+            f"{sent.p99:.2f} ms ({sent.p50:.2f})",
+            f"fdatasync: {disk.p99:.2f} ms ({disk.p50:.2f})",
+        ],
+        [
+            f"recovery of {found.held:,} held deliveries",
+            f"{found.recovery:.1f} s, at most {found.peak:,.0f}/s",
+            f"{LET_GO_MS} ms per tick, twice as many queues at each",
+        ],
+    ]
+    return aligned(rows)
+
+
 def as_json(
     plan: Plan,
     results: Results,
@@ -93,6 +114,7 @@ def as_json(
     scale: Scale | None,
     inprocess: InProcess | None,
     processes: SideBySide | None = None,
+    push: Push | None = None,
 ) -> dict[str, Any]:
     return {
         "seconds": plan.seconds,
@@ -106,6 +128,7 @@ def as_json(
         "scale": [dataclasses.asdict(one) for one in scale.findings] if scale else None,
         "inprocess": dataclasses.asdict(inprocess) if inprocess else None,
         "processes": processes.as_json() if processes else None,
+        "push": push.as_json() if push else None,
     }
 
 

@@ -288,3 +288,34 @@ def test_how_many_workers_are_embedded_may_be_left_open():
 def test_the_queue_of_tasks_must_have_a_name_that_a_queue_can_have():
     with pytest.raises(InvalidRequest, match="a queue name"):
         from_file('[tasks]\nqueue = "no such!"\n')
+
+
+@pytest.mark.parametrize(
+    ("wrong", "said"),
+    [
+        ('path = "push"', r"push\.path is a path"),
+        ('path = "/"', r"push\.path is a path"),
+        ('path = "/a b"', r"push\.path is a path"),
+        ('rules_path = "/{a}"', r"push\.rules_path is a path"),
+        ('circuits_path = "/v1/x"', "must not begin with /v1"),
+        ('circuits_path = "/push/circuits"', "must not lie in one another"),
+        ('path = "/admin/v1"', "must not lie in one another"),
+        ('logging_path = "/admin/v1/circuitbreaker/"', "must not lie in one another"),
+    ],
+)
+def test_paths_for_pushing_are_apart_from_each_other_and_from_the_native_api(wrong, said):
+    with pytest.raises(InvalidRequest, match=said):
+        from_file(f"[push]\n{wrong}\n")
+
+
+def test_a_slash_at_the_end_of_a_path_means_nothing():
+    push = from_file('[push]\npath = "/in/queue/"\n').settings.push
+
+    assert push.paths["path"] == "/in/queue"
+    assert push.paths["circuits_path"] == "/queuecircuitbreaker/circuit"
+
+
+def test_networks_that_nothing_is_pushed_to_are_networks():
+    assert from_file('[push]\ndeny = "10.0.0.0/8, ::1"\n').settings.push.deny == "10.0.0.0/8, ::1"
+    with pytest.raises(InvalidRequest, match=r"push\.deny .* 'everything'"):
+        from_file('[push]\ndeny = "10.0.0.0/8, everything"\n')

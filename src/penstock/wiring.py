@@ -9,15 +9,23 @@ from penstock.domain.errors import InvalidRequest, StoreRefused
 from penstock.outbound.clock import ServerClock, SteadyClock, SystemClock, wall_ms
 from penstock.outbound.dice import SystemDice
 from penstock.ports.clock import Clock, Dice
+from penstock.ports.sender import Request, Response, Sender
 from penstock.ports.store import Store
 from penstock.ports.wakeups import Wakeups
+from penstock.runtime.circuit_duties import circuit_duties
 from penstock.runtime.duties import Every, Expirer, Mover, Pruner, Reaper
 from penstock.runtime.loop import Duty, DutyLoop
 from penstock.runtime.lost_workers import WorkerReaper
 from penstock.runtime.node_queues import NodeQueues
+from penstock.runtime.pusher.backoff import Waits
+from penstock.runtime.pusher.pusher import Pace, Pusher
+from penstock.runtime.pusher.tally import Tally
+from penstock.runtime.pusher.thread import Bell, PusherThread
 from penstock.runtime.recurring import Recurrer
 from penstock.services.bus import Bus
+from penstock.services.circuits import Circuits
 from penstock.services.directory import Directory
+from penstock.services.documents import Documents
 from penstock.services.facts import Facts
 from penstock.services.insight import Insight
 from penstock.services.keys import Keyring, Keys
@@ -26,13 +34,16 @@ from penstock.services.moves import Moves
 from penstock.services.notifications import Notifications
 from penstock.services.queues import Queues
 from penstock.services.recurring import Recurring
+from penstock.services.routes import Routes
 from penstock.services.workers import Workers
 from penstock.settings import Settings, is_loopback
+from penstock.settings.push import Push
 from penstock.store.migrations import Migration
 from penstock.store.sql_store import migrate_sqlite, open_sqlite
 
 _MOVES_EVERY_MS = 500  # so long a new move may wait for its first step
 _KEYS_EVERY_MS = 1_000
+_CIRCUITS_EVERY_MS = 1_000  # so long a node may go by old routes and settings
 _CLOCK_EVERY_MS = 30_000
 
 
@@ -65,9 +76,14 @@ class Broker:
             everybodys=(settings.tasks.queue,),
         )
         self.facts = Facts(store, settings.limits)
+        self.documents = Documents(store, clock)
+        self.routes = Routes(store, clock)
+        self.circuits = Circuits(store, clock, self.routes)
+        self.pushed = Tally()
         self.keys = Keys(store, clock, dice)
         self.keyring = Keyring(self.keys, required=settings.auth.required)
         self._loop = DutyLoop(self._duties(), clock)
+        self._pushing: PusherThread | None = None
 
     def listen(self, callback: Callable[[Mapping[int, int]], None]) -> None:
         self.store.listen(callback)
@@ -75,12 +91,20 @@ class Broker:
     def start_duties(self) -> None:
         self._loop.start()
 
+    def start_pushing(self) -> None:
+        """Deliveries go out from this node, unless it is set to leave that to others."""
+        if self._pushing is None and self.settings.push.enabled and self.settings.push.deliver:
+            self._pushing = _pushing(self)
+            self._pushing.start()
+
     def run_duties(self) -> None:
         """Here and now, where nothing runs by itself: what is due by the clock."""
         self._loop.run_due()
 
     def close(self) -> None:
         """Stop what runs by itself, finish what was taken, close the store."""
+        if self._pushing is not None:
+            self._pushing.stop()
         self._loop.stop()
         self.store.close()
 
@@ -106,10 +130,66 @@ class Broker:
             Recurrer(self.recurring),
             NodeQueues(self.bus, self.queues, every_ms=self.settings.workers.reap_interval_ms),
             Every("keys", _KEYS_EVERY_MS, self.refresh_keys),
+            Every("circuits", _CIRCUITS_EVERY_MS, self.circuits.refresh),
+            *circuit_duties(self.circuits),
         ]
         if isinstance(self.clock, ServerClock):
             duties.append(Every("clock", _CLOCK_EVERY_MS, self.clock.adjust))
         return duties
+
+
+class _Sender:
+    """Made when there is something to send: most nodes have no use for an HTTP client."""
+
+    def __init__(self, clock: Clock, push: Push) -> None:
+        self._clock = clock
+        self._push = push
+        self._made: Sender | None = None
+
+    def send(self, request: Request, then: Callable[[Response], None]) -> None:
+        if self._made is None:
+            from penstock.outbound.http_sender import HttpSender
+
+            push = self._push
+            self._made = HttpSender(
+                self._clock,
+                connections=push.concurrency,
+                keep_alive_ms=push.keep_alive_ms,
+                denied=push.deny or "",
+            )
+        self._made.send(request, then)
+
+    def close(self) -> None:
+        if self._made is not None:
+            self._made.close()
+
+
+def _pushing(broker: Broker) -> PusherThread:
+    push, bell = broker.settings.push, Bell()
+    sender = _Sender(broker.clock, push)
+    waits = Waits(
+        retry_ms=push.retry_ms,
+        honours_retry_after=push.honour_retry_after,
+        max_retry_after_ms=push.max_retry_after_ms,
+    )
+    pusher = Pusher(
+        broker.store,
+        sender,
+        broker.routes,
+        broker.circuits,
+        pace=Pace(
+            concurrency=push.concurrency,
+            lease_ms=push.lease_ms,
+            scan_ms=push.scan_ms,
+            waits=waits,
+        ),
+        holder=f"pusher-{broker.dice.digits(12)}",
+        ring=bell.ring,
+        tally=broker.pushed,
+    )
+    broker.listen(pusher.heard)
+    drain_ms = broker.settings.server.drain_ms
+    return PusherThread(pusher, sender, broker.clock, bell, drain_ms=drain_ms)
 
 
 def open_broker(settings: Settings, *, clock: Clock | None = None) -> Broker:
@@ -117,6 +197,7 @@ def open_broker(settings: Settings, *, clock: Clock | None = None) -> Broker:
     store, own_clock = _open(settings)
     broker = Broker(store, clock or own_clock, settings)
     broker.refresh_keys()
+    broker.circuits.refresh()
     return broker
 
 

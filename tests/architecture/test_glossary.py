@@ -49,8 +49,10 @@ OUR_WORD_FOR = {
 # The last one spells what people type from habit beside our word for it.
 OUTSIDE_PROTOCOLS = (
     "edge/aweq/",
+    "edge/push/",
     "edge/sqs/",
     "edge/tasks/",
+    "domain/signature.py",
     "outbound/rabbitmq",
     "edge/cli/words.py",
 )

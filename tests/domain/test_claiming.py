@@ -88,7 +88,7 @@ def test_the_holder_may_act_late_while_nobody_has_brought_the_message_back(verb)
 
 
 ACTS: dict[Verb, Callable[[Message], Message]] = {
-    Verb.COMPLETE: lambda m: lifecycle.complete(m, lease_no=1),
+    Verb.COMPLETE: lambda m: replace(lifecycle.complete(m, lease_no=1), reason="no"),
     Verb.FAIL: lambda m: lifecycle.fail(
         m, a_queue(), lease_no=1, now=NOON, dice=0.25, error="no", retry_in_ms=SECOND
     ),

@@ -202,3 +202,10 @@ def test_rates_and_weights_out_of_range_are_refused_by_name(wrong, named):
 def test_what_makes_a_queue_be_written_by_one_at_a_time(steering):
     assert a_queue(**steering).is_steered
     assert not a_queue(weights={"a": 2}).is_steered
+
+
+def test_a_queue_that_a_circuit_holds_gives_nothing_whatever_an_operator_says():
+    held = msgspec.structs.replace(a_queue(), held_by="a" * 32)
+
+    assert not held.is_claimable
+    assert not msgspec.structs.replace(held, is_paused=True).is_claimable

@@ -24,6 +24,7 @@ BACKENDS = ("sqlite", "postgres")
 
 # Only a wake-up or a due date can answer a waiting claim in time: a look in passing comes too late.
 NEVER_LOOKS_IN_PASSING = {"waking": {"poll_ms": 60_000}}
+NEVER_PUSHES = {"push": {"deliver": False}}  # what was queued stays there to be looked at
 
 MakeServer = Callable[..., LiveServer]
 MakeProcess = Callable[..., ServerProcess]
@@ -35,7 +36,7 @@ def server(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[LiveServer]:
     """One for all tests and each backend; its clock stands still until a test turns it."""
-    settings: dict[str, Any] = {**NEVER_LOOKS_IN_PASSING}
+    settings: dict[str, Any] = {**NEVER_LOOKS_IN_PASSING, **NEVER_PUSHES}
     if request.param == "postgres":
         cluster = request.getfixturevalue("postgres_cluster")
         cluster.start()

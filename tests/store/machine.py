@@ -260,6 +260,19 @@ class StoreMachine(RuleBasedStateMachine):
         no = self.queues[queue].queue_no
         self.keep(queue, lambda s: s.queues.change(no, is_paused=is_paused, now=self.now))
 
+    @rule(queue=QUEUES, is_held=st.booleans())
+    def hold(self, queue: int, is_held: bool) -> None:
+        no = self.queues[queue].queue_no
+
+        def change(session: Session) -> Queue:
+            if is_held:
+                session.queues.hold([no], by="a circuit")
+            else:
+                session.queues.unhold([no])
+            return session.queues.get(no)
+
+        self.keep(queue, change)
+
     @rule(queue=QUEUES, drawn=SETTINGS, redelivery=st.sampled_from(Redelivery))
     def change_settings(self, queue: int, drawn: dict[str, Any], redelivery: Redelivery) -> None:
         before = self.queues[queue]

@@ -108,7 +108,7 @@ class Model(SteeringModel):
         """All their queues are tidied up, then each is served in turn, the special ones last;
         of the others all that are alike together."""
         for queue_no in dict.fromkeys(claim.queue_no for claim in claims):
-            if not self.queues[queue_no].is_paused:
+            if self.queues[queue_no].is_claimable:
                 self._expire(queue_no, now=claims[0].now)
                 self._bring_back(queue_no, now=claims[0].now)
                 self._settle(claims[0].now)
@@ -235,7 +235,7 @@ class Model(SteeringModel):
 
     def _claim_or_repeat(self, claim: Claim) -> list[str] | type[PenstockError]:
         key = (claim.queue_no, claim.claim_key)
-        if claim.claim_key is None or self.queues[claim.queue_no].is_paused:
+        if claim.claim_key is None or not self.queues[claim.queue_no].is_claimable:
             return self._claim(claim)
         given, until_at = self._given.get(key, (None, 0))
         if given is None or until_at <= claim.now:
@@ -259,7 +259,7 @@ class Model(SteeringModel):
 
     def _claim(self, claim: Claim) -> list[str]:
         queue, now = self.queues[claim.queue_no], claim.now
-        if queue.is_paused:
+        if not queue.is_claimable:
             return []
         ready = [
             m
@@ -298,7 +298,7 @@ class Model(SteeringModel):
 
     def _next_due(self, claim: Claim) -> int | None:
         queue = self.queues[claim.queue_no]
-        if queue.is_paused:
+        if not queue.is_claimable:
             return None
         due = [m.due_at for m in self.of(queue.queue_no, [State.WAITING, State.LEASED])]
         allowed_at = self.allowed_at(queue, now=claim.now)

@@ -103,6 +103,7 @@ class Queue(msgspec.Struct, frozen=True, kw_only=True):
     counts: Counts
     totals: Totals
     oldest_ready_at: datetime | None = None
+    held_by: str | None = None  # the circuit that holds it
 
 
 class Ending(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):

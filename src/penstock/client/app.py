@@ -28,6 +28,7 @@ from penstock.client.options import JobOptions, Settled
 from penstock.client.over_http import OverHttp
 from penstock.client.queue_options import QueueOptions, settings_of
 from penstock.client.recurrence import Recurrence, RecurrenceOptions, recurrence_of, rhythm_of
+from penstock.domain.breaker_settings import BreakerSettings
 from penstock.domain.draft import Draft
 from penstock.domain.duration import duration_text
 from penstock.domain.errors import InvalidRequest, PenstockError
@@ -144,6 +145,13 @@ class Penstock(BusPart):
         if options:
             self.queue(queue, **options)
         return NotificationQueue(self, check_name(queue))
+
+    def breaker(self, **changes: object) -> BreakerSettings:
+        """Change some settings of the circuit breaker now, for all that share the store.
+
+        Their names are those of `BreakerSettings`; see docs/circuits.md.  Raises InvalidRequest.
+        """
+        return self._opening.get().change_breaker(changes)
 
     # --- opening and closing ---
 

@@ -7,6 +7,7 @@ from typing import Any, Protocol
 
 from penstock.client.answers import SendResult
 from penstock.client.recurrence import Recurrence
+from penstock.domain.breaker_settings import BreakerSettings
 from penstock.domain.draft import Draft
 from penstock.domain.worker import NewWorker
 from penstock.ports.clock import Clock
@@ -49,6 +50,10 @@ class Backing(Protocol):
     async def declare_async(self, queue: str, settings: Mapping[str, Any]) -> None: ...
     def recur(self, wanted: Recurrence) -> None:
         """Declare recurring work; the same again changes nothing."""
+        ...
+
+    def change_breaker(self, changes: Mapping[str, Any]) -> BreakerSettings:
+        """Some settings of the circuit breaker; the others stay as they are."""
         ...
 
     def source(self) -> WorkSource: ...

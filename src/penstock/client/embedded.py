@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any, TypeVar
 
 import msgspec
@@ -13,6 +14,7 @@ from penstock.client.aside import aside
 from penstock.client.embedded_source import EmbeddedSource
 from penstock.client.recurrence import Recurrence
 from penstock.client.worker.roll import OwnRoll
+from penstock.domain.breaker_settings import BreakerSettings, changed
 from penstock.domain.draft import Draft, NewMessage
 from penstock.domain.errors import InvalidRequest, PenstockError, QueueExists, QueueNotFound
 from penstock.domain.queue import Queue, QueueSettings, check_settings
@@ -105,6 +107,9 @@ class Embedded:
                 overlap=wanted.overlap,
             )
         )
+
+    def change_breaker(self, changes: Mapping[str, Any]) -> BreakerSettings:
+        return wait_for(lambda: self.broker.circuits.breaker.change(partial(changed, changes)))
 
     def source(self) -> WorkSource:
         if self._source is None:

@@ -7,15 +7,18 @@ import threading
 from collections.abc import Callable, Mapping, Sequence
 
 from penstock.client.acts import planned
+from penstock.domain.circuit import Permitted, Reported
 from penstock.domain.errors import PenstockError, QueueNotFound
 from penstock.domain.lease import LeaseAct
 from penstock.domain.message import Content, Message
 from penstock.domain.queue import Queue
 from penstock.ports.store import Acted
 from penstock.ports.work import Work, WorkAct
+from penstock.services.circuits import Wanted
 from penstock.wiring import Broker
 
 _log = logging.getLogger("penstock.client")
+_REFRESH_MS = 1_000
 _Listener = tuple[frozenset[str], Callable[[], None]]
 
 
@@ -24,6 +27,7 @@ class EmbeddedSource:
         self._broker = broker
         self._lock = threading.Lock()
         self._listeners: dict[object, _Listener] = {}
+        self._refresh_at = 0
         broker.listen(self._woken)
 
     def claim(
@@ -82,6 +86,22 @@ class EmbeddedSource:
 
         return stop
 
+    def permits(self, routes: Sequence[str]) -> Mapping[str, Permitted] | None:
+        circuits = self._broker.circuits
+        now = self._broker.clock.now()
+        if now >= self._refresh_at:  # no duty may run in this process that would do it
+            circuits.refresh()
+            self._refresh_at = now + _REFRESH_MS
+        if not circuits.is_watching:
+            return None
+        told = circuits.permits([Wanted(route, is_of_table=False) for route in routes]).result()
+        if not circuits.is_final(told):
+            told = circuits.secure(told).result()
+        return {one.pattern: one for one in told}
+
+    def report(self, reports: Sequence[Reported]) -> None:
+        self._broker.circuits.report(reports).result()
+
     def _woken(self, woken: Mapping[int, int]) -> None:
         if not self._listeners:
             return
@@ -130,6 +150,7 @@ class EmbeddedSource:
             priority=message.priority,
             attributes=content.attributes,
             trace=content.trace,
+            route=message.route,
         )
 
 

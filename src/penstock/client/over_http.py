@@ -15,6 +15,7 @@ from penstock.client.recurrence import Recurrence
 from penstock.client.remote import Remote
 from penstock.client.remote_source import RemoteSource
 from penstock.client.worker.roll import RemoteRoll
+from penstock.domain.breaker_settings import BreakerSettings
 from penstock.domain.draft import Draft
 from penstock.domain.errors import Forbidden, InvalidRequest, QueueExists, QueueNotFound
 from penstock.domain.moments import moment_of
@@ -77,6 +78,9 @@ class OverHttp:
             self.remote.recurring.put(wanted.name, wanted.template.queue, **wanted.options())
         except Forbidden as error:
             _log.warning("recurring work %r is not declared: %s", wanted.name, error)
+
+    def change_breaker(self, changes: Mapping[str, Any]) -> BreakerSettings:
+        return self.remote.circuits.change_settings(changes)
 
     def source(self) -> WorkSource:
         if self._source is None:

@@ -29,12 +29,14 @@ from penstock.client.answers import (
 )
 from penstock.client.drafts import Act, ActOptions, Draft, SendOptions
 from penstock.client.errors import refusal
+from penstock.client.remote_circuits import RemoteCircuits
 from penstock.client.remote_history import RemoteHistory
 from penstock.client.remote_messages import RemoteMessages
 from penstock.client.remote_moves import RemoteMoves
 from penstock.client.remote_notifications import RemoteNotifications
 from penstock.client.remote_queues import RemoteQueues
 from penstock.client.remote_recurring import RemoteRecurring
+from penstock.client.remote_routes import RemoteRoutes
 from penstock.client.remote_topics import RemoteTopics
 from penstock.client.remote_workers import RemoteWorkers
 from penstock.client.transport import ErrorAnswer, Transport
@@ -75,6 +77,8 @@ class Remote:
         self.notifications = RemoteNotifications(self._transport)
         self.topics = RemoteTopics(self._transport)
         self.workers = RemoteWorkers(self._transport)
+        self.routes = RemoteRoutes(self._transport)
+        self.circuits = RemoteCircuits(self._transport)
 
     def __enter__(self) -> Self:
         return self

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 
 from penstock.client.acts import over_http
 from penstock.client.answers import ActResult, RawMessage
 from penstock.client.remote import Remote
 from penstock.client.remote_waiting import Idle, Waiting
+from penstock.domain.circuit import Permitted, Reported
 from penstock.domain.errors import PenstockError, QueueNotFound
 from penstock.domain.lease import Verb
 from penstock.domain.moments import instant_of
@@ -94,6 +95,13 @@ class RemoteSource:
 
         return stop
 
+    def permits(self, routes: Sequence[str]) -> Mapping[str, Permitted] | None:
+        return self._remote.circuits.permits(routes)
+
+    def report(self, reports: Sequence[Reported]) -> None:
+        for start in range(0, len(reports), _MOST_ACTS):
+            self._remote.circuits.report(reports[start : start + _MOST_ACTS])
+
     def close(self) -> None:
         with self._lock:
             waiting, self._waiting = self._waiting, []
@@ -144,4 +152,5 @@ def _work(message: RawMessage) -> Work:
         priority=message.priority,
         attributes=message.attributes or None,
         trace=message.trace,
+        route=message.route,
     )

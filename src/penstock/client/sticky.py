@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
+from penstock.domain.circuit import Permitted, Reported
 from penstock.domain.errors import PenstockError
 from penstock.domain.topic import node_queue_name
 from penstock.ports.work import Work, WorkAct, WorkSource
@@ -56,6 +57,12 @@ class StickySource:
             stop()
 
         return stop_both
+
+    def permits(self, routes: Sequence[str]) -> Mapping[str, Permitted] | None:
+        return self._source.permits(routes)
+
+    def report(self, reports: Sequence[Reported]) -> None:
+        self._source.report(reports)
 
     def published(self) -> None:
         """This process has published: there may be something in a queue of its own."""

@@ -76,6 +76,12 @@ def allow(caller: Caller, role: Role, queue: str | None = None) -> None:
         raise Forbidden(f"this key is not for queue {queue!r}")
 
 
+def allow_everywhere(caller: Caller) -> None:
+    """For what concerns all queues.  Raises Forbidden for a key that is for some of them only."""
+    if "*" not in caller.queues:
+        raise Forbidden("this key is for some queues only, and this concerns them all")
+
+
 def sees(caller: Caller, queue: str) -> bool:
     return any(pattern == "*" or fnmatchcase(queue, pattern) for pattern in caller.queues)
 

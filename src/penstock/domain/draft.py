@@ -38,11 +38,13 @@ class Draft(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     route: str | None = None
     dedup_until: DedupUntil | None = None
     size: int | None = None  # of body and attributes, where a face counts them in its own way
+    dedup_window_ms: int | None = None  # in place of the queue's
 
 
 class NewMessage(msgspec.Struct, frozen=True, gc=False):
     message: Message
     content: Content
+    dedup_window_ms: int | None = None  # None: the queue's
 
 
 def send(draft: Draft, queue: Queue, *, now: int, message_id: str, limits: Limits) -> NewMessage:
@@ -66,7 +68,11 @@ def send(draft: Draft, queue: Queue, *, now: int, message_id: str, limits: Limit
     )  # fmt: skip
     if draft.timeout_ms or draft.retries_timeouts or draft.route or draft.dedup_until:
         message = _as_a_job(message, draft)
-    return NewMessage(message, Content(draft.body, draft.attributes or None, draft.trace))
+    content = Content(draft.body, draft.attributes or None, draft.trace)
+    if draft.dedup_window_ms is None:
+        return NewMessage(message, content)
+    window_ms = check_delay("dedup_window_ms", draft.dedup_window_ms)
+    return NewMessage(message, content, window_ms)
 
 
 def _as_a_job(message: Message, draft: Draft) -> Message:

@@ -82,6 +82,20 @@ class ScheduleNotFound(NotFound):
         super().__init__(f"there is no recurring work {name!r}")
 
 
+class RouteNotFound(NotFound):
+    code = "route_not_found"
+
+    def __init__(self, uri: str) -> None:
+        super().__init__(f"no route matches {uri[:200]!r}")
+
+
+class CircuitNotFound(NotFound):
+    code = "circuit_not_found"
+
+    def __init__(self, circuit_hash: str) -> None:
+        super().__init__(f"there is no circuit {circuit_hash!r}")
+
+
 class MethodNotAllowed(PenstockError):
     code = "method_not_allowed"
 
@@ -130,6 +144,17 @@ class QueueFull(Conflict):
 
 class TopicNotEmpty(Conflict):
     code = "topic_not_empty"
+
+
+class NotForDeliveries(Conflict):
+    """The queue holds other messages: order and retries of deliveries would not be kept there."""
+
+    code = "not_for_deliveries"
+
+    def __init__(self, queue: str) -> None:
+        super().__init__(
+            f"queue {queue!r} is not one for deliveries; they need a queue of their own"
+        )
 
 
 class MoveRunning(Conflict):

@@ -93,7 +93,8 @@ def apply(act: LeaseAct, message: Message, queue: Queue) -> Message:
         is_late_ok = settings.max_leased is None and settings.max_leased_per_group is None
     match act.verb:
         case Verb.COMPLETE:
-            return lifecycle.complete(message, lease_no=no, is_late_ok=is_late_ok)
+            done = lifecycle.complete(message, lease_no=no, is_late_ok=is_late_ok)
+            return done if act.text is None else replace(done, reason=act.text)
         case Verb.FAIL:
             return lifecycle.fail(
                 message,

@@ -94,7 +94,7 @@ class Message(msgspec.Struct, frozen=True, gc=False):
     crashes: int = 0  # workers that died with it
     dedup_until: DedupUntil | None = None  # None: the window, or it holds its key no longer
     progress: str | None = None  # JSON text of its holder, in this attempt
-    route: str | None = None  # what its sender says of where it belongs; nothing goes by it
+    route: str | None = None  # whose circuit workers ask before they run it; no claim goes by it
     turn: int = NO_TURN  # in a fair queue: its place, before order_no
     gate: int = NO_GATE  # where groups are limited: OPEN or SHUT
 

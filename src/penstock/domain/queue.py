@@ -86,10 +86,11 @@ class Queue(msgspec.Struct, frozen=True, kw_only=True):
     changed_at: int = 0
     is_paused: bool = False
     version: int = 1  # grows with every change, so that caches know
+    held_by: str | None = None  # the circuit that holds it, whatever an operator says
 
     @property
     def is_claimable(self) -> bool:
-        return not self.is_paused
+        return not self.is_paused and self.held_by is None
 
     @property
     def is_ordered(self) -> bool:

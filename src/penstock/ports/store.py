@@ -22,6 +22,8 @@ from penstock.domain.message import Content, Message, State
 from penstock.domain.move import MoveTask
 from penstock.domain.queue import Queue, QueueSettings
 from penstock.domain.schedule import Schedule
+from penstock.ports.circuits import Circuits, Documents, Duties
+from penstock.ports.deliveries import Deliveries
 from penstock.ports.registry import Facts, Workers
 from penstock.ports.tagged import TaggedMessages
 from penstock.ports.ticket import Ticket
@@ -81,6 +83,18 @@ class Queues(Protocol):
         is_paused: bool | None = None,
         now: int,
     ) -> Queue: ...
+    def keep_from_change(self, queue_nos: Sequence[int]) -> None:
+        """Until the end of this transaction nobody else holds them or lets them go."""
+        ...
+
+    def hold(self, queue_nos: Sequence[int], *, by: str) -> None:
+        """Nothing is claimed there until they are let go; pausing and resuming change nothing."""
+        ...
+
+    def unhold(self, queue_nos: Sequence[int]) -> list[int]:
+        """Those of them that were held; whoever waits there is woken."""
+        ...
+
     def remove(self, queue_no: int, *, now: int) -> None: ...
     def removed_at(self, name: str) -> int | None:
         """When a queue of this name was removed last."""
@@ -251,6 +265,14 @@ class Session(Protocol):
     @property
     def schedules(self) -> Schedules: ...
     @property
+    def circuits(self) -> Circuits: ...
+    @property
+    def duties(self) -> Duties: ...
+    @property
+    def documents(self) -> Documents: ...
+    @property
+    def deliveries(self) -> Deliveries: ...
+    @property
     def tidying(self) -> Tidying: ...
     def send(
         self, new: Sequence[NewMessage], *, before: str | None = None
@@ -277,6 +299,10 @@ class Store(Protocol):
 
     def send(self, new: Sequence[NewMessage]) -> Ticket[list[Sent | PenstockError]]: ...
     def claim(self, wanted: Claim) -> Ticket[Claimed]: ...
+    def claim_all(self, wanted: Sequence[Claim]) -> list[Ticket[Claimed]]:
+        """Many at once, as one transaction: for those who look into many queues from a thread."""
+        ...
+
     def act(self, acts: Sequence[LeaseAct]) -> Ticket[list[Acted | PenstockError]]: ...
     def write(self, what: Callable[[Session], T]) -> Ticket[T]: ...
 

@@ -5,12 +5,13 @@ The same worker runs against a store in its own process and against a server els
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from typing import Protocol
 
 import msgspec
 
+from penstock.domain.circuit import Permitted, Reported
 from penstock.domain.errors import PenstockError
 from penstock.domain.lease import Verb
 from penstock.domain.retry import Backoff
@@ -37,6 +38,7 @@ class Work(msgspec.Struct, frozen=True, kw_only=True):
     priority: int = 0
     attributes: dict[str, str] | None = None
     trace: str | None = None
+    route: str | None = None  # whose circuit is asked before it is run
 
 
 class WorkAct(msgspec.Struct, frozen=True, kw_only=True):
@@ -138,4 +140,15 @@ class WorkSource(Protocol):
 
         A source may begin with the next claim that gives less than it was asked for.
         """
+        ...
+
+    def permits(self, routes: Sequence[str]) -> Mapping[str, Permitted] | None:
+        """Whether jobs of these routes may be run now; None: there is no need to ask or to tell.
+
+        A probe is for one job, and taken with this.
+        """
+        ...
+
+    def report(self, reports: Sequence[Reported]) -> None:
+        """What became of jobs that were let through."""
         ...

@@ -14,6 +14,7 @@ from msgspec import Meta
 from penstock.domain.errors import InvalidRequest
 from penstock.domain.limits import DAY, HOUR, MINUTE, SECOND, Limits
 from penstock.domain.queue import check_name
+from penstock.settings.push import Push, check_push
 from penstock.settings.work import Tasks, Workers, check_work
 
 SQLITE = "sqlite:///"
@@ -130,6 +131,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     sqs: Sqs = Sqs()
     workers: Workers = Workers()
     tasks: Tasks = Tasks()
+    push: Push = Push()
     auth: Auth = Auth()
     waking: Waking = Waking()
     log: Log = Log()
@@ -183,6 +185,7 @@ def check(settings: Settings) -> Settings:
     check_name(settings.aweq.queue)
     _check_sqs(settings.sqs)
     check_work(settings.workers, settings.tasks)
+    check_push(settings.push)
     if settings.auth.required == "never" and not is_loopback(server.host):
         raise InvalidRequest(
             f"server.host {server.host!r} can be reached from outside: "

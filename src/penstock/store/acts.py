@@ -30,8 +30,11 @@ class Acts:
 
     def act(self, acts: Sequence[LeaseAct]) -> list[Acted | PenstockError]:
         answers: list[Acted | PenstockError] = [LeaseLost() for _ in acts]
-        # A message with any other act upon it has all its acts decided one after the other.
-        slow = {a.lease.message_no for a in acts if a.verb is not Verb.COMPLETE}
+        # A message with any other act upon it has all its acts decided one after the other, and
+        # so has one that is completed with a word to be kept.
+        slow = {
+            a.lease.message_no for a in acts if a.verb is not Verb.COMPLETE or a.text is not None
+        }
         completions = [i for i, a in enumerate(acts) if a.lease.message_no not in slow]
         others = [i for i, a in enumerate(acts) if a.lease.message_no in slow] if slow else []
         if others:
@@ -47,7 +50,9 @@ class Acts:
     def queues(self, acts: Sequence[LeaseAct]) -> set[int]:
         """Those that have to be looked at: for a completion only if it is ordered by group."""
         ordered = self._books.ordered_of({act.lease.queue_no for act in acts})
-        others = {act.lease.queue_no for act in acts if act.verb is not Verb.COMPLETE}
+        others = {
+            a.lease.queue_no for a in acts if a.verb is not Verb.COMPLETE or a.text is not None
+        }
         return ordered | others
 
     def groups(self, acts: Sequence[LeaseAct], given: set[tuple[int, int]]) -> set[tuple[int, str]]:

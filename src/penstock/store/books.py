@@ -220,7 +220,7 @@ class Books:
         """Settings are parsed once; a number and a version may come again after a rollback."""
         found = self._known.get(row)
         if found is None:
-            queue_no, name, settings, is_paused, version, created_at, changed_at = row
+            queue_no, name, settings, is_paused, version, created_at, changed_at, held_by = row
             found = Queue(
                 queue_no=queue_no,
                 name=name,
@@ -229,6 +229,7 @@ class Books:
                 changed_at=changed_at,
                 is_paused=bool(is_paused),
                 version=version,
+                held_by=held_by,
             )
             if len(self._known) > 20_000:
                 self._known.clear()

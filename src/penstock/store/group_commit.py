@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 
 from penstock.domain.errors import ShuttingDown
@@ -49,6 +49,23 @@ class GroupCommit:
             gathered = self._gathered[loop] = []
             loop.call_soon(self._hand_over, loop)
         gathered.append(request)
+
+    def submit_all(self, requests: Sequence[Request]) -> None:
+        """One by one a thread would do each of them at once, in a transaction of its own."""
+        if self._is_closed:
+            raise ShuttingDown("the store is closed")
+        if not requests:
+            return
+        if requests[0].ticket.loop is not None:  # a loop gathers by itself
+            for request in requests:
+                self.submit(request)
+            return
+        if len(self._lanes) == 1:
+            for request in requests:
+                request.ticket.help = self.help
+        self._waiting.extend(requests)
+        if not any(lane.help() for lane in self._lanes):
+            self._call()
 
     def _hand_over(self, loop: asyncio.AbstractEventLoop) -> None:
         gathered = self._gathered.pop(loop)

@@ -62,6 +62,28 @@ class SqlQueues:
             self._steering.change(before, after, now=now)
         return after
 
+    def keep_from_change(self, queue_nos: Sequence[int]) -> None:
+        if self._db.is_shared and queue_nos:
+            nos = json_list(sorted(set(queue_nos)))
+            self._db.post("queues.keep_from_change", {"queue_nos": nos})
+
+    def hold(self, queue_nos: Sequence[int], *, by: str) -> None:
+        self.keep_from_change(queue_nos)
+        if queue_nos:
+            self._db.run("queues.hold", {"queue_nos": json_list(queue_nos), "held_by": by})
+        for queue_no in queue_nos:
+            self._books.forget_queue(queue_no)
+
+    def unhold(self, queue_nos: Sequence[int]) -> list[int]:
+        self.keep_from_change(queue_nos)
+        if not queue_nos:
+            return []
+        rows = self._db.rows("queues.unhold", {"queue_nos": json_list(queue_nos)})
+        for (queue_no,) in rows:
+            self._books.forget_queue(queue_no)
+            self._books.wake(queue_no)
+        return [queue_no for (queue_no,) in rows]
+
     def remove(self, queue_no: int, *, now: int) -> None:
         self._db.run("queues.remove", {"queue_no": queue_no, "now": now})
         self._books.forget_queue(queue_no)

@@ -93,7 +93,7 @@ class Sends:
             if m.dedup_key is None or answers[i] is not None:
                 continue
             settings = self._books.queue(m.queue_no).settings
-            if settings.dedup_window_ms or m.dedup_until is not None:
+            if self._window(n) or m.dedup_until is not None:
                 key = scoped(settings.dedup_scope, m.group, m.dedup_key)
                 keyed.setdefault((m.queue_no, key), []).append(i)
         return keyed
@@ -144,7 +144,7 @@ class Sends:
         """Take the keys of those that are accepted; the same key again is a duplicate of them."""
         free = {key: places[0] for key, places in sorted(keyed.items())}
         free = {key: i for key, i in free.items() if answers[i] is None}
-        rows = [self._taking(key, new[i].message, numbers[i]) for (_, key), i in free.items()]
+        rows = [self._taking(key, new[i], numbers[i]) for (_, key), i in free.items()]
         taken = {row[0] for row in self._db.insert("dedup.take", rows)} if rows else set()
         lost = {key: keyed.pop(key) for key, i in free.items() if new[i].message.id not in taken}
         if lost:  # another node was faster
@@ -157,10 +157,15 @@ class Sends:
                 sent = Sent(first, is_duplicate=True, message_no=numbers[first_place])
                 answers[i] = answers[first_place] or sent
 
-    def _taking(self, key: str, m: Message, message_no: int) -> Row:
-        window = self._books.queue(m.queue_no).settings.dedup_window_ms
-        until_at = m.sent_at + window if m.dedup_until is None else NO_END
+    def _taking(self, key: str, n: NewMessage, message_no: int) -> Row:
+        m = n.message
+        until_at = m.sent_at + self._window(n) if m.dedup_until is None else NO_END
         return (m.queue_no, key, m.id, message_no, until_at)
+
+    def _window(self, n: NewMessage) -> int:
+        if n.dedup_window_ms is not None:
+            return n.dedup_window_ms
+        return self._books.queue(n.message.queue_no).settings.dedup_window_ms
 
     def _blocked(self, new: Sequence[NewMessage], answers: Answers) -> list[bool]:
         """In a queue ordered by group, whoever has somebody of its group before it is blocked."""

@@ -16,8 +16,11 @@ from penstock.ports.store import Claim, Claimed, Sent
 from penstock.store.acts import Acts
 from penstock.store.books import Books
 from penstock.store.changes import Changes
+from penstock.store.circuits import SqlCircuits
 from penstock.store.claims import Claims
 from penstock.store.database import Database
+from penstock.store.deliveries import SqlDeliveries
+from penstock.store.documents import SqlDocuments, SqlDuties
 from penstock.store.facts import SqlFacts
 from penstock.store.moves import SqlMoves
 from penstock.store.nouns import SqlKeys, SqlMessages, SqlQueues
@@ -109,6 +112,10 @@ class SqlSession:
         self.workers = SqlWorkers(self.books)
         self.facts = SqlFacts(self.books)
         self.schedules = SqlSchedules(self.books)
+        self.circuits = SqlCircuits(self.books)
+        self.duties = SqlDuties(self.books)
+        self.documents = SqlDocuments(self.books)
+        self.deliveries = SqlDeliveries(self.books)
         self.tidying = SqlTidying(self.books, claims)
         self.tagged = SqlTagged(self.books, changes, claims)
         self.topics = SqlTopics(self.books, changes, self._sends)

@@ -77,6 +77,11 @@ class SqlStore(InCallersTransactions):
     def claim(self, wanted: Claim) -> Ticket[Claimed]:
         return self._submit(Kind.CLAIM, wanted)
 
+    def claim_all(self, wanted: Sequence[Claim]) -> list[Ticket[Claimed]]:
+        requests = [Request(Kind.CLAIM, claim) for claim in wanted]
+        self._commits.submit_all(requests)
+        return [request.ticket for request in requests]
+
     def act(self, acts: Sequence[LeaseAct]) -> Ticket[list[Acted | PenstockError]]:
         return self._submit(Kind.ACT, acts)
 

@@ -77,6 +77,10 @@ def prepare(api: Api, operation: str) -> dict[str, str]:
         variables["MOVE"] = told(api.call("POST", "/v1/queues/mail/moves"))["id"]
     if operation.endswith("Recurring"):
         told(api.call("PUT", "/v1/recurring/nightly", {"queue": "mail", "cron": "30 2 * * *"}))
+    rules = {"/shop/(.*)": {"url": "http://127.0.0.1:9/$1"}}
+    [route] = told(api.call("PUT", "/v1/routes", {"rules": rules}))["routes"]
+    variables["CIRCUIT"] = route["circuit"]
+    told(api.call("POST", f"/v1/circuits/{route['circuit']}/open"))
     api.send("mail")
     variables["RECEIPT"] = api.claim_one("mail")["receipt"]
     if operation in ("redriveMessage", "redriveQueue"):

@@ -38,3 +38,16 @@ def test_what_was_found_before_is_found_again_and_only_by_its_own_method():
     assert router.find("GET", "/queues/b")[1] == {"queue": "b"}
     with pytest.raises(MethodNotAllowed):
         router.find("POST", "/queues/a")
+
+
+def test_the_rest_of_a_path_may_be_anything_and_stays_as_it_came():
+    router = _router("/push/{uri...}", "/push")
+
+    for rest in ("", "a", "a/b//c/", "a%2Fb/../%00", "push/x"):
+        route, params = router.find("GET", f"/push/{rest}")
+        assert (route.path, params) == ("/push/{uri...}", {"uri": rest})
+    assert router.find("GET", "/push")[0].path == "/push"
+    with pytest.raises(MethodNotAllowed):
+        router.find("POST", "/push/a")
+    with pytest.raises(NotFound):
+        router.find("GET", "/pushed/a")

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from penstock import Penstock
+from penstock.domain.circuit import Permitted, Reported
 from penstock.domain.errors import PenstockError
 from penstock.domain.message import Message
 from penstock.ports.work import Work, WorkAct, WorkSource
@@ -48,6 +49,9 @@ class Interruptible:
         self._source = source
         self.error: Exception | None = None
         self.claims = 0
+        self.asked: list[list[str]] = []
+        self.reports = 0
+        self.no_answer: Exception | None = None  # to whoever asks for permits
 
     def claim(self, *args: Any, **kwargs: Any) -> tuple[list[Work], list[PenstockError | None]]:
         self.claims += 1
@@ -60,6 +64,17 @@ class Interruptible:
 
     def listen(self, queues: Sequence[str], callback: Callable[[], None]) -> Callable[[], None]:
         return self._source.listen(queues, callback)
+
+    def permits(self, routes: Sequence[str]) -> Mapping[str, Permitted] | None:
+        self.asked.append(list(routes))
+        if self.no_answer is not None:
+            raise self.no_answer
+        return self._source.permits(routes)
+
+    def report(self, reports: Sequence[Reported]) -> None:
+        self._check()
+        self.reports += 1
+        self._source.report(reports)
 
     def _check(self) -> None:
         if self.error is not None:

@@ -5,7 +5,7 @@ from msgspec.structs import replace
 
 from penstock.domain.counts import Counts
 from penstock.domain.errors import QueueFull, QueueNotFound
-from penstock.domain.limits import MINUTE
+from penstock.domain.limits import HOUR, MINUTE
 from penstock.domain.message import Content, State
 from penstock.domain.queue import Ordering
 from penstock.ports.store import Sent
@@ -180,6 +180,19 @@ def test_without_a_window_no_message_is_a_duplicate(desk):
 
     assert answers == [Sent(n.message.id) for n in new]
     assert desk.send(mail, dedup_key="once")
+
+
+@pytest.mark.parametrize("window_ms", [0, HOUR])
+def test_a_message_may_have_a_window_of_its_own(desk, window_ms):
+    mail = desk.queue(dedup_window_ms=window_ms)
+    first = desk.send(mail, dedup_key="once", dedup_window_ms=MINUTE)
+    desk.clock.advance(ms=MINUTE - 1)
+
+    [answer] = unnumbered(desk.submit_send(mail, dedup_key="once", dedup_window_ms=MINUTE).result())
+    assert answer == Sent(first, is_duplicate=True)
+
+    desk.clock.advance(ms=1)
+    assert desk.send(mail, dedup_key="once", dedup_window_ms=MINUTE)
 
 
 def test_the_duty_forgets_keys_whose_window_is_over_and_no_others(desk):

@@ -31,6 +31,7 @@ def show(queue: Queue, out: Output) -> int:
         [
             ("name", queue.name),
             ("paused", queue.is_paused),
+            ("held by", queue.held_by),
             ("created", queue.created_at),
             ("oldest ready", queue.oldest_ready_at),
         ]
@@ -69,7 +70,7 @@ def _list(args: Namespace, out: Output) -> int:
                 out.record(queue)
         else:
             out.table(
-                ("queue", "ready", "waiting", "leased", "dead", "done", "paused"),
+                ("queue", "ready", "waiting", "leased", "dead", "done", "stopped"),
                 map(_row, queues),
             )
     return exits.OK
@@ -78,7 +79,8 @@ def _list(args: Namespace, out: Output) -> int:
 def _row(queue: Queue) -> tuple[object, ...]:
     counts = queue.counts
     now = (counts.ready, counts.waiting, counts.leased, counts.dead)
-    return queue.name, *now, queue.totals.done, "paused" if queue.is_paused else ""
+    stops = ("paused" if queue.is_paused else "", "held" if queue.held_by else "")
+    return queue.name, *now, queue.totals.done, " ".join(filter(None, stops))
 
 
 def _show(args: Namespace, out: Output) -> int:

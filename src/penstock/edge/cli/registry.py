@@ -88,6 +88,17 @@ GROUPS: dict[str, dict[str, Entry]] = {
         "topics unsubscribe": Entry("topics", "end a subscription"),
         "topics publish": Entry("topics", "publish an event"),
     },
+    "Pushing": {
+        "routes": Entry("routes", "list the routes of deliveries in their order"),
+        "routes set": Entry("routes", "replace all routes by those of a file"),
+        "routes match": Entry("routes", "tell which route a delivery would take, and where to"),
+        "circuits": Entry("circuits", "list the circuits and how they are"),
+        "circuits show": Entry("circuits", "show one circuit"),
+        "circuits close": Entry("circuits", "close circuits; their queues are let go in turn"),
+        "circuits open": Entry("circuits", "open a circuit until somebody closes it"),
+        "circuits settings": Entry("circuits", "show the settings of the circuit breaker"),
+        "circuits set": Entry("circuits", "change some settings of the circuit breaker"),
+    },
     "Insight": {
         "stats": Entry("stats", "counts and totals"),
         "tail": Entry("tail", "follow what finishes and what waits"),

@@ -169,8 +169,10 @@ class HttpConnection(asyncio.Protocol):
         if self._has_headers:  # what trails a chunked body
             return
         name = name.lower()
-        if name in headers and name in _ONCE:
-            self._stop(InvalidRequest(f"the header {name.decode()} is given twice"))
+        if name in headers:
+            if name in _ONCE:
+                self._stop(InvalidRequest(f"the header {name.decode()} is given twice"))
+            value = headers[name] + (b"; " if name == b"cookie" else b", ") + value  # RFC 9110, 5.3
         headers[name] = value
 
     def on_headers_complete(self) -> None:
@@ -182,10 +184,14 @@ class HttpConnection(asyncio.Protocol):
             self._stop(InvalidRequest("of the transfer encodings only chunked is taken"))
         if int(headers.get(b"content-length", b"0")) > self._traffic.max_body_bytes:
             self._stop(TooLarge(f"a request takes at most {self._traffic.max_body_bytes} bytes"))
-        if headers.get(b"content-encoding", b"identity") != b"identity":
+        if b"content-encoding" in headers and not self._may_be_coded():
             self._stop(UnsupportedMediaType("compressed requests are not taken"))
         if headers.get(b"expect", b"").lower() == b"100-continue" and not self._is_busy:
             self._transport.write(b"HTTP/1.1 100 Continue\r\n\r\n")
+
+    def _may_be_coded(self) -> bool:
+        coding = self._headers[b"content-encoding"]
+        return coding == b"identity" or self._traffic.takes_coded(self._url)
 
     def on_body(self, part: bytes) -> None:
         if len(self._body) + len(part) > self._traffic.max_body_bytes:

@@ -27,7 +27,9 @@ class Route(msgspec.Struct, frozen=True, kw_only=True):
     """An operation, told well enough to make the OpenAPI document from."""
 
     method: str
-    path: str  # "/v1/queues/{queue}/messages"; "{name:pattern}" where not everything fits
+    # "/v1/queues/{queue}/messages"; "{name:pattern}" where not everything fits; "{name...}" at the
+    # end for all the rest of a path, as it came.
+    path: str
     handler: Handler
     role: Role | None = None  # None: open to everybody
     name: str = ""  # what a program would call it: "sendMessage"
@@ -47,11 +49,12 @@ class Route(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class _Node:
-    __slots__ = ("children", "fits", "name", "routes", "wild")
+    __slots__ = ("children", "fits", "name", "rest", "routes", "wild")
 
     def __init__(self) -> None:
         self.children: dict[str, _Node] = {}
         self.wild: _Node | None = None
+        self.rest: _Node | None = None
         self.name = ""
         self.fits = _ANYTHING
         self.routes: dict[str, Route] = {}
@@ -79,8 +82,13 @@ class Router:
     def _look_up(self, method: str, path: str) -> tuple[Route, dict[str, str]]:
         params: dict[str, str] = {}
         node: _Node | None = self._root
-        for part in path.split("/")[1:]:
+        parts = path.split("/")
+        for place, part in enumerate(parts[1:], start=1):
             assert node is not None
+            if node.rest is not None:
+                node = node.rest
+                params[node.name] = "/".join(parts[place:])
+                break
             child = node.children.get(part)
             if child is None and node.wild is not None and node.wild.fits.fullmatch(part):
                 child = node.wild
@@ -101,7 +109,12 @@ class Router:
     def _add(self, route: Route) -> None:
         node = self._root
         for part in route.path.split("/")[1:]:
-            if part.startswith("{"):
+            if part.endswith("...}"):
+                if node.rest is None:
+                    node.rest = _Node()
+                    node.rest.name = part[1:-4]
+                node = node.rest
+            elif part.startswith("{"):
                 if node.wild is None:
                     node.wild = _Node()
                     node.wild.name, _, pattern = part[1:-1].partition(":")

@@ -8,6 +8,7 @@ import signal
 import ssl
 import sys
 from collections.abc import Callable
+from functools import partial
 
 import uvloop
 
@@ -28,6 +29,7 @@ from penstock.edge.http.embedded_workers import EmbeddedWorkers
 from penstock.edge.http.router import Route, Router
 from penstock.edge.http.server import HttpServer
 from penstock.edge.http.traffic import Traffic
+from penstock.edge.pushing import push_routes, takes_coded
 from penstock.edge.sqs.api import SqsApi
 from penstock.edge.waiting import WaitingRoom
 from penstock.edge.work import work_routes
@@ -91,10 +93,12 @@ async def run(broker: Broker, stop: asyncio.Event, *, on_ready: Callable[[str], 
         idle_timeout=settings.idle_timeout_ms / 1000,
         max_connections=settings.max_connections,
     )
+    traffic.takes_coded = partial(takes_coded, broker)
     server = HttpServer(traffic, broker.clock)
     tls = _tls(settings.tls_cert, settings.tls_key)
     port = await server.start(settings.host, settings.port, tls=tls)
     broker.start_duties()
+    broker.start_pushing()
     scheme = "https" if tls else "http"
     host = f"[{settings.host}]" if ":" in settings.host else settings.host
     workers = EmbeddedWorkers(broker.settings)
@@ -128,7 +132,8 @@ def routes(broker: Broker, room: WaitingRoom) -> list[Route]:
         ).routes(),
         *work_routes(broker, room),
         *RecurringApi(broker.recurring).routes(),
-        *InsightApi(broker.insight, room).routes(),
+        *push_routes(broker),
+        *InsightApi(broker.insight, room, broker.circuits, broker.pushed).routes(),
     ]
     docs = DocsApi(found, is_key_needed=lambda: broker.keyring.is_needed, scheme=scheme)
     found += docs.routes()

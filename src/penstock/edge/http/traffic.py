@@ -41,6 +41,8 @@ class Traffic:
         self.idle_timeout = idle_timeout
         self.max_connections = max_connections
         self.max_held_bytes = max_held_bytes
+        # Bodies in any coding, for those who only hand them on: by the target of a request.
+        self.takes_coded: Callable[[bytes], bool] = lambda target: False
         self.held_bytes = 0  # of bodies that are still coming in
         self.connections: set[Connection] = set()
         self.is_draining = False

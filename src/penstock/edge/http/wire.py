@@ -172,6 +172,7 @@ class QueueOut(msgspec.Struct):
     counts: CountsOut
     totals: TotalsOut
     oldest_ready_at: str | msgspec.UnsetType | None = msgspec.UNSET
+    held_by: str | msgspec.UnsetType = msgspec.UNSET
 
 
 class QueuesOut(msgspec.Struct):
@@ -293,6 +294,7 @@ def queue_out(view: QueueView) -> QueueOut:
         to_text(view.queue.created_at),
         *counts_out(view.counts),
         to_text(oldest) if isinstance(oldest, int) else oldest,
+        view.queue.held_by or msgspec.UNSET,
     )
 
 

@@ -17,6 +17,7 @@ from penstock.ports.clock import Clock, Dice
 from penstock.ports.work import Handlers, Work, WorkAct, WorkSource
 from penstock.runtime.handling import Ready, prepare
 from penstock.runtime.outcomes import error_text, timed_out
+from penstock.runtime.worker.gate import Gate
 from penstock.runtime.worker.held import Fate, Held, Way
 from penstock.runtime.worker.keeper import Keeper, extension, unsaid
 from penstock.runtime.worker.log import JobLog
@@ -71,6 +72,7 @@ class Pump:
         self._keeper = Keeper(order.lease_ms)
         self._pace = Pace()
         self._jobs = JobLog()
+        self._gate = Gate(source)
         self._look_at = 0
         self._errors = 0  # in a row
         self._resume_at = 0
@@ -121,10 +123,10 @@ class Pump:
         for held in list(self._held.values()):
             if held.fate is None:
                 held.doom(Fate.GIVEN_BACK)
-                self._unsent.append((held, _release(held)))
+                self._tell_end(held, _release(held))
             elif held.fate is not Fate.GIVEN_BACK:  # it was to stop before, and does not
                 if held.owes_time_out:
-                    self._unsent.append((held, self._timed_out(held)))
+                    self._tell_end(held, self._timed_out(held))
                 held.fate = Fate.GIVEN_BACK
 
     def _watch(self, now: int) -> None:
@@ -132,7 +134,7 @@ class Pump:
             if held.fate is None and held.deadline is not None and held.deadline <= now:
                 held.doom(Fate.TIMED_OUT)
                 if held.way is Way.THREAD:  # which nothing can stop: told at once
-                    self._unsent.append((held, self._timed_out(held)))
+                    self._tell_end(held, self._timed_out(held))
 
     def _give_up(self, now: int) -> None:
         """What does not get to begin, by a full line or a slow sandbox, loses nothing by it."""
@@ -143,7 +145,7 @@ class Pump:
             try:
                 self._slots.line.remove(held)
             except ValueError:  # it has a slot, whose thread will find out
-                self._unsent.append((held, _release(held, delay_ms=_SLOW_START_MS)))
+                self._tell_end(held, _release(held, delay_ms=_SLOW_START_MS))
             else:
                 self._end(held, _release(held))
 
@@ -162,9 +164,14 @@ class Pump:
         self._pace.note(count, now=now)
 
     def _end(self, held: Held, act: WorkAct) -> None:
-        self._unsent.append((held, act))
+        self._tell_end(held, act)
         self._held.pop(held.work.receipt, None)
         self._timed.pop(held.work.receipt, None)
+
+    def _tell_end(self, held: Held, act: WorkAct) -> None:
+        if held.work.route is not None:
+            act = self._gate.ending(held, act, self._clock.now())
+        self._unsent.append((held, act))
 
     def _timed_out(self, held: Held) -> WorkAct:
         return timed_out(held.work, held.ready.handler, dice=self._dice.share())
@@ -173,6 +180,7 @@ class Pump:
         """Nothing is left to be told."""
         if self._held.pop(held.work.receipt, None) is not None:
             self._timed.pop(held.work.receipt, None)
+            self._gate.lost(held)
             self._free(held)
 
     def _free(self, held: Held) -> None:
@@ -190,7 +198,7 @@ class Pump:
         for held in self._keeper.due(self._held.values(), now=now):
             if held.owes_time_out:
                 # It does not stop, and its lease is not to run out: then it would be run again.
-                self._unsent.append((held, self._timed_out(held)))
+                self._tell_end(held, self._timed_out(held))
                 held.fate = Fate.LOST
             else:
                 wanted[held.work.receipt] = held
@@ -234,6 +242,7 @@ class Pump:
             self._look_at = now + _LOOK_MS
             self.is_woken = self.is_woken or len(works) == room
         self._answered(told, answers, now)
+        self._gate.tell()
         if works:
             self._take(works, now)
 
@@ -277,15 +286,20 @@ class Pump:
         held.renewed_at = 0
 
     def _take(self, works: Iterable[Work], now: int) -> None:
-        taken = []
+        taken: list[Ready] = []
+        has_routes = False
         for work in works:
             ready = self._prepare(work)
             if isinstance(ready, Ready):
-                taken.append(self._hold(ready, now))
+                taken.append(ready)
+                has_routes = has_routes or work.route is not None
             else:
                 self._jobs.parked(work, ready)
                 self._unsent.append((None, ready))
-        self._slots.give(taken)
+        if has_routes:
+            taken, back = self._gate.admit(taken, now)
+            self._unsent += [(None, act) for act in back]
+        self._slots.give([self._hold(ready, now) for ready in taken])
 
     def _prepare(self, work: Work) -> Ready | WorkAct:
         try:

@@ -13,7 +13,7 @@ from penstock.domain.errors import InvalidRequest, PenstockError, StoreUnavailab
 from penstock.domain.history import HistoryFilter
 from penstock.domain.message import State
 from penstock.domain.queue import check_name
-from penstock.edge.http import wire
+from penstock.edge.http import circuit_metrics, wire
 from penstock.edge.http.cursor import from_cursor, read_limit, to_cursor
 from penstock.edge.http.errors import error_response
 from penstock.edge.http.metrics import render
@@ -21,6 +21,8 @@ from penstock.edge.http.request import Request, Respond, Response, json_response
 from penstock.edge.http.router import Route
 from penstock.edge.instants import read_instant, to_text
 from penstock.edge.waiting import WaitingRoom
+from penstock.runtime.pusher.tally import Tally
+from penstock.services.circuits import Circuits
 from penstock.services.insight import Insight
 
 _FILTERS = ("queue", "kind", "tag", "entity_id", "outcome", "from", "to", "limit", "cursor")
@@ -36,9 +38,13 @@ class Readiness(msgspec.Struct):
 
 
 class InsightApi:
-    def __init__(self, insight: Insight, room: WaitingRoom) -> None:
+    def __init__(
+        self, insight: Insight, room: WaitingRoom, circuits: Circuits, pushed: Tally
+    ) -> None:
         self._insight = insight
         self._room = room
+        self._circuits = circuits
+        self._pushed = pushed
 
     def routes(self) -> list[Route]:
         def route(path: str, handler: Any, summary: str, **more: Any) -> Route:
@@ -144,6 +150,8 @@ class InsightApi:
             waiting_claims=self._room.waiting,
             backend=stats.backend,
         )
+        circuits = await self._circuits.all()
+        text += circuit_metrics.render(circuits.values(), self._pushed.all())
         return Response(200, text.encode(), content_type=b"text/plain; version=0.0.4")
 
 

@@ -11,6 +11,7 @@ KEY_HEADER = '-H "authorization: Bearer $PENSTOCK_KEY"'
 
 # What the reader has got from an earlier command.
 VARIABLES = {
+    "circuit": "$CIRCUIT",
     "id": "$ID",
     "move": "$MOVE",
     "receipt": "$RECEIPT",

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from penstock.edge.http.openapi import bus_meanings, work_meanings
+from penstock.edge.http.openapi import bus_meanings, push_meanings, work_meanings
 
 FIELDS = {
     "act": "What to do with the lease.",
@@ -110,7 +110,7 @@ FIELDS = {
     "retention_ms": "How long a message may wait before it is cancelled; null: for ever.",
     "retries_timeouts": "An attempt that takes too long is tried again, not the message's last.",
     "retry_in_ms": "When to try again; null: as the queue's back-off says.",
-    "route": "What its sender says of where it belongs; nothing in the server goes by it.",
+    "route": "Where it leads: workers ask the circuit of that name before they run it.",
     "sent": "How many arrived.",
     "sent_at": "When it was sent.",
     "settings": "How the queue behaves.",
@@ -245,3 +245,5 @@ FIELDS |= work_meanings.FIELDS
 PARAMETERS |= work_meanings.PARAMETERS
 FIELDS |= bus_meanings.FIELDS
 PARAMETERS |= bus_meanings.PARAMETERS
+FIELDS |= push_meanings.FIELDS
+PARAMETERS |= push_meanings.PARAMETERS

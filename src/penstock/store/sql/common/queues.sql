@@ -3,7 +3,7 @@
 INSERT INTO queue (name, settings, created_at, changed_at)
 VALUES (:name, :settings, :now, :now)
     ON CONFLICT DO NOTHING
-RETURNING queue_no, name, settings, is_paused, version, created_at, changed_at;
+RETURNING queue_no, name, settings, is_paused, version, created_at, changed_at, held_by;
 
 -- name: change
 -- New settings, or paused and resumed.
@@ -14,7 +14,25 @@ UPDATE queue
        version = version + 1
  WHERE queue_no = :queue_no
    AND removed_at IS NULL
-RETURNING queue_no, name, settings, is_paused, version, created_at, changed_at;
+RETURNING queue_no, name, settings, is_paused, version, created_at, changed_at, held_by;
+
+-- name: hold
+-- A circuit holds them, whatever an operator says; of two circuits the later one is named.
+UPDATE queue
+   SET held_by = :held_by,
+       version = version + 1
+ WHERE removed_at IS NULL
+   AND queue_no IN {list:queue_nos};
+
+-- name: unhold
+-- Those of them that were held.
+UPDATE queue
+   SET held_by = NULL,
+       version = version + 1
+ WHERE removed_at IS NULL
+   AND held_by IS NOT NULL
+   AND queue_no IN {list:queue_nos}
+RETURNING queue_no;
 
 -- name: remove
 -- The row stays, so that history can name it; the name is free again.
@@ -36,6 +54,9 @@ SELECT max(removed_at)
 -- name: stop_sends
 -- Nothing to stop: nobody else writes while SQLite's one writer does.
 
+-- name: keep_from_change
+-- Nobody else changes anything.
+
 -- name: keep_room
 -- Nobody else counts at the same time.
 
@@ -47,28 +68,28 @@ SELECT max(removed_at)
 
 -- name: by_nos
 -- Queues of a batch, as they are in this transaction.
-SELECT queue_no, name, settings, is_paused, version, created_at, changed_at
+SELECT queue_no, name, settings, is_paused, version, created_at, changed_at, held_by
   FROM queue
  WHERE removed_at IS NULL
    AND queue_no IN {list:queue_nos};
 
 -- name: by_name
 -- One queue.
-SELECT queue_no, name, settings, is_paused, version, created_at, changed_at
+SELECT queue_no, name, settings, is_paused, version, created_at, changed_at, held_by
   FROM queue
  WHERE removed_at IS NULL
    AND name = :name;
 
 -- name: by_name_to_change
 -- One queue, whose settings are about to be made out of the present ones.
-SELECT queue_no, name, settings, is_paused, version, created_at, changed_at
+SELECT queue_no, name, settings, is_paused, version, created_at, changed_at, held_by
   FROM queue
  WHERE removed_at IS NULL
    AND name = :name;
 
 -- name: page
 -- Queues by name.
-SELECT queue_no, name, settings, is_paused, version, created_at, changed_at
+SELECT queue_no, name, settings, is_paused, version, created_at, changed_at, held_by
   FROM queue
  WHERE removed_at IS NULL
    AND name > :after
@@ -78,7 +99,7 @@ SELECT queue_no, name, settings, is_paused, version, created_at, changed_at
 
 -- name: page_of_sources
 -- Queues by name whose dead messages go to a certain queue.
-SELECT queue_no, name, settings, is_paused, version, created_at, changed_at
+SELECT queue_no, name, settings, is_paused, version, created_at, changed_at, held_by
   FROM queue
  WHERE removed_at IS NULL
    AND name > :after

@@ -31,7 +31,7 @@ SELECT CAST(q.no AS bigint)
 
 -- name: page_of_sources
 -- As in common/, with PostgreSQL's JSON.
-SELECT queue_no, name, settings, is_paused, version, created_at, changed_at
+SELECT queue_no, name, settings, is_paused, version, created_at, changed_at, held_by
   FROM queue
  WHERE removed_at IS NULL
    AND name > :after
@@ -42,8 +42,16 @@ SELECT queue_no, name, settings, is_paused, version, created_at, changed_at
 
 -- name: by_name_to_change
 -- As in common/, but locked: of two who change something neither undoes what the other did.
-SELECT queue_no, name, settings, is_paused, version, created_at, changed_at
+SELECT queue_no, name, settings, is_paused, version, created_at, changed_at, held_by
   FROM queue
  WHERE removed_at IS NULL
    AND name = :name
+   FOR UPDATE;
+
+-- name: keep_from_change
+-- Several who hold queues or let them go lock them in one order.
+SELECT queue_no
+  FROM queue
+ WHERE queue_no IN {list:queue_nos}
+ ORDER BY queue_no
    FOR UPDATE;

@@ -1,0 +1,131 @@
+"""The circuits of a server elsewhere, and the settings of its breaker."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import Any
+from urllib.parse import quote
+
+import msgspec
+
+from penstock.client.transport import Transport
+from penstock.domain.breaker_settings import BreakerSettings
+from penstock.domain.circuit import CircuitState, Permit, Permitted, Reported, circuit_hash
+
+
+class Circuit(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    hash: str
+    pattern: str
+    state: CircuitState
+    fail_ratio: int
+    held: int
+    is_forced: bool = False
+    reopened: int = 0
+    opened_at: datetime | None = None
+    metric_name: str | None = None
+
+
+class _Circuits(msgspec.Struct, frozen=True):
+    circuits: list[Circuit]
+
+
+class _Permit(msgspec.Struct, frozen=True):
+    route: str
+    permit: Permit
+    generation: int
+    wait_ms: int = 0
+    retry_ms: int = 0
+
+    @property
+    def permitted(self) -> Permitted:
+        return Permitted(
+            permit=self.permit,
+            pattern=self.route,
+            hash=circuit_hash(self.route),
+            generation=self.generation,
+            is_of_table=False,
+            wait_ms=self.wait_ms,
+            retry_ms=self.retry_ms,
+        )
+
+
+class _Permits(msgspec.Struct, frozen=True):
+    is_watching: bool
+    permits: list[_Permit]
+
+
+class _Closed(msgspec.Struct, frozen=True):
+    closed: int
+
+
+_circuit = msgspec.json.Decoder(Circuit)
+_circuits = msgspec.json.Decoder(_Circuits)
+_closed = msgspec.json.Decoder(_Closed)
+_permits = msgspec.json.Decoder(_Permits)
+_settings = msgspec.json.Decoder(BreakerSettings)
+
+
+class RemoteCircuits:
+    def __init__(self, transport: Transport) -> None:
+        self._transport = transport
+
+    def list(self) -> list[Circuit]:
+        """By their patterns."""
+        return _circuits.decode(self._transport.call("GET", "/v1/circuits").body).circuits
+
+    def get(self, circuit: str) -> Circuit:
+        """Raises CircuitNotFound."""
+        return _circuit.decode(self._transport.call("GET", _path(circuit)).body)
+
+    def close(self, circuit: str) -> Circuit:
+        answer = self._transport.call("POST", _path(circuit, "close"), is_safe=True)
+        return _circuit.decode(answer.body)
+
+    def close_all(self) -> int:
+        """How many were not closed."""
+        answer = self._transport.call("POST", "/v1/circuits/close", is_safe=True)
+        return _closed.decode(answer.body).closed
+
+    def open(self, circuit: str) -> Circuit:
+        """Until somebody closes it."""
+        answer = self._transport.call("POST", _path(circuit, "open"), is_safe=True)
+        return _circuit.decode(answer.body)
+
+    def permits(self, routes: Sequence[str]) -> dict[str, Permitted] | None:
+        """Whether jobs of these routes may be run now; None: there is no need to ask or to tell."""
+        # Not to be repeated: a probe may have been given, and be on its way.
+        answer = self._transport.call("POST", "/v1/circuits/permits", body={"routes": routes})
+        told = _permits.decode(answer.body)
+        return {one.route: one.permitted for one in told.permits} if told.is_watching else None
+
+    def report(self, reports: Sequence[Reported]) -> None:
+        """What became of jobs that were let through."""
+        body = {"outcomes": [_outcome(one) for one in reports]}
+        self._transport.call("POST", "/v1/circuits/outcomes", body=body, is_safe=True)
+
+    def settings(self) -> BreakerSettings:
+        return _settings.decode(self._transport.call("GET", "/v1/breaker").body)
+
+    def change_settings(self, changes: Mapping[str, Any]) -> BreakerSettings:
+        answer = self._transport.call("PATCH", "/v1/breaker", body=changes, is_safe=True)
+        return _settings.decode(answer.body)
+
+    def reset_settings(self) -> BreakerSettings:
+        answer = self._transport.call("DELETE", "/v1/breaker", is_safe=True)
+        return _settings.decode(answer.body)
+
+
+def _outcome(one: Reported) -> dict[str, object]:
+    return {
+        "route": one.permitted.pattern,
+        "id": one.request_id,
+        "outcome": one.outcome,
+        "permit": one.permitted.permit,
+        "generation": one.permitted.generation,
+        "took_ms": one.took_ms,
+    }
+
+
+def _path(circuit: str, *more: str) -> str:
+    return "/".join(("/v1/circuits", quote(circuit, safe=""), *more))

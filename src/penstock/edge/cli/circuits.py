@@ -1,0 +1,167 @@
+"""`penstock circuits`: how they are, closing and opening them, and the settings of the breaker."""
+
+from __future__ import annotations
+
+from argparse import Namespace
+from typing import Any
+
+import msgspec
+
+from penstock.client.remote_circuits import Circuit
+from penstock.domain.breaker_settings import BreakerSettings
+from penstock.edge.cli import exits
+from penstock.edge.cli.exits import UsageError
+from penstock.edge.cli.flags import pair, remote, server_flags
+from penstock.edge.cli.output import Output
+from penstock.edge.cli.parser import Parser
+from penstock.edge.cli.registry import Command
+
+COLUMNS = ("hash", "state", "fail ratio", "held", "forced", "opened", "pattern")
+_HASH = "0c1d2e3f405162738495a6b7c8d9eafb"
+
+
+def _configure_one(parser: Parser) -> None:
+    parser.argument("HASH", "hash of the circuit, as the list shows it")
+    server_flags(parser)
+
+
+def _configure_close(parser: Parser) -> None:
+    parser.argument("HASH", "hash of the circuit, as the list shows it", nargs="?")
+    parser.flag("--all", text="all that are open or half-open", action="store_true")
+    server_flags(parser)
+
+
+def _configure_set(parser: Parser) -> None:
+    parser.argument(
+        "SETTING", "NAME=VALUE, as `penstock circuits settings` names it", nargs="*", type=pair
+    )
+    parser.flag("--reset", text="bring all back to their defaults first", action="store_true")
+    server_flags(parser)
+
+
+def _list(args: Namespace, out: Output) -> int:
+    with remote(args) as server:
+        found = server.circuits.list()
+    if out.json:
+        for circuit in found:
+            out.record(circuit)
+    else:
+        out.table(COLUMNS, map(_row, found))
+    return exits.OK
+
+
+def _show(args: Namespace, out: Output) -> int:
+    with remote(args) as server:
+        return _shown(server.circuits.get(args.hash), out)
+
+
+def _open(args: Namespace, out: Output) -> int:
+    with remote(args) as server:
+        return _shown(server.circuits.open(args.hash), out)
+
+
+def _close(args: Namespace, out: Output) -> int:
+    if (args.hash is None) != args.all:
+        raise UsageError("name one circuit, or say --all")
+    with remote(args) as server:
+        if not args.all:
+            return _shown(server.circuits.close(args.hash), out)
+        closed = server.circuits.close_all()
+    if out.json:
+        out.record({"closed": closed})
+    else:
+        out.line(f"{closed} closed")
+    return exits.OK
+
+
+def _settings(args: Namespace, out: Output) -> int:
+    with remote(args) as server:
+        return _shown_settings(server.circuits.settings(), out)
+
+
+def _set(args: Namespace, out: Output) -> int:
+    with remote(args) as server:
+        if args.reset:
+            server.circuits.reset_settings()
+        if args.setting:
+            return _shown_settings(server.circuits.change_settings(_changes(args.setting)), out)
+        return _shown_settings(server.circuits.settings(), out)
+
+
+def _changes(pairs: list[tuple[str, str]]) -> dict[str, Any]:
+    """A part of a setting is named with a dot: open_to_half_open.enabled=true."""
+    changes: dict[str, Any] = {}
+    for name, text in pairs:
+        whole, dot, part = name.partition(".")
+        if dot:
+            parts = changes.get(whole)
+            changes[whole] = {**(parts if isinstance(parts, dict) else {}), part: _value(text)}
+        else:
+            changes[name] = _value(text)
+    return changes
+
+
+def _value(text: str) -> object:
+    try:
+        return msgspec.json.decode(text)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        return text  # the server says what it should have been
+
+
+def _shown(circuit: Circuit, out: Output) -> int:
+    if out.json:
+        out.record(circuit)
+        return exits.OK
+    more = [("reopened", circuit.reopened), ("metric name", circuit.metric_name)]
+    out.fields([*zip(COLUMNS, _row(circuit), strict=True), *more])
+    return exits.OK
+
+
+def _shown_settings(settings: BreakerSettings, out: Output) -> int:
+    if out.json:
+        out.record(settings)
+        return exits.OK
+    lines: list[tuple[str, object]] = []
+    for name, value in msgspec.to_builtins(settings).items():
+        if isinstance(value, dict):
+            lines += [(f"{name}.{part}", of_part) for part, of_part in value.items()]
+        else:
+            lines.append((name, value))
+    out.fields(lines)
+    return exits.OK
+
+
+def _row(circuit: Circuit) -> tuple[object, ...]:
+    how = (circuit.state, f"{circuit.fail_ratio} %", circuit.held, circuit.is_forced)
+    return circuit.hash, *how, circuit.opened_at, circuit.pattern
+
+
+COMMANDS = {
+    "circuits": Command(
+        _list, server_flags, examples=("penstock circuits", "penstock circuits --json")
+    ),
+    "circuits show": Command(_show, _configure_one, examples=(f"penstock circuits show {_HASH}",)),
+    "circuits close": Command(
+        _close,
+        _configure_close,
+        more="Samples are forgotten. Queues that were held are let go one after the other, as the "
+        "settings of the breaker say.",
+        examples=(f"penstock circuits close {_HASH}", "penstock circuits close --all"),
+    ),
+    "circuits open": Command(
+        _open,
+        _configure_one,
+        more="No delivery of it is tried until somebody closes it.",
+        examples=(f"penstock circuits open {_HASH}",),
+    ),
+    "circuits settings": Command(_settings, server_flags, examples=("penstock circuits settings",)),
+    "circuits set": Command(
+        _set,
+        _configure_set,
+        examples=(
+            "penstock circuits set circuit_check_enabled=true error_threshold_percentage=80",
+            "penstock circuits set open_to_half_open.enabled=true single_probe=true",
+            "penstock circuits set --reset",
+        ),
+    ),
+}

@@ -1,0 +1,143 @@
+"""Circuits over HTTP: how they are, closing them, holding them open, and the breaker's settings.
+
+A circuit concerns the queues of everybody, so a key that is for some queues only may look at it and
+no more.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any
+
+import msgspec
+
+from penstock.domain.access import Role, allow_everywhere
+from penstock.domain.breaker_settings import BreakerSettings, changed
+from penstock.domain.errors import CircuitNotFound
+from penstock.edge.http import wire_in
+from penstock.edge.http import wire_push as wire
+from penstock.edge.http.request import Request, Respond, Response, json_response
+from penstock.edge.http.router import Route
+from penstock.services.circuits import Circuits
+
+_some_settings = msgspec.json.Decoder(dict[str, Any])
+
+
+class CircuitApi:
+    def __init__(self, circuits: Circuits) -> None:
+        self._circuits = circuits
+
+    def routes(self) -> list[Route]:
+        return [*self._circuit_routes(), *self._breaker_routes()]
+
+    def _circuit_routes(self) -> list[Route]:
+        every, one = "/v1/circuits", "/v1/circuits/{circuit}"
+        read = partial(Route, method="GET", role=Role.READ)
+        operate = partial(Route, method="POST", role=Role.OPERATE)
+        return [
+            read(
+                path=every,
+                handler=self.list,
+                name="listCircuits",
+                summary="The circuits, and how they are.",
+                gives=wire.CircuitsOut,
+            ),
+            read(
+                path=one,
+                handler=self.get,
+                name="getCircuit",
+                summary="One circuit.",
+                gives=wire.CircuitOut,
+                refuses=(CircuitNotFound,),
+            ),
+            operate(
+                path=f"{every}/close",
+                handler=self.close_all,
+                name="closeCircuits",
+                summary="Close all circuits that are open or half-open.",
+                gives=wire.ClosedOut,
+            ),
+            operate(
+                path=f"{one}/close",
+                handler=self.close,
+                name="closeCircuit",
+                summary="Close a circuit and forget its samples; its queues are let go in turn.",
+                gives=wire.CircuitOut,
+                refuses=(CircuitNotFound,),
+            ),
+            operate(
+                path=f"{one}/open",
+                handler=self.force_open,
+                name="openCircuit",
+                summary="Open a circuit until somebody closes it.",
+                gives=wire.CircuitOut,
+                refuses=(CircuitNotFound,),
+            ),
+        ]
+
+    def _breaker_routes(self) -> list[Route]:
+        operate = partial(Route, path="/v1/breaker", role=Role.OPERATE, gives=BreakerSettings)
+        return [
+            operate(
+                method="GET",
+                role=Role.READ,
+                handler=self.settings,
+                name="getBreaker",
+                summary="The settings of the circuit breaker.",
+            ),
+            operate(
+                method="PATCH",
+                handler=self.change_settings,
+                name="changeBreaker",
+                summary="Change some settings of the circuit breaker and leave the others.",
+                takes=BreakerSettings,
+                example={"error_threshold_percentage": 80, "single_probe": True},
+            ),
+            operate(
+                method="DELETE",
+                handler=self.reset_settings,
+                name="resetBreaker",
+                summary="Bring all settings of the circuit breaker back to their defaults.",
+            ),
+        ]
+
+    async def list(self, request: Request, respond: Respond) -> Response:
+        found = await self._circuits.all()
+        told = sorted(map(wire.circuit_out, found.values()), key=lambda circuit: circuit.pattern)
+        return json_response(wire.CircuitsOut(told))
+
+    async def get(self, request: Request, respond: Respond) -> Response:
+        return await self._told(request.params["circuit"])
+
+    async def close_all(self, request: Request, respond: Respond) -> Response:
+        allow_everywhere(request.caller)
+        return json_response(wire.ClosedOut(await self._circuits.close_all()))
+
+    async def close(self, request: Request, respond: Respond) -> Response:
+        allow_everywhere(request.caller)
+        await self._told(request.params["circuit"])  # one that nobody knows is not closed
+        await self._circuits.close(request.params["circuit"])
+        return await self._told(request.params["circuit"])
+
+    async def force_open(self, request: Request, respond: Respond) -> Response:
+        allow_everywhere(request.caller)
+        await self._circuits.force_open(request.params["circuit"])
+        return await self._told(request.params["circuit"])
+
+    async def settings(self, request: Request, respond: Respond) -> Response:
+        return json_response(await self._circuits.breaker.get())
+
+    async def change_settings(self, request: Request, respond: Respond) -> Response:
+        allow_everywhere(request.caller)
+        changes = wire_in.decode(_some_settings, request.body)
+        return json_response(await self._circuits.breaker.change(partial(changed, changes)))
+
+    async def reset_settings(self, request: Request, respond: Respond) -> Response:
+        allow_everywhere(request.caller)
+        return json_response(await self._circuits.breaker.reset())
+
+    async def _told(self, circuit: str) -> Response:
+        found = await self._circuits.one(circuit)
+        if found is None:
+            raise CircuitNotFound(circuit)
+        return json_response(wire.circuit_out(found))

@@ -1,0 +1,60 @@
+"""Deliveries as JSON: an HTTP request that is stored now and pushed later."""
+
+from __future__ import annotations
+
+import msgspec
+
+from penstock.domain import delivery as deliveries
+from penstock.domain.access import Role
+from penstock.domain.errors import NotForDeliveries, QueueFull, RouteNotFound
+from penstock.edge.http import wire_in
+from penstock.edge.http import wire_push as wire
+from penstock.edge.http.request import Request, Respond, Response, json_response
+from penstock.edge.http.router import Route
+from penstock.edge.push.intake import Intake
+from penstock.ports.clock import Clock
+
+_delivery = msgspec.json.Decoder(wire.DeliveryIn)
+_EXAMPLE = {
+    "queue": "orders",
+    "uri": "/shop/orders/17",
+    "method": "PUT",
+    "headers": {"x-queue-expire-after": "3600"},
+    "body": {"status": "paid"},
+}
+
+
+class DeliveryApi:
+    def __init__(self, intake: Intake, clock: Clock) -> None:
+        self._intake = intake
+        self._clock = clock
+
+    def routes(self) -> list[Route]:
+        return [
+            Route(
+                method="POST",
+                path="/v1/deliveries",
+                handler=self.send,
+                role=Role.PRODUCE,
+                name="sendDelivery",
+                summary="Store an HTTP request; it is pushed later, in the order of its queue.",
+                takes=wire.DeliveryIn,
+                example=_EXAMPLE,
+                gives=wire.AcceptedOut,
+                status=202,
+                refuses=(RouteNotFound, QueueFull, NotForDeliveries),
+            )
+        ]
+
+    async def send(self, request: Request, respond: Respond) -> Response:
+        given = wire_in.decode(_delivery, request.body)
+        request_id = given.request_id and deliveries.short_id(given.request_id)
+        sent, route = await self._intake.take(
+            given.queue,
+            given.delivery(now=self._clock.now()),
+            caller=request.caller,
+            dedup_key=given.dedup_key,
+            expires_in_ms=given.expires_in_ms,
+            request_id=request_id,
+        )
+        return json_response(wire.accepted_out(sent, given.queue, route), 202)

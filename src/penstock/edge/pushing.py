@@ -1,0 +1,42 @@
+"""Everything about pushing that is served: natively, and as gateleen does it."""
+
+from __future__ import annotations
+
+from penstock.edge.http.api.circuits import CircuitApi
+from penstock.edge.http.api.deliveries import DeliveryApi
+from penstock.edge.http.api.job_circuits import JobCircuitApi
+from penstock.edge.http.api.routes import RouteApi
+from penstock.edge.http.router import Route
+from penstock.edge.push import circuits as foreign_circuits
+from penstock.edge.push.api import PushApi
+from penstock.edge.push.intake import Intake
+from penstock.edge.push.resources import ResourceApi
+from penstock.wiring import Broker
+
+
+def push_routes(broker: Broker) -> list[Route]:
+    settings = broker.settings.push
+    intake = Intake(
+        broker.messages, broker.queues, broker.directory, broker.routes, broker.settings.limits
+    )
+    native = [
+        *DeliveryApi(intake, broker.clock).routes(),
+        *RouteApi(broker.routes).routes(),
+        *CircuitApi(broker.circuits).routes(),
+        *JobCircuitApi(broker.circuits, broker.settings.limits).routes(),
+    ]
+    if not settings.enabled:
+        return native
+    paths = settings.paths
+    return [
+        *native,
+        *PushApi(intake, broker.clock, path=paths["path"]).routes(),
+        *ResourceApi(broker.routes, broker.circuits, broker.documents, settings).routes(),
+        *foreign_circuits.CircuitApi(broker.circuits, path=paths["circuits_path"]).routes(),
+    ]
+
+
+def takes_coded(broker: Broker, target: bytes) -> bool:
+    """Compressed bodies are taken only where they are handed on as they are."""
+    settings = broker.settings.push
+    return settings.enabled and target.startswith(settings.paths["path"].encode() + b"/")

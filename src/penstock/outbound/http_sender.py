@@ -1,0 +1,178 @@
+"""Pushes requests over HTTP: one thread with an event loop, whatever the number of queues.
+
+Connections are pooled and kept for a moment.  Redirects are not followed: a route says where a
+delivery goes, and nobody else.  An answer counts from its status; what comes after it is read only
+so far that the connection can be used again.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import socket
+import threading
+from collections.abc import Callable
+from typing import Any
+
+import aiohttp
+import uvloop
+from yarl import URL
+
+from penstock.outbound.addresses import Guard
+from penstock.ports.clock import Clock
+from penstock.ports.sender import Request, Response
+
+Then = Callable[[Response], None]
+
+_log = logging.getLogger("penstock.push")
+_BROKEN_OFF = Response(error="broken off because this node stops", is_broken_off=True)
+_READ_BYTES = 64 * 1024  # of an answer, before its connection is given up
+_READ_SECONDS = 5.0
+_EXCERPT_CHARS = 500
+# What a client adds of its own accord; a delivery has the headers that its sender gave it.
+_NOT_OURS = ("Accept", "Accept-Encoding", "Content-Type", "User-Agent")
+
+
+class HttpSender:
+    def __init__(
+        self, clock: Clock, *, connections: int, keep_alive_ms: int, denied: str = ""
+    ) -> None:
+        """`denied`: networks that nothing is sent to, beside those that nothing ever is."""
+        self._clock = clock
+        self._guard = Guard(denied)
+        self._connections = connections
+        self._keep_alive_ms = keep_alive_ms
+        self._loop = uvloop.new_event_loop()
+        self._under_way: set[asyncio.Task[None]] = set()
+        self._is_open = True
+        self._thread = threading.Thread(target=self._run, name="penstock-sender", daemon=True)
+        self._is_ready = threading.Event()
+        self._thread.start()
+        self._is_ready.wait()
+
+    def send(self, request: Request, then: Then) -> None:
+        try:
+            self._loop.call_soon_threadsafe(self._begin, request, then)
+        except RuntimeError:  # the loop is closed
+            then(_BROKEN_OFF)
+
+    def close(self) -> None:
+        """Twice does no harm."""
+        if self._thread.is_alive():
+            self._loop.call_soon_threadsafe(self._end)
+            self._thread.join()
+
+    def _run(self) -> None:
+        asyncio.set_event_loop(self._loop)
+        try:
+            self._session = self._loop.run_until_complete(self._open())
+            self._is_ready.set()
+            self._loop.run_forever()
+            self._loop.run_until_complete(self._stop())
+        finally:
+            self._is_ready.set()
+            self._loop.close()
+
+    async def _open(self) -> aiohttp.ClientSession:
+        connector = aiohttp.TCPConnector(
+            limit=self._connections,
+            keepalive_timeout=self._keep_alive_ms / 1000,
+            socket_factory=self._socket,
+        )
+        session = aiohttp.ClientSession(
+            connector=connector,
+            cookie_jar=aiohttp.DummyCookieJar(),
+            auto_decompress=False,
+            skip_auto_headers=_NOT_OURS,
+        )
+        # Some methods would be tried twice when a connection breaks.  It is for us to say when
+        # something is tried again: a circuit that lets one request through means one.
+        session._retry_connection = False
+        return session
+
+    def _socket(self, info: tuple[Any, ...]) -> socket.socket:
+        """Here the address is known that a connection really goes to, whatever its name was."""
+        family, kind, protocol, _, address = info
+        self._guard.check(address[0])
+        return socket.socket(family, kind, protocol)
+
+    def _begin(self, request: Request, then: Then) -> None:
+        if not self._is_open:
+            then(_BROKEN_OFF)
+            return
+        task = self._loop.create_task(self._exchange(request, then))
+        self._under_way.add(task)
+        task.add_done_callback(self._under_way.discard)
+
+    def _end(self) -> None:
+        self._is_open = False
+        self._loop.stop()
+
+    async def _stop(self) -> None:
+        for task in list(self._under_way):
+            task.cancel()
+        await asyncio.gather(*self._under_way, return_exceptions=True)
+        await self._session.close()
+
+    async def _exchange(self, request: Request, then: Then) -> None:
+        began = self._clock.now()
+        try:
+            then(await self._ask(request, began))
+        except asyncio.CancelledError:
+            then(_BROKEN_OFF)
+            raise
+        except TimeoutError:
+            then(self._failed(began, f"no answer within {request.timeout_ms} ms"))
+        except (aiohttp.ClientError, OSError, ValueError) as error:
+            then(self._failed(began, _told(error)))
+        except Exception as error:  # whatever it is, its queue must not wait for ever
+            _log.exception("a request to %s failed", request.url)
+            then(self._failed(began, _told(error)))
+
+    async def _ask(self, request: Request, began: int) -> Response:
+        asked = self._session.request(
+            request.method,
+            URL(request.url, encoded=True),
+            headers=list(request.headers),
+            data=request.payload,
+            allow_redirects=False,
+            timeout=aiohttp.ClientTimeout(total=request.timeout_ms / 1000),
+        )
+        async with asked as answer:
+            took_ms = self._clock.now() - began
+            said = await _read(answer)
+            return Response(
+                status=answer.status,
+                took_ms=took_ms,
+                retry_after=answer.headers.get("Retry-After"),
+                excerpt=None if answer.ok else _excerpt(said),
+            )
+
+    def _failed(self, began: int, why: str) -> Response:
+        return Response(took_ms=self._clock.now() - began, error=why)
+
+
+async def _read(answer: aiohttp.ClientResponse) -> bytes:
+    """What it says, up to a point; if there is more, the connection is given up."""
+    said = b""
+    try:
+        async with asyncio.timeout(_READ_SECONDS):
+            while len(said) < _READ_BYTES:
+                part = await answer.content.read(_READ_BYTES)
+                if not part:
+                    return said
+                said += part
+    except (TimeoutError, aiohttp.ClientError, OSError):
+        pass
+    answer.close()
+    return said
+
+
+def _excerpt(said: bytes) -> str | None:
+    text = said[: 4 * _EXCERPT_CHARS].decode(errors="replace").strip()
+    return text[:_EXCERPT_CHARS] or None
+
+
+def _told(error: Exception) -> str:
+    text = str(error) or type(error).__name__
+    return text if isinstance(error, OSError) else f"{type(error).__name__}: {text}"

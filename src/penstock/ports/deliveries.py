@@ -1,0 +1,18 @@
+"""What every store can do for whoever pushes deliveries."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Protocol
+
+from penstock.domain.queue import Queue
+
+
+class Deliveries(Protocol):
+    def queues_with_ready(self) -> list[int]:
+        """Numbers of all queues that have something in line and are neither paused nor held."""
+        ...
+
+    def queues(self, queue_nos: Sequence[int]) -> list[Queue]:
+        """Those of them that exist, in any order."""
+        ...

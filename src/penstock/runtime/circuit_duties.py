@@ -1,0 +1,64 @@
+"""The duties of circuits.  Every node runs them; the store lets one node do each per interval.
+
+Settings may change at any time, so they are looked at every second; the store is asked only when
+something is due.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Sequence
+from typing import Protocol
+
+from penstock.domain.breaker_settings import BreakerSettings, BreakerTask
+from penstock.ports.ticket import Ticket
+from penstock.services.circuits import Circuits, Ticked
+
+LOOK_MS = 1_000
+
+_log = logging.getLogger("penstock.circuits")
+
+
+class Tick(Protocol):
+    def __call__(self, *, now: int) -> Ticket[Ticked]: ...
+
+
+class CircuitDuty:
+    def __init__(
+        self,
+        name: str,
+        circuits: Circuits,
+        do: Tick,
+        task: Callable[[BreakerSettings], BreakerTask],
+    ) -> None:
+        self.name = name
+        self._circuits = circuits
+        self._do = do
+        self._task = task
+        self._known: BreakerTask | None = None
+        self._next_at = 0
+
+    def tick(self, now: int) -> int:
+        task = self._task(self._circuits.settings)
+        if task != self._known:  # as in the seed, new settings begin anew
+            self._known, self._next_at = task, 0
+        if not task.enabled:
+            return now + LOOK_MS
+        if self._next_at <= now:
+            ticked = self._do(now=now).result()
+            self._next_at = ticked.next_at
+            if ticked.done:
+                _log.info("%s: %d", self.name, ticked.done)
+        return min(max(self._next_at, now + 1), now + LOOK_MS)
+
+
+def circuit_duties(circuits: Circuits) -> Sequence[CircuitDuty]:
+    return (
+        CircuitDuty(
+            "circuits half-opened", circuits, circuits.half_open_all, lambda s: s.open_to_half_open
+        ),
+        CircuitDuty(
+            "queues let go to try", circuits, circuits.let_probes_go, lambda s: s.unlock_probes
+        ),
+        CircuitDuty("queues let go", circuits, circuits.let_next_go, lambda s: s.unlock_queues),
+    )

@@ -1,0 +1,1 @@
+"""What pushes deliveries: which queue is next, what is sent, and what becomes of it."""

@@ -1,0 +1,92 @@
+"""What goes out: of claimed messages those that have a route, room on it, and a permit.
+
+The others go back: what makes no sense or leads nowhere fails and is tried again later (rules may
+come), what finds no room waits for it, what is not permitted stays in its queue, which a circuit
+holds, and what is too old is cancelled, but only when it would be permitted, as in the seed.  Only
+failures count as attempts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import msgspec
+
+from penstock.domain import delivery as deliveries
+from penstock.domain.circuit import Permit, Permitted
+from penstock.domain.errors import PenstockError
+from penstock.domain.lease import LeaseAct, Verb
+from penstock.domain.message import EXPIRED, Content, Message
+from penstock.runtime.pusher.backoff import Waits, delay_ms
+from penstock.runtime.pusher.line import Line
+from penstock.runtime.pusher.outgoing import request_of
+from penstock.runtime.pusher.under_way import UnderWay, act_on
+from penstock.services.circuits import Circuits, Wanted
+from penstock.services.routes import Routes
+
+
+class Admitted(msgspec.Struct):
+    go: list[UnderWay] = []
+    back: list[LeaseAct] = []
+    dropped: list[UnderWay] = []  # of those that go back: too old, although they might go
+
+
+class Gate:
+    def __init__(self, routes: Routes, circuits: Circuits, line: Line, waits: Waits) -> None:
+        self._routes = routes
+        self._circuits = circuits
+        self._line = line
+        self._waits = waits
+
+    def admit(self, heads: Sequence[tuple[Message, Content]], *, now: int) -> Admitted:
+        """Raises PenstockError if the store does not say what is permitted."""
+        found = Admitted()
+        for message, content in heads:
+            ready = self._ready(message, content, now=now)
+            if isinstance(ready, LeaseAct):
+                found.back.append(ready)
+            elif self._line.enter(message.queue_no, ready.route.pattern):
+                found.go.append(ready)
+            else:
+                found.back.append(act_on(message, Verb.RELEASE, now=now))
+        self._ask(found, now=now)
+        return found
+
+    def _ready(self, message: Message, content: Content, *, now: int) -> UnderWay | LeaseAct:
+        try:
+            delivery = deliveries.from_body(content.body)
+            is_expired = delivery.is_expired(now=now)
+            if is_expired and not self._circuits.is_checking:
+                return _cancel(message, now=now)
+            route = self._routes.match(delivery.uri)
+            request = request_of(delivery, route, message_id=message.id, now=now)
+        except PenstockError as error:
+            wait_ms = delay_ms(self._waits, (), failures=message.failures + 1, now=now)
+            return act_on(message, Verb.FAIL, now=now, delay_ms=wait_ms, text=str(error))
+        return UnderWay(message, delivery, route, request, is_expired=is_expired)
+
+    def _ask(self, found: Admitted, *, now: int) -> None:
+        """Whoever may not go is told so for all: its queue is held when this returns."""
+        told = self._permits(found.go)
+        go, found.go = found.go, []
+        for one, permitted in zip(go, told, strict=True):
+            one.permitted = permitted
+            if permitted.permit is Permit.HOLD:
+                found.back.append(act_on(one.message, Verb.RELEASE, now=now))
+            elif one.is_expired:
+                found.back.append(_cancel(one.message, now=now))
+                found.dropped.append(one)
+            else:
+                found.go.append(one)
+
+    def _permits(self, wanted: Sequence[UnderWay]) -> Sequence[Permitted]:
+        circuits = self._circuits
+        if not wanted or not circuits.is_checking:
+            return [circuits.unchecked(one.route.pattern, one.queue_no) for one in wanted]
+        asked = [Wanted(one.route.pattern, one.queue_no) for one in wanted]
+        told = circuits.permits(asked).result()
+        return told if circuits.is_final(told) else circuits.secure(told).result()
+
+
+def _cancel(message: Message, *, now: int) -> LeaseAct:
+    return act_on(message, Verb.CANCEL, now=now, text=EXPIRED)

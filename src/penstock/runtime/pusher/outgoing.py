@@ -1,0 +1,61 @@
+"""A delivery as it goes out: the request that its route makes of it, and the words for its end."""
+
+from __future__ import annotations
+
+from penstock.domain.delivery import Delivery
+from penstock.domain.limits import DAY
+from penstock.domain.route import Route
+from penstock.domain.signature import HEADERS as SIGNED
+from penstock.domain.signature import sign
+from penstock.ports.sender import Request, Response
+
+_TIMEOUT = "x-timeout"  # milliseconds, for this request alone
+# Said between two neighbours on the way, or made anew for every connection.
+_NOT_PASSED_ON = frozenset(
+    {
+        "connection",
+        "content-length",
+        "expect",
+        "host",
+        "keep-alive",
+        "proxy-authenticate",
+        "proxy-authorization",
+        "proxy-connection",
+        "te",
+        "trailer",
+        "transfer-encoding",
+        "upgrade",
+        "x-queue",
+    }
+)
+
+
+def request_of(delivery: Delivery, route: Route, *, message_id: str, now: int) -> Request:
+    """Raises InvalidRequest if the route leads nowhere, or its secrets are none."""
+    passed_on = (pair for pair in delivery.headers if pair[0].lower() not in _NOT_PASSED_ON)
+    headers = route.headers_for(passed_on)
+    if route.signing_secrets:
+        payload = delivery.payload or b""
+        headers = [pair for pair in headers if pair[0].lower() not in SIGNED]
+        headers += sign(route.signing_secrets, message_id=message_id, now=now, payload=payload)
+    return Request(
+        method=delivery.method,
+        url=route.target(delivery.uri),
+        headers=tuple(headers),
+        payload=delivery.payload,
+        timeout_ms=_timeout_ms(delivery) or route.timeout_ms,
+    )
+
+
+def told(response: Response) -> str:
+    """What history says of it."""
+    if response.status is None:
+        return f"{response.error} ({response.took_ms} ms)"
+    said = f": {response.excerpt}" if response.excerpt else ""
+    return f"status {response.status} in {response.took_ms} ms{said}"
+
+
+def _timeout_ms(delivery: Delivery) -> int | None:
+    text = delivery.header(_TIMEOUT) or ""
+    is_number = text.isascii() and text.isdigit() and len(text) <= 10
+    return min(int(text), DAY) if is_number else None

@@ -1,0 +1,287 @@
+"""One step of pushing: what came back is settled, what is held is kept, what is next goes out.
+
+    find ─▶ line ─▶ claim ─▶ gate ─▶ send ─▶ … ─▶ settle ─▶ line
+
+Each step takes all that has gathered since the last one: few transactions, whatever the number of
+queues.  Requests are under way outside; a step neither waits for them nor knows threads.  Whoever
+dies in between loses nothing: a lease runs out, and the request is sent again, with the same id.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections import deque
+from collections.abc import Callable, Sequence
+
+import msgspec
+
+from penstock.domain.circuit import is_success, outcome_of
+from penstock.domain.errors import PenstockError, QueueNotFound
+from penstock.domain.lease import LeaseAct, Verb
+from penstock.domain.message import Content, Message, State
+from penstock.domain.route import RouteTable
+from penstock.ports.sender import Response, Sender
+from penstock.ports.store import Acted, Claim, Claimed, Store
+from penstock.runtime.pusher.backoff import Waits, delay_ms
+from penstock.runtime.pusher.finder import Finder
+from penstock.runtime.pusher.gate import Admitted, Gate
+from penstock.runtime.pusher.line import Line
+from penstock.runtime.pusher.outgoing import told
+from penstock.runtime.pusher.tally import Ended, Tally
+from penstock.runtime.pusher.under_way import UnderWay, act_on
+from penstock.services.circuits import Circuits, Reported
+from penstock.services.routes import Routes
+
+_log = logging.getLogger("penstock.push")
+_AFTER_ERROR_MS = 1_000
+
+
+class Pace(msgspec.Struct, frozen=True, kw_only=True):
+    """How much, how long, how often."""
+
+    concurrency: int
+    lease_ms: int
+    scan_ms: int
+    waits: Waits = Waits()
+
+    @property
+    def extend_ms(self) -> int:
+        """Soon enough for one extension to be late."""
+        return self.lease_ms // 3
+
+
+class Pusher:
+    def __init__(
+        self,
+        store: Store,
+        sender: Sender,
+        routes: Routes,
+        circuits: Circuits,
+        *,
+        pace: Pace,
+        holder: str,
+        ring: Callable[[], None] = lambda: None,
+        tally: Tally | None = None,
+    ) -> None:
+        """`ring` is called, from any thread, when there is something for a step to do."""
+        self._store = store
+        self._sender = sender
+        self._routes = routes
+        self._circuits = circuits
+        self._pace = pace
+        self._holder = holder
+        self._ring = ring
+        self._tally = tally or Tally()
+        self._finder = Finder(store, scan_ms=pace.scan_ms, ring=ring)
+        self._line = Line(most=pace.concurrency, limit_of=self._limit_of)
+        self._gate = Gate(routes, circuits, self._line, pace.waits)
+        self._under_way: dict[int, UnderWay] = {}  # by queue: one at a time
+        self._inbox: deque[tuple[UnderWay, Response]] = deque()
+        self._answered: list[tuple[UnderWay, Response]] = []
+        self._reports: list[Reported] = []
+        self._is_stopping = False
+        self._table: RouteTable | None = None
+        self._limits: dict[str, int | None] = {}
+        self.heard = self._finder.heard  # for the store to call after commits
+
+    @property
+    def under_way(self) -> int:
+        """Requests that were sent and are not settled yet."""
+        return len(self._under_way)
+
+    def stop_claiming(self) -> None:
+        self._is_stopping = True
+
+    def tick(self, now: int) -> int:
+        """Returns when the next step is due, if nothing rings before.
+
+        Raises PenstockError if the store fails; what came back is settled by the next step then.
+        """
+        self._settle(now)
+        self._report()
+        self._extend(now)
+        if not self._is_stopping:
+            self._find(now)
+            self._push(now)
+        return self._next_at(now)
+
+    def _settle(self, now: int) -> None:
+        while self._inbox:
+            self._answered.append(self._inbox.popleft())
+        if not self._answered:
+            return
+        verdicts = [self._verdict(one, response, now) for one, response in self._answered]
+        answers = self._act([act for act, _ in verdicts])
+        self._reports += [reported for _, reported in verdicts]
+        for (one, response), (act, _), answer in zip(
+            self._answered, verdicts, answers, strict=True
+        ):
+            del self._under_way[one.queue_no]
+            self._note(one, response, act.verb)
+            self._go_on(one.queue_no, answer)
+        self._answered = []
+
+    def _verdict(self, one: UnderWay, response: Response, now: int) -> tuple[LeaseAct, Reported]:
+        if response.is_broken_off:
+            return act_on(one.message, Verb.RELEASE, now=now), one.reported(None)
+        status = None if response.status is None else one.route.status_of(response.status)
+        outcome, is_done = outcome_of(
+            status,
+            one.delivery.retries,
+            took_ms=response.took_ms,
+            settings=self._circuits.settings,
+        )
+        if is_done:
+            act = act_on(one.message, Verb.COMPLETE, now=now, text=told(response))
+        else:
+            act = self._failure(one, response, now)
+        return act, one.reported(outcome)
+
+    def _failure(self, one: UnderWay, response: Response, now: int) -> LeaseAct:
+        wait_ms = delay_ms(
+            self._pace.waits,
+            one.route.retry_intervals_ms,
+            failures=one.message.failures + 1,
+            retry_after=response.retry_after,
+            now=now,
+        )
+        return act_on(one.message, Verb.FAIL, now=now, delay_ms=wait_ms, text=told(response))
+
+    def _note(self, one: UnderWay, response: Response, verb: Verb) -> None:
+        if verb is Verb.RELEASE:
+            return
+        ended = Ended.FAILURE
+        if verb is Verb.COMPLETE:
+            status = one.route.status_of(response.status or 0)
+            ended = Ended.SUCCESS if is_success(status) else Ended.GIVEN_UP
+        self._tally.note(one.route.pattern, ended, took_ms=response.took_ms)
+
+    def _report(self) -> None:
+        if self._reports:
+            settings = self._circuits.settings
+            if settings.statistics_update_enabled or settings.circuit_check_enabled:
+                self._circuits.report(self._reports).result()
+            self._reports = []
+
+    def _extend(self, now: int) -> None:
+        """A backend may take longer than a lease; nobody else is to begin with it meanwhile."""
+        due = [one for one in self._under_way.values() if one.extend_at <= now]
+        if due:
+            lease_ms = self._pace.lease_ms
+            self._act([act_on(one.message, Verb.EXTEND, now=now, delay_ms=lease_ms) for one in due])
+            for one in due:
+                one.extend_at = now + self._pace.extend_ms
+
+    def _find(self, now: int) -> None:
+        self._line.wake_parked(now=now)
+        found = self._finder.look(now=now)
+        for queue_no in found.heard:
+            self._line.hint(queue_no)
+        self._line.suggest(found.seen)
+
+    def _push(self, now: int) -> None:
+        heads = self._claim(self._line.take(), now)
+        if not heads:
+            return
+        try:
+            admitted = self._gate.admit(heads, now=now)
+            for one in admitted.go:
+                self._begin(one, now)
+            self._give_back(admitted)
+            self._reports += [one.reported(None) for one in admitted.dropped]
+        except PenstockError:
+            self._leave_alone([message for message, _ in heads])
+            raise
+
+    def _leave_alone(self, messages: Sequence[Message]) -> None:
+        """The store does not answer: leases of what did not go out run out by themselves."""
+        for message in messages:
+            queue_no = message.queue_no
+            if queue_no not in self._under_way and not self._line.is_waiting(queue_no):
+                self._line.park(queue_no, message.due_at)
+
+    def _claim(self, queue_nos: Sequence[int], now: int) -> list[tuple[Message, Content]]:
+        """The first message of each; the store does all that wait in one transaction."""
+        lease_ms, holder = self._pace.lease_ms, self._holder
+        asked = self._store.claim_all(
+            [
+                Claim(queue_no=queue_no, now=now, lease_ms=lease_ms, claimed_by=holder)
+                for queue_no in queue_nos
+            ]
+        )
+        heads: list[tuple[Message, Content]] = []
+        for queue_no, ticket in zip(queue_nos, asked, strict=True):
+            try:
+                claimed = ticket.result()
+            except QueueNotFound:
+                self._finder.forget(queue_no)
+                self._line.forget(queue_no)
+            except PenstockError as error:
+                _log.warning("queue %s could not be looked at: %s", queue_no, error)
+                self._line.park(queue_no, now + _AFTER_ERROR_MS)
+            else:
+                heads += claimed.messages
+                self._leave_if_empty(queue_no, claimed, now)
+        return heads
+
+    def _leave_if_empty(self, queue_no: int, claimed: Claimed, now: int) -> None:
+        if claimed.messages:
+            return
+        if claimed.next_due_at is None:
+            self._line.rest(queue_no)
+        else:
+            self._line.park(queue_no, max(claimed.next_due_at, now + 1))
+
+    def _begin(self, one: UnderWay, now: int) -> None:
+        one.extend_at = now + self._pace.extend_ms
+        self._under_way[one.queue_no] = one
+
+        def then(response: Response) -> None:
+            self._inbox.append((one, response))
+            self._ring()
+
+        try:
+            self._sender.send(one.request, then)
+        except Exception as error:  # without an answer its queue would wait for ever
+            _log.exception("a request could not be sent")
+            then(Response(error=str(error)))
+
+    def _give_back(self, admitted: Admitted) -> None:
+        for act, answer in zip(admitted.back, self._act(admitted.back), strict=True):
+            queue_no = act.lease.queue_no
+            if act.verb is not Verb.RELEASE:
+                self._go_on(queue_no, answer)
+            elif not self._line.is_waiting(queue_no):
+                self._line.rest(queue_no)  # it is held: to be let go is a hint
+
+    def _go_on(self, queue_no: int, answer: Acted | PenstockError) -> None:
+        if isinstance(answer, Acted) and answer.state is State.WAITING:
+            self._line.park(queue_no, answer.due_at)
+        else:
+            self._line.back(queue_no)
+
+    def _act(self, acts: Sequence[LeaseAct]) -> list[Acted | PenstockError]:
+        if not acts:
+            return []
+        answers = self._store.act(acts).result()
+        for act, answer in zip(acts, answers, strict=True):
+            if isinstance(answer, PenstockError):
+                _log.warning("%s of a delivery came too late: %s", act.verb, answer)
+        return answers
+
+    def _limit_of(self, pattern: str) -> int | None:
+        table = self._routes.table
+        if table is not self._table:
+            self._limits = {route.pattern: route.concurrency for route in table.routes}
+            self._table = table
+        return self._limits.get(pattern)
+
+    def _next_at(self, now: int) -> int:
+        instants = [one.extend_at for one in self._under_way.values()]
+        if self._is_stopping:
+            return min(instants, default=now)
+        if not self._line.is_empty and self._line.room:
+            return now
+        instants.append(self._finder.scan_at)
+        parked = self._line.next_instant()
+        return min(instants) if parked is None else min(parked, *instants)

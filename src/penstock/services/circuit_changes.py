@@ -1,0 +1,73 @@
+"""Changes of circuits inside a transaction: kept, told as facts, and their queues seen to."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from penstock.domain import circuit as circuits
+from penstock.domain.circuit import Circuit, CircuitState
+from penstock.ports.store import Session
+
+_KINDS = {
+    CircuitState.OPEN: "circuit_opened",
+    CircuitState.HALF_OPEN: "circuit_half_opened",
+    CircuitState.CLOSED: "circuit_closed",
+}
+
+
+def keep(
+    session: Session,
+    before: Mapping[str, Circuit],
+    after: Mapping[str, Circuit],
+    *,
+    by: str,
+    now: int,
+) -> None:
+    """`by`: what has changed them, such as "statistics" or "operator"."""
+    session.circuits.save(after)
+    for one, circuit in after.items():
+        if circuit.generation != before[one].generation:
+            _tell(session, one, before[one], circuit, by=by, now=now)
+
+
+def close(session: Session, found: Mapping[str, Circuit], *, by: str, now: int) -> None:
+    """They were asked for to be changed.  Closing a closed one forgets its samples."""
+    session.circuits.let_go(list(found))
+    after = {one: circuits.close(circuit) for one, circuit in found.items()}
+    keep(session, found, after, by=by, now=now)
+
+
+def close_and_remove(session: Session, patterns: Mapping[str, str], *, now: int) -> None:
+    """Their routes are gone: nobody will ask for them any more, and their queues are let go."""
+    found = session.circuits.to_change(patterns)
+    session.circuits.let_go(list(found))
+    session.circuits.remove(list(found))
+    for one, circuit in found.items():
+        data = {"pattern": circuit.pattern, "was": circuit.state, "by": "rules"}
+        session.facts.add("circuit_removed", one, at=now, data=data)
+
+
+def hold(session: Session, held: Mapping[str, Sequence[int]], *, now: int) -> None:
+    """Queues by circuits, which were asked for to be changed."""
+    session.queues.keep_from_change([queue_no for nos in held.values() for queue_no in nos])
+    for one in sorted(held):
+        session.circuits.hold(one, held[one], now=now)
+        session.queues.hold(held[one], by=one)
+
+
+def _tell(
+    session: Session, circuit_hash: str, before: Circuit, after: Circuit, *, by: str, now: int
+) -> None:
+    kind = _KINDS[after.state]
+    if after.state is CircuitState.CLOSED and before.state is CircuitState.CLOSED:
+        return  # only its samples are forgotten
+    if after.state is CircuitState.OPEN and before.state is CircuitState.HALF_OPEN:
+        kind = "circuit_reopened"
+    data = {
+        "pattern": after.pattern,
+        "was": before.state,
+        "fail_ratio": before.fail_ratio if after.state is CircuitState.CLOSED else after.fail_ratio,
+        "generation": after.generation,
+        "by": by,
+    }
+    session.facts.add(kind, circuit_hash, at=now, data=data)

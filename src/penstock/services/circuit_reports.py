@@ -1,0 +1,117 @@
+"""What reported outcomes do to circuits, for a whole batch in few statements.
+
+As if they had been told one after the other: a circuit may open in the middle of a batch, and a
+probe may close it there, so that what follows begins its samples anew.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from penstock.domain import circuit as circuits
+from penstock.domain.breaker_settings import BreakerSettings
+from penstock.domain.circuit import Circuit, CircuitState, Outcome, Permit, Reported
+from penstock.domain.sampling import note_all, sample_id
+from penstock.ports.store import Session
+from penstock.services import circuit_changes
+
+
+class Reporting:
+    def __init__(self, settings: BreakerSettings, *, now: int) -> None:
+        self._settings = settings
+        self._now = now
+
+    def report(self, session: Session, reports: Sequence[Reported]) -> None:
+        left: dict[str, list[Reported]] = {}
+        for report in reports:
+            if self.counts(report):
+                left.setdefault(report.permitted.hash, []).append(report)
+        if not left:
+            return
+        patterns = {one: told[0].permitted.pattern for one, told in left.items()}
+        if self._settings.statistics_update_enabled:
+            found = session.circuits.to_note(patterns)
+        else:
+            found = session.circuits.to_change(patterns)
+        left = {one: told for one, told in left.items() if one in found}
+        while left:
+            parts = {one: _up_to_decision(found[one], told) for one, told in left.items()}
+            self._note(session, found, parts)
+            self._settle(session, found, parts)
+            left = {one: told[len(parts[one]) :] for one, told in left.items()}
+            left = {one: told for one, told in left.items() if told}
+
+    def counts(self, report: Reported) -> bool:
+        """Whoever was not let through has tried nothing."""
+        if report.permitted.permit is Permit.HOLD:
+            return False
+        is_noted = self._settings.statistics_update_enabled and report.outcome is not None
+        return is_noted or report.permitted.permit is Permit.PROBE
+
+    def _note(
+        self, session: Session, found: dict[str, Circuit], parts: dict[str, list[Reported]]
+    ) -> None:
+        if not self._settings.statistics_update_enabled:
+            return
+        told = {one: [r for r in part if r.outcome is not None] for one, part in parts.items()}
+        batches = {
+            one: [(sample_id(r.request_id), r.outcome) for r in part if r.outcome is not None]
+            for one, part in told.items()
+            if part
+        }
+        if not batches:
+            return
+        settings, now = self._settings, self._now
+        lines = session.circuits.lines(
+            batches,
+            since=now - settings.entries_max_age_ms,
+            most=settings.max_queue_sample_count,
+        )
+        after: dict[str, Circuit] = {}
+        opened: dict[str, list[int]] = {}
+        for one, batch in batches.items():
+            after[one], i = note_all(found[one], lines[one], batch, settings, now=now)
+            queue_no = None if i is None else told[one][i].permitted.queue_no
+            if queue_no is not None:
+                opened[one] = [queue_no]
+        session.circuits.keep_lines(lines)
+        circuit_changes.keep(session, found, after, by="statistics", now=now)
+        circuit_changes.hold(session, opened, now=now)
+        found |= after
+
+    def _settle(
+        self, session: Session, found: dict[str, Circuit], parts: dict[str, list[Reported]]
+    ) -> None:
+        """What a probe says about its circuit: only the last one of each part can decide."""
+        closing: dict[str, Circuit] = {}
+        others: dict[str, Circuit] = {}
+        for one, part in parts.items():
+            last, circuit = part[-1], found[one]
+            if not _is_valid(circuit, last):
+                continue
+            if last.outcome is None:
+                others[one] = circuits.free_probe(circuit)
+            elif last.outcome is Outcome.SUCCESS:
+                closing[one] = circuit
+            else:
+                others[one] = circuits.settle(circuit, last.outcome, now=self._now)
+        if others:
+            circuit_changes.keep(session, found, others, by="probe", now=self._now)
+            found |= others
+        if closing:
+            circuit_changes.close(session, closing, by="probe", now=self._now)
+            found |= {one: circuits.close(circuit) for one, circuit in closing.items()}
+
+
+def _up_to_decision(circuit: Circuit, reports: list[Reported]) -> list[Reported]:
+    for i, report in enumerate(reports):
+        if _is_valid(circuit, report):
+            return reports[: i + 1]
+    return reports
+
+
+def _is_valid(circuit: Circuit, report: Reported) -> bool:
+    """A probe counts for the circuit as it was when the probe was let through, not for a later."""
+    is_now = report.permitted.generation == circuit.generation
+    is_probe = report.permitted.permit is Permit.PROBE and not circuit.is_forced
+    return is_probe and is_now and circuit.state is CircuitState.HALF_OPEN

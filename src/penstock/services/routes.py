@@ -1,0 +1,97 @@
+"""What you can ask of routes.  Their rules are one document of the store, the same for all nodes.
+
+Each node keeps them as they were read last; a duty looks every second whether they have changed.
+"""
+
+from __future__ import annotations
+
+import logging
+
+from penstock.domain.document import Document
+from penstock.domain.errors import InvalidRequest, RouteNotFound
+from penstock.domain.route import Route, RouteTable
+from penstock.domain.route_rules import parse_rules
+from penstock.ports.clock import Clock
+from penstock.ports.store import Session, Store
+from penstock.ports.ticket import Ticket
+from penstock.services import circuit_changes
+from penstock.services.kept import Kept
+
+RULES = "routing_rules"
+
+_log = logging.getLogger("penstock.routes")
+
+
+class Routes:
+    def __init__(self, store: Store, clock: Clock) -> None:
+        self._store = store
+        self._clock = clock
+        self.table = RouteTable()
+        self._kept = Kept()
+
+    def match(self, uri: str, *, method: str | None = None) -> Route:
+        """Raises RouteNotFound."""
+        found = self.table.match(uri, method=method)
+        if found is None:
+            raise RouteNotFound(uri)
+        return found
+
+    def get(self) -> Ticket[Document | None]:
+        return self._store.read(lambda session: session.documents.find(RULES))
+
+    def put(self, text: str) -> Ticket[Document]:
+        """All of them at once, or InvalidRequest.  Circuits of patterns that go, go with them."""
+        table = parse_rules(text)
+        now = self._clock.now()
+
+        def do(session: Session) -> Document:
+            self._drop_circuits(session, keeping=table, now=now)
+            put = session.documents.put(RULES, text, now=now)
+            self._tell(session, table, put.version, now=now)
+            self._take(table, put.version, now=now)
+            return put
+
+        return self._store.write(do)
+
+    def remove(self) -> Ticket[bool]:
+        """All rules; False: there were none."""
+        now = self._clock.now()
+
+        def do(session: Session) -> bool:
+            self._drop_circuits(session, keeping=RouteTable(), now=now)
+            version = session.documents.remove(RULES, now=now)
+            if version:
+                self._tell(session, RouteTable(), version, now=now)
+                self._take(RouteTable(), version, now=now)
+            return bool(version)
+
+        return self._store.write(do)
+
+    def refresh(self, session: Session) -> None:
+        """As they are in the store.  Rules that this version cannot read change nothing."""
+        found = session.documents.latest(RULES)
+        if not self._kept.is_news(found.version, now=self._clock.now()):
+            return
+        try:
+            self.table = RouteTable() if found.text is None else parse_rules(found.text)
+        except InvalidRequest as error:
+            _log.warning("the rules of routes in the store are not taken: %s", error)
+
+    def _take(self, table: RouteTable, version: int, *, now: int) -> None:
+        self.table = table
+        self._kept.put(version, now=now)
+
+    def _drop_circuits(self, session: Session, *, keeping: RouteTable, now: int) -> None:
+        before = session.documents.to_change(RULES, now=now)
+        try:
+            table = parse_rules(before.text) if before else RouteTable()
+        except InvalidRequest:  # another version wrote them; what they were is not known
+            table = self.table
+        kept = keeping.patterns
+        gone = {one: pattern for one, pattern in table.patterns.items() if one not in kept}
+        if gone:
+            circuit_changes.close_and_remove(session, gone, now=now)
+
+    def _tell(self, session: Session, table: RouteTable, version: int, *, now: int) -> None:
+        data = {"version": version, "routes": len(table.routes)}
+        session.facts.add("routes_changed", RULES, at=now, data=data)

@@ -1,0 +1,176 @@
+-- name: find
+-- Circuits, by one of the conditions below.
+SELECT hash, circuit_no, successes, failures, pattern, state, fail_ratio, opened_at, reopened,
+       is_forced, generation, probe_until
+  FROM circuit
+ {conditions};
+
+-- name: everything
+-- All of them.
+ORDER BY hash;
+
+-- name: by_hashes
+-- Some of them.
+WHERE hash IN (SELECT value FROM json_each(:hashes));
+
+-- name: to_change
+-- Some of them, to be changed.
+WHERE hash IN (SELECT value FROM json_each(:hashes));
+
+-- name: to_change_in
+-- All of some states, to be changed.
+WHERE state <> 'closed'
+  AND state IN (SELECT value FROM json_each(:states));
+
+-- name: add
+-- A new one.
+INSERT INTO circuit (hash, pattern, state)
+VALUES (:hash, :pattern, :state)
+    ON CONFLICT DO NOTHING;
+
+-- name: save
+-- Everything that may change.
+UPDATE circuit
+   SET state = :state,
+       fail_ratio = :fail_ratio,
+       opened_at = :opened_at,
+       reopened = :reopened,
+       is_forced = :is_forced,
+       generation = :generation,
+       probe_until = :probe_until,
+       successes = :successes,
+       failures = :failures
+ WHERE circuit_no = :circuit_no;
+
+-- name: remove
+-- Those whose route is gone.
+DELETE FROM circuit
+ WHERE circuit_no IN {list:circuit_nos};
+
+-- name: old_samples
+-- How many are too old to count: mostly none, for those have gone.
+SELECT circuit_no, is_failure, count(*)
+  FROM circuit_sample
+ WHERE circuit_no IN {list:circuit_nos}
+   AND is_failure IN (0, 1)
+   AND at < :since
+ GROUP BY circuit_no, is_failure;
+
+-- name: known_samples
+-- Those requests of a batch that were tried before.
+SELECT request_id, at
+  FROM circuit_sample
+ WHERE circuit_no = :circuit_no
+   AND is_failure = :is_failure
+   AND request_id IN (SELECT value FROM json_each(:request_ids));
+
+-- name: oldest_samples
+-- Those that go first.
+SELECT request_id, at
+  FROM circuit_sample
+ WHERE circuit_no = :circuit_no
+   AND is_failure = :is_failure
+ ORDER BY at, request_id
+ LIMIT :limit;
+
+-- name: samples
+-- All of one outcome.
+SELECT s.request_id, s.at
+  FROM circuit_sample AS s
+  JOIN circuit AS c
+    ON c.circuit_no = s.circuit_no
+ WHERE c.hash = :hash
+   AND s.is_failure = :is_failure;
+
+-- name: note
+-- A new attempt takes the place of an older one.
+INSERT INTO circuit_sample (circuit_no, is_failure, request_id, at)
+VALUES (:circuit_no, :is_failure, :request_id, :at)
+    ON CONFLICT (circuit_no, is_failure, request_id)
+    DO UPDATE
+   SET at = excluded.at;
+
+-- name: trim
+-- Those that are more than are kept.
+DELETE FROM circuit_sample
+ WHERE circuit_no = :circuit_no
+   AND is_failure = :is_failure
+   AND request_id IN (SELECT value FROM json_each(:request_ids));
+
+-- name: forget_samples
+-- All of a circuit that closes.
+DELETE FROM circuit_sample
+ WHERE circuit_no IN {list:circuit_nos};
+
+-- name: hold
+-- Held, or once more.
+INSERT INTO circuit_hold (circuit_no, queue_no, at)
+VALUES (:circuit_no, :queue_no, :at)
+    ON CONFLICT (circuit_no, queue_no)
+    DO UPDATE
+   SET at = excluded.at;
+
+-- name: held
+-- Longest first.
+SELECT q.name, h.at
+  FROM circuit_hold AS h
+  JOIN circuit AS c
+    ON c.circuit_no = h.circuit_no
+  JOIN queue AS q
+    ON q.queue_no = h.queue_no
+ WHERE c.hash = :hash
+   AND q.removed_at IS NULL
+ ORDER BY h.at, q.name;
+
+-- name: held_counts
+-- How many queues each holds.
+SELECT c.hash, count(*)
+  FROM circuit_hold AS h
+  JOIN circuit AS c
+    ON c.circuit_no = h.circuit_no
+ GROUP BY c.hash;
+
+-- name: held_longest
+-- Of each circuit one queue.
+SELECT f.circuit_no, f.queue_no
+  FROM (SELECT h.circuit_no, h.queue_no,
+               row_number() OVER (PARTITION BY h.circuit_no ORDER BY h.at, q.name) AS place
+          FROM circuit_hold AS h
+          JOIN queue AS q
+            ON q.queue_no = h.queue_no
+         WHERE h.circuit_no IN {list:circuit_nos}
+           AND q.removed_at IS NULL) AS f
+ WHERE f.place = 1
+ ORDER BY f.circuit_no;
+
+-- name: line_up
+-- To the end of the line of those that are let go, longest held first.
+INSERT INTO unhold_line (queue_no)
+SELECT h.queue_no
+  FROM circuit_hold AS h
+  JOIN queue AS q
+    ON q.queue_no = h.queue_no
+ WHERE h.circuit_no IN {list:circuit_nos}
+   AND q.removed_at IS NULL
+ ORDER BY h.at, q.name;
+
+-- name: forget_holds
+-- They stand in the line now.
+DELETE FROM circuit_hold
+ WHERE circuit_no IN {list:circuit_nos};
+
+-- name: line
+-- Those that are let go next.
+SELECT place, queue_no
+  FROM unhold_line
+ ORDER BY place
+ LIMIT :limit;
+
+-- name: take_from_line
+-- The same, and off the line.
+DELETE FROM unhold_line
+ WHERE place IN (SELECT place
+                   FROM unhold_line
+                  ORDER BY place
+                  LIMIT :limit)
+RETURNING place, queue_no;

@@ -1,0 +1,18 @@
+-- name: queues_with_ready
+-- Where something may be claimed, by the counters: the cost does not grow with the messages.
+SELECT q.queue_no
+  FROM queue AS q
+ WHERE q.removed_at IS NULL
+   AND q.is_paused = 0
+   AND q.held_by IS NULL
+   AND (SELECT sum(c.ready)
+          FROM counter AS c
+         WHERE c.queue_no = q.queue_no) > 0
+ ORDER BY q.queue_no;
+
+-- name: queues
+-- Queues by their numbers, only to be looked at.
+SELECT queue_no, name, settings, is_paused, version, created_at, changed_at, held_by
+  FROM queue
+ WHERE removed_at IS NULL
+   AND queue_no IN {list:queue_nos};

@@ -1,0 +1,25 @@
+-- name: take
+-- Whoever comes first when its time is over.  A time further away than one begun now would end was
+-- set under other settings, or by another clock: it does not count.
+INSERT INTO duty (name, until_at, holder, ticks)
+VALUES (:name, :until_at, :holder, 0)
+    ON CONFLICT (name)
+    DO UPDATE
+   SET until_at = excluded.until_at,
+       holder = excluded.holder,
+       ticks = duty.ticks + 1
+ WHERE duty.until_at <= :now
+    OR duty.until_at > excluded.until_at
+RETURNING ticks;
+
+-- name: until
+-- When it can be taken again.
+SELECT until_at
+  FROM duty
+ WHERE name = :name;
+
+-- name: restart
+-- The next time is the first in a row.
+UPDATE duty
+   SET ticks = -1
+ WHERE name = :name;

@@ -1,0 +1,1 @@
+"""gateleen's faces, from outside: queued requests, resources, the circuit API."""

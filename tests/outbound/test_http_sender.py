@@ -1,0 +1,203 @@
+"""Pushing over HTTP: what arrives, what comes back, and what is never done."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from penstock.outbound import http_sender
+from penstock.outbound.addresses import Guard, Refused
+from penstock.outbound.clock import SystemClock
+from penstock.outbound.http_sender import HttpSender
+from penstock.ports.sender import Request, Response
+from tests.support.http_backend import WAIT_S, Answer, Hang, HangUp, HttpBackend
+
+
+@pytest.fixture
+def backend() -> Iterator[HttpBackend]:
+    with HttpBackend() as backend:
+        yield backend
+
+
+@pytest.fixture
+def sender() -> Iterator[HttpSender]:
+    sender = HttpSender(SystemClock(), connections=10, keep_alive_ms=4_000)
+    yield sender
+    sender.close()
+
+
+class Waiting:
+    """Somebody who wants to be called back."""
+
+    def __init__(self, sender: HttpSender, url: str, **wanted: Any) -> None:
+        self.responses: list[Response] = []
+        self._is_answered = threading.Event()
+        request = Request(url=url, **{"method": "POST", "timeout_ms": 20_000, **wanted})
+        sender.send(request, self._then)
+
+    def _then(self, response: Response) -> None:
+        self.responses.append(response)
+        self._is_answered.set()
+
+    def result(self) -> Response:
+        assert self._is_answered.wait(WAIT_S)
+        [response] = self.responses
+        return response
+
+
+def test_a_request_arrives_as_it_was_given_and_with_nothing_else(sender, backend):
+    headers = (("X-One", "1"), ("x-two", "2"), ("X-One", "again"), ("Content-Type", "text/odd"))
+
+    Waiting(sender, f"{backend.url}/a%2Fb?q=%20x", headers=headers, payload=b"\x00hello").result()
+
+    [seen] = backend.seen
+    assert (seen.method, seen.target, seen.payload) == ("POST", "/a%2Fb?q=%20x", b"\x00hello")
+    added = {"Host", "Content-Length"}
+    assert [pair for pair in seen.headers if pair[0] not in added] == list(headers)
+
+
+def test_a_response_tells_its_status_and_when_to_come_again(sender, backend):
+    backend.behave = lambda seen: Answer(503, {"Retry-After": "7"}, b"too much")
+
+    response = Waiting(sender, backend.url).result()
+
+    assert (response.status, response.retry_after, response.error) == (503, "7", None)
+    assert response.excerpt == "too much"
+
+
+def test_a_redirect_is_an_answer_and_is_not_followed(sender, backend):
+    backend.answer(302, Location=f"{backend.url}/elsewhere")
+
+    response = Waiting(sender, f"{backend.url}/here").result()
+
+    assert response.status == 302
+    assert backend.targets == ["/here"]
+
+
+def test_one_after_the_other_they_share_a_connection(sender, backend):
+    for number in range(5):
+        Waiting(sender, f"{backend.url}/{number}").result()
+
+    assert {seen.connection for seen in backend.seen} == {1}
+
+
+def test_cookies_of_one_answer_are_not_told_to_the_next(sender, backend):
+    backend.answer(200, Set_Cookie="who=me")
+    for _ in range(2):
+        Waiting(sender, backend.url).result()
+
+    assert [seen.header("cookie") for seen in backend.seen] == [None, None]
+
+
+def test_who_does_not_answer_in_time_has_not_answered(sender, backend):
+    backend.behave = lambda seen: Hang()
+
+    response = Waiting(sender, backend.url, timeout_ms=50).result()
+
+    assert response.status is None
+    assert response.error == "no answer within 50 ms"
+
+
+@pytest.mark.parametrize("method", ["POST", "PUT", "GET", "DELETE"])
+def test_a_connection_that_breaks_is_an_error_and_nothing_is_tried_twice(sender, backend, method):
+    backend.behave = lambda seen: HangUp()
+
+    response = Waiting(sender, backend.url, method=method).result()
+
+    assert response.status is None
+    assert response.error
+    assert len(backend.seen) == 1
+
+
+def test_nobody_there_is_an_error(sender, backend):
+    port = backend.port
+    backend.stop()
+
+    response = Waiting(sender, f"http://127.0.0.1:{port}/").result()
+
+    assert response.status is None
+    assert str(port) in str(response.error)
+
+
+def test_a_status_counts_although_the_rest_of_the_answer_never_comes(sender, backend, monkeypatch):
+    monkeypatch.setattr(http_sender, "_READ_SECONDS", 0.01)
+    backend.behave = lambda seen: Answer(200, claims_more=1)
+
+    assert Waiting(sender, backend.url).result().status == 200
+    backend.behave = lambda seen: Answer(200)
+    assert Waiting(sender, backend.url).result().status == 200
+    assert backend.connections == 2
+
+
+def test_of_an_endless_answer_only_the_beginning_is_read(sender, backend):
+    backend.behave = lambda seen: Answer(500, body=b"x" * 10_000_000)
+
+    response = Waiting(sender, backend.url).result()
+
+    assert (response.status, len(response.excerpt or "")) == (500, 500)
+
+
+@pytest.mark.parametrize("url", ["nonsense", "http://", "ftp://127.0.0.1/", "http://[::"])
+def test_a_place_that_cannot_be_is_an_error_and_not_the_end(sender, url):
+    assert Waiting(sender, url).result().error
+
+
+def test_a_header_that_cannot_be_is_an_error_and_not_the_end(sender, backend):
+    response = Waiting(sender, backend.url, headers=(("x-evil", "a\r\nb: c"),)).result()
+
+    assert response.error
+    assert backend.seen == []
+
+
+@pytest.mark.parametrize(
+    "host",
+    [
+        "169.254.169.254",
+        "[::ffff:169.254.169.254]",
+        "[fe80::1]",
+        "[fd00:ec2::254]",
+        "[64:ff9b::a9fe:a9fe]",
+        "[2002:a9fe:a9fe::]",
+        "100.100.100.200",
+        "0.0.0.0",
+        "2852039166",
+        "0xa9fea9fe",
+    ],
+)
+def test_nothing_is_ever_sent_to_metadata_and_link_local_addresses(sender, host):
+    response = Waiting(sender, f"http://{host}/latest/meta-data", timeout_ms=5_000).result()
+
+    assert response.status is None
+    assert response.error
+    assert "within" not in response.error
+
+
+def test_what_counts_is_the_address_and_not_its_name(backend):
+    sender = HttpSender(SystemClock(), connections=1, keep_alive_ms=1, denied="127.0.0.0/8, ::1")
+    try:
+        response = Waiting(sender, f"http://localhost:{backend.port}/").result()
+    finally:
+        sender.close()
+
+    assert response.error
+    assert backend.seen == []
+
+
+def test_the_guard_says_what_it_refuses_and_why():
+    with pytest.raises(Refused, match=r"169\.254\.1\.1.*169\.254\.0\.0/16"):
+        Guard().check("169.254.1.1")
+    assert Guard().check("10.1.2.3") == "10.1.2.3"
+
+
+def test_what_is_under_way_at_a_stop_is_broken_off_and_told(sender, backend):
+    backend.hold()
+    waiting = Waiting(sender, backend.url)
+    backend.wait_for(1)
+
+    sender.close()
+
+    assert "stops" in str(waiting.result().error)
+    assert "stops" in str(Waiting(sender, backend.url).result().error)

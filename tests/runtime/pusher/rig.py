@@ -1,0 +1,112 @@
+"""A pusher on a real store, with a clock and a sender that do as they are told."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+from urllib.parse import urlsplit
+
+import msgspec
+
+from penstock.domain.breaker_settings import BreakerSettings
+from penstock.domain.delivery import GROUP, KIND, Delivery, queue_settings, to_body
+from penstock.domain.limits import MINUTE, SECOND
+from penstock.domain.message import Message
+from penstock.domain.queue import Queue
+from penstock.ports.sender import Request, Sender
+from penstock.runtime.duties import Reaper
+from penstock.runtime.pusher.backoff import Waits
+from penstock.runtime.pusher.pusher import Pace, Pusher
+from penstock.runtime.pusher.tally import Tally
+from penstock.services.circuits import Circuits
+from penstock.services.routes import Routes
+from tests.fakes import FakeSender
+from tests.store.desk import Desk
+
+LEASE_MS = MINUTE
+RETRY_MS = 10 * SECOND
+
+
+class Rig:
+    def __init__(self, desk: Desk, **pace: Any) -> None:
+        self.desk = desk
+        self.clock = desk.clock
+        self.sender = FakeSender()
+        self.tally = Tally()
+        self.routes = Routes(desk.store, desk.clock)
+        self.circuits = Circuits(desk.store, desk.clock, self.routes)
+        self.rule("/(.*)", url="http://backend/$1")
+        self.pusher = self.another(self.sender, **pace)
+
+    def another(self, sender: Sender, holder: str = "node-1", **pace: Any) -> Pusher:
+        """Looks for work at every step, so that no test depends on wake-ups."""
+        waits = Waits(**{name: pace.pop(name) for name in Waits.__struct_fields__ if name in pace})
+        given: dict[str, Any] = {
+            "concurrency": 100,
+            "lease_ms": LEASE_MS,
+            "scan_ms": 0,
+            "waits": waits,
+        } | pace
+        return Pusher(
+            self.desk.store,
+            sender,
+            self.routes,
+            self.circuits,
+            pace=Pace(**given),
+            holder=holder,
+            tally=self.tally,
+        )
+
+    def rule(self, pattern: str, **rule: Any) -> None:
+        self.rules({pattern: rule})
+
+    def rules(self, rules: dict[str, Any]) -> None:
+        self.routes.put(json.dumps(rules)).result()
+
+    def breaker(self, **settings: Any) -> None:
+        wanted = BreakerSettings(
+            **{"circuit_check_enabled": True, "statistics_update_enabled": True} | settings
+        )
+        self.circuits.breaker.put(wanted).result()
+
+    def queue(self, name: str = "out") -> Queue:
+        return self.desk.queue(name, **msgspec.structs.asdict(queue_settings()))
+
+    def deliver(self, queue: Queue, uri: str, *, method: str = "POST", **headers: str) -> str:
+        named = tuple((name.replace("_", "-"), text) for name, text in headers.items())
+        delivery = Delivery(
+            method=method, uri=uri, headers=named, payload=b"{}", queued_at=self.clock.now()
+        )
+        return self.desk.send(
+            queue,
+            body=to_body(delivery),
+            group=GROUP,
+            kind=KIND,
+            entity_id=delivery.request_id,
+        )
+
+    def step(self) -> int:
+        return self.pusher.tick(self.clock.now())
+
+    def reap(self) -> None:
+        """As every node does by itself: what has fallen due is in line again."""
+        Reaper(self.desk.store, every_ms=1).tick(self.clock.now())
+
+    def sent(self) -> list[str]:
+        """Paths of all that was sent so far."""
+        return paths(self.sender.sent)
+
+    def open(self) -> list[str]:
+        """Paths of all that wait for an answer."""
+        return paths([request for request, _ in self.sender.open])
+
+    def answer(self, status: int | None = 200, **response: Any) -> None:
+        self.sender.answer(status, **response)
+        self.step()
+
+    def message(self, message_id: str) -> Message:
+        return self.desk.get(message_id)
+
+
+def paths(requests: list[Request]) -> list[str]:
+    return [urlsplit(request.url).path for request in requests]

@@ -1,0 +1,197 @@
+"""Pushing through circuits: what is held, what is tried, and what it costs: no attempts."""
+
+from __future__ import annotations
+
+from penstock.domain.circuit import CircuitState, circuit_hash
+from penstock.domain.message import State
+from tests.runtime.pusher.rig import RETRY_MS, Rig
+
+PATTERN = "/(.*)"
+HASH = circuit_hash(PATTERN)
+
+
+def state(rig: Rig) -> CircuitState:
+    return rig.circuits.status(HASH).result()
+
+
+def test_failures_open_the_circuit_and_the_queue_of_the_last_straw_is_held(rig: Rig):
+    rig.breaker(min_queue_sample_count=2)
+    first, second = rig.queue("first"), rig.queue("second")
+    rig.deliver(first, "/1")
+    rig.step()
+    rig.answer(500)
+    assert state(rig) is CircuitState.CLOSED
+    rig.deliver(second, "/2")
+    rig.step()
+
+    rig.answer(500)
+
+    assert state(rig) is CircuitState.OPEN
+    found = rig.desk.read(lambda s: [s.queues.get(q.queue_no).held_by for q in (first, second)])
+    assert found == [None, HASH]
+
+
+def test_what_meets_an_open_circuit_is_not_sent_and_its_attempts_are_not_spent(rig: Rig):
+    rig.breaker()
+    rig.circuits.force_open(HASH).result()
+    queue = rig.queue()
+    message_id = rig.deliver(queue, "/a")
+
+    for _ in range(5):
+        rig.step()
+
+    message = rig.message(message_id)
+    assert rig.sent() == []
+    assert (message.state, message.attempts, message.failures) == (State.READY, 0, 0)
+    assert len(rig.desk.attempts(message_id)) == 1, "it was looked at once, and then held"
+    assert rig.desk.read(lambda s: s.queues.get(queue.queue_no)).held_by == HASH
+
+
+def test_a_queue_that_is_let_go_goes_on_where_it_stopped(rig: Rig):
+    rig.breaker()
+    rig.circuits.force_open(HASH).result()
+    queue = rig.queue()
+    rig.deliver(queue, "/a")
+    rig.step()
+    rig.circuits.close(HASH).result()
+    rig.step()
+    assert rig.sent() == [], "closed, but still in the line of those to be let go"
+
+    rig.circuits.let_next_go(now=rig.desk.now).result()
+    rig.step()
+
+    assert rig.sent() == ["/a"]
+
+
+def test_while_nothing_is_checked_an_open_circuit_keeps_nobody_back(rig: Rig):
+    rig.breaker(circuit_check_enabled=False)
+    rig.circuits.force_open(HASH).result()
+    rig.deliver(rig.queue(), "/a")
+
+    rig.step()
+
+    assert rig.sent() == ["/a"]
+
+
+def test_a_single_probe_means_one_request_whatever_the_number_of_queues(rig: Rig):
+    rig.breaker(single_probe=True)
+    rig.circuits.force_open(HASH).result()
+    rig.circuits.close(HASH).result()
+    rig.breaker(min_queue_sample_count=1, single_probe=True)
+    rig.deliver(rig.queue("bad"), "/bad")
+    rig.step()
+    rig.answer(500)
+    rig.circuits.half_open_all(now=rig.desk.now).result()
+    for number in range(5):
+        rig.deliver(rig.queue(f"q{number}"), f"/{number}")
+
+    rig.step()
+    rig.step()
+
+    assert len(rig.open()) == 1
+    rig.answer(200)
+    assert state(rig) is CircuitState.CLOSED
+
+
+def test_a_probe_that_is_broken_off_at_a_stop_decides_nothing_and_frees_its_place(rig: Rig):
+    rig.breaker(min_queue_sample_count=1, single_probe=True)
+    rig.deliver(rig.queue("bad"), "/bad")
+    rig.step()
+    rig.answer(500)
+    rig.circuits.half_open_all(now=rig.desk.now).result()
+    queue = rig.queue("probe")
+    rig.deliver(queue, "/probe")
+    rig.step()
+
+    rig.sender.close()
+    rig.step()
+
+    assert state(rig) is CircuitState.HALF_OPEN
+    assert rig.open() == ["/probe"], "somebody else may try"
+
+
+def test_an_expired_request_decides_nothing_about_a_half_open_circuit(rig: Rig):
+    rig.breaker(min_queue_sample_count=1)
+    rig.deliver(rig.queue("bad"), "/bad")
+    rig.step()
+    rig.answer(500)
+    rig.circuits.half_open_all(now=rig.desk.now).result()
+    rig.deliver(rig.queue("old"), "/old", x_queue_expire_after="0")
+    rig.clock.advance(ms=1)
+
+    rig.step()
+
+    assert state(rig) is CircuitState.HALF_OPEN
+    assert rig.sent() == ["/bad"]
+
+
+def test_an_expired_request_waits_for_an_open_circuit_like_others(rig: Rig):
+    """The seed asks for the circuit first and looks at the age of what may go."""
+    rig.breaker(min_queue_sample_count=1)
+    rig.deliver(rig.queue("bad"), "/bad")
+    rig.step()
+    rig.answer(500)
+    queue = rig.queue("old")
+    old = rig.deliver(queue, "/old", x_queue_expire_after="0")
+    rig.clock.advance(ms=1)
+
+    rig.step()
+    assert rig.message(old).attempts == 0
+    assert rig.desk.read(lambda s: s.queues.get(queue.queue_no)).held_by is not None
+
+    rig.circuits.close(circuit_hash("/(.*)")).result()
+    for _ in range(2):
+        rig.circuits.let_next_go(now=rig.clock.advance(seconds=10)).result()
+    rig.step()
+    assert [ending.reason for ending in rig.desk.endings()] == ["expired"]
+    assert "/old" not in rig.sent()
+
+
+def test_an_expired_request_leaves_a_single_probe_to_the_next(rig: Rig):
+    rig.breaker(min_queue_sample_count=1, single_probe=True)
+    rig.deliver(rig.queue("bad"), "/bad")
+    rig.step()
+    rig.answer(500)
+    rig.circuits.half_open_all(now=rig.desk.now).result()
+    queue = rig.queue("old")
+    rig.deliver(queue, "/old", x_queue_expire_after="0")
+    rig.deliver(queue, "/new")
+    rig.clock.advance(ms=1)
+
+    for _ in range(3):
+        rig.step()
+
+    assert rig.open() == ["/new"]
+
+
+def test_a_slow_success_is_done_with_but_counts_as_a_failure_if_so_set(rig: Rig):
+    rig.breaker(min_queue_sample_count=1, slow_call_ms=100)
+    rig.deliver(rig.queue(), "/a")
+    rig.step()
+
+    rig.answer(200, took_ms=100)
+
+    assert state(rig) is CircuitState.OPEN
+    assert [ending.outcome for ending in rig.desk.endings()] == [State.DONE]
+
+
+def test_the_same_request_failing_again_and_again_counts_once(rig: Rig):
+    rig.breaker(min_queue_sample_count=2)
+    rig.deliver(rig.queue(), "/a")
+
+    for _ in range(5):
+        rig.step()
+        rig.answer(500)
+        rig.clock.advance(ms=RETRY_MS)
+
+    assert state(rig) is CircuitState.CLOSED
+
+
+def test_a_request_without_a_route_says_nothing_about_any_circuit(rig: Rig):
+    rig.rule("/known", url="http://backend/")
+    rig.breaker(min_queue_sample_count=1)
+    rig.deliver(rig.queue(), "/unknown")
+
+    rig.step()
+
+    assert rig.circuits.all().result() == {}

@@ -1,0 +1,187 @@
+"""The whole story of an outage, against a real backend that fails on demand.
+
+Healthy, failing, open, held, half-open and failing again, half-open and healthy, closed, and one
+queue after the other let go.  Nothing is lost, order is kept, and the backend is spared.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+
+import pytest
+
+from penstock.domain.breaker_settings import BreakerTask
+from penstock.domain.circuit import CircuitState, circuit_hash
+from penstock.domain.limits import SECOND
+from penstock.domain.message import State
+from penstock.outbound.http_sender import HttpSender
+from penstock.runtime.circuit_duties import circuit_duties
+from penstock.runtime.pusher.backoff import Waits
+from penstock.runtime.pusher.pusher import Pace, Pusher
+from tests.runtime.pusher.rig import LEASE_MS, RETRY_MS, Rig
+from tests.store.desk import Desk
+from tests.store.recount import check_books
+from tests.support.http_backend import WAIT_S, Answer, Hang, HangUp, HttpBackend, Seen
+
+PATTERN = "/shop/(.*)"
+HASH = circuit_hash(PATTERN)
+QUEUES = 12
+OPEN_S, TRY_S, NEXT_S = 60, 60, 10
+
+
+class Story(Rig):
+    """A node in slow motion: its steps and duties are done when the test says so."""
+
+    def __init__(self, desk: Desk, backend: HttpBackend) -> None:
+        super().__init__(desk)
+        self.backend = backend
+        self._rung = threading.Event()
+        self.http = HttpSender(desk.clock, connections=50, keep_alive_ms=4_000)
+        self.pusher = Pusher(
+            desk.store,
+            self.http,
+            self.routes,
+            self.circuits,
+            pace=Pace(concurrency=50, lease_ms=LEASE_MS, scan_ms=0, waits=Waits()),
+            holder="node",
+            ring=self._rung.set,
+        )
+        self.duties = circuit_duties(self.circuits)
+        self.rule(PATTERN, url=f"{backend.url}/$1", timeout=1)
+        self.breaker(
+            error_threshold_percentage=50,
+            min_queue_sample_count=10,
+            open_to_half_open=BreakerTask(enabled=True, interval_ms=OPEN_S * SECOND),
+            unlock_probes=BreakerTask(enabled=True, interval_ms=TRY_S * SECOND),
+            unlock_queues=BreakerTask(enabled=True, interval_ms=NEXT_S * SECOND),
+        )
+        for duty in self.duties:  # from here on, one interval until each does something
+            duty.tick(desk.now)
+        self.queues = [self.queue(f"q{number}") for number in range(QUEUES)]
+        self._sent = [0] * QUEUES
+
+    def deliver_one_each(self) -> None:
+        for number, queue in enumerate(self.queues):
+            super().deliver(queue, f"/shop/{number}/{self._sent[number]}")
+            self._sent[number] += 1
+
+    def run(self) -> int:
+        """Until nothing is under way and nothing is to be sent; how many the backend saw."""
+        before = len(self.backend.seen)
+        while self.step() <= self.clock.now() and (self.pusher.under_way or self._is_going_on()):
+            if self.pusher.under_way:
+                assert self._rung.wait(WAIT_S)
+                self._rung.clear()
+        return len(self.backend.seen) - before
+
+    def _is_going_on(self) -> bool:
+        return not self.pusher._line.is_empty
+
+    def let_pass(self, seconds: int) -> int:
+        """Second by second, with all duties; how many the backend saw."""
+        seen = 0
+        for _ in range(seconds):
+            self.clock.advance(seconds=1)
+            for duty in self.duties:
+                duty.tick(self.clock.now())
+            seen += self.run()
+        return seen
+
+    def state(self) -> CircuitState:
+        return self.circuits.status(HASH).result()
+
+    @property
+    def held(self) -> int:
+        found = self.desk.read(lambda s: [s.queues.get(q.queue_no).held_by for q in self.queues])
+        return sum(by is not None for by in found)
+
+    def attempts(self) -> set[int]:
+        ready = [m for q in self.queues for m in self.desk.browse(q, State.READY)]
+        return {m.attempts for m in ready}
+
+
+@pytest.fixture
+def shop() -> Iterator[HttpBackend]:
+    with HttpBackend() as backend:
+        yield backend
+
+
+@pytest.fixture
+def story(desk: Desk, shop: HttpBackend) -> Iterator[Story]:
+    story = Story(desk, shop)
+    yield story
+    story.http.close()
+
+
+def test_an_outage_from_beginning_to_end(story: Story, shop: HttpBackend):
+    # Healthy.
+    story.deliver_one_each()
+    assert story.run() == QUEUES
+    assert story.state() is CircuitState.CLOSED
+
+    # It fails, in all the ways there are: open as soon as half of the requests do.
+    shop.behave = in_every_way
+    story.deliver_one_each()
+    story.deliver_one_each()
+    assert story.run() == QUEUES
+    assert story.state() is CircuitState.OPEN
+
+    # Held, queue by queue as they come back; from here on the backend is left in peace.
+    assert story.let_pass(RETRY_MS // SECOND) == 0
+    assert story.held == QUEUES
+    assert story.let_pass(OPEN_S - RETRY_MS // SECOND - 1) == 0
+    story.deliver_one_each()
+    assert story.run() == 0
+    assert story.attempts() == {0, 1}, "none was spent since it is open"
+
+    # Half-open: one queue is let go to try, and its failure opens the circuit again.
+    probes = story.let_pass(2 * OPEN_S)
+    assert 1 <= probes <= 2
+    assert story.state() in (CircuitState.OPEN, CircuitState.HALF_OPEN)
+
+    # Healthy again: the next probe closes it.
+    shop.answer(200)
+    while story.state() is not CircuitState.CLOSED:
+        before = len(shop.seen)
+        assert story.let_pass(1) <= 3, "one queue, and all that it has"
+    assert len(shop.seen) - before <= 3
+
+    # Slowly, one queue at a time.
+    for _ in range(QUEUES + 1):
+        assert story.let_pass(NEXT_S) <= 3
+    assert story.held == 0
+
+    check_that_nothing_was_lost(story, shop)
+
+
+def in_every_way(seen: Seen) -> Answer | Hang | HangUp:
+    number = int(seen.target.split("/")[1])
+    return (Answer(503), HangUp(), Hang())[min(number % 4, 2)]
+
+
+def check_that_nothing_was_lost(story: Story, shop: HttpBackend) -> None:
+    endings = story.desk.endings()
+    assert [ending.outcome for ending in endings] == [State.DONE] * 4 * QUEUES
+    for number in range(QUEUES):
+        came = [seen.target for seen in shop.seen if seen.target.startswith(f"/{number}/")]
+        assert list(dict.fromkeys(came)) == [f"/{number}/{place}" for place in range(4)]
+        assert came == sorted(came), "one after the other, also those that were tried again"
+    check_books(story.desk)
+
+
+def test_a_backend_that_is_slow_at_times_is_no_outage(story: Story, shop: HttpBackend):
+    shop.hold()
+    story.deliver_one_each()
+    story.step()
+    shop.wait_for(QUEUES)
+    for _ in range(5):
+        story.clock.advance(ms=LEASE_MS // 3)
+        story.step()
+
+    shop.let_go()
+    story.run()
+
+    assert len(shop.seen) == QUEUES
+    assert [ending.attempts for ending in story.desk.endings()] == [1] * QUEUES
+    assert story.state() is CircuitState.CLOSED

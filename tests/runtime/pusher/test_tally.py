@@ -1,0 +1,52 @@
+"""What is counted of what was pushed; on both stores."""
+
+from __future__ import annotations
+
+import pytest
+
+from penstock.runtime.pusher.tally import BUCKETS_MS, Ended, OfRoute, Tally
+
+
+def only(tally: Tally) -> OfRoute:
+    [(pattern, of_route)] = tally.all()
+    assert pattern == "/(.*)"
+    return of_route
+
+
+@pytest.mark.parametrize(
+    ("status", "headers", "ended"),
+    [
+        (200, {}, Ended.SUCCESS),
+        (409, {}, Ended.SUCCESS),
+        (500, {}, Ended.FAILURE),
+        (None, {}, Ended.FAILURE),
+        (404, {"x_queue_retry_4xx": "0"}, Ended.GIVEN_UP),
+    ],
+)
+def test_an_attempt_is_counted_by_how_it_ended(rig, status, headers, ended):
+    rig.deliver(rig.queue(), "/a", **headers)
+    rig.step()
+    rig.answer(status, took_ms=30)
+
+    found = only(rig.tally)
+    assert found.counts == {**dict.fromkeys(Ended, 0), ended: 1}
+    assert (found.total, found.took_ms) == (1, 30)
+
+
+def test_what_was_broken_off_is_not_counted(rig):
+    rig.deliver(rig.queue(), "/a")
+    rig.step()
+    rig.answer(None, is_broken_off=True)
+
+    assert rig.tally.all() == []
+
+
+def test_durations_are_counted_by_the_smallest_bound_that_they_keep():
+    tally = Tally()
+    for took_ms in (0, 5, 6, 120_000, 120_001):
+        tally.note("/(.*)", Ended.SUCCESS, took_ms=took_ms)
+
+    buckets = only(tally).buckets
+    assert buckets[:2] == [2, 1]
+    assert buckets[-2:] == [1, 1]
+    assert len(buckets) == len(BUCKETS_MS) + 1

@@ -1,0 +1,151 @@
+"""The pusher in its own thread, put together as a server does it, against a real backend."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from penstock.domain.delivery import GROUP, KIND, Delivery, queue_settings, to_body
+from penstock.domain.draft import Draft
+from penstock.domain.limits import SECOND
+from penstock.domain.message import State
+from penstock.domain.queue import Queue
+from penstock.settings import Settings
+from penstock.settings.push import Push
+from penstock.settings.values import Server
+from penstock.settings.values import Store as StoreSettings
+from penstock.wiring import Broker, migrate, open_broker
+from tests.runtime.pusher.waiting import until
+from tests.support.http_backend import HttpBackend
+
+
+@pytest.fixture
+def shop() -> Iterator[HttpBackend]:
+    with HttpBackend() as backend:
+        yield backend
+
+
+class Node:
+    def __init__(self, settings: Settings, shop: HttpBackend) -> None:
+        self.broker = open_broker(settings)
+        rules = {"/(.*)": {"url": f"{shop.url}/$1"}}
+        self.broker.routes.put(json.dumps(rules)).result()
+
+    def deliver(self, name: str, uri: str) -> None:
+        broker = self.broker
+        queue = self._queue(broker, name)
+        now = broker.clock.now()
+        delivery = Delivery(method="POST", uri=uri, payload=b"{}", queued_at=now)
+        draft = Draft(body=to_body(delivery), group=GROUP, kind=KIND, entity_id=uri)
+        broker.messages.send([broker.messages.draft(queue, draft)]).result()
+
+    def states(self, name: str) -> Counter[str]:
+        view = self.broker.queues.get(name).result()
+        counts = view.counts
+        return Counter(ready=counts.ready, leased=counts.leased, done=counts.done_total)
+
+    def _queue(self, broker: Broker, name: str) -> Queue:
+        return broker.queues.put(name, queue_settings()).result().view.queue
+
+
+@pytest.fixture(params=["sqlite", "postgres"])
+def settings(request: pytest.FixtureRequest, tmp_path: Path) -> Settings:
+    given: dict[str, Any] = {
+        "data": str(tmp_path),
+        "push": Push(scan_ms=60 * SECOND, retry_ms=50),
+        "server": Server(drain_ms=50),
+    }
+    if request.param == "postgres":
+        url = request.getfixturevalue("postgres_url")
+        given["store"] = StoreSettings(url=url)
+    settings = Settings(**given)
+    migrate(settings)
+    return settings
+
+
+def test_what_is_sent_is_pushed_as_soon_as_it_is_there(settings: Settings, shop: HttpBackend):
+    node = Node(settings, shop)
+    try:
+        node.broker.start_pushing()
+        for number in range(3):
+            node.deliver("out", f"/{number}")
+        shop.wait_for(3)
+    finally:
+        node.broker.close()
+
+    assert shop.targets == ["/0", "/1", "/2"]
+
+
+def test_a_failure_is_tried_again_by_itself(settings: Settings, shop: HttpBackend):
+    node = Node(settings, shop)
+    try:
+        node.broker.start_pushing()
+        shop.answer(500)
+        node.deliver("out", "/a")
+        shop.wait_for(2)
+        shop.answer(200)
+        until(lambda: node.states("out")["done"] == 1)
+    finally:
+        node.broker.close()
+
+
+def test_at_a_stop_what_was_answered_is_settled_and_the_rest_is_given_back(
+    settings: Settings, shop: HttpBackend
+):
+    node = Node(settings, shop)
+    try:
+        node.broker.start_pushing()
+        node.deliver("quick", "/quick")
+        until(lambda: node.states("quick")["done"] == 1)
+        shop.hold()
+        node.deliver("slow", "/slow")
+        shop.wait_for(2)
+    finally:
+        node.broker.close()
+
+    after = Node(settings, shop)
+    try:
+        found = after.states("slow")
+        assert (found["ready"], found["leased"]) == (1, 0)
+        [message] = after.broker.messages.browse(
+            after.broker.directory.load("slow").result(), State.READY, limit=10, after=None
+        ).result()
+        assert message.message.attempts == 0
+    finally:
+        after.broker.close()
+
+
+def test_a_node_that_is_set_not_to_pushes_nothing(settings: Settings, shop: HttpBackend):
+    import msgspec
+
+    node = Node(msgspec.structs.replace(settings, push=Push(deliver=False)), shop)
+    try:
+        node.broker.start_pushing()
+        node.deliver("out", "/a")
+        assert node.states("out")["ready"] == 1
+    finally:
+        node.broker.close()
+
+    assert shop.seen == []
+
+
+def test_to_start_or_to_stop_twice_does_no_harm(settings: Settings, shop: HttpBackend):
+    node = Node(settings, shop)
+    try:
+        node.broker.start_pushing()
+        first = node.broker._pushing
+        node.broker.start_pushing()
+        assert node.broker._pushing is first
+        node.deliver("out", "/a")
+        shop.wait_for(1)
+        assert first is not None
+        first.stop()
+    finally:
+        node.broker.close()
+
+    assert shop.targets == ["/a"]

@@ -1,0 +1,132 @@
+"""Circuits as the pure rules say, one outcome after the other: the oracle of the service."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from penstock.domain import circuit as circuits
+from penstock.domain.breaker_settings import BreakerSettings
+from penstock.domain.circuit import (
+    Circuit,
+    CircuitState,
+    Held,
+    Outcome,
+    Permit,
+    Permitted,
+    Samples,
+    circuit_hash,
+)
+from penstock.services.circuits import Reported
+
+OPEN, HALF, CLOSED = CircuitState.OPEN, CircuitState.HALF_OPEN, CircuitState.CLOSED
+
+
+class Model:
+    """Queues go by their numbers here, and their names sort as these do."""
+
+    def __init__(
+        self, settings: BreakerSettings, names: dict[int, str], patterns: dict[str, str]
+    ) -> None:
+        self.settings = settings
+        self.patterns = patterns
+        self.names = names
+        self.circuits: dict[str, Circuit] = {}
+        self.samples: dict[str, Samples] = {}
+        self.held: dict[str, dict[int, int]] = {}
+        self.line: list[int] = []
+        self.is_held: set[int] = set()
+        self.ticks = 0
+
+    def permit(self, pattern: str, *, now: int) -> Permit:
+        found = self.circuits.get(circuit_hash(pattern))
+        is_probed = found is not None and found.probe_until > now
+        return circuits.permit(found, self.settings, is_probed=is_probed)
+
+    def secure(self, pattern: str, queue_no: int, *, now: int) -> Permit:
+        one, permit = circuit_hash(pattern), self.permit(pattern, now=now)
+        if permit is Permit.PROBE and self.settings.single_probe:
+            self.circuits[one] = circuits.probe(self.circuits[one], now=now)
+        if permit is Permit.HOLD:
+            self._hold(one, queue_no, now)
+        return permit
+
+    def report(self, reports: Sequence[Reported], *, now: int) -> None:
+        for report in reports:
+            told = report.permitted
+            if told.permit is Permit.HOLD:
+                continue
+            if report.outcome is not None and self.settings.statistics_update_enabled:
+                self._note(told, report.request_id, report.outcome, now)
+            found = self.circuits.get(told.hash)
+            is_probe = told.permit is Permit.PROBE and found is not None
+            if not is_probe or found is None or found.generation != told.generation:
+                continue
+            if report.outcome is None:
+                self.circuits[told.hash] = circuits.free_probe(found)
+            elif circuits.settle(found, report.outcome, now=now).state is CLOSED:
+                self.close(told.hash)
+            else:
+                self.circuits[told.hash] = circuits.settle(found, report.outcome, now=now)
+
+    def close(self, one: str) -> None:
+        if one in self.circuits:
+            self.line += self._in_order(one)
+            self.held[one] = {}
+            self.samples[one] = Samples()
+            self.circuits[one] = circuits.close(self.circuits[one])
+
+    def force_open(self, one: str, *, now: int) -> None:
+        before = self.circuits.get(one, Circuit(pattern=self.patterns[one]))
+        self.circuits[one] = circuits.force_open(before, now=now)
+
+    def close_all(self) -> None:
+        queued = [
+            Held(self.names[no], at)
+            for one, found in self.circuits.items()
+            if found.state is not CLOSED
+            for no, at in self.held.get(one, {}).items()
+        ]
+        before, by_name = list(self.line), {name: no for no, name in self.names.items()}
+        for one, found in list(self.circuits.items()):
+            if found.state is not CLOSED:
+                self.close(one)
+        self.line = before + [by_name[name] for name in circuits.in_order(queued)]
+
+    def half_open(self, *, now: int) -> None:
+        for one, found in self.circuits.items():
+            self.circuits[one] = circuits.half_open(found, self.settings, now=now)
+
+    def let_probes_go(self, *, now: int) -> None:
+        by_name = {name: no for no, name in self.names.items()}
+        for one, found in self.circuits.items():
+            if found.state is HALF:
+                held = [Held(self.names[no], at) for no, at in self.held.get(one, {}).items()]
+                first, _ = circuits.next_sample(held, now=now)
+                if first is not None:
+                    self.held[one][by_name[first.queue]] = now
+                    self.is_held.discard(by_name[first.queue])
+
+    def let_next_go(self) -> None:
+        count = circuits.unlocks(self.settings, tick=self.ticks)
+        taken, self.line = self.line[:count], self.line[count:]
+        self.is_held -= set(taken)
+        self.ticks = 0 if len(taken) < count else self.ticks + 1
+
+    def _note(self, told: Permitted, request_id: str, outcome: Outcome, now: int) -> None:
+        one = told.hash
+        before = self.circuits.get(one, Circuit(pattern=told.pattern))
+        noted = circuits.note(self.samples.get(one, Samples()), request_id, outcome, now=now)
+        found = circuits.tally(noted, self.settings, now=now)
+        after = self.circuits[one] = circuits.judge(before, found, self.settings, now=now)
+        self.samples[one] = circuits.trim(noted, self.settings)
+        if before.state is CLOSED and after.state is OPEN and told.queue_no is not None:
+            self._hold(one, told.queue_no, now)
+
+    def _hold(self, one: str, queue_no: int, now: int) -> None:
+        self.held.setdefault(one, {})[queue_no] = now
+        self.is_held.add(queue_no)
+
+    def _in_order(self, one: str) -> list[int]:
+        by_name = {name: no for no, name in self.names.items()}
+        held = [Held(self.names[no], at) for no, at in self.held.get(one, {}).items()]
+        return [by_name[name] for name in circuits.in_order(held)]

@@ -1,0 +1,81 @@
+"""Circuits with two routes, and the moves that most tests of them make."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from penstock.domain.breaker_settings import BreakerSettings, BreakerTask
+from penstock.domain.circuit import CircuitState, Outcome, Permit, Permitted, circuit_hash
+from penstock.domain.fact import Fact, FactFilter
+from penstock.domain.queue import Queue
+from penstock.services.circuits import Circuits, Reported, Wanted
+from penstock.services.routes import Routes
+from tests.store.desk import Desk
+
+OPEN, HALF, CLOSED = CircuitState.OPEN, CircuitState.HALF_OPEN, CircuitState.CLOSED
+FAILURE, SUCCESS = Outcome.FAILURE, Outcome.SUCCESS
+GO, PROBE, HOLD = Permit.GO, Permit.PROBE, Permit.HOLD
+PATTERN, OTHER = "/pay/(.*)", "/mail/(.*)"
+HASH, OTHER_HASH = circuit_hash(PATTERN), circuit_hash(OTHER)
+RULES = {
+    PATTERN: {"url": "http://pay/$1", "metricName": "pay"},
+    OTHER: {"url": "http://mail/$1", "methods": ["PUT"]},
+}
+SOON = BreakerTask(enabled=True, interval_ms=1_000)
+ON: dict[str, Any] = {
+    "circuit_check_enabled": True,
+    "statistics_update_enabled": True,
+    "min_queue_sample_count": 2,
+    "open_to_half_open": SOON,
+    "unlock_queues": SOON,
+    "unlock_probes": SOON,
+}
+
+
+class Floor:
+    """Circuits with two routes, and the moves that most tests make."""
+
+    def __init__(self, desk: Desk, store: Any = None) -> None:
+        self.desk = desk
+        self.store: Any = store or desk.store
+        self.routes = Routes(self.store, desk.clock)
+        self.circuits = Circuits(self.store, desk.clock, self.routes)
+
+    def begin(self, **changes: Any) -> None:
+        self.routes.put(json.dumps(RULES)).result()
+        self.circuits.breaker.put(BreakerSettings(**(ON | changes))).result()
+
+    def ask(self, queue: Queue | None = None, pattern: str = PATTERN) -> Permitted:
+        return self._asked(Wanted(pattern, queue.queue_no if queue else None))
+
+    def ask_for_job(self, route: str = "stripe") -> Permitted:
+        return self._asked(Wanted(route, is_of_table=False))
+
+    def _asked(self, wanted: Wanted) -> Permitted:
+        found = self.circuits.permits([wanted]).result()
+        if not self.circuits.is_final(found):
+            found = self.circuits.secure(found).result()
+        return found[0]
+
+    def tell(self, told: Permitted, outcome: Outcome | None, name: str = "r") -> None:
+        self.circuits.report([Reported(told, name, outcome)]).result()
+
+    def fail(self, queue: Queue, count: int = 2, pattern: str = PATTERN) -> None:
+        told = self.ask(queue, pattern)
+        reports = [Reported(told, f"f{i}", FAILURE) for i in range(count)]
+        self.circuits.report(reports).result()
+
+    def half_open(self) -> None:
+        self.circuits.half_open_all(now=self.desk.clock.advance(seconds=1)).result()
+
+    @property
+    def state(self) -> CircuitState:
+        return self.circuits.status(HASH).result()
+
+    def is_held(self, queue: Queue) -> bool:
+        return self.desk.read(lambda s: s.queues.get(queue.queue_no)).held_by is not None
+
+    def facts(self, subject: str = HASH) -> list[Fact]:
+        found = self.desk.read(lambda s: s.facts.search(FactFilter(subject=subject)))
+        return found[::-1]

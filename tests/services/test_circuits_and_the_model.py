@@ -1,0 +1,155 @@
+"""Whatever happens to circuits, and in whatever batches: the store has what the rules say."""
+
+from __future__ import annotations
+
+import random
+from typing import Any
+
+import pytest
+
+from penstock.domain.breaker_settings import BreakerSettings, BreakerTask
+from penstock.domain.circuit import CircuitState, Outcome, Permitted, circuit_hash
+from penstock.services.circuits import Circuits, Reported, Wanted
+from penstock.services.routes import Routes
+from tests.services.circuit_model import Model
+from tests.store.desk import Desk
+
+PATTERNS = ("/a/(.*)", "/b/(.*)")
+SOON = BreakerTask(enabled=True, interval_ms=1)
+BASE: dict[str, Any] = {
+    "circuit_check_enabled": True,
+    "statistics_update_enabled": True,
+    "error_threshold_percentage": 60,
+    "entries_max_age_ms": 40,
+    "min_queue_sample_count": 3,
+    "max_queue_sample_count": 6,
+    "open_to_half_open": SOON,
+    "unlock_queues": SOON,
+    "unlock_probes": SOON,
+}
+KINDS: list[dict[str, Any]] = [
+    {},
+    {"single_probe": True},
+    {"single_probe": True, "unlock_growth": 2.0, "max_unlocks": 3, "open_growth": 2.0},
+    {"statistics_update_enabled": False},
+    {"circuit_check_enabled": False},
+    {"max_queue_sample_count": 2, "entries_max_age_ms": 5, "min_queue_sample_count": 1},
+]
+
+
+class Play:
+    def __init__(self, desk: Desk, settings: BreakerSettings, dice: random.Random) -> None:
+        self.desk = desk
+        self.dice = dice
+        queues = [desk.queue(f"q{i}") for i in range(4)]
+        self.queue_nos = [queue.queue_no for queue in queues]
+        routes = Routes(desk.store, desk.clock)
+        rules = ", ".join(f'"{pattern}": {{"url": "http://h/"}}' for pattern in PATTERNS)
+        routes.put("{" + rules + "}").result()
+        self.circuits = Circuits(desk.store, desk.clock, routes)
+        self.circuits.breaker.put(settings).result()
+        patterns = {circuit_hash(pattern): pattern for pattern in PATTERNS}
+        self.model = Model(settings, {q.queue_no: q.name for q in queues}, patterns)
+        self.seen: set[CircuitState] = set()
+        self.told: list[Permitted] = []
+
+    def use(self, settings: BreakerSettings) -> None:
+        self.circuits.breaker.put(settings).result()
+        self.model.settings = settings
+
+    def step(self) -> None:
+        self.desk.clock.advance(ms=self.dice.randint(1, 8))
+        acts = [self.ask] * 4 + [self.tell] * 6 + [self.tick] * 4 + [self.by_hand]
+        self.dice.choice(acts)()
+        self.check()
+
+    def ask(self) -> None:
+        wanted = [
+            Wanted(self.dice.choice(PATTERNS), self.dice.choice(self.queue_nos))
+            for _ in range(self.dice.randint(1, 4))
+        ]
+        now = self.desk.now
+        found = self.circuits.permits(wanted).result()
+        assert [one.permit for one in found] == [
+            self.model.permit(one.pattern, now=now) for one in wanted
+        ]
+        if not self.circuits.is_final(found):
+            # Once more for all of a circuit that was not closed: what is true now is told.
+            expected = [
+                one.permit
+                if one.permit == "go"
+                else self.model.secure(one.pattern, one.queue_no or 0, now=now)
+                for one in found
+            ]
+            found = self.circuits.secure(found).result()
+            assert [one.permit for one in found] == expected
+        self.told += found
+
+    def tell(self) -> None:
+        count = self.dice.randint(1, 9)
+        reports = [
+            Reported(
+                self.dice.choice(self.told),
+                self.dice.choice("abcdefghij"),
+                self.dice.choice([*[Outcome.FAILURE] * 5, *[Outcome.SUCCESS] * 3, None]),
+            )
+            for _ in range(count if self.told else 0)
+        ]
+        self.circuits.report(reports).result()
+        self.model.report(reports, now=self.desk.now)
+        self.told = self.told[-6:]
+
+    def tick(self) -> None:
+        now = self.desk.now
+        match self.dice.randint(0, 2):
+            case 0:
+                assert self.circuits.half_open_all(now=now).result().done is not None
+                self.model.half_open(now=now)
+            case 1:
+                assert self.circuits.let_probes_go(now=now).result().done is not None
+                self.model.let_probes_go(now=now)
+            case _:
+                assert self.circuits.let_next_go(now=now).result().done is not None
+                self.model.let_next_go()
+
+    def by_hand(self) -> None:
+        one = circuit_hash(self.dice.choice(PATTERNS))
+        if self.dice.random() < 0.4:
+            self.circuits.force_open(one).result()
+            self.model.force_open(one, now=self.desk.now)
+        elif self.dice.random() < 0.7:
+            self.circuits.close(one).result()
+            self.model.close(one)
+        else:
+            self.circuits.close_all().result()
+            self.model.close_all()
+
+    def check(self) -> None:
+        model, desk = self.model, self.desk
+        found = desk.read(lambda s: s.circuits.all())
+        assert found == model.circuits
+        self.seen |= {circuit.state for circuit in found.values()}
+        for one in found:
+            for outcome in Outcome:
+                samples = desk.read(lambda s: s.circuits.samples(one, outcome))  # noqa: B023
+                expected = model.samples.get(one)
+                assert samples == (getattr(expected, outcome) if expected else {})
+            held = {h.queue: h.at for h in desk.read(lambda s: s.circuits.held(one))}  # noqa: B023
+            assert held == {model.names[no]: at for no, at in model.held.get(one, {}).items()}
+        assert desk.read(lambda s: s.circuits.line(100)) == model.line
+        is_held = {no for no in self.queue_nos if desk.read(lambda s: s.queues.get(no)).held_by}  # noqa: B023
+        assert is_held == model.is_held
+
+
+@pytest.mark.parametrize("changes", KINDS)
+@pytest.mark.parametrize("seed", range(2))
+def test_the_store_has_what_the_rules_say(desk: Desk, changes: dict[str, Any], seed: int) -> None:
+    play = Play(desk, BreakerSettings(**BASE), random.Random(seed))
+
+    for _ in range(30):
+        play.step()
+    play.use(BreakerSettings(**(BASE | changes)))
+    for _ in range(40):
+        play.step()
+
+    assert play.seen == set(CircuitState), "otherwise nothing was tried"

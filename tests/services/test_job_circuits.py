@@ -1,0 +1,137 @@
+"""The breaker of jobs, which name their route and have no queue to be held; on both stores."""
+
+from __future__ import annotations
+
+import pytest
+
+from penstock.domain.breaker_settings import BreakerSettings, BreakerTask
+from penstock.domain.circuit import PROBE_MS, Circuit, circuit_hash, retry_ms, wait_ms
+from penstock.services.circuits import Reported, Wanted
+from tests.services.floor import CLOSED, FAILURE, GO, HALF, HOLD, OPEN, PATTERN, PROBE, SUCCESS
+
+STRIPE = circuit_hash("stripe")
+
+
+def fail(floor, route="stripe", count=2):
+    told = floor.ask_for_job(route)
+    floor.circuits.report([Reported(told, f"job-{i}", FAILURE) for i in range(count)]).result()
+    return told
+
+
+def test_a_job_has_the_same_breaker_by_the_name_of_its_route(floor):
+    told = fail(floor)
+
+    refused = floor.ask_for_job()
+    assert (told.permit, refused.permit) == (GO, HOLD)
+    assert floor.ask_for_job("mail").permit is GO, "another route has another circuit"
+
+    floor.half_open()
+    floor.tell(floor.ask_for_job(), SUCCESS)
+    assert floor.circuits.status(STRIPE).result() is CLOSED
+    assert floor.ask_for_job().permit is GO
+
+
+def test_a_job_and_the_deliveries_of_a_route_of_that_name_have_one_circuit(floor, queue):
+    fail(floor, PATTERN)
+
+    assert floor.state is OPEN
+    assert floor.ask(queue).permit is HOLD
+
+
+def test_one_job_at_a_time_is_tried_whatever_deliveries_do(floor):
+    assert not floor.circuits.settings.single_probe
+    fail(floor)
+    floor.half_open()
+
+    assert [floor.ask_for_job().permit for _ in range(3)] == [PROBE, HOLD, HOLD]
+
+
+def test_a_job_that_came_to_nothing_leaves_its_try_to_the_next(floor):
+    fail(floor)
+    floor.half_open()
+    floor.tell(floor.ask_for_job(), None)
+
+    assert floor.circuits.status(STRIPE).result() is HALF
+    assert floor.ask_for_job().permit is PROBE
+
+
+def test_a_try_that_fails_keeps_the_others_until_the_next_tick(floor):
+    fail(floor)
+    floor.half_open()
+    floor.tell(floor.ask_for_job(), FAILURE, "probe")
+
+    told = floor.ask_for_job()
+
+    assert (told.permit, told.wait_ms) == (HOLD, 2_000), "the tick comes in a second"
+
+
+def test_many_routes_are_asked_for_at_once(floor):
+    fail(floor)
+
+    wanted = [Wanted(route, is_of_table=False) for route in ("stripe", "mail", PATTERN)]
+    told = floor.circuits.permits(wanted).result()
+
+    assert [(one.pattern, one.permit, one.wait_ms) for one in told] == [
+        ("stripe", HOLD, 2_000),
+        ("mail", GO, 0),
+        (PATTERN, GO, 0),
+    ]
+
+
+def test_a_job_that_took_too_long_counts_as_a_failure_if_so_set(floor):
+    floor.begin(slow_call_ms=500)
+    told = floor.ask_for_job()
+
+    floor.circuits.report([Reported(told, "fast", SUCCESS, 499)]).result()
+    floor.circuits.report([Reported(told, "slow", SUCCESS, 500)]).result()
+
+    assert floor.circuits.all().result()[STRIPE].circuit.fail_ratio == 50
+
+
+def test_a_circuit_of_jobs_does_not_go_with_the_rules(floor):
+    fail(floor)
+
+    floor.routes.remove().result()
+
+    assert list(floor.circuits.all().result()) == [STRIPE]
+
+
+@pytest.mark.parametrize(
+    ("task", "retry"),
+    [
+        (BreakerTask(enabled=True, interval_ms=30_000), 35_000),
+        (BreakerTask(enabled=True, interval_ms=3_600_000), 125_000),
+        (BreakerTask(enabled=False, interval_ms=30_000), 125_000),
+    ],
+)
+def test_a_job_that_was_tried_and_failed_comes_back_behind_the_others(task, retry):
+    assert retry_ms(BreakerSettings(open_to_half_open=task)) == retry
+
+
+NOW = 1_000_000_000
+TASK = {"open_to_half_open": BreakerTask(enabled=True, interval_ms=60_000)}
+IN_HALF = {"state": HALF, "opened_at": NOW - 70_000}
+
+
+@pytest.mark.parametrize(
+    ("circuit", "settings", "next_tick", "wait"),
+    [
+        ({"state": OPEN}, TASK, 30_000, 31_000),
+        ({"state": OPEN}, TASK, -5_000, 2_000),
+        ({"state": OPEN}, TASK, None, 2_000),
+        ({"state": OPEN}, TASK, 3_600_000, 120_000),
+        ({"state": OPEN}, {}, None, 120_000),
+        ({"state": OPEN, "is_forced": True}, TASK, 1_000, 120_000),
+        # It stays open for longer than until the next tick.
+        ({"state": OPEN, "opened_at": NOW, "reopened": 1}, TASK | {"open_growth": 1.5}, 0, 91_000),
+        ({**IN_HALF, "probe_until": NOW + PROBE_MS}, TASK, 0, 2_000),
+        ({**IN_HALF, "probe_until": NOW + PROBE_MS - 7_000}, TASK, 0, 7_000),
+        ({**IN_HALF, "probe_until": NOW + 10}, TASK, 0, 120_000),
+        (IN_HALF, TASK, 0, 2_000),
+    ],
+)
+def test_a_job_waits_until_it_is_worth_asking_again(circuit, settings, next_tick, wait):
+    made = Circuit(pattern="stripe", **circuit)
+    tick_at = None if next_tick is None else NOW + next_tick
+
+    assert wait_ms(made, BreakerSettings(**settings), next_tick_at=tick_at, now=NOW) == wait

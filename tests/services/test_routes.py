@@ -1,0 +1,120 @@
+"""The rules of routes are one document for all nodes; circuits go with their patterns."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from penstock.domain.breaker_settings import BreakerSettings
+from penstock.domain.circuit import CircuitState, Outcome, circuit_hash
+from penstock.domain.errors import InvalidRequest, RouteNotFound
+from penstock.domain.fact import FactFilter
+from penstock.services.circuits import Circuits, Reported
+from penstock.services.routes import Routes
+from tests.store.desk import Desk
+
+
+def rules(*patterns: str) -> str:
+    return json.dumps({pattern: {"url": "http://h/"} for pattern in patterns})
+
+
+@pytest.fixture
+def routes(desk: Desk) -> Routes:
+    return Routes(desk.store, desk.clock)
+
+
+@pytest.fixture
+def circuits(desk: Desk, routes: Routes) -> Circuits:
+    made = Circuits(desk.store, desk.clock, routes)
+    made.breaker.put(
+        BreakerSettings(
+            circuit_check_enabled=True, statistics_update_enabled=True, min_queue_sample_count=1
+        )
+    ).result()
+    return made
+
+
+def break_(circuits: Circuits, pattern: str, queue_no: int | None = None) -> None:
+    told = circuits.unchecked(pattern, queue_no)
+    circuits.report([Reported(told, "a", Outcome.FAILURE)]).result()
+
+
+def test_without_rules_no_request_is_taken(routes):
+    assert routes.get().result() is None
+    with pytest.raises(RouteNotFound):
+        routes.match("/a")
+
+
+def test_rules_are_taken_at_once_here_and_soon_elsewhere(desk, routes, circuits):
+    there = Routes(desk.store, desk.clock)
+    put = routes.put(rules("/a", "/b/(.*)")).result()
+
+    assert routes.match("/b/c?d").pattern == "/b/(.*)"
+    assert there.get().result() == put
+    assert there.table.match("/a") is None
+    Circuits(desk.store, desk.clock, there).refresh()
+    assert there.match("/a").pattern == "/a"
+
+    assert there.remove().result()
+    assert not there.remove().result()
+    circuits.refresh()
+    assert routes.table.match("/a") is None
+
+
+def test_rules_that_are_refused_leave_those_that_are_there(routes):
+    put = routes.put(rules("/a")).result()
+
+    with pytest.raises(InvalidRequest, match="/b"):
+        routes.put(rules("/a", "/b("))
+
+    assert routes.get().result() == put
+    assert routes.match("/a")
+
+
+def test_circuits_of_patterns_that_stay_keep_their_state_and_others_go(desk, routes, circuits):
+    queue = desk.queue("q")
+    routes.put(rules("/a", "/b")).result()
+    break_(circuits, "/a")
+    break_(circuits, "/b", queue.queue_no)
+
+    routes.put(rules("/c", "/a")).result()
+
+    views = circuits.all().result()
+    assert list(views) == [circuit_hash("/a")]
+    assert views[circuit_hash("/a")].circuit.state is CircuitState.OPEN
+    assert desk.read(lambda s: s.circuits.line(9)) == [queue.queue_no], "it is let go in its turn"
+    facts = desk.read(lambda s: s.facts.search(FactFilter(subject=circuit_hash("/b"))))
+    assert [fact.kind for fact in facts] == ["circuit_removed", "circuit_opened"]
+
+
+def test_the_rules_of_the_store_decide_what_goes_not_those_that_a_node_remembers(
+    desk, routes, circuits
+):
+    routes.put(rules("/a")).result()
+    break_(circuits, "/a")
+    stale = Routes(desk.store, desk.clock)
+
+    stale.put(rules("/b")).result()
+
+    assert circuits.all().result() == {}
+
+
+def test_rules_that_this_version_cannot_read_leave_the_present_ones(desk, routes, circuits, caplog):
+    routes.put(rules("/a")).result()
+    desk.write(lambda s: s.documents.put("routing_rules", '{"/b": {"new": 1}}', now=desk.now))
+
+    circuits.refresh()
+
+    assert routes.match("/a")
+    assert "not taken" in caplog.text
+    routes.put(rules("/c")).result()
+    assert routes.match("/c")
+
+
+def test_facts_tell_that_rules_were_changed(desk, routes):
+    routes.put(rules("/a", "/b")).result()
+    routes.remove().result()
+
+    facts = desk.read(lambda s: s.facts.search(FactFilter(kind="routes_changed")))
+    assert [json.loads(fact.data)["routes"] for fact in facts] == [0, 2]
