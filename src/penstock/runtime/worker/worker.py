@@ -25,6 +25,7 @@ from penstock.runtime.worker.table import Table
 
 _log = logging.getLogger("penstock.worker")
 
+LAST_WORDS_MS = 10_000  # so long a store may be out of reach when all else is over
 _GATHER_S = 0.005  # so long, at most, short jobs wait for others to be told of together
 _GATHER = 200
 
@@ -73,6 +74,7 @@ class Worker:
             )
         self._drain_ms: int | None = None  # asked for
         self._drain_until: int | None = None  # under way
+        self._is_out_of_patience = False
         self._bell = threading.Lock()
         self._bell.acquire()
         self._is_rung = False
@@ -95,7 +97,7 @@ class Worker:
         try:
             while True:
                 ms = self.turn()
-                if self._is_over:
+                if self.is_over:
                     break
                 self._wait(ms)
         finally:
@@ -115,8 +117,8 @@ class Worker:
         return min(dues) - now
 
     @property
-    def _is_over(self) -> bool:
-        return self.pump.is_draining and self.pump.is_empty
+    def is_over(self) -> bool:
+        return self.pump.is_draining and (self.pump.is_empty or self._is_out_of_patience)
 
     def _go_on_draining(self, now: int) -> int:
         until = now + (self._drain_ms or 0)
@@ -124,10 +126,12 @@ class Worker:
             self._drain_until = until
             self.pump.drain()
         self._drain_until = min(self._drain_until, until)
-        if now >= self._drain_until:
-            self.pump.give_back()
-            return now + self._order.drain_ms + 1_000
-        return self._drain_until
+        if now < self._drain_until:
+            return self._drain_until
+        self.pump.give_back()
+        # A store that does not answer must not keep us for ever: leases run out by themselves.
+        self._is_out_of_patience = now >= self._drain_until + LAST_WORDS_MS
+        return self._drain_until + LAST_WORDS_MS
 
     def _close(self) -> bool:
         is_clean = not self.pump.holds_any
