@@ -24,8 +24,9 @@ help: ## show this list
 run: $(VENV)/.run ## start a server that keeps its messages in ./data; Ctrl-C stops it
 	@$(BIN)/penstock serve --data $(DATA) $(ARGS)
 
-test: $(VENV)/.dev ## run all tests, against SQLite and a PostgreSQL server of their own
+test: $(VENV)/.dev ## run all tests, against SQLite and servers of their own (PostgreSQL, RabbitMQ)
 	@$(BIN)/python -m tests.support.postgres_binaries
+	@$(BIN)/python -m tests.support.rabbitmq
 	@$(BIN)/python -m pytest -n $(JOBS) --dist loadgroup $(ARGS) $(TESTS)
 
 check: $(VENV)/.dev ## formatting, lint, types, import rules, rules of the architecture

@@ -7,11 +7,30 @@ import pytest
 from hypothesis import settings
 
 from tests.support.postgres import PostgresCluster
+from tests.support.rabbitmq import RabbitNode
 
 # Examples are slow on a busy machine and that is no failure. In CI a run can be repeated exactly.
 settings.register_profile("here", deadline=None)
 settings.register_profile("ci", deadline=None, derandomize=True)
 settings.load_profile("ci" if os.environ.get("CI") else "here")
+
+
+RABBIT_TIMEOUT_S = 240  # a node takes seconds to start, and many on a busy machine
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        if "rabbit" in getattr(item, "fixturenames", ()):
+            # One node is enough for all of them.
+            item.add_marker(pytest.mark.xdist_group("rabbitmq"))
+            item.add_marker(pytest.mark.timeout(RABBIT_TIMEOUT_S))
+
+
+@pytest.fixture(scope="session")
+def rabbit() -> Iterator[RabbitNode]:
+    """A RabbitMQ with its management server, started when the first test asks for it."""
+    with RabbitNode() as node:
+        yield node
 
 
 @pytest.fixture(scope="session")

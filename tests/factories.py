@@ -9,12 +9,15 @@ import msgspec
 
 from penstock.domain.access import ApiKey, Role, hash_secret
 from penstock.domain.draft import Draft, NewMessage, send
+from penstock.domain.fleet_run import Decision, FleetState
+from penstock.domain.fleet_status import FleetStatus, Made
 from penstock.domain.ids import uuid7
 from penstock.domain.lease import Lease, LeaseAct, Verb
 from penstock.domain.limits import DEFAULT_LIMITS, MINUTE, Limits
 from penstock.domain.message import Message, State
 from penstock.domain.queue import Queue, QueueSettings
 from penstock.domain.retry import Fixed
+from penstock.domain.scaling import Profile, Replicas, Sample, Window, analyse
 from tests.clocks import NOON
 
 BACKOFF_MS = 10_000
@@ -100,3 +103,38 @@ def a_key(secret: str = "pk_1_secret", **fields: Any) -> ApiKey:
         "created_at": NOON,
     }
     return ApiKey(**(defaults | fields))
+
+
+def a_fleet_status(name: str = "mail", **fields: Any) -> FleetStatus:
+    """After a run that had five workers asked for."""
+    replicas = Replicas(running=1, requested=1)
+    sample = Sample(ready=100, consume_rate=1.0)
+    window, said = analyse(Window(), sample, replicas, Profile(samples_needed=1, backlog_goal_s=1))
+    decision = Decision(
+        change=said.change,
+        wanted=said.wanted,
+        reason=said.reason,
+        recommended=said.change,
+        because=said.reason,
+        inputs=said.inputs,
+    )
+    told = {
+        "name": name,
+        "group": "default",
+        "queue": name,
+        "source": "own",
+        "profile": "default",
+        "kind": "processes",
+        "min": 0,
+        "max": 10,
+        "interval_ms": 10_000,
+        "seen_at": NOON,
+        "seen_by": "node-1",
+        "sample": sample,
+        "replicas": replicas,
+        "decision": decision,
+        "made": Made(at=NOON, change=5, wanted=6, reason="backlog", is_done=True),
+        "state": FleetState(window=window, replicas=replicas, expected=6, wanted=6),
+        **fields,
+    }
+    return FleetStatus(**told)

@@ -3,8 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any, TypeVar
 
+from penstock.domain.pressure import Pressure
+from penstock.domain.scaling import Replicas, Sample
 from penstock.ports.sender import Request, Response
+
+T = TypeVar("T")
 
 
 class FakeSender:
@@ -27,3 +32,56 @@ class FakeSender:
 
     def close(self) -> None:
         self.answer(None, error="broken off", is_broken_off=True)
+
+
+class FakeLoad:
+    """A source of load that says what it is told to, raises it, or is out of reach."""
+
+    def __init__(self, ready: int = 0, **more: Any) -> None:
+        self.sample: Sample | Exception = Sample(ready=ready, **more)
+        self.found: Pressure | Exception | None = None
+        self.reads = 0
+        self.is_closed = False
+
+    def read(self, queue: str, staging_indicator: str | None, *, now: int) -> Sample:
+        self.reads += 1
+        return _said(self.sample)
+
+    def pressure(self, *, now: int) -> Pressure | None:
+        return _said(self.found)
+
+    def close(self) -> None:
+        self.is_closed = True
+
+
+class FakeReplicas:
+    """Runs workers at once, or as it is told; `said` is a lie about them."""
+
+    def __init__(self, running: int = 0) -> None:
+        self.running = running
+        self.said: Replicas | Exception | None = None
+        self.error: Exception | None = None  # of scaling
+        self.asked: list[int] = []
+        self.tended = 0
+        self.is_closed = False
+
+    def count(self, *, now: int) -> Replicas:
+        return _said(self.said) or Replicas(running=self.running, requested=self.running)
+
+    def scale_to(self, wanted: int, *, now: int) -> None:
+        self.asked.append(wanted)
+        if self.error is not None:
+            raise self.error
+        self.running = wanted
+
+    def tend(self, *, now: int) -> None:
+        self.tended += 1
+
+    def close(self) -> None:
+        self.is_closed = True
+
+
+def _said(what: T | Exception) -> T:
+    if isinstance(what, Exception):
+        raise what
+    return what

@@ -35,6 +35,7 @@ from penstock.services.notifications import Notifications
 from penstock.services.queues import Queues
 from penstock.services.recurring import Recurring
 from penstock.services.routes import Routes
+from penstock.services.scaling import Scaling
 from penstock.services.workers import Workers
 from penstock.settings import Settings, is_loopback
 from penstock.settings.push import Push
@@ -80,6 +81,7 @@ class Broker:
         self.routes = Routes(store, clock)
         self.circuits = Circuits(store, clock, self.routes)
         self.pushed = Tally()
+        self.scaling = Scaling(store, clock)
         self.keys = Keys(store, clock, dice)
         self.keyring = Keyring(self.keys, required=settings.auth.required)
         self._loop = DutyLoop(self._duties(), clock)
@@ -199,6 +201,11 @@ def open_broker(settings: Settings, *, clock: Clock | None = None) -> Broker:
     broker.refresh_keys()
     broker.circuits.refresh()
     return broker
+
+
+def own_sender(broker: Broker) -> Sender:
+    """For whoever has something to tell to other programs."""
+    return _Sender(broker.clock, broker.settings.push)
 
 
 def own_clock() -> Clock:

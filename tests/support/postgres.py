@@ -5,7 +5,7 @@
 
 It listens on a Unix socket in its folder and on a free TCP port of 127.0.0.1, both kept over
 restarts, and it syncs to disk like a real server unless asked not to. It ends with its owner,
-however the owner ends (see postgres_guard.py). For root the server runs as an unprivileged user,
+however the owner ends (see server_guard.py). For root the server runs as an unprivileged user,
 because PostgreSQL refuses to be root.
 """
 
@@ -13,12 +13,9 @@ import atexit
 import itertools
 import os
 import pwd
-import random
 import shutil
 import signal
-import socket
 import subprocess
-import sys
 import tempfile
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
@@ -28,6 +25,7 @@ from typing import Self
 import psycopg
 
 from tests.support import postgres_binaries
+from tests.support.private import free_port, start_guard
 
 STEP_S = 0.01
 START_STEPS = 6_000
@@ -43,7 +41,6 @@ SETTINGS: Mapping[str, str] = {
     "log_min_messages": "warning",
 }
 
-_GUARD = Path(__file__).with_name("postgres_guard.py")
 _SUPERUSER = "postgres"
 _SOCKET_PATH_LIMIT = 100
 
@@ -57,12 +54,12 @@ class PostgresCluster:
         programs = postgres_binaries.require()
         self._user = _unprivileged_user()
         self.folder = _make_folder(self._user)
-        self.port = _free_port()
+        self.port = free_port()
         self._owner = os.getpid()
         self._process: subprocess.Popen[bytes] | None = None
         self._admin: psycopg.Connection | None = None
         self._numbers = itertools.count(1)
-        self._guard = _start_guard(self.folder)
+        self._guard = start_guard(self.folder)
         atexit.register(self.close)
         self._bin = self._reachable(programs)
         self._init({**SETTINGS, "fsync": "on" if fsync else "off", **(settings or {})})
@@ -253,25 +250,6 @@ def _make_folder(user: pwd.struct_passwd | None) -> Path:
 def _open_to_all(folder: Path) -> bool:
     path = folder.resolve()
     return all(part.is_dir() and part.stat().st_mode & 0o001 for part in (path, *path.parents))
-
-
-def _free_port() -> int:
-    """Below the kernel's range for outgoing connections, so that it stays ours over restarts."""
-    for port in random.sample(range(20_000, 32_000), 200):
-        with socket.socket() as probe, suppress(OSError):
-            probe.bind(("127.0.0.1", port))
-            return port
-    raise PostgresFailedError("no free TCP port between 20000 and 32000")
-
-
-def _start_guard(folder: Path) -> subprocess.Popen[bytes]:
-    return subprocess.Popen(
-        [sys.executable, "-I", "-S", _GUARD, folder],
-        cwd="/",
-        stdin=subprocess.PIPE,
-        stdout=subprocess.DEVNULL,
-        start_new_session=True,
-    )
 
 
 def _children(pid: int) -> list[int]:

@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-import os
-import shutil
-import subprocess
+from tests.support import debian
 
 
 def need(program: str, package: str | None = None) -> str:
     """The program's path.  Missing and not to be had is a failure, never a skip."""
-    found = shutil.which(program)
-    if found is None and os.geteuid() == 0 and shutil.which("apt-get"):
-        install = ["apt-get", "install", "-y", "-qq", package or program]
-        subprocess.run(["apt-get", "update", "-qq"], check=False, capture_output=True)
-        subprocess.run(install, check=False, capture_output=True)
-        found = shutil.which(program)
+    found = debian.find([program])
+    if found is None:
+        debian.install(package or program)
+        found = debian.find([program])
     assert found, (
         f"this test needs {program}: install it (Debian: apt-get install {package or program})"
     )
-    return found
+    return str(found)

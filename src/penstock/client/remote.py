@@ -37,6 +37,7 @@ from penstock.client.remote_notifications import RemoteNotifications
 from penstock.client.remote_queues import RemoteQueues
 from penstock.client.remote_recurring import RemoteRecurring
 from penstock.client.remote_routes import RemoteRoutes
+from penstock.client.remote_scaling import RemoteScaling
 from penstock.client.remote_topics import RemoteTopics
 from penstock.client.remote_workers import RemoteWorkers
 from penstock.client.transport import ErrorAnswer, Transport
@@ -79,6 +80,7 @@ class Remote:
         self.workers = RemoteWorkers(self._transport)
         self.routes = RemoteRoutes(self._transport)
         self.circuits = RemoteCircuits(self._transport)
+        self.scaling = RemoteScaling(self._transport)
 
     def __enter__(self) -> Self:
         return self

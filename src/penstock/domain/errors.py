@@ -96,6 +96,19 @@ class CircuitNotFound(NotFound):
         super().__init__(f"there is no circuit {circuit_hash!r}")
 
 
+class FleetNotFound(NotFound):
+    code = "fleet_not_found"
+
+    def __init__(self, fleet: str) -> None:
+        super().__init__(f"no autoscaler looks after a fleet {fleet!r}")
+
+
+class QueueUnknown(NotFound):
+    """A source of load does not know the queue; it may come to know it later."""
+
+    code = "queue_unknown"
+
+
 class MethodNotAllowed(PenstockError):
     code = "method_not_allowed"
 
@@ -210,6 +223,38 @@ class StoreRefused(PenstockError):
     """The store cannot keep its promises (settings, version, schema), so we do not start."""
 
     code = "store_refused"
+
+
+class SourceUnavailable(PenstockError):
+    """A source of load does not answer, refuses, or says what cannot be."""
+
+    code = "source_unavailable"
+
+
+class ReplicasUnavailable(PenstockError):
+    """Whoever runs the workers of a fleet does not answer, refuses, or says what cannot be."""
+
+    code = "replicas_unavailable"
+
+
+class FleetNotWatched(PenstockError):
+    """What is known of the fleet is too old to be acted upon."""
+
+    code = "fleet_not_watched"
+
+
+class FleetsRefused(PenstockError):
+    """The file of fleets is not there or cannot be understood, so the autoscaler does not start."""
+
+    code = "fleets_refused"
+
+
+class DefaultProfileMissing(FleetsRefused):
+    code = "default_profile_missing"
+
+
+class SourceUnknown(FleetsRefused):
+    code = "source_unknown"
 
 
 def kind_of(error: PenstockError) -> type[PenstockError]:

@@ -91,6 +91,14 @@ class Duties(Protocol):
         """The next time is the first in a row."""
         ...
 
+    def lead(self, name: str, *, holder: str, for_ms: int, now: int) -> bool:
+        """Keep it, or take it if nobody has it: true while it is this holder's alone."""
+        ...
+
+    def leave(self, name: str, *, holder: str) -> None:
+        """Whoever asks next may have it."""
+        ...
+
 
 class Documents(Protocol):
     def find(self, name: str) -> Document | None: ...

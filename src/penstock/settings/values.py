@@ -15,6 +15,7 @@ from penstock.domain.errors import InvalidRequest
 from penstock.domain.limits import DAY, HOUR, MINUTE, SECOND, Limits
 from penstock.domain.queue import check_name
 from penstock.settings.push import Push, check_push
+from penstock.settings.scaling import Scaling
 from penstock.settings.work import Tasks, Workers, check_work
 
 SQLITE = "sqlite:///"
@@ -132,6 +133,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     workers: Workers = Workers()
     tasks: Tasks = Tasks()
     push: Push = Push()
+    scaling: Scaling = Scaling()
     auth: Auth = Auth()
     waking: Waking = Waking()
     log: Log = Log()

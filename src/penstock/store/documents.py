@@ -48,3 +48,17 @@ class SqlDuties:
 
     def restart(self, name: str) -> None:
         self._db.run("duties.restart", {"name": name})
+
+    def lead(self, name: str, *, holder: str, for_ms: int, now: int) -> bool:
+        params = {
+            "name": name,
+            "until_at": now + for_ms,
+            "holder": holder,
+            "now": now,
+            # Clocks of nodes differ a little: that must take it from nobody.
+            "absurd_at": now + 2 * for_ms,
+        }
+        return bool(self._db.rows("duties.lead", params))
+
+    def leave(self, name: str, *, holder: str) -> None:
+        self._db.run("duties.leave", {"name": name, "holder": holder})

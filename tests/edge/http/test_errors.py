@@ -17,8 +17,13 @@ from penstock.store.database import Occupied
 
 PAGE = Path(__file__).parents[3] / "docs" / "http-api.md"
 
-# One is the root of others, the other keeps a server from starting: no client ever sees them.
-NEVER_TOLD = {"conflict", "store_refused", "transaction_busy"}
+# No client ever sees them: the root of others, what keeps a program from starting, and what the
+# autoscaler meets in its own process.
+NEVER_TOLD = {
+    *("conflict", "store_refused", "transaction_busy"),
+    *("fleets_refused", "default_profile_missing", "source_unknown"),
+    *("queue_unknown", "source_unavailable", "replicas_unavailable"),
+}
 
 
 def documented() -> Iterator[tuple[str, int]]:

@@ -23,6 +23,7 @@ from tests.edge.conftest import some_settings
 from tests.edge.http.examples import commands_of, prepare, read
 from tests.edge.live import LiveServer
 from tests.edge.moving import keep_from_moving
+from tests.factories import a_fleet_status
 
 PAGE = Path(__file__).parents[3] / "docs" / "http-api.md"
 NOT_OF_AN_OPERATION = {"not_found", "method_not_allowed", "too_many_connections"}
@@ -43,6 +44,13 @@ def api(served: LiveServer) -> Iterator[Api]:
     client = Api(served.url)
     yield client
     client.close()
+
+
+@pytest.fixture
+def _fleet(served: LiveServer) -> None:
+    """One that an autoscaler has just looked after."""
+    now = served.broker.clock.now()
+    served.broker.scaling.keep([a_fleet_status("mail", seen_at=now)], now=now).result()
 
 
 @pytest.fixture(scope="module")
@@ -141,6 +149,7 @@ def test_any_json_value_may_be_a_body(document: dict[str, Any]) -> None:
     assert draft["required"] == ["body"]
 
 
+@pytest.mark.usefixtures("_fleet")
 def test_every_example_is_answered_as_the_document_says(
     served: LiveServer, api: Api, document: dict[str, Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:

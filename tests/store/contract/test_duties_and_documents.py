@@ -90,3 +90,49 @@ def test_whoever_remembers_a_version_hears_of_a_removal(desk):
     assert latest() == Latest("{}", 1)
     assert desk.write(lambda s: s.documents.remove("rules", now=desk.now)) == 2
     assert latest() == Latest(None, 2)
+
+
+# ---- leading
+
+
+def lead(desk: Desk, holder: str, for_ms: int = 100, at: int = 0) -> bool:
+    now = desk.now + at
+    return desk.write(lambda s: s.duties.lead("scale", holder=holder, for_ms=for_ms, now=now))
+
+
+def test_whoever_leads_goes_on_leading_while_it_asks_in_time(desk):
+    assert lead(desk, "a")
+    for _ in range(3):
+        desk.clock.advance(ms=60)
+        assert lead(desk, "a")
+        assert not lead(desk, "b")
+
+
+def test_another_one_leads_when_the_first_has_not_asked_in_time(desk):
+    lead(desk, "a")
+    desk.clock.advance(ms=100)
+
+    assert lead(desk, "b")
+    assert not lead(desk, "a")
+
+
+def test_a_clock_that_goes_a_little_behind_takes_the_lead_from_nobody(desk):
+    lead(desk, "a")
+
+    assert not lead(desk, "b", at=-5)
+
+
+def test_a_lead_that_ends_much_too_late_is_not_believed(desk):
+    lead(desk, "a", at=1_000_000)
+
+    assert lead(desk, "b")
+
+
+def test_whoever_leaves_makes_way_at_once_and_only_for_itself(desk):
+    lead(desk, "a")
+    desk.write(lambda s: s.duties.leave("scale", holder="b"))
+    assert not lead(desk, "b")
+
+    desk.write(lambda s: s.duties.leave("scale", holder="a"))
+
+    assert lead(desk, "b")

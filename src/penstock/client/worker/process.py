@@ -76,7 +76,7 @@ def _work(app: Penstock, errand: Errand, wire: Wire) -> int:
     sys.setswitchinterval(_SWITCH_SECONDS)
     order = settled(app, errand.order)
     source = app.work_source()
-    roll = app.roll(about(order, app.handlers.kinds, errand.app))
+    roll = app.roll(about(order, app.handlers.kinds, errand.app, errand.labels))
     table = Table.inherited(errand.table_fd)
     if errand.left:
         source.act(errand.left)  # refusals: somebody else has them already

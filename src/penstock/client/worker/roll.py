@@ -15,7 +15,12 @@ from penstock.runtime.worker.roll import Standing
 from penstock.services.workers import Workers
 
 
-def about(order: Order, kinds: list[str], name: str | None = None) -> NewWorker:
+def about(
+    order: Order,
+    kinds: list[str],
+    name: str | None = None,
+    labels: dict[str, str] | None = None,
+) -> NewWorker:
     """What a worker tells of itself; of more kinds or queues than are taken it names none."""
     return NewWorker(
         name=name,
@@ -24,6 +29,7 @@ def about(order: Order, kinds: list[str], name: str | None = None) -> NewWorker:
         queues=order.queues if len(order.queues) <= MOST_QUEUES else (),
         kinds=tuple(kinds) if len(kinds) <= MOST_KINDS else (),
         slots=order.slots,
+        labels=labels or {},
     )
 
 

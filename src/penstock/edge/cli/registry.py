@@ -28,6 +28,7 @@ GROUPS: dict[str, dict[str, Entry]] = {
     "Run": {
         "serve": Entry("serve", "start a server"),
         "worker": Entry("worker", "run the jobs of an application"),
+        "autoscale": Entry("autoscale", "start and drain workers as the backlog needs"),
         "migrate": Entry("migrate", "bring the store's schema up to date"),
     },
     "Messages": {
@@ -64,6 +65,7 @@ GROUPS: dict[str, dict[str, Entry]] = {
         "workers": Entry("workers", "list the workers and how much they hold"),
         "workers show": Entry("workers", "show one worker and what it holds"),
         "workers drain": Entry("workers", "have a worker finish and claim nothing more"),
+        "scaling": Entry("scaling", "show the fleets, what was decided last, and why"),
     },
     "Recurring": {
         "recurring": Entry("recurring", "list recurring work"),

@@ -71,6 +71,13 @@ def configure(parser: Parser) -> None:
         type=duration,
         default=_DEFAULTS.drain_ms,
     )
+    parser.flag(
+        "--label",
+        value="NAME=TEXT",
+        text="a label in the registry; may be repeated. fleet=NAME makes it one of that fleet's",
+        action="append",
+        default=[],
+    )
     parser.flag("--url", value="URL", text="store or server, in place of the application's own")
     parser.flag("--key", value="SECRET", text="API key for the server of --url", env="PENSTOCK_KEY")
     parser.flag(
@@ -101,6 +108,7 @@ def run(args: Namespace, out: Output) -> int:
         url=args.url,
         key=args.key,
         order=_order(args),
+        labels=_labels(args.label),
         has_duties=True,
         log_level=args.log_level,
         log_format=args.log_format,
@@ -138,6 +146,16 @@ def _order(args: Namespace) -> Order:
         drain_ms=args.drain_for,
         beat_ms=max(args.beat, 1),
     )
+
+
+def _labels(given: list[str]) -> dict[str, str]:
+    labels = {}
+    for text in given:
+        name, equals, value = text.partition("=")
+        if not name or not equals:
+            raise UsageError(f"--label is NAME=TEXT, not {text!r}")
+        labels[name] = value
+    return labels
 
 
 def _number(least: int, most: int) -> type:

@@ -28,6 +28,8 @@ STATUS: dict[type[PenstockError], int] = {
     errors.ScheduleNotFound: 404,
     errors.RouteNotFound: 404,
     errors.CircuitNotFound: 404,
+    errors.FleetNotFound: 404,
+    errors.QueueUnknown: 404,
     errors.MethodNotAllowed: 405,
     errors.Conflict: 409,
     errors.LeaseLost: 409,
@@ -49,6 +51,12 @@ STATUS: dict[type[PenstockError], int] = {
     errors.TransactionBusy: 503,
     errors.ShuttingDown: 503,
     errors.StoreRefused: 503,
+    errors.SourceUnavailable: 503,
+    errors.ReplicasUnavailable: 503,
+    errors.FleetNotWatched: 503,
+    errors.FleetsRefused: 503,
+    errors.DefaultProfileMissing: 503,
+    errors.SourceUnknown: 503,
 }
 
 

@@ -7,7 +7,8 @@ import gc
 import signal
 import ssl
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import partial
 
 import uvloop
@@ -21,6 +22,7 @@ from penstock.edge.http.api.moves import MoveApi
 from penstock.edge.http.api.notifications import NotificationApi
 from penstock.edge.http.api.queues import QueueApi
 from penstock.edge.http.api.recurring import RecurringApi
+from penstock.edge.http.api.scaling import ScalingApi
 from penstock.edge.http.api.sends import SendApi
 from penstock.edge.http.api.topics import TopicApi
 from penstock.edge.http.app import App
@@ -55,10 +57,27 @@ def serve(settings: Settings, *, on_ready: Callable[[str], None] | None = None) 
     gc.set_threshold(*_GC_THRESHOLDS)
     try:
         broker.refuse_open_door()
-        uvloop.run(_until_told(broker, on_ready or _tell))
+        with _scaling(broker):
+            uvloop.run(_until_told(broker, on_ready or _tell))
     finally:
         broker.close()
     return 0
+
+
+@contextmanager
+def _scaling(broker: Broker) -> Iterator[None]:
+    """A server whose settings name a file of fleets looks after them, too."""
+    if not broker.settings.scaling.fleets_file:
+        yield
+        return
+    from penstock.upkeep.autoscaling import Autoscaling
+
+    scaling = Autoscaling(broker)
+    scaling.start()
+    try:
+        yield
+    finally:
+        scaling.stop()
 
 
 async def _until_told(broker: Broker, on_ready: Callable[[str], None]) -> None:
@@ -133,7 +152,8 @@ def routes(broker: Broker, room: WaitingRoom) -> list[Route]:
         *work_routes(broker, room),
         *RecurringApi(broker.recurring).routes(),
         *push_routes(broker),
-        *InsightApi(broker.insight, room, broker.circuits, broker.pushed).routes(),
+        *ScalingApi(broker.scaling, broker.facts, broker.clock).routes(),
+        *InsightApi(broker.insight, room, broker.circuits, broker.pushed, broker.scaling).routes(),
     ]
     docs = DocsApi(found, is_key_needed=lambda: broker.keyring.is_needed, scheme=scheme)
     found += docs.routes()

@@ -49,6 +49,7 @@ class Errand(msgspec.Struct, frozen=True, tag=True, kw_only=True):
     url: str | None = None  # in place of the application's own
     key: str | None = None
     order: Order
+    labels: dict[str, str] = {}  # in the registry
     table_fd: int = -1
     has_duties: bool = False
     left: tuple[WorkAct, ...] = ()  # what a dead one before it could not tell any more

@@ -107,6 +107,22 @@ def test_a_worker_that_is_drained_through_the_registry_ends_cleanly(
     assert registry.all().result() == []
 
 
+def test_a_worker_has_the_labels_that_it_was_given(bench, url, make_worker):
+    make_worker(url, "--label", "fleet=mail", "--label", "zone=a=b")
+
+    registry = bench._opening.get().broker.workers
+    [registered] = eventually(lambda: registry.all().result(), within_s=PATIENCE_S)
+
+    assert registered.labels == {"fleet": "mail", "zone": "a=b"}
+
+
+def test_a_label_without_a_name_or_a_text_is_refused(bench, url, make_worker):
+    worker = make_worker(url, "--label", "fleet")
+
+    assert worker.wait() == 2
+    assert "--label is NAME=TEXT, not 'fleet'" in worker.log.read_text()
+
+
 def _lines(file) -> int:
     return len(file.read_text().splitlines()) if file.exists() else 0
 

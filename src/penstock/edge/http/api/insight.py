@@ -17,6 +17,7 @@ from penstock.edge.http import circuit_metrics, wire
 from penstock.edge.http.cursor import from_cursor, read_limit, to_cursor
 from penstock.edge.http.errors import error_response
 from penstock.edge.http.metrics import render
+from penstock.edge.http.metrics_fleets import render_fleets
 from penstock.edge.http.request import Request, Respond, Response, json_response
 from penstock.edge.http.router import Route
 from penstock.edge.instants import read_instant, to_text
@@ -24,6 +25,7 @@ from penstock.edge.waiting import WaitingRoom
 from penstock.runtime.pusher.tally import Tally
 from penstock.services.circuits import Circuits
 from penstock.services.insight import Insight
+from penstock.services.scaling import Scaling
 
 _FILTERS = ("queue", "kind", "tag", "entity_id", "outcome", "from", "to", "limit", "cursor")
 
@@ -39,9 +41,15 @@ class Readiness(msgspec.Struct):
 
 class InsightApi:
     def __init__(
-        self, insight: Insight, room: WaitingRoom, circuits: Circuits, pushed: Tally
+        self,
+        insight: Insight,
+        room: WaitingRoom,
+        circuits: Circuits,
+        pushed: Tally,
+        scaling: Scaling,
     ) -> None:
         self._insight = insight
+        self._scaling = scaling
         self._room = room
         self._circuits = circuits
         self._pushed = pushed
@@ -152,6 +160,8 @@ class InsightApi:
         )
         circuits = await self._circuits.all()
         text += circuit_metrics.render(circuits.values(), self._pushed.all())
+        if "*" in request.caller.queues:
+            text += render_fleets(await self._scaling.all())
         return Response(200, text.encode(), content_type=b"text/plain; version=0.0.4")
 
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from penstock.edge.http.openapi import bus_meanings, push_meanings, work_meanings
+from penstock.edge.http.openapi import bus_meanings, push_meanings, scaling_meanings, work_meanings
 
 FIELDS = {
     "act": "What to do with the lease.",
@@ -247,3 +247,5 @@ FIELDS |= bus_meanings.FIELDS
 PARAMETERS |= bus_meanings.PARAMETERS
 FIELDS |= push_meanings.FIELDS
 PARAMETERS |= push_meanings.PARAMETERS
+FIELDS |= scaling_meanings.FIELDS
+PARAMETERS |= scaling_meanings.PARAMETERS

@@ -31,6 +31,7 @@ CHAPTERS = (
     (re.compile(r"^/v1/notifications"), "Notifications"),
     (re.compile(r"^/v1/topics"), "Topics and events"),
     (re.compile(r"^/v1/(deliveries|routes|circuits|breaker)"), "Pushing"),
+    (re.compile(r"^/v1/scaling"), "Autoscaling"),
     (re.compile(r""), "History, stats, health"),
 )
 

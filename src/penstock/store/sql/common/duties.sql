@@ -23,3 +23,24 @@ SELECT until_at
 UPDATE duty
    SET ticks = -1
  WHERE name = :name;
+
+-- name: lead
+-- The same holder goes on; another one comes when its time is over, or cannot be true.
+INSERT INTO duty (name, until_at, holder, ticks)
+VALUES (:name, :until_at, :holder, 0)
+    ON CONFLICT (name)
+    DO UPDATE
+   SET until_at = excluded.until_at,
+       holder = excluded.holder,
+       ticks = duty.ticks + 1
+ WHERE duty.holder = excluded.holder
+    OR duty.until_at <= :now
+    OR duty.until_at > :absurd_at
+RETURNING ticks;
+
+-- name: leave
+-- So that another one need not wait for the end of its time.
+UPDATE duty
+   SET until_at = 0
+ WHERE name = :name
+   AND holder = :holder;

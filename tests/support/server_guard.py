@@ -1,11 +1,12 @@
 """Ends a test server whose owner has gone, however it went.
 
 The owner starts this program beside its server and writes the server's process id to its standard
-input, one line per change, 0 when there is none. When the owner goes, even by a SIGKILL, the pipe
-closes, and this program ends the server and removes its folder. It is a process of its own because
-the kernel's signal on a parent's death is also sent when only the *thread* that forked ends.
+input, one line per change: 0 when there is none, negative for a whole group of processes. When the
+owner goes, even by a SIGKILL, the pipe closes, and this program ends the server and removes its
+folder. It is a process of its own because the kernel's signal on a parent's death is also sent when
+only the *thread* that forked ends.
 
-Usage: postgres_guard.py FOLDER
+Usage: server_guard.py FOLDER
 """
 
 import os

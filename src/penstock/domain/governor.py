@@ -1,0 +1,94 @@
+"""A recommendation within limits: the governor of autoscale-core, as pure functions.
+
+Fleets below their minimum come first: while one is, the others get nothing more, and give back a
+tenth each time they ask for more.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from enum import StrEnum
+
+import msgspec
+
+
+class Bound(StrEnum):
+    """Why a recommendation was changed.  Stable, as `scaling.Reason` is."""
+
+    BELOW_MINIMUM = "below_minimum"
+    AT_MINIMUM = "at_minimum"
+    ABOVE_MAXIMUM = "above_maximum"
+    AT_MAXIMUM = "at_maximum"
+    OTHERS_FIRST = "others_first"
+
+
+class Standing(msgspec.Struct, frozen=True, kw_only=True):
+    """A fleet as the others see it."""
+
+    fleet: str
+    min: int
+    total: int | None = None  # None: not known
+    desired: int | None = None  # what it recommended last, before any limit
+    is_excused: bool = False  # below its minimum for reasons that more room would not mend
+
+    @property
+    def is_served(self) -> bool:
+        """One of which nothing is known does not hold up the others (in the seed it does)."""
+        return self.is_excused or self.total is None or self.total >= self.min
+
+    @property
+    def satisfaction(self) -> float:
+        """Of what it desires; the smaller, the less it needs what it has."""
+        if not self.total:
+            return math.inf
+        return (self.total if self.desired is None else self.desired) / self.total
+
+
+class Governed(msgspec.Struct, frozen=True):
+    change: int
+    bound: Bound | None = None  # None: as it was recommended
+
+
+def govern(
+    change: int, *, total: int, least: int, most: int, others: Iterable[Standing] = ()
+) -> Governed:
+    if change > 0:
+        return _up(change, total, least, most, all(other.is_served for other in others))
+    if change < 0:
+        return _down(-change, total, least)
+    if total < least:
+        return Governed(least - total, Bound.BELOW_MINIMUM)
+    if total > most:
+        return Governed(most - total, Bound.ABOVE_MAXIMUM)
+    return Governed(0)
+
+
+def who_makes_room(asking: Standing, others: Iterable[Standing]) -> Standing | None:
+    """The one that is the least in need of what it has, if it is less so than the one asking."""
+    able = [
+        other
+        for other in others
+        if other.fleet != asking.fleet
+        if other.total is not None and other.total > other.min
+        if other.satisfaction < asking.satisfaction
+    ]
+    return min(able, key=lambda other: (other.satisfaction, other.fleet), default=None)
+
+
+def _up(amount: int, total: int, least: int, most: int, are_others_served: bool) -> Governed:
+    if total > most:
+        return Governed(most - total, Bound.ABOVE_MAXIMUM)
+    if are_others_served:
+        allowed = min(most - total, amount)
+        return Governed(allowed, None if allowed == amount else Bound.AT_MAXIMUM)
+    if total < least:
+        return Governed(least - total, Bound.BELOW_MINIMUM)
+    return Governed(max(least, total * 9 // 10) - total, Bound.OTHERS_FIRST)
+
+
+def _down(amount: int, total: int, least: int) -> Governed:
+    if total < least:
+        return Governed(least - total, Bound.BELOW_MINIMUM)
+    allowed = min(amount, total - least)
+    return Governed(-allowed, None if allowed == amount else Bound.AT_MINIMUM)

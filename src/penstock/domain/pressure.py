@@ -1,0 +1,136 @@
+"""Pressure on a broker: how full its memory and its disks are, and which fleets yield to that.
+
+Levels as in autoscale-core: 0 is none, 3 the worst; the worse of memory and disk counts.  A fleet
+yields at a level up to whose threshold its yield order goes: those with 1 first, then those up to
+3, then those up to 5.  One without a yield order never does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Annotated
+
+import msgspec
+from msgspec import Meta
+
+from penstock.domain.errors import FleetsRefused
+
+MEMORY = "memory"
+DISK = "disk"
+
+Percent = Annotated[float, Meta(gt=0, le=100)]
+Megabytes = Annotated[int, Meta(ge=0)]
+Order = Annotated[int, Meta(ge=0)]
+
+
+class Pressure(msgspec.Struct, frozen=True, kw_only=True):
+    """The fullest node of a broker counts; None: not told."""
+
+    memory_percent: float | None = None  # used, of what it may use
+    disk_free_mb: int | None = None
+
+
+class PressureLimits(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    memory_percent: tuple[Percent, Percent, Percent] = (70.0, 80.0, 90.0)
+    disk_free_mb: tuple[Megabytes, Megabytes, Megabytes] = (400, 200, 100)
+    yield_orders: tuple[Order, Order, Order] = (1, 3, 5)
+    alert_memory_percent: Percent | None = None  # None: the first level's
+    alert_disk_free_mb: Megabytes | None = None
+
+
+class Alert(msgspec.Struct, frozen=True, kw_only=True):
+    source: str
+    what: str  # "memory" or "disk"
+    level: int
+    value: float  # percent, or MB
+    text: str
+    at: int
+
+
+def check_limits(limits: PressureLimits) -> PressureLimits:
+    """Return them, or raise FleetsRefused: a worse level must not be reached before a better."""
+    for name in ("memory_percent", "yield_orders"):
+        one, two, three = getattr(limits, name)
+        if not one <= two <= three:
+            raise FleetsRefused(f"pressure.{name} must not get smaller from level to level")
+    one, two, three = limits.disk_free_mb
+    if not one >= two >= three:
+        raise FleetsRefused("pressure.disk_free_mb must not get greater from level to level")
+    return limits
+
+
+def level_of(pressure: Pressure | None, limits: PressureLimits) -> int:
+    if pressure is None:
+        return 0
+    return max(_memory_level(pressure, limits), _disk_level(pressure, limits))
+
+
+def yields(yield_order: int | None, level: int, limits: PressureLimits) -> bool:
+    if yield_order is None or level == 0:
+        return False
+    return yield_order <= limits.yield_orders[level - 1]
+
+
+def alerts_due(
+    source: str,
+    pressure: Pressure | None,
+    limits: PressureLimits,
+    *,
+    last: Mapping[str, int],
+    every_ms: int,
+    now: int,
+) -> list[Alert]:
+    """Of memory and of disk, each at most once in `every_ms`; `last`: when they were told."""
+    if pressure is None:
+        return []
+    found = (
+        _memory_alert(source, pressure, limits, now),
+        _disk_alert(source, pressure, limits, now),
+    )
+    return [
+        alert
+        for alert in found
+        if alert is not None
+        if alert.what not in last or now - last[alert.what] >= every_ms
+    ]
+
+
+def _memory_level(pressure: Pressure, limits: PressureLimits) -> int:
+    used = pressure.memory_percent
+    return 0 if used is None else sum(used >= limit for limit in limits.memory_percent)
+
+
+def _disk_level(pressure: Pressure, limits: PressureLimits) -> int:
+    free = pressure.disk_free_mb
+    return 0 if free is None else sum(free <= limit for limit in limits.disk_free_mb)
+
+
+def _memory_alert(
+    source: str, pressure: Pressure, limits: PressureLimits, now: int
+) -> Alert | None:
+    used, from_ = pressure.memory_percent, limits.alert_memory_percent or limits.memory_percent[0]
+    if used is None or used < from_:
+        return None
+    return Alert(
+        source=source,
+        what=MEMORY,
+        level=_memory_level(pressure, limits),
+        value=used,
+        text=f"source {source}: {used:.2f} % of the memory is used; alerts begin at {from_:g} %",
+        at=now,
+    )
+
+
+def _disk_alert(source: str, pressure: Pressure, limits: PressureLimits, now: int) -> Alert | None:
+    free, below = pressure.disk_free_mb, limits.alert_disk_free_mb
+    from_ = limits.disk_free_mb[0] if below is None else below
+    if free is None or free > from_:
+        return None
+    return Alert(
+        source=source,
+        what=DISK,
+        level=_disk_level(pressure, limits),
+        value=free,
+        text=f"source {source}: {free:.2f} MB of disk are free; alerts begin at {from_} MB",
+        at=now,
+    )

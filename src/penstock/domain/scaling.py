@@ -1,0 +1,230 @@
+"""How many workers a queue needs: the analyser of autoscale-workload-rabbit, as a pure function.
+
+    a worker is starting                         nothing, and the sample is not taken
+    messages, and no worker at all               one more, at once; the sample is not taken
+    fewer samples than needed since the last     nothing yet
+    consumed at some rate                        as many as clear the backlog within the goal
+    no rate, nothing waits, nothing is staged    none
+    no rate, but something waits                 at least one, and no fewer than there are
+
+What is asked for at once goes up by no more than `most_up`, and down without a limit.
+"""
+
+from __future__ import annotations
+
+import math
+from enum import StrEnum
+from typing import Annotated
+
+import msgspec
+from msgspec import Meta
+
+from penstock.domain.errors import ReplicasUnavailable, SourceUnavailable
+
+MOST_REPLICAS = 1_000_000  # more than anybody has: beyond it a number is a mistake
+
+
+class Profile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    samples_needed: Annotated[int, Meta(ge=1, le=10_000)] = 10
+    backlog_goal_s: Annotated[int, Meta(ge=1)] = 300
+    most_up: Annotated[int, Meta(ge=1)] = 5
+    count_leased: bool = False  # what is being worked on counts as backlog, too
+    keep_busy: bool = False  # while something is being worked on, one worker stays
+
+
+class Staged(msgspec.Struct, frozen=True):
+    """A queue beside the one that is worked on, whose messages will get there."""
+
+    queue: str
+    ready: int
+    publish_rate: float = 0.0  # per second
+
+
+class Sample(msgspec.Struct, frozen=True, kw_only=True):
+    """One look at a queue.  Rates are per second; what a source cannot tell is 0."""
+
+    ready: int
+    leased: int = 0
+    consume_rate: float = 0.0
+    publish_rate: float = 0.0
+    staged: tuple[Staged, ...] = ()
+
+
+class Replicas(msgspec.Struct, frozen=True, kw_only=True):
+    running: int
+    starting: int = 0
+    requested: int  # with those that wait to be started
+
+    @property
+    def total(self) -> int:
+        return self.running + self.starting
+
+
+class Reason(StrEnum):
+    """Why this was recommended.  Stable: they stand in facts and answers."""
+
+    STARTING = "starting"
+    FIRST_MESSAGE = "first_message"
+    GATHERING = "gathering"
+    BACKLOG = "backlog"  # more are needed for it
+    LESS_NEEDED = "less_needed"
+    IDLE = "idle"
+    BUSY = "busy"  # idle but for what is being worked on
+    NO_RATE_YET = "no_rate_yet"
+    STEADY = "steady"
+
+
+class Inputs(msgspec.Struct, frozen=True, kw_only=True):
+    """All that a recommendation was made of; None: it did not come to that."""
+
+    running: int
+    starting: int
+    requested: int
+    samples: int
+    samples_needed: int
+    backlog_goal_s: int
+    ready: int | None = None
+    leased: int | None = None
+    staged: int | None = None  # messages
+    backlog: int | None = None  # what counts of these
+    average_backlog: float | None = None
+    consume_rate: float | None = None  # averages from here on
+    publish_rate: float | None = None
+    staged_publish_rate: float | None = None
+    rate_per_worker: float | None = None
+    needed: int | None = None
+
+
+class Recommendation(msgspec.Struct, frozen=True, kw_only=True):
+    change: int
+    reason: Reason
+    inputs: Inputs
+
+    @property
+    def wanted(self) -> int:
+        return self.inputs.running + self.inputs.starting + self.change
+
+
+class Window(msgspec.Struct, frozen=True):
+    """What the analyser remembers: the last samples, and how many since the last decision."""
+
+    samples: tuple[Sample, ...] = ()
+    count: int = 0
+
+
+def analyse(
+    window: Window, sample: Sample, replicas: Replicas, profile: Profile
+) -> tuple[Window, Recommendation]:
+    """The sample as it is now, with the replicas as they are now."""
+    inputs = _inputs(window, replicas, profile)
+    if replicas.starting > 0:
+        return window, Recommendation(change=0, reason=Reason.STARTING, inputs=inputs)
+    inputs = _with_sample(inputs, sample, profile)
+    backlog = inputs.backlog or 0
+    if backlog > 0 and replicas.total == 0:
+        return window, Recommendation(change=1, reason=Reason.FIRST_MESSAGE, inputs=inputs)
+    samples = (*window.samples, sample)[-profile.samples_needed :]
+    window = Window(samples, window.count + 1)
+    inputs = msgspec.structs.replace(inputs, samples=window.count)
+    if window.count < profile.samples_needed:
+        return window, Recommendation(change=0, reason=Reason.GATHERING, inputs=inputs)
+    return Window(samples, 0), _decide(samples, replicas, profile, inputs)
+
+
+def check_sample(sample: Sample) -> Sample:
+    """Return it, or raise SourceUnavailable if it cannot be true."""
+    counts = (sample.ready, sample.leased, *(one.ready for one in sample.staged))
+    rates = (sample.consume_rate, sample.publish_rate, *(one.publish_rate for one in sample.staged))
+    if any(count < 0 for count in counts):
+        raise SourceUnavailable(f"the source tells of {min(counts)} messages, which cannot be")
+    if not all(math.isfinite(rate) and rate >= 0 for rate in rates):
+        raise SourceUnavailable("the source tells of a rate that is no number, or negative")
+    return sample
+
+
+def check_replicas(replicas: Replicas) -> Replicas:
+    """Return them, or raise ReplicasUnavailable if it cannot be true."""
+    for count in (replicas.running, replicas.starting, replicas.requested):
+        if not 0 <= count <= MOST_REPLICAS:
+            raise ReplicasUnavailable(f"the manager tells of {count} replicas, which cannot be")
+    return replicas
+
+
+def _decide(
+    samples: tuple[Sample, ...], replicas: Replicas, profile: Profile, inputs: Inputs
+) -> Recommendation:
+    total = replicas.total
+    inputs = _with_averages(inputs, samples, replicas, profile)
+    needed, reason = _needed(inputs, total)
+    if needed == 0 and profile.keep_busy and inputs.leased:
+        needed, reason = min(1, total), Reason.BUSY
+    inputs = msgspec.structs.replace(inputs, needed=needed)
+    change = min(needed - total, profile.most_up)
+    return Recommendation(change=change, reason=reason, inputs=inputs)
+
+
+def _needed(inputs: Inputs, total: int) -> tuple[int, Reason]:
+    floor = 1 if inputs.average_backlog else 0
+    if inputs.rate_per_worker is not None:
+        # As in the seed the backlog is that of this moment, though the rate is an average.
+        by_goal = (inputs.backlog or 0) / inputs.backlog_goal_s / inputs.rate_per_worker
+        needed = max(floor, math.floor(min(by_goal, MOST_REPLICAS) + 0.5))
+        return needed, _direction(needed, total)
+    if inputs.consume_rate:
+        return floor, _direction(floor, total)  # nobody is left of those who consumed
+    if not floor and not inputs.staged_publish_rate:
+        return 0, Reason.IDLE
+    return max(1, total), Reason.NO_RATE_YET
+
+
+def _direction(needed: int, total: int) -> Reason:
+    if needed > total:
+        return Reason.BACKLOG
+    return Reason.LESS_NEEDED if needed < total else Reason.STEADY
+
+
+def _inputs(window: Window, replicas: Replicas, profile: Profile) -> Inputs:
+    return Inputs(
+        running=replicas.running,
+        starting=replicas.starting,
+        requested=replicas.requested,
+        samples=window.count,
+        samples_needed=profile.samples_needed,
+        backlog_goal_s=profile.backlog_goal_s,
+    )
+
+
+def _with_sample(inputs: Inputs, sample: Sample, profile: Profile) -> Inputs:
+    staged = sum(one.ready for one in sample.staged)
+    return msgspec.structs.replace(
+        inputs,
+        ready=sample.ready,
+        leased=sample.leased,
+        staged=staged,
+        backlog=_target(sample, profile) + staged,
+    )
+
+
+def _with_averages(
+    inputs: Inputs, samples: tuple[Sample, ...], replicas: Replicas, profile: Profile
+) -> Inputs:
+    # As in the seed, staged queues are averaged over all pairs of a sample and a queue.
+    staged = [one for sample in samples for one in sample.staged]
+    consumed = _mean([sample.consume_rate for sample in samples])
+    backlog = _mean([_target(sample, profile) for sample in samples])
+    return msgspec.structs.replace(
+        inputs,
+        average_backlog=backlog + _mean([one.ready for one in staged]),
+        consume_rate=consumed,
+        publish_rate=_mean([sample.publish_rate for sample in samples]),
+        staged_publish_rate=_mean([one.publish_rate for one in staged]),
+        rate_per_worker=(consumed / replicas.running or None) if replicas.running else None,
+    )
+
+
+def _target(sample: Sample, profile: Profile) -> int:
+    return sample.ready + (sample.leased if profile.count_leased else 0)
+
+
+def _mean(values: list[int] | list[float]) -> float:
+    return math.fsum(values) / len(values) if values else 0.0

@@ -1,0 +1,237 @@
+"""Load and pressure as RabbitMQ's management server tells them.
+
+Every question has one time limit for all its requests.  The password is read anew each time, so
+that a changed file counts at once; it goes into no text.  Figures that are missing are told as such
+and never taken for zero: right after its start a broker does not know yet how much there is.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import os
+import re
+import threading
+from collections.abc import Awaitable, Callable, Mapping
+from pathlib import Path
+from typing import Any, TypeVar
+from urllib.parse import quote, urlencode, urlsplit
+
+import aiohttp
+import msgspec
+from yarl import URL
+
+from penstock.domain.errors import QueueUnknown, SourceUnavailable
+from penstock.domain.fleets import RabbitSource as Spec
+from penstock.domain.pressure import Pressure
+from penstock.domain.scaling import Sample, Staged
+
+T = TypeVar("T")
+_Session = aiohttp.ClientSession
+
+PAGE = 100  # queues in one request, as in the seed
+_MOST_PAGES = 1_000
+_MOST_BYTES = 32 * 1024 * 1024
+_MB = 1024 * 1024
+_GUEST = "guest"  # the password that RabbitMQ comes with
+# With no column to tell, RabbitMQ's answer would be an empty list: hence the name.
+_LOAD = (
+    "name,messages_ready,messages_unacknowledged,"
+    "message_stats.deliver_get_details.rate,message_stats.publish_details.rate"
+)
+_STAGED = "name,messages_ready,message_stats.publish_details.rate"
+
+
+class _Rate(msgspec.Struct):
+    rate: float = 0.0
+
+
+class _Stats(msgspec.Struct):
+    deliver_get_details: _Rate = msgspec.field(default_factory=_Rate)
+    publish_details: _Rate = msgspec.field(default_factory=_Rate)
+
+
+class _Queue(msgspec.Struct):
+    name: str = ""
+    messages_ready: int | None = None
+    messages_unacknowledged: int = 0
+    message_stats: _Stats | list[Any] | None = None  # an empty list where there are none
+
+    @property
+    def rates(self) -> _Stats:
+        return self.message_stats if isinstance(self.message_stats, _Stats) else _Stats()
+
+
+class _Page(msgspec.Struct):
+    items: list[_Queue]
+    page_count: int = 1
+
+
+class _Node(msgspec.Struct):
+    """Of one that is down only the name is told; what is not watched is a word, not a number."""
+
+    running: bool = False
+    mem_used: int | str | None = None
+    mem_limit: int | str | None = None
+    disk_free: int | str | None = None
+
+
+class RabbitLoad:
+    def __init__(self, name: str, spec: Spec) -> None:
+        """`name`: for texts.  Nothing is asked yet."""
+        self._name = name
+        self._spec = spec
+        self._endpoint = spec.endpoint.rstrip("/")
+        self._vhost = quote(spec.vhost, safe="")
+        self._pressure: Pressure | SourceUnavailable | None = None
+        self._pressure_at: int | None = None
+        self._lock = threading.Lock()
+
+    def read(self, queue: str, staging_indicator: str | None, *, now: int) -> Sample:
+        return self._within_time(lambda s: self._sample(s, queue, staging_indicator))
+
+    def pressure(self, *, now: int) -> Pressure | None:
+        """As it was told last, if that is not too long ago: many fleets ask for the same."""
+        with self._lock:
+            last = self._pressure_at
+            if last is None or now - last >= self._spec.pressure_every_ms:
+                self._pressure, self._pressure_at = self._look_at_nodes(), now
+            known = self._pressure
+        if isinstance(known, SourceUnavailable):
+            raise known
+        return known
+
+    def close(self) -> None:
+        """There is nothing to close: connections are not kept between questions."""
+
+    def _look_at_nodes(self) -> Pressure | SourceUnavailable | None:
+        try:
+            return pressure_of(self._within_time(lambda s: self._ask(s, "nodes", {}, list[_Node])))
+        except SourceUnavailable as error:
+            return error
+
+    async def _sample(self, session: _Session, queue: str, indicator: str | None) -> Sample:
+        path = f"queues/{self._vhost}/{quote(queue, safe='')}"
+        found = await self._ask(session, path, {"columns": _LOAD}, _Queue, missing=queue)
+        staged = () if indicator is None else await self._staged(session, queue, indicator)
+        return Sample(
+            ready=self._known(found.messages_ready, queue),
+            leased=found.messages_unacknowledged,
+            consume_rate=found.rates.deliver_get_details.rate,
+            publish_rate=found.rates.publish_details.rate,
+            staged=staged,
+        )
+
+    async def _staged(self, session: _Session, queue: str, indicator: str) -> tuple[Staged, ...]:
+        # The seed puts both in as they are, so that a dot matches anything; here they are names.
+        params: dict[str, str | int] = {
+            "name": f"^{re.escape(queue + indicator)}.+$",
+            "use_regex": "true",
+            "page_size": PAGE,
+            "columns": _STAGED,
+        }
+        found: list[_Queue] = []
+        for number in range(1, _MOST_PAGES + 1):
+            path = f"queues/{self._vhost}"
+            page = await self._ask(session, path, params | {"page": number}, _Page, missing=queue)
+            found += page.items
+            if number >= page.page_count:
+                break
+        return tuple(
+            Staged(one.name, one.messages_ready or 0, one.rates.publish_details.rate)
+            for one in found
+        )
+
+    def _known(self, ready: int | None, queue: str) -> int:
+        if ready is None:
+            raise self._trouble(f"it has no figures of queue {queue!r} yet")
+        return ready
+
+    # ---- asking
+
+    def _within_time(self, asking: Callable[[_Session], Awaitable[T]]) -> T:
+        ms, told = self._spec.timeout_ms, f"{self._spec.user}:{self._password()}"
+        who = {"Authorization": f"Basic {base64.b64encode(told.encode()).decode()}"}
+
+        async def do() -> T:
+            async with asyncio.timeout(ms / 1000), aiohttp.ClientSession(headers=who) as session:
+                return await asking(session)
+
+        try:
+            return asyncio.run(do())
+        except TimeoutError:
+            raise self._trouble(f"no answer within {ms} ms") from None
+        except (aiohttp.ClientError, OSError, ValueError) as error:
+            raise self._trouble(str(error) or type(error).__name__) from error
+
+    async def _ask(
+        self,
+        session: _Session,
+        path: str,
+        params: Mapping[str, str | int],
+        kind: type[T],
+        *,
+        missing: str = "",
+    ) -> T:
+        url = URL(f"{self._endpoint}/api/{path}?{urlencode(params)}", encoded=True)
+        async with session.get(url, allow_redirects=False) as answer:
+            if answer.status == 404 and missing:
+                raise QueueUnknown(
+                    f"source {self._name}: RabbitMQ has no queue {missing!r} "
+                    f"in the virtual host {self._spec.vhost!r}"
+                )
+            if answer.status in (401, 403):
+                raise self._trouble(f"user {self._spec.user!r} is refused ({answer.status})")
+            if answer.status != 200:
+                raise self._trouble(f"it answered {answer.status}")
+            return self._understood(await _read(answer), kind)
+
+    def _understood(self, said: bytes, kind: type[T]) -> T:
+        try:
+            return msgspec.json.decode(said, type=kind)
+        except msgspec.MsgspecError as error:
+            raise self._trouble(f"it answers, but not as RabbitMQ does: {error}") from None
+
+    def _password(self) -> str:
+        spec = self._spec
+        if spec.password_env is not None:
+            try:
+                return os.environ[spec.password_env]
+            except KeyError:
+                raise self._trouble(f"the variable {spec.password_env} is not set") from None
+        if spec.password_file is None:
+            return _GUEST
+        try:
+            return Path(spec.password_file).read_text(encoding="utf-8").strip("\r\n")
+        except (OSError, ValueError) as error:
+            raise self._trouble(f"the file of its password cannot be read: {error}") from None
+
+    def _trouble(self, why: str) -> SourceUnavailable:
+        where = urlsplit(self._endpoint)
+        at = f"{where.hostname}:{where.port}" if where.port else str(where.hostname)
+        return SourceUnavailable(f"source {self._name}, RabbitMQ at {at}: {why}")
+
+
+def pressure_of(nodes: list[_Node]) -> Pressure | None:
+    """The fullest memory and the fullest disk of all nodes that run."""
+    used = [
+        node.mem_used / node.mem_limit * 100
+        for node in nodes
+        if node.running and isinstance(node.mem_used, int)
+        if isinstance(node.mem_limit, int) and node.mem_limit > 0
+    ]
+    free = [
+        node.disk_free // _MB for node in nodes if node.running and isinstance(node.disk_free, int)
+    ]
+    if not used and not free:
+        return None
+    return Pressure(memory_percent=max(used, default=None), disk_free_mb=min(free, default=None))
+
+
+async def _read(answer: aiohttp.ClientResponse) -> bytes:
+    said = bytearray()
+    async for part in answer.content.iter_any():
+        said += part
+        if len(said) > _MOST_BYTES:
+            raise ValueError("it answers without an end")
+    return bytes(said)

@@ -1,0 +1,53 @@
+"""How a process of a fleet is started: its command line, its environment, its streams."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+
+from penstock.domain.fleets import Processes
+from penstock.ports.roll import FLEET, REPLICA
+
+_STDERR = 2
+
+
+class Launch:
+    def __init__(self, fleet: str, spec: Processes, *, queue: str, store_url: str) -> None:
+        """`store_url`: where the workers get their jobs, unless the file says otherwise."""
+        self._fleet = fleet
+        self._spec = spec
+        self._queues = spec.queues or (queue,)
+        self._url = spec.url or store_url
+
+    def start(self, replica: str) -> subprocess.Popen[bytes]:
+        """Raises OSError."""
+        return subprocess.Popen(
+            self.command(replica),
+            cwd=self._spec.folder,
+            env={**os.environ, **self._spec.env, **self.environment(replica)},
+            stdin=subprocess.DEVNULL,
+            stdout=_STDERR,  # what the autoscaler itself says is not to be mixed with it
+            start_new_session=True,  # Ctrl-C is for the autoscaler, which then ends them in order
+        )
+
+    def command(self, replica: str) -> list[str]:
+        spec = self._spec
+        if spec.app is None:
+            return list(spec.run)
+        flags = [
+            *("--queues", ",".join(self._queues)),
+            *("--label", f"{FLEET}={self._fleet}"),
+            *("--label", f"{REPLICA}={replica}"),
+            *("--drain-for", f"{spec.drain_ms}ms"),
+        ]
+        if spec.slots is not None:
+            flags += ["--slots", str(spec.slots)]
+        return [sys.executable, "-m", "penstock", "worker", spec.app, *flags, *spec.arguments]
+
+    def environment(self, replica: str) -> dict[str, str]:
+        told = {"PENSTOCK_FLEET": self._fleet, "PENSTOCK_REPLICA": replica}
+        if self._spec.app is not None:
+            # Not on the command line, where everybody could read its password.
+            told["PENSTOCK_WORKER_URL"] = self._url
+        return told

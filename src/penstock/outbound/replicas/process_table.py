@@ -1,0 +1,59 @@
+"""Processes of this machine, known by their number and by when they began.
+
+A number alone is not enough: it is given away again, and a signal would meet a stranger.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+from contextlib import suppress
+from functools import cache
+from pathlib import Path
+
+_BOOT = Path("/proc/sys/kernel/random/boot_id")
+_PS_TIMEOUT_S = 10.0
+
+
+def birth(pid: int) -> str | None:
+    """Says of a process that runs when it began; None: there is none, or it has ended."""
+    if not _BOOT.exists():
+        return _birth_by_ps(pid)
+    try:
+        stat = Path(f"/proc/{pid}/stat").read_text()
+    except OSError:
+        return None
+    # The name before it, in brackets, may hold anything.
+    fields = stat.rpartition(")")[2].split()
+    return None if fields[0] in "ZX" else f"{_boot()}:{fields[19]}"
+
+
+def send(pid: int, born: str, number: signal.Signals, *, to_group: bool = False) -> bool:
+    """To this very process, or to its group; False: it is gone."""
+    if birth(pid) != born:
+        return False
+    with suppress(ProcessLookupError):
+        (os.killpg if to_group else os.kill)(pid, number)
+        return True
+    return False
+
+
+@cache
+def _boot() -> str:
+    """After the next start of the machine all numbers begin again."""
+    return _BOOT.read_text().strip()
+
+
+def _birth_by_ps(pid: int) -> str | None:
+    try:
+        asked = subprocess.run(
+            ["ps", "-o", "stat=,lstart=", "-p", str(pid)],
+            capture_output=True,
+            text=True,
+            timeout=_PS_TIMEOUT_S,
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return None
+    state, _, began = asked.stdout.strip().partition(" ")
+    return None if not state or state.startswith("Z") else began.strip()

@@ -1,0 +1,108 @@
+"""Load of our own queues, for the autoscaler: from their counters, never from their messages.
+
+A rate is what a counter has grown by since the last look, per second.  What has left a queue by a
+worker's doing counts as consumed (done, and dead): an attempt that failed and will be tried again
+has not brought the end of the backlog nearer.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+
+import msgspec
+
+from penstock.domain.counts import Counts
+from penstock.domain.errors import QueueUnknown, SourceUnavailable, StoreUnavailable
+from penstock.domain.pressure import Pressure
+from penstock.domain.queue import Queue
+from penstock.domain.scaling import Sample, Staged
+from penstock.ports.store import Session, Store
+
+TIMEOUT_S = 10.0
+_PAGE = 1_000
+_SHORTEST_MS = 500  # over less than that a rate says nothing
+
+
+class _Rates(msgspec.Struct, frozen=True):
+    queue_no: int
+    at: int
+    consumed: int
+    sent: int
+    consume_rate: float = 0.0
+    publish_rate: float = 0.0
+
+
+class OwnLoad:
+    """Safe to share between threads; fleets of the same queue share its rates."""
+
+    def __init__(self, store: Store, *, timeout_s: float = TIMEOUT_S) -> None:
+        self._store = store
+        self._timeout_s = timeout_s
+        self._last: dict[str, _Rates] = {}
+        self._lock = threading.Lock()
+
+    def read(self, queue: str, staging_indicator: str | None, *, now: int) -> Sample:
+        prefix = None if staging_indicator is None else queue + staging_indicator
+        found = self._counts(queue, prefix)
+        with self._lock:
+            rates = {one.name: self._rates(one, counts, now) for one, counts in found}
+        (_, mine), *staged = found
+        return Sample(
+            ready=mine.ready,
+            leased=mine.leased,
+            consume_rate=rates[queue].consume_rate,
+            publish_rate=rates[queue].publish_rate,
+            staged=tuple(
+                Staged(one.name, counts.ready, rates[one.name].publish_rate)
+                for one, counts in staged
+            ),
+        )
+
+    def pressure(self, *, now: int) -> Pressure | None:
+        """Nothing is known about it: a store has no limit of its own."""
+        return None
+
+    def close(self) -> None:
+        """The store is somebody else's."""
+
+    def _counts(self, queue: str, prefix: str | None) -> list[tuple[Queue, Counts]]:
+        """The queue itself first."""
+
+        def do(session: Session) -> list[tuple[Queue, Counts]]:
+            found = session.queues.find(queue)
+            if found is None:
+                raise QueueUnknown(f"there is no queue {queue!r}")
+            queues = [found, *(() if prefix is None else _beginning(session, prefix))]
+            counts = session.queues.counts([one.queue_no for one in queues])
+            return [(one, counts[one.queue_no]) for one in queues]
+
+        try:
+            return self._store.read(do).result(self._timeout_s)
+        except (StoreUnavailable, TimeoutError) as error:
+            why = str(error) or f"no answer within {self._timeout_s:g} s"
+            raise SourceUnavailable(f"the store cannot be read: {why}") from error
+
+    def _rates(self, queue: Queue, counts: Counts, now: int) -> _Rates:
+        consumed = counts.done_total + counts.dead_total
+        last = self._last.get(queue.name)
+        if last is not None and last.queue_no == queue.queue_no and now - last.at < _SHORTEST_MS:
+            return last
+        after = _Rates(queue.queue_no, now, consumed, counts.sent_total)
+        if last is not None and last.queue_no == queue.queue_no:
+            seconds = (now - last.at) / 1000
+            after = msgspec.structs.replace(
+                after,
+                consume_rate=max(consumed - last.consumed, 0) / seconds,
+                publish_rate=max(counts.sent_total - last.sent, 0) / seconds,
+            )
+        self._last[queue.name] = after
+        return after
+
+
+def _beginning(session: Session, prefix: str) -> Iterator[Queue]:
+    """All whose name begins so and goes on."""
+    after = prefix  # a queue that is called just that is none of them
+    while page := session.queues.page(prefix=prefix, after=after, limit=_PAGE):
+        yield from page
+        after = page[-1].name

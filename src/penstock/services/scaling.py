@@ -1,0 +1,158 @@
+"""What is kept of the autoscaler in the store: who leads, how the fleets are, what was decided."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterable, Sequence
+
+import msgspec
+
+from penstock.domain.errors import FleetNotFound, FleetNotWatched
+from penstock.domain.fact import FactFilter
+from penstock.domain.fleet_status import ALERT, FleetStatus, Note, is_watched
+from penstock.ports.clock import Clock
+from penstock.ports.store import Session, Store
+from penstock.ports.ticket import Ticket
+
+INDEX = "scaling"  # a document with the names of all fleets
+
+_log = logging.getLogger("penstock.scaling")
+_index = msgspec.json.Decoder(dict[str, str])
+_status = msgspec.json.Decoder(FleetStatus)
+
+
+class _AlertData(msgspec.Struct):
+    what: str
+
+
+_alert = msgspec.json.Decoder(_AlertData)
+
+
+class Scaling:
+    def __init__(self, store: Store, clock: Clock) -> None:
+        self._store = store
+        self._clock = clock
+
+    # ---- for the autoscaler
+
+    def lead(self, group: str, *, holder: str, for_ms: int, now: int) -> bool:
+        """Of all that look after this group one acts."""
+        name = _duty(group)
+        leading = self._store.write(
+            lambda s: s.duties.lead(name, holder=holder, for_ms=for_ms, now=now)
+        )
+        return leading.result()
+
+    def leave(self, group: str, *, holder: str) -> None:
+        self._store.write(lambda s: s.duties.leave(_duty(group), holder=holder)).result()
+
+    def is_led(self, group: str, *, now: int) -> bool:
+        until = self._store.read(lambda s: s.duties.until(_duty(group))).result()
+        return until is not None and until > now
+
+    def keep(
+        self,
+        statuses: Sequence[FleetStatus],
+        notes: Sequence[Note] = (),
+        *,
+        gone: Iterable[str] = (),
+        now: int,
+    ) -> Ticket[None]:
+        """What has come of a tick, all of it or nothing."""
+        gone = frozenset(gone)
+
+        def do(session: Session) -> None:
+            _keep_index(session, {one.name: one.group for one in statuses}, gone, now=now)
+            for one in statuses:
+                session.documents.put(_name(one.name), _text(one), now=now)
+            for name in gone:
+                session.documents.remove(_name(name), now=now)
+            for note in notes:
+                session.facts.add(note.kind, note.subject, at=now, data=note.data)
+
+        return self._store.write(do)
+
+    def of_group(self, group: str) -> dict[str, FleetStatus]:
+        """What whoever looked after it before has left."""
+        found = self.all().result()
+        return {status.name: status for status in found if status.group == group}
+
+    def alerted(self, source: str) -> dict[str, int]:
+        """When it was told last of memory and of disk."""
+        wanted = FactFilter(kind=ALERT, subject=source, limit=10)
+        facts = self._store.read(lambda s: s.facts.search(wanted)).result()
+        return {_alert.decode(fact.data).what: fact.at for fact in reversed(facts)}
+
+    # ---- for everybody
+
+    def all(self) -> Ticket[list[FleetStatus]]:
+        """By their names."""
+
+        def do(session: Session) -> list[FleetStatus]:
+            found = (_find(session, name) for name in sorted(_read_index(session)))
+            return [status for status in found if status is not None]
+
+        return self._store.read(do)
+
+    def one(self, name: str) -> Ticket[FleetStatus]:
+        """Raises FleetNotFound."""
+
+        def do(session: Session) -> FleetStatus:
+            found = _find(session, name)
+            if found is None:
+                raise FleetNotFound(name)
+            return found
+
+        return self._store.read(do)
+
+    def wanted(self, name: str) -> Ticket[int]:
+        """How many workers it should have; raises FleetNotFound and FleetNotWatched."""
+        now = self._clock.now()
+
+        def do(session: Session) -> int:
+            found = _find(session, name)
+            if found is None:
+                raise FleetNotFound(name)
+            if found.wanted is None or not is_watched(found, now=now):
+                raise FleetNotWatched(f"nobody has looked after fleet {name!r} for too long")
+            return found.wanted
+
+        return self._store.read(do)
+
+
+def _duty(group: str) -> str:
+    return f"autoscaler/{group}"
+
+
+def _name(fleet: str) -> str:
+    return f"{INDEX}/{fleet}"
+
+
+def _text(status: FleetStatus) -> str:
+    return msgspec.json.encode(status).decode()
+
+
+def _read_index(session: Session) -> dict[str, str]:
+    found = session.documents.find(INDEX)
+    return _index.decode(found.text) if found else {}
+
+
+def _keep_index(session: Session, named: dict[str, str], gone: frozenset[str], *, now: int) -> None:
+    known = _read_index(session)
+    if named.items() <= known.items() and not gone & known.keys():
+        return  # as nearly always; otherwise it is read again, so that nobody changes it meanwhile
+    found = session.documents.to_change(INDEX, now=now)
+    known = _index.decode(found.text) if found else {}
+    after = {name: group for name, group in {**known, **named}.items() if name not in gone}
+    session.documents.put(INDEX, msgspec.json.encode(after).decode(), now=now)
+
+
+def _find(session: Session, name: str) -> FleetStatus | None:
+    found = session.documents.find(_name(name))
+    if found is None:
+        return None
+    try:
+        return _status.decode(found.text)
+    except msgspec.ValidationError as error:  # of another version: the next run writes it anew
+        _log.debug("what is kept of fleet %s cannot be read: %s", name, error)
+        return None

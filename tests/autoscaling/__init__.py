@@ -1,0 +1,1 @@
+"""The autoscaler from end to end: real queues, real worker processes, a real RabbitMQ."""

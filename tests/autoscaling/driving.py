@@ -1,0 +1,90 @@
+"""An autoscaler at work on a store, and what can be seen of it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from penstock.domain.fact import FactFilter
+from penstock.domain.fleet_run import Way
+from penstock.domain.fleet_status import DECISION, FleetStatus
+from penstock.domain.fleets import Fleets
+from penstock.outbound.http_sender import HttpSender
+from penstock.outbound.outfit import Outfit
+from penstock.outbound.replicas.ledger import Book
+from penstock.outbound.replicas.process_table import birth
+from penstock.runtime.autoscaler.aside import Threads
+from penstock.runtime.autoscaler.autoscaler import Autoscaler
+from penstock.runtime.autoscaler.roster import Roster
+from penstock.runtime.loop import DutyLoop
+from penstock.services.fleet_roll import OwnFleetRoll
+from penstock.services.own_load import OwnLoad
+from penstock.services.scaling import Scaling
+from penstock.settings.fleets import parse_fleets
+from penstock.wiring import Broker
+
+
+class Text:
+    """In place of a file."""
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+
+    def is_changed(self) -> bool:
+        return False
+
+    def read(self) -> Fleets:
+        return parse_fleets(self.text)
+
+
+class Driven:
+    def __init__(self, broker: Broker, text: str, folder: Path) -> None:
+        self.broker = broker
+        self.folder = folder
+        self.scaling = Scaling(broker.store, broker.clock)
+        self._sender = HttpSender(broker.clock, connections=2, keep_alive_ms=1_000)
+        outfit = Outfit(
+            own=OwnLoad(broker.store),
+            roll=OwnFleetRoll(broker.workers, broker.store, broker.clock),
+            sender=self._sender,
+            clock=broker.clock,
+            dice=broker.dice,
+            folder=folder,
+            store_url=broker.settings.store_url,
+            wanted_before=lambda fleet: 0,
+        )
+        roster = Roster(Text(text), outfit, seen_by="test", is_dry=False)
+        self._autoscaler = Autoscaler(
+            roster, self.scaling, Threads(), ways=lambda routes: Way.FREE, holder="test"
+        )
+        self._loop = DutyLoop([self._autoscaler], broker.clock)
+
+    def start(self) -> None:
+        self._loop.start()
+
+    def close(self) -> None:
+        self._loop.stop()
+        self._autoscaler.close()
+        self._sender.close()
+
+    # ---- looking
+
+    def status(self, fleet: str) -> FleetStatus | None:
+        return next((one for one in self.scaling.all().result() if one.name == fleet), None)
+
+    def decisions(self, fleet: str) -> list[dict[str, Any]]:
+        """Those that were acted upon, oldest first."""
+        wanted = FactFilter(kind=DECISION, subject=fleet, limit=1_000)
+        facts = self.broker.facts.search(wanted).result()
+        made = [msgspec.json.decode(fact.data) for fact in reversed(facts)]
+        return [one for one in made if one["acted"]]
+
+    def pids(self, fleet: str) -> list[int]:
+        """Of its processes that run, those that are ending too."""
+        path = self.folder / f"{fleet}.json"
+        if not path.exists():
+            return []
+        book = msgspec.json.decode(path.read_bytes(), type=Book)
+        return [one.pid for one in book.started if birth(one.pid) == one.birth]

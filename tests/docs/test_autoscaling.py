@@ -1,0 +1,124 @@
+"""The page about autoscaling: its files are read, and its tables are what the code has."""
+
+from __future__ import annotations
+
+import re
+from enum import StrEnum
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from penstock.domain.duration import duration_ms
+from penstock.domain.fleet_run import Cause
+from penstock.domain.fleets import (
+    AlertSpec,
+    Command,
+    External,
+    Fleet,
+    Fleets,
+    Kubernetes,
+    OwnSource,
+    Processes,
+    RabbitSource,
+)
+from penstock.domain.governor import Bound
+from penstock.domain.pressure import PressureLimits
+from penstock.domain.scaling import Profile, Reason
+from penstock.settings.fleets import parse_fleets
+from tests.docs.snippets import ROOT, marked
+
+PAGE = "docs/autoscaling.md"
+PARTS = "docs/autoscaling-replicas.md"
+# Tables of their own, and the name, which is the table's.
+ELSEWHERE = {"profiles", "sources", "pressure", "alerts", "fleets", "name"}
+
+
+def table(mark: str, page: str = PAGE) -> list[list[str]]:
+    """The cells of the table under a mark."""
+    text = (ROOT / page).read_text(encoding="utf-8")
+    found = re.search(rf"<!-- {mark} -->\n\|.*\n\|[-|]+\n((?:\|.*\n)+)", text)
+    assert found is not None, mark
+    return [[cell.strip() for cell in row.strip("|").split("|")] for row in found[1].splitlines()]
+
+
+def listed(mark: str, page: str = PAGE) -> dict[str, str]:
+    """Keys and their defaults, as they are written."""
+    pairs: dict[str, str] = {}
+    for cells in table(mark, page):
+        keys = re.findall(r"`(\w+)`", cells[0])
+        defaults = [one.strip() for one in re.split(r"`, `", cells[1].strip("`"))]
+        pairs.update(zip(keys, defaults * len(keys) if len(defaults) < len(keys) else defaults))  # noqa: B905
+    return pairs
+
+
+@pytest.mark.parametrize(
+    ("struct", "page"),
+    [
+        *((one, PAGE) for one in (Fleets, Profile, Fleet, PressureLimits, AlertSpec)),
+        *((one, PARTS) for one in (OwnSource, RabbitSource)),
+        *((one, PARTS) for one in (Processes, Command, Kubernetes, External)),
+    ],
+)
+def test_the_tables_list_every_key_with_its_default(
+    struct: type[msgspec.Struct], page: str
+) -> None:
+    found = listed(f"keys {struct.__name__}", page)
+    elsewhere = ELSEWHERE if struct in (Fleets, Fleet) else set()
+    fields = [one for one in msgspec.structs.fields(struct) if one.name not in elsewhere]
+
+    assert set(found) == {one.name for one in fields}
+    for one in fields:
+        made = one.default_factory
+        default = one.default if made is msgspec.NODEFAULT else made()
+        assert told(found[one.name], default), one.name
+
+
+def told(text: str, default: object) -> bool:
+    """Does the page's text mean this default?"""
+    if default is msgspec.NODEFAULT:
+        return text == ""
+    if default is None:
+        return text in ("unset", "as level 1")
+    if isinstance(default, bool):
+        return text == str(default).lower()
+    if isinstance(default, dict):
+        return text == "{}"
+    if isinstance(default, tuple):
+        return [float(number) for number in re.findall(r"[\d.]+", text)] == list(default)
+    if isinstance(default, int):
+        return (int(text) if text.isdecimal() else duration_ms(text)) == default
+    return text == default
+
+
+def test_every_reason_is_explained() -> None:
+    reasons: list[type[StrEnum]] = [Reason, Bound, Cause]
+    known = {str(each) for kind in reasons for each in kind}
+
+    explained = {name for cells in table("reasons") for name in re.findall(r"`(\w+)`", cells[0])}
+
+    assert explained == known | {"source_unavailable", "queue_unknown", "internal"}
+
+
+def test_the_files_of_the_page_are_understood() -> None:
+    first, rabbit = parse_fleets(marked(PAGE, "first")), parse_fleets(marked(PAGE, "rabbit"))
+
+    assert list(first.fleets) == ["mail"]
+    orders = rabbit.fleets["orders"]
+    assert isinstance(orders.replicas, Kubernetes)
+    assert isinstance(rabbit.source_of(orders), RabbitSource)
+
+
+def test_the_file_of_a_fleet_that_runs_another_program_is_understood() -> None:
+    found = parse_fleets(marked(PARTS, "run")).fleets["consumers"].replicas
+
+    assert isinstance(found, Processes)
+    assert found.run[1:] == ("consume.py",)
+
+
+@pytest.mark.parametrize("page", [PAGE, PARTS])
+def test_the_page_leads_to_pages_that_are_there(page: str) -> None:
+    text = (ROOT / page).read_text(encoding="utf-8")
+    paths = {Path("docs") / link for link in re.findall(r"\]\(([^)#]+)", text)}
+
+    assert [str(path) for path in paths if not (ROOT / path).resolve().exists()] == []

@@ -1,0 +1,181 @@
+"""penstock scaling, and penstock autoscale as far as it needs no process of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from penstock.domain.fleet_status import DECISION, Note, Trouble
+from penstock.settings import load
+from penstock.settings.load import Flag
+from penstock.wiring import open_broker
+from tests.clocks import ManualClock
+from tests.edge.live import LiveServer
+from tests.factories import a_fleet_status
+
+FLEETS = """
+[profiles.default]
+samples_needed = 1
+backlog_goal_s = 1
+
+[fleets.mail]
+queue = "mail"
+min = 1
+replicas = {kind = "external"}
+"""
+
+
+@pytest.fixture
+def fleets(tmp_path: Path) -> Path:
+    file = tmp_path / "fleets.toml"
+    file.write_text(FLEETS)
+    return file
+
+
+@pytest.fixture
+def shown(server: LiveServer, clock: ManualClock) -> Iterator[None]:
+    trouble = Trouble("source", "source_unavailable", "rabbit does not answer", clock.now())
+    decision = {
+        "change": 5,
+        "wanted": 6,
+        "reason": "backlog",
+        "recommended": 5,
+        "because": "backlog",
+        "acted": True,
+    }
+    statuses = [a_fleet_status("mail", seen_at=clock.now(), troubles=(trouble,))]
+    notes = [Note(DECISION, "mail", decision)]
+    server.broker.scaling.keep(statuses, notes, now=clock.now()).result()
+    yield
+    server.broker.scaling.keep([], gone=["mail"], now=clock.now()).result()
+
+
+# ---- scaling
+
+
+@pytest.mark.usefixtures("shown")
+def test_fleets_are_shown_with_their_last_decision_and_why(cli):
+    ran = cli("scaling")
+
+    [line] = [line for line in ran.out.splitlines() if line.startswith("mail")]
+    for text in ("100", "1 of 0–10", "6", "backlog", "+5 backlog", "source_unavailable"):
+        assert text in line
+    assert cli("scaling", "--json").record["decision"]["inputs"]["needed"] == 100
+
+
+@pytest.mark.usefixtures("shown")
+def test_one_fleet_is_shown_with_all_that_its_decision_was_made_of(cli):
+    ran = cli("scaling", "mail")
+
+    assert ran.code == 0
+    for text in ("consume_rate=1", "needed=100", "rabbit does not answer", "node-1", "+5 backlog"):
+        assert text in ran.out
+    fleet, decided = cli("scaling", "mail", "--json", "--limit", 1).records
+    assert (fleet["name"], decided["decision"]["change"]) == ("mail", 5)
+
+
+def test_without_fleets_the_way_to_them_is_told(cli):
+    ran = cli("scaling")
+
+    assert ran.code == 0
+    assert "penstock autoscale" in ran.err
+
+
+def test_an_unknown_fleet_is_refused(cli):
+    ran = cli("scaling", "nobody")
+
+    assert ran.code == 1
+    assert ran.err.endswith("(fleet_not_found)\n")
+
+
+@pytest.mark.parametrize("limit", ["0", "1001", "many"])
+def test_a_wrong_limit_is_not_understood(cli, limit):
+    assert cli("scaling", "mail", "--limit", limit).code == 2
+
+
+# ---- autoscale
+
+
+@pytest.mark.parametrize(
+    ("text", "code", "said"),
+    [
+        (None, "fleets_refused", "there is no file of fleets"),
+        ("[fleets", "fleets_refused", "no TOML"),
+        (FLEETS.replace("default", "other"), "default_profile_missing", "[profiles.default]"),
+        (FLEETS + 'sauce = "rabbit"', "fleets_refused", "did you mean source?"),
+        (
+            FLEETS.replace("min = 1", 'source = "rabbit"'),
+            "source_unknown",
+            "there is no source 'rabbit'",
+        ),
+    ],
+)
+def test_it_does_not_start_without_a_file_that_can_be_understood(run, fleets, text, code, said):
+    if text is None:
+        fleets.unlink()
+    else:
+        fleets.write_text(text)
+
+    ran = run("autoscale", "--fleets", fleets, "--data", "data")
+
+    assert ran.code == 1
+    assert said in ran.err
+    assert ran.err.endswith(f"({code})\n")
+    assert len(ran.err.splitlines()) == 1
+
+
+def test_it_does_not_start_without_being_told_of_a_file(run):
+    ran = run("autoscale", "--data", "data")
+
+    assert ran.code == 1
+    assert "--fleets" in ran.err
+    assert ran.err.endswith("(fleets_refused)\n")
+
+
+def test_once_looks_at_every_fleet_acts_and_ends(run, fleets):
+    ran = run("autoscale", "--fleets", fleets, "--data", "data", "--once")
+
+    assert ran.code == 0
+    [line] = [line for line in ran.out.splitlines() if line.startswith("mail")]
+    assert "below_minimum" in line
+    assert "queue_unknown" in line  # there is no queue yet
+
+
+def test_a_dry_run_changes_nothing(run, fleets):
+    flags = ("--fleets", fleets, "--data", "data", "--json", "--once")
+    run("queues")  # whatever ran before
+
+    first = run("autoscale", *flags, "--dry-run").record
+    again = run("autoscale", *flags, "--dry-run").record
+
+    for told in (first, again):
+        assert told["is_dry"]
+        assert (told["decision"]["change"], told["decision"]["reason"]) == (1, "below_minimum")
+
+
+def test_the_file_may_come_from_the_settings(run, fleets, monkeypatch):
+    monkeypatch.setenv("PENSTOCK_SCALING_FLEETS_FILE", str(fleets))
+
+    assert run("autoscale", "--data", "data", "--once").code == 0
+
+
+def test_while_another_one_leads_once_does_nothing_and_says_so(run, fleets):
+    broker = open_broker(load(env={}, flags={"data": Flag("--data", "data")}).settings)
+    broker.scaling.lead("default", holder="another", for_ms=60_000, now=broker.clock.now())
+    broker.close()
+
+    ran = run("autoscale", "--fleets", fleets, "--data", "data", "--once")
+
+    assert ran.code == 1
+    assert "another autoscaler" in ran.err
+
+
+def test_a_server_does_not_start_with_a_file_that_cannot_be_understood(run, fleets):
+    fleets.write_text(FLEETS.replace("default", "other"))
+
+    ran = run("serve", "--data", "data", "--set", f"scaling.fleets_file={fleets}")
+
+    assert ran.code == 1
+    assert ran.err.endswith("(default_profile_missing)\n")

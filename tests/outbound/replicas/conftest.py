@@ -1,0 +1,108 @@
+"""Fleets of small programs: none of them does anything, but all of them are real processes."""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+
+from penstock.domain.fleets import Processes
+from penstock.domain.limits import Limits
+from penstock.outbound.dice import SystemDice
+from penstock.outbound.replicas.launch import Launch
+from penstock.outbound.replicas.ledger import Book
+from penstock.outbound.replicas.process_table import birth
+from penstock.outbound.replicas.processes import ProcessReplicas
+from penstock.ports.store import Store
+from penstock.services.fleet_roll import OwnFleetRoll
+from penstock.services.workers import Workers
+from penstock.store.sql_store import open_sqlite
+from tests.clocks import ManualClock
+from tests.edge.http.waiting import eventually
+
+PATIENCE_S = 30.0
+FLEET = "mail"
+SLEEP = ("sleep", "600")
+
+Make = Callable[..., ProcessReplicas]
+
+
+@pytest.fixture
+def clock() -> ManualClock:
+    return ManualClock()
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Iterator[Store]:
+    store = open_sqlite(tmp_path / "penstock.db")
+    yield store
+    store.close()
+
+
+@pytest.fixture
+def workers(store: Store, clock: ManualClock) -> Workers:
+    return Workers(store, clock, SystemDice(), Limits())
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Iterator[Path]:
+    """Where it is kept what was started; whatever is left of it after the test is ended."""
+    folder = tmp_path / "fleets"
+    yield folder
+    for one in book(folder).started:
+        if birth(one.pid) == one.birth:
+            os.killpg(one.pid, signal.SIGKILL)
+
+
+@pytest.fixture
+def make(home: Path, workers: Workers, store: Store, clock: ManualClock) -> Make:
+    """An autoscaler's view of the fleet; a second one is that of another autoscaler."""
+
+    def make(run: tuple[str, ...] = SLEEP, **more: Any) -> ProcessReplicas:
+        told: dict[str, Any] = more if "app" in more else {"run": run, **more}
+        spec = Processes(**told)
+        launch = Asleep(FLEET, spec, queue="mail", store_url="sqlite:///nowhere.db")
+        roll = OwnFleetRoll(workers, store, clock)
+        return ProcessReplicas(
+            FLEET, spec, launch, folder=home, roll=roll, clock=clock, dice=SystemDice()
+        )
+
+    return make
+
+
+class Asleep(Launch):
+    """In place of a worker of an application something that does nothing for as long."""
+
+    def command(self, replica: str) -> list[str]:
+        return super().command(replica) if self._spec.app is None else list(SLEEP)
+
+
+def book(home: Path) -> Book:
+    path = home / f"{FLEET}.json"
+    return msgspec.json.decode(path.read_bytes(), type=Book) if path.exists() else Book()
+
+
+def pids(home: Path) -> list[int]:
+    """Of those that run and are to stay."""
+    return [
+        one.pid
+        for one in book(home).started
+        if one.ending_since is None and birth(one.pid) == one.birth
+    ]
+
+
+def soon_gone(pid: int, born: str) -> None:
+    eventually(lambda: birth(pid) != born, within_s=PATIENCE_S)
+
+
+def kill(pid: int, number: signal.Signals = signal.SIGKILL) -> None:
+    """Returns when it is dead, though nobody has taken notice yet."""
+    born = birth(pid)
+    assert born is not None
+    os.kill(pid, number)
+    soon_gone(pid, born)

@@ -1,0 +1,47 @@
+"""Workers that somebody else starts and stops."""
+
+from __future__ import annotations
+
+import pytest
+
+from penstock.domain.errors import ReplicasUnavailable
+from penstock.domain.fleets import External
+from penstock.domain.scaling import Replicas
+from penstock.domain.worker import NewWorker
+from penstock.outbound.replicas.external import ExternalReplicas
+from penstock.ports.roll import FLEET
+from penstock.services.fleet_roll import OwnFleetRoll
+from tests.clocks import NOON
+
+
+@pytest.fixture
+def roll(workers, store, clock) -> OwnFleetRoll:
+    return OwnFleetRoll(workers, store, clock)
+
+
+def test_those_on_the_roll_are_there_whatever_was_wanted(roll, workers):
+    fleet = ExternalReplicas("mail", External(), roll=roll, before=lambda name: 9)
+    for name in ("mail", "mail", "reports"):
+        workers.register(NewWorker(labels={FLEET: name})).result()
+    draining = workers.register(NewWorker(labels={FLEET: "mail"})).result()
+    workers.drain(draining.id).result()
+
+    fleet.scale_to(5, now=NOON)
+
+    assert fleet.count(now=NOON) == Replicas(running=2, requested=2)
+
+
+def test_of_those_that_are_not_on_it_what_was_wanted_is_believed(roll):
+    fleet = ExternalReplicas("mail", External(on_roll=False), roll=roll, before=lambda name: 4)
+
+    assert fleet.count(now=NOON) == Replicas(running=4, requested=4)
+    fleet.scale_to(2, now=NOON)
+    assert fleet.count(now=NOON) == Replicas(running=2, requested=2)
+
+
+def test_without_the_registry_nothing_is_known(roll, store):
+    fleet = ExternalReplicas("mail", External(), roll=roll, before=lambda name: 0)
+    store.close()
+
+    with pytest.raises(ReplicasUnavailable):
+        fleet.count(now=NOON)

@@ -1,0 +1,70 @@
+"""How a process of a fleet is started."""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+import msgspec
+import pytest
+
+from penstock.domain.fleets import Processes, ReplicasSpec
+from penstock.outbound.replicas.launch import Launch
+
+STORE = "postgresql://me:s3cret@db/penstock"
+
+
+def test_an_application_is_run_by_penstock_worker_with_the_labels_of_the_fleet():
+    launch = _launch(app="shop.jobs:app")
+
+    assert launch.command("abc") == [
+        *(sys.executable, "-m", "penstock", "worker", "shop.jobs:app"),
+        *("--queues", "mail", "--label", "fleet=mailers", "--label", "replica=abc"),
+        *("--drain-for", "60000ms"),
+    ]
+
+
+def test_what_the_file_says_of_its_workers_is_said_to_them():
+    launch = _launch(
+        app="a:b", slots=3, queues=("x", "y"), drain_ms=500, arguments=("--beat", "1s")
+    )
+
+    words = launch.command("abc")
+
+    assert words[words.index("--queues") + 1] == "x,y"
+    assert words[words.index("--slots") + 1] == "3"
+    assert words[words.index("--drain-for") + 1] == "500ms"
+    assert words[-2:] == ["--beat", "1s"]
+
+
+@pytest.mark.parametrize(("told", "url"), [({}, STORE), ({"url": "http://b:1"}, "http://b:1")])
+def test_where_the_jobs_are_is_told_where_others_cannot_read_it(told, url):
+    launch = _launch(app="a:b", **told)
+
+    assert launch.environment("abc")["PENSTOCK_WORKER_URL"] == url
+    assert "s3cret" not in " ".join(launch.command("abc"))
+
+
+def test_another_program_is_run_as_it_is_and_gets_no_secrets():
+    launch = _launch(run=("python", "consume.py"))
+
+    assert launch.command("abc") == ["python", "consume.py"]
+    assert launch.environment("abc") == {"PENSTOCK_FLEET": "mailers", "PENSTOCK_REPLICA": "abc"}
+
+
+@pytest.mark.parametrize(
+    ("told", "why"),
+    [
+        ({}, "say either app or run"),
+        ({"app": "a:b", "run": ["x"]}, "say either app or run"),
+        ({"run": ["x"], "slots": 3}, "go with app"),
+        ({"run": ["x"], "url": "http://b"}, "go with app"),
+    ],
+)
+def test_a_fleet_that_says_too_little_or_too_much_is_refused(told, why):
+    with pytest.raises(msgspec.ValidationError, match=why):
+        msgspec.convert({"kind": "processes", **told}, ReplicasSpec)
+
+
+def _launch(**told: Any) -> Launch:
+    return Launch("mailers", Processes(**told), queue="mail", store_url=STORE)

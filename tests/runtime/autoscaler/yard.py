@@ -1,0 +1,179 @@
+"""An autoscaler with fleets of fakes: tests change what the fakes say, and let time go on."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from concurrent.futures import Future
+from typing import Any, TypeVar
+
+import msgspec
+
+from penstock.domain.errors import FleetsRefused
+from penstock.domain.fact import FactFilter
+from penstock.domain.fleet_run import Way
+from penstock.domain.fleet_status import FleetStatus
+from penstock.domain.fleets import External, Fleet, Fleets, OwnSource, SourceSpec
+from penstock.domain.pressure import Alert
+from penstock.domain.scaling import Profile, Sample
+from penstock.ports.scaling import Alerts, LoadSource, ReplicaManager
+from penstock.runtime.autoscaler.autoscaler import Autoscaler
+from penstock.runtime.autoscaler.roster import Roster
+from penstock.services.scaling import Scaling
+from tests.fakes import FakeLoad, FakeReplicas
+from tests.store.desk import Desk
+
+T = TypeVar("T")
+
+BUSY = Sample(ready=100, consume_rate=1.0)
+QUIET = Sample(ready=0)
+
+
+class AtOnce:
+    """What is asked aside is answered before anything else happens."""
+
+    def begin(self, name: str, what: Callable[[], T]) -> Future[T]:
+        future: Future[T] = Future()
+        future.set_result(what())
+        return future
+
+
+class Slow:
+    """What is asked of these fleets is answered when the test says so."""
+
+    def __init__(self, *fleets: str) -> None:
+        self.fleets = set(fleets)
+        self.waiting: list[tuple[Callable[[], Any], Future[Any]]] = []
+
+    def begin(self, name: str, what: Callable[[], T]) -> Future[T]:
+        if name not in self.fleets:
+            return AtOnce().begin(name, what)
+        future: Future[T] = Future()
+        self.waiting.append((what, future))
+        return future
+
+    def answer(self) -> None:
+        waiting, self.waiting = self.waiting, []
+        for what, future in waiting:
+            future.set_result(what())
+
+
+class Text:
+    """A file of fleets, without a disk."""
+
+    def __init__(self, fleets: Fleets) -> None:
+        self.fleets: Fleets | FleetsRefused = fleets
+        self._read: object = None
+
+    def is_changed(self) -> bool:
+        return self._read is not self.fleets
+
+    def read(self) -> Fleets:
+        self._read = self.fleets
+        if isinstance(self.fleets, FleetsRefused):
+            raise self.fleets
+        return self.fleets
+
+
+class Yard:
+    def __init__(self, desk: Desk) -> None:
+        self.desk = desk
+        self.scaling = Scaling(desk.store, desk.clock)
+        self.loads: dict[str, FakeLoad] = {}
+        self.managers: dict[str, FakeReplicas] = {}
+        self.made: list[str] = []  # managers, in their order
+        self.alerts: list[Alert] = []
+        self.way = Way.FREE
+        self.text = Text(Fleets())
+        self.autoscaler: Autoscaler
+
+    # ---- what the file names
+
+    def source(self, name: str, spec: SourceSpec) -> LoadSource:
+        return self.loads.setdefault(name, FakeLoad())
+
+    def manager(self, fleet: Fleet) -> ReplicaManager:
+        self.made.append(fleet.name)
+        return self.managers.setdefault(fleet.name, FakeReplicas())
+
+    def alerts_of(self) -> Alerts:
+        yard = self
+
+        class Told:
+            def send(self, alert: Alert) -> None:
+                yard.alerts.append(alert)
+
+        return Told()
+
+    # ---- moves of tests
+
+    def fleets(self, *fleets: Fleet, **more: Any) -> Fleets:
+        wanted = {
+            "profiles": {"default": Profile(samples_needed=2, backlog_goal_s=1)},
+            "sources": {one.source: OwnSource() for one in fleets},
+            "fleets": {one.name: one for one in fleets},
+            **more,
+        }
+        return Fleets(**wanted)
+
+    def start(
+        self,
+        *fleets: Fleet,
+        aside: Any = None,
+        is_dry: bool = False,
+        holder: str = "one",
+        **more: Any,
+    ) -> Autoscaler:
+        self.text = Text(self.fleets(*(fleets or (fleet("mail"),)), **more))
+        self.autoscaler = self.another(holder=holder, aside=aside, is_dry=is_dry)
+        return self.autoscaler
+
+    def another(self, *, holder: str, aside: Any = None, is_dry: bool = False) -> Autoscaler:
+        """Of the same file and the same workers."""
+        roster = Roster(self.text, _Outfit(self), seen_by=holder, is_dry=is_dry)
+        return Autoscaler(
+            roster,
+            self.scaling,
+            aside or AtOnce(),
+            ways=lambda routes: self.way,
+            holder=holder,
+            is_dry=is_dry,
+        )
+
+    def tick(self, autoscaler: Autoscaler | None = None) -> int:
+        return (autoscaler or self.autoscaler).tick(self.desk.now)
+
+    def run(self, times: int = 1, *, seconds: int = 10) -> None:
+        """So many runs, with the time between them."""
+        for _ in range(times):
+            self.tick()
+            self.desk.clock.advance(seconds=seconds)
+
+    def load(self, sample: Sample | Exception, source: str = "own") -> None:
+        self.loads.setdefault(source, FakeLoad()).sample = sample
+
+    def status(self, name: str = "mail") -> FleetStatus:
+        return self.scaling.one(name).result()
+
+    def facts(self, kind: str, subject: str | None = None) -> list[dict[str, Any]]:
+        """Oldest first."""
+        wanted = FactFilter(kind=kind, subject=subject)
+        found = self.desk.read(lambda s: s.facts.search(wanted))
+        return [msgspec.json.decode(fact.data) for fact in reversed(found)]
+
+
+class _Outfit:
+    def __init__(self, yard: Yard) -> None:
+        self._yard = yard
+
+    def source(self, name: str, spec: SourceSpec) -> LoadSource:
+        return self._yard.source(name, spec)
+
+    def manager(self, fleet: Fleet) -> ReplicaManager:
+        return self._yard.manager(fleet)
+
+    def alerts(self, fleets: Fleets) -> Alerts:
+        return self._yard.alerts_of()
+
+
+def fleet(name: str, **more: Any) -> Fleet:
+    return Fleet(**{"name": name, "queue": name, "replicas": External(), "max": 50, **more})

@@ -1,0 +1,233 @@
+"""The file of fleets: what it says, and how it is refused."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from penstock.domain.errors import DefaultProfileMissing, FleetsRefused, SourceUnknown
+from penstock.domain.fleets import Command, External, OwnSource, Processes, RabbitSource
+from penstock.domain.scaling import Profile
+from penstock.settings.fleets import FleetsFile, parse_fleets, read_fleets
+
+LEAST = """
+[profiles.default]
+
+[fleets.mail]
+queue = "mail"
+replicas = {kind = "external"}
+"""
+
+ALL = """
+group = "eu"
+refresh_ms = "30s"
+deadline_ms = 5000
+
+[profiles.default]
+samples_needed = 3
+
+[profiles.eager]
+samples_needed = 1
+backlog_goal_s = 60
+most_up = 10
+count_leased = true
+keep_busy = true
+
+[sources.rabbit]
+kind = "rabbitmq"
+endpoint = "https://rabbit.example:15671/base"
+user = "scaler"
+password_env = "RABBIT_PASSWORD"
+vhost = "shop"
+staging_indicator = "»"
+pressure_every_ms = "1m"
+
+[pressure]
+memory_percent = [60, 70, 80]
+disk_free_mb = [4000, 2000, 1000]
+yield_orders = [1, 2, 3]
+alert_memory_percent = 50
+
+[alerts]
+every_ms = "5m"
+url = "https://chat.example/alerts"
+
+[fleets.mail]
+queue = "mail"
+source = "rabbit"
+profile = "eager"
+min = 1
+max = 20
+interval_ms = "5s"
+cooldown_runs = 1
+cooldown_up_runs = 2
+cooldown_down_ms = "1m"
+yield_order = 3
+patience_ms = "1m"
+routes = ["smtp"]
+replicas = {kind = "processes", app = "shop.jobs:app", slots = 4, drain_ms = "2m"}
+
+[fleets.reports]
+queue = "reports"
+replicas = {kind = "command", scale = ["scale", "{fleet}", "{wanted}"], count = ["count"]}
+"""
+
+
+def test_what_is_not_said_is_as_in_the_seed() -> None:
+    fleets = parse_fleets(LEAST)
+
+    [mail] = fleets.fleets.values()
+    assert (mail.name, mail.queue, mail.source, mail.replicas) == (
+        "mail",
+        "mail",
+        "own",
+        External(),
+    )
+    assert (mail.interval_ms, mail.min, mail.max) == (10_000, 0, 5)
+    assert (mail.cooldown_runs, mail.cooldown_up_runs, mail.cooldown_down_runs) == (0, None, None)
+    assert mail.yield_order is None
+    assert fleets.profile_of(mail) == Profile(samples_needed=10, backlog_goal_s=300)
+    assert fleets.source_of(mail) == OwnSource()
+    assert fleets.pressure.memory_percent == (70, 80, 90)
+    assert fleets.pressure.disk_free_mb == (400, 200, 100)
+    assert fleets.pressure.yield_orders == (1, 3, 5)
+    assert (fleets.alerts.enabled, fleets.alerts.every_ms) == (True, 20 * 60_000)
+    rabbit = RabbitSource()
+    assert (rabbit.endpoint, rabbit.user, rabbit.vhost) == ("http://rabbitmq:15672", "guest", "/")
+    assert (rabbit.pressure_every_ms, rabbit.staging_indicator) == (10_000, None)
+
+
+def test_all_that_can_be_said_is_understood() -> None:
+    fleets = parse_fleets(ALL)
+
+    mail, reports = fleets.fleets.values()
+    assert (fleets.group, fleets.refresh_ms, fleets.deadline_ms) == ("eu", 30_000, 5_000)
+    assert (mail.interval_ms, mail.cooldown_down_ms, mail.patience_ms) == (5_000, 60_000, 60_000)
+    assert isinstance(mail.replicas, Processes)
+    assert mail.replicas.drain_ms == 120_000
+    assert isinstance(reports.replicas, Command)
+    assert reports.replicas.scale == ("scale", "{fleet}", "{wanted}")
+    assert fleets.profile_of(mail).most_up == 10
+    assert fleets.source_of(mail).staging_indicator == "»"
+
+
+def test_an_unknown_profile_is_the_default_one() -> None:
+    fleets = parse_fleets(LEAST.replace("[fleets.mail]", '[fleets.mail]\nprofile = "fast"'))
+
+    assert fleets.profile_of(fleets.fleets["mail"]) == Profile()
+
+
+# ---- the three failures at the start
+
+
+def test_without_a_file_nothing_starts(tmp_path: Path) -> None:
+    with pytest.raises(FleetsRefused, match="there is no file of fleets") as refused:
+        read_fleets(tmp_path / "fleets.toml")
+
+    assert refused.value.code == "fleets_refused"
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("[fleets", "no TOML"),
+        ("group = 3", "group"),
+        ("fleets = 3", "fleets: these are tables"),
+        ("[profiles.default]", "no fleet"),
+        (LEAST.replace('queue = "mail"', ""), "fleets.mail: Object missing required field `queue`"),
+        (LEAST.replace('queue = "mail"', 'queue = ""'), "fleets.mail.queue"),
+        (LEAST.replace("queue =", "queu ="), "did you mean queue"),
+        (LEAST.replace("external", "pigeon"), "processes, command, kubernetes, external"),
+        (LEAST.replace("fleets.mail", 'fleets."a b"'), "letters, digits"),
+        (LEAST + "min = 6", "min is 6, and max only 5"),
+        (LEAST + "min = -1", "fleets.mail.min"),
+        (LEAST + "max = 0", "fleets.mail.max"),
+        (LEAST + 'interval_ms = "ten"', "interval_ms: 'ten' is not a duration"),
+        (LEAST + "interval_ms = 999", "fleets.mail.interval_ms"),
+        (LEAST + "cooldown_runs = -1", "cooldown_runs"),
+        (LEAST + "[profiles.slow]\nsamples_needed = 0", "profiles.slow.samples_needed"),
+        (LEAST + "[profiles.slow]\nbacklog_goal_s = 0", "profiles.slow.backlog_goal_s"),
+        (LEAST + "[pressure]\nmemory_percent = [90, 80, 70]", "must not get smaller"),
+        (LEAST + '[sources.r]\nkind = "rabbitmq"\nstaging_indicator = ""', "staging_indicator"),
+        (LEAST + '[sources.r]\nkind = "rabbitmq"\nendpoint = "rabbit:15672"', "http://"),
+        (
+            LEAST + '[sources.r]\nkind = "rabbitmq"\npassword_env = "A"\npassword_file = "b"',
+            "password_file or password_env, not both",
+        ),
+        (LEAST + '[sources.own]\nkind = "rabbitmq"', "sources.own"),
+    ],
+)
+def test_a_file_that_is_wrong_is_refused_with_the_place_and_the_reason(
+    text: str, said: str
+) -> None:
+    with pytest.raises(FleetsRefused) as refused:
+        parse_fleets(text)
+
+    assert said in str(refused.value)
+    assert refused.value.code == "fleets_refused"
+
+
+def test_without_a_default_profile_nothing_starts() -> None:
+    with pytest.raises(DefaultProfileMissing) as refused:
+        parse_fleets(LEAST.replace("profiles.default", "profiles.other"))
+
+    assert refused.value.code == "default_profile_missing"
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        (LEAST + 'source = "rabbit"', "fleets.mail: there is no source 'rabbit'; there are own"),
+        (LEAST + '[sources.k]\nkind = "kafka"', "sources.k: there is no kind of source 'kafka'"),
+        (LEAST + "[sources.k]\n", "no kind of source None"),
+    ],
+)
+def test_without_a_source_that_can_be_read_nothing_starts(text: str, said: str) -> None:
+    with pytest.raises(SourceUnknown) as refused:
+        parse_fleets(text)
+
+    assert said in str(refused.value)
+    assert refused.value.code == "source_unknown"
+
+
+def test_a_refusal_names_the_file_and_keeps_its_code(tmp_path: Path) -> None:
+    path = tmp_path / "fleets.toml"
+    path.write_text(LEAST.replace("profiles.default", "profiles.other"))
+
+    with pytest.raises(DefaultProfileMissing, match=r"fleets\.toml"):
+        read_fleets(path)
+
+
+# ---- changes
+
+
+def test_a_file_is_changed_when_it_looks_different_from_when_it_was_read(tmp_path: Path) -> None:
+    path = tmp_path / "fleets.toml"
+    path.write_text(LEAST)
+    file = FleetsFile(path)
+    file.read()
+    assert not file.is_changed()
+
+    path.write_text(LEAST + "min = 2")
+    assert file.is_changed()
+    assert file.read().fleets["mail"].min == 2
+    assert not file.is_changed()
+
+    os.utime(path, ns=(1, 1))
+    assert file.is_changed()
+
+
+def test_a_change_that_was_refused_is_not_read_again_and_again(tmp_path: Path) -> None:
+    path = tmp_path / "fleets.toml"
+    path.write_text(LEAST)
+    file = FleetsFile(path)
+    file.read()
+    path.unlink()
+
+    assert file.is_changed()
+    with pytest.raises(FleetsRefused):
+        file.read()
+
+    assert not file.is_changed()
