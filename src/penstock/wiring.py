@@ -22,13 +22,16 @@ from penstock.runtime.pusher.pusher import Pace, Pusher
 from penstock.runtime.pusher.tally import Tally
 from penstock.runtime.pusher.thread import Bell, PusherThread
 from penstock.runtime.recurring import Recurrer
+from penstock.runtime.sampler import Sampler
 from penstock.services.bus import Bus
 from penstock.services.circuits import Circuits
 from penstock.services.directory import Directory
 from penstock.services.documents import Documents
 from penstock.services.facts import Facts
+from penstock.services.graphs import Graphs
 from penstock.services.insight import Insight
 from penstock.services.keys import Keyring, Keys
+from penstock.services.logins import Logins
 from penstock.services.messages import Messages
 from penstock.services.moves import Moves
 from penstock.services.notifications import Notifications
@@ -36,6 +39,7 @@ from penstock.services.queues import Queues
 from penstock.services.recurring import Recurring
 from penstock.services.routes import Routes
 from penstock.services.scaling import Scaling
+from penstock.services.watching import Watch
 from penstock.services.workers import Workers
 from penstock.settings import Settings, is_loopback
 from penstock.settings.push import Push
@@ -66,6 +70,8 @@ class Broker:
         self.moves = Moves(store, clock, dice)
         self.recurring = Recurring(store, clock, dice, settings.limits)
         self.insight = Insight(store, clock, settings.limits)
+        self.watch = Watch(store, clock)
+        self.graphs = Graphs(store, clock)
         self.notifications = Notifications(store, clock, dice, settings.limits, self.messages)
         self.bus = Bus(store, clock, dice, settings.limits, self.directory)
         self.workers = Workers(
@@ -84,6 +90,13 @@ class Broker:
         self.scaling = Scaling(store, clock)
         self.keys = Keys(store, clock, dice)
         self.keyring = Keyring(self.keys, required=settings.auth.required)
+        self.logins = Logins(
+            self.keyring,
+            clock,
+            dice,
+            secret=store.secret,
+            valid_ms=settings.console.session_ms,
+        )
         self._loop = DutyLoop(self._duties(), clock)
         self._pushing: PusherThread | None = None
 
@@ -130,6 +143,7 @@ class Broker:
             Mover(self.moves, every_ms=_MOVES_EVERY_MS),
             WorkerReaper(self.workers, every_ms=self.settings.workers.reap_interval_ms),
             Recurrer(self.recurring),
+            Sampler(self.store, retention_days=self.settings.samples.retention_days),
             NodeQueues(self.bus, self.queues, every_ms=self.settings.workers.reap_interval_ms),
             Every("keys", _KEYS_EVERY_MS, self.refresh_keys),
             Every("circuits", _CIRCUITS_EVERY_MS, self.circuits.refresh),

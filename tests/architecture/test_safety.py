@@ -1,10 +1,11 @@
 """Nothing that turns bytes from outside into running code."""
 
+import re
 from pathlib import Path
 
 import pytest
 
-from tests.architecture.source import PACKAGE, plant, uses_of
+from tests.architecture.source import PACKAGE, files, plant, uses_of
 
 UNSAFE = {
     *("pickle", "cPickle", "cloudpickle", "dill", "marshal", "shelve"),
@@ -13,6 +14,33 @@ UNSAFE = {
     *("eval", "exec", "builtins.eval", "builtins.exec"),
     "os.system",
 }
+
+
+# Ways to have a text read as markup or as a script; pages are made with dom.js.
+UNSAFE_IN_PAGES = re.compile(
+    r"innerHTML|outerHTML|insertAdjacentHTML|setHTML|document\.write|createContextualFragment"
+    r"|DOMParser"
+    r"|\beval\(|new Function|javascript:|\.srcdoc|set(?:Timeout|Interval)\(\s*[\"'`]"
+)
+
+
+def test_no_page_of_the_console_reads_a_text_as_markup():
+    assert unsafe_in_pages(PACKAGE) == []
+
+
+@pytest.mark.parametrize(
+    "leak",
+    [
+        "cell.innerHTML = body",
+        "cell.insertAdjacentHTML('beforeend', body)",
+        "document.write(body)",
+        "new DOMParser().parseFromString(body, 'text/html')",
+        "new Function(body)()",
+        "setTimeout('go()', 10)",
+    ],
+)
+def test_a_planted_leak_in_a_page_is_found(tmp_path, leak):
+    assert unsafe_in_pages(plant(tmp_path, "edge/console/static/pages/a.js", leak))
 
 
 def test_no_pickle_no_eval_no_unsafe_loading():
@@ -41,3 +69,11 @@ def test_executing_a_statement_of_the_store_is_safe(tmp_path):
 
 def unsafe(package: Path) -> list[str]:
     return list(uses_of(UNSAFE, package))
+
+
+def unsafe_in_pages(package: Path) -> list[str]:
+    return [
+        f"{place}: {found.group()}"
+        for place, path in files(package, ".js", ".html")
+        for found in UNSAFE_IN_PAGES.finditer(path.read_text(encoding="utf-8"))
+    ]

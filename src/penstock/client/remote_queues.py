@@ -29,11 +29,18 @@ class RemoteQueues:
     def __init__(self, transport: Transport) -> None:
         self._transport = transport
 
-    def list(self, *, prefix: str = "", dead_letter_queue: str | None = None) -> Iterator[Queue]:
+    def list(
+        self, *, prefix: str = "", contains: str = "", dead_letter_queue: str | None = None
+    ) -> Iterator[Queue]:
         """All of them by name, page by page, or those whose dead messages go to a certain queue."""
         cursor: str | None = None
         while True:
-            page = self.page(prefix=prefix, dead_letter_queue=dead_letter_queue, cursor=cursor)
+            page = self.page(
+                prefix=prefix,
+                contains=contains,
+                dead_letter_queue=dead_letter_queue,
+                cursor=cursor,
+            )
             yield from page.queues
             cursor = page.next
             if cursor is None:
@@ -43,12 +50,14 @@ class RemoteQueues:
         self,
         *,
         prefix: str = "",
+        contains: str = "",
         dead_letter_queue: str | None = None,
         limit: int | None = None,
         cursor: str | None = None,
     ) -> QueuePage:
         wanted = {
             "prefix": prefix or None,
+            "contains": contains or None,
             "dead_letter_queue": dead_letter_queue,
             "limit": limit,
             "cursor": cursor,

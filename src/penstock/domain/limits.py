@@ -25,6 +25,7 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True):
     max_label_chars: int = 256  # kind, entity id, tags, group, dedup key, names of workers
     max_error_chars: int = 4 * 1024
     max_waiting_claims: int = 10_000
+    max_listeners: int = 100  # to live news
 
 
 DEFAULT_LIMITS = Limits()

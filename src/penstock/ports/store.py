@@ -25,9 +25,11 @@ from penstock.domain.schedule import Schedule
 from penstock.ports.circuits import Circuits, Documents, Duties
 from penstock.ports.deliveries import Deliveries
 from penstock.ports.registry import Facts, Workers
+from penstock.ports.samples import Samples
 from penstock.ports.tagged import TaggedMessages
 from penstock.ports.ticket import Ticket
 from penstock.ports.topics import Topics
+from penstock.ports.watching import Watching
 
 T = TypeVar("T")
 
@@ -111,9 +113,22 @@ class Queues(Protocol):
         ...
 
     def page(
-        self, *, prefix: str, after: str, limit: int, dead_letter_queue: str | None = None
+        self,
+        *,
+        prefix: str,
+        after: str,
+        limit: int,
+        dead_letter_queue: str | None = None,
+        contains: str = "",
     ) -> list[Queue]:
-        """By name; with a `dead_letter_queue` those whose dead messages go there."""
+        """By name; with a `dead_letter_queue` those whose dead messages go there.
+
+        `contains`: a part of the name, whether in small letters or in capitals.
+        """
+        ...
+
+    def some(self, queue_nos: Sequence[int]) -> list[Queue]:
+        """Those of them that were not removed."""
         ...
 
     def counts(self, queue_nos: Sequence[int]) -> dict[int, Counts]: ...
@@ -287,6 +302,10 @@ class Session(Protocol):
     def tagged(self) -> TaggedMessages: ...
     @property
     def topics(self) -> Topics: ...
+    @property
+    def samples(self) -> Samples: ...
+    @property
+    def watching(self) -> Watching: ...
 
 
 class Store(Protocol):

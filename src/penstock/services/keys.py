@@ -102,6 +102,11 @@ class Keyring:
             known = self._signers[key_id] = Signer(caller, self._keys.signing_secret(key_id))
         return known
 
+    def caller_with(self, key_id: str) -> Caller | None:
+        """Whose key this is, if it is in use; for those who have shown it before."""
+        key = self._by_id.get(key_id)
+        return None if key is None else access.caller_of(key)
+
     def caller(self, secret: str | None) -> Caller:
         """Who shows this secret; while no key is needed everybody may come in."""
         if not self.is_needed:

@@ -105,12 +105,17 @@ class Queues:
         after: str = "",
         limit: int = 100,
         dead_letter_queue: str | None = None,
+        contains: str = "",
     ) -> Ticket[list[QueueView]]:
         """By name; with a `dead_letter_queue` only those whose dead messages go there."""
 
         def do(session: Session) -> list[QueueView]:
             queues = session.queues.page(
-                prefix=prefix, after=after, limit=limit, dead_letter_queue=dead_letter_queue
+                prefix=prefix,
+                after=after,
+                limit=limit,
+                dead_letter_queue=dead_letter_queue,
+                contains=contains,
             )
             counts = session.queues.counts([queue.queue_no for queue in queues])
             return [QueueView(queue, counts[queue.queue_no]) for queue in queues]

@@ -28,6 +28,7 @@ _LIMITS = {
     "max_label_chars": Meta(ge=1, le=1_024, description="length of kind, tags, group and the like"),
     "max_error_chars": Meta(ge=1, le=MIB, description="length kept of an error's text"),
     "max_waiting_claims": Meta(ge=1, le=1_000_000, description="claims that wait at one time"),
+    "max_listeners": Meta(ge=0, le=100_000, description="listeners to /v1/live at one time"),
 }
 _UNKNOWN = Meta()
 

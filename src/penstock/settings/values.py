@@ -14,7 +14,9 @@ from msgspec import Meta
 from penstock.domain.errors import InvalidRequest
 from penstock.domain.limits import DAY, HOUR, MINUTE, SECOND, Limits
 from penstock.domain.queue import check_name
+from penstock.settings.console import Console
 from penstock.settings.push import Push, check_push
+from penstock.settings.samples import Samples
 from penstock.settings.scaling import Scaling
 from penstock.settings.work import Tasks, Workers, check_work
 
@@ -134,6 +136,8 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     tasks: Tasks = Tasks()
     push: Push = Push()
     scaling: Scaling = Scaling()
+    samples: Samples = Samples()
+    console: Console = Console()
     auth: Auth = Auth()
     waking: Waking = Waking()
     log: Log = Log()

@@ -76,7 +76,8 @@ class SqlMoves:
         params = {"queue_no": task.source_no, "before_no": task.before_no}
         if self._db.rows("moves.homeless", params):
             return move.QUEUE_NOT_FOUND
-        letters = {"prefix": "", "after": "", "limit": 1, "dead_letter_queue": task.source}
+        letters = {"prefix": "", "contains": "", "after": "", "limit": 1}
+        letters["dead_letter_queue"] = task.source
         is_letter_box = bool(self._db.rows("queues.page_of_sources", letters))
         if is_letter_box and self._ordinary(task, 1, now, NO_LOCK):
             return move.HOME_UNKNOWN

@@ -114,14 +114,24 @@ class SqlQueues:
         return found
 
     def page(
-        self, *, prefix: str, after: str, limit: int, dead_letter_queue: str | None = None
+        self,
+        *,
+        prefix: str,
+        after: str,
+        limit: int,
+        dead_letter_queue: str | None = None,
+        contains: str = "",
     ) -> list[Queue]:
-        params = {"prefix": prefix, "after": after, "limit": limit}
+        params = {"prefix": prefix, "after": after, "limit": limit, "contains": contains.lower()}
         name = "queues.page"
         if dead_letter_queue is not None:
             name = "queues.page_of_sources"
             params["dead_letter_queue"] = dead_letter_queue
         return [self._books.queue_of(row) for row in self._db.rows(name, params)]
+
+    def some(self, queue_nos: Sequence[int]) -> list[Queue]:
+        rows = self._db.rows("queues.by_nos", {"queue_nos": json_list(queue_nos)})
+        return [self._books.queue_of(row) for row in rows]
 
     def counts(self, queue_nos: Sequence[int]) -> dict[int, Counts]:
         found = {no: Counts() for no in queue_nos}

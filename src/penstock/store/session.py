@@ -25,11 +25,13 @@ from penstock.store.facts import SqlFacts
 from penstock.store.moves import SqlMoves
 from penstock.store.nouns import SqlKeys, SqlMessages, SqlQueues
 from penstock.store.past import SqlHistory, SqlTidying
+from penstock.store.samples import SqlSamples
 from penstock.store.schedules import SqlSchedules
 from penstock.store.sends import Sends
 from penstock.store.tagged import SqlTagged
 from penstock.store.ticket import StoreTicket
 from penstock.store.topics import SqlTopics
+from penstock.store.watching import SqlWatching
 from penstock.store.workers import SqlWorkers
 
 SECRET = "receipt_secret"
@@ -119,6 +121,8 @@ class SqlSession:
         self.tidying = SqlTidying(self.books, claims)
         self.tagged = SqlTagged(self.books, changes, claims)
         self.topics = SqlTopics(self.books, changes, self._sends)
+        self.samples = SqlSamples(self.books)
+        self.watching = SqlWatching(self.books, self.queues)
         self._high_water = 0
         self._keeps_time = keeps_time
 

@@ -28,15 +28,6 @@ def page(api: Api) -> str:
     return api.call("GET", "/docs").text
 
 
-def test_the_root_leads_to_it(api: Api) -> None:
-    answer = api.call("GET", "/")
-
-    assert (answer.status_code, answer.headers["location"]) == (302, "/docs")
-    assert (
-        api.call("GET", "/", follow_redirects=True).headers["content-type"].startswith("text/html")
-    )
-
-
 def test_every_operation_and_every_schema_has_its_place(api: Api, page: str) -> None:
     document = api.get("/v1/openapi.json")
     expected = {f"schema-{name}" for name in document["components"]["schemas"]}

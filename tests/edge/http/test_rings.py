@@ -91,7 +91,9 @@ def test_hot_requests_leave_no_rings(tmp_path, some_requests: Callable[[Door], A
 
     async def main() -> list[object]:
         room = WaitingRoom(broker.messages, broker.clock, most=10, poll_ms=1_000)
-        door = Door(App(Router(routes(broker, room)), broker.keyring, hosts=frozenset()))
+        door = Door(
+            App(Router(routes(broker, room)), broker.keyring, broker.logins, hosts=frozenset())
+        )
         await door.ask(MAIL, {}, method="PUT", content_type="application/json")
         await some_requests(door)  # what is known from now on stays
         with garbage_kept() as garbage:

@@ -56,6 +56,7 @@ def _setting(name: str, value: object) -> object:
 
 def _configure_list(parser: Parser) -> None:
     parser.flag("--prefix", value="TEXT", text="only those whose name begins with it", default="")
+    parser.flag("--contains", value="TEXT", text="only those with this in their name", default="")
     parser.flag(
         "--dead-letter-queue", value="QUEUE", text="only those whose dead messages go to this queue"
     )
@@ -64,7 +65,11 @@ def _configure_list(parser: Parser) -> None:
 
 def _list(args: Namespace, out: Output) -> int:
     with remote(args) as server:
-        queues = server.queues.list(prefix=args.prefix, dead_letter_queue=args.dead_letter_queue)
+        queues = server.queues.list(
+            prefix=args.prefix,
+            contains=args.contains,
+            dead_letter_queue=args.dead_letter_queue,
+        )
         if out.json:
             for queue in queues:
                 out.record(queue)

@@ -6,6 +6,7 @@ import re
 from collections.abc import Awaitable
 
 from penstock.domain import access
+from penstock.domain.access import Caller
 from penstock.domain.errors import (
     Forbidden,
     PenstockError,
@@ -16,6 +17,7 @@ from penstock.edge.http.errors import error_response, unexpected
 from penstock.edge.http.request import Request, Respond, Response
 from penstock.edge.http.router import Refuse, Route, Router
 from penstock.services.keys import Keyring
+from penstock.services.logins import Logins
 
 _SAFE = frozenset({"GET", "HEAD", "OPTIONS"})
 _LOOPBACK = frozenset({b"", b"localhost", b"127.0.0.1", b"[::1]"})  # HTTP/1.0 may name no host
@@ -24,9 +26,12 @@ _MOST_REMEMBERED = 100  # ports differ
 
 
 class App:
-    def __init__(self, router: Router, keyring: Keyring, *, hosts: frozenset[bytes]) -> None:
+    def __init__(
+        self, router: Router, keyring: Keyring, logins: Logins, *, hosts: frozenset[bytes]
+    ) -> None:
         self._router = router
         self._keyring = keyring
+        self._logins = logins
         self._hosts = hosts | _LOOPBACK
         self._welcome: set[bytes] = set()  # values of the header that were judged already
         self._json: set[bytes] = set()  # likewise
@@ -68,8 +73,17 @@ class App:
             if request.body and not route.takes_any_media:
                 self._check_json(headers.get(b"content-type", b""))
         if route.role is not None and self._keyring.is_needed:
-            request.caller = self._keyring.caller(_secret(headers))
+            request.caller = self._caller(headers)
             access.allow(request.caller, route.role, request.params.get("queue"))
+
+    def _caller(self, headers: dict[bytes, bytes]) -> Caller:
+        """By the key that is shown or, for pages of the console, by the login."""
+        if b"cookie" in headers and b"authorization" not in headers:
+            token = cookie(headers, self._logins.cookie)
+            if token is not None:
+                given = headers.get(b"x-csrf-token")
+                return self._logins.caller(token, None if given is None else given.decode("latin1"))
+        return self._keyring.caller(_secret(headers))
 
     def _check_host(self, host: bytes) -> None:
         """Without keys only this machine may come in; a page that renames itself to us may not."""
@@ -118,6 +132,15 @@ def refuse_other_sites(headers: dict[bytes, bytes]) -> None:
         raise Forbidden("requests from other sites are not taken")
     if headers.get(b"sec-fetch-site") == b"cross-site":
         raise Forbidden("requests from other sites are not taken")
+
+
+def cookie(headers: dict[bytes, bytes], name: str) -> str | None:
+    """The value of a cookie, if it came."""
+    start = f"{name}=".encode()
+    for part in headers.get(b"cookie", b"").split(b";"):
+        if part.strip().startswith(start):
+            return part.strip()[len(start) :].decode("latin1")
+    return None
 
 
 def _secret(headers: dict[bytes, bytes]) -> str | None:

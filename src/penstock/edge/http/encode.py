@@ -6,15 +6,16 @@ from http import HTTPStatus
 
 from penstock.edge.http.request import Response
 
-_NO_CONTENT = 204  # such an answer says nothing about content
+# Such answers say nothing about content.
+_BARE = {s: f"HTTP/1.1 {s} {HTTPStatus(s).phrase}\r\ndate: ".encode() for s in (204, 304)}
 _STATUS_LINES = {
     s.value: f"HTTP/1.1 {s.value} {s.phrase}\r\ncontent-type: ".encode() for s in HTTPStatus
 }
 
 
 def encode(response: Response, date: bytes, keep_alive: bool, without_body: bool) -> bytes:
-    if response.status == _NO_CONTENT:
-        head = [b"HTTP/1.1 204 No Content\r\ndate: ", date]
+    if response.status in _BARE:
+        head = [_BARE[response.status], date]
     else:
         head = [
             _STATUS_LINES[response.status],

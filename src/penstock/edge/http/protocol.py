@@ -26,6 +26,7 @@ from penstock.domain.errors import (
 from penstock.edge.http.encode import encode
 from penstock.edge.http.errors import error_response, unexpected
 from penstock.edge.http.request import Request, Response, split_target
+from penstock.edge.http.stream import Stream, stream_head
 from penstock.edge.http.traffic import Traffic
 
 MAX_HEADER_BYTES = 32 * 1024
@@ -53,6 +54,7 @@ class HttpConnection(asyncio.Protocol):
         "_parser",
         "_refused",
         "_request",
+        "_stream",
         "_task",
         "_traffic",
         "_transport",
@@ -67,6 +69,7 @@ class HttpConnection(asyncio.Protocol):
         self._waiting: deque[tuple[Request | PenstockError, bool]] = deque()
         self._request: Request | None = None  # the one that is being served
         self._task: asyncio.Task[None] | None = None
+        self._stream: Stream | None = None  # an answer that goes on and on
         self._keep_alive = True
         self._held = 0
         self._is_receiving = True
@@ -121,6 +124,8 @@ class HttpConnection(asyncio.Protocol):
         del self._parser  # each holds the other: memory would come back only some time later
         if self._task is not None:
             self._task.cancel()  # nobody is there to hear the answer
+        if self._stream is not None:
+            self._stream.lose()
 
     def pause_writing(self) -> None:
         # A client that does not read its answers gets the same patience as one that does not send,
@@ -131,7 +136,9 @@ class HttpConnection(asyncio.Protocol):
 
     def resume_writing(self) -> None:
         self._is_clogged = False
-        if not self._transport.is_closing():
+        if self._stream is not None:
+            self.deadline = _NEVER
+        elif not self._transport.is_closing():
             self._rest()
             self._go_on()
 
@@ -139,8 +146,10 @@ class HttpConnection(asyncio.Protocol):
         self._transport.abort()
 
     def drain(self) -> None:
-        """Close now if idle, else after the answer."""
-        if not self._is_busy:
+        """Close now if idle, else after the answer; one that has no end ends here."""
+        if self._stream is not None and self._is_clogged:
+            self._transport.abort()
+        elif self._stream is not None or not self._is_busy:
             self._transport.close()
 
     @property
@@ -304,7 +313,23 @@ class HttpConnection(asyncio.Protocol):
         except Exception as error:
             response = unexpected(error)
         self._task = None
-        self._respond(response)
+        if isinstance(response, Stream):
+            self._begin(response)
+        else:
+            self._respond(response)
+
+    def _begin(self, stream: Stream) -> None:
+        """The request stays the one that is served, until the connection closes."""
+        self._stream = stream
+        self._transport.write(stream_head(stream, self._traffic.date))
+        stream.begin(self._send, self._transport.close)
+        if self._traffic.is_draining:
+            self.drain()
+
+    def _send(self, data: bytes) -> None:
+        # Whoever does not keep up misses some; if it reads nothing at all, the sweeper comes.
+        if not self._is_clogged and not self._transport.is_closing():
+            self._transport.write(data)
 
     def _respond(self, response: Response) -> None:
         request, self._request = self._request, None

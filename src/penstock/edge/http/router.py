@@ -85,7 +85,7 @@ class Router:
         parts = path.split("/")
         for place, part in enumerate(parts[1:], start=1):
             assert node is not None
-            if node.rest is not None:
+            if node.rest is not None and part not in node.children:
                 node = node.rest
                 params[node.name] = "/".join(parts[place:])
                 break

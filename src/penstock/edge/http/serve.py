@@ -14,6 +14,7 @@ from functools import partial
 import uvloop
 
 from penstock.edge.aweq.api import AweqApi
+from penstock.edge.console.api import ConsoleApi
 from penstock.edge.http.api.acts import ActApi
 from penstock.edge.http.api.claims import ClaimApi
 from penstock.edge.http.api.insight import InsightApi
@@ -25,6 +26,7 @@ from penstock.edge.http.api.recurring import RecurringApi
 from penstock.edge.http.api.scaling import ScalingApi
 from penstock.edge.http.api.sends import SendApi
 from penstock.edge.http.api.topics import TopicApi
+from penstock.edge.http.api.watching import WatchingApi
 from penstock.edge.http.app import App
 from penstock.edge.http.docs.api import DocsApi
 from penstock.edge.http.embedded_workers import EmbeddedWorkers
@@ -88,7 +90,10 @@ async def _until_told(broker: Broker, on_ready: Callable[[str], None]) -> None:
 
     def tell(url: str) -> None:
         store = broker.store.backend
-        on_ready(f"penstock is ready: API {url}/v1, docs {url}/docs, store {store}")
+        pages = f"docs {url}/docs"
+        if broker.settings.console.enabled:
+            pages = f"console {url}/console, {pages}"
+        on_ready(f"penstock is ready: API {url}/v1, {pages}, store {store}")
 
     await run(broker, stop, on_ready=tell)
 
@@ -103,7 +108,8 @@ async def run(broker: Broker, stop: asyncio.Event, *, on_ready: Callable[[str], 
         poll_ms=broker.settings.waking.poll_ms,
     )
     broker.listen(room.heard)
-    app = App(Router(routes(broker, room)), broker.keyring, hosts=_hosts(settings.host))
+    hosts = _hosts(settings.host)
+    app = App(Router(routes(broker, room)), broker.keyring, broker.logins, hosts=hosts)
     traffic = Traffic(
         app,
         refuse=app.refuse,
@@ -154,9 +160,23 @@ def routes(broker: Broker, room: WaitingRoom) -> list[Route]:
         *push_routes(broker),
         *ScalingApi(broker.scaling, broker.facts, broker.clock).routes(),
         *InsightApi(broker.insight, room, broker.circuits, broker.pushed, broker.scaling).routes(),
+        *WatchingApi(broker.watch, broker.graphs, most_listeners=limits.max_listeners).routes(),
     ]
-    docs = DocsApi(found, is_key_needed=lambda: broker.keyring.is_needed, scheme=scheme)
+    has_console = broker.settings.console.enabled
+    docs = DocsApi(
+        found,
+        is_key_needed=lambda: broker.keyring.is_needed,
+        scheme=scheme,
+        home="/console" if has_console else "/docs",
+    )
     found += docs.routes()
+    if has_console:
+        found += ConsoleApi(
+            broker.keyring,
+            broker.logins,
+            is_tls=scheme == "https",
+            has_aweq=broker.settings.aweq.enabled,
+        ).routes()
     if broker.settings.sqs.enabled:
         found += SqsApi(broker, room, scheme=scheme, home=docs.home).routes()
     return found

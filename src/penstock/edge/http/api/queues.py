@@ -17,6 +17,7 @@ from penstock.edge.http.request import Request, Respond, Response, json_response
 from penstock.edge.http.router import Route
 from penstock.services.queues import CHUNK, Queues, QueueView
 
+_FILTERS = ("prefix", "contains", "dead_letter_queue", "limit", "cursor")
 _settings = msgspec.json.Decoder(QueueSettings)
 _some_settings = msgspec.json.Decoder(dict[str, Any])
 _redrive = msgspec.json.Decoder(wire_in.RedriveIn)
@@ -52,7 +53,7 @@ class QueueApi:
                 name="listQueues",
                 role=Role.READ,
                 gives=wire.QueuesOut,
-                query=("prefix", "dead_letter_queue", "limit", "cursor"),
+                query=_FILTERS,
             ),
             operate(
                 "PUT",
@@ -133,7 +134,7 @@ class QueueApi:
         ]
 
     async def page(self, request: Request, respond: Respond) -> Response:
-        query = request.query("prefix", "dead_letter_queue", "limit", "cursor")
+        query = request.query(*_FILTERS)
         limit = read_limit(query.get("limit"))
         after = query.get("cursor", "")
         views: list[QueueView] = []
@@ -144,6 +145,7 @@ class QueueApi:
                 after=after,
                 limit=limit,
                 dead_letter_queue=query.get("dead_letter_queue"),
+                contains=query.get("contains", ""),
             )
             views += [view for view in page if access.sees(request.caller, view.queue.name)]
             if len(page) < limit:

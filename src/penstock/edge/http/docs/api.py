@@ -18,9 +18,15 @@ _HOST = re.compile(rb"[A-Za-z0-9.:\[\]_-]{1,255}")
 
 class DocsApi:
     def __init__(
-        self, routes: Sequence[Route], *, is_key_needed: Callable[[], bool], scheme: str
+        self,
+        routes: Sequence[Route],
+        *,
+        is_key_needed: Callable[[], bool],
+        scheme: str,
+        home: str = "/docs",
     ) -> None:
         self._is_key_needed = is_key_needed
+        self._home = home.encode()
         self._scheme = scheme
         told = document([*routes, *self.routes()])
         self._json = msgspec.json.encode(told)
@@ -59,4 +65,4 @@ class DocsApi:
         )
 
     async def home(self, request: Request, respond: Respond) -> Response:
-        return Response(302, headers=((b"location", b"/docs"),))
+        return Response(302, headers=((b"location", self._home),))

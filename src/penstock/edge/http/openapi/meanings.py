@@ -7,7 +7,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from penstock.edge.http.openapi import bus_meanings, push_meanings, scaling_meanings, work_meanings
+from penstock.edge.http.openapi import (
+    bus_meanings,
+    push_meanings,
+    scaling_meanings,
+    watching_meanings,
+    work_meanings,
+)
 
 FIELDS = {
     "act": "What to do with the lease.",
@@ -214,6 +220,7 @@ PARAMETERS: dict[str, tuple[str, dict[str, Any], str]] = {
         {"type": "integer", "minimum": 1, "maximum": 1000, "default": 100},
         "10",
     ),
+    "contains": ("Only queues with this in their names, in small letters or capitals.", _TEXT, ""),
     "dead_letter_queue": ("Only queues whose dead messages go there.", _TEXT, ""),
     "move": ("The move's id.", {"type": "string", "format": "uuid"}, ""),
     "outcome": (
@@ -249,3 +256,5 @@ FIELDS |= push_meanings.FIELDS
 PARAMETERS |= push_meanings.PARAMETERS
 FIELDS |= scaling_meanings.FIELDS
 PARAMETERS |= scaling_meanings.PARAMETERS
+FIELDS |= watching_meanings.FIELDS
+PARAMETERS |= watching_meanings.PARAMETERS

@@ -1,0 +1,68 @@
+"""What may be wrong with a queue at one moment: for operators, who want to see that first."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from enum import StrEnum
+
+import msgspec
+
+from penstock.domain.counts import Counts
+from penstock.domain.limits import MINUTE
+from penstock.domain.queue import Queue
+
+STUCK_AFTER_MS = 5 * MINUTE  # so long the next in line may wait before it is called stuck
+
+
+class Problem(StrEnum):
+    """The worst first."""
+
+    FULL = "full"  # sends are refused
+    HELD = "held"  # by a circuit, and something is in line
+    STUCK = "stuck"  # the next in line could have been claimed long ago
+    DEAD = "dead"  # messages were given up here
+    DEAD_LETTERS = "dead_letters"  # … or elsewhere, and have come here
+    PAUSED = "paused"  # by an operator, and something is in line
+
+
+class Glance(msgspec.Struct, frozen=True):
+    """A queue as it is at one moment."""
+
+    queue: Queue
+    counts: Counts
+    oldest_ready_at: int | None = None
+    takes_letters: bool = False  # dead messages of another queue come here
+
+
+def problems_of(glance: Glance, *, now: int) -> tuple[Problem, ...]:
+    return tuple(_found(glance, now))
+
+
+def _found(glance: Glance, now: int) -> Iterable[Problem]:
+    queue, counts, oldest_at = glance.queue, glance.counts, glance.oldest_ready_at
+    most = queue.settings.max_messages
+    if most is not None and counts.live >= most:
+        yield Problem.FULL
+    if queue.held_by is not None and counts.ready:
+        yield Problem.HELD
+    is_late = oldest_at is not None and oldest_at <= now - STUCK_AFTER_MS
+    if is_late and queue.is_claimable and not glance.takes_letters:
+        yield Problem.STUCK
+    if counts.dead:
+        yield Problem.DEAD
+    if glance.takes_letters and counts.ready:
+        yield Problem.DEAD_LETTERS
+    if queue.is_paused and counts.ready:
+        yield Problem.PAUSED
+
+
+def worst_first(found: Iterable[tuple[Glance, tuple[Problem, ...]]]) -> list[Glance]:
+    """Among equals those with more messages."""
+    order = list(Problem)
+
+    def rank(one: tuple[Glance, tuple[Problem, ...]]) -> tuple[int, int, str]:
+        glance, problems = one
+        many = glance.counts.dead + glance.counts.ready
+        return order.index(problems[0]), -many, glance.queue.name
+
+    return [glance for glance, problems in sorted((f for f in found if f[1]), key=rank)]

@@ -1,0 +1,172 @@
+"""Counters as they were at the end of each minute, and the graphs that are made of them.
+
+A sample holds what was there at its instant and all there ever was until then, so samples between
+two others can be forgotten without making what happened between those two any less.  Queues in
+which nothing changes are not sampled: what is not told is as it was.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import msgspec
+
+from penstock.domain.errors import InvalidRequest
+from penstock.domain.limits import DAY, HOUR, MINUTE
+
+ALL = 0  # in place of a queue's number: all queues together
+MOST_POINTS = 500
+MINUTES_KEPT_MS = 3 * DAY  # after that the last sample of each hour is enough
+_STEPS = (MINUTE, 5 * MINUTE, 15 * MINUTE, HOUR, 3 * HOUR, 6 * HOUR, DAY, 7 * DAY)
+TOTALS = (
+    "sent_total",
+    "done_total",
+    "dead_total",
+    "cancelled_total",
+    "failed_total",
+    "expired_total",
+    "claimed_total",
+)
+
+
+class Latency(msgspec.Struct, frozen=True):
+    """Of some messages that were done: until they were claimed, and from then until they were done.
+
+    The first counts from the instant of sending, so a delay that was wished for is in it.
+    """
+
+    wait_p50_ms: int | None = None
+    wait_p95_ms: int | None = None
+    work_p50_ms: int | None = None
+    work_p95_ms: int | None = None
+
+
+class Sample(msgspec.Struct, frozen=True):
+    """The fields stand in the order of the columns."""
+
+    queue_no: int
+    minute_at: int
+    waiting: int
+    ready: int
+    leased: int
+    dead: int
+    sent_total: int
+    done_total: int
+    dead_total: int
+    cancelled_total: int
+    failed_total: int
+    expired_total: int
+    claimed_total: int
+    oldest_ready_at: int | None = None
+    wait_p50_ms: int | None = None
+    wait_p95_ms: int | None = None
+    work_p50_ms: int | None = None
+    work_p95_ms: int | None = None
+
+
+class Step(msgspec.Struct, frozen=True):
+    """The samples of one step of a graph: the last of them, and what the others add to it."""
+
+    step_no: int  # the first one begins at the epoch
+    last: Sample
+    most_ready: int
+
+
+class Point(msgspec.Struct, frozen=True, kw_only=True):
+    """One step of a graph: what was there at its end, and what happened in it."""
+
+    at: int  # where it begins
+    waiting: int
+    ready: int
+    leased: int
+    dead: int
+    most_ready: int
+    oldest_ready_at: int | None
+    latency: Latency
+    happened: dict[str, int]  # by the names of the totals
+
+
+def percentile(ordered: Sequence[int], percent: int) -> int:
+    """The smallest value that so many percent do not exceed."""
+    place = max(0, -(-len(ordered) * percent // 100) - 1)
+    return ordered[place]
+
+
+def latency_of(times: Sequence[tuple[int, int]]) -> Latency:
+    """Of pairs of how long a message waited and how long the work on it took."""
+    if not times:
+        return Latency()
+    waits = sorted(wait for wait, _ in times)
+    works = sorted(work for _, work in times)
+    return Latency(
+        percentile(waits, 50), percentile(waits, 95), percentile(works, 50), percentile(works, 95)
+    )
+
+
+def choose_step(from_at: int, to_at: int, step_ms: int | None = None) -> int:
+    """The finest that makes a graph of at most MOST_POINTS; raises InvalidRequest."""
+    if not from_at < to_at:
+        raise InvalidRequest("from must be before to")
+    if step_ms is None:
+        fitting = (step for step in _STEPS if (to_at - from_at) / step <= MOST_POINTS)
+        step_ms = next(fitting, None)
+        if step_ms is None:
+            raise InvalidRequest("from and to are too far from each other")
+        return step_ms
+    if step_ms < MINUTE or step_ms % MINUTE:
+        raise InvalidRequest("step_ms must be a multiple of 60000")
+    if (to_at - from_at) / step_ms > MOST_POINTS:
+        raise InvalidRequest(f"this would be more than {MOST_POINTS} points; take longer steps")
+    return step_ms
+
+
+def points(
+    steps: Sequence[Step],
+    *,
+    before: Sample | None,
+    is_new: bool,
+    from_at: int,
+    to_at: int,
+    step_ms: int,
+) -> list[Point]:
+    """One for each step from the first that something is known of; what is not told is as it was.
+
+    `before` is the last sample before them.  If there is none, either the queue `is_new` (it was
+    empty when others were sampled), or nobody knows what happened in the first step.
+    """
+    by_no = {step.step_no: step for step in steps}
+    known = before
+    if known is None and steps:
+        first = steps[0].last
+        known = _nothing(first) if is_new else first
+    found: list[Point] = []
+    first_no = from_at // step_ms if before is not None else min(by_no, default=0)
+    for step_no in range(first_no, -(-to_at // step_ms)):
+        step = by_no.get(step_no)
+        if known is None or (step is None and not found and before is None):
+            continue
+        found.append(_point(step_no * step_ms, known, step))
+        known = known if step is None else step.last
+    return found
+
+
+def _point(at: int, known: Sample, step: Step | None) -> Point:
+    last = known if step is None else step.last
+    latency = Latency()
+    if step is not None:
+        latency = Latency(last.wait_p50_ms, last.wait_p95_ms, last.work_p50_ms, last.work_p95_ms)
+    return Point(
+        at=at,
+        waiting=last.waiting,
+        ready=last.ready,
+        leased=last.leased,
+        dead=last.dead,
+        most_ready=last.ready if step is None else step.most_ready,
+        oldest_ready_at=last.oldest_ready_at,
+        latency=latency,
+        happened={name: getattr(last, name) - getattr(known, name) for name in TOTALS},
+    )
+
+
+def _nothing(sample: Sample) -> Sample:
+    return Sample(sample.queue_no, 0, *(0 for _ in range(11)))

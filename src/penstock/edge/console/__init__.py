@@ -1,0 +1,1 @@
+"""The console: pages for people, over the native API.  What they may do, that API decides."""

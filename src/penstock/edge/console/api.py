@@ -1,0 +1,139 @@
+"""`/console`: the pages, and who is logged in.
+
+All pages are one and the same file: which of them is shown, its script decides by the path.
+"""
+
+from __future__ import annotations
+
+import msgspec
+
+from penstock import __version__
+from penstock.domain.access import ANYONE, Caller, Role
+from penstock.domain.errors import InvalidRequest, NotFound, Unauthenticated
+from penstock.edge.console.files import Files, StaticFile
+from penstock.edge.http import wire_in
+from penstock.edge.http.app import cookie
+from penstock.edge.http.request import Request, Respond, Response, json_response
+from penstock.edge.http.router import Route
+from penstock.edge.instants import to_text
+from penstock.services.keys import Keyring
+from penstock.services.logins import LoggedIn, Logins
+
+POLICY = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; "
+    "connect-src 'self'; form-action 'self'; frame-ancestors 'none'; base-uri 'none'"
+)
+_SAFETY = (
+    (b"content-security-policy", POLICY.encode()),
+    (b"x-content-type-options", b"nosniff"),
+    (b"referrer-policy", b"no-referrer"),
+    (b"cross-origin-opener-policy", b"same-origin"),
+)
+_ANEW = (b"cache-control", b"no-cache")
+_NEVER = (b"cache-control", b"no-store")
+_FOR_EVER = (b"cache-control", b"public, max-age=31536000, immutable")
+
+
+class LoginIn(msgspec.Struct, forbid_unknown_fields=True):
+    key: str
+
+
+class CallerOut(msgspec.Struct):
+    name: str
+    roles: list[Role]
+    queues: list[str]
+
+
+class SessionOut(msgspec.Struct):
+    version: str
+    is_key_needed: bool
+    has_aweq: bool
+    caller: CallerOut | None
+    csrf_token: str | None = None
+    until: str | None = None
+
+
+_login = msgspec.json.Decoder(LoginIn)
+
+
+class ConsoleApi:
+    def __init__(self, keyring: Keyring, logins: Logins, *, is_tls: bool, has_aweq: bool) -> None:
+        self._keyring = keyring
+        self._logins = logins
+        self._is_tls = is_tls
+        self._has_aweq = has_aweq
+        self._files = Files()
+
+    def routes(self) -> list[Route]:
+        return [
+            Route(method=method, path=path, handler=handler, is_native=False)
+            for method, path, handler in (
+                ("GET", "/console", self.page),
+                ("GET", "/console/{page...}", self.page),
+                ("GET", "/console/static/{file...}", self.file),
+                ("GET", "/console/session", self.session),
+                ("POST", "/console/session", self.log_in),
+                ("DELETE", "/console/session", self.log_out),
+            )
+        ]
+
+    async def page(self, request: Request, respond: Respond) -> Response:
+        return _given(request, self._files.shell, _ANEW)
+
+    async def file(self, request: Request, respond: Respond) -> Response:
+        found = self._files.find(request.params["file"])
+        if found is None:
+            raise NotFound("there is no such file; the console may be of another version by now")
+        return _given(request, found, _FOR_EVER)
+
+    async def session(self, request: Request, respond: Respond) -> Response:
+        if not self._keyring.is_needed:
+            return self._told(ANYONE)
+        token = cookie(request.headers, self._logins.cookie)
+        found = None if token is None else self._logins.find(token)
+        return self._told(None) if found is None else self._told(found.caller, found)
+
+    async def log_in(self, request: Request, respond: Respond) -> Response:
+        key = wire_in.decode(_login, request.body).key.strip()
+        if not self._keyring.is_needed:
+            raise InvalidRequest("this server asks for no key")
+        if not key.isascii():
+            raise Unauthenticated("this API key is not known or was revoked")
+        opened = self._logins.open(key)
+        response = self._told(opened.caller, opened)
+        response.headers += (self._cookie(request, opened.token),)
+        return response
+
+    async def log_out(self, request: Request, respond: Respond) -> Response:
+        response = self._told(None)
+        response.headers += (self._cookie(request, None),)
+        return response
+
+    def _told(self, caller: Caller | None, found: LoggedIn | None = None) -> Response:
+        told = None
+        if caller is not None:
+            told = CallerOut(caller.name, sorted(caller.roles), list(caller.queues))
+        out = SessionOut(__version__, self._keyring.is_needed, self._has_aweq, told)
+        if found is not None:
+            out.csrf_token, out.until = found.page_token, to_text(found.until_at)
+        response = json_response(out)
+        response.headers = (*_SAFETY, _NEVER)
+        return response
+
+    def _cookie(self, request: Request, token: str | None) -> tuple[bytes, bytes]:
+        """Scripts do not see it, and no other site's page makes a browser send it."""
+        value = f"{self._logins.cookie}={token or ''}; Path=/; HttpOnly; SameSite=Strict"
+        # Behind a proxy that speaks TLS the browser says so by the page's origin.
+        if self._is_tls or request.headers.get(b"origin", b"").startswith(b"https:"):
+            value += "; Secure"
+        if token is None:
+            value += "; Max-Age=0"
+        return b"set-cookie", value.encode()
+
+
+def _given(request: Request, file: StaticFile, keeping: tuple[bytes, bytes]) -> Response:
+    headers = (*_SAFETY, keeping, (b"etag", file.etag))
+    known = request.headers.get(b"if-none-match", b"")
+    if file.etag in [tag.strip() for tag in known.split(b",")]:
+        return Response(304, headers=headers)
+    return Response(200, file.body, content_type=file.media, headers=headers)

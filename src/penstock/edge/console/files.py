@@ -1,0 +1,65 @@
+"""The files of the console, read once.
+
+They stand under a name made of all their contents, so that browsers may keep them for ever and
+never mix those of two versions.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator
+from importlib import resources
+from importlib.resources.abc import Traversable
+
+import msgspec
+
+_MEDIA = {
+    "css": b"text/css; charset=utf-8",
+    "html": b"text/html; charset=utf-8",
+    "js": b"text/javascript; charset=utf-8",
+    "svg": b"image/svg+xml",
+}
+_SHELL = "index.html"
+
+
+class StaticFile(msgspec.Struct, frozen=True):
+    body: bytes
+    media: bytes
+    etag: bytes
+
+
+class Files:
+    def __init__(self) -> None:
+        found = dict(_walk(resources.files("penstock.edge.console").joinpath("static"), ""))
+        told = b"".join(name.encode() + file.etag for name, file in sorted(found.items()))
+        self.version = hashlib.sha256(told).hexdigest()[:16]
+        shell = found.pop(_SHELL)
+        self._by_name = found
+        self.shell = self._filled(shell)
+
+    def find(self, place: str) -> StaticFile | None:
+        """`VERSION/NAME`; None for those of another version, too."""
+        version, _, name = place.partition("/")
+        return self._by_name.get(name) if version == self.version else None
+
+    def _filled(self, shell: StaticFile) -> StaticFile:
+        root = f"/console/static/{self.version}"
+        # Otherwise a browser hears of a module only from the one that imports it, step by step.
+        modules = sorted(name for name in self._by_name if name.endswith(".js"))
+        early = "\n".join(f'  <link rel="modulepreload" href="{root}/{m}">' for m in modules)
+        text = shell.body.decode().replace("{{early}}", early).replace("{{static}}", root)
+        return _file(_SHELL, text.encode())
+
+
+def _walk(folder: Traversable, start: str) -> Iterator[tuple[str, StaticFile]]:
+    for found in folder.iterdir():
+        name = f"{start}{found.name}"
+        if found.is_dir():
+            yield from _walk(found, f"{name}/")
+        elif found.name.rpartition(".")[2] in _MEDIA:
+            yield name, _file(name, found.read_bytes())
+
+
+def _file(name: str, body: bytes) -> StaticFile:
+    digest = hashlib.sha256(body).hexdigest()[:32]
+    return StaticFile(body, _MEDIA[name.rpartition(".")[2]], f'"{digest}"'.encode())

@@ -1,0 +1,164 @@
+// Everything that changes something goes through here: it is told what will happen and to how many,
+// shown as a command and as a call, done, and told again.
+//
+// An action: {
+//   label, role, isDanger?, title, text,
+//   count?: async (values) => how many it concerns, noun?: "message",
+//   fields?: [{ name, label, hint?, type?, value?, options?, isRequired?, rows? }],
+//   request: (values) => ({ method, path, body? }),
+//   command: (values) => words after `penstock`, or null where the command line has no such thing,
+//   done: (answer, values) => text, then?: (answer) => …,
+// }
+
+import { call } from "./api.js";
+import { commandLine, curl } from "./commands.js";
+import { codeBlock, openDialog } from "./dialog.js";
+import { h, replace } from "./dom.js";
+import { count } from "./format.js";
+import { whyNot } from "./session.js";
+import { say } from "./toast.js";
+
+/** A button for it, which says why it cannot be pressed by those who may not. */
+export function actionButton(action, { isSmall = false } = {}) {
+  const reason = whyNot(action.role ?? "operate") ?? action.reason ?? null;
+  const classes = [action.isDanger && "danger", isSmall && "small"].filter(Boolean).join(" ");
+  return h(
+    "button",
+    {
+      type: "button",
+      class: classes || null,
+      disabled: reason !== null,
+      title: reason,
+      "data-action": action.label,
+      onclick: () => runAction(action),
+    },
+    action.label,
+  );
+}
+
+/** Ask, do, tell. */
+export function runAction(action) {
+  const commands = codeBlock("Command line", "");
+  const calls = codeBlock("HTTP API", "");
+  const counted = h("p", { class: "counted", role: "status" });
+  const problem = h("p", { class: "problem", role: "alert" });
+  const fields = (action.fields ?? []).map((field) => makeField(field, () => refresh()));
+  const confirm = h(
+    "button",
+    { type: "submit", class: action.isDanger ? "danger primary" : "primary" },
+    action.confirm ?? action.label,
+  );
+  const cancel = h("button", { type: "button" }, "Cancel");
+  const form = h(
+    "form",
+    { method: "dialog" },
+    action.text && h("p", null, action.text),
+    counted,
+    fields.map((field) => field.element),
+    problem,
+    h("details", { class: "forms", open: true }, h("summary", null, "The same from a shell"),
+      commands.element, calls.element),
+    h("footer", null, cancel, confirm),
+  );
+  const box = openDialog({ title: action.title, children: [form] });
+  let asked = 0;
+
+  function values() {
+    return Object.fromEntries(fields.map((field) => [field.name, field.value()]));
+  }
+
+  async function refresh() {
+    const given = values();
+    let request;
+    try {
+      request = action.request(given);
+    } catch (error) {
+      replace(problem, error.message);
+      confirm.disabled = true;
+      return;
+    }
+    replace(problem);
+    confirm.disabled = false;
+    const words = action.command(given);
+    commands.element.hidden = words === null;
+    if (words !== null) commands.set(commandLine(words));
+    calls.set(curl(request));
+    if (action.count) await showCount(given);
+  }
+
+  async function showCount(given) {
+    const turn = (asked += 1);
+    try {
+      const many = await action.count(given);
+      if (turn === asked) replace(counted, told(many, action.noun ?? "message"));
+    } catch (error) {
+      if (turn === asked) replace(counted, `Nobody knows how many: ${error.message}`);
+    }
+  }
+
+  cancel.addEventListener("click", () => box.close());
+  form.addEventListener("submit", async (event) => {
+    event.preventDefault();
+    const given = values();
+    confirm.disabled = true;
+    try {
+      const { method, path, body } = action.request(given);
+      const answer = await call(method, path, body);
+      box.close();
+      say(action.done(answer, given));
+      action.then?.(answer);
+    } catch (error) {
+      replace(problem, error.message);
+      confirm.disabled = false;
+    }
+  });
+  refresh();
+  return box;
+}
+
+function told(many, noun) {
+  return many === 1 ? `1 ${noun} is concerned.` : `${count(many)} ${noun}s are concerned.`;
+}
+
+/** A labelled input; also for forms outside of actions. */
+export function makeField(field, onInput) {
+  const id = `field-${field.name}`;
+  const input = makeInput(field, id);
+  input.addEventListener("input", () => onInput?.());
+  const isCheck = input.type === "checkbox";
+  const hint = field.hint && h("small", { id: `${id}-hint` }, field.hint);
+  const label = h("label", { for: id }, field.label);
+  return {
+    name: field.name,
+    input,
+    element: h("div", { class: isCheck ? "field check" : "field" }, label, input, hint),
+    value: () => (isCheck ? input.checked : input.value.trim()),
+  };
+}
+
+function makeInput(field, id) {
+  const shared = {
+    id,
+    name: field.name,
+    required: field.isRequired,
+    autocomplete: "off",
+    "aria-describedby": field.hint ? `${id}-hint` : null,
+  };
+  if (field.options) {
+    const options = field.options.map((option) => {
+      const [value, text] = Array.isArray(option) ? option : [option, option];
+      return h("option", { value, selected: value === field.value }, text);
+    });
+    return h("select", shared, options);
+  }
+  if (field.rows) {
+    const area = h("textarea", { ...shared, rows: field.rows, spellcheck: "false" });
+    area.value = field.value ?? "";
+    return area;
+  }
+  const type = field.type ?? "text";
+  const input = h("input", { ...shared, type, placeholder: field.placeholder, min: field.min });
+  if (type === "checkbox") input.checked = Boolean(field.value);
+  else input.value = field.value ?? "";
+  return input;
+}

@@ -1,0 +1,51 @@
+// Where it begins.
+
+import { onLoggedOut } from "./api.js";
+import { h, replace } from "./dom.js";
+import { listenToKeys } from "./keyboard.js";
+import { groups, pages } from "./pages.js";
+import { trouble } from "./parts.js";
+import { Router } from "./router.js";
+import { isIn, loadSession } from "./session.js";
+import { makeShell } from "./shell.js";
+
+const missing = {
+  title: "Not found",
+  isOpen: true,
+  show: (view) =>
+    replace(view.root, trouble({ status: 404, message: "There is no page at this address." })),
+};
+
+async function start() {
+  try {
+    await loadSession();
+  } catch (error) {
+    replace(document.body, h("main", null, trouble(error)));
+    return;
+  }
+  const shell = makeShell(groups, pages, { go: (url) => router.go(url) });
+  const router = new Router(pages, {
+    root: shell.main,
+    missing,
+    onShow(page, params) {
+      const name = Object.values(params)[0];
+      document.title = `${name ? `${name} · ` : ""}${page.title} · Penstock`;
+      document.body.classList.toggle("outside", !isIn());
+      if (!isIn() && !page.isOpen) toLogin();
+      shell.show(page);
+      scrollTo(0, 0);
+    },
+    onError(error, view) {
+      replace(view.root, trouble(error));
+    },
+  });
+  const toLogin = () => {
+    const then = encodeURIComponent(location.pathname + location.search);
+    if (location.pathname !== "/console/login") location.replace(`/console/login?then=${then}`);
+  };
+  onLoggedOut.call = toLogin;
+  listenToKeys(pages, { go: (url) => router.go(url), search: shell.focusSearch });
+  await router.show();
+}
+
+start();

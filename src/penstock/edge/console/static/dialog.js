@@ -1,0 +1,49 @@
+// A box that wants an answer.  The browser's own <dialog> keeps the focus inside and hears Escape.
+
+import { h } from "./dom.js";
+
+/** Returns { element, close }; it goes from the page when it is closed. */
+export function openDialog({ title, children, onClose, wide = false }) {
+  const heading = h("h2", { id: "dialog-title" }, title);
+  const cross = h("button", { type: "button", class: "plain cross", "aria-label": "Close" }, "×");
+  const element = h(
+    "dialog",
+    { class: wide ? "wide" : null, "aria-labelledby": "dialog-title" },
+    h("header", null, heading, cross),
+    ...children,
+  );
+  cross.addEventListener("click", () => element.close());
+  element.addEventListener("close", () => {
+    element.remove();
+    onClose?.();
+  });
+  // A click beside the box lands on the element itself, one inside lands on a part of it.
+  element.addEventListener("click", (event) => {
+    if (event.target === element) element.close();
+  });
+  document.body.append(element);
+  element.showModal();
+  return { element, close: () => element.close() };
+}
+
+/** Code with a button that copies it. */
+export function codeBlock(label, text) {
+  const code = h("code", null, text);
+  const button = h("button", { type: "button", class: "small" }, "Copy");
+  button.addEventListener("click", async () => {
+    try {
+      await navigator.clipboard.writeText(code.textContent);
+      button.textContent = "Copied";
+    } catch {
+      getSelection().selectAllChildren(code); // pages without TLS may not write there
+      button.textContent = "Selected";
+    }
+  });
+  const element = h(
+    "div",
+    { class: "code-block", "data-form": label },
+    h("div", { class: "code-head" }, h("span", null, label), button),
+    h("pre", { tabindex: "0" }, code),
+  );
+  return { element, set: (next) => (code.textContent = next) };
+}

@@ -1,0 +1,90 @@
+// What the server tells once a second (/v1/live), for as long as somebody looks.
+//
+// Not EventSource: it cannot send the header without which a login counts for nothing.
+
+import { parse, send } from "./api.js";
+
+const AGAIN_MS = [500, 1_000, 2_000, 5_000, 10_000];
+const listeners = new Set();
+const watchers = new Set();
+let state = "off";
+let running = null; // the AbortController of the stream that is open
+let failures = 0;
+
+/** fn(event) for every line of news; returns what ends it. */
+export function onLive(listener) {
+  listeners.add(listener);
+  start();
+  return () => {
+    listeners.delete(listener);
+    if (!listeners.size) stop();
+  };
+}
+
+/** fn(state) now and whenever it changes: off, live, waiting. */
+export function onLiveState(watcher) {
+  watchers.add(watcher);
+  watcher(state);
+}
+
+document.addEventListener("visibilitychange", () => {
+  if (document.hidden) stop();
+  else if (listeners.size) start();
+});
+
+function start() {
+  if (running || document.hidden) return;
+  running = new AbortController();
+  follow(running);
+}
+
+function stop() {
+  running?.abort();
+  running = null;
+  tell("off");
+}
+
+async function follow(control) {
+  try {
+    const answer = await send("GET", "/v1/live", { signal: control.signal });
+    if (!answer.ok) throw new Error(`live: ${answer.status}`);
+    tell("live");
+    await read(answer.body, control);
+  } catch {
+    // The server went away, or is busy: it is asked again.
+  }
+  if (control !== running) return;
+  tell("waiting");
+  const pause = AGAIN_MS[Math.min(failures, AGAIN_MS.length - 1)];
+  failures += 1;
+  setTimeout(() => {
+    if (control === running) follow(control);
+  }, pause);
+}
+
+async function read(body, control) {
+  const reader = body.pipeThrough(new TextDecoderStream()).getReader();
+  let unread = "";
+  for (;;) {
+    const { value, done } = await reader.read();
+    if (done || control !== running) return;
+    unread += value;
+    const events = unread.split("\n\n");
+    unread = events.pop();
+    for (const event of events) heard(event);
+  }
+}
+
+function heard(event) {
+  const data = event.split("\n").filter((line) => line.startsWith("data: "));
+  if (!data.length) return;
+  failures = 0;
+  const told = parse(data.map((line) => line.slice(6)).join("\n"));
+  for (const listener of [...listeners]) listener(told);
+}
+
+function tell(next) {
+  if (next === state) return;
+  state = next;
+  for (const watcher of watchers) watcher(state);
+}

@@ -1,0 +1,148 @@
+// How everything is: the figures of this second, what is wrong first, then how it came to be.
+
+import { get } from "../api.js";
+import { makeChart } from "../chart.js";
+import { h, replace } from "../dom.js";
+import { count, rate } from "../format.js";
+import { graphs } from "../graphs.js";
+import { onLive } from "../live.js";
+import { age, badge, card, figure, notice, pageHead } from "../parts.js";
+import { session } from "../session.js";
+import { makeTable } from "../table.js";
+
+const PROBLEMS_EVERY_MS = 5_000;
+const MOST_PROBLEMS = 10;
+const LIVE_SPAN_MS = 3 * 60_000;
+const recent = []; // the last minutes, kept while one looks at other pages
+
+const PROBLEMS = {
+  full: ["full", "bad", "It takes no more messages: sends are refused"],
+  held: ["held", "bad", "A circuit holds it"],
+  stuck: ["stuck", "warn", "The next in line could have been claimed long ago"],
+  dead: ["dead messages", "bad", "Messages were given up here"],
+  dead_letters: ["dead letters", "bad", "Dead messages of other queues have come here"],
+  paused: ["paused", "warn", "An operator has stopped claims, and messages are in line"],
+};
+
+export const overview = {
+  path: "/console",
+  title: "Overview",
+  nav: "Overview",
+  icon: "overview",
+  key: "o",
+
+  async show(view) {
+    const figures = makeFigures();
+    const problems = makeProblems();
+    const chart = makeLiveChart();
+    const seesAll = session().caller.queues.includes("*");
+    replace(
+      view.root,
+      pageHead("Overview"),
+      seesAll
+        ? h("div", { class: "figures" }, Object.values(figures).map((one) => one.element))
+        : notice("Your key is for some queues only: what all queues are together is not shown."),
+      h("section", { class: "card problem-list" }, h("div", { class: "card-head" }, h("h2", null, "Needs attention"), problems.more), problems.table.element),
+      seesAll && card(null, chart.element),
+      seesAll && graphs(view, null),
+    );
+
+    async function loadProblems() {
+      try {
+        problems.update(await get("/v1/problems", { limit: MOST_PROBLEMS }, { signal: view.signal }));
+      } catch {
+        // The next look may tell.
+      }
+    }
+    const timer = setInterval(loadProblems, PROBLEMS_EVERY_MS);
+    view.onLeave(() => clearInterval(timer));
+    view.onLeave(
+      onLive((news) => {
+        if (!news.counts) return;
+        remember(news);
+        tell(figures, news);
+        const to = Date.parse(news.at);
+        chart.update([...recent], { from: to - LIVE_SPAN_MS, to });
+      }),
+    );
+    await loadProblems();
+  },
+};
+
+export function problemBadge(problem) {
+  const [text, tone, title] = PROBLEMS[problem] ?? [problem, "", null];
+  return badge(text, tone, title);
+}
+
+function makeFigures() {
+  return {
+    ready: figure("Ready", { tone: "ready", hint: "Can be claimed now" }),
+    waiting: figure("Waiting", { tone: "waiting", hint: "Not due yet: delayed, or backing off" }),
+    leased: figure("Leased", { tone: "leased", hint: "Held by somebody" }),
+    dead: figure("Dead", { tone: "dead", hint: "Given up; a redrive brings them back" }),
+    sent: figure("In", { tone: "accent", hint: "Messages sent in a second" }),
+    done: figure("Done", { tone: "done", hint: "Messages completed in a second" }),
+    failed: figure("Failing", { tone: "leased", hint: "Attempts that failed in a second" }),
+    workers: figure("Workers", { hint: "Registered and alive" }),
+    circuits: figure("Circuits", { hint: "Open or half-open" }),
+  };
+}
+
+function tell(figures, news) {
+  for (const state of ["ready", "waiting", "leased", "dead"]) figures[state].set(news.counts[state]);
+  const { rates, totals } = news;
+  figures.sent.set(rate(rates.sent), `${count(totals.sent)} in all`);
+  figures.done.set(rate(rates.done), `${count(totals.done)} in all`);
+  figures.failed.set(rate(rates.failed), `${count(totals.failed)} in all`);
+  figures.workers.set(news.workers, "alive");
+  figures.circuits.set(news.open_circuits, "open");
+}
+
+function remember(news) {
+  const at = Date.parse(news.at);
+  if (recent.at(-1)?.at >= at) return; // the same news again, or a clock that stands still
+  recent.push({ at, ...news.rates });
+  while (recent[0].at < at - LIVE_SPAN_MS) recent.shift();
+}
+
+function makeLiveChart() {
+  return makeChart({
+    title: "Right now",
+    note: "messages per second, the last three minutes",
+    isWhole: false,
+    format: (value) => rate(value),
+    series: [
+      { name: "in", tone: "ready", value: (point) => point.sent, isArea: true },
+      { name: "done", tone: "done", value: (point) => point.done },
+      { name: "failed", tone: "dead", value: (point) => point.failed },
+    ],
+  });
+}
+
+function makeProblems() {
+  const more = h("span", { class: "soft" });
+  const table = makeTable({
+    caption: "Queues that need attention",
+    key: (one) => one.queue,
+    empty: "All queues are as they should be.",
+    columns: [
+      {
+        label: "Queue",
+        isMain: true,
+        value: (one) => h("a", { href: `/console/queues/${encodeURIComponent(one.queue)}` }, one.queue),
+      },
+      { label: "What", isWide: true, value: (one) => h("span", null, one.problems.map(problemBadge)) },
+      { label: "Ready", isNumber: true, value: (one) => count(one.counts.ready) },
+      { label: "Dead", isNumber: true, value: (one) => count(one.counts.dead) },
+      { label: "Oldest", isNumber: true, value: (one) => age(one.oldest_ready_at) },
+    ],
+  });
+  return {
+    table,
+    more,
+    update(told) {
+      table.update(told.problems);
+      more.textContent = told.is_cut ? `The worst ${MOST_PROBLEMS} of more` : "";
+    },
+  };
+}

@@ -1,0 +1,181 @@
+// One queue: what is in it, how it goes, how it came to be, and what can be done.
+
+import { actionButton } from "../action.js";
+import { get } from "../api.js";
+import { h, replace } from "../dom.js";
+import { brief, count, rate, serverNow } from "../format.js";
+import { graphs } from "../graphs.js";
+import { onLive } from "../live.js";
+import { badge, card, facts, figure, pageHead, tabs, when } from "../parts.js";
+import { cancelMove, move, pathOf, pause, purge, redrive, remove, send } from "../queue_actions.js";
+import { SETTINGS, shown } from "../queue_settings.js";
+import { makeTable } from "../table.js";
+import { stopBadges } from "./queues.js";
+
+const AGE_EVERY_MS = 3_000; // the oldest message is looked for only when one queue is asked for
+const MOVE_TONES = { running: "info", completed: "good", failed: "bad" };
+
+export const queue = {
+  path: "/console/queues/{queue}",
+  title: "Queue",
+  under: "/console/queues",
+
+  async show(view) {
+    const path = pathOf(view.params.queue);
+    const [found, moves] = await Promise.all([
+      get(path, {}, { signal: view.signal }),
+      get(`${path}/moves`, { limit: 5 }, { signal: view.signal }),
+    ]);
+    const figures = makeFigures();
+    replace(
+      view.root,
+      head(found, view),
+      h("div", { class: "figures" }, Object.values(figures).map((one) => one.element)),
+      moves.moves.length ? moveCard(moves.moves, view) : null,
+      graphs(view, found.name),
+      totalsCard(found),
+      settingsCard(found),
+    );
+    tell(figures, found, null);
+    watch(view, path, figures, found);
+  },
+};
+
+/** The heading with the actions, for all pages of a queue. */
+export function queueHead(found, view, current) {
+  const again = () => view.again();
+  const actions = [
+    pause(found, again),
+    send(found, again),
+    redrive(found, again),
+    move(found, again),
+    purge(found, again),
+    remove(found, () => view.go("/console/queues")),
+  ];
+  const base = `/console/queues/${encodeURIComponent(found.name)}`;
+  return [
+    pageHead(found.name, {
+      badges: [
+        ...stopBadges(found),
+        found.settings.ordering === "group" && badge("ordered by group", "info"),
+        ...Object.entries(found.settings.labels).map(([name, text]) => badge(`${name}: ${text}`)),
+      ].filter(Boolean),
+      actions: actions.map((action) => actionButton(action)),
+      back: { label: "Queues", href: "/console/queues" },
+    }),
+    tabs(
+      [
+        { name: "overview", label: "Overview", href: base },
+        { name: "settings", label: "Settings", href: `${base}/settings` },
+      ],
+      current,
+    ),
+  ];
+}
+
+function head(found, view) {
+  return queueHead(found, view, "overview");
+}
+
+function makeFigures() {
+  return {
+    ready: figure("Ready", { tone: "ready", hint: "Can be claimed now" }),
+    waiting: figure("Waiting", { tone: "waiting", hint: "Not due yet: delayed, or backing off" }),
+    leased: figure("Leased", { tone: "leased", hint: "Held by somebody" }),
+    dead: figure("Dead", { tone: "dead", hint: "Given up; a redrive brings them back" }),
+    oldest: figure("Oldest", { tone: "accent", hint: "How long the next in line could have been claimed" }),
+    sent: figure("In", { hint: "Messages sent in a second" }),
+    done: figure("Out", { tone: "done", hint: "Messages completed in a second" }),
+    failed: figure("Failing", { hint: "Attempts that failed in a second" }),
+  };
+}
+
+function tell(figures, found, rates) {
+  for (const state of ["ready", "waiting", "leased", "dead"]) figures[state].set(found.counts[state]);
+  const none = { sent: 0, done: 0, failed: 0 };
+  for (const name of ["sent", "done", "failed"]) {
+    figures[name].set(rate((rates ?? none)[name]), `${count(found.totals[name])} in all`);
+  }
+  const oldest = found.oldest_ready_at;
+  const late = oldest && Math.max(0, serverNow() - Date.parse(oldest));
+  figures.oldest.set(oldest ? brief(late) : "–", oldest ? "first in line" : "nothing in line");
+}
+
+function watch(view, path, figures, found) {
+  let known = found;
+  let rates = null;
+  async function look() {
+    try {
+      known = await get(path, {}, { signal: view.signal });
+      tell(figures, known, rates);
+    } catch {
+      // Removed meanwhile, or out of reach: what was known stays.
+    }
+  }
+  const timer = setInterval(look, AGE_EVERY_MS);
+  view.onLeave(() => clearInterval(timer));
+  view.onLeave(
+    onLive((news) => {
+      const fresh = news.queues.find((one) => one.name === found.name);
+      rates = fresh?.rates ?? null; // not told of: nothing happened there
+      if (fresh) known = { ...known, counts: fresh.counts, totals: fresh.totals };
+      tell(figures, known, rates);
+    }),
+  );
+}
+
+function totalsCard(found) {
+  const { totals } = found;
+  return card(
+    "All there ever were",
+    facts([
+      ["Sent", count(totals.sent)],
+      ["Claimed", count(totals.claimed)],
+      ["Done", count(totals.done)],
+      ["Dead", count(totals.dead)],
+      ["Cancelled", count(totals.cancelled)],
+      ["Failed attempts", count(totals.failed)],
+      ["Leases run out", count(totals.expired_leases)],
+      ["Made", when(found.created_at)],
+    ]),
+  );
+}
+
+function settingsCard(found) {
+  return card(
+    "Settings",
+    facts(
+      SETTINGS.filter((setting) => !setting.kind.isMany).map((setting) => [
+        setting.label,
+        setting.name === "dead_letter_queue" && found.settings.dead_letter_queue
+          ? letterLink(found.settings.dead_letter_queue)
+          : shown(setting, found.settings),
+      ]),
+    ),
+  );
+}
+
+function letterLink(name) {
+  return h("a", { href: `/console/queues/${encodeURIComponent(name)}` }, name);
+}
+
+function moveCard(moves, view) {
+  const table = makeTable({
+    caption: "Moves out of this queue",
+    key: (one) => one.id,
+    rows: moves,
+    columns: [
+      { label: "To", isMain: true, value: (one) => one.to ?? "where each died" },
+      { label: "State", value: (one) => badge(one.state, MOVE_TONES[one.state] ?? "", one.reason) },
+      { label: "Moved", isNumber: true, value: (one) => `${count(one.moved)} of about ${count(one.to_move)}` },
+      { label: "Started", isNumber: true, value: (one) => when(one.started_at) },
+      {
+        label: "",
+        isNumber: true,
+        value: (one) =>
+          one.state === "running" && actionButton(cancelMove(one, () => view.again()), { isSmall: true }),
+      },
+    ],
+  });
+  return card("Moves", table.element);
+}

@@ -1,0 +1,102 @@
+// Small pieces that pages are made of.
+
+import { h } from "./dom.js";
+import { about, ago, compact, count, instant, serverNow } from "./format.js";
+
+/** A heading with what belongs beside it. */
+export function pageHead(title, { badges = [], actions = [], lead = null, back = null } = {}) {
+  return h(
+    "header",
+    { class: "page-head" },
+    back && h("a", { class: "back", href: back.href }, `‹ ${back.label}`),
+    h(
+      "div",
+      { class: "title-line" },
+      h("h1", { tabindex: "-1" }, title, badges.map((badge) => [" ", badge])),
+      actions.length ? h("div", { class: "actions" }, actions) : null,
+    ),
+    lead && h("p", { class: "lead" }, lead),
+  );
+}
+
+export function card(title, ...children) {
+  return h("section", { class: "card" }, title && h("h2", null, title), children);
+}
+
+/** A number with its name; `set` changes it in place. */
+export function figure(label, { tone = null, hint = null, href = null } = {}) {
+  const value = h("span", { class: "value" }, "–");
+  const more = h("span", { class: "more" });
+  const inner = [h("span", { class: "label" }, label), value, more];
+  const element = h(
+    href ? "a" : "div",
+    { class: tone ? `figure ${tone}` : "figure", title: hint, href, "data-figure": label },
+    inner,
+  );
+  return {
+    element,
+    set(number, note = "") {
+      const isNumber = typeof number === "number";
+      value.textContent = isNumber ? compact(number) : number;
+      value.title = isNumber ? count(number) : "";
+      more.textContent = note;
+      element.classList.toggle("zero", number === 0);
+    },
+  };
+}
+
+export function badge(text, tone = "", title = null) {
+  // A long text is cut off at the edge of a phone: pointing at it tells the rest.
+  return h("span", { class: `badge ${tone}`.trim(), title: title ?? (text.length > 24 && text) }, text);
+}
+
+export function stateBadge(state) {
+  return badge(state, `state-${state}`);
+}
+
+/** An instant, told as its distance, with the whole of it to be read by pointing. */
+export function when(text) {
+  if (!text) return "–";
+  return h("time", { datetime: text, title: `${instant(text)} (${text})` }, ago(text));
+}
+
+export function age(text) {
+  if (!text) return "–";
+  const passed = serverNow() - Date.parse(text);
+  return h("time", { datetime: text, title: `${instant(text)} (${text})` }, about(Math.max(0, passed)));
+}
+
+/** Names and values, one below the other. */
+export function facts(pairs) {
+  return h(
+    "dl",
+    { class: "facts" },
+    pairs.map(([name, value]) => h("div", null, h("dt", null, name), h("dd", null, value ?? "–"))),
+  );
+}
+
+export function tabs(entries, current) {
+  return h(
+    "nav",
+    { class: "tabs", "aria-label": "Views" },
+    entries.map(({ label, href, name }) =>
+      h("a", { href, "aria-current": name === current ? "page" : null }, label),
+    ),
+  );
+}
+
+export function notice(text, tone = "") {
+  return h("p", { class: `notice ${tone}`.trim(), role: tone === "bad" ? "alert" : null }, text);
+}
+
+/** What is shown in place of a page that could not be. */
+export function trouble(error) {
+  const code = error.code ? h("code", null, error.code) : null;
+  return h(
+    "section",
+    { class: "trouble", role: "alert" },
+    h("h1", { tabindex: "-1" }, error.status === 404 ? "Not found" : "This did not work"),
+    h("p", null, error.message, " ", code),
+    h("p", null, h("a", { href: "/console" }, "Back to the overview")),
+  );
+}

@@ -1,0 +1,220 @@
+// What can be done to a queue.
+
+import { get, part } from "./api.js";
+import { readDuration } from "./format.js";
+
+export function pathOf(queue) {
+  return `/v1/queues/${part(queue)}`;
+}
+
+export function pause(queue, then) {
+  const isPaused = queue.is_paused;
+  const verb = isPaused ? "resume" : "pause";
+  return {
+    label: isPaused ? "Resume" : "Pause",
+    title: isPaused ? `Resume ${queue.name}?` : `Pause ${queue.name}?`,
+    text: isPaused
+      ? "Claims go on."
+      : "Claims stop; sends go on. Leases that are held go on, and can be completed.",
+    request: () => ({ method: "POST", path: `${pathOf(queue.name)}/${verb}` }),
+    command: () => ["queues", verb, queue.name],
+    done: () => `${queue.name} is ${isPaused ? "not paused any more" : "paused"}.`,
+    then,
+  };
+}
+
+export function send(queue, then) {
+  return {
+    label: "Send",
+    role: "produce",
+    title: `Send a message to ${queue.name}`,
+    fields: [
+      { name: "body", label: "Body (JSON)", value: '{"hello": "world"}', rows: 5, isRequired: true },
+      { name: "kind", label: "Kind", hint: "The name that picks a handler" },
+      ...(queue.settings.ordering === "group" ? [{ name: "group", label: "Group", isRequired: true }] : []),
+      { name: "delay", label: "Delay", hint: "30s, 5m, 2h; empty: none" },
+    ],
+    request({ body, kind, group, delay }) {
+      return {
+        method: "POST",
+        path: `${pathOf(queue.name)}/messages`,
+        body: {
+          body: readJson(body),
+          ...(kind && { kind }),
+          ...(group && { group }),
+          ...(delay && { delay_ms: readDelay(delay) }),
+        },
+      };
+    },
+    command: ({ body, kind, group, delay }) => [
+      "send",
+      queue.name,
+      body,
+      "--json-body",
+      ...(kind ? ["--kind", kind] : []),
+      ...(group ? ["--group", group] : []),
+      ...(delay ? ["--delay", delay] : []),
+    ],
+    done: (answer) => `Message ${answer.id} is on disk.`,
+    then,
+  };
+}
+
+export function purge(queue, then) {
+  return {
+    label: "Purge",
+    isDanger: true,
+    title: `Purge ${queue.name}?`,
+    text: "Everything in the queue is cancelled, in every state; leases on it are lost. It stands in the history.",
+    count: async () => {
+      const { waiting, ready, leased, dead } = (await get(pathOf(queue.name))).counts;
+      return waiting + ready + leased + dead;
+    },
+    request: () => ({ method: "POST", path: `${pathOf(queue.name)}/purge` }),
+    command: () => ["queues", "purge", queue.name],
+    done: (answer) => `${answer.cancelled} cancelled.`,
+    then,
+  };
+}
+
+/** Dead messages at rest here, and those that have come here as dead letters of others. */
+async function countDead(name) {
+  const [queue, sources] = await Promise.all([
+    get(pathOf(name)),
+    get("/v1/queues", { dead_letter_queue: name, limit: 1 }),
+  ]);
+  const { dead, ready, waiting } = queue.counts;
+  return sources.queues.length ? dead + ready + waiting : dead;
+}
+
+export function redrive(queue, then) {
+  return {
+    label: "Redrive",
+    title: `Bring the dead messages of ${queue.name} back?`,
+    text: "They get all their attempts anew, in the queue they died in or in another.",
+    noun: "dead message",
+    count: async ({ limit }) => Math.min(await countDead(queue.name), Number(limit) || Infinity),
+    fields: [
+      { name: "to", label: "To", hint: "Name of a queue; empty: where each of them died" },
+      { name: "limit", label: "At most", type: "number", min: "1", hint: "Empty: all" },
+    ],
+    request: ({ to, limit }) => ({
+      method: "POST",
+      path: `${pathOf(queue.name)}/redrive`,
+      body: { ...(to && { to }), ...(limit && { limit: Number(limit) }) },
+    }),
+    command: ({ to, limit }) => [
+      "queues",
+      "redrive",
+      queue.name,
+      ...(to ? ["--to", to] : []),
+      ...(limit ? ["--limit", limit] : []),
+    ],
+    done: (answer) => `${answer.redriven} redriven.`,
+    then,
+  };
+}
+
+export function move(queue, then) {
+  return {
+    label: "Move",
+    title: `Move messages out of ${queue.name}`,
+    text: "In the background, also over restarts. With a target ordinary messages that are ready are moved, too.",
+    count: async ({ to }) => {
+      if (!to) return countDead(queue.name);
+      const { dead, ready, waiting } = (await get(pathOf(queue.name))).counts;
+      return dead + ready + waiting;
+    },
+    fields: [
+      { name: "to", label: "To", hint: "Name of a queue; empty: where each of them died" },
+      { name: "rate", label: "At most per second", type: "number", min: "1", hint: "Empty: no limit" },
+    ],
+    request: ({ to, rate }) => ({
+      method: "POST",
+      path: `${pathOf(queue.name)}/moves`,
+      body: { ...(to && { to }), ...(rate && { max_per_second: Number(rate) }) },
+    }),
+    command: ({ to, rate }) => [
+      "moves",
+      "start",
+      queue.name,
+      ...(to ? ["--to", to] : []),
+      ...(rate ? ["--max-per-second", rate] : []),
+    ],
+    done: () => "The move has begun.",
+    then,
+  };
+}
+
+export function cancelMove(one, then) {
+  return {
+    label: "Cancel",
+    title: "Stop this move?",
+    text: "What was moved stays moved.",
+    request: () => ({ method: "POST", path: `/v1/moves/${part(one.id)}/cancel` }),
+    command: () => ["moves", "cancel", one.id],
+    done: (answer) => `${answer.moved} were moved before it was cancelled.`,
+    then,
+  };
+}
+
+export function remove(queue, then) {
+  return {
+    label: "Remove",
+    isDanger: true,
+    title: `Remove ${queue.name}?`,
+    text: "The queue goes, with all that it holds. What it has finished stays in the history.",
+    count: async () => {
+      const { waiting, ready, leased, dead } = (await get(pathOf(queue.name))).counts;
+      return waiting + ready + leased + dead;
+    },
+    request: () => ({ method: "DELETE", path: `${pathOf(queue.name)}?force=true` }),
+    command: () => ["queues", "delete", queue.name, "--force"],
+    done: () => `${queue.name} is removed.`,
+    then,
+  };
+}
+
+export function create(then) {
+  return {
+    label: "New queue",
+    title: "Make a queue",
+    text: "With default settings, which can be changed afterwards.",
+    fields: [
+      { name: "name", label: "Name", isRequired: true, hint: "Letters, digits, “_”, “-” and “.”" },
+      {
+        name: "ordering",
+        label: "Ordering",
+        options: ["standard", "group"],
+        hint: "group: messages of one group are handled strictly one after the other",
+      },
+    ],
+    request: ({ name, ordering }) => ({
+      method: "PUT",
+      path: pathOf(name || "NAME"),
+      body: ordering === "group" ? { ordering } : {},
+    }),
+    command: ({ name, ordering }) => [
+      "queues",
+      "create",
+      name || "NAME",
+      ...(ordering === "group" ? ["--ordering", ordering] : []),
+    ],
+    done: (answer) => `${answer.name} is there.`,
+    then,
+  };
+}
+
+function readJson(text) {
+  try {
+    return JSON.parse(text);
+  } catch {
+    throw new Error("The body is not JSON; put a plain text between double quotes.");
+  }
+}
+
+function readDelay(text) {
+  const ms = readDuration(text);
+  if (ms === null) throw new Error("The delay is a time such as 500ms, 30s, 5m or 2h.");
+  return ms;
+}

@@ -1,0 +1,51 @@
+// Who is at the keyboard, and what they may do.  The server decides; this only spares a refusal.
+
+import { learnTime } from "./format.js";
+
+let known = null;
+
+export async function loadSession() {
+  return take(await ask("GET"));
+}
+
+export async function logIn(key) {
+  return take(await ask("POST", { key }));
+}
+
+export async function logOut() {
+  return take(await ask("DELETE"));
+}
+
+export function session() {
+  return known;
+}
+
+export function isIn() {
+  return known?.caller != null;
+}
+
+/** Why somebody may not do what takes this role; null: they may. */
+export function whyNot(role) {
+  const roles = known?.caller?.roles ?? [];
+  if (roles.includes(role) || (role === "read" && roles.includes("operate"))) return null;
+  return `Your key lacks the role “${role}”.`;
+}
+
+function take(told) {
+  known = told;
+  return told;
+}
+
+async function ask(method, body) {
+  const headers = body ? { "content-type": "application/json" } : {};
+  const answer = await fetch("/console/session", {
+    method,
+    headers,
+    body: body && JSON.stringify(body),
+    cache: "no-store",
+  });
+  learnTime(answer.headers.get("date"));
+  const told = await answer.json();
+  if (!answer.ok) throw new Error(told.error.message);
+  return told;
+}

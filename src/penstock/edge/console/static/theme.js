@@ -1,0 +1,21 @@
+// Light, dark, or as the system says.
+
+const KEY = "penstock-theme";
+const ORDER = ["auto", "light", "dark"];
+
+export function theme() {
+  return document.documentElement.dataset.theme ?? "auto";
+}
+
+export function nextTheme() {
+  const next = ORDER[(ORDER.indexOf(theme()) + 1) % ORDER.length];
+  if (next === "auto") delete document.documentElement.dataset.theme;
+  else document.documentElement.dataset.theme = next;
+  try {
+    if (next === "auto") localStorage.removeItem(KEY);
+    else localStorage.setItem(KEY, next);
+  } catch {
+    // It holds for this page then.
+  }
+  return next;
+}

@@ -1,0 +1,116 @@
+"""What operators watch, over HTTP: news once a second, and what is wrong."""
+
+from __future__ import annotations
+
+import msgspec
+
+from penstock.domain import access
+from penstock.domain.access import Caller, Role
+from penstock.domain.errors import TooManyWaiting
+from penstock.domain.limits import DAY
+from penstock.edge.http.cursor import read_limit
+from penstock.edge.http.request import Request, Respond, Response, json_response
+from penstock.edge.http.router import Route
+from penstock.edge.http.stream import EVENTS
+from penstock.edge.http.wire_watching import (
+    GraphOut,
+    ProblemsOut,
+    graph_out,
+    live_out,
+    problem_out,
+)
+from penstock.edge.instants import read_instant
+from penstock.edge.live import LiveFeed
+from penstock.services.graphs import Graphs
+from penstock.services.watching import Look, Watch
+
+MOST_EVENTS = 100_000
+_SPAN = ("from", "to", "step_ms")
+
+_encode = msgspec.json.Encoder().encode
+
+
+class WatchingApi:
+    def __init__(self, watch: Watch, graphs: Graphs, *, most_listeners: int) -> None:
+        self._watch = watch
+        self._graphs = graphs
+        self._feed = LiveFeed(watch, _rendered, most=most_listeners)
+
+    def routes(self) -> list[Route]:
+        return [
+            Route(
+                method="GET",
+                path="/v1/live",
+                handler=self.live,
+                role=Role.READ,
+                name="watchLive",
+                summary="News once a second, as server-sent events.",
+                media=EVENTS.decode(),
+                query=("events",),
+                refuses=(TooManyWaiting,),
+            ),
+            Route(
+                method="GET",
+                path="/v1/problems",
+                handler=self.problems,
+                role=Role.READ,
+                name="listProblems",
+                summary="Queues that something is wrong with, the worst first.",
+                gives=ProblemsOut,
+                query=("limit",),
+            ),
+            Route(
+                method="GET",
+                path="/v1/samples",
+                handler=self.samples,
+                role=Role.READ,
+                name="getSamples",
+                summary="The counters of all queues together over time, for graphs.",
+                gives=GraphOut,
+                query=_SPAN,
+            ),
+            Route(
+                method="GET",
+                path="/v1/queues/{queue}/samples",
+                handler=self.samples,
+                role=Role.READ,
+                name="getQueueSamples",
+                summary="The counters of a queue over time, for graphs.",
+                gives=GraphOut,
+                query=_SPAN,
+            ),
+        ]
+
+    async def live(self, request: Request, respond: Respond) -> Response:
+        text = request.query("events").get("events")
+        events = None if text is None else read_limit(text, most=MOST_EVENTS, name="events")
+        if request.method == "HEAD":
+            return Response(200, content_type=EVENTS)
+        return self._feed.listen(request.caller, events=events)
+
+    async def problems(self, request: Request, respond: Respond) -> Response:
+        limit = read_limit(request.query("limit").get("limit"))
+        found = [
+            problem_out(wrong)
+            for wrong in await self._watch.problems()
+            if access.sees(request.caller, wrong.glance.queue.name)
+        ]
+        return json_response(ProblemsOut(found[:limit], len(found) > limit))
+
+    async def samples(self, request: Request, respond: Respond) -> Response:
+        query = request.query(*_SPAN)
+        queue = request.params.get("queue")
+        if queue is None:
+            access.allow_everywhere(request.caller)
+        step = query.get("step_ms")
+        graph = await self._graphs.draw(
+            queue,
+            from_at=read_instant("from", query["from"], default=0) if "from" in query else None,
+            to_at=read_instant("to", query["to"], default=0) if "to" in query else None,
+            step_ms=None if step is None else read_limit(step, most=366 * DAY, name="step_ms"),
+        )
+        return json_response(graph_out(graph))
+
+
+def _rendered(look: Look, before: Look | None, caller: Caller) -> bytes:
+    return _encode(live_out(look, before, caller))

@@ -1,0 +1,45 @@
+"""What the fields and parameters of news, problems and graphs mean."""
+
+from __future__ import annotations
+
+from typing import Any
+
+FIELDS = {
+    "happened": "What happened in this step.",
+    "is_cut": "There are more.",
+    "most_ready": "How many could be claimed at the most.",
+    "points": "One for each step from the first that something is known of.",
+    "problems": "What is wrong, the worst first.",
+    "QueueProblemsOut.queue": "The queue's name.",
+    "QueueProblemsOut.held_by": "The circuit that holds it; null: none does.",
+    "QueueProblemsOut.oldest_ready_at": "Since when the next in line could have been claimed; "
+    "null: none is in line.",
+    "step_ms": "How long each step is.",
+    "wait_p50_ms": "How long half of the messages waited at most until they were claimed, counted "
+    "from the instant of sending: the mean of the minutes.",
+    "wait_p95_ms": "How long 95 of 100 waited at most: the highest of the minutes.",
+    "work_p50_ms": "How long half of the messages took at most from their last claim until they "
+    "were done: the mean of the minutes.",
+    "work_p95_ms": "How long 95 of 100 took at most: the highest of the minutes.",
+    "GraphOut.from": "Where the first step begins.",
+    "GraphOut.to": "Until when something is known.",
+    "PointOut.at": "Where the step begins.",
+    "PointOut.dead": "How many were dead at its end.",
+    "PointOut.leased": "How many were held at its end.",
+    "PointOut.oldest_ready_at": "Since when the next in line could have been claimed at its end.",
+    "PointOut.ready": "How many could be claimed at its end.",
+    "PointOut.waiting": "How many were not due yet at its end.",
+}
+
+PARAMETERS: dict[str, tuple[str, dict[str, Any], str]] = {
+    "events": (
+        "After how many events it ends; without it, never.",
+        {"type": "integer", "minimum": 1, "maximum": 100_000},
+        "1",
+    ),
+    "step_ms": (
+        "How long each step is: a multiple of 60000; without it the finest of at most 500 steps.",
+        {"type": "integer", "minimum": 60_000, "multipleOf": 60_000},
+        "",
+    ),
+}

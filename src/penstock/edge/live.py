@@ -1,0 +1,96 @@
+"""News for all who listen: one look at the store a second serves everybody; none, if nobody does.
+
+Those who may see some queues only are told of those, and not what all queues are together.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable
+
+from penstock.domain.access import Caller
+from penstock.domain.errors import TooManyWaiting
+from penstock.edge.http.stream import Stream, event
+from penstock.services.watching import Look, Watch
+
+EVERY_S = 1.0
+_NOTHING = b": \n\n"  # a comment: proxies and dead peers notice that something is sent
+
+_log = logging.getLogger("penstock.live")
+
+Render = Callable[[Look, Look | None, Caller], bytes]
+
+
+class Listener:
+    __slots__ = ("caller", "left")
+
+    def __init__(self, caller: Caller, left: int | None) -> None:
+        self.caller = caller
+        self.left = left  # events until it ends; None: it goes on
+
+
+class LiveFeed:
+    def __init__(self, watch: Watch, render: Render, *, most: int) -> None:
+        self._watch = watch
+        self._render = render
+        self._most = most
+        self._listeners: dict[Stream, Listener] = {}
+        self._looks: tuple[Look, Look | None] | None = None  # the last one, and the one before
+        self._task: asyncio.Task[None] | None = None
+
+    @property
+    def listening(self) -> int:
+        return len(self._listeners)
+
+    def listen(self, caller: Caller, *, events: int | None = None) -> Stream:
+        """Raises TooManyWaiting."""
+        if len(self._listeners) >= self._most:
+            raise TooManyWaiting(f"{self._most} listen already; ask /v1/stats instead")
+        stream = Stream(self._lost)
+        self._listeners[stream] = Listener(caller, events)
+        if self._task is None:
+            self._looks = None
+            self._task = asyncio.get_running_loop().create_task(self._tell())
+        elif self._looks is not None:
+            self._give(stream, *self._looks, {})
+        return stream
+
+    async def _tell(self) -> None:
+        try:
+            while self._listeners:
+                await self._look()
+                await asyncio.sleep(EVERY_S)
+        finally:
+            self._task = None
+
+    async def _look(self) -> None:
+        before = None if self._looks is None else self._looks[0]
+        try:
+            look = await self._watch.look(before)
+        except Exception as error:  # whatever it is, the next second may be better
+            _log.warning("no news this second: %s", error)
+            for stream in list(self._listeners):
+                stream.send(_NOTHING)
+            return
+        self._looks = (look, before)
+        made: dict[tuple[str, ...], bytes] = {}
+        for stream in list(self._listeners):
+            self._give(stream, look, before, made)
+
+    def _give(
+        self, stream: Stream, look: Look, before: Look | None, made: dict[tuple[str, ...], bytes]
+    ) -> None:
+        listener = self._listeners[stream]
+        sees = listener.caller.queues
+        if sees not in made:
+            made[sees] = event(self._render(look, before, listener.caller), name="live")
+        stream.send(made[sees])
+        if listener.left is not None:
+            listener.left -= 1
+            if listener.left <= 0:
+                del self._listeners[stream]
+                stream.end()
+
+    def _lost(self, stream: Stream) -> None:
+        self._listeners.pop(stream, None)

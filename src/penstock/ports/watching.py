@@ -1,0 +1,27 @@
+"""What every store can tell of all queues at once."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from penstock.domain.problem import Glance
+
+
+class Watching(Protocol):
+    """For operators: from counters and small indexes, whatever the number of messages."""
+
+    def marks(self) -> dict[int, int]:
+        """By queue, a number that is another one after a change of its counters."""
+        ...
+
+    def workers(self, *, now: int) -> int:
+        """How many are alive."""
+        ...
+
+    def open_circuits(self) -> int:
+        """How many are open or half-open."""
+        ...
+
+    def suspects(self, *, late_at: int, limit: int) -> list[Glance]:
+        """Queues that something may be wrong with; late is what could be claimed by then."""
+        ...

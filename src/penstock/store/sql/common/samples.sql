@@ -1,0 +1,102 @@
+-- name: add
+-- Of a minute that somebody else has told of already, nothing.
+INSERT INTO minute_sample (
+  queue_no, minute_at, waiting, ready, leased, dead, sent_total, done_total, dead_total,
+  cancelled_total, failed_total, expired_total, claimed_total, oldest_ready_at, wait_p50_ms,
+  wait_p95_ms, work_p50_ms, work_p95_ms)
+VALUES (
+  :queue_no, :minute_at, :waiting, :ready, :leased, :dead, :sent_total, :done_total, :dead_total,
+  :cancelled_total, :failed_total, :expired_total, :claimed_total, :oldest_ready_at, :wait_p50_ms,
+  :wait_p95_ms, :work_p50_ms, :work_p95_ms)
+    ON CONFLICT DO NOTHING;
+
+-- name: first_at
+-- The first one of all.
+SELECT min(minute_at)
+  FROM minute_sample
+ WHERE queue_no = :queue_no;
+
+-- name: before
+-- The last one until an instant.
+SELECT queue_no, minute_at, waiting, ready, leased, dead, sent_total, done_total, dead_total,
+       cancelled_total, failed_total, expired_total, claimed_total, oldest_ready_at, wait_p50_ms,
+       wait_p95_ms, work_p50_ms, work_p95_ms
+  FROM minute_sample
+ WHERE queue_no = :queue_no
+   AND minute_at <= :at
+ ORDER BY minute_at DESC
+ LIMIT 1;
+
+-- name: steps
+-- Of each step of a graph the last sample, the highest of what goes up and down, and the mean of
+-- what is a mean already.  A sample at the end of a step belongs to it.
+SELECT g.step_no, g.most_ready, s.queue_no, s.minute_at, s.waiting, s.ready, s.leased, s.dead,
+       s.sent_total, s.done_total, s.dead_total, s.cancelled_total, s.failed_total,
+       s.expired_total, s.claimed_total, s.oldest_ready_at, g.wait_p50_ms, g.wait_p95_ms,
+       g.work_p50_ms, g.work_p95_ms
+  FROM (
+         SELECT m.step_no, max(m.minute_at) AS last_at, max(m.ready) AS most_ready,
+                CAST(avg(m.wait_p50_ms) AS BIGINT) AS wait_p50_ms,
+                max(m.wait_p95_ms) AS wait_p95_ms,
+                CAST(avg(m.work_p50_ms) AS BIGINT) AS work_p50_ms,
+                max(m.work_p95_ms) AS work_p95_ms
+           FROM (
+                  SELECT (minute_at - 1) / CAST(:step_ms AS BIGINT) AS step_no, minute_at, ready,
+                         wait_p50_ms, wait_p95_ms, work_p50_ms, work_p95_ms
+                    FROM minute_sample
+                   WHERE queue_no = :queue_no
+                     AND minute_at > :from_at
+                     AND minute_at <= :to_at
+                ) AS m
+          GROUP BY m.step_no
+       ) AS g
+  JOIN minute_sample AS s
+    ON s.queue_no = :queue_no
+   AND s.minute_at = g.last_at
+ ORDER BY g.step_no;
+
+-- name: oldest
+-- Since when the next in line of each queue could have been claimed: one look into an index each.
+SELECT q.queue_no,
+       (
+         SELECT m.due_at
+           FROM message AS m
+          WHERE m.queue_no = q.queue_no
+            AND m.state = 'ready'
+            AND m.is_blocked = 0
+          ORDER BY m.priority, m.turn, m.order_no
+          LIMIT 1
+       )
+  FROM queue AS q
+ WHERE q.queue_no IN {list:queue_nos};
+
+-- name: times
+-- The latest messages of a queue that were done in a while: how long they waited and were worked on.
+SELECT first_leased_at - sent_at, finished_at - leased_at
+  FROM history_{day}
+ WHERE queue_no = :queue_no
+   AND finished_at >= :from_at
+   AND finished_at < :to_at
+   AND outcome = 'done'
+   AND first_leased_at IS NOT NULL
+   AND leased_at IS NOT NULL
+ ORDER BY finished_at DESC
+ LIMIT :limit;
+
+-- name: thin
+-- Of each hour in a while the last one of each queue stays.
+DELETE FROM minute_sample
+ WHERE minute_at > :from_at
+   AND minute_at <= :to_at
+   AND EXISTS (
+         SELECT 1
+           FROM minute_sample AS l
+          WHERE l.queue_no = minute_sample.queue_no
+            AND l.minute_at > minute_sample.minute_at
+            AND l.minute_at <= :to_at
+       );
+
+-- name: forget
+-- Those that are too old.
+DELETE FROM minute_sample
+ WHERE minute_at < :before_at;

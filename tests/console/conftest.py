@@ -1,0 +1,176 @@
+"""A browser, servers on both stores, and pages whose every complaint fails the test.
+
+Screenshots go into the folder named by PENSTOCK_SCREENSHOTS, or into pytest's own.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any, TypeVar
+
+import pytest
+from playwright.sync_api import Browser, expect, sync_playwright
+
+from penstock.domain.access import Role
+from penstock.wiring import migrate
+from tests.clocks import ManualClock
+from tests.console.driving import Console
+from tests.edge.api import Api
+from tests.edge.conftest import BACKENDS, NEVER_PUSHES, some_settings
+from tests.edge.live import LiveServer
+from tests.support import chromium
+
+SCREENSHOTS = "PENSTOCK_SCREENSHOTS"
+PATIENCE_MS = 20_000
+TIMEOUT_S = 240  # a browser on a busy machine takes its time
+HERE = Path(__file__).parent
+
+T = TypeVar("T")
+
+OpenConsole = Callable[..., Console]
+NewKey = Callable[..., str]
+
+
+def aside(do: Callable[[], T]) -> T:
+    """In a thread of its own: this one has Playwright's event loop, where nobody may just wait."""
+    with ThreadPoolExecutor(1) as pool:
+        return pool.submit(do).result()
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """One browser and two servers are enough for all of them."""
+    for item in items:
+        if HERE in item.path.parents:
+            item.add_marker(pytest.mark.xdist_group("browser"))
+            item.add_marker(pytest.mark.timeout(TIMEOUT_S))
+
+
+@pytest.fixture(scope="session")
+def browser() -> Iterator[Browser]:
+    with sync_playwright() as playwright:
+        expect.set_options(timeout=PATIENCE_MS)
+        found = playwright.chromium.launch(
+            executable_path=chromium.require(), args=list(chromium.FLAGS)
+        )
+        yield found
+        found.close()
+
+
+@pytest.fixture(scope="session", params=BACKENDS)
+def server(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[LiveServer]:
+    """One for all tests and each backend; nobody needs a key.  Its clock a test can turn."""
+    yield from _served(request, tmp_path_factory, "console")
+
+
+@pytest.fixture(scope="session", params=BACKENDS)
+def guarded(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[LiveServer]:
+    """One that nobody comes into without a key."""
+    yield from _served(request, tmp_path_factory, "guarded", auth={"required": "always"})
+
+
+def _served(
+    request: pytest.FixtureRequest, folders: pytest.TempPathFactory, name: str, **settings: Any
+) -> Iterator[LiveServer]:
+    if request.param == "postgres":
+        cluster = request.getfixturevalue("postgres_cluster")
+        cluster.start()
+        settings["store"] = {"url": cluster.new_database()}
+    folder = folders.mktemp(f"{name}-{request.param}")
+    chosen = some_settings(folder, **NEVER_PUSHES, **settings)
+    aside(lambda: migrate(chosen))
+    started = aside(lambda: LiveServer(chosen, clock=ManualClock()).start())
+    yield started
+    aside(started.stop)
+
+
+@pytest.fixture
+def clock(server: LiveServer) -> ManualClock:
+    assert isinstance(server.clock, ManualClock)
+    return server.clock
+
+
+@pytest.fixture
+def api(server: LiveServer) -> Iterator[Api]:
+    client = Api(server.url)
+    yield client
+    client.close()
+
+
+@pytest.fixture
+def new_key(guarded: LiveServer) -> NewKey:
+    """new_key(Role.READ, queues=("mail*",)); all roles if none is named."""
+
+    def make(*roles: Role, name: str = "a test", queues: tuple[str, ...] = ("*",)) -> str:
+        def do() -> str:
+            keys = guarded.broker.keys
+            made = keys.create(name, roles=roles or tuple(Role), queues=queues).result()
+            guarded.broker.refresh_keys()
+            return made.secret
+
+        return aside(do)
+
+    return make
+
+
+@pytest.fixture
+def folder(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
+    chosen = os.environ.get(SCREENSHOTS)
+    place = Path(chosen) / request.node.path.stem if chosen else tmp_path
+    place.mkdir(parents=True, exist_ok=True)
+    return place
+
+
+@pytest.fixture
+def open_console(
+    request: pytest.FixtureRequest, browser: Browser, folder: Path
+) -> Iterator[OpenConsole]:
+    """open_console(server.url, width=360, scheme="dark"): a browser of somebody else each time."""
+    opened: list[Console] = []
+
+    def make(
+        url: str, *, width: int = 1280, height: int = 800, scheme: Any = "light", **options: Any
+    ) -> Console:
+        context = browser.new_context(
+            base_url=url,
+            viewport={"width": width, "height": height},
+            color_scheme=scheme,
+            reduced_motion="reduce",
+            timezone_id="UTC",
+            **options,
+        )
+        context.set_default_timeout(PATIENCE_MS)
+        console = Console(context.new_page(), folder)
+        opened.append(console)
+        return console
+
+    yield make
+
+    has_failed = getattr(request.node, "has_failed", False)
+    for number, console in enumerate(opened):
+        if has_failed:
+            console.shoot(f"failed-{request.node.name[:80].replace('/', '-')}-{number}")
+        console.page.context.close()
+    if not has_failed:
+        assert [line for console in opened for line in console.complaints] == []
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) -> Any:
+    report = yield
+    if report.when == "call" and report.failed:
+        item.has_failed = True  # type: ignore[attr-defined]
+    return report
+
+
+@pytest.fixture
+def console(server: LiveServer, open_console: OpenConsole) -> Console:
+    """A browser on the server that needs no key."""
+    return open_console(server.url)

@@ -1,0 +1,136 @@
+"""What somebody does with the console, as short calls."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+from playwright.sync_api import Locator, Page, expect
+
+__all__ = ["Console", "expect"]
+
+
+class Console:
+    """One page of one browser.  `complaints` are errors of scripts, of loading and of the policy.
+
+    Refusals that a test provokes stand in `complaints` too; `forgive` takes them out.
+    """
+
+    def __init__(self, page: Page, folder: Path) -> None:
+        self.page = page
+        self.complaints: list[str] = []
+        self._folder = folder
+        page.on("pageerror", lambda error: self.complaints.append(f"error: {error}"))
+        page.on("console", self._heard)
+
+    def _heard(self, message: Any) -> None:
+        if message.type in ("error", "warning"):
+            self.complaints.append(f"{message.type}: {message.text}")
+
+    def forgive(self, text: str) -> None:
+        """A complaint that was to be expected; it must have come."""
+        rest = [line for line in self.complaints if text not in line]
+        assert len(rest) < len(self.complaints), f"nobody complained of {text!r}"
+        self.complaints = rest
+
+    # ---- looking
+
+    def open(self, path: str) -> Page:
+        self.page.goto(path)
+        self.heading.first.wait_for()
+        return self.page
+
+    @property
+    def heading(self) -> Locator:
+        return self.page.locator("main h1")
+
+    @property
+    def path(self) -> str:
+        """Where we are, with the query."""
+        return re.sub(r"^https?://[^/]+", "", self.page.url)
+
+    def figure(self, label: str) -> Locator:
+        return self.page.locator(f'[data-figure="{label}"] .value')
+
+    def row(self, key: str) -> Locator:
+        return self.page.locator(f'tr[data-key="{key}"]')
+
+    def cell(self, key: str, column: str) -> Locator:
+        return self.row(key).locator(f'[data-label="{column}"]')
+
+    def keys(self) -> list[str]:
+        """The rows of the tables, in order."""
+        rows = self.page.locator("tr[data-key]")
+        return [str(row.get_attribute("data-key")) for row in rows.all()]
+
+    def is_too_wide(self) -> bool:
+        """Must somebody scroll sideways?"""
+        wide = "document.documentElement.scrollWidth > document.documentElement.clientWidth"
+        return bool(self.page.evaluate(wide))
+
+    def shoot(self, name: str) -> Path:
+        path = self._folder / f"{name}.png"
+        self.page.screenshot(path=path, full_page=True)
+        return path
+
+    # ---- doing
+
+    def log_in(self, key: str) -> None:
+        self.page.get_by_label("API key").fill(key)
+        self.page.get_by_role("button", name="Log in").click()
+
+    def ask(self, label: str) -> Dialog:
+        """Press the button of an action; its dialog opens."""
+        self.page.locator(f'button[data-action="{label}"]').first.click()
+        return self.dialog
+
+    @property
+    def dialog(self) -> Dialog:
+        return Dialog(self.page.locator("dialog[open]"))
+
+    def told(self, text: str) -> None:
+        """It says so in the corner."""
+        expect(self.page.locator(".toast", has_text=text).first).to_be_visible()
+
+
+class Dialog:
+    def __init__(self, box: Locator) -> None:
+        self.box = box
+
+    def fill(self, label: str, value: str) -> Dialog:
+        field = self.box.get_by_label(label, exact=True)
+        if field.evaluate("field => field.tagName") == "SELECT":
+            field.select_option(value)
+        else:
+            field.fill(value)
+        return self
+
+    def command(self) -> str:
+        """As the command line has it."""
+        return self.box.locator('[data-form="Command line"] code').inner_text()
+
+    def call(self) -> str:
+        """As curl has it."""
+        return self.box.locator('[data-form="HTTP API"] code').inner_text()
+
+    def expect_count(self, text: str) -> Dialog:
+        expect(self.box.locator(".counted")).to_have_text(text)
+        return self
+
+    def expect_problem(self, text: str) -> Dialog:
+        expect(self.box.locator(".problem")).to_contain_text(text)
+        return self
+
+    def confirm(self) -> None:
+        """It closes when it is done."""
+        self.box.locator('footer button[type="submit"]').click()
+        self.box.wait_for(state="detached")
+
+    def try_to_confirm(self) -> None:
+        """It stays when it is refused."""
+        self.box.locator('footer button[type="submit"]').click()
+
+    def cancel(self) -> None:
+        self.box.get_by_role("button", name="Cancel").click()
+        self.box.wait_for(state="detached")

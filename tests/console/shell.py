@@ -1,0 +1,40 @@
+"""The forms that a dialog shows, run as somebody would who copies them."""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import shlex
+import subprocess
+from contextlib import redirect_stderr, redirect_stdout
+from typing import Any
+
+from penstock.edge.cli.main import main
+from tests.console.conftest import aside
+from tests.support.programs import need
+
+
+def run_command(command: str, *, key: str | None = None) -> str:
+    """`penstock …`, as the shell takes it apart; it must succeed."""
+    program, *words = shlex.split(command)
+    assert program == "penstock", command
+    out, errors = io.StringIO(), io.StringIO()
+    with redirect_stdout(out), redirect_stderr(errors):
+        code = aside(lambda: main([*words, *(["--key", key] if key else [])]))
+    assert code == 0, f"{command}: {errors.getvalue()}"
+    return out.getvalue()
+
+
+def run_call(command: str, *, key: str | None = None) -> Any:
+    """`curl …`, in a shell; the answer must be no error."""
+    need("curl")
+    assert command.startswith("curl "), command
+    env = {**os.environ, "no_proxy": "*", **({"PENSTOCK_KEY": key} if key else {})}
+    ended = subprocess.run(
+        ["bash", "-c", command], env=env, capture_output=True, text=True, timeout=60
+    )
+    assert ended.returncode == 0, ended.stderr
+    answer = json.loads(ended.stdout or "null")
+    assert "error" not in (answer or {}), answer
+    return answer

@@ -1,0 +1,127 @@
+"""The overview: the figures of this second, what needs attention first, and how it came to be."""
+
+from __future__ import annotations
+
+from penstock.domain.access import Role
+from penstock.runtime.sampler import Sampler
+from tests.clocks import ManualClock
+from tests.console.conftest import NewKey, OpenConsole, aside
+from tests.console.driving import Console, expect
+from tests.edge.api import Api, told
+from tests.edge.live import LiveServer
+
+
+def test_figures_are_those_of_this_second(console: Console, api: Api) -> None:
+    name = api.make_queue("over")
+    console.open("/console")
+    before = api.get("/v1/stats")["counts"]["ready"]
+    expect(console.figure("Ready")).to_have_text(f"{before:,}")
+
+    for _ in range(3):
+        api.send(name)
+
+    expect(console.figure("Ready")).to_have_text(f"{before + 3:,}")
+    api.call("POST", "/v1/workers", {"name": "one"})
+    workers = len(api.get("/v1/workers")["workers"])
+    expect(console.figure("Workers")).to_have_text(str(workers))
+
+
+def test_what_is_wrong_comes_first_and_leads_to_its_queue(
+    console: Console, api: Api, clock: ManualClock
+) -> None:
+    stuck, dead = api.make_queue("stuck"), api.make_queue("dead")
+    for _ in range(50):
+        api.send(stuck)
+    for _ in range(40):
+        api.die(dead)
+    clock.advance(minutes=6)
+
+    console.open("/console")
+
+    expect(console.cell(stuck, "What")).to_have_text("stuck")
+    expect(console.cell(stuck, "Oldest")).to_have_text("6 min")
+    expect(console.cell(dead, "What")).to_have_text("dead messages")
+    expect(console.cell(dead, "Dead")).to_have_text("40")
+    assert console.keys().index(stuck) < console.keys().index(dead)
+    console.shoot("overview")
+
+    told(api.call("POST", f"/v1/queues/{dead}/purge"))
+    expect(console.row(dead)).to_have_count(0)
+    console.row(stuck).get_by_role("link").click()
+    expect(console.heading).to_have_text(stuck)
+    told(api.call("POST", f"/v1/queues/{stuck}/purge"))
+
+
+def test_a_queue_that_is_full_paused_or_takes_letters_is_told_so(
+    console: Console, api: Api
+) -> None:
+    letters = api.make_queue("letters")
+    full, paused = api.make_queue("full", max_messages=1), api.make_queue("paused")
+    api.send(full)
+    api.send(paused)
+    api.call("POST", f"/v1/queues/{paused}/pause")
+    api.die(api.make_queue(dead_letter_queue=letters))
+
+    console.open("/console")
+
+    for name, text in ((full, "full"), (paused, "paused"), (letters, "dead letters")):
+        expect(console.cell(name, "What")).to_have_text(text)
+    for name in (full, paused, letters):
+        told(api.call("POST", f"/v1/queues/{name}/purge"))
+
+
+def test_the_graphs_are_of_all_queues_and_of_the_time_in_the_address(
+    console: Console, api: Api, server: LiveServer, clock: ManualClock
+) -> None:
+    sampler = Sampler(server.broker.store, retention_days=90)
+    for _ in range(3):
+        clock.advance(minutes=1)
+        api.finish(api.make_queue())
+        aside(lambda: sampler.tick(clock.now()))
+
+    page = console.open("/console?range=24h")
+
+    current = page.get_by_role("navigation", name="Time").locator("[aria-current]")
+    expect(current).to_have_text("24h")
+    for title in ("Throughput", "Backlog", "Latency", "Failures"):
+        expect(page.locator(f'[data-chart="{title}"] path.line').first).to_be_attached()
+    page.get_by_role("link", name="6h", exact=True).click()
+    expect(current).to_have_text("6h")
+    assert console.path == "/console?range=6h"
+    page.go_back()
+    expect(current).to_have_text("24h")
+
+
+def test_news_come_again_after_the_connection_was_lost(console: Console, api: Api) -> None:
+    page = console.open("/console")
+    live = page.locator(".live")
+    expect(live).to_have_attribute("data-state", "live")
+
+    page.context.set_offline(True)
+    page.evaluate("dispatchEvent(new Event('offline'))")
+    page.context.set_offline(False)
+    name = api.make_queue()
+    before = int(console.figure("Ready").inner_text().replace(",", ""))
+    api.send(name)
+
+    expect(console.figure("Ready")).to_have_text(f"{before + 1:,}")
+    expect(live).to_have_attribute("data-state", "live")
+    console.complaints = [line for line in console.complaints if "ERR_" not in line]
+
+
+def test_a_key_for_some_queues_sees_what_concerns_those(
+    guarded: LiveServer, open_console: OpenConsole, new_key: NewKey
+) -> None:
+    operator = Api(guarded.url, key=new_key())
+    for name in ("mine-1", "other-1"):
+        operator.call("PUT", f"/v1/queues/{name}")
+        operator.die(name)
+    console = open_console(guarded.url)
+    console.page.goto("/console")
+
+    console.log_in(new_key(Role.READ, queues=("mine-*",)))
+
+    expect(console.row("mine-1")).to_be_visible()
+    assert console.keys() == ["mine-1"]
+    expect(console.page.locator(".notice")).to_contain_text("for some queues only")
+    operator.close()

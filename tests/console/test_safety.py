@@ -1,0 +1,276 @@
+"""Who may do what in the console, and what a hostile page or message can do: nothing."""
+
+from __future__ import annotations
+
+import pytest
+
+from penstock.domain.access import Role
+from tests.clocks import ManualClock
+from tests.console.conftest import NewKey, OpenConsole, aside
+from tests.console.driving import Console, expect
+from tests.console.shell import run_call, run_command
+from tests.edge.api import Api
+from tests.edge.live import LiveServer
+
+
+@pytest.fixture
+def visitor(guarded: LiveServer, open_console: OpenConsole) -> Console:
+    """Somebody who is not logged in."""
+    return open_console(guarded.url)
+
+
+@pytest.fixture
+def queue(guarded: LiveServer, new_key: NewKey) -> str:
+    operator = Api(guarded.url, key=new_key())
+    name = operator.make_queue("safe")
+    operator.send(name)
+    operator.close()
+    return name
+
+
+def come_in(visitor: Console, key: str, path: str = "/console/queues") -> None:
+    visitor.page.goto(path)
+    visitor.log_in(key)
+    visitor.page.locator(".account").wait_for()
+    visitor.heading.first.wait_for()
+
+
+def test_whoever_is_not_logged_in_sees_the_door_and_then_what_they_wanted(
+    visitor: Console, new_key: NewKey, queue: str
+) -> None:
+    visitor.page.goto(f"/console/queues?contains={queue}")
+    expect(visitor.heading).to_have_text("Log in")
+    assert visitor.page.locator("nav.pages").is_hidden()
+    visitor.shoot("login")
+
+    visitor.log_in(new_key(name="Ada"))
+
+    expect(visitor.row(queue)).to_be_visible()
+    assert visitor.path == f"/console/queues?contains={queue}"
+    expect(visitor.page.locator(".account b")).to_have_text("Ada")
+
+
+def test_a_wrong_key_is_refused_and_nothing_is_shown(visitor: Console) -> None:
+    visitor.page.goto("/console")
+
+    visitor.log_in("pk_0000000000_" + "0" * 40)
+
+    expect(visitor.page.locator(".problem")).to_contain_text("not known or was revoked")
+    assert visitor.page.context.cookies() == []
+    visitor.forgive("401 (Unauthorized)")
+
+
+def test_after_a_login_only_pages_of_ours_are_led_to(visitor: Console, new_key: NewKey) -> None:
+    for then in ("https://evil.example/", "//evil.example", "/console.evil", "javascript:alert(1)"):
+        visitor.page.context.clear_cookies()
+        visitor.page.goto(f"/console/login?then={then}")
+        visitor.log_in(new_key())
+        visitor.page.locator(".account").wait_for()
+        assert visitor.path == "/console"
+
+
+def test_the_cookie_is_out_of_reach_for_scripts(visitor: Console, new_key: NewKey) -> None:
+    come_in(visitor, new_key())
+
+    [cookie] = visitor.page.context.cookies()
+
+    assert (cookie["httpOnly"], cookie["sameSite"]) == (True, "Strict")
+    assert visitor.page.evaluate("document.cookie") == ""
+
+
+def test_whoever_may_only_read_sees_everything_and_can_press_nothing(
+    visitor: Console, new_key: NewKey, queue: str
+) -> None:
+    come_in(visitor, new_key(Role.READ), f"/console/queues/{queue}")
+    expect(visitor.figure("Ready")).to_have_text("1")
+    visitor.shoot("read-only")
+
+    for label, role in (("Pause", "operate"), ("Purge", "operate"), ("Send", "produce")):
+        button = visitor.page.locator(f'button[data-action="{label}"]')
+        expect(button).to_be_disabled()
+        assert button.get_attribute("title") == f"Your key lacks the role “{role}”."
+    visitor.open(f"/console/queues/{queue}/settings")
+    expect(visitor.page.get_by_label("Lease", exact=True)).to_be_disabled()
+    expect(visitor.page.get_by_role("button", name="Save")).to_be_disabled()
+
+
+def test_what_a_page_forbids_the_server_forbids_too(
+    visitor: Console, new_key: NewKey, queue: str
+) -> None:
+    come_in(visitor, new_key(Role.READ), f"/console/queues/{queue}")
+    button = visitor.page.locator('button[data-action="Purge"]')
+    button.evaluate("button => button.disabled = false")
+
+    button.click()
+    visitor.dialog.try_to_confirm()
+
+    visitor.dialog.expect_problem("lacks the role 'operate'")
+    visitor.forgive("403 (Forbidden)")
+
+
+def test_an_operator_acts_and_the_shown_forms_work_with_a_key(
+    visitor: Console, new_key: NewKey, queue: str
+) -> None:
+    key = new_key(Role.OPERATE)
+    come_in(visitor, key, f"/console/queues/{queue}")
+
+    dialog = visitor.ask("Pause")
+    command, call = dialog.command(), dialog.call()
+    dialog.confirm()
+    visitor.told("is paused")
+
+    assert key not in command + call
+    assert run_call(call, key=key)["is_paused"]
+    run_command(command.replace("pause", "resume", 1), key=key)
+
+
+def test_a_page_of_another_site_cannot_act_although_the_browser_is_logged_in(
+    visitor: Console, new_key: NewKey, queue: str, guarded: LiveServer
+) -> None:
+    key = new_key()
+    come_in(visitor, key)
+    evil = visitor.page.context.new_page()
+    evil.route("http://evil.example/", lambda route: route.fulfill(body="<h1>hello</h1>"))
+    evil.goto("http://evil.example/")
+    path = f"{guarded.url}/v1/queues/{queue}/purge"
+
+    evil.evaluate(
+        """async (path) => {
+            await fetch(path, {method: "POST", credentials: "include", mode: "no-cors"})
+                .catch(() => null);
+            const form = document.createElement("form");
+            form.method = "post";
+            form.action = path;
+            document.body.append(form);
+            form.submit();
+        }""",
+        path,
+    )
+    evil.wait_for_timeout(500)
+
+    operator = Api(guarded.url, key=key)
+    assert operator.counts(queue) == {"ready": 1}
+    operator.close()
+    evil.close()
+
+
+def test_the_cookie_alone_acts_not_even_from_our_own_page(
+    visitor: Console, new_key: NewKey, queue: str
+) -> None:
+    come_in(visitor, new_key())
+
+    status = visitor.page.evaluate(
+        "path => fetch(path, {method: 'POST'}).then(answer => answer.status)",
+        f"/v1/queues/{queue}/purge",
+    )
+
+    assert status == 401
+    visitor.forgive("401 (Unauthorized)")
+
+
+def test_a_revoked_key_sends_its_holder_back_to_the_door(
+    visitor: Console, new_key: NewKey, guarded: LiveServer
+) -> None:
+    key = new_key()
+    come_in(visitor, key)
+
+    def revoke() -> None:
+        guarded.broker.keys.revoke(key.split("_")[1]).result()
+        guarded.broker.refresh_keys()
+
+    aside(revoke)
+    visitor.page.get_by_role("button", name="Find").click()
+
+    expect(visitor.heading).to_have_text("Log in")
+    visitor.forgive("401 (Unauthorized)")
+
+
+def test_a_login_ends_after_its_time(
+    visitor: Console, new_key: NewKey, guarded: LiveServer
+) -> None:
+    come_in(visitor, new_key())
+    assert isinstance(guarded.clock, ManualClock)
+
+    guarded.clock.advance(hours=12)
+    visitor.page.reload()
+
+    expect(visitor.heading).to_have_text("Log in")
+
+
+def test_whoever_logs_out_is_out(visitor: Console, new_key: NewKey) -> None:
+    come_in(visitor, new_key())
+
+    visitor.page.get_by_role("button", name="Log out").click()
+
+    expect(visitor.heading).to_have_text("Log in")
+    visitor.page.goto("/console/queues")
+    expect(visitor.heading).to_have_text("Log in")
+
+
+def test_nothing_that_is_not_ours_runs_loads_or_frames(console: Console) -> None:
+    console.open("/console/queues")
+
+    found = console.page.evaluate(
+        """async () => {
+            const refused = [];
+            document.addEventListener("securitypolicyviolation", (event) =>
+                refused.push(event.effectiveDirective));
+            const add = (tag, set) => {
+                const element = document.createElement(tag);
+                set(element);
+                document.body.append(element);
+            };
+            add("script", (one) => (one.textContent = "window.caught = 1"));
+            add("script", (one) => (one.src = "https://evil.example/x.js"));
+            add("img", (one) => (one.src = "https://evil.example/x.png"));
+            add("img", (one) => one.setAttribute("onerror", "window.caught = 2"));
+            add("p", (one) => one.setAttribute("style", "color: red"));
+            add("iframe", (one) => (one.src = "https://evil.example/"));
+            await fetch("https://evil.example/").catch(() => null);
+            await new Promise((done) => setTimeout(done, 300));
+            return { refused: [...new Set(refused)].sort(), caught: window.caught ?? null };
+        }"""
+    )
+
+    assert found["caught"] is None
+    assert found["refused"] == [
+        "connect-src",
+        "frame-src",
+        "img-src",
+        "script-src-attr",
+        "script-src-elem",
+        "style-src-attr",
+    ]
+    console.complaints.clear()
+
+
+def test_the_helper_that_makes_pages_takes_no_markup_and_no_strange_links(
+    console: Console,
+) -> None:
+    console.open("/console/queues")
+
+    made = console.page.evaluate(
+        """async () => {
+            const app = document.querySelector('script[type="module"]').src;
+            const { h } = await import(new URL("dom.js", app));
+            const refused = (attributes) => {
+                try { h("a", attributes); return false; } catch { return true; }
+            };
+            const links = ["javascript:x", " javascript:x", "data:text/html,x", "vbscript:x"];
+            return {
+                text: h("p", null, "<b>x</b>").children.length,
+                links: links.map((href) => h("a", { href }).hasAttribute("href")),
+                ours: h("a", { href: "/console" }).getAttribute("href"),
+                handler: refused({ onclick: "alert(1)" }),
+                style: refused({ style: "color: red" }),
+            };
+        }"""
+    )
+
+    assert made == {
+        "text": 0,
+        "links": [False] * 4,
+        "ours": "/console",
+        "handler": True,
+        "style": True,
+    }

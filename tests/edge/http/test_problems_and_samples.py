@@ -1,0 +1,109 @@
+"""What is wrong, and what was: over HTTP."""
+
+from __future__ import annotations
+
+import pytest
+
+from penstock.domain.access import Role
+from penstock.runtime.sampler import Sampler
+from tests.clocks import ManualClock
+from tests.edge.api import Api, a_name, assert_refused
+from tests.edge.http.conftest import LetIn
+from tests.edge.live import LiveServer
+
+
+def sample(server: LiveServer) -> None:
+    """What the duty does by itself, here and now."""
+    Sampler(server.broker.store, retention_days=90).tick(server.clock.now())
+
+
+def problem_of(api: Api, queue: str) -> dict | None:
+    found = api.get("/v1/problems", limit=1_000)["problems"]
+    return next((one for one in found if one["queue"] == queue), None)
+
+
+def test_a_queue_with_dead_messages_is_a_problem(api: Api) -> None:
+    name = api.make_queue()
+    assert problem_of(api, name) is None
+    api.die(name)
+
+    assert problem_of(api, name) == {
+        "queue": name,
+        "problems": ["dead"],
+        "counts": {"waiting": 0, "ready": 0, "leased": 0, "dead": 1},
+        "oldest_ready_at": None,
+        "is_paused": False,
+        "held_by": None,
+    }
+
+
+def test_a_few_of_many_say_that_there_are_more(api: Api) -> None:
+    for _ in range(2):
+        api.die(api.make_queue())
+
+    few = api.get("/v1/problems", limit=1)
+
+    assert (len(few["problems"]), few["is_cut"]) == (1, True)
+
+
+def test_whoever_may_see_some_queues_sees_their_problems_only(let_in: LetIn) -> None:
+    everybody, somebody = let_in(), let_in(Role.READ, queues=("mine-*",))
+    mine, other = f"mine-{a_name()}", a_name("other")
+    for name in (mine, other):
+        everybody.call("PUT", f"/v1/queues/{name}")
+        everybody.die(name)
+
+    assert [one["queue"] for one in somebody.get("/v1/problems")["problems"]] == [mine]
+    assert problem_of(everybody, other) is not None
+
+
+def test_a_graph_has_a_point_for_each_minute(
+    api: Api, server: LiveServer, clock: ManualClock
+) -> None:
+    clock.advance(hours=2)
+    sample(server)
+    name = api.make_queue()
+    api.send(name)
+    clock.advance(minutes=1)
+    sample(server)
+    api.finish(name)
+    clock.advance(minutes=1)
+    sample(server)
+
+    graph = api.get(f"/v1/queues/{name}/samples")
+
+    assert graph["step_ms"] == 60_000
+    assert [point["ready"] for point in graph["points"]] == [1, 1]
+    assert [point["happened"]["sent"] for point in graph["points"]] == [1, 1]
+    assert [point["happened"]["done"] for point in graph["points"]] == [0, 1]
+    assert graph["points"][-1]["work_p50_ms"] == 0
+    assert len(api.get("/v1/samples")["points"]) >= 2
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "from=2030-01-02T00:00:00Z&to=2030-01-01T00:00:00Z",
+        "step_ms=1000",
+        "step_ms=x",
+        "from=1999-01-01T00:00:00Z&step_ms=60000",
+        "every=1",
+        "from=yesterday",
+    ],
+)
+def test_a_span_that_makes_no_sense_is_refused(api: Api, query: str) -> None:
+    assert_refused(api.call("GET", f"/v1/samples?{query}"), 400, "invalid_request")
+
+
+def test_a_queue_that_is_not_there_has_no_graph(api: Api) -> None:
+    answer = api.call("GET", "/v1/queues/nowhere/samples")
+
+    assert_refused(answer, 404, "queue_not_found")
+
+
+def test_what_all_queues_did_is_for_those_who_see_them_all(let_in: LetIn) -> None:
+    somebody = let_in(Role.READ, queues=("mine-*",))
+
+    assert_refused(somebody.call("GET", "/v1/samples"), 403, "forbidden")
+    assert_refused(somebody.call("GET", "/v1/queues/other/samples"), 403, "forbidden")
+    assert somebody.call("GET", "/v1/queues/mine-1/samples").status_code == 404

@@ -1,0 +1,191 @@
+"""Looks over all queues: what has changed, what may be wrong; and parts of names."""
+
+from __future__ import annotations
+
+import pytest
+
+from penstock.domain.lease import Verb
+from penstock.domain.limits import MINUTE
+from penstock.domain.problem import STUCK_AFTER_MS, Problem
+from penstock.domain.queue import Queue
+from penstock.services.watching import Look, Watch
+from tests.store.desk import Desk
+
+LATE = {"minutes": STUCK_AFTER_MS // MINUTE}
+
+
+@pytest.fixture
+def watch(desk: Desk) -> Watch:
+    return Watch(desk.store, desk.clock)
+
+
+@pytest.fixture
+def mail(desk: Desk) -> Queue:
+    return desk.queue("mail")
+
+
+def problems(watch: Watch) -> dict[str, tuple[Problem, ...]]:
+    found = watch.problems().result()
+    return {wrong.glance.queue.name: wrong.problems for wrong in found}
+
+
+def changed(watch: Watch, before: Look) -> list[str]:
+    return sorted(one.queue.name for one in watch.look(before).result().changed)
+
+
+def die(desk: Desk, queue: Queue) -> None:
+    desk.send(queue)
+    [claimed] = desk.claim(queue)
+    desk.act(Verb.BURY, claimed, text="broken")
+
+
+def test_a_look_tells_which_queues_have_changed(desk: Desk, mail: Queue, watch: Watch) -> None:
+    other = desk.queue("other")
+    desk.send(mail)
+    desk.send(other)
+    first = watch.look().result()
+    assert first.changed == []
+
+    desk.claim(mail)
+    second = watch.look(first).result()
+
+    assert [one.queue.name for one in second.changed] == ["mail"]
+    assert second.changed[0].counts == desk.counts(mail)
+    assert changed(watch, second) == []
+
+
+def test_every_way_in_and_out_is_a_change(desk: Desk, watch: Watch) -> None:
+    queue = desk.queue("mail", max_attempts=3)
+    look = watch.look().result()
+
+    def step() -> None:
+        nonlocal look
+        assert changed(watch, look) == ["mail"]
+        look = watch.look(look).result()
+
+    desk.send(queue)
+    step()
+    [claimed] = desk.claim(queue)
+    step()
+    desk.act(Verb.RELEASE, claimed)
+    step()
+    [claimed] = desk.claim(queue)
+    step()
+    desk.act(Verb.FAIL, claimed)
+    step()
+    desk.clock.advance(minutes=10)
+    [claimed] = desk.claim(queue)
+    step()
+    desk.act(Verb.BURY, claimed, text="x")
+    step()
+
+
+def test_what_changed_is_told_with_what_was_before(desk: Desk, mail: Queue, watch: Watch) -> None:
+    look = watch.look().result()
+    desk.send(mail)
+    look = watch.look(look).result()
+    assert look.changed[0].before is None
+    desk.send_many(mail, 3)
+
+    [one] = watch.look(look).result().changed
+
+    assert one.before is not None
+    assert (one.counts.sent_total, one.before.sent_total) == (4, 1)
+
+
+def test_a_queue_that_is_as_it_should_be_is_no_problem(
+    desk: Desk, mail: Queue, watch: Watch
+) -> None:
+    desk.send(mail)
+    desk.send(mail, delay_ms=MINUTE * 60)
+    desk.claim(mail)
+    desk.queue("empty")
+
+    assert problems(watch) == {}
+
+
+def test_what_could_have_been_claimed_long_ago_is_stuck(
+    desk: Desk, mail: Queue, watch: Watch
+) -> None:
+    desk.send(mail)
+    desk.clock.advance(**LATE, ms=-1)
+    assert problems(watch) == {}
+
+    desk.clock.advance(ms=1)
+
+    assert problems(watch) == {"mail": (Problem.STUCK,)}
+
+
+def test_what_an_operator_has_paused_is_not_stuck(desk: Desk, mail: Queue, watch: Watch) -> None:
+    desk.pause(mail)
+    assert problems(watch) == {}, "nothing is in line"
+    desk.send(mail)
+    desk.clock.advance(**LATE)
+
+    assert problems(watch) == {"mail": (Problem.PAUSED,)}
+
+
+def test_what_a_circuit_holds_is_told_as_held(desk: Desk, mail: Queue, watch: Watch) -> None:
+    desk.send(mail)
+    desk.write(lambda s: s.queues.hold([mail.queue_no], by="c1"))
+    desk.clock.advance(**LATE)
+
+    assert problems(watch) == {"mail": (Problem.HELD,)}
+
+
+def test_the_dead_are_told_where_they_rest(desk: Desk, watch: Watch) -> None:
+    desk.queue("letters")
+    die(desk, desk.queue("a", dead_letter_queue="letters"))
+    die(desk, desk.queue("b"))
+    desk.clock.advance(**LATE)
+
+    assert problems(watch) == {"b": (Problem.DEAD,), "letters": (Problem.DEAD_LETTERS,)}
+
+
+def test_a_queue_that_takes_no_more_is_told(desk: Desk, watch: Watch) -> None:
+    queue = desk.queue("mail", max_messages=2)
+    desk.send(queue)
+    assert problems(watch) == {}
+    desk.send(queue)
+
+    assert problems(watch) == {"mail": (Problem.FULL,)}
+
+
+def test_the_worst_comes_first_and_among_equals_the_larger(desk: Desk, watch: Watch) -> None:
+    for name, count in (("few", 1), ("many", 3)):
+        desk.send_many(desk.queue(name), count)
+    desk.clock.advance(**LATE)
+    die(desk, desk.queue("dead"))
+    desk.send(desk.queue("full", max_messages=1))
+
+    assert list(problems(watch)) == ["full", "many", "few", "dead"]
+
+
+def test_a_removed_queue_is_no_problem(desk: Desk, mail: Queue, watch: Watch) -> None:
+    look = watch.look().result()
+    die(desk, mail)
+    desk.write(lambda s: s.messages.purge(mail.queue_no, limit=10, now=desk.now))
+    desk.write(lambda s: s.queues.remove(mail.queue_no, now=desk.now))
+
+    assert problems(watch) == {}
+    assert changed(watch, look) == []
+
+
+@pytest.mark.parametrize(
+    ("part", "names"),
+    [
+        ("mail", ["Big.mail", "mail"]),
+        ("MAIL", ["Big.mail", "mail"]),
+        ("g.m", ["Big.mail"]),
+        ("%", []),
+        ("_", ["a_b"]),
+        ("", ["Big.mail", "a_b", "mail"]),
+    ],
+)
+def test_queues_are_found_by_a_part_of_their_names(desk: Desk, part: str, names: list[str]) -> None:
+    for name in ("mail", "Big.mail", "a_b"):
+        desk.queue(name)
+
+    found = desk.read(lambda s: s.queues.page(prefix="", after="", limit=10, contains=part))
+
+    assert [queue.name for queue in found] == names
