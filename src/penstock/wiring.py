@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Protocol
+from threading import Event
+from typing import NamedTuple, Protocol
 
-from penstock.domain.errors import InvalidRequest, StoreRefused
+from penstock.domain.errors import InvalidRequest, LakeRefused, StoreRefused
 from penstock.outbound.clock import ServerClock, SteadyClock, SystemClock, wall_ms
 from penstock.outbound.dice import SystemDice
+from penstock.ports.archive import Lake
 from penstock.ports.clock import Clock, Dice
 from penstock.ports.sender import Request, Response, Sender
 from penstock.ports.store import Store
 from penstock.ports.wakeups import Wakeups
+from penstock.runtime.archive_duties import ArchiveDuty, BacklogSampler, SnapshotDuty
+from penstock.runtime.archiver import Archiver, Pause
 from penstock.runtime.circuit_duties import circuit_duties
 from penstock.runtime.duties import Every, Expirer, Mover, Pruner, Reaper
 from penstock.runtime.loop import Duty, DutyLoop
@@ -23,6 +27,7 @@ from penstock.runtime.pusher.tally import Tally
 from penstock.runtime.pusher.thread import Bell, PusherThread
 from penstock.runtime.recurring import Recurrer
 from penstock.runtime.sampler import Sampler
+from penstock.runtime.snapshots import Snapshots
 from penstock.services.bus import Bus
 from penstock.services.circuits import Circuits
 from penstock.services.directory import Directory
@@ -99,6 +104,7 @@ class Broker:
         )
         self._loop = DutyLoop(self._duties(), clock)
         self._pushing: PusherThread | None = None
+        self._archiving: DutyLoop | None = None
 
     def listen(self, callback: Callable[[Mapping[int, int]], None]) -> None:
         self.store.listen(callback)
@@ -112,6 +118,12 @@ class Broker:
             self._pushing = _pushing(self)
             self._pushing.start()
 
+    def start_archiving(self) -> None:
+        """What has happened goes to the lake, if that is wanted; once for the whole cluster."""
+        if self._archiving is None and self.settings.archive.enabled:
+            self._archiving = _archiving(self)
+            self._archiving.start()
+
     def run_duties(self) -> None:
         """Here and now, where nothing runs by itself: what is due by the clock."""
         self._loop.run_due()
@@ -120,6 +132,8 @@ class Broker:
         """Stop what runs by itself, finish what was taken, close the store."""
         if self._pushing is not None:
             self._pushing.stop()
+        if self._archiving is not None:
+            self._archiving.stop()
         self._loop.stop()
         self.store.close()
 
@@ -139,7 +153,11 @@ class Broker:
         duties: list[Duty] = [
             Reaper(self.store, every_ms=every_ms),
             Expirer(self.store, every_ms=every_ms),
-            Pruner(self.store, retention_days=self.settings.history.retention_days),
+            Pruner(
+                self.store,
+                retention_days=self.settings.history.retention_days,
+                is_archived=self.settings.archive.enabled,
+            ),
             Mover(self.moves, every_ms=_MOVES_EVERY_MS),
             WorkerReaper(self.workers, every_ms=self.settings.workers.reap_interval_ms),
             Recurrer(self.recurring),
@@ -206,6 +224,40 @@ def _pushing(broker: Broker) -> PusherThread:
     broker.listen(pusher.heard)
     drain_ms = broker.settings.server.drain_ms
     return PusherThread(pusher, sender, broker.clock, bell, drain_ms=drain_ms)
+
+
+class Archive(NamedTuple):
+    """What writes to the lake of a store."""
+
+    archiver: Archiver
+    snapshots: Snapshots
+    lake: Lake
+
+
+def open_archive(broker: Broker, *, pause: Pause) -> Archive:
+    """Raises LakeRefused if files cannot be written here; nothing is written yet."""
+    try:
+        from penstock.outbound.lake_files import LakeFiles
+    except ImportError as error:
+        raise LakeRefused("the archive needs a part more: pip install penstock[archive]") from error
+    lake = LakeFiles(broker.settings.lake_folder, broker.dice)
+    bodies = broker.settings.archive.bodies
+    archiver = Archiver(broker.store, lake, broker.clock, pause=pause, with_bodies=bodies)
+    snapshots = Snapshots(broker.store, lake, broker.clock, archiver, pause=pause)
+    return Archive(archiver, snapshots, lake)
+
+
+def _archiving(broker: Broker) -> DutyLoop:
+    settings, store, stopped = broker.settings.archive, broker.store, Event()
+    archiver, snapshots, _ = open_archive(broker, pause=lambda ms: stopped.wait(ms / 1000))
+    duties: list[Duty] = [
+        BacklogSampler(store),
+        ArchiveDuty(store, archiver, every_ms=settings.every_ms),
+    ]
+    every_ms = settings.snapshot_every_ms
+    if every_ms:
+        duties.append(SnapshotDuty(store, snapshots, every_ms=every_ms, keep=settings.snapshots))
+    return DutyLoop(duties, broker.clock, name="penstock-archive", stopped=stopped)
 
 
 def open_broker(settings: Settings, *, clock: Clock | None = None) -> Broker:

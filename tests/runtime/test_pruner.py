@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
+from penstock.domain import lake
+from penstock.domain.fact import FactFilter
 from penstock.domain.limits import DAY, MINUTE
 from penstock.domain.message import State
 from penstock.domain.queue import Queue
 from penstock.domain.repeat import KEPT_MS
+from penstock.runtime.archiver import sample
 from penstock.runtime.duties import Pruner
+from tests.runtime.archive.rig import Rig
 from tests.store.desk import Desk
 
 RETENTION_DAYS = 7
@@ -106,3 +112,44 @@ def test_days_that_were_missed_are_all_forgotten_at_once(
 
     assert desk.endings() == []
     assert days(desk) == [desk.now // DAY, desk.now // DAY + 1]
+
+
+def test_with_an_archive_nothing_is_forgotten_before_it_is_in_the_lake(
+    desk: Desk, mail: Queue, tmp_path: Path
+) -> None:
+    desk.keeps_history = False
+    pruner = Pruner(desk.store, retention_days=RETENTION_DAYS, is_archived=True)
+    rig = Rig(desk, tmp_path / "lake")
+    first = finish_one(desk, mail)
+    desk.write(lambda s: s.facts.add("a", "x", at=desk.now, data={}))
+    sample(desk.store, now=desk.now)
+    born = desk.now // DAY
+    desk.clock.advance(days=RETENTION_DAYS + 2)
+
+    pruner.tick(desk.now)
+    assert [ending.id for ending in desk.endings()] == [first]
+    assert len(desk.read(lambda s: s.facts.search(FactFilter()))) == 1
+
+    rig.run()
+    pruner.tick(desk.now)
+    assert desk.endings() == []
+    assert born not in days(desk)
+    assert desk.read(lambda s: s.facts.search(FactFilter())) == []
+    assert rig.ids(lake.HISTORY) == [first]
+    rig.run()
+    assert rig.ids(lake.HISTORY) == [first]
+
+
+def test_without_one_samples_are_forgotten_like_everything_else(
+    desk: Desk, mail: Queue, pruner: Pruner, tmp_path: Path
+) -> None:
+    desk.send(mail)
+    sample(desk.store, now=desk.now)
+    desk.clock.advance(days=RETENTION_DAYS + 2)
+
+    pruner.tick(desk.now)
+
+    assert (
+        desk.write(lambda s: s.archive.forget_samples(before_at=desk.now, upto_no=2**62, limit=9))
+        == 0
+    )

@@ -31,6 +31,7 @@ class SendOptions(TypedDict, total=False):
     retries_timeouts: bool
     dedup_until: DedupUntil | None
     route: str | None
+    dedup_window_ms: int | None
 
 
 class Draft(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -52,6 +53,7 @@ class Draft(msgspec.Struct, frozen=True, omit_defaults=True):
     retries_timeouts: bool = False
     dedup_until: DedupUntil | None = None  # None: for the queue's window
     route: str | None = None
+    dedup_window_ms: int | None = None  # in place of the queue's
 
 
 class ActOptions(TypedDict, total=False):

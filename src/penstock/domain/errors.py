@@ -257,6 +257,12 @@ class SourceUnknown(FleetsRefused):
     code = "source_unknown"
 
 
+class LakeRefused(PenstockError):
+    """The lake does not belong to this store, or does not fit it, so nothing is written there."""
+
+    code = "lake_refused"
+
+
 def kind_of(error: PenstockError) -> type[PenstockError]:
     """The nearest with a code of its own: what edges know.  Layers below may have finer ones."""
     return next(kind for kind in type(error).__mro__ if "code" in vars(kind))

@@ -22,6 +22,7 @@ from penstock.domain.message import Content, Message, State
 from penstock.domain.move import MoveTask
 from penstock.domain.queue import Queue, QueueSettings
 from penstock.domain.schedule import Schedule
+from penstock.ports.archive import Archive
 from penstock.ports.circuits import Circuits, Documents, Duties
 from penstock.ports.deliveries import Deliveries
 from penstock.ports.registry import Facts, Workers
@@ -287,6 +288,8 @@ class Session(Protocol):
     def documents(self) -> Documents: ...
     @property
     def deliveries(self) -> Deliveries: ...
+    @property
+    def archive(self) -> Archive: ...
     @property
     def tidying(self) -> Tidying: ...
     def send(

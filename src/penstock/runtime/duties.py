@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from penstock.domain import move
+from penstock.domain.archive import EVERYTHING, Archived, archived
 from penstock.domain.limits import DAY, MINUTE
 from penstock.ports.store import Session, Store
 from penstock.services.moves import Moves
@@ -50,14 +51,16 @@ class Expirer:
 class Pruner:
     """Forgets by age: days of history, facts, move tasks, workers, dedup keys, repeated claims.
 
-    And what limits and fair share need not know any more.
+    And what limits and fair share need not know any more.  With `is_archived` whatever belongs in
+    the lake is kept until it is there.
     """
 
     name = "pruner"
 
-    def __init__(self, store: Store, *, retention_days: int) -> None:
+    def __init__(self, store: Store, *, retention_days: int, is_archived: bool = False) -> None:
         self._store = store
         self._retention_days = retention_days
+        self._is_archived = is_archived
 
     def tick(self, now: int) -> int:
         self._store.write(lambda s: s.tidying.prepare_days(now=now)).result()
@@ -69,10 +72,25 @@ class Pruner:
         before_at = before_day * DAY
         self._store.write(lambda s: s.moves.forget(before_at=before_at)).result()
         self._store.write(lambda s: s.workers.forget(before_at=before_at)).result()
-        _repeat(self._store, lambda s: s.facts.forget(before_at=before_at, limit=_CHUNK))
+        archived = self._archived()
+        facts, samples = archived.facts_no, archived.samples_no
+        _repeat(
+            self._store,
+            lambda s: s.facts.forget(before_at=before_at, upto_no=facts, limit=_CHUNK),
+        )
+        _repeat(
+            self._store,
+            lambda s: s.archive.forget_samples(before_at=before_at, upto_no=samples, limit=_CHUNK),
+        )
         for day in self._store.read(lambda s: s.tidying.old_days(before_day=before_day)).result():
-            self._store.write(_drop_day(day, now)).result()
+            if archived.days is None or day in archived.days:
+                self._store.write(_drop_day(day, now)).result()
         return now + MINUTE
+
+    def _archived(self) -> Archived:
+        if not self._is_archived:
+            return EVERYTHING
+        return archived(self._store.read(lambda s: s.archive.marks()).result())
 
 
 class Mover:

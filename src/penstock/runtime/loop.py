@@ -25,13 +25,21 @@ class Duty(Protocol):
 class DutyLoop:
     """One thread for all duties: each is short, and none is needed for correctness."""
 
-    def __init__(self, duties: Sequence[Duty], clock: Clock) -> None:
+    def __init__(
+        self,
+        duties: Sequence[Duty],
+        clock: Clock,
+        *,
+        name: str = "penstock-duties",
+        stopped: threading.Event | None = None,
+    ) -> None:
+        """`stopped` is set when the loop is to end, for duties that take longer than a moment."""
         self._due = {duty.name: 0 for duty in duties}
         self._duties = {duty.name: duty for duty in duties}
         self._troubled: set[str] = set()  # whose trouble is in the log already
         self._clock = clock
-        self._stopped = threading.Event()
-        self._thread = threading.Thread(target=self._run, name="penstock-duties", daemon=True)
+        self._stopped = stopped or threading.Event()
+        self._thread = threading.Thread(target=self._run, name=name, daemon=True)
 
     def start(self) -> None:
         self._thread.start()

@@ -14,6 +14,7 @@ from msgspec import Meta
 from penstock.domain.errors import InvalidRequest
 from penstock.domain.limits import DAY, HOUR, MINUTE, SECOND, Limits
 from penstock.domain.queue import check_name
+from penstock.settings.archive import Archive
 from penstock.settings.console import Console
 from penstock.settings.push import Push, check_push
 from penstock.settings.samples import Samples
@@ -24,6 +25,7 @@ SQLITE = "sqlite:///"
 POSTGRES = ("postgresql://", "postgres://")
 NO_CHECKSUMS = "checksums=off"
 DATABASE_FILE = "penstock.db"
+LAKE_FOLDER = "lake"
 LOOPBACK = frozenset({"127.0.0.1", "::1", "localhost"})
 
 
@@ -129,6 +131,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     server: Server = Server()
     store: Store = Store()
     history: History = History()
+    archive: Archive = Archive()
     queues: Queues = Queues()
     aweq: Aweq = Aweq()
     sqs: Sqs = Sqs()
@@ -147,6 +150,10 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     def store_url(self) -> str:
         """Where the store is, derived from the data folder unless it is named."""
         return self.store.url or f"{SQLITE}{Path(self.data) / DATABASE_FILE}"
+
+    @property
+    def lake_folder(self) -> Path:
+        return Path(self.archive.folder or Path(self.data) / LAKE_FOLDER)
 
     @property
     def sqlite_path(self) -> Path | None:

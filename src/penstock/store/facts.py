@@ -39,5 +39,6 @@ class SqlFacts:
         rows = self._db.rows("facts.search", params, conditions="\n   ".join(conditions))
         return [Fact(*row) for row in rows]
 
-    def forget(self, *, before_at: int, limit: int) -> int:
-        return self._db.run("facts.forget", {"before_at": before_at, "limit": limit})
+    def forget(self, *, before_at: int, limit: int, upto_no: int = _LAST) -> int:
+        params = {"before_at": before_at, "upto_no": upto_no, "limit": limit}
+        return self._db.run("facts.forget", params)

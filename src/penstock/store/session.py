@@ -14,6 +14,7 @@ from penstock.domain.lease import FORGETTABLE, LeaseAct
 from penstock.domain.limits import DAY
 from penstock.ports.store import Claim, Claimed, Sent
 from penstock.store.acts import Acts
+from penstock.store.archive import SqlArchive
 from penstock.store.books import Books
 from penstock.store.changes import Changes
 from penstock.store.circuits import SqlCircuits
@@ -118,6 +119,7 @@ class SqlSession:
         self.duties = SqlDuties(self.books)
         self.documents = SqlDocuments(self.books)
         self.deliveries = SqlDeliveries(self.books)
+        self.archive = SqlArchive(self.books)
         self.tidying = SqlTidying(self.books, claims)
         self.tagged = SqlTagged(self.books, changes, claims)
         self.topics = SqlTopics(self.books, changes, self._sends)

@@ -100,7 +100,13 @@ def loaded(args: Namespace, **more: str) -> Loaded:
 
 def _other_env() -> frozenset[str]:
     # Variables such as PENSTOCK_QUEUES_CREATE_LEASE look like those of settings.
-    alike = ("PENSTOCK_QUEUES_", "PENSTOCK_HISTORY_", "PENSTOCK_WORKERS_", "PENSTOCK_SCALING_")
+    alike = (
+        "PENSTOCK_ARCHIVE_",
+        "PENSTOCK_QUEUES_",
+        "PENSTOCK_HISTORY_",
+        "PENSTOCK_WORKERS_",
+        "PENSTOCK_SCALING_",
+    )
     if not any(name.startswith(alike) for name in os.environ):
         return frozenset()
     from penstock.edge.cli.registry import env_names

@@ -106,6 +106,12 @@ GROUPS: dict[str, dict[str, Entry]] = {
         "tail": Entry("tail", "follow what finishes and what waits"),
         "history": Entry("history", "list finished messages, newest first"),
     },
+    "The lake": {
+        "archive": Entry("archive", "tell how far the lake is"),
+        "archive status": Entry("archive", "tell how far the lake is"),
+        "archive run": Entry("archive", "write what is new to the lake"),
+        "archive snapshot": Entry("archive", "take a snapshot of all that has not ended"),
+    },
     "Upkeep": {
         "backup": Entry("backup", "copy a SQLite store while the server works"),
         "promote": Entry("promote", "move a SQLite store to PostgreSQL"),

@@ -57,6 +57,7 @@ STATUS: dict[type[PenstockError], int] = {
     errors.FleetsRefused: 503,
     errors.DefaultProfileMissing: 503,
     errors.SourceUnknown: 503,
+    errors.LakeRefused: 503,
 }
 
 

@@ -124,6 +124,7 @@ async def run(broker: Broker, stop: asyncio.Event, *, on_ready: Callable[[str], 
     port = await server.start(settings.host, settings.port, tls=tls)
     broker.start_duties()
     broker.start_pushing()
+    broker.start_archiving()
     scheme = "https" if tls else "http"
     host = f"[{settings.host}]" if ":" in settings.host else settings.host
     workers = EmbeddedWorkers(broker.settings)

@@ -39,6 +39,7 @@ class DraftIn(msgspec.Struct, forbid_unknown_fields=True):
     retries_timeouts: bool = False
     dedup_until: DedupUntil | None = None
     route: str | None = None
+    dedup_window_ms: int | None = None
 
     def draft(self) -> Draft:
         body = text_of(self.body)
@@ -62,6 +63,7 @@ class DraftIn(msgspec.Struct, forbid_unknown_fields=True):
             retries_timeouts=self.retries_timeouts,
             dedup_until=self.dedup_until,
             route=self.route,
+            dedup_window_ms=self.dedup_window_ms,
         )
 
 

@@ -342,4 +342,5 @@ _FROM_CORE: dict[type[PenstockError], Callable[[str], SqsError]] = {
     core.FleetsRefused: lambda text: service_unavailable(),
     core.DefaultProfileMissing: lambda text: service_unavailable(),
     core.SourceUnknown: lambda text: service_unavailable(),
+    core.LakeRefused: lambda text: service_unavailable(),
 }

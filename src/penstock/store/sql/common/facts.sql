@@ -29,6 +29,7 @@ DELETE FROM fact
          SELECT fact_no
            FROM fact
           WHERE at < :before_at
+            AND fact_no <= :upto_no
           ORDER BY at
           LIMIT :limit
        );

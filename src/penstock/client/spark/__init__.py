@@ -1,0 +1,23 @@
+"""Penstock as a source and a sink of Spark: `register(spark)`, then `format("penstock")`.
+
+    register(spark)
+    spark.read.format("penstock").option("url", "sqlite:///data/penstock.db").load()
+
+What there is to say stands in docs/archive.md.  Only whoever uses Spark imports this.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+
+def register(spark: SparkSession) -> None:
+    from penstock.client.spark.source import PenstockSource
+
+    spark.dataSource.register(PenstockSource)
+
+
+__all__ = ["register"]

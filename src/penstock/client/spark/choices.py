@@ -1,0 +1,103 @@
+"""What can be said with `.option(…)`, checked before Spark starts anything."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from difflib import get_close_matches
+
+import msgspec
+
+from penstock.domain import lake
+from penstock.domain.archive import Source
+from penstock.domain.duration import duration_ms
+from penstock.domain.errors import InvalidRequest
+from penstock.domain.limits import DAY
+from penstock.settings.values import POSTGRES, SQLITE
+
+MESSAGES = "messages"  # what has not ended, as snapshots have it
+TABLES = {**{s.value: s.table for s in Source}, "bodies": lake.BODIES, MESSAGES: lake.SNAPSHOTS}
+EARLIEST, LATEST = "earliest", "latest"
+_SERVERS = ("http://", "https://")
+_MOST = 2**31
+
+
+class Choices(msgspec.Struct, frozen=True, kw_only=True):
+    """The names are those of the options; Spark does not mind capitals."""
+
+    url: str
+    table: str = Source.HISTORY.value
+    page_rows: int = 2_000  # of one read, which is a transaction of its own
+    partition_rows: int = 50_000  # of one task
+    starting: str = EARLIEST  # where a new stream begins
+    max_rows: int = 500_000  # of one batch of a stream, about
+    api_key: str | None = None  # for a server
+    queue: str | None = None  # where to, unless a column says so
+    key: str = "key"  # the column that makes a row one message
+    window_ms: int = 30 * DAY  # how long a key is remembered
+    batch_rows: int = 500  # of one send
+
+
+def read(options: Mapping[str, str]) -> Choices:
+    """Raises InvalidRequest that names the option."""
+    values: dict[str, object] = {}
+    for name, text in options.items():
+        values |= _read(name, text)
+    if "url" not in values:
+        raise InvalidRequest(
+            "the option url is missing: sqlite:///path, postgresql://… or http://…"
+        )
+    return Choices(**values)  # type: ignore[arg-type]
+
+
+def readable(choices: Choices) -> Choices:
+    if not choices.url.startswith((SQLITE, *POSTGRES)):
+        raise InvalidRequest(f"only a store can be read, not {choices.url!r}")
+    if choices.table not in TABLES:
+        raise InvalidRequest(f"table is one of {', '.join(TABLES)}, not {choices.table!r}")
+    if choices.starting not in (EARLIEST, LATEST):
+        raise InvalidRequest(f"starting is {EARLIEST} or {LATEST}, not {choices.starting!r}")
+    return choices
+
+
+def streamable(choices: Choices) -> Choices:
+    if choices.table == MESSAGES:
+        raise InvalidRequest("messages come and go: only what stays can be read as a stream")
+    return readable(choices)
+
+
+def writable(choices: Choices) -> Choices:
+    if not choices.url.startswith((SQLITE, *POSTGRES, *_SERVERS)):
+        raise InvalidRequest(
+            f"url is sqlite:///path, postgresql://… or http://…, not {choices.url!r}"
+        )
+    return choices
+
+
+def _read(name: str, text: str) -> dict[str, object]:
+    known = {field.replace("_", ""): field for field in Choices.__struct_fields__}
+    known["window"] = "window_ms"
+    field = known.get(name.replace("_", "").lower())
+    if field is None:
+        if name.lower() == "path":  # Spark adds it where load or save was given one
+            raise InvalidRequest("penstock has no path; say .option('url', …).load()")
+        close = get_close_matches(name.lower(), known, n=1)
+        hint = f"; did you mean {known[close[0]]!r}?" if close else ""
+        raise InvalidRequest(f"penstock has no option {name!r}{hint}")
+    if field == "window_ms":
+        return {field: _duration(name, text)}
+    if field.endswith("_rows"):
+        return {field: _count(name, text)}
+    return {field: text}
+
+
+def _count(name: str, text: str) -> int:
+    if not text.isdecimal() or not 1 <= int(text) <= _MOST:
+        raise InvalidRequest(f"{name} is a number from 1 to {_MOST}, not {text!r}")
+    return int(text)
+
+
+def _duration(name: str, text: str) -> int:
+    try:
+        return duration_ms(text)
+    except ValueError as error:
+        raise InvalidRequest(f"{name}: {error}") from None

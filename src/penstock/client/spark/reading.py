@@ -1,0 +1,124 @@
+"""Reads of a live store: short pages, each a transaction of its own, in Arrow batches.
+
+A partition is a range of numbers.  Nothing is locked, and nobody waits for a reader.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import closing
+from typing import Any
+
+import pyarrow as pa
+from pyspark.sql.datasource import DataSourceReader, InputPartition
+from pyspark.sql.pandas.types import to_arrow_schema
+
+from penstock.client.spark.choices import MESSAGES, TABLES, Choices
+from penstock.domain import lake
+from penstock.domain.archive import ALL_DAYS, Source
+from penstock.domain.errors import InvalidRequest
+from penstock.domain.lake import Range
+from penstock.pipeline.schemas import schema_of
+from penstock.ports.archive import LakeRow
+from penstock.ports.store import Session
+from penstock.settings import Settings
+from penstock.settings.values import Store
+from penstock.wiring import Broker, open_broker
+
+MOST_PARTITIONS = 256
+
+
+class Part(InputPartition):
+    """Rows of one day of a table; of tables that are not kept by day, of all."""
+
+    def __init__(self, day: int, rows: Range) -> None:
+        self.day = day
+        self.rows = rows
+
+
+class Reader(DataSourceReader):
+    def __init__(self, choices: Choices) -> None:
+        self._choices = choices
+
+    def partitions(self) -> Sequence[InputPartition]:
+        choices = self._choices
+        with closing(opened(choices)) as broker:
+            if choices.table == MESSAGES:
+                there = broker.store.read(lambda s: s.archive.message_nos()).result()
+                return [] if there is None else parts(ALL_DAYS, there, choices)
+            look = broker.store.read(lambda s: s.archive.look(without=())).result()
+        found: list[Part] = []
+        for (source, day), last_no in look.cut.items():
+            if source is source_of(choices) and last_no:
+                found += parts(day, Range(1, last_no), choices)
+        return found
+
+    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+        assert isinstance(partition, Part)
+        return batches(self._choices, partition)
+
+
+def source_of(choices: Choices) -> Source:
+    return Source(choices.table) if choices.table in list(Source) else Source.HISTORY
+
+
+def parts(day: int, rows: Range, choices: Choices) -> list[Part]:
+    """Ranges of numbers; wider ones rather than too many."""
+    count = rows.to_no - rows.from_no + 1
+    width = max(choices.partition_rows, -(-count // MOST_PARTITIONS))
+    return [
+        Part(day, Range(first, min(first + width - 1, rows.to_no)))
+        for first in range(rows.from_no, rows.to_no + 1, width)
+    ]
+
+
+def batches(choices: Choices, part: Part) -> Iterator[pa.RecordBatch]:
+    table = TABLES[choices.table]
+    schema = to_arrow_schema(schema_of(table))
+    instant = [column.name for column in table.columns].index(table.instant)
+    after = part.rows.from_no - 1
+    with closing(opened(choices)) as broker:
+        while after < part.rows.to_no:
+            left = Range(after + 1, part.rows.to_no)
+            rows = _page(broker, choices, part.day, left)
+            if rows:
+                yield _batch(table, rows, instant, schema)
+                after = rows[-1][0]
+            if len(rows) < choices.page_rows:
+                return
+
+
+def opened(choices: Choices) -> Broker:
+    """Raises InvalidRequest rather than make a new file for somebody who wants to read one."""
+    settings = Settings(store=Store(url=choices.url))
+    path = settings.sqlite_path
+    if path is not None and not path.exists():
+        raise InvalidRequest(f"there is no store at {path}")
+    return open_broker(settings)
+
+
+def _page(broker: Broker, choices: Choices, day: int, rows: Range) -> list[LakeRow]:
+    limit, now = choices.page_rows, broker.clock.now()
+    source, is_bodies = source_of(choices), choices.table == lake.BODIES.name
+
+    def live(session: Session) -> list[LakeRow]:
+        return session.archive.live_page(rows, limit=limit, taken_at=now)
+
+    def past(session: Session) -> list[LakeRow]:
+        page = session.archive.page(source, day, rows, limit=limit, with_bodies=is_bodies)
+        return page.contents if is_bodies else page.rows
+
+    what = live if choices.table == MESSAGES else past
+    return broker.store.read(what).result()
+
+
+def _batch(
+    table: lake.Table, rows: list[LakeRow], instant: int, schema: pa.Schema
+) -> pa.RecordBatch:
+    """With the columns of the partitions behind, as the lake's own tables are read."""
+    columns: list[Sequence[Any]] = list(zip(*rows, strict=True))
+    columns.append([lake.dt_of(at) for at in columns[instant]])
+    if table.of_snapshots:
+        columns.append([0] * len(rows))  # of no snapshot
+    arrays = [pa.array(c, field.type) for c, field in zip(columns, schema, strict=True)]
+    return pa.RecordBatch.from_arrays(arrays, schema=schema)

@@ -1,0 +1,39 @@
+"""The data source as Spark sees it."""
+
+from __future__ import annotations
+
+from pyspark.sql.datasource import (
+    DataSource,
+    DataSourceReader,
+    DataSourceStreamReader,
+    DataSourceWriter,
+)
+from pyspark.sql.types import StructType
+
+from penstock.client.spark.choices import TABLES, read, readable, streamable, writable
+from penstock.client.spark.reading import Reader
+from penstock.client.spark.streaming import StreamReader
+from penstock.client.spark.writing import Writer
+from penstock.domain.errors import InvalidRequest
+from penstock.pipeline.schemas import schema_of
+
+
+class PenstockSource(DataSource):
+    @classmethod
+    def name(cls) -> str:
+        return "penstock"
+
+    def schema(self) -> StructType:
+        """That of the lake's table of the same name, so that the same transforms take both."""
+        return schema_of(TABLES[readable(read(self.options)).table])
+
+    def reader(self, schema: StructType) -> DataSourceReader:
+        return Reader(readable(read(self.options)))
+
+    def streamReader(self, schema: StructType) -> DataSourceStreamReader:
+        return StreamReader(streamable(read(self.options)))
+
+    def writer(self, schema: StructType, overwrite: bool) -> DataSourceWriter:
+        if overwrite:
+            raise InvalidRequest("messages are sent, none is replaced: say .mode('append')")
+        return Writer(writable(read(self.options)), schema)

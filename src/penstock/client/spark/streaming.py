@@ -1,0 +1,119 @@
+"""A stream of what is added to a live store: offsets are numbers, by day where days have tables.
+
+An offset is given out only when nothing can appear below it any more (domain/settling.py), so a
+row is in exactly one batch, also after a restart from a checkpoint.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import pyarrow as pa
+from pyspark.sql.datasource import DataSourceStreamReader, InputPartition
+from pyspark.sql.streaming.datasource import ReadLimit, ReadMaxRows
+
+from penstock.client.spark.choices import LATEST, Choices
+from penstock.client.spark.reading import Part, batches, opened, parts, source_of
+from penstock.domain.archive import Cut, Place, is_over
+from penstock.domain.lake import Range
+from penstock.domain.limits import DAY
+from penstock.domain.settling import Settling
+from penstock.ports.store import Store
+from penstock.wiring import Broker
+
+LOOKS = 20
+Offset = dict[str, int]  # by day: the last number that was read
+
+
+class StreamReader(DataSourceStreamReader):
+    def __init__(self, choices: Choices) -> None:
+        self._choices = choices
+        self._settling: Settling[Cut] = Settling()
+        self._over: set[Place] = set()  # days to which nothing is added any more
+        self._known: Offset = {}
+        self._broker: Broker | None = None
+
+    def __getstate__(self) -> dict[str, object]:
+        """Sent to where partitions are read, without what is open."""
+        return {"_choices": self._choices}
+
+    def initialOffset(self) -> dict:  # type: ignore[type-arg]
+        if self._choices.starting != LATEST:
+            return {}
+        look = self._store().read(lambda s: s.archive.look(without=())).result()
+        self._take(look.cut)
+        return dict(self._known)
+
+    def getDefaultReadLimit(self) -> ReadLimit:
+        return ReadMaxRows(self._choices.max_rows)
+
+    def latestOffset(self, start: dict, limit: ReadLimit) -> dict:  # type: ignore[type-arg]
+        latest = _joined(start, self._latest())
+        if isinstance(limit, ReadMaxRows):
+            return _capped(start, latest, limit.max_rows)
+        return latest
+
+    def reportLatestOffset(self) -> dict | None:  # type: ignore[type-arg]
+        return self._known or None
+
+    def partitions(self, start: dict, end: dict) -> Sequence[InputPartition]:  # type: ignore[type-arg]
+        found: list[Part] = []
+        for day, last_no in sorted(end.items(), key=lambda item: int(item[0])):
+            first = start.get(day, 0) + 1
+            if first <= last_no:
+                found += parts(int(day), Range(first, last_no), self._choices)
+        return found
+
+    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+        assert isinstance(partition, Part)
+        return batches(self._choices, partition)
+
+    def stop(self) -> None:
+        if self._broker is not None:
+            self._broker.close()
+            self._broker = None
+
+    def _latest(self) -> Offset:
+        """As far as is settled; what is not is left to the next batch."""
+        over = frozenset(self._over)
+        for _ in range(LOOKS):
+            look = self._store().read(lambda s: s.archive.look(without=over)).result()
+            cut = self._settling.look(look.cut, look.writers)
+            if cut is not None:
+                self._take(cut)
+                self._over |= {place for place in cut if self._is_over(place)}
+                break
+        return dict(self._known)
+
+    def _take(self, cut: Cut) -> None:
+        source = source_of(self._choices)
+        for (of, day), last_no in cut.items():
+            if of is source and last_no:
+                self._known[str(day)] = last_no
+
+    def _is_over(self, place: Place) -> bool:
+        assert self._broker is not None
+        today = self._broker.clock.now() // DAY
+        return place[0].is_by_day and is_over(place[1], today=today)
+
+    def _store(self) -> Store:
+        if self._broker is None:
+            self._broker = opened(self._choices)
+        return self._broker.store
+
+
+def _joined(start: Offset, latest: Offset) -> Offset:
+    """Never back: a stream that was begun anew may know less than its checkpoint."""
+    days = start.keys() | latest.keys()
+    return {day: max(start.get(day, 0), latest.get(day, 0)) for day in days}
+
+
+def _capped(start: Offset, latest: Offset, most: int) -> Offset:
+    """The oldest days first."""
+    end = dict(start)
+    for day in sorted(latest, key=int):
+        taken = min(latest[day] - start.get(day, 0), most)
+        most -= taken
+        if taken > 0:
+            end[day] = start.get(day, 0) + taken
+    return end

@@ -1,0 +1,254 @@
+"""The lake in a folder: Parquet files that are whole, synced and named, or not seen at all.
+
+A file is written under a name that no reader looks at, synced, and renamed; then its folder is
+synced.  Whatever is killed leaves at most a file that nobody sees.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import IO
+
+import msgspec
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from penstock.domain import lake
+from penstock.domain.errors import LakeRefused
+from penstock.domain.lake import Column, Range, Table, Type
+from penstock.ports.archive import LakeFile, LakeRow
+from penstock.ports.clock import Dice
+
+MARKER = "_penstock.json"
+ROWS_PER_GROUP = 1_000_000
+BYTES_PER_GROUP = 128 * 1024 * 1024  # whichever comes first: bodies may be large
+_UNDER_WAY = ".tmp-"
+
+_TYPES = {
+    Type.TEXT: pa.string(),
+    Type.INT: pa.int32(),
+    Type.LONG: pa.int64(),
+    Type.BOOL: pa.bool_(),
+}
+
+
+class _Marker(msgspec.Struct):
+    lake_id: str
+    schema_version: int
+
+
+def schema_of(table: Table) -> pa.Schema:
+    """Without the columns of the partitions, which stand in the names of folders."""
+    fields = [_field(column) for column in table.columns]
+    return pa.schema(fields, {lake.VERSION_KEY: str(lake.SCHEMA_VERSION)})
+
+
+class LakeFiles:
+    def __init__(self, folder: Path, dice: Dice) -> None:
+        self._folder = folder
+        self._dice = dice
+
+    @property
+    def place(self) -> str:
+        return str(self._folder)
+
+    def id(self) -> str | None:
+        try:
+            text = (self._folder / MARKER).read_bytes()
+        except FileNotFoundError:
+            return None
+        try:
+            marker = msgspec.json.decode(text, type=_Marker)
+        except msgspec.MsgspecError as error:
+            raise LakeRefused(f"{self._folder / MARKER} cannot be read: {error}") from error
+        if marker.schema_version > lake.SCHEMA_VERSION:
+            raise LakeRefused(
+                f"the lake in {self._folder} has schema version {marker.schema_version}; "
+                f"this version of Penstock knows {lake.SCHEMA_VERSION}"
+            )
+        return marker.lake_id
+
+    def found(self, lake_id: str) -> None:
+        make_folder(self._folder)
+        under_way = self._under_way(self._folder, MARKER)
+        text = msgspec.json.encode(_Marker(lake_id, lake.SCHEMA_VERSION))
+        with under_way.open("wb") as out:
+            out.write(text + b"\n")
+            _sync(out)
+        _rename(under_way, self._folder / MARKER)
+
+    def file(self, table: Table, dt: str, rows: Range) -> LakeFile:
+        folder = self._folder / lake.folder(table, dt)
+        make_folder(folder)
+        name = lake.file_name(table, rows)
+        return _File(table, self._under_way(folder, name), folder / name)
+
+    def files(self, table: Table, dt: str) -> list[Range]:
+        folder = self._folder / lake.folder(table, dt)
+        names = os.listdir(folder) if folder.is_dir() else []
+        return sorted(r for name in names if (r := lake.range_of(table, name)) is not None)
+
+    def snapshot(self, dt: str, snapshot_no: int) -> Snapshot:
+        return Snapshot(self._folder, dt, snapshot_no, self._dice.digits(8))
+
+    def snapshots(self) -> list[tuple[str, int]]:
+        found = self._folder.glob(f"{lake.SNAPSHOTS.name}/dt=*/snapshot_no=*")
+        pairs = ((f.parent.name.removeprefix("dt="), f.name.partition("=")[2]) for f in found)
+        return sorted(((dt, int(no)) for dt, no in pairs if no.isdigit()), key=lambda p: p[1])
+
+    def remove_snapshots(self, gone: Iterable[tuple[str, int]]) -> None:
+        """The messages first: a snapshot is seen by its messages."""
+        for dt, snapshot_no in gone:
+            for table in (lake.SNAPSHOTS, lake.QUEUES):
+                folder = self._folder / lake.folder(table, dt, snapshot_no=snapshot_no)
+                if folder.is_dir():
+                    hidden = self._under_way(folder.parent, folder.name)
+                    _rename(folder, hidden)
+                    shutil.rmtree(hidden)
+
+    def tidy(self, *, older_ms: int) -> int:
+        """By the clock of whoever keeps the files, which need not be ours."""
+        left = list(self._left_behind())
+        if not left:
+            return 0
+        probe = self._under_way(self._folder, "now")
+        probe.touch()
+        before_at = _changed_at(probe) - older_ms
+        probe.unlink()
+        old = [path for path in left if _changed_at(path) < before_at]
+        for path in old:
+            if path.is_dir():
+                shutil.rmtree(path, ignore_errors=True)
+            else:
+                path.unlink(missing_ok=True)
+        return len(old)
+
+    def _left_behind(self) -> Iterator[Path]:
+        yield from self._folder.glob(f"{_UNDER_WAY}*")
+        for table in lake.TABLES.values():
+            yield from self._folder.glob(f"{table.name}/dt=*/{_UNDER_WAY}*")
+
+    def _under_way(self, folder: Path, name: str) -> Path:
+        return folder / f"{_UNDER_WAY}{self._dice.digits(8)}-{name}"
+
+
+class Snapshot:
+    def __init__(self, lake_folder: Path, dt: str, snapshot_no: int, token: str) -> None:
+        self._lake = lake_folder
+        self._dt = dt
+        self._no = snapshot_no
+        self._token = token
+
+    def file(self, table: Table, rows: Range) -> LakeFile:
+        folder = self._hidden(table)
+        make_folder(folder)
+        name = lake.file_name(table, rows)
+        return _File(table, folder / f"{_UNDER_WAY}{name}", folder / name)
+
+    def keep(self) -> None:
+        """The messages last: a snapshot is seen by its messages."""
+        for table in (lake.QUEUES, lake.SNAPSHOTS):
+            folder = self._lake / lake.folder(table, self._dt, snapshot_no=self._no)
+            _rename(self._hidden(table), folder)
+
+    def discard(self) -> None:
+        for table in (lake.QUEUES, lake.SNAPSHOTS):
+            shutil.rmtree(self._hidden(table), ignore_errors=True)
+
+    def _hidden(self, table: Table) -> Path:
+        folder = self._lake / lake.folder(table, self._dt)
+        return folder / f"{_UNDER_WAY}{self._token}-{self._no}"
+
+
+class _File:
+    def __init__(self, table: Table, under_way: Path, path: Path) -> None:
+        self._schema = schema_of(table)
+        self._under_way = under_way
+        self._path = path
+        self._waiting: list[pa.RecordBatch] = []
+        self._rows = 0
+        self._bytes = 0
+        self._out = under_way.open("wb")
+        self._writer = pq.ParquetWriter(
+            self._out,
+            self._schema,
+            compression="zstd",
+            use_dictionary=[column.name for column in table.columns if column.repeats],
+        )
+
+    def add(self, rows: Sequence[LakeRow]) -> None:
+        if not rows:
+            return
+        columns = [
+            pa.array(values, field.type)
+            for values, field in zip(zip(*rows, strict=True), self._schema, strict=True)
+        ]
+        batch = pa.RecordBatch.from_arrays(columns, schema=self._schema)
+        self._waiting.append(batch)
+        self._rows += batch.num_rows
+        self._bytes += batch.nbytes
+        if self._rows >= ROWS_PER_GROUP or self._bytes >= BYTES_PER_GROUP:
+            self._write_group()
+
+    def keep(self) -> None:
+        try:
+            self._write_group()
+            self._writer.close()
+            _sync(self._out)
+            self._out.close()
+            _rename(self._under_way, self._path)
+        except BaseException:
+            self.discard()
+            raise
+
+    def discard(self) -> None:
+        self._writer.close()
+        self._out.close()
+        self._under_way.unlink(missing_ok=True)
+
+    def _write_group(self) -> None:
+        if self._waiting:
+            whole = pa.Table.from_batches(self._waiting, self._schema)
+            self._writer.write_table(whole, row_group_size=ROWS_PER_GROUP)
+        self._waiting, self._rows, self._bytes = [], 0, 0
+
+
+def make_folder(folder: Path) -> None:
+    """A new folder must itself survive a power cut: its name stands in its parent."""
+    if folder.is_dir():
+        return
+    make_folder(folder.parent)
+    folder.mkdir(exist_ok=True)
+    _sync_folder(folder.parent)
+
+
+def _field(column: Column) -> pa.Field:
+    return pa.field(column.name, _TYPES[column.type], nullable=column.is_nullable)
+
+
+def _sync(out: IO[bytes]) -> None:
+    out.flush()
+    os.fsync(out.fileno())
+
+
+def _rename(old: Path, new: Path) -> None:
+    old.rename(new)
+    _sync_folder(new.parent)
+
+
+def _sync_folder(folder: Path) -> None:
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+def _changed_at(path: Path) -> int:
+    try:
+        return int(path.stat().st_mtime * 1000)
+    except FileNotFoundError:  # somebody else was faster
+        return 2**62

@@ -1,0 +1,111 @@
+"""What is wrong with a row of the lake: one condition per name, all of them cheap.
+
+A row with none of these is sound.  Jobs read sound rows only; the others are put into quarantine.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from functools import reduce
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+
+from penstock.domain import lake
+from penstock.domain.history import AttemptOutcome
+from penstock.domain.lake import Table, Type
+from penstock.domain.message import State
+from penstock.pipeline.schemas import DT
+
+ENDINGS = (State.DONE, State.DEAD, State.CANCELLED)
+LIVE = ("waiting", "ready", "leased")
+ENDED_TOTALS = ("done_total", "dead_total", "cancelled_total")
+
+
+def problems_of(table: Table) -> dict[str, Column]:
+    """By name, a condition that is true of rows that have the problem, and never null."""
+    found = {"missing_value": _missing(table), "wrong_day": _wrong_day(table)}
+    numbers = [c.name for c in table.columns if c.type in (Type.INT, Type.LONG)]
+    found["negative_number"] = _any(
+        F.col(name) < 0 for name in numbers if name not in ("priority",)
+    )
+    found |= _OF.get(table.name, dict)()
+    return {name: F.coalesce(is_bad, F.lit(False)) for name, is_bad in found.items()}
+
+
+def sound(rows: DataFrame, table: Table) -> DataFrame:
+    return rows.where(~_any(problems_of(table).values()))
+
+
+def with_problems(rows: DataFrame, table: Table) -> DataFrame:
+    """The rows that have any, with their names in the column `problems`."""
+    named = [F.when(is_bad, F.lit(name)) for name, is_bad in problems_of(table).items()]
+    found = F.array_compact(F.array(*named))
+    return rows.withColumn("problems", found).where(F.size("problems") > 0)
+
+
+def doubled(rows: DataFrame, number: str) -> DataFrame:
+    """Numbers that more than one row of a day has: `dt`, the number, and how many too many.
+
+    Exact, and yet not a shuffle of all rows: numbers are dense, so a bitmap counts the different
+    ones, and only where it counts fewer than there are rows is looked at closely.
+    """
+    place = F.bitmap_bucket_number(number)
+    suspect = (
+        rows.groupBy(DT, place.alias("place"))
+        .agg(
+            F.count(number).alias("rows"),
+            F.bitmap_count(F.bitmap_construct_agg(F.bitmap_bit_position(number))).alias("numbers"),
+        )
+        .where(F.col("rows") > F.col("numbers"))
+        .select(F.col(DT).alias("suspect_dt"), "place")
+    )
+    close = rows.join(
+        F.broadcast(suspect),
+        on=(F.col(DT) == F.col("suspect_dt")) & (place == F.col("place")),
+        how="left_semi",
+    )
+    counted = close.groupBy(DT, number).agg((F.count(F.lit(1)) - 1).alias("extra"))
+    return counted.where(F.col("extra") > 0)
+
+
+def _missing(table: Table) -> Column:
+    return _any(F.col(c.name).isNull() for c in table.columns if not c.is_nullable)
+
+
+def _wrong_day(table: Table) -> Column:
+    day = F.date_format(F.timestamp_millis(table.instant), "yyyy-MM-dd")
+    return F.col(DT) != day
+
+
+def _history() -> dict[str, Column]:
+    return {
+        "negative_wait": F.col("first_leased_at") < F.col("sent_at"),
+        "negative_service": F.col("finished_at") < F.col("leased_at"),
+        "negative_total": F.col("finished_at") < F.col("sent_at"),
+        "claims_out_of_order": F.col("leased_at") < F.col("first_leased_at"),
+        "unknown_outcome": ~F.col("outcome").isin([state.value for state in ENDINGS]),
+    }
+
+
+def _attempts() -> dict[str, Column]:
+    return {
+        "negative_service": F.col("ended_at") < F.col("leased_at"),
+        "unknown_outcome": ~F.col("outcome").isin([outcome.value for outcome in AttemptOutcome]),
+    }
+
+
+def _backlog() -> dict[str, Column]:
+    ended_and_live = reduce(Column.__add__, map(F.col, (*LIVE, *ENDED_TOTALS)))
+    return {"out_of_balance": F.col("sent_total") != ended_and_live}
+
+
+def _any(conditions: Iterable[Column]) -> Column:
+    return reduce(Column.__or__, conditions)
+
+
+_OF: dict[str, Callable[[], dict[str, Column]]] = {
+    lake.HISTORY.name: _history,
+    lake.ATTEMPTS.name: _attempts,
+    lake.BACKLOG.name: _backlog,
+}

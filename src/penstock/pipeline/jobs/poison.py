@@ -1,0 +1,188 @@
+"""What makes trouble: messages and kinds that fail, crash, loop or flap; routes that flap; workers
+that fall silent.
+
+    fails     attempts of one message fail again and again
+    crashes   workers die with it
+    loops     it comes back again and again, without failing or ending: leases run out, or whoever
+              has it gives it back or postpones it
+    flaps     it dies, is brought back, and dies again
+"""
+
+from __future__ import annotations
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+
+from penstock.domain.history import AttemptOutcome
+from penstock.domain.lake import ATTEMPTS, HISTORY
+from penstock.domain.message import State
+from penstock.pipeline.checks import sound
+from penstock.pipeline.job import Job, Output, Tables
+from penstock.pipeline.jobs.poison_facts import (
+    FLAPPING_ROUTES,
+    SILENT_WORKERS,
+    flapping_routes,
+    silent_workers,
+)
+from penstock.pipeline.schemas import DT, Derived, boolean, double, long, text
+from penstock.pipeline.settings import JobSettings
+
+_FAILED = (AttemptOutcome.FAILED, AttemptOutcome.TIMED_OUT)
+_RETURNED = (AttemptOutcome.EXPIRED, AttemptOutcome.RELEASED, AttemptOutcome.SNOOZED)
+
+MESSAGES = Derived(
+    name="poison_messages",
+    meaning="messages that fail, crash, loop or flap",
+    fields=(
+        long("message_no", "number of the message"),
+        text("id", "id of the message"),
+        text("queue", "name of the queue"),
+        text("kind", "picks the handler; null: it has not ended that day"),
+        text("route", "where it belongs; null: none, or it has not ended that day"),
+        text("patterns", "fails, crashes, loops, flaps: those that fit, separated by commas"),
+        long("failed", "attempts that failed or took too long"),
+        long("crashed", "workers that died with it"),
+        long("returned", "times it came back without failing or ending"),
+        long("died", "times it died"),
+        long("workers", "different workers that had it"),
+        text("last_error", "what was wrong last"),
+        long("first_at", "when this began"),
+        long("last_at", "when it happened last"),
+    ),
+)
+
+KINDS = Derived(
+    name="poison_kinds",
+    meaning="kinds of which messages fail, crash or die",
+    fields=(
+        text("queue", "name of the queue"),
+        text("kind", "picks the handler; null: none"),
+        long("messages", "that ended"),
+        long("failing", "of these, that failed, crashed or died"),
+        double("failing_ratio", "failing to messages"),
+        long("failures", "attempts that failed"),
+        long("crashes", "workers that died"),
+        long("dead", "that died"),
+        text("common_error", "the error most of them had last"),
+        boolean("is_poison", "more of them fail than is tolerable, or workers died"),
+    ),
+)
+
+
+def poison_messages(tables: Tables, settings: JobSettings) -> DataFrame:
+    trouble = _attempts(tables["attempts"]).unionByName(_deaths(tables["history"]))
+    counted = trouble.groupBy(DT, "message_no").agg(
+        F.max("id").alias("id"),
+        F.max("queue").alias("queue"),
+        _count(_FAILED).alias("failed"),
+        _count((AttemptOutcome.CRASHED,)).alias("crashed"),
+        _count(_RETURNED).alias("returned"),
+        F.count_if(F.col("outcome") == State.DEAD.value).alias("died"),
+        F.count_distinct("worker").alias("workers"),
+        F.max_by("error", F.when(F.col("error").isNotNull(), F.col("at"))).alias("last_error"),
+        F.min("at").alias("first_at"),
+        F.max("at").alias("last_at"),
+    )
+    named = _patterns(settings)
+    suspects = counted.withColumn("patterns", F.array_join(named, ", ")).where("patterns != ''")
+    return suspects.join(_labels(tables["history"], suspects), on=[DT, "message_no"], how="left")
+
+
+def poison_kinds(tables: Tables, settings: JobSettings) -> DataFrame:
+    is_failing = (
+        (F.col("failures") > 0) | (F.col("crashes") > 0) | (F.col("outcome") == State.DEAD.value)
+    )
+    ratio = F.col("failing") / F.col("messages")
+    is_much = ratio * 100 >= settings.poison_ratio_percent
+    return (
+        sound(tables["history"], HISTORY)
+        .groupBy(DT, "queue", "kind")
+        .agg(
+            F.count(F.lit(1)).alias("messages"),
+            F.count_if(is_failing).alias("failing"),
+            F.sum("failures").alias("failures"),
+            F.sum("crashes").alias("crashes"),
+            F.count_if(F.col("outcome") == State.DEAD.value).alias("dead"),
+            F.mode(F.when(is_failing, F.col("last_error")), deterministic=True).alias(
+                "common_error"
+            ),
+        )
+        .where("failing > 0")
+        .withColumn("failing_ratio", ratio)
+        .withColumn("is_poison", is_much | (F.col("crashes") >= settings.poison_crashes))
+    )
+
+
+def _attempts(attempts: DataFrame) -> DataFrame:
+    return sound(attempts, ATTEMPTS).select(
+        DT,
+        "message_no",
+        "id",
+        "queue",
+        "outcome",
+        F.col("ended_at").alias("at"),
+        F.col("leased_by").alias("worker"),
+        "error",
+    )
+
+
+def _deaths(history: DataFrame) -> DataFrame:
+    """The attempt that a message died of is counted as an attempt already."""
+    return (
+        sound(history, HISTORY)
+        .where(F.col("outcome") == State.DEAD.value)
+        .select(
+            DT,
+            "message_no",
+            "id",
+            "queue",
+            "outcome",
+            F.col("finished_at").alias("at"),
+            F.lit(None).cast("string").alias("worker"),
+            F.col("last_error").alias("error"),
+        )
+    )
+
+
+def _labels(history: DataFrame, suspects: DataFrame) -> DataFrame:
+    """Kind and route of the suspects that have ended; there are few of them among very many."""
+    few = F.broadcast(suspects.select(DT, "message_no"))
+    found = history.select(DT, "message_no", "kind", "route").join(few, on=[DT, "message_no"])
+    return found.groupBy(DT, "message_no").agg(
+        F.max("kind").alias("kind"), F.max("route").alias("route")
+    )
+
+
+def _patterns(settings: JobSettings) -> Column:
+    rules = {
+        "fails": F.col("failed") >= settings.poison_failures,
+        "crashes": F.col("crashed") >= settings.poison_crashes,
+        "loops": F.col("returned") >= settings.poison_returns,
+        "flaps": F.col("died") >= 2,
+    }
+    return F.array_compact(F.array(*(F.when(rule, F.lit(n)) for n, rule in rules.items())))
+
+
+def _count(outcomes: tuple[AttemptOutcome, ...]) -> Column:
+    return F.count_if(F.col("outcome").isin([outcome.value for outcome in outcomes]))
+
+
+JOB = Job(
+    name="poison",
+    summary="messages and kinds that fail, flap, crash or loop; flapping routes; silent workers",
+    inputs=("history", "attempts", "facts"),
+    outputs=(
+        Output(MESSAGES, poison_messages),
+        Output(KINDS, poison_kinds),
+        Output(FLAPPING_ROUTES, flapping_routes),
+        Output(SILENT_WORKERS, silent_workers),
+    ),
+    after=("quality",),
+    settings=(
+        "poison_failures",
+        "poison_crashes",
+        "poison_returns",
+        "poison_ratio_percent",
+        "flapping_changes",
+    ),
+)

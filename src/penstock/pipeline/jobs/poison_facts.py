@@ -1,0 +1,128 @@
+"""Routes whose circuits open and close all day, and workers whose beats were missed."""
+
+from __future__ import annotations
+
+from pyspark.sql import Column, DataFrame, Window
+from pyspark.sql import functions as F
+
+from penstock.domain import worker as workers
+from penstock.domain.circuit import CircuitState
+from penstock.domain.history import AttemptOutcome
+from penstock.domain.lake import ATTEMPTS, FACTS
+from penstock.domain.limits import DAY
+from penstock.pipeline.checks import sound
+from penstock.pipeline.job import Tables
+from penstock.pipeline.schemas import DT, Derived, boolean, long, text
+from penstock.pipeline.settings import JobSettings
+
+OPENED, REOPENED, HALF_OPENED, CLOSED = (
+    "circuit_opened",
+    "circuit_reopened",
+    "circuit_half_opened",
+    "circuit_closed",
+)
+CHANGES = (OPENED, REOPENED, HALF_OPENED, CLOSED)
+
+FLAPPING_ROUTES = Derived(
+    name="flapping_routes",
+    meaning="circuits that changed, and how often",
+    fields=(
+        text("circuit", "name of the circuit"),
+        text("route", "the pattern it guards"),
+        long("opened", "times it opened"),
+        long("reopened", "times a request that was let through failed"),
+        long("closed", "times it closed"),
+        long("changes", "all of its changes"),
+        long("open_ms", "how long it was open that day"),
+        boolean("is_flapping", "it changed more often than is tolerable"),
+    ),
+)
+
+SILENT_WORKERS = Derived(
+    name="silent_workers",
+    meaning="workers that were not heard of in time, or whose leases ran out",
+    fields=(
+        text("worker", "id of the worker"),
+        text("name", "what it calls itself"),
+        text("host", "where it ran"),
+        long("lost", "times it was given up because no beat came"),
+        long("silent_ms", "how long it was silent before that, at most"),
+        long("expired", "leases of it that ran out"),
+        long("crashed", "messages it died with"),
+        long("last_at", "when something of this happened last"),
+    ),
+)
+
+
+def flapping_routes(tables: Tables, settings: JobSettings) -> DataFrame:
+    facts = sound(tables["facts"], FACTS).where(F.col("kind").isin(list(CHANGES)))
+    by_circuit = Window.partitionBy(DT, "subject").orderBy("at", "fact_no")
+    midnight = F.expr(f"at div {DAY} * {DAY}")
+    told = facts.select(
+        DT,
+        "subject",
+        "kind",
+        "at",
+        _said("pattern").alias("pattern"),
+        F.coalesce(F.lead("at").over(by_circuit), midnight + DAY).alias("until"),
+        # The first one of a day says how the circuit was since midnight.
+        F.when(
+            F.lag("at").over(by_circuit).isNull() & (_said("was") == CircuitState.OPEN.value),
+            F.col("at") - midnight,
+        ).alias("open_before"),
+    )
+    open_ms = F.when(F.col("kind").isin(OPENED, REOPENED), F.col("until") - F.col("at"))
+    return (
+        told.groupBy(DT, F.col("subject").alias("circuit"))
+        .agg(
+            F.max("pattern").alias("route"),
+            F.count_if(F.col("kind") == OPENED).alias("opened"),
+            F.count_if(F.col("kind") == REOPENED).alias("reopened"),
+            F.count_if(F.col("kind") == CLOSED).alias("closed"),
+            F.count(F.lit(1)).alias("changes"),
+            (_sum(open_ms) + _sum(F.col("open_before"))).alias("open_ms"),
+        )
+        .withColumn("is_flapping", F.col("changes") >= settings.flapping_changes)
+    )
+
+
+def silent_workers(tables: Tables, settings: JobSettings) -> DataFrame:
+    lost = sound(tables["facts"], FACTS).where(F.col("kind") == workers.LOST)
+    of_facts = lost.select(
+        DT,
+        F.col("subject").alias("worker"),
+        _said("name").alias("name"),
+        _said("host").alias("host"),
+        F.col("at") - _said("beat_at").cast("long"),
+        "at",
+        F.lit(workers.LOST).alias("what"),
+    ).toDF(DT, "worker", "name", "host", "silent_ms", "at", "what")
+    of_leases = (
+        sound(tables["attempts"], ATTEMPTS)
+        .where(F.col("outcome").isin(AttemptOutcome.EXPIRED.value, AttemptOutcome.CRASHED.value))
+        .where(F.col("leased_by").isNotNull())
+        .select(
+            DT,
+            F.col("leased_by").alias("worker"),
+            F.col("ended_at").alias("at"),
+            F.col("outcome").alias("what"),
+        )
+    )
+    everything = of_facts.unionByName(of_leases, allowMissingColumns=True)
+    return everything.groupBy(DT, "worker").agg(
+        F.max("name").alias("name"),
+        F.max("host").alias("host"),
+        F.count_if(F.col("what") == workers.LOST).alias("lost"),
+        F.max("silent_ms").alias("silent_ms"),
+        F.count_if(F.col("what") == AttemptOutcome.EXPIRED.value).alias("expired"),
+        F.count_if(F.col("what") == AttemptOutcome.CRASHED.value).alias("crashed"),
+        F.max("at").alias("last_at"),
+    )
+
+
+def _said(name: str) -> Column:
+    return F.get_json_object("data", f"$.{name}")
+
+
+def _sum(column: Column) -> Column:
+    return F.coalesce(F.sum(column), F.lit(0).cast("long"))

@@ -1,0 +1,166 @@
+"""Is what was loaded whole and sound?  A day that is not goes no further than this.
+
+rows        no value missing, no duration negative, every row in its day      quarantined
+uniqueness  no number twice, no message done twice                            stops the day
+balance     sent = waiting + ready + leased + done + dead + cancelled         stops the day
+counted     as many endings in the lake as the broker has counted             only reported
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from functools import reduce
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+
+from penstock.domain import lake
+from penstock.domain.lake import Table
+from penstock.domain.message import State
+from penstock.pipeline.checks import doubled, problems_of, with_problems
+from penstock.pipeline.job import Job, Output, Tables
+from penstock.pipeline.lake import Lake
+from penstock.pipeline.schemas import DT, Derived, boolean, long, text
+from penstock.pipeline.settings import JobSettings
+
+CHECKED = (lake.HISTORY, lake.ATTEMPTS, lake.FACTS, lake.BACKLOG)
+ALWAYS_STOPS = ("out_of_balance",)
+SLACK_MS = 5_000  # an ending may be committed so long after the instant that it bears
+
+QUALITY = Derived(
+    name="quality",
+    meaning="what the checks of a day have found",
+    fields=(
+        text("table", "the table that was checked"),
+        text("check", "what was looked for"),
+        long("rows", "rows that were checked"),
+        long("bad", "rows that did not pass"),
+        boolean("is_passed", "whether the day may be loaded as far as this goes"),
+        boolean("is_stopping", "whether the day is kept from being loaded if not"),
+    ),
+)
+
+QUARANTINE = Derived(
+    name="quarantine",
+    meaning="rows that no job reads, because something is wrong with them",
+    fields=(
+        text("table", "the table they are in"),
+        long("number", "number of the row in its table and day"),
+        text("problems", "what is wrong, separated by commas"),
+        text("row", "all of it, as a JSON object"),
+    ),
+)
+
+
+def quality(tables: Tables, settings: JobSettings) -> DataFrame:
+    parts = [_rows(tables[table.name], table, settings) for table in CHECKED]
+    parts += [_unique(tables[table.name], table.name, table.number) for table in CHECKED]
+    done = tables["history"].where(F.col("outcome") == State.DONE.value)
+    parts += [_unique(done, "history", "message_no", check="done_twice")]
+    parts += [_counted(tables["history"], tables["backlog"])]
+    return reduce(DataFrame.unionByName, parts)
+
+
+def quarantine(tables: Tables, settings: JobSettings) -> DataFrame:
+    parts = [_bad_rows(tables[table.name], table) for table in CHECKED]
+    return reduce(DataFrame.unionByName, parts)
+
+
+def refused(of: Lake, days: Collection[str]) -> dict[str, str]:
+    """The days that must not be loaded, each with what is wrong."""
+    found = of.read(QUALITY.name, days).where("is_stopping AND NOT is_passed")
+    notes: dict[str, list[str]] = {}
+    for row in found.orderBy(DT, "table", "check").collect():
+        told = f"{row['table']}: {row['check']} ({row['bad']} of {row['rows']})"
+        notes.setdefault(row[DT], []).append(told)
+    return {day: ", ".join(told) for day, told in notes.items()}
+
+
+def _rows(rows: DataFrame, table: Table, settings: JobSettings) -> DataFrame:
+    problems = problems_of(table)
+    counts = [F.count_if(is_bad).alias(name) for name, is_bad in problems.items()]
+    counted = rows.groupBy(DT).agg(F.count(F.lit(1)).alias("rows"), *counts)
+    found = counted.unpivot([DT, "rows"], list(problems), "check", "bad")
+    is_always = F.col("check").isin(*ALWAYS_STOPS)
+    tolerated = F.when(is_always, 0.0).otherwise(
+        F.col("rows") * F.lit(settings.max_bad_per_million) / 1_000_000
+    )
+    return _told(found, table.name, is_passed=F.col("bad") <= tolerated)
+
+
+def _unique(rows: DataFrame, table: str, number: str, check: str = "doubled") -> DataFrame:
+    """A number twice means that the load itself is broken: no share of it is tolerable."""
+    extra = doubled(rows, number).groupBy(DT).agg(F.sum("extra").alias("bad"))
+    counted = rows.groupBy(DT).agg(F.count(F.lit(1)).alias("rows"))
+    found = counted.join(extra, on=DT, how="left").withColumn(
+        "bad", F.coalesce("bad", F.lit(0).cast("long"))
+    )
+    return _told(found.withColumn("check", F.lit(check)), table, is_passed=F.col("bad") == 0)
+
+
+def _counted(history: DataFrame, backlog: DataFrame) -> DataFrame:
+    """Between the first and the last sample of a day, queue by queue."""
+    samples = backlog.groupBy(F.col(DT).alias("sample_dt"), F.col("queue_no").alias("of")).agg(
+        F.min("at").alias("first_at"),
+        F.max("at").alias("last_at"),
+        (F.max("done_total") - F.min("done_total")).alias("counted"),
+    )
+    done = history.where(F.col("outcome") == State.DONE.value).select(DT, "queue_no", "finished_at")
+    on = (F.col(DT) == F.col("sample_dt")) & (F.col("queue_no") == F.col("of"))
+    joined = F.broadcast(samples).join(done, on=on, how="left")
+    by_queue = joined.groupBy("sample_dt", "of", "counted").agg(
+        F.count_if(_within(SLACK_MS)).alias("least"), F.count_if(_within(-SLACK_MS)).alias("most")
+    )
+    is_off = (F.col("counted") < F.col("least")) | (F.col("counted") > F.col("most"))
+    found = by_queue.groupBy(F.col("sample_dt").alias(DT)).agg(
+        F.sum("counted").alias("rows"), F.count_if(is_off).alias("bad")
+    )
+    told = found.withColumn("check", F.lit("counted"))
+    return _told(told, "history", is_passed=F.col("bad") == 0, is_stopping=False)
+
+
+def _within(slack: int) -> Column:
+    return (F.col("finished_at") > F.col("first_at") + slack) & (
+        F.col("finished_at") <= F.col("last_at") - slack
+    )
+
+
+def _told(
+    found: DataFrame, table: str, *, is_passed: Column, is_stopping: bool = True
+) -> DataFrame:
+    return found.select(
+        F.lit(table).alias("table"),
+        "check",
+        "rows",
+        "bad",
+        is_passed.alias("is_passed"),
+        F.lit(is_stopping).alias("is_stopping"),
+        DT,
+    )
+
+
+def _bad_rows(rows: DataFrame, table: Table) -> DataFrame:
+    twice = doubled(rows, table.number).select(
+        F.col(DT).alias("double_dt"), F.col(table.number).alias("double_number")
+    )
+    on = (F.col(DT) == F.col("double_dt")) & (F.col(table.number) == F.col("double_number"))
+    doubles = rows.join(F.broadcast(twice), on=on, how="left_semi").withColumn(
+        "problems", F.array(F.lit("doubled"))
+    )
+    bad = with_problems(rows, table).unionByName(doubles)
+    return bad.select(
+        F.lit(table.name).alias("table"),
+        F.col(table.number).alias("number"),
+        F.array_join("problems", ", ").alias("problems"),
+        F.to_json(F.struct(*(column.name for column in table.columns))).alias("row"),
+        DT,
+    )
+
+
+JOB = Job(
+    name="quality",
+    summary="checks that stop a bad day: balance, durations, uniqueness; quarantine of bad rows",
+    inputs=tuple(table.name for table in CHECKED),
+    outputs=(Output(QUALITY, quality), Output(QUARANTINE, quarantine)),
+    settings=("max_bad_per_million",),
+)

@@ -1,0 +1,177 @@
+"""Targets of service: how many messages met them, how fast the budget burns, and who is behind it.
+
+A burn of 1 uses the budget up exactly: with a target of 99 percent, one message in a hundred missed
+it.  A burn of 10 for a day has used up ten days' worth.
+"""
+
+from __future__ import annotations
+
+from functools import reduce
+
+from pyspark.sql import Column, DataFrame, Window
+from pyspark.sql import functions as F
+
+from penstock.domain.message import State
+from penstock.domain.targets import Objective, Target
+from penstock.pipeline.job import Job, Output, Tables
+from penstock.pipeline.schemas import DT, Derived, double, integer, long, text
+from penstock.pipeline.settings import JobSettings
+
+WORST = 10  # offenders that are named, of each queue, objective and dimension
+DIMENSIONS = ("kind", "route", "worker")
+
+_TARGET = (
+    text("queue", "name of the queue"),
+    text("objective", "wait, service, total or success"),
+    long("limit_ms", "how long it may take; null: success"),
+    double("percent", "so many shall meet it"),
+)
+
+SLO = Derived(
+    name="slo",
+    meaning="targets of a day: how many messages met them",
+    fields=(
+        *_TARGET,
+        long("messages", "that the target is about"),
+        long("bad", "that missed it"),
+        double("good_percent", "that met it"),
+        double("burn", "share of the budget of the day that was used; 1: exactly all of it"),
+        long("worst_hour_at", "the hour with most that missed it"),
+        double("worst_hour_burn", "the burn of that hour"),
+    ),
+)
+
+OFFENDERS = Derived(
+    name="slo_offenders",
+    meaning="who is behind most of the messages that missed a target",
+    fields=(
+        text("queue", "name of the queue"),
+        text("objective", "wait, service, total or success"),
+        text("dimension", "kind, route or worker"),
+        text("name", "of which one"),
+        long("bad", "its messages that missed the target"),
+        double("share", "of all that missed it"),
+        integer("rank", "1 is the worst"),
+    ),
+)
+
+
+def slo(tables: Tables, settings: JobSettings) -> DataFrame:
+    hours = _judged(tables["lifecycle"], settings).groupBy(
+        DT, *_names(), F.expr("finished_at div 3600000 * 3600000").alias("hour_at")
+    )
+    counted = hours.agg(F.count(F.lit(1)).alias("messages"), F.count_if("is_bad").alias("bad"))
+    worst = F.struct("bad", (-F.col("hour_at")).alias("earlier"), "messages")
+    days = counted.groupBy(DT, *_names()).agg(
+        F.sum("messages").alias("messages"), F.sum("bad").alias("bad"), F.max(worst).alias("worst")
+    )
+    return days.select(
+        *_names(),
+        "messages",
+        "bad",
+        (100 * (F.col("messages") - F.col("bad")) / F.col("messages")).alias("good_percent"),
+        burn(F.col("bad"), F.col("messages")).alias("burn"),
+        F.when(F.col("bad") > 0, -F.col("worst.earlier")).alias("worst_hour_at"),
+        F.when(F.col("bad") > 0, burn(F.col("worst.bad"), F.col("worst.messages"))).alias(
+            "worst_hour_burn"
+        ),
+        DT,
+    )
+
+
+def offenders(tables: Tables, settings: JobSettings) -> DataFrame:
+    missed = _judged(tables["lifecycle"], settings).where("is_bad")
+    by = Window.partitionBy(DT, "queue", "objective", "dimension")
+    parts = [
+        missed.select(
+            DT,
+            "queue",
+            "objective",
+            F.lit(dimension).alias("dimension"),
+            F.col(dimension).alias("name"),
+        )
+        for dimension in DIMENSIONS
+    ]
+    counted = (
+        reduce(DataFrame.unionByName, parts)
+        .groupBy(DT, "queue", "objective", "dimension", "name")
+        .agg(F.count(F.lit(1)).alias("bad"))
+        # Its share is of all, also of those that have no such name.
+        .withColumn("share", F.col("bad") / F.sum("bad").over(by))
+        .where(F.col("name").isNotNull())
+    )
+    in_order = by.orderBy(F.desc("bad"), "name")
+    ranked = counted.withColumn("rank", F.row_number().over(in_order))
+    return ranked.where(F.col("rank") <= WORST)
+
+
+def burn(bad: Column, messages: Column) -> Column:
+    """Share of the budget that is used, where `percent` is the target."""
+    return bad / (messages * (1 - F.col("percent") / 100))
+
+
+def _judged(lifecycle: DataFrame, settings: JobSettings) -> DataFrame:
+    """A row for each message and objective that it is about, and whether it missed it."""
+    parts = [
+        _of_objective(
+            lifecycle, objective, [t for t in settings.targets if t.objective is objective]
+        )
+        for objective in Objective
+    ]
+    return reduce(DataFrame.unionByName, parts)
+
+
+def _of_objective(lifecycle: DataFrame, objective: Objective, targets: list[Target]) -> DataFrame:
+    is_about, is_bad = _measures()[objective]
+    judged = lifecycle.select(
+        DT,
+        "queue",
+        *DIMENSIONS,
+        "finished_at",
+        "outcome",
+        *(f"{name}_ms" for name in ("wait", "service", "total")),
+        F.lit(objective.value).alias("objective"),
+        _first(targets, "limit_ms").cast("long").alias("limit_ms"),
+        _first(targets, "percent").cast("double").alias("percent"),
+    )
+    about = judged.where(F.col("percent").isNotNull() & is_about)
+    return about.select(*_names(), *DIMENSIONS, "finished_at", DT, is_bad.alias("is_bad"))
+
+
+def _first(targets: list[Target], field: str) -> Column:
+    """Of the first target that fits the queue; null where none does."""
+    found = F.lit(None)
+    for target in reversed(targets):
+        fits = F.col("queue").rlike(target.pattern)
+        found = F.when(fits, F.lit(getattr(target, field))).otherwise(found)
+    return found
+
+
+def _names() -> tuple[str, ...]:
+    return tuple(field.name for field in _TARGET)
+
+
+def _limit(measure: str) -> tuple[Column, Column]:
+    value = F.col(f"{measure}_ms")
+    return value.isNotNull(), value > F.col("limit_ms")
+
+
+def _measures() -> dict[Objective, tuple[Column, Column]]:
+    is_done = F.col("outcome") == State.DONE.value
+    about_total, late = _limit("total")
+    return {
+        Objective.WAIT: _limit("wait"),
+        Objective.SERVICE: _limit("service"),
+        Objective.TOTAL: (about_total & is_done, late),
+        # Whoever cancels a message wants it to go.
+        Objective.SUCCESS: (F.col("outcome") != State.CANCELLED.value, ~is_done),
+    }
+
+
+JOB = Job(
+    name="slo",
+    summary="targets of service: how many messages met them, burn, worst offenders",
+    inputs=("lifecycle",),
+    outputs=(Output(SLO, slo), Output(OFFENDERS, offenders)),
+    settings=("targets",),
+)

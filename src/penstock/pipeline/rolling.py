@@ -1,0 +1,234 @@
+"""Adding up endings by minute, then minutes to hours and days.  Runs where Spark runs Python.
+
+    rows of lifecycle ──partials──▶ sums per minute and name ──(shuffle, sort)──merged──▶ rollups
+
+In between there is at most one row per minute and name from each chunk of rows, so what is shuffled
+does not grow with the load.  Arrow comes in and goes out; the sums are numpy's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from penstock.pipeline.histogram import Histograms, Ints, bucket_of, count, merge, percentile
+
+MINUTE_MS = 60_000
+GRAINS = {"minute": 1, "hour": 60, "day": 1_440}  # in minutes
+DIMENSIONS = ("queue", "kind", "route", "worker")
+OUTCOMES = ("done", "dead", "cancelled")
+SUMS = ("finished", *OUTCOMES, "attempts", "failures", "crashes", "bytes")
+MEASURES = ("wait", "service")
+SHARES = {"p50": 0.5, "p95": 0.95, "p99": 0.99}
+CHUNK = 500_000  # rows that are added up together
+
+PARTIAL = pa.schema(
+    [
+        pa.field("dimension", pa.string()),
+        pa.field("name", pa.string()),
+        pa.field("minute", pa.int64()),
+        *(pa.field(name, pa.int64()) for name in SUMS),
+        pa.field("backlog", pa.int64()),
+        *(
+            field
+            for measure in MEASURES
+            for field in (
+                pa.field(f"{measure}_buckets", pa.list_(pa.int16())),
+                pa.field(f"{measure}_counts", pa.list_(pa.int64())),
+            )
+        ),
+    ]
+)
+
+
+def partials(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """Rows of lifecycle (their outcome as a number of OUTCOMES) to rows of PARTIAL."""
+    for chunk in _chunks(batches, CHUNK):
+        for dimension in DIMENSIONS:
+            names = chunk.column(dimension)
+            known = chunk.filter(names.is_valid()) if names.null_count else chunk
+            if known.num_rows:
+                yield _partial(known, dimension)
+
+
+def merged(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """Rows of PARTIAL, sorted by dimension, name and minute, to rows of the rollups."""
+    rest: pa.Table | None = None
+    for chunk in _chunks(batches, CHUNK // 10):
+        whole = chunk if rest is None else pa.concat_tables([rest, chunk]).combine_chunks()
+        # The last name may go on in what comes next.
+        upto = _last_name_begins(whole)
+        rest = whole.slice(upto)
+        if upto:
+            yield from _rolled(whole.slice(0, upto).combine_chunks())
+    if rest is not None and rest.num_rows:
+        yield from _rolled(rest.combine_chunks())
+
+
+def _chunks(batches: Iterable[pa.RecordBatch], most: int) -> Iterator[pa.Table]:
+    held: list[pa.RecordBatch] = []
+    rows = 0
+    for batch in batches:
+        held.append(batch)
+        rows += batch.num_rows
+        if rows >= most:
+            yield pa.Table.from_batches(held).combine_chunks()
+            held, rows = [], 0
+    if rows:
+        yield pa.Table.from_batches(held).combine_chunks()
+
+
+def _partial(chunk: pa.Table, dimension: str) -> pa.RecordBatch:
+    codes = pc.dictionary_encode(chunk.column(dimension).combine_chunks())
+    code, names = _numbers(codes.indices), codes.dictionary
+    minute = _numbers(chunk.column("finished_at")) // MINUTE_MS
+    first = int(minute.min())
+    cells = (minute - first) * len(names) + code
+    present, group = _grouped(cells, size=(int(minute.max()) - first + 1) * len(names))
+    columns = {
+        "dimension": pa.array([dimension]).take(pa.array(np.zeros(len(present), dtype=np.int64))),
+        "name": names.take(pa.array(present % len(names))),
+        "minute": pa.array(present // len(names) + first),
+        **_sums(chunk, group, len(present)),
+        "backlog": pa.nulls(len(present), pa.int64()),
+    }
+    for measure in MEASURES:
+        durations = chunk.column(f"{measure}_ms").combine_chunks()
+        is_there = _flags(durations.is_valid())
+        found = count(group[is_there], bucket_of(_numbers(durations.drop_null())), of=len(present))
+        columns |= _lists(measure, found)
+    return pa.RecordBatch.from_arrays([columns[name] for name in PARTIAL.names], schema=PARTIAL)
+
+
+def _sums(chunk: pa.Table, group: Ints, of: int) -> dict[str, pa.Array]:
+    outcome = _numbers(chunk.column("outcome"))
+    found = {"finished": np.bincount(group, minlength=of)}
+    for number, name in enumerate(OUTCOMES):
+        found[name] = np.bincount(group[outcome == number], minlength=of)
+    for name in ("attempts", "failures", "crashes", "bytes"):
+        weights = _numbers(chunk.column(name))
+        found[name] = np.bincount(group, weights=weights, minlength=of).astype(np.int64)
+    return {name: pa.array(values, pa.int64()) for name, values in found.items()}
+
+
+def _grouped(cells: Ints, *, size: int) -> tuple[Ints, Ints]:
+    """The cells there are, and of each row which of them it is in."""
+    if size > max(8 * len(cells), 1 << 20):
+        present, group = np.unique(cells, return_inverse=True)
+        return present, group
+    present = np.flatnonzero(np.bincount(cells, minlength=size))
+    place = np.zeros(size, dtype=np.int64)
+    place[present] = np.arange(len(present))
+    return present, place[cells]
+
+
+def _last_name_begins(rows: pa.Table) -> int:
+    last = rows.num_rows - 1
+    is_last = pc.and_(
+        pc.equal(rows.column("dimension"), rows.column("dimension")[last]),
+        pc.equal(rows.column("name"), rows.column("name")[last]),
+    )
+    return int(np.argmax(_flags(is_last)))
+
+
+def _rolled(rows: pa.Table) -> Iterator[pa.RecordBatch]:
+    """Whole names: every grain of them."""
+    name_no = _name_numbers(rows)
+    minute = _numbers(rows.column("minute"))
+    histograms = {measure: _histograms(rows, measure) for measure in MEASURES}
+    for grain, minutes in GRAINS.items():
+        start = minute // minutes
+        begins = np.flatnonzero(_differs(name_no) | _differs(start))
+        group = np.cumsum(_differs(name_no) | _differs(start)) - 1
+        yield _grain(rows, grain, start[begins] * minutes, begins, group, histograms)
+
+
+def _grain(
+    rows: pa.Table,
+    grain: str,
+    minute: Ints,
+    begins: Ints,
+    group: Ints,
+    histograms: dict[str, Histograms],
+) -> pa.RecordBatch:
+    of = len(begins)
+    sums = {name: np.add.reduceat(_numbers(rows.column(name)), begins) for name in SUMS}
+    columns: dict[str, pa.Array] = {
+        "grain": pa.array([grain]).take(pa.array(np.zeros(of, dtype=np.int64))),
+        "at": pa.array(minute * MINUTE_MS),
+        "dimension": rows.column("dimension").combine_chunks().take(pa.array(begins)),
+        "name": rows.column("name").combine_chunks().take(pa.array(begins)),
+        **{name: pa.array(values) for name, values in sums.items()},
+        "per_second": pa.array(sums["finished"] / (GRAINS[grain] * MINUTE_MS / 1000)),
+        "failure_ratio": _ratio(sums["failures"], sums["attempts"]),
+        "backlog": _most(rows.column("backlog"), begins),
+    }
+    for measure, found in histograms.items():
+        added = merge(found, group, of=of)
+        for name, share in SHARES.items():
+            value, is_none = percentile(added, share)
+            columns[f"{measure}_{name}_ms"] = pa.array(value, mask=is_none)
+        columns[f"{measure}_histogram"] = _map(added)
+    return pa.RecordBatch.from_pydict(columns)
+
+
+def _ratio(part: Ints, whole: Ints) -> pa.Array:
+    return pa.array(part / np.maximum(whole, 1), mask=whole == 0)
+
+
+def _most(column: pa.ChunkedArray, begins: Ints) -> pa.Array:
+    """The largest of each group; none where there is none."""
+    lowest = -1
+    most = np.maximum.reduceat(_numbers(column.fill_null(lowest)), begins)
+    return pa.array(most, mask=most == lowest)
+
+
+def _histograms(rows: pa.Table, measure: str) -> Histograms:
+    buckets = rows.column(f"{measure}_buckets").combine_chunks()
+    counts = rows.column(f"{measure}_counts").combine_chunks()
+    sizes = _numbers(pc.fill_null(pc.list_value_length(buckets), 0))
+    return Histograms(
+        np.concatenate(([0], np.cumsum(sizes))),
+        _numbers(buckets.flatten()),
+        _numbers(counts.flatten()),
+    )
+
+
+def _lists(measure: str, found: Histograms) -> dict[str, pa.Array]:
+    starts = pa.array(found.starts, pa.int32())
+    buckets = pa.array(found.buckets.astype(np.int16))
+    return {
+        f"{measure}_buckets": pa.ListArray.from_arrays(starts, buckets),
+        f"{measure}_counts": pa.ListArray.from_arrays(starts, pa.array(found.counts)),
+    }
+
+
+def _map(found: Histograms) -> pa.Array:
+    starts = pa.array(found.starts, pa.int32())
+    keys = pa.array(found.buckets.astype(np.int32))
+    return pa.MapArray.from_arrays(starts, keys, pa.array(found.counts))
+
+
+def _name_numbers(rows: pa.Table) -> Ints:
+    """The same number for the same dimension and name, which stand together."""
+    pairs = [pc.dictionary_encode(rows.column(n).combine_chunks()) for n in ("dimension", "name")]
+    outer, inner = (_numbers(pair.indices) for pair in pairs)
+    return outer * len(pairs[1].dictionary) + inner
+
+
+def _differs(values: Ints) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
+    """From the one before; the first one does."""
+    return np.concatenate(([True], values[1:] != values[:-1]))
+
+
+def _numbers(column: pa.Array | pa.ChunkedArray) -> Ints:
+    return np.asarray(column.to_numpy(), dtype=np.int64)
+
+
+def _flags(column: pa.Array | pa.ChunkedArray) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
+    if isinstance(column, pa.ChunkedArray):
+        column = column.combine_chunks()
+    return np.asarray(column.to_numpy(zero_copy_only=False), dtype=bool)

@@ -1,0 +1,117 @@
+"""The record of every run: which job computed which day from what, and how many rows.
+
+By it the next run knows what to leave alone.  A day whose inputs have changed since (rows that
+came late, a job before that was run again) or whose job is told something else is computed anew.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime
+from enum import StrEnum
+
+import msgspec
+from pyspark.errors import AnalysisException
+from pyspark.sql import SparkSession
+from pyspark.sql import types as T
+
+from penstock.domain.limits import DAY
+from penstock.domain.moments import instant_of, moment_of
+from penstock.pipeline.frames import frame_of
+from penstock.pipeline.job import Job
+from penstock.pipeline.lake import Lake, LakeFile
+from penstock.pipeline.settings import JobSettings
+
+FOLDER = "runs"
+
+
+class Status(StrEnum):
+    DONE = "done"
+    REFUSED = "refused"  # a check has found its rows bad: nothing of that day was loaded
+
+
+class Run(msgspec.Struct, frozen=True, kw_only=True):
+    """One job, one day."""
+
+    job: str
+    dt: str
+    status: Status
+    started_at: int
+    ended_at: int
+    inputs: str  # fingerprint of the files, the settings and the version of the job
+    rows_in: dict[str, int]
+    rows_out: dict[str, int]
+    note: str = ""
+
+
+_SCHEMA = T.StructType(
+    [
+        T.StructField("job", T.StringType()),
+        T.StructField("dt", T.StringType()),
+        T.StructField("status", T.StringType()),
+        T.StructField("started_at", T.LongType()),
+        T.StructField("ended_at", T.LongType()),
+        T.StructField("inputs", T.StringType()),
+        T.StructField("rows_in", T.MapType(T.StringType(), T.LongType())),
+        T.StructField("rows_out", T.MapType(T.StringType(), T.LongType())),
+        T.StructField("note", T.StringType()),
+    ]
+)
+
+
+class Runs:
+    def __init__(self, spark: SparkSession, lake: Lake) -> None:
+        self._spark = spark
+        self._path = f"{lake.derived}/{FOLDER}"
+
+    def all(self) -> list[Run]:
+        """Oldest first."""
+        try:
+            rows = self._spark.read.schema(_SCHEMA).parquet(self._path).collect()
+        except AnalysisException:  # there was none yet
+            return []
+        found = [msgspec.convert(row.asDict(recursive=True), Run, strict=False) for row in rows]
+        return sorted(found, key=lambda run: (run.ended_at, run.started_at, run.job, run.dt))
+
+    def last(self) -> dict[tuple[str, str], Run]:
+        """The latest one, by job and day."""
+        return {(run.job, run.dt): run for run in self.all()}
+
+    def add(self, runs: Sequence[Run]) -> None:
+        if runs:
+            frame = frame_of(self._spark, [msgspec.to_builtins(run) for run in runs], _SCHEMA)
+            frame.coalesce(1).write.mode("append").parquet(self._path)
+
+
+def fingerprints(
+    job: Job, files: Mapping[str, Mapping[str, Sequence[LakeFile]]], settings: JobSettings
+) -> dict[str, str]:
+    """By day, of the days that any input has; `files` by table and day."""
+    told = msgspec.json.encode([job.version, [getattr(settings, name) for name in job.settings]])
+    days = sorted({day for by_day in files.values() for day in by_day})
+    return {
+        day: _digest(
+            told, (f for t in job.inputs for d in window([day], job) for f in files[t].get(d, ()))
+        )
+        for day in days
+    }
+
+
+def window(days: Iterable[str], job: Job) -> list[str]:
+    """Those days and the ones before them that the job looks back on."""
+    return sorted(
+        {_earlier(day, by) for day in days for by in range(job.lookback_days + 1)},
+    )
+
+
+def _earlier(day: str, by: int) -> str:
+    instant = instant_of(datetime.fromisoformat(f"{day}T00:00+00:00"))
+    return moment_of(instant - by * DAY).date().isoformat()
+
+
+def _digest(told: bytes, files: Iterable[LakeFile]) -> str:
+    digest = hashlib.sha256(told)
+    for file in files:
+        digest.update(msgspec.json.encode(file))
+    return digest.hexdigest()[:24]

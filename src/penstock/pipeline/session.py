@@ -1,0 +1,118 @@
+"""The Spark session: on this machine by default, on any cluster by its master's name.
+
+    local[*]                            all cores of this machine
+    spark://… yarn k8s://…              a cluster
+    sc://host:15002                     Spark Connect: somebody else's session
+    (none, under spark-submit)          as spark-submit was told
+
+Nothing else in the pipeline knows which of these it is.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Mapping
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from penstock.domain.errors import InvalidRequest
+from penstock.pipeline.java import java_home
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+LOCAL = "local[*]"
+CONNECT = "sc://"
+GIB = 1024**3
+
+# What the jobs count on, wherever they run.
+_EVERYWHERE = {
+    "spark.sql.session.timeZone": "UTC",
+    "spark.sql.ansi.enabled": "true",
+    "spark.sql.parquet.compression.codec": "zstd",
+    "spark.sql.execution.arrow.pyspark.enabled": "true",
+    "spark.sql.execution.arrow.maxRecordsPerBatch": "50000",
+    # Days are written side by side: otherwise all rows are sorted by day first.
+    "spark.sql.maxConcurrentOutputFileWriters": "64",
+}
+# What suits one machine that also does other things.
+_HERE = {
+    "spark.ui.enabled": "false",
+    "spark.ui.showConsoleProgress": "false",
+    "spark.log.level": "ERROR",
+    "spark.driver.host": "127.0.0.1",
+    "spark.driver.bindAddress": "127.0.0.1",
+}
+_CGROUP = Path("/sys/fs/cgroup/memory.max")
+
+
+def open_session(
+    master: str | None = None,
+    *,
+    more: Mapping[str, str] | None = None,
+    environ: Mapping[str, str] | None = None,
+) -> SparkSession:
+    """Raises InvalidRequest where Spark or Java is missing or the master is none."""
+    environ = os.environ if environ is None else environ
+    if find_spec("pyspark") is None:
+        raise InvalidRequest("the pipeline needs Spark: pip install penstock[spark]")
+    from pyspark.errors import PySparkException
+    from pyspark.sql import SparkSession
+
+    is_submitted = "PYSPARK_GATEWAY_PORT" in environ
+    master = master or (None if is_submitted else LOCAL)
+    builder = SparkSession.builder.appName("penstock")
+    if master is not None and master.startswith(CONNECT):
+        builder = builder.remote(master)
+    elif master is not None:
+        builder = builder.master(master)
+    for key, value in (settings_for(master) | dict(more or {})).items():
+        builder = builder.config(key, value)
+    if not is_submitted and not (master or "").startswith(CONNECT):
+        _point_at_java(environ)
+    if (master or "").startswith("local"):
+        # Otherwise whatever `python3` is on the path would run the parts that are Python.
+        os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    try:
+        return builder.getOrCreate()
+    except (PySparkException, RuntimeError, OSError) as error:
+        told = str(error).strip().splitlines() or [type(error).__name__]
+        raise InvalidRequest(f"there is no Spark at {master or 'the master'}: {told[0]}") from error
+
+
+def settings_for(master: str | None) -> dict[str, str]:
+    """The session's settings; those of a cluster and its machines are not ours to choose."""
+    if master is None or not master.startswith("local"):
+        return dict(_EVERYWHERE)
+    cores = os.cpu_count() or 1
+    return {
+        **_EVERYWHERE,
+        **_HERE,
+        "spark.sql.shuffle.partitions": str(max(2, cores * 2)),
+        "spark.driver.memory": f"{_driver_gib()}g",
+    }
+
+
+def now_ms(spark: SparkSession) -> int:
+    """The time where Spark runs, for the records of runs."""
+    from pyspark.sql import functions as F
+
+    [row] = spark.range(1).select(F.unix_millis(F.current_timestamp()).alias("now")).collect()
+    return int(row.now)
+
+
+def _point_at_java(environ: Mapping[str, str]) -> None:
+    home = java_home(environ)
+    if home is not None:
+        # Spark's own start script, a child of this process, reads it from the environment.
+        os.environ["JAVA_HOME"] = home
+
+
+def _driver_gib() -> int:
+    """Half of what this machine or container has."""
+    most = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    if _CGROUP.exists() and (text := _CGROUP.read_text().strip()).isdecimal():
+        most = min(most, int(text))
+    return max(1, min(32, most // 2 // GIB))

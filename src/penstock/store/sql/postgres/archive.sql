@@ -1,0 +1,13 @@
+-- name: writers
+-- Who writes to what is read on by number: a number is taken only under such a lock, and the lock is
+-- held until the row can be seen or never will be.  Prepared transactions are among them.
+SELECT DISTINCT l.virtualtransaction
+  FROM pg_locks AS l
+  JOIN pg_class AS c
+    ON c.oid = l.relation
+ WHERE l.locktype = 'relation'
+   AND l.mode = 'RowExclusiveLock'
+   AND l.granted
+   AND l.database = (SELECT d.oid FROM pg_database AS d WHERE d.datname = current_database())
+   AND c.relname ~ '^(history_[0-9]+|attempt_[0-9]+|fact|backlog_sample)$'
+   AND pg_table_is_visible(c.oid);

