@@ -52,6 +52,18 @@ def test_the_wrapper_drops_the_one_option_and_keeps_all_others_as_they_are(tmp_p
     assert told.stdout.split("\n")[:-1] == ["-Xmx1g", "--add-modules=java.sql", "a b", "", "$HOME"]
 
 
+def test_a_newer_java_is_not_asked_for_a_package_that_it_has_no_more(tmp_path):
+    program = a_java(tmp_path / "bin")
+    told = []
+    for version in ("21.0.8", "25.0.2"):
+        (tmp_path / "release").write_text(f'IMPLEMENTOR="x"\nJAVA_VERSION="{version}"\n')
+        java_program = wrapped(program, tmp_path / "cache") / "bin" / "java"
+        ran = subprocess.run([java_program, java.GONE_PACKAGE], capture_output=True, text=True)
+        told.append(ran.stdout.strip())
+
+    assert told == [java.GONE_PACKAGE, ""]
+
+
 def test_the_wrapper_is_kept_for_the_next_time_and_made_anew_for_another_java(tmp_path):
     program, other = a_java(tmp_path / "one"), a_java(tmp_path / "two")
 

@@ -6,8 +6,12 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
+from tests.conftest import RABBIT_TIMEOUT_S
 from tests.edge.http.waiting import eventually
 
+PATIENCE_S = 60.0
 ROOT = Path(__file__).resolve().parents[2]
 OWNER = """
 import sys
@@ -19,6 +23,7 @@ sys.stdin.read()
 """
 
 
+@pytest.mark.timeout(RABBIT_TIMEOUT_S)
 def test_a_node_whose_owner_is_killed_ends_too_and_leaves_nothing_behind():
     owner = subprocess.Popen(
         [sys.executable, "-c", OWNER],
@@ -37,8 +42,7 @@ def test_a_node_whose_owner_is_killed_ends_too_and_leaves_nothing_behind():
     owner.stdin.close()
     owner.stdout.close()
 
-    eventually(lambda: not folder.exists(), within_s=30.0)
-    assert not _using(folder)
+    eventually(lambda: not folder.exists() and not _using(folder), within_s=PATIENCE_S)
 
 
 def _using(folder: Path) -> list[int]:

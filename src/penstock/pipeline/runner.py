@@ -48,6 +48,7 @@ class Runner:
 
     def run(self, jobs: Iterable[Job], span: Span, *, is_forced: bool = False) -> list[Run]:
         """What was computed, in order; days that have not changed are not in it."""
+        self._lake.refresh()
         last = self._runs.last()
         done: list[Run] = []
         for job in jobs:
@@ -68,6 +69,7 @@ class Runner:
 
     def stale(self, jobs: Iterable[Job], span: Span) -> dict[str, list[str]]:
         """The days that each job would compute, by what is there now."""
+        self._lake.refresh()
         last = self._runs.last()
         return {
             job.name: [

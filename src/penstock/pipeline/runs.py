@@ -20,7 +20,7 @@ from penstock.domain.limits import DAY
 from penstock.domain.moments import instant_of, moment_of
 from penstock.pipeline.frames import frame_of
 from penstock.pipeline.job import Job
-from penstock.pipeline.lake import Lake, LakeFile
+from penstock.pipeline.lake import Lake, LakeFile, is_missing
 from penstock.pipeline.settings import JobSettings
 
 FOLDER = "runs"
@@ -69,7 +69,9 @@ class Runs:
         """Oldest first."""
         try:
             rows = self._spark.read.schema(_SCHEMA).parquet(self._path).collect()
-        except AnalysisException:  # there was none yet
+        except AnalysisException as error:
+            if not is_missing(error):
+                raise
             return []
         found = [msgspec.convert(row.asDict(recursive=True), Run, strict=False) for row in rows]
         return sorted(found, key=lambda run: (run.ended_at, run.started_at, run.job, run.dt))

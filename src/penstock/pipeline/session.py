@@ -41,10 +41,10 @@ _EVERYWHERE = {
 _HERE = {
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
-    "spark.log.level": "ERROR",
     "spark.driver.host": "127.0.0.1",
     "spark.driver.bindAddress": "127.0.0.1",
 }
+_LOG = Path(__file__).with_name("log4j2.properties")
 _CGROUP = Path("/sys/fs/cgroup/memory.max")
 
 
@@ -56,8 +56,7 @@ def open_session(
 ) -> SparkSession:
     """Raises InvalidRequest where Spark or Java is missing or the master is none."""
     environ = os.environ if environ is None else environ
-    if find_spec("pyspark") is None:
-        raise InvalidRequest("the pipeline needs Spark: pip install penstock[spark]")
+    check_installed()
     from pyspark.errors import PySparkException
     from pyspark.sql import SparkSession
 
@@ -75,11 +74,18 @@ def open_session(
     if (master or "").startswith("local"):
         # Otherwise whatever `python3` is on the path would run the parts that are Python.
         os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+        os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
     try:
         return builder.getOrCreate()
     except (PySparkException, RuntimeError, OSError) as error:
         told = str(error).strip().splitlines() or [type(error).__name__]
         raise InvalidRequest(f"there is no Spark at {master or 'the master'}: {told[0]}") from error
+
+
+def check_installed() -> None:
+    """Raises InvalidRequest; to be called before anything of the pipeline is imported."""
+    if find_spec("pyspark") is None:
+        raise InvalidRequest("the pipeline needs Spark: pip install penstock[spark]")
 
 
 def settings_for(master: str | None) -> dict[str, str]:
@@ -92,6 +98,7 @@ def settings_for(master: str | None) -> dict[str, str]:
         **_HERE,
         "spark.sql.shuffle.partitions": str(max(2, cores * 2)),
         "spark.driver.memory": f"{_driver_gib()}g",
+        "spark.driver.extraJavaOptions": f'"-Dlog4j2.configurationFile={_LOG.as_uri()}"',
     }
 
 

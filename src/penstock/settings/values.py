@@ -16,6 +16,7 @@ from penstock.domain.limits import DAY, HOUR, MINUTE, SECOND, Limits
 from penstock.domain.queue import check_name
 from penstock.settings.archive import Archive
 from penstock.settings.console import Console
+from penstock.settings.pipeline import Pipeline, check_pipeline
 from penstock.settings.push import Push, check_push
 from penstock.settings.samples import Samples
 from penstock.settings.scaling import Scaling
@@ -132,6 +133,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     store: Store = Store()
     history: History = History()
     archive: Archive = Archive()
+    pipeline: Pipeline = Pipeline()
     queues: Queues = Queues()
     aweq: Aweq = Aweq()
     sqs: Sqs = Sqs()
@@ -199,6 +201,7 @@ def check(settings: Settings) -> Settings:
     _check_sqs(settings.sqs)
     check_work(settings.workers, settings.tasks)
     check_push(settings.push)
+    check_pipeline(settings.pipeline)
     if settings.auth.required == "never" and not is_loopback(server.host):
         raise InvalidRequest(
             f"server.host {server.host!r} can be reached from outside: "

@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from penstock.domain.duration import duration_ms
-from penstock.edge.cli.parser import Parser
+from penstock.edge.cli.parser import PREFIX, Parser
 from penstock.settings import Flag, Loaded, load
 from penstock.settings.catalogue import catalogue
 from penstock.settings.read import SWITCHES
@@ -100,14 +100,8 @@ def loaded(args: Namespace, **more: str) -> Loaded:
 
 def _other_env() -> frozenset[str]:
     # Variables such as PENSTOCK_QUEUES_CREATE_LEASE look like those of settings.
-    alike = (
-        "PENSTOCK_ARCHIVE_",
-        "PENSTOCK_QUEUES_",
-        "PENSTOCK_HISTORY_",
-        "PENSTOCK_WORKERS_",
-        "PENSTOCK_SCALING_",
-    )
-    if not any(name.startswith(alike) for name in os.environ):
+    alike = ("ARCHIVE_", "HISTORY_", "PIPELINE_", "QUEUES_", "SCALING_", "WORKERS_")
+    if not any(name.startswith(tuple(PREFIX + one for one in alike)) for name in os.environ):
         return frozenset()
     from penstock.edge.cli.registry import env_names
 

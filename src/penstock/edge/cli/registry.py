@@ -112,6 +112,13 @@ GROUPS: dict[str, dict[str, Entry]] = {
         "archive run": Entry("archive", "write what is new to the lake"),
         "archive snapshot": Entry("archive", "take a snapshot of all that has not ended"),
     },
+    "Pipeline": {
+        "pipeline": Entry("pipeline.run", "list the jobs and their tables"),
+        "pipeline run": Entry("pipeline.run", "compute what is new in the lake, on Spark"),
+        "pipeline status": Entry("pipeline.status", "tell what was computed, and what is to do"),
+        "pipeline demo": Entry("pipeline.demo", "make a past to look at, and compute all of it"),
+        "pipeline java": Entry("pipeline.java", "tell the JAVA_HOME that Spark is given"),
+    },
     "Upkeep": {
         "backup": Entry("backup", "copy a SQLite store while the server works"),
         "promote": Entry("promote", "move a SQLite store to PostgreSQL"),

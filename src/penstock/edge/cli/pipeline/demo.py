@@ -1,0 +1,123 @@
+"""`penstock pipeline demo`"""
+
+from __future__ import annotations
+
+from argparse import ArgumentTypeError, Namespace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from penstock.domain.lake import dt_of
+from penstock.domain.limits import DAY
+from penstock.domain.moments import instant_of
+from penstock.edge.cli import exits
+from penstock.edge.cli.flags import instant
+from penstock.edge.cli.output import Output
+from penstock.edge.cli.parser import Parser
+from penstock.edge.cli.pipeline.shared import (
+    RUN_COLUMNS,
+    day,
+    job_settings,
+    note_job,
+    run_row,
+    session,
+    session_flags,
+)
+from penstock.edge.cli.progress import progress
+from penstock.edge.cli.registry import Command
+from penstock.settings.pipeline import Pipeline
+
+if TYPE_CHECKING:
+    from penstock.pipeline.runs import Run
+
+FOLDER = "penstock-demo"
+# Room and a price, so that the table of capacity has something to tell.
+_EXAMPLE = Pipeline(cost_per_gib="0.09", storage_bytes=1024**3)
+
+
+def _count(text: str) -> int:
+    plain = text.replace("_", "").replace(",", "")
+    if not plain.isdecimal() or int(plain) < 1:
+        raise ArgumentTypeError(f"{text!r} is no number of 1 or more")
+    return int(plain)
+
+
+def _configure(parser: Parser) -> None:
+    parser.argument(
+        "FOLDER", f"a new folder for the lake; default ./{FOLDER}", nargs="?", default=FOLDER
+    )
+    parser.flag(
+        "--messages",
+        value="COUNT",
+        text="how many messages there were; default 200000",
+        type=_count,
+        default=200_000,
+    )
+    parser.flag(
+        "--days", value="COUNT", text="over how many days; default 7", type=_count, default=7
+    )
+    parser.flag("--from", value="DAY", text="the first day; default 2030-01-01", type=day)
+    parser.flag("--only-lake", text="make the lake and compute nothing")
+    session_flags(parser)
+
+
+def _run(args: Namespace, out: Output) -> int:
+    from penstock.pipeline.session import check_installed
+
+    check_installed()
+    from penstock.pipeline.demo.make import make
+
+    folder = Path(args.folder).absolute()
+    first = instant_of(instant(getattr(args, "from") or "2030-01-01"))
+    with progress("Making a past") as advance:
+        rows = make(
+            folder,
+            messages=args.messages,
+            days=args.days,
+            first_midnight=first,
+            progress=advance,
+        )
+    runs = [] if args.only_lake else _computed(args, folder)
+    if out.json:
+        last = dt_of(first + (args.days - 1) * DAY)
+        out.record({"lake": str(folder), "rows": rows, "from": dt_of(first), "to": last})
+        for run in runs:
+            out.record(run)
+    else:
+        told = ", ".join(f"{count} {table}" for table, count in rows.items())
+        out.line(f"{folder}: {told}")
+        if runs:
+            out.table(RUN_COLUMNS, map(run_row, runs))
+    return exits.OK
+
+
+def _computed(args: Namespace, folder: Path) -> list[Run]:
+    from penstock.pipeline.gates import GATES
+    from penstock.pipeline.lake import Lake
+    from penstock.pipeline.registry import jobs
+    from penstock.pipeline.runner import Runner, Span
+    from penstock.pipeline.session import now_ms
+
+    with session(args) as spark:
+        runner = Runner(
+            Lake(spark, str(folder)),
+            job_settings(_EXAMPLE),
+            clock=lambda: now_ms(spark),
+            gates=GATES,
+            told=note_job,
+        )
+        return runner.run(jobs(), Span())
+
+
+COMMANDS = {
+    "pipeline demo": Command(
+        _run,
+        _configure,
+        more="A past with rush hours, an outage behind one route, a kind that is poison and one "
+        "that kills workers, laid out as the archiver does it. The same question gives the "
+        "same past. Then all jobs are run on it.",
+        examples=(
+            "penstock pipeline demo",
+            "penstock pipeline demo /tmp/big --messages 16000000 --days 10 --only-lake",
+        ),
+    )
+}

@@ -1,0 +1,47 @@
+"""`penstock pipeline java`"""
+
+from __future__ import annotations
+
+import os
+from argparse import Namespace
+from pathlib import Path
+from shutil import which
+
+from penstock.domain.errors import InvalidRequest
+from penstock.edge.cli import exits
+from penstock.edge.cli.output import Output
+from penstock.edge.cli.parser import Parser
+from penstock.edge.cli.registry import Command
+
+
+def _configure(parser: Parser) -> None:
+    pass
+
+
+def _run(args: Namespace, out: Output) -> int:
+    from penstock.pipeline.java import java_home
+
+    home = java_home(os.environ) or _on_path()
+    if out.json:
+        out.record({"java_home": home})
+    else:
+        out.line(home)
+    return exits.OK
+
+
+def _on_path() -> str:
+    java = which("java")
+    if java is None:
+        raise InvalidRequest("there is no java on the path any more")
+    return str(Path(java).resolve().parent.parent)
+
+
+COMMANDS = {
+    "pipeline java": Command(
+        _run,
+        _configure,
+        more="For tools of Spark that are started without Penstock: spark-submit, pyspark, a "
+        "Spark Connect server. `penstock pipeline run` finds it by itself.",
+        examples=('JAVA_HOME="$(penstock pipeline java)" spark-submit …',),
+    )
+}

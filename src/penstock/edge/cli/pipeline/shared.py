@@ -1,0 +1,125 @@
+"""What the commands of the pipeline share: flags, a session with progress, lake and settings."""
+
+from __future__ import annotations
+
+from argparse import ArgumentTypeError, Namespace
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import date
+from typing import TYPE_CHECKING
+
+from penstock.domain.errors import InvalidRequest
+from penstock.edge.cli import exits
+from penstock.edge.cli.archive import lake_flag, settings_of
+from penstock.edge.cli.flags import pair, store_flags
+from penstock.edge.cli.parser import Parser
+from penstock.edge.cli.progress import progress
+from penstock.settings import Settings
+from penstock.settings.pipeline import Pipeline
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+    from penstock.pipeline.job import Job
+    from penstock.pipeline.lake import Lake
+    from penstock.pipeline.runs import Run
+    from penstock.pipeline.settings import JobSettings
+
+RUN_COLUMNS = ("job", "day", "status", "rows in", "rows out", "note")
+
+
+def lake_flags(parser: Parser) -> None:
+    lake_flag(parser)
+    parser.flag(
+        "--derived",
+        value="FOLDER",
+        text="where the tables of the jobs are; default: derived in the lake",
+        env="PENSTOCK_PIPELINE_DERIVED",
+    )
+    session_flags(parser)
+    store_flags(parser)
+
+
+def session_flags(parser: Parser) -> None:
+    parser.flag(
+        "--master",
+        value="URL",
+        text="where Spark runs: local[*], spark://…, yarn, k8s://…, or sc://… for Spark Connect; "
+        "default local[*], or as spark-submit says",
+        env="PENSTOCK_PIPELINE_MASTER",
+    )
+    parser.flag(
+        "--conf",
+        value="KEY=VALUE",
+        text="a setting of Spark, may be repeated",
+        env="PENSTOCK_PIPELINE_CONF",
+        action="append",
+        type=pair,
+        default=[],
+    )
+
+
+def day(text: str) -> str:
+    """A day as it is written in the lake."""
+    try:
+        return date.fromisoformat(text).isoformat()
+    except ValueError:
+        raise ArgumentTypeError(f"{text!r} is no day such as 2030-01-31") from None
+
+
+@contextmanager
+def session(args: Namespace) -> Iterator[SparkSession]:
+    """A Spark session for one command; what it is busy with is shown."""
+    from penstock.pipeline.session import open_session
+    from penstock.pipeline.watching import watched
+
+    with progress("Starting Spark"):
+        spark = open_session(args.master, more=dict(args.conf))
+    try:
+        with progress("Computing") as advance, watched(spark, advance):
+            yield spark
+    finally:
+        spark.stop()
+
+
+def lake_of(args: Namespace, settings: Settings, spark: SparkSession) -> Lake:
+    from penstock.pipeline.lake import Lake
+
+    # A place such as s3a://… must not be taken for a path of this machine.
+    folder = settings.archive.folder or str(settings.lake_folder.absolute())
+    lake = Lake(spark, folder, derived=args.derived)
+    if lake.is_empty():
+        raise InvalidRequest(f"there is nothing in the lake {folder}; see penstock archive run")
+    return lake
+
+
+def loaded_settings(args: Namespace) -> Settings:
+    return settings_of(args)
+
+
+def job_settings(pipeline: Pipeline) -> JobSettings:
+    from penstock.domain.targets import read_targets
+    from penstock.pipeline.settings import JobSettings
+
+    return JobSettings(
+        max_bad_per_million=pipeline.max_bad_per_million,
+        targets=read_targets(pipeline.targets),
+        poison_failures=pipeline.poison_failures,
+        poison_crashes=pipeline.poison_crashes,
+        poison_returns=pipeline.poison_returns,
+        poison_ratio_percent=pipeline.poison_ratio_percent,
+        flapping_changes=pipeline.flapping_changes,
+        cost_per_gib=float(pipeline.cost_per_gib),
+        storage_bytes=pipeline.storage_bytes,
+    )
+
+
+def note_job(job: Job, days: int) -> None:
+    """For whoever waits: which job it is at."""
+    if days:
+        exits.note(f"{job.name}: {days} {'day' if days == 1 else 'days'}")
+
+
+def run_row(run: Run) -> tuple[object, ...]:
+    rows_in, rows_out = sum(run.rows_in.values()), sum(run.rows_out.values())
+    return run.job, run.dt, str(run.status), rows_in, rows_out, run.note
