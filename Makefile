@@ -16,7 +16,7 @@ PIP := $(BIN)/python -m pip install -qq --no-input --disable-pip-version-check \
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help run test check bench format clean
+.PHONY: help run test check bench pictures format clean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -28,6 +28,7 @@ test: $(VENV)/.dev ## run all tests, against servers of their own (PostgreSQL, R
 	@$(BIN)/python -m tests.support.postgres_binaries
 	@$(BIN)/python -m tests.support.rabbitmq
 	@$(BIN)/python -m tests.support.chromium
+	@$(BIN)/python -m tests.support.rabbitmq
 	@$(BIN)/python -m pytest -n $(JOBS) --dist loadgroup $(ARGS) $(TESTS)
 
 check: $(VENV)/.dev ## formatting, lint, types, import rules, rules of the architecture
@@ -36,6 +37,10 @@ check: $(VENV)/.dev ## formatting, lint, types, import rules, rules of the archi
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-logo
 	$(BIN)/python -m pytest -q tests/architecture
+
+pictures: $(VENV)/.dev ## take the pictures of docs/console.md anew
+	@$(BIN)/python -m tests.support.chromium
+	@$(BIN)/python -m tests.console.pictures $(ARGS)
 
 bench: $(VENV)/.bench ## measure this tree and its peers
 	@$(BIN)/python -m bench $(ARGS)

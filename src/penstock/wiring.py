@@ -9,6 +9,7 @@ from typing import NamedTuple, Protocol
 from penstock.domain.errors import InvalidRequest, LakeRefused, StoreRefused
 from penstock.outbound.clock import ServerClock, SteadyClock, SystemClock, wall_ms
 from penstock.outbound.dice import SystemDice
+from penstock.outbound.gold_files import GoldFiles
 from penstock.ports.archive import Lake
 from penstock.ports.clock import Clock, Dice
 from penstock.ports.sender import Request, Response, Sender
@@ -29,10 +30,12 @@ from penstock.runtime.recurring import Recurrer
 from penstock.runtime.sampler import Sampler
 from penstock.runtime.snapshots import Snapshots
 from penstock.services.bus import Bus
+from penstock.services.circuit_insight import CircuitInsight
 from penstock.services.circuits import Circuits
 from penstock.services.directory import Directory
 from penstock.services.documents import Documents
 from penstock.services.facts import Facts
+from penstock.services.gold import Gold
 from penstock.services.graphs import Graphs
 from penstock.services.insight import Insight
 from penstock.services.keys import Keyring, Keys
@@ -40,6 +43,7 @@ from penstock.services.logins import Logins
 from penstock.services.messages import Messages
 from penstock.services.moves import Moves
 from penstock.services.notifications import Notifications
+from penstock.services.picking import Picking
 from penstock.services.queues import Queues
 from penstock.services.recurring import Recurring
 from penstock.services.routes import Routes
@@ -72,6 +76,10 @@ class Broker:
         self.directory = Directory(store, clock, auto_create=settings.queues.auto_create)
         self.queues = Queues(store, clock, self.directory)
         self.messages = Messages(store, clock, dice, settings.limits)
+        self.picking = Picking(store, clock, settings.limits, self.messages)
+        self.circuit_insight = CircuitInsight(store)
+        folder = settings.insights_folder
+        self.gold = Gold(GoldFiles(folder), folder=str(folder))
         self.moves = Moves(store, clock, dice)
         self.recurring = Recurring(store, clock, dice, settings.limits)
         self.insight = Insight(store, clock, settings.limits)

@@ -132,5 +132,5 @@ class Dialog:
         self.box.locator('footer button[type="submit"]').click()
 
     def cancel(self) -> None:
-        self.box.get_by_role("button", name="Cancel").click()
+        self.box.locator('footer button[type="button"]').click()
         self.box.wait_for(state="detached")

@@ -25,6 +25,7 @@ ALLOWED = {
     "bury, by its holder": {LEASED: DEAD},
     "cancel, by its holder": {LEASED: CANCELLED},
     "bury, by an operator": {WAITING: DEAD, READY: DEAD},
+    "complete, by an operator": {WAITING: DONE, READY: DONE},
     "cancel, by an operator": {WAITING: CANCELLED, READY: CANCELLED, DEAD: CANCELLED},
     "reschedule to later": {WAITING: WAITING, READY: WAITING},
     "reschedule to now": {WAITING: READY, READY: READY},

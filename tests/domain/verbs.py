@@ -39,6 +39,7 @@ VERBS: dict[str, Callable[[Message], Message]] = {
     "crash": lambda m: lifecycle.crash(m, QUEUE, lease_no=1, now=LATER),
     "bury, by its holder": lambda m: lifecycle.bury(m, lease_no=1),
     "cancel, by its holder": lambda m: lifecycle.cancel(m, lease_no=1),
+    "complete, by an operator": lambda m: lifecycle.complete_by_hand(m),
     "bury, by an operator": lambda m: lifecycle.bury(m),
     "cancel, by an operator": lambda m: lifecycle.cancel(m),
     "reschedule to later": lambda m: lifecycle.reschedule(m, due_at=LATER + 1, now=LATER),

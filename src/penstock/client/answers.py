@@ -28,6 +28,15 @@ class Acted(msgspec.Struct, frozen=True):
     due_at: datetime | None = None
 
 
+class Changed(msgspec.Struct, frozen=True):
+    """What became of an act on many messages."""
+
+    matched: int
+    changed: int
+    refused: int
+    is_cut: bool = False
+
+
 class Message(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """A message: live, claimed (then it has a receipt), or from history."""
 

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from datetime import datetime
+from typing import Any
 from urllib.parse import quote, urlencode
 
 import msgspec
 
-from penstock.client.answers import Acted, Message, MessagePage
+from penstock.client.answers import Acted, Changed, Message, MessagePage
 from penstock.client.transport import Transport
 from penstock.domain.message import State
+from penstock.domain.picking import BulkAct
 
 _message = msgspec.json.Decoder(Message)
 _acted = msgspec.json.Decoder(Acted)
+_changed = msgspec.json.Decoder(Changed)
 _page = msgspec.json.Decoder(MessagePage)
 
 
@@ -31,12 +35,40 @@ class RemoteMessages:
         state: State | None = None,
         limit: int | None = None,
         cursor: str | None = None,
+        **where: str | datetime | None,
     ) -> MessagePage:
-        """A page of a queue's messages; changes nothing."""
-        wanted = {"state": state, "limit": limit, "cursor": cursor}
-        query = urlencode({name: v for name, v in wanted.items() if v is not None})
+        """A page of a queue's messages; changes nothing.
+
+        `where`: kind, tag, group, entity_id, sent_from, sent_before.  With one of these a page may
+        be short, or empty, and have a next one.
+        """
+        wanted = {"state": state, "limit": limit, "cursor": cursor, **where}
+        query = urlencode({name: _said(v) for name, v in wanted.items() if v is not None})
         path = f"/v1/queues/{quote(queue, safe='')}/messages?{query}"
         return _page.decode(self._transport.call("GET", path).body)
+
+    def change_many(
+        self,
+        queue: str,
+        act: BulkAct,
+        *,
+        ids: Sequence[str] | None = None,
+        where: Mapping[str, Any] | None = None,
+        reason: str | None = None,
+        due_at: datetime | None = None,
+        delay_ms: int | None = None,
+        is_dry_run: bool = False,
+    ) -> Changed:
+        """Act by hand on all that fit, or only count them."""
+        said: dict[str, object] = {"ids": ids, "where": where, "reason": reason, "due_at": due_at}
+        said["delay_ms"] = delay_ms
+        body = {"act": act, "is_dry_run": is_dry_run}
+        body |= {name: value for name, value in said.items() if value is not None}
+        path = f"/v1/queues/{quote(queue, safe='')}/messages/bulk"
+        return _changed.decode(self._transport.call("POST", path, body=body).body)
+
+    def complete(self, message_id: str, *, reason: str | None = None) -> Acted:
+        return self._act(message_id, "complete", reason)
 
     def cancel(self, message_id: str, *, reason: str | None = None) -> Acted:
         return self._act(message_id, "cancel", reason)
@@ -47,17 +79,22 @@ class RemoteMessages:
     def redrive(self, message_id: str) -> Acted:
         return self._act(message_id, "redrive", None)
 
-    def reschedule(self, message_id: str, due_at: datetime) -> Acted:
-        """Another due date for a message that nobody has claimed yet."""
-        answer = self._transport.call(
-            "PATCH", _path(message_id), body={"due_at": due_at}, is_safe=True
-        )
+    def reschedule(
+        self, message_id: str, due_at: datetime | None = None, *, delay_ms: int | None = None
+    ) -> Acted:
+        """Another due date for a message that nobody has claimed yet, or a time from now."""
+        body = {"due_at": due_at} if delay_ms is None else {"delay_ms": delay_ms}
+        answer = self._transport.call("PATCH", _path(message_id), body=body, is_safe=True)
         return _acted.decode(answer.body)
 
     def _act(self, message_id: str, verb: str, reason: str | None) -> Acted:
         body = {} if reason is None else {"reason": reason}
         answer = self._transport.call("POST", f"{_path(message_id)}/{verb}", body=body)
         return _acted.decode(answer.body)
+
+
+def _said(value: object) -> str:
+    return value.isoformat() if isinstance(value, datetime) else str(value)
 
 
 def _path(message_id: str) -> str:

@@ -154,6 +154,11 @@ def complete(message: Message, *, lease_no: int, is_late_ok: bool = False) -> Me
     return replace(held, state=State.DONE, reason=None)
 
 
+def complete_by_hand(message: Message, *, reason: str | None = None) -> Message:
+    """An operator knows that it is done; only while nobody holds it."""
+    return replace(_mine_or_free(message, None), state=State.DONE, reason=reason)
+
+
 def fail(
     message: Message,
     queue: Queue,

@@ -22,7 +22,7 @@ def push_routes(broker: Broker) -> list[Route]:
     native = [
         *DeliveryApi(intake, broker.clock).routes(),
         *RouteApi(broker.routes).routes(),
-        *CircuitApi(broker.circuits).routes(),
+        *CircuitApi(broker.circuits, broker.circuit_insight).routes(),
         *JobCircuitApi(broker.circuits, broker.settings.limits).routes(),
     ]
     if not settings.enabled:

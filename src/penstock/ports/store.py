@@ -20,6 +20,7 @@ from penstock.domain.history import Attempt, Ending, HistoryFilter
 from penstock.domain.lease import LeaseAct
 from penstock.domain.message import Content, Message, State
 from penstock.domain.move import MoveTask
+from penstock.domain.picking import Pick
 from penstock.domain.queue import Queue, QueueSettings
 from penstock.domain.schedule import Schedule
 from penstock.ports.archive import Archive
@@ -74,6 +75,13 @@ class Browse(msgspec.Struct, frozen=True, kw_only=True):
     state: State
     limit: int = 100
     after: tuple[int, int, int, int] | None = None
+
+
+class Stretch(msgspec.Struct, frozen=True):
+    """What fits of a part of a queue, and where that part ends; None: with the queue."""
+
+    messages: list[Message]
+    end: tuple[int, int, int, int] | None
 
 
 class Queues(Protocol):
@@ -143,6 +151,10 @@ class Messages(Protocol):
     def numbered(self, message_nos: Sequence[int]) -> list[Message]: ...
     def content(self, message: Message) -> Content | None: ...
     def browse(self, wanted: Browse) -> list[Message]: ...
+    def stretch(self, wanted: Browse, pick: Pick, *, length: int) -> Stretch:
+        """Look through so many messages for those that fit; it costs the same if none does."""
+        ...
+
     def change(
         self, message_id: str, how: Callable[[Message, Queue], Message], *, now: int
     ) -> Message:

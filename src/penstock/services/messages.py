@@ -232,6 +232,10 @@ class Messages:
 
         return self._store.read(do)
 
+    def complete(self, message_id: str, *, reason: str | None) -> Ticket[Message]:
+        kept = self.kept(reason)
+        return self._change(message_id, lambda m, _: lifecycle.complete_by_hand(m, reason=kept))
+
     def cancel(self, message_id: str, *, reason: str | None) -> Ticket[Message]:
         kept = self.kept(reason)
         return self._change(message_id, lambda m, _: lifecycle.cancel(m, reason=kept))
@@ -246,6 +250,15 @@ class Messages:
         return self._change(
             message_id, lambda m, _: lifecycle.reschedule(m, due_at=due_at, now=now)
         )
+
+    def due_at(self, due_at: int | None, delay_ms: int | None) -> int:
+        """The instant that is said either way; raises InvalidRequest unless it is in one."""
+        if (due_at is None) is (delay_ms is None):
+            raise InvalidRequest("say when: give due_at or delay_ms, and not both")
+        if due_at is not None:
+            return check_instant("due_at", due_at)
+        assert delay_ms is not None
+        return self._clock.now() + check_delay("delay_ms", delay_ms)
 
     def redrive(self, message_id: str) -> Ticket[Message]:
         """Back to the queue it died in."""

@@ -16,6 +16,7 @@ from penstock.domain.limits import DAY, HOUR, MINUTE, SECOND, Limits
 from penstock.domain.queue import check_name
 from penstock.settings.archive import Archive
 from penstock.settings.console import Console
+from penstock.settings.insights import Insights
 from penstock.settings.pipeline import Pipeline, check_pipeline
 from penstock.settings.push import Push, check_push
 from penstock.settings.samples import Samples
@@ -143,6 +144,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     scaling: Scaling = Scaling()
     samples: Samples = Samples()
     console: Console = Console()
+    insights: Insights = Insights()
     auth: Auth = Auth()
     waking: Waking = Waking()
     log: Log = Log()
@@ -156,6 +158,11 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def lake_folder(self) -> Path:
         return Path(self.archive.folder or Path(self.data) / LAKE_FOLDER)
+
+    @property
+    def insights_folder(self) -> Path:
+        """Where the pipeline leaves its tables, beside the lake unless it is named."""
+        return Path(self.insights.folder or self.lake_folder / "derived")
 
     @property
     def sqlite_path(self) -> Path | None:

@@ -11,17 +11,17 @@ from penstock.domain.access import ApiKey, Role
 from penstock.domain.counts import Counts
 from penstock.domain.errors import QueueExists
 from penstock.domain.message import PURGED, Content, Message, State
+from penstock.domain.picking import Pick
 from penstock.domain.queue import Queue, QueueSettings
-from penstock.ports.store import Browse
+from penstock.ports.store import Browse, Stretch
 from penstock.store.books import Books, json_list, message_of
 from penstock.store.changes import Changes
 from penstock.store.claims import Claims
 from penstock.store.held_keys import NO_END
 from penstock.store.holds import Holds
 from penstock.store.journeys import Journeys
+from penstock.store.picking import FIRST, look_through
 from penstock.store.steering import Steering
-
-_FIRST = (-(2**62), -(2**62), -(2**62), -(2**62))
 
 
 class SqlQueues:
@@ -173,7 +173,7 @@ class SqlMessages:
         return self._claims.contents([message]).get(message.message_no)
 
     def browse(self, wanted: Browse) -> list[Message]:
-        after1, after2, after3, after4 = wanted.after or _FIRST
+        after1, after2, after3, after4 = wanted.after or FIRST
         params = {
             "queue_no": wanted.queue_no,
             "limit": wanted.limit,
@@ -183,6 +183,9 @@ class SqlMessages:
             "after4": after4,
         }
         return list(map(message_of, self._db.rows(f"messages.browse_{wanted.state}", params)))
+
+    def stretch(self, wanted: Browse, pick: Pick, *, length: int) -> Stretch:
+        return look_through(self._db, wanted, pick, length=length)
 
     def change(
         self, message_id: str, how: Callable[[Message, Queue], Message], *, now: int

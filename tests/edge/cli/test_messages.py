@@ -312,3 +312,28 @@ def test_an_extension_may_tell_that_work_begins_and_how_far_it_is(cli, api: Api)
     shown = api.message(held["id"])
     assert shown["progress"] == {"done": 3}
     assert "started_at" in shown
+
+
+def test_messages_are_found_and_changed_by_what_they_are(cli, api: Api):
+    queue = api.make_queue()
+    api.send(queue, kind="other")
+    ids = [api.send(queue, kind="k", tags=["t"], group="g", entity_id="e") for _ in range(2)]
+    flags = ("--kind", "k", "--tag", "t", "--group", "g", "--entity-id", "e")
+    times = ("--sent-from", "2001-01-01", "--sent-before", "2099-01-01")
+
+    listed = cli("messages", queue, *flags, *times, "--json").records
+    counted = cli("messages", "bulk", queue, "cancel", "--state", "ready", *flags, "--dry-run")
+    assert [message["id"] for message in listed] == ids
+    assert counted == (0, "2 messages fit; nothing was changed\n", "")
+    assert api.counts(queue) == {"ready": 3}
+
+    done = cli("messages", "bulk", queue, "cancel", "--state", "ready", *flags, "--reason", "why")
+    assert done.out == "2 messages fit, 2 changed, 0 refused\n"
+    assert api.message(ids[0])["reason"] == "why"
+
+
+def test_a_message_is_completed_by_hand(cli, api: Api):
+    message_id = api.send(api.make_queue())
+
+    assert cli("messages", "complete", message_id, "--reason", "x").out == f"{message_id} done\n"
+    assert cli("messages", "complete", message_id).code != 0

@@ -55,7 +55,7 @@ def test_a_circuit_is_opened_and_closed_by_hand(api: Api, clock: ManualClock) ->
 
     assert (opened["state"], opened["is_forced"], opened["metric_name"]) == ("open", True, "shop")
     assert "opened_at" in opened
-    assert api.get(f"/v1/circuits/{SHOP}") == opened
+    assert api.get(f"/v1/circuits/{SHOP}") == {**opened, "held_queues": []}
     assert opened in api.get("/v1/circuits")["circuits"]
 
     closed = told(api.call("POST", f"/v1/circuits/{SHOP}/close"))

@@ -10,7 +10,9 @@ from penstock.client.remote import Remote
 from penstock.domain.errors import PenstockError
 from penstock.domain.message import State
 from penstock.edge.cli import exits
-from penstock.edge.cli.flags import instant, remote, server_flags
+from penstock.edge.cli.exits import UsageError
+from penstock.edge.cli.flags import duration, instant, remote, server_flags
+from penstock.edge.cli.messages_bulk import pick_flags, picked
 from penstock.edge.cli.output import Output, shown
 from penstock.edge.cli.parser import Parser
 from penstock.edge.cli.registry import Command
@@ -28,13 +30,20 @@ def _configure_list(parser: Parser) -> None:
         choices=STATES,
         default="ready",
     )
+    pick_flags(parser)
     parser.flag("--limit", value="N", text="how many; default 20", type=int, default=20)
     server_flags(parser)
 
 
 def _list(args: Namespace, out: Output) -> int:
+    state, where = State(args.state), picked(args)
     with remote(args) as server:
-        page = server.messages.browse(args.queue, state=State(args.state), limit=args.limit)
+        page = server.messages.browse(args.queue, state=state, limit=args.limit, **where)
+        while where and not page.messages and page.next is not None:
+            # A page looks at some thousands of messages; what fits may come later.
+            page = server.messages.browse(
+                args.queue, state=state, limit=args.limit, cursor=page.next, **where
+            )
     if out.json:
         for message in page.messages:
             out.record(message)
@@ -114,8 +123,14 @@ def _due_flag(parser: Parser) -> None:
         value="INSTANT",
         text="ISO 8601; UTC unless it has an offset",
         type=instant,
-        required=True,
     )
+    parser.flag("--delay", value="DURATION", text="the same, counted from now", type=duration)
+
+
+def _rescheduled(server: Remote, message_id: str, args: Namespace) -> Acted:
+    if (args.due_at is None) is (args.delay is None):
+        raise UsageError("give --due-at or --delay, and not both")
+    return server.messages.reschedule(message_id, args.due_at, delay_ms=args.delay)
 
 
 COMMANDS = {
@@ -130,6 +145,11 @@ COMMANDS = {
         _configure_show,
         more="Also of finished messages, as long as the history keeps them.",
         examples=("penstock messages show 0190b5c2-…",),
+    ),
+    "messages complete": _acting(
+        lambda server, id_, args: server.messages.complete(id_, reason=args.reason),
+        _reason_flag,
+        "penstock messages complete 0190b5c2-… --reason 'done by telephone'",
     ),
     "messages cancel": _acting(
         lambda server, id_, args: server.messages.cancel(id_, reason=args.reason),
@@ -147,7 +167,7 @@ COMMANDS = {
         "penstock messages redrive 0190b5c2-…",
     ),
     "messages reschedule": _acting(
-        lambda server, id_, args: server.messages.reschedule(id_, args.due_at),
+        _rescheduled,
         _due_flag,
         "penstock messages reschedule 0190b5c2-… --due-at 2030-01-01T09:00",
     ),

@@ -41,10 +41,12 @@ GROUPS: dict[str, dict[str, Entry]] = {
         "snooze": Entry("leases", "have claimed messages come back later"),
         "messages": Entry("messages", "look at the messages of a queue"),
         "messages show": Entry("messages", "show one message and its past"),
+        "messages complete": Entry("messages", "say that messages are done that nobody holds"),
         "messages cancel": Entry("messages", "cancel messages that nobody holds"),
         "messages bury": Entry("messages", "put messages among the dead ones"),
         "messages redrive": Entry("messages", "bring dead messages back"),
         "messages reschedule": Entry("messages", "give a message another due date"),
+        "messages bulk": Entry("messages_bulk", "act on all messages of a queue that fit"),
     },
     "Queues": {
         "queues": Entry("queues", "list the queues"),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from argparse import Namespace
 
 from penstock.edge.cli import exits
@@ -10,12 +9,10 @@ from penstock.edge.cli.flags import loaded, store_flags
 from penstock.edge.cli.output import Output
 from penstock.edge.cli.parser import Parser
 from penstock.edge.cli.registry import Command
-from penstock.settings.catalogue import Setting, catalogue
+from penstock.settings.catalogue import catalogue
 from penstock.settings.describe import toml_template
-from penstock.settings.read import Value, told
-from penstock.settings.values import Settings
-
-_PASSWORD = re.compile(r"(?<=:)[^:/@]+(?=@)|(?<=password=)[^&\s]+")
+from penstock.settings.read import told
+from penstock.settings.shown import shown_value
 
 
 def configure(parser: Parser) -> None:
@@ -29,7 +26,7 @@ def run(args: Namespace, out: Output) -> int:
         return exits.OK
     found = loaded(args)
     rows = [
-        (setting, _value(found.settings, setting), found.sources[setting.key])
+        (setting, shown_value(found.settings, setting), found.sources[setting.key])
         for setting in catalogue().values()
     ]
     if out.json:
@@ -42,15 +39,6 @@ def run(args: Namespace, out: Output) -> int:
             [(s.key, told(s, value), str(source), s.env) for s, value, source in rows],
         )
     return exits.OK
-
-
-def _value(settings: Settings, setting: Setting) -> Value:
-    value: object = settings
-    for name in setting.key.split("."):
-        value = getattr(value, name)
-    # A password in the store's URL is nobody's business here.
-    assert value is None or isinstance(value, int | str)
-    return _PASSWORD.sub("…", value) if isinstance(value, str) else value
 
 
 COMMANDS = {

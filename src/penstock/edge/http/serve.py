@@ -16,8 +16,11 @@ import uvloop
 from penstock.edge.aweq.api import AweqApi
 from penstock.edge.console.api import ConsoleApi
 from penstock.edge.http.api.acts import ActApi
+from penstock.edge.http.api.administration import AdministrationApi
+from penstock.edge.http.api.bulk import BulkApi
 from penstock.edge.http.api.claims import ClaimApi
 from penstock.edge.http.api.insight import InsightApi
+from penstock.edge.http.api.insights import InsightsApi
 from penstock.edge.http.api.messages import MessageApi
 from penstock.edge.http.api.moves import MoveApi
 from penstock.edge.http.api.notifications import NotificationApi
@@ -150,7 +153,8 @@ def routes(broker: Broker, room: WaitingRoom) -> list[Route]:
         *ClaimApi(broker.messages, broker.directory, room, limits).routes(),
         *ActApi(broker.messages, broker.directory, limits).routes(),
         *QueueApi(broker.queues).routes(),
-        *MessageApi(broker.messages, broker.directory).routes(),
+        *MessageApi(broker.messages, broker.picking, broker.directory).routes(),
+        *BulkApi(broker.messages, broker.picking, broker.directory).routes(),
         *MoveApi(broker.moves).routes(),
         *NotificationApi(broker.notifications, broker.messages, broker.directory).routes(),
         *TopicApi(
@@ -160,6 +164,8 @@ def routes(broker: Broker, room: WaitingRoom) -> list[Route]:
         *RecurringApi(broker.recurring).routes(),
         *push_routes(broker),
         *ScalingApi(broker.scaling, broker.facts, broker.clock).routes(),
+        *InsightsApi(broker.gold).routes(),
+        *AdministrationApi(broker.keys, broker.settings).routes(),
         *InsightApi(broker.insight, room, broker.circuits, broker.pushed, broker.scaling).routes(),
         *WatchingApi(broker.watch, broker.graphs, most_listeners=limits.max_listeners).routes(),
     ]

@@ -161,7 +161,8 @@ class ReasonIn(msgspec.Struct, forbid_unknown_fields=True):
 
 
 class RescheduleIn(msgspec.Struct, forbid_unknown_fields=True):
-    due_at: int | str
+    due_at: int | str | None = None
+    delay_ms: int | None = None
 
 
 class RedriveIn(msgspec.Struct, forbid_unknown_fields=True):

@@ -130,6 +130,18 @@ class CircuitOut(msgspec.Struct, omit_defaults=True, kw_only=True):
     reopened: int
     opened_at: str | None = None
     metric_name: str | None = None
+    held_queues: list[str] | None = None
+
+
+class MinuteOut(msgspec.Struct):
+    at: str
+    successes: int
+    failures: int
+    fail_ratio: int
+
+
+class MinutesOut(msgspec.Struct):
+    minutes: list[MinuteOut]
 
 
 class CircuitsOut(msgspec.Struct):

@@ -2,7 +2,7 @@
 // shown as a command and as a call, done, and told again.
 //
 // An action: {
-//   label, role, isDanger?, title, text,
+//   label, role, isDanger?, title, text, confirm?, dismiss?: what its two buttons say,
 //   count?: async (values) => how many it concerns, noun?: "message",
 //   fields?: [{ name, label, hint?, type?, value?, options?, isRequired?, rows? }],
 //   request: (values) => ({ method, path, body? }),
@@ -48,7 +48,7 @@ export function runAction(action) {
     { type: "submit", class: action.isDanger ? "danger primary" : "primary" },
     action.confirm ?? action.label,
   );
-  const cancel = h("button", { type: "button" }, "Cancel");
+  const cancel = h("button", { type: "button" }, action.dismiss ?? "Cancel");
   const form = h(
     "form",
     { method: "dialog" },
@@ -157,7 +157,7 @@ function makeInput(field, id) {
     return area;
   }
   const type = field.type ?? "text";
-  const input = h("input", { ...shared, type, placeholder: field.placeholder, min: field.min });
+  const input = h("input", { ...shared, type, placeholder: field.placeholder, min: field.min, step: field.step });
   if (type === "checkbox") input.checked = Boolean(field.value);
   else input.value = field.value ?? "";
   return input;

@@ -13,6 +13,7 @@ const PATHS = {
   scaling: "M3 17h14M5 17v-4M9 17V9M13 17V6M17 17V3",
   insights: "M3 16l4-5 4 3 6-9M13 5h4v4",
   keys: "M12 8a4 4 0 1 0-3.5 4L10 13.500h2v2h2v2h3v-3l-5-5",
+  settings: "M3 6h8M15 6h2M3 14h2M9 14h8M13 4v4M7 12v4",
   aweq: "M4 10h12M11 5l5 5-5 5",
   remove: "M4 6h12M8 6V4h4v2M6 6l1 11h6l1-11",
   menu: "M3 5h14M3 10h14M3 15h14",

@@ -1,16 +1,29 @@
 // All pages.  `nav` puts one into the list at the side, `key` makes "g" and that letter go there.
 
+import { keys, settings } from "./pages/administration.js";
 import { aweqPages } from "./pages/aweq.js";
+import { circuit, circuits } from "./pages/circuits.js";
+import { history } from "./pages/history.js";
+import { insight, insights } from "./pages/insights.js";
 import { login } from "./pages/login.js";
+import { message } from "./pages/message.js";
+import { messages } from "./pages/messages.js";
 import { overview } from "./pages/overview.js";
 import { queue } from "./pages/queue.js";
 import { queueSettings } from "./pages/queue_settings.js";
 import { queues } from "./pages/queues.js";
+import { recurring, schedule } from "./pages/recurring.js";
+import { fleet, scaling } from "./pages/scaling.js";
+import { worker, workers } from "./pages/workers.js";
 
 export const groups = [
-  { label: "", pages: [overview, queues] },
+  { label: "", pages: [overview, queues, messages, history] },
+  { label: "Work", pages: [workers, circuits, recurring, scaling] },
+  { label: "Server", pages: [insights, keys, settings] },
   { label: "AweQ", pages: aweqPages },
 ];
 
 // A page that is not in the list at the side names the one it stands `under`.
-export const pages = [...groups.flatMap((group) => group.pages), queue, queueSettings, login];
+const inside = [queue, queueSettings, message, worker, circuit, schedule, fleet, insight, login];
+
+export const pages = [...groups.flatMap((group) => group.pages), ...inside];

@@ -11,21 +11,24 @@ from typing import Any
 
 import msgspec
 
-from penstock.domain.access import Role, allow_everywhere
+from penstock.domain.access import Role, allow_everywhere, sees
 from penstock.domain.breaker_settings import BreakerSettings, changed
 from penstock.domain.errors import CircuitNotFound
 from penstock.edge.http import wire_in
 from penstock.edge.http import wire_push as wire
 from penstock.edge.http.request import Request, Respond, Response, json_response
 from penstock.edge.http.router import Route
+from penstock.edge.instants import to_text
+from penstock.services.circuit_insight import CircuitInsight
 from penstock.services.circuits import Circuits
 
 _some_settings = msgspec.json.Decoder(dict[str, Any])
 
 
 class CircuitApi:
-    def __init__(self, circuits: Circuits) -> None:
+    def __init__(self, circuits: Circuits, insight: CircuitInsight) -> None:
         self._circuits = circuits
+        self._insight = insight
 
     def routes(self) -> list[Route]:
         return [*self._circuit_routes(), *self._breaker_routes()]
@@ -48,6 +51,14 @@ class CircuitApi:
                 name="getCircuit",
                 summary="One circuit.",
                 gives=wire.CircuitOut,
+                refuses=(CircuitNotFound,),
+            ),
+            read(
+                path=f"{one}/samples",
+                handler=self.samples,
+                name="getCircuitSamples",
+                summary="How the requests of a circuit went lately, minute by minute.",
+                gives=wire.MinutesOut,
                 refuses=(CircuitNotFound,),
             ),
             operate(
@@ -107,7 +118,21 @@ class CircuitApi:
         return json_response(wire.CircuitsOut(told))
 
     async def get(self, request: Request, respond: Respond) -> Response:
-        return await self._told(request.params["circuit"])
+        found = await self._circuits.one(request.params["circuit"])
+        if found is None:
+            raise CircuitNotFound(request.params["circuit"])
+        out = wire.circuit_out(found)
+        held = await self._insight.held_queues(found.hash)
+        out.held_queues = [name for name in held if sees(request.caller, name)]
+        return json_response(out)
+
+    async def samples(self, request: Request, respond: Respond) -> Response:
+        await self._told(request.params["circuit"])
+        minutes = await self._insight.minutes(request.params["circuit"])
+        told = [
+            wire.MinuteOut(to_text(m.at), m.successes, m.failures, m.fail_ratio) for m in minutes
+        ]
+        return json_response(wire.MinutesOut(told))
 
     async def close_all(self, request: Request, respond: Respond) -> Response:
         allow_everywhere(request.caller)

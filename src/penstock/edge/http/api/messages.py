@@ -8,21 +8,25 @@ import msgspec
 
 from penstock.domain import access
 from penstock.domain.access import Role
-from penstock.domain.errors import InvalidRequest, WrongState
+from penstock.domain.errors import WrongState
 from penstock.domain.history import Ending
+from penstock.domain.limits import MAX_INSTANT
 from penstock.domain.message import Message, State
+from penstock.domain.picking import Pick, place_of
 from penstock.edge.http import wire, wire_in
+from penstock.edge.http.api.bulk import shown_state
 from penstock.edge.http.cursor import from_cursor, read_limit, to_cursor
 from penstock.edge.http.request import Request, Respond, Response, json_response
 from penstock.edge.http.router import Route
-from penstock.edge.instants import from_text, to_text
+from penstock.edge.instants import from_text, read_instant, to_text
 from penstock.services.directory import Directory
 from penstock.services.messages import Messages, MessageView
+from penstock.services.picking import Picking
 
 _reason = msgspec.json.Decoder(wire_in.ReasonIn)
 _reschedule = msgspec.json.Decoder(wire_in.RescheduleIn)
-_SHOWN = {State.READY, State.WAITING, State.LEASED, State.DEAD}
-
+_LABELS = ("kind", "tag", "group", "entity_id")
+_BROWSE = ("state", *_LABELS, "sent_from", "sent_before", "limit", "cursor")
 
 _OF_AN_ENDING = (
     "finished_at",
@@ -44,8 +48,9 @@ _OF_AN_ENDING = (
 
 
 class MessageApi:
-    def __init__(self, messages: Messages, directory: Directory) -> None:
+    def __init__(self, messages: Messages, picking: Picking, directory: Directory) -> None:
         self._messages = messages
+        self._picking = picking
         self._directory = directory
 
     def routes(self) -> list[Route]:
@@ -63,7 +68,7 @@ class MessageApi:
                 name="browseMessages",
                 role=Role.READ,
                 gives=wire.PageOut,
-                query=("state", "limit", "cursor"),
+                query=_BROWSE,
             ),
             route(
                 "GET",
@@ -83,6 +88,18 @@ class MessageApi:
                 role=Role.OPERATE,
                 takes=wire_in.RescheduleIn,
                 example={"due_at": "2031-12-24T18:00:00Z"},
+                gives=wire.ActedOut,
+                refuses=(WrongState,),
+            ),
+            route(
+                "POST",
+                f"{one}/complete",
+                self.complete,
+                "It is done, an operator says; only while nobody holds it.",
+                name="completeByHand",
+                role=Role.OPERATE,
+                takes=wire_in.ReasonIn,
+                example={"reason": "done by telephone"},
                 gives=wire.ActedOut,
                 refuses=(WrongState,),
             ),
@@ -123,21 +140,26 @@ class MessageApi:
         ]
 
     async def browse(self, request: Request, respond: Respond) -> Response:
-        query = request.query("state", "limit", "cursor")
-        try:
-            state = State(query.get("state", "ready"))
-        except ValueError:
-            state = State.DONE
-        if state not in _SHOWN:
-            raise InvalidRequest("state is ready, waiting, leased or dead")
+        query = request.query(*_BROWSE)
+        pick = Pick(
+            state=shown_state(query.get("state", "ready")),
+            sent_from=read_instant("sent_from", query.get("sent_from"), default=0),
+            sent_before=read_instant(
+                "sent_before", query.get("sent_before"), default=MAX_INSTANT + 1
+            ),
+            **{name: query[name] for name in _LABELS if name in query},
+        )
         name = request.params["queue"]
         queue = self._directory.cached(name) or await self._directory.load(name)
         limit = read_limit(query.get("limit"))
         after: Any = from_cursor(query.get("cursor"), 4)
-        views = await self._messages.browse(queue, state, limit=limit, after=after)
-        following = None
-        if len(views) == limit:
-            following = to_cursor(*_place(views[-1].message))
+        if pick.is_everything:
+            views = await self._messages.browse(queue, pick.state, limit=limit, after=after)
+            end = _end(views) if len(views) == limit else None
+        else:
+            page = await self._picking.page(queue, pick, limit=limit, after=after)
+            views, end = page.views, page.after
+        following = None if end is None else to_cursor(*end)
         return json_response(wire.PageOut([shown(view) for view in views], following))
 
     async def get(self, request: Request, respond: Respond) -> Response:
@@ -146,9 +168,17 @@ class MessageApi:
         return json_response(shown(view))
 
     async def reschedule(self, request: Request, respond: Respond) -> Response:
-        due_at = from_text("due_at", wire_in.decode(_reschedule, request.body).due_at)
+        wanted = wire_in.decode(_reschedule, request.body)
+        due_at = self._messages.due_at(
+            None if wanted.due_at is None else from_text("due_at", wanted.due_at), wanted.delay_ms
+        )
         await self._check(request)
         return _changed(await self._messages.reschedule(request.params["id"], due_at=due_at))
+
+    async def complete(self, request: Request, respond: Respond) -> Response:
+        reason = wire_in.decode(_reason, request.body).reason
+        await self._check(request)
+        return _changed(await self._messages.complete(request.params["id"], reason=reason))
 
     async def cancel(self, request: Request, respond: Respond) -> Response:
         reason = wire_in.decode(_reason, request.body).reason
@@ -171,6 +201,12 @@ class MessageApi:
         if "*" not in request.caller.queues:
             view = await self._messages.get(request.params["id"])
             access.allow(request.caller, Role.OPERATE, view.queue)
+
+
+def _end(views: list[MessageView]) -> tuple[int, int, int, int]:
+    last = views[-1].message
+    assert isinstance(last, Message)
+    return place_of(last)
 
 
 def _changed(message: Message) -> Response:
@@ -199,15 +235,3 @@ def _ended(view: MessageView, ending: Ending) -> wire.MessageOut:
         out.attributes = view.content.attributes
         out.trace = view.content.trace
     return out
-
-
-def _place(message: Message | Ending) -> tuple[int, int, int, int]:
-    """Where a page ended, in the order in which that state is browsed."""
-    assert isinstance(message, Message)
-    match message.state:
-        case State.READY:
-            return int(message.is_blocked), message.priority, message.turn, message.order_no
-        case State.DEAD:
-            return message.message_no, 0, 0, 0
-        case _:
-            return message.due_at, message.message_no, 0, 0

@@ -28,7 +28,7 @@ def in_words(schema: Schema) -> Html:
         case None:
             return join("any JSON value")
         case "array":
-            return join("list of ", in_words(schema["items"]))
+            return join("list of ", in_words(schema.get("items", {})))
         case "object" if "additionalProperties" in schema:
             return join("object of ", in_words(schema["additionalProperties"]))
         case kind:

@@ -11,6 +11,7 @@ from penstock.edge.http.openapi import (
     bus_meanings,
     push_meanings,
     scaling_meanings,
+    steering_meanings,
     watching_meanings,
     work_meanings,
 )
@@ -258,3 +259,5 @@ FIELDS |= scaling_meanings.FIELDS
 PARAMETERS |= scaling_meanings.PARAMETERS
 FIELDS |= watching_meanings.FIELDS
 PARAMETERS |= watching_meanings.PARAMETERS
+FIELDS |= steering_meanings.FIELDS
+PARAMETERS |= steering_meanings.PARAMETERS

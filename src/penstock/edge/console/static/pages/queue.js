@@ -66,6 +66,7 @@ export function queueHead(found, view, current) {
     tabs(
       [
         { name: "overview", label: "Overview", href: base },
+        { name: "messages", label: "Messages", href: `/console/messages?queue=${encodeURIComponent(found.name)}` },
         { name: "settings", label: "Settings", href: `${base}/settings` },
       ],
       current,

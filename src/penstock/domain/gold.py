@@ -1,0 +1,50 @@
+"""The tables that the pipeline makes of history: their names, and what is told of them."""
+
+from __future__ import annotations
+
+import re
+from enum import StrEnum
+from typing import Any
+
+import msgspec
+
+from penstock.domain.errors import InvalidRequest
+
+_NAME = re.compile(r"[a-z][a-z0-9_]{0,62}")
+_DAY = re.compile(r"\d{4}-\d\d-\d\d")
+
+MAX_ROWS = 1_000
+
+
+class Readiness(StrEnum):
+    READY = "ready"
+    NO_READER = "no_reader"  # pyarrow is not installed
+    NO_TABLES = "no_tables"  # nothing has been computed yet
+
+
+class GoldTable(msgspec.Struct, frozen=True, kw_only=True):
+    name: str
+    days: int
+    first_day: str
+    last_day: str
+    bytes: int
+
+
+class GoldRows(msgspec.Struct, frozen=True, kw_only=True):
+    """The rows of the newest days first, each day in the order in which it was written."""
+
+    columns: list[str]
+    rows: list[list[Any]]
+    is_cut: bool
+
+
+def check_table(name: str) -> str:
+    if not _NAME.fullmatch(name):
+        raise InvalidRequest("a table has small letters, digits and _ in its name")
+    return name
+
+
+def check_day(name: str, text: str) -> str:
+    if not _DAY.fullmatch(text):
+        raise InvalidRequest(f"{name} is a day like 2031-12-24")
+    return text

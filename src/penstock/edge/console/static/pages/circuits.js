@@ -1,0 +1,229 @@
+// Routes and their circuits: how they are, whom they hold, and closing and opening them by hand.
+
+import { get, part } from "../api.js";
+import { actionButton } from "../action.js";
+import { makeChart } from "../chart.js";
+import { h, replace } from "../dom.js";
+import { count, duration } from "../format.js";
+import { onLive } from "../live.js";
+import { badge, card, facts, notice, pageHead, when } from "../parts.js";
+import { makeTable } from "../table.js";
+import { flat, withCode } from "../values.js";
+
+const TONES = { closed: "good", open: "bad", half_open: "warn" };
+const WORDS = { half_open: "half-open" };
+const ORDER = { open: 0, half_open: 1, closed: 2 };
+const SHOWN = 100;
+
+export const circuits = {
+  path: "/console/circuits",
+  title: "Routes and circuits",
+  nav: "Circuits",
+  icon: "routes",
+  key: "c",
+
+  async show(view) {
+    const ask = () => get("/v1/circuits", {}, { signal: view.signal });
+    const [{ routes }, known, breaker] = await Promise.all([
+      get("/v1/routes", {}, { signal: view.signal }),
+      ask(),
+      get("/v1/breaker", {}, { signal: view.signal }),
+    ]);
+    const table = makeTable({
+      caption: "Circuits",
+      columns: columns(view),
+      rows: worstFirst(known.circuits),
+      key: (circuit) => circuit.hash,
+      empty: "No circuit is known yet: one appears with the first delivery of its route.",
+    });
+    const isAnyOpen = known.circuits.some(({ state }) => state !== "closed");
+    replace(
+      view.root,
+      pageHead("Routes and circuits", { actions: [closeAll(view, known.circuits, isAnyOpen)] }),
+      !breaker.circuit_check_enabled && notice(withCode("The circuit breaker is switched off: everything is tried. `penstock circuits set circuit_check_enabled=true` switches it on."), "warn"),
+      card("Circuits", table.element),
+      card("Routes", routeTable(routes, new Set(known.circuits.map(({ hash }) => hash))).element),
+      card("Settings of the breaker", facts(flat(breaker))),
+    );
+    let seen = null;
+    view.onLeave(
+      onLive(async (news) => {
+        if (seen !== null && seen !== news.open_circuits) table.update(worstFirst((await ask()).circuits));
+        seen = news.open_circuits;
+      }),
+    );
+  },
+};
+
+export const circuit = {
+  path: "/console/circuits/{circuit}",
+  title: "Circuit",
+  under: "/console/circuits",
+
+  async show(view) {
+    const hash = view.params.circuit;
+    const path = `/v1/circuits/${part(hash)}`;
+    const [found, { minutes }, told] = await Promise.all([
+      get(path, {}, { signal: view.signal }),
+      get(`${path}/samples`, {}, { signal: view.signal }),
+      get("/v1/facts", { subject: hash, limit: SHOWN }, { signal: view.signal }),
+    ]);
+    replace(
+      view.root,
+      pageHead(found.pattern, {
+        badges: [stateOf(found), found.is_forced && badge("forced", "warn")].filter(Boolean),
+        actions: [closeButton(view, found), openButton(view, found)],
+        lead: h("code", { class: "id" }, found.hash),
+        back: { label: "Routes and circuits", href: "/console/circuits" },
+      }),
+      h(
+        "div",
+        { class: "grid" },
+        card("Circuit", facts(about(found))),
+        card("Held queues", held(found)),
+      ),
+      card("Share of failures over time", ratioChart(minutes, told.facts)),
+      card("What happened", changes(told.facts)),
+    );
+  },
+};
+
+function worstFirst(list) {
+  return [...list].sort((one, other) => ORDER[one.state] - ORDER[other.state] || one.pattern.localeCompare(other.pattern));
+}
+
+function stateOf(found) {
+  return badge(WORDS[found.state] ?? found.state, TONES[found.state]);
+}
+
+function columns(view) {
+  return [
+    { label: "Circuit", isMain: true, value: (found) => [h("a", { href: `/console/circuits/${part(found.hash)}` }, found.pattern), found.is_forced && [" ", badge("forced", "warn")]] },
+    { label: "State", value: stateOf },
+    { label: "Failures", isNumber: true, value: (found) => `${found.fail_ratio} %` },
+    { label: "Held queues", isNumber: true, value: (found) => h("span", { class: found.held ? "dead" : "none" }, count(found.held)) },
+    { label: "Open since", value: (found) => when(found.opened_at) },
+    { label: "Acts", value: (found) => h("span", { class: "row-acts" }, closeButton(view, found, { isSmall: true }), openButton(view, found, { isSmall: true })) },
+  ];
+}
+
+function closeButton(view, found, options) {
+  const reason = found.state === "closed" ? "It is closed." : null;
+  return actionButton({
+    label: "Close",
+    role: "operate",
+    reason,
+    title: "Close this circuit?",
+    text: `Requests of ${found.pattern} are tried again. Its samples are forgotten, and its queues are let go one after the other.`,
+    count: async () => found.held,
+    noun: "held queue",
+    request: () => ({ method: "POST", path: `/v1/circuits/${part(found.hash)}/close` }),
+    command: () => ["circuits", "close", found.hash],
+    done: () => "The circuit is closed.",
+    then: () => view.again(),
+  }, options);
+}
+
+function openButton(view, found, options) {
+  const reason = found.is_forced ? "It is held open already." : null;
+  return actionButton({
+    label: "Force open",
+    role: "operate",
+    isDanger: true,
+    reason,
+    title: "Hold this circuit open?",
+    text: `No request of ${found.pattern} is tried until somebody closes it. What is queued stays queued.`,
+    request: () => ({ method: "POST", path: `/v1/circuits/${part(found.hash)}/open` }),
+    command: () => ["circuits", "open", found.hash],
+    done: () => "The circuit is held open.",
+    then: () => view.again(),
+  }, options);
+}
+
+function closeAll(view, list, isAnyOpen) {
+  return actionButton({
+    label: "Close all",
+    role: "operate",
+    reason: isAnyOpen ? null : "All are closed.",
+    title: "Close all circuits?",
+    text: "All that are open or half-open are closed; their queues are let go one after the other.",
+    count: async () => list.filter(({ state }) => state !== "closed").length,
+    noun: "circuit",
+    request: () => ({ method: "POST", path: "/v1/circuits/close" }),
+    command: () => ["circuits", "close", "--all"],
+    done: (answer) => `${count(answer.closed)} closed.`,
+    then: () => view.again(),
+  });
+}
+
+function routeTable(routes, known) {
+  return makeTable({
+    caption: "Routes",
+    columns: [
+      { label: "Pattern", isMain: true, value: (route) => h("code", null, route.pattern) },
+      { label: "Goes to", value: (route) => route.url },
+      { label: "Methods", value: (route) => route.methods?.join(", ") ?? "all" },
+      { label: "Timeout", isNumber: true, value: (route) => duration(route.timeout_ms) },
+      { label: "At once", isNumber: true, value: (route) => (route.concurrency ? count(route.concurrency) : "–") },
+      { label: "Signed", value: (route) => (route.is_signed ? "yes" : "no") },
+      { label: "Circuit", value: (route) => (known.has(route.circuit) ? h("a", { href: `/console/circuits/${part(route.circuit)}` }, "circuit") : h("span", { class: "none" }, "none yet")) },
+    ],
+    rows: routes,
+    key: (route) => `route ${route.pattern}`,
+    empty: withCode("There are no routes. `penstock routes set` makes some."),
+  });
+}
+
+function about(found) {
+  return [
+    ["State", stateOf(found)],
+    ["Failures now", `${found.fail_ratio} %`],
+    ["Held queues", count(found.held)],
+    found.opened_at && ["Open since", when(found.opened_at)],
+    ["Reopened", count(found.reopened)],
+    found.metric_name && ["Metric", found.metric_name],
+  ].filter(Boolean);
+}
+
+function held(found) {
+  const names = found.held_queues ?? [];
+  if (!names.length) return h("p", { class: "soft" }, "It holds no queue.");
+  return [
+    h("ul", { class: "soft-list" }, names.slice(0, SHOWN).map((name) => h("li", null, h("a", { href: `/console/queues/${part(name)}` }, name)))),
+    found.held > SHOWN && h("p", { class: "soft" }, `and ${count(found.held - SHOWN)} more`),
+  ];
+}
+
+/** Minutes from the samples; before them, what was told when the circuit changed. */
+function ratioChart(minutes, told) {
+  const first = minutes.length ? Date.parse(minutes[0].at) : Infinity;
+  const earlier = told
+    .filter(({ at, data }) => data.fail_ratio !== undefined && Date.parse(at) < first)
+    .map(({ at, data }) => ({ at: Date.parse(at), ratio: data.fail_ratio }))
+    .reverse();
+  const points = [...earlier, ...minutes.map((minute) => ({ at: Date.parse(minute.at), ratio: minute.fail_ratio }))];
+  if (points.length < 2) return h("p", { class: "soft" }, "There are no samples yet to draw.");
+  const chart = makeChart({
+    title: "Failures",
+    note: "percent",
+    series: [{ name: "share of failures", tone: "dead", isArea: true, value: (point) => point.ratio }],
+  });
+  chart.update(points, { from: points[0].at, to: points.at(-1).at });
+  return chart.element;
+}
+
+function changes(told) {
+  if (!told.length) return h("p", { class: "soft" }, "It has not changed since it is known.");
+  return h(
+    "ol",
+    { class: "timeline" },
+    told.map(({ kind, at, data }) =>
+      h(
+        "li",
+        { "data-step": kind, class: /opened$/.test(kind) && !kind.includes("half") ? "bad" : kind.includes("closed") ? "good" : "warn" },
+        h("div", { class: "step-head" }, badge(kind.replace("circuit_", "").replaceAll("_", " ")), " ", when(at)),
+        h("div", { class: "soft" }, [data.fail_ratio !== undefined && `${data.fail_ratio} % failures`, data.by && `by ${data.by}`].filter(Boolean).join(" · ")),
+      ),
+    ),
+  );
+}

@@ -1,0 +1,94 @@
+// Finished messages, newest first: how they ended, how long they took, and why.
+
+import { get, part } from "../api.js";
+import { h, replace } from "../dom.js";
+import { filterForm } from "../filters.js";
+import { about, count, serverNow } from "../format.js";
+import { badge, pageHead, stateBadge, when } from "../parts.js";
+import { changed } from "../router.js";
+import { makeTable, pager } from "../table.js";
+import { messageLink } from "./messages.js";
+
+const PAGE = 50;
+const NAMES = ["queue", "kind", "tag", "entity_id", "outcome", "from", "to", "cursor"];
+const SPANS = [
+  ["hour", 3_600_000],
+  ["day", 86_400_000],
+  ["week", 604_800_000],
+];
+
+export const history = {
+  path: "/console/history",
+  title: "History",
+  nav: "History",
+  icon: "history",
+  key: "h",
+
+  async show(view) {
+    const asked = Object.fromEntries(NAMES.map((name) => [name, view.query.get(name)]));
+    const page = await get("/v1/history", { ...asked, limit: PAGE }, { signal: view.signal });
+    const table = makeTable({
+      caption: "Finished messages",
+      columns: columns(),
+      rows: page.endings,
+      key: (ending) => `${ending.id}/${ending.finished_at}/${ending.outcome}`,
+      empty: "Nothing that fits has ended, or it is kept no longer.",
+    });
+    replace(
+      view.root,
+      pageHead("History", { lead: "Every finished message leaves one line here." }),
+      form(view),
+      h("p", { class: "spans" }, "The last ", SPANS.map(([name, ms]) => [span(view, name, ms), " "])),
+      table.element,
+      pager({
+        isFirst: !asked.cursor,
+        first: changed(view.query, { cursor: null }),
+        next: page.next && changed(view.query, { cursor: page.next }),
+      }),
+    );
+  },
+};
+
+function form(view) {
+  return filterForm(view, [
+    { name: "queue", label: "Queue" },
+    { name: "outcome", label: "Outcome", options: [["", "any"], "done", "dead", "cancelled"] },
+    { name: "kind", label: "Kind" },
+    { name: "tag", label: "Tag" },
+    { name: "entity_id", label: "About (entity id)" },
+    { name: "from", label: "Finished from", type: "time" },
+    { name: "to", label: "Finished before", type: "time" },
+  ]);
+}
+
+function span(view, name, ms) {
+  const from = new Date(serverNow() - ms).toISOString();
+  return h("a", { href: changed(view.query, { from, to: null, cursor: null }) }, name);
+}
+
+function columns() {
+  return [
+    {
+      label: "Message",
+      isMain: true,
+      value: (ending) => [messageLink(ending.id), ending.kind && [" ", badge(ending.kind)]],
+    },
+    { label: "Queue", value: (ending) => h("a", { href: `/console/queues/${part(ending.queue)}` }, ending.queue) },
+    { label: "Outcome", value: (ending) => stateBadge(ending.outcome) },
+    { label: "Finished", value: (ending) => when(ending.finished_at) },
+    { label: "Waited", isNumber: true, value: (ending) => between(ending.sent_at, ending.first_leased_at) },
+    { label: "Took", isNumber: true, value: (ending) => between(ending.leased_at, ending.finished_at) },
+    { label: "Attempts", isNumber: true, value: (ending) => count(ending.attempts) },
+    { label: "Why", value: why },
+  ];
+}
+
+function between(from, to) {
+  if (!from || !to) return h("span", { class: "none" }, "–");
+  return about(Math.max(0, Date.parse(to) - Date.parse(from)));
+}
+
+function why(ending) {
+  const text = [ending.reason, ending.outcome === "done" ? null : ending.last_error].filter(Boolean).join(": ");
+  return text ? h("span", { class: ending.outcome === "done" ? "soft" : "trouble-text", title: text }, text.slice(0, 120)) : h("span", { class: "none" }, "–");
+}

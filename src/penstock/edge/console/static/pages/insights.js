@@ -1,0 +1,184 @@
+// What the pipeline has made of history: its tables, and a plot of any of their numbers by day or
+// instant.
+
+import { get, part } from "../api.js";
+import { makeChart } from "../chart.js";
+import { h, replace } from "../dom.js";
+import { filterForm } from "../filters.js";
+import { compact, count, instant, size } from "../format.js";
+import { card, notice, pageHead } from "../parts.js";
+import { makeTable } from "../table.js";
+
+const ROWS = 1_000;
+const SHOWN = 200;
+const MOST_LINES = 6;
+const TONES = ["accent", "leased", "done", "dead", "waiting", "ready"];
+const INSTANT = /(^|_)at$/;
+// What the tables of the pipeline are about, as its documentation says; others are shown, too.
+const ABOUT = {
+  capacity: "Load, cost and room of each day, by queue and in all.",
+  poison: "Messages and kinds that fail again and again.",
+  quality: "Checks of what was loaded.",
+  rollups: "What ended in a minute, an hour or a day, by queue, kind, route or worker.",
+  slo: "How many messages met the targets of each day.",
+  slo_budget: "What is left of the budget of each target.",
+  slo_offenders: "Who is behind most of the messages that missed a target.",
+};
+
+export const insights = {
+  path: "/console/insights",
+  title: "Insights",
+  nav: "Insights",
+  icon: "insights",
+  key: "i",
+
+  async show(view) {
+    const answer = await get("/v1/insights", {}, { signal: view.signal });
+    const head = pageHead("Insights", { lead: "What the pipeline has made of history." });
+    if (!answer.tables.length) {
+      replace(view.root, head, howTo(answer.folder));
+      return;
+    }
+    const table = makeTable({
+      caption: "Tables",
+      columns: [
+        { label: "Table", isMain: true, value: (one) => h("a", { href: `/console/insights/${part(one.name)}` }, one.name) },
+        { label: "About", value: (one) => ABOUT[one.name] ?? "–" },
+        { label: "Days", isNumber: true, value: (one) => count(one.days) },
+        { label: "From", value: (one) => one.first_day },
+        { label: "To", value: (one) => one.last_day },
+        { label: "Size", isNumber: true, value: (one) => size(one.bytes) },
+      ],
+      rows: answer.tables,
+      key: (one) => one.name,
+    });
+    replace(view.root, head, answer.readiness === "no_reader" && noReader(), table.element);
+  },
+};
+
+export const insight = {
+  path: "/console/insights/{table}",
+  title: "Insight",
+  under: "/console/insights",
+
+  async show(view) {
+    const name = view.params.table;
+    const { readiness } = await get("/v1/insights", {}, { signal: view.signal });
+    const head = pageHead(name, { lead: ABOUT[name], back: { label: "Insights", href: "/console/insights" } });
+    if (readiness === "no_reader") {
+      replace(view.root, head, noReader());
+      return;
+    }
+    const asked = { from_day: view.query.get("from_day"), to_day: view.query.get("to_day"), limit: ROWS };
+    const found = await get(`/v1/insights/${part(name)}`, asked, { signal: view.signal });
+    const shape = shapeOf(found);
+    const table = makeTable({
+      caption: name,
+      columns: shape.shown.map(({ label, place, isNumber }, index) => ({
+        label,
+        isNumber,
+        isMain: index === 0,
+        value: ({ row }) => told(label, row[place]),
+      })),
+      rows: found.rows.slice(0, SHOWN).map((row, index) => ({ row, index })),
+      key: ({ index }) => `row ${index}`,
+      empty: "There is nothing of these days.",
+    });
+    replace(
+      view.root,
+      head,
+      form(view, shape),
+      plot(view, found, shape),
+      h("div", { class: "wide-table" }, table.element),
+      (found.is_cut || found.rows.length > SHOWN) && notice(`These are the newest ${count(Math.min(SHOWN, found.rows.length))} rows; the files have all of them.`),
+    );
+  },
+};
+
+function howTo(folder) {
+  return card(
+    "There are no tables yet",
+    h("p", null, "The pipeline reads the history that the archiver writes and makes tables of it: throughput and latency, targets, poison messages, capacity. To have them here:"),
+    h("pre", { class: "block" }, "penstock serve --set archive.enabled=true\npenstock pipeline run --lake data/lake"),
+    h("p", null, "They are looked for in ", h("code", null, folder), "; the setting ", h("code", null, "insights.folder"), " names another place."),
+  );
+}
+
+function noReader() {
+  return notice("The tables are there, and this server cannot read them: install pyarrow beside it (pip install pyarrow) and start it again.", "warn");
+}
+
+/** Which columns are numbers, texts and instants; what is nested is left to the files. */
+function shapeOf({ columns, rows }) {
+  const all = columns.map((label, place) => {
+    const values = rows.map((row) => row[place]).filter((value) => value !== null && value !== undefined);
+    const isNested = values.some((value) => typeof value === "object");
+    const isNumber = values.length > 0 && values.every((value) => typeof value === "number");
+    return { label, place, isNested, isNumber, isInstant: isNumber && INSTANT.test(label) };
+  });
+  const flat = all.filter(({ isNested }) => !isNested);
+  return {
+    shown: flat,
+    numbers: flat.filter(({ isNumber, isInstant }) => isNumber && !isInstant),
+    texts: flat.filter(({ isNumber, label }) => !isNumber && label !== "dt"),
+    time: flat.find(({ label }) => label === "at") ?? flat.find(({ label }) => label === "dt"),
+  };
+}
+
+function form(view, shape) {
+  return filterForm(view, [
+    { name: "y", label: "Plot", options: shape.numbers.map(({ label }) => label) },
+    { name: "by", label: "One line for each", options: [["", "–"], ...shape.texts.map(({ label }) => label)] },
+    { name: "from_day", label: "From day", type: "date" },
+    { name: "to_day", label: "To day", type: "date" },
+  ], { submit: "Show" });
+}
+
+function plot(view, { rows }, shape) {
+  const y = shape.numbers.find(({ label }) => label === view.query.get("y")) ?? shape.numbers[0];
+  const wanted = view.query.has("by") || view.query.has("y") ? view.query.get("by") : shape.texts.at(-1)?.label;
+  const by = shape.texts.find(({ label }) => label === wanted);
+  if (!y || !shape.time) return null;
+  const lines = largest(rows, y, by);
+  const points = new Map();
+  for (const row of rows) {
+    const at = instantOf(row[shape.time.place]);
+    const line = by ? String(row[by.place]) : y.label;
+    if (row[y.place] === null || !lines.includes(line)) continue;
+    if (!points.has(at)) points.set(at, { at });
+    // Several rows of one instant and line: the largest is shown.
+    const known = points.get(at)[`= ${line}`];
+    points.get(at)[`= ${line}`] = known === undefined ? row[y.place] : Math.max(known, row[y.place]);
+  }
+  const inOrder = [...points.values()].sort((one, other) => one.at - other.at);
+  if (inOrder.length < 2) return notice("For a plot there have to be two days or more.");
+  const chart = makeChart({
+    title: y.label,
+    note: by ? `by ${by.label}` : null,
+    isWhole: false,
+    series: lines.map((line, index) => ({ name: line, tone: TONES[index], value: (point) => point[`= ${line}`] ?? null })),
+  });
+  chart.update(inOrder, { from: inOrder[0].at, to: inOrder.at(-1).at });
+  return card(null, chart.element);
+}
+
+/** The lines with the largest values; more could not be told apart. */
+function largest(rows, y, by) {
+  if (!by) return [y.label];
+  const most = new Map();
+  for (const row of rows) {
+    const line = String(row[by.place]);
+    most.set(line, Math.max(most.get(line) ?? -Infinity, row[y.place] ?? -Infinity));
+  }
+  return [...most].sort((one, other) => other[1] - one[1]).slice(0, MOST_LINES).map(([line]) => line);
+}
+
+function instantOf(value) {
+  return typeof value === "number" ? value : Date.parse(`${value}T00:00:00Z`);
+}
+
+function told(label, value) {
+  if (value === null || value === undefined) return h("span", { class: "none" }, "–");
+  if (typeof value === "number" && INSTANT.test(label)) return instant(value);
+  return typeof value === "number" ? compact(value) : String(value);
+}

@@ -1,0 +1,101 @@
+// One message: what it is, what was sent, and everything that happened to it.
+
+import { get, part } from "../api.js";
+import { actionButton } from "../action.js";
+import { bodyBlock } from "../bodies.js";
+import { h, replace } from "../dom.js";
+import { about, count, duration, instant, size } from "../format.js";
+import { actionOnOne, actsOn } from "../message_acts.js";
+import { badge, card, facts, notice, pageHead, stateBadge, when } from "../parts.js";
+import { timeline } from "../timeline.js";
+
+export const message = {
+  path: "/console/messages/{id}",
+  title: "Message",
+  under: "/console/messages",
+
+  async show(view) {
+    const id = part(view.params.id);
+    const [found, past] = await Promise.all([
+      get(`/v1/messages/${id}`, {}, { signal: view.signal }),
+      get(`/v1/history/${id}`, {}, { signal: view.signal }),
+    ]);
+    const acts = actsOn(found).map((act) => actionButton(actionOnOne(found, act, () => view.again())));
+    const hasAttributes = Object.keys(found.attributes ?? {}).length > 0;
+    replace(
+      view.root,
+      pageHead(found.kind ?? "Message", {
+        badges: [
+          stateBadge(found.state),
+          found.finished_at && badge("from history"),
+          found.is_blocked && badge("behind others of its group", "warn"),
+        ].filter(Boolean),
+        actions: acts,
+        lead: h("code", { class: "id" }, found.id),
+        back: {
+          label: found.queue,
+          href: `/console/messages?queue=${part(found.queue)}${inLine(found) ? `&state=${found.state}` : ""}`,
+        },
+      }),
+      why(found),
+      h(
+        "div",
+        { class: "grid" },
+        card("Message", facts(about_(found))),
+        card("What happened", timeline(found, past)),
+      ),
+      card(
+        "What was sent",
+        found.body === undefined ? notice("It is not kept any more.") : bodyBlock("Body", found.body),
+        hasAttributes && bodyBlock("Attributes", found.attributes),
+        found.trace && bodyBlock("Trace", found.trace),
+        found.progress !== undefined && bodyBlock("Progress of its holder", found.progress),
+      ),
+    );
+  },
+};
+
+function inLine(found) {
+  return !found.finished_at && ["ready", "waiting", "leased", "dead"].includes(found.state);
+}
+
+function why(found) {
+  const text = found.state === "dead" || found.state === "cancelled" ? found.reason : null;
+  if (found.state === "leased") {
+    return notice("Somebody is at work on it: it cannot be changed by hand until the lease ends.", "warn");
+  }
+  return text ? notice(`${found.state === "dead" ? "It died" : "It was cancelled"}: ${text}`, "bad") : null;
+}
+
+function about_(found) {
+  const given = (name, value) => (value === undefined || value === null || value === "" ? null : [name, value]);
+  const isWorker = /^[0-9a-f-]{36}$/.test(found.leased_by ?? "");
+  const holder = isWorker
+    ? h("a", { href: `/console/workers/${part(found.leased_by)}` }, "a worker")
+    : found.leased_by;
+  return [
+    ["Queue", h("a", { href: `/console/queues/${part(found.queue)}` }, found.queue)],
+    given("Died in", found.dead_from),
+    ["Sent", when(found.sent_at)],
+    found.due_at && found.state !== "dead" && [found.state === "waiting" ? "Due" : "Due since", when(found.due_at)],
+    found.leased_until && ["Lease runs out", when(found.leased_until)],
+    found.deadline_at && ["Has taken too long", when(found.deadline_at)],
+    found.finished_at && ["Finished", when(found.finished_at)],
+    ["Attempts", found.max_attempts ? `${found.attempts} of ${found.max_attempts}` : count(found.attempts)],
+    found.failures && ["Failures", count(found.failures)],
+    found.crashes && ["Crashes", count(found.crashes)],
+    given(found.state === "leased" ? "Held by" : "Last held by", holder),
+    given("Group", found.group),
+    given("Tags", (found.tags ?? []).join(", ")),
+    given("About", found.entity_id),
+    ["Priority", String(found.priority ?? 0)],
+    given("Dedup key", found.dedup_key),
+    given("Route", found.route),
+    found.timeout_ms && ["One attempt may take", duration(found.timeout_ms)],
+    found.expires_at && ["Expires", when(found.expires_at)],
+    given("Size", found.size ? size(found.size) : null),
+    found.first_leased_at && ["Waited for its first claim", about(Math.max(0, Date.parse(found.first_leased_at) - Date.parse(found.sent_at)))],
+    found.finished_at && ["From being sent to its end", about(Math.max(0, Date.parse(found.finished_at) - Date.parse(found.sent_at)))],
+    ["Sent at", instant(found.sent_at)],
+  ].filter(Boolean);
+}

@@ -1,0 +1,150 @@
+// Recurring work: when it is fired next, what became of the last time, and firing it now.
+
+import { get, part } from "../api.js";
+import { actionButton } from "../action.js";
+import { bodyBlock } from "../bodies.js";
+import { h, replace } from "../dom.js";
+import { count, duration, instant } from "../format.js";
+import { badge, card, facts, notice, pageHead, when } from "../parts.js";
+import { changed } from "../router.js";
+import { makeTable, pager } from "../table.js";
+import { withCode } from "../values.js";
+import { messageLink } from "./messages.js";
+
+const PAGE = 50;
+const NEXT_RUNS = 10;
+
+export const recurring = {
+  path: "/console/recurring",
+  title: "Recurring",
+  nav: "Recurring",
+  icon: "recurring",
+  key: "r",
+
+  async show(view) {
+    const cursor = view.query.get("cursor") ?? "";
+    const answer = await get("/v1/recurring", { cursor, limit: PAGE }, { signal: view.signal });
+    const table = makeTable({
+      caption: "Recurring work",
+      columns: columns(view),
+      rows: answer.recurring,
+      key: (one) => one.name,
+      empty: withCode("Nothing recurs yet. `penstock recurring set` makes something recur."),
+    });
+    replace(
+      view.root,
+      pageHead("Recurring"),
+      table.element,
+      pager({
+        isFirst: !cursor,
+        first: changed(view.query, { cursor: null }),
+        next: answer.next && changed(view.query, { cursor: answer.next }),
+      }),
+    );
+  },
+};
+
+export const schedule = {
+  path: "/console/recurring/{schedule}",
+  title: "Recurring work",
+  under: "/console/recurring",
+
+  async show(view) {
+    const path = `/v1/recurring/${part(view.params.schedule)}`;
+    const [one, next] = await Promise.all([
+      get(path, {}, { signal: view.signal }),
+      get(`${path}/preview`, { count: NEXT_RUNS }, { signal: view.signal }),
+    ]);
+    replace(
+      view.root,
+      pageHead(one.name, {
+        badges: [one.is_paused && badge("paused", "warn")].filter(Boolean),
+        actions: acts(view, one),
+        back: { label: "Recurring", href: "/console/recurring" },
+      }),
+      one.last_error && notice(`The last firing could not be sent: ${one.last_error}`, "bad"),
+      h(
+        "div",
+        { class: "grid" },
+        card("Recurring work", facts(about(one))),
+        card(
+          "Next runs",
+          one.is_paused && notice("It is paused: none of these is sent until it is resumed.", "warn"),
+          h("ol", { class: "next-runs" }, next.instants.map((at) => h("li", null, h("span", null, instant(at)), " ", h("span", { class: "soft" }, when(at))))),
+        ),
+      ),
+      card("What it sends", bodyBlock("Body", one.body), Object.keys(one.attributes ?? {}).length > 0 && bodyBlock("Attributes", one.attributes)),
+    );
+  },
+};
+
+function rhythm(one) {
+  if (one.every_ms) return `every ${duration(one.every_ms)}`;
+  return [h("code", null, one.cron), one.zone && one.zone !== "UTC" ? ` ${one.zone}` : " UTC"];
+}
+
+function acts(view, one, options) {
+  const path = `/v1/recurring/${part(one.name)}`;
+  const shared = { role: "operate", then: () => view.again() };
+  const [verb, label, text] = one.is_paused
+    ? ["resume", "Resume", "Firings go on. What was missed is treated as its catch-up says."]
+    : ["pause", "Pause", "No firing is sent until it is resumed."];
+  return [
+    actionButton({
+      ...shared,
+      label: "Run now",
+      title: `Run ${one.name} now?`,
+      text: `One message is sent to ${one.queue} at once. Its rhythm stays as it is.`,
+      request: () => ({ method: "POST", path: `${path}/run` }),
+      command: () => ["recurring", "run", one.name],
+      done: (answer) => `Sent: ${answer.id}`,
+    }, options),
+    actionButton({
+      ...shared,
+      label,
+      title: `${label} ${one.name}?`,
+      text,
+      request: () => ({ method: "POST", path: `${path}/${verb}` }),
+      command: () => ["recurring", verb, one.name],
+      done: () => (one.is_paused ? "It goes on." : "It is paused."),
+    }, options),
+  ];
+}
+
+function columns(view) {
+  return [
+    {
+      label: "Name",
+      isMain: true,
+      value: (one) => [
+        h("a", { href: `/console/recurring/${part(one.name)}` }, one.name),
+        one.is_paused && [" ", badge("paused", "warn")],
+        one.last_error && [" ", badge("trouble", "bad", one.last_error)],
+      ],
+    },
+    { label: "Queue", value: (one) => h("a", { href: `/console/queues/${part(one.queue)}` }, one.queue) },
+    { label: "Rhythm", value: rhythm },
+    { label: "Next run", value: (one) => (one.is_paused ? "–" : when(one.next_at)) },
+    { label: "Last run", value: (one) => (one.last_at ? [when(one.last_at), one.last_id && [" ", messageLink(one.last_id, "message")]] : "–") },
+    { label: "Fired", isNumber: true, value: (one) => count(one.fired) },
+    { label: "Skipped", isNumber: true, value: (one) => count(one.skipped) },
+    { label: "Acts", value: (one) => h("span", { class: "row-acts" }, acts(view, one, { isSmall: true })) },
+  ];
+}
+
+function about(one) {
+  const given = (name, value) => (value === undefined || value === null || value === "" ? null : [name, value]);
+  return [
+    ["Queue", h("a", { href: `/console/queues/${part(one.queue)}` }, one.queue)],
+    ["Rhythm", rhythm(one)],
+    ["When runs were missed", one.catch_up],
+    ["While the last still runs", one.overlap],
+    given("Kind", one.kind),
+    given("Group", one.group),
+    given("Tags", (one.tags ?? []).join(", ")),
+    one.last_at && ["Last run", [when(one.last_at), one.last_id && [" ", messageLink(one.last_id, "message")]]],
+    ["Fired", count(one.fired)],
+    ["Skipped", count(one.skipped)],
+    ["Changed", when(one.changed_at)],
+  ].filter(Boolean);
+}

@@ -1,0 +1,162 @@
+// Fleets of workers: how many there are, how many are wanted, and why; the log of decisions.
+
+import { get, part } from "../api.js";
+import { h, replace } from "../dom.js";
+import { count, duration, rate } from "../format.js";
+import { badge, card, facts, notice, pageHead, when } from "../parts.js";
+import { changed } from "../router.js";
+import { makeTable, pager } from "../table.js";
+import { inWords } from "../values.js";
+
+const PAGE = 50;
+
+export const scaling = {
+  path: "/console/scaling",
+  title: "Scaling",
+  nav: "Scaling",
+  icon: "scaling",
+  key: "s",
+
+  async show(view) {
+    const { fleets } = await get("/v1/scaling", {}, { signal: view.signal });
+    if (!fleets.length) {
+      replace(view.root, pageHead("Scaling"), none());
+      return;
+    }
+    const table = makeTable({
+      caption: "Fleets",
+      columns: columns(),
+      rows: fleets,
+      key: (fleet) => fleet.name,
+    });
+    replace(view.root, pageHead("Scaling"), table.element);
+  },
+};
+
+export const fleet = {
+  path: "/console/scaling/{fleet}",
+  title: "Fleet",
+  under: "/console/scaling",
+
+  async show(view) {
+    const path = `/v1/scaling/${part(view.params.fleet)}`;
+    const cursor = view.query.get("cursor") ?? "";
+    const [found, log] = await Promise.all([
+      get(path, {}, { signal: view.signal }),
+      get(`${path}/decisions`, { cursor, limit: PAGE }, { signal: view.signal }),
+    ]);
+    const decisions = makeTable({
+      caption: "Decisions",
+      columns: decisionColumns(),
+      rows: log.decisions.map((one, place) => ({ ...one, place })),
+      key: (one) => `${one.at} ${one.place}`,
+      empty: "Nothing has been decided yet.",
+    });
+    replace(
+      view.root,
+      pageHead(found.name, { badges: badges(found), back: { label: "Scaling", href: "/console/scaling" } }),
+      !found.is_watched && notice("No autoscaler looks after this fleet now: what is shown is what was seen last.", "warn"),
+      found.troubles.map((one) => notice(`${one.part}: ${one.text} (${one.code})`, "bad")),
+      h("div", { class: "grid" }, card("Fleet", facts(about(found))), card("Why", why(found.decision))),
+      card("Decisions", decisions.element),
+      pager({
+        isFirst: !cursor,
+        first: changed(view.query, { cursor: null }),
+        next: log.next && changed(view.query, { cursor: log.next }),
+      }),
+    );
+  },
+};
+
+function none() {
+  return card(
+    "There are no fleets",
+    h("p", null, "The autoscaler starts and stops workers by what waits in their queues. To use it, describe fleets in a file and name it:"),
+    h("pre", { class: "block" }, "penstock autoscale --fleets fleets.toml"),
+    h("p", null, "or let this server do it, with the setting ", h("code", null, "scaling.fleets_file"), ". What it decides, and why, is shown here then."),
+  );
+}
+
+function badges(found) {
+  return [
+    found.is_watched ? badge("watched", "good") : badge("not watched", "warn"),
+    found.is_dry && badge("dry run", "info"),
+    found.pressure_level > 0 && badge(`pressure ${found.pressure_level}`, "bad"),
+    found.troubles.length > 0 && badge("trouble", "bad"),
+  ].filter(Boolean);
+}
+
+function columns() {
+  return [
+    { label: "Fleet", isMain: true, value: (one) => [h("a", { href: `/console/scaling/${part(one.name)}` }, one.name), badges(one).map((mark) => [" ", mark])] },
+    { label: "Queue", value: queueOf },
+    { label: "Running", isNumber: true, value: (one) => (one.replicas ? count(one.replicas.running) : "–") },
+    { label: "Wanted", isNumber: true, value: (one) => (one.wanted === undefined ? "–" : count(one.wanted)) },
+    { label: "From – to", isNumber: true, value: (one) => `${one.min} – ${one.max}` },
+    { label: "Backlog", isNumber: true, value: (one) => (one.sample ? count(one.sample.ready) : "–") },
+    { label: "Why", value: (one) => reasonText(one.decision) },
+    { label: "Last change", value: (one) => (one.last_change ? [change(one.last_change.change), " ", when(one.last_change.at)] : "–") },
+  ];
+}
+
+function queueOf(one) {
+  if (one.source && one.source !== "penstock" && one.source !== "own") return `${one.queue} (${one.source})`;
+  return h("a", { href: `/console/queues/${part(one.queue)}` }, one.queue);
+}
+
+function change(number) {
+  return badge(number > 0 ? `+${number}` : String(number), number > 0 ? "info" : number < 0 ? "warn" : "");
+}
+
+function reasonText(decision) {
+  return decision?.reason ? decision.reason.replaceAll("_", " ") : "–";
+}
+
+function decisionColumns() {
+  return [
+    { label: "When", isMain: true, value: (one) => when(one.at) },
+    { label: "Change", value: (one) => change(one.decision.change ?? 0) },
+    { label: "Wanted", isNumber: true, value: (one) => count(one.decision.wanted ?? 0) },
+    { label: "Why", value: (one) => reasonText(one.decision) },
+    { label: "What it went by", value: (one) => details(one.decision) },
+  ];
+}
+
+const TOLD_ELSEWHERE = new Set(["change", "wanted", "reason"]);
+
+/** All else that a decision tells. */
+function rest(decision) {
+  const left = Object.entries(decision ?? {}).filter(([name]) => !TOLD_ELSEWHERE.has(name));
+  return inWords(Object.fromEntries(left));
+}
+
+function details(decision) {
+  const told = rest(decision);
+  if (!told.length) return "–";
+  return h("span", { class: "soft" }, told.map((pair) => pair.join(" ")).join(" · "));
+}
+
+function why(decision) {
+  if (!decision) return h("p", { class: "soft" }, "Nothing has been decided yet.");
+  return [
+    h("p", { class: "why" }, change(decision.change ?? 0), " ", h("strong", null, reasonText(decision))),
+    facts(rest(decision)),
+  ];
+}
+
+function about(found) {
+  return [
+    ["Queue", queueOf(found)],
+    ["Workers", found.replicas ? `${found.replicas.running} running, ${found.replicas.starting ?? 0} starting` : "–"],
+    ["Wanted", found.wanted === undefined ? "–" : count(found.wanted)],
+    ["Limits", `${found.min} to ${found.max}`],
+    ["Ready", found.sample ? count(found.sample.ready) : "–"],
+    ["Leased", found.sample ? count(found.sample.leased ?? 0) : "–"],
+    ["In / out", found.sample ? `${rate(found.sample.publish_rate)} / ${rate(found.sample.consume_rate)}` : "–"],
+    ["Profile", found.profile],
+    ["Workers by", found.replicas_by],
+    ["Looked at every", duration(found.interval_ms)],
+    ["Seen", when(found.seen_at)],
+    ["Seen by", found.seen_by],
+  ];
+}

@@ -1,0 +1,73 @@
+// The life of a message, step by step, the last step last.
+
+import { h } from "./dom.js";
+import { about, instant } from "./format.js";
+import { badge, when } from "./parts.js";
+
+const TONES = {
+  done: "good",
+  dead: "bad",
+  cancelled: "",
+  failed: "bad",
+  expired: "warn",
+  timed_out: "bad",
+  crashed: "bad",
+  released: "",
+  snoozed: "info",
+};
+const WORDS = { expired: "lease ran out", timed_out: "timed out" };
+
+export function timeline(message, { endings, attempts }) {
+  const steps = [
+    step(message.sent_at, "sent", "info", null),
+    ...attempts.map(ofAttempt),
+    ...endings.map((ending) => ofEnding(ending, attempts)),
+    message.state === "leased" && step(message.leased_at ?? message.sent_at, "leased", "warn", by(message.leased_by)),
+  ].filter(Boolean);
+  // Equal instants stay in the order in which they are told: attempts before endings.
+  steps.sort((one, other) => one.at - other.at);
+  if (message.state === "waiting") steps.push(step(message.due_at, "due", "info", "It waits until then."));
+  return h("ol", { class: "timeline" }, steps.map(({ element }) => element));
+}
+
+function ofAttempt(attempt) {
+  const took = attempt.leased_at ? Date.parse(attempt.ended_at) - Date.parse(attempt.leased_at) : null;
+  const told = [
+    `attempt under lease ${attempt.lease_no}`,
+    took !== null && `took ${about(Math.max(0, took))}`,
+    by(attempt.leased_by),
+  ];
+  return step(attempt.ended_at, attempt.outcome, TONES[attempt.outcome], told, attempt.error);
+}
+
+function ofEnding(ending, attempts) {
+  const took = ending.leased_at && ending.outcome === "done" ? Date.parse(ending.finished_at) - Date.parse(ending.leased_at) : null;
+  const told = [
+    ending.reason,
+    took !== null && `took ${about(Math.max(0, took))}`,
+    ending.outcome === "done" && by(ending.leased_by),
+    `in ${ending.queue}`,
+  ];
+  // Mostly it is what the last attempt said already.
+  const isTold = attempts.some(({ error }) => error === ending.last_error);
+  const error = ending.outcome === "dead" && !isTold ? ending.last_error : null;
+  return step(ending.finished_at, ending.outcome, TONES[ending.outcome], told, error);
+}
+
+function by(holder) {
+  return holder && `by ${holder}`;
+}
+
+function step(at, what, tone, told, error = null) {
+  const parts = [told].flat().filter(Boolean);
+  return {
+    at: Date.parse(at),
+    element: h(
+      "li",
+      { "data-step": what, class: tone || null },
+      h("div", { class: "step-head" }, badge(WORDS[what] ?? what, tone), " ", h("span", { class: "soft", title: instant(at) }, when(at))),
+      parts.length ? h("div", { class: "soft" }, parts.join(" · ")) : null,
+      error && h("pre", { class: "step-error" }, error),
+    ),
+  };
+}

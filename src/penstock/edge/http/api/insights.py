@@ -1,0 +1,79 @@
+"""The pipeline's tables over HTTP, as small JSON.  The server needs no Spark for it."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import msgspec
+
+from penstock.domain.access import Role, allow_everywhere
+from penstock.domain.errors import NotFound
+from penstock.domain.gold import MAX_ROWS, GoldTable, Readiness
+from penstock.edge.http.cursor import read_limit
+from penstock.edge.http.request import Request, Respond, Response, json_response
+from penstock.edge.http.router import Route
+from penstock.services.gold import Gold
+
+_QUERY = ("from_day", "to_day", "limit")
+_FIRST_DAY, _LAST_DAY = "0000-01-01", "9999-12-31"
+
+
+class InsightsOut(msgspec.Struct):
+    readiness: Readiness
+    folder: str
+    tables: list[GoldTable]
+
+
+class InsightRowsOut(msgspec.Struct):
+    columns: list[str]
+    rows: list[list[Any]]
+    is_cut: bool
+
+
+class InsightsApi:
+    def __init__(self, gold: Gold) -> None:
+        self._gold = gold
+
+    def routes(self) -> list[Route]:
+        return [
+            Route(
+                method="GET",
+                path="/v1/insights",
+                handler=self.list,
+                name="listInsights",
+                summary="The tables that the pipeline has made of history.",
+                role=Role.READ,
+                gives=InsightsOut,
+            ),
+            Route(
+                method="GET",
+                path="/v1/insights/{table}",
+                handler=self.get,
+                name="getInsight",
+                summary="Rows of one of these tables, the newest days first.",
+                role=Role.READ,
+                gives=InsightRowsOut,
+                query=_QUERY,
+                refuses=(NotFound,),
+            ),
+        ]
+
+    async def list(self, request: Request, respond: Respond) -> Response:
+        allow_everywhere(request.caller)
+        readiness, tables = await asyncio.to_thread(
+            lambda: (self._gold.readiness(), self._gold.tables())
+        )
+        return json_response(InsightsOut(readiness, self._gold.folder, tables))
+
+    async def get(self, request: Request, respond: Respond) -> Response:
+        allow_everywhere(request.caller)
+        query = request.query(*_QUERY)
+        found = await asyncio.to_thread(
+            self._gold.rows,
+            request.params["table"],
+            from_day=query.get("from_day", _FIRST_DAY),
+            to_day=query.get("to_day", _LAST_DAY),
+            limit=read_limit(query.get("limit"), most=MAX_ROWS),
+        )
+        return json_response(InsightRowsOut(found.columns, found.rows, found.is_cut))

@@ -1,0 +1,50 @@
+"""What people want to see of a circuit: how its requests went lately, and whom it holds."""
+
+from __future__ import annotations
+
+import msgspec
+
+from penstock.domain.circuit import Outcome
+from penstock.domain.limits import MINUTE
+from penstock.ports.store import Session, Store
+from penstock.ports.ticket import Ticket
+
+MAX_HELD = 1_000  # names that are told
+MAX_MINUTES = 500
+
+
+class Minute(msgspec.Struct, frozen=True):
+    at: int
+    successes: int
+    failures: int
+
+    @property
+    def fail_ratio(self) -> int:
+        """Percent, rounded as the circuit's own."""
+        return self.failures * 100 // (self.successes + self.failures)
+
+
+class CircuitInsight:
+    def __init__(self, store: Store) -> None:
+        self._store = store
+
+    def held_queues(self, circuit_hash: str) -> Ticket[list[str]]:
+        """By name; of very many the first that were held."""
+
+        def do(session: Session) -> list[str]:
+            held = session.circuits.held(circuit_hash)[:MAX_HELD]
+            return sorted(one.queue for one in held)
+
+        return self._store.read(do)
+
+    def minutes(self, circuit_hash: str) -> Ticket[list[Minute]]:
+        """The samples that are kept, minute by minute, oldest first."""
+
+        def do(session: Session) -> list[Minute]:
+            counted: dict[int, list[int]] = {}
+            for place, outcome in enumerate((Outcome.SUCCESS, Outcome.FAILURE)):
+                for at in session.circuits.samples(circuit_hash, outcome).values():
+                    counted.setdefault(at // MINUTE * MINUTE, [0, 0])[place] += 1
+            return [Minute(at, *counted[at]) for at in sorted(counted)][-MAX_MINUTES:]
+
+        return self._store.read(do)

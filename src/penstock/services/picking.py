@@ -1,0 +1,117 @@
+"""Messages of a queue by what they are: looked at, and changed by hand, many at a time."""
+
+from __future__ import annotations
+
+import msgspec
+
+from penstock.domain.draft import is_label
+from penstock.domain.errors import InvalidRequest, MessageNotFound, QueueNotFound
+from penstock.domain.limits import Limits
+from penstock.domain.message import Message
+from penstock.domain.picking import Order, Pick, apply, place_of
+from penstock.domain.queue import Queue
+from penstock.ports.clock import Clock
+from penstock.ports.store import Browse, Session, Store, Stretch
+from penstock.ports.ticket import Ticket
+from penstock.services.messages import Messages, MessageView
+
+STRETCH = 10_000  # so many are looked at for one page
+MAX_IDS = 1_000  # named in one request
+MAX_PICKED = 100_000  # found for one request
+
+Place = tuple[int, int, int, int]
+
+
+class PickedPage(msgspec.Struct, frozen=True):
+    views: list[MessageView]
+    after: Place | None  # None: this was the last one
+
+
+class PickedIds(msgspec.Struct, frozen=True):
+    ids: list[str]
+    after: Place | None
+
+
+class Picking:
+    def __init__(self, store: Store, clock: Clock, limits: Limits, messages: Messages) -> None:
+        self._store = store
+        self._clock = clock
+        self._limits = limits
+        self._messages = messages
+
+    def page(
+        self, queue: Queue, pick: Pick, *, limit: int, after: Place | None
+    ) -> Ticket[PickedPage]:
+        """A page that looks at some thousands at most: it may be short, and not the last."""
+        wanted = self._browse(queue, pick, limit, after)
+
+        def do(session: Session) -> PickedPage:
+            found = _look(session, wanted, pick)
+            views = [
+                MessageView(queue.name, message, session.messages.content(message))
+                for message in found.messages
+            ]
+            return PickedPage(views, found.end)
+
+        return self._store.read(do)
+
+    def ids(self, queue: Queue, pick: Pick, *, after: Place | None) -> Ticket[PickedIds]:
+        wanted = self._browse(queue, pick, self._limits.max_claim, after)
+
+        def do(session: Session) -> PickedIds:
+            found = _look(session, wanted, pick)
+            return PickedIds([message.id for message in found.messages], found.end)
+
+        return self._store.read(do)
+
+    def of_queue(self, queue: Queue, ids: list[str]) -> Ticket[list[str]]:
+        """Those of them that are in this queue, each once."""
+        if not 1 <= len(ids) <= MAX_IDS:
+            raise InvalidRequest(f"ids are 1 to {MAX_IDS}")
+
+        def do(session: Session) -> list[str]:
+            found = (session.messages.find(message_id) for message_id in dict.fromkeys(ids))
+            return [m.id for m in found if m is not None and m.queue_no == queue.queue_no]
+
+        return self._store.read(do)
+
+    def act(self, queue: Queue, message_id: str, order: Order) -> Ticket[Message]:
+        """Raises WrongState, or MessageNotFound if it is not in this queue any more."""
+        now = self._clock.now()
+        kept = msgspec.structs.replace(order, reason=self._messages.kept(order.reason))
+
+        def do(session: Session) -> Message:
+            seen = session.messages.find(message_id)
+            if seen is None or seen.queue_no != queue.queue_no:
+                raise MessageNotFound(message_id)
+            home = _home(session, seen)
+            return session.messages.change(
+                message_id, lambda m, _: apply(kept, m, home, now=now), now=now
+            )
+
+        return self._store.write(do)
+
+    def _browse(self, queue: Queue, pick: Pick, limit: int, after: Place | None) -> Browse:
+        if not 1 <= limit <= self._limits.max_claim:
+            raise InvalidRequest(f"limit must be from 1 to {self._limits.max_claim}")
+        for label in (pick.kind, pick.tag, pick.group, pick.entity_id):
+            if label is not None and not is_label(label, self._limits):
+                raise InvalidRequest(
+                    f"what is looked for has 1 to {self._limits.max_label_chars} characters"
+                )
+        return Browse(queue_no=queue.queue_no, state=pick.state, limit=limit, after=after)
+
+
+def _look(session: Session, wanted: Browse, pick: Pick) -> Stretch:
+    found = session.messages.stretch(wanted, pick, length=STRETCH)
+    if len(found.messages) < wanted.limit:
+        return found
+    return Stretch(found.messages, place_of(found.messages[-1]))
+
+
+def _home(session: Session, message: Message) -> Queue:
+    """Where a dead one goes back to: the queue it died in, or if that is gone where it is."""
+    try:
+        return session.queues.get(message.dead_from or message.queue_no)
+    except QueueNotFound:
+        return session.queues.get(message.queue_no)

@@ -1,0 +1,17 @@
+"""Somebody who logs in with a key."""
+
+from __future__ import annotations
+
+from tests.console.conftest import OpenConsole
+from tests.console.driving import Console, expect
+
+
+def enter(open_console: OpenConsole, url: str, key: str) -> Console:
+    console = open_console(url)
+    console.open("/console/login")
+    console.log_in(key)
+    expect(console.page.get_by_role("button", name="Log out")).to_be_visible()
+    expect(console.heading).not_to_have_text("Log in")
+    if any("401" in line for line in console.complaints):
+        console.forgive("401")  # nobody was logged in yet
+    return console

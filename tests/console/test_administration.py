@@ -1,0 +1,52 @@
+"""Keys and settings: shown, and never a secret among them."""
+
+from __future__ import annotations
+
+from penstock.domain.access import Role
+from tests.console.conftest import NewKey, OpenConsole
+from tests.console.driving import Console, expect
+from tests.console.entering import enter
+from tests.edge.live import LiveServer
+
+
+def test_settings_are_shown_with_what_they_mean(console: Console) -> None:
+    console.open("/console/settings")
+
+    expect(console.cell("server.port", "Meaning")).to_contain_text("TCP port")
+    expect(console.cell("server.port", "Value")).to_contain_text("changed")
+    console.page.get_by_role("link", name="Show only what was changed").click()
+    expect(console.row("limits.max_batch")).to_have_count(0)
+    expect(console.row("server.port")).to_be_visible()
+    console.shoot("settings")
+
+
+def test_without_keys_the_page_says_so(console: Console) -> None:
+    console.open("/console/keys")
+
+    expect(console.page.locator("tr.empty")).to_contain_text("There are no keys")
+
+
+def test_keys_are_shown_without_their_secrets(
+    guarded: LiveServer, open_console: OpenConsole, new_key: NewKey
+) -> None:
+    hostile = "<img src=x onerror=alert(1)>"
+    secret = new_key(Role.READ, name=hostile, queues=("mail*",))
+    key_id = secret.split("_")[1]
+    reader = enter(open_console, guarded.url, new_key(Role.READ))
+
+    reader.open("/console/keys")
+
+    expect(reader.cell(key_id, "Name")).to_have_text(hostile)
+    expect(reader.cell(key_id, "Roles")).to_contain_text("read")
+    expect(reader.cell(key_id, "Queues")).to_have_text("mail*")
+    assert secret.split("_")[2] not in reader.page.content()
+    assert reader.page.locator("main img").count() == 0
+    reader.shoot("keys")
+
+
+def test_pages_fit_a_phone(open_console: OpenConsole, server: LiveServer) -> None:
+    phone = open_console(server.url, width=360, scheme="dark")
+
+    for path in ("/console/settings", "/console/keys"):
+        phone.open(path)
+        assert not phone.is_too_wide(), path

@@ -1,0 +1,178 @@
+"""Routes and circuits: their state, their share of failures, whom they hold; closed and opened."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from penstock.domain.access import Role
+from penstock.domain.circuit import Outcome, circuit_hash
+from penstock.services.circuits import Reported, Wanted
+from tests.clocks import ManualClock
+from tests.console.conftest import NewKey, OpenConsole, aside
+from tests.console.driving import Console, expect
+from tests.console.entering import enter
+from tests.console.shell import run_call, run_command
+from tests.edge.api import Api, told
+from tests.edge.live import LiveServer
+
+SHOP, MAIL = "/shop/(.*)", "/mail/(.*)"
+HOSTILE = "/<img src=x onerror=alert(1)>"
+NOBODY = "http://127.0.0.1:9/"
+
+
+@pytest.fixture
+def routes(server: LiveServer, api: Api) -> Iterator[None]:
+    rules = {pattern: {"url": NOBODY} for pattern in (SHOP, MAIL, HOSTILE)}
+    told(api.call("PUT", "/v1/routes", {"rules": rules}))
+    noting = {"circuit_check_enabled": True, "statistics_update_enabled": True}
+    told(api.call("PATCH", "/v1/breaker", noting))
+    aside(server.broker.circuits.refresh)
+    yield
+    told(api.call("POST", "/v1/circuits/close"))
+    told(api.call("PUT", "/v1/routes", {"rules": {}}))
+    told(api.call("DELETE", "/v1/breaker"))
+    aside(server.broker.circuits.refresh)
+
+
+def tried(server: LiveServer, pattern: str, *outcomes: Outcome) -> None:
+    """Requests of a route, as the pusher tells of them."""
+
+    def do() -> None:
+        broker = server.broker
+        for number, outcome in enumerate(outcomes):
+            [permitted] = broker.circuits.permits([Wanted(pattern)]).result()
+            request_id = f"{pattern}-{broker.clock.now()}-{number}"
+            broker.circuits.report([Reported(permitted, request_id, outcome)]).result()
+
+    aside(do)
+
+
+@pytest.mark.usefixtures("routes")
+def test_circuits_are_listed_worst_first_beside_their_routes(
+    console: Console, api: Api, server: LiveServer
+) -> None:
+    tried(server, MAIL, Outcome.SUCCESS)
+    told(api.call("POST", f"/v1/circuits/{circuit_hash(SHOP)}/open"))
+
+    console.open("/console/circuits")
+
+    shop, mail = circuit_hash(SHOP), circuit_hash(MAIL)
+    expect(console.cell(shop, "State")).to_have_text("open")
+    expect(console.cell(mail, "State")).to_have_text("closed")
+    listed = console.keys()
+    known = [key for key in listed if key in (shop, mail)]
+    assert known == [shop, mail]
+    expect(console.page.locator("main")).to_contain_text(NOBODY)
+    expect(console.page.locator("main")).to_contain_text("error_threshold_percentage")
+    console.shoot("circuits")
+
+
+@pytest.mark.usefixtures("routes")
+def test_one_circuit_shows_its_failures_over_time_and_what_happened(
+    console: Console, api: Api, server: LiveServer, clock: ManualClock
+) -> None:
+    tried(server, SHOP, *[Outcome.SUCCESS] * 3, Outcome.FAILURE)
+    clock.advance(minutes=1)
+    tried(server, SHOP, Outcome.FAILURE, Outcome.SUCCESS)
+    minutes = api.get(f"/v1/circuits/{circuit_hash(SHOP)}/samples")["minutes"]
+    assert [(m["successes"], m["failures"], m["fail_ratio"]) for m in minutes] == [
+        (3, 1, 25),
+        (1, 1, 50),
+    ]
+    told(api.call("POST", f"/v1/circuits/{circuit_hash(SHOP)}/open"))
+
+    console.open(f"/console/circuits/{circuit_hash(SHOP)}")
+
+    expect(console.page.locator('[data-chart="Failures"] svg path').first).to_be_attached()
+    expect(console.page.locator('[data-step="circuit_opened"]').first).to_be_visible()
+    console.shoot("circuit")
+
+
+@pytest.mark.usefixtures("routes")
+def test_a_circuit_is_opened_and_closed_by_button_command_and_call(
+    console: Console, api: Api, server: LiveServer
+) -> None:
+    tried(server, SHOP, Outcome.SUCCESS)
+    path = f"/v1/circuits/{circuit_hash(SHOP)}"
+
+    def is_(state: str) -> None:
+        assert api.get(path)["state"] == state
+
+    console.open(f"/console/circuits/{circuit_hash(SHOP)}")
+    console.ask("Force open").confirm()
+    expect(console.heading.locator(".badge").first).to_have_text("open")
+    is_("open")
+    run_command(console.ask("Close").command())
+    is_("closed")
+    console.dialog.confirm()
+    expect(console.heading.locator(".badge").first).to_have_text("closed")
+    run_call(console.ask("Force open").call())
+    is_("open")
+    console.dialog.confirm()
+    console.open("/console/circuits")
+    run_call(console.ask("Close").call())
+    is_("closed")
+
+
+@pytest.mark.usefixtures("routes")
+def test_all_are_closed_together_and_counted_first(console: Console, api: Api) -> None:
+    for pattern in (SHOP, MAIL):
+        told(api.call("POST", f"/v1/circuits/{circuit_hash(pattern)}/open"))
+
+    console.open("/console/circuits")
+    dialog = console.ask("Close all")
+    dialog.expect_count("2 circuits are concerned.")
+    dialog.confirm()
+
+    console.told("2 closed.")
+    states = {one["state"] for one in api.get("/v1/circuits")["circuits"]}
+    assert states == {"closed"}
+
+
+@pytest.mark.usefixtures("routes")
+def test_held_queues_are_named(console: Console, api: Api, server: LiveServer) -> None:
+    queue = api.make_queue("held")
+    told(api.call("POST", f"/v1/circuits/{circuit_hash(SHOP)}/open"))
+
+    def hold() -> None:
+        broker = server.broker
+        [view] = [one for one in broker.insight.all_queues().result() if one.queue.name == queue]
+        asked = broker.circuits.permits([Wanted(SHOP, view.queue.queue_no)]).result()
+        broker.circuits.secure(asked).result()
+
+    aside(hold)
+    console.open(f"/console/circuits/{circuit_hash(SHOP)}")
+
+    expect(console.page.get_by_role("link", name=queue)).to_be_visible()
+    expect(console.page.locator(".facts").first).to_contain_text("Held queues1")
+
+
+@pytest.mark.usefixtures("routes")
+def test_a_hostile_route_is_only_text_and_fits_a_phone(
+    open_console: OpenConsole, server: LiveServer, api: Api
+) -> None:
+    told(api.call("POST", f"/v1/circuits/{circuit_hash(HOSTILE)}/open"))
+    phone = open_console(server.url, width=360, scheme="dark")
+
+    for path in ("/console/circuits", f"/console/circuits/{circuit_hash(HOSTILE)}"):
+        phone.open(path)
+        expect(phone.page.locator("main")).to_contain_text(HOSTILE)
+        assert phone.page.locator("main img").count() == 0
+        assert not phone.is_too_wide(), path
+
+
+def test_who_may_only_read_cannot_open_or_close(
+    guarded: LiveServer, open_console: OpenConsole, new_key: NewKey
+) -> None:
+    api = Api(guarded.url, key=new_key())
+    told(api.call("PUT", "/v1/routes", {"rules": {SHOP: {"url": NOBODY}}}))
+    aside(guarded.broker.circuits.refresh)
+    told(api.call("POST", f"/v1/circuits/{circuit_hash(SHOP)}/open"))
+    reader = enter(open_console, guarded.url, new_key(Role.READ))
+
+    reader.open(f"/console/circuits/{circuit_hash(SHOP)}")
+
+    for label in ("Close", "Force open"):
+        expect(reader.page.locator(f'button[data-action="{label}"]')).to_be_disabled()

@@ -1,0 +1,327 @@
+"""Messages: found by what they are, looked at, changed by hand one by one and many at a time."""
+
+from __future__ import annotations
+
+import pytest
+
+from penstock.domain.access import Role
+from tests.clocks import ManualClock
+from tests.console.conftest import NewKey, OpenConsole
+from tests.console.driving import Console, expect
+from tests.console.entering import enter
+from tests.console.shell import run_call, run_command
+from tests.edge.api import Api, a_name, told
+from tests.edge.live import LiveServer
+
+HOSTILE = "<img src=x onerror=\"document.title='owned'\"><script>document.title='owned'</script>"
+
+
+def fails(api: Api, queue: str, error: str) -> None:
+    told(api.act(api.claim_one(queue, claimed_by="w-1")["receipt"], "fail", error=error))
+
+
+def test_messages_are_listed_by_state_with_what_is_in_them(console: Console, api: Api) -> None:
+    queue = api.make_queue()
+    ready = api.send(queue, {"to": "ada"}, kind="welcome", tags=["a", "b"], group="g")
+    waiting = api.send(queue, delay_ms=60_000)
+    dead = api.die(queue, priority=-1)
+
+    console.open(f"/console/messages?queue={queue}")
+    assert console.keys() == [ready]
+    expect(console.cell(ready, "Message")).to_contain_text("welcome")
+    expect(console.cell(ready, "Body")).to_have_text('{"to":"ada"}')
+    expect(console.cell(ready, "Group, tags")).to_have_text("group g a b")
+    console.shoot("messages")
+
+    console.page.get_by_role("link", name="waiting 1").click()
+    expect(console.row(waiting)).to_be_visible()
+    console.page.get_by_role("link", name="dead 1").click()
+    expect(console.cell(dead, "Trouble")).to_have_text("broken")
+    assert console.path == f"/console/messages?queue={queue}&state=dead"
+
+
+def test_filters_narrow_what_is_shown_and_stand_in_the_address(console: Console, api: Api) -> None:
+    queue = api.make_queue()
+    tag = a_name("tag")
+    mine = api.send(queue, kind="k", tags=[tag], group="g", entity_id="e")
+    other = api.send(queue, kind="other")
+    console.open(f"/console/messages?queue={queue}")
+    assert console.keys() == [mine, other]
+
+    for label, value in (("Kind", "k"), ("Tag", tag), ("Group", "g"), ("About (entity id)", "e")):
+        console.page.get_by_label(label, exact=True).fill(value)
+        console.page.get_by_role("button", name="Find").click()
+        expect(console.page.locator("tr[data-key]")).to_have_count(1)
+        assert console.keys() == [mine]
+        console.page.get_by_role("button", name="Clear").click()
+        expect(console.row(other)).to_be_visible()
+
+    console.open(f"/console/messages?queue={queue}&kind=k&group=g")
+    assert console.keys() == [mine]
+    expect(console.page.get_by_label("Kind", exact=True)).to_have_value("k")
+    console.open(f"/console/messages?tag={tag}")
+    assert console.keys() == [mine]
+    console.open(f"/console/messages?queue={queue}&kind=nothing")
+    expect(console.page.locator("tr.empty")).to_have_text("No message fits.")
+
+
+def test_time_is_a_filter(console: Console, api: Api, clock: ManualClock) -> None:
+    queue = api.make_queue()
+    early = api.send(queue)
+    clock.advance(hours=1)
+    late = api.send(queue)
+    at = api.message(late)["sent_at"][:19]
+
+    console.open(f"/console/messages?queue={queue}")
+    console.page.get_by_label("Sent from").fill(at)
+    console.page.get_by_role("button", name="Find").click()
+    expect(console.page.locator("tr[data-key]")).to_have_count(1)
+    assert console.keys() == [late]
+    assert "sent_from=" in console.path
+    console.page.get_by_role("button", name="Clear").click()
+    console.page.get_by_label("Sent before").fill(at)
+    console.page.get_by_role("button", name="Find").click()
+    expect(console.page.locator("tr[data-key]")).to_have_count(1)
+    assert console.keys() == [early]
+
+
+def test_many_messages_come_page_by_page(console: Console, api: Api) -> None:
+    queue = api.make_queue()
+    ids = [api.send(queue, n) for n in range(60)]
+    console.open(f"/console/messages?queue={queue}")
+
+    assert console.keys() == ids[:50]
+    console.page.get_by_role("link", name="Next page").click()
+    expect(console.row(ids[50])).to_be_visible()
+    assert console.keys() == ids[50:]
+
+
+def test_one_message_is_shown_with_all_that_happened_to_it(console: Console, api: Api) -> None:
+    queue = api.make_queue(backoff={"type": "fixed", "delay_ms": 0}, max_attempts=3)
+    message_id = api.send(
+        queue,
+        {"big": 2**60 + 1, "list": [1, 2]},
+        kind="invoice",
+        attributes={"lang": "de"},
+        tags=["t"],
+    )
+    fails(api, queue, "mail server said 451")
+    fails(api, queue, "mail server said 550")
+    console.open("/console/messages")
+
+    console.page.get_by_placeholder("Id of a message").fill(message_id)
+    console.page.get_by_role("button", name="Open").click()
+
+    expect(console.heading).to_contain_text("invoice")
+    body = console.page.locator('[data-form="Body"] code')
+    assert body.inner_text() == (
+        '{\n  "big": 1152921504606846977,\n  "list": [\n    1,\n    2\n  ]\n}'
+    )
+    expect(console.page.locator('[data-form="Attributes"] code')).to_contain_text('"lang": "de"')
+    steps = console.page.locator(".timeline li")
+    expect(steps).to_have_count(3)
+    expect(steps.nth(1)).to_contain_text("mail server said 451")
+    expect(steps.nth(2)).to_contain_text("mail server said 550")
+    expect(steps.nth(2)).to_contain_text("by w-1")
+
+    fails(api, queue, "gone for good")
+    console.page.reload()
+    expect(console.page.locator('[data-step="dead"]')).to_contain_text("attempts_exhausted")
+    expect(console.page.locator(".notice.bad")).to_have_text("It died: attempts_exhausted")
+    console.shoot("message")
+
+
+def test_what_has_ended_is_still_shown(console: Console, api: Api) -> None:
+    message_id = api.finish(api.make_queue(), body={"a": 1})
+
+    console.open(f"/console/messages/{message_id}")
+
+    expect(console.page.locator('[data-step="done"]')).to_be_visible()
+    expect(console.page.locator('[data-form="Body"]')).to_contain_text('"a": 1')
+    expect(console.page.locator("button[data-action]")).to_have_count(0)
+
+
+@pytest.mark.parametrize(
+    ("label", "before", "after"),
+    [
+        ("Complete", "ready", "done"),
+        ("Bury", "ready", "dead"),
+        ("Cancel", "ready", "cancelled"),
+        ("Complete", "waiting", "done"),
+        ("Retry now", "waiting", "ready"),
+        ("Retry", "dead", "ready"),
+        ("Cancel", "dead", "cancelled"),
+    ],
+)
+def test_one_message_is_changed_by_hand(
+    console: Console, api: Api, label: str, before: str, after: str
+) -> None:
+    queue = api.make_queue()
+
+    def make() -> str:
+        if before == "dead":
+            return api.die(queue)
+        return api.send(queue, delay_ms=60_000 if before == "waiting" else 0)
+
+    by_button, by_command, by_call = make(), make(), make()
+    for message_id in (by_button, by_command, by_call):
+        console.open(f"/console/messages/{message_id}")
+        dialog = console.ask(label)
+        if "Reason" in dialog.box.inner_text():
+            dialog.fill("Reason", "it's so")
+        if message_id == by_button:
+            dialog.confirm()
+            console.told(f"The message is {after}.")
+            shown = "dead" if before == "dead" and after == "cancelled" else after
+            expect(console.heading.locator(".badge").first).to_have_text(shown)
+        elif message_id == by_command:
+            run_command(dialog.command())
+        else:
+            run_call(dialog.call())
+
+    for message_id in (by_button, by_command, by_call):
+        message = api.message(message_id)
+        if (before, after) == ("dead", "cancelled"):  # its line of history stays that of its death
+            assert ("finished_at" in message, api.counts(queue)) == (True, {})
+            continue
+        assert message["state"] == after, message_id
+        if label in ("Complete", "Bury") or before == "ready":
+            assert message["reason"] == "it's so"
+
+
+def test_a_due_date_is_edited(console: Console, api: Api) -> None:
+    message_id = api.send(api.make_queue())
+    console.open(f"/console/messages/{message_id}")
+
+    dialog = console.ask("Due date")
+    dialog.fill("Due at", "2090-05-06T07:08:09")
+    assert "--due-at 2090-05-06T07:08:09.000Z" in dialog.command()
+    dialog.confirm()
+
+    expect(console.heading.locator(".badge").first).to_have_text("waiting")
+    assert api.message(message_id)["due_at"] == "2090-05-06T07:08:09.000Z"
+
+
+def test_a_leased_message_is_only_looked_at(console: Console, api: Api) -> None:
+    queue = api.make_queue()
+    message_id = api.send(queue)
+    api.claim_one(queue, claimed_by="somebody")
+
+    console.open(f"/console/messages/{message_id}")
+
+    expect(console.page.locator(".notice")).to_contain_text("Somebody is at work on it")
+    expect(console.page.locator("button[data-action]")).to_have_count(0)
+    console.open(f"/console/messages?queue={queue}&state=leased")
+    expect(console.cell(message_id, "By")).to_have_text("somebody")
+    expect(console.page.locator("td.pick")).to_have_count(0)
+
+
+def test_what_is_selected_is_changed_together_and_counted_first(console: Console, api: Api) -> None:
+    queue = api.make_queue()
+    ids = [api.send(queue, n) for n in range(4)]
+    console.open(f"/console/messages?queue={queue}")
+
+    for message_id in ids[:2]:
+        console.page.get_by_label(f"Select {message_id}").check()
+    expect(console.page.locator(".bulk-what")).to_have_text("2 selected")
+    dialog = console.ask("Cancel")
+    dialog.expect_count("2 messages are concerned.")
+    dialog.fill("Reason", "withdrawn")
+    dialog.confirm()
+
+    console.told("2 of 2 cancelled.")
+    expect(console.page.locator("tr[data-key]")).to_have_count(2)
+    assert console.keys() == ids[2:]
+    assert api.message(ids[0])["reason"] == "withdrawn"
+
+    console.page.get_by_label(f"Select {ids[2]}").check()
+    run_command(console.ask("Bury").command())
+    assert api.counts(queue) == {"ready": 1, "dead": 1}
+
+
+@pytest.mark.parametrize(
+    ("label", "state", "counts"),
+    [
+        ("Complete", "ready", {"ready": 1}),
+        ("Bury", "ready", {"ready": 1, "dead": 3}),
+        ("Cancel", "ready", {"ready": 1}),
+        ("Due date", "ready", {"ready": 1, "waiting": 3}),
+        ("Retry now", "waiting", {"waiting": 1, "ready": 3}),
+        ("Retry", "dead", {"dead": 1, "ready": 3}),
+    ],
+)
+def test_all_that_fit_are_changed_together_and_counted_first(
+    console: Console, api: Api, label: str, state: str, counts: dict[str, int]
+) -> None:
+    def fill() -> str:
+        queue = api.make_queue()
+        for kind in ("k", "k", "other", "k"):
+            if state == "dead":
+                api.die(queue, kind=kind)
+            else:
+                api.send(queue, kind=kind, delay_ms=60_000 if state == "waiting" else 0)
+        return queue
+
+    for way in ("button", "command", "call"):
+        queue = fill()
+        console.open(f"/console/messages?queue={queue}&state={state}&kind=k")
+        dialog = console.ask(label)
+        if label == "Due date":
+            dialog.fill("Due at", "2090-01-01T00:00:00")
+        dialog.expect_count("3 messages are concerned.")
+        if way == "button":
+            dialog.confirm()
+            console.told("3 of 3")
+        elif way == "command":
+            run_command(dialog.command())
+        else:
+            run_call(dialog.call())
+        assert api.counts(queue) == counts, way
+
+
+def test_a_hostile_message_is_only_text(console: Console, api: Api) -> None:
+    queue = api.make_queue()
+    message_id = api.send(
+        queue, {HOSTILE: HOSTILE}, kind=HOSTILE, tags=[HOSTILE], group=HOSTILE,
+        attributes={HOSTILE: HOSTILE}, entity_id="javascript:alert(1)", trace=HOSTILE,
+    )  # fmt: skip
+    told(api.act(api.claim_one(queue, claimed_by=HOSTILE)["receipt"], "fail", error=HOSTILE))
+
+    console.open(f"/console/messages?queue={queue}&state=waiting")
+    expect(console.row(message_id)).to_contain_text(HOSTILE)
+    console.ask("Cancel").cancel()
+    console.open(f"/console/messages/{message_id}")
+    expect(console.heading).to_contain_text(HOSTILE)
+    expect(console.page.locator(".timeline")).to_contain_text(HOSTILE)
+
+    assert console.page.locator("main img, main script").count() == 0
+    assert "owned" not in console.page.title()
+
+
+def test_a_phone_is_wide_enough(open_console: OpenConsole, server: LiveServer, api: Api) -> None:
+    queue = api.make_queue()
+    message_id = api.send(queue, {"word": "x" * 300}, kind="k" * 80, tags=["t" * 80])
+    phone = open_console(server.url, width=360, scheme="dark")
+
+    for path in (f"/console/messages?queue={queue}", f"/console/messages/{message_id}"):
+        phone.open(path)
+        assert not phone.is_too_wide(), path
+    phone.shoot("message-phone")
+
+
+def test_who_may_only_read_sees_and_cannot_act(
+    guarded: LiveServer, open_console: OpenConsole, new_key: NewKey
+) -> None:
+    api = Api(guarded.url, key=new_key())
+    queue = api.make_queue()
+    message_id = api.send(queue, {"a": 1})
+    reader = enter(open_console, guarded.url, new_key(Role.READ))
+
+    reader.open(f"/console/messages/{message_id}")
+    expect(reader.page.locator('[data-form="Body"]')).to_contain_text('"a": 1')
+    for label in ("Complete", "Cancel", "Bury", "Due date"):
+        button = reader.page.locator(f'button[data-action="{label}"]')
+        expect(button).to_be_disabled()
+        assert "operate" in str(button.get_attribute("title"))
+    reader.open(f"/console/messages?queue={queue}")
+    expect(reader.page.locator('.bulk button[data-action="Cancel"]')).to_be_disabled()

@@ -1,0 +1,105 @@
+"""Recurring work: its next runs, its last one, running it now, pausing it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from penstock.domain.access import Role
+from tests.console.conftest import NewKey, OpenConsole
+from tests.console.driving import Console, expect
+from tests.console.entering import enter
+from tests.console.shell import run_call, run_command
+from tests.edge.api import Api, a_name, told
+from tests.edge.live import LiveServer
+
+HOSTILE = "<img src=x onerror=\"document.title='owned'\">"
+
+
+def recur(api: Api, queue: str, **more: Any) -> str:
+    name = a_name("nightly")
+    wanted = {"queue": queue, "cron": "30 2 * * *", "zone": "Europe/Berlin", **more}
+    told(api.call("PUT", f"/v1/recurring/{name}", wanted))
+    return name
+
+
+def test_recurring_work_is_listed_with_its_next_run(console: Console, api: Api) -> None:
+    queue = api.make_queue()
+    name = recur(api, queue)
+
+    console.open("/console/recurring")
+
+    expect(console.cell(name, "Rhythm")).to_have_text("30 2 * * * Europe/Berlin")
+    expect(console.cell(name, "Queue")).to_have_text(queue)
+    expect(console.cell(name, "Next run")).to_contain_text("in ")
+    console.shoot("recurring")
+    console.row(name).get_by_role("link").first.click()
+    expect(console.page.locator(".next-runs li")).to_have_count(10)
+
+
+def test_the_next_runs_are_told_by_the_server(console: Console, api: Api) -> None:
+    name = recur(api, api.make_queue(), body={"report": "all"}, kind="report")
+    console.open(f"/console/recurring/{name}")
+
+    instants = api.get(f"/v1/recurring/{name}/preview", count=10)["instants"]
+    shown = console.page.locator(".next-runs time").all()
+
+    assert [run.get_attribute("datetime") for run in shown] == instants
+    expect(console.page.locator('[data-form="Body"]')).to_contain_text('"report": "all"')
+    console.shoot("schedule")
+
+
+def test_it_is_run_now_by_button_command_and_call(console: Console, api: Api) -> None:
+    queue = api.make_queue()
+    name = recur(api, queue)
+
+    console.open(f"/console/recurring/{name}")
+    console.ask("Run now").confirm()
+    console.told("Sent:")
+    assert api.counts(queue) == {"ready": 1}
+    expect(console.page.locator("main")).to_contain_text("Next runs")
+    run_command(console.ask("Run now").command())
+    console.dialog.cancel()
+    run_call(console.ask("Run now").call())
+    assert api.counts(queue) == {"ready": 3}
+
+
+def test_it_is_paused_and_resumed(console: Console, api: Api) -> None:
+    name = recur(api, api.make_queue())
+
+    console.open(f"/console/recurring/{name}")
+    console.ask("Pause").confirm()
+    expect(console.heading.locator(".badge")).to_have_text("paused")
+    assert api.get(f"/v1/recurring/{name}")["is_paused"] is True
+    dialog = console.ask("Resume")
+    run_command(dialog.command())
+    assert api.get(f"/v1/recurring/{name}")["is_paused"] is False
+    dialog.confirm()
+    expect(console.page.locator('button[data-action="Pause"]')).to_be_visible()
+    run_call(console.ask("Pause").call())
+    assert api.get(f"/v1/recurring/{name}")["is_paused"] is True
+
+
+def test_hostile_recurring_work_is_only_text_and_fits_a_phone(
+    open_console: OpenConsole, server: LiveServer, api: Api
+) -> None:
+    name = recur(api, api.make_queue(), body=HOSTILE, kind=HOSTILE, attributes={HOSTILE: HOSTILE})
+    phone = open_console(server.url, width=360, scheme="dark")
+
+    for path in ("/console/recurring", f"/console/recurring/{name}"):
+        phone.open(path)
+        assert phone.page.locator("main img").count() == 0
+        assert not phone.is_too_wide(), path
+    expect(phone.page.locator("main")).to_contain_text(HOSTILE)
+
+
+def test_who_may_only_read_cannot_run_it(
+    guarded: LiveServer, open_console: OpenConsole, new_key: NewKey
+) -> None:
+    api = Api(guarded.url, key=new_key())
+    name = recur(api, api.make_queue())
+    reader = enter(open_console, guarded.url, new_key(Role.READ))
+
+    reader.open(f"/console/recurring/{name}")
+
+    for label in ("Run now", "Pause"):
+        expect(reader.page.locator(f'button[data-action="{label}"]')).to_be_disabled()

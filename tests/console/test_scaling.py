@@ -1,0 +1,82 @@
+"""Scaling: fleets, how many workers they want and why, and the log of decisions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from penstock.domain.fleet_status import DECISION, FleetStatus, Note, Trouble
+from tests.clocks import ManualClock
+from tests.console.conftest import OpenConsole, aside
+from tests.console.driving import Console, expect
+from tests.edge.live import LiveServer
+from tests.factories import a_fleet_status
+
+HOSTILE = "<img src=x onerror=\"document.title='owned'\">"
+
+
+def keep(server: LiveServer, *statuses: FleetStatus, notes: tuple[Note, ...] = ()) -> None:
+    scaling = server.broker.scaling
+    aside(lambda: scaling.keep(statuses, notes, now=server.clock.now()).result())
+
+
+@pytest.fixture(autouse=True)
+def _no_fleets_left(server: LiveServer) -> Iterator[None]:
+    yield
+
+    def forget() -> None:
+        names = [status.name for status in server.broker.scaling.all().result()]
+        server.broker.scaling.keep([], gone=names, now=server.clock.now()).result()
+
+    aside(forget)
+
+
+def test_without_fleets_the_page_says_how_to_have_some(console: Console) -> None:
+    console.open("/console/scaling")
+
+    expect(console.page.locator("main")).to_contain_text("There are no fleets")
+    expect(console.page.locator("main")).to_contain_text("penstock autoscale --fleets fleets.toml")
+    console.shoot("no-fleets")
+
+
+def test_fleets_tell_how_many_workers_they_want_and_why(
+    console: Console, server: LiveServer, clock: ManualClock
+) -> None:
+    decision = {"change": 5, "wanted": 6, "reason": "backlog", "level": 0, "backlog": 100}
+    keep(
+        server,
+        a_fleet_status("mail", seen_at=clock.now()),
+        notes=(Note(DECISION, "mail", decision),),
+    )
+
+    console.open("/console/scaling")
+    expect(console.cell("mail", "Running")).to_have_text("1")
+    expect(console.cell("mail", "Wanted")).to_have_text("6")
+    expect(console.cell("mail", "Why")).to_have_text("backlog")
+    console.shoot("scaling")
+
+    console.row("mail").get_by_role("link").first.click()
+    expect(console.heading).to_contain_text("watched")
+    log = console.page.locator("tr[data-key]")
+    expect(log).to_have_count(1)
+    expect(log.locator('[data-label="Change"]')).to_have_text("+5")
+    expect(log.locator('[data-label="Why"]')).to_have_text("backlog")
+    expect(log.locator('[data-label="What it went by"]')).to_contain_text("backlog 100")
+    console.shoot("fleet")
+
+
+def test_trouble_and_absence_are_told(
+    open_console: OpenConsole, server: LiveServer, clock: ManualClock
+) -> None:
+    trouble = Trouble("source", "source_unavailable", HOSTILE, clock.now())
+    keep(server, a_fleet_status("mail", seen_at=clock.now(), troubles=(trouble,)))
+    clock.advance(hours=1)
+    phone = open_console(server.url, width=360, scheme="dark")
+
+    phone.open("/console/scaling/mail")
+
+    expect(phone.page.locator(".notice.warn")).to_contain_text("No autoscaler looks after")
+    expect(phone.page.locator(".notice.bad")).to_contain_text(HOSTILE)
+    assert phone.page.locator("main img").count() == 0
+    assert not phone.is_too_wide()
