@@ -14,7 +14,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from penstock.domain.gold import GoldRows, GoldTable, Readiness
+from penstock.domain.gold import GoldRows, GoldState, GoldTable
 
 _DAY = re.compile(r"dt=(\d{4}-\d\d-\d\d)")
 _NAME = re.compile(r"[a-z][a-z0-9_]{0,62}")
@@ -25,10 +25,10 @@ class GoldFiles:
     def __init__(self, folder: Path) -> None:
         self._folder = folder
 
-    def readiness(self) -> Readiness:
+    def readiness(self) -> GoldState:
         if not self.tables():
-            return Readiness.NO_TABLES
-        return Readiness.READY if find_spec("pyarrow") else Readiness.NO_READER
+            return GoldState.NO_TABLES
+        return GoldState.READY if find_spec("pyarrow") else GoldState.NO_READER
 
     def tables(self) -> list[GoldTable]:
         if not self._folder.is_dir():

@@ -6,8 +6,8 @@ from penstock.domain.errors import InvalidRequest, NotFound
 from penstock.domain.gold import (
     MAX_ROWS,
     GoldRows,
+    GoldState,
     GoldTable,
-    Readiness,
     check_day,
     check_table,
 )
@@ -21,7 +21,7 @@ class Gold:
         self._tables = tables
         self.folder = folder
 
-    def readiness(self) -> Readiness:
+    def readiness(self) -> GoldState:
         return self._tables.readiness()
 
     def tables(self) -> list[GoldTable]:
@@ -33,7 +33,7 @@ class Gold:
         check_day("to_day", to_day)
         if not 1 <= limit <= MAX_ROWS:
             raise InvalidRequest(f"limit must be from 1 to {MAX_ROWS}")
-        if self.readiness() is Readiness.NO_READER:
+        if self.readiness() is GoldState.NO_READER:
             raise InvalidRequest("to read the pipeline's tables pyarrow has to be installed")
         found = self._tables.rows(table, from_day=from_day, to_day=to_day, limit=limit)
         if found is None:

@@ -9,7 +9,7 @@ import msgspec
 
 from penstock.domain.access import Role, allow_everywhere
 from penstock.domain.errors import NotFound
-from penstock.domain.gold import MAX_ROWS, GoldTable, Readiness
+from penstock.domain.gold import MAX_ROWS, GoldState, GoldTable
 from penstock.edge.http.cursor import read_limit
 from penstock.edge.http.request import Request, Respond, Response, json_response
 from penstock.edge.http.router import Route
@@ -20,7 +20,7 @@ _FIRST_DAY, _LAST_DAY = "0000-01-01", "9999-12-31"
 
 
 class InsightsOut(msgspec.Struct):
-    readiness: Readiness
+    readiness: GoldState
     folder: str
     tables: list[GoldTable]
 
