@@ -17,7 +17,7 @@ def test_routes_are_put_listed_and_matched(remote: Remote):
     [route] = remote.routes.put(RULES)
 
     assert remote.routes.list() == [route]
-    assert (route.pattern, route.metric_name, route.timeout_ms) == ("/shop/(.*)", "shop", 30_000)
+    assert (route.pattern, route.metric_name, route.timeout_ms) == ("/shop/(.*)", "shop", 120_000)
     assert remote.routes.match("/shop/a b").target == "http://127.0.0.1:9/a%20b"
     with pytest.raises(errors.RouteNotFound):
         remote.routes.match("/other")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 
 import apsw
@@ -10,6 +11,8 @@ import psycopg
 import pytest
 
 from penstock.domain import lease as leases
+from penstock.domain.breaker_settings import BreakerSettings
+from penstock.domain.circuit import circuit_hash
 from penstock.domain.errors import InvalidRequest, StoreRefused
 from penstock.domain.fact import FactFilter
 from penstock.domain.lease import Lease, LeaseAct, Verb
@@ -19,8 +22,11 @@ from penstock.domain.move import MoveState
 from penstock.domain.queue import DedupUntil
 from penstock.domain.worker import NewWorker
 from penstock.outbound.dice import SystemDice
-from penstock.ports.store import Acted, Sent
+from penstock.ports.store import Acted, Sent, Session
+from penstock.services.circuit_changes import hold
+from penstock.services.circuits import Circuits
 from penstock.services.moves import Moves
+from penstock.services.routes import Routes
 from penstock.services.workers import Workers
 from penstock.store.postgres_store import PostgresStore, migrate, open_postgres
 from penstock.store.promote import promote
@@ -132,6 +138,33 @@ def test_workers_and_facts_move_along_and_new_facts_follow_them(promoted, clock)
     assert (worker.name, worker.labels) == ("näme", {"odd": ODD})
     assert [fact.kind for fact in facts] == ["worker_left", "worker_registered"]
     assert facts[0].fact_no > facts[1].fact_no
+
+
+def test_circuits_the_queues_they_hold_and_their_settings_move_along(
+    full, path, clock, postgres_url
+):
+    queue = full.queue("held")
+    before = Circuits(full.store, clock, Routes(full.store, clock))
+    before.breaker.put(BreakerSettings(statistics_update_enabled=True)).result()
+    before.force_open(circuit_hash(ODD), pattern=ODD).result()
+
+    def hold_it(session: Session) -> None:
+        session.circuits.to_change([circuit_hash(ODD)])
+        hold(session, {circuit_hash(ODD): [queue.queue_no]}, now=clock.now())
+
+    full.write(hold_it)
+    full.store.close()
+    migrate(postgres_url)
+    promote(path, postgres_url, progress=lambda *_: None)
+
+    with closing(open_postgres(postgres_url)) as store:
+        after = Circuits(store, clock, Routes(store, clock))
+        after.refresh()
+        assert after.settings.statistics_update_enabled
+        view = after.one(circuit_hash(ODD)).result()
+        assert (view.circuit.pattern, view.circuit.is_forced, view.held) == (ODD, True, 1)
+        after.force_open(circuit_hash("new"), pattern="new").result()
+        assert len(after.all().result()) == 2
 
 
 def test_a_move_goes_on_in_the_new_store(promoted, clock):
