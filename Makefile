@@ -16,10 +16,10 @@ PIP := $(BIN)/python -m pip install -qq --no-input --disable-pip-version-check \
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help run test check bench pictures format clean
+.PHONY: help run test check bench bench-pipeline pictures format clean
 
 help: ## show this list
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 run: $(VENV)/.run ## start a server that keeps its messages in ./data; Ctrl-C stops it
 	@$(BIN)/penstock serve --data $(DATA) $(ARGS)
@@ -28,7 +28,6 @@ test: $(VENV)/.dev ## run all tests, against servers of their own (PostgreSQL, R
 	@$(BIN)/python -m tests.support.postgres_binaries
 	@$(BIN)/python -m tests.support.rabbitmq
 	@$(BIN)/python -m tests.support.chromium
-	@$(BIN)/python -m tests.support.rabbitmq
 	@$(BIN)/python -m pytest -n $(JOBS) --dist loadgroup $(ARGS) $(TESTS)
 
 check: $(VENV)/.dev ## formatting, lint, types, import rules, rules of the architecture
@@ -44,6 +43,9 @@ pictures: $(VENV)/.dev ## take the pictures of docs/console.md anew
 
 bench: $(VENV)/.bench ## measure this tree and its peers
 	@$(BIN)/python -m bench $(ARGS)
+
+bench-pipeline: $(VENV)/.bench ## measure the pipeline on Spark beside DuckDB and Polars
+	@$(BIN)/python -m bench.pipeline $(ARGS)
 
 format: $(VENV)/.dev ## format the code and repair what ruff can repair
 	$(BIN)/ruff format .

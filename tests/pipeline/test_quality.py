@@ -12,6 +12,7 @@ from penstock.domain.lake import ATTEMPTS, BACKLOG, FACTS, HISTORY
 from penstock.pipeline.jobs.quality import QUALITY, QUARANTINE, quality, quarantine
 from penstock.pipeline.schemas import conform
 from penstock.pipeline.settings import JobSettings
+from tests.edge.process import ROOT
 from tests.pipeline.rows import DT, NEXT_DT, NOON, at, derived, frame, pairs
 
 BALANCED = {"waiting": 1, "ready": 2, "leased": 3, "done_total": 4, "dead_total": 5}
@@ -209,3 +210,10 @@ def test_bad_rows_that_are_tolerated_are_left_out_of_everything_else(bench):
 
     assert pairs(bench.read("lifecycle"), "id") == [("good",)]
     assert pairs(bench.read("quarantine"), "problems") == [("negative_wait",)]
+
+
+def test_the_page_names_every_check(spark):
+    page = (ROOT / "docs/pipeline.md").read_text(encoding="utf-8")
+    rows = found(spark).select("check").distinct().collect()
+
+    assert [row.check for row in rows if f"`{row.check}`" not in page] == []

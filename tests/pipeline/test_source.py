@@ -7,15 +7,19 @@ from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import psycopg
 import pytest
 from pyspark.errors import PySparkException
+from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadMaxRows
 
 from penstock.client.spark import register
 from penstock.client.spark.choices import TABLES, read, readable, streamable, writable
+from penstock.client.spark.streaming import StreamReader
 from penstock.client.spark.writing import refuse_unfit
 from penstock.domain import lake
 from penstock.domain.errors import InvalidRequest
 from penstock.domain.lease import Verb
+from penstock.domain.limits import DAY
 from penstock.domain.message import State
 from penstock.pipeline.schemas import schema_of
 from penstock.runtime.archiver import sample
@@ -23,6 +27,7 @@ from penstock.settings import Settings
 from penstock.settings.values import Server, Store
 from penstock.wiring import Broker, migrate, open_broker
 from tests.edge.live import LiveServer
+from tests.factories import an_act
 from tests.store.desk import Desk
 
 if TYPE_CHECKING:
@@ -262,3 +267,25 @@ def test_over_http_too_a_row_is_sent_once(spark, tmp_path):
         for _ in range(2):
             write(rows_to_send(spark, 5), server.url, queue="mail")
         assert desk.counts(mail).ready == 5
+
+
+def test_an_offset_is_given_out_only_when_nothing_can_appear_below_it(postgres_url):
+    """A completion in a transaction of the application's own, committed late."""
+    settings = Settings(store=Store(url=postgres_url))
+    migrate(settings)
+    reader = StreamReader(read({"url": postgres_url}))
+    limit = ReadAllAvailable()
+    with closing(open_broker(settings)) as broker, psycopg.connect(postgres_url) as application:
+        desk = Desk(broker.store, broker.clock)  # type: ignore[arg-type]
+        mail = desk.queue("mail")
+        desk.send_many(mail, 2)
+        late, early = desk.claim(mail, 2)
+        desk.store.act_in(application, [an_act(Verb.COMPLETE, late, now=desk.now)])
+        desk.complete(early)
+
+        assert reader.latestOffset({}, limit) == {}
+        application.commit()
+        [last_no] = reader.latestOffset({}, limit).values()
+        assert last_no == 2
+        assert reader.latestOffset({"0": 7}, ReadMaxRows(1)) == {"0": 7, str(desk.now // DAY): 1}
+    reader.stop()

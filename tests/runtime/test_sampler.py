@@ -168,6 +168,26 @@ def test_how_long_messages_took_stands_with_their_minute(
     assert graph(desk, None).points[-2].latency == first.latency
 
 
+def test_what_was_done_at_the_very_end_of_a_minute_or_of_a_day_is_not_missed(
+    desk: Desk, mail: Queue, sampler: Sampler
+) -> None:
+    desk.clock.advance(ms=-desk.now % DAY - 2 * MINUTE)
+    sampler.tick(desk.now)
+    desk.clock.advance(ms=2 * MINUTE - 800)
+    finish(desk, mail, waits_ms=500, takes_ms=200)
+    desk.clock.advance(ms=100)
+    finish(desk, mail, waits_ms=0, takes_ms=50)
+    sampler.tick(desk.now)
+
+    sample = last(desk, mail.queue_no)
+
+    assert sample.minute_at % DAY == 0
+    assert (sample.wait_p95_ms, sample.work_p50_ms, sample.work_p95_ms) == (500, 50, 200)
+    desk.clock.advance(minutes=1)
+    sampler.tick(desk.now)
+    assert last(desk, ALL).wait_p50_ms is None, "nothing is told twice"
+
+
 def test_after_some_days_one_sample_an_hour_is_left_and_the_sums_are_the_same(
     desk: Desk, mail: Queue, sampler: Sampler
 ) -> None:

@@ -162,6 +162,7 @@ def test_circuits_the_queues_they_hold_and_their_settings_move_along(
         after.refresh()
         assert after.settings.statistics_update_enabled
         view = after.one(circuit_hash(ODD)).result()
+        assert view is not None
         assert (view.circuit.pattern, view.circuit.is_forced, view.held) == (ODD, True, 1)
         after.force_open(circuit_hash("new"), pattern="new").result()
         assert len(after.all().result()) == 2

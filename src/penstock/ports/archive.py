@@ -9,6 +9,7 @@ import msgspec
 
 from penstock.domain.archive import Cut, Mark, Place, Source
 from penstock.domain.lake import Range, Table
+from penstock.domain.message import Message
 
 LakeRow = tuple[Any, ...]  # in the order of the table's columns
 
@@ -81,6 +82,18 @@ class Archive(Protocol):
 
     def begin_anew(self) -> None:
         """Forget the lake and how far it was."""
+        ...
+
+
+class Restoring(Protocol):
+    """Messages that come back from the lake."""
+
+    def known(self, ids: Sequence[str]) -> set[str]:
+        """Those that are here, or have ended here as far as is remembered."""
+        ...
+
+    def set_past(self, messages: Sequence[Message]) -> None:
+        """What they had behind them; they were sent in this transaction."""
         ...
 
 

@@ -23,7 +23,7 @@ from penstock.domain.move import MoveTask
 from penstock.domain.picking import Pick
 from penstock.domain.queue import Queue, QueueSettings
 from penstock.domain.schedule import Schedule
-from penstock.ports.archive import Archive
+from penstock.ports.archive import Archive, Restoring
 from penstock.ports.circuits import Circuits, Documents, Duties
 from penstock.ports.deliveries import Deliveries
 from penstock.ports.registry import Facts, Workers
@@ -302,6 +302,8 @@ class Session(Protocol):
     def deliveries(self) -> Deliveries: ...
     @property
     def archive(self) -> Archive: ...
+    @property
+    def restoring(self) -> Restoring: ...
     @property
     def tidying(self) -> Tidying: ...
     def send(

@@ -30,6 +30,7 @@ class Sampler:
         self._marks: dict[int, int] = {}
         self._done: dict[int, int] = {}  # totals of what was done, to see what is new
         self._looked_at = 0
+        self._timed_until = 0  # what was done before is in the samples
 
     def tick(self, now: int) -> int:
         minute_at = now - now % MINUTE
@@ -38,28 +39,30 @@ class Sampler:
             lambda s: s.duties.take(NAME, for_ms=next_at - now, now=now)
         ).result()
         if took is not None:
-            self._sample(minute_at)
+            self._sample(minute_at, now)
             if minute_at % HOUR == 0:
                 self._tidy(minute_at)
         return next_at
 
-    def _sample(self, minute_at: int) -> None:
+    def _sample(self, minute_at: int, now: int) -> None:
         marks = self._store.read(lambda s: s.watching.marks()).result()
         if minute_at // DAY != self._looked_at // DAY:
             self._marks = {}
         changed = [no for no, mark in marks.items() if mark != self._marks.get(no)]
         all_times: list[tuple[int, int]] = []
+        # Also what was done since the minute has ended: its queue may not change in the next one.
+        span = (max(self._timed_until, minute_at - MINUTE), now + 1)
         limit = _share(len(changed))
         for nos in _chunks(changed):
-            samples, times = self._store.read(self._look(nos, minute_at, limit)).result()
+            samples, times = self._store.read(self._look(nos, minute_at, span, limit)).result()
             all_times += times
             self._store.write(_add(samples)).result()
         total = self._store.read(lambda s: _total(s, minute_at, all_times)).result()
         self._store.write(_add([total])).result()
-        self._marks, self._looked_at = marks, minute_at
+        self._marks, self._looked_at, self._timed_until = marks, minute_at, span[1]
 
     def _look(
-        self, nos: Sequence[int], minute_at: int, limit: int
+        self, nos: Sequence[int], minute_at: int, span: tuple[int, int], limit: int
     ) -> Callable[[Session], tuple[list[Sample], list[tuple[int, int]]]]:
         def do(session: Session) -> tuple[list[Sample], list[tuple[int, int]]]:
             oldest = session.samples.oldest_ready(nos)
@@ -67,9 +70,8 @@ class Sampler:
             for no, counts in session.queues.counts(nos).items():
                 times: list[tuple[int, int]] = []
                 if counts.done_total != self._done.get(no):
-                    times = session.samples.times(
-                        no, from_at=minute_at - MINUTE, to_at=minute_at, limit=limit
-                    )
+                    from_at, to_at = span
+                    times = session.samples.times(no, from_at=from_at, to_at=to_at, limit=limit)
                 self._done[no] = counts.done_total
                 all_times += times
                 found.append(_sample(no, minute_at, counts, oldest.get(no), latency_of(times)))

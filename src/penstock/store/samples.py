@@ -42,11 +42,13 @@ class SqlSamples:
     def times(
         self, queue_no: int, *, from_at: int, to_at: int, limit: int
     ) -> list[tuple[int, int]]:
-        day = (to_at - 1) // DAY
-        if day not in self._books.partitions.days():
-            return []
         params = {"queue_no": queue_no, "from_at": from_at, "to_at": to_at, "limit": limit}
-        return [(wait, work) for wait, work in self._db.rows("samples.times", params, day=day)]
+        days = {from_at // DAY, (to_at - 1) // DAY} & set(self._books.partitions.days())
+        asked = [
+            self._db.ask("samples.times", params, day=day) for day in sorted(days, reverse=True)
+        ]
+        found = [(wait, work) for answer in asked for wait, work in answer.rows()]
+        return found[:limit]
 
     def thin(self, *, from_at: int, to_at: int) -> int:
         return self._db.run("samples.thin", {"from_at": from_at, "to_at": to_at})

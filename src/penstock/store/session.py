@@ -26,6 +26,7 @@ from penstock.store.facts import SqlFacts
 from penstock.store.moves import SqlMoves
 from penstock.store.nouns import SqlKeys, SqlMessages, SqlQueues
 from penstock.store.past import SqlHistory, SqlTidying
+from penstock.store.restoring import SqlRestoring
 from penstock.store.samples import SqlSamples
 from penstock.store.schedules import SqlSchedules
 from penstock.store.sends import Sends
@@ -120,6 +121,7 @@ class SqlSession:
         self.documents = SqlDocuments(self.books)
         self.deliveries = SqlDeliveries(self.books)
         self.archive = SqlArchive(self.books)
+        self.restoring = SqlRestoring(self.books)
         self.tidying = SqlTidying(self.books, claims)
         self.tagged = SqlTagged(self.books, changes, claims)
         self.topics = SqlTopics(self.books, changes, self._sends)

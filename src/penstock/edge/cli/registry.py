@@ -119,6 +119,8 @@ GROUPS: dict[str, dict[str, Entry]] = {
         "pipeline run": Entry("pipeline.run", "compute what is new in the lake, on Spark"),
         "pipeline status": Entry("pipeline.status", "tell what was computed, and what is to do"),
         "pipeline demo": Entry("pipeline.demo", "make a past to look at, and compute all of it"),
+        "pipeline restore": Entry("pipeline.restore", "bring back what was there at an instant"),
+        "pipeline resend": Entry("pipeline.restore", "send messages that have ended once more"),
         "pipeline java": Entry("pipeline.java", "tell the JAVA_HOME that Spark is given"),
     },
     "Upkeep": {

@@ -43,10 +43,9 @@ checks = {{ negative_data_rejection.enabled = false }}
 
 @pytest.fixture
 def open_hours(tmp_path: Path) -> Iterator[LiveServer]:
-    """Asks for keys, and does not let anybody wait for long."""
-    settings = some_settings(
-        tmp_path / "data", auth={"required": "always"}, limits={"max_wait_ms": 20}
-    )
+    """Asks for keys, and does not let anybody wait for long, or listen for ever."""
+    limits = {"max_wait_ms": 20, "max_listeners": 0}
+    settings = some_settings(tmp_path / "data", auth={"required": "always"}, limits=limits)
     with LiveServer(settings) as server:
         yield server
 

@@ -31,9 +31,11 @@ async function start() {
       const name = Object.values(params)[0];
       document.title = `${name ? `${name} · ` : ""}${page.title} · Penstock`;
       document.body.classList.toggle("outside", !isIn());
-      if (!isIn() && !page.isOpen) toLogin();
       shell.show(page);
       scrollTo(0, 0);
+      const mayShow = isIn() || page.isOpen === true;
+      if (!mayShow) toLogin();
+      return mayShow;
     },
     onError(error, view) {
       replace(view.root, trouble(error));

@@ -18,8 +18,11 @@ const RANGES = [
 ];
 const AGAIN_MS = 20_000; // a minute is written down once
 
-/** queue: its name; null for all.  Returns the element; it looks again until the page is left. */
-export function graphs(view, queue) {
+/**
+ * queue: its name; null for all.  Returns the element; it looks again until the page is left, and
+ * tells the points each time.
+ */
+export function graphs(view, queue, onPoints = () => {}) {
   const range = RANGES.find(([name]) => name === view.query.get("range")) ?? RANGES[0];
   const charts = makeCharts();
   const element = h(
@@ -39,6 +42,7 @@ export function graphs(view, queue) {
       const graph = await get(path, { from: new Date(from).toISOString() }, { signal: view.signal });
       const points = graph.points.map((point) => withRates(point, graph.step_ms));
       for (const chart of charts) chart.update(points, { from, to });
+      onPoints(points);
       replace(problem);
     } catch (error) {
       if (error.name !== "AbortError") replace(problem, error.message);

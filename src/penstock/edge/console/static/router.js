@@ -31,8 +31,8 @@ export class Router {
     const { signal } = this.abort;
     const { page, params } = this.find(location.pathname);
     const view = this.view(params, signal);
-    this.onShow(page, params);
     replace(this.root);
+    if (this.onShow(page, params) === false) return;
     try {
       await page.show(view);
     } catch (error) {

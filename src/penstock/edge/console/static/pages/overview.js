@@ -3,7 +3,7 @@
 import { get } from "../api.js";
 import { makeChart } from "../chart.js";
 import { h, replace } from "../dom.js";
-import { count, rate } from "../format.js";
+import { brief, count, rate } from "../format.js";
 import { graphs } from "../graphs.js";
 import { onLive } from "../live.js";
 import { age, badge, card, figure, notice, pageHead } from "../parts.js";
@@ -44,7 +44,7 @@ export const overview = {
         : notice("Your key is for some queues only: what all queues are together is not shown."),
       h("section", { class: "card problem-list" }, h("div", { class: "card-head" }, h("h2", null, "Needs attention"), problems.more), problems.table.element),
       seesAll && card(null, chart.element),
-      seesAll && graphs(view, null),
+      seesAll && graphs(view, null, (points) => tellLatency(figures.latency, points)),
     );
 
     async function loadProblems() {
@@ -82,6 +82,7 @@ function makeFigures() {
     dead: figure("Dead", { tone: "dead", hint: "Given up; a redrive brings them back" }),
     sent: figure("In", { tone: "accent", hint: "Messages sent in a second" }),
     done: figure("Done", { tone: "done", hint: "Messages completed in a second" }),
+    latency: figure("Latency", { hint: "95 of 100 messages waited at most so long until they were claimed" }),
     failed: figure("Failing", { tone: "leased", hint: "Attempts that failed in a second" }),
     workers: figure("Workers", { hint: "Registered and alive" }),
     circuits: figure("Circuits", { hint: "Open or half-open" }),
@@ -96,6 +97,13 @@ function tell(figures, news) {
   figures.failed.set(rate(rates.failed), `${count(totals.failed)} in all`);
   figures.workers.set(news.workers, "alive");
   figures.circuits.set(news.open_circuits, "open");
+}
+
+/** Of the last messages that were done, which may be a while ago. */
+function tellLatency(one, points) {
+  const last = points.findLast((point) => point.wait_p95_ms !== undefined);
+  if (last) one.set(brief(last.wait_p95_ms), `then ${brief(last.work_p95_ms)} work`);
+  else one.set("–", "nothing done");
 }
 
 function remember(news) {

@@ -1,0 +1,285 @@
+"""`penstock pipeline restore` and `resend`: messages from the lake, back into a store."""
+
+from __future__ import annotations
+
+from argparse import ArgumentTypeError, Namespace
+from collections.abc import Iterable, Iterator
+from contextlib import closing
+from itertools import islice
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import msgspec
+
+from penstock.domain.draft import Draft
+from penstock.domain.errors import PenstockError
+from penstock.domain.limits import DAY
+from penstock.domain.moments import instant_of
+from penstock.domain.pace import MAX_LIMIT
+from penstock.edge.cli import exits
+from penstock.edge.cli.flags import DEFAULT_SERVER, instant
+from penstock.edge.cli.output import Output
+from penstock.edge.cli.parser import Parser
+from penstock.edge.cli.pipeline.shared import lake_flags, lake_of, loaded_settings, session
+from penstock.edge.cli.progress import progress
+from penstock.edge.cli.registry import Command
+from penstock.edge.cli.throttle import Throttle
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+    from penstock.pipeline.restore import Wanted
+    from penstock.services.restoring import Restored
+
+T = TypeVar("T")
+COLUMNS = ("queue", "state", "messages", "without body")
+WINDOW_MS = 30 * DAY  # so long a resend of the same name brings nothing twice
+_SHOWN = 5  # refusals in full
+
+
+def _flags(parser: Parser, what: str) -> None:
+    for name in ("queue", "kind", "tag"):
+        parser.flag(
+            f"--{name}",
+            value=name.upper(),
+            text=f"only messages with this {name}; may be repeated",
+            action="append",
+            default=[],
+        )
+    parser.flag("--dry-run", text=f"count what would be {what}, and do nothing")
+    parser.flag(
+        "--rate", value="N", text="how many in a second at most; default: no limit", type=_rate
+    )
+
+
+def _configure_restore(parser: Parser) -> None:
+    parser.flag(
+        "--at", value="INSTANT", text="the instant to go back to, as ISO 8601", type=instant,
+        required=True,
+    )  # fmt: skip
+    parser.flag(
+        "--state",
+        value="STATE",
+        text="only these: waiting, ready (also what was leased) or dead; may be repeated",
+        action="append",
+        choices=["waiting", "ready", "dead"],
+        default=[],
+    )
+    _flags(parser, "restored")
+    lake_flags(parser)
+
+
+def _configure_resend(parser: Parser) -> None:
+    parser.argument("NAME", "what to call it: under the same name nothing is sent twice")
+    parser.flag("--from", value="INSTANT", text="ended at or after", type=instant, required=True)
+    parser.flag("--to", value="INSTANT", text="and before", type=instant, required=True)
+    parser.flag(
+        "--outcome",
+        value="OUTCOME",
+        text="how they ended: done, dead or cancelled; may be repeated; default dead",
+        action="append",
+        choices=["done", "dead", "cancelled"],
+        default=[],
+    )
+    parser.flag("--to-queue", value="QUEUE", text="where they go; default: where they ended")
+    parser.flag(
+        "--target",
+        value="URL",
+        text=f"http://…, sqlite:///path or postgresql://…; default {DEFAULT_SERVER}",
+        default=DEFAULT_SERVER,
+    )
+    parser.flag("--key", value="SECRET", text="API key, where one is needed", env="PENSTOCK_KEY")
+    _flags(parser, "sent")
+    lake_flags(parser)
+
+
+def _restore(args: Namespace, out: Output) -> int:
+    from penstock.pipeline import restore
+    from penstock.services.restoring import Restoring
+    from penstock.wiring import open_broker
+
+    settings, at = loaded_settings(args), instant_of(args.at)
+    with session(args) as spark:
+        lake = lake_of(args, settings, spark)
+        tables = restore.tables_of(lake)
+        bounds = restore.bounds_of(tables["snapshots"], at=at)
+        if bounds.next_no is None:
+            exits.note(
+                "the lake has no snapshot at or after that instant: messages that were sent after "
+                "the last snapshot and had not ended are not in it"
+            )
+        rows = restore.pick(restore.state_at(tables, at=at, bounds=bounds), _wanted(args))
+        rows = rows.cache()
+        total = _show_counts(rows, out)
+        if args.dry_run or not total:
+            return exits.OK
+        queues = restore.queue_settings(lake, bounds)
+        with closing(open_broker(settings)) as broker:
+            restoring = Restoring(broker.store, broker.clock)
+            named = {row.queue for row in rows.select("queue").distinct().collect()}
+            restoring.make_queues({n: text for n, text in queues.items() if n in named})
+            done = _put(restoring, rows, total, Throttle(args.rate, _steady()))
+    return _tell(done, out)
+
+
+def _put(restoring: Any, rows: DataFrame, total: int, throttle: Throttle) -> Restored:
+    from penstock.services.restoring import Restored
+
+    done = Restored()
+    ordered = rows.orderBy("order_no", "message_no").toLocalIterator(prefetchPartitions=True)
+    with progress("Restoring", total) as advance:
+        for chunk in _chunks(ordered, throttle.most):
+            throttle.wait_for(len(chunk))
+            done += restoring.put([row.asDict() for row in chunk]).result()
+            advance(done.restored + done.known, total)
+    return done
+
+
+def _resend(args: Namespace, out: Output) -> int:
+    from penstock.client.app import Penstock
+    from penstock.pipeline import restore
+
+    settings = loaded_settings(args)
+    with session(args) as spark:
+        tables = restore.tables_of(lake_of(args, settings, spark))
+        rows = restore.ended(
+            tables,
+            from_at=instant_of(getattr(args, "from")),
+            to_at=instant_of(args.to),
+            outcomes=args.outcome or ["dead"],
+            wanted=_wanted(args),
+        ).cache()
+        total = _show_counts(rows.withColumnRenamed("outcome", "state"), out)
+        if args.dry_run or not total:
+            return exits.OK
+        throttle = Throttle(args.rate, _steady())
+        with Penstock(args.target, key=args.key) as app:
+            done = _send(app, rows, args, throttle, total)
+    return _tell(done, out)
+
+
+def _send(app: Any, rows: DataFrame, args: Namespace, throttle: Throttle, total: int) -> Restored:
+    from penstock.services.restoring import Restored
+
+    done = Restored()
+    ordered = rows.orderBy("queue", "message_no", "finished_at")
+    with progress("Sending", total) as advance:
+        for chunk in _chunks(ordered.toLocalIterator(prefetchPartitions=True), throttle.most):
+            by_queue: dict[str, list[Any]] = {}
+            for row in chunk:
+                if row.body is None:
+                    done += Restored(without_body=1)
+                else:
+                    by_queue.setdefault(args.to_queue or row.queue, []).append(row)
+            for queue, some in by_queue.items():
+                throttle.wait_for(len(some))
+                drafts = [_draft(row, args.name) for row in some]
+                for row, answer in zip(some, app.backing.send(queue, drafts), strict=True):
+                    done += _answered(row.id, answer)
+            advance(done.restored + done.known, total)
+    return done
+
+
+def _answered(message_id: str, answer: Any) -> Restored:
+    from penstock.services.restoring import Restored
+
+    if isinstance(answer, PenstockError):
+        return Restored(refused=((message_id, f"{answer} ({answer.code})"),))
+    return Restored(known=1) if answer.is_duplicate else Restored(restored=1)
+
+
+def _draft(row: Any, name: str) -> Draft:
+    """A new message that says the same; what time has made of the old one is not repeated."""
+    attributes = None if row.attributes is None else msgspec.json.decode(row.attributes)
+    return Draft(
+        body=row.body,
+        attributes=attributes,
+        kind=row.kind,
+        entity_id=row.entity_id,
+        tags=tuple(tag for tag in (row.tag1, row.tag2) if tag is not None),
+        group=row.group_key,
+        priority=row.priority,
+        route=row.route,
+        trace=row.trace,
+        dedup_key=f"resend:{name}:{row.dt}:{row.history_no}",
+        dedup_window_ms=WINDOW_MS,
+    )
+
+
+def _show_counts(rows: DataFrame, out: Output) -> int:
+    from penstock.pipeline import restore
+
+    found = restore.counts(rows).collect()
+    for row in found if out.json else ():
+        out.record(row.asDict())
+    if not out.json:
+        out.table(COLUMNS, [tuple(row) for row in found])
+    return sum(row.messages for row in found)
+
+
+def _tell(done: Restored, out: Output) -> int:
+    if out.json:
+        out.record(done)
+    else:
+        out.line(
+            f"{done.restored} sent, {done.known} were there already, "
+            f"{done.without_body} without a body, {len(done.refused)} refused"
+        )
+    for message_id, why in done.refused[:_SHOWN]:
+        exits.note(f"{message_id}: {why}")
+    return exits.REFUSED if done.refused or done.without_body else exits.OK
+
+
+def _wanted(args: Namespace) -> Wanted:
+    from penstock.pipeline.restore import Wanted
+
+    return Wanted(
+        queues=tuple(args.queue),
+        kinds=tuple(args.kind),
+        tags=tuple(args.tag),
+        states=tuple(getattr(args, "state", ())),
+    )
+
+
+def _chunks(rows: Iterable[T], most: int) -> Iterator[list[T]]:
+    iterator = iter(rows)
+    while chunk := list(islice(iterator, most)):
+        yield chunk
+
+
+def _steady() -> Any:
+    from penstock.wiring import steady_clock
+
+    return steady_clock()
+
+
+def _rate(text: str) -> int:
+    if not text.isdecimal() or not 1 <= int(text) <= MAX_LIMIT:
+        raise ArgumentTypeError(f"{text!r} is not a number from 1 to {MAX_LIMIT}")
+    return int(text)
+
+
+COMMANDS = {
+    "pipeline restore": Command(
+        _restore,
+        _configure_restore,
+        more="Computes from the lake which messages were there at an instant, and brings them into "
+        "the store that --data or --store names, with their ids, dates and attempts; missing "
+        "queues are made as they were. Messages that the store knows are left alone, so it can "
+        "be run again after a kill. See penstock pipeline resend for messages that have ended.",
+        examples=(
+            "penstock pipeline restore --at 2030-01-31T12:00Z --lake /lake --data ./new --dry-run",
+            "penstock pipeline restore --at 2030-01-31T12:00Z --lake /lake --data ./new "
+            "--queue mail --rate 500",
+        ),
+    ),
+    "pipeline resend": Command(
+        _resend,
+        _configure_resend,
+        more="Sends messages that have ended once more, as new ones: with the bodies that the lake "
+        "has, to a server or a store. Under the same name nothing is sent twice for 30 days.",
+        examples=(
+            "penstock pipeline resend after-the-outage --from 2030-01-31T12:00Z "
+            "--to 2030-01-31T13:00Z --kind letter --dry-run",
+        ),
+    ),
+}

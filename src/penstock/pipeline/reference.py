@@ -1,0 +1,45 @@
+"""The tables of the jobs as docs/pipeline.md shows them.  A test compares them.
+
+python -m penstock.pipeline.reference docs/pipeline.md
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+from penstock.pipeline.registry import jobs
+from penstock.pipeline.schemas import Derived
+
+BEGIN, END = "<!-- made from the code: begin -->\n", "<!-- made from the code: end -->\n"
+
+
+def tables() -> str:
+    parts = []
+    for job in jobs():
+        parts.append(f"### {job.name}\n\n{job.summary[0].upper()}{job.summary[1:]}.\n")
+        parts += [_table(output.table) for output in job.outputs]
+    return "\n".join(parts)
+
+
+def with_tables(document: str) -> str:
+    """The page with its tables as the code has them."""
+    before, _, rest = document.partition(BEGIN)
+    _, _, after = rest.partition(END)
+    return f"{before}{BEGIN}\n{tables()}\n{END}{after}"
+
+
+def _table(table: Derived) -> str:
+    rows = [f"| `{f.name}` | {f.kind.value} | {f.meaning} |" for f in table.fields]
+    lines = [
+        f"**`{table.name}`**: {table.meaning}.",
+        "",
+        "| column | type | meaning |",
+        "|---|---|---|",
+    ]
+    return "\n".join([*lines, *rows, ""])
+
+
+if __name__ == "__main__":
+    page = Path(sys.argv[1])
+    page.write_text(with_tables(page.read_text(encoding="utf-8")), encoding="utf-8")

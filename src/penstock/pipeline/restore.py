@@ -1,0 +1,276 @@
+"""What was there at an instant, from the lake: the messages that had been sent and had not ended.
+
+A message was there at T if it was sent by then and no ending until then was its last.  Where it
+was known from, the best first:
+
+    the latest snapshot until T         as it was then, unless it has ended since
+    the first snapshot after T          it was sent before, so it was there at T, too
+    its first ending after T            with its body beside it
+
+How often it had been tried is counted from the attempts.  Nobody holds a message of the past:
+what was leased is ready.  What was sent after the last snapshot of the lake and had not ended when
+the store was lost is not in the lake, and so not here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import msgspec
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+from pyspark.sql import types as T
+
+from penstock.domain import lake
+from penstock.pipeline.job import Tables
+from penstock.pipeline.lake import Lake
+from penstock.pipeline.schemas import DT, schema_of
+
+_NAMES = [column.name for column in lake.SNAPSHOTS.columns]
+SCHEMA = T.StructType([schema_of(lake.SNAPSHOTS)[name] for name in _NAMES])
+INPUTS = ("history", "bodies", "attempts", "snapshots")
+
+_COUNTED = ("failed", "expired", "timed_out", "crashed")
+_FAILED = ("failed", "timed_out")
+
+
+class Wanted(msgspec.Struct, frozen=True, kw_only=True):
+    """Which of them; nothing said: all."""
+
+    queues: tuple[str, ...] = ()
+    kinds: tuple[str, ...] = ()
+    tags: tuple[str, ...] = ()
+    states: tuple[str, ...] = ()
+
+
+class Bounds(msgspec.Struct, frozen=True):
+    """The snapshots on both sides of the instant, by number."""
+
+    base_no: int | None
+    base_at: int | None
+    next_no: int | None
+
+
+def state_at(tables: Tables, *, at: int, bounds: Bounds) -> DataFrame:
+    """One row per message, as a snapshot of that instant would have it."""
+    snapshots = _snapshots(tables["snapshots"], at=at, bounds=bounds)
+    endings = _endings(tables["history"], at=at)
+    known = snapshots.join(endings, "message_no", "full_outer")
+    there = known.where(_was_there(bounds)).join(
+        _tries(tables["attempts"], endings, at=at), "message_no", "left"
+    )
+    bodies = tables["bodies"].select(
+        F.col("history_no").alias("body_no"),
+        F.col(DT).alias("body_dt"),
+        *(F.col(name).alias(f"kept_{name}") for name in ("body", "attributes", "trace")),
+    )
+    told = F.coalesce(F.col("next"), F.col("last"))
+    joined = there.withColumns({"told": told, "asked_at": F.lit(at)}).join(
+        bodies,
+        F.col("snap").isNull()
+        & (F.col("told.history_no") == F.col("body_no"))
+        & (F.col("told.dt") == F.col("body_dt")),
+        "left",
+    )
+    return joined.select(*_columns(at)).select(
+        *(F.col(field.name).cast(field.dataType).alias(field.name) for field in SCHEMA)
+    )
+
+
+def pick(rows: DataFrame, wanted: Wanted) -> DataFrame:
+    if wanted.queues:
+        rows = rows.where(F.col("queue").isin(*wanted.queues))
+    if wanted.kinds:
+        rows = rows.where(F.col("kind").isin(*wanted.kinds))
+    if wanted.states:
+        rows = rows.where(F.col("state").isin(*wanted.states))
+    for tag in wanted.tags:
+        rows = rows.where((F.col("tag1") == tag) | (F.col("tag2") == tag))
+    return rows
+
+
+def counts(rows: DataFrame) -> DataFrame:
+    """How many there are of each queue and state, and how many of those have no body."""
+    return (
+        rows.groupBy("queue", "state")
+        .agg(
+            F.count(F.lit(1)).alias("messages"),
+            F.count(F.when(F.col("body").isNull(), 1)).alias("without_body"),
+        )
+        .orderBy("queue", "state")
+    )
+
+
+def tables_of(lake_: Lake) -> dict[str, DataFrame]:
+    return {name: lake_.read(name) for name in INPUTS}
+
+
+def bounds_of(snapshots: DataFrame, *, at: int) -> Bounds:
+    """The last snapshot until the instant, and the first one from it on."""
+    taken = snapshots.select("snapshot_no", "taken_at").distinct()
+    found = sorted((row.taken_at, row.snapshot_no) for row in taken.collect())
+    before = [pair for pair in found if pair[0] <= at]
+    after = [pair for pair in found if pair[0] >= at]
+    base_at, base_no = before[-1] if before else (None, None)
+    return Bounds(base_no, base_at, after[0][1] if after else None)
+
+
+def queue_settings(lake_: Lake, bounds: Bounds) -> dict[str, str]:
+    """The settings of the queues, as the nearest snapshot has them; JSON texts by name."""
+    number = bounds.base_no if bounds.base_no is not None else bounds.next_no
+    rows = lake_.read("queues").where(F.col("snapshot_no") == F.lit(number))
+    return {row.queue: row.settings for row in rows.select("queue", "settings").collect()}
+
+
+def ended(
+    tables: Tables, *, from_at: int, to_at: int, outcomes: Sequence[str], wanted: Wanted
+) -> DataFrame:
+    """Messages that ended in a time, `from_at <= finished_at < to_at`, with what they said."""
+    history = tables["history"].where(
+        (F.col(DT) >= lake.dt_of(from_at))
+        & (F.col(DT) <= lake.dt_of(to_at))
+        & (F.col("finished_at") >= from_at)
+        & (F.col("finished_at") < to_at)
+    )
+    if outcomes:
+        history = history.where(F.col("outcome").isin(*outcomes))
+    bodies = tables["bodies"].select("history_no", DT, "body", "attributes", "trace")
+    return pick(history, msgspec.structs.replace(wanted, states=())).join(
+        bodies, ["history_no", DT], "left"
+    )
+
+
+def _snapshots(snapshots: DataFrame, *, at: int, bounds: Bounds) -> DataFrame:
+    """A message as it was in the snapshot before, or else after; and how it was after."""
+    there = snapshots.where(F.col("sent_at") <= at)
+    row = F.struct(*_NAMES)
+    before = there.where(F.col("snapshot_no") == F.lit(bounds.base_no))
+    after = there.where(F.col("snapshot_no") == F.lit(bounds.next_no))
+    return (
+        before.select("message_no", row.alias("base"))
+        .join(after.select("message_no", row.alias("later")), "message_no", "full_outer")
+        .select(
+            "message_no",
+            F.coalesce("base", "later").alias("snap"),
+            F.col("base.taken_at").alias("base_at"),
+            F.col("later.state").alias("later_state"),
+        )
+    )
+
+
+def _endings(history: DataFrame, *, at: int) -> DataFrame:
+    """The last ending until the instant, and the first one after it."""
+    row = F.struct(*(column.name for column in lake.HISTORY.columns), DT)
+    order = F.struct("finished_at", "history_no")
+    is_past = F.col("finished_at") <= at
+    return (
+        history.where(F.col("sent_at") <= at)
+        .groupBy("message_no")
+        .agg(
+            F.max_by(F.when(is_past, row), F.when(is_past, order)).alias("last"),
+            F.min_by(F.when(~is_past, row), F.when(~is_past, order)).alias("next"),
+        )
+    )
+
+
+def _was_there(bounds: Bounds) -> Column:
+    """Not ended for good: whoever died may have been there still, dead or as a dead letter."""
+    last_no = F.col("last")
+    is_dead = F.col("last.outcome") == "dead"
+    has_later = F.col("next").isNotNull() | F.col("snap").isNotNull()
+    if bounds.base_at is None:
+        is_at_rest = F.lit(True)
+    else:
+        # One that died before a snapshot and is not in it was gone by then.
+        is_at_rest = F.col("last.finished_at") > bounds.base_at
+    return last_no.isNull() | (is_dead & (has_later | is_at_rest))
+
+
+def _tries(attempts: DataFrame, endings: DataFrame, *, at: int) -> DataFrame:
+    """How often it had been tried in the life it was in."""
+    lives = endings.select("message_no", F.col("last.finished_at").alias("born_at"))
+    own = attempts.where(F.col("ended_at") <= at).join(lives, "message_no", "left")
+    own = own.where(F.col("born_at").isNull() | (F.col("ended_at") > F.col("born_at")))
+
+    def count(*outcomes: str) -> Column:
+        return F.count(F.when(F.col("outcome").isin(*outcomes), 1))
+
+    return own.groupBy("message_no").agg(
+        count(*_COUNTED).alias("tried"),
+        count(*_FAILED).alias("failed"),
+        count("crashed").alias("crashed"),
+        F.max("lease_no").alias("last_lease_no"),
+        F.min("leased_at").alias("first_tried_at"),
+        F.max_by("error", F.struct("ended_at", "attempt_no")).alias("said"),
+    )
+
+
+def _columns(at: int) -> list[Column]:
+    """Every column of a snapshot, from whatever is known best."""
+    values = {name: _either(name) for name in _NAMES}
+    is_dead = _is_at_rest()
+    was_waiting = (F.col("snap.state") == "waiting") & (F.col("snap.due_at") > at)
+    # With a lease between the snapshot and the instant, the due date is another one.
+    lease_no = F.coalesce(F.greatest("last_lease_no", "last.lease_no"), F.lit(0))
+    is_waiting = ~is_dead & was_waiting & (F.col("snap.lease_no") == lease_no)
+    first = F.least("snap.first_leased_at", "told.first_leased_at", "first_tried_at")
+    state = F.when(is_dead, "dead").when(is_waiting, "waiting").otherwise("ready")
+    values |= {
+        "message_no": F.col("message_no"),
+        "taken_at": F.lit(at),
+        "queue": F.coalesce("next.queue", "snap.queue", "last.queue"),
+        "queue_no": F.coalesce("next.queue_no", "snap.queue_no", "last.queue_no"),
+        "state": state,
+        "due_at": F.when(is_waiting, F.col("snap.due_at")).otherwise(_either("sent_at")),
+        "order_no": F.coalesce("snap.order_no", "message_no"),
+        "first_leased_at": F.when(first <= at, first),
+        "leased_at": F.lit(None),
+        "leased_by": F.lit(None),
+        "attempts": _count("attempts", "tried", is_dead),
+        "failures": _count("failures", "failed", is_dead),
+        "crashes": _count("crashes", "crashed", is_dead),
+        "lease_no": F.coalesce(
+            F.greatest("snap.lease_no", "next.lease_no", "last.lease_no", "last_lease_no"),
+            F.lit(0),
+        ),
+        "last_error": F.coalesce("said", "snap.last_error", "last.last_error"),
+        "reason": F.when(is_dead, F.coalesce("last.reason", "snap.reason")),
+        "dedup_key": F.coalesce("snap.dedup_key", "told.held_key"),
+        "dedup_until": F.coalesce(
+            "snap.dedup_until", F.when(F.col("told.held_key").isNotNull(), "ended")
+        ),
+        "retries_timeouts": F.coalesce("snap.retries_timeouts", F.lit(False)),
+    }
+    values |= {
+        name: F.coalesce(f"snap.{name}", f"kept_{name}") for name in ("body", "attributes", "trace")
+    }
+    return [values[name].alias(name) for name in _NAMES]
+
+
+def _is_at_rest() -> Column:
+    """Dead, and neither brought back nor moved on by then, as far as is known."""
+    died = F.col("last.outcome") == "dead"
+    was_seen = F.col("base_at") >= F.coalesce(F.col("last.finished_at"), F.lit(0))
+    is_same = F.col("next.queue") == F.col("last.queue")  # a dead letter ends elsewhere
+    was_back = F.coalesce(F.col("next.leased_at") <= F.col("asked_at"), F.lit(False))
+    told = (
+        F.when(was_seen, F.col("snap.state") == "dead")
+        .when(F.col("next").isNotNull(), died & is_same & ~was_back)
+        .when(F.col("later_state").isNotNull(), died & (F.col("later_state") == "dead"))
+        .otherwise(died)
+    )
+    return F.coalesce(told, F.lit(False))
+
+
+def _count(name: str, counted: str, is_dead: Column) -> Column:
+    """Of the dead as they died; of others what the attempts add up to."""
+    died_with = F.coalesce(f"last.{name}", f"snap.{name}")
+    return F.when(is_dead, died_with).otherwise(F.coalesce(counted, F.lit(0)))
+
+
+def _either(name: str) -> Column:
+    """As the snapshot has it, or else the ending."""
+    in_history = {column.name for column in lake.HISTORY.columns}
+    if name in in_history:
+        return F.coalesce(f"snap.{name}", f"told.{name}")
+    return F.col(f"snap.{name}")

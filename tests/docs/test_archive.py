@@ -1,0 +1,38 @@
+"""The page on the lake says what domain/lake.py says, and its example runs as it stands."""
+
+from __future__ import annotations
+
+from penstock.domain import lake
+from penstock.domain.lake import Table
+from tests.docs.snippets import ROOT
+
+PAGE = ROOT / "docs" / "archive.md"
+
+
+def shown(table: Table) -> str:
+    """`python -m tests.docs.test_archive` prints all of them."""
+    where = "/".join(f"{name}=…" for name in table.partitions)
+    lines = [
+        f"### {table.name}",
+        "",
+        f"{table.meaning[0].upper()}{table.meaning[1:]}. In `{table.name}/{where}/`, by the day of "
+        f"`{table.instant}`.",
+        "",
+        "| column | type | null | meaning |",
+        "|---|---|---|---|",
+    ]
+    for column in table.columns:
+        is_null = "yes" if column.is_nullable else ""
+        lines.append(f"| `{column.name}` | {column.type} | {is_null} | {column.meaning} |")
+    return "\n".join(lines) + "\n"
+
+
+def test_the_tables_are_those_of_the_domain():
+    text = PAGE.read_text(encoding="utf-8")
+    for table in lake.TABLES.values():
+        assert shown(table) in text, "python -m tests.docs.test_archive"
+
+
+if __name__ == "__main__":
+    for each in lake.TABLES.values():
+        print(shown(each))

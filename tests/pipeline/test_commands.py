@@ -1,0 +1,180 @@
+"""penstock pipeline …, in this process and in the session of these tests."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from penstock.domain.lake import HISTORY
+from penstock.edge.cli.pipeline.shared import job_settings
+from penstock.pipeline import session as sessions
+from penstock.pipeline.registry import HOMES
+from penstock.pipeline.settings import JobSettings
+from penstock.settings import load
+from penstock.settings.pipeline import Pipeline
+from tests.edge.cli.conftest import Run, _no_settings_from_outside, run
+from tests.pipeline.rows import DT, NEXT_DT, NOON, at
+from tests.pipeline.workbench import Workbench
+
+__all__ = ["_no_settings_from_outside", "run"]
+
+
+@pytest.fixture(autouse=True)
+def same_session(spark, monkeypatch):
+    """A command opens a session and stops it in the end; here it gets ours, which goes on."""
+    asked: list[object] = []
+
+    def opened(master=None, *, more=None, environ=None):
+        asked.append((master, dict(more or {})))
+        return spark
+
+    monkeypatch.setattr(sessions, "open_session", opened)
+    monkeypatch.setattr(spark, "stop", lambda: asked.append("stopped"))
+    return asked
+
+
+def test_a_run_tells_each_job_and_day_with_its_rows(run: Run, bench: Workbench):
+    bench.archive(HISTORY, {}, {})
+
+    ran = run("pipeline", "run", "lifecycle", "--lake", bench.folder, "--json")
+
+    assert ran.code == 0
+    assert [(r["job"], r["dt"], r["status"]) for r in ran.records] == [
+        ("quality", DT, "done"),
+        ("lifecycle", DT, "done"),
+    ]
+    assert ran.records[1]["rows_out"] == {"lifecycle": 2}
+    assert "penstock: lifecycle: 1 day" in ran.err
+
+
+def test_days_a_master_and_spark_settings_can_be_given(run: Run, bench: Workbench, same_session):
+    bench.archive(HISTORY, {}, {"finished_at": at("09:00:00", NEXT_DT)})
+
+    ran = run(
+        "pipeline", "run", "quality", "--lake", bench.folder, "--from", NEXT_DT, "--to", NEXT_DT,
+        "--master", "local[1]", "--conf", "spark.x=1", "--conf", "spark.y=2", "--json",
+    )  # fmt: skip
+
+    assert [r["dt"] for r in ran.records] == [NEXT_DT]
+    assert same_session == [("local[1]", {"spark.x": "1", "spark.y": "2"}), "stopped"]
+
+
+def test_a_day_that_is_refused_ends_the_command_with_a_code_and_a_reason(
+    run: Run, bench: Workbench
+):
+    bench.archive(HISTORY, {"sent_at": NOON})
+
+    ran = run("pipeline", "run", "lifecycle", "--lake", bench.folder)
+
+    assert ran.code == 1
+    assert f"{DT} (load_refused)" in ran.err
+    assert "negative_wait (1 of 1)" in ran.out
+
+
+def test_with_nothing_new_there_is_nothing_to_compute(run: Run, bench: Workbench):
+    bench.archive(HISTORY, {})
+    bench.run("quality")
+
+    ran = run("pipeline", "run", "quality", "--lake", bench.folder)
+
+    assert (ran.code, ran.out) == (0, "nothing has changed: there is nothing to compute\n")
+
+
+def test_a_lake_that_is_not_there_is_told_and_not_taken_for_an_empty_one(run: Run, tmp_path: Path):
+    ran = run("pipeline", "run", "--lake", tmp_path / "typo")
+
+    assert ran.code == 1
+    assert "there is nothing in the lake" in ran.err
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (("run", "rollup"), "did you mean 'rollups'"),
+        (("run", "--from", "yesterday"), "no day such as 2030-01-31"),
+        (("run", "--conf", "spark.x"), "is not NAME=VALUE"),
+        (("demo", "--messages", "many"), "is no number of 1 or more"),
+    ],
+)
+def test_what_is_not_understood_is_told_before_spark_is_started(
+    run: Run, same_session, words: tuple[str, ...], told: str
+):
+    ran = run("pipeline", *words)
+
+    assert ran.code in (1, 2)
+    assert told in ran.err
+    assert same_session == []
+
+
+def test_the_status_tells_what_was_computed_and_what_is_to_do(run: Run, bench: Workbench):
+    bench.archive(HISTORY, {}, {"finished_at": at("09:00:00", NEXT_DT)})
+    bench.run("lifecycle")
+    bench.archive(HISTORY, {})
+
+    ran = run("pipeline", "status", "--lake", bench.folder, "--json")
+
+    found = {record["job"]: record for record in ran.records}
+    assert list(found) == list(HOMES)
+    assert found["lifecycle"]["days"] == 2
+    assert found["lifecycle"]["to_compute"] == [DT]
+    assert found["lifecycle"]["rows"] == 2
+    assert found["rollups"]["to_compute"] == [DT, NEXT_DT]
+
+
+def test_all_jobs_are_listed_with_their_tables(run: Run):
+    ran = run("pipeline", "--json")
+
+    assert [record["job"] for record in ran.records] == list(HOMES)
+    assert all(record["tables"] for record in ran.records)
+
+
+def test_a_demo_makes_a_lake_and_says_what_is_in_it(run: Run, tmp_path: Path):
+    ran = run(
+        "pipeline", "demo", tmp_path / "d", "--messages", "1_000", "--days", 2, "--only-lake",
+        "--json",
+    )  # fmt: skip
+
+    assert ran.record["rows"]["history"] > 900
+    assert (ran.record["from"], ran.record["to"]) == ("2030-01-01", "2030-01-02")
+    assert (tmp_path / "d" / "history" / "dt=2030-01-02").is_dir()
+
+
+def test_the_java_that_spark_is_given_is_told(run: Run, tmp_path: Path, monkeypatch):
+    (tmp_path / "bin").mkdir()
+    (tmp_path / "bin" / "java").touch()
+    monkeypatch.setenv("JAVA_HOME", str(tmp_path))
+
+    assert run("pipeline", "java").out == f"{tmp_path}\n"
+
+
+def test_every_setting_of_the_section_reaches_the_jobs():
+    told = Pipeline(
+        max_bad_per_million=1,
+        targets="mail success 50",
+        poison_failures=9,
+        poison_crashes=8,
+        poison_returns=7,
+        poison_ratio_percent=6,
+        flapping_changes=5,
+        cost_per_gib="0.5",
+        storage_bytes=4,
+    )
+
+    made, plain = job_settings(told), JobSettings()
+
+    assert job_settings(Pipeline()) == plain
+    assert all(getattr(made, name) != getattr(plain, name) for name in plain.__struct_fields__)
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "told"),
+    [
+        ("PENSTOCK_PIPELINE_TARGETS", "mail wait soon 99", "is not a duration"),
+        ("PENSTOCK_PIPELINE_COST_PER_GIB", "much", "a number such as 0.09"),
+        ("PENSTOCK_PIPELINE_COST_PER_GIB", "-1", "a number such as 0.09"),
+    ],
+)
+def test_a_setting_that_makes_no_sense_is_refused(key: str, value: str, told: str):
+    with pytest.raises(Exception, match=told):
+        load(env={key: value})

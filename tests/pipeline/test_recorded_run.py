@@ -1,0 +1,92 @@
+"""A broker runs, its archiver writes, the jobs compute: their numbers are the broker's own."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pyspark.sql import functions as F
+
+from penstock.domain.lease import Verb
+from penstock.domain.limits import HOUR, MINUTE
+from penstock.domain.message import State
+from penstock.domain.queue import Queue
+from penstock.domain.transfer import redrive
+from tests.pipeline.workbench import Workbench
+from tests.runtime.archive.rig import Rig
+from tests.store.conftest import backend, clock, desk, open_store, postgres_home, store
+from tests.store.desk import Desk
+
+__all__ = ["backend", "clock", "desk", "open_store", "postgres_home", "store"]
+
+
+@pytest.fixture
+def rig(desk: Desk, tmp_path: Path) -> Rig:
+    return Rig(desk, tmp_path / "lake")
+
+
+def play(rig: Rig) -> list[Queue]:
+    """Two days and a bit in the life of a broker, archived now and then."""
+    desk = rig.desk
+    queues = [desk.queue("mail", max_attempts=2), desk.queue("orders", max_attempts=3)]
+    for turn in range(26):
+        queue = queues[turn % 2]
+        desk.send_many(queue, 4, kind=f"kind-{turn % 3}")
+        desk.clock.advance(ms=1_700)
+        claimed = desk.claim(queue, 3 + turn % 2, claimed_by=f"w-{turn % 4}", lease_ms=MINUTE)
+        for number, message in enumerate(claimed):
+            desk.clock.advance(ms=350)
+            _end(rig, turn + number, message)
+        if turn % 5 == 4:
+            rig.run()
+        desk.clock.advance(ms=2 * HOUR)
+    for message_id in desk.browse_ids(queues[0], State.DEAD)[:2]:
+        desk.alter(message_id, lambda m, q: redrive(m, q, now=desk.now))
+    rig.run()
+    return queues
+
+
+def _end(rig: Rig, number: int, message: Any) -> None:
+    desk = rig.desk
+    match number % 7:
+        case 0:
+            desk.act(Verb.FAIL, message, text="no")
+        case 1:
+            desk.act(Verb.RELEASE, message)
+        case 2:
+            pass  # its lease runs out
+        case 3:
+            desk.act(Verb.BURY, message, text="no use")
+        case 4:
+            desk.act(Verb.CANCEL, message)
+        case _:
+            desk.complete(message)
+
+
+def test_the_numbers_of_the_jobs_are_the_brokers_own_counters(rig, spark):
+    queues = play(rig)
+    bench = Workbench(spark, rig.folder)
+
+    runs = bench.run("rollups", "capacity")
+
+    assert {run.status for run in runs} == {"done"}, [run.note for run in runs]
+    assert bench.read("quality").where("NOT is_passed").collect() == []
+    days = bench.read("rollups").where("grain = 'day' AND dimension = 'queue'")
+    summed = days.groupBy("name").agg(*(F.sum(n).alias(n) for n in ("done", "dead", "cancelled")))
+    found = {row["name"]: row for row in summed.collect()}
+    attempts = bench.read("attempts").groupBy("queue", "outcome").count().collect()
+    ended = {(row["queue"], row["outcome"]): row["count"] for row in attempts}
+    lives = {
+        r["queue"]: r["count"] for r in bench.read("lifecycle").groupBy("queue").count().collect()
+    }
+    for queue in queues:
+        counts = rig.desk.counts(queue)
+        assert counts.is_balanced
+        assert found[queue.name].done == counts.done_total > 0
+        assert found[queue.name].dead == counts.dead_total > 0
+        assert found[queue.name].cancelled == counts.cancelled_total > 0
+        assert ended.get((queue.name, "failed"), 0) == counts.failed_total
+        assert ended.get((queue.name, "expired"), 0) == counts.expired_total
+        assert lives[queue.name] == counts.sent_total - counts.live
+    assert days.select("dt").distinct().count() == 3

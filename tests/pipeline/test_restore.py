@@ -1,0 +1,190 @@
+"""What was there at an instant, told from the lake, is what was there."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from pyspark.sql import functions as F
+
+from penstock.domain import lake
+from penstock.domain.lease import Verb
+from penstock.domain.message import State
+from penstock.pipeline import restore
+from penstock.pipeline.lake import Lake
+from penstock.pipeline.restore import Bounds, Wanted
+from penstock.ports.store import Store
+from penstock.store.sql_store import open_sqlite
+from tests.clocks import ManualClock
+from tests.pipeline.rows import frame
+from tests.runtime.archive.rig import Rig
+from tests.store.desk import Desk
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Iterator[Store]:
+    store = open_sqlite(tmp_path / "penstock.db")
+    yield store
+    store.close()
+
+
+@pytest.fixture
+def rig(store: Store, tmp_path: Path) -> Rig:
+    return Rig(Desk(store, ManualClock()), tmp_path / "lake")
+
+
+def live(desk: Desk) -> dict[str, tuple[Any, ...]]:
+    """What a restore brings back of each message: whoever was leased is ready."""
+    found = {}
+    for queue in desk.queues:
+        for state in (State.WAITING, State.READY, State.LEASED, State.DEAD):
+            for m in desk.browse(queue, state):
+                held = 1 if state is State.LEASED else 0
+                shown = State.READY if state is State.LEASED else state
+                found[m.id] = (queue.name, shown.value, m.attempts - held, m.failures)
+    return found
+
+
+def told(rows: Any) -> dict[str, tuple[Any, ...]]:
+    listed = [(r.id, (r.queue, r.state, r.attempts, r.failures)) for r in rows.collect()]
+    assert len(dict(listed)) == len(listed), "each of them once"
+    return dict(listed)
+
+
+def _without_dates(row: tuple[Any, ...]) -> tuple[Any, ...]:
+    return (row[0], "ready" if row[1] == "waiting" else row[1], *row[2:])
+
+
+def at(spark: SparkSession, rig: Rig, instant: int) -> Any:
+    lake_ = Lake(spark, str(rig.folder))
+    tables = restore.tables_of(lake_)
+    bounds = restore.bounds_of(tables["snapshots"], at=instant)
+    return restore.state_at(tables, at=instant, bounds=bounds)
+
+
+class Traffic:
+    """Random, but nothing is dead for long: what is dead at rest is in the next snapshot."""
+
+    def __init__(self, rig: Rig) -> None:
+        self._desk = desk = rig.desk
+        self._chance = random.Random(11)
+        self.mail = desk.queue("mail", max_attempts=2)
+        self.post = desk.queue("post", max_attempts=2, dead_letter_queue="letters")
+        self.letters = desk.queue("letters")
+
+    def step(self) -> None:
+        desk, chance = self._desk, self._chance
+        desk.clock.advance(ms=chance.randint(1, 500))
+        for queue in (self.mail, self.post):
+            desk.send_many(queue, chance.randint(0, 3), body='"b"')
+            if chance.random() < 0.3:
+                desk.send(queue, delay_ms=chance.randint(100, 20_000), body='"later"')
+        for queue in (self.mail, self.post, self.letters):
+            for held in desk.claim(queue, chance.randint(0, 3)):
+                verb = chance.choice(
+                    [Verb.COMPLETE, Verb.COMPLETE, Verb.FAIL, Verb.RELEASE, Verb.EXTEND]
+                )
+                desk.clock.advance(ms=1)
+                desk.act(verb, held, delay_ms=chance.randint(1, 900))
+
+
+def test_what_is_told_of_any_instant_is_what_was_there(spark, rig):
+    traffic = Traffic(rig)
+    truth: dict[int, dict[str, tuple[Any, ...]]] = {}
+    for step in range(60):
+        traffic.step()
+        if step in (4, 30, 59):
+            rig.snapshots.take()
+        if step in (2, 29, 45):
+            rig.desk.clock.advance(ms=1)
+            truth[rig.desk.now] = live(rig.desk)
+            rig.desk.clock.advance(ms=1)
+    rig.run()
+
+    for instant, was in truth.items():
+        rows = at(spark, rig, instant).cache()
+        found = told(rows)
+        # A due date is not known any more of whoever is known only by its end: then it is ready.
+        assert {i: _without_dates(row) for i, row in found.items()} == {
+            i: _without_dates(row) for i, row in was.items()
+        }
+        assert {i for i, row in found.items() if row[1] == "waiting"} <= {
+            i for i, row in was.items() if row[1] == "waiting"
+        }
+        assert rows.where("body IS NULL").count() == 0
+
+
+def test_without_a_later_snapshot_what_is_known_of_is_told(spark, rig):
+    """The store is lost, and with it what was sent after the last snapshot and had not ended."""
+    desk = rig.desk
+    mail = desk.queue("mail")
+    before = desk.send_many(mail, 3)
+    desk.clock.advance(ms=10)
+    rig.snapshots.take()
+    desk.clock.advance(ms=10)
+    lost = desk.send(mail)
+    desk.complete(desk.claim(mail)[0])
+    desk.clock.advance(ms=10)
+    rig.run()
+
+    found = told(at(spark, rig, desk.now))
+
+    assert set(found) == set(before[1:])
+    assert lost not in found
+
+
+def test_waiting_messages_keep_their_dates_and_keys(spark, rig):
+    desk = rig.desk
+    mail = desk.queue("mail")
+    later = desk.send(
+        mail, delay_ms=60_000, kind="letter", tags=("a",), dedup_key="k", attributes={"x": "y"},
+        max_attempts=9, priority=4, expires_in_ms=90_000,
+    )  # fmt: skip
+    rig.snapshots.take()
+    rig.run()
+
+    [row] = at(spark, rig, desk.now).collect()
+
+    message = desk.get(later)
+    assert (row.id, row.state, row.due_at) == (later, "waiting", message.due_at)
+    assert (row.kind, row.tag1, row.priority, row.max_attempts) == ("letter", "a", 4, 9)
+    assert (row.dedup_key, row.expires_at) == ("k", message.expires_at)
+    assert (row.attributes, row.sent_at) == ('{"x":"y"}', message.sent_at)
+
+
+def test_some_of_them_can_be_picked_and_counted(spark):
+    schema = lake.SNAPSHOTS
+    rows = frame(
+        spark,
+        schema,
+        {"queue": "a", "state": "ready", "kind": "k", "tag2": "t", "body": "1"},
+        {"queue": "a", "state": "dead", "kind": "k", "body": None},
+        {"queue": "b", "state": "ready", "kind": None, "tag1": "t", "body": "1"},
+    )
+
+    def numbers(**wanted: Any) -> list[int]:
+        return sorted(r.message_no for r in restore.pick(rows, Wanted(**wanted)).collect())
+
+    assert numbers() == [1, 2, 3]
+    assert numbers(queues=("a",)) == [1, 2]
+    assert numbers(kinds=("k",), states=("ready",)) == [1]
+    assert numbers(tags=("t",)) == [1, 3]
+    assert [tuple(row) for row in restore.counts(rows).collect()] == [
+        ("a", "dead", 1, 1), ("a", "ready", 1, 0), ("b", "ready", 1, 0),
+    ]  # fmt: skip
+
+
+def test_the_snapshots_on_both_sides_are_found(spark):
+    taken = [{"taken_at": 10}, {"taken_at": 20}, {"taken_at": 30}]
+    rows = frame(spark, lake.SNAPSHOTS, *taken)
+    rows = rows.withColumn("snapshot_no", F.col("taken_at") / 10)
+    found = [restore.bounds_of(rows, at=instant) for instant in (5, 20, 25, 99)]
+    assert found == [
+        Bounds(None, None, 1), Bounds(2, 20, 2), Bounds(2, 20, 3), Bounds(3, 30, None),
+    ]  # fmt: skip

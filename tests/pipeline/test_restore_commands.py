@@ -1,0 +1,142 @@
+"""`penstock pipeline restore` and `resend`, from a lake into another store."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from penstock.domain.lease import Verb
+from penstock.domain.message import Message, State
+from penstock.domain.moments import moment_of
+from penstock.edge.cli.main import main
+from penstock.settings import Settings
+from penstock.upkeep import archiving
+from penstock.wiring import open_broker
+from tests.store.desk import Desk
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+Run = Callable[..., list[Any]]
+
+
+@contextmanager
+def a_desk(folder: Path) -> Iterator[Desk]:
+    with closing(open_broker(Settings(data=str(folder)))) as broker:
+        desk = Desk(broker.store, broker.clock)  # type: ignore[arg-type]
+        found = desk.read(lambda s: s.queues.page(prefix="", after="", limit=100))
+        desk.queues.extend(found)
+        yield desk
+
+
+@pytest.fixture
+def run(
+    spark: SparkSession, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> Run:
+    """With the session of all tests, which a command must not end."""
+
+    @contextmanager
+    def session(args: object) -> Iterator[SparkSession]:
+        yield spark
+
+    monkeypatch.setattr("penstock.edge.cli.pipeline.restore.session", session)
+
+    def run(*words: object, code: int = 0) -> list[Any]:
+        capsys.readouterr()
+        assert main([str(word) for word in (*words, "--json")]) == code
+        return [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+
+    return run
+
+
+@pytest.fixture
+def old(tmp_path: Path) -> Path:
+    """A store that has archived its past: one done, one dead, two that wait for somebody."""
+    folder = tmp_path / "old"
+    with a_desk(folder) as desk:
+        mail = desk.queue("mail", max_attempts=1)
+        desk.send(mail, body='"done"')
+        desk.complete(desk.claim(mail)[0])
+        desk.send(mail, body='"dead"', kind="letter", attributes={"a": "b"}, tags=("t",))
+        desk.act(Verb.FAIL, desk.claim(mail)[0], text="broken")
+        desk.send(mail, body='"ready"')
+        desk.send(mail, body='"later"', delay_ms=3_600_000)
+    settings = Settings(data=str(folder))
+    archiving.run(settings, anew=False, progress=lambda done, total: None)
+    archiving.snapshot(settings, progress=lambda done, total: None)
+    return folder
+
+
+def now_of(folder: Path) -> str:
+    with a_desk(folder) as desk:
+        return moment_of(desk.now).isoformat()
+
+
+def states(desk: Desk) -> dict[str, list[str]]:
+    [mail] = desk.queues
+    found = (State.READY, State.WAITING, State.DEAD)
+    return {s.value: [body(desk, m) for m in desk.browse(mail, s)] for s in found}
+
+
+def body(desk: Desk, message: Message) -> str:
+    content = desk.read(lambda s: s.messages.content(message))
+    assert content is not None
+    return content.body
+
+
+def test_a_store_is_rebuilt_and_again_changes_nothing(run, old, tmp_path):
+    new = tmp_path / "new"
+    words = ["pipeline", "restore", "--at", now_of(old), "--lake", old / "lake", "--data", new]
+
+    counted = run(*words, "--dry-run")
+    assert {(row["state"], row["messages"]) for row in counted} == {
+        ("dead", 1), ("ready", 1), ("waiting", 1),
+    }  # fmt: skip
+    assert not (new / "penstock.db").exists()
+
+    first = run(*words, "--rate", 1000)[-1]
+    again = run(*words)[-1]
+
+    assert (first["restored"], first["known"]) == (3, 0)
+    assert (again["restored"], again["known"]) == (0, 3)
+    with a_desk(new) as desk, a_desk(old) as before:
+        assert states(desk) == states(before)
+        assert states(desk) == {
+            "ready": ['"ready"'], "waiting": ['"later"'], "dead": ['"dead"'],
+        }  # fmt: skip
+        assert desk.queues[0].settings == before.queues[0].settings
+        assert {m.id for m in desk.browse(desk.queues[0], State.READY)} == {
+            m.id for m in before.browse(before.queues[0], State.READY)
+        }
+
+
+def test_only_some_are_restored(run, old, tmp_path):
+    new = tmp_path / "new"
+    words = ["pipeline", "restore", "--at", now_of(old), "--lake", old / "lake", "--data", new]
+    assert run(*words, "--state", "ready", "--queue", "mail")[-1]["restored"] == 1
+    assert run(*words, "--kind", "nothing-like-it") == []
+
+
+def test_dead_ones_are_sent_once_more_under_a_name(run, old):
+    words = [
+        "pipeline", "resend", "after-the-outage", "--lake", old / "lake", "--data", old,
+        "--from", "2000-01-01", "--to", "2100-01-01", "--kind", "letter",
+        "--target", f"sqlite:///{old}/penstock.db",
+    ]  # fmt: skip
+    assert [(row["state"], row["messages"]) for row in run(*words, "--dry-run")] == [("dead", 1)]
+
+    assert run(*words)[-1]["restored"] == 1
+    assert run(*words)[-1] == {"restored": 0, "known": 1, "without_body": 0, "refused": []}
+
+    with a_desk(old) as desk:
+        [mail] = desk.queues
+        [_, again] = desk.browse(mail, State.READY)
+        content = desk.read(lambda s: s.messages.content(again))
+        assert content is not None
+        assert (content.body, content.attributes) == ('"dead"', {"a": "b"})
+        assert (again.kind, again.tag1, again.attempts) == ("letter", "t", 0)
