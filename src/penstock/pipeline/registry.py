@@ -23,6 +23,8 @@ HOMES = {
     "slo_budget": "penstock.pipeline.jobs.slo_budget",
     "poison": "penstock.pipeline.jobs.poison",
     "capacity": "penstock.pipeline.jobs.capacity",
+    "breaker_tuning": "penstock.pipeline.jobs.breaker_tuning",
+    "scaling_backtest": "penstock.pipeline.jobs.scaling_backtest",
 }
 
 

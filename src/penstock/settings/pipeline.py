@@ -7,10 +7,12 @@ from typing import Annotated
 import msgspec
 from msgspec import Meta
 
+from penstock.domain.breaker_settings import MAX_INT
 from penstock.domain.errors import InvalidRequest
 from penstock.domain.targets import DEFAULT_TARGETS, read_targets
 
 PIB = 1024**5
+MILLIARD = 10**9
 
 
 class Pipeline(msgspec.Struct, frozen=True, kw_only=True):
@@ -41,6 +43,49 @@ class Pipeline(msgspec.Struct, frozen=True, kw_only=True):
         Annotated[int, Meta(ge=1, le=PIB, description="room for messages; tells how long it lasts")]
         | None
     ) = None
+    breaker_capacity: Annotated[
+        int, Meta(ge=1, le=MILLIARD, description="active queues with which a server dies")
+    ] = 10_000
+    breaker_load: (
+        Annotated[
+            int, Meta(ge=0, le=MILLIARD, description="active queues it has on average; or measured")
+        ]
+        | None
+    ) = None
+    breaker_max_age_ms: Annotated[
+        int, Meta(ge=0, le=MAX_INT, description="entriesMaxAgeMS in force, to compare with")
+    ] = 86_400_000
+    breaker_max_samples: Annotated[
+        int, Meta(ge=0, le=MAX_INT, description="maxQueueSampleCount in force")
+    ] = 5_000
+    breaker_min_samples: Annotated[
+        int, Meta(ge=0, le=MAX_INT, description="minQueueSampleCount in force")
+    ] = 100
+    breaker_threshold_percent: Annotated[
+        int, Meta(ge=0, le=100, description="errorThresholdPercentage in force")
+    ] = 90
+    breaker_half_open_ms: Annotated[
+        int, Meta(ge=1, le=MAX_INT, description="openToHalfOpen.interval in force")
+    ] = 120_000
+    breaker_outage_ms: Annotated[
+        int, Meta(ge=0, le=MAX_INT, description="so long most must fail for an outage")
+    ] = 60_000
+    backtest_min: Annotated[
+        int, Meta(ge=0, le=1_000_000, description="workers of a fleet that is replayed, at least")
+    ] = 0
+    backtest_max: Annotated[int, Meta(ge=1, le=1_000_000, description="and at most")] = 50
+    backtest_slots: Annotated[
+        int, Meta(ge=1, le=10_000, description="messages that one of its workers has at a time")
+    ] = 1
+    backtest_start_ms: Annotated[
+        int, Meta(ge=0, le=MAX_INT, description="how long a worker takes to start")
+    ] = 10_000
+    backtest_interval_ms: Annotated[
+        int, Meta(ge=1_000, le=MAX_INT, description="how often the fleet is looked at")
+    ] = 10_000
+    backtest_age_goal_ms: Annotated[
+        int, Meta(ge=0, le=MAX_INT, description="so soon 99 of 100 shall be claimed")
+    ] = 60_000
 
 
 def check_pipeline(pipeline: Pipeline) -> None:

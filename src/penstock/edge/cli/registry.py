@@ -121,6 +121,8 @@ GROUPS: dict[str, dict[str, Entry]] = {
         "pipeline demo": Entry("pipeline.demo", "make a past to look at, and compute all of it"),
         "pipeline restore": Entry("pipeline.restore", "bring back what was there at an instant"),
         "pipeline resend": Entry("pipeline.restore", "send messages that have ended once more"),
+        "pipeline stream": Entry("pipeline.stream", "keep the rollups fresh, on Spark"),
+        "pipeline report": Entry("pipeline.report", "draw what was computed, on one page"),
         "pipeline java": Entry("pipeline.java", "tell the JAVA_HOME that Spark is given"),
     },
     "Upkeep": {

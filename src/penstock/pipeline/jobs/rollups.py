@@ -57,9 +57,12 @@ ROLLUPS = Derived(
 
 
 def rollups(tables: Tables, settings: JobSettings) -> DataFrame:
-    partial = from_arrow_schema(PARTIAL)
-    ended = _narrow(tables["lifecycle"]).mapInArrow(partials, partial)
-    minutes = ended.unionByName(_samples(tables["backlog"]), allowMissingColumns=True)
+    ended = narrowed(tables["lifecycle"]).mapInArrow(partials, from_arrow_schema(PARTIAL))
+    return rolled(ended.unionByName(sampled(tables["backlog"]), allowMissingColumns=True))
+
+
+def rolled(minutes: DataFrame) -> DataFrame:
+    """Sums per minute and name, as many as there are of each, to rollups."""
     in_order = minutes.repartition("dimension", "name").sortWithinPartitions(
         "dimension", "name", "minute"
     )
@@ -68,7 +71,7 @@ def rollups(tables: Tables, settings: JobSettings) -> DataFrame:
     )
 
 
-def _narrow(lifecycle: DataFrame) -> DataFrame:
+def narrowed(lifecycle: DataFrame) -> DataFrame:
     """What is added up, as small as it can be: every row of it goes to Python."""
     outcome = F.lit(None).cast("byte")
     for number, name in enumerate(OUTCOMES):
@@ -85,7 +88,7 @@ def _narrow(lifecycle: DataFrame) -> DataFrame:
     )
 
 
-def _samples(backlog: DataFrame) -> DataFrame:
+def sampled(backlog: DataFrame) -> DataFrame:
     """As if they were endings, of which there are none: so a queue that stands still is seen."""
     return backlog.select(
         F.lit("queue").alias("dimension"),

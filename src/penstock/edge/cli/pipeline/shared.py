@@ -82,13 +82,15 @@ def session(args: Namespace) -> Iterator[SparkSession]:
         spark.stop()
 
 
-def lake_of(args: Namespace, settings: Settings, spark: SparkSession) -> Lake:
+def lake_of(
+    args: Namespace, settings: Settings, spark: SparkSession, *, may_be_empty: bool = False
+) -> Lake:
     from penstock.pipeline.lake import Lake
 
     # A place such as s3a://… must not be taken for a path of this machine.
     folder = settings.archive.folder or str(settings.lake_folder.absolute())
     lake = Lake(spark, folder, derived=args.derived)
-    if lake.is_empty():
+    if not may_be_empty and lake.is_empty():
         raise InvalidRequest(f"there is nothing in the lake {folder}; see penstock archive run")
     return lake
 
@@ -101,16 +103,14 @@ def job_settings(pipeline: Pipeline) -> JobSettings:
     from penstock.domain.targets import read_targets
     from penstock.pipeline.settings import JobSettings
 
+    same = set(JobSettings.__struct_fields__) & set(Pipeline.__struct_fields__)
+    said = {name: getattr(pipeline, name) for name in same}
     return JobSettings(
-        max_bad_per_million=pipeline.max_bad_per_million,
-        targets=read_targets(pipeline.targets),
-        poison_failures=pipeline.poison_failures,
-        poison_crashes=pipeline.poison_crashes,
-        poison_returns=pipeline.poison_returns,
-        poison_ratio_percent=pipeline.poison_ratio_percent,
-        flapping_changes=pipeline.flapping_changes,
-        cost_per_gib=float(pipeline.cost_per_gib),
-        storage_bytes=pipeline.storage_bytes,
+        **said
+        | {
+            "targets": read_targets(pipeline.targets),
+            "cost_per_gib": float(pipeline.cost_per_gib),
+        }
     )
 
 

@@ -1,0 +1,1 @@
+"""History played once more, through the functions that the broker itself goes by."""

@@ -1,0 +1,216 @@
+"""Arrivals of a queue, worked on by a fleet that the autoscaler's own functions make larger and
+smaller.
+
+Messages are claimed in the order in which they came, each takes as long as it took, and a worker
+that is let go finishes what it has.  At each interval the fleet is looked at as the autoscaler
+does: domain/fleet_run.py (scaling, steadiness, governor) decides.
+"""
+
+from __future__ import annotations
+
+import heapq
+import math
+from collections import deque
+from collections.abc import Sequence
+from operator import attrgetter
+
+import msgspec
+
+from penstock.domain.fleet_run import FleetState, Reading, run, scaled
+from penstock.domain.fleets import Fleet
+from penstock.domain.limits import DAY, HOUR, MINUTE
+from penstock.domain.scaling import Profile, Replicas, Sample
+
+FLAP_MS = 10 * MINUTE  # larger and then smaller within that, or the other way round
+
+
+class Arrival(msgspec.Struct, frozen=True):
+    at: int
+    work_ms: int
+
+
+class Backtest(msgspec.Struct, frozen=True, kw_only=True):
+    messages: int
+    unfinished: int  # not claimed a day after the end
+    age_p50_ms: int | None  # of messages, when they were claimed
+    age_p99_ms: int | None
+    age_max_ms: int | None
+    clear_max_ms: int  # the longest time from the first message that waits until none does
+    backlog_max: int
+    workers_max: int
+    worker_hours: float
+    changes: int
+    flaps: int
+
+
+class Crew:
+    """The workers of the fleet and what waits for them, at one instant."""
+
+    def __init__(self, arrivals: Sequence[Arrival], *, from_at: int, slots: int) -> None:
+        self.now = from_at
+        self.running = 0  # workers
+        self.starting: list[int] = []  # when they are there
+        self.line: deque[Arrival] = deque()
+        self.busy: list[int] = []  # when each is through
+        self.ages: list[int] = []
+        self.arrived = self.finished = self.backlog_max = self.clear_max_ms = 0
+        self.slot_ms = 0
+        self._free = self._leaving = 0  # slots
+        self._slots = slots
+        self._waits_since: int | None = None
+        self._arrivals = deque(arrivals)
+
+    @property
+    def is_through(self) -> bool:
+        return not self._arrivals and not self.line and not self.busy
+
+    def advance(self, to: int) -> None:
+        while (at := self._next()) <= to:
+            self._pass(at)
+            self._happen(at)
+            self._claim(at)
+        self._pass(to)
+
+    def grow(self, by: int, *, start_ms: int) -> None:
+        for _ in range(by):
+            heapq.heappush(self.starting, self.now + start_ms)
+
+    def shrink(self, by: int) -> None:
+        """Those that have not begun go first, then the idle, then the busy once through."""
+        unborn = min(by, len(self.starting))
+        self.starting = sorted(self.starting)[: len(self.starting) - unborn]
+        gone = min(by - unborn, self.running)
+        self.running -= gone
+        idle = min(gone * self._slots, self._free)
+        self._free -= idle
+        self._leaving += gone * self._slots - idle
+
+    def _next(self) -> float:
+        ahead = (
+            self._arrivals[0].at if self._arrivals else math.inf,
+            self.busy[0] if self.busy else math.inf,
+            self.starting[0] if self.starting else math.inf,
+        )
+        return max(self.now, min(ahead))
+
+    def _pass(self, to: float) -> None:
+        alive = self._free + len(self.busy) + len(self.starting) * self._slots
+        self.slot_ms += alive * (int(to) - self.now)
+        self.now = int(to)
+
+    def _happen(self, at: float) -> None:
+        if self.busy and self.busy[0] <= at:
+            heapq.heappop(self.busy)
+            self.finished += 1
+            if self._leaving:
+                self._leaving -= 1
+            else:
+                self._free += 1
+        elif self.starting and self.starting[0] <= at:
+            heapq.heappop(self.starting)
+            self.running += 1
+            self._free += self._slots
+        else:
+            self.line.append(self._arrivals.popleft())
+            self.arrived += 1
+
+    def _claim(self, at: float) -> None:
+        while self._free and self.line:
+            taken = self.line.popleft()
+            self.ages.append(self.now - taken.at)
+            heapq.heappush(self.busy, self.now + taken.work_ms)
+            self._free -= 1
+        self.backlog_max = max(self.backlog_max, len(self.line))
+        if not self.line:
+            since, self._waits_since = self._waits_since, None
+        elif self._waits_since is None:
+            since = self._waits_since = self.now
+        else:
+            since = self._waits_since
+        if since is not None:
+            self.clear_max_ms = max(self.clear_max_ms, self.now - since)
+
+
+def backtest(
+    arrivals: Sequence[Arrival],
+    fleet: Fleet,
+    profile: Profile,
+    *,
+    from_at: int,
+    to_at: int,
+    slots: int = 1,
+    start_ms: int = 0,
+) -> Backtest:
+    """From an empty fleet until the end, and on until all is through, but not for ever."""
+    crew = Crew(sorted(arrivals, key=attrgetter("at")), from_at=from_at, slots=slots)
+    crew.grow(fleet.min, start_ms=0)
+    state = FleetState()
+    turns = _Turns()
+    arrived = finished = 0
+    while crew.now < to_at or not (crew.is_through or crew.now >= to_at + DAY):
+        crew.advance(crew.now + fleet.interval_ms)
+        per_s = 1000 / fleet.interval_ms
+        reading = Reading(
+            replicas=_replicas(crew),
+            sample=Sample(
+                ready=len(crew.line),
+                leased=len(crew.busy),
+                consume_rate=(crew.finished - finished) * per_s,
+                publish_rate=(crew.arrived - arrived) * per_s,
+            ),
+        )
+        arrived, finished = crew.arrived, crew.finished
+        state, decision = run(state, reading, fleet, profile, (), now=crew.now)
+        if decision.change:
+            _scale(crew, decision.change, start_ms)
+            state = scaled(state, decision, fleet, now=crew.now)
+            turns.note(decision.change, now=crew.now)
+        turns.workers_max = max(turns.workers_max, crew.running + len(crew.starting))
+    return _told(crew, turns, slots)
+
+
+class _Turns:
+    def __init__(self) -> None:
+        self.changes = self.flaps = self.workers_max = 0
+        self._last: tuple[bool, int] | None = None
+
+    def note(self, change: int, *, now: int) -> None:
+        is_up = change > 0
+        if self._last is not None and self._last[0] != is_up and now - self._last[1] < FLAP_MS:
+            self.flaps += 1
+        self.changes += 1
+        self._last = is_up, now
+
+
+def _replicas(crew: Crew) -> Replicas:
+    starting = len(crew.starting)
+    return Replicas(running=crew.running, starting=starting, requested=crew.running + starting)
+
+
+def _scale(crew: Crew, change: int, start_ms: int) -> None:
+    if change > 0:
+        crew.grow(change, start_ms=start_ms)
+    else:
+        crew.shrink(-change)
+
+
+def _told(crew: Crew, turns: _Turns, slots: int) -> Backtest:
+    ages = sorted(crew.ages)
+    return Backtest(
+        messages=crew.arrived,
+        unfinished=len(crew.line),
+        age_p50_ms=_share(ages, 0.5),
+        age_p99_ms=_share(ages, 0.99),
+        age_max_ms=ages[-1] if ages else None,
+        clear_max_ms=crew.clear_max_ms,
+        backlog_max=crew.backlog_max,
+        workers_max=turns.workers_max,
+        worker_hours=crew.slot_ms / slots / HOUR,
+        changes=turns.changes,
+        flaps=turns.flaps,
+    )
+
+
+def _share(ordered: Sequence[int], share: float) -> int | None:
+    """The value that this share does not exceed."""
+    return ordered[max(0, math.ceil(share * len(ordered)) - 1)] if ordered else None

@@ -1,0 +1,300 @@
+"""From what was read to the sections of the page."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any
+
+from penstock.domain.limits import DAY
+from penstock.domain.moments import instant_of
+from penstock.pipeline.lake import Lake
+from penstock.pipeline.report import plots, svg
+from penstock.pipeline.report.page import Section, figure, page, table
+from penstock.pipeline.report.plots import Band, Point, Spot, Stretch
+from penstock.pipeline.report.tables import (
+    CIRCUIT_STATES,
+    GRAINS,
+    TOP,
+    Readings,
+    Rows,
+    share_of,
+)
+from penstock.pipeline.runner import Span
+
+_MEASURES = {"wait": "wait for the first claim", "service": "work"}
+_NONE = "–"
+
+
+def report(lake: Lake, span: Span) -> str:
+    """The whole page."""
+    readings = Readings(lake, span)
+    queues = readings.queues()
+    top = [row["name"] for row in queues[:TOP]]
+    times = _times(readings.days)
+    rolled = readings.rollups(top)
+    step_ms = GRAINS[readings.grain]
+    days = readings.days
+    return page(
+        title="Penstock: what the queues did",
+        says=f"{days[0]} to {days[-1]}" if days else "There is nothing in these days.",
+        tiles=_tiles(queues, days),
+        sections=[
+            _latency(rolled, top, times, step_ms, readings.grain),
+            _backlog(rolled, top, times, step_ms),
+            _targets(readings.targets()),
+            _circuits(readings.circuits(), times),
+            _tuning(readings.tuning()),
+            _frontiers(readings.backtests(top), top),
+            _capacity(readings.capacity()),
+        ],
+    )
+
+
+def _times(days: list[str]) -> tuple[int, int]:
+    if not days:
+        return 0, DAY
+    first, last = (
+        instant_of(datetime.fromisoformat(f"{day}T00:00+00:00")) for day in (days[0], days[-1])
+    )
+    return first, last + DAY
+
+
+def _tiles(queues: Rows, days: list[str]) -> list[tuple[str, str]]:
+    ended = sum(row["finished"] for row in queues)
+    attempts = sum(row["attempts"] for row in queues)
+    failures = sum(row["failures"] for row in queues)
+    waits = share_of([one for row in queues for one in row["wait_histograms"]], 0.99)
+    return [
+        ("days", str(len(days))),
+        ("queues", str(len(queues))),
+        ("messages ended", svg.count_label(ended)),
+        ("of them dead", svg.count_label(sum(row["dead"] for row in queues))),
+        ("attempts that failed", f"{100 * failures / attempts:.2g} %" if attempts else _NONE),
+        ("99 of 100 waited at most", _ms(waits)),
+    ]
+
+
+def _latency(rows: Rows, top: list[str], span: tuple[int, int], step: int, grain: str) -> Section:
+    figures = []
+    for name in top:
+        for measure, meaning in _MEASURES.items():
+            keys = [f"{measure}_p{share}_ms" for share in (50, 95, 99)]
+            found = [
+                Band(row["at"], tuple(row[key] for key in keys))
+                for row in rows
+                if row["name"] == name and row[keys[0]] is not None
+            ]
+            if found:
+                told = f"{meaning} in {name}, per {grain}"
+                drawn = plots.bands(found, span, step_ms=step, told=told)
+                figures.append(figure(f"{name}: {meaning}", drawn))
+    return Section(
+        title="Latency",
+        says=f"Half were faster than the line; the bands reach to 95 and 99 of 100. Per {grain}, "
+        f"the {TOP} busiest queues; the scale is logarithmic.",
+        figures=figures,
+        keys=[("s1", "p50"), ("near", "to p95"), ("far", "to p99")],
+    )
+
+
+def _backlog(rows: Rows, top: list[str], span: tuple[int, int], step_ms: int) -> Section:
+    series = {
+        name: [
+            Point(row["at"], row["backlog"])
+            for row in rows
+            if row["name"] == name and row["backlog"] is not None
+        ]
+        for name in top
+    }
+    known = {name: points for name, points in series.items() if points}
+    drawn = plots.lines(
+        known, span, step_ms=step_ms, label=svg.count_label, told="messages that were ready"
+    )
+    return Section(
+        title="Backlog",
+        says="The most messages that were ready and had nobody, at each moment.",
+        figures=[figure("Ready messages", drawn)] if known else [],
+        keys=[(f"s{number}", name) for number, name in enumerate(known, start=1)],
+        is_wide=True,
+    )
+
+
+def _targets(rows: Rows) -> Section:
+    heads = ("Queue", "Target", "Shall", "Did", "Burn", "Missed")
+    cells = [
+        (
+            row["queue"],
+            f"{row['objective']} within {_ms(row['limit_ms'])}"
+            if row["limit_ms"]
+            else row["objective"],
+            f"{row['percent']:g} %",
+            f"{row['good_percent']:.4g} %",
+            f"{row['burn']:.3g}",
+            svg.count_label(row["bad"]),
+        )
+        for row in rows
+    ]
+    return Section(
+        title="Targets",
+        says="Of the last day. A burn of 1 uses the budget up exactly; more is too much.",
+        figures=[figure("Targets of service", table(heads, cells))] if cells else [],
+        is_wide=True,
+    )
+
+
+def _circuits(facts: Rows, span: tuple[int, int]) -> Section:
+    lanes = circuit_stretches(facts, span)
+    drawn = plots.timeline(lanes, span, told="when circuits were open")
+    return Section(
+        title="Circuits",
+        says="When requests of a route were stopped, and when one was let through to try.",
+        figures=[figure("Open and half-open times", drawn)] if lanes else [],
+        keys=[("closed", "closed"), ("open", "open"), ("half_open", "half-open")],
+        is_wide=True,
+    )
+
+
+def circuit_stretches(facts: Rows, span: tuple[int, int]) -> dict[str, list[Stretch]]:
+    """By route, those that were open longest first; facts are in order of time."""
+    begun: dict[str, tuple[str, int]] = {}
+    lanes: dict[str, list[Stretch]] = {}
+    ends = [{"route": route, "at": span[1], "kind": "circuit_closed"} for route in _routes(facts)]
+    for fact in (*facts, *ends):
+        route, at, state = fact["route"], fact["at"], CIRCUIT_STATES[fact["kind"]]
+        lane = lanes.setdefault(route, [])
+        if route in begun and begun[route][0] != "closed":
+            kind, since = begun[route]
+            told = f"{kind.replace('_', '-')} for {svg.ms_label(at - since)}"
+            lane.append(Stretch(since, at, kind, f"{route}: {told}"))
+        begun[route] = state, at
+    total = {route: sum(s.to_at - s.from_at for s in lane) for route, lane in lanes.items()}
+    return {route: lanes[route] for route in sorted(lanes, key=lambda r: (-total[r], r))}
+
+
+def _routes(facts: Rows) -> list[str]:
+    return sorted({fact["route"] for fact in facts})
+
+
+def _tuning(rows: Rows) -> Section:
+    heads = (
+        "Route", "Settings", "entriesMaxAgeMS", "maxQueueSampleCount", "errorThresholdPercentage",
+        "Server lives", "Outages", "Missed", "False opens", "Detection", "Open",
+    )  # fmt: skip
+    chosen = [row for row in rows if row["is_recommended"] or row["candidate"] == "now"]
+    chosen.sort(key=lambda r: (r["route"] != "*", r["route"], not r["is_recommended"]))
+    cells = [
+        (
+            "all routes" if row["route"] == "*" else row["route"],
+            "recommended" if row["is_recommended"] else "in force",
+            f"{row['entries_max_age_ms']:,}",
+            f"{row['max_queue_sample_count']:,}",
+            str(row["error_threshold_percentage"]),
+            _ms(row["survival_ms"]),
+            str(row["outages"]),
+            str(row["missed"]),
+            str(row["false_opens"]),
+            _ms(row["detection_max_ms"]),
+            _ms(row["open_ms"]),
+        )
+        for row in chosen
+    ]
+    best = [n for n, row in enumerate(chosen) if row["is_recommended"]]
+    return Section(
+        title="Settings of the circuit breaker",
+        says="The last day, replayed: what the settings in force would have done, and what those "
+        "would have done that are recommended.",
+        figures=[figure("Replays", table(heads, cells, best=best))] if cells else [],
+        is_wide=True,
+    )
+
+
+def _frontiers(rows: Rows, top: list[str]) -> Section:
+    figures = []
+    for name in top:
+        spots = [
+            _spot(row) for row in rows if row["queue"] == name and row["age_p99_ms"] is not None
+        ]
+        if spots:
+            drawn = plots.frontier(
+                spots,
+                x_label="worker hours a day",
+                y_label="age of 99 of 100 when claimed",
+                told=f"profiles of the autoscaler for {name}",
+            )
+            figures.append(figure(name, drawn))
+    return Section(
+        title="Profiles of the autoscaler",
+        says="The last day's arrivals, worked on under each profile: further left is cheaper, "
+        "further down is faster. The dashed line joins those that no other beats.",
+        figures=figures,
+        keys=[("bar", "on the frontier"), ("s2", "in force"), ("s3", "recommended (ring)")],
+    )
+
+
+def _spot(row: dict[str, Any]) -> Spot:
+    told = (
+        f"{row['candidate']}: {row['worker_hours']:.3g} worker hours, "
+        f"99 of 100 claimed after {_ms(row['age_p99_ms'])}, "
+        f"backlog cleared in {_ms(row['clear_max_ms'])}, {row['flaps']} flaps"
+    )
+    return Spot(
+        x=row["worker_hours"],
+        y=row["age_p99_ms"],
+        name=row["candidate"],
+        told=told,
+        is_on_frontier=row["is_on_frontier"],
+        is_recommended=row["is_recommended"],
+        is_now=row["candidate"] == "now",
+    )
+
+
+def _capacity(rows: Rows) -> Section:
+    together = [row for row in rows if row["queue"] == "*"]
+    last = [row for row in rows if row["dt"] == rows[-1]["dt"]] if rows else []
+    last.sort(key=lambda row: (row["queue"] != "*", -row["messages"]))
+    figures = []
+    if together:
+        loads = [(row["dt"], float(row["messages"])) for row in together]
+        peaks = [(row["dt"], row["per_second_peak"]) for row in together]
+        drawn = plots.bars(loads, label=svg.count_label, told="messages a day")
+        figures.append(figure("Messages a day", drawn))
+        drawn = plots.bars(peaks, label=svg.count_label, told="messages a second in the peak")
+        figures.append(figure("Messages a second, in the busiest minute", drawn))
+    if last:
+        inner = _capacity_table(last[: TOP + 1])
+        figures.append(figure(f"Queues on {rows[-1]['dt']}", inner, is_wide=True))
+    return Section(
+        title="Capacity",
+        says="Load and peak, what is moved, and how long the storage lasts.",
+        figures=figures,
+    )
+
+
+def _capacity_table(rows: Rows) -> str:
+    heads = (
+        "Queue", "Messages", "Peak / average", "Bytes/s", "Peak bytes/s", "Cost a day",
+        "Days offline", "Days until full", "Growth a week",
+    )  # fmt: skip
+    cells = [
+        (
+            "all" if row["queue"] == "*" else row["queue"],
+            svg.count_label(row["messages"]),
+            _number(row["peak_to_average"]),
+            _number(row["bandwidth"]),
+            _number(row["bandwidth_peak"]),
+            _number(row["cost"]),
+            _number(row["days_offline"]),
+            _number(row["days_until_full"]),
+            _NONE if row["growth_per_week"] is None else f"{100 * row['growth_per_week']:+.3g} %",
+        )
+        for row in rows
+    ]
+    return table(heads, cells)
+
+
+def _ms(value: int | None) -> str:
+    return _NONE if value is None else svg.ms_label(value)
+
+
+def _number(value: float | None) -> str:
+    return _NONE if value is None else svg.count_label(value)

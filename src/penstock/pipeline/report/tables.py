@@ -1,0 +1,138 @@
+"""What the report draws, read from the lake: few rows, however many messages there were."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from typing import Any
+
+import numpy as np
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+
+from penstock.domain.limits import DAY, HOUR, MINUTE
+from penstock.pipeline.histogram import Histograms, merge, percentile
+from penstock.pipeline.lake import Lake
+from penstock.pipeline.runner import Span
+
+TOP = 6  # queues and routes that are drawn: the busiest
+_MOST_HOURLY = 21  # days; with more a line is drawn by days
+GRAINS = {"minute": MINUTE, "hour": HOUR, "day": DAY}
+CIRCUIT_STATES = {
+    "circuit_opened": "open",
+    "circuit_reopened": "open",
+    "circuit_half_opened": "half_open",
+    "circuit_closed": "closed",
+    "circuit_removed": "closed",
+}
+
+Rows = Sequence[dict[str, Any]]
+
+
+class Readings:
+    """`days`: those of the span of which there is anything."""
+
+    def __init__(self, lake: Lake, span: Span) -> None:
+        self._lake = lake
+        found = {day for table in ("rollups", "facts", "capacity") for day in lake.files(table)}
+        self.days = sorted(day for day in found if day in span)
+
+    @property
+    def grain(self) -> str:
+        """The finest with which a line has not too many points."""
+        if len(self.days) <= 1:
+            return "minute"
+        return "hour" if len(self.days) <= _MOST_HOURLY else "day"
+
+    def queues(self) -> Rows:
+        """Of the whole span, the busiest first."""
+        days = self._read("rollups").where("grain = 'day' AND dimension = 'queue'")
+        rows = _rows(
+            days.select(
+                "name",
+                "finished",
+                "done",
+                "dead",
+                "attempts",
+                "failures",
+                "wait_histogram",
+                "service_histogram",
+            )
+        )
+        return _added(rows)
+
+    def rollups(self, names: Collection[str]) -> Rows:
+        wanted = self._read("rollups").where(
+            (F.col("grain") == self.grain)
+            & (F.col("dimension") == "queue")
+            & F.col("name").isin(sorted(names))
+        )
+        return _rows(wanted.drop("wait_histogram", "service_histogram").orderBy("name", "at"))
+
+    def circuits(self) -> Rows:
+        facts = self._read("facts").where(F.col("kind").isin(*CIRCUIT_STATES))
+        pattern = F.get_json_object("data", "$.pattern")
+        return _rows(
+            facts.select(
+                "at", "kind", F.coalesce(pattern, "subject").alias("route"), "fact_no"
+            ).orderBy("at", "fact_no")
+        )
+
+    def tuning(self) -> Rows:
+        """Of the last day that was replayed."""
+        return self._last("breaker_tuning", "route", "rank")
+
+    def backtests(self, names: Collection[str]) -> Rows:
+        rows = self._last("scaling_backtest", "queue", "worker_hours")
+        return [row for row in rows if row["queue"] in names]
+
+    def capacity(self) -> Rows:
+        return _rows(self._read("capacity").orderBy("dt", "queue"))
+
+    def targets(self) -> Rows:
+        return self._last("slo", "queue", "objective")
+
+    def _last(self, table: str, *order: str) -> Rows:
+        days = [day for day in self._lake.files(table) if day in set(self.days)]
+        return _rows(self._lake.read(table, days[-1:]).orderBy(*order)) if days else []
+
+    def _read(self, table: str) -> DataFrame:
+        return self._lake.read(table, self.days)
+
+
+def _rows(table: DataFrame) -> Rows:
+    return [row.asDict(recursive=True) for row in table.collect()]
+
+
+def _added(rows: Rows) -> Rows:
+    """Days of the same name in one row, their histograms added up."""
+    by_name: dict[str, list[dict[str, Any]]] = {}
+    for row in rows:
+        by_name.setdefault(row["name"], []).append(row)
+    added = []
+    for name, days in by_name.items():
+        sums = {
+            key: sum(day[key] or 0 for day in days)
+            for key in ("finished", "done", "dead", "attempts", "failures")
+        }
+        shares = {
+            f"{measure}_p99_ms": share_of([d[f"{measure}_histogram"] for d in days], 0.99)
+            for measure in ("wait", "service")
+        }
+        together = {f"{m}_histograms": [d[f"{m}_histogram"] for d in days] for m in ("wait",)}
+        added.append({"name": name, **sums, **shares, **together})
+    return sorted(added, key=lambda row: (-row["finished"], row["name"]))
+
+
+def share_of(histograms: Sequence[dict[int, int] | None], share: float) -> int | None:
+    """A percentile of all of them together."""
+    known = [one for one in histograms if one]
+    if not known:
+        return None
+    sizes = np.array([len(one) for one in known])
+    flat = Histograms(
+        np.concatenate(([0], np.cumsum(sizes))),
+        np.array([bucket for one in known for bucket in sorted(one)], dtype=np.int64),
+        np.array([one[bucket] for one in known for bucket in sorted(one)], dtype=np.int64),
+    )
+    value, is_none = percentile(merge(flat, np.zeros(len(known), dtype=np.int64), of=1), share)
+    return None if is_none[0] else int(value[0])

@@ -1,0 +1,145 @@
+"""The page: what is drawn of which rows, and that it needs nothing from outside."""
+
+import re
+
+from penstock.domain.lake import BACKLOG, FACTS, HISTORY
+from penstock.domain.limits import DAY, HOUR, MINUTE
+from penstock.pipeline.report import svg
+from penstock.pipeline.report.contents import circuit_stretches, report
+from penstock.pipeline.report.plots import Band, Point, Spot, Stretch, bands, frontier, lines
+from penstock.pipeline.report.svg import Box, Scale
+from penstock.pipeline.report.tables import share_of
+from penstock.pipeline.runner import Span
+from penstock.pipeline.settings import JobSettings
+from tests.pipeline.rows import DT, NOON, at
+
+
+def test_a_scale_maps_ends_to_ends_and_keeps_what_is_outside_at_the_edge():
+    plain = Scale(low=0, high=10, from_px=100, to_px=0)
+    log = Scale(low=1, high=100, from_px=0, to_px=10, is_log=True)
+
+    assert [plain(v) for v in (0, 5, 10, 99)] == [100, 50, 0, 0]
+    assert [log(v) for v in (1, 10, 100, 0)] == [0, 5, 10, 0]
+
+
+def test_ticks_are_round():
+    assert svg.linear_ticks(0, 11) == [0, 5, 10]
+    assert svg.duration_ticks(1, 70_000) == [1, 10, 100, 1000, 10_000, 60_000]
+    assert svg.time_ticks(0, DAY, most=8) == [n * 3 * HOUR for n in range(9)]
+
+
+def test_labels_are_as_people_say_it():
+    assert [svg.ms_label(ms) for ms in (5, 1_500, 90_000, 2 * HOUR)] == [
+        "5 ms",
+        "1.5 s",
+        "1.5 min",
+        "2 h",
+    ]
+    assert [svg.count_label(n) for n in (7, 1_500, 2_000_000)] == ["7", "1.5 k", "2 M"]
+    assert [svg.time_label(t) for t in (NOON, NOON + 12 * HOUR)] == ["12:00", "Jan 02"]
+
+
+def test_where_nothing_is_known_no_line_is_drawn():
+    points = [Point(0, 1), Point(MINUTE, 1), Point(10 * MINUTE, 1), Point(11 * MINUTE, 1)]
+
+    drawn = lines({"mail": points}, (0, HOUR), step_ms=MINUTE, label=svg.count_label, told="x")
+
+    assert drawn.count('class="line s1"') == 2
+
+
+def test_a_band_has_a_line_and_two_shades():
+    drawn = bands([Band(0, (1, 10, 100)), Band(1, (2, 20, 200))], (0, 2), step_ms=1, told="x")
+
+    assert [drawn.count(f'class="{k}"') for k in ("line s1", "band near", "band far")] == [1, 1, 1]
+
+
+def test_the_frontier_is_joined_and_the_recommended_one_is_ringed():
+    spots = [
+        Spot(x=1, y=100, name="a", told="a", is_on_frontier=True),
+        Spot(x=2, y=10, name="b", told="b", is_on_frontier=True, is_recommended=True),
+        Spot(x=3, y=50, name="now", told="c", is_now=True),
+    ]
+
+    drawn = frontier(spots, x_label="cost", y_label="age", told="x")
+
+    assert re.search(r'<path d="M[\d. ]+ L[\d. ]+" class="frontier"/>', drawn)
+    assert drawn.count('class="ring"') == 1
+    assert "b, recommended" in drawn
+    assert ">now<" in drawn
+
+
+def test_names_cannot_break_out_of_the_page():
+    told = "<script>alert(1)</script>&"
+
+    drawn = svg.picture(
+        Box(), [svg.text(0, 0, told), svg.dot(0, 0, 1, "spot", told=told)], told=told
+    )
+
+    assert "<script" not in drawn
+    assert "&lt;script&gt;" in drawn
+
+
+def test_a_circuit_is_open_until_it_is_tried_and_until_it_is_closed():
+    facts = [
+        {"at": 10, "kind": "circuit_opened", "route": "/a"},
+        {"at": 20, "kind": "circuit_half_opened", "route": "/a"},
+        {"at": 25, "kind": "circuit_reopened", "route": "/a"},
+        {"at": 30, "kind": "circuit_opened", "route": "/b"},
+        {"at": 40, "kind": "circuit_closed", "route": "/a"},
+    ]
+
+    found = circuit_stretches(facts, (0, 100))
+
+    # Those that were open longest come first; one that nobody closed is open to the end.
+    assert list(found) == ["/b", "/a"]
+    assert found["/b"] == [Stretch(30, 100, "open", "/b: open for 70 ms")]
+    assert [(s.from_at, s.to_at, s.kind) for s in found["/a"]] == [
+        (10, 20, "open"),
+        (20, 25, "half_open"),
+        (25, 40, "open"),
+    ]
+
+
+def test_a_percentile_of_days_is_that_of_all_their_messages():
+    assert share_of([{0: 98}, None, {0: 1, 40: 1}], 0.99) == 0
+    assert share_of([{0: 50}, {40: 50}], 0.99) > 800
+    assert share_of([], 0.99) is None
+
+
+def test_an_empty_lake_has_a_page_that_says_so(bench):
+    page = report(bench.lake, Span())
+
+    assert "There is nothing in these days." in page
+
+
+def test_the_page_shows_every_part_and_asks_no_other_host(bench):
+    bench.archive(
+        HISTORY,
+        *({"route": "/a", "queue": "mail<1>", "finished_at": NOON + n} for n in range(20)),
+    )
+    bench.archive(BACKLOG, {"queue": "mail<1>", "ready": 7})
+    bench.archive(
+        FACTS,
+        {"kind": "circuit_opened", "subject": "abc", "data": '{"pattern": "/orders/(.*)"}'},
+        {"kind": "circuit_closed", "subject": "abc", "at": at("13:00:00"),
+         "data": '{"pattern": "/orders/(.*)"}'},
+    )  # fmt: skip
+    bench.run(
+        "rollups", "slo", "breaker_tuning", "scaling_backtest", "capacity",
+        settings=JobSettings(backtest_goals_s=(60,), backtest_samples=(1,)),
+    )  # fmt: skip
+
+    page = report(bench.lake, Span())
+
+    assert f"{DT} to {DT}" in page
+    for heading in ("Latency", "Backlog", "Targets", "Circuits", "Capacity"):
+        assert f"<h2>{heading}</h2>" in page
+    assert "Nothing yet" not in page
+    assert "mail&lt;1&gt;: wait for the first claim" in page
+    assert "/orders/(.*): open for 1 h" in page
+    assert "entries<wbr>Max<wbr>Age" in page
+    assert 'class="ring"' in page
+    outside = re.findall(r"""(?:src|href|url)\s*[=(]\s*["']?([^"')\s>]+)""", page)
+    assert outside == []
+    assert "http" not in page
+    assert "<script" not in page

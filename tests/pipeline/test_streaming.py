@@ -1,0 +1,84 @@
+"""Rollups that are kept fresh are those that a run over all rows computes."""
+
+import pytest
+from pyspark.testing import assertDataFrameEqual
+
+from penstock.domain.lake import BACKLOG, HISTORY
+from penstock.pipeline import streaming
+from penstock.pipeline.lake import Lake
+from penstock.pipeline.streaming import adding, feed, lake_stream, start
+from tests.pipeline.rows import NEXT_DT, NOON, at, frame, pairs
+
+
+@pytest.fixture
+def fresh(bench):
+    """What the stream derives, apart from what the jobs derive."""
+    return Lake(bench.spark, bench.lake.folder, derived=f"{bench.lake.folder}-fresh")
+
+
+def caught_up(bench, fresh):
+    """Add what is there, and end."""
+    tables = (
+        lake_stream(bench.spark, fresh.folder, table, most_files=1) for table in streaming.TABLES
+    )
+    query = start(fresh, *tables, every_s=None)
+    assert query.awaitTermination(400)
+    return query
+
+
+def totals(lake):
+    return pairs(
+        lake.read("rollups").where("dimension = 'queue' AND grain = 'day'"),
+        "dt", "name", "finished", "backlog",
+    )  # fmt: skip
+
+
+@pytest.mark.timeout(900)  # several streams, one after the other
+def test_files_added_one_after_the_other_make_the_rollups_of_a_run_over_all(bench, fresh):
+    bench.archive(HISTORY, {"kind": "a", "route": "/a"}, {"finished_at": NOON + 1, "failures": 2})
+    bench.archive(BACKLOG, {"ready": 5}, {"ready": 9, "at": at("23:59:00")})
+    caught_up(bench, fresh)
+    assert totals(fresh) == [("2026-01-01", "mail", 2, 9)]
+
+    bench.archive(HISTORY, {"outcome": "dead"}, {"finished_at": at("00:00:00", NEXT_DT)})
+    caught_up(bench, fresh)
+    caught_up(bench, fresh)  # nothing is new
+
+    bench.run("rollups")
+    assertDataFrameEqual(fresh.read("rollups"), bench.read("rollups"))
+    assert totals(fresh) == [("2026-01-01", "mail", 3, 9), ("2026-01-02", "mail", 1, None)]
+
+
+def test_a_batch_that_is_made_once_more_counts_once(bench, fresh):
+    add = adding(fresh.folder, fresh.derived, f"{fresh.derived}/stream/test")
+    none = frame(bench.spark, BACKLOG)
+    one = feed(frame(bench.spark, HISTORY, {}, {}), none)
+    other = feed(frame(bench.spark, HISTORY, {}), none)
+
+    add(one, 0)
+    add(other, 1)
+    add(other, 1)
+
+    assert totals(fresh) == [("2026-01-01", "mail", 3, None)]
+
+
+def test_what_an_earlier_checkpoint_kept_does_not_count(bench, fresh):
+    add = adding(fresh.folder, fresh.derived, f"{fresh.derived}/stream/test")
+    one = feed(frame(bench.spark, HISTORY, {}, {}), frame(bench.spark, BACKLOG))
+    for number in (0, 1):
+        add(one, number)
+
+    add(one, 0)  # the checkpoint was thrown away
+
+    assert totals(fresh) == [("2026-01-01", "mail", 2, None)]
+
+
+def test_what_is_kept_is_put_together_after_some_batches(bench, fresh, monkeypatch):
+    monkeypatch.setattr(streaming, "FOLD", 2)
+    add = adding(fresh.folder, fresh.derived, f"{fresh.derived}/stream/test")
+    one = feed(frame(bench.spark, HISTORY, {}), frame(bench.spark, BACKLOG))
+
+    for number in (0, 1, 2, 2, 3):
+        add(one, number)
+
+    assert totals(fresh) == [("2026-01-01", "mail", 4, None)]
