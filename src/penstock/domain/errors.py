@@ -96,6 +96,13 @@ class CircuitNotFound(NotFound):
         super().__init__(f"there is no circuit {circuit_hash!r}")
 
 
+class TableNotFound(NotFound):
+    code = "table_not_found"
+
+    def __init__(self, table: str) -> None:
+        super().__init__(f"the pipeline has made no table {table!r}")
+
+
 class FleetNotFound(NotFound):
     code = "fleet_not_found"
 

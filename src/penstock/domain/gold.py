@@ -16,7 +16,7 @@ _DAY = re.compile(r"\d{4}-\d\d-\d\d")
 MAX_ROWS = 1_000
 
 
-class GoldState(StrEnum):
+class GoldReadiness(StrEnum):
     READY = "ready"
     NO_READER = "no_reader"  # pyarrow is not installed
     NO_TABLES = "no_tables"  # nothing has been computed yet

@@ -14,7 +14,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from penstock.domain.gold import GoldRows, GoldState, GoldTable
+from penstock.domain.gold import GoldReadiness, GoldRows, GoldTable
 
 _DAY = re.compile(r"dt=(\d{4}-\d\d-\d\d)")
 _NAME = re.compile(r"[a-z][a-z0-9_]{0,62}")
@@ -25,10 +25,10 @@ class GoldFiles:
     def __init__(self, folder: Path) -> None:
         self._folder = folder
 
-    def readiness(self) -> GoldState:
+    def readiness(self) -> GoldReadiness:
         if not self.tables():
-            return GoldState.NO_TABLES
-        return GoldState.READY if find_spec("pyarrow") else GoldState.NO_READER
+            return GoldReadiness.NO_TABLES
+        return GoldReadiness.READY if find_spec("pyarrow") else GoldReadiness.NO_READER
 
     def tables(self) -> list[GoldTable]:
         if not self._folder.is_dir():

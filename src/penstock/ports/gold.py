@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import Protocol
 
-from penstock.domain.gold import GoldRows, GoldState, GoldTable
+from penstock.domain.gold import GoldReadiness, GoldRows, GoldTable
 
 
 class GoldTables(Protocol):
     """Nothing here is quick: it reads files."""
 
-    def readiness(self) -> GoldState: ...
+    def readiness(self) -> GoldReadiness: ...
     def tables(self) -> list[GoldTable]:
         """By name."""
         ...

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from penstock.domain.errors import InvalidRequest, NotFound
+from penstock.domain.errors import InvalidRequest, TableNotFound
 from penstock.domain.gold import (
     MAX_ROWS,
+    GoldReadiness,
     GoldRows,
-    GoldState,
     GoldTable,
     check_day,
     check_table,
@@ -21,7 +21,7 @@ class Gold:
         self._tables = tables
         self.folder = folder
 
-    def readiness(self) -> GoldState:
+    def readiness(self) -> GoldReadiness:
         return self._tables.readiness()
 
     def tables(self) -> list[GoldTable]:
@@ -33,9 +33,9 @@ class Gold:
         check_day("to_day", to_day)
         if not 1 <= limit <= MAX_ROWS:
             raise InvalidRequest(f"limit must be from 1 to {MAX_ROWS}")
-        if self.readiness() is GoldState.NO_READER:
+        if self.readiness() is GoldReadiness.NO_READER:
             raise InvalidRequest("to read the pipeline's tables pyarrow has to be installed")
         found = self._tables.rows(table, from_day=from_day, to_day=to_day, limit=limit)
         if found is None:
-            raise NotFound(f"the pipeline has made no table {table!r}")
+            raise TableNotFound(table)
         return found

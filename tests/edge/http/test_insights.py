@@ -28,7 +28,7 @@ def test_without_tables_it_says_where_they_are_looked_for(api: Api, folder: Path
         "folder": str(folder),
         "tables": [],
     }
-    assert_refused(api.call("GET", "/v1/insights/slo"), 404, "not_found")
+    assert_refused(api.call("GET", "/v1/insights/slo"), 404, "table_not_found")
 
 
 def test_tables_are_listed_with_their_days(api: Api, folder: Path) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import re
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -20,6 +21,7 @@ from penstock.edge.http.serve import routes
 from penstock.edge.waiting import WaitingRoom
 from tests.edge.api import Api
 from tests.edge.conftest import some_settings
+from tests.edge.gold import write_day
 from tests.edge.http.examples import commands_of, prepare, read
 from tests.edge.live import LiveServer
 from tests.edge.moving import keep_from_moving
@@ -149,7 +151,16 @@ def test_any_json_value_may_be_a_body(document: dict[str, Any]) -> None:
     assert draft["required"] == ["body"]
 
 
-@pytest.mark.usefixtures("_fleet")
+@pytest.fixture
+def _gold(served: LiveServer) -> Iterator[None]:
+    """The pipeline has made a table."""
+    folder = served.broker.settings.insights_folder
+    write_day(folder, "slo", "2031-01-01", [{"queue": "mail", "bad": 1}])
+    yield
+    shutil.rmtree(folder)
+
+
+@pytest.mark.usefixtures("_fleet", "_gold")
 def test_every_example_is_answered_as_the_document_says(
     served: LiveServer, api: Api, document: dict[str, Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:

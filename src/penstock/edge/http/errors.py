@@ -28,6 +28,7 @@ STATUS: dict[type[PenstockError], int] = {
     errors.ScheduleNotFound: 404,
     errors.RouteNotFound: 404,
     errors.CircuitNotFound: 404,
+    errors.TableNotFound: 404,
     errors.FleetNotFound: 404,
     errors.QueueUnknown: 404,
     errors.MethodNotAllowed: 405,

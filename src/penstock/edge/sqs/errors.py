@@ -311,6 +311,7 @@ _FROM_CORE: dict[type[PenstockError], Callable[[str], SqsError]] = {
     core.ScheduleNotFound: resource_not_found,
     core.RouteNotFound: resource_not_found,
     core.CircuitNotFound: resource_not_found,
+    core.TableNotFound: resource_not_found,
     core.FleetNotFound: resource_not_found,
     core.QueueUnknown: resource_not_found,
     core.ClaimNotRepeatable: invalid_parameter,

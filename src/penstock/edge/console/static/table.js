@@ -110,7 +110,7 @@ export function pager({ isFirst, first, next }) {
   if (isFirst && !next) return null;
   return h(
     "nav",
-    { class: "pager", "aria-label": "Pages" },
+    { class: "pager", "aria-label": "More of this list" },
     isFirst ? null : h("a", { href: first, class: "button", rel: "first" }, "First page"),
     next ? h("a", { href: next, class: "button", rel: "next" }, "Next page") : h("span", null, "End"),
   );

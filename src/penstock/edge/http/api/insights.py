@@ -8,8 +8,8 @@ from typing import Any
 import msgspec
 
 from penstock.domain.access import Role, allow_everywhere
-from penstock.domain.errors import NotFound
-from penstock.domain.gold import MAX_ROWS, GoldState, GoldTable
+from penstock.domain.errors import TableNotFound
+from penstock.domain.gold import MAX_ROWS, GoldReadiness, GoldTable
 from penstock.edge.http.cursor import read_limit
 from penstock.edge.http.request import Request, Respond, Response, json_response
 from penstock.edge.http.router import Route
@@ -20,7 +20,7 @@ _FIRST_DAY, _LAST_DAY = "0000-01-01", "9999-12-31"
 
 
 class InsightsOut(msgspec.Struct):
-    readiness: GoldState
+    readiness: GoldReadiness
     folder: str
     tables: list[GoldTable]
 
@@ -55,7 +55,7 @@ class InsightsApi:
                 role=Role.READ,
                 gives=InsightRowsOut,
                 query=_QUERY,
-                refuses=(NotFound,),
+                refuses=(TableNotFound,),
             ),
         ]
 
