@@ -49,8 +49,9 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker(pytest.mark.timeout(TIMEOUT_S))
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def browser() -> Iterator[Browser]:
+    """Gone after the last of these tests: others shall not meet Playwright's loop in this thread."""
     with sync_playwright() as playwright:
         expect.set_options(timeout=PATIENCE_MS)
         found = playwright.chromium.launch(
