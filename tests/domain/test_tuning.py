@@ -28,10 +28,10 @@ def test_a_server_to_which_nothing_comes_lives_for_ever():
 
 
 def test_a_server_that_has_no_room_is_dead_at_once():
-    found = survival(capacity=1_000, load=2_000, per_minute=600)
+    lives = survival(capacity=1_000, load=2_000, per_minute=600)
 
-    assert found is not None
-    assert found.ms == 0
+    assert lives is not None
+    assert lives.ms == 0
 
 
 def test_the_age_is_about_half_the_life_as_in_the_seeds_chapter():
