@@ -107,7 +107,7 @@ def offenders(tables: Tables, settings: JobSettings) -> DataFrame:
 
 def burn(bad: Column, messages: Column) -> Column:
     """Share of the budget that is used, where `percent` is the target."""
-    return bad / (messages * (1 - F.col("percent") / 100))
+    return bad * 100 / (messages * (100 - F.col("percent")))
 
 
 def _judged(lifecycle: DataFrame, settings: JobSettings) -> DataFrame:
