@@ -207,6 +207,8 @@ def test_killed_at_random_while_messages_come_and_go(
         is_over.set()
         load.join()
     assert trouble == []
+    traffic.go_on()
+    desk.send(desk.queues[0])
 
     open_small(broker).archiver.run()
     open_small(broker).snapshots.take()
