@@ -28,7 +28,7 @@ test: $(VENV)/.dev ## run all tests, against servers of their own (PostgreSQL, R
 	@$(BIN)/python -m tests.support.postgres_binaries
 	@$(BIN)/python -m tests.support.rabbitmq
 	@$(BIN)/python -m tests.support.chromium
-	@$(BIN)/python -m pytest -n $(JOBS) --dist loadgroup $(ARGS) $(TESTS)
+	@$(BIN)/python -m pytest -n $(JOBS) $(ARGS) $(TESTS)
 
 check: $(VENV)/.dev ## formatting, lint, types, import rules, rules of the architecture
 	$(BIN)/ruff format --check .

@@ -2,12 +2,14 @@
 
 import os
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 from hypothesis import settings
 
 from tests.support.postgres import PostgresCluster
 from tests.support.rabbitmq import RabbitNode
+from tests.support.shares import Shares
 
 # Examples are slow on a busy machine and that is no failure. In CI a run can be repeated exactly.
 settings.register_profile("here", deadline=None)
@@ -21,9 +23,12 @@ RABBIT_TIMEOUT_S = 240  # a node takes seconds to start, and many on a busy mach
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if "rabbit" in getattr(item, "fixturenames", ()):
-            # One node is enough for all of them.
-            item.add_marker(pytest.mark.xdist_group("rabbitmq"))
             item.add_marker(pytest.mark.timeout(RABBIT_TIMEOUT_S))
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Shares:
+    return Shares(config, log)
 
 
 @pytest.fixture(scope="session")

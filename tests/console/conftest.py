@@ -40,18 +40,15 @@ def aside(do: Callable[[], T]) -> T:
         return pool.submit(do).result()
 
 
-@pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """One browser and two servers are enough for all of them."""
     for item in items:
         if HERE in item.path.parents:
-            item.add_marker(pytest.mark.xdist_group("browser"))
             item.add_marker(pytest.mark.timeout(TIMEOUT_S))
 
 
 @pytest.fixture(scope="package")
 def browser() -> Iterator[Browser]:
-    """Gone after the last of these tests: others shall not meet Playwright's loop in this thread."""
+    """Gone after the last of these: other tests shall not meet Playwright's loop in this thread."""
     with sync_playwright() as playwright:
         expect.set_options(timeout=PATIENCE_MS)
         found = playwright.chromium.launch(

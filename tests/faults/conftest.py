@@ -21,8 +21,6 @@ MakeServer = Callable[..., Server]
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if HERE in item.path.parents:
-            # One at a time: they measure how fast a killed broker is back, on a small machine.
-            item.add_marker(pytest.mark.xdist_group("faults"))
             item.add_marker(pytest.mark.timeout(TIMEOUT_S))
 
 

@@ -166,10 +166,3 @@ def _make_oven(opened: Shop) -> None:
     opened.sqs.create_queue(
         QueueName="oven", Attributes={"VisibilityTimeout": "1", "RedrivePolicy": policy}
     )
-
-
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """In one process, so that servers and workers are started once."""
-    for item in items:
-        if item.path.is_relative_to(Path(__file__).parent):
-            item.add_marker(pytest.mark.xdist_group("celery"))
