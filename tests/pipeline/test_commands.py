@@ -149,22 +149,21 @@ def test_the_java_that_spark_is_given_is_told(run: Run, tmp_path: Path, monkeypa
 
 
 def test_every_setting_of_the_section_reaches_the_jobs():
-    told = Pipeline(
-        max_bad_per_million=1,
-        targets="mail success 50",
-        poison_failures=9,
-        poison_crashes=8,
-        poison_returns=7,
-        poison_ratio_percent=6,
-        flapping_changes=5,
-        cost_per_gib="0.5",
-        storage_bytes=4,
-    )
+    plain = Pipeline()
+    said = {
+        "targets": "mail success 50",
+        "cost_per_gib": "0.5",
+        "storage_bytes": 4,
+        "breaker_load": 3,
+    }
+    numbers = [name for name in plain.__struct_fields__ if name not in said]
+    told = Pipeline(**said, **{name: getattr(plain, name) + 1 for name in numbers})
 
-    made, plain = job_settings(told), JobSettings()
+    made, made_of_nothing = job_settings(told), job_settings(plain)
 
-    assert job_settings(Pipeline()) == plain
-    assert all(getattr(made, name) != getattr(plain, name) for name in plain.__struct_fields__)
+    assert made_of_nothing == JobSettings()
+    for name in plain.__struct_fields__:
+        assert getattr(made, name) != getattr(made_of_nothing, name), name
 
 
 @pytest.mark.parametrize(

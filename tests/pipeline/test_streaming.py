@@ -36,7 +36,11 @@ def totals(lake):
 @pytest.mark.timeout(900)  # several streams, one after the other
 def test_files_added_one_after_the_other_make_the_rollups_of_a_run_over_all(bench, fresh):
     bench.archive(HISTORY, {"kind": "a", "route": "/a"}, {"finished_at": NOON + 1, "failures": 2})
-    bench.archive(BACKLOG, {"ready": 5}, {"ready": 9, "at": at("23:59:00")})
+    bench.archive(
+        BACKLOG,
+        {"ready": 5, "sent_total": 5},
+        {"ready": 9, "sent_total": 9, "at": at("23:59:00")},
+    )
     caught_up(bench, fresh)
     assert totals(fresh) == [("2026-01-01", "mail", 2, 9)]
 

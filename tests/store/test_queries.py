@@ -131,7 +131,7 @@ def test_marks_are_filled_in():
 def test_no_mark_is_left_over(dialect):
     queries = Queries(dialect)
     marks = {"day": 1, "to_day": 2, "conditions": "", "table": "t", "names": "a", "column": "a"}
-    marks["lock"] = ""
+    marks |= {"lock": "", "columns": "a", "order": "a", "begin": ""}
 
     left = [name for name in queries.names() if MARK.search(queries.text(name, **marks))]
 

@@ -20,7 +20,10 @@ from tests.edge.process import ROOT
 
 EVERY = pytest.mark.parametrize("name", list(ENTRIES))
 # Set by the loader of settings, or by nobody: --set has a variable per key.
-NOT_BY_NAME = {"--config", "--data", "--store", "--host", "--port", "--set", "--help"}
+NOT_BY_NAME = {
+    *("--config", "--data", "--store", "--host", "--port", "--set", "--help"),
+    *("--fleets", "--lake"),
+}
 
 
 @EVERY

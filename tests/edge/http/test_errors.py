@@ -18,11 +18,12 @@ from penstock.store.database import Occupied
 PAGE = Path(__file__).parents[3] / "docs" / "http-api.md"
 
 # No client ever sees them: the root of others, what keeps a program from starting, and what the
-# autoscaler meets in its own process.
+# autoscaler and the archiver meet in their own processes.
 NEVER_TOLD = {
     *("conflict", "store_refused", "transaction_busy"),
     *("fleets_refused", "default_profile_missing", "source_unknown"),
     *("queue_unknown", "source_unavailable", "replicas_unavailable"),
+    "lake_refused",
 }
 
 

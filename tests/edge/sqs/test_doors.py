@@ -109,7 +109,7 @@ def test_home_is_still_for_people(http: httpx.Client) -> None:
     for method in ("GET", "HEAD"):
         answer = http.request(method, "/")
         assert answer.is_redirect
-        assert answer.headers["location"] == "/docs"
+        assert answer.headers["location"] == "/console"
 
 
 def test_other_methods_are_not_taken(http: httpx.Client) -> None:

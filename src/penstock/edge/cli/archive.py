@@ -22,6 +22,7 @@ def lake_flag(parser: Parser) -> None:
         value="FOLDER",
         text="where the lake is; default: lake in the data folder",
         env=catalogue()["archive.folder"].env,
+        reads_env=False,
     )
 
 

@@ -42,6 +42,9 @@ COMMANDS = {
         _configure,
         more="For tools of Spark that are started without Penstock: spark-submit, pyspark, a "
         "Spark Connect server. `penstock pipeline run` finds it by itself.",
-        examples=('JAVA_HOME="$(penstock pipeline java)" spark-submit …',),
+        examples=(
+            "penstock pipeline java",
+            'JAVA_HOME="$(penstock pipeline java)" spark-submit …',
+        ),
     )
 }
