@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -150,12 +151,8 @@ def test_the_java_that_spark_is_given_is_told(run: Run, tmp_path: Path, monkeypa
 
 def test_every_setting_of_the_section_reaches_the_jobs():
     plain = Pipeline()
-    said = {
-        "targets": "mail success 50",
-        "cost_per_gib": "0.5",
-        "storage_bytes": 4,
-        "breaker_load": 3,
-    }
+    said: dict[str, Any] = {"targets": "mail success 50", "cost_per_gib": "0.5"}
+    said |= {"storage_bytes": 4, "breaker_load": 3}
     numbers = [name for name in plain.__struct_fields__ if name not in said]
     told = Pipeline(**said, **{name: getattr(plain, name) + 1 for name in numbers})
 

@@ -69,7 +69,7 @@ def test_a_stream_killed_before_and_after_it_has_written_counts_everything_once(
 ):
     streaming = Streaming(bench.folder, tmp_path / "fresh")
     bench.archive(HISTORY, *messages(30, 0))
-    bench.archive(BACKLOG, {"ready": 5})
+    bench.archive(BACKLOG, {"ready": 5, "sent_total": 5})
 
     # What the batch adds is kept, and the rollups are not made of it yet.
     streaming.killed_when("stream/lake/kept/batch=0/_SUCCESS")

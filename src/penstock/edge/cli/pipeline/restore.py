@@ -278,7 +278,8 @@ COMMANDS = {
         more="Sends messages that have ended once more, as new ones: with the bodies that the lake "
         "has, to a server or a store. Under the same name nothing is sent twice for 30 days.",
         examples=(
-            "penstock pipeline resend outage --from 2030-01-31 --to 2030-02-01 --kind mail --dry-run",
+            "penstock pipeline resend outage --from 2030-01-31T12:00Z --to 2030-01-31T13:00Z "
+            "--dry-run",
         ),
     ),
 }
