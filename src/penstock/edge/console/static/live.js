@@ -10,8 +10,9 @@ const watchers = new Set();
 let state = "off";
 let running = null; // the AbortController of the stream that is open
 let failures = 0;
+let isFirst = false; // of its stream: it tells of no changes, because there was nothing before it
 
-/** fn(event) for every line of news; returns what ends it. */
+/** fn(event, isFirst) for every line of news; returns what ends it. */
 export function onLive(listener) {
   listeners.add(listener);
   start();
@@ -48,6 +49,7 @@ async function follow(control) {
   try {
     const answer = await send("GET", "/v1/live", { signal: control.signal });
     if (!answer.ok) throw new Error(`live: ${answer.status}`);
+    isFirst = true;
     tell("live");
     await read(answer.body, control);
   } catch {
@@ -80,7 +82,9 @@ function heard(event) {
   if (!data.length) return;
   failures = 0;
   const told = parse(data.map((line) => line.slice(6)).join("\n"));
-  for (const listener of [...listeners]) listener(told);
+  const wasFirst = isFirst;
+  isFirst = false;
+  for (const listener of [...listeners]) listener(told, wasFirst);
 }
 
 function tell(next) {

@@ -43,8 +43,22 @@ export const queues = {
         next: answer.next && changed(view.query, { cursor: answer.next }),
       }),
     );
+    const told = new Set(); // since the stream began: what is known of them is newer
+    const askAgain = async () => {
+      const again = await get("/v1/queues", asked, { signal: view.signal });
+      for (const queue of again.queues) {
+        if (shown.has(queue.name) && !told.has(queue.name)) {
+          Object.assign(shown.get(queue.name), queue);
+        }
+      }
+      table.update([...shown.values()]);
+    };
     view.onLeave(
-      onLive((news) => {
+      onLive((news, isFirst) => {
+        if (isFirst) {
+          told.clear();
+          askAgain().catch(() => {}); // the next news will do
+        }
         let isTouched = false;
         for (const queue of shown.values()) {
           if (queue.rates) isTouched = true;
@@ -53,6 +67,7 @@ export const queues = {
         for (const fresh of news.queues) {
           if (!shown.has(fresh.name)) continue;
           Object.assign(shown.get(fresh.name), fresh);
+          told.add(fresh.name);
           isTouched = true;
         }
         if (isTouched) table.update([...shown.values()]);
