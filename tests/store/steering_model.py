@@ -77,6 +77,8 @@ class SteeringModel:
             if settings.is_fair:
                 line = (no, m.priority)
                 self._passed[line] = max(m.turn, self._passed.get(line, 0))
+        # Who has to wait for its group's rate stands in no line.
+        self.let_through(now=now)
         if settings.is_fair and is_short and not self.of(no, [State.READY]):
             for place in [place for place in self._finish if place[0] == no]:
                 line = place[:2]

@@ -3,8 +3,9 @@
 Pages are read one after the other, each in a transaction of its own, while sends and completions
 go on.  What is read is then made to be of one instant, `taken_at`: messages sent later are left
 out, and those that ended after it, before their page was read, are taken from history.  So the
-snapshot holds every message with `sent_at <= taken_at < finished_at`, and each of them once; what
-changes about a message in the meantime (attempts, leases) is as it was when its page was read.
+snapshot holds every message with `sent_at <= taken_at < finished_at`, and each of them once; only
+what was being committed at that very instant may be in it or not.  What changes about a message in
+the meantime (attempts, leases) is as it was when its page was read.
 """
 
 from __future__ import annotations

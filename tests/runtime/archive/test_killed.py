@@ -149,11 +149,17 @@ def check_snapshots(folder: Path, desk: Desk, endings: list[dict[str, Any]]) -> 
         taken.setdefault((row["snapshot_no"], row["taken_at"]), []).append(row["id"])
     assert taken
     for (_, at), ids in taken.items():
-        # What was sent in the very millisecond may or may not have been committed by then.
-        was_there = {i for i, sent in born.items() if sent < at and ended.get(i, at + 1) > at}
-        may_be = {i for i, sent in born.items() if sent == at}
+        was_there = {i for i, sent in born.items() if sent <= at < ended.get(i, at + 1)}
+        # There is one caller: only what it did last may not have been committed by then.
+        unsure = latest(born, at) | latest(ended, at)
         assert len(set(ids)) == len(ids)
-        assert was_there <= set(ids) <= was_there | may_be
+        assert was_there - unsure <= set(ids) <= was_there | unsure
+
+
+def latest(instants: dict[str, int], at: int) -> set[str]:
+    """What happened at the last instant up to that one."""
+    last = max((instant for instant in instants.values() if instant <= at), default=None)
+    return {i for i, instant in instants.items() if instant == last}
 
 
 def test_killed_at_every_step_in_turn(

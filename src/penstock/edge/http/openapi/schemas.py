@@ -28,6 +28,7 @@ _POSITIVE = frozenset(
     }
 )
 _INSTANT = re.compile(r"(_at|_until)$|^now$")
+_SHORT_IDS = frozenset({"KeyOut"})  # the ids of all others are UUIDs
 
 
 def components(types: Iterable[Any]) -> dict[str, Schema]:
@@ -57,7 +58,7 @@ def _told(name: str, schema: Schema) -> Schema:
         meaning = FIELDS.get(f"{name}.{field}") or FIELDS.get(field)
         if meaning is not None:
             of_field["description"] = meaning
-        _sharpen(field, of_field)
+        _sharpen(name, field, of_field)
     if "enum" in told:
         told["type"] = "string"
     if told.get("required") == []:
@@ -65,7 +66,7 @@ def _told(name: str, schema: Schema) -> Schema:
     return told
 
 
-def _sharpen(field: str, schema: Schema) -> None:
+def _sharpen(name: str, field: str, schema: Schema) -> None:
     """What a type alone does not say."""
     choices = schema.get("anyOf", [schema])
     if {} in choices:  # any JSON value, null among them
@@ -74,7 +75,7 @@ def _sharpen(field: str, schema: Schema) -> None:
     for choice in choices:
         if choice.get("type") == "string" and _INSTANT.search(field):
             choice["format"] = "date-time"
-        if choice.get("type") == "string" and field == "id":
+        if choice.get("type") == "string" and field == "id" and name not in _SHORT_IDS:
             choice["format"] = "uuid"
         if choice.get("type") == "integer" and (field.endswith("_ms") or field in _POSITIVE):
             choice["minimum"] = int(field in _POSITIVE)
