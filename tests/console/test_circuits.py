@@ -117,16 +117,22 @@ def test_a_circuit_is_opened_and_closed_by_button_command_and_call(
 
 
 @pytest.mark.usefixtures("routes")
-def test_all_are_closed_together_and_counted_first(console: Console, api: Api) -> None:
+@pytest.mark.parametrize("way", ["button", "command", "call"])
+def test_all_are_closed_together_and_counted_first(console: Console, api: Api, way: str) -> None:
     for pattern in (SHOP, MAIL):
         told(api.call("POST", f"/v1/circuits/{circuit_hash(pattern)}/open"))
 
     console.open("/console/circuits")
     dialog = console.ask("Close all")
     dialog.expect_count("2 circuits are concerned.")
-    dialog.confirm()
+    if way == "button":
+        dialog.confirm()
+        console.told("2 closed.")
+    elif way == "command":
+        run_command(dialog.command())
+    else:
+        run_call(dialog.call())
 
-    console.told("2 closed.")
     states = {one["state"] for one in api.get("/v1/circuits")["circuits"]}
     assert states == {"closed"}
 

@@ -189,17 +189,20 @@ def test_one_message_is_changed_by_hand(
             assert message["reason"] == "it's so"
 
 
-def test_a_due_date_is_edited(console: Console, api: Api) -> None:
-    message_id = api.send(api.make_queue())
-    console.open(f"/console/messages/{message_id}")
-
-    dialog = console.ask("Due date")
-    dialog.fill("Due at", "2090-05-06T07:08:09")
-    assert "--due-at 2090-05-06T07:08:09.000Z" in dialog.command()
-    dialog.confirm()
-
-    expect(console.heading.locator(".badge").first).to_have_text("waiting")
-    assert api.message(message_id)["due_at"] == "2090-05-06T07:08:09.000Z"
+def test_a_due_date_is_edited_by_button_command_and_call(console: Console, api: Api) -> None:
+    queue = api.make_queue()
+    for way in ("button", "command", "call"):
+        message_id = api.send(queue)
+        console.open(f"/console/messages/{message_id}")
+        dialog = console.ask("Due date").fill("Due at", "2090-05-06T07:08:09")
+        if way == "button":
+            dialog.confirm()
+            expect(console.heading.locator(".badge").first).to_have_text("waiting")
+        elif way == "command":
+            run_command(dialog.command())
+        else:
+            run_call(dialog.call())
+        assert api.message(message_id)["due_at"] == "2090-05-06T07:08:09.000Z", way
 
 
 def test_a_leased_message_is_only_looked_at(console: Console, api: Api) -> None:
@@ -237,6 +240,11 @@ def test_what_is_selected_is_changed_together_and_counted_first(console: Console
     console.page.get_by_label(f"Select {ids[2]}").check()
     run_command(console.ask("Bury").command())
     assert api.counts(queue) == {"ready": 1, "dead": 1}
+
+    console.open(f"/console/messages?queue={queue}")
+    console.page.get_by_label(f"Select {ids[3]}").check()
+    run_call(console.ask("Bury").call())
+    assert api.counts(queue) == {"dead": 2}
 
 
 @pytest.mark.parametrize(

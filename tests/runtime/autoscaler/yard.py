@@ -160,6 +160,11 @@ class Yard:
         found = self.desk.read(lambda s: s.facts.search(wanted))
         return [msgspec.json.decode(fact.data) for fact in reversed(found)]
 
+    def decisions(self, fleet: str = "mail") -> list[tuple[int, str, bool]]:
+        """By how many, why, and whether it was done."""
+        found = self.facts("scaling_decision", fleet)
+        return [(fact["change"], fact["reason"], fact["acted"]) for fact in found]
+
 
 class _Outfit:
     def __init__(self, yard: Yard) -> None:
