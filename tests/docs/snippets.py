@@ -2,10 +2,17 @@
 
 from __future__ import annotations
 
+import os
 import re
+import subprocess
+import sys
 from pathlib import Path
 
+from tests.edge.process import ServerProcess
+
 ROOT = Path(__file__).parents[2]
+ADDRESS = "127.0.0.1:7654"  # of the server, on every page
+_PYTHON = Path(sys.executable)
 
 
 def marked(document: str, mark: str) -> str:
@@ -13,3 +20,38 @@ def marked(document: str, mark: str) -> str:
     text = (ROOT / document).read_text(encoding="utf-8")
     blocks = re.findall(rf"<!-- {mark} -->\n```\w*\n(.*?)```", text, re.DOTALL)
     return "\n".join(blocks)
+
+
+def here(server: ServerProcess, text: str) -> str:
+    """What a page shows, for this server and this environment."""
+    text = re.sub(r"^(\.venv/bin/)?penstock ", f"{_PYTHON} -m penstock ", text, flags=re.MULTILINE)
+    return text.replace(ADDRESS, f"127.0.0.1:{server.port}")
+
+
+def environment(server: ServerProcess) -> dict[str, str]:
+    """Nothing that AWS's tools would find on this machine, and ours first in the path."""
+    clean = {name: text for name, text in os.environ.items() if not name.startswith("AWS_")}
+    return clean | {
+        "PATH": f"{_PYTHON.parent}:{clean['PATH']}",
+        "PYTHONPATH": str(ROOT / "src"),
+        "PENSTOCK_SERVER": server.url,
+        "PENSTOCK_DATA": str(server.data),
+        "AWS_CONFIG_FILE": os.devnull,
+        "AWS_SHARED_CREDENTIALS_FILE": os.devnull,
+        "no_proxy": "*",
+    }
+
+
+def run_script(server: ServerProcess, script: str, *, folder: Path | None = None) -> str:
+    """What it prints; the first line that fails, fails it."""
+    done = subprocess.run(
+        ["bash", "-euo", "pipefail", "-c", here(server, script)],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=60,
+        cwd=folder,
+        env=environment(server),
+    )
+    assert done.returncode == 0, f"{done.stdout}\n{done.stderr}"
+    return done.stdout

@@ -14,7 +14,7 @@ import msgspec
 import pytest
 
 from penstock.settings.work import Tasks, Workers
-from tests.docs.snippets import ROOT, marked
+from tests.docs.snippets import ROOT, marked, run_script
 from tests.edge.api import Api
 from tests.edge.conftest import MakeProcess
 from tests.edge.http.waiting import eventually, waiting_claims
@@ -150,19 +150,10 @@ def test_the_worker_in_python_needs_the_standard_library_only() -> None:
 
 
 def test_a_task_is_enqueued_as_the_page_shows(server: ServerProcess) -> None:
-    script = marked(PAGE, "enqueue").replace("http://127.0.0.1:7654", server.url)
+    shown = run_script(server, marked(PAGE, "enqueue"))
 
-    done = subprocess.run(
-        ["bash", "-euo", "pipefail", "-c", script],
-        capture_output=True,
-        text=True,
-        check=True,
-        timeout=60,
-        env=os.environ | {"no_proxy": "*"},
-    )
-
-    assert '"status":"queued"' in done.stdout
-    assert '"jobData":"weekly"' in done.stdout
+    assert '"status":"queued"' in shown
+    assert '"jobData":"weekly"' in shown
 
 
 def test_the_settings_are_those_of_the_code() -> None:

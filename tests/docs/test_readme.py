@@ -2,49 +2,24 @@
 
 from __future__ import annotations
 
-import os
-import re
-import subprocess
-import sys
-from collections.abc import Callable
-
 import pytest
 
-from tests.docs.snippets import ROOT, marked
+from tests.docs.snippets import ROOT, marked, run_script
 from tests.edge.conftest import MakeProcess
+from tests.edge.process import ServerProcess
 from tests.support.programs import need
-
-Run = Callable[[str], list[str]]
-
-README_ADDRESS = "http://127.0.0.1:7654"
 
 
 @pytest.fixture
-def run(make_process: MakeProcess) -> Run:
+def server(make_process: MakeProcess) -> ServerProcess:
     need("curl")
-    server = make_process()
-
-    def run_script(script: str) -> list[str]:
-        script = script.replace(README_ADDRESS, server.url)
-        script = script.replace(".venv/bin/penstock", f"{sys.executable} -m penstock")
-        done = subprocess.run(
-            ["bash", "-euo", "pipefail", "-c", script],
-            capture_output=True,
-            text=True,
-            check=False,
-            timeout=60,
-            env=os.environ | {"PENSTOCK_SERVER": server.url, "PENSTOCK_DATA": str(server.data)},
-        )
-        assert done.returncode == 0, f"{done.stdout}\n{done.stderr}"
-        return done.stdout.splitlines()
-
-    return run_script
+    return make_process()
 
 
-def test_every_line_of_the_tour_works(run: Run) -> None:
+def test_every_line_of_the_tour_works(server: ServerProcess) -> None:
     script = marked("README.md", "tour").replace("\ncurl ", "\necho; curl ")
 
-    answers = "\n".join(run(script))
+    answers = run_script(server, script)
 
     assert '"max_attempts":3' in answers
     assert '"is_duplicate":true' in answers
@@ -54,10 +29,8 @@ def test_every_line_of_the_tour_works(run: Run) -> None:
     assert '"outcome":"done"' in answers
 
 
-def test_the_keys_of_the_operations_page_are_made_and_listed(run: Run) -> None:
-    script = marked("docs/operations.md", "keys")
-
-    lines = run(re.sub(r"^penstock ", f"{sys.executable} -m penstock ", script, flags=re.MULTILINE))
+def test_the_keys_of_the_operations_page_are_made_and_listed(server: ServerProcess) -> None:
+    lines = run_script(server, marked("docs/operations.md", "keys")).splitlines()
 
     assert any("pk_" in line for line in lines)
     assert any("shop" in line and "orders.*" in line for line in lines)

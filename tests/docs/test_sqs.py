@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 import signal
 import socket
 import subprocess
@@ -23,7 +22,7 @@ from penstock.domain.access import Role
 from penstock.edge.sqs import typed
 from penstock.edge.sqs.calls import OPERATIONS
 from penstock.settings.values import Sqs
-from tests.docs.snippets import ROOT, marked
+from tests.docs.snippets import ROOT, environment, here, marked, run_script
 from tests.edge.api import Api
 from tests.edge.conftest import MakeProcess, MakeServer
 from tests.edge.http.waiting import eventually
@@ -31,7 +30,6 @@ from tests.edge.live import LiveServer
 from tests.edge.process import ServerProcess
 
 PAGE = "docs/sqs.md"
-ADDRESS = "127.0.0.1:7654"
 PYTHON = Path(sys.executable)
 
 Run = Callable[[str], str]
@@ -46,43 +44,13 @@ def server(make_process: MakeProcess) -> ServerProcess:
 def run(server: ServerProcess, tmp_path: Path) -> Run:
     """In a folder of its own, with the tools of this environment first in the path."""
 
-    def run_script(script: str) -> str:
-        done = subprocess.run(
-            ["bash", "-euo", "pipefail", "-c", _here(server, script)],
-            capture_output=True,
-            text=True,
-            check=False,
-            timeout=60,
-            cwd=tmp_path,
-            env=_environment(server),
-        )
-        assert done.returncode == 0, f"{done.stdout}\n{done.stderr}"
-        return done.stdout
-
-    return run_script
+    return lambda script: run_script(server, script, folder=tmp_path)
 
 
 def _free_port() -> int:
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         return int(taken.getsockname()[1])
-
-
-def _here(server: ServerProcess, text: str) -> str:
-    text = re.sub(r"^penstock ", f"{PYTHON} -m penstock ", text, flags=re.MULTILINE)
-    return text.replace(ADDRESS, f"127.0.0.1:{server.port}")
-
-
-def _environment(server: ServerProcess) -> dict[str, str]:
-    clean = {name: text for name, text in os.environ.items() if not name.startswith("AWS_")}
-    return clean | {
-        "PATH": f"{PYTHON.parent}:{clean['PATH']}",
-        "PYTHONPATH": str(ROOT / "src"),
-        "PENSTOCK_SERVER": server.url,
-        "PENSTOCK_DATA": str(server.data),
-        "AWS_CONFIG_FILE": os.devnull,
-        "AWS_SHARED_CREDENTIALS_FILE": os.devnull,
-    }
 
 
 def _script(*marks: str) -> str:
@@ -103,7 +71,7 @@ def test_the_lines_for_the_aws_cli_work(run: Run) -> None:
 
 
 def test_the_program_with_boto3_works(run: Run, tmp_path: Path, server: ServerProcess) -> None:
-    (tmp_path / "program.py").write_text(_here(server, _script("boto3")))
+    (tmp_path / "program.py").write_text(here(server, _script("boto3")))
 
     shown = run(f"{_script('environment')}\npython program.py")
 
@@ -173,13 +141,13 @@ def start_worker(server: ServerProcess, tmp_path: Path) -> Iterator[Callable[[st
     workers = []
 
     def start(tasks: str) -> None:
-        tasks = _here(server, tasks).replace("file:///tmp", f"file://{tmp_path}")
+        tasks = here(server, tasks).replace("file:///tmp", f"file://{tmp_path}")
         (tmp_path / "tasks.py").write_text(tasks)
         workers.append(
             subprocess.Popen(
                 _script("celery-worker").split(),
                 cwd=tmp_path,
-                env=_environment(server),
+                env=environment(server),
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.DEVNULL,
                 stderr=subprocess.DEVNULL,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
@@ -24,19 +25,21 @@ T = TypeVar("T")
 MOST_COLLISIONS = 5
 
 
-class Callers:
+class Callers(ABC):
     """The transactions of those who use this store in their own."""
 
     def __init__(self) -> None:
         self._is_closed = False
 
+    @abstractmethod
     def open(self, kind: str, connection: Any, bridge: Bridge | None) -> CallerDatabase:
         """The store's tables through that connection; raises InvalidRequest."""
-        raise NotImplementedError
 
+    @abstractmethod
     def set_up(self, days: Partitions) -> None:
         """How days are made that are not there yet."""
 
+    @abstractmethod
     def used(self) -> None:
         """Once more."""
 
@@ -99,6 +102,9 @@ class SqliteCallers(Callers):
                 " sqlite:///path?checksums=off, or a file that the application has made itself"
             )
         return CallerSqlite3(connection, self._path, self._door)
+
+    def set_up(self, days: Partitions) -> None:
+        """In the caller's transaction, as everything else: there is only one at a time."""
 
     def used(self) -> None:
         if self._door is not None:

@@ -36,6 +36,9 @@ class PostgresCallers(Callers):
         # The one who makes a day keeps others from making it: not until a caller's commit.
         days.make_by(self._make, self._days)
 
+    def used(self) -> None:
+        """Nothing follows: PostgreSQL moves its log by itself."""
+
     def _make(self, day: int) -> None:
         if running_loop() is None:
             self._make_day(day)
