@@ -225,7 +225,13 @@ def test_ctrl_c_ends_a_command_quietly(cli, api: Api, server):
     queue = api.make_queue()
     command = [sys.executable, "-m", "penstock", "tail", queue, "--server", server.url]
     with subprocess.Popen(
-        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=ROOT
+        command,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        cwd=ROOT,
+        # A shell starts what runs in its background without it, and so would we.
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
     ) as tail:
         assert tail.stdout is not None
         tail.stdout.readline()

@@ -96,8 +96,20 @@ class Traffic:
         self._desk = desk
         self._mail = desk.queue("mail", max_attempts=2, dead_letter_queue="letters")
         self._letters = desk.queue("letters")
+        self._turns: list[tuple[int, int]] = []  # when each began and ended
+
+    def under_way(self, at: int, instants: dict[str, int]) -> set[str]:
+        """What was done in the turn that an instant fell into: it may have been committed by then
+        or not."""
+        turns = [(began, ended) for began, ended in self._turns if began <= at <= ended]
+        return {i for i, t in instants.items() for began, ended in turns if began <= t <= ended}
 
     def go_on(self) -> None:
+        began = self._desk.now
+        self._go_on()
+        self._turns.append((began, self._desk.now))
+
+    def _go_on(self) -> None:
         desk = self._desk
         desk.send_many(self._mail, 3, body='"b"')
         for turn, held in enumerate(desk.claim(self._mail, 10)):
@@ -111,7 +123,7 @@ class Traffic:
         desk.write(lambda s: s.facts.add("tick", "x", at=now, data={}))
 
 
-def check(settings: Settings, broker: Broker, desk: Desk) -> None:
+def check(settings: Settings, desk: Desk, traffic: Traffic) -> None:
     """The lake says what the store says, row by row."""
     folder = settings.lake_folder
     endings = desk.read(lambda s: s.history.search(HistoryFilter(limit=EVERYTHING)))
@@ -130,10 +142,12 @@ def check(settings: Settings, broker: Broker, desk: Desk) -> None:
     assert len(rows_of(folder, lake.ATTEMPTS)) == totals.failed_total
     samples = Counter(row["sample_no"] for row in rows_of(folder, lake.BACKLOG))
     assert set(samples.values()) == {1}
-    check_snapshots(folder, desk, rows)
+    check_snapshots(folder, desk, traffic, rows)
 
 
-def check_snapshots(folder: Path, desk: Desk, endings: list[dict[str, Any]]) -> None:
+def check_snapshots(
+    folder: Path, desk: Desk, traffic: Traffic, endings: list[dict[str, Any]]
+) -> None:
     """Each is of its instant: whatever was sent by then and had not ended for good."""
     live: dict[str, int] = {}
     for queue in desk.queues:
@@ -150,16 +164,9 @@ def check_snapshots(folder: Path, desk: Desk, endings: list[dict[str, Any]]) -> 
     assert taken
     for (_, at), ids in taken.items():
         was_there = {i for i, sent in born.items() if sent <= at < ended.get(i, at + 1)}
-        # There is one caller: only what it did last may not have been committed by then.
-        unsure = latest(born, at) | latest(ended, at)
+        unsure = traffic.under_way(at, born) | traffic.under_way(at, ended)
         assert len(set(ids)) == len(ids)
         assert was_there - unsure <= set(ids) <= was_there | unsure
-
-
-def latest(instants: dict[str, int], at: int) -> set[str]:
-    """What happened at the last instant up to that one."""
-    last = max((instant for instant in instants.values() if instant <= at), default=None)
-    return {i for i, instant in instants.items() if instant == last}
 
 
 def test_killed_at_every_step_in_turn(
@@ -182,7 +189,7 @@ def test_killed_at_every_step_in_turn(
 
     survivor.archiver.run()
     survivor.snapshots.take()
-    check(settings, broker, desk)
+    check(settings, desk, traffic)
 
 
 def test_killed_at_random_while_messages_come_and_go(
@@ -218,4 +225,4 @@ def test_killed_at_random_while_messages_come_and_go(
 
     open_small(broker).archiver.run()
     open_small(broker).snapshots.take()
-    check(settings, broker, desk)
+    check(settings, desk, traffic)
