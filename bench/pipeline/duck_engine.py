@@ -55,7 +55,7 @@ SELECT finished_at // 60000 * 60000 AS at, '{dimension}' AS dimension, {dimensio
 
 # Counts of a coarser grain are added up from those of minutes, bucket by bucket.
 _ADDED = """
-SELECT '{grain}' AS grain, at // {ms} * {ms} AS start, dimension, name, sum(finished) AS finished,
+SELECT '{grain}' AS grain, "at" // {ms} * {ms} AS start, dimension, name, sum(finished) AS finished,
        sum(done) AS done, sum(dead) AS dead, sum(cancelled) AS cancelled,
        sum(attempts) AS attempts, sum(failures) AS failures, sum(crashes) AS crashes,
        sum(bytes) AS bytes, dt
@@ -65,8 +65,8 @@ SELECT '{grain}' AS grain, at // {ms} * {ms} AS start, dimension, name, sum(fini
 
 _ADDED_BUCKETS = """
 SELECT start, dimension, name, dt, map(list(bucket), list(n)) AS {measure}_histogram
-  FROM (SELECT at // {ms} * {ms} AS start, dimension, name, dt, e.key AS bucket, sum(e.value) AS n
-          FROM (SELECT at, dimension, name, dt, unnest(map_entries({measure}_histogram)) AS e
+  FROM (SELECT "at" // {ms} * {ms} AS start, dimension, name, dt, e.key AS bucket, sum(e.value) AS n
+          FROM (SELECT "at", dimension, name, dt, unnest(map_entries({measure}_histogram)) AS e
                   FROM minutes)
          GROUP BY ALL ORDER BY bucket)
  GROUP BY ALL

@@ -23,6 +23,8 @@ from penstock.pipeline.registry import derived_tables
 from penstock.pipeline.schemas import DT, Derived, conform, schema_of
 
 DERIVED_FOLDER = "derived"
+# Numbers as differences, and the fastest compression: a fifth faster to write, and smaller.
+_PARQUET = {"parquet.writer.version": "v2", "parquet.compression.codec.zstd.level": "1"}
 _PLACE = re.compile(rf"/([a-z_]+)(/{DT}=(\d{{4}}-\d\d-\d\d)/.+)$")
 
 
@@ -76,8 +78,8 @@ class Lake:
         if not table.is_large:
             wanted = wanted.repartition(DT)  # one file a day
         # Days are swapped at the end: whoever reads meanwhile, or after a kill, finds the old ones.
-        wanted.write.partitionBy(DT).mode("overwrite").option(
-            "partitionOverwriteMode", "dynamic"
+        wanted.write.partitionBy(DT).mode("overwrite").options(
+            partitionOverwriteMode="dynamic", **_PARQUET
         ).parquet(self._path(table.name))
         self._forget(table.name)
         after = self.files(table.name)

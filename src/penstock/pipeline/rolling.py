@@ -9,8 +9,10 @@ does not grow with the load.  Arrow comes in and goes out; the sums are numpy's.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from typing import NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -20,10 +22,16 @@ MINUTE_MS = 60_000
 GRAINS = {"minute": 1, "hour": 60, "day": 1_440}  # in minutes
 DIMENSIONS = ("queue", "kind", "route", "worker")
 OUTCOMES = ("done", "dead", "cancelled")
-SUMS = ("finished", *OUTCOMES, "attempts", "failures", "crashes", "bytes")
+ADDED = ("attempts", "failures", "crashes", "bytes")
+SUMS = ("finished", *OUTCOMES, *ADDED)
 MEASURES = ("wait", "service")
 SHARES = {"p50": 0.5, "p95": 0.95, "p99": 0.99}
 CHUNK = 500_000  # rows that are added up together
+NUL = "\0"  # in no name
+NOBODY = ""  # where there is no name
+NO_BUCKET = -1
+
+Flags = npt.NDArray[np.bool_]
 
 PARTIAL = pa.schema(
     [
@@ -45,13 +53,19 @@ PARTIAL = pa.schema(
 
 
 def partials(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """Rows of lifecycle (their outcome as a number of OUTCOMES) to rows of PARTIAL."""
+    """Rows of lifecycle, as `narrowed` gives them, to rows of PARTIAL."""
     for chunk in _chunks(batches, CHUNK):
-        for dimension in DIMENSIONS:
-            names = chunk.column(dimension)
-            known = chunk.filter(names.is_valid()) if names.null_count else chunk
-            if known.num_rows:
-                yield _partial(known, dimension)
+        whose = pc.dictionary_encode(chunk.column("names").combine_chunks())
+        splits = pc.split_pattern(whose.dictionary, NUL, max_splits=len(DIMENSIONS) - 1)
+        rows = _rows(chunk)
+        for place, dimension in enumerate(DIMENSIONS):
+            names = pc.dictionary_encode(pc.list_element(splits, place))
+            code = _numbers(names.indices)[_numbers(whose.indices)]
+            is_known = code != names.dictionary.index(NOBODY).as_py()
+            if is_known.all():
+                yield _partial(rows, dimension, names.dictionary, code)
+            elif is_known.any():
+                yield _partial(rows.only(is_known), dimension, names.dictionary, code[is_known])
 
 
 def merged(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -81,35 +95,60 @@ def _chunks(batches: Iterable[pa.RecordBatch], most: int) -> Iterator[pa.Table]:
         yield pa.Table.from_batches(held).combine_chunks()
 
 
-def _partial(chunk: pa.Table, dimension: str) -> pa.RecordBatch:
-    codes = pc.dictionary_encode(chunk.column(dimension).combine_chunks())
-    code, names = _numbers(codes.indices), codes.dictionary
-    minute = _numbers(chunk.column("finished_at")) // MINUTE_MS
-    first = int(minute.min())
-    cells = (minute - first) * len(names) + code
-    present, group = _grouped(cells, size=(int(minute.max()) - first + 1) * len(names))
+class _Rows(NamedTuple):
+    """What is the same for every dimension."""
+
+    minute: Ints
+    outcome: Ints
+    added: dict[str, Ints]
+    buckets: dict[str, Ints]  # of each measure, NO_BUCKET where it has none
+
+    def only(self, which: Flags) -> _Rows:
+        return _Rows(
+            self.minute[which],
+            self.outcome[which],
+            {name: values[which] for name, values in self.added.items()},
+            {measure: buckets[which] for measure, buckets in self.buckets.items()},
+        )
+
+
+def _rows(chunk: pa.Table) -> _Rows:
+    def buckets(measure: str) -> Ints:
+        durations = chunk.column(f"{measure}_ms")
+        found = bucket_of(_numbers(durations.fill_null(0)))
+        return np.where(_flags(durations.is_valid()), found, NO_BUCKET)
+
+    return _Rows(
+        _numbers(chunk.column("finished_at")) // MINUTE_MS,
+        _numbers(chunk.column("outcome")),
+        {name: _numbers(chunk.column(name)) for name in ADDED},
+        {measure: buckets(measure) for measure in MEASURES},
+    )
+
+
+def _partial(rows: _Rows, dimension: str, names: pa.Array, code: Ints) -> pa.RecordBatch:
+    first = int(rows.minute.min())
+    cells = (rows.minute - first) * len(names) + code
+    present, group = _grouped(cells, size=(int(rows.minute.max()) - first + 1) * len(names))
+    of = len(present)
     columns = {
-        "dimension": pa.array([dimension]).take(pa.array(np.zeros(len(present), dtype=np.int64))),
+        "dimension": pa.array([dimension]).take(pa.array(np.zeros(of, dtype=np.int64))),
         "name": names.take(pa.array(present % len(names))),
         "minute": pa.array(present // len(names) + first),
-        **_sums(chunk, group, len(present)),
-        "backlog": pa.nulls(len(present), pa.int64()),
+        **_sums(rows, group, of),
+        "backlog": pa.nulls(of, pa.int64()),
     }
-    for measure in MEASURES:
-        durations = chunk.column(f"{measure}_ms").combine_chunks()
-        is_there = _flags(durations.is_valid())
-        found = count(group[is_there], bucket_of(_numbers(durations.drop_null())), of=len(present))
-        columns |= _lists(measure, found)
+    for measure, buckets in rows.buckets.items():
+        is_there = buckets != NO_BUCKET
+        columns |= _lists(measure, count(group[is_there], buckets[is_there], of=of))
     return pa.RecordBatch.from_arrays([columns[name] for name in PARTIAL.names], schema=PARTIAL)
 
 
-def _sums(chunk: pa.Table, group: Ints, of: int) -> dict[str, pa.Array]:
-    outcome = _numbers(chunk.column("outcome"))
+def _sums(rows: _Rows, group: Ints, of: int) -> dict[str, pa.Array]:
     found = {"finished": np.bincount(group, minlength=of)}
     for number, name in enumerate(OUTCOMES):
-        found[name] = np.bincount(group[outcome == number], minlength=of)
-    for name in ("attempts", "failures", "crashes", "bytes"):
-        weights = _numbers(chunk.column(name))
+        found[name] = np.bincount(group[rows.outcome == number], minlength=of)
+    for name, weights in rows.added.items():
         found[name] = np.bincount(group, weights=weights, minlength=of).astype(np.int64)
     return {name: pa.array(values, pa.int64()) for name, values in found.items()}
 
@@ -219,7 +258,7 @@ def _name_numbers(rows: pa.Table) -> Ints:
     return outer * len(pairs[1].dictionary) + inner
 
 
-def _differs(values: Ints) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
+def _differs(values: Ints) -> Flags:
     """From the one before; the first one does."""
     return np.concatenate(([True], values[1:] != values[:-1]))
 
@@ -228,7 +267,7 @@ def _numbers(column: pa.Array | pa.ChunkedArray) -> Ints:
     return np.asarray(column.to_numpy(), dtype=np.int64)
 
 
-def _flags(column: pa.Array | pa.ChunkedArray) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
+def _flags(column: pa.Array | pa.ChunkedArray) -> Flags:
     if isinstance(column, pa.ChunkedArray):
         column = column.combine_chunks()
     return np.asarray(column.to_numpy(zero_copy_only=False), dtype=bool)

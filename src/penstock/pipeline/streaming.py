@@ -16,7 +16,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.pandas.types import from_arrow_schema
 from pyspark.sql.streaming.query import StreamingQuery
-from pyspark.sql.types import LongType, StringType, StructField, StructType
+from pyspark.sql.types import StringType, StructField, StructType
 
 from penstock.domain.lake import BACKLOG, HISTORY, Table
 from penstock.pipeline.jobs.lifecycle import lifecycle
@@ -31,7 +31,7 @@ FOLD = 50  # after so many batches all that is kept is put together
 BATCH, FOLDED = "batch", "folded"
 TABLES = (HISTORY, BACKLOG)
 _SCHEMA = StructType([*from_arrow_schema(PARTIAL).fields, StructField(DT, StringType())])
-_OF_SAMPLES = StructType([StructField("sampled_at", LongType()), StructField("ready", LongType())])
+_OF_SAMPLES = ("queue", "at", "ready")
 
 
 def lake_stream(spark: SparkSession, folder: str, table: Table, *, most_files: int) -> DataFrame:
@@ -64,10 +64,7 @@ def start(
 def feed(history: DataFrame, backlog: DataFrame) -> DataFrame:
     """Endings and samples of the backlog in one stream, so that one batch has both."""
     ended = narrowed(lifecycle({"history": history}, JobSettings()))
-    samples = backlog.select(
-        "queue", F.col("at").alias("sampled_at"), F.col("ready").alias("ready")
-    )
-    return ended.unionByName(samples, allowMissingColumns=True)
+    return ended.unionByName(backlog.select(*_OF_SAMPLES), allowMissingColumns=True)
 
 
 def adding(lake_folder: str, derived: str, folder: str) -> Callable[[DataFrame, int], None]:
@@ -87,10 +84,10 @@ def adding(lake_folder: str, derived: str, folder: str) -> Callable[[DataFrame, 
 
 
 def _partial(batch: DataFrame) -> DataFrame:
-    of_samples = F.col("sampled_at").isNotNull()
-    ended = batch.where(~of_samples).drop(*_OF_SAMPLES.names)
+    is_sample = F.col("at").isNotNull()
+    ended = batch.where(~is_sample).drop(*_OF_SAMPLES)
     added = ended.mapInArrow(partials, from_arrow_schema(PARTIAL))
-    samples = batch.where(of_samples).select("queue", F.col("sampled_at").alias("at"), "ready")
+    samples = batch.where(is_sample).select(*_OF_SAMPLES)
     return added.unionByName(sampled(samples), allowMissingColumns=True).withColumn(
         DT, F.date_format(F.timestamp_millis(F.col("minute") * 60_000), "yyyy-MM-dd")
     )
