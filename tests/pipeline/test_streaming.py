@@ -1,5 +1,7 @@
 """Rollups that are kept fresh are those that a run over all rows computes."""
 
+from pathlib import Path
+
 import pytest
 from pyspark.testing import assertDataFrameEqual
 
@@ -82,7 +84,9 @@ def test_what_is_kept_is_put_together_after_some_batches(bench, fresh, monkeypat
     add = adding(fresh.folder, fresh.derived, f"{fresh.derived}/stream/test")
     one = feed(frame(bench.spark, HISTORY, {}), frame(bench.spark, BACKLOG))
 
-    for number in (0, 1, 2, 2, 3):
+    for number in (0, 1, 2, 2, 3, 4, 4, 5, 6, 6, 7):
         add(one, number)
 
-    assert totals(fresh) == [("2026-01-01", "mail", 4, None)]
+    assert totals(fresh) == [("2026-01-01", "mail", 8, None)]
+    kept = {folder.name for folder in Path(f"{fresh.derived}/stream/test/kept").iterdir()}
+    assert kept == {"batch=0", "batch=1", "batch=2", "batch=3", "folded=0", "folded=1"}

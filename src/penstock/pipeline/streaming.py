@@ -6,6 +6,9 @@ Each batch has a number, which Spark gives, and keeps what it has to add under t
 that was killed is made once more, of the same rows under the same number, and what it had kept is
 replaced: so nothing is ever counted twice, and rollups are always the sum of what is kept.  Numbers
 beyond that of the batch are of an earlier checkpoint, and do not count.
+
+Now and then a batch puts together all that was kept before it; then those places are free for later
+batches, so that there are never more than a few of them.
 """
 
 from __future__ import annotations
@@ -118,4 +121,6 @@ def _first(number: int) -> int:
 
 
 def _path(folder: str, number: int, kind: str = BATCH) -> str:
-    return f"{folder}/kept/{kind}={number}"
+    """Used again only when a batch that may be made once more does not need it any more."""
+    place = number % (2 * FOLD) if kind == BATCH else number // FOLD % 2
+    return f"{folder}/kept/{kind}={place}"

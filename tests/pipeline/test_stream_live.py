@@ -1,0 +1,35 @@
+"""`penstock pipeline stream --live`: rollups of what is in the store itself, nothing archived."""
+
+from __future__ import annotations
+
+import pytest
+
+from penstock.edge.cli.pipeline.stream import _live
+from penstock.pipeline.lake import Lake
+from penstock.pipeline.streaming import start
+from penstock.runtime.archiver import sample
+from tests.pipeline.rows import pairs
+from tests.pipeline.test_source import broker, desk, finish, url
+
+__all__ = ["broker", "desk", "url"]
+
+
+@pytest.mark.timeout(900)  # several streams, one after the other
+def test_what_ends_in_the_store_is_in_the_rollups_once_over_restarts(spark, url, desk, tmp_path):
+    desk.queue("mail")
+    derived = Lake(spark, f"{tmp_path}/none", derived=f"{tmp_path}/derived")
+
+    def catch_up() -> None:
+        query = start(derived, *_live(spark, url), every_s=None, name="store")
+        assert query.awaitTermination(400)
+
+    finish(desk, 3)
+    desk.send(desk.queues[0])
+    sample(desk.store, now=desk.now)
+    catch_up()
+    finish(desk, 2)
+    catch_up()
+    catch_up()  # nothing is new
+
+    of_days = derived.read("rollups").where("grain = 'day' AND dimension = 'queue'")
+    assert pairs(of_days, "name", "finished", "done", "backlog") == [("mail", 5, 5, 1)]
