@@ -174,3 +174,26 @@ def test_every_setting_of_the_section_reaches_the_jobs():
 def test_a_setting_that_makes_no_sense_is_refused(key: str, value: str, told: str):
     with pytest.raises(Exception, match=told):
         load(env={key: value})
+
+
+def test_a_report_of_what_was_computed_is_one_page(run: Run, bench: Workbench, tmp_path: Path):
+    bench.archive(HISTORY, {}, {})
+    run("pipeline", "run", "rollups", "--lake", bench.folder)
+
+    made = run("pipeline", "report", tmp_path / "what-was.html", "--lake", bench.folder)
+
+    assert (made.code, made.out.strip()) == (0, str(tmp_path / "what-was.html"))
+    page = (tmp_path / "what-was.html").read_text()
+    assert "mail" in page
+    assert "<script" not in page
+
+
+def test_a_stream_that_is_to_end_adds_what_is_there(run: Run, bench: Workbench):
+    bench.archive(HISTORY, {}, {})
+
+    ran = run("pipeline", "stream", "--once", "--lake", bench.folder, "--json")
+
+    assert ran.code == 0
+    assert [record["rows"] for record in ran.records] == [2]
+    of_days = bench.read("rollups").where("grain = 'day' AND dimension = 'queue'")
+    assert [row.finished for row in of_days.collect()] == [2]

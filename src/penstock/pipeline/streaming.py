@@ -39,9 +39,9 @@ _OF_SAMPLES = ("queue", "at", "ready")
 
 def lake_stream(spark: SparkSession, folder: str, table: Table, *, most_files: int) -> DataFrame:
     """The rows of a table of the lake, and those that are added to it; it need not be there yet."""
-    base = f"{folder.rstrip('/')}/{table.name}"
+    base = folder.rstrip("/")  # of the lake: Spark wants it to be there
     reader = spark.readStream.schema(schema_of(table)).option("basePath", base)
-    return reader.option("maxFilesPerTrigger", most_files).parquet(f"{base}/{DT}=*")
+    return reader.option("maxFilesPerTrigger", most_files).parquet(f"{base}/{table.name}/{DT}=*")
 
 
 def start(
@@ -75,7 +75,9 @@ def adding(lake_folder: str, derived: str, folder: str) -> Callable[[DataFrame, 
 
     def add(batch: DataFrame, number: int) -> None:
         lake = Lake(batch.sparkSession, lake_folder, derived=derived)
+        batch.persist()  # looked at twice, and read once
         added = _keep(batch, folder, number)
+        batch.unpersist()
         days = [row[DT] for row in added.select(DT).distinct().collect()]
         if days:
             kept = _kept(lake.spark, folder, _first(number), number).where(

@@ -104,7 +104,9 @@ def frontier(spots: Sequence[Spot], *, x_label: str, y_label: str, told: str) ->
     """The cheaper to the left, the faster below; a line joins those that no other beats."""
     box = Box(bottom=210, height=252)
     xs, ys = [s.x for s in spots], [max(s.y, 1) for s in spots]
-    x = Scale(low=0, high=max(xs) * 1.08 or 1, from_px=box.left, to_px=box.right)
+    beside = max(max(xs) - min(xs), max(xs) / 10, 1) / 3
+    low = max(min(xs) - beside, 0)
+    x = Scale(low=low, high=max(xs) + beside, from_px=box.left, to_px=box.right)
     y = Scale(
         low=max(min(ys) / 4, 1),
         high=max(ys) * 4,
@@ -113,7 +115,7 @@ def frontier(spots: Sequence[Spot], *, x_label: str, y_label: str, told: str) ->
         is_log=True,
     )
     parts = _grid(box, y, svg.duration_ticks(y.low, y.high), svg.ms_label)
-    for tick in svg.linear_ticks(0, x.high, about=6):
+    for tick in svg.linear_ticks(x.low, x.high, about=6):
         parts.append(svg.text(x(tick), box.bottom + 16, svg.count_label(tick), anchor="middle"))
     parts.append(svg.text(box.right, box.bottom + 34, x_label, "axis", anchor="end"))
     parts.append(svg.text(box.left + 6, box.top + 8, y_label, "axis"))
@@ -157,8 +159,9 @@ def _spot(spot: Spot, x: float, y: float, box: Box) -> list[str]:
     if spot.is_recommended or spot.is_now:
         is_left = x > (box.left + box.right) / 2
         said = f"{spot.name}, recommended" if spot.is_recommended else spot.name
-        above = -12 if y > box.top + 24 else 20
-        parts.append(svg.text(x, y + above, said, "named", anchor="end" if is_left else "start"))
+        # On different sides: the two are often close to each other.
+        beside = -14 if spot.is_recommended else 22
+        parts.append(svg.text(x, y + beside, said, "named", anchor="end" if is_left else "start"))
     return parts
 
 
