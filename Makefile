@@ -8,8 +8,7 @@ VENV  := .venv
 BIN   := $(VENV)/bin
 DATA  ?= ./data
 TESTS ?= tests
-# One more than there are cores: tests of processes, browsers and Spark wait much of the time.
-JOBS  ?= $(shell echo $$(( $$(getconf _NPROCESSORS_ONLN) + 1 )))
+JOBS  ?= logical
 ARGS  ?=
 
 PIP := $(BIN)/python -m pip install -qq --no-input --disable-pip-version-check \
