@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -32,7 +33,9 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 def spark() -> Iterator[SparkSession]:
     from penstock.pipeline.session import open_session
 
-    session = open_session("local[2]", more=SETTINGS)
+    # On the wheel's Java, whatever this machine has besides.
+    environ = {name: text for name, text in os.environ.items() if name != "JAVA_HOME"}
+    session = open_session("local[2]", more=SETTINGS, environ=environ)
     yield session
     session.stop()
 

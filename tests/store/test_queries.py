@@ -14,9 +14,9 @@ SQL = resources.files("penstock.store").joinpath("sql")
 
 NAME = re.compile(r"^-- name: (\w+)$", re.MULTILINE)
 COMMENT = re.compile(r"--[^\n]*")
-MARK = re.compile(r"\{[\w:]+\}")
-# Text in quotes is no parameter, nor is the second colon of a cast.
-PARAMETER = re.compile(r"'(?:[^']|'')*'|(?<!:):([a-z_]\w*)|\{list:(\w+)\}")
+MARK = re.compile(r"\{[\w:.]+\}")
+# Text in quotes is no parameter, nor is a column of JSON, nor the second colon of a cast.
+PARAMETER = re.compile(r"'(?:[^']|'')*'|\{json:[\w.]+\}|(?<!:):([a-z_]\w*)|\{list:(\w+)\}")
 
 
 def load(folder: str) -> dict[str, str]:

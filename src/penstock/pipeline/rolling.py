@@ -16,9 +16,9 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from penstock.domain.limits import MINUTE, NUL
 from penstock.pipeline.histogram import Histograms, Ints, bucket_of, count, merge, percentile
 
-MINUTE_MS = 60_000
 GRAINS = {"minute": 1, "hour": 60, "day": 1_440}  # in minutes
 DIMENSIONS = ("queue", "kind", "route", "worker")
 OUTCOMES = ("done", "dead", "cancelled")
@@ -27,7 +27,6 @@ SUMS = ("finished", *OUTCOMES, *ADDED)
 MEASURES = ("wait", "service")
 SHARES = {"p50": 0.5, "p95": 0.95, "p99": 0.99}
 CHUNK = 500_000  # rows that are added up together
-NUL = "\0"  # in no name
 NOBODY = ""  # where there is no name
 NO_BUCKET = -1
 
@@ -119,7 +118,7 @@ def _rows(chunk: pa.Table) -> _Rows:
         return np.where(_flags(durations.is_valid()), found, NO_BUCKET)
 
     return _Rows(
-        _numbers(chunk.column("finished_at")) // MINUTE_MS,
+        _numbers(chunk.column("finished_at")) // MINUTE,
         _numbers(chunk.column("outcome")),
         {name: _numbers(chunk.column(name)) for name in ADDED},
         {measure: buckets(measure) for measure in MEASURES},
@@ -197,11 +196,11 @@ def _grain(
     sums = {name: np.add.reduceat(_numbers(rows.column(name)), begins) for name in SUMS}
     columns: dict[str, pa.Array] = {
         "grain": pa.array([grain]).take(pa.array(np.zeros(of, dtype=np.int64))),
-        "at": pa.array(minute * MINUTE_MS),
+        "at": pa.array(minute * MINUTE),
         "dimension": rows.column("dimension").combine_chunks().take(pa.array(begins)),
         "name": rows.column("name").combine_chunks().take(pa.array(begins)),
         **{name: pa.array(values) for name, values in sums.items()},
-        "per_second": pa.array(sums["finished"] / (GRAINS[grain] * MINUTE_MS / 1000)),
+        "per_second": pa.array(sums["finished"] / (GRAINS[grain] * MINUTE / 1000)),
         "failure_ratio": _ratio(sums["failures"], sums["attempts"]),
         "backlog": _most(rows.column("backlog"), begins),
     }

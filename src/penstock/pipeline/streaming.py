@@ -22,6 +22,7 @@ from pyspark.sql.streaming.query import StreamingQuery
 from pyspark.sql.types import StringType, StructField, StructType
 
 from penstock.domain.lake import BACKLOG, HISTORY, Table
+from penstock.domain.limits import MINUTE
 from penstock.pipeline.jobs.lifecycle import lifecycle
 from penstock.pipeline.jobs.rollups import ROLLUPS, narrowed, rolled, sampled
 from penstock.pipeline.lake import Lake
@@ -94,7 +95,7 @@ def _partial(batch: DataFrame) -> DataFrame:
     added = ended.mapInArrow(partials, from_arrow_schema(PARTIAL))
     samples = batch.where(is_sample).select(*_OF_SAMPLES)
     return added.unionByName(sampled(samples), allowMissingColumns=True).withColumn(
-        DT, F.date_format(F.timestamp_millis(F.col("minute") * 60_000), "yyyy-MM-dd")
+        DT, F.date_format(F.timestamp_millis(F.col("minute") * MINUTE), "yyyy-MM-dd")
     )
 
 

@@ -3,6 +3,7 @@
 Marks in the text, filled in once per use:
     {columns}      the columns of a message, in the order of the record
     IN {list:NAME} one of the integers of the parameter NAME, a JSON list
+    {json:COLUMN}  a column that holds JSON, for ->>
     {day} …        a number that is part of a table's name
 """
 
@@ -17,6 +18,7 @@ from penstock.domain.message import Message
 _NAME = re.compile(r"^-- name: (\w+)$", re.MULTILINE)
 _COMMENT = re.compile(r"^--.*\n?", re.MULTILINE)
 _LIST = re.compile(r"IN \{list:(\w+)\}")
+_JSON = re.compile(r"\{json:([\w.]+)\}")
 
 # `group` is a reserved word in SQL, so its column has a longer name.
 MESSAGE_COLUMNS = tuple("group_key" if c == "group" else c for c in Message.__struct_fields__)
@@ -26,6 +28,7 @@ _LISTS = {
     # An array, because its members are looked up in an index one by one, whatever their number.
     "postgres": r"= ANY (CAST(translate(:\1, '[]', '{}') AS bigint[]))",
 }
+_JSONS = {"sqlite": r"\1", "postgres": r"CAST(\1 AS json)"}
 
 
 class Queries:
@@ -34,7 +37,7 @@ class Queries:
         self._texts = _load("common") | _load(dialect)
         columns = ", ".join(MESSAGE_COLUMNS)
         for name, text in self._texts.items():
-            text = _LIST.sub(_LISTS[dialect], text)
+            text = _JSON.sub(_JSONS[dialect], _LIST.sub(_LISTS[dialect], text))
             self._texts[name] = text.replace("{columns}", columns)
         self._filled: dict[tuple[str, tuple[object, ...]], str] = {}
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import sqlite3
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from typing import Any, Protocol, TypeVar
 
@@ -80,7 +81,7 @@ class Alchemy(Plain):
         return [tuple(row) for row in found] if found.returns_rows else []
 
 
-class OnALoop:
+class OnALoop(ABC):
     """What all asynchronous ones have in common."""
 
     def __init__(self, connect: Callable[[], Any]) -> None:
@@ -109,8 +110,8 @@ class OnALoop:
         self.runner.run(self.tx.close())
         self.runner.close()
 
-    async def _run(self, statement: str) -> list[tuple[Any, ...]]:
-        raise NotImplementedError
+    @abstractmethod
+    async def _run(self, statement: str) -> list[tuple[Any, ...]]: ...
 
 
 class AsyncPsycopg(OnALoop):

@@ -12,12 +12,12 @@ from pyspark.sql import functions as F
 from pyspark.sql.pandas.types import from_arrow_schema
 from pyspark.sql.types import StructType
 
+from penstock.domain.limits import MINUTE, NUL
 from penstock.pipeline.job import Job, Output, Tables
 from penstock.pipeline.rolling import (
     DIMENSIONS,
     MEASURES,
     NOBODY,
-    NUL,
     OUTCOMES,
     PARTIAL,
     SUMS,
@@ -101,7 +101,7 @@ def sampled(backlog: DataFrame) -> DataFrame:
     return backlog.select(
         F.lit("queue").alias("dimension"),
         F.col("queue").alias("name"),
-        F.expr("at div 60000").alias("minute"),
+        F.expr(f"at div {MINUTE}").alias("minute"),
         F.col("ready").alias("backlog"),
         *(F.lit(0).cast("long").alias(name) for name in SUMS),
     )

@@ -106,7 +106,7 @@ SELECT queue_no, name, settings, is_paused, version, created_at, changed_at, hel
    AND name > :after
    AND substr(name, 1, length(CAST(:prefix AS TEXT))) = :prefix
    AND (CAST(:contains AS TEXT) = '' OR replace(lower(name), :contains, '') <> lower(name))
-   AND settings ->> 'dead_letter_queue' = :dead_letter_queue
+   AND {json:settings} ->> 'dead_letter_queue' = :dead_letter_queue
  ORDER BY name
  LIMIT :limit;
 

@@ -25,9 +25,9 @@ SELECT count(*)
 -- MATERIALIZED keeps it at one.
 WITH s AS MATERIALIZED (
   SELECT q.queue_no, q.held_by, q.is_paused, c.dead, c.live,
-         c.live >= CAST(q.settings ->> 'max_messages' AS BIGINT) AS is_full,
+         c.live >= CAST({json:q.settings} ->> 'max_messages' AS BIGINT) AS is_full,
          CASE WHEN q.name IN (
-                SELECT l.settings ->> 'dead_letter_queue'
+                SELECT {json:l.settings} ->> 'dead_letter_queue'
                   FROM queue AS l
                  WHERE l.removed_at IS NULL
               )

@@ -29,18 +29,6 @@ SELECT CAST(q.no AS bigint)
   FROM json_array_elements_text(CAST(:queue_nos AS json)) AS q (no)
  WHERE pg_try_advisory_xact_lock(1885697143, CAST(q.no AS integer));
 
--- name: page_of_sources
--- As in common/, with PostgreSQL's JSON.
-SELECT queue_no, name, settings, is_paused, version, created_at, changed_at, held_by
-  FROM queue
- WHERE removed_at IS NULL
-   AND name > :after
-   AND substr(name, 1, length(CAST(:prefix AS TEXT))) = :prefix
-   AND (CAST(:contains AS TEXT) = '' OR replace(lower(name), :contains, '') <> lower(name))
-   AND CAST(settings AS json) ->> 'dead_letter_queue' = :dead_letter_queue
- ORDER BY name
- LIMIT :limit;
-
 -- name: by_name_to_change
 -- As in common/, but locked: of two who change something neither undoes what the other did.
 SELECT queue_no, name, settings, is_paused, version, created_at, changed_at, held_by
