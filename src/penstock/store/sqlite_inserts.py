@@ -10,7 +10,9 @@ from typing import Any
 
 from penstock.store.database import Row
 
-_CHUNKS = (512, 256, 128, 64)  # rows; below the last there is a statement for each number of rows
+# Rows; below the last there is a statement for each number of rows.  Longer ones do not pay: apsw
+# keeps no statement of more than 16 KB, and to prepare one takes longer than to run it.
+_CHUNKS = (128, 64)
 
 _PARAM = re.compile(r":(\w+)")
 _VALUES = re.compile(r"VALUES\s*(\(.*?\))", re.DOTALL)

@@ -52,6 +52,7 @@ class HttpConnection(asyncio.Protocol):
         "_is_receiving",
         "_keep_alive",
         "_parser",
+        "_piece",
         "_refused",
         "_request",
         "_stream",
@@ -72,10 +73,11 @@ class HttpConnection(asyncio.Protocol):
         self._stream: Stream | None = None  # an answer that goes on and on
         self._keep_alive = True
         self._held = 0
-        self._is_receiving = True
+        self._is_receiving = False  # a part of a request
         self._is_clogged = False  # the client does not read what we write
         self._is_going_on = False
         self._is_modern = False  # asked for once: to ask costs as much as the rest of the parsing
+        self._piece = b""  # what is being parsed, as long as only its first request is
         self.deadline = traffic.now() + traffic.receive_timeout
         self._reset()
 
@@ -104,12 +106,20 @@ class HttpConnection(asyncio.Protocol):
         self._write(error_response(error), keep_alive=False)
 
     def data_received(self, data: bytes) -> None:
+        if not self._is_receiving:
+            if self._request is None and not self._waiting and not self._is_clogged:
+                request = self._traffic.heads.recognise(data, self._transport)
+                if request is not None:
+                    self._serve(request, keep_alive=True)
+                    return
+            self._piece = data
         try:
             self._parser.feed_data(data)
         except httptools.HttpParserUpgrade:
             self._transport.pause_reading()  # the request itself is answered, and that is all
         except httptools.HttpParserError as error:
             self._refuse_rest(self._refused or InvalidRequest(f"malformed HTTP: {error}"))
+        self._piece = b""
 
     def eof_received(self) -> bool:
         return False
@@ -237,6 +247,9 @@ class HttpConnection(asyncio.Protocol):
             self._take(InvalidRequest("the path is malformed"), keep_alive)
             return
         request = Request(method, path, query, self._headers, body, self._transport)
+        piece, self._piece = self._piece, b""
+        if keep_alive and piece:
+            self._traffic.heads.learn(piece, request)
         self._take(request, keep_alive)
 
     def _may_stay(self, wants_to: bool) -> bool:

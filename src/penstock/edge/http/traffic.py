@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Protocol
 
 from penstock.domain.errors import PenstockError
+from penstock.edge.http.heads import Heads
 from penstock.edge.http.request import Handler, Request, Response
 
 MOST_HELD_BYTES = 128 * 1024 * 1024
@@ -45,6 +46,7 @@ class Traffic:
         self.takes_coded: Callable[[bytes], bool] = lambda target: False
         self.held_bytes = 0  # of bodies that are still coming in
         self.connections: set[Connection] = set()
+        self.heads = Heads()
         self.is_draining = False
         self.left = asyncio.Event()  # set when the last connection goes
         self.date = b""
