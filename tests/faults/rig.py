@@ -20,6 +20,7 @@ from penstock.domain.message import Message, State
 from penstock.domain.queue import Queue
 from penstock.ports.store import Acted, Browse, Claim, Sent, Session
 from penstock.store import checksums
+from penstock.store.log_mover import LogMover
 from penstock.store.sql_store import SqlStore, open_sqlite
 from tests.clocks import NOON
 from tests.factories import a_new_message, an_act, some_settings
@@ -174,6 +175,7 @@ def rigged(folder: Path, seed: int, *, checkpoint_pages: int = 10_000) -> Iterat
     with (
         mock.patch.object(apsw, "Connection", Connection),
         mock.patch("penstock.store.sqlite.CHECKPOINT_PAGES", checkpoint_pages),
+        mock.patch.object(LogMover, "is_beside", False),  # a thread has no seed
     ):
         rig = Rig(folder, vfs, seed)
         try:

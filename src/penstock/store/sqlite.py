@@ -17,6 +17,7 @@ from penstock.domain.errors import PenstockError, StoreRefused, StoreUnavailable
 from penstock.store import checksums
 from penstock.store.database import Collision, Found, Occupied, Row
 from penstock.store.in_turn import InTurn
+from penstock.store.log_mover import LogMover
 from penstock.store.queries import Queries
 from penstock.store.sqlite_inserts import parts
 from penstock.store.sqlite_log import BUSY_MS, make_log_durable
@@ -43,6 +44,8 @@ class SqliteDatabase(InTurn):
     def __init__(self, path: Path, *, read_only: bool = False, turns: Turns | None = None) -> None:
         self.is_alive = True
         self._logged_pages = 0
+        self._move_at = CHECKPOINT_PAGES
+        self._mover = LogMover(path)
         self._version: object = None
         self._queries = Queries(self.dialect)
         self._is_read_only = read_only
@@ -150,7 +153,7 @@ class SqliteDatabase(InTurn):
 
     def commit(self) -> None:
         self._execute("COMMIT")
-        if self._logged_pages >= CHECKPOINT_PAGES:
+        if self._logged_pages >= self._move_at or not self._mover.is_idle:
             self._move_log()
         self.give_turn_back()
 
@@ -168,14 +171,24 @@ class SqliteDatabase(InTurn):
     def _move_log(self) -> None:
         """What SQLite would do by itself, but without a word when a sync fails on the way.
 
+        Most of it is done beside us.  What has come meanwhile is little, and is moved here: a log
+        begins anew only when all of it was moved.
+
         The commit before it stands.  Those after it would build on pages that may not be on the
         disk, so there are none: this connection is not used again.
         """
+        if self._mover.is_idle:
+            self._mover.begin()
+        if self._mover.is_moving:
+            return
         try:
-            self._db.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_PASSIVE)
+            self._mover.end()
+            logged, moved = self._db.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_PASSIVE)
+            # Behind somebody who still reads it nothing can be moved: there is time to try again.
+            self._move_at = CHECKPOINT_PAGES if moved == logged else logged + CHECKPOINT_PAGES
         except apsw.BusyError:
             pass  # another process is at it
-        except apsw.Error as error:
+        except (apsw.Error, OSError) as error:
             _log.warning("the log could not be moved into the database: %s", error)
             self.is_alive = False
             self._doubt()
@@ -208,6 +221,7 @@ class SqliteDatabase(InTurn):
         except Occupied:
             self.is_alive = False
         if self.is_alive:
+            self._mover.wait()
             self._db.close()
             self.give_turn_back()
         else:
@@ -218,6 +232,7 @@ class SqliteDatabase(InTurn):
 
         `open_settled` opens the next one, which reads the log anew.
         """
+        self._mover.wait()
         _abandon(self._db)
         self.give_turn_back()
 
