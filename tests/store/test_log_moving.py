@@ -6,6 +6,7 @@ import subprocess
 import sys
 import threading
 from pathlib import Path
+from typing import Any
 
 import apsw
 import pytest
@@ -76,8 +77,10 @@ def send_until(desk: Desk, mail, is_enough) -> list[str]:
 
 
 def database_of(desk: Desk) -> Path:
-    [(_, _, name)] = desk.read(lambda s: s.db.connection.execute("PRAGMA database_list").fetchall())
-    return Path(name)
+    def ask(session: Any) -> str:
+        return str(session.db.connection.db_filename("main"))
+
+    return Path(desk.read(ask))
 
 
 def test_sends_are_answered_while_the_log_is_moved(desk, gate, moves):
