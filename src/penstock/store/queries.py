@@ -2,6 +2,7 @@
 
 Marks in the text, filled in once per use:
     {columns}      the columns of a message, in the order of the record
+    SET {leased}   what a claim makes of a message, as domain/message.py has it
     IN {list:NAME} one of the integers of the parameter NAME, a JSON list
     {json:COLUMN}  a column that holds JSON, for ->>
     {day} …        a number that is part of a table's name
@@ -23,6 +24,12 @@ _JSON = re.compile(r"\{json:([\w.]+)\}")
 # `group` is a reserved word in SQL, so its column has a longer name.
 MESSAGE_COLUMNS = tuple("group_key" if c == "group" else c for c in Message.__struct_fields__)
 
+_LEASED = (
+    "state = 'leased', due_at = :due_at, attempts = attempts + 1, lease_no = lease_no + 1,"
+    " leased_at = :now, leased_by = :claimed_by,"
+    " first_leased_at = coalesce(first_leased_at, :now), started_at = NULL, progress = NULL"
+)
+
 _LISTS = {
     "sqlite": r"IN (SELECT value FROM json_each(:\1))",
     # An array, because its members are looked up in an index one by one, whatever their number.
@@ -38,7 +45,7 @@ class Queries:
         columns = ", ".join(MESSAGE_COLUMNS)
         for name, text in self._texts.items():
             text = _JSON.sub(_JSONS[dialect], _LIST.sub(_LISTS[dialect], text))
-            self._texts[name] = text.replace("{columns}", columns)
+            self._texts[name] = text.replace("{columns}", columns).replace("{leased}", _LEASED)
         self._filled: dict[tuple[str, tuple[object, ...]], str] = {}
 
     def text(self, name: str, **fill: object) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from penstock.domain.delivery import Delivery
+from penstock.domain.delivery import OF_THE_CONNECTION, Delivery
 from penstock.domain.limits import DAY
 from penstock.domain.route import Route
 from penstock.domain.signature import HEADERS as SIGNED
@@ -11,23 +11,7 @@ from penstock.ports.sender import Request, Response
 
 _TIMEOUT = "x-timeout"  # milliseconds, for this request alone
 # Said between two neighbours on the way, or made anew for every connection.
-_NOT_PASSED_ON = frozenset(
-    {
-        "connection",
-        "content-length",
-        "expect",
-        "host",
-        "keep-alive",
-        "proxy-authenticate",
-        "proxy-authorization",
-        "proxy-connection",
-        "te",
-        "trailer",
-        "transfer-encoding",
-        "upgrade",
-        "x-queue",
-    }
-)
+_NOT_PASSED_ON = OF_THE_CONNECTION | {"x-queue"}
 
 
 def request_of(delivery: Delivery, route: Route, *, message_id: str, now: int) -> Request:

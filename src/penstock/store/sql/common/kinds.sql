@@ -3,15 +3,7 @@
 -- name: claim
 -- The front of each kind, and of all these the front.
 UPDATE message
-   SET state = 'leased',
-       due_at = :due_at,
-       attempts = attempts + 1,
-       lease_no = lease_no + 1,
-       leased_at = :now,
-       leased_by = :claimed_by,
-       first_leased_at = coalesce(first_leased_at, :now),
-       started_at = NULL,
-       progress = NULL
+   SET {leased}
  WHERE message_no IN (
          SELECT m.message_no
            FROM json_each(:kinds) AS k

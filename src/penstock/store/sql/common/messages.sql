@@ -128,15 +128,7 @@ SELECT q.queue_no
 -- name: claim
 -- Which messages, in which order: decided here.  What becomes of them: domain/message.py.
 UPDATE message
-   SET state = 'leased',
-       due_at = :due_at,
-       attempts = attempts + 1,
-       lease_no = lease_no + 1,
-       leased_at = :now,
-       leased_by = :claimed_by,
-       first_leased_at = coalesce(first_leased_at, :now),
-       started_at = NULL,
-       progress = NULL
+   SET {leased}
  WHERE message_no IN (
          SELECT message_no
            FROM message

@@ -41,14 +41,6 @@ SELECT place, message_no, 1
 -- name: lease
 -- What was found is claimed, blocked or not.
 UPDATE message
-   SET state = 'leased',
-       due_at = :due_at,
-       attempts = attempts + 1,
-       lease_no = lease_no + 1,
-       leased_at = :now,
-       leased_by = :claimed_by,
-       first_leased_at = coalesce(first_leased_at, :now),
-       started_at = NULL,
-       progress = NULL
+   SET {leased}
  WHERE message_no IN {list:message_nos}
 RETURNING {columns};

@@ -35,15 +35,7 @@ WITH near AS MATERIALIZED (
                           FOR UPDATE SKIP LOCKED) AS f
 )
 UPDATE message
-   SET state = 'leased',
-       due_at = :due_at,
-       attempts = attempts + 1,
-       lease_no = lease_no + 1,
-       leased_at = :now,
-       leased_by = :claimed_by,
-       first_leased_at = coalesce(first_leased_at, :now),
-       started_at = NULL,
-       progress = NULL
+   SET {leased}
  WHERE message_no = ANY (ARRAY(SELECT message_no FROM picked))
 RETURNING {columns};
 
