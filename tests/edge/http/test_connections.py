@@ -64,6 +64,25 @@ def test_http_1_0_is_closed_even_if_it_would_rather_stay(wire: Raw) -> None:
     assert wire.is_closed()
 
 
+@pytest.mark.parametrize("header", ["Connection", "Proxy-Connection"])
+def test_http_1_0_is_closed_whatever_came_before_it(wire: Raw, header: str) -> None:
+    wire.ask(HEALTH)
+
+    answer = wire.ask(f"GET /healthz HTTP/1.0\r\n{header}: keep-alive\r\n\r\n".encode())
+
+    assert (answer.status, answer.headers["connection"]) == (200, "close")
+    assert wire.is_closed()
+
+
+@pytest.mark.parametrize("version", ["0.9", "2.0"])
+def test_other_versions_are_refused_whatever_came_before_them(wire: Raw, version: str) -> None:
+    wire.ask(HEALTH)
+    head = f"GET /healthz HTTP/{version}\r\nHost: localhost\r\nConnection: keep-alive\r\n\r\n"
+
+    assert wire.ask(head.encode()).status == 400
+    assert wire.is_closed()
+
+
 def test_head_is_get_without_the_body(wire: Raw) -> None:
     got = wire.ask(HEALTH)
 

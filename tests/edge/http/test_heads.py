@@ -11,6 +11,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from penstock.domain.access import Role
+from penstock.domain.errors import PenstockError
 from penstock.edge.http.errors import error_response
 from penstock.edge.http.heads import Heads
 from penstock.edge.http.protocol import HttpConnection
@@ -37,6 +38,12 @@ REQUESTS = [
     request("POST", "/a", b"12345678", headers={"Content-Encoding": "gzip"}),
     request("GET", "/a", headers={"Upgrade": "x", "Connection": "upgrade"}),
     request("POST", "/a", b"12345678", headers={"Expect": "100-continue"}),
+    request("CONNECT", "/a"),
+    *(
+        f"GET /a HTTP/{version}\r\nHost: h\r\n{name}: keep-alive\r\n\r\n".encode()
+        for version in ("0.9", "1.0", "1.1", "2.0")
+        for name in ("Connection", "Proxy-Connection")
+    ),
     b"nonsense\r\n\r\n",
 ]
 
@@ -185,13 +192,17 @@ class _Side:
         self._answers = answers
         self.traffic = Traffic(
             self._handle,
-            refuse=lambda _, error: error_response(error),
+            refuse=self._refuse,
             max_body_bytes=1_000,
             receive_timeout=30,
             idle_timeout=30,
             max_connections=10,
         )
         self.traffic.heads = heads
+
+    def _refuse(self, request: Request, error: PenstockError) -> Response:
+        self.seen.append((request.method, request.path, dict(request.headers), str(error)))
+        return error_response(error)
 
     def transport(self) -> _Transport:
         return _Transport()
@@ -221,4 +232,4 @@ class _Side:
                 self._answer()
         self._answer()
         connection.connection_lost(None)
-        return [*self.seen, transport.written, transport.is_closed]
+        return [*self.seen, transport.is_paused, transport.written, transport.is_closed]

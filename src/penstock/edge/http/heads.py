@@ -14,9 +14,9 @@ from penstock.edge.http.request import Request
 _END = b"\r\n\r\n"
 _LONGEST = 1_024  # bytes; what is remembered must not fill the memory
 _MOST_REMEMBERED = 1_000
-# With one of these there is more to do than to read a body: one wants an answer before it sends
-# that, the other depends on who takes coded bodies at the time.
-_SPECIAL = frozenset({b"content-encoding", b"expect"})
+# With one of the first two there is more to do than to read a body: one wants an answer before it
+# sends that, the other depends on who takes coded bodies at the time.  The others never come again.
+_SPECIAL = frozenset({b"expect", b"content-encoding", b"traceparent", b"x-amz-date"})
 
 
 class Heads:
@@ -34,13 +34,14 @@ class Heads:
         return Request(like.method, like.path, like.query_bytes, like.headers, body, transport)
 
     def learn(self, data: bytes, request: Request) -> None:
-        """`data` came in one piece: it begins with this request, and perhaps there is more."""
+        """`data` came in one piece: it begins with this request, and perhaps there is more.
+
+        The request is HTTP/1.1, and its connection stays open.
+        """
         size = data.find(_END) + len(_END)
         if size > _LONGEST or size + len(request.body) != len(data):
             return
         headers = request.headers
-        if headers.get(b"connection", b"keep-alive").lower() != b"keep-alive":
-            return
         if _SPECIAL.isdisjoint(headers):
             if len(self._known) >= _MOST_REMEMBERED:
                 self._known.clear()

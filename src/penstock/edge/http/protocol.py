@@ -36,6 +36,8 @@ MOST_PIPELINED = 1_000  # may come in one go
 
 # Said twice, such a header could mean one thing to a proxy before us and another to us.
 _ONCE = frozenset({b"host", b"authorization", b"content-type", b"origin", b"expect"})
+# Without these only HTTP/1.1 stays; to ask for the version costs as much as the other parsing.
+_ABOUT_STAYING = frozenset({b"connection", b"proxy-connection", b"upgrade"})
 _NEVER = float("inf")
 
 
@@ -48,7 +50,6 @@ class HttpConnection(asyncio.Protocol):
         "_held",
         "_is_clogged",
         "_is_going_on",
-        "_is_modern",
         "_is_receiving",
         "_keep_alive",
         "_parser",
@@ -76,7 +77,6 @@ class HttpConnection(asyncio.Protocol):
         self._is_receiving = False  # a part of a request
         self._is_clogged = False  # the client does not read what we write
         self._is_going_on = False
-        self._is_modern = False  # asked for once: to ask costs as much as the rest of the parsing
         self._piece = b""  # what is being parsed, as long as only its first request is
         self.deadline = traffic.now() + traffic.receive_timeout
         self._reset()
@@ -236,25 +236,25 @@ class HttpConnection(asyncio.Protocol):
         self._held = 0
 
     def on_message_complete(self) -> None:
+        piece, self._piece = self._piece, b""
+        method = self._parser.get_method().decode()
         keep_alive = self._parser.should_keep_alive()
-        if not keep_alive or not self._is_modern or b"upgrade" in self._headers:
+        if not keep_alive or method == "CONNECT" or not _ABOUT_STAYING.isdisjoint(self._headers):
             keep_alive = self._may_stay(keep_alive)
         body = self._body if isinstance(self._body, bytes) else bytes(self._body)
-        method = self._parser.get_method().decode()
         try:
             path, query = split_target(self._url)
         except ValueError:
             self._take(InvalidRequest("the path is malformed"), keep_alive)
             return
         request = Request(method, path, query, self._headers, body, self._transport)
-        piece, self._piece = self._piece, b""
         if keep_alive and piece:
             self._traffic.heads.learn(piece, request)
         self._take(request, keep_alive)
 
     def _may_stay(self, wants_to: bool) -> bool:
         headers, parser = self._headers, self._parser
-        if b"upgrade" in headers and parser.should_upgrade():
+        if parser.should_upgrade():
             # The offer is not taken up.  The parser reads no further, not even this body.
             if b"content-length" in headers or b"transfer-encoding" in headers:
                 self._stop(InvalidRequest("this server does not switch protocols"))
@@ -262,8 +262,7 @@ class HttpConnection(asyncio.Protocol):
         version = parser.get_http_version()
         if version not in ("1.0", "1.1"):
             self._stop(InvalidRequest("this server speaks HTTP/1.1"))
-        self._is_modern = version == "1.1"
-        return wants_to and self._is_modern
+        return wants_to and version == "1.1"
 
     def _refuse_headers(self) -> None:
         most = f"{MAX_HEADERS} lines and {MAX_HEADER_BYTES} bytes"
