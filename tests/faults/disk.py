@@ -45,6 +45,7 @@ class FileOnDisk:
         self._cut_size = self._cut_number = 0
         self.durable_size = 0 if is_new else self.size()
         self.was_synced = not is_new
+        self.failed_syncs = 0
         self._writes = 0
 
     def size(self) -> int:
@@ -82,6 +83,7 @@ class FileOnDisk:
 
     def sync_failed(self, reached: Callable[[], bool] = lambda: False) -> None:
         """Some sectors may have reached the platter before or after those that did not."""
+        self.failed_syncs += 1
         for sector in self.dirty:
             if reached():
                 self.durable.pop(sector, None)

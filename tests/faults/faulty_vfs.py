@@ -42,6 +42,7 @@ class FaultyVFS(apsw.VFS):
                 self.trouble.step("open")
             file = FaultyFile(self, name, flags)
             file.disk = self.directory.opened(path, is_new=is_new)
+            file.told_of = file.disk.failed_syncs
             file.is_log = bool(flags[0] & (apsw.SQLITE_OPEN_WAL | apsw.SQLITE_OPEN_MAIN_JOURNAL))
             return file
 
@@ -61,6 +62,7 @@ class FaultyVFS(apsw.VFS):
 class FaultyFile(apsw.VFSFile):
     disk: FileOnDisk
     is_log: bool
+    told_of: int  # failed syncs; Linux tells everybody once who had the file open
 
     def __init__(self, vfs: FaultyVFS, name: Any, flags: list[int]) -> None:
         self._vfs = vfs
@@ -92,7 +94,11 @@ class FaultyFile(apsw.VFSFile):
                 trouble.step("sync")
             except apsw.Error:
                 self.disk.sync_failed(trouble.reached)
+                self.told_of = self.disk.failed_syncs
                 raise
+            if self.told_of < self.disk.failed_syncs:
+                self.told_of = self.disk.failed_syncs
+                raise apsw.IOError("a sync has failed since the last one")
             if trouble.is_lying:
                 return
             self.disk.synced()

@@ -175,7 +175,7 @@ def rigged(folder: Path, seed: int, *, checkpoint_pages: int = 10_000) -> Iterat
     with (
         mock.patch.object(apsw, "Connection", Connection),
         mock.patch("penstock.store.sqlite.CHECKPOINT_PAGES", checkpoint_pages),
-        mock.patch.object(LogMover, "is_beside", False),  # a thread has no seed
+        mock.patch.object(LogMover, "is_possible", False),  # a thread has no seed
     ):
         rig = Rig(folder, vfs, seed)
         try:

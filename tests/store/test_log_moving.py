@@ -12,13 +12,15 @@ import apsw
 import pytest
 
 from penstock.store import log_mover
-from penstock.store.log_mover import LogMover, sync_early
+from penstock.store.log_mover import LogMover, sync_ahead
+from penstock.store.sql_store import open_sqlite
 from penstock.store.sqlite_log import log_of
 from tests.clocks import ManualClock
 from tests.store.desk import Desk
 from tests.store.recount import check_books
 
 PAGES = 50
+FRAME_BYTES = 4096 + 24
 LARGE = '"' + "x" * 20_000 + '"'
 
 
@@ -45,9 +47,9 @@ def gate(monkeypatch: pytest.MonkeyPatch):
     """A mover begins its work only when this is set."""
     gate, move = threading.Event(), LogMover._move
 
-    def wait_and_move(mover: LogMover) -> None:
+    def wait_and_move(mover: LogMover, db: apsw.Connection) -> None:
         assert gate.wait(30)
-        move(mover)
+        move(mover, db)
 
     monkeypatch.setattr(LogMover, "_move", wait_and_move)
     yield gate
@@ -56,16 +58,23 @@ def gate(monkeypatch: pytest.MonkeyPatch):
 
 @pytest.fixture
 def moves(monkeypatch: pytest.MonkeyPatch) -> list[LogMover]:
-    """Those that were begun."""
+    """One for each time that one was asked to begin."""
     begun: list[LogMover] = []
     begin = LogMover.begin
 
-    def noted(mover: LogMover) -> None:
+    def noted(mover: LogMover) -> bool:
         begun.append(mover)
-        begin(mover)
+        return begin(mover)
 
     monkeypatch.setattr(LogMover, "begin", noted)
     return begun
+
+
+def _fail(error: Exception):
+    def fail(*_: object) -> None:
+        raise error
+
+    return fail
 
 
 def send_until(desk: Desk, mail, is_enough) -> list[str]:
@@ -120,24 +129,96 @@ def test_what_was_moved_is_whole(desk, moves, open_store):
     check_books(desk)
 
 
+def fail_to_sync(path: str) -> None:
+    raise OSError(errno.EIO, "the disk is in trouble")
+
+
+def fail_a_move(desk: Desk, mail, moves, monkeypatch) -> list[str]:
+    """After this a move has failed, and the writer has not come by since."""
+    with monkeypatch.context() as trouble:
+        trouble.setattr(log_mover, "sync_ahead", fail_to_sync)
+        sent = send_until(desk, mail, lambda: moves)
+        wait(moves[0])
+    return sent
+
+
+def wait(mover: LogMover) -> None:
+    assert mover._thread is not None
+    mover._thread.join(30)
+    assert not mover.is_moving
+
+
+def is_in_doubt(path: Path) -> bool:
+    return path.with_name(path.name + "-turn").stat().st_size > 0
+
+
 def test_a_move_that_fails_is_the_end_of_the_connection_and_of_nothing_else(
+    desk, moves, monkeypatch, caplog
+):
+    mail, path = desk.queue(), database_of(desk)
+    sent = fail_a_move(desk, mail, moves, monkeypatch)
+
+    sent += [desk.send(mail), desk.send(mail)]
+
+    assert "the disk is in trouble" in caplog.text
+    assert not is_in_doubt(path), "the log is settled"
+    failed = moves[0]
+    sent += send_until(desk, mail, lambda: moves[-1] is not failed)
+    assert desk.claim_ids(mail, limit=len(sent)) == sent
+
+
+def test_everybody_is_told_of_a_move_that_failed_before_the_writer_comes_by(
     desk, moves, monkeypatch
 ):
-    mail = desk.queue()
+    mail, path = desk.queue(), database_of(desk)
+    sent = fail_a_move(desk, mail, moves, monkeypatch)
+    assert is_in_doubt(path)
 
-    def fail(mover: LogMover) -> None:
-        mover._error = apsw.IOError("the disk is in trouble")
+    other = Desk(open_sqlite(path), desk.clock)  # settles the log, when the first has let go of it
 
-    with monkeypatch.context() as trouble:
-        trouble.setattr(LogMover, "_move", fail)
-        sent = send_until(desk, mail, lambda: moves)
-        moves[0].wait()
-        sent.append(desk.send(mail))  # stands: it was synced by itself
-
-    sent.append(desk.send(mail))
-    connections = len({id(mover) for mover in moves})
-    sent += send_until(desk, mail, lambda: len({id(mover) for mover in moves}) > connections)
+    assert not is_in_doubt(path)
+    sent.append(other.send(mail))
     assert desk.claim_ids(mail, limit=len(sent)) == sent
+    other.store.close()
+
+
+def test_a_store_that_closes_after_a_failed_move_leaves_the_log_to_the_next_one(
+    desk, moves, monkeypatch, open_store
+):
+    mail, path = desk.queue(), database_of(desk)
+    sent = fail_a_move(desk, mail, moves, monkeypatch)
+    desk.store.readers.shut()  # the last one to close moves the log, if it is a writer
+
+    desk.store.close()
+
+    assert is_in_doubt(path)
+    assert log_of(path).stat().st_size > 0, "what it holds is not certain to be in the database"
+    desk.store = open_store()
+    assert desk.claim_ids(mail, limit=len(sent)) == sent
+
+
+def test_so_does_one_whose_move_fails_while_it_closes(desk, moves, monkeypatch):
+    mail, path = desk.queue(), database_of(desk)
+    is_syncing, may_fail = threading.Event(), threading.Event()
+
+    def fail_in_the_end(path: str) -> None:
+        is_syncing.set()
+        assert may_fail.wait(30)
+        fail_to_sync(path)
+
+    monkeypatch.setattr(log_mover, "sync_ahead", fail_in_the_end)
+    send_until(desk, mail, lambda: moves)
+    assert is_syncing.wait(30)
+    desk.store.readers.shut()
+    closing = threading.Thread(target=desk.store.close)
+    closing.start()
+    closing.join(0.1)
+
+    may_fail.set()
+    closing.join(30)
+
+    assert is_in_doubt(path)
+    assert log_of(path).stat().st_size > 0
 
 
 def test_who_closes_waits_for_the_mover(desk, gate, moves):
@@ -156,27 +237,63 @@ def test_who_closes_waits_for_the_mover(desk, gate, moves):
 
 
 def test_behind_a_reader_it_is_not_tried_at_every_commit(desk, moves):
-    mail = desk.queue()
+    mail, log = desk.queue(), log_of(database_of(desk))
     reader = apsw.Connection(str(database_of(desk)), flags=apsw.SQLITE_OPEN_READONLY)
     reader.execute("BEGIN; SELECT count(*) FROM message").fetchall()
     send_until(desk, mail, lambda: moves)
-    moves[0].wait()
-    moves.clear()
+    wait(moves[0])
+    desk.send(mail)
+    tries = len(moves)
 
-    for _ in range(PAGES // 10):  # ten pages are less than each of these fills
+    for _ in range(PAGES // 20):  # a small one fills less than ten pages
         desk.send(mail)
 
-    assert len(moves) <= 1
+    assert len(moves) == tries
     reader.close()
+    sent = send_until(desk, mail, lambda: len(moves) > tries + 20)
+    assert log.stat().st_size < len(sent) * len(LARGE) / 2, "it only grew"
 
 
-def test_where_a_failed_sync_may_be_told_to_one_only_the_writer_waits(desk, moves, monkeypatch):
-    monkeypatch.setattr(LogMover, "is_beside", False)
-    mail = desk.queue()
+def test_a_log_that_somebody_else_began_anew_is_moved_as_early_as_ever(desk, moves):
+    mail, path = desk.queue(), database_of(desk)
+    reader = apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READONLY)
+    reader.execute("BEGIN; SELECT count(*) FROM message").fetchall()
+    long = 10 * PAGES * FRAME_BYTES
+    send_until(desk, mail, lambda: log_of(path).stat().st_size > long)
+    while moves[-1].is_moving or moves[-1].has_ended:
+        desk.send(mail)  # hears of it
+    reader.close()
+    other = apsw.Connection(str(path))
+    other.pragma("schema_version")  # before it has read anything it knows of no log
+    other.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_TRUNCATE)
+    moves.clear()
 
-    send_until(desk, mail, lambda: moves)
+    for _ in range(PAGES // 4):  # a large one fills more than four pages
+        desk.send(mail, body=LARGE)
 
-    assert all(mover.is_idle for mover in moves)
+    assert moves
+    other.close()
+
+
+@pytest.mark.parametrize(
+    "trouble",
+    [
+        pytest.param((LogMover, "is_possible", False), id="not on this system"),
+        pytest.param((log_mover, "_connect", _fail(apsw.CantOpenError("files"))), id="no files"),
+        pytest.param((threading.Thread, "start", _fail(RuntimeError("threads"))), id="no threads"),
+    ],
+)
+def test_where_there_can_be_no_mover_the_writer_moves_the_log(desk, moves, monkeypatch, trouble):
+    mail, path = desk.queue(), database_of(desk)
+    monkeypatch.setattr(*trouble)
+
+    send_until(desk, mail, lambda: len(moves) >= 20)
+
+    assert not any(mover.is_moving for mover in moves)
+    assert not is_in_doubt(path)
+    written = desk.counts(mail).ready * len(LARGE)
+    assert log_of(path).stat().st_size < written / 2, "it only grew"
+    monkeypatch.undo()
 
 
 # --- the sync ahead of SQLite's ---
@@ -186,7 +303,7 @@ def test_a_sync_ahead_leaves_sqlites_locks_alone(path):
     db = apsw.Connection(str(path))
     db.execute("CREATE TABLE t (x); BEGIN IMMEDIATE; INSERT INTO t VALUES (1)")
 
-    sync_early(path)
+    sync_ahead(str(path))
 
     other = f"import sqlite3; sqlite3.connect({str(path)!r}, timeout=0).execute('BEGIN IMMEDIATE')"
     done = subprocess.run(
@@ -206,7 +323,7 @@ def test_a_sync_ahead_that_fails_is_told(path, monkeypatch):
     monkeypatch.setattr(os, "fdatasync", fail)
 
     with pytest.raises(OSError, match="trouble"):
-        sync_early(path)
+        sync_ahead(str(path))
     db.close()
 
 
@@ -221,21 +338,18 @@ def test_a_descriptor_that_was_closed_meanwhile_is_no_trouble(path, monkeypatch)
 
     monkeypatch.setattr(os, "fdatasync", gone)
 
-    sync_early(path)
+    sync_ahead(str(path))
 
     assert tried
     db.close()
 
 
-def test_the_error_of_a_sync_ahead_reaches_the_writer(desk, moves, monkeypatch, caplog):
-    mail = desk.queue()
+def test_where_nobody_tells_which_files_are_open_nothing_is_synced_ahead(path, monkeypatch):
+    db = apsw.Connection(str(path))
+    db.execute("CREATE TABLE t (x)")
+    monkeypatch.setattr(log_mover, "_OPEN_FILES", "/nowhere")
+    monkeypatch.setattr(os, "fdatasync", _fail(AssertionError("synced")))
 
-    def fail(path: Path) -> None:
-        raise OSError(errno.EIO, "the disk is in trouble")
+    sync_ahead(str(path))
 
-    monkeypatch.setattr(log_mover, "sync_early", fail)
-    send_until(desk, mail, lambda: moves)
-    moves[0].wait()
-    desk.send(mail)
-
-    assert "the log could not be moved" in caplog.text
+    db.close()

@@ -39,3 +39,8 @@ class InTurn:
         """A sync may have failed: nobody builds on the log before it is settled."""
         if self._turns is not None and self._turns.is_ours:
             self._turns.doubt()
+
+    def _doubt_at_once(self) -> None:
+        """Out of turn, too: while we have the store open, nobody settles the log."""
+        if self._turns is not None:
+            self._turns.doubt()

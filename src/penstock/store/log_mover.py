@@ -1,94 +1,131 @@
 """SQLite's log is moved into the database beside the writer, who goes on meanwhile.
 
 To move ten thousand pages and to sync them takes some 50 ms, in which nobody would be answered.
-SQLite lets another connection move them while commits go on behind; what is left for the writer
-takes 2 to 5 ms.
+SQLite lets a second connection copy them while commits go on behind.  What is left for the writer,
+the pages that came meanwhile, takes 2 to 5 ms.
 
-A sync that fails there may have been for frames of a commit that is under way here.  Linux tells
-everybody who has the file open of it: the writer's own sync fails then, too, and nothing is
-acknowledged.  Where that is not known to be so, the writer waits.
+A sync of the log that fails here may have been for frames of a commit that is under way there.
+Linux tells everybody of it who had the file open: the writer's own sync fails then, too, and
+nothing is acknowledged.  That is why this connection is kept: its files have been open all the
+time.  A sync of the database that fails is told to one of us only; whoever it is leaves word for
+everybody before the log may begin anew.  Elsewhere than on Linux the writer moves the log itself.
 """
 
 from __future__ import annotations
 
+import logging
 import os
 import sys
 import threading
+from collections.abc import Callable
 from errno import EBADF, EINVAL
-from pathlib import Path
 
 import apsw
 
-_BUSY_MS = 1_000
+_log = logging.getLogger("penstock.store")
+
 _OPEN_FILES = "/proc/self/fd"
+_READS = (apsw.SQLITE_IOERR_READ, apsw.SQLITE_IOERR_SHORT_READ, apsw.SQLITE_IOERR_DATA)
 
 
 class LogMover:
-    """Used by one thread at a time, whose own connection stays open until `wait` returns."""
+    """Used by the thread that uses the writer's connection, in its turn."""
 
-    is_beside = sys.platform == "linux"
+    is_possible = sys.platform == "linux"
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: str, on_failed: Callable[[], None]) -> None:
         self._path = path
+        self._on_failed = on_failed  # of a sync; called by whichever thread finds out
+        self._db: apsw.Connection | None = None
         self._thread: threading.Thread | None = None
-        self._error: Exception | None = None
-
-    def begin(self) -> None:
-        self._thread = threading.Thread(target=self._move, name="penstock-mover", daemon=True)
-        self._thread.start()
-        if not self.is_beside:
-            self._thread.join()
-
-    @property
-    def is_idle(self) -> bool:
-        """Nothing was begun whose end has not been heard of."""
-        return self._thread is None
+        self.has_failed = False
 
     @property
     def is_moving(self) -> bool:
         return self._thread is not None and self._thread.is_alive()
 
-    def end(self) -> None:
-        """After a move; raises what went wrong with it."""
+    @property
+    def has_ended(self) -> bool:
+        """A move has, since `begin`; nobody has asked for the next one."""
+        return self._thread is not None and not self._thread.is_alive()
+
+    def begin(self) -> bool:
+        """Whether a move is under way now; otherwise the writer is alone with it."""
         self._thread = None
-        error, self._error = self._error, None
-        if error is not None:
-            raise error
-
-    def wait(self) -> None:
-        """Nothing is moved any more when this returns."""
-        if self._thread is not None:
-            self._thread.join()
-
-    def _move(self) -> None:
+        if not self.is_possible:
+            return False
         try:
-            db = apsw.Connection(str(self._path), flags=apsw.SQLITE_OPEN_READWRITE)
-            try:
-                db.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1)
-                db.set_busy_timeout(_BUSY_MS)
-                db.pragma("synchronous", "full")
-                db.pragma("schema_version")  # before it has read anything it knows of no log
-                db.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_PASSIVE)
-                if self.is_beside:
-                    sync_early(self._path)
-            finally:
-                db.close(True)
+            if self._db is None:
+                self._db = _connect(self._path)
+            thread = threading.Thread(
+                target=self._move, args=(self._db,), name="penstock-mover", daemon=True
+            )
+            thread.start()
+        except (apsw.Error, RuntimeError):  # too many files or threads, most likely
+            return False
+        self._thread = thread
+        return True
+
+    def rest(self) -> None:
+        """What has ended is done with."""
+        self._thread = None
+
+    def close(self) -> None:
+        """Nothing is moved any more when this returns."""
+        if self._thread is not None and self._db is not None:
+            self._db.interrupt()
+            self._thread.join()
+        self._thread = None
+        if self._db is not None:
+            self._db.close(True)
+            self._db = None
+
+    def _move(self, db: apsw.Connection) -> None:
+        try:
+            db.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_PASSIVE)
+            sync_ahead(self._path)
         except (apsw.Error, OSError) as error:
-            self._error = error
+            if isinstance(error, OSError) or is_failed_sync(error):
+                _log.warning("the log could not be moved into the database: %s", error)
+                self.has_failed = True
+                self._on_failed()
+            # Anything else the writer meets as well, when it moves the rest.
 
 
-def sync_early(path: Path) -> None:
-    """Sync a database that is open, so that little is left for SQLite to sync later.
+def is_failed_sync(error: apsw.Error) -> bool:
+    """May it be one?  Whoever cannot read has not written, either."""
+    code = getattr(error, "extendedresult", 0)
+    return isinstance(error, apsw.IOError) and code not in _READS
+
+
+def sync_ahead(path: str) -> None:
+    """Sync a database that is open, so that little is left for SQLite to sync; raises OSError.
 
     By a descriptor of SQLite's own: to close one of ours would drop SQLite's locks on the file.
     """
-    there = path.stat()
-    for name in os.listdir(_OPEN_FILES):
+    try:
+        descriptors = [int(name) for name in os.listdir(_OPEN_FILES)]
+        there = os.stat(path)
+    except OSError:
+        return  # nothing is lost, but time
+    for descriptor in descriptors:
         try:
-            found = os.fstat(int(name))
-            if (found.st_dev, found.st_ino) == (there.st_dev, there.st_ino):
-                os.fdatasync(int(name))
+            if os.path.samestat(os.fstat(descriptor), there):
+                os.fdatasync(descriptor)
                 return
         except OSError as error:
             if error.errno not in (EBADF, EINVAL):  # closed just now, or something else by now
                 raise
+
+
+def _connect(path: str) -> apsw.Connection:
+    db = apsw.Connection(path, flags=apsw.SQLITE_OPEN_READWRITE)
+    try:
+        # The writer is the last to close, and then moves what is left.
+        db.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1)
+        db.pragma("synchronous", "full")
+        db.pragma("schema_version")  # before it has read anything it knows of no log
+    except BaseException:
+        db.close(True)
+        raise
+    return db
