@@ -164,18 +164,22 @@ class Rig:
         self._vfs.trouble = Trouble(self._lose_power, self.dice.randrange(2**32))
 
     def _lose_power(self) -> None:
-        self._vfs.directory.lose_power(self.loss, self.names, self.dice)
-        self.trouble.is_off = True
+        with self._vfs.lock:  # somebody may be moving the log
+            self.trouble.is_off = True
+            self._vfs.directory.lose_power(self.loss, self.names, self.dice)
 
 
 @contextmanager
-def rigged(folder: Path, seed: int, *, checkpoint_pages: int = 10_000) -> Iterator[Rig]:
+def rigged(
+    folder: Path, seed: int, *, checkpoint_pages: int = 10_000, has_mover: bool = False
+) -> Iterator[Rig]:
+    """`has_mover`: the log is moved by a thread, which has no seed: no two walks are the same."""
     checksums.turn_on()  # first, as it builds on the VFS that is the default then
     vfs = FaultyVFS(Directory(folder), Trouble(lambda: None, seed))
     with (
         mock.patch.object(apsw, "Connection", Connection),
         mock.patch("penstock.store.sqlite.CHECKPOINT_PAGES", checkpoint_pages),
-        mock.patch.object(LogMover, "is_possible", False),  # a thread has no seed
+        mock.patch.object(LogMover, "is_possible", has_mover),
     ):
         rig = Rig(folder, vfs, seed)
         try:

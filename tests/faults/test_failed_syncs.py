@@ -166,14 +166,15 @@ def test_a_check_up_leaves_the_log_of_a_crash_to_the_next_start(folder: Path) ->
         assert log_of(rig.path).read_bytes() == log
 
 
+@pytest.mark.parametrize("has_mover", [False, True])
 @pytest.mark.parametrize("start", range(0, WALKS, SLICE))
 def test_whatever_syncs_fail_a_power_cut_takes_nothing_acknowledged(
-    filled: Path, tmp_path: Path, start: int
+    filled: Path, tmp_path: Path, start: int, has_mover: bool
 ) -> None:
     for seed in range(start, start + SLICE):
         folder = Path(shutil.copytree(filled, tmp_path / str(seed)))
         pages = (5, 40, 10_000)[seed % 3]
-        with rigged(folder, seed, checkpoint_pages=pages) as rig:
+        with rigged(folder, seed, checkpoint_pages=pages, has_mover=has_mover) as rig:
             walk(rig, random.Random(seed))
         shutil.rmtree(folder)
 
