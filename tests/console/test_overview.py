@@ -7,12 +7,12 @@ from typing import Any
 import pytest
 
 from penstock.domain.access import Role
-from penstock.runtime.sampler import Sampler
 from tests.clocks import ManualClock
 from tests.console.conftest import NewKey, OpenConsole, aside
 from tests.console.driving import Console, expect
 from tests.edge.api import Api, told
 from tests.edge.live import LiveServer
+from tests.edge.sampling import sample
 
 
 @pytest.fixture
@@ -88,11 +88,10 @@ def test_a_queue_that_is_full_paused_or_takes_letters_is_told_so(
 def test_the_graphs_are_of_all_queues_and_of_the_time_in_the_address(
     console: Console, api: Api, server: LiveServer, clock: ManualClock
 ) -> None:
-    sampler = Sampler(server.broker.store, retention_days=90)
     for _ in range(3):
         clock.advance(minutes=1)
         api.finish(api.make_queue())
-        aside(lambda: sampler.tick(clock.now()))
+        aside(lambda: sample(server))
 
     page = console.open("/console?range=24h")
 

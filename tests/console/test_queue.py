@@ -6,13 +6,13 @@ import re
 
 import pytest
 
-from penstock.runtime.sampler import Sampler
 from tests.clocks import ManualClock
 from tests.console.conftest import aside
 from tests.console.driving import Console, Dialog, expect
 from tests.console.shell import run_call, run_command
 from tests.edge.api import Api, a_name
 from tests.edge.live import LiveServer
+from tests.edge.sampling import sample
 
 A_LINE = re.compile(r"^M[\d.]+ [\d.]+L")
 HOSTILE = "<img src=x onerror=\"document.title='caught'\">"
@@ -60,12 +60,11 @@ def test_graphs_are_drawn_from_what_was_written_down(
     console: Console, api: Api, server: LiveServer, clock: ManualClock, name: str
 ) -> None:
     clock.advance(hours=2)
-    sampler = Sampler(server.broker.store, retention_days=90)
     for sends in (0, 3, 5):
         for _ in range(sends):
             api.send(name)
         clock.advance(minutes=1)
-        aside(lambda: sampler.tick(clock.now()))
+        aside(lambda: sample(server))
     open_queue(console, name)
 
     chart = console.page.locator('[data-chart="Backlog"]')

@@ -5,16 +5,11 @@ from __future__ import annotations
 import pytest
 
 from penstock.domain.access import Role
-from penstock.runtime.sampler import Sampler
 from tests.clocks import ManualClock
 from tests.edge.api import Api, a_name, assert_refused
 from tests.edge.http.conftest import LetIn
 from tests.edge.live import LiveServer
-
-
-def sample(server: LiveServer) -> None:
-    """What the duty does by itself, here and now."""
-    Sampler(server.broker.store, retention_days=90).tick(server.clock.now())
+from tests.edge.sampling import sample
 
 
 def problem_of(api: Api, queue: str) -> dict | None:
