@@ -77,8 +77,10 @@ def adding(lake_folder: str, derived: str, folder: str) -> Callable[[DataFrame, 
     def add(batch: DataFrame, number: int) -> None:
         lake = Lake(batch.sparkSession, lake_folder, derived=derived)
         batch.persist()  # looked at twice, and read once
-        added = _keep(batch, folder, number)
-        batch.unpersist()
+        try:
+            added = _keep(batch, folder, number)
+        finally:
+            batch.unpersist()
         days = [row[DT] for row in added.select(DT).distinct().collect()]
         if days:
             kept = _kept(lake.spark, folder, _first(number), number).where(

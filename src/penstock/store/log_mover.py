@@ -22,10 +22,11 @@ from errno import EBADF, EINVAL
 
 import apsw
 
+from penstock.store.sqlite_log import is_failed_sync
+
 _log = logging.getLogger("penstock.store")
 
 _OPEN_FILES = "/proc/self/fd"
-_READS = (apsw.SQLITE_IOERR_READ, apsw.SQLITE_IOERR_SHORT_READ, apsw.SQLITE_IOERR_DATA)
 
 
 class LogMover:
@@ -90,12 +91,6 @@ class LogMover:
                 self.has_failed = True
                 self._on_failed()
             # Anything else the writer meets as well, when it moves the rest.
-
-
-def is_failed_sync(error: apsw.Error) -> bool:
-    """May it be one?  Whoever cannot read has not written, either."""
-    code = getattr(error, "extendedresult", 0)
-    return isinstance(error, apsw.IOError) and code not in _READS
 
 
 def sync_ahead(path: str) -> None:

@@ -20,11 +20,18 @@ from penstock.domain.errors import StoreUnavailable
 from penstock.store.database import Occupied
 
 BUSY_MS = 10_000
+_READS = (apsw.SQLITE_IOERR_READ, apsw.SQLITE_IOERR_SHORT_READ, apsw.SQLITE_IOERR_DATA)
 _STEP = 1 << 16  # SQLite writes less than 128 KiB at a time: one page is never more than half of it
 
 
 def log_of(path: Path) -> Path:
     return path.with_name(path.name + "-wal")
+
+
+def is_failed_sync(error: apsw.Error) -> bool:
+    """May it be one?  Whoever cannot read has not written, either."""
+    code = getattr(error, "extendedresult", 0)
+    return isinstance(error, apsw.IOError) and code not in _READS
 
 
 def make_log_durable(path: Path) -> None:

@@ -17,6 +17,7 @@ from penstock.edge.http.heads import Heads
 from penstock.edge.http.protocol import HttpConnection
 from penstock.edge.http.request import Request, Respond, Response
 from penstock.edge.http.traffic import Traffic
+from tests.edge.http.wire import Wire
 from tests.edge.live import LiveServer
 from tests.edge.raw import Raw, request
 
@@ -96,7 +97,7 @@ def test_a_head_that_came_before_needs_no_parser() -> None:
         side = _Side(Answers.AT_ONCE, Heads())
         once = side.take([REQUESTS[0]])
         connection = HttpConnection(side.traffic)
-        connection.connection_made(side.transport())
+        connection.connection_made(Wire())
         connection._parser = cast(Any, None)  # whoever needs it breaks
         connection.data_received(REQUESTS[0])
         return [once[0], side.seen[-1]]
@@ -123,7 +124,7 @@ def test_whether_a_coded_body_is_taken_is_judged_each_time() -> None:
 
 
 def test_heads_without_end_do_not_fill_the_memory() -> None:
-    heads, wire = Heads(), _Transport()
+    heads, wire = Heads(), Wire()
     all_of_them = [request("GET", f"/{number}") for number in range(3_000)]
     for raw in all_of_them:
         heads.learn(raw, Request("GET", "/", b"", {}, b""))
@@ -139,7 +140,7 @@ def test_a_long_head_is_not_remembered() -> None:
 
     heads.learn(long, Request("GET", "/x", b"", {}, b""))
 
-    assert heads.recognise(long, _Transport()) is None
+    assert heads.recognise(long, Wire()) is None
 
 
 def test_a_key_that_is_taken_back_is_refused_though_its_head_is_known(guarded: LiveServer) -> None:
@@ -159,28 +160,6 @@ def test_a_key_that_is_taken_back_is_refused_though_its_head_is_known(guarded: L
 class _NoHeads(Heads):
     def learn(self, data: bytes, request: Request) -> None:
         pass
-
-
-class _Transport(asyncio.Transport):
-    def __init__(self) -> None:
-        super().__init__()
-        self.written: list[bytes] = []
-        self.is_closed = self.is_paused = False
-
-    def write(self, data: Any) -> None:
-        self.written.append(bytes(data))
-
-    def close(self) -> None:
-        self.is_closed = True
-
-    def is_closing(self) -> bool:
-        return self.is_closed
-
-    def pause_reading(self) -> None:
-        self.is_paused = True
-
-    def resume_reading(self) -> None:
-        self.is_paused = False
 
 
 class _Side:
@@ -204,9 +183,6 @@ class _Side:
         self.seen.append((request.method, request.path, dict(request.headers), str(error)))
         return error_response(error)
 
-    def transport(self) -> _Transport:
-        return _Transport()
-
     def _handle(self, request: Request, respond: Respond) -> None:
         heard = (request.method, request.path, request.query_bytes, dict(request.headers))
         self.seen.append((*heard, request.body))
@@ -221,15 +197,15 @@ class _Side:
 
     def take(self, pieces: list[bytes]) -> list[Any]:
         self.seen = []
-        transport = self.transport()
+        transport = Wire()
         connection = HttpConnection(self.traffic)
         connection.connection_made(transport)
         for piece in pieces:
-            if transport.is_closed or transport.is_paused:
+            if not transport.is_open or transport.is_paused:
                 break
             connection.data_received(piece)
             if self._answers is Answers.AFTER_EACH_PIECE:
                 self._answer()
         self._answer()
         connection.connection_lost(None)
-        return [*self.seen, transport.is_paused, transport.written, transport.is_closed]
+        return [*self.seen, transport.is_paused, transport.written, transport.is_open]

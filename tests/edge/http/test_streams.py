@@ -5,38 +5,15 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable
 from math import inf
-from typing import Any
 
 from penstock.edge.http.errors import error_response
 from penstock.edge.http.protocol import HttpConnection
 from penstock.edge.http.request import Request, Respond, Response
 from penstock.edge.http.stream import Stream
 from penstock.edge.http.traffic import Traffic
+from tests.edge.http.wire import Wire
 
 ASK = b"GET /news HTTP/1.1\r\nhost: localhost\r\n\r\n"
-
-
-class Wire(asyncio.Transport):
-    """What a connection writes, and whether it is open."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.written: list[bytes] = []
-        self.is_open = True
-
-    def write(self, data: Any) -> None:
-        self.written.append(bytes(data))
-
-    def close(self) -> None:
-        self.is_open = False
-
-    abort = close
-
-    def is_closing(self) -> bool:
-        return not self.is_open
-
-    def pause_reading(self) -> None: ...
-    def resume_reading(self) -> None: ...
 
 
 class Newsroom:

@@ -1,8 +1,8 @@
 """What the parser made of heads that came before.
 
 On a connection that stays open a client says the same head again and again, down to the length of
-its body.  Equal bytes mean the same thing, so they are parsed once: measured, that is a third of
-what it takes to let a request in.
+its body.  Equal bytes mean the same thing, so they are parsed once: measured, that is a quarter
+of what it takes until a request is with the store.
 """
 
 from __future__ import annotations

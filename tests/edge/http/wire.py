@@ -1,0 +1,33 @@
+"""The transport of a connection that has no network."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+
+class Wire(asyncio.Transport):
+    """What a connection writes, and whether it is open and reads."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.written: list[bytes] = []
+        self.is_open = True
+        self.is_paused = False
+
+    def write(self, data: Any) -> None:
+        self.written.append(bytes(data))
+
+    def close(self) -> None:
+        self.is_open = False
+
+    abort = close
+
+    def is_closing(self) -> bool:
+        return not self.is_open
+
+    def pause_reading(self) -> None:
+        self.is_paused = True
+
+    def resume_reading(self) -> None:
+        self.is_paused = False
