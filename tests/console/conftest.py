@@ -21,6 +21,7 @@ from tests.console.driving import Console
 from tests.edge.api import Api
 from tests.edge.conftest import BACKENDS, NEVER_PUSHES, some_settings
 from tests.edge.live import LiveServer
+from tests.edge.sampling import unsampled
 from tests.support import chromium
 
 SCREENSHOTS = "PENSTOCK_SCREENSHOTS"
@@ -84,7 +85,7 @@ def _served(
     folder = folders.mktemp(f"{name}-{request.param}")
     chosen = some_settings(folder, **NEVER_PUSHES, **settings)
     aside(lambda: migrate(chosen))
-    started = aside(lambda: LiveServer(chosen, clock=ManualClock()).start())
+    started = aside(lambda: unsampled(chosen, ManualClock()).start())
     yield started
     aside(started.stop)
 

@@ -21,6 +21,7 @@ from tests.console.story import Story
 from tests.edge.api import Api
 from tests.edge.conftest import NEVER_PUSHES, some_settings
 from tests.edge.live import LiveServer
+from tests.edge.sampling import unsampled
 from tests.support import chromium
 
 FOLDER = Path("docs/pictures")
@@ -70,7 +71,7 @@ def _served(data: Path) -> tuple[LiveServer, Story, dict[str, str]]:
     settings = some_settings(data, **NEVER_PUSHES)
     migrate(settings)
     clock = ManualClock()
-    server = LiveServer(settings, clock=clock).start()
+    server = unsampled(settings, clock).start()
     story = Story(server, Api(server.url), clock)
     return server, story, story.tell()
 

@@ -67,7 +67,7 @@ class Story:
             self._work(name, int(arrived * slow) + 1)
         self._requests(minute)
         self._clock.advance(ms=MINUTE - self._clock.now() % MINUTE)
-        self._sampler.tick(self._clock.now())
+        self._sampler.sample(self._clock.now())
 
     def _send(self, queue: str, many: int, minute: int) -> None:
         kinds = ("welcome", "receipt", "reminder")

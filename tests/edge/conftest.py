@@ -19,6 +19,7 @@ from tests.edge.api import Api
 from tests.edge.live import LiveServer
 from tests.edge.moving import _no_mover  # noqa: F401 (a fixture)
 from tests.edge.process import ServerProcess
+from tests.edge.sampling import unsampled
 
 BACKENDS = ("sqlite", "postgres")
 
@@ -43,7 +44,7 @@ def server(
         settings["store"] = {"url": cluster.new_database()}
     chosen = some_settings(tmp_path_factory.mktemp(f"server-{request.param}"), **settings)
     migrate(chosen)
-    with LiveServer(chosen, clock=ManualClock()) as started:
+    with unsampled(chosen, ManualClock()) as started:
         yield started
 
 

@@ -55,6 +55,18 @@ def stopping() -> Iterator[list[DutyLoop]]:
         loop.stop()
 
 
+def test_a_duty_is_told_the_time_of_its_own_turn(clock: ManualClock) -> None:
+    def take_long() -> None:
+        clock.advance(seconds=90)
+
+    slow = Every("slow", HOUR_MS, take_long)
+    after = Told("after", every_ms=HOUR_MS)
+
+    DutyLoop([slow, after], clock).run_due()
+
+    assert after.ticks == [NOON + 90_000]
+
+
 def test_every_duty_is_asked_at_the_start(clock: ManualClock) -> None:
     first, second = Told("first", every_ms=100), Told("second", every_ms=500)
 

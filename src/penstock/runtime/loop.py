@@ -51,11 +51,11 @@ class DutyLoop:
 
     def run_due(self) -> int:
         """Tick every duty whose time has come; returns the earliest next instant."""
-        now = self._clock.now()
         for name, duty in self._duties.items():
+            now = self._clock.now()  # for each: the one before may have taken its time
             if self._due[name] <= now and not self._stopped.is_set():
                 self._due[name] = self._tick(duty, now)
-        return min(self._due.values(), default=now + _AFTER_ERROR_MS)
+        return min(self._due.values(), default=self._clock.now() + _AFTER_ERROR_MS)
 
     def _run(self) -> None:
         while not self._stopped.is_set():

@@ -39,12 +39,14 @@ class Sampler:
             lambda s: s.duties.take(NAME, for_ms=next_at - now, now=now)
         ).result()
         if took is not None:
-            self._sample(minute_at, now)
+            self.sample(now)
             if minute_at % HOUR == 0:
                 self._tidy(minute_at)
         return next_at
 
-    def _sample(self, minute_at: int, now: int) -> None:
+    def sample(self, now: int) -> None:
+        """For whoever has taken the duty."""
+        minute_at = now - now % MINUTE
         marks = self._store.read(lambda s: s.watching.marks()).result()
         if minute_at // DAY != self._looked_at // DAY:
             self._marks = {}

@@ -7,7 +7,9 @@ import pytest
 from penstock.domain.access import Role
 from tests.clocks import ManualClock
 from tests.edge.api import Api, a_name, assert_refused
+from tests.edge.conftest import MakeServer
 from tests.edge.http.conftest import LetIn
+from tests.edge.http.waiting import eventually
 from tests.edge.live import LiveServer
 from tests.edge.sampling import sample
 
@@ -73,6 +75,19 @@ def test_a_graph_has_a_point_for_each_minute(
     assert [point["happened"]["done"] for point in graph["points"]] == [0, 1]
     assert graph["points"][-1]["work_p50_ms"] == 0
     assert len(api.get("/v1/samples")["points"]) >= 2
+
+
+def test_a_server_samples_by_itself(make_server: MakeServer) -> None:
+    clock = ManualClock()
+    api = Api(make_server(clock=clock).url)
+    name = api.make_queue()
+    api.send(name)
+
+    def points() -> list[dict]:
+        clock.advance(minutes=1)
+        return api.get(f"/v1/queues/{name}/samples")["points"]
+
+    eventually(lambda: bool(points()))
 
 
 @pytest.mark.parametrize(
