@@ -47,7 +47,7 @@ class LiveFeed:
         """Raises TooManyWaiting."""
         if len(self._listeners) >= self._most:
             raise TooManyWaiting(f"{self._most} listen already; ask /v1/stats instead")
-        stream = Stream(self._lost)
+        stream = Stream(on_lost=self._lost)
         self._listeners[stream] = Listener(caller, events)
         if self._task is None:
             self._looks = None

@@ -78,18 +78,14 @@ class Keyring:
     def __init__(self, keys: Keys, *, required: str = "auto") -> None:
         self._keys = keys
         self._required = required
-        self._has_any = False
+        self.is_needed = required == "always"
         self._by_id: dict[str, ApiKey] = {}
         self._callers: dict[str, Caller] = {}
         self._signers: dict[str, Signer] = {}
 
-    @property
-    def is_needed(self) -> bool:
-        """`auto`: as soon as there is a key; to revoke the last one must not open the door."""
-        return self._required == "always" or (self._required == "auto" and self._has_any)
-
     def take(self, keys: list[ApiKey]) -> None:
-        self._has_any = bool(keys)
+        # `auto`: as soon as there is a key; to revoke the last one must not open the door.
+        self.is_needed = self._required == "always" or (self._required == "auto" and bool(keys))
         self._by_id = {key.key_id: key for key in keys if key.revoked_at is None}
         self._callers = {}
         self._signers = {}

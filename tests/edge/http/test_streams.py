@@ -19,7 +19,7 @@ ASK = b"GET /news HTTP/1.1\r\nhost: localhost\r\n\r\n"
 class Newsroom:
     def __init__(self) -> None:
         self.lost: list[Stream] = []
-        self.stream = Stream(self.lost.append)
+        self.stream = Stream(on_lost=self.lost.append)
         self.wire = Wire()
         self.traffic = Traffic(
             self.handle,

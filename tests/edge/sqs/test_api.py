@@ -13,8 +13,8 @@ import pytest
 from penstock.edge.http.request import Response
 from penstock.edge.sqs import api, protocols
 from penstock.edge.sqs.asked import Promise
-from penstock.edge.sqs.calls import OPERATIONS, Call, Operation
-from penstock.edge.sqs.model import ListQueuesRequest, ListQueuesResult
+from penstock.edge.sqs.calls import OPERATIONS, Operation
+from penstock.edge.sqs.model import ListQueuesResult
 from tests.edge.live import LiveServer
 
 
@@ -44,9 +44,9 @@ def answered(end: Callable[[Waiting], Any]) -> list[Response]:
         return ListQueuesResult()
 
     async def run() -> None:
-        call = Call(OPERATIONS["ListQueues"], ListQueuesRequest())
+        operation = OPERATIONS["ListQueues"]
         promise = Promise(None, look_up)  # type: ignore[arg-type]
-        api._finish(protocols.JSON, call, promise, "an answer", "an id", responses.append)
+        api._finish(protocols.JSON, operation, promise, "an id", responses.append, "an answer")
         await asyncio.sleep(0)
         end(waiting)
         for _ in range(3):

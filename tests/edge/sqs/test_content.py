@@ -93,13 +93,11 @@ def test_ids_are_letters_digits_and_punctuation(check, parameter):
         )
 
 
-def test_a_message_of_exactly_the_size_passes():
-    content.check_size(1024, most=1024)
-
-    assert refusal(content.check_size, 1025, most=1024).message == (
+def test_too_large_a_message_is_told_the_limit():
+    assert content.too_large(1024).message == (
         "One or more parameters are invalid. Reason: Message must be shorter than 1024 bytes."
     )
-    assert refusal(content.check_entry_size, 1025, most=1024).message == (
+    assert content.entry_too_large(1024).message == (
         "One or more parameters cannot be validated. "
         "Reason: Message must be shorter than 1024 bytes."
     )

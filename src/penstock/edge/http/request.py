@@ -17,35 +17,15 @@ JSON = b"application/json"
 _encode = msgspec.json.Encoder().encode
 
 
-class Request:
-    __slots__ = (
-        "_transport",
-        "body",
-        "caller",
-        "headers",
-        "method",
-        "params",
-        "path",
-        "query_bytes",
-    )
-
-    def __init__(
-        self,
-        method: str,
-        path: str,
-        query: bytes,
-        headers: dict[bytes, bytes],
-        body: bytes,
-        transport: asyncio.BaseTransport | None = None,
-    ) -> None:
-        self.method = method
-        self.path = path
-        self.query_bytes = query
-        self.headers = headers
-        self.body = body
-        self.params: dict[str, str] = {}
-        self.caller: Caller = ANYONE
-        self._transport = transport
+class Request(msgspec.Struct, eq=False):
+    method: str
+    path: str
+    query_bytes: bytes
+    headers: dict[bytes, bytes]
+    body: bytes
+    _transport: asyncio.BaseTransport | None = None
+    params: dict[str, str] = {}  # of the path
+    caller: Caller = ANYONE
 
     @property
     def client(self) -> str:
@@ -77,21 +57,11 @@ class Request:
         return values
 
 
-class Response:
-    __slots__ = ("body", "content_type", "headers", "status")
-
-    def __init__(
-        self,
-        status: int,
-        body: bytes = b"",
-        *,
-        content_type: bytes = JSON,
-        headers: tuple[tuple[bytes, bytes], ...] = (),
-    ) -> None:
-        self.status = status
-        self.body = body
-        self.content_type = content_type
-        self.headers = headers
+class Response(msgspec.Struct, eq=False):
+    status: int
+    body: bytes = b""
+    content_type: bytes = JSON
+    headers: tuple[tuple[bytes, bytes], ...] = ()
 
 
 Respond = Callable[[Response], None]

@@ -16,19 +16,18 @@ _HEADERS = (
 )
 
 
-class Stream(Response):
+class Stream(Response, eq=False, kw_only=True):
     """`send` and `end` may be called at any time; `on_lost` is called once, when it is over."""
 
-    __slots__ = ("_close", "_has_ended", "_is_lost", "_on_lost", "_unsent", "_write")
-
-    def __init__(self, on_lost: Callable[[Stream], None]) -> None:
-        super().__init__(200, content_type=EVENTS, headers=_HEADERS)
-        self._on_lost = on_lost
-        self._is_lost = False
-        self._has_ended = False
-        self._unsent: list[bytes] = []
-        self._write: Callable[[bytes], None] | None = None
-        self._close: Callable[[], None] | None = None
+    on_lost: Callable[[Stream], None]
+    status: int = 200
+    content_type: bytes = EVENTS
+    headers: tuple[tuple[bytes, bytes], ...] = _HEADERS
+    _is_lost: bool = False
+    _has_ended: bool = False
+    _unsent: list[bytes] = []
+    _write: Callable[[bytes], None] | None = None
+    _close: Callable[[], None] | None = None
 
     def begin(self, write: Callable[[bytes], None], close: Callable[[], None]) -> None:
         """The connection is ready for it."""
@@ -53,7 +52,7 @@ class Stream(Response):
     def lose(self) -> None:
         if not self._is_lost:
             self._is_lost = True
-            self._on_lost(self)
+            self.on_lost(self)
 
 
 def stream_head(stream: Stream, date: bytes) -> bytes:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import itertools
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterator
+from functools import partial
 from typing import Any
 
 from penstock.domain.access import ANYONE, Caller
@@ -15,7 +16,7 @@ from penstock.edge.http.request import Handler, Request, Respond, Response
 from penstock.edge.http.router import Route
 from penstock.edge.sqs import protocols, sigv4
 from penstock.edge.sqs.asked import Asked, Promise, Promised
-from penstock.edge.sqs.calls import OPERATIONS, Call, WireProtocol
+from penstock.edge.sqs.calls import OPERATIONS, Operation, WireProtocol
 from penstock.edge.sqs.errors import SqsError, from_core, method_not_allowed
 from penstock.edge.sqs.finding import Finder
 from penstock.edge.sqs.holding import Holding
@@ -38,7 +39,7 @@ class SqsApi:
         self._clock = broker.clock
         self._scheme = scheme
         self._home = home  # what a browser gets at `/`
-        self._ids = RequestIds(broker.dice.digits(20))
+        self._ids = request_ids(broker.dice.digits(20))
         self._operations = _operations(broker, room)
 
     def routes(self) -> list[Route]:
@@ -57,51 +58,42 @@ class SqsApi:
         ]
 
     def handle(self, request: Request, respond: Respond) -> Awaitable[Response] | None:
-        protocol, request_id = protocols.of(request), self._ids.next()
-        if protocol is protocols.NEITHER and request.method != "POST" and request.path == "/":
+        protocol, request_id = protocols.of(request), next(self._ids)
+        is_post = request.method == "POST"
+        if protocol is protocols.NEITHER and not is_post and request.path == "/":
             return self._home(request, respond)
         try:
-            if request.method == "HEAD":  # who looks whether something is there wants no act
-                raise method_not_allowed(request.method)
-            if request.method != "POST":
-                _refuse_pages(request.headers)
+            if not is_post:
+                _refuse_pages(request)
             if len(request.body) > protocol.most_bytes:
                 raise TooLarge(f"a request takes at most {protocol.most_bytes} bytes")
-            caller = self._caller(request)
-            call = protocol.read(request)
-            asked = Asked(call.input, request, self._settings, self._scheme, caller)
-            promised = self._operations[call.operation.name](asked)
+            caller = self._signer(request) if self._keyring.is_needed else ANYONE
+            operation, given = protocol.read(request)
+            asked = Asked(given, request, self._settings, self._scheme, caller)
+            promised = self._operations[operation.name](asked)
         except Exception as error:
             respond(_refusal(protocol, error, request_id))
             return None
         if not isinstance(promised, Promise):
-            return _answer_later(protocol, call, promised, request_id)
+            return _answer_later(protocol, operation, promised, request_id)
         # No task: the store calls back.
-        promised.ticket.then(
-            lambda answer: _finish(protocol, call, promised, answer, request_id, respond)
-        )
+        promised.ticket.then(partial(_finish, protocol, operation, promised, request_id, respond))
         return None
 
     def refuse(self, request: Request, error: PenstockError) -> Response:
         """What the door refuses, in the words of the protocol that was spoken."""
-        return protocols.of(request).refuse(from_core(error), self._ids.next())
+        return protocols.of(request).refuse(from_core(error), next(self._ids))
 
-    def _caller(self, request: Request) -> Caller:
-        if not self._keyring.is_needed:
-            return ANYONE
+    def _signer(self, request: Request) -> Caller:
         signer_of = self._keyring.signer
         return sigv4.verify(request, now=self._clock.now(), signer_of=signer_of).caller
 
 
-class RequestIds:
+def request_ids(digits: str) -> Iterator[str]:
     """Shaped like those of AWS and never the same; drawn once, then counted."""
-
-    def __init__(self, digits: str) -> None:
-        self._start = f"{digits[:8]}-{digits[8:12]}-4{digits[12:15]}-8{digits[15:18]}-"
-        self._count = itertools.count(1)
-
-    def next(self) -> str:
-        return f"{self._start}{next(self._count):012x}"
+    start = f"{digits[:8]}-{digits[8:12]}-4{digits[12:15]}-8{digits[15:18]}-"
+    for count in itertools.count(1):
+        yield f"{start}{count:012x}"
 
 
 Operate = Callable[[Asked], Promised]
@@ -147,23 +139,25 @@ def _operations(broker: Broker, room: WaitingRoom) -> dict[str, Operate]:
     return {name: handlers[name] for name in OPERATIONS}
 
 
-def _refuse_pages(headers: dict[bytes, bytes]) -> None:
+def _refuse_pages(request: Request) -> None:
     """SQS acts by GET, too, and there a page need not say where it comes from.
 
     What it shows as a picture, say; and whatever listens on another port is of the same site.
     """
-    refuse_other_sites(headers)
-    if headers.get(b"sec-fetch-site") == b"same-site":
+    if request.method == "HEAD":  # who looks whether something is there wants no act
+        raise method_not_allowed(request.method)
+    refuse_other_sites(request.headers)
+    if request.headers.get(b"sec-fetch-site") == b"same-site":
         raise Forbidden("requests from other sites are not taken")
 
 
 def _finish(
     protocol: WireProtocol,
-    call: Call,
+    operation: Operation,
     promise: Promise[Any, Any],
-    answer: Any,
     request_id: str,
     respond: Respond,
+    answer: Any,
 ) -> None:
     try:
         if isinstance(answer, BaseException):
@@ -172,9 +166,9 @@ def _finish(
             raise answer
         output = promise.finish(answer)
         if not (output is None or isinstance(output, Output)):
-            _respond_later(protocol, call, output, request_id, respond)
+            _respond_later(protocol, operation, output, request_id, respond)
             return
-        response = protocol.answer(call.operation, output, request_id)
+        response = protocol.answer(operation, output, request_id)
     except Exception as error:
         response = _refusal(protocol, error, request_id)
     respond(response)
@@ -185,12 +179,12 @@ _tasks: set[asyncio.Task[Response]] = set()  # the loop's own hold of them is a 
 
 def _respond_later(
     protocol: WireProtocol,
-    call: Call,
+    operation: Operation,
     promised: Awaitable[Any],
     request_id: str,
     respond: Respond,
 ) -> None:
-    task = asyncio.ensure_future(_answer_later(protocol, call, promised, request_id))
+    task = asyncio.ensure_future(_answer_later(protocol, operation, promised, request_id))
     _tasks.add(task)
 
     def done(task: asyncio.Task[Response]) -> None:
@@ -205,10 +199,10 @@ def _respond_later(
 
 
 async def _answer_later(
-    protocol: WireProtocol, call: Call, promised: Awaitable[Any], request_id: str
+    protocol: WireProtocol, operation: Operation, promised: Awaitable[Any], request_id: str
 ) -> Response:
     try:
-        return protocol.answer(call.operation, await promised, request_id)
+        return protocol.answer(operation, await promised, request_id)
     except Exception as error:
         return _refusal(protocol, error, request_id)
 

@@ -36,10 +36,8 @@ class Asked(msgspec.Struct, frozen=True):
         url: str | None = self.input.QueueUrl
         if not url:
             raise missing_parameter("QueueUrl")
-        found = _address(url) if len(url) <= _LONG_URL else names.of_url(url)
-        if found.account not in (None, self.settings.account):
-            raise queue_does_not_exist()
-        return found.name
+        account = self.settings.account
+        return _known_name(url, account) if len(url) <= _LONG_URL else _name(url, account)
 
     @property
     def base(self) -> str:
@@ -75,6 +73,11 @@ def _first(headers: dict[bytes, bytes], name: bytes) -> str:
     return headers.get(name, b"").partition(b",")[0].strip().decode("latin-1")
 
 
-@lru_cache(maxsize=4096)
-def _address(url: str) -> names.QueueAddress:
-    return names.of_url(url)
+def _name(url: str, account: str) -> str:
+    found = names.of_url(url)
+    if found.account not in (None, account):
+        raise queue_does_not_exist()
+    return found.name
+
+
+_known_name = lru_cache(maxsize=4096)(_name)

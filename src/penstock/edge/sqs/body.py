@@ -14,8 +14,8 @@ from penstock.edge.sqs.errors import SqsError, invalid_message_contents, missing
 from penstock.edge.sqs.errors import serialization as unreadable
 
 FORBIDDEN = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
-_ABSENT = (b"", b"null", b'""')
-_CODED = re.compile(rb"\\[ubf]")  # the escapes that may stand for a forbidden character
+_ABSENT = ("", "null", '""')
+_CODED = re.compile(r"\\[ubf]")  # the escapes that may stand for a forbidden character
 _text = msgspec.json.Decoder(str)
 _encode = msgspec.json.Encoder().encode
 
@@ -25,37 +25,34 @@ class Body(msgspec.Struct, frozen=True, gc=False):
     utf8: bytes  # what was meant
 
     @property
-    def size(self) -> int:
-        return len(self.utf8)
-
-    @property
     def text(self) -> str:
         return self.utf8.decode()
 
 
 def read(raw: msgspec.Raw) -> Body:
     """MessageBody as sent; raises MissingParameter, InvalidMessageContents or Serialization."""
-    data = bytes(raw)
-    if data in _ABSENT:
-        raise missing_parameter("MessageBody")
-    if data[0] != 0x22:
-        raise unreadable("MessageBody must be a string")
     try:
-        json = data.decode()
+        json = str(raw, "utf-8")
     except UnicodeDecodeError:
         raise invalid_message_contents() from None
-    is_plain = b"\\" not in data
-    if is_plain or not _CODED.search(data):  # to look at every character takes longer than the rest
-        if not json.isascii() and ("\ufffe" in json or "\uffff" in json):
-            raise _forbidden(json)
-        return Body(json, data[1:-1] if is_plain else _text.decode(data).encode())
-    text = _text.decode(data)
-    if FORBIDDEN.search(text):
-        raise _forbidden(text)
-    utf8 = text.encode()
-    if b"\\u" in data:  # botocore escapes all that is not ASCII, at up to three times the size
-        json = _encode(text).decode()
-    return Body(json, utf8)
+    if json in _ABSENT:
+        raise missing_parameter("MessageBody")
+    if json[0] != '"':
+        raise unreadable("MessageBody must be a string")
+    if "\\" not in json:
+        text = json[1:-1]
+    elif not _CODED.search(json):  # to look at every character takes longer than the rest
+        text = _text.decode(json)
+    else:
+        text = _text.decode(json)
+        if FORBIDDEN.search(text):
+            raise _forbidden(text)
+        if "\\u" in json:  # botocore escapes all that is not ASCII, at up to three times the size
+            json = _encode(text).decode()
+        return Body(json, text.encode())
+    if not json.isascii() and ("\ufffe" in json or "\uffff" in json):
+        raise _forbidden(json)
+    return Body(json, text.encode())
 
 
 def shown(stored: str) -> Body:

@@ -49,11 +49,6 @@ OPERATIONS = {
 }
 
 
-class Call(msgspec.Struct, frozen=True):
-    operation: Operation
-    input: Input
-
-
 class WireProtocol(Protocol):
     """One of the two ways to ask; `protocols.of` finds the one that a request uses."""
 
@@ -62,7 +57,7 @@ class WireProtocol(Protocol):
         """Of a body: what a message of the largest size takes when all of it is escaped."""
         ...
 
-    def read(self, request: Request) -> Call:
+    def read(self, request: Request) -> tuple[Operation, Input]:
         """Raises SqsError.  It is what costs, so it comes after the question who asks."""
         ...
 

@@ -18,22 +18,19 @@ MOST_RECEIVED = 10
 _PUNCTUATED = re.compile(r"[!-~]{1,128}")  # letters, digits and punctuation of ASCII
 
 
-def check_size(size: int, *, most: int) -> None:
-    """`size`: of the body and of the message attributes; `most`: the queue's MaximumMessageSize."""
-    if size > most:
-        raise invalid_parameter(
-            "One or more parameters are invalid. "
-            f"Reason: Message must be shorter than {most} bytes."
-        )
+def too_large(most: int) -> SqsError:
+    """`most`: the queue's MaximumMessageSize, of the body and the message attributes together."""
+    return invalid_parameter(
+        f"One or more parameters are invalid. Reason: Message must be shorter than {most} bytes."
+    )
 
 
-def check_entry_size(size: int, *, most: int) -> None:
+def entry_too_large(most: int) -> SqsError:
     """As above, in the words for an entry of a batch."""
-    if size > most:
-        raise invalid_parameter(
-            "One or more parameters cannot be validated. "
-            f"Reason: Message must be shorter than {most} bytes."
-        )
+    return invalid_parameter(
+        "One or more parameters cannot be validated. "
+        f"Reason: Message must be shorter than {most} bytes."
+    )
 
 
 def check_group_id(group_id: str) -> None:

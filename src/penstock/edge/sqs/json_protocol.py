@@ -5,10 +5,10 @@ from __future__ import annotations
 import msgspec
 
 from penstock.edge.http.request import Request, Response
-from penstock.edge.sqs.calls import ENVELOPE_BYTES, OPERATIONS, Call, Operation
+from penstock.edge.sqs.calls import ENVELOPE_BYTES, OPERATIONS, Operation
 from penstock.edge.sqs.content import MOST_BYTES
 from penstock.edge.sqs.errors import SqsError, invalid_action
-from penstock.edge.sqs.model import Output
+from penstock.edge.sqs.model import Input, Output
 
 MEDIA = b"application/x-amz-json-1.0"
 TARGET = b"x-amz-target"
@@ -25,12 +25,12 @@ class _Error(msgspec.Struct):
 class JsonProtocol:
     most_bytes = 6 * MOST_BYTES + ENVELOPE_BYTES  # \u0041
 
-    def read(self, request: Request) -> Call:
+    def read(self, request: Request) -> tuple[Operation, Input]:
         target = request.headers.get(TARGET, b"")
         operation = _BY_TARGET.get(target)
         if operation is None:
             raise invalid_action(target.decode("latin-1")[:200].removeprefix(_PREFIX))
-        return Call(operation, operation.decode(request.body))
+        return operation, operation.decode(request.body)
 
     def answer(self, operation: Operation, output: Output | None, request_id: str) -> Response:
         body = b"" if operation.gives is None else _encode(output)

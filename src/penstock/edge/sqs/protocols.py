@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from penstock.edge.http.request import Request, Response
 from penstock.edge.sqs import sigv4
-from penstock.edge.sqs.calls import Call, Operation, WireProtocol
+from penstock.edge.sqs.calls import Operation, WireProtocol
 from penstock.edge.sqs.errors import SqsError
 from penstock.edge.sqs.json_protocol import MEDIA, TARGET, JsonProtocol
-from penstock.edge.sqs.model import Output
+from penstock.edge.sqs.model import Input, Output
 from penstock.edge.sqs.query_protocol import Nameless, QueryProtocol, is_form, may_name, nameless
 
 
@@ -16,7 +16,7 @@ class NeitherProtocol:
 
     most_bytes = 0
 
-    def read(self, request: Request) -> Call:
+    def read(self, request: Request) -> tuple[Operation, Input]:
         raise Nameless
 
     def answer(self, operation: Operation, output: Output | None, request_id: str) -> Response:

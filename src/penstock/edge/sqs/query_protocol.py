@@ -12,11 +12,11 @@ import msgspec
 
 from penstock.edge.http.request import Request, Response
 from penstock.edge.sqs import json_tree, xml
-from penstock.edge.sqs.calls import ENVELOPE_BYTES, OPERATIONS, Call, Operation
+from penstock.edge.sqs.calls import ENVELOPE_BYTES, OPERATIONS, Operation
 from penstock.edge.sqs.content import MOST_BYTES
 from penstock.edge.sqs.errors import SqsError, invalid_action, invalid_value, serialization
 from penstock.edge.sqs.flat import Member, is_struct, members
-from penstock.edge.sqs.model import Output, QueueInput
+from penstock.edge.sqs.model import Input, Output, QueueInput
 
 FORM = b"application/x-www-form-urlencoded"
 _XML = b"text/xml"
@@ -48,7 +48,7 @@ class QueryProtocol:
     def __init__(self, *, wants_json: bool = False) -> None:
         self._wants_json = wants_json
 
-    def read(self, request: Request) -> Call:
+    def read(self, request: Request) -> tuple[Operation, Input]:
         try:
             fields = _fields(request)
         except ValueError:
@@ -63,7 +63,7 @@ class QueryProtocol:
         given = _struct(operation.takes, _tree(fields))
         if is_on_queue and issubclass(operation.takes, QueueInput):
             given.setdefault("QueueUrl", request.path)
-        return Call(operation, operation.decode(_encode(given)))
+        return operation, operation.decode(_encode(given))
 
     def answer(self, operation: Operation, output: Output | None, request_id: str) -> Response:
         given = None if operation.gives is None else output

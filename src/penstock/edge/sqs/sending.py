@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import TypeVar
-
-import msgspec
 
 from penstock.domain.access import Role
 from penstock.domain.draft import Draft, NewMessage
@@ -38,16 +37,8 @@ _TRACE_ID = b"x-amzn-trace-id"
 
 Entry = SendMessageRequest | SendMessageBatchRequestEntry
 Answers = list[Sent | PenstockError]
+Attributes = dict[str, MessageAttributeValue]
 R = TypeVar("R")
-
-
-class Draftable(msgspec.Struct, frozen=True, gc=False):
-    """One message that passed all checks but those of the core."""
-
-    draft: Draft
-    body_digest: str
-    attribute_digest: str | None
-    system_digest: str | None
 
 
 class Sending:
@@ -67,27 +58,26 @@ class Sending:
     def _send(self, asked: Asked, queue: Queue) -> Promise[Answers, SendMessageResult]:
         given: SendMessageRequest = asked.input
         checked, size = _measured(given)
-        content.check_size(size, most=self._most(queue))
-        if queue.is_ordered and not given.MessageGroupId:
-            raise missing_parameter("MessageGroupId")
-        wanted = self._draftable(asked, queue, given, checked, size)
-        new = self._messages.draft(queue, wanted.draft)
-        return Promise(
-            self._messages.send([new]), lambda answers: self._sent(queue, wanted, answers[0])
-        )
+        draft = self._draft(asked, queue, given, checked, size, content.too_large)
+        new = self._messages.draft(queue, draft)
+        ticket = self._messages.send([new])
+        return Promise(ticket, partial(self._sent, queue, given, digests.of_body(checked.utf8)))
 
     def _sent(
-        self, queue: Queue, wanted: Draftable, answer: Sent | PenstockError
+        self, queue: Queue, given: SendMessageRequest, digest: str, answers: Answers
     ) -> SendMessageResult:
+        answer = answers[0]
         if not isinstance(answer, Sent):
             raise self._refusal(queue, answer)
-        return SendMessageResult(
-            MessageId=answer.id,
-            MD5OfMessageBody=wanted.body_digest,
-            MD5OfMessageAttributes=wanted.attribute_digest,
-            MD5OfMessageSystemAttributes=wanted.system_digest,
-            SequenceNumber=_sequence(queue, answer),
-        )
+        result = SendMessageResult(MessageId=answer.id, MD5OfMessageBody=digest)
+        if given.MessageAttributes:
+            result.MD5OfMessageAttributes = digests.of_attributes(given.MessageAttributes)
+        if given.MessageSystemAttributes:
+            system = given.MessageSystemAttributes
+            result.MD5OfMessageSystemAttributes = digests.of_attributes(system)
+        if given.MessageGroupId:
+            result.SequenceNumber = _sequence(queue, answer)
+        return result
 
     # --- several ---
 
@@ -104,35 +94,33 @@ class Sending:
         if queue.is_ordered:
             for entry in entries:
                 _check_ordered(queue, entry)
-        planned: list[tuple[SendMessageBatchRequestEntry, Draftable | SqsError]] = []
+        planned: list[tuple[SendMessageBatchRequestEntry, str | SqsError]] = []
         new: list[NewMessage] = []
         for entry, found in zip(entries, measured, strict=True):
             try:
                 if isinstance(found, SqsError):
                     raise found
                 checked, size = found
-                content.check_entry_size(size, most=self._most(queue))
-                wanted = self._draftable(asked, queue, entry, checked, size)
-                new.append(self._messages.draft(queue, wanted.draft))
-                planned.append((entry, wanted))
+                too_large = content.entry_too_large
+                draft = self._draft(asked, queue, entry, checked, size, too_large)
+                new.append(self._messages.draft(queue, draft))
+                planned.append((entry, digests.of_body(checked.utf8)))
             except (SqsError, PenstockError) as error:
                 planned.append((entry, from_core(error)))
-        return Promise(
-            self._messages.send(new), lambda answers: self._all_sent(queue, planned, answers)
-        )
+        return Promise(self._messages.send(new), partial(self._all_sent, queue, planned))
 
     def _all_sent(
         self,
         queue: Queue,
-        planned: list[tuple[SendMessageBatchRequestEntry, Draftable | SqsError]],
+        planned: list[tuple[SendMessageBatchRequestEntry, str | SqsError]],
         answers: Answers,
     ) -> SendMessageBatchResult:
         result = SendMessageBatchResult()
         left = iter(answers)
-        for entry, wanted in planned:
+        for entry, found in planned:
             entry_id = entry.Id or ""
-            if isinstance(wanted, SqsError):
-                result.Failed.append(batches.failed(entry_id, wanted))
+            if isinstance(found, SqsError):
+                result.Failed.append(batches.failed(entry_id, found))
                 continue
             answer = next(left)
             if not isinstance(answer, Sent):
@@ -142,9 +130,9 @@ class Sending:
                 SendMessageBatchResultEntry(
                     entry_id,
                     answer.id,
-                    wanted.body_digest,
-                    wanted.attribute_digest,
-                    wanted.system_digest,
+                    found,
+                    digests.of_attributes(entry.MessageAttributes),
+                    digests.of_attributes(entry.MessageSystemAttributes),
                     _sequence(queue, answer),
                 )
             )
@@ -159,28 +147,43 @@ class Sending:
         promise = send(asked, await self._finder.queue(asked, Role.PRODUCE))
         return promise.finish(await promise.ticket)
 
-    def _draftable(
-        self, asked: Asked, queue: Queue, given: Entry, checked: Body, size: int
-    ) -> Draftable:
-        trace, system_digest = _trace(asked, given)
-        draft = Draft(
+    def _draft(
+        self,
+        asked: Asked,
+        queue: Queue,
+        given: Entry,
+        checked: Body,
+        size: int,
+        too_large: Callable[[int], SqsError],
+    ) -> Draft:
+        """Of what passed all checks but those of the core."""
+        most = queue.settings.max_body_bytes or self._max_bytes
+        if size > most or size > self._max_bytes:
+            raise too_large(min(most, self._max_bytes))
+        group, key, seconds = (
+            given.MessageGroupId,
+            given.MessageDeduplicationId,
+            given.DelaySeconds,
+        )
+        attributes, system = given.MessageAttributes, given.MessageSystemAttributes
+        is_ordered = queue.is_ordered
+        if is_ordered and not group:
+            raise missing_parameter("MessageGroupId")
+        trace = asked.request.headers.get(_TRACE_ID)
+        if group is not None:
+            content.check_group_id(group)
+        delay_ms = None if seconds is None else _delay(seconds, is_ordered)
+        if is_ordered or key is not None:
+            _check_dedup_key(queue, key)
+        return Draft(
             body=checked.json,
-            attributes=typed.kept(given.MessageAttributes) if given.MessageAttributes else None,
-            group=_group(given),
-            delay_ms=_delay(queue, given),
-            dedup_key=_dedup_key(queue, given),
-            trace=trace,
+            attributes=typed.kept(attributes) if attributes else None,
+            group=group,
+            delay_ms=delay_ms,
+            dedup_key=key,
+            trace=None if system is None and trace is None else _trace(system, trace),
             size=size,
         )
-        return Draftable(
-            draft,
-            digests.of_body(checked.utf8),
-            digests.of_attributes(given.MessageAttributes),
-            system_digest,
-        )
-
-    def _most(self, queue: Queue) -> int:
-        return min(queue.settings.max_body_bytes or self._max_bytes, self._max_bytes)
 
     def _refusal(self, queue: Queue, error: PenstockError) -> SqsError:
         if isinstance(error, QueueNotFound):
@@ -192,9 +195,10 @@ class Sending:
 def _measured(given: Entry) -> tuple[Body, int]:
     """The body, and the size of the message: attributes count, too."""
     checked = body.read(given.MessageBody)
-    if not given.MessageAttributes:
-        return checked, checked.size
-    return checked, checked.size + message_attributes.check(given.MessageAttributes)
+    size = len(checked.utf8)
+    if given.MessageAttributes:
+        size += message_attributes.check(given.MessageAttributes)
+    return checked, size
 
 
 def _measured_or_error(entry: SendMessageBatchRequestEntry) -> tuple[Body, int] | SqsError:
@@ -210,48 +214,35 @@ def _check_ordered(queue: Queue, entry: SendMessageBatchRequestEntry) -> None:
     """What AWS refuses a whole batch for."""
     if not entry.MessageGroupId:
         raise invalid_parameter("The request must contain the parameter MessageGroupId.")
-    _dedup_key(queue, entry)
+    _check_dedup_key(queue, entry.MessageDeduplicationId)
 
 
-def _group(given: Entry) -> str | None:
-    if given.MessageGroupId is not None:
-        content.check_group_id(given.MessageGroupId)
-    return given.MessageGroupId
-
-
-def _dedup_key(queue: Queue, given: Entry) -> str | None:
-    key = given.MessageDeduplicationId
+def _check_dedup_key(queue: Queue, key: str | None) -> None:
     if key is None:
         if queue.is_ordered and not queue.settings.dedup_by_content:
             raise content.no_deduplication_id()
-        return None
+        return
     if not queue.is_ordered:
         raise content.not_for_this_queue_type(key, "MessageDeduplicationId")
     content.check_deduplication_id(key)
-    return key
 
 
-def _delay(queue: Queue, given: Entry) -> int | None:
-    seconds = given.DelaySeconds
-    if seconds is None:
-        return None
+def _delay(seconds: int, is_ordered: bool) -> int | None:
     content.check_delay(seconds)
-    if not queue.is_ordered:
+    if not is_ordered:
         return seconds * SECOND
     if seconds:
         raise content.not_for_this_queue_type(seconds, "DelaySeconds")
     return None  # no delay of its own: the queue's
 
 
-def _trace(asked: Asked, given: Entry) -> tuple[str | None, str | None]:
-    system: dict[str, MessageAttributeValue] | None = given.MessageSystemAttributes
+def _trace(system: Attributes | None, header: bytes | None) -> str | None:
     if system:
-        return message_attributes.check_system(system), digests.of_attributes(system)
-    header = asked.request.headers.get(_TRACE_ID)
+        return message_attributes.check_system(system)
     # Something on the way may have put it there: no reason to refuse a message.
     if header is None or len(header) > message_attributes.LONGEST_TRACE:
-        return None, None
-    return header.decode("latin-1"), None
+        return None
+    return header.decode("latin-1")
 
 
 def _sequence(queue: Queue, sent: Sent) -> str | None:
