@@ -48,7 +48,7 @@ def measure(options: argparse.Namespace, workspace: Workspace) -> int:
     peers = [peer for peer in named if peer in native or peer in speakers]
     runner = Runner(workspace, plan, say)
     runner.run(runner.find(peers, may_install=not options.no_install))
-    beside = sqs.beside_native(runner.results) if speakers else None
+    beside = measure_sqs(options, workspace) if speakers else None
     scale = measure_scale(options, workspace) if "scale" in options.part else None
     inside = measure_inside(options, workspace) if "inprocess" in options.part else None
     beside_others = measure_processes(options, workspace) if "processes" in options.part else None
@@ -58,7 +58,9 @@ def measure(options: argparse.Namespace, workspace: Workspace) -> int:
 
     texts = [report.heading(plan, workspace.file_system, runner.results)]
     texts += tables(runner.results, plan, native=native, speakers=speakers)
-    if beside:
+    if isinstance(beside, str):
+        texts.append(f"sqs beside native: {beside}")
+    elif beside:
         texts.append(report.sqs_text(beside))
     if scale:
         texts.append(report.scale_text(scale))
@@ -79,7 +81,7 @@ def measure(options: argparse.Namespace, workspace: Workspace) -> int:
             plan,
             runner.results,
             peers=peers,
-            sqs=beside,
+            sqs=beside if isinstance(beside, sqs.BesideNative) else None,
             scale=scale,
             inprocess=found,
             processes=beside_others,
@@ -100,6 +102,15 @@ def tables(
         if rows:
             texts.append(table.render(results, rows, plan.loads, title=title, ours=ours))
     return [*texts, table.footnotes(results, plan.loads)] if texts else []
+
+
+def measure_sqs(options: argparse.Namespace, workspace: Workspace) -> sqs.BesideNative | str:
+    return sqs.measure(
+        workspace,
+        rounds=options.rounds,
+        seconds=options.seconds,
+        connections=options.connections,
+    )
 
 
 def measure_scale(options: argparse.Namespace, workspace: Workspace) -> Scale:

@@ -32,9 +32,11 @@ def heading(plan: Plan, file_system: str, results: Results) -> str:
 
 
 def sqs_text(found: BesideNative) -> str:
+    quarter = len(found.ratios) // 4
     row = [
-        "SQS SendMessage / native single send",
-        f"{found.sqs:,.0f}/s / {found.native:,.0f}/s = {found.ratio:.2f}x",
+        f"SQS SendMessage / native single send, {len(found.pairs)} pairs",
+        f"{found.sqs:,.0f}/s / {found.native:,.0f}/s, {found.ratio:.2f}x "
+        f"(half of them {found.ratios[quarter]:.2f} to {found.ratios[-1 - quarter]:.2f})",
         f"≥ {AIM:.2f}x",
         "yes" if found.is_met else "NO",
     ]

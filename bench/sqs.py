@@ -1,31 +1,53 @@
-"""What speaking SQS costs: our SQS face beside our native API, in the same run."""
+"""What speaking SQS costs: our SQS face beside our native API, on one server.
+
+Both are asked in turns, a second each, so that a busy moment of the machine falls on both of a
+pair; and both send into queues that keep messages as long as SQS does, so that the store has the
+same to do for either.
+"""
 
 from __future__ import annotations
 
+import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from bench.clients.base import Endpoint
+from bench.generator import Job, run_apart
+from bench.install import MissingError
 from bench.loads import BY_NAME
 from bench.peers.base import Peer
 from bench.peers.penstock import Penstock, PenstockSqs
-from bench.runner import Results
-from bench.table import cell
+from bench.processes import StartError
+from bench.workspace import Workspace
 
 # SendMessage does what a native send does, and an MD5 sum of the body on top.
 AIM = 0.85
-LOAD = BY_NAME["send"].name
+RETENTION_MS = 4 * 24 * 3600 * 1000  # of a queue that SQS has made
+PAIRS = 4  # in a round
+SHARE = 3  # of a measurement: each of a pair takes one part in so many
 
 
 @dataclass(frozen=True)
 class BesideNative:
-    """Single sends, in messages per second."""
+    """Single sends, in messages per second: natively, and as SQS right before or after."""
 
-    native: float
-    sqs: float
+    pairs: Sequence[tuple[float, float]]
+
+    @property
+    def native(self) -> float:
+        return statistics.median(native for native, _ in self.pairs)
+
+    @property
+    def sqs(self) -> float:
+        return statistics.median(sqs for _, sqs in self.pairs)
 
     @property
     def ratio(self) -> float:
-        return self.sqs / self.native
+        return statistics.median(self.ratios)
+
+    @property
+    def ratios(self) -> list[float]:
+        return sorted(sqs / native for native, sqs in self.pairs)
 
     @property
     def is_met(self) -> bool:
@@ -40,9 +62,39 @@ def rows(peers: Sequence[Peer]) -> list[Peer]:
     return [*ours, *native, *(peer for peer in speakers if peer not in ours)]
 
 
-def beside_native(results: Results) -> BesideNative | None:
-    """None when either of them was not measured, or not well."""
-    native, sqs = (
-        cell(results.outcomes.get((peer.name, LOAD), [])).rate for peer in (Penstock, PenstockSqs)
-    )
-    return BesideNative(native, sqs) if native and sqs else None
+def measure(
+    workspace: Workspace, *, rounds: int, seconds: float, connections: int
+) -> BesideNative | str:
+    """The figures, or why there are none."""
+    server, folder = Penstock(), workspace.fresh("beside-native")
+    try:
+        server.find(may_install=False)
+        endpoint = server.start(folder)
+        both = {
+            Penstock.client: {**endpoint, "retention_ms": RETENTION_MS},
+            PenstockSqs.client: endpoint,
+        }
+        pairs = []
+        for number in range(PAIRS * rounds):
+            order = list(both) if number % 2 else list(reversed(both))
+            rates = {name: _rate(name, both[name], connections, seconds) for name in order}
+            pairs.append((rates[Penstock.client], rates[PenstockSqs.client]))
+    except (MissingError, StartError, _InvalidError) as error:
+        return str(error)
+    finally:
+        server.stop()
+        workspace.drop(folder)
+    return BesideNative(pairs)
+
+
+class _InvalidError(Exception):
+    """A measurement that counts for nothing."""
+
+
+def _rate(client: str, endpoint: Endpoint, connections: int, seconds: float) -> float:
+    queue = f"beside-{client}"
+    job = Job(client, endpoint, queue, BY_NAME["send"], connections, seconds / SHARE)
+    outcome = run_apart(job)
+    if outcome.error:
+        raise _InvalidError(f"{client}: {outcome.error}")
+    return outcome.rate

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from functools import cache
 
 from bench.clients.base import Done, Endpoint, Got, OnError, Receipts
@@ -19,9 +20,11 @@ class PenstockClient:
     def __init__(self, endpoint: Endpoint, queue: str) -> None:
         self.host, self.port = str(endpoint["host"]), int(endpoint["port"])
         self.queue = queue
+        self._retention_ms = endpoint.get("retention_ms")
 
     async def create_queue(self) -> None:
-        raw = request_bytes("PUT", f"/v1/queues/{self.queue}", b"{}")
+        settings = {} if self._retention_ms is None else {"retention_ms": self._retention_ms}
+        raw = request_bytes("PUT", f"/v1/queues/{self.queue}", json.dumps(settings).encode())
         await ask(self.host, self.port, raw, (b"200", b"201"))
 
     async def drop_queue(self) -> None:

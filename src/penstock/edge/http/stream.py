@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+import msgspec
+
 from penstock.edge.http.request import Response
 
 EVENTS = b"text/event-stream"
@@ -25,7 +27,7 @@ class Stream(Response, eq=False, kw_only=True):
     headers: tuple[tuple[bytes, bytes], ...] = _HEADERS
     _is_lost: bool = False
     _has_ended: bool = False
-    _unsent: list[bytes] = []
+    _unsent: list[bytes] = msgspec.field(default_factory=list)
     _write: Callable[[bytes], None] | None = None
     _close: Callable[[], None] | None = None
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from functools import lru_cache
 from typing import Any, Generic, TypeVar
 
 import msgspec
@@ -20,7 +19,6 @@ A = TypeVar("A")
 R = TypeVar("R")
 
 _SCHEMES = ("http", "https")
-_LONG_URL = 300  # longer ones are not worth remembering
 
 
 class Asked(msgspec.Struct, frozen=True):
@@ -36,8 +34,10 @@ class Asked(msgspec.Struct, frozen=True):
         url: str | None = self.input.QueueUrl
         if not url:
             raise missing_parameter("QueueUrl")
-        account = self.settings.account
-        return _known_name(url, account) if len(url) <= _LONG_URL else _name(url, account)
+        found = names.of_url(url)
+        if found.account not in (None, self.settings.account):
+            raise queue_does_not_exist()
+        return found.name
 
     @property
     def base(self) -> str:
@@ -71,13 +71,3 @@ Promised = Promise[Any, Any] | Awaitable[Output | None]
 def _first(headers: dict[bytes, bytes], name: bytes) -> str:
     """Each proxy on the way adds one; the first is what the client used."""
     return headers.get(name, b"").partition(b",")[0].strip().decode("latin-1")
-
-
-def _name(url: str, account: str) -> str:
-    found = names.of_url(url)
-    if found.account not in (None, account):
-        raise queue_does_not_exist()
-    return found.name
-
-
-_known_name = lru_cache(maxsize=4096)(_name)

@@ -12,15 +12,18 @@ from penstock.edge.sqs.errors import access_denied, queue_does_not_exist
 from penstock.services.directory import Directory
 
 _ANY = frozenset(Role)
+_LONG_URL = 300  # longer ones are not worth remembering
+_MOST_NAMES = 4_096
 
 
 class Finder:
     def __init__(self, directory: Directory) -> None:
         self._directory = directory
+        self._names: dict[str | None, str] = {}  # by URLs that were read before
 
     def known(self, asked: Asked, role: Role) -> Queue | None:
         """The queue if it was seen a moment ago; a caller without the role is refused."""
-        name = asked.queue_name
+        name = self._names.get(asked.input.QueueUrl) or self._read_name(asked)
         if asked.caller is not ANYONE:
             access.allow(asked.caller, role, name)
         return self._directory.cached(name)
@@ -53,6 +56,14 @@ class Finder:
 
     def forget(self, queue: Queue) -> None:
         self._directory.forget(queue.name)
+
+    def _read_name(self, asked: Asked) -> str:
+        name, url = asked.queue_name, asked.input.QueueUrl
+        if len(url) <= _LONG_URL:
+            if len(self._names) >= _MOST_NAMES:
+                self._names.clear()
+            self._names[url] = name
+        return name
 
 
 def allow(asked: Asked, role: Role | None, queue: str) -> None:

@@ -23,6 +23,7 @@ from penstock.edge.sqs.errors import (
 )
 from penstock.edge.sqs.finding import Finder
 from penstock.edge.sqs.model import (
+    BatchResultErrorEntry,
     MessageAttributeValue,
     SendMessageBatchRequestEntry,
     SendMessageBatchResult,
@@ -60,23 +61,21 @@ class Sending:
         checked, size = _measured(given)
         draft = self._draft(asked, queue, given, checked, size, content.too_large)
         new = self._messages.draft(queue, draft)
-        ticket = self._messages.send([new])
-        return Promise(ticket, partial(self._sent, queue, given, digests.of_body(checked.utf8)))
+        # All but the id is known now, and of the request nothing is kept while the store works.
+        result = SendMessageResult(MessageId="", MD5OfMessageBody=digests.of_body(checked.utf8))
+        if given.MessageAttributes or given.MessageSystemAttributes:
+            result.MD5OfMessageAttributes = digests.of_attributes(given.MessageAttributes)
+            system = given.MessageSystemAttributes
+            result.MD5OfMessageSystemAttributes = digests.of_attributes(system)
+        return Promise(self._messages.send([new]), partial(self._sent, queue, result))
 
-    def _sent(
-        self, queue: Queue, given: SendMessageRequest, digest: str, answers: Answers
-    ) -> SendMessageResult:
+    def _sent(self, queue: Queue, result: SendMessageResult, answers: Answers) -> SendMessageResult:
         answer = answers[0]
         if not isinstance(answer, Sent):
             raise self._refusal(queue, answer)
-        result = SendMessageResult(MessageId=answer.id, MD5OfMessageBody=digest)
-        if given.MessageAttributes:
-            result.MD5OfMessageAttributes = digests.of_attributes(given.MessageAttributes)
-        if given.MessageSystemAttributes:
-            system = given.MessageSystemAttributes
-            result.MD5OfMessageSystemAttributes = digests.of_attributes(system)
-        if given.MessageGroupId:
-            result.SequenceNumber = _sequence(queue, answer)
+        result.MessageId = answer.id
+        if queue.is_ordered:
+            result.SequenceNumber = _sequence(answer)
         return result
 
     # --- several ---
@@ -94,9 +93,10 @@ class Sending:
         if queue.is_ordered:
             for entry in entries:
                 _check_ordered(queue, entry)
-        planned: list[tuple[SendMessageBatchRequestEntry, str | SqsError]] = []
+        planned: list[SendMessageBatchResultEntry | BatchResultErrorEntry] = []
         new: list[NewMessage] = []
         for entry, found in zip(entries, measured, strict=True):
+            entry_id = entry.Id or ""
             try:
                 if isinstance(found, SqsError):
                     raise found
@@ -104,38 +104,40 @@ class Sending:
                 too_large = content.entry_too_large
                 draft = self._draft(asked, queue, entry, checked, size, too_large)
                 new.append(self._messages.draft(queue, draft))
-                planned.append((entry, digests.of_body(checked.utf8)))
             except (SqsError, PenstockError) as error:
-                planned.append((entry, from_core(error)))
+                planned.append(batches.failed(entry_id, from_core(error)))
+                continue
+            planned.append(
+                SendMessageBatchResultEntry(
+                    entry_id,
+                    "",
+                    digests.of_body(checked.utf8),
+                    digests.of_attributes(entry.MessageAttributes),
+                    digests.of_attributes(entry.MessageSystemAttributes),
+                )
+            )
         return Promise(self._messages.send(new), partial(self._all_sent, queue, planned))
 
     def _all_sent(
         self,
         queue: Queue,
-        planned: list[tuple[SendMessageBatchRequestEntry, str | SqsError]],
+        planned: list[SendMessageBatchResultEntry | BatchResultErrorEntry],
         answers: Answers,
     ) -> SendMessageBatchResult:
         result = SendMessageBatchResult()
-        left = iter(answers)
-        for entry, found in planned:
-            entry_id = entry.Id or ""
-            if isinstance(found, SqsError):
-                result.Failed.append(batches.failed(entry_id, found))
+        left, is_ordered = iter(answers), queue.is_ordered
+        for entry in planned:
+            if isinstance(entry, BatchResultErrorEntry):
+                result.Failed.append(entry)
                 continue
             answer = next(left)
             if not isinstance(answer, Sent):
-                result.Failed.append(batches.failed(entry_id, self._refusal(queue, answer)))
+                result.Failed.append(batches.failed(entry.Id, self._refusal(queue, answer)))
                 continue
-            result.Successful.append(
-                SendMessageBatchResultEntry(
-                    entry_id,
-                    answer.id,
-                    found,
-                    digests.of_attributes(entry.MessageAttributes),
-                    digests.of_attributes(entry.MessageSystemAttributes),
-                    _sequence(queue, answer),
-                )
-            )
+            entry.MessageId = answer.id
+            if is_ordered:
+                entry.SequenceNumber = _sequence(answer)
+            result.Successful.append(entry)
         return result
 
     # --- shared ---
@@ -245,7 +247,5 @@ def _trace(system: Attributes | None, header: bytes | None) -> str | None:
     return header.decode("latin-1")
 
 
-def _sequence(queue: Queue, sent: Sent) -> str | None:
-    if not queue.is_ordered or sent.message_no is None:
-        return None
-    return f"{sent.message_no:020d}"
+def _sequence(sent: Sent) -> str | None:
+    return None if sent.message_no is None else f"{sent.message_no:020d}"
