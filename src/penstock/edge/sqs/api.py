@@ -165,10 +165,11 @@ def _finish(
                 promise.notice(answer)
             raise answer
         output = promise.finish(answer)
-        if not (output is None or isinstance(output, Output)):
+        if isinstance(output, Output) or output is None:
+            response = protocol.answer(operation, output, request_id)
+        else:
             _respond_later(protocol, operation, output, request_id, respond)
             return
-        response = protocol.answer(operation, output, request_id)
     except Exception as error:
         response = _refusal(protocol, error, request_id)
     respond(response)

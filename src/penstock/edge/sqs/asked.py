@@ -21,7 +21,7 @@ R = TypeVar("R")
 _SCHEMES = ("http", "https")
 
 
-class Asked(msgspec.Struct, frozen=True):
+class Asked(msgspec.Struct, frozen=True, gc=False):
     input: Any
     request: Request
     settings: Sqs

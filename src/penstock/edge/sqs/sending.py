@@ -58,14 +58,14 @@ class Sending:
 
     def _send(self, asked: Asked, queue: Queue) -> Promise[Answers, SendMessageResult]:
         given: SendMessageRequest = asked.input
+        attributes, system = given.MessageAttributes, given.MessageSystemAttributes
         checked, size = _measured(given)
         draft = self._draft(asked, queue, given, checked, size, content.too_large)
         new = self._messages.draft(queue, draft)
         # All but the id is known now, and of the request nothing is kept while the store works.
         result = SendMessageResult(MessageId="", MD5OfMessageBody=digests.of_body(checked.utf8))
-        if given.MessageAttributes or given.MessageSystemAttributes:
-            result.MD5OfMessageAttributes = digests.of_attributes(given.MessageAttributes)
-            system = given.MessageSystemAttributes
+        if attributes or system:
+            result.MD5OfMessageAttributes = digests.of_attributes(attributes)
             result.MD5OfMessageSystemAttributes = digests.of_attributes(system)
         return Promise(self._messages.send([new]), partial(self._sent, queue, result))
 

@@ -1,0 +1,69 @@
+"""Names of queues are remembered by their URLs, and never too many of them."""
+
+from __future__ import annotations
+
+import pytest
+
+from penstock.domain.access import Role
+from penstock.domain.queue import Queue
+from penstock.edge.http.request import Request
+from penstock.edge.sqs import finding
+from penstock.edge.sqs.asked import Asked
+from penstock.edge.sqs.errors import SqsError
+from penstock.edge.sqs.finding import Finder
+from penstock.edge.sqs.model import PurgeQueueRequest
+from penstock.settings.values import Sqs
+from tests.edge.sqs.aws import ACCOUNT
+
+
+class Seen:
+    """A directory that has seen every queue; what it was asked for is kept."""
+
+    def __init__(self) -> None:
+        self.names: list[str] = []
+
+    def cached(self, name: str) -> Queue | None:
+        self.names.append(name)
+        return None
+
+
+@pytest.fixture
+def seen() -> Seen:
+    return Seen()
+
+
+@pytest.fixture
+def finder(seen: Seen) -> Finder:
+    return Finder(seen)  # type: ignore[arg-type]
+
+
+def asked(url: str) -> Asked:
+    request = Request("POST", "/", b"", {}, b"")
+    return Asked(PurgeQueueRequest(QueueUrl=url), request, Sqs(), "http")
+
+
+def test_a_url_means_the_same_queue_every_time(seen: Seen, finder: Finder) -> None:
+    for name in ("mail", "sms", "mail"):
+        finder.known(asked(f"http://h/{ACCOUNT}/{name}"), Role.PRODUCE)
+
+    assert seen.names == ["mail", "sms", "mail"]
+
+
+def test_the_queue_of_another_account_is_refused_every_time(finder: Finder) -> None:
+    for _ in range(2):
+        with pytest.raises(SqsError, match="does not exist"):
+            finder.known(asked("http://h/999999999999/mail"), Role.PRODUCE)
+
+
+def test_only_so_many_urls_are_remembered_and_no_long_ones(
+    seen: Seen, finder: Finder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(finding, "_MOST_NAMES", 2)
+    hosts = ["a", "b", "c", "d" * 400, "a"]
+
+    for host in hosts:
+        finder.known(asked(f"http://{host}/{ACCOUNT}/mail"), Role.PRODUCE)
+
+    assert seen.names == ["mail"] * len(hosts)
+    assert len(finder._names) <= 2
+    assert not any("d" in url for url in finder._names if url)
