@@ -48,7 +48,7 @@ def measure(options: argparse.Namespace, workspace: Workspace) -> int:
     peers = [peer for peer in named if peer in native or peer in speakers]
     runner = Runner(workspace, plan, say)
     runner.run(runner.find(peers, may_install=not options.no_install))
-    beside = measure_sqs(options, workspace) if speakers else None
+    beside = measure_sqs(options, workspace) if sqs.is_wanted(speakers, plan.loads) else None
     scale = measure_scale(options, workspace) if "scale" in options.part else None
     inside = measure_inside(options, workspace) if "inprocess" in options.part else None
     beside_others = measure_processes(options, workspace) if "processes" in options.part else None

@@ -1,6 +1,6 @@
 """What speaking SQS costs: our SQS face beside our native API, on one server.
 
-Both are asked in turns, a second each, so that a busy moment of the machine falls on both of a
+Both are asked in turns, so that a busy moment of the machine falls on both of a
 pair; and both send into queues that keep messages as long as SQS does, so that the store has the
 same to do for either.
 """
@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from bench.clients.base import Endpoint
 from bench.generator import Job, run_apart
 from bench.install import MissingError
-from bench.loads import BY_NAME
+from bench.loads import BY_NAME, Load
 from bench.peers.base import Peer
 from bench.peers.penstock import Penstock, PenstockSqs
 from bench.processes import StartError
@@ -22,6 +22,7 @@ from bench.workspace import Workspace
 
 # SendMessage does what a native send does, and an MD5 sum of the body on top.
 AIM = 0.85
+LOAD = BY_NAME["send"]
 RETENTION_MS = 4 * 24 * 3600 * 1000  # of a queue that SQS has made
 PAIRS = 4  # in a round
 SHARE = 3  # of a measurement: each of a pair takes one part in so many
@@ -62,6 +63,10 @@ def rows(peers: Sequence[Peer]) -> list[Peer]:
     return [*ours, *native, *(peer for peer in speakers if peer not in ours)]
 
 
+def is_wanted(speakers: Sequence[Peer], loads: Sequence[Load]) -> bool:
+    return LOAD in loads and any(peer.name == PenstockSqs.name for peer in speakers)
+
+
 def measure(
     workspace: Workspace, *, rounds: int, seconds: float, connections: int
 ) -> BesideNative | str:
@@ -93,7 +98,7 @@ class _InvalidError(Exception):
 
 def _rate(client: str, endpoint: Endpoint, connections: int, seconds: float) -> float:
     queue = f"beside-{client}"
-    job = Job(client, endpoint, queue, BY_NAME["send"], connections, seconds / SHARE)
+    job = Job(client, endpoint, queue, LOAD, connections, seconds / SHARE)
     outcome = run_apart(job)
     if outcome.error:
         raise _InvalidError(f"{client}: {outcome.error}")

@@ -8,8 +8,11 @@ import pytest
 
 from bench import sqs
 from bench.clients.sqs import Target, delete_request, handles_in, receive_request, send_request
+from bench.loads import BY_NAME
 from bench.payload import BODY
 from bench.peers import PEERS
+from bench.peers.moto import Moto
+from bench.peers.penstock import PenstockSqs
 from bench.workspace import Workspace
 
 QUEUE = Target(b"http://127.0.0.1/000000000000/q")
@@ -74,6 +77,14 @@ def test_the_table_begins_with_our_sqs_face_and_has_our_native_api_to_compare_wi
     assert names[:3] == ["penstock sqs", "penstock sqs on postgresql", "penstock"]
     assert "moto server" in names
     assert "redis streams" not in names
+
+
+def test_it_is_measured_where_single_sends_to_our_sqs_face_are():
+    send, cycle = BY_NAME["send"], BY_NAME["cycle"]
+
+    assert sqs.is_wanted([PenstockSqs()], [send, cycle])
+    assert not sqs.is_wanted([PenstockSqs()], [cycle])
+    assert not sqs.is_wanted([Moto()], [send])
 
 
 @pytest.mark.parametrize(("rate", "is_met"), [(850.0, True), (849.0, False)])

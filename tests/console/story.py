@@ -8,12 +8,12 @@ from typing import Any
 from penstock.domain.circuit import Outcome
 from penstock.domain.fleet_status import DECISION, Note
 from penstock.domain.limits import MINUTE
-from penstock.runtime.sampler import Sampler
 from penstock.services.circuits import Reported, Wanted
 from tests.clocks import ManualClock
 from tests.edge.api import Api, told
 from tests.edge.gold import write_day
 from tests.edge.live import LiveServer
+from tests.edge.sampling import sample
 from tests.factories import a_fleet_status
 
 MINUTES = 90
@@ -32,7 +32,6 @@ class Story:
         self._server = server
         self._api = api
         self._clock = clock
-        self._sampler = Sampler(server.broker.store, retention_days=90)
 
     def tell(self) -> dict[str, str]:
         """Ids of what is worth a picture, by name."""
@@ -67,7 +66,7 @@ class Story:
             self._work(name, int(arrived * slow) + 1)
         self._requests(minute)
         self._clock.advance(ms=MINUTE - self._clock.now() % MINUTE)
-        self._sampler.sample(self._clock.now())
+        sample(self._server)
 
     def _send(self, queue: str, many: int, minute: int) -> None:
         kinds = ("welcome", "receipt", "reminder")

@@ -1,4 +1,4 @@
-"""Names of queues are remembered by their URLs, and never too many of them."""
+"""Names of queues are read from their URLs, and remembered."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ import pytest
 from penstock.domain.access import Role
 from penstock.domain.queue import Queue
 from penstock.edge.http.request import Request
-from penstock.edge.sqs import finding
 from penstock.edge.sqs.asked import Asked
 from penstock.edge.sqs.errors import SqsError
 from penstock.edge.sqs.finding import Finder
@@ -34,7 +33,7 @@ def seen() -> Seen:
 
 @pytest.fixture
 def finder(seen: Seen) -> Finder:
-    return Finder(seen)  # type: ignore[arg-type]
+    return Finder(seen, account=ACCOUNT)  # type: ignore[arg-type]
 
 
 def asked(url: str) -> Asked:
@@ -55,15 +54,9 @@ def test_the_queue_of_another_account_is_refused_every_time(finder: Finder) -> N
             finder.known(asked("http://h/999999999999/mail"), Role.PRODUCE)
 
 
-def test_only_so_many_urls_are_remembered_and_no_long_ones(
-    seen: Seen, finder: Finder, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(finding, "_MOST_NAMES", 2)
-    hosts = ["a", "b", "c", "d" * 400, "a"]
-
-    for host in hosts:
+def test_a_long_url_is_read_but_not_remembered(seen: Seen, finder: Finder) -> None:
+    for host in ("a", "b", "d" * 400):
         finder.known(asked(f"http://{host}/{ACCOUNT}/mail"), Role.PRODUCE)
 
-    assert seen.names == ["mail"] * len(hosts)
-    assert len(finder._names) <= 2
-    assert not any("d" in url for url in finder._names if url)
+    assert seen.names == ["mail"] * 3
+    assert finder._remembered.cache_info().currsize == 2

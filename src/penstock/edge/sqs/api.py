@@ -100,7 +100,7 @@ Operate = Callable[[Asked], Promised]
 
 
 def _operations(broker: Broker, room: WaitingRoom) -> dict[str, Operate]:
-    finder = Finder(broker.directory)
+    finder = Finder(broker.directory, account=broker.settings.sqs.account)
     limits = broker.settings.limits
     most = limits.max_body_bytes
     sending = Sending(broker.messages, finder, max_bytes=most)

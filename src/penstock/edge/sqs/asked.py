@@ -10,7 +10,6 @@ import msgspec
 from penstock.domain.access import ANYONE, Caller
 from penstock.edge.http.request import Request
 from penstock.edge.sqs import names
-from penstock.edge.sqs.errors import missing_parameter, queue_does_not_exist
 from penstock.edge.sqs.model import Output
 from penstock.ports.ticket import Ticket
 from penstock.settings.values import Sqs
@@ -27,17 +26,6 @@ class Asked(msgspec.Struct, frozen=True, gc=False):
     settings: Sqs
     scheme: str
     caller: Caller = ANYONE
-
-    @property
-    def queue_name(self) -> str:
-        """Of the queue it is about; raises MissingParameter or QueueDoesNotExist."""
-        url: str | None = self.input.QueueUrl
-        if not url:
-            raise missing_parameter("QueueUrl")
-        found = names.of_url(url)
-        if found.account not in (None, self.settings.account):
-            raise queue_does_not_exist()
-        return found.name
 
     @property
     def base(self) -> str:

@@ -39,18 +39,14 @@ def read(raw: msgspec.Raw) -> Body:
         raise missing_parameter("MessageBody")
     if json[0] != '"':
         raise unreadable("MessageBody must be a string")
-    if "\\" not in json:
-        text = json[1:-1]
-    elif not _CODED.search(json):  # to look at every character takes longer than the rest
-        text = _text.decode(json)
-    else:
-        text = _text.decode(json)
+    has_escapes = "\\" in json
+    text = _text.decode(json) if has_escapes else json[1:-1]
+    if has_escapes and _CODED.search(json):  # else: to look at every character takes too long
         if FORBIDDEN.search(text):
             raise _forbidden(text)
         if "\\u" in json:  # botocore escapes all that is not ASCII, at up to three times the size
             json = _encode(text).decode()
-        return Body(json, text.encode())
-    if not json.isascii() and ("\ufffe" in json or "\uffff" in json):
+    elif not json.isascii() and ("\ufffe" in json or "\uffff" in json):
         raise _forbidden(json)
     return Body(json, text.encode())
 

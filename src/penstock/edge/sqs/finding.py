@@ -2,35 +2,37 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 from penstock.domain import access
 from penstock.domain.access import ANYONE, Role
 from penstock.domain.errors import QueueNotFound
 from penstock.domain.queue import Queue
 from penstock.edge.sqs import names
 from penstock.edge.sqs.asked import Asked
-from penstock.edge.sqs.errors import access_denied, queue_does_not_exist
+from penstock.edge.sqs.errors import access_denied, missing_parameter, queue_does_not_exist
 from penstock.services.directory import Directory
 
 _ANY = frozenset(Role)
 _LONG_URL = 300  # longer ones are not worth remembering
-_MOST_NAMES = 4_096
 
 
 class Finder:
-    def __init__(self, directory: Directory) -> None:
+    def __init__(self, directory: Directory, *, account: str) -> None:
         self._directory = directory
-        self._names: dict[str | None, str] = {}  # by URLs that were read before
+        self._account = account
+        self._remembered = lru_cache(maxsize=4096)(self._read)
 
     def known(self, asked: Asked, role: Role) -> Queue | None:
         """The queue if it was seen a moment ago; a caller without the role is refused."""
-        name = self._names.get(asked.input.QueueUrl) or self._read_name(asked)
+        name = self._name(asked)
         if asked.caller is not ANYONE:
             access.allow(asked.caller, role, name)
         return self._directory.cached(name)
 
     async def queue(self, asked: Asked, role: Role | None = None) -> Queue:
         """Raises QueueDoesNotExist or AccessDenied; without a role, any key for it will do."""
-        return await self.named(asked, asked.queue_name, role)
+        return await self.named(asked, self._name(asked), role)
 
     async def named(self, asked: Asked, name: str, role: Role | None = None) -> Queue:
         allow(asked, role, name)
@@ -57,13 +59,18 @@ class Finder:
     def forget(self, queue: Queue) -> None:
         self._directory.forget(queue.name)
 
-    def _read_name(self, asked: Asked) -> str:
-        name, url = asked.queue_name, asked.input.QueueUrl
-        if len(url) <= _LONG_URL:
-            if len(self._names) >= _MOST_NAMES:
-                self._names.clear()
-            self._names[url] = name
-        return name
+    def _name(self, asked: Asked) -> str:
+        """Of the queue it is about; raises MissingParameter or QueueDoesNotExist."""
+        url: str | None = asked.input.QueueUrl
+        if not url:
+            raise missing_parameter("QueueUrl")
+        return self._remembered(url) if len(url) <= _LONG_URL else self._read(url)
+
+    def _read(self, url: str) -> str:
+        found = names.of_url(url)
+        if found.account not in (None, self._account):
+            raise queue_does_not_exist()
+        return found.name
 
 
 def allow(asked: Asked, role: Role | None, queue: str) -> None:
