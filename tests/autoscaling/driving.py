@@ -81,6 +81,11 @@ class Driven:
         made = [msgspec.json.decode(fact.data) for fact in reversed(facts)]
         return [one for one in made if one["acted"]]
 
+    def is_at_rest(self, fleet: str) -> bool:
+        """None of its processes runs, and that was decided: it is told after it is done."""
+        made = self.decisions(fleet)
+        return bool(made) and made[-1]["wanted"] == 0 and not self.pids(fleet)
+
     def pids(self, fleet: str) -> list[int]:
         """Of its processes that run, those that are ending too."""
         path = self.folder / f"{fleet}.json"
