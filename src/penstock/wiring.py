@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from threading import Event
+from threading import Event, Lock
 from typing import NamedTuple, Protocol
 
 from penstock.domain.errors import InvalidRequest, LakeRefused, StoreRefused
@@ -111,6 +111,7 @@ class Broker:
             valid_ms=settings.console.session_ms,
         )
         self._loop = DutyLoop(self._duties(), clock)
+        self._refreshing = Lock()
         self._pushing: PusherThread | None = None
         self._archiving: DutyLoop | None = None
 
@@ -146,7 +147,8 @@ class Broker:
         self.store.close()
 
     def refresh_keys(self) -> None:
-        self.keyring.take(self.keys.all().result())
+        with self._refreshing:  # else what was read first might be taken last
+            self.keyring.take(self.keys.all().result())
 
     def refuse_open_door(self) -> None:
         """Other addresses than this machine's own are served only to those who show a key."""

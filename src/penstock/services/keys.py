@@ -72,35 +72,45 @@ class Keys:
         return self._store.write(do)
 
 
+class _Ring:
+    """The keys as they were read once, and who was seen with them since."""
+
+    def __init__(self, keys: list[ApiKey]) -> None:
+        self.by_id = {key.key_id: key for key in keys if key.revoked_at is None}
+        self.callers: dict[str, Caller] = {}  # by secret
+        self.signers: dict[str, Signer] = {}  # by id
+
+
 class Keyring:
-    """The keys as the door knows them; refreshed by a duty, so a revoked key fails in a second."""
+    """The keys as the door knows them; refreshed by a duty, so a revoked key fails in a second.
+
+    Read at the door while the duty takes new ones: so whoever reads keeps to one ring, and nobody
+    who was seen with an old one is remembered in the new.
+    """
 
     def __init__(self, keys: Keys, *, required: str = "auto") -> None:
         self._keys = keys
         self._required = required
+        self._ring = _Ring([])
         self.is_needed = required == "always"
-        self._by_id: dict[str, ApiKey] = {}
-        self._callers: dict[str, Caller] = {}
-        self._signers: dict[str, Signer] = {}
 
     def take(self, keys: list[ApiKey]) -> None:
+        self._ring = _Ring(keys)
         # `auto`: as soon as there is a key; to revoke the last one must not open the door.
         self.is_needed = self._required == "always" or (self._required == "auto" and bool(keys))
-        self._by_id = {key.key_id: key for key in keys if key.revoked_at is None}
-        self._callers = {}
-        self._signers = {}
 
     def signer(self, key_id: str) -> Signer | None:
         """Who signs with this key, if it is in use."""
-        known = self._signers.get(key_id)
-        if known is None and key_id in self._by_id:
-            caller = access.caller_of(self._by_id[key_id])
-            known = self._signers[key_id] = Signer(caller, self._keys.signing_secret(key_id))
+        ring = self._ring
+        known = ring.signers.get(key_id)
+        if known is None and key_id in ring.by_id:
+            caller = access.caller_of(ring.by_id[key_id])
+            known = ring.signers[key_id] = Signer(caller, self._keys.signing_secret(key_id))
         return known
 
     def caller_with(self, key_id: str) -> Caller | None:
         """Whose key this is, if it is in use; for those who have shown it before."""
-        key = self._by_id.get(key_id)
+        key = self._ring.by_id.get(key_id)
         return None if key is None else access.caller_of(key)
 
     def caller(self, secret: str | None) -> Caller:
@@ -109,13 +119,14 @@ class Keyring:
             return ANYONE
         if secret is None:
             raise Unauthenticated("an API key is needed: Authorization: Bearer pk_…")
-        known = self._callers.get(secret)
+        ring = self._ring
+        known = ring.callers.get(secret)
         if known is not None:
             return known
         parts = secret.split("_")
-        key = self._by_id.get(parts[1]) if len(parts) == 3 else None
+        key = ring.by_id.get(parts[1]) if len(parts) == 3 else None
         if key is None or not access.matches(key, secret):
             raise Unauthenticated("this API key is not known or was revoked")
         caller = access.caller_of(key)
-        self._callers[secret] = caller
+        ring.callers[secret] = caller
         return caller

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import signal
-import threading
 from argparse import Namespace
 from typing import TYPE_CHECKING
 
 from penstock.edge.cli import exits
+from penstock.edge.cli.ending import Ending
 from penstock.edge.cli.flags import duration, loaded, store_flags
 from penstock.edge.cli.output import Output
 from penstock.edge.cli.parser import Parser
@@ -75,9 +74,7 @@ def _once(scaling: Autoscaling, args: Namespace, out: Output) -> int:
 
 
 def _until_told(scaling: Autoscaling, args: Namespace, out: Output) -> int:
-    stop = threading.Event()
-    for number in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(number, lambda *_: stop.set())
+    ending = Ending()
     scaling.start()
     if out.json:
         out.record({"ready": scaling.names, "dry_run": args.dry_run})
@@ -85,7 +82,7 @@ def _until_told(scaling: Autoscaling, args: Namespace, out: Output) -> int:
         how = " (dry run)" if args.dry_run else ""
         out.line(f"penstock autoscale is ready{how}: {', '.join(scaling.names)}")
     try:
-        stop.wait()
+        ending.wait()
     finally:
         scaling.stop()
     return exits.OK

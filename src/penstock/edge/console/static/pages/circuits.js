@@ -46,10 +46,14 @@ export const circuits = {
       card("Settings of the breaker", facts(flat(breaker))),
     );
     let seen = null;
+    const askAgain = async (open) => {
+      table.update(worstFirst((await ask()).circuits));
+      seen = open;
+    };
     view.onLeave(
-      onLive(async (news) => {
-        if (seen !== null && seen !== news.open_circuits) table.update(worstFirst((await ask()).circuits));
-        seen = news.open_circuits;
+      onLive(({ open_circuits: open }) => {
+        if (seen === null) seen = open;
+        else if (seen !== open) askAgain(open).catch(() => {}); // the next news will do
       }),
     );
   },
