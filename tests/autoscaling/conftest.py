@@ -17,16 +17,7 @@ from penstock.wiring import Broker, migrate, open_broker
 from tests.autoscaling import shop
 from tests.autoscaling.driving import Driven
 
-HERE = Path(__file__).parent
-TIMEOUT_S = 240  # on a busy machine a worker takes seconds to start
-
 Autoscale = Callable[[str], Driven]
-
-
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    for item in items:
-        if HERE in item.path.parents:
-            item.add_marker(pytest.mark.timeout(TIMEOUT_S))
 
 
 @pytest.fixture(params=("sqlite", "postgres"))

@@ -8,12 +8,10 @@ import pytest
 
 from penstock.client.remote import Remote
 from tests.edge import conftest as edge
-from tests.edge import moving
 from tests.edge.live import LiveServer
 
 server = edge.server
 clock = edge.clock
-_no_mover = moving._no_mover
 make_server = edge.make_server
 
 

@@ -18,7 +18,7 @@ from penstock.domain.message import State
 from penstock.domain.move import MoveState
 from penstock.domain.queue import DedupUntil, QueueSettings
 from tests.edge.api import a_name
-from tests.edge.moving import advance
+from tests.edge.duties import advance_moves
 
 
 @pytest.fixture
@@ -114,7 +114,6 @@ def test_queues_are_made_changed_paused_and_removed(remote):
         remote.queues.get(name)
 
 
-@pytest.mark.usefixtures("_no_mover")
 def test_messages_are_moved_in_the_background(remote, server, clock, queue):
     source = remote.queues.put(a_name(), {"dead_letter_queue": queue}).name
     for _ in range(3):
@@ -122,7 +121,7 @@ def test_messages_are_moved_in_the_background(remote, server, clock, queue):
         remote.bury(claim_one(remote, source).receipt)
 
     started = remote.moves.start(queue, max_per_second=1)
-    advance(server, clock)
+    advance_moves(server, clock)
     cancelled = remote.moves.cancel(started.id)
 
     assert (started.state, started.to_move, started.to) == (MoveState.RUNNING, 3, None)

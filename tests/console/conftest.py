@@ -21,13 +21,10 @@ from tests.console.driving import Console
 from tests.edge.api import Api
 from tests.edge.conftest import BACKENDS, NEVER_PUSHES, some_settings
 from tests.edge.live import LiveServer
-from tests.edge.sampling import unsampled
 from tests.support import chromium
 
 SCREENSHOTS = "PENSTOCK_SCREENSHOTS"
 PATIENCE_MS = 20_000
-TIMEOUT_S = 240  # a browser on a busy machine takes its time
-HERE = Path(__file__).parent
 
 T = TypeVar("T")
 
@@ -39,12 +36,6 @@ def aside(do: Callable[[], T]) -> T:
     """In a thread of its own: this one has Playwright's event loop, where nobody may just wait."""
     with ThreadPoolExecutor(1) as pool:
         return pool.submit(do).result()
-
-
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    for item in items:
-        if HERE in item.path.parents:
-            item.add_marker(pytest.mark.timeout(TIMEOUT_S))
 
 
 @pytest.fixture(scope="package")
@@ -85,7 +76,8 @@ def _served(
     folder = folders.mktemp(f"{name}-{request.param}")
     chosen = some_settings(folder, **NEVER_PUSHES, **settings)
     aside(lambda: migrate(chosen))
-    started = aside(lambda: unsampled(chosen, ManualClock()).start())
+    made = aside(lambda: LiveServer(chosen, clock=ManualClock(), has_duties=False))
+    started = aside(made.start)
     yield started
     aside(started.stop)
 

@@ -20,17 +20,22 @@ class Console:
     def __init__(self, page: Page, folder: Path) -> None:
         self.page = page
         self.complaints: list[str] = []
+        self._forgiven: list[str] = []
         self._folder = folder
         page.on("pageerror", lambda error: self.complaints.append(f"error: {error}"))
         page.on("console", self._heard)
 
     def _heard(self, message: Any) -> None:
-        if message.type in ("error", "warning"):
+        if message.type in ("error", "warning") and not self._is_forgiven(message.text):
             self.complaints.append(f"{message.type}: {message.text}")
 
+    def _is_forgiven(self, text: str) -> bool:
+        return any(known in text for known in self._forgiven)
+
     def forgive(self, text: str) -> None:
-        """A complaint that was to be expected; it must have come."""
-        rest = [line for line in self.complaints if text not in line]
+        """A complaint that was to be expected; it must have come, and may come again."""
+        self._forgiven.append(text)
+        rest = [line for line in self.complaints if not self._is_forgiven(line)]
         assert len(rest) < len(self.complaints), f"nobody complained of {text!r}"
         self.complaints = rest
 

@@ -21,7 +21,6 @@ from tests.console.story import Story
 from tests.edge.api import Api
 from tests.edge.conftest import NEVER_PUSHES, some_settings
 from tests.edge.live import LiveServer
-from tests.edge.sampling import unsampled
 from tests.support import chromium
 
 FOLDER = Path("docs/pictures")
@@ -71,7 +70,7 @@ def _served(data: Path) -> tuple[LiveServer, Story, dict[str, str]]:
     settings = some_settings(data, **NEVER_PUSHES)
     migrate(settings)
     clock = ManualClock()
-    server = unsampled(settings, clock).start()
+    server = LiveServer(settings, clock=clock, has_duties=False).start()
     story = Story(server, Api(server.url), clock)
     return server, story, story.tell()
 

@@ -11,9 +11,9 @@ from penstock.domain.limits import MINUTE
 from penstock.services.circuits import Reported, Wanted
 from tests.clocks import ManualClock
 from tests.edge.api import Api, told
+from tests.edge.duties import sample
 from tests.edge.gold import write_day
 from tests.edge.live import LiveServer
-from tests.edge.sampling import sample
 from tests.factories import a_fleet_status
 
 MINUTES = 90

@@ -11,8 +11,8 @@ from tests.clocks import ManualClock
 from tests.console.conftest import NewKey, OpenConsole, aside
 from tests.console.driving import Console, expect
 from tests.edge.api import Api, told
+from tests.edge.duties import sample
 from tests.edge.live import LiveServer
-from tests.edge.sampling import sample
 
 
 @pytest.fixture
@@ -111,6 +111,7 @@ def test_news_come_again_after_the_connection_was_lost(console: Console, api: Ap
     page = console.open("/console")
     live = page.locator(".live")
     expect(live).to_have_attribute("data-state", "live")
+    expect(console.figure("Ready")).not_to_have_text("–")
 
     page.context.set_offline(True)
     page.evaluate("dispatchEvent(new Event('offline'))")

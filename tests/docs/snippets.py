@@ -49,7 +49,7 @@ def run_script(server: ServerProcess, script: str, *, folder: Path | None = None
         capture_output=True,
         text=True,
         check=False,
-        timeout=60,
+        timeout=180,
         cwd=folder,
         env=environment(server),
     )

@@ -26,7 +26,7 @@ def run(script: str, folder: Path) -> list[str]:
         capture_output=True,
         text=True,
         check=False,
-        timeout=60,
+        timeout=180,
     )
     assert done.returncode == 0, done.stderr
     return done.stdout.splitlines()

@@ -19,7 +19,7 @@ def run(program: str, folder: Path) -> str:
         capture_output=True,
         text=True,
         check=False,
-        timeout=60,
+        timeout=180,
         cwd=folder,
         env=os.environ | {"PYTHONPATH": f"{ROOT / 'src'}:{ROOT}"},
     )

@@ -28,6 +28,7 @@ from tests.edge.conftest import MakeProcess, MakeServer
 from tests.edge.http.waiting import eventually
 from tests.edge.live import LiveServer
 from tests.edge.process import ServerProcess
+from tests.support.private import free_port
 
 PAGE = "docs/sqs.md"
 PYTHON = Path(sys.executable)
@@ -37,7 +38,7 @@ Run = Callable[[str], str]
 
 @pytest.fixture
 def server(make_process: MakeProcess) -> ServerProcess:
-    return make_process(server_port=_free_port())  # the same after a restart
+    return make_process(server_port=free_port())  # the same after a restart
 
 
 @pytest.fixture
@@ -45,12 +46,6 @@ def run(server: ServerProcess, tmp_path: Path) -> Run:
     """In a folder of its own, with the tools of this environment first in the path."""
 
     return lambda script: run_script(server, script, folder=tmp_path)
-
-
-def _free_port() -> int:
-    with socket.socket() as taken:
-        taken.bind(("127.0.0.1", 0))
-        return int(taken.getsockname()[1])
 
 
 def _script(*marks: str) -> str:

@@ -30,7 +30,7 @@ def run(folder: Path, *marks: str, end: str = LOOK, url: str = URL) -> str:
         capture_output=True,
         text=True,
         check=False,
-        timeout=60,
+        timeout=180,
         cwd=folder,
         env=os.environ | {"PYTHONPATH": str(ROOT / "src")},
     )

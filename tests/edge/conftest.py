@@ -17,9 +17,7 @@ from penstock.wiring import migrate
 from tests.clocks import ManualClock
 from tests.edge.api import Api
 from tests.edge.live import LiveServer
-from tests.edge.moving import _no_mover  # noqa: F401 (a fixture)
 from tests.edge.process import ServerProcess
-from tests.edge.sampling import unsampled
 
 BACKENDS = ("sqlite", "postgres")
 
@@ -36,7 +34,10 @@ InBackground = Callable[..., Future[Any]]
 def server(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[LiveServer]:
-    """One for all tests and each backend; its clock stands still until a test turns it."""
+    """One for all tests and each backend; its clock stands still until a test turns it.
+
+    Nor does it do anything by itself: its duties might come between two steps of a test.
+    """
     settings: dict[str, Any] = {**NEVER_LOOKS_IN_PASSING, **NEVER_PUSHES}
     if request.param == "postgres":
         cluster = request.getfixturevalue("postgres_cluster")
@@ -44,7 +45,7 @@ def server(
         settings["store"] = {"url": cluster.new_database()}
     chosen = some_settings(tmp_path_factory.mktemp(f"server-{request.param}"), **settings)
     migrate(chosen)
-    with unsampled(chosen, ManualClock()) as started:
+    with LiveServer(chosen, clock=ManualClock(), has_duties=False) as started:
         yield started
 
 

@@ -24,8 +24,13 @@ STOP_S = 20.0
 class LiveServer:
     """`url`, `port`, `data`, `backend`, `clock` and `broker` are for tests to use."""
 
-    def __init__(self, settings: Settings, *, clock: Clock | None = None) -> None:
+    def __init__(
+        self, settings: Settings, *, clock: Clock | None = None, has_duties: bool = True
+    ) -> None:
+        """Without duties nothing happens between two steps of a test; see tests/edge/duties.py."""
         self.broker = open_broker(settings, clock=clock)
+        if not has_duties:
+            self.broker.start_duties = lambda: None  # type: ignore[method-assign]
         self.clock = self.broker.clock
         self.backend = self.broker.store.backend
         self.data = Path(settings.data)

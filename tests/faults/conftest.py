@@ -13,7 +13,7 @@ from tests.faults.figures import figure
 from tests.faults.server import Server, migrate
 
 HERE = Path(__file__).parent
-TIMEOUT_S = figure(120, 2400)
+TIMEOUT_S = figure(240, 2400)
 
 MakeServer = Callable[..., Server]
 

@@ -12,7 +12,7 @@ from tests.faults.load import Load
 from tests.faults.server import Server
 from tests.faults.workload import FIFO, STANDARD, Workload
 
-DRAIN_S = 25.0
+DRAIN_S = 60.0
 SHARED_CLOCK_SLACK_S = 0.05  # each node measures the database's time for itself
 
 

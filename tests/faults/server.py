@@ -6,7 +6,6 @@ import contextlib
 import json
 import os
 import signal
-import socket
 import subprocess
 import sys
 import time
@@ -17,17 +16,12 @@ from typing import Any
 from tests.faults.control import Control
 from tests.faults.history import Outcome
 from tests.faults.wire import Wire
+from tests.support.private import free_port
 
 ROOT = Path(__file__).parents[2]
-START_S = 15.0
+START_S = 30.0
 EXIT_POWER_CUT = 77
 EXIT_ORPHANED = 78
-
-
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
 
 
 def migrate(url: str) -> None:

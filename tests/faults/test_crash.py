@@ -15,7 +15,7 @@ from tests.faults.workload import Workload
 # Seconds of its own work: how busy the machine is otherwise is none of the broker's doing.
 BACK_AFTER_A_KILL_S = 2.0
 BACK_AFTER_SEVERAL_S = 5.0
-GONE_AFTER_SIGTERM_S = 10.0
+GONE_AFTER_SIGTERM_S = 20.0
 STALE = 1.0  # leases shorter than the pauses, so that some end meanwhile
 
 

@@ -99,7 +99,7 @@ def test_a_flipped_bit_is_noticed_or_harmless_but_never_silently_fewer_messages(
     filled: Server, make_server: MakeServer, tmp_path: Path, part: str
 ) -> None:
     if part == "database":
-        assert filled.terminate(within_s=10)[0] == 0, filled.last_words()
+        assert filled.terminate(within_s=20)[0] == 0, filled.last_words()
     else:
         filled.kill()
     data, dice = Path(str(filled.store)), random.Random(16)
@@ -130,7 +130,7 @@ def flip_a_bit(path: Path, dice: random.Random) -> int:
 def outcome_of(server: Server) -> str:
     server.start(wait=False)
     try:
-        server.wait_until_ready(10)
+        server.wait_until_ready()
     except AssertionError:
         assert server.last_words().strip(), "it refused without a word"
         return "refused to start"

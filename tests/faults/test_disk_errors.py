@@ -13,14 +13,14 @@ from tests.faults.checker import Rules
 from tests.faults.conftest import MakeServer
 from tests.faults.disk import Loss
 from tests.faults.figures import figure
+from tests.faults.history import Kind, Outcome
 from tests.faults.load import Load
 from tests.faults.probe import Probe, assert_all_refused
 from tests.faults.scenario import assert_kept, judge, on_faulty_disk
 from tests.faults.server import Server
 
-REFUSED_WITHIN_S = 1.0
-RECOVERED_WITHIN_S = 5.0
-SETTLED_S = 0.3  # what was under way when the fault began may still be acknowledged
+REFUSED_WITHIN_S = 10.0  # on a busy machine; one that hangs takes the 15 s of a probe
+RECOVERED_WITHIN_S = 10.0
 
 
 @pytest.fixture
@@ -42,11 +42,12 @@ def test_while_nothing_can_be_written_sends_are_refused_and_then_it_recovers_una
         for _ in range(times):
             load.wait_for_sends(200, within_s=20)
             load.fault(trouble, lambda: server.tell(set={trouble: True}))
-            time.sleep(SETTLED_S)
-            before = load.history.acked()
+            broken = time.monotonic()
             answers = probe.send_for(dice.uniform(1, 3))
-            assert load.history.acked() == before, "a send was acknowledged on a broken disk"
+            over = time.monotonic()
             load.fault("over", lambda: server.tell(set={trouble: False}))
+            acked = [op for op in load.history.of(Kind.SEND, Outcome.OK) if op.start >= broken]
+            assert not [op for op in acked if op.end <= over], "acknowledged on a broken disk"
             assert_all_refused(answers, within_s=REFUSED_WITHIN_S)
             probe.seconds_until_a_send_works(RECOVERED_WITHIN_S)
         load.wait_for_sends(100, within_s=20)
@@ -83,7 +84,6 @@ def test_after_failed_syncs_the_broker_recovers_unaided(server: Server) -> None:
     def fail_all(load: Load) -> None:
         load.wait_for_sends(100, within_s=20)
         load.fault("no sync works", lambda: server.tell(set={"syncs_fail": 1.0}))
-        time.sleep(SETTLED_S)
         answers = probe.send_for(1.0)
         load.fault("over", lambda: server.tell(set={"syncs_fail": 0.0}))
         assert_all_refused(answers, within_s=REFUSED_WITHIN_S)

@@ -11,7 +11,7 @@ from tests.faults.conftest import MakeServer
 from tests.faults.server import Server
 from tests.support.postgres import PostgresCluster
 
-REFUSED_WITHIN_S = 10.0
+REFUSED_WITHIN_S = 30.0
 
 
 def assert_refuses(server: Server, *reasons: str) -> None:

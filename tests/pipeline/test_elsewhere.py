@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import socket
 import subprocess
 import sys
 from pathlib import Path
@@ -16,6 +15,7 @@ from penstock.pipeline.session import open_session
 from penstock.pipeline.watching import is_elsewhere
 from tests.edge.process import ROOT
 from tests.pipeline.rows import DT, pairs
+from tests.support.private import free_port
 
 PATIENCE_S = 280
 
@@ -37,9 +37,7 @@ def run(*words: object, **env: str) -> subprocess.CompletedProcess[str]:
 @pytest.fixture
 def connect_url(spark) -> str:
     """A Spark Connect server within the session of these tests: no second Java is started."""
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
+    port = free_port()
     spark.conf.set("spark.connect.grpc.binding.port", str(port))
     service = spark.sparkContext._jvm.org.apache.spark.sql.connect.service.SparkConnectService
     spark.sparkContext._jsc.sc().conf().set("spark.connect.grpc.binding.port", str(port))

@@ -112,10 +112,11 @@ class Model(SteeringModel):
                 self._expire(queue_no, now=claims[0].now)
                 self._bring_back(queue_no, now=claims[0].now)
                 self._settle(claims[0].now)
-        alike = [(claim.queue_no, claim.kinds) for claim in claims]
-        places = sorted(
-            range(len(claims)), key=lambda i: (is_alone(claims[i]), alike.index(alike[i]))
-        )
+        alone = list(map(is_alone, claims))
+        alike = [
+            (claim.queue_no, claim.kinds, i if alone[i] else None) for i, claim in enumerate(claims)
+        ]
+        places = sorted(range(len(claims)), key=lambda i: (alone[i], alike.index(alike[i])))
         taken = {i: self._claim_or_repeat(claims[i]) for i in places}
         return [
             Given(ids, None if ids else self._next_due(claims[i]))

@@ -21,7 +21,7 @@ PLAYS = settings(
 )
 
 
-@pytest.mark.timeout(7_200 if IS_FULL else 120)
+@pytest.mark.timeout(7_200 if IS_FULL else 240)
 def test_a_store_and_the_model_agree_after_every_step(store: Store) -> None:
     # Every play has queues of its own in the same store: to make a store takes longer.
     class Machine(StoreMachine):

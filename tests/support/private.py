@@ -13,8 +13,11 @@ _GUARD = Path(__file__).with_name("server_guard.py")
 
 
 def free_port() -> int:
-    """Below the kernel's range for outgoing connections, so that it stays ours over restarts."""
-    for port in random.sample(range(20_000, 32_000), 200):
+    """Below the kernel's range for outgoing connections, so that it stays ours over restarts.
+
+    Where the dice of a test are set, those of another process may be set alike.
+    """
+    for port in random.SystemRandom().sample(range(20_000, 32_000), 200):
         with socket.socket() as probe, suppress(OSError):
             probe.bind(("127.0.0.1", port))
             return port

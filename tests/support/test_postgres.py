@@ -4,15 +4,16 @@ import os
 import signal
 import subprocess
 import sys
-import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import psycopg
 import pytest
 
+from tests.edge.http.waiting import eventually
 from tests.support import postgres_binaries
 from tests.support.postgres import PostgresCluster
+from tests.support.processes import is_alive
 
 ROOT = Path(__file__).resolve().parents[2]
 OWNER = """
@@ -140,8 +141,7 @@ def test_the_server_does_not_outlive_an_owner_that_is_killed(how):
 
         owner.send_signal(how)
 
-    eventually(lambda: not Path(folder).exists())
-    assert not is_alive(int(server))
+    eventually(lambda: not Path(folder).exists() and not is_alive(int(server)))
 
 
 def test_a_missing_server_is_a_failure_that_says_what_to_do(monkeypatch, tmp_path):
@@ -169,15 +169,3 @@ def is_answering(url: str) -> bool:
         return ask(url, "SELECT 1") == 1
     except psycopg.OperationalError:
         return False
-
-
-def is_alive(pid: int) -> bool:
-    try:
-        return "State:\tZ" not in Path(f"/proc/{pid}/status").read_text()
-    except FileNotFoundError:
-        return False
-
-
-def eventually(condition: Callable[[], bool]) -> None:
-    pause = threading.Event()
-    assert any(condition() or pause.wait(0.02) for _ in range(500))

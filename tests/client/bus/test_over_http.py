@@ -14,12 +14,10 @@ from penstock.domain.errors import InvalidRequest, TopicNotFound
 from penstock.domain.message import State
 from tests.clocks import ManualClock
 from tests.edge import conftest as edge
-from tests.edge import moving
 from tests.edge.api import a_name
 from tests.edge.live import LiveServer
 
 server = edge.server
-_no_mover = moving._no_mover
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 

@@ -24,7 +24,7 @@ BACKINGS = ("sqlite", "postgres", "remote")
 @pytest.fixture(scope="session")
 def job_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LiveServer]:
     settings = some_settings(tmp_path_factory.mktemp("jobs"))
-    with LiveServer(settings, clock=ManualClock()) as server:
+    with LiveServer(settings, clock=ManualClock(), has_duties=False) as server:
         yield server
 
 

@@ -13,7 +13,10 @@ class AweqClient:
     def __init__(self, url: str, *, consumer: str = "", address: str = "127.0.0.1") -> None:
         headers = {"X-Aweq-Consumer": consumer} if consumer else {}
         self.http = httpx.Client(
-            base_url=url, headers=headers, transport=httpx.HTTPTransport(local_address=address)
+            base_url=url,
+            headers=headers,
+            timeout=30,
+            transport=httpx.HTTPTransport(local_address=address),
         )
 
     def send(self, message: Any) -> str:

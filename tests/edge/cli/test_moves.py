@@ -5,9 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.edge.api import Api
-from tests.edge.moving import advance
-
-pytestmark = pytest.mark.usefixtures("_no_mover")
+from tests.edge.duties import advance_moves
 
 
 @pytest.fixture
@@ -25,7 +23,7 @@ def test_a_move_is_started_shown_and_listed(cli, api: Api, server, clock, letter
 
     ran = cli("moves", "start", letters, "--max-per-second", "5")
     move_id = ran.out.strip()
-    advance(server, clock)
+    advance_moves(server, clock)
 
     assert ran.code == 0
     assert ran.err == f"penstock: about 1 to move; see penstock moves {letters}\n"

@@ -205,8 +205,7 @@ def test_history_within_a_window_leaves_out_its_end(cli, api: Api):
 def test_more_history_than_a_page_is_read_to_the_end(cli, api: Api):
     name = api.make_queue()
     for _ in range(3):
-        drafts = [{"body": n} for n in range(250)]
-        api.call("POST", f"/v1/queues/{name}/messages/batch", {"messages": drafts})
+        api.send_many(name, range(250))
     cli("queues", "purge", name)
 
     ran = cli("history", "--queue", name, "--limit", "1000", "--json")

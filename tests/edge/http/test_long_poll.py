@@ -15,7 +15,7 @@ import pytest
 from penstock.runtime.duties import Reaper
 from tests.clocks import ManualClock
 from tests.edge.api import Api, told
-from tests.edge.conftest import InBackground
+from tests.edge.conftest import NEVER_LOOKS_IN_PASSING, InBackground, MakeServer
 from tests.edge.http.waiting import LONG_MS, SOON_S, Waiting, eventually, waiting_claims
 from tests.edge.live import LiveServer
 from tests.edge.raw import Raw, request
@@ -78,8 +78,7 @@ def test_a_batch_answers_as_many_as_it_has_messages_for(
 ) -> None:
     claims = waiting.start(3)
 
-    drafts = [{"body": n} for n in range(3)]
-    told(api.call("POST", f"/v1/queues/{queue}/messages/batch", {"messages": drafts}))
+    api.send_many(queue, range(3))
 
     answers = [body_of(claim.result(SOON_S)) for claim in claims]
     assert sorted(answers) == [[0], [1], [2]]
@@ -88,8 +87,7 @@ def test_a_batch_answers_as_many_as_it_has_messages_for(
 def test_a_claim_for_several_takes_what_there_is(api: Api, queue: str, waiting: Waiting) -> None:
     [claim] = waiting.start(limit=10)
 
-    drafts = [{"body": n} for n in range(3)]
-    told(api.call("POST", f"/v1/queues/{queue}/messages/batch", {"messages": drafts}))
+    api.send_many(queue, range(3))
 
     assert body_of(claim.result(SOON_S)) == [0, 1, 2]
 
@@ -226,7 +224,13 @@ def test_of_several_who_wait_one_gets_the_message_and_the_others_go_on_waiting(
         eventually(partial(_are_waiting, api, len(claims)))
 
 
-def test_who_has_waited_longest_is_served_first(api: Api, queue: str, waiting: Waiting) -> None:
+def test_who_has_waited_longest_is_served_first(
+    make_server: MakeServer, in_background: InBackground
+) -> None:
+    """On SQLite: with several lanes the first look of a claim may come after that of the next."""
+    api = Api(make_server(**NEVER_LOOKS_IN_PASSING).url)
+    queue = api.make_queue()
+    waiting = Waiting(api, queue, in_background)
     claims = [waiting.start()[0] for _ in range(3)]
 
     for n, claim in enumerate(claims):
@@ -280,8 +284,7 @@ def test_a_client_that_goes_away_while_it_waits_takes_no_message_with_it(
     message_id = api.send(queue, "x")
 
     # Either it is noticed before the claim is served, or the message is given back at once.
-    eventually(lambda: api.counts(queue) == {"ready": 1} and _are_waiting(api, 0), within_s=1)
-    claimed = api.claim_one(queue)
+    [claimed] = eventually(lambda: api.claim(queue))
     assert (claimed["id"], claimed["attempts"]) == (message_id, 1)
 
 

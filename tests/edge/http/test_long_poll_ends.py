@@ -50,7 +50,7 @@ def test_who_does_not_wait_is_served_even_from_a_queue_that_nobody_remembers(
 def test_waiting_claims_are_answered_empty_when_the_server_stops(
     make_server: MakeServer, in_background: InBackground, tmp_path: Path
 ) -> None:
-    server = make_server(server={"drain_ms": 5_000})
+    server = make_server(server={"drain_ms": 15_000})
     api = Api(server.url)
     queue = api.make_queue()
     claims = Waiting(api, queue, in_background).start(5)

@@ -9,10 +9,8 @@ import pytest
 
 from tests.clocks import ManualClock
 from tests.edge.api import Api, a_name, assert_refused, told
+from tests.edge.duties import advance_moves
 from tests.edge.live import LiveServer
-from tests.edge.moving import advance
-
-pytestmark = pytest.mark.usefixtures("_no_mover")
 
 NO_SUCH_ID = "01ba4e95-8a00-7cc4-a3ba-2b1d1c5f8e11"
 
@@ -37,7 +35,7 @@ def test_dead_letters_go_back_to_where_they_died(
     ids = [api.die(queue) for _ in range(3)]
 
     response = start(api, letters)
-    advance(server, clock)
+    advance_moves(server, clock)
 
     assert response.status_code == 201
     move = told(response)
@@ -66,7 +64,7 @@ def test_messages_are_moved_to_another_queue_at_a_rate(
 
     move = told(start(api, letters, to=other, max_per_second=1))
     for _ in range(2):
-        advance(server, clock)
+        advance_moves(server, clock)
 
     assert (move["to"], move["max_per_second"]) == (other, 1)
     assert [m["id"] for m in api.claim(other, limit=10)] == ids
@@ -78,7 +76,7 @@ def test_the_moves_of_a_queue_are_listed_newest_first(
 ) -> None:
     assert api.get(f"/v1/queues/{letters}/moves") == {"moves": []}
     first = told(start(api, letters))
-    advance(server, clock)
+    advance_moves(server, clock)
     second = told(start(api, letters))
 
     listed = api.get(f"/v1/queues/{letters}/moves")["moves"]
@@ -105,7 +103,7 @@ def test_a_move_is_cancelled_once(
     path = f"/v1/moves/{move['id']}"
 
     answer = told(api.call("POST", f"{path}/cancel"))
-    advance(server, clock)
+    advance_moves(server, clock)
 
     assert answer["state"] == "cancelling"
     ended = api.get(path)
@@ -123,7 +121,7 @@ def test_a_move_that_loses_its_target_says_why_it_failed(
     move = told(start(api, letters, to=other, max_per_second=1))
     api.call("DELETE", f"/v1/queues/{other}", params={"force": "true"})
 
-    advance(server, clock)
+    advance_moves(server, clock)
 
     failed = api.get(f"/v1/moves/{move['id']}")
     assert (failed["state"], failed["reason"]) == ("failed", "queue_not_found")

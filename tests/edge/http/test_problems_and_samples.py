@@ -8,10 +8,10 @@ from penstock.domain.access import Role
 from tests.clocks import ManualClock
 from tests.edge.api import Api, a_name, assert_refused
 from tests.edge.conftest import MakeServer
+from tests.edge.duties import sample
 from tests.edge.http.conftest import LetIn
 from tests.edge.http.waiting import eventually
 from tests.edge.live import LiveServer
-from tests.edge.sampling import sample
 
 
 def problem_of(api: Api, queue: str) -> dict | None:
@@ -83,11 +83,9 @@ def test_a_server_samples_by_itself(make_server: MakeServer) -> None:
     name = api.make_queue()
     api.send(name)
 
-    def points() -> list[dict]:
-        clock.advance(minutes=1)
-        return api.get(f"/v1/queues/{name}/samples")["points"]
+    clock.advance(minutes=1)
 
-    eventually(lambda: bool(points()))
+    assert eventually(lambda: api.get(f"/v1/queues/{name}/samples")["points"])
 
 
 @pytest.mark.parametrize(

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import pytest
-
 from penstock import __version__
 from penstock.runtime.duties import Expirer, Reaper
 from tests.edge.api import Api
@@ -18,7 +16,6 @@ def test_a_server_whose_store_takes_work_says_that_it_is_ready(api: Api) -> None
     assert api.get("/readyz") == {"status": "ready"}
 
 
-@pytest.mark.usefixtures("_no_mover")  # other tests may have left move tasks behind
 def test_stats_count_over_all_queues(api: Api, server: LiveServer) -> None:
     _tidy_up(server)
     before = api.get("/v1/stats")

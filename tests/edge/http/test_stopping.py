@@ -58,7 +58,7 @@ def test_what_was_acknowledged_is_there_after_a_restart(
     running = [in_background(producer.run) for producer in producers]
     empty = Api(server.url).make_queue()
     claim = in_background(Api(server.url).claim, empty, wait_ms=LONG_MS)
-    eventually(lambda: all(len(producer.acknowledged) > 50 for producer in producers))
+    eventually(lambda: all(len(producer.acknowledged) > 50 for producer in producers), within_s=60)
 
     began = monotonic()
     assert server.end(number) == 0
@@ -76,7 +76,7 @@ def test_what_was_acknowledged_is_there_after_a_restart(
 
 def test_begun_answers_are_finished_and_the_idle_are_sent_away(make_server: MakeServer) -> None:
     """A big answer to a slow reader keeps the server from ending at once."""
-    server = make_server(server={"drain_ms": 5_000})
+    server = make_server(server={"drain_ms": 15_000})
     api = Api(server.url)
     queue = api.make_queue()
     for _ in range(10):
@@ -112,7 +112,7 @@ def test_whoever_takes_too_long_is_cut_off_when_the_time_is_over(
         began = monotonic()
         server.stop()
 
-        assert monotonic() - began < 5
+        assert monotonic() - began < 15
 
 
 def test_a_claim_is_not_answered_with_messages_that_nobody_will_see(

@@ -13,10 +13,10 @@ from tests.edge.conftest import InBackground
 
 T = TypeVar("T")
 
-SOON_S = 0.5  # a wake-up takes a millisecond; the rest is for a busy machine
+SOON_S = 10.0  # a wake-up takes a millisecond; without one it takes LONG_MS
 LONG_MS = 20_000
 _STEP_S = 0.002
-_PATIENCE_S = 10.0
+_PATIENCE_S = 60.0  # for what takes a moment, on a machine that is busy
 
 
 class Waiting:

@@ -9,11 +9,9 @@ from typing import Any
 import pytest
 
 from tests.clocks import ManualClock
+from tests.edge.duties import advance_moves
 from tests.edge.live import LiveServer
-from tests.edge.moving import advance
 from tests.edge.sqs.aws import Aws, arn_of, refused
-
-pytestmark = pytest.mark.usefixtures("_no_mover")
 
 RUNNING = (
     "There is already a task running. Only one active task is allowed for a source queue arn at a "
@@ -81,7 +79,7 @@ def test_dead_letters_go_back_to_where_they_died(
             "StartedTimestamp": started_at,
         }
     ]
-    advance(server, clock)
+    advance_moves(server, clock)
     assert tasks(aws, letters) == [
         {
             "Status": "COMPLETED",
@@ -103,7 +101,7 @@ def test_whoever_is_moved_back_has_a_new_life(
     die(aws, source, "a")
     aws.receive_one(letters, VisibilityTimeout=0)
     start(aws, letters)
-    advance(server, clock)
+    advance_moves(server, clock)
 
     got = aws.receive_one(source, AttributeNames=["All"])
 
@@ -124,7 +122,7 @@ def test_dead_letters_of_a_fifo_queue_go_back_in_order(
     assert aws.counts(line) == (0, 0, 0)
     start(aws, letters)
 
-    advance(server, clock)
+    advance_moves(server, clock)
 
     got = aws.receive(line, AttributeNames=["All"])
     assert [m["Body"] for m in got] == ["a", "b", "c"]
@@ -149,7 +147,7 @@ def test_dead_letters_go_where_they_are_sent(
     [task] = tasks(aws, letters)
     assert task["DestinationArn"] == arn_of(target)
     assert "MaxNumberOfMessagesPerSecond" not in task
-    advance(server, clock)
+    advance_moves(server, clock)
     got = aws.receive_one(target, AttributeNames=["All"])
     assert got["Body"] == "a"
     assert "DeadLetterQueueSourceArn" not in got["Attributes"]
@@ -164,7 +162,7 @@ def test_messages_are_moved_no_faster_than_told(
 
     moved = []
     for _ in range(3):
-        advance(server, clock)
+        advance_moves(server, clock)
         moved.append(tasks(aws, letters)[0]["ApproximateNumberOfMessagesMoved"])
 
     assert moved[-1] <= 8
@@ -181,7 +179,7 @@ def test_one_task_at_a_time(
     with refused("InvalidParameterValue", RUNNING):
         start(aws, letters)
 
-    advance(server, clock)
+    advance_moves(server, clock)
     start(aws, letters)
 
 
@@ -195,7 +193,7 @@ def test_a_task_is_cancelled(
 
     assert answer["ApproximateNumberOfMessagesMoved"] == 0
     assert tasks(aws, letters)[0]["Status"] == "CANCELLING"
-    advance(server, clock)
+    advance_moves(server, clock)
     [task] = tasks(aws, letters)
     assert task["Status"] == "CANCELLED"
     assert "TaskHandle" not in task
@@ -210,7 +208,7 @@ def test_the_newest_task_is_listed_first_and_one_unless_more_are_asked_for(
     assert tasks(aws, letters) == []
     for _ in range(3):
         start(aws, letters)
-        advance(server, clock)
+        advance_moves(server, clock)
 
     assert len(tasks(aws, letters)) == 1
     found = tasks(aws, letters, MaxResults=10)
@@ -274,7 +272,7 @@ def test_a_task_whose_target_is_gone_has_failed(
     start(aws, letters, DestinationArn=arn_of(target))
     aws.client.delete_queue(QueueUrl=target)
 
-    advance(server, clock)
+    advance_moves(server, clock)
 
     [task] = tasks(aws, letters)
     assert task["Status"] == "FAILED"
@@ -288,7 +286,7 @@ def test_a_message_that_never_died_has_nowhere_to_go_back_to(
     aws.send(letters, "put there by hand")
     start(aws, letters)
 
-    advance(server, clock)
+    advance_moves(server, clock)
 
     [task] = tasks(aws, letters)
     assert task["Status"] == "FAILED"

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import re
 
-import pytest
-
 from tests.edge.api import a_name
 from tests.edge.sqs.aws import Aws, arn_of
 from tests.edge.sqs.query import Query, refusal, value
@@ -237,7 +235,6 @@ def test_a_queue_is_purged(query: Query, aws: Aws, queue: str) -> None:
     assert aws.counts(queue) == (0, 0, 0)
 
 
-@pytest.mark.usefixtures("_no_mover")
 def test_dead_letters_and_move_tasks(query: Query, aws: Aws, queue: str) -> None:
     policy = f'{{"deadLetterTargetArn":"{arn_of(queue)}","maxReceiveCount":1}}'
     source = aws.make(RedrivePolicy=policy)

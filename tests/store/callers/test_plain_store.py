@@ -23,7 +23,7 @@ def store(tmp_path: Path) -> Iterator[Store]:
     application.close()
 
 
-@pytest.mark.timeout(7_200 if IS_FULL else 120)
+@pytest.mark.timeout(7_200 if IS_FULL else 240)
 def test_it_and_the_model_agree_after_every_step(store: Store) -> None:
     class Machine(StoreMachine):
         pass

@@ -78,11 +78,3 @@ class WorkerProcess:
                 raise
         assert self.running.stdout is not None
         self.running.stdout.close()
-
-
-def is_alive(pid: int) -> bool:
-    """A zombie is not."""
-    try:
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
-    except OSError:
-        return False

@@ -9,7 +9,7 @@ from penstock.domain.message import Message
 from penstock.services.messages import MessageView
 from tests.edge.http.waiting import eventually
 
-PATIENCE_S = 20.0
+PATIENCE_S = 60.0
 
 
 def message(app: Penstock, message_id: str) -> Message | None:

@@ -40,7 +40,7 @@ def wait_for(file: str, gate: str) -> None:
     note(file, f"end stopping={current().is_stopping}")
 
 
-@app.job(queue="shop", timeout="2s")
+@app.job(queue="shop", timeout="20s")
 def stays_the_first_time(file: str) -> None:
     note(file, f"begin {os.getpid()}")
     if current().attempts == 1:

@@ -10,9 +10,10 @@ import pytest
 
 from penstock.domain.history import Ending
 from tests.edge.cli.worker import shop
-from tests.edge.cli.worker.driving import APP, is_alive
+from tests.edge.cli.worker.driving import APP
 from tests.edge.cli.worker.looking import PATIENCE_S, message, soon_dead, view
 from tests.edge.http.waiting import eventually
+from tests.support.processes import is_alive
 
 
 def test_a_job_whose_process_is_killed_halfway_is_run_again_and_completes(
@@ -37,7 +38,9 @@ def test_a_process_that_was_killed_is_gone_from_the_registry_as_soon_as_the_next
     seen = tmp_path / "seen"
     worker = make_worker(url)
     registry = bench._opening.get().broker.workers
-    [dead] = eventually(lambda: registry.all().result(), within_s=PATIENCE_S)
+    shop.write.enqueue(str(tmp_path / "first"), "a word")  # whoever has written it is well known
+    eventually((tmp_path / "first").exists, within_s=PATIENCE_S)
+    [dead] = registry.all().result()
     assert dead.name == APP
 
     os.kill(worker.children[0], signal.SIGKILL)

@@ -5,9 +5,9 @@ from __future__ import annotations
 import signal
 
 from tests.edge.cli.worker import shop
-from tests.edge.cli.worker.driving import is_alive
 from tests.edge.cli.worker.looking import PATIENCE_S, message
 from tests.edge.http.waiting import eventually
+from tests.support.processes import is_alive
 
 
 def test_sync_and_async_jobs_run_side_by_side(any_bench, any_url, make_worker, tmp_path):
@@ -28,12 +28,12 @@ def test_sync_and_async_jobs_run_side_by_side(any_bench, any_url, make_worker, t
 def test_a_job_may_take_longer_than_its_lease(bench, url, make_worker, tmp_path):
     seen, gate = tmp_path / "seen", tmp_path / "gate"
     sent = shop.wait_for.enqueue(str(seen), str(gate))
-    make_worker(url, "--lease", "1s")
+    make_worker(url, "--lease", "3s")
     eventually(lambda: _lines(seen) == 1, within_s=PATIENCE_S)
     begun = message(bench, sent.id)
     assert begun is not None
 
-    eventually(lambda: _due_at(bench, sent.id) > begun.due_at + 1_500, within_s=PATIENCE_S)
+    eventually(lambda: _due_at(bench, sent.id) > begun.due_at + 3_000, within_s=PATIENCE_S)
     gate.touch()
     eventually(lambda: message(bench, sent.id) is None, within_s=PATIENCE_S)
 

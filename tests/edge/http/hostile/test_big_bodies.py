@@ -7,6 +7,7 @@ import json
 from contextlib import ExitStack, suppress
 
 from tests.edge.api import Api, assert_refused
+from tests.edge.conftest import MakeProcess
 from tests.edge.process import ServerProcess
 from tests.edge.raw import ClosedError, Raw, request
 
@@ -129,7 +130,8 @@ def test_one_message_over_the_limit_is_refused(target: ServerProcess) -> None:
     api.call("DELETE", f"/v1/queues/{queue}?force=true")
 
 
-def test_many_large_bodies_at_once_do_not_fill_the_memory(target: ServerProcess) -> None:
+def test_many_large_bodies_at_once_do_not_fill_the_memory(make_process: MakeProcess) -> None:
+    target = make_process(server_receive_timeout_ms=60_000)  # nobody goes before all are there
     before = target.resident_bytes
     headers = {"Content-Length": str(12 * MIB), "Content-Type": "application/json"}
     begun = request("POST", "/v1/queues/x/messages", headers=headers)

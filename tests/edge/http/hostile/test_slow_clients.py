@@ -7,13 +7,14 @@ from time import monotonic
 
 from tests.edge.api import Api
 from tests.edge.http.hostile.conftest import ANSWERS_WITHIN_S
+from tests.edge.http.waiting import eventually
 from tests.edge.process import ServerProcess
 from tests.edge.raw import Raw, request
 
 DRIPPING = 200
 IDLE = 400
 STEP_S = 0.25
-STEPS = 14
+CUT_OFF_S = 30.0  # it takes two or three
 
 
 def drips(wire: Raw) -> bool:
@@ -35,8 +36,8 @@ def test_those_who_drip_are_cut_off_and_the_polite_are_served(target: ServerProc
         for n in range(DRIPPING)
     ]
 
-    slowest = 0.0
-    for _ in range(STEPS):
+    slowest, until = 0.0, monotonic() + CUT_OFF_S
+    while dripping and monotonic() < until:
         dripping = [wire for wire in dripping if drips(wire)]
         began = monotonic()
         polite.send(queue)
@@ -44,9 +45,9 @@ def test_those_who_drip_are_cut_off_and_the_polite_are_served(target: ServerProc
         threading.Event().wait(STEP_S)
 
     assert slowest < ANSWERS_WITHIN_S
-    assert len(dripping) <= DRIPPING // 10
-    assert sum(wire.is_closed() for wire in idle) == IDLE
-    for wire in (*idle, *dripping):
+    assert dripping == []
+    eventually(lambda: all(wire.is_closed() for wire in idle), within_s=CUT_OFF_S)
+    for wire in idle:
         wire.close()
     polite.close()
 
@@ -56,15 +57,14 @@ def test_those_who_never_finish_a_body_in_chunks_are_cut_off(target: ServerProce
     head = request("POST", "/v1/queues/x/messages", headers=headers)
     wires = [Raw(target.port).send(head) for _ in range(50)]
 
-    for _ in range(STEPS):
+    until = monotonic() + CUT_OFF_S
+    while wires and monotonic() < until:
         for wire in wires:
             try:
                 wire.socket.send(b"1\r\n \r\n")
             except OSError:
                 wire.close()
         wires = [wire for wire in wires if wire.socket.fileno() != -1]
-        if not wires:
-            break
         threading.Event().wait(STEP_S)
 
     assert wires == []

@@ -19,7 +19,7 @@ from tests.edge.live import LiveServer
 from tests.edge.sqs.celery import shop
 from tests.edge.sqs.celery.worker import Worker
 
-PATIENCE_S = 20.0
+PATIENCE_S = 60.0
 REGION = "us-east-1"
 OPTIONS = {
     "is_secure": False,

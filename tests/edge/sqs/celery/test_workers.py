@@ -23,7 +23,7 @@ def test_one_worker_serves_many_queues(open_shop: OpenShop) -> None:
 
 
 def test_the_task_of_a_killed_worker_runs_again(open_shop: OpenShop) -> None:
-    shop, queue = open_shop(visibility_timeout=2), a_name("fragile")
+    shop, queue = open_shop(visibility_timeout=10), a_name("fragile")
     journal = shop.journal()
     result = shop.run("hang_once", journal, queue=queue)
     with shop.worker(queue) as first:

@@ -1,0 +1,17 @@
+"""What the duties of a server do by themselves, here done when a test says so."""
+
+from __future__ import annotations
+
+from penstock.runtime.duties import Mover
+from penstock.runtime.sampler import Sampler
+from tests.clocks import ManualClock
+from tests.edge.live import LiveServer
+
+
+def sample(server: LiveServer) -> None:
+    Sampler(server.broker.store, retention_days=90).sample(server.clock.now())
+
+
+def advance_moves(server: LiveServer, clock: ManualClock) -> None:
+    """A second passes, and move tasks take their steps."""
+    Mover(server.broker.moves, every_ms=500).tick(clock.advance(seconds=1))
