@@ -53,7 +53,7 @@ def test_consumers_come_with_the_backlog_and_go_when_it_is_done(rabbit, autoscal
 
     autoscaler = autoscale(_fleets(rabbit, queue, seen))
     eventually(lambda: len(autoscaler.pids("consumers")) == 3, within_s=PATIENCE_S)
-    eventually(lambda: len(seen.read_text().split()) == 200, within_s=PATIENCE_S)
+    eventually(lambda: seen.exists() and _lines(seen) == 200, within_s=PATIENCE_S)
     eventually(lambda: autoscaler.is_at_rest("consumers"), within_s=PATIENCE_S)
 
     first = autoscaler.decisions("consumers")[0]
@@ -89,6 +89,10 @@ def test_under_pressure_consumers_go_whatever_waits_and_somebody_is_told(
 
     assert pressed.decisions("consumers")[-1]["reason"] == "pressure"
     assert "of the memory is used" in caplog.text
+
+
+def _lines(file: Path) -> int:
+    return len(file.read_text().split())
 
 
 def _fleets(rabbit, queue: str, file: Path, more: str = "") -> str:

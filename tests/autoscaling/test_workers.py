@@ -69,7 +69,7 @@ def test_a_job_that_falls_due_brings_a_worker_to_a_fleet_that_has_none(app, auto
     seen = tmp_path / "seen"
     shop.brief.enqueue_in("3s", str(seen), "late")
 
-    autoscaler = autoscale(FLEETS.format(samples=1, drain="60s"))
+    autoscaler = autoscale(FLEETS.format(samples=3, drain="60s"))
     eventually(lambda: seen.exists(), within_s=PATIENCE_S)
     eventually(lambda: autoscaler.is_at_rest("mailers"), within_s=PATIENCE_S)
 

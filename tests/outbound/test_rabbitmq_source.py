@@ -51,9 +51,8 @@ def test_what_waits_and_what_is_being_worked_on_are_told_apart(source, desk):
     desk.publish(queue, 5)
     desk.take(queue, 2)
 
-    sample = _soon(source, queue, lambda sample: sample.leased)
+    sample = _soon(source, queue, lambda sample: (sample.ready, sample.leased) == (3, 2))
 
-    assert (sample.ready, sample.leased) == (3, 2)
     assert sample.staged == ()
 
 
@@ -63,11 +62,11 @@ def test_rates_are_there_while_messages_flow_and_gone_when_they_do_not(source, d
 
     with desk.traffic(queue):
         flowing = _soon(source, queue, lambda s: s.consume_rate and s.publish_rate)
-    still = _soon(source, queue, lambda s: not s.consume_rate and not s.publish_rate)
+    # Nothing of that is told of one instant: the last count may be older than the last rate.
+    _soon(source, queue, lambda s: not (s.consume_rate or s.publish_rate or s.ready))
 
     assert flowing.consume_rate > 0
     assert flowing.publish_rate > 0
-    assert still.ready == 0
 
 
 def test_staging_queues_are_found_by_their_names_and_by_nothing_that_only_looks_alike(source, desk):
@@ -81,7 +80,7 @@ def test_staging_queues_are_found_by_their_names_and_by_nothing_that_only_looks_
 
     def look() -> Sample | None:
         sample = _known(source, target, "»")
-        return sample if sample and sum(one.ready for one in sample.staged) else None
+        return sample if sample and sum(one.ready for one in sample.staged) == 3 else None
 
     sample = eventually(look, within_s=FIGURES_S)
 
@@ -122,7 +121,7 @@ def test_a_virtual_host_is_named_as_it_is_whatever_characters_it_has(rabbit):
         desk.declare("mail/1?x")
         desk.publish("mail/1?x", 2)
 
-        assert _soon(source, "mail/1?x", lambda sample: sample.ready).ready == 2
+        _soon(source, "mail/1?x", lambda sample: sample.ready == 2)
 
     with pytest.raises(QueueUnknown):
         _source(rabbit, vhost="elsewhere").read("mail/1?x", None, now=NOON)
@@ -223,7 +222,7 @@ def test_the_pressure_is_asked_for_only_so_often_whether_there_was_an_answer_or_
 )
 def test_whatever_else_a_broker_does_the_source_is_said_to_be_unavailable(backend, behaviour, told):
     backend.behave = lambda seen: behaviour
-    source = _source_of(backend, timeout_ms=300)
+    source = _source_of(backend, timeout_ms=300 if "no answer" in told else 30_000)
 
     with pytest.raises(SourceUnavailable, match=told) as error:
         source.read("mail", None, now=NOON)

@@ -77,11 +77,14 @@ def _fail(error: Exception):
     return fail
 
 
-def send_until(desk: Desk, mail, is_enough) -> list[str]:
+def send_until(desk: Desk, mail, is_enough, *, in_step_with=()) -> list[str]:
+    """In step: nothing is sent while a log is moved, which would make it longer."""
     sent: list[str] = []
     while not is_enough():
         assert len(sent) < 2_000, "that does not end"
         sent.append(desk.send(mail, body=LARGE))
+        if in_step_with and in_step_with[-1].is_moving:
+            wait(in_step_with[-1])
     return sent
 
 
@@ -105,7 +108,7 @@ def test_sends_are_answered_while_the_log_is_moved(desk, gate, moves):
 def test_a_log_that_was_moved_begins_anew(desk, moves):
     mail, log = desk.queue(), log_of(database_of(desk))
 
-    send_until(desk, mail, lambda: len(moves) >= 20)
+    send_until(desk, mail, lambda: len(moves) >= 20, in_step_with=moves)
 
     written = desk.counts(mail).ready * len(LARGE)
     assert log.stat().st_size < written / 2, "it only grew"
@@ -250,7 +253,7 @@ def test_behind_a_reader_it_is_not_tried_at_every_commit(desk, moves):
 
     assert len(moves) == tries
     reader.close()
-    sent = send_until(desk, mail, lambda: len(moves) > tries + 20)
+    sent = send_until(desk, mail, lambda: len(moves) > tries + 20, in_step_with=moves)
     assert log.stat().st_size < len(sent) * len(LARGE) / 2, "it only grew"
 
 
@@ -287,7 +290,7 @@ def test_where_there_can_be_no_mover_the_writer_moves_the_log(desk, moves, monke
     mail, path = desk.queue(), database_of(desk)
     monkeypatch.setattr(*trouble)
 
-    send_until(desk, mail, lambda: len(moves) >= 20)
+    send_until(desk, mail, lambda: len(moves) >= 20, in_step_with=moves)
 
     assert not any(mover.is_moving for mover in moves)
     assert not is_in_doubt(path)

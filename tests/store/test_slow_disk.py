@@ -49,7 +49,8 @@ async def send_all(desk: Desk, mail: Queue) -> list[Any]:
     return [answer for part in parts for answer in part]
 
 
-def test_while_the_disk_is_quick_the_loop_commits_itself(desk, committed_by):
+def test_while_the_disk_is_quick_the_loop_commits_itself(desk, committed_by, monkeypatch):
+    monkeypatch.setattr(lane, "SLOW_SECONDS", 3_600.0)  # whatever else the machine has to do
     mail = desk.queue()
     committed_by.clear()
 

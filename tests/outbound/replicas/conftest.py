@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -56,7 +57,8 @@ def home(tmp_path: Path) -> Iterator[Path]:
     yield folder
     for one in book(folder).started:
         if birth(one.pid) == one.birth:
-            os.killpg(one.pid, signal.SIGKILL)
+            with suppress(ProcessLookupError):
+                os.killpg(one.pid, signal.SIGKILL)
 
 
 @pytest.fixture

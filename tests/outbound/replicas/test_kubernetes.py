@@ -183,12 +183,12 @@ def test_a_workload_that_is_not_there_is_told(fleet):
 )
 def test_whatever_else_it_does_is_told_and_not_waited_for(make, cluster, workload, behaviour, told):
     cluster.backend.behave = lambda seen: behaviour
-    fleet = make(timeout_ms=300)
+    fleet = make(timeout_ms=300 if isinstance(behaviour, Hang) else 30_000)
 
     with pytest.raises(ReplicasUnavailable, match=told):
         fleet.count(now=NOON)
 
-    assert len(cluster.backend.seen) == 1
+    assert len(cluster.backend.wait_for(1)) == 1
 
 
 def test_another_context_is_another_cluster(make, cluster, workload):

@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 import signal
 import sys
+import threading
 from collections.abc import Callable
 from typing import Any, TypeVar
 
@@ -49,7 +50,7 @@ def open_small(broker: Broker) -> Archive:
     for module in (archiving, snapshots):
         vars(module)["PAGE"] = 2
     snapshots.ROWS_PER_FILE = 3
-    archive = open_archive(broker, pause=lambda ms: None)
+    archive = open_archive(broker, pause=lambda ms: threading.Event().wait(ms / 1000))
     archive.archiver._most = 5
     return archive
 

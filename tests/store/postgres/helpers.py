@@ -74,7 +74,7 @@ def somebody_waits(url: str) -> None:
 
 def cut_off(url: str) -> None:
     for pid in processes(url):
-        by_hand(url, f"SELECT pg_terminate_backend({pid})")
+        by_hand(url, f"SELECT pg_terminate_backend({pid}, 10000)")
 
 
 @contextmanager

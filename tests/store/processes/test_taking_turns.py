@@ -22,6 +22,7 @@ from penstock.store.sqlite_plain import LogMoves
 from penstock.store.strangers import Patience
 from penstock.store.turns import Turns
 from tests.clocks import ManualClock
+from tests.edge.http.waiting import eventually
 from tests.factories import a_new_message
 from tests.store.desk import Desk
 from tests.store.processes.peer import Peer
@@ -73,6 +74,7 @@ def test_who_had_a_turn_goes_behind_whoever_waits(places: Any, folder: Path) -> 
     busy, patient = places(), places()
     busy.take()
     thread, answers = in_thread(patient.take)
+    eventually(lambda: patient._thread is not None)  # it has looked in passing, and lines up
     until_somebody_stands_first(folder)
 
     busy.give_back()
@@ -105,7 +107,7 @@ def test_the_same_one_may_wait_again_after_it_took_too_long(places: Any) -> None
     busy.take()
     with pytest.raises(StoreUnavailable):
         hasty.take()
-    thread, answers = in_thread(hasty.take)
+    thread, answers = in_thread(lambda: hasty.take(patience_ms=WAIT_S * 1000))
 
     busy.give_back()
 
