@@ -9,7 +9,7 @@ from pathlib import Path
 from penstock.upkeep.autoscaling import FOLDER
 from tests.autoscaling import shop
 from tests.autoscaling.test_command_line import PATIENCE_S, Autoscale, pids, started, workers
-from tests.edge.http.waiting import eventually
+from tests.support.waiting import eventually
 
 __all__ = ["started"]
 

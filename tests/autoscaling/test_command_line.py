@@ -22,7 +22,7 @@ from penstock.outbound.replicas.process_table import birth
 from penstock.upkeep.autoscaling import FOLDER
 from penstock.wiring import Broker
 from tests.autoscaling import shop
-from tests.edge.http.waiting import eventually
+from tests.support.waiting import eventually
 
 ROOT = Path(__file__).parents[2]
 PATIENCE_S = 120.0

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from tests.edge.api import a_name
-from tests.edge.http.waiting import eventually
 from tests.support.rabbit_desk import RabbitDesk
+from tests.support.waiting import eventually
 
 PATIENCE_S = 120.0
 CONSUMER = Path(__file__).with_name("consumer.py")

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from penstock.domain.history import HistoryFilter
 from tests.autoscaling import shop
-from tests.edge.http.waiting import eventually
+from tests.support.waiting import eventually
 
 PATIENCE_S = 120.0
 FLEETS = """

@@ -17,10 +17,11 @@ from penstock.settings.work import Tasks, Workers
 from tests.docs.snippets import ROOT, marked, run_script
 from tests.edge.api import Api
 from tests.edge.conftest import MakeProcess
-from tests.edge.http.waiting import eventually, waiting_claims
+from tests.edge.http.waiting import waiting_claims
 from tests.edge.process import ServerProcess
 from tests.edge.tasks.outsider import Outsider
 from tests.support.programs import need
+from tests.support.waiting import eventually
 
 PAGE = "docs/external-workers.md"
 PROGRAMS = {"worker.sh": "bash", "worker.py": sys.executable}

@@ -25,10 +25,10 @@ from penstock.settings.values import Sqs
 from tests.docs.snippets import ROOT, environment, here, marked, run_script
 from tests.edge.api import Api
 from tests.edge.conftest import MakeProcess, MakeServer
-from tests.edge.http.waiting import eventually
 from tests.edge.live import LiveServer
 from tests.edge.process import ServerProcess
 from tests.support.private import free_port
+from tests.support.waiting import eventually
 
 PAGE = "docs/sqs.md"
 PYTHON = Path(sys.executable)

@@ -13,8 +13,8 @@ from penstock.outbound.alerts import EndpointAlerts, LoggedAlerts
 from penstock.outbound.clock import SystemClock
 from penstock.outbound.http_sender import HttpSender
 from tests.clocks import NOON
-from tests.edge.http.waiting import eventually
 from tests.support.http_backend import HttpBackend
+from tests.support.waiting import eventually
 
 ALERT = Alert(
     source="bunny", what="memory", level=2, value=81.5, text="81.50 % of the memory", at=NOON

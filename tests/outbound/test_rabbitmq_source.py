@@ -16,10 +16,10 @@ from penstock.domain.scaling import Sample, Staged
 from penstock.outbound.rabbitmq_source import PAGE, RabbitLoad
 from tests.clocks import NOON
 from tests.edge.api import a_name
-from tests.edge.http.waiting import eventually
 from tests.support.http_backend import Answer, Hang, HangUp, HttpBackend
 from tests.support.rabbit_desk import RabbitDesk, add_user, add_vhost
 from tests.support.rabbitmq import RabbitNode
+from tests.support.waiting import eventually
 
 FIGURES_S = 60.0  # the broker gathers them twice a second
 MB = 1024 * 1024

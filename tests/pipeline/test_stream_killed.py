@@ -15,10 +15,10 @@ from pyspark.testing import assertDataFrameEqual
 
 from penstock.domain.lake import BACKLOG, HISTORY
 from penstock.pipeline.lake import Lake
-from tests.edge.http.waiting import eventually
 from tests.edge.process import ROOT
 from tests.pipeline.rows import NOON
 from tests.pipeline.workbench import Workbench
+from tests.support.waiting import eventually
 
 PATIENCE_S = 400
 

@@ -10,10 +10,10 @@ from pathlib import Path
 import psycopg
 import pytest
 
-from tests.edge.http.waiting import eventually
 from tests.support import postgres_binaries
 from tests.support.postgres import PostgresCluster
 from tests.support.processes import is_alive
+from tests.support.waiting import eventually
 
 ROOT = Path(__file__).resolve().parents[2]
 OWNER = """

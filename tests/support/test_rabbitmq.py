@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.conftest import RABBIT_TIMEOUT_S
-from tests.edge.http.waiting import eventually
+from tests.support.waiting import eventually
 
 PATIENCE_S = 60.0
 ROOT = Path(__file__).resolve().parents[2]

@@ -9,7 +9,7 @@ from penstock.domain.access import Role
 from penstock.domain.errors import InvalidRequest, Unauthenticated
 from penstock.domain.queue import QueueSettings
 from tests.edge.conftest import make_server  # noqa: F401 (a fixture)
-from tests.edge.http.waiting import eventually
+from tests.support.waiting import eventually
 
 
 @pytest.fixture

@@ -13,9 +13,9 @@ from penstock.wiring import open_broker
 from tests.edge.api import Api, assert_refused
 from tests.edge.conftest import MakeServer, some_settings
 from tests.edge.http.conftest import LetIn, every_route, new_key
-from tests.edge.http.waiting import eventually
 from tests.edge.live import LiveServer
 from tests.edge.raw import Raw, request
+from tests.support.waiting import eventually
 
 # Whoever adds a route without a role has to add it here too.
 OPEN = {

@@ -6,8 +6,9 @@ import pytest
 
 from tests.edge.api import Api
 from tests.edge.conftest import MakeServer
-from tests.edge.http.waiting import eventually, waiting_claims
+from tests.edge.http.waiting import waiting_claims
 from tests.edge.raw import Raw, request
+from tests.support.waiting import eventually
 
 HEALTH = request("GET", "/healthz")
 SHORT = {"receive_timeout_ms": 1_000, "idle_timeout_ms": 300}

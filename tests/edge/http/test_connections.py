@@ -7,9 +7,10 @@ import json
 import pytest
 
 from tests.edge.api import Api
-from tests.edge.http.waiting import eventually, waiting_claims
+from tests.edge.http.waiting import waiting_claims
 from tests.edge.live import LiveServer
 from tests.edge.raw import Raw, request
+from tests.support.waiting import eventually
 
 HEALTH = request("GET", "/healthz")
 

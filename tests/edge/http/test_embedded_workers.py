@@ -13,8 +13,8 @@ from penstock.edge.http.embedded_workers import processes_of
 from penstock.settings.work import Workers
 from tests.edge.cli.worker import shop
 from tests.edge.cli.worker.driving import APP
-from tests.edge.http.waiting import eventually
 from tests.edge.process import ServerProcess
+from tests.support.waiting import eventually
 
 PATIENCE_S = 30.0
 

@@ -15,7 +15,7 @@ from tests.clocks import ManualClock
 from tests.edge.api import Api, a_name, assert_refused
 from tests.edge.conftest import MakeServer
 from tests.edge.http.conftest import LetIn
-from tests.edge.http.waiting import eventually
+from tests.support.waiting import eventually
 
 
 class Heard:

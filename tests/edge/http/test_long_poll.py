@@ -16,9 +16,10 @@ from penstock.runtime.duties import Reaper
 from tests.clocks import ManualClock
 from tests.edge.api import Api, told
 from tests.edge.conftest import NEVER_LOOKS_IN_PASSING, InBackground, MakeServer
-from tests.edge.http.waiting import LONG_MS, SOON_S, Waiting, eventually, waiting_claims
+from tests.edge.http.waiting import LONG_MS, SOON_S, Waiting, waiting_claims
 from tests.edge.live import LiveServer
 from tests.edge.raw import Raw, request
+from tests.support.waiting import eventually
 
 
 @pytest.fixture

@@ -7,9 +7,10 @@ from pathlib import Path
 from tests.clocks import ManualClock
 from tests.edge.api import Api, assert_refused, told
 from tests.edge.conftest import InBackground, MakeServer
-from tests.edge.http.waiting import LONG_MS, SOON_S, Waiting, eventually, waiting_claims
+from tests.edge.http.waiting import LONG_MS, SOON_S, Waiting, waiting_claims
 from tests.edge.raw import Raw, request
 from tests.store.desk import one_batch
+from tests.support.waiting import eventually
 
 
 def test_when_too_many_wait_the_next_one_is_told(

@@ -10,8 +10,8 @@ from tests.edge.api import Api, a_name, assert_refused
 from tests.edge.conftest import MakeServer
 from tests.edge.duties import sample
 from tests.edge.http.conftest import LetIn
-from tests.edge.http.waiting import eventually
 from tests.edge.live import LiveServer
+from tests.support.waiting import eventually
 
 
 def problem_of(api: Api, queue: str) -> dict | None:

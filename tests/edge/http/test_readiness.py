@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from tests.edge.api import Api, assert_refused, told
-from tests.edge.http.waiting import eventually
 from tests.faults.scenario import on_faulty_disk
 from tests.faults.server import Server
+from tests.support.waiting import eventually
 
 
 @pytest.fixture

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.edge.api import Api
-from tests.edge.http.waiting import eventually
+from tests.support.waiting import eventually
 
 FLEETS = """
 [profiles.default]

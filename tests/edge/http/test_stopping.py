@@ -13,9 +13,10 @@ import pytest
 from tests.edge.api import Api
 from tests.edge.conftest import InBackground, MakeProcess, MakeServer
 from tests.edge.http.test_browsing import pages
-from tests.edge.http.waiting import LONG_MS, SOON_S, eventually, waiting_claims
+from tests.edge.http.waiting import LONG_MS, SOON_S, waiting_claims
 from tests.edge.process import ServerProcess
 from tests.edge.raw import Raw, request
+from tests.support.waiting import eventually
 
 PRODUCERS = 8
 EXIT_WITHIN_S = 10.0

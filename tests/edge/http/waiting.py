@@ -2,21 +2,15 @@
 
 from __future__ import annotations
 
-import threading
-from collections.abc import Callable
 from concurrent.futures import Future
-from time import monotonic
-from typing import Any, TypeVar
+from typing import Any
 
 from tests.edge.api import Api
 from tests.edge.conftest import InBackground
-
-T = TypeVar("T")
+from tests.support.waiting import eventually
 
 SOON_S = 10.0  # a wake-up takes a millisecond; without one it takes LONG_MS
 LONG_MS = 20_000
-_STEP_S = 0.002
-_PATIENCE_S = 60.0  # for what takes a moment, on a machine that is busy
 
 
 class Waiting:
@@ -38,12 +32,3 @@ class Waiting:
 
 def waiting_claims(api: Api) -> int:
     return int(api.get("/v1/stats")["waiting_claims"])
-
-
-def eventually(look: Callable[[], T], *, within_s: float = _PATIENCE_S) -> T:
-    """For what another thread or process does in its own time: what is seen once it is there."""
-    until = monotonic() + within_s
-    while not (seen := look()):
-        assert monotonic() < until, "it did not happen in time"
-        threading.Event().wait(_STEP_S)
-    return seen

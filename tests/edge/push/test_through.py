@@ -14,10 +14,10 @@ from penstock.wiring import migrate
 from tests.edge.api import Api
 from tests.edge.conftest import BACKENDS, some_settings
 from tests.edge.http.test_metrics import scrape
-from tests.edge.http.waiting import eventually
 from tests.edge.live import LiveServer
 from tests.edge.push.conftest import BREAKER, CIRCUITS, RULES, push
 from tests.support.http_backend import HttpBackend
+from tests.support.waiting import eventually
 
 QUEUES = [f"orders-{number}" for number in range(5)]
 PATTERN = "/shop/(.*)"

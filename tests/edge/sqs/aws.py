@@ -13,7 +13,7 @@ from botocore.config import Config
 from botocore.exceptions import ClientError
 
 from tests.edge.api import a_name
-from tests.edge.http.waiting import eventually
+from tests.support.waiting import eventually
 
 ACCOUNT = "000000000000"
 REGION = "us-east-1"

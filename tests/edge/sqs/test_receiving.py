@@ -13,10 +13,11 @@ from penstock.edge.sqs import digests
 from tests.clocks import ManualClock
 from tests.edge.api import Api
 from tests.edge.conftest import InBackground, MakeServer
-from tests.edge.http.waiting import SOON_S, eventually, waiting_claims
+from tests.edge.http.waiting import SOON_S, waiting_claims
 from tests.edge.live import LiveServer
 from tests.edge.raw import Raw, request
 from tests.edge.sqs.aws import ACCOUNT, Aws, name_of, refused
+from tests.support.waiting import eventually
 
 Start = Callable[..., Future[list[str]]]
 

@@ -7,9 +7,10 @@ import pytest
 from tests.clocks import ManualClock
 from tests.edge.api import Api, assert_refused, told
 from tests.edge.conftest import InBackground
-from tests.edge.http.waiting import LONG_MS, eventually, waiting_claims
+from tests.edge.http.waiting import LONG_MS, waiting_claims
 from tests.edge.tasks.conftest import Reap
 from tests.edge.tasks.outsider import Outsider
+from tests.support.waiting import eventually
 
 NO_SUCH_ID = "01ba4e95-8a00-7cc4-a3ba-2b1d1c5f8e11"
 

@@ -24,7 +24,7 @@ from penstock.services.fleet_roll import OwnFleetRoll
 from penstock.services.workers import Workers
 from penstock.store.sql_store import open_sqlite
 from tests.clocks import ManualClock
-from tests.edge.http.waiting import eventually
+from tests.support.waiting import eventually
 
 PATIENCE_S = 30.0
 FLEET = "mail"

@@ -14,7 +14,7 @@ from penstock.domain.scaling import Replicas
 from penstock.outbound.replicas.command import CommandReplicas
 from penstock.outbound.replicas.process_table import birth
 from tests.clocks import NOON
-from tests.edge.http.waiting import eventually
+from tests.support.waiting import eventually
 
 
 def _fleet(*, scale: str = "true", count: str = "echo 3", timeout_ms: int = 60_000):

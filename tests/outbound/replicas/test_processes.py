@@ -14,8 +14,8 @@ from penstock.domain.errors import ReplicasUnavailable
 from penstock.domain.scaling import Replicas
 from penstock.outbound.replicas.process_table import birth, send
 from tests.clocks import NOON
-from tests.edge.http.waiting import eventually
 from tests.outbound.replicas.conftest import PATIENCE_S, book, kill, pids, soon_gone
+from tests.support.waiting import eventually
 
 DEAF = ("sh", "-c", "trap '' TERM; while :; do touch $READY; sleep 0.05; done")
 CRASHES = ("sh", "-c", "exit 3")

@@ -11,8 +11,8 @@ from penstock.domain.errors import StoreUnavailable
 from penstock.runtime.worker.order import Order
 from penstock.runtime.worker.worker import LAST_WORDS_MS, Worker
 from tests.clocks import ManualClock
-from tests.edge.http.waiting import eventually
 from tests.runtime.worker.rig import Interruptible, LuckyDice
+from tests.support.waiting import eventually
 
 
 @pytest.mark.parametrize("backend", ["sqlite"])

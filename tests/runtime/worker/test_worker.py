@@ -13,7 +13,7 @@ from penstock import Penstock
 from penstock.domain.limits import HOUR
 from penstock.runtime.worker import pump
 from penstock.runtime.worker.worker import Worker
-from tests.edge.http.waiting import eventually
+from tests.support.waiting import eventually
 
 Start = Callable[..., Worker]
 

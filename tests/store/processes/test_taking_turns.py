@@ -22,11 +22,11 @@ from penstock.store.sqlite_plain import LogMoves
 from penstock.store.strangers import Patience
 from penstock.store.turns import Turns
 from tests.clocks import ManualClock
-from tests.edge.http.waiting import eventually
 from tests.factories import a_new_message
 from tests.store.desk import Desk
 from tests.store.processes.peer import Peer
 from tests.store.trouble import TOO_BIG, no_room
+from tests.support.waiting import eventually
 
 WAIT_S = 30
 SOON_MS = 300

@@ -7,7 +7,7 @@ from typing import Any
 from penstock import Penstock
 from penstock.domain.message import Message
 from penstock.services.messages import MessageView
-from tests.edge.http.waiting import eventually
+from tests.support.waiting import eventually
 
 PATIENCE_S = 60.0
 

@@ -12,8 +12,8 @@ from penstock.domain.history import Ending
 from tests.edge.cli.worker import shop
 from tests.edge.cli.worker.driving import APP
 from tests.edge.cli.worker.looking import PATIENCE_S, message, soon_dead, view
-from tests.edge.http.waiting import eventually
 from tests.support.processes import is_alive
+from tests.support.waiting import eventually
 
 
 def test_a_job_whose_process_is_killed_halfway_is_run_again_and_completes(

@@ -6,8 +6,8 @@ import signal
 
 from tests.edge.cli.worker import shop
 from tests.edge.cli.worker.looking import PATIENCE_S, message
-from tests.edge.http.waiting import eventually
 from tests.support.processes import is_alive
+from tests.support.waiting import eventually
 
 
 def test_sync_and_async_jobs_run_side_by_side(any_bench, any_url, make_worker, tmp_path):

@@ -6,7 +6,7 @@ import pytest
 
 from tests.edge.cli.worker import shop
 from tests.edge.cli.worker.looking import PATIENCE_S, message, soon_dead
-from tests.edge.http.waiting import eventually
+from tests.support.waiting import eventually
 
 
 @pytest.mark.parametrize("kind", ["never_yields", "waits_for_ever", "blocks_the_loop"])

@@ -7,9 +7,9 @@ from time import monotonic
 
 from tests.edge.api import Api
 from tests.edge.http.hostile.conftest import ANSWERS_WITHIN_S
-from tests.edge.http.waiting import eventually
 from tests.edge.process import ServerProcess
 from tests.edge.raw import Raw, request
+from tests.support.waiting import eventually
 
 DRIPPING = 200
 IDLE = 400

@@ -14,10 +14,10 @@ from celery.result import AsyncResult
 from penstock.wiring import migrate
 from tests.edge.api import a_name
 from tests.edge.conftest import BACKENDS, some_settings
-from tests.edge.http.waiting import eventually
 from tests.edge.live import LiveServer
 from tests.edge.sqs.celery import shop
 from tests.edge.sqs.celery.worker import Worker
+from tests.support.waiting import eventually
 
 PATIENCE_S = 60.0
 REGION = "us-east-1"

@@ -11,9 +11,9 @@ from botocore.exceptions import ClientError
 
 from penstock.domain.access import Role
 from penstock.edge.cli.main import main
-from tests.edge.http.waiting import eventually
 from tests.edge.live import LiveServer
 from tests.edge.sqs.celery.conftest import Shop, result_of
+from tests.support.waiting import eventually
 
 NewKey = Callable[..., tuple[str, str]]
 

@@ -9,8 +9,8 @@ import pytest
 from botocore.exceptions import ClientError
 from celery import chain, group
 
-from tests.edge.http.waiting import eventually
 from tests.edge.sqs.celery.conftest import DEAD_LETTERS, PATIENCE_S, Shop, result_of
+from tests.support.waiting import eventually
 
 
 def test_a_task_runs_and_its_result_comes_back(the_shop: Shop) -> None:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from tests.edge.api import a_name
-from tests.edge.http.waiting import eventually
 from tests.edge.sqs.celery.conftest import PATIENCE_S, OpenShop, result_of
+from tests.support.waiting import eventually
 
 MORE_THAN_IT_CAN_ASK_AT_ONCE = 12  # Celery has ten requests open at one time
 

@@ -13,9 +13,9 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
-from tests.edge.http.waiting import eventually
 from tests.edge.process import ROOT
 from tests.edge.sqs.celery import shop
+from tests.support.waiting import eventually
 
 EXIT_S = 20.0
 _APP = "tests.edge.sqs.celery.at_work"

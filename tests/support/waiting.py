@@ -1,0 +1,22 @@
+"""Waiting for what another thread or process does in its own time."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from time import monotonic
+from typing import TypeVar
+
+T = TypeVar("T")
+
+_STEP_S = 0.002
+_PATIENCE_S = 60.0  # for what takes a moment, on a machine that is busy
+
+
+def eventually(look: Callable[[], T], *, within_s: float = _PATIENCE_S) -> T:
+    """What is seen once it is there."""
+    until = monotonic() + within_s
+    while not (seen := look()):
+        assert monotonic() < until, "it did not happen in time"
+        threading.Event().wait(_STEP_S)
+    return seen
