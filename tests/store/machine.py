@@ -16,9 +16,7 @@ from penstock.domain.errors import PenstockError
 from penstock.domain.history import Attempt, HistoryFilter
 from penstock.domain.lease import Verb
 from penstock.domain.message import Message, State
-from penstock.domain.pace import Rate
 from penstock.domain.queue import (
-    DedupScope,
     DedupUntil,
     Ordering,
     Queue,
@@ -30,6 +28,18 @@ from penstock.ports.ticket import Ticket
 from tests.clocks import ManualClock
 from tests.factories import a_new_message, an_act, some_settings
 from tests.store.desk import WAIT_S, one_batch
+from tests.store.drawn import (
+    ACTS,
+    CLAIMS,
+    DRAFTS,
+    MOMENTS,
+    MOSTLY_COMPLETE,
+    MOSTLY_ENDED,
+    QUEUES,
+    SETTINGS,
+    WHICH,
+    allowed,
+)
 from tests.store.model import End, Model
 from tests.store.plain import in_line, plain, plain_acted, plain_claimed, plain_sent
 from tests.store.recount import held_without_reason
@@ -38,80 +48,6 @@ STATES = (State.WAITING, State.READY, State.LEASED, State.DEAD)
 MANY = 1_000
 
 _examples = itertools.count(1)
-
-
-def checked(draft: dict[str, Any]) -> dict[str, Any]:
-    """What is taken until something happens needs a key."""
-    until = draft["dedup_until"]
-    return draft | {"dedup_until": DedupUntil(until) if until and draft["dedup_key"] else None}
-
-
-# Few values, so that they meet: the same groups, keys and instants come up again and again.
-QUEUES = st.integers(0, 2)
-WHICH = st.integers(0, 50)
-RECENT = st.sampled_from([0, 0, 1, 1, 2, 3, 5, 20])
-MOMENTS = st.sampled_from([0, 0, 1, 3, 8])
-DRAFTS = st.fixed_dictionaries(
-    {
-        "priority": st.sampled_from([0, 0, -1, 1]),
-        "group": st.sampled_from([None, "a", "a", "b"]),
-        "delay_ms": st.sampled_from([0, 0, 0, 3, 8]),
-        "dedup_key": st.sampled_from([None, None, None, "x", "y"]),
-        "expires_in_ms": st.sampled_from([None, None, None, 4, 12]),
-        "max_attempts": st.sampled_from([None, None, 1, 2]),
-        "kind": st.sampled_from([None, "k1", "k2"]),
-        "timeout_ms": st.sampled_from([None, None, 2, 6]),
-        "retries_timeouts": st.booleans(),
-        "dedup_until": st.sampled_from([None, None, "claimed", "ended"]),
-        "route": st.sampled_from([None, "r"]),
-    }
-).map(checked)
-ACTS = st.fixed_dictionaries(
-    {
-        "verb": st.sampled_from(Verb),
-        "which": RECENT,
-        "delay_ms": st.sampled_from([None, 0, 3, 8]),
-        "dice": st.sampled_from([0.0, 0.5, 0.99]),
-        "is_late_ok": st.booleans(),
-        "is_start": st.booleans(),
-        "progress": st.sampled_from([None, "1", "2"]),
-    }
-)
-MOSTLY_COMPLETE = st.sampled_from([*[Verb.COMPLETE] * 9, *Verb])
-MOSTLY_ENDED = st.sampled_from([*[DedupUntil.ENDED] * 3, *DedupUntil])
-CLAIMS = st.fixed_dictionaries(
-    {
-        "queue": QUEUES,
-        "limit": st.integers(1, 4),
-        "in_a_row": st.booleans(),
-        "claim_key": st.sampled_from([None, None, "k"]),
-        "kinds": st.sampled_from([None, None, ("k1",), ("k1", "k2"), ("k3",)]),
-    }
-)
-SETTINGS = st.fixed_dictionaries(
-    {
-        "lease_ms": st.sampled_from([1, 5, 10]),
-        "max_attempts": st.sampled_from([None, 1, 2, 3]),
-        "max_crashes": st.sampled_from([None, 1, 2]),
-        "max_messages": st.sampled_from([None, None, 6]),
-        "dedup_window_ms": st.sampled_from([0, 5, 10]),
-        "dedup_scope": st.sampled_from(DedupScope),
-        "retention_ms": st.sampled_from([None, None, 20]),
-        "delay_ms": st.sampled_from([0, 0, 3]),
-        "max_leased": st.sampled_from([None, None, None, 1, 3]),
-        "rate": st.sampled_from([None, None, None, Rate(1, 2), Rate(3, 10, 2)]),
-        "is_fair": st.booleans(),
-        "weights": st.sampled_from([{}, {"a": 3}, {"": 2, "b": 4}]),
-        "max_leased_per_group": st.sampled_from([None, None, 1, 2]),
-        "rate_per_group": st.sampled_from([None, None, Rate(1, 3), Rate(2, 7, 2)]),
-    }
-)
-
-
-def allowed(drawn: dict[str, Any], *, is_ordered: bool) -> dict[str, Any]:
-    """What a queue that is ordered by group takes, too."""
-    no_limits = {"max_leased_per_group": None, "rate_per_group": None}
-    return drawn | no_limits if is_ordered else drawn
 
 
 class StoreMachine(RuleBasedStateMachine):

@@ -1,0 +1,234 @@
+"""What every store promises about queues that a circuit holds, and the line of those to let go."""
+
+from __future__ import annotations
+
+import pytest
+
+from penstock.domain import circuit as circuits
+from penstock.domain.circuit import Held
+from penstock.domain.queue import Queue
+from penstock.ports.store import Claimed, Session
+from tests.store.circuits_desk import (
+    CLOSED,
+    FAILURE,
+    HASH,
+    OPEN,
+    OTHER,
+    OTHER_HASH,
+    SUCCESS,
+    add,
+    get,
+    held,
+    hold,
+    let_go,
+    line,
+    note,
+    samples,
+)
+from tests.store.desk import Desk
+
+
+@pytest.fixture
+def queues(desk: Desk) -> list[Queue]:
+    return [desk.queue(f"q{i}") for i in range(3)]
+
+
+def test_a_held_queue_gives_nothing_keeps_taking_and_spends_no_attempt(desk):
+    mail = desk.queue()
+    before = desk.send(mail)
+    desk.write(lambda s: s.queues.hold([mail.queue_no], by=HASH))
+    during = desk.send(mail)
+
+    assert desk.submit_claim(mail).result() == Claimed([])
+    assert desk.get(before).attempts == 0
+    assert desk.read(lambda s: s.queues.get(mail.queue_no)).held_by == HASH
+
+    assert desk.write(lambda s: s.queues.unhold([mail.queue_no])) == [mail.queue_no]
+    assert desk.claim_ids(mail) == [before, during]
+
+
+def test_to_hold_and_to_pause_are_two_things(desk):
+    mail = desk.queue()
+    desk.send(mail)
+    desk.pause(mail)
+    desk.write(lambda s: s.queues.hold([mail.queue_no], by=HASH))
+
+    desk.pause(mail, is_paused=False)
+    assert desk.claim(mail) == [], "still held"
+
+    desk.pause(mail)
+    desk.write(lambda s: s.queues.unhold([mail.queue_no]))
+    assert desk.claim(mail) == [], "still paused"
+
+    desk.pause(mail, is_paused=False)
+    assert len(desk.claim(mail)) == 1
+
+
+def test_whoever_holds_a_message_of_a_held_queue_may_finish_it(desk):
+    mail = desk.queue()
+    desk.send(mail)
+    [message] = desk.claim(mail)
+    desk.write(lambda s: s.queues.hold([mail.queue_no], by=HASH))
+
+    desk.complete(message)
+
+    assert desk.counts(mail).done_total == 1
+
+
+def test_a_queue_that_is_let_go_is_told_to_those_who_wait_there(desk):
+    mail, other = desk.queue(), desk.queue("other")
+    desk.write(lambda s: s.queues.hold([mail.queue_no], by=HASH))
+    woken: dict[int, int] = {}
+    desk.store.listen(woken.update)
+
+    let_go = desk.write(lambda s: s.queues.unhold([mail.queue_no, other.queue_no]))
+
+    assert let_go == [mail.queue_no], "the other one was not held"
+    assert woken.keys() == {mail.queue_no}
+
+
+def test_holding_changes_nothing_else_about_a_queue(desk):
+    mail = desk.queue()
+    desk.clock.advance(minutes=1)
+    desk.write(lambda s: s.queues.hold([mail.queue_no], by=HASH))
+
+    found = desk.read(lambda s: s.queues.find("mail"))
+
+    assert (found.settings, found.changed_at, found.is_paused) == (
+        mail.settings,
+        mail.changed_at,
+        False,
+    )
+    assert found.version == mail.version + 1, "caches must see it"
+    assert desk.pause(mail).held_by == HASH
+
+
+def test_a_removed_queue_is_not_held(desk):
+    mail = desk.queue()
+    desk.write(lambda s: s.queues.remove(mail.queue_no, now=desk.now))
+
+    desk.write(lambda s: s.queues.hold([mail.queue_no], by=HASH))
+
+    assert desk.write(lambda s: s.queues.unhold([mail.queue_no])) == []
+    assert desk.write(lambda s: (s.queues.hold([], by=HASH), s.queues.unhold([]))) == (None, [])
+
+
+def test_a_circuit_knows_its_queues_by_how_long_it_holds_them(desk, queues):
+    first, second, third = queues
+    at = desk.now
+    hold(desk, second)
+    hold(desk, third, first)
+    hold(desk, second)
+
+    assert held(desk) == [Held("q0", at + 1), Held("q2", at + 1), Held("q1", at + 2)]
+    assert desk.read(lambda s: s.circuits.held_counts()) == {HASH: 3}
+
+
+def test_the_queue_that_waited_longest_goes_first_and_then_to_the_back(desk, queues):
+    hold(desk, queues[1])
+    hold(desk, queues[0])
+    hold(desk, queues[2], pattern=OTHER)
+    order = []
+    for _ in range(3):
+
+        def rotate(session: Session) -> list[int]:
+            found = session.circuits.to_change([HASH, OTHER_HASH])
+            return session.circuits.rotate(list(found), now=desk.now)
+
+        expected, line_up = circuits.next_sample(held(desk), now=desk.now)
+        order.append(sorted(desk.write(rotate)))
+        assert held(desk) == sorted(line_up, key=lambda one: (one.at, one.queue))
+        assert expected is not None
+        desk.clock.advance(ms=1)
+
+    q0, q1, q2 = (queue.queue_no for queue in queues)
+    assert order == [[q1, q2], [q0, q2], [q1, q2]], "one per circuit"
+
+
+def test_a_circuit_without_queues_lets_none_go(desk):
+    add(desk)
+
+    def rotate(session: Session) -> list[int]:
+        return session.circuits.rotate(list(session.circuits.to_change([HASH])), now=desk.now)
+
+    assert desk.write(rotate) == []
+    assert desk.write(lambda s: s.circuits.rotate([], now=desk.now)) == []
+
+
+def test_closing_puts_queues_into_the_line_and_forgets_the_samples(desk, queues):
+    add(desk, state=OPEN, fail_ratio=90)
+    note(desk, ("a", FAILURE), ("b", SUCCESS))
+    hold(desk, queues[2])
+    hold(desk, queues[0], queues[1])
+    expected = circuits.in_order(held(desk))
+
+    let_go(desk, HASH)
+
+    by_no = {queue.queue_no: queue.name for queue in queues}
+    assert [by_no[no] for no in line(desk)] == expected == ["q2", "q0", "q1"]
+    assert held(desk) == []
+    assert samples(desk, FAILURE) == samples(desk, SUCCESS) == {}
+    after = get(desk)
+    assert after is not None
+    assert (after.state, after.fail_ratio) == (CLOSED, 0)
+    assert desk.read(lambda s: s.queues.get(queues[0].queue_no)).held_by == HASH, "not let go yet"
+    assert note(desk, ("c", FAILURE)).fail_ratio == 100, "counted from the beginning"
+
+
+def test_other_circuits_keep_what_is_theirs(desk, queues):
+    note(desk, ("a", FAILURE), pattern=OTHER)
+    hold(desk, queues[0], pattern=OTHER)
+    hold(desk, queues[1])
+
+    let_go(desk, HASH)
+
+    assert [one.queue for one in held(desk, OTHER_HASH)] == ["q0"]
+    assert list(samples(desk, FAILURE, OTHER_HASH)) == ["a"]
+
+
+def test_a_circuit_may_be_removed(desk, queues):
+    note(desk, ("a", FAILURE))
+    hold(desk, queues[0])
+    add(desk, OTHER)
+
+    def remove(session: Session) -> None:
+        session.circuits.to_change([HASH])
+        session.circuits.let_go([HASH])
+        session.circuits.remove([HASH])
+
+    desk.write(remove)
+
+    assert list(desk.read(lambda s: s.circuits.all())) == [OTHER_HASH]
+    assert line(desk) == [queues[0].queue_no]
+    assert samples(desk, FAILURE) == {}
+
+
+def test_the_line_is_first_in_first_out_and_may_be_empty(desk, queues):
+    def take(count: int) -> list[int]:
+        return desk.write(lambda s: s.circuits.take_from_line(count))
+
+    assert take(1) == []
+    hold(desk, queues[1], queues[2])
+    let_go(desk, HASH)
+    hold(desk, queues[0], queues[1])
+    let_go(desk, HASH)
+    q0, q1, q2 = (queue.queue_no for queue in queues)
+
+    assert take(1) == [q1]
+    assert take(2) == [q2, q0]
+    assert take(9) == [q1], "as often as it was put there"
+    assert take(1) == []
+
+
+def test_a_removed_queue_neither_tries_nor_comes_into_the_line(desk, queues):
+    hold(desk, queues[0])
+    hold(desk, queues[1])
+    desk.write(lambda s: s.queues.remove(queues[0].queue_no, now=desk.now))
+
+    def rotate(session: Session) -> list[int]:
+        return session.circuits.rotate(list(session.circuits.to_change([HASH])), now=desk.now)
+
+    assert desk.write(rotate) == [queues[1].queue_no]
+    assert [one.queue for one in held(desk)] == ["q1"]
+    let_go(desk, HASH)
+    assert line(desk) == [queues[1].queue_no]
