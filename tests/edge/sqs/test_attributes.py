@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from penstock.edge.sqs import attributes, policies
+from penstock.edge.sqs import attributes
 from penstock.edge.sqs.attributes import Figures, QueueAttributes
 from penstock.edge.sqs.errors import SqsError
 from penstock.edge.sqs.policies import RedriveAllowPolicy, RedrivePolicy
@@ -170,7 +170,7 @@ def test_a_key_turns_the_other_encryption_off_for_good():
     assert changed({"KmsMasterKeyId": ""}, of=key)["SqsManagedSseEnabled"] == "false"
     assert "KmsMasterKeyId" not in changed({"SqsManagedSseEnabled": "true"}, of=key)
     both = refusal(attributes.read_new, key | {"SqsManagedSseEnabled": "true"})
-    assert both.code == "InvalidAttributeValue"
+    assert both.code == "InvalidAttributeName"
 
 
 # --- redrive policies ---
@@ -209,8 +209,9 @@ def test_a_redrive_policy_reads_back_with_a_number(count):
         ),
         (
             {"deadLetterTargetArn": "dead", "maxReceiveCount": 1},
-            "Invalid value for deadLetterTargetArn: dead.",
+            "Invalid value for deadLetterTargetArn.",
         ),
+        ({}, "Redrive policy does not contain mandatory attribute: maxReceiveCount."),
         ([], "Redrive policy is not a valid JSON map."),
     ],
 )
@@ -221,15 +222,6 @@ def test_a_bad_redrive_policy_is_told_with_its_reason(policy, reason):
 
     assert error.code == "InvalidParameterValue"
     assert error.message == f"Value {text} for parameter RedrivePolicy is invalid. Reason: {reason}"
-
-
-def test_what_is_wrong_with_a_target_is_told_with_the_policy():
-    policy = RedrivePolicy(DLQ, 3)
-
-    assert policies.target_does_not_exist(policy).message == (
-        f'Value {{"deadLetterTargetArn":"{DLQ}","maxReceiveCount":3}} for parameter RedrivePolicy '
-        "is invalid. Reason: Dead letter target does not exist."
-    )
 
 
 def test_a_dead_letter_queue_says_who_may_use_it():
@@ -301,6 +293,29 @@ def test_a_queue_made_again_is_compared_by_what_is_given(given, difference):
     current = QueueAttributes(delay=5, redrive_policy=RedrivePolicy(DLQ, 3))
 
     assert attributes.first_difference(current, given) == difference
+
+
+@pytest.mark.parametrize(
+    ("given", "code"),
+    [
+        ({"FifoQueue": "false"}, "InvalidAttributeName"),
+        ({"DeduplicationScope": "queue"}, "InvalidAttributeName"),
+        ({"ContentBasedDeduplication": "true"}, "InvalidAttributeName"),
+        ({"MessageRetentionPeriod": "59"}, "InvalidAttributeValue"),
+        ({"QueueArn": "x"}, "InvalidAttributeName"),
+    ],
+)
+def test_what_no_queue_can_have_is_refused_also_when_it_is_made_again(given, code):
+    again = refusal(lambda: attributes.first_difference(QueueAttributes(), given))
+
+    assert again.code == refusal(attributes.read_new, given).code == code
+
+
+def test_that_a_queue_is_fifo_need_not_be_said_again():
+    current = QueueAttributes(fifo=True, content_based_deduplication=True)
+
+    assert attributes.first_difference(current, {"ContentBasedDeduplication": "true"}) is None
+    assert attributes.first_difference(current, {"DelaySeconds": "1"}) == "DelaySeconds"
 
 
 def test_all_gives_what_is_set_and_the_figures_of_the_moment():

@@ -209,6 +209,18 @@ def test_a_fifo_batch_without_deduplication_is_refused_as_a_whole(aws: Aws) -> N
     assert aws.counts(line) == (0, 0, 0)
 
 
+@pytest.mark.parametrize("parameter", ["MessageGroupId", "MessageDeduplicationId"])
+def test_a_bad_id_fails_only_its_own_entry_of_a_fifo_batch(
+    aws: Aws, line: str, parameter: str
+) -> None:
+    bad = {"MessageBody": "bad", "MessageGroupId": "g", parameter: "with space"}
+
+    answer = aws.send_batch(line, bad, {"MessageBody": "good", "MessageGroupId": "g"})
+
+    assert [entry["Code"] for entry in answer["Failed"]] == ["InvalidParameterValue"]
+    assert aws.bodies(line) == ["good"]
+
+
 def test_a_fifo_batch_is_numbered_in_its_order(aws: Aws, line: str) -> None:
     answer = aws.send_batch(
         line, *({"MessageBody": f"b{n}", "MessageGroupId": "g"} for n in range(3))

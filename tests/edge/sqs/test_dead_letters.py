@@ -98,7 +98,28 @@ def test_a_last_receive_that_succeeds_is_in_time(aws: Aws, letters: str) -> None
     assert aws.counts(queue) == aws.counts(letters) == (0, 0, 0)
 
 
-def test_the_handle_of_a_message_that_was_moved_does_nothing(
+def test_who_has_handled_it_after_all_deletes_a_message_that_has_died(
+    aws: Aws, letters: str, clock: ManualClock
+) -> None:
+    queue = aws.make(RedrivePolicy=redrive_to(letters, 1))
+    aws.send(queue)
+    aws.send(queue)
+    handles = [aws.handle(queue) for _ in range(2)]
+    clock.advance(seconds=30)
+    assert aws.counts(queue) == (0, 0, 0)
+    assert aws.counts(letters) == (2, 0, 0)
+
+    with refused("InvalidParameterValue"):
+        aws.hide(queue, handles[0], 10)
+    aws.delete(queue, handles[0])
+    entry = {"Id": "late", "ReceiptHandle": handles[1]}
+    told = aws.client.delete_message_batch(QueueUrl=queue, Entries=[entry])
+
+    assert told["Successful"] == [{"Id": "late"}]
+    assert aws.counts(letters) == (0, 0, 0)
+
+
+def test_a_dead_letter_that_was_received_is_not_deleted_by_a_handle_from_before(
     aws: Aws, letters: str, clock: ManualClock
 ) -> None:
     queue = aws.make(RedrivePolicy=redrive_to(letters, 1))
@@ -106,12 +127,23 @@ def test_the_handle_of_a_message_that_was_moved_does_nothing(
     handle = aws.handle(queue)
     clock.advance(seconds=30)
     assert aws.receive(queue) == []
+    aws.receive_one(letters)
 
     aws.delete(queue, handle)
-    with refused("InvalidParameterValue"):
-        aws.hide(queue, handle, 10)
 
-    assert aws.counts(letters) == (1, 0, 0)
+    assert aws.counts(letters) == (0, 1, 0)
+
+
+def test_a_policy_that_does_not_work_is_told_as_it_was_written(aws: Aws, queue: str) -> None:
+    text = redrive_to(queue).replace(name_of(queue), "nowhere").replace(":", " : ", 1)
+
+    for do in (lambda: aws.make(RedrivePolicy=text), lambda: aws.set(queue, RedrivePolicy=text)):
+        with refused(
+            "InvalidParameterValue",
+            f"Value {text} for parameter RedrivePolicy is invalid. Reason: Dead letter target "
+            "does not exist.",
+        ):
+            do()
 
 
 def test_dead_letters_are_kept_as_long_as_their_queue_says_from_when_they_came(

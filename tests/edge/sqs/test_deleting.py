@@ -111,6 +111,19 @@ def test_what_is_no_handle_is_refused(aws: Aws, queue: str, handle: str) -> None
     assert refusal.kind == "ReceiptHandleIsInvalid"
 
 
+def test_a_handle_of_another_queue_is_refused(aws: Aws, queue: str) -> None:
+    other = aws.make()
+    aws.send(other)
+    handle = aws.handle(other)
+
+    with refused(
+        "ReceiptHandleIsInvalid", f'The receipt handle "{handle}" is not valid for this queue.'
+    ):
+        aws.delete(queue, handle)
+
+    assert aws.counts(other) == (0, 1, 0)
+
+
 def test_a_handle_is_needed(aws: Aws, queue: str) -> None:
     with refused("MissingParameter", "The request must contain the parameter ReceiptHandle."):
         aws.loose.delete_message(QueueUrl=queue)

@@ -227,6 +227,12 @@ def test_batches(query: Query, queue: str) -> None:
     assert deleted == ("<DeleteMessageBatchResultEntry><Id>d</Id></DeleteMessageBatchResultEntry>")
 
 
+def test_tags_are_taken_as_sdks_for_java_send_them(query: Query, aws: Aws, queue: str) -> None:
+    query.nothing("TagQueue", QueueUrl=queue, Tags__1__Key="team", Tags__1__Value="mail")
+
+    assert aws.client.list_queue_tags(QueueUrl=queue)["Tags"] == {"team": "mail"}
+
+
 def test_a_queue_is_purged(query: Query, aws: Aws, queue: str) -> None:
     aws.send(queue)
 

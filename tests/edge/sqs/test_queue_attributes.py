@@ -196,7 +196,11 @@ def test_a_key_for_encryption_takes_the_place_of_the_managed_one(aws: Aws, queue
 
 
 def test_there_is_one_kind_of_encryption_at_a_time(aws: Aws, queue: str) -> None:
-    with refused("InvalidAttributeValue"):
+    with refused(
+        "InvalidAttributeName",
+        "You can use one type of server-side encryption (SSE) at one time. You can either enable "
+        "KMS SSE or SQS SSE.",
+    ):
         aws.set(queue, KmsMasterKeyId="alias/ours", SqsManagedSseEnabled="true")
 
     aws.set(queue, KmsMasterKeyId="alias/ours")

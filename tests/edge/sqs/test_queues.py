@@ -96,6 +96,21 @@ def test_a_queue_is_not_made_again_with_another_attribute(aws: Aws) -> None:
     )
 
 
+def test_a_queue_is_not_made_again_with_other_tags(aws: Aws) -> None:
+    name = name_of(aws.make())
+
+    def make(tags: dict[str, str]) -> str:
+        return str(aws.client.create_queue(QueueName=name, tags=tags)["QueueUrl"])
+
+    with refused("QueueAlreadyExists") as refusal:
+        make({"team": "mail"})
+    assert refusal.kind == "QueueNameExists"
+    aws.client.tag_queue(QueueUrl=make({}), Tags={"team": "mail"})
+    assert make({"team": "mail"}) == make({})
+    with refused("QueueAlreadyExists"):
+        make({"team": "post"})
+
+
 def test_what_counts_for_making_a_queue_again_is_how_it_is_now(aws: Aws) -> None:
     queue = aws.make(VisibilityTimeout=10)
     name = name_of(queue)

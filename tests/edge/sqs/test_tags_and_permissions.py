@@ -41,10 +41,10 @@ def test_a_queue_has_at_most_fifty_tags(aws: Aws, queue: str) -> None:
         aws.client.create_queue(QueueName=a_name(), tags={**full, "one": "more"})
 
 
-def test_tags_have_their_lengths(aws: Aws, queue: str) -> None:
+def test_tags_have_their_lengths_and_some_are_reserved(aws: Aws, queue: str) -> None:
     aws.client.tag_queue(QueueUrl=queue, Tags={"k" * 128: "v" * 256})
 
-    for wrong in ({"": "v"}, {"k" * 129: "v"}, {"k": "v" * 257}, {"k": "\0"}):
+    for wrong in ({"": "v"}, {"k" * 129: "v"}, {"k": "v" * 257}, {"k": "\0"}, {"Aws:k": "v"}):
         with refused("InvalidParameterValue"):
             aws.client.tag_queue(QueueUrl=queue, Tags=wrong)
         with refused("InvalidParameterValue"):
@@ -189,6 +189,32 @@ def test_a_permission_must_be_whole(aws: Aws, queue: str, code: str, fields: dic
         permit(aws, queue, **fields)
 
     assert policy(aws, queue) is None
+
+
+@pytest.mark.parametrize(
+    ("action", "reason"),
+    [
+        ("CreateQueue", "Only the queue owner is allowed to invoke this action."),
+        ("Nonsense", "Please refer to the appropriate WSDL for a list of valid actions."),
+        ("SendMessageBatch", "Please refer to the appropriate WSDL for a list of valid actions."),
+    ],
+)
+def test_what_nobody_can_be_permitted_is_told(
+    aws: Aws, queue: str, action: str, reason: str
+) -> None:
+    told = f"Value SQS:{action} for parameter ActionName is invalid. Reason: {reason}"
+    with refused("InvalidParameterValue", told):
+        permit(aws, queue, Actions=[action])
+
+
+@pytest.mark.parametrize(
+    ("accounts", "reason"),
+    [([], "Unable to verify."), (["111111111111", "me"], "Unable to verify principal.")],
+)
+def test_whom_nobody_knows_is_told(aws: Aws, queue: str, accounts: list[str], reason: str) -> None:
+    told = f"Value [{', '.join(accounts)}] for parameter PrincipalId is invalid. Reason: {reason}"
+    with refused("InvalidParameterValue", told):
+        permit(aws, queue, AWSAccountIds=accounts)
 
 
 def test_a_label_is_needed(aws: Aws, queue: str) -> None:

@@ -97,12 +97,22 @@ def read_one(name: str, text: str) -> Any:
     return _RULES[name].read(name, text)
 
 
-def first_difference(current: QueueAttributes, given: Mapping[str, str]) -> str | None:
-    """For CreateQueue of a queue that exists: the first attribute given that is not so now."""
-    _check_writable(given)
-    for name, text in given.items():
-        rule = _RULES[name]
-        if not _is_so(getattr(current, rule.field), rule.read(name, text)):
+def first_difference(
+    current: QueueAttributes,
+    given: Mapping[str, str],
+    *,
+    least_retention: int = LEAST_RETENTION,
+) -> str | None:
+    """For CreateQueue of a queue that exists: the first attribute given that is not so now.
+
+    What no new queue could have is refused first, as by `read_new`.
+    """
+    is_fifo = current.fifo and "FifoQueue" not in given  # which need not be said again
+    first = QueueAttributes(fifo=is_fifo)
+    wanted = _changed(first, given, is_new=not is_fifo, least_retention=least_retention)
+    for name in given:
+        field = _RULES[name].field
+        if not _is_so(getattr(current, field), getattr(wanted, field)):
             return name
     return None
 
@@ -285,8 +295,7 @@ def _encryption(values: dict[str, Any]) -> dict[str, Any]:
     """One kind of encryption at a time; without the key the other one stays off."""
     if values.get("kms_master_key_id"):
         if values.get("sqs_managed_sse"):
-            raise errors.invalid_attribute_value(
-                "SqsManagedSseEnabled",
+            raise errors.invalid_attribute_name(
                 "You can use one type of server-side encryption (SSE) at one time. You can either "
                 "enable KMS SSE or SQS SSE.",
             )

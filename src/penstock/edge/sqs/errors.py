@@ -60,13 +60,10 @@ def queue_does_not_exist() -> SqsError:
     )
 
 
-def queue_name_exists(attribute: str) -> SqsError:
-    return _modelled(
-        "QueueNameExists",
-        "A queue already exists with the same name and a different value for attribute "
-        f"{attribute}",
-        code="QueueAlreadyExists",
-    )
+def queue_name_exists(what: str) -> SqsError:
+    """`what` of it is not as it was asked for."""
+    text = f"A queue already exists with the same name and a different value for {what}"
+    return _modelled("QueueNameExists", text, code="QueueAlreadyExists")
 
 
 def queue_deleted_recently() -> SqsError:
@@ -113,6 +110,11 @@ def invalid_message_contents(character: str | None = None) -> SqsError:
 
 def receipt_handle_is_invalid(handle: str) -> SqsError:
     text = f'The input receipt handle "{handle}" is not a valid receipt handle.'
+    return _modelled("ReceiptHandleIsInvalid", text)
+
+
+def receipt_handle_of_another_queue(handle: str) -> SqsError:
+    text = f'The receipt handle "{handle}" is not valid for this queue.'
     return _modelled("ReceiptHandleIsInvalid", text)
 
 

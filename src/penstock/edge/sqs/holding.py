@@ -2,13 +2,16 @@
 
 A receipt handle is a lease.  What SQS forgives beyond it is asked for in a second step, so that the
 usual case stays short: of a standard queue, a handle whose time was over still deletes the message
-as long as nobody else got it, and any handle of a message changes its visibility.
+as long as nobody else got it, even if it died meanwhile; and any handle of a message changes its
+visibility.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from typing import Any
+
+from msgspec.structs import replace
 
 from penstock.domain.access import Role
 from penstock.domain.errors import LeaseLost, PenstockError
@@ -24,6 +27,7 @@ from penstock.edge.sqs.errors import (
     invalid_value,
     needed,
     receipt_handle_is_invalid,
+    receipt_handle_of_another_queue,
 )
 from penstock.edge.sqs.finding import Finder
 from penstock.edge.sqs.model import (
@@ -132,7 +136,7 @@ class Holding:
         except LeaseLost:
             raise receipt_handle_is_invalid(text) from None
         if lease.queue_no != queue.queue_no:
-            raise receipt_handle_is_invalid(text)
+            raise receipt_handle_of_another_queue(text)
         return lease
 
     async def _act(
@@ -170,9 +174,14 @@ class Holding:
     def _late(self, queue: Queue, act: LeaseAct, found: Mapping[int, Message]) -> LeaseAct | None:
         """What to try for a handle whose time is over; None: nothing, it stays refused."""
         message = found.get(act.lease.message_no)
-        if message is None or message.queue_no != queue.queue_no or queue.is_ordered:
+        if message is None or queue.is_ordered:
             return None
         lease = Lease.of(message) if act.verb is Verb.EXTEND else act.lease
+        if message.queue_no != queue.queue_no:
+            # It died meanwhile.  On AWS it would still be here, as nobody has asked for it since.
+            if message.dead_from != queue.queue_no or act.verb is not Verb.COMPLETE:
+                return None
+            lease = replace(lease, queue_no=message.queue_no)
         return self._messages.plan(lease, act.verb, delay_ms=act.delay_ms, is_late_ok=True)
 
     def _told(self, queue: Queue, handle: str, plan: Any, result: Any) -> SqsError | None:
@@ -190,7 +199,7 @@ class Holding:
             )
         if queue.is_ordered:
             return invalid_value(handle, "ReceiptHandle", "The receipt handle has expired.")
-        return None  # in other hands now, who may delete it; or it died
+        return None  # in other hands now, who may delete it
 
 
 def _put(results: list[Any], late: Mapping[int, Any]) -> list[Any]:

@@ -31,6 +31,24 @@ _ACTIONS = frozenset(
         "SendMessage",
     }
 )
+_OF_THE_OWNER = frozenset(
+    {
+        "AddPermission",
+        "CancelMessageMoveTask",
+        "CreateQueue",
+        "DeleteQueue",
+        "ListMessageMoveTasks",
+        "ListQueueTags",
+        "ListQueues",
+        "RemovePermission",
+        "SetQueueAttributes",
+        "StartMessageMoveTask",
+        "TagQueue",
+        "UntagQueue",
+    }
+)
+_OWNERS_ONLY = "Only the queue owner is allowed to invoke this action."
+_NO_ACTION = "Please refer to the appropriate WSDL for a list of valid actions."
 
 _encode = msgspec.json.Encoder().encode
 
@@ -80,11 +98,11 @@ def _check(label: str, accounts: Sequence[str], actions: Sequence[str]) -> None:
         raise over_limit(f"{len(actions)} Actions were found, maximum allowed is {MOST_ACTIONS}.")
     for action in actions:
         if action not in _ACTIONS:
-            reason = "Only the queue owner is allowed to invoke this action."
+            reason = _OWNERS_ONLY if action in _OF_THE_OWNER else _NO_ACTION
             raise invalid_value(f"SQS:{action}", "ActionName", reason)
-    for account in accounts:
-        if not _ACCOUNT.fullmatch(account):
-            raise invalid_value(account, "PrincipalId", "Unable to verify.")
+    if not all(map(_ACCOUNT.fullmatch, accounts)):
+        told = f"[{', '.join(accounts)}]"
+        raise invalid_value(told, "PrincipalId", "Unable to verify principal.")
 
 
 def _tree(policy: str | None, arn: str) -> dict[str, Any]:

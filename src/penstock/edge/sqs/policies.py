@@ -58,7 +58,7 @@ def read_redrive_policy(text: str) -> RedrivePolicy:
     given = _object(text)
     if given is None:
         raise invalid_redrive_policy(text, "Redrive policy is not a valid JSON map.")
-    for name in (_TARGET, _COUNT):
+    for name in (_COUNT, _TARGET):  # in AWS's order
         if given.get(name) in (None, ""):
             raise invalid_redrive_policy(
                 text, f"Redrive policy does not contain mandatory attribute: {name}."
@@ -72,30 +72,15 @@ def read_redrive_policy(text: str) -> RedrivePolicy:
         )
     target = given[_TARGET]
     if not isinstance(target, str) or of_arn(target) is None:
-        raise invalid_redrive_policy(text, f"Invalid value for deadLetterTargetArn: {target}.")
+        raise invalid_redrive_policy(text, "Invalid value for deadLetterTargetArn.")
     return RedrivePolicy(target, count)
 
 
-def target_does_not_exist(policy: RedrivePolicy) -> SqsError:
-    return invalid_redrive_policy(str(policy), "Dead letter target does not exist.")
-
-
-def target_of_another_type(policy: RedrivePolicy) -> SqsError:
-    # Both full stops are AWS's.
-    return invalid_redrive_policy(
-        str(policy), "Dead-letter queue must be same type of queue as the source.."
-    )
-
-
-def target_is_source(policy: RedrivePolicy) -> SqsError:
-    return invalid_redrive_policy(str(policy), "A queue cannot be its own dead-letter queue.")
-
-
-def target_refuses(policy: RedrivePolicy) -> SqsError:
-    """Its RedriveAllowPolicy does not name the source queue."""
-    return invalid_redrive_policy(
-        str(policy), "The dead-letter queue does not allow this queue as its source."
-    )
+NO_TARGET = "Dead letter target does not exist."
+ANOTHER_TYPE = "Dead-letter queue must be same type of queue as the source.."  # AWS's full stops
+TARGET_IS_SOURCE = "A queue cannot be its own dead-letter queue."
+# Its RedriveAllowPolicy does not name the source queue.
+TARGET_REFUSES = "The dead-letter queue does not allow this queue as its source."
 
 
 def invalid_redrive_policy(text: str, reason: str) -> SqsError:

@@ -29,6 +29,7 @@ _NO_ESCAPE = re.compile(rb"%(?![0-9a-fA-F]{2})")
 _MOST_MISTAKES = 10_000
 _DEEPEST = 8  # SendMessageBatchRequestEntry.1.MessageAttribute.1.Value.StringListValue.1
 _HERE = "."  # the value of a field that has fields below it, too; no part of a name has a dot
+_ALIASES = {"Tags": "Tags"}  # TagQueue's, as AWS's SDKs for Java send them
 _encode = msgspec.json.Encoder().encode
 
 Node = dict[str, Any]  # of strings and nodes
@@ -157,11 +158,13 @@ def _tree(fields: dict[str, str]) -> Node:
 
 
 def _struct(kind: type[msgspec.Struct], node: Node) -> dict[str, Any]:
-    return {
-        member.name: _value(member, node[member.names.element])
-        for member in members(kind)
-        if member.names.element in node
-    }
+    found = ((member, _given(member, node)) for member in members(kind))
+    return {member.name: _value(member, given) for member, given in found if given is not None}
+
+
+def _given(member: Member, node: Node) -> Node | None:
+    given: Node | None = node.get(member.names.element)
+    return node.get(_ALIASES.get(member.name, "")) if given is None else given
 
 
 def _value(member: Member, node: Node) -> Any:

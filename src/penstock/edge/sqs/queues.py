@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 
 import msgspec
@@ -71,17 +71,23 @@ class QueueOperations:
                 await self._make(asked, name, given)
                 return CreateQueueResult(asked.url(name))
         # To make a queue again is to ask for its URL, unless it should be another one.
-        present = self._attributes(asked, (await self._queues.get(name)).queue)
-        differs = attributes.first_difference(present, given.Attributes or {})
+        queue = (await self._queues.get(name)).queue
+        differs = attributes.first_difference(
+            self._attributes(asked, queue),
+            given.Attributes or {},
+            least_retention=_retention(asked),
+        )
         if differs is not None:
-            raise queue_name_exists(differs)
+            raise queue_name_exists(f"attribute {differs}")
+        if given.tags and given.tags != queue.settings.labels:
+            raise queue_name_exists("tags")
         return CreateQueueResult(asked.url(name))
 
     async def _make(self, asked: Asked, name: str, given: CreateQueueRequest) -> None:
         wanted = attributes.read_new(given.Attributes or {}, least_retention=_retention(asked))
         names.check_new(name, fifo=wanted.fifo)
-        _check_tags(name, given.tags or {})
-        await self._check_dead_letters(asked, name, wanted)
+        _check_tags(_no_more_than_fit(name, given.tags or {}))
+        await self._check_dead_letters(asked, name, wanted, given.Attributes)
         if asked.settings.limits == "strict":
             removed_at = await self._queues.removed_at(name)
             if removed_at is not None and self._clock.now() < removed_at + PATIENCE_MS:
@@ -147,7 +153,7 @@ class QueueOperations:
         current = self._attributes(asked, (await self._queues.get(queue.name)).queue)
         changed = attributes.read_changes(current, given, least_retention=least)
         if changed.redrive_policy != current.redrive_policy:
-            await self._check_dead_letters(asked, queue.name, changed)
+            await self._check_dead_letters(asked, queue.name, changed, given)
 
         def change(queue: Queue) -> QueueSettings:
             present = self._attributes(asked, queue)
@@ -183,7 +189,8 @@ class QueueOperations:
         given: dict[str, str] | None = asked.input.Tags
         if not given:
             raise missing_parameter("Tags")
-        await self._label(queue.name, lambda labels: labels | given)
+        _check_tags(given)
+        await self._label(queue.name, lambda labels: _no_more_than_fit(queue.name, labels | given))
 
     async def untag(self, asked: Asked) -> None:
         queue = await self._finder.queue(asked, Role.OPERATE)
@@ -222,8 +229,7 @@ class QueueOperations:
 
     async def _label(self, name: str, how: Callable[[dict[str, str]], dict[str, str]]) -> None:
         def change(queue: Queue) -> QueueSettings:
-            labels = _check_tags(name, how(queue.settings.labels))
-            return msgspec.structs.replace(queue.settings, labels=labels)
+            return msgspec.structs.replace(queue.settings, labels=how(queue.settings.labels))
 
         await self._change(name, change)
 
@@ -260,29 +266,40 @@ class QueueOperations:
             max_body_bytes=self._max_body_bytes,
         )
 
-    async def _check_dead_letters(self, asked: Asked, name: str, wanted: QueueAttributes) -> None:
+    async def _check_dead_letters(
+        self, asked: Asked, name: str, wanted: QueueAttributes, given: Mapping[str, str] | None
+    ) -> None:
         policy = wanted.redrive_policy
         if policy is None:
             return
+        text = (given or {}).get("RedrivePolicy", str(policy))
         target = await self._target(asked, policy)
-        if target.is_ordered is not wanted.fifo:
-            raise policies.target_of_another_type(policy)
-        if target.name == name:
-            raise policies.target_is_source(policy)
-        allowed = kept.allow_policy(target.settings)
-        if allowed is not None and not allowed.allows(asked.arn(name)):
-            raise policies.target_refuses(policy)
+        wrong = policies.NO_TARGET if target is None else _unfit(asked, target, name, wanted)
+        if wrong is not None:
+            raise policies.invalid_redrive_policy(text, wrong)
 
-    async def _target(self, asked: Asked, policy: RedrivePolicy) -> Queue:
+    async def _target(self, asked: Asked, policy: RedrivePolicy) -> Queue | None:
         arn = names.of_arn(policy.deadLetterTargetArn)
         if arn is None or arn.account != asked.settings.account:
-            raise policies.target_does_not_exist(policy)
+            return None
         # Dead letters are sent, in a way; and who may not send does not learn what exists, either.
         allow(asked, Role.OPERATE, arn.name)
         try:
             return (await self._queues.get(arn.name)).queue
         except QueueNotFound:
-            raise policies.target_does_not_exist(policy) from None
+            return None
+
+
+def _unfit(asked: Asked, target: Queue, source: str, wanted: QueueAttributes) -> str | None:
+    """Why this queue cannot take the dead letters of that one."""
+    if target.is_ordered is not wanted.fifo:
+        return policies.ANOTHER_TYPE
+    if target.name == source:
+        return policies.TARGET_IS_SOURCE
+    allowed = kept.allow_policy(target.settings)
+    if allowed is not None and not allowed.allows(asked.arn(source)):
+        return policies.TARGET_REFUSES
+    return None
 
 
 def _no_room(queue: str) -> SqsError:
@@ -304,14 +321,20 @@ def _retention(asked: Asked) -> int:
     return attributes.LEAST_RETENTION if asked.settings.limits == "strict" else 1
 
 
-def _check_tags(queue: str, tags: dict[str, str]) -> dict[str, str]:
+def _no_more_than_fit(queue: str, tags: dict[str, str]) -> dict[str, str]:
     if len(tags) > MOST_TAGS:
         raise invalid_parameter(f"Too many tags added for queue {queue}.")
+    return tags
+
+
+def _check_tags(tags: dict[str, str]) -> None:
+    """Those that are given: what other faces have called a queue's labels is their business."""
     for key, value in tags.items():
         if not 1 <= len(key) <= 128:
             raise invalid_parameter("Tag keys must be between 1 and 128 characters in length.")
+        if key.lower().startswith("aws:"):
+            raise invalid_parameter("Tag keys that begin with aws: are reserved.")
         if len(value) > 256:
             raise invalid_parameter("Tag values must be between 0 and 256 characters in length.")
         if NUL in key or NUL in value:
             raise invalid_parameter("Tag keys and values must not include a NUL character.")
-    return tags

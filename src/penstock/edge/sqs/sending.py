@@ -216,7 +216,8 @@ def _check_ordered(queue: Queue, entry: SendMessageBatchRequestEntry) -> None:
     """What AWS refuses a whole batch for."""
     if not entry.MessageGroupId:
         raise invalid_parameter("The request must contain the parameter MessageGroupId.")
-    _check_dedup_key(queue, entry.MessageDeduplicationId)
+    if entry.MessageDeduplicationId is None:
+        _check_dedup_key(queue, None)
 
 
 def _check_dedup_key(queue: Queue, key: str | None) -> None:
