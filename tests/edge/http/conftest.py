@@ -25,7 +25,7 @@ LetIn = Callable[..., Api]
 def guarded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LiveServer]:
     """Nobody comes in without a key."""
     settings = some_settings(tmp_path_factory.mktemp("guarded"), auth={"required": "always"})
-    with LiveServer(settings) as started:
+    with LiveServer(settings, has_duties=False) as started:
         yield started
 
 

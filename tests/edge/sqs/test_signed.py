@@ -27,7 +27,7 @@ NO_TOKEN = "Request is missing Authentication Token"
 def guarded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LiveServer]:
     """Nobody comes in without a key."""
     settings = some_settings(tmp_path_factory.mktemp("signed"), auth={"required": "always"})
-    with LiveServer(settings) as started:
+    with LiveServer(settings, has_duties=False) as started:
         yield started
 
 

@@ -80,22 +80,23 @@ def test_claims_in_many_queues_are_one_transaction_and_each_has_its_own_answer(d
     queues = [desk.queue(f"q{number}") for number in range(5)]
     ids = [desk.send(queue) for queue in queues[:4]]
     desk.write(lambda s: s.queues.remove(queues[3].queue_no, now=desk.now))
+    claims = [Claim(queue_no=q.queue_no, now=desk.now) for q in queues]
     ran, run = [], SqlSession.run
 
     def counted(self, requests, *, durable):
-        ran.append(len(requests))
+        ran.append(sum(request.payload in claims for request in requests))
         return run(self, requests, durable=durable)
 
     monkeypatch.setattr(SqlSession, "run", counted)
 
-    tickets = desk.store.claim_all([Claim(queue_no=q.queue_no, now=desk.now) for q in queues])
+    tickets = desk.store.claim_all(claims)
 
     answers = [ticket.result() for ticket in (*tickets[:3], tickets[4])]
     claimed = [[message.id for message, _ in answer.messages] for answer in answers]
     assert claimed == [[ids[0]], [ids[1]], [ids[2]], []]
     with pytest.raises(QueueNotFound):
         tickets[3].result()
-    assert ran == [5]
+    assert [count for count in ran if count] == [5]  # stores of others may be at work beside it
     assert desk.store.claim_all([]) == []
 
 

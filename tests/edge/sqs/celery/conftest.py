@@ -92,7 +92,7 @@ def result_of(result: AsyncResult) -> Any:
     return result.get(timeout=PATIENCE_S, interval=0.02)
 
 
-@pytest.fixture(scope="session", params=BACKENDS)
+@pytest.fixture(scope="package", params=BACKENDS)
 def running(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[LiveServer]:
@@ -101,7 +101,7 @@ def running(
         yield started
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def with_worker(
     running: LiveServer, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[tuple[Shop, Worker]]:
@@ -131,7 +131,7 @@ def open_shop(running: LiveServer, tmp_path_factory: pytest.TempPathFactory) -> 
     return make
 
 
-@pytest.fixture(scope="session", params=BACKENDS)
+@pytest.fixture(scope="package", params=BACKENDS)
 def guarded(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[LiveServer]:
