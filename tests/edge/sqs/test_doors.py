@@ -112,6 +112,22 @@ def test_home_is_still_for_people(http: httpx.Client) -> None:
         assert answer.headers["location"] == "/console"
 
 
+@pytest.mark.parametrize(
+    ("url", "headers"),
+    [
+        ("/?X-Amz-Algorithm=AWS4-HMAC-SHA256&X-Amz-Signature=0&QueueUrl=q", {}),
+        ("/", {"Authorization": "AWS4-HMAC-SHA256 Credential=x"}),
+    ],
+)
+def test_a_program_is_not_sent_to_the_page_for_people(
+    http: httpx.Client, url: str, headers: dict
+) -> None:
+    """It might take that for success."""
+    answer = http.get(url, headers=headers)
+
+    assert (answer.status_code, answer.text) == (404, "<UnknownOperationException/>")
+
+
 def test_other_methods_are_not_taken(http: httpx.Client) -> None:
     for method in ("PUT", "DELETE", "PATCH"):
         assert http.request(method, "/").status_code == 405
@@ -147,6 +163,22 @@ def url_for(server: LiveServer, headers: dict[str, str], name: str) -> str:
             "https://first.example:8443",
         ),
         ({"Host": "localhost", "X-Forwarded-Proto": "javascript"}, "http://localhost"),
+        (
+            {"Host": "localhost", "X-Forwarded-Host": "a.example", "X-Forwarded-Port": "8080"},
+            "http://a.example:8080",
+        ),
+        (
+            {"Host": "localhost", "X-Forwarded-Host": "a.example:1", "X-Forwarded-Port": "2"},
+            "http://a.example:1",
+        ),
+        (
+            {"Host": "localhost", "X-Forwarded-Host": "[::1]", "X-Forwarded-Port": "2"},
+            "http://[::1]:2",
+        ),
+        (
+            {"Host": "localhost", "X-Forwarded-Host": "a.example", "X-Forwarded-Port": "x"},
+            "http://a.example",
+        ),
     ],
 )
 def test_a_queue_url_begins_with_the_address_that_the_client_used(

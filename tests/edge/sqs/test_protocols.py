@@ -125,6 +125,17 @@ def test_a_presigned_url_says_itself_what_it_is_for(name):
 
     assert asked(a_get(url, target)) == model.GetQueueUrlRequest(QueueName="mail")
     assert operation(a_get("/?x=1", target)) == "ListQueues"
+    assert operation(a_get(f"/?{name}=AWS4-HMAC-SHA256", target)) == "ListQueues"
+
+
+@pytest.mark.parametrize("query", [b"", b"X-Amz-Algorithm=AWS4-HMAC-SHA256"])
+def test_a_content_type_that_nobody_signed_makes_nothing_else_of_a_request(query):
+    body = b'{"QueueUrl":"q","MessageBody":"&Action=DeleteQueue&QueueUrl=other&x="}'
+    request = a_json_request("SendMessage", body)
+    request.headers[b"content-type"] = b"application/x-www-form-urlencoded"
+    request.query_bytes = query
+
+    assert operation(request) == "SendMessage"
 
 
 # --- the Query protocol's parameters ---

@@ -157,6 +157,33 @@ def test_a_presigned_url_is_good_for_nothing_else(owner: Aws, queue: str) -> Non
     assert "<Code>SignatureDoesNotMatch</Code>" in answer.text
 
 
+def test_a_header_that_comes_twice_is_signed_once(owner: Aws, queue: str) -> None:
+    request = AWSRequest("POST", f"{owner.url}/", data="{}")
+    request.headers["X-Amz-Target"] = "AmazonSQS.ListQueues"
+    request.headers["X-Amz-Word"] = "a,b"
+    SigV4Auth(owner.client._request_signer._credentials, "sqs", "eu-west-3").add_auth(request)
+    signed = [(name, _text(value)) for name, value in request.headers.items()]
+
+    twice = [pair for pair in signed if pair[0] != "X-Amz-Word"]
+    twice += [("X-Amz-Word", "a"), ("X-Amz-Word", "b")]
+    answer = httpx.post(owner.url, content="{}", headers=twice, trust_env=False)
+
+    assert answer.status_code == 200, answer.text
+
+
+def test_a_signed_host_is_what_queue_urls_begin_with(owner: Aws, queue: str) -> None:
+    body = json.dumps({"QueueName": name_of(queue)})
+    request = AWSRequest("POST", f"{owner.url}/", data=body)
+    request.headers["X-Amz-Target"] = "AmazonSQS.GetQueueUrl"
+    SigV4Auth(owner.client._request_signer._credentials, "sqs", "eu-west-3").add_auth(request)
+    forwarded = {"X-Forwarded-Host": "evil.example", "X-Forwarded-Proto": "https"}
+
+    headers = {**dict(request.headers), **forwarded}
+    answer = httpx.post(owner.url, content=body, headers=headers, trust_env=False)
+
+    assert answer.json()["QueueUrl"] == queue.replace("http:", "https:")
+
+
 def test_a_signature_is_for_one_operation(owner: Aws, queue: str) -> None:
     """It was made without the header that names one."""
     owner.send(queue)
@@ -170,6 +197,7 @@ def test_a_signature_is_for_one_operation(owner: Aws, queue: str) -> None:
 
     assert answer.status_code == 403
     assert answer.headers["x-amzn-query-error"] == "SignatureDoesNotMatch;Sender"
+    assert answer.json()["__type"] == "com.amazon.coral.service#InvalidSignatureException"
     assert owner.counts(queue) == (1, 0, 0)
 
 

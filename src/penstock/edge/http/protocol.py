@@ -191,7 +191,7 @@ class HttpConnection(asyncio.Protocol):
         if name in headers:
             if name in _ONCE:
                 self._stop(InvalidRequest(f"the header {name.decode()} is given twice"))
-            value = headers[name] + (b"; " if name == b"cookie" else b", ") + value  # RFC 9110, 5.3
+            value = headers[name] + (b"; " if name == b"cookie" else b",") + value  # RFC 9110, 5.3
         headers[name] = value
 
     def on_headers_complete(self) -> None:

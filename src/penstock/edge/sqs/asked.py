@@ -33,7 +33,9 @@ class Asked(msgspec.Struct, frozen=True, gc=False):
         if self.settings.public_url is not None:
             return self.settings.public_url
         headers = self.request.headers
-        host = _first(headers, b"x-forwarded-host") or _first(headers, b"host") or "localhost"
+        host = _first(headers, b"host") or "localhost"
+        if self.caller is ANYONE:  # else the host is what was signed: a proxy must not change it
+            host = _forwarded_host(headers) or host
         scheme = _first(headers, b"x-forwarded-proto").lower()
         return f"{scheme if scheme in _SCHEMES else self.scheme}://{host}"
 
@@ -54,6 +56,14 @@ class Promise(msgspec.Struct, Generic[A, R], frozen=True):
 
 # An operation gives either of them; what it raises, now or later, is told in SQS's words.
 Promised = Promise[Any, Any] | Awaitable[Output | None]
+
+
+def _forwarded_host(headers: dict[bytes, bytes]) -> str:
+    """With its port, which many proxies tell apart."""
+    host = _first(headers, b"x-forwarded-host")
+    port = _first(headers, b"x-forwarded-port")
+    has_port = ":" in host.rpartition("]")[2]
+    return f"{host}:{port}" if host and port.isdecimal() and not has_port else host
 
 
 def _first(headers: dict[bytes, bytes], name: bytes) -> str:

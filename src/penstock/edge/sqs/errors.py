@@ -274,6 +274,7 @@ def signature_does_not_match(message: str = "") -> SqsError:
         or "The request signature we calculated does not match the signature you provided. Check "
         "your AWS Secret Access Key and signing method. Consult the service documentation for "
         "details.",
+        shape="InvalidSignature",  # as JavaScript's SDK knows a clock that is wrong
     )
 
 
@@ -281,8 +282,8 @@ def access_denied(message: str) -> SqsError:
     return _refused("AccessDenied", message)
 
 
-def _refused(code: str, message: str) -> SqsError:
-    return SqsError(f"{GENERIC}{code}Exception", code, message, status=403)
+def _refused(code: str, message: str, *, shape: str = "") -> SqsError:
+    return SqsError(f"{GENERIC}{shape or code}Exception", code, message, status=403)
 
 
 # --- refusals of the core ---

@@ -6,9 +6,15 @@ from penstock.edge.http.request import Request, Response
 from penstock.edge.sqs import sigv4
 from penstock.edge.sqs.calls import Operation, WireProtocol
 from penstock.edge.sqs.errors import SqsError
-from penstock.edge.sqs.json_protocol import MEDIA, TARGET, JsonProtocol
+from penstock.edge.sqs.json_protocol import TARGET, JsonProtocol
 from penstock.edge.sqs.model import Input, Output
-from penstock.edge.sqs.query_protocol import Nameless, QueryProtocol, is_form, may_name, nameless
+from penstock.edge.sqs.query_protocol import (
+    Nameless,
+    QueryProtocol,
+    may_name,
+    nameless,
+    names_in_query,
+)
 
 
 class NeitherProtocol:
@@ -33,12 +39,13 @@ NEITHER = NeitherProtocol()
 def of(request: Request) -> WireProtocol:
     """Never raises, so that every refusal can be told in the right words; reads no body."""
     headers = request.headers
-    if (
-        TARGET in headers
-        and (headers.get(b"content-type") == MEDIA or not is_form(request))
-        # What a presigned URL is for stands in its query string.
-        and not (request.query_bytes and sigv4.is_in_query(request))
-    ):
+    # A target is signed, a content type need not be: it must not make something else of a body.
+    if TARGET in headers and not (request.query_bytes and _is_presigned_for_query(request)):
         return JSON
     wants_json = b"application/json" in headers.get(b"accept", b"")
     return QueryProtocol(wants_json=wants_json) if may_name(request) else NEITHER
+
+
+def _is_presigned_for_query(request: Request) -> bool:
+    """What such a URL is for stands in its query string."""
+    return sigv4.is_in_query(request) and names_in_query(request)

@@ -88,8 +88,10 @@ def nameless(request_id: str) -> Response:
 
 def may_name(request: Request) -> bool:
     """Can there be an Action?  Looks at no body, as nobody has asked yet who sent it."""
-    if request.body and is_form(request):
-        return True
+    return bool(request.body and is_form(request)) or names_in_query(request)
+
+
+def names_in_query(request: Request) -> bool:
     try:
         return "Action" in _parsed(request.query_bytes)
     except ValueError:

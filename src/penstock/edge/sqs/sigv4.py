@@ -26,13 +26,14 @@ SERVICE = "sqs"
 SKEW_MS = 15 * MINUTE
 LONGEST_EXPIRY = 7 * 24 * 3600
 UNSIGNED = "UNSIGNED-PAYLOAD"
+_START = f"{ALGORITHM} "  # of the header Authorization
 
 SignerOf = Callable[[str], Signer | None]  # by the access key's id
 
 _TIME = "%Y%m%dT%H%M%SZ"
 _TIME_TEXT = re.compile(r"[0-9]{8}T[0-9]{6}Z")
 _CREDENTIAL = re.compile(r"(.+)/([^/]+)/([^/]+)/([^/]+)/([^/]+)")
-_REGION = re.compile(r"[a-z0-9-]{1,40}")  # signing keys are remembered, so it is not any text
+_REGION = re.compile(r"[A-Za-z0-9_.-]{1,40}")  # signing keys are remembered, so it is not any text
 _SAFE = "-_.~"
 _NEEDED = ("Credential", "SignedHeaders", "Signature")
 
@@ -82,7 +83,7 @@ def verify(request: Request, *, now: int, signer_of: SignerOf) -> Signer:
 
 def _read(request: Request) -> _Signature | None:
     header = request.headers.get(b"authorization", b"").decode("latin-1")
-    if header.startswith(ALGORITHM):
+    if header.startswith(_START):
         return _from_header(request, header)
     query = _pairs(request.query_bytes)
     given = {name.decode("latin-1"): value.decode("latin-1") for name, value in query}
@@ -93,13 +94,17 @@ def _read(request: Request) -> _Signature | None:
 
 def is_in_query(request: Request) -> bool:
     """Is it, if at all, the query string that is signed, as in a presigned URL?"""
-    if request.headers.get(b"authorization", b"").startswith(ALGORITHM.encode()):
+    if is_in_header(request):
         return False
     return any(name == b"X-Amz-Algorithm" for name, _ in _pairs(request.query_bytes))
 
 
+def is_in_header(request: Request) -> bool:
+    return request.headers.get(b"authorization", b"").startswith(_START.encode())
+
+
 def _from_header(request: Request, header: str) -> _Signature:
-    pairs = (part.partition("=") for part in header.removeprefix(ALGORITHM).split(","))
+    pairs = (part.partition("=") for part in header.removeprefix(_START).split(","))
     parts = {name.strip(): value.strip() for name, _, value in pairs}
     missing = [name for name in _NEEDED if not parts.get(name)]
     if missing:
@@ -203,13 +208,17 @@ def _check_time(found: _Signature, signed_at: datetime, now: int) -> None:
     if now > at + good_for:
         raise errors.signature_does_not_match(
             f"Signature expired: {found.signed_at} is now earlier than {_told(now - good_for)} "
-            f"({_told(now)} - {good_for // SECOND} s.)"
+            f"({_told(now)} - {_length(good_for)}.)"
         )
     if now < at - SKEW_MS:
         raise errors.signature_does_not_match(
             f"Signature not yet current: {found.signed_at} is still later than "
             f"{_told(now + SKEW_MS)} ({_told(now)} + 15 min.)"
         )
+
+
+def _length(ms: int) -> str:
+    return f"{ms // SECOND} s" if ms % MINUTE else f"{ms // MINUTE} min"
 
 
 def _told(instant: int) -> str:
@@ -229,7 +238,7 @@ def _payload_hash(request: Request) -> str:
 def _canonical_request(request: Request, found: _Signature, payload: str) -> str:
     headers = request.headers
     lines = [
-        f"{name}:{' '.join(headers.get(name.encode('latin-1'), b'').decode('latin-1').split())}"
+        f"{name}:{_folded(headers.get(name.encode('latin-1'), b''))}"
         for name in found.signed_headers
     ]
     return "\n".join(
@@ -243,6 +252,11 @@ def _canonical_request(request: Request, found: _Signature, payload: str) -> str
             payload,
         )
     )
+
+
+def _folded(value: bytes) -> str:
+    """As bytes: to a text, half of some letters is a blank, too."""
+    return b" ".join(value.split()).decode("latin-1")
 
 
 def _canonical_path(path: str) -> str:
