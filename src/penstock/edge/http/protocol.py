@@ -191,7 +191,8 @@ class HttpConnection(asyncio.Protocol):
         if name in headers:
             if name in _ONCE:
                 self._stop(InvalidRequest(f"the header {name.decode()} is given twice"))
-            value = headers[name] + (b"; " if name == b"cookie" else b",") + value  # RFC 9110, 5.3
+            # RFC 9110, 5.3; without a blank, as AWS's clients sign it
+            value = headers[name] + (b"; " if name == b"cookie" else b",") + value
         headers[name] = value
 
     def on_headers_complete(self) -> None:
