@@ -17,15 +17,6 @@ settings.register_profile("ci", deadline=None, derandomize=True)
 settings.load_profile("ci" if os.environ.get("CI") else "here")
 
 
-RABBIT_TIMEOUT_S = 240  # a node takes seconds to start, and many on a busy machine
-
-
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    for item in items:
-        if "rabbit" in getattr(item, "fixturenames", ()):
-            item.add_marker(pytest.mark.timeout(RABBIT_TIMEOUT_S))
-
-
 @pytest.hookimpl(tryfirst=True, optionalhook=True)
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Shares:
     return Shares(config, log)

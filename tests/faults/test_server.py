@@ -5,12 +5,12 @@ from __future__ import annotations
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 from tests.faults.conftest import MakeServer
 from tests.faults.server import EXIT_ORPHANED, ROOT
 from tests.support.processes import is_alive
+from tests.support.waiting import eventually
 
 OWNER = """
 import sys, time
@@ -40,7 +40,4 @@ def test_a_broker_ends_when_its_test_is_killed(tmp_path: Path) -> None:
 
         owner.send_signal(signal.SIGKILL)
 
-    deadline = time.monotonic() + 30
-    while is_alive(pid) and time.monotonic() < deadline:
-        time.sleep(0.02)
-    assert not is_alive(pid)
+    eventually(lambda: not is_alive(pid), within_s=30)

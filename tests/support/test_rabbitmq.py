@@ -6,9 +6,6 @@ import subprocess
 import sys
 from pathlib import Path
 
-import pytest
-
-from tests.conftest import RABBIT_TIMEOUT_S
 from tests.support.waiting import eventually
 
 PATIENCE_S = 60.0
@@ -23,7 +20,6 @@ sys.stdin.read()
 """
 
 
-@pytest.mark.timeout(RABBIT_TIMEOUT_S)
 def test_a_node_whose_owner_is_killed_ends_too_and_leaves_nothing_behind():
     owner = subprocess.Popen(
         [sys.executable, "-c", OWNER],

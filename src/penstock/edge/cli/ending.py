@@ -8,7 +8,7 @@ from collections.abc import Collection
 
 
 class Ending:
-    """To be made before the work begins, in the main thread; `wait` returns once, when told.
+    """To be made before the work begins, in the main thread; `wait` returns when told.
 
     The system itself puts the number of a signal into a socket, where it lies until somebody looks.
     A handler in Python that sets an event is run only between two steps of this thread: one that
@@ -17,10 +17,9 @@ class Ending:
 
     def __init__(self, numbers: Collection[int] = (signal.SIGINT, signal.SIGTERM)) -> None:
         self._numbers = frozenset(numbers)
-        self._heard, told = socket.socketpair()
-        told.setblocking(False)
-        self._told = told  # kept: what is closed cannot be told
-        signal.set_wakeup_fd(told.fileno(), warn_on_full_buffer=False)
+        self._heard, self._told = socket.socketpair()
+        self._told.setblocking(False)  # as Python asks of it
+        signal.set_wakeup_fd(self._told.fileno(), warn_on_full_buffer=False)
         for number in numbers:
             signal.signal(number, lambda *_: None)  # else it would end us there and then
 
