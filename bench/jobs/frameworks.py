@@ -88,7 +88,7 @@ class PenstockPostgres(OnPostgres):
     name = "penstock (postgresql)"
     note = "the same on PostgreSQL with its default settings"
     app = PenstockSqlite.app
-    package = "penstock[postgres]"
+    package = "penstock-queue[postgres]"
     jobs = 30_000
 
     def worker(self) -> list[str]:

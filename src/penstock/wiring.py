@@ -7,6 +7,7 @@ from threading import Event, Lock
 from typing import NamedTuple, Protocol
 
 from penstock.domain.errors import InvalidRequest, LakeRefused, StoreRefused
+from penstock.domain.extras import not_installed
 from penstock.outbound.clock import ServerClock, SteadyClock, SystemClock, wall_ms
 from penstock.outbound.dice import SystemDice
 from penstock.outbound.gold_files import GoldFiles
@@ -249,7 +250,7 @@ def open_archive(broker: Broker, *, pause: Pause) -> Archive:
     try:
         from penstock.outbound.lake_files import LakeFiles
     except ImportError as error:
-        raise LakeRefused("the archive needs a part more: pip install penstock[archive]") from error
+        raise LakeRefused(not_installed("archive support", "archive")) from error
     lake = LakeFiles(broker.settings.lake_folder, broker.dice)
     bodies = broker.settings.archive.bodies
     archiver = Archiver(broker.store, lake, broker.clock, pause=pause, with_bodies=bodies)
@@ -326,8 +327,6 @@ def _open(settings: Settings) -> tuple[OpenStore, Clock]:
     try:
         from penstock.store import postgres_store
     except ImportError as error:
-        raise StoreRefused(
-            "PostgreSQL needs a part more: pip install penstock[postgres]"
-        ) from error
+        raise StoreRefused(not_installed("PostgreSQL support", "postgres")) from error
     shared = postgres_store.open_postgres(settings.store_url)
     return shared, ServerClock(postgres_store.clock_of(shared))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
 from tests.docs.snippets import ROOT, marked, run_script
@@ -41,3 +43,13 @@ def test_the_readme_shows_the_two_commands() -> None:
 
     assert "\nmake run\n" in text
     assert "\nmake test\n" in text
+
+
+def test_every_install_line_names_our_distribution() -> None:
+    """`pip install penstock` installs another project's package."""
+    another = re.compile(r"pip install ['\"]?penstock(?!-queue)")
+    files = [ROOT / "README.md", *ROOT.glob("docs/*.md"), *(ROOT / "src").rglob("*.*")]
+
+    found = [path.name for path in files if another.search(path.read_text(errors="replace"))]
+
+    assert found == []

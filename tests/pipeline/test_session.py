@@ -91,7 +91,7 @@ def test_where_nothing_can_be_kept_a_folder_for_once_will_do(tmp_path):
 def test_without_any_java_the_answer_says_how_to_get_one(monkeypatch, tmp_path):
     monkeypatch.setattr(java, "_in_wheel", lambda: None)
 
-    with pytest.raises(InvalidRequest, match="pip install penstock"):
+    with pytest.raises(InvalidRequest, match=r"pip install 'penstock-queue\[spark\]'"):
         java_home({"PATH": str(tmp_path)})
 
 
@@ -105,7 +105,7 @@ def test_without_the_wheel_the_java_on_the_path_will_do(monkeypatch, tmp_path):
 def test_without_spark_the_answer_says_how_to_get_it(monkeypatch):
     monkeypatch.setattr(session, "find_spec", lambda name: None)
 
-    with pytest.raises(InvalidRequest, match=r"pip install penstock\[spark\]"):
+    with pytest.raises(InvalidRequest, match=r"pip install 'penstock-queue\[spark\]'"):
         session.open_session()
 
 

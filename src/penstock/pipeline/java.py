@@ -19,6 +19,7 @@ from pathlib import Path
 from shutil import which
 
 from penstock.domain.errors import InvalidRequest
+from penstock.domain.extras import not_installed
 
 MISSING_MODULE = "--add-modules=jdk.incubator.vector"
 GONE_PACKAGE = "--add-opens=java.base/sun.security.action=ALL-UNNAMED"
@@ -51,7 +52,7 @@ def java_home(environ: Mapping[str, str]) -> str | None:
         return str(wrapped(java, _caches(environ)))
     if which("java", path=environ.get("PATH")) is None:
         raise InvalidRequest(
-            "Spark needs a Java: pip install penstock[spark] brings one, or set JAVA_HOME to yours"
+            f"{not_installed('a Java runtime for Spark', 'spark')}, or set JAVA_HOME to yours"
         )
     return None
 

@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from penstock.domain.errors import InvalidRequest
+from penstock.domain.extras import not_installed
 from penstock.pipeline.java import java_home
 
 if TYPE_CHECKING:
@@ -87,7 +88,7 @@ def open_session(
 def check_installed() -> None:
     """Raises InvalidRequest; to be called before anything of the pipeline is imported."""
     if find_spec("pyspark") is None:
-        raise InvalidRequest("the pipeline needs Spark: pip install penstock[spark]")
+        raise InvalidRequest(not_installed("Spark", "spark"))
 
 
 def settings_for(master: str | None) -> dict[str, str]:

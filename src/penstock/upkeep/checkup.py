@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
+from penstock.domain.extras import not_installed
 from penstock.domain.finding import Finding, fail
 from penstock.outbound.clock import SystemClock, wall_ms
 from penstock.settings import Settings
@@ -23,6 +24,6 @@ def examine(settings: Settings) -> Iterator[Finding]:
     try:
         from penstock.store import postgres_checks
     except ImportError:
-        yield fail("store", "PostgreSQL needs one more part: pip install penstock[postgres]")
+        yield fail("store", not_installed("PostgreSQL support", "postgres"))
         return
     yield from postgres_checks.examine(settings.store_url, clock=clock)

@@ -10,6 +10,7 @@ from pathlib import Path
 import msgspec
 
 from penstock.domain.errors import InvalidRequest, StoreRefused
+from penstock.domain.extras import not_installed
 from penstock.outbound.clock import wall_ms
 from penstock.settings import Settings
 from penstock.store import backup as copies
@@ -69,4 +70,4 @@ def promote(settings: Settings, url: str, *, progress: Progress) -> object:
 
 def _refuse_without_postgres() -> None:
     if find_spec("psycopg") is None:
-        raise StoreRefused("PostgreSQL needs one more part: pip install penstock[postgres]")
+        raise StoreRefused(not_installed("PostgreSQL support", "postgres"))

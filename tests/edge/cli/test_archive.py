@@ -101,4 +101,4 @@ def test_without_pyarrow_it_is_told_what_to_install(run, shop, monkeypatch):
     monkeypatch.setitem(sys.modules, "pyarrow", None)
     monkeypatch.delitem(sys.modules, "penstock.outbound.lake_files", raising=False)
     ran = run("archive", "run", *shop.flags)
-    assert (ran.code, "penstock[archive]" in ran.err) == (1, True)
+    assert (ran.code, "penstock-queue[archive]" in ran.err) == (1, True)

@@ -216,5 +216,7 @@ def test_without_any_configuration_it_is_told_and_tried_again_the_next_time(
 def test_without_the_library_the_fleet_is_refused_at_once(make, monkeypatch):
     monkeypatch.setitem(sys.modules, "kubernetes", None)
 
-    with pytest.raises(FleetsRefused, match=r"fleets.mail: .*pip install penstock\[kubernetes\]"):
+    with pytest.raises(
+        FleetsRefused, match=r"fleets.mail: .*pip install 'penstock-queue\[kubernetes\]'"
+    ):
         make()

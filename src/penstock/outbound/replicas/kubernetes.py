@@ -1,8 +1,8 @@
 """Workers as pods: the scale subresource of a deployment or a stateful set.
 
-The client library is an extra (`pip install penstock[kubernetes]`) and is imported only here, when
-a fleet needs it.  How many are ready is read from the resource itself; where that is not allowed,
-all that exist count as running.
+The client library is the extra `kubernetes` and is imported only here, when a fleet needs it.
+How many are ready is read from the resource itself; where that is not allowed, all that exist count
+as running.
 
 Which pods go when there are too many is for Kubernetes to say.  With `spare_busy` it is told before
 how much each of them holds, as the cost of its deletion: those with the least go first.
@@ -17,6 +17,7 @@ from collections.abc import Callable
 from typing import Any, TypeVar
 
 from penstock.domain.errors import FleetsRefused, ReplicasUnavailable, StoreUnavailable
+from penstock.domain.extras import not_installed
 from penstock.domain.fleets import Kubernetes
 from penstock.domain.scaling import Replicas
 from penstock.ports.roll import FleetRoll
@@ -38,7 +39,7 @@ class KubernetesReplicas:
             from kubernetes import client, config
         except ImportError as error:
             raise FleetsRefused(
-                f"fleets.{fleet}: Kubernetes needs a part more: pip install penstock[kubernetes]"
+                f"fleets.{fleet}: {not_installed('Kubernetes support', 'kubernetes')}"
             ) from error
         self._client: Any = client
         self._config: Any = config
