@@ -14,6 +14,10 @@ import shutil
 import subprocess
 import sys
 
+from playwright._impl._driver import compute_driver_executable
+
+from tests.support import debian
+
 CHOSEN_BY_HAND = "PENSTOCK_TEST_CHROMIUM"
 NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 # Nothing but our pages: no sandbox for root, no sync, no updates, no calls home.
@@ -32,6 +36,12 @@ No Chromium to test the console with.
 Any one of these is enough:
   - Chromium or Chrome on this machine (Debian: apt-get install chromium fonts-dejavu-core)
   - {CHOSEN_BY_HAND}=<path of such a program>
+`make test` tries Debian's package by itself."""
+# The node program inside Playwright's wheel is linked against it; a bare Debian does not have it.
+DRIVER_PACKAGE = "libatomic1"
+DRIVER_MISSING = f"""\
+Playwright's driver does not start: {{error}}
+It usually lacks a library (Debian: apt-get install {DRIVER_PACKAGE}).
 `make test` tries Debian's package by itself."""
 
 
@@ -57,31 +67,40 @@ def find() -> str | None:
 
 def version(program: str) -> str:
     """Such as "Chromium 156.0.8078.79"; empty when it does not run."""
-    try:
-        asked = subprocess.run([program, "--version"], capture_output=True, text=True, check=True)
-    except (OSError, subprocess.CalledProcessError):
-        return ""
-    return " ".join(asked.stdout.split()[:2])
+    done = _run(program, "--version")
+    return " ".join(done.stdout.split()[:2]) if done.returncode == 0 else ""
+
+
+def driver_error() -> str | None:
+    """Why Playwright cannot start here; None when it can."""
+    done = _run(compute_driver_executable()[0], "--version")
+    return None if done.returncode == 0 else debian.last_line(done.stderr)
 
 
 def main() -> int:
     if find() is None and CHOSEN_BY_HAND not in os.environ:
-        _install_debian_package()
+        print("Chromium is not installed: installing Debian's package …", flush=True)
+        debian.install("chromium")
+        debian.install("fonts-dejavu-core")
     found = find()
-    if found is None:
+    if found is None or not version(found):
         print(MISSING, file=sys.stderr)
+        return 1
+    if driver_error() is not None:
+        debian.install(DRIVER_PACKAGE)
+    error = driver_error()
+    if error is not None:
+        print(DRIVER_MISSING.format(error=error), file=sys.stderr)
         return 1
     print(f"Testing with {version(found)} from {found}")
     return 0
 
 
-def _install_debian_package() -> None:
-    if os.geteuid() != 0 or not shutil.which("apt-get"):
-        return
-    print("No Chromium on this machine: installing Debian's package chromium …", flush=True)
-    env = {**os.environ, "DEBIAN_FRONTEND": "noninteractive"}
-    for command in ("update", "install -y --no-install-recommends chromium fonts-dejavu-core"):
-        subprocess.run(["apt-get", "-qq", *command.split()], env=env, stdout=subprocess.DEVNULL)
+def _run(program: str, *arguments: str) -> subprocess.CompletedProcess[str]:
+    try:
+        return debian.run([program, *arguments])
+    except OSError as error:
+        return subprocess.CompletedProcess(program, 127, "", str(error))
 
 
 if __name__ == "__main__":
