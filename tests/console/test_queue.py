@@ -281,6 +281,21 @@ def test_a_queue_is_made(console: Console, api: Api) -> None:
         assert api.queue(name)["settings"]["ordering"] == "group"
 
 
+def test_a_new_queue_cannot_reset_the_settings_of_an_existing_one(
+    console: Console, api: Api
+) -> None:
+    name = api.make_queue("taken", lease_ms=77_000)
+    console.open("/console/queues")
+    dialog = console.ask("New queue").fill("Name", name)
+    assert "if-none-match: *" in dialog.call()
+
+    dialog.try_to_confirm()
+
+    dialog.expect_problem(f"there is a queue '{name}' already")
+    console.forgive("409 (Conflict)")
+    assert api.queue(name)["settings"]["lease_ms"] == 77_000
+
+
 def test_a_refusal_is_told_where_one_asked(console: Console) -> None:
     console.open("/console/queues")
     dialog = console.ask("New queue").fill("Name", "not a name")

@@ -5,7 +5,7 @@
 //   label, role, isDanger?, title, text, confirm?, dismiss?: what its two buttons say,
 //   count?: async (values) => how many it concerns, noun?: "message",
 //   fields?: [{ name, label, hint?, type?, value?, options?, isRequired?, rows? }],
-//   request: (values) => ({ method, path, body? }),
+//   request: (values) => ({ method, path, body?, headers? }),
 //   command: (values) => words after `penstock`, or null where the command line has no such thing,
 //   done: (answer, values) => text, then?: (answer) => …,
 // }
@@ -102,8 +102,8 @@ export function runAction(action) {
     const given = values();
     confirm.disabled = true;
     try {
-      const { method, path, body } = action.request(given);
-      const answer = await call(method, path, body);
+      const { method, path, body, headers } = action.request(given);
+      const answer = await call(method, path, body, headers);
       box.close();
       say(action.done(answer, given));
       action.then?.(answer);

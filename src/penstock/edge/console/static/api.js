@@ -18,8 +18,8 @@ export async function get(path, query, { signal } = {}) {
   return read(await send("GET", withQuery(path, query), { signal }));
 }
 
-export async function call(method, path, body) {
-  return read(await send(method, path, { body }));
+export async function call(method, path, body, headers) {
+  return read(await send(method, path, { body, headers }));
 }
 
 /** The answer as it came, whatever its status. */

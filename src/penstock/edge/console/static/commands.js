@@ -12,13 +12,16 @@ export function commandLine(words) {
   return ["penstock", ...given, ...where].map(quoted).join(" ");
 }
 
-export function curl({ method, path, body }) {
+export function curl({ method, path, body, headers }) {
   const usual = body === undefined ? "GET" : "POST";
   const words = ["curl -sS"];
   if (method !== usual) words.push(`-X ${method}`);
   words.push(quoted(location.origin + path));
   const lines = [words.join(" ")];
   if (session()?.is_key_needed) lines.push('-H "authorization: Bearer $PENSTOCK_KEY"');
+  for (const [name, value] of Object.entries(headers ?? {})) {
+    lines.push(`-H ${quoted(`${name}: ${value}`)}`);
+  }
   if (body !== undefined) {
     lines.push(`-H 'content-type: application/json' -d ${quoted(JSON.stringify(body))}`);
   }

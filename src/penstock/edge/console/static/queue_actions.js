@@ -193,6 +193,7 @@ export function create(then) {
       method: "PUT",
       path: pathOf(name || "NAME"),
       body: ordering === "group" ? { ordering } : {},
+      headers: { "if-none-match": "*" }, // an existing queue keeps its settings: 409
     }),
     command: ({ name, ordering }) => [
       "queues",
