@@ -124,3 +124,17 @@ def test_a_backlog_that_shrinks_never_fills_the_storage(spark):
 
     assert rows[days[-1], "mail"].backlog_growth == pytest.approx(-50)
     assert rows[days[-1], "mail"].days_until_full is None
+
+
+def test_a_queue_with_a_backlog_that_finished_nothing_has_no_ratios(spark):
+    days = [DT, day_after(DT)]
+    stuck = [
+        {"dt": dt, "at": midnight(dt), "finished": 0, "attempts": 0, "bytes": 0, "backlog": 9}
+        for dt in days
+    ]
+
+    rows = found(spark, *stuck, storage_bytes=1_000_000)
+
+    last = rows[days[-1], "mail"]
+    assert (last.messages, last.backlog_peak, last.per_second_peak) == (0, 9, 0.0)
+    assert (last.peak_to_average, last.growth_per_week, last.payload) == (None, None, None)

@@ -54,7 +54,9 @@ def capacity(tables: Tables, settings: JobSettings) -> DataFrame:
     days = _days(tables["rollups"]).join(_samples(tables["backlog"]), on=[DT, "queue"], how="left")
     with_trend = days.withColumn("day", F.unix_date(F.to_date(DT))).select(
         "*",
-        (_slope("messages") * 7 / F.avg("messages").over(_weeks())).alias("growth_per_week"),
+        F.try_divide(_slope("messages") * 7, F.avg("messages").over(_weeks())).alias(
+            "growth_per_week"
+        ),
         _slope("backlog_end").alias("backlog_growth"),
     )
     room = F.lit(settings.storage_bytes).cast("double")
@@ -64,7 +66,7 @@ def capacity(tables: Tables, settings: JobSettings) -> DataFrame:
         "*",
         (F.col("moved") / _DAY_S).alias("bandwidth"),
         (F.col("messages") / _DAY_S).alias("per_second"),
-        (F.col("per_second_peak") * _DAY_S / F.col("messages")).alias("peak_to_average"),
+        F.try_divide(F.col("per_second_peak") * _DAY_S, "messages").alias("peak_to_average"),
         (F.col("moved") / _GIB * settings.cost_per_gib).alias("cost"),
         (F.col("backlog_peak") * F.col("payload")).alias("stored_peak"),
         _positive(room / _more_than_0(arriving)).alias("days_offline"),
