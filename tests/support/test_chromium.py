@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support import chromium
+from tests.support import chromium, debian
 
 
 def a_program(folder: Path, text: str) -> str:
@@ -24,7 +24,7 @@ def test_a_driver_that_does_not_start_fails_the_run_with_its_last_words(
     )
     monkeypatch.setattr(chromium, "compute_driver_executable", lambda: (node, "cli.js"))
     installed: list[str] = []
-    monkeypatch.setattr(chromium.debian, "install", lambda *names: installed.extend(names) or [])
+    monkeypatch.setattr(debian, "install", installed.append)
 
     assert chromium.main() == 1
 
