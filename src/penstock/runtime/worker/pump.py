@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable, Sequence
 from penstock.domain.errors import LeaseLost, NotFound, PenstockError
 from penstock.domain.lease import Verb
 from penstock.ports.clock import Clock, Dice
-from penstock.ports.work import Handlers, Work, WorkAct, WorkSource
+from penstock.ports.work import Answer, Handlers, Unanswered, Work, WorkAct, WorkSource
 from penstock.runtime.handling import Ready, prepare
 from penstock.runtime.outcomes import error_text, timed_out
 from penstock.runtime.worker.gate import Gate
@@ -231,10 +231,7 @@ class Pump:
             else:
                 works, answers = [], self._source.act(acts)
         except (PenstockError, OSError) as error:
-            self._unsent = ends + self._unsent
-            for held, act in extensions:
-                unsaid(held, act)
-                self._told.append(held)
+            self._send_again(told)
             self._step_back(error, now)
             return
         self._errors = 0
@@ -258,10 +255,14 @@ class Pump:
     def _answered(
         self,
         told: Sequence[tuple[Held | None, WorkAct]],
-        answers: Sequence[PenstockError | None],
+        answers: Sequence[Answer],
         now: int,
     ) -> None:
+        missing: list[tuple[Held | None, WorkAct]] = []
         for (held, act), error in zip(told, answers, strict=True):
+            if isinstance(error, Unanswered):
+                missing.append((held, act))
+                continue
             if held is None:
                 continue
             if act.verb is Verb.EXTEND:
@@ -273,6 +274,18 @@ class Pump:
                 self._jobs.refused(held, act, error)
             if act.verb is not Verb.EXTEND and held.work.receipt not in self._held:
                 self._free(held)
+        if missing:
+            self._send_again(missing)
+            self._step_back(next(e for e in answers if isinstance(e, Unanswered)), now)
+
+    def _send_again(self, told: Sequence[tuple[Held | None, WorkAct]]) -> None:
+        """The store did not answer for these."""
+        ends = [(held, act) for held, act in told if act.verb is not Verb.EXTEND]
+        self._unsent = ends + self._unsent
+        for held, act in told:
+            if held is not None and act.verb is Verb.EXTEND:
+                unsaid(held, act)
+                self._told.append(held)
 
     def _not_extended(self, held: Held, act: WorkAct, error: PenstockError) -> None:
         if isinstance(error, LeaseLost | NotFound):
