@@ -23,9 +23,9 @@ from penstock.client.worker.roll import about
 from penstock.client.worker.sandboxed import Sandboxed
 from penstock.client.worker.settling import settled
 from penstock.domain.errors import InvalidRequest, PenstockError, StoreRefused
-from penstock.runtime.worker.frames import Drain, Errand, Prepared, Wire, Working
+from penstock.runtime.worker.frames import Drain, Dry, Errand, Finish, Prepared, Wire, Working
 from penstock.runtime.worker.sandbox import Sandboxes
-from penstock.runtime.worker.supervisor import UNUSABLE
+from penstock.runtime.worker.supervisor import RETIRED, UNUSABLE
 from penstock.runtime.worker.table import Table
 from penstock.runtime.worker.worker import Worker
 from penstock.wiring import own_dice, steady_clock
@@ -102,13 +102,14 @@ def _work(app: Penstock, errand: Errand, wire: Wire) -> int:
         roll=roll,
         sandboxes=sandboxes,
         table=table,
+        on_dry=lambda is_dry: wire.send(Dry(is_dry)),
     )
     signal.signal(signal.SIGTERM, lambda *_: worker.drain())
     threading.Thread(target=_obey, args=(wire, worker), daemon=True).start()
     wire.send(Working())
     worker.run()
     app.close()
-    return 0
+    return RETIRED if worker.is_retired else 0
 
 
 def _needs_sandbox(app: Penstock, kind: str) -> bool:
@@ -119,6 +120,9 @@ def _needs_sandbox(app: Penstock, kind: str) -> bool:
 def _obey(wire: Wire, worker: Worker) -> None:
     while True:
         frame = wire.receive()
+        if isinstance(frame, Finish):
+            worker.finish()
+            continue
         if frame is None:
             _log.warning("the supervisor is gone: ending")
         worker.drain(frame.within_ms if isinstance(frame, Drain) else None)

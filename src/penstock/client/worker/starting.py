@@ -29,6 +29,7 @@ class WorkerOptions(TypedDict, total=False):
     drain_for: Duration
     name: str | None  # in the registry
     is_registered: bool
+    burst: bool  # end when there is nothing to do
 
 
 def in_process(app: Penstock, **options: Unpack[WorkerOptions]) -> Worker:
@@ -60,4 +61,5 @@ def _order(options: WorkerOptions) -> Order:
         slots=options.get("slots", order.slots),
         lease_ms=as_ms("lease", options.get("lease", "30s")),
         drain_ms=as_ms("drain_for", options.get("drain_for", "30s")),
+        is_burst=options.get("burst", False),
     )

@@ -40,6 +40,7 @@ class Ended(msgspec.Struct, frozen=True, tag=True):
     """From the sandbox: what is to be done with the job's lease."""
 
     act: WorkAct
+    memory_bytes: int = 0  # resident memory of the sandbox
 
 
 class Errand(msgspec.Struct, frozen=True, tag=True, kw_only=True):
@@ -64,11 +65,21 @@ class Drain(msgspec.Struct, frozen=True, tag=True):
     within_ms: int
 
 
+class Finish(msgspec.Struct, frozen=True, tag=True):
+    """To a worker process in a burst: no other process has work, end as soon as you have none."""
+
+
 class Working(msgspec.Struct, frozen=True, tag=True):
     """From a worker process: it has told what was left to it, and claims."""
 
 
-Frame = Job | Stop | Prepared | Told | Ended | Errand | Drain | Working
+class Dry(msgspec.Struct, frozen=True, tag=True):
+    """From a worker process in a burst: whether it has run out of work."""
+
+    is_dry: bool
+
+
+Frame = Job | Stop | Prepared | Told | Ended | Errand | Drain | Finish | Working | Dry
 _decoder: msgspec.msgpack.Decoder[Frame] = msgspec.msgpack.Decoder(Frame)
 
 

@@ -24,6 +24,7 @@ from penstock.runtime.worker.table import Noted
 _log = logging.getLogger("penstock.worker")
 
 UNUSABLE = 78  # a child's exit code: the application cannot be loaded; sysexits calls it CONFIG
+RETIRED = 79  # a child's exit code: it has reached a limit of its order and is to be replaced
 _LOOK_MS = 250
 _GRACE_MS = 2_000  # so long after its time limit a job in the process itself may still run
 _CLOSING_MS = 3_000  # so long a child may take to tell of everything at the end
@@ -97,12 +98,14 @@ class Supervisor:
                 child.start(now)
                 self._selector.register(child.socket, selectors.EVENT_READ, child)
             self._watch(child, now)
+        if self._errand.order.is_burst:
+            self._end_burst()
         starts = [c.start_at for c in self._children if c.pid is None and c.start_at is not None]
         return min([now + _LOOK_MS, *starts])
 
     @property
     def _is_over(self) -> bool:
-        return all(child.pid is None and child.start_at is None for child in self._children)
+        return all(child.is_over for child in self._children)
 
     def _wait(self, ms: int) -> None:
         for key, _ in self._selector.select(max(ms, 0) / 1000):
@@ -135,6 +138,13 @@ class Supervisor:
             for child in self._children:
                 child.kill(is_our_doing=True)
 
+    def _end_burst(self) -> None:
+        """A job of one process may enqueue work for the others: they end together."""
+        children = [child for child in self._children if not child.is_over]
+        if all(child.is_dry for child in children):
+            for child in children:
+                child.finish()
+
     def _watch(self, child: Child, now: int) -> None:
         """A job that holds the interpreter keeps its own process from stopping it."""
         if child.pid is None or child.is_doomed:
@@ -157,6 +167,9 @@ class Supervisor:
             return  # it was asked to end, by us or through the registry
         if self._drain_ms is not None:
             child.start_heir(now)
+            return
+        if death.code == RETIRED and not ran:
+            child.start_at = now
             return
         if death.code == UNUSABLE and not self._was_ready:
             self._code = UNUSABLE

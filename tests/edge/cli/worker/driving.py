@@ -20,7 +20,8 @@ EXIT_S = 20.0
 class WorkerProcess:
     def __init__(self, url: str, log: Path, *flags: str, app: str = APP) -> None:
         self.log = log
-        self._command = [sys.executable, "-m", "penstock", "worker", app, "--url", url, "--json"]
+        where = "--server" if url.startswith("http") else "--store"
+        self._command = [sys.executable, "-m", "penstock", "worker", app, where, url, "--json"]
         self._command += flags
         self._process: subprocess.Popen[str] | None = None
         self.children: list[int] = []
@@ -57,8 +58,8 @@ class WorkerProcess:
         os.killpg(self.running.pid, signal.SIGKILL)
         self.wait()
 
-    def wait(self) -> int:
-        return self.running.wait(EXIT_S)
+    def wait(self, within_s: float = EXIT_S) -> int:
+        return self.running.wait(within_s)
 
     def __enter__(self) -> Self:
         return self.start()

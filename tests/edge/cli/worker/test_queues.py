@@ -1,8 +1,6 @@
-"""`penstock worker` with jobs, notifications and events in several queues."""
+"""`penstock worker --burst` with jobs, notifications and events in several queues."""
 
 from __future__ import annotations
-
-import signal
 
 import pytest
 
@@ -10,7 +8,6 @@ from penstock import Penstock
 from penstock.client.remote import Remote
 from tests.edge.cli.worker import office
 from tests.edge.cli.worker.looking import PATIENCE_S
-from tests.support.waiting import eventually
 
 APP = "tests.edge.cli.worker.office:app"
 
@@ -22,27 +19,28 @@ def desk(any_url):
     office.app.close()
 
 
-def test_each_handler_of_every_queue_runs_once(desk: Penstock, any_url, make_worker, tmp_path):
+def test_a_burst_runs_each_handler_of_every_queue_once_and_ends(
+    desk: Penstock, any_url, make_worker, tmp_path
+):
     seen = tmp_path / "seen"
     for text in "abc":
         office.mail.enqueue(str(seen), text)
         office.report.enqueue(str(seen), text)
         desk.publish("orders", {"file": str(seen), "text": text})
         office.billing.record({"file": str(seen), "text": text})
-    worker = make_worker(any_url, app=APP)
+    office.split.enqueue(str(seen), 2)
+    office.mail.using(delay="1h").enqueue(str(seen), "later")
 
-    eventually(
-        lambda: seen.exists() and len(seen.read_text().splitlines()) >= 18, within_s=PATIENCE_S
-    )
-    worker.send(signal.SIGTERM)
+    worker = make_worker(any_url, "--burst", "--processes", "2", app=APP)
 
-    assert worker.wait() == 0
+    assert worker.wait(PATIENCE_S) == 0
     handlers = ("mail", "report", "bill", "audit", "mailer", "search")
-    assert sorted(seen.read_text().splitlines()) == sorted(
-        f"{handler} {text}" for handler in handlers for text in "abc"
-    )
+    expected = [f"{handler} {text}" for handler in handlers for text in "abc"]
+    expected += [f"split {n}" for n in (2, 1, 1, 0, 0, 0, 0)] + [f"mail {n}" for n in (2, 1, 1)]
+    assert sorted(seen.read_text().splitlines()) == sorted(expected)
     assert "was not taken" not in worker.log.read_text()
     if any_url.startswith("http"):
         with Remote(any_url) as server:
             stats = server.stats()
-        assert (stats.counts.ready, stats.counts.leased, stats.totals.done) == (0, 0, 18)
+        assert (stats.counts.ready, stats.counts.leased, stats.counts.waiting) == (0, 0, 1)
+        assert stats.totals.done == len(expected)
