@@ -210,6 +210,18 @@ def test_what_the_store_could_not_be_told_is_told_when_it_answers_again(app, clo
     assert rig.message(sent.id) is None
 
 
+def test_an_outage_is_logged_once_and_so_is_its_end(app, clock, make_rig, caplog):
+    caplog.set_level("INFO", "penstock.worker")
+    rig = make_rig()
+    for error in (StoreUnavailable("the disk is full"), OSError("gone"), None, None):
+        rig.source.error = error
+        rig.turn()
+        clock.advance(minutes=1)
+
+    lines = [r.getMessage() for r in caplog.records if r.name == "penstock.worker"]
+    assert lines == ["waiting for the store: the disk is full", "connected to the store again"]
+
+
 def test_only_the_ends_that_the_store_did_not_answer_are_sent_again(app, clock, make_rig, caplog):
     job = _nothing(app)
     sent = [job.enqueue() for _ in range(3)]

@@ -145,11 +145,14 @@ def run(args: Namespace, out: Output) -> int:
     )
 
     def tell() -> None:
+        queues = supervisor.queues
         if out.json:
-            out.record({"ready": args.app, "pid": os.getpid(), "processes": supervisor.pids})
+            pids = supervisor.pids
+            out.record({"ready": args.app, "pid": os.getpid(), "processes": pids, "queues": queues})
         else:
             slots = f"{args.processes} × {args.slots} slots"
-            print(f"penstock worker is ready: {args.app}, {slots}", flush=True)
+            line = f"{args.app}, {slots}, queues {', '.join(queues)}"
+            print(f"penstock worker is ready: {line}", flush=True)
 
     supervisor = supervised(errand, processes=args.processes, on_ready=tell)
 

@@ -14,7 +14,7 @@ import msgspec
 from penstock.ports.work import WorkAct
 from penstock.runtime.worker.death import Death, wait_for
 from penstock.runtime.worker.estate import acts_for
-from penstock.runtime.worker.frames import Drain, Dry, Errand, Finish, Wire, Working
+from penstock.runtime.worker.frames import Drain, Dry, Errand, Finish, Waiting, Wire, Working
 from penstock.runtime.worker.table import Table
 
 
@@ -33,6 +33,9 @@ class Child:
         self._is_heir = False
         self.is_doomed = False
         self.is_working = False
+        self.queues: tuple[str, ...] = ()
+        self.warnings: tuple[str, ...] = ()
+        self.outage: str | None = None  # why its store does not answer
         self.is_dry = False  # in a burst: it has no work
         self._is_finishing = False
         self.start_at: int | None = 0
@@ -66,11 +69,15 @@ class Child:
     def hear(self) -> bool:
         """Something has come from it; False: that was its end."""
         frame = None if self._wire is None else self._wire.receive()
-        if isinstance(frame, Working):
-            self.is_working = True
-            self._left = []
-        elif isinstance(frame, Dry):
-            self.is_dry = frame.is_dry
+        match frame:
+            case Working():
+                self.is_working = True
+                self.queues, self.warnings = frame.queues, frame.warnings
+                self._left = []
+            case Waiting():
+                self.outage = frame.error
+            case Dry():
+                self.is_dry = frame.is_dry
         return frame is not None
 
     def look(self) -> Death | None:
@@ -90,6 +97,7 @@ class Child:
         self.table.clear()
         self._process = None
         self.is_dry = False
+        self.outage = None
         if self._wire is not None:
             self._wire.close()
             self._wire = None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import select
 import socket
 import struct
 import threading
@@ -72,6 +73,15 @@ class Finish(msgspec.Struct, frozen=True, tag=True):
 class Working(msgspec.Struct, frozen=True, tag=True):
     """From a worker process: it has told what was left to it, and claims."""
 
+    queues: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ()  # about its order; the same for all processes
+
+
+class Waiting(msgspec.Struct, frozen=True, tag=True):
+    """From a worker process: why its store does not answer; None: it answers again."""
+
+    error: str | None
+
 
 class Dry(msgspec.Struct, frozen=True, tag=True):
     """From a worker process in a burst: whether it has run out of work."""
@@ -79,7 +89,7 @@ class Dry(msgspec.Struct, frozen=True, tag=True):
     is_dry: bool
 
 
-Frame = Job | Stop | Prepared | Told | Ended | Errand | Drain | Finish | Working | Dry
+Frame = Job | Stop | Prepared | Told | Ended | Errand | Drain | Finish | Working | Waiting | Dry
 _decoder: msgspec.msgpack.Decoder[Frame] = msgspec.msgpack.Decoder(Frame)
 
 
@@ -103,6 +113,10 @@ class Wire:
         except OSError:
             return None
         return _decoder.decode(data) if data else None
+
+    def has_input(self, *, within_s: float) -> bool:
+        """Something can be received, be it the end."""
+        return bool(select.select([self._end], [], [], within_s)[0])
 
     def close(self) -> None:
         self._end.close()

@@ -7,7 +7,6 @@ the way.  `tick` is the whole of it; nothing here waits.
 
 from __future__ import annotations
 
-import logging
 from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 
@@ -22,17 +21,17 @@ from penstock.runtime.worker.held import Fate, Held, Way
 from penstock.runtime.worker.keeper import Keeper, extension, unsaid
 from penstock.runtime.worker.log import JobLog
 from penstock.runtime.worker.order import Order
+from penstock.runtime.worker.outage import Outage
 from penstock.runtime.worker.pace import Pace
 from penstock.runtime.worker.slots import Slots
 from penstock.runtime.worker.table import Table
-
-_log = logging.getLogger("penstock.worker")
 
 _LOOK_MS = 1_000  # how often to look without a wake-up
 _BURST_LOOK_MS = 200  # in a burst there are no wake-ups
 _AFTER_ERROR_MS = (200, 10_000)
 _SLOW_START_MS = 1_000  # by then a sandbox may be there
 _MOST_PER_CLAIM = 500
+_CLAIMS = "claims"
 _CANCELLED = "it was cancelled, and not by the worker"
 
 
@@ -52,6 +51,7 @@ class Pump:
         has_sandbox: bool = False,
         wake: Callable[[], None] = lambda: None,
         on_ended: Callable[[], None] = lambda: None,
+        outage: Outage | None = None,
     ) -> None:
         """`on_ended`: called when jobs have ended, before more are claimed."""
         self.worker_id = "unregistered"
@@ -70,6 +70,7 @@ class Pump:
         self._has_sandbox = has_sandbox
         self._wake = wake
         self._on_ended = on_ended
+        self._outage = outage or Outage()
         self._places = list(range(table.places))
         self._held: dict[str, Held] = {}
         self._timed: dict[str, Held] = {}
@@ -254,7 +255,9 @@ class Pump:
             self._send_again(told)
             self._step_back(error, now)
             return
-        self._errors = 0
+        if not any(isinstance(answer, Unanswered) for answer in answers):
+            self._errors = 0
+            self._outage.end(_CLAIMS)
         if room:
             self._look_at = now + self._look_ms
             # A claim with acts may give nothing because a queue could not be asked.
@@ -270,8 +273,7 @@ class Pump:
         """The store does not answer: what was not told is told later."""
         first, most = _AFTER_ERROR_MS
         pause_ms = min(first << min(self._errors, 10), most)
-        if not self._errors:
-            _log.warning("the store does not answer, trying again: %s", error)
+        self._outage.begin(_CLAIMS, error)
         self._errors += 1
         self._resume_at = now + pause_ms
 

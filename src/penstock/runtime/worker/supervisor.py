@@ -49,6 +49,7 @@ class Supervisor:
         self._drain_ms: int | None = None
         self._drain_until: int | None = None
         self._was_ready = False
+        self._out_since: int | None = None  # when the store stopped to answer
         self._code = 0
         self._bell, self._rope = socket.socketpair()
         self._rope.setblocking(False)
@@ -63,6 +64,11 @@ class Supervisor:
     def pids(self) -> list[int]:
         """Of those that live."""
         return [child.pid for child in self._children if child.pid is not None]
+
+    @property
+    def queues(self) -> tuple[str, ...]:
+        """Those that its processes work on; known when it is ready."""
+        return self._children[0].queues
 
     @property
     def is_draining(self) -> bool:
@@ -115,10 +121,25 @@ class Supervisor:
                 continue
             if not child.hear():  # it is dead, or about to be: `look` will tell
                 self._selector.unregister(key.fileobj)
-            elif child.is_working and not self._was_ready:
+                continue
+            self._report_outage()
+            if child.is_working and not self._was_ready:
                 self._was_ready = all(c.is_working or c.pid is None for c in self._children)
                 if self._was_ready:
+                    for text in child.warnings:
+                        _log.warning("%s", text)
                     self._on_ready()
+
+    def _report_outage(self) -> None:
+        """Once for all processes."""
+        errors = [child.outage for child in self._children if child.outage is not None]
+        if errors and self._out_since is None:
+            self._out_since = self._clock.now()
+            _log.warning("waiting for the store: %s", errors[0])
+        elif not errors and self._out_since is not None:
+            lasted = duration_text(self._clock.now() - self._out_since)
+            self._out_since = None
+            _log.info("connected to the store after %s", lasted)
 
     def _ring(self) -> None:
         with suppress(OSError):  # full: it rings already; closed: nobody waits

@@ -19,6 +19,7 @@ from penstock.ports.work import Handlers, WorkAct, WorkSource
 from penstock.runtime.worker.event_loop import EventLoop
 from penstock.runtime.worker.held import Held, Way
 from penstock.runtime.worker.order import Order
+from penstock.runtime.worker.outage import Outage, Report, log_outage
 from penstock.runtime.worker.pump import Pump
 from penstock.runtime.worker.retirement import has_limits, reason_to_retire, resident_bytes
 from penstock.runtime.worker.roll import Beats, Roll
@@ -47,8 +48,10 @@ class Worker:
         sandboxes: Sandboxes | None = None,
         table: Table | None = None,
         on_dry: Callable[[bool], None] | None = None,
+        on_outage: Report = log_outage,
     ) -> None:
         """`on_dry`: in a burst, told when it runs out of work; it ends after `finish` only."""
+        outage = Outage(on_outage)
         self._order = order
         self._source = source
         self._handlers = handlers
@@ -73,11 +76,16 @@ class Worker:
             has_sandbox=sandboxes is not None,
             wake=self._wake,
             on_ended=self._retire_if_due,
+            outage=outage,
         )
         self._beats: Beats | None = None
         if roll is not None:
             self._beats = Beats(
-                roll, every_ms=order.beat_ms, on_id=self._registered, on_drain=self.drain
+                roll,
+                every_ms=order.beat_ms,
+                on_id=self._registered,
+                on_drain=self.drain,
+                outage=outage,
             )
         self.is_retired = False  # it ends to be replaced by another process
         self._on_dry = on_dry

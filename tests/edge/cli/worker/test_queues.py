@@ -44,3 +44,14 @@ def test_a_burst_runs_each_handler_of_every_queue_once_and_ends(
             stats = server.stats()
         assert (stats.counts.ready, stats.counts.leased, stats.counts.waiting) == (0, 0, 1)
         assert stats.totals.done == len(expected)
+
+
+@pytest.mark.parametrize("any_url", ["sqlite"], indirect=True)
+def test_a_worker_names_its_queues_and_warns_of_those_that_do_not_exist(any_url, make_worker):
+    flags = ("--burst", "--queues", "mial,mail", "--processes", "2")
+    worker = make_worker(any_url, *flags, app=APP)
+
+    assert worker.wait(PATIENCE_S) == 0
+    assert worker.ready["queues"] == ["mial", "mail"]
+    warning = "queue 'mial' does not exist, so nothing is claimed from it; did you mean 'mail'"
+    assert worker.log.read_text().count(warning) == 1

@@ -76,7 +76,7 @@ def test_flags_that_make_no_sense_are_rejected(url, make_worker, flags, text):
 
 def _runs(seen) -> dict[str, Counter[str]]:
     """By job, how many ran in each process."""
-    runs = {"work": Counter(), "apart": Counter()}
+    runs: dict[str, Counter[str]] = {"work": Counter(), "apart": Counter()}
     for line in seen.read_text().splitlines():
         name, pid = line.split()
         runs[name][pid] += 1
