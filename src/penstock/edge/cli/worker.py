@@ -75,20 +75,20 @@ def configure(parser: Parser) -> None:
     )
     parser.flag(
         "--burst",
-        text="end when nothing runs and nothing can be claimed, with exit code 0; what is due "
-        "later is left",
+        text="exit with code 0 when no job runs and none can be claimed; jobs that are due later "
+        "stay",
     )
     parser.flag(
         "--max-jobs",
         value="N",
-        text="replace a process, or a sandbox, that has finished so many jobs; default: never",
+        text="number of finished jobs after which a process or sandbox is replaced; default: never",
         type=_number(1, _MOST_JOBS),
     )
     parser.flag(
         "--max-memory",
         value="SIZE",
-        text="replace a process, or a sandbox, with more resident memory than that after a job, "
-        "e.g. 512MiB; default: never",
+        text="resident memory after a job, e.g. 512MiB, above which a process or sandbox is "
+        "replaced; default: never",
         type=_memory,
     )
     parser.flag(

@@ -18,7 +18,7 @@ _STATM = Path("/proc/self/statm")
 def reason_to_retire(order: Order, *, jobs: int, memory_bytes: int) -> str | None:
     """None: the process goes on.  `jobs`: those that it has finished."""
     if order.max_jobs is not None and jobs >= order.max_jobs:
-        return f"{jobs} jobs finished"
+        return f"jobs finished: {jobs}"
     if order.max_memory_bytes is not None and memory_bytes > order.max_memory_bytes:
         limit = order.max_memory_bytes // _MIB
         return f"its resident memory is {memory_bytes // _MIB} MiB, the limit {limit} MiB"

@@ -20,7 +20,9 @@ def url(tmp_path):
     plant.app.close()
 
 
-def test_a_process_and_a_sandbox_are_replaced_after_so_many_jobs(url, make_worker, tmp_path):
+def test_a_process_and_a_sandbox_are_replaced_after_the_number_of_jobs_that_is_set(
+    url, make_worker, tmp_path
+):
     seen = tmp_path / "seen"
     for job in (plant.work, plant.work_apart):
         job.enqueue_many([{"file": str(seen)}] * 5)
@@ -33,7 +35,7 @@ def test_a_process_and_a_sandbox_are_replaced_after_so_many_jobs(url, make_worke
     assert sum(runs["apart"].values()) == 5
     assert max(runs["apart"].values()) <= 3
     log = worker.log.read_text()
-    assert log.count("replacing this process: 3 jobs finished") == 1
+    assert log.count("replacing this process: jobs finished: 3") == 1
     assert "died" not in log
 
 
