@@ -156,7 +156,8 @@ class Broker:
         host = self.settings.server.host
         if not is_loopback(host) and not self.keyring.is_needed:
             raise InvalidRequest(
-                f"{host} can be reached from outside: make a key first (penstock keys create)"
+                f"{host} can be reached from outside: make a key first "
+                "(penstock keys create --name NAME --role ROLE --store URL)"
             )
 
     def _duties(self) -> list[Duty]:

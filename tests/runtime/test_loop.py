@@ -8,7 +8,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from penstock.domain.errors import StoreUnavailable
+from penstock.domain.errors import Forbidden, StoreUnavailable
+from penstock.ports.store import OUTAGES
 from penstock.runtime.duties import Every
 from penstock.runtime.loop import DutyLoop
 from tests.clocks import NOON, ManualClock
@@ -115,7 +116,7 @@ def test_a_duty_that_fails_is_asked_again_after_a_second_and_keeps_nobody_back(
 def test_the_trace_of_a_mistake_of_ours_is_in_the_log_and_of_a_refusal_only_the_text(
     clock: ManualClock, caplog: pytest.LogCaptureFixture
 ) -> None:
-    mistake, refusal = ValueError("ours"), StoreUnavailable("the disk's")
+    mistake, refusal = ValueError("ours"), Forbidden("not today")
     duties = [Told("a", every_ms=1, error=mistake), Told("b", every_ms=1, error=refusal)]
 
     with caplog.at_level(logging.WARNING, "penstock.duties"):
@@ -181,7 +182,7 @@ def test_a_trouble_that_lasts_is_told_once_and_so_is_its_end(
     clock: ManualClock, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.INFO, "penstock.duties")
-    duty = Told("reaper", every_ms=100, error=StoreUnavailable("out of reach"))
+    duty = Told("reaper", every_ms=100, error=Forbidden("not today"))
     loop = DutyLoop([duty], clock)
 
     for _ in range(3):
@@ -193,6 +194,25 @@ def test_a_trouble_that_lasts_is_told_once_and_so_is_its_end(
     # Servers that other tests share may have something to tell at the same moment.
     told = [r.getMessage() for r in caplog.records if r.name == "penstock.duties"]
     assert told == [
-        "duty reaper could not run: out of reach",
+        "duty reaper could not run: not today",
         "duty reaper runs again",
     ]
+
+
+def test_a_store_out_of_reach_is_logged_once_for_all_duties_and_so_is_its_return(
+    clock: ManualClock, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.INFO, OUTAGES)
+    names = ("these-reap", "these-prune", "these-move")
+    duties = [Told(name, every_ms=100, error=StoreUnavailable("gone")) for name in names]
+    loop = DutyLoop(duties, clock)
+
+    for _ in range(2):
+        loop.run_due()
+        clock.advance(seconds=1)
+    for duty in duties:
+        duty.error = None
+    loop.run_due()
+
+    told = [r.getMessage() for r in caplog.records if r.name == OUTAGES and "these-" in r.message]
+    assert told == ["duty these-reap could not run: gone", "duty these-move runs again"]

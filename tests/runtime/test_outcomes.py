@@ -51,7 +51,9 @@ def an_act(verb: Verb, **more) -> WorkAct:
 
 @pytest.mark.parametrize("result", [None, 5, "done", False, [], Retry])
 def test_whatever_a_handler_returns_the_job_is_done(result):
-    assert act_for(some_work(), AHandler(), result) == an_act(Verb.COMPLETE)
+    assert act_for(some_work(), AHandler(), result) == an_act(
+        Verb.COMPLETE, queue=some_work().queue
+    )
 
 
 @pytest.mark.parametrize(

@@ -183,7 +183,9 @@ class Penstock(BusPart):
     def migrate(self) -> list[str]:
         """Bring the schema of an own store up to date; returns the names of what was applied."""
         if self.url.startswith(_SERVER):
-            raise InvalidRequest("a server keeps its own store up to date: penstock migrate")
+            raise InvalidRequest(
+                "the store belongs to a server: run penstock migrate --store URL beside it"
+            )
         return [done.name for done in migrate(self._settings())]
 
     # --- for workers ---

@@ -97,6 +97,10 @@ class Embedded:
             if settings:
                 await self.broker.queues.patch(queue, settings)
 
+    def queue_names(self, *, prefix: str, limit: int) -> list[str]:
+        page = wait_for(lambda: self.broker.queues.page(prefix=prefix, limit=limit))
+        return [view.queue.name for view in page]
+
     def recur(self, wanted: Recurrence) -> None:
         wait_for(
             lambda: self.broker.recurring.declare(

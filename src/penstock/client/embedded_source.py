@@ -13,7 +13,7 @@ from penstock.domain.lease import LeaseAct
 from penstock.domain.message import Content, Message
 from penstock.domain.queue import Queue
 from penstock.ports.store import Acted
-from penstock.ports.work import Work, WorkAct
+from penstock.ports.work import Answer, Work, WorkAct
 from penstock.services.circuits import Wanted
 from penstock.wiring import Broker
 
@@ -38,7 +38,7 @@ class EmbeddedSource:
         lease_ms: int,
         worker_id: str,
         finishing: Sequence[WorkAct] = (),
-    ) -> tuple[list[Work], list[PenstockError | None]]:
+    ) -> tuple[list[Work], list[Answer]]:
         plans = self._plans(finishing)
         acts = [plan for plan in plans if isinstance(plan, LeaseAct)]
         found: list[Work] = []
@@ -59,9 +59,9 @@ class EmbeddedSource:
                 self._broker.directory.forget(queue.name)
                 continue
             except PenstockError as error:
-                if not found:
+                # What the other queues gave is leased to this worker, and the acts are done.
+                if not found and not finished:
                     raise
-                # What others gave is leased to us: nobody would run it, and it lost an attempt.
                 _log.warning("cannot claim from %r: %s", queue.name, error)
                 break
             finished = claimed.finished if finished is None else finished
@@ -70,7 +70,7 @@ class EmbeddedSource:
             finished = self._broker.messages.act(acts).result() if acts else []
         return found, _merged(plans, finished)
 
-    def act(self, acts: Sequence[WorkAct]) -> list[PenstockError | None]:
+    def act(self, acts: Sequence[WorkAct]) -> list[Answer]:
         plans = self._plans(acts)
         fit = [plan for plan in plans if isinstance(plan, LeaseAct)]
         return _merged(plans, self._broker.messages.act(fit).result() if fit else [])
@@ -156,7 +156,7 @@ class EmbeddedSource:
 
 def _merged(
     plans: Sequence[LeaseAct | PenstockError], answers: Sequence[Acted | PenstockError]
-) -> list[PenstockError | None]:
+) -> list[Answer]:
     """Each act's refusal or None: those that were not even asked have theirs already."""
     left = iter(answers)
     told = [plan if isinstance(plan, PenstockError) else next(left) for plan in plans]

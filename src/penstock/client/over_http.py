@@ -73,6 +73,9 @@ class OverHttp:
     async def declare_async(self, queue: str, settings: Mapping[str, Any]) -> None:
         await asyncio.to_thread(self.declare, queue, settings)
 
+    def queue_names(self, *, prefix: str, limit: int) -> list[str]:
+        return [queue.name for queue in self.remote.queues.page(prefix=prefix, limit=limit).queues]
+
     def recur(self, wanted: Recurrence) -> None:
         try:
             self.remote.recurring.put(wanted.name, wanted.template.queue, **wanted.options())

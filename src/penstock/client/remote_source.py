@@ -5,20 +5,17 @@ from __future__ import annotations
 import logging
 import threading
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
 
-from penstock.client.acts import over_http
-from penstock.client.answers import ActResult, RawMessage
+from penstock.client.answers import RawMessage
 from penstock.client.remote import Remote
+from penstock.client.remote_acts import MOST_ACTS, RemoteActs
 from penstock.client.remote_waiting import Idle, Waiting
 from penstock.domain.circuit import Permitted, Reported
 from penstock.domain.errors import PenstockError, QueueNotFound
-from penstock.domain.lease import Verb
 from penstock.domain.moments import instant_of
-from penstock.ports.work import Work, WorkAct
+from penstock.ports.work import Answer, Work, WorkAct
 
 _log = logging.getLogger("penstock.client")
-_MOST_ACTS = 250  # in one request, whatever they say: a server limits their number and size
 
 
 class RemoteSource:
@@ -35,22 +32,23 @@ class RemoteSource:
         lease_ms: int,
         worker_id: str,
         finishing: Sequence[WorkAct] = (),
-    ) -> tuple[list[Work], list[PenstockError | None]]:
-        others = [act for act in finishing if act.verb is not Verb.COMPLETE]
-        completions = [act for act in finishing if act.verb is Verb.COMPLETE]
-        completions, too_many = completions[:_MOST_ACTS], completions[_MOST_ACTS:]
-        answers = self.act([*others, *too_many])
-        receipts = [act.receipt for act in completions]
-        completed: list[PenstockError | None] | None = None if receipts else []
+    ) -> tuple[list[Work], list[Answer]]:
+        acts = RemoteActs(self._remote, finishing)
+        completions = acts.completions(queues)
+        acts.send_all_but({place for places in completions.values() for place in places})
+        if acts.error is not None:
+            acts.check()
+            return [], acts.answers()
         waiting = self._waiting_at(queues)
         found = [_work(message) for one in waiting for message in one.take()]
         for queue in queues:
             if len(found) >= limit:
                 break
+            places = completions.pop(queue, [])
             try:
-                done, messages = self._remote.turn(
+                results, messages = self._remote.turn(
                     queue,
-                    receipts if completed is None else (),
+                    acts.receipts(places),
                     limit=limit - len(found),
                     lease_ms=lease_ms,
                     claimed_by=worker_id,
@@ -58,28 +56,26 @@ class RemoteSource:
             except QueueNotFound:
                 continue
             except (PenstockError, OSError) as error:
-                # What was given is leased to us: nobody would run it, and it lost an attempt.
-                if completed is None or not found:
-                    self._give_back(found)
-                    raise
-                _log.warning("cannot claim from %r: %s", queue, error)
+                acts.error = error
                 break
-            completed = _refusals(done) if completed is None else completed
+            acts.answer(places, results)
             found += [_work(message) for message in messages]
-        if completed is None:  # no queue was asked
-            completed = self.act(completions)
-        if len(found) < limit:
-            for one in waiting:
-                one.begin(Idle(lease_ms, worker_id))
-        completed += answers[len(others) :]
-        return found, _in_order(finishing, answers[: len(others)], completed)
+        if not isinstance(acts.error, OSError):  # then the other acts may still be taken
+            acts.send_all_but()
+            if len(found) < limit:
+                for one in waiting:
+                    one.begin(Idle(lease_ms, worker_id))
+        if not found:  # what was claimed is leased to this worker, which has to run it
+            acts.check()
+        if isinstance(acts.error, PenstockError):
+            _log.warning("cannot claim from %r: %s", queue, acts.error)
+        return found, acts.answers()
 
-    def act(self, acts: Sequence[WorkAct]) -> list[PenstockError | None]:
-        answers: list[PenstockError | None] = []
-        for start in range(0, len(acts), _MOST_ACTS):
-            some = acts[start : start + _MOST_ACTS]
-            answers += _refusals(self._remote.act_batch([over_http(act) for act in some]))
-        return answers
+    def act(self, acts: Sequence[WorkAct]) -> list[Answer]:
+        sent = RemoteActs(self._remote, acts)
+        sent.send_all_but()
+        sent.check()
+        return sent.answers()
 
     def listen(self, queues: Sequence[str], callback: Callable[[], None]) -> Callable[[], None]:
         """From the next claim that leaves something to be wished for."""
@@ -99,8 +95,8 @@ class RemoteSource:
         return self._remote.circuits.permits(routes)
 
     def report(self, reports: Sequence[Reported]) -> None:
-        for start in range(0, len(reports), _MOST_ACTS):
-            self._remote.circuits.report(reports[start : start + _MOST_ACTS])
+        for start in range(0, len(reports), MOST_ACTS):
+            self._remote.circuits.report(reports[start : start + MOST_ACTS])
 
     def close(self) -> None:
         with self._lock:
@@ -108,28 +104,9 @@ class RemoteSource:
         for one in waiting:
             one.stop()
 
-    def _give_back(self, found: Sequence[Work]) -> None:
-        """As far as the server can be reached; otherwise the leases run out."""
-        releases = [WorkAct(receipt=work.receipt, verb=Verb.RELEASE) for work in found]
-        with suppress(PenstockError, OSError):
-            self.act(releases)
-
     def _waiting_at(self, queues: Sequence[str]) -> list[Waiting]:
         """Those of whoever claims from these queues; others share this source, too."""
         return [one for one in list(self._waiting) if one.queues <= set(queues)]
-
-
-def _refusals(results: Sequence[ActResult]) -> list[PenstockError | None]:
-    return [result if isinstance(result, PenstockError) else None for result in results]
-
-
-def _in_order(
-    acts: Sequence[WorkAct],
-    others: list[PenstockError | None],
-    completed: list[PenstockError | None],
-) -> list[PenstockError | None]:
-    left = {True: iter(completed), False: iter(others)}
-    return [next(left[act.verb is Verb.COMPLETE]) for act in acts]
 
 
 def _work(message: RawMessage) -> Work:

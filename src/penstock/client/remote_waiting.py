@@ -89,8 +89,8 @@ class Waiting:
                 wait_ms=DEFAULT_LIMITS.max_wait_ms,
             )
         except (PenstockError, Unreachable) as error:
-            if not isinstance(error, QueueNotFound):
-                _log.warning("cannot wait for work in %r: %s", queue, error)
+            if not isinstance(error, QueueNotFound):  # the worker's claims report it
+                _log.debug("cannot wait for work in %r: %s", queue, error)
             with self._changed:
                 self._changed.wait_for(lambda: self._is_stopped, timeout=_PAUSE_S)
             return []

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from penstock.domain.circuit import Permitted, Reported
-from penstock.domain.errors import PenstockError
 from penstock.domain.topic import node_queue_name
-from penstock.ports.work import Work, WorkAct, WorkSource
+from penstock.ports.work import Answer, Work, WorkAct, WorkSource
 
 
 class StickySource:
@@ -34,7 +33,7 @@ class StickySource:
         lease_ms: int,
         worker_id: str,
         finishing: Sequence[WorkAct] = (),
-    ) -> tuple[list[Work], list[PenstockError | None]]:
+    ) -> tuple[list[Work], list[Answer]]:
         self.worker_id = worker_id
         return self._source.claim(
             list(self._with_own(queues)),
@@ -44,7 +43,7 @@ class StickySource:
             finishing=finishing,
         )
 
-    def act(self, acts: Sequence[WorkAct]) -> list[PenstockError | None]:
+    def act(self, acts: Sequence[WorkAct]) -> list[Answer]:
         return self._source.act(acts)
 
     def listen(self, queues: Sequence[str], callback: Callable[[], None]) -> Callable[[], None]:

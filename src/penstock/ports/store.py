@@ -35,6 +35,8 @@ from penstock.ports.watching import Watching
 
 T = TypeVar("T")
 
+OUTAGES = "penstock.outages"  # the logger for a store out of reach; workers report that themselves
+
 
 class Sent(msgspec.Struct, frozen=True, gc=False):
     id: str

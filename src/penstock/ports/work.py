@@ -50,6 +50,14 @@ class WorkAct(msgspec.Struct, frozen=True, kw_only=True):
     text: str | None = None  # fail: the error; bury, cancel: the reason; crash: what is known
     progress: str | None = None  # extend: how far it has come, as JSON text
     is_start: bool = False  # extend: handling begins only now; the time limit counts from here
+    queue: str | None = None  # complete: of the message; it may be sent with a claim from there
+
+
+class Unanswered(Exception):
+    """The store did not answer for this act: send it again."""
+
+
+Answer = PenstockError | Unanswered | None  # rejected; to be sent again; done
 
 
 class Handler(Protocol):
@@ -129,11 +137,16 @@ class WorkSource(Protocol):
         lease_ms: int,
         worker_id: str,
         finishing: Sequence[WorkAct] = (),
-    ) -> tuple[list[Work], list[PenstockError | None]]:
-        """Does not wait.  Work of the queues in their order, and what became of the acts."""
+    ) -> tuple[list[Work], list[Answer]]:
+        """Does not wait.  Work of the queues in their order, and an answer for each act.
+
+        Raises only if no act was answered and nothing was claimed.
+        """
         ...
 
-    def act(self, acts: Sequence[WorkAct]) -> list[PenstockError | None]: ...
+    def act(self, acts: Sequence[WorkAct]) -> list[Answer]:
+        """An answer for each; raises only if there is none."""
+        ...
 
     def listen(self, queues: Sequence[str], callback: Callable[[], None]) -> Callable[[], None]:
         """Call back, from any thread, when there may be work; returns what ends it.

@@ -7,10 +7,12 @@ import threading
 from collections.abc import Sequence
 from typing import Protocol
 
-from penstock.domain.errors import PenstockError
+from penstock.domain.errors import PenstockError, StoreUnavailable
 from penstock.ports.clock import Clock
+from penstock.ports.store import OUTAGES
 
 _log = logging.getLogger("penstock.duties")
+_outages = logging.getLogger(OUTAGES)
 _AFTER_ERROR_MS = 1_000
 
 
@@ -36,7 +38,7 @@ class DutyLoop:
         """`stopped` is set when the loop is to end, for duties that take longer than a moment."""
         self._due = {duty.name: 0 for duty in duties}
         self._duties = {duty.name: duty for duty in duties}
-        self._troubled: set[str] = set()  # whose trouble is in the log already
+        self._troubled: dict[str, logging.Logger] = {}  # whose trouble is in that log already
         self._clock = clock
         self._stopped = stopped or threading.Event()
         self._thread = threading.Thread(target=self._run, name=name, daemon=True)
@@ -66,15 +68,19 @@ class DutyLoop:
         try:
             next_at = duty.tick(now)
         except PenstockError as error:
-            # A store out of reach troubles all of them every second: once is enough.
-            level = logging.DEBUG if duty.name in self._troubled else logging.WARNING
-            self._troubled.add(duty.name)
-            _log.log(level, "duty %s could not run: %s", duty.name, error)
+            # A store out of reach stops all of them every second: one line is enough.
+            is_outage = isinstance(error, StoreUnavailable)
+            is_known = bool(self._troubled) if is_outage else duty.name in self._troubled
+            self._troubled[duty.name] = log = _outages if is_outage else _log
+            level = logging.DEBUG if is_known else logging.WARNING
+            log.log(level, "duty %s could not run: %s", duty.name, error)
         except Exception:
             _log.exception("duty %s failed", duty.name)
         else:
-            if duty.name in self._troubled:
-                self._troubled.remove(duty.name)
-                _log.info("duty %s runs again", duty.name)
+            told = self._troubled.pop(duty.name, None)
+            if told is not None:
+                is_last = told is _log or not self._troubled
+                level = logging.INFO if is_last else logging.DEBUG
+                told.log(level, "duty %s runs again", duty.name)
             return next_at
         return now + _AFTER_ERROR_MS

@@ -60,7 +60,7 @@ def act_for(
             return _failed(work, handler, error_text(result), dice, after_ms=_after_ms(result))
     if is_completed:
         return _failed(work, handler, NOT_COMMITTED, dice)
-    return WorkAct(receipt=work.receipt, verb=Verb.COMPLETE)
+    return WorkAct(receipt=work.receipt, verb=Verb.COMPLETE, queue=work.queue)
 
 
 def timed_out(work: Work, handler: Handler, *, dice: float = 0.5) -> WorkAct:

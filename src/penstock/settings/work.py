@@ -12,6 +12,8 @@ from penstock.domain.limits import DAY, HOUR, SECOND
 from penstock.domain.queue import check_name
 from penstock.domain.worker import BEAT_MS, VALID_MS
 
+_MIB = 1024 * 1024
+
 
 class Workers(msgspec.Struct, frozen=True, kw_only=True):
     valid_ms: Annotated[
@@ -31,6 +33,30 @@ class Workers(msgspec.Struct, frozen=True, kw_only=True):
                 le=1_000,
                 description="workers inside the server; unset: a quarter of the cores, at least "
                 "one; 0: none",
+            ),
+        ]
+        | None
+    ) = None
+    max_jobs: (
+        Annotated[
+            int,
+            Meta(
+                ge=1,
+                le=1_000_000_000,
+                description="jobs after which an embedded worker's process is replaced; "
+                "unset: never",
+            ),
+        ]
+        | None
+    ) = None
+    max_memory_bytes: (
+        Annotated[
+            int,
+            Meta(
+                ge=16 * _MIB,
+                le=1024 * 1024 * _MIB,
+                description="resident memory after a job above which an embedded worker's process "
+                "is replaced; unset: never",
             ),
         ]
         | None

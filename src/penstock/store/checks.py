@@ -22,7 +22,7 @@ def examine_schema(session: SqlSession) -> Finding:
         return fail("schema", str(error))
     if todo:
         names = ", ".join(f"{m.number:04}_{m.name}" for m in todo)
-        return fail("schema", f"lacks {names}; run: penstock migrate")
+        return fail("schema", f"lacks {names}; run: penstock migrate --store URL")
     latest = migrations.shipped(session.db.dialect)[-1]
     return ok("schema", f"up to date ({latest.number:04}_{latest.name})")
 

@@ -19,6 +19,7 @@ import msgspec
 from penstock.domain.errors import PenstockError, StoreUnavailable
 from penstock.store.answering import answer_all
 from penstock.store.database import Collision, Occupied, Overtaken
+from penstock.store.outages import OutageLog
 from penstock.store.session import Kind, Request, SqlSession
 
 MOST_COLLISIONS = 5
@@ -52,8 +53,10 @@ class Lane:
         waiting: deque[Request],
         open_session: Callable[[], SqlSession],
         on_woken: Woken,
+        outages: OutageLog,
     ) -> None:
         self._waiting = waiting
+        self._outages = outages
         self._open_session = open_session
         self._session: SqlSession | None = open_session()
         # A write takes its locks in one order; two of them together, or with others, do not.
@@ -299,6 +302,7 @@ class Lane:
                 return
             answers = [error if isinstance(error, PenstockError) else _internal(error)]
         else:
+            self._outages.worked()
             if session.books.woken:
                 self._on_woken(session.books.woken)
         answer_all(batch, answers)
@@ -311,7 +315,7 @@ class Lane:
         while self._waiting:
             with suppress(IndexError):
                 batch.append(self._waiting.popleft())
-        _log.warning("the store failed, and with it %d requests: %s", len(batch), error)
+        self._outages.failed(error)
         return [error] * len(batch)
 
     def _run_again(self, session: SqlSession, batch: list[Request]) -> Sequence[Any]:

@@ -72,7 +72,7 @@ def open_postgres(url: str, *, lanes: int = 4) -> PostgresStore:
         db.close()
     if todo:
         names = ", ".join(f"{m.number:04}_{m.name}" for m in todo)
-        raise StoreRefused(f"the schema lacks {names}; run: penstock migrate")
+        raise StoreRefused(f"the schema lacks {names}; run: penstock migrate --store URL")
     return PostgresStore(where, lanes=lanes)
 
 

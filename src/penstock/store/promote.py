@@ -93,7 +93,8 @@ def _refuse_unfit(source: SqliteDatabase, target: PostgresDatabase) -> None:
     for db in (source, target):
         if migrations.pending(db):
             raise StoreRefused(
-                f"the schema of the {db.dialect} store is not current; run: penstock migrate"
+                f"the schema of the {db.dialect} store is not current; "
+                "run: penstock migrate --store URL"
             )
     for (table,) in target.rows("promote.tables"):
         target.post("promote.lock", table=table)

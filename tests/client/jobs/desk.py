@@ -5,9 +5,8 @@ from __future__ import annotations
 import asyncio
 
 from penstock import Penstock
-from penstock.domain.errors import PenstockError
 from penstock.ports.clock import Clock
-from penstock.ports.work import Work, WorkAct
+from penstock.ports.work import Answer, Work, WorkAct
 from penstock.runtime.handling import Ready, prepare
 
 
@@ -52,7 +51,7 @@ class JobDesk:
             return asyncio.run(ready.run_async(self.app.handlers, self.controls, FixedDice()))
         return ready.run(self.app.handlers, self.controls, FixedDice())
 
-    def act(self, *acts: WorkAct) -> list[PenstockError | None]:
+    def act(self, *acts: WorkAct) -> list[Answer]:
         return self.app.work_source().act(acts)
 
     def run_due(self) -> list[WorkAct]:

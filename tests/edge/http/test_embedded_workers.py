@@ -40,6 +40,22 @@ def test_the_server_runs_the_modules_that_its_settings_name_and_those_that_die_a
     assert f"ERROR   {server.pid} penstock.worker: worker process {child} died" in log
 
 
+def test_a_process_inside_the_server_is_replaced_at_the_limit_of_the_settings(
+    make_process, tmp_path
+):
+    limits = {"workers_max_jobs": 1, "workers_max_memory_bytes": "10GiB"}
+    server: ServerProcess = make_process(workers_modules=APP, workers_embedded=1, **limits)
+    seen = tmp_path / "seen"
+    with Penstock(server.url) as client:
+        for text in ("first", "second"):
+            _send(client, seen, text)
+        eventually(lambda: _lines(seen) == ["first", "second"], within_s=PATIENCE_S)
+
+    log = server.log.read_text()
+    assert "replacing this process: jobs finished: 1" in log
+    assert "died" not in log
+
+
 @pytest.mark.parametrize("settings", [{"workers_modules": APP, "workers_embedded": 0}, {}])
 def test_with_no_modules_or_none_embedded_nothing_is_started(make_process, settings):
     server: ServerProcess = make_process(**settings)

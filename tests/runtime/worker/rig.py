@@ -8,9 +8,8 @@ from typing import Any
 
 from penstock import Penstock
 from penstock.domain.circuit import Permitted, Reported
-from penstock.domain.errors import PenstockError
 from penstock.domain.message import Message
-from penstock.ports.work import Work, WorkAct, WorkSource
+from penstock.ports.work import Answer, Unanswered, Work, WorkAct, WorkSource
 from penstock.runtime.worker.held import Held
 from penstock.runtime.worker.order import Order
 from penstock.runtime.worker.pump import Pump
@@ -52,13 +51,18 @@ class Interruptible:
         self.asked: list[list[str]] = []
         self.reports = 0
         self.no_answer: Exception | None = None  # to whoever asks for permits
+        self.answered: int | None = None  # how many acts of a call reach the store; None: all
 
-    def claim(self, *args: Any, **kwargs: Any) -> tuple[list[Work], list[PenstockError | None]]:
+    def claim(self, *args: Any, **kwargs: Any) -> tuple[list[Work], list[Answer]]:
         self.claims += 1
         self._check()
-        return self._source.claim(*args, **kwargs)
+        acts = kwargs.pop("finishing", ())
+        missing = [Unanswered("gone")] * len(acts[self.answered :] if self.answered else ())
+        sent = acts[: len(acts) - len(missing)]
+        found, answers = self._source.claim(*args, finishing=sent, **kwargs)
+        return found, [*answers, *missing]
 
-    def act(self, acts: Sequence[WorkAct]) -> list[PenstockError | None]:
+    def act(self, acts: Sequence[WorkAct]) -> list[Answer]:
         self._check()
         return self._source.act(acts)
 

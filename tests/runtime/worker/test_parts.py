@@ -6,6 +6,7 @@ from penstock.domain.errors import StoreUnavailable
 from penstock.domain.lease import Verb
 from penstock.runtime.worker.death import Death
 from penstock.runtime.worker.estate import acts_for
+from penstock.runtime.worker.outage import Outage
 from penstock.runtime.worker.pace import MOST, Pace
 from penstock.runtime.worker.roll import Beats, Standing
 from penstock.runtime.worker.table import Entry, Noted, Table
@@ -193,7 +194,13 @@ def test_a_registry_out_of_reach_stops_nothing():
 
 def _beats() -> tuple[FakeRoll, Beats, list[str], list[bool]]:
     roll, ids, drains = FakeRoll(), [], []  # type: ignore[var-annotated]
-    beats = Beats(roll, every_ms=1_000, on_id=ids.append, on_drain=lambda: drains.append(True))
+    beats = Beats(
+        roll,
+        every_ms=1_000,
+        on_id=ids.append,
+        on_drain=lambda: drains.append(True),
+        outage=Outage(),
+    )
     return roll, beats, ids, drains
 
 

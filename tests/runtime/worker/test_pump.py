@@ -210,6 +210,37 @@ def test_what_the_store_could_not_be_told_is_told_when_it_answers_again(app, clo
     assert rig.message(sent.id) is None
 
 
+def test_an_outage_is_logged_once_and_so_is_its_end(app, clock, make_rig, caplog):
+    caplog.set_level("INFO", "penstock.worker")
+    rig = make_rig()
+    for error in (StoreUnavailable("the disk is full"), OSError("gone"), None, None):
+        rig.source.error = error
+        rig.turn()
+        clock.advance(minutes=1)
+
+    lines = [r.getMessage() for r in caplog.records if r.name == "penstock.worker"]
+    assert lines == ["waiting for the store: the disk is full", "connected to the store again"]
+
+
+def test_only_the_ends_that_the_store_did_not_answer_are_sent_again(app, clock, make_rig, caplog):
+    job = _nothing(app)
+    sent = [job.enqueue() for _ in range(3)]
+    rig = make_rig()
+    rig.turn()
+    rig.run_all()
+    rig.source.answered = 1
+
+    rig.turn()
+    assert [rig.message(job.id) is None for job in sent] == [True, False, False]
+    rig.source.answered = None
+    clock.advance(seconds=1)
+    rig.turn()
+
+    assert [rig.message(job.id) for job in sent] == [None] * 3
+    assert rig.pump.is_empty
+    assert "was not taken" not in caplog.text
+
+
 def test_how_far_a_job_has_come_is_told_once_however_often_it_says_so(app, make_rig):
     @app.job(queue="mail")
     def long() -> Snooze:

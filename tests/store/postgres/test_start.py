@@ -30,7 +30,7 @@ def test_the_oldest_server_that_is_durable_is_accepted():
 
 
 def test_a_database_without_our_schema_is_refused_with_the_remedy(postgres_url):
-    with pytest.raises(StoreRefused, match="run: penstock migrate"):
+    with pytest.raises(StoreRefused, match="run: penstock migrate --store URL"):
         open_postgres(postgres_url)
 
 

@@ -15,17 +15,36 @@ import signal
 import socket
 import sys
 import threading
+from contextlib import suppress
 
 from penstock.client.app import Penstock
+from penstock.client.worker.connecting import (
+    FINAL,
+    settle_left,
+    unknown_queues,
+    until_answered,
+)
 from penstock.client.worker.loading import load_app
 from penstock.client.worker.logs import set_up
 from penstock.client.worker.roll import about
 from penstock.client.worker.sandboxed import Sandboxed
 from penstock.client.worker.settling import settled
-from penstock.domain.errors import InvalidRequest, PenstockError, StoreRefused
-from penstock.runtime.worker.frames import Drain, Errand, Prepared, Wire, Working
+from penstock.domain.errors import PenstockError
+from penstock.ports.store import OUTAGES
+from penstock.ports.work import WorkSource
+from penstock.runtime.worker.frames import (
+    Drain,
+    Dry,
+    Errand,
+    Finish,
+    Prepared,
+    Waiting,
+    Wire,
+    Working,
+)
+from penstock.runtime.worker.roll import Roll
 from penstock.runtime.worker.sandbox import Sandboxes
-from penstock.runtime.worker.supervisor import UNUSABLE
+from penstock.runtime.worker.supervisor import RETIRED, UNUSABLE
 from penstock.runtime.worker.table import Table
 from penstock.runtime.worker.worker import Worker
 from penstock.wiring import own_dice, steady_clock
@@ -59,7 +78,7 @@ def main() -> None:
     try:
         app = load_app(errand.app, url=errand.url, key=errand.key)
         code = _sandbox(app, wire) if kind == SANDBOX else _work(app, errand, wire)
-    except (InvalidRequest, StoreRefused) as error:  # it would be the same the next time
+    except FINAL as error:
         print(f"penstock: {error}", file=sys.stderr)  # noqa: T201
         code = UNUSABLE
     except BrokenPipeError:  # the parent has died meanwhile
@@ -74,14 +93,22 @@ def main() -> None:
 
 def _work(app: Penstock, errand: Errand, wire: Wire) -> int:
     sys.setswitchinterval(_SWITCH_SECONDS)
+    logging.getLogger(OUTAGES).setLevel(logging.ERROR)  # the supervisor reports them, once for all
     order = settled(app, errand.order)
-    source = app.work_source()
-    roll = app.roll(about(order, app.handlers.kinds, errand.app, errand.labels))
     table = Table.inherited(errand.table_fd)
-    if errand.left:
-        source.act(errand.left)  # refusals: somebody else has them already
-    if table.worker_id:
-        roll.leave(table.worker_id)  # whoever had this place before is dead
+
+    def connect() -> tuple[WorkSource, Roll, list[str]]:
+        source = app.work_source()
+        roll = app.roll(about(order, app.handlers.kinds, errand.app, errand.labels))
+        settle_left(source, errand.left)
+        if table.worker_id:
+            roll.leave(table.worker_id)  # the process before this one has ended
+        return source, roll, unknown_queues(app, order.queues)
+
+    connected = until_answered(connect, wire)
+    if connected is None:
+        return 0
+    source, roll, warnings = connected
     if errand.is_heir:
         wire.send(Working())
         app.close()
@@ -102,13 +129,20 @@ def _work(app: Penstock, errand: Errand, wire: Wire) -> int:
         roll=roll,
         sandboxes=sandboxes,
         table=table,
+        on_dry=lambda is_dry: _tell(wire, Dry(is_dry)),
+        on_outage=lambda error: _tell(wire, Waiting(error)),
     )
     signal.signal(signal.SIGTERM, lambda *_: worker.drain())
     threading.Thread(target=_obey, args=(wire, worker), daemon=True).start()
-    wire.send(Working())
+    wire.send(Working(order.queues, tuple(warnings)))
     worker.run()
     app.close()
-    return 0
+    return RETIRED if worker.is_retired else 0
+
+
+def _tell(wire: Wire, frame: Dry | Waiting) -> None:
+    with suppress(OSError):  # the supervisor is gone: `_obey` ends this process
+        wire.send(frame)
 
 
 def _needs_sandbox(app: Penstock, kind: str) -> bool:
@@ -119,6 +153,9 @@ def _needs_sandbox(app: Penstock, kind: str) -> bool:
 def _obey(wire: Wire, worker: Worker) -> None:
     while True:
         frame = wire.receive()
+        if isinstance(frame, Finish):
+            worker.finish()
+            continue
         if frame is None:
             _log.warning("the supervisor is gone: ending")
         worker.drain(frame.within_ms if isinstance(frame, Drain) else None)

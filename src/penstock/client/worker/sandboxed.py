@@ -11,6 +11,7 @@ from penstock.ports.clock import Clock, Dice
 from penstock.ports.work import Handlers, WorkAct
 from penstock.runtime.handling import Ready, prepare
 from penstock.runtime.worker.frames import Ended, Job, Stop, Told, Wire
+from penstock.runtime.worker.retirement import resident_bytes
 
 
 class Controls:
@@ -40,7 +41,7 @@ class Sandboxed:
         threading.Thread(target=self._hear, name="penstock-sandbox", daemon=True).start()
         while True:
             job = self._jobs.get()
-            self._wire.send(Ended(self._do(job)))
+            self._wire.send(Ended(self._do(job), resident_bytes()))
 
     def _hear(self) -> None:
         while True:

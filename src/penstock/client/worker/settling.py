@@ -8,7 +8,7 @@ import msgspec
 
 from penstock.domain.errors import InvalidRequest
 from penstock.domain.queue import check_name
-from penstock.runtime.worker.order import Order
+from penstock.runtime.worker.order import LEAST_MEMORY_BYTES, Order
 
 if TYPE_CHECKING:
     from penstock.client.app import Penstock
@@ -27,4 +27,10 @@ def settled(app: Penstock, order: Order) -> Order:
         raise InvalidRequest("slots are 1 or more, prefetch and drain_for 0 or more")
     if order.lease_ms < _SHORTEST_LEASE_MS:
         raise InvalidRequest(f"the lease of a worker is at least {_SHORTEST_LEASE_MS} ms")
+    if order.max_jobs is not None and order.max_jobs < 1:
+        raise InvalidRequest(f"max_jobs is 1 or more, not {order.max_jobs}")
+    if order.max_memory_bytes is not None and order.max_memory_bytes < LEAST_MEMORY_BYTES:
+        raise InvalidRequest(
+            f"max_memory is {LEAST_MEMORY_BYTES} bytes or more, not {order.max_memory_bytes}"
+        )
     return msgspec.structs.replace(order, queues=queues)

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, TypedDict, Unpack
 
 import msgspec
 
+from penstock.client.worker.connecting import unknown_queues
 from penstock.client.worker.process import WORK, command
 from penstock.client.worker.roll import about
 from penstock.client.worker.settling import settled
@@ -20,6 +22,8 @@ from penstock.wiring import own_dice, steady_clock
 if TYPE_CHECKING:
     from penstock.client.app import Penstock
 
+_log = logging.getLogger("penstock.worker")
+
 
 class WorkerOptions(TypedDict, total=False):
     queues: Sequence[str]  # default: those of the application's jobs
@@ -29,12 +33,15 @@ class WorkerOptions(TypedDict, total=False):
     drain_for: Duration
     name: str | None  # in the registry
     is_registered: bool
+    burst: bool  # end when there is nothing to do
 
 
 def in_process(app: Penstock, **options: Unpack[WorkerOptions]) -> Worker:
     """`run()` it in any thread; `drain()` ends it.  See `Penstock.worker`."""
     order = settled(app, _order(options))
     is_registered = options.get("is_registered", True)
+    for text in unknown_queues(app, order.queues):
+        _log.warning("%s", text)
     told = about(order, app.handlers.kinds, options.get("name"))
     return Worker(
         order,
@@ -60,4 +67,5 @@ def _order(options: WorkerOptions) -> Order:
         slots=options.get("slots", order.slots),
         lease_ms=as_ms("lease", options.get("lease", "30s")),
         drain_ms=as_ms("drain_for", options.get("drain_for", "30s")),
+        is_burst=options.get("burst", False),
     )

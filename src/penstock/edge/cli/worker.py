@@ -9,15 +9,17 @@ from argparse import Namespace
 from types import FrameType
 
 from penstock.edge.cli.exits import REFUSED, UsageError
-from penstock.edge.cli.flags import duration
+from penstock.edge.cli.flags import duration, size
 from penstock.edge.cli.output import Output
 from penstock.edge.cli.parser import Parser
 from penstock.edge.cli.registry import Command
-from penstock.runtime.worker.order import Order
+from penstock.runtime.worker.order import LEAST_MEMORY_BYTES, Order
 
 _DEFAULTS = Order(queues=())
 _MOST_SLOTS = 10_000
 _MOST_PROCESSES = 1_000
+_SERVERS = ("http://", "https://")
+_MOST_JOBS = 1_000_000_000
 
 
 def configure(parser: Parser) -> None:
@@ -72,14 +74,42 @@ def configure(parser: Parser) -> None:
         default=_DEFAULTS.drain_ms,
     )
     parser.flag(
+        "--burst",
+        text="exit with code 0 when no job runs and none can be claimed; jobs that are due later "
+        "stay",
+    )
+    parser.flag(
+        "--max-jobs",
+        value="N",
+        text="number of finished jobs after which a process or sandbox is replaced; default: never",
+        type=_number(1, _MOST_JOBS),
+    )
+    parser.flag(
+        "--max-memory",
+        value="SIZE",
+        text="resident memory after a job, e.g. 512MiB, above which a process or sandbox is "
+        "replaced; default: never",
+        type=_memory,
+    )
+    parser.flag(
         "--label",
         value="NAME=TEXT",
         text="a label in the registry; may be repeated. fleet=NAME makes it one of that fleet's",
         action="append",
         default=[],
     )
-    parser.flag("--url", value="URL", text="store or server, in place of the application's own")
-    parser.flag("--key", value="SECRET", text="API key for the server of --url", env="PENSTOCK_KEY")
+    parser.flag(
+        "--server",
+        value="URL",
+        text="work for the server at http://…, in place of what the application names",
+    )
+    parser.flag(
+        "--store",
+        value="URL",
+        text="work on the store at sqlite:///path or postgresql://…, in place of what the "
+        "application names",
+    )
+    parser.flag("--key", value="SECRET", text="API key for the server", env="PENSTOCK_KEY")
     parser.flag(
         "--log-level",
         value="LEVEL",
@@ -105,7 +135,7 @@ def run(args: Namespace, out: Output) -> int:
     set_up(args.log_level, args.log_format)
     errand = Errand(
         app=args.app,
-        url=args.url,
+        url=_url(args),
         key=args.key,
         order=_order(args),
         labels=_labels(args.label),
@@ -115,11 +145,14 @@ def run(args: Namespace, out: Output) -> int:
     )
 
     def tell() -> None:
+        queues = supervisor.queues
         if out.json:
-            out.record({"ready": args.app, "pid": os.getpid(), "processes": supervisor.pids})
+            pids = supervisor.pids
+            out.record({"ready": args.app, "pid": os.getpid(), "processes": pids, "queues": queues})
         else:
             slots = f"{args.processes} × {args.slots} slots"
-            print(f"penstock worker is ready: {args.app}, {slots}", flush=True)
+            line = f"{args.app}, {slots}, queues {', '.join(queues)}"
+            print(f"penstock worker is ready: {line}", flush=True)
 
     supervisor = supervised(errand, processes=args.processes, on_ready=tell)
 
@@ -145,7 +178,22 @@ def _order(args: Namespace) -> Order:
         lease_ms=args.lease,
         drain_ms=args.drain_for,
         beat_ms=max(args.beat, 1),
+        is_burst=args.burst,
+        max_jobs=args.max_jobs,
+        max_memory_bytes=args.max_memory,
     )
+
+
+def _url(args: Namespace) -> str | None:
+    if args.server and args.store:
+        raise UsageError("--server and --store exclude each other")
+    if args.server and not args.server.startswith(_SERVERS):
+        raise UsageError(f"--server takes http://… or https://…, not {args.server!r}; see --store")
+    if args.store and args.store.startswith(_SERVERS):
+        raise UsageError(
+            f"--store takes sqlite:///path or postgresql://…; use --server {args.store}"
+        )
+    return args.server or args.store or None
 
 
 def _labels(given: list[str]) -> dict[str, str]:
@@ -168,6 +216,14 @@ def _number(least: int, most: int) -> type:
     return read  # type: ignore[return-value]
 
 
+def _memory(text: str) -> int:
+    given = size(text)
+    if given < LEAST_MEMORY_BYTES:
+        least = f"{LEAST_MEMORY_BYTES // 1024**2}MiB"
+        raise argparse.ArgumentTypeError(f"{text} is less than {least}, which no process fits in")
+    return given
+
+
 COMMANDS = {
     "worker": Command(
         run,
@@ -179,7 +235,7 @@ COMMANDS = {
         examples=(
             "penstock worker shop.jobs:app",
             "penstock worker shop.jobs:app --queues mail,reports --slots 20 --processes 4",
-            "penstock worker shop.jobs:app --url http://broker:7654 --drain-for 5m",
+            "penstock worker shop.jobs:app --server http://broker:7654 --drain-for 5m",
         ),
     )
 }

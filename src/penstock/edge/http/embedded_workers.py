@@ -25,7 +25,12 @@ class EmbeddedWorkers:
         self._drain_ms = settings.server.drain_ms
         names = [name.strip() for name in (settings.workers.modules or "").split(",")]
         count = processes_of(settings.workers, cores=os.cpu_count() or 1)
-        order = Order(queues=(), beat_ms=settings.workers.beat_ms)
+        order = Order(
+            queues=(),
+            beat_ms=settings.workers.beat_ms,
+            max_jobs=settings.workers.max_jobs,
+            max_memory_bytes=settings.workers.max_memory_bytes,
+        )
         self._supervisors = [
             supervised(
                 Errand(

@@ -14,7 +14,7 @@ import msgspec
 from penstock.ports.work import WorkAct
 from penstock.runtime.worker.death import Death, wait_for
 from penstock.runtime.worker.estate import acts_for
-from penstock.runtime.worker.frames import Drain, Errand, Wire, Working
+from penstock.runtime.worker.frames import Drain, Dry, Errand, Finish, Waiting, Wire, Working
 from penstock.runtime.worker.table import Table
 
 
@@ -33,6 +33,11 @@ class Child:
         self._is_heir = False
         self.is_doomed = False
         self.is_working = False
+        self.queues: tuple[str, ...] = ()
+        self.warnings: tuple[str, ...] = ()
+        self.outage: str | None = None  # why its store does not answer
+        self.is_dry = False  # in a burst: it has no work
+        self._is_finishing = False
         self.start_at: int | None = 0
         self.started_at = 0
         self.deaths = 0  # in a row
@@ -51,6 +56,7 @@ class Child:
         self.start_at = None
         self.started_at = now
         self.is_working = self.is_doomed = self._is_our_doing = False
+        self.is_dry = self._is_finishing = False
         self._overdue = ()
         left = tuple(self._left)
         self._say(msgspec.structs.replace(self._errand, left=left, is_heir=self._is_heir))
@@ -63,9 +69,15 @@ class Child:
     def hear(self) -> bool:
         """Something has come from it; False: that was its end."""
         frame = None if self._wire is None else self._wire.receive()
-        if isinstance(frame, Working):
-            self.is_working = True
-            self._left = []
+        match frame:
+            case Working():
+                self.is_working = True
+                self.queues, self.warnings = frame.queues, frame.warnings
+                self._left = []
+            case Waiting():
+                self.outage = frame.error
+            case Dry():
+                self.is_dry = frame.is_dry
         return frame is not None
 
     def look(self) -> Death | None:
@@ -84,9 +96,22 @@ class Child:
         )
         self.table.clear()
         self._process = None
+        self.is_dry = False
+        self.outage = None
         if self._wire is not None:
             self._wire.close()
             self._wire = None
+
+    @property
+    def is_over(self) -> bool:
+        """Ended, and nothing takes its place."""
+        return self._process is None and self.start_at is None
+
+    def finish(self) -> None:
+        """End a burst: it ends when it has no work."""
+        if not self._is_finishing:
+            self._is_finishing = True
+            self._say(Finish())
 
     def drain(self, within_ms: int) -> None:
         self.start_at = None
@@ -105,7 +130,7 @@ class Child:
             self._wire.close()
         self.table.close()
 
-    def _say(self, frame: Errand | Drain) -> None:
+    def _say(self, frame: Errand | Drain | Finish) -> None:
         if self._wire is not None:
             with suppress(OSError):  # it is dead, which will be seen
                 self._wire.send(frame)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import select
 import socket
 import struct
 import threading
@@ -40,6 +41,7 @@ class Ended(msgspec.Struct, frozen=True, tag=True):
     """From the sandbox: what is to be done with the job's lease."""
 
     act: WorkAct
+    memory_bytes: int = 0  # resident memory of the sandbox
 
 
 class Errand(msgspec.Struct, frozen=True, tag=True, kw_only=True):
@@ -64,11 +66,30 @@ class Drain(msgspec.Struct, frozen=True, tag=True):
     within_ms: int
 
 
+class Finish(msgspec.Struct, frozen=True, tag=True):
+    """To a worker process in a burst: no other process has work, end as soon as you have none."""
+
+
 class Working(msgspec.Struct, frozen=True, tag=True):
     """From a worker process: it has told what was left to it, and claims."""
 
+    queues: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ()  # about its order; the same for all processes
 
-Frame = Job | Stop | Prepared | Told | Ended | Errand | Drain | Working
+
+class Waiting(msgspec.Struct, frozen=True, tag=True):
+    """From a worker process: why its store does not answer; None: it answers again."""
+
+    error: str | None
+
+
+class Dry(msgspec.Struct, frozen=True, tag=True):
+    """From a worker process in a burst: whether it has run out of work."""
+
+    is_dry: bool
+
+
+Frame = Job | Stop | Prepared | Told | Ended | Errand | Drain | Finish | Working | Waiting | Dry
 _decoder: msgspec.msgpack.Decoder[Frame] = msgspec.msgpack.Decoder(Frame)
 
 
@@ -92,6 +113,10 @@ class Wire:
         except OSError:
             return None
         return _decoder.decode(data) if data else None
+
+    def has_input(self, *, within_s: float) -> bool:
+        """Something can be received, be it the end."""
+        return bool(select.select([self._end], [], [], within_s)[0])
 
     def close(self) -> None:
         self._end.close()

@@ -7,14 +7,13 @@ the way.  `tick` is the whole of it; nothing here waits.
 
 from __future__ import annotations
 
-import logging
 from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 
 from penstock.domain.errors import LeaseLost, NotFound, PenstockError
 from penstock.domain.lease import Verb
 from penstock.ports.clock import Clock, Dice
-from penstock.ports.work import Handlers, Work, WorkAct, WorkSource
+from penstock.ports.work import Answer, Handlers, Unanswered, Work, WorkAct, WorkSource
 from penstock.runtime.handling import Ready, prepare
 from penstock.runtime.outcomes import error_text, timed_out
 from penstock.runtime.worker.gate import Gate
@@ -22,16 +21,17 @@ from penstock.runtime.worker.held import Fate, Held, Way
 from penstock.runtime.worker.keeper import Keeper, extension, unsaid
 from penstock.runtime.worker.log import JobLog
 from penstock.runtime.worker.order import Order
+from penstock.runtime.worker.outage import Outage
 from penstock.runtime.worker.pace import Pace
 from penstock.runtime.worker.slots import Slots
 from penstock.runtime.worker.table import Table
 
-_log = logging.getLogger("penstock.worker")
-
 _LOOK_MS = 1_000  # how often to look without a wake-up
+_BURST_LOOK_MS = 200  # in a burst there are no wake-ups
 _AFTER_ERROR_MS = (200, 10_000)
 _SLOW_START_MS = 1_000  # by then a sandbox may be there
 _MOST_PER_CLAIM = 500
+_CLAIMS = "claims"
 _CANCELLED = "it was cancelled, and not by the worker"
 
 
@@ -50,10 +50,14 @@ class Pump:
         table: Table,
         has_sandbox: bool = False,
         wake: Callable[[], None] = lambda: None,
+        on_ended: Callable[[], None] = lambda: None,
+        outage: Outage | None = None,
     ) -> None:
+        """`on_ended`: called when jobs have ended, before more are claimed."""
         self.worker_id = "unregistered"
         self.is_draining = False
         self.is_woken = True  # there may be work
+        self.ended = 0  # jobs that ran in this process
         self.finished: deque[tuple[Held, WorkAct | None]] = deque()
         self._told: deque[Held] = deque()  # those whose handler has something to say
         self._order = order
@@ -65,6 +69,8 @@ class Pump:
         self._table = table
         self._has_sandbox = has_sandbox
         self._wake = wake
+        self._on_ended = on_ended
+        self._outage = outage or Outage()
         self._places = list(range(table.places))
         self._held: dict[str, Held] = {}
         self._timed: dict[str, Held] = {}
@@ -73,7 +79,9 @@ class Pump:
         self._pace = Pace()
         self._jobs = JobLog()
         self._gate = Gate(source)
+        self._look_ms = _BURST_LOOK_MS if order.is_burst else _LOOK_MS
         self._look_at = 0
+        self._found_nothing = False  # by the last claim
         self._errors = 0  # in a row
         self._resume_at = 0
 
@@ -87,6 +95,11 @@ class Pump:
     def holds_any(self) -> bool:
         """Also what was given back, and has not noticed."""
         return bool(self._held)
+
+    @property
+    def is_dry(self) -> bool:
+        """Nothing is held, and there was nothing to claim when the store was last asked."""
+        return self._found_nothing and not (self._held or self.is_woken) and self.is_empty
 
     def tick(self, now: int) -> int:
         """One turn; returns when the next one is due if nothing happens before."""
@@ -145,7 +158,9 @@ class Pump:
             try:
                 self._slots.line.remove(held)
             except ValueError:  # it has a slot, whose thread will find out
-                self._tell_end(held, _release(held, delay_ms=_SLOW_START_MS))
+                # A burst ends without what waits.
+                delay_ms = 0 if self._order.is_burst else _SLOW_START_MS
+                self._tell_end(held, _release(held, delay_ms=delay_ms))
             else:
                 self._end(held, _release(held))
 
@@ -155,6 +170,8 @@ class Pump:
         while self.finished:
             held, act = self.finished.popleft()
             count += 1
+            if held.started_at and held.way is not Way.SANDBOX:
+                self.ended += 1
             if held.fate is None:
                 self._end(held, act or _failed(held, _CANCELLED))
             elif held.owes_time_out:
@@ -162,6 +179,8 @@ class Pump:
             else:
                 self._forget(held)
         self._pace.note(count, now=now)
+        if count:
+            self._on_ended()
 
     def _end(self, held: Held, act: WorkAct) -> None:
         self._tell_end(held, act)
@@ -211,6 +230,8 @@ class Pump:
             return 0
         ahead = self._pace.ahead if self._order.prefetch is None else self._order.prefetch
         room = min(self._order.slots + ahead - len(self._held), len(self._places))
+        if self._order.max_jobs is not None:
+            room = min(room, self._order.max_jobs - self.ended - len(self._held))
         return max(min(room, _MOST_PER_CLAIM), 0)
 
     def _exchange(self, extensions: list[tuple[Held, WorkAct]], room: int, now: int) -> None:
@@ -231,16 +252,18 @@ class Pump:
             else:
                 works, answers = [], self._source.act(acts)
         except (PenstockError, OSError) as error:
-            self._unsent = ends + self._unsent
-            for held, act in extensions:
-                unsaid(held, act)
-                self._told.append(held)
+            self._send_again(told)
             self._step_back(error, now)
             return
-        self._errors = 0
+        if not any(isinstance(answer, Unanswered) for answer in answers):
+            self._errors = 0
+            self._outage.end(_CLAIMS)
         if room:
-            self._look_at = now + _LOOK_MS
-            self.is_woken = self.is_woken or len(works) == room
+            self._look_at = now + self._look_ms
+            # A claim with acts may give nothing because a queue could not be asked.
+            self._found_nothing = not works and not acts
+            is_unsure = self._order.is_burst and not works and bool(acts)
+            self.is_woken = self.is_woken or is_unsure or len(works) == room
         self._answered(told, answers, now)
         self._gate.tell()
         if works:
@@ -250,18 +273,21 @@ class Pump:
         """The store does not answer: what was not told is told later."""
         first, most = _AFTER_ERROR_MS
         pause_ms = min(first << min(self._errors, 10), most)
-        if not self._errors:
-            _log.warning("the store does not answer, trying again: %s", error)
+        self._outage.begin(_CLAIMS, error)
         self._errors += 1
         self._resume_at = now + pause_ms
 
     def _answered(
         self,
         told: Sequence[tuple[Held | None, WorkAct]],
-        answers: Sequence[PenstockError | None],
+        answers: Sequence[Answer],
         now: int,
     ) -> None:
+        missing: list[tuple[Held | None, WorkAct]] = []
         for (held, act), error in zip(told, answers, strict=True):
+            if isinstance(error, Unanswered):
+                missing.append((held, act))
+                continue
             if held is None:
                 continue
             if act.verb is Verb.EXTEND:
@@ -273,6 +299,18 @@ class Pump:
                 self._jobs.refused(held, act, error)
             if act.verb is not Verb.EXTEND and held.work.receipt not in self._held:
                 self._free(held)
+        if missing:
+            self._send_again(missing)
+            self._step_back(next(e for e in answers if isinstance(e, Unanswered)), now)
+
+    def _send_again(self, told: Sequence[tuple[Held | None, WorkAct]]) -> None:
+        """The store did not answer for these."""
+        ends = [(held, act) for held, act in told if act.verb is not Verb.EXTEND]
+        self._unsent = ends + self._unsent
+        for held, act in told:
+            if held is not None and act.verb is Verb.EXTEND:
+                unsaid(held, act)
+                self._told.append(held)
 
     def _not_extended(self, held: Held, act: WorkAct, error: PenstockError) -> None:
         if isinstance(error, LeaseLost | NotFound):
@@ -341,7 +379,7 @@ class Pump:
             due_at = held.deadline or held.start_by
             if due_at is not None and held.fate is None:
                 dues.append(due_at)
-        return min(dues, default=now + _LOOK_MS)
+        return min(dues, default=now + self._look_ms)
 
 
 def _release(held: Held, *, delay_ms: int = 0) -> WorkAct:

@@ -8,6 +8,7 @@ from enum import Enum, auto
 from typing import Protocol
 
 from penstock.domain.errors import PenstockError
+from penstock.runtime.worker.outage import Outage
 
 _log = logging.getLogger("penstock.worker")
 _AFTER_ERROR_MS = 5_000
@@ -40,11 +41,13 @@ class Beats:
         every_ms: int,
         on_id: Callable[[str], None],
         on_drain: Callable[[], None],
+        outage: Outage,
     ) -> None:
         self._roll = roll
         self._every_ms = every_ms
         self._on_id = on_id
         self._on_drain = on_drain
+        self._outage = outage
         self._worker_id: str | None = None
         self._is_drained = False
         self._next_at = 0
@@ -55,8 +58,9 @@ class Beats:
         try:
             self._next_at = now + self._every_ms
             self._beat()
+            self._outage.end("beats")
         except (PenstockError, OSError) as error:
-            _log.warning("no sign of life could be given: %s", error)
+            self._outage.begin("beats", error)
             self._next_at = now + min(_AFTER_ERROR_MS, self._every_ms)
         return self._next_at
 

@@ -22,6 +22,7 @@ from penstock.ports.work import WorkAct
 from penstock.runtime.worker.death import Death, wait_for
 from penstock.runtime.worker.frames import Ended, Errand, Job, Prepared, Stop, Told, Wire
 from penstock.runtime.worker.held import Held
+from penstock.runtime.worker.retirement import reason_to_retire
 
 _log = logging.getLogger("penstock.worker")
 _AGAIN_MS = 10_000  # when a sandbox could not be started
@@ -38,6 +39,8 @@ class Sandbox:
         self.wire = Wire(ours)
         self.wire.send(errand)
         self.is_ready = False
+        self.jobs = 0  # finished
+        self.memory_bytes = 0  # after the last one
 
     def prepare(self) -> bool:
         """Wait until the application is loaded; False: it died over it."""
@@ -99,8 +102,7 @@ class Sandboxes:
         with self._lock:
             idle, self._idle = self._idle, []
         for sandbox in idle:
-            sandbox.kill()
-            sandbox.bury()
+            _dismiss(sandbox)
 
     def _listen(self, held: Held, sandbox: Sandbox) -> WorkAct | None:
         held.ask = lambda: _ask(sandbox)  # it cannot see the flag here
@@ -115,17 +117,28 @@ class Sandboxes:
                     with suppress(Exception):  # the lease is lost: it will be killed
                         held.extend(lease_ms=frame.lease_ms, progress=frame.progress)
                 case Ended():
+                    sandbox.jobs += 1
+                    sandbox.memory_bytes = frame.memory_bytes
                     return frame.act
                 case _:
                     return None
 
     def _keep(self, sandbox: Sandbox) -> None:
+        reason = reason_to_retire(
+            self._errand.order, jobs=sandbox.jobs, memory_bytes=sandbox.memory_bytes
+        )
+        if reason is not None and not self._is_closed:
+            _log.info("replacing a sandbox: %s", reason)
+            _dismiss(sandbox)
+            try:
+                sandbox = Sandbox(self._command, self._errand)
+            except OSError:  # the next job that needs one tries again
+                return
         with self._lock:
             if not self._is_closed:
                 self._idle.append(sandbox)
                 return
-        sandbox.kill()
-        sandbox.bury()
+        _dismiss(sandbox)
 
     def _unprepared(self, held: Held, death: Death) -> WorkAct | None:
         if held.fate is not None:
@@ -145,6 +158,11 @@ class Sandboxes:
             f"its sandbox died: {death.text()}; handler {held.work.kind}, {seconds:.1f} s running"
         )
         return WorkAct(receipt=held.work.receipt, verb=Verb.CRASH, text=text)
+
+
+def _dismiss(sandbox: Sandbox) -> None:
+    sandbox.kill()
+    sandbox.bury()
 
 
 def _ask(sandbox: Sandbox) -> None:

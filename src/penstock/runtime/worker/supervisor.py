@@ -24,6 +24,7 @@ from penstock.runtime.worker.table import Noted
 _log = logging.getLogger("penstock.worker")
 
 UNUSABLE = 78  # a child's exit code: the application cannot be loaded; sysexits calls it CONFIG
+RETIRED = 79  # a child's exit code: it has reached a limit of its order and is to be replaced
 _LOOK_MS = 250
 _GRACE_MS = 2_000  # so long after its time limit a job in the process itself may still run
 _CLOSING_MS = 3_000  # so long a child may take to tell of everything at the end
@@ -48,6 +49,7 @@ class Supervisor:
         self._drain_ms: int | None = None
         self._drain_until: int | None = None
         self._was_ready = False
+        self._out_since: int | None = None  # when the store stopped to answer
         self._code = 0
         self._bell, self._rope = socket.socketpair()
         self._rope.setblocking(False)
@@ -62,6 +64,11 @@ class Supervisor:
     def pids(self) -> list[int]:
         """Of those that live."""
         return [child.pid for child in self._children if child.pid is not None]
+
+    @property
+    def queues(self) -> tuple[str, ...]:
+        """Those that its processes work on; known when it is ready."""
+        return self._children[0].queues
 
     @property
     def is_draining(self) -> bool:
@@ -97,12 +104,14 @@ class Supervisor:
                 child.start(now)
                 self._selector.register(child.socket, selectors.EVENT_READ, child)
             self._watch(child, now)
+        if self._errand.order.is_burst:
+            self._end_burst()
         starts = [c.start_at for c in self._children if c.pid is None and c.start_at is not None]
         return min([now + _LOOK_MS, *starts])
 
     @property
     def _is_over(self) -> bool:
-        return all(child.pid is None and child.start_at is None for child in self._children)
+        return all(child.is_over for child in self._children)
 
     def _wait(self, ms: int) -> None:
         for key, _ in self._selector.select(max(ms, 0) / 1000):
@@ -112,10 +121,25 @@ class Supervisor:
                 continue
             if not child.hear():  # it is dead, or about to be: `look` will tell
                 self._selector.unregister(key.fileobj)
-            elif child.is_working and not self._was_ready:
+                continue
+            self._report_outage()
+            if child.is_working and not self._was_ready:
                 self._was_ready = all(c.is_working or c.pid is None for c in self._children)
                 if self._was_ready:
+                    for text in child.warnings:
+                        _log.warning("%s", text)
                     self._on_ready()
+
+    def _report_outage(self) -> None:
+        """Once for all processes."""
+        errors = [child.outage for child in self._children if child.outage is not None]
+        if errors and self._out_since is None:
+            self._out_since = self._clock.now()
+            _log.warning("waiting for the store: %s", errors[0])
+        elif not errors and self._out_since is not None:
+            lasted = duration_text(self._clock.now() - self._out_since)
+            self._out_since = None
+            _log.info("connected to the store after %s", lasted)
 
     def _ring(self) -> None:
         with suppress(OSError):  # full: it rings already; closed: nobody waits
@@ -134,6 +158,13 @@ class Supervisor:
         if now >= self._drain_until + _CLOSING_MS:
             for child in self._children:
                 child.kill(is_our_doing=True)
+
+    def _end_burst(self) -> None:
+        """A job of one process may enqueue work for the others: they end together."""
+        children = [child for child in self._children if not child.is_over]
+        if all(child.is_dry for child in children):
+            for child in children:
+                child.finish()
 
     def _watch(self, child: Child, now: int) -> None:
         """A job that holds the interpreter keeps its own process from stopping it."""
@@ -157,6 +188,9 @@ class Supervisor:
             return  # it was asked to end, by us or through the registry
         if self._drain_ms is not None:
             child.start_heir(now)
+            return
+        if death.code == RETIRED and not ran:
+            child.start_at = now
             return
         if death.code == UNUSABLE and not self._was_ready:
             self._code = UNUSABLE

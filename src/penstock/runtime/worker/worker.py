@@ -10,14 +10,18 @@ from __future__ import annotations
 
 import logging
 import threading
+from collections.abc import Callable
 from contextlib import suppress
 
+from penstock.domain.limits import DAY
 from penstock.ports.clock import Clock, Dice
 from penstock.ports.work import Handlers, WorkAct, WorkSource
 from penstock.runtime.worker.event_loop import EventLoop
 from penstock.runtime.worker.held import Held, Way
 from penstock.runtime.worker.order import Order
+from penstock.runtime.worker.outage import Outage, Report, log_outage
 from penstock.runtime.worker.pump import Pump
+from penstock.runtime.worker.retirement import has_limits, reason_to_retire, resident_bytes
 from penstock.runtime.worker.roll import Beats, Roll
 from penstock.runtime.worker.sandbox import Sandboxes
 from penstock.runtime.worker.slots import Slots
@@ -28,6 +32,7 @@ _log = logging.getLogger("penstock.worker")
 LAST_WORDS_MS = 10_000  # so long a store may be out of reach when all else is over
 _GATHER_S = 0.005  # so long, at most, short jobs wait for others to be told of together
 _GATHER = 200
+_NO_HURRY_MS = 366 * DAY  # a process that is replaced lets its jobs finish
 
 
 class Worker:
@@ -42,7 +47,11 @@ class Worker:
         roll: Roll | None = None,
         sandboxes: Sandboxes | None = None,
         table: Table | None = None,
+        on_dry: Callable[[bool], None] | None = None,
+        on_outage: Report = log_outage,
     ) -> None:
+        """`on_dry`: in a burst, told when it runs out of work; it ends after `finish` only."""
+        outage = Outage(on_outage)
         self._order = order
         self._source = source
         self._handlers = handlers
@@ -66,12 +75,22 @@ class Worker:
             table=self._table,
             has_sandbox=sandboxes is not None,
             wake=self._wake,
+            on_ended=self._retire_if_due,
+            outage=outage,
         )
         self._beats: Beats | None = None
         if roll is not None:
             self._beats = Beats(
-                roll, every_ms=order.beat_ms, on_id=self._registered, on_drain=self.drain
+                roll,
+                every_ms=order.beat_ms,
+                on_id=self._registered,
+                on_drain=self.drain,
+                outage=outage,
             )
+        self.is_retired = False  # it ends to be replaced by another process
+        self._on_dry = on_dry
+        self._is_dry = False
+        self._is_finishing = on_dry is None
         self._drain_ms: int | None = None  # asked for
         self._drain_until: int | None = None  # under way
         self._is_out_of_patience = False
@@ -86,14 +105,17 @@ class Worker:
 
         From any thread, or a signal's handler; the shortest time said counts.
         """
-        within_ms = self._order.drain_ms if within_ms is None else within_ms
-        if self._drain_ms is None or within_ms < self._drain_ms:
-            self._drain_ms = within_ms
-            self._wake()
+        self.is_retired = False
+        self._drain_within(self._order.drain_ms if within_ms is None else within_ms)
+
+    def finish(self) -> None:
+        """End a burst as soon as there is no work.  From any thread."""
+        self._is_finishing = True
+        self._wake()
 
     def run(self) -> bool:
         """Until drained; tells whether all that ran has ended by itself."""
-        end_listening = self._source.listen(self._order.queues, self._heard)
+        end_listening = self._listen()
         try:
             while True:
                 ms = self.turn()
@@ -114,11 +136,36 @@ class Worker:
         if self._drain_ms is not None:
             dues.append(self._go_on_draining(now))
         dues.append(self.pump.tick(now))
+        if self._order.is_burst and self._drain_ms is None:
+            self._end_burst()
         return min(dues) - now
 
     @property
     def is_over(self) -> bool:
         return self.pump.is_draining and (self.pump.is_empty or self._is_out_of_patience)
+
+    def _retire_if_due(self) -> None:
+        """Jobs have ended: has this process run enough?"""
+        if self._drain_ms is not None or not has_limits(self._order):
+            return
+        reason = reason_to_retire(self._order, jobs=self.pump.ended, memory_bytes=resident_bytes())
+        if reason is not None:
+            _log.info("replacing this process: %s", reason)
+            self.is_retired = self.pump.is_draining = True
+            self._drain_within(_NO_HURRY_MS)
+
+    def _end_burst(self) -> None:
+        if self.pump.is_dry is not self._is_dry:
+            self._is_dry = self.pump.is_dry
+            if self._on_dry is not None:
+                self._on_dry(self._is_dry)
+        if self._is_dry and self._is_finishing:
+            self._drain_within(0)
+
+    def _drain_within(self, within_ms: int) -> None:
+        if self._drain_ms is None or within_ms < self._drain_ms:
+            self._drain_ms = within_ms
+            self._wake()
 
     def _go_on_draining(self, now: int) -> int:
         until = now + (self._drain_ms or 0)
@@ -173,6 +220,12 @@ class Worker:
             self._is_asleep = False
             with suppress(RuntimeError):  # somebody else has rung
                 self._bell.release()
+
+    def _listen(self) -> Callable[[], None]:
+        """Not in a burst: a server announces work by leasing it, also when the burst is over."""
+        if self._order.is_burst:
+            return lambda: None
+        return self._source.listen(self._order.queues, self._heard)
 
     def _heard(self) -> None:
         self.pump.is_woken = True

@@ -8,7 +8,7 @@ import subprocess
 import sys
 from pathlib import Path
 from types import TracebackType
-from typing import Self
+from typing import Any, Self
 
 import msgspec
 
@@ -20,13 +20,20 @@ EXIT_S = 20.0
 class WorkerProcess:
     def __init__(self, url: str, log: Path, *flags: str, app: str = APP) -> None:
         self.log = log
-        self._command = [sys.executable, "-m", "penstock", "worker", app, "--url", url, "--json"]
+        where = "--server" if url.startswith("http") else "--store"
+        self._command = [sys.executable, "-m", "penstock", "worker", app, where, url, "--json"]
         self._command += flags
         self._process: subprocess.Popen[str] | None = None
+        self.ready: dict[str, Any] = {}
         self.children: list[int] = []
 
     def start(self) -> Self:
         """Returns when it says that it is ready, or has ended."""
+        self.start_only()
+        self.wait_until_ready()
+        return self
+
+    def start_only(self) -> None:
         with self.log.open("ab") as log:
             self._process = subprocess.Popen(
                 self._command,
@@ -38,11 +45,13 @@ class WorkerProcess:
                 text=True,
                 start_new_session=True,
             )
-        assert self._process.stdout is not None
-        line = self._process.stdout.readline()
+
+    def wait_until_ready(self) -> None:
+        assert self.running.stdout is not None
+        line = self.running.stdout.readline()
         if line:
-            self.children = msgspec.json.decode(line)["processes"]
-        return self
+            self.ready = msgspec.json.decode(line)
+            self.children = self.ready["processes"]
 
     @property
     def running(self) -> subprocess.Popen[str]:
@@ -57,8 +66,8 @@ class WorkerProcess:
         os.killpg(self.running.pid, signal.SIGKILL)
         self.wait()
 
-    def wait(self) -> int:
-        return self.running.wait(EXIT_S)
+    def wait(self, within_s: float = EXIT_S) -> int:
+        return self.running.wait(within_s)
 
     def __enter__(self) -> Self:
         return self.start()

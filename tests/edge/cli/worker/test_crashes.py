@@ -109,7 +109,7 @@ def test_a_store_that_is_not_migrated_ends_the_worker_with_a_word(postgres_url, 
     worker = make_worker(postgres_url)
 
     assert worker.wait() == 1
-    assert worker.log.read_text().endswith("run: penstock migrate\n")
+    assert worker.log.read_text().endswith("run: penstock migrate --store URL\n")
 
 
 def test_an_application_that_cannot_be_loaded_ends_the_worker_with_a_word(url, make_worker):

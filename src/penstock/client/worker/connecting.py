@@ -1,0 +1,78 @@
+"""The start of a worker process: wait for its store, settle what is left, look at its queues."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from difflib import get_close_matches
+from typing import TYPE_CHECKING, TypeVar
+
+from penstock.domain.errors import (
+    Forbidden,
+    InvalidRequest,
+    PenstockError,
+    StoreRefused,
+    Unauthenticated,
+)
+from penstock.ports.work import Unanswered, WorkAct, WorkSource
+from penstock.runtime.worker.frames import Waiting, Wire
+
+if TYPE_CHECKING:
+    from penstock.client.app import Penstock
+
+T = TypeVar("T")
+
+# The same again would be refused again.
+FINAL = (InvalidRequest, StoreRefused, Unauthenticated, Forbidden)
+_PAUSES_S = (0.2, 5.0)  # the first, and the longest
+_MOST_NAMED = 10
+
+
+def until_answered(ask: Callable[[], T], wire: Wire) -> T | None:
+    """Ask until the store answers; None: meanwhile the supervisor has ended this process."""
+    pause_s, longest_s = _PAUSES_S
+    has_waited = False
+    while True:
+        try:
+            answer = ask()
+        except FINAL:
+            raise
+        except (PenstockError, OSError) as error:
+            text = str(error)
+        else:
+            if has_waited:
+                wire.send(Waiting(None))
+            return answer
+        wire.send(Waiting(text))
+        has_waited = True
+        if wire.has_input(within_s=pause_s):  # a drain, or the end of the supervisor
+            return None
+        pause_s = min(pause_s * 2, longest_s)
+
+
+def settle_left(source: WorkSource, left: tuple[WorkAct, ...]) -> None:
+    """What the process before could not tell; refusals: another worker has them already."""
+    for answer in source.act(left) if left else ():
+        if isinstance(answer, Unanswered):
+            raise ConnectionError(str(answer))
+
+
+def unknown_queues(app: Penstock, queues: tuple[str, ...]) -> list[str]:
+    """A warning for each that neither the application nor the store knows."""
+    undeclared = [name for name in queues if name not in app.queues]
+    if not undeclared:
+        return []
+    find = app.backing.queue_names
+    try:
+        missing = [name for name in undeclared if name not in find(prefix=name, limit=1)]
+        known = sorted({*app.queues, *find(prefix="", limit=1_000)}) if missing else []
+    except Forbidden:  # with a key that may not list them
+        lack = "is not declared by the application"
+        return [f"queue {name!r} {lack}; {_hint(name, app.queues)}" for name in undeclared]
+    lack = "does not exist, so nothing is claimed from it"
+    return [f"queue {name!r} {lack}; {_hint(name, known)}" for name in missing]
+
+
+def _hint(name: str, known: list[str]) -> str:
+    close = get_close_matches(name, known, n=3)
+    names = ", ".join(map(repr, close or known[:_MOST_NAMED]))
+    return f"did you mean {names}?" if close else f"known are {names or 'none'}"
