@@ -6,6 +6,9 @@ import fcntl
 import os
 import struct
 import subprocess
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 SHUTDOWN = 0x8004587D  # _IOR('X', 125, u32)
@@ -16,10 +19,11 @@ MEGABYTE = 1 << 20
 class KernelDisk:
     """Use as a context manager; `mount` is where the broker keeps its data."""
 
-    def __init__(self, folder: Path, *, size_mb: int = 96) -> None:
+    def __init__(self, folder: Path, *, size_mb: int = 96, block_bytes: int = 4096) -> None:
         self.image = folder / "disk.img"
         self.mount = folder / "mounted"
         self._size_mb = size_mb
+        self._block_bytes = block_bytes
 
     def __enter__(self) -> KernelDisk:
         if os.geteuid() != 0:
@@ -27,7 +31,7 @@ class KernelDisk:
         self.mount.mkdir()
         with self.image.open("wb") as image:
             image.truncate(self._size_mb * MEGABYTE)
-        _run("mkfs.ext4", "-q", "-F", str(self.image))
+        _run("mkfs.ext4", "-q", "-F", "-b", str(self._block_bytes), str(self.image))
         self._mount()
         return self
 
@@ -66,6 +70,26 @@ class KernelDisk:
                 except OSError:
                     continue
         return ballast
+
+    @contextmanager
+    def rival(self) -> Iterator[None]:
+        """Another program appends to a file here, also while there is no room; then it is gone."""
+        path, is_over = self.mount / "rival", threading.Event()
+
+        def append() -> None:
+            with path.open("ab", buffering=0) as file:
+                while not is_over.wait(0.0003):
+                    with suppress(OSError):
+                        file.write(b"\0" * 4096)
+
+        writer = threading.Thread(target=append)
+        writer.start()
+        try:
+            yield
+        finally:
+            is_over.set()
+            writer.join()
+            path.unlink()
 
     def _mount(self) -> None:
         _run("mount", "-o", "loop,errors=remount-ro", str(self.image), str(self.mount))

@@ -78,6 +78,31 @@ if FULL:
 
         assert_kept(judge(server, fill_up, Rules(min_acked=1200)), server)
 
+    @pytest.mark.parametrize("block_bytes", [1024, 4096])
+    def test_a_full_disk_that_another_program_writes_to_stops_nothing_for_good(
+        tmp_path: Path, make_server: MakeServer, block_bytes: int
+    ) -> None:
+        """Each byte that is freed may be gone a moment later, in the middle of anything."""
+        with KernelDisk(tmp_path, block_bytes=block_bytes) as disk:
+            server = make_server(disk.mount / "data")
+            server.start()
+            probe = Probe(server.port)
+            probe.make_queue()
+
+            def contend(load: Load) -> None:
+                for _ in range(4):
+                    load.wait_for_sends(300, within_s=30)
+                    ballast = load.fault("no room", disk.fill)
+                    with disk.rival():
+                        ballast.unlink()
+                        disk.fill()
+                        probe.send_for(3.0)
+                    load.fault("room", ballast.unlink)
+                    assert all(a.status in (201, 503) for a in probe.answers), probe.answers[:5]
+                    probe.seconds_until_a_send_works(RECOVERED_WITHIN_S)
+
+            assert_kept(judge(server, contend, Rules(min_acked=1200)), server)
+
     def test_a_file_system_that_turns_read_only_refuses_sends_and_works_after_repair(
         disk: KernelDisk, make_server: MakeServer
     ) -> None:
@@ -86,10 +111,18 @@ if FULL:
         probe = Probe(server.port)
         probe.make_queue()
 
+        def turn_read_only() -> None:
+            # As with power cuts: a sync under way answers "done" for what is lost (measured: 11 of
+            # 40 times, bare fdatasync, Linux 6.18).
+            server.pause()
+            server.wait_until_paused()
+            disk.turn_read_only()
+            server.resume()
+
         def turn_and_repair(load: Load) -> None:
             for _ in range(2):
                 load.wait_for_sends(300, within_s=30)
-                load.fault("read-only", disk.turn_read_only, forgets_leases=True)
+                load.fault("read-only", turn_read_only, forgets_leases=True)
                 time.sleep(0.3)
                 assert_all_refused(probe.send_for(1.5), within_s=REFUSED_WITHIN_S)
                 server.kill()

@@ -276,3 +276,44 @@ def test_several_writers_do_not_get_into_each_others_way(postgres_home, clock):
     assert sorted([*handled, *left]) == sorted(desk.sent_ids)
     check_books(desk)
     store.close()
+
+
+def test_the_writer_survives_an_unexpected_error_and_reports_an_outage(desk, mail, monkeypatch):
+    """A writer thread that ended would leave every later request waiting for ever."""
+    lanes = desk.store._commits._lanes
+
+    def fail():
+        raise OSError("No space left on device")
+
+    for each in lanes:
+        each.let_go(lambda: None)
+        monkeypatch.setattr(each, "_open_session", fail)
+    new = a_new_message(mail, now=desk.now)
+
+    with pytest.raises(StoreUnavailable, match="No space left on device"):
+        desk.store.send([new]).result(WAIT_S)
+    monkeypatch.undo()
+
+    assert all(each._thread.is_alive() for each in lanes)
+    [sent] = desk.store.send([new]).result(WAIT_S)
+    assert isinstance(sent, Sent)
+
+
+def test_on_a_loop_the_writer_survives_an_unexpected_error(desk, mail, monkeypatch):
+    lanes = desk.store._commits._lanes
+
+    def fail(**_):
+        raise OSError("Input/output error")
+
+    async def send():
+        return await asyncio.wait_for(desk.store.send([a_new_message(mail)]), WAIT_S)
+
+    for each in lanes:
+        monkeypatch.setattr(each._session.db, "take_turn", fail, raising=False)
+
+    with pytest.raises(StoreUnavailable, match="Input/output error"):
+        asyncio.run(send())
+
+    assert all(each._thread.is_alive() for each in lanes)
+    [sent] = asyncio.run(send())
+    assert isinstance(sent, Sent)

@@ -123,13 +123,8 @@ class Lane:
         if self._is_closing or not self._waiting:
             self._busy.release()
             return not self._is_closing
-        is_ours = False
-        try:
-            is_ours = self._is_our_turn()
-        finally:
-            if not is_ours:
-                self._busy.release()
-        if not is_ours:
+        if not self._is_our_turn():
+            self._busy.release()
             return False
         session, batch = self._ready_session(), self._take_some()
         try:
@@ -192,11 +187,15 @@ class Lane:
     def _drive(self) -> None:
         while not self._is_closing:
             self._work.acquire()
-            if self._half_done is not None:
-                self._commit(self._half_done)
-            elif self._busy.acquire(blocking=False):
-                self._run_all_and_release()
-            # Otherwise somebody is at it, who looks for more when done, and calls.
+            try:
+                if self._half_done is not None:
+                    self._commit(self._half_done)
+                elif self._busy.acquire(blocking=False):
+                    self._run_all_and_release()
+                # Otherwise somebody is at it, who looks for more when done, and calls.
+            except BaseException:
+                # Nothing here may end the thread: requests would wait for ever.
+                _log.exception("the writer failed; it goes on")
         while not self._busy.acquire(timeout=CLOSING_SECONDS):
             if self._half_done is not None:
                 self._commit(self._half_done)
@@ -220,8 +219,9 @@ class Lane:
         except BaseException:
             answers = None
             self._run(work.batch)  # it was rolled back: what is wrong shows again
-        self.is_committing = False
-        self._busy.release()
+        finally:
+            self.is_committing = False
+            self._busy.release()
         if self._waiting:
             # First, so that the loop has work for the disk before it writes the answers.
             self._resume(work)
@@ -258,9 +258,9 @@ class Lane:
             return
         try:
             self._await_turn()  # first: what comes until then is done as well
-        except StoreUnavailable as error:
+        except Exception as error:
             batch: list[Request] = []
-            failed = self._fail(batch, error)
+            failed = self._fail(batch, _unavailable(error))
             answer_all(batch, failed)
             return
         batch = self._take_some()
@@ -270,9 +270,14 @@ class Lane:
             self._session.db.give_turn_back()
 
     def _is_our_turn(self) -> bool:
-        """Without waiting for anybody, nor for the disk."""
+        """Without waiting for anybody, nor for the disk.  False also if that fails: the thread
+        meets the same error, and answers with it.
+        """
         session = self._session
-        if session is None or not session.db.is_alive or not session.db.take_turn(wait=False):
+        try:
+            if session is None or not session.db.is_alive or not session.db.take_turn(wait=False):
+                return False
+        except Exception:
             return False
         # Another process may have found that a sync failed.
         if not session.db.is_shared and not session.db.is_alive:
@@ -352,7 +357,20 @@ class Lane:
         """After an error of the storage the connection is not trusted: start from what is kept."""
         session, self._session = self._session, None
         if session is not None:
-            session.db.abandon()
+            try:
+                session.db.abandon()
+            except Exception:
+                _log.exception("a connection to the store could not be closed")
+
+
+def _unavailable(error: Exception) -> StoreUnavailable:
+    """Whatever keeps the writer from its store is an outage for those who wait for it."""
+    if isinstance(error, StoreUnavailable):
+        return error
+    _log.error("the store cannot be opened", exc_info=error)
+    wrapped = StoreUnavailable(f"{type(error).__name__}: {error}")
+    wrapped.__cause__ = error
+    return wrapped
 
 
 def _internal(error: BaseException) -> PenstockError:

@@ -22,11 +22,10 @@ from errno import EBADF, EINVAL
 
 import apsw
 
+from penstock.store.full_disk import own_descriptor
 from penstock.store.sqlite_log import is_failed_sync
 
 _log = logging.getLogger("penstock.store")
-
-_OPEN_FILES = "/proc/self/fd"
 
 
 class LogMover:
@@ -98,19 +97,14 @@ def sync_ahead(path: str) -> None:
 
     By a descriptor of SQLite's own: to close one of ours would drop SQLite's locks on the file.
     """
-    try:
-        descriptors = [int(name) for name in os.listdir(_OPEN_FILES)]
-        there = os.stat(path)
-    except OSError:
+    descriptor = own_descriptor(path)
+    if descriptor is None:
         return  # nothing is lost, but time
-    for descriptor in descriptors:
-        try:
-            if os.path.samestat(os.fstat(descriptor), there):
-                os.fdatasync(descriptor)
-                return
-        except OSError as error:
-            if error.errno not in (EBADF, EINVAL):  # closed just now, or something else by now
-                raise
+    try:
+        os.fdatasync(descriptor)
+    except OSError as error:
+        if error.errno not in (EBADF, EINVAL):  # closed just now, or something else by now
+            raise
 
 
 def _connect(path: str) -> apsw.Connection:

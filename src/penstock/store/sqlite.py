@@ -16,6 +16,7 @@ import apsw
 from penstock.domain.errors import PenstockError, StoreRefused, StoreUnavailable
 from penstock.store import checksums
 from penstock.store.database import Collision, Found, Occupied, Row
+from penstock.store.full_disk import check_free_space, reserve_index
 from penstock.store.in_turn import InTurn
 from penstock.store.log_mover import LogMover
 from penstock.store.queries import Queries
@@ -63,6 +64,7 @@ class SqliteDatabase(InTurn):
 
     def _open(self, path: Path, read_only: bool) -> apsw.Connection:
         refuse_old_sqlite(apsw.SQLITE_VERSION_NUMBER)
+        check_free_space(path)
         is_checked = checksums.turn_on()
         flags = apsw.SQLITE_OPEN_READONLY if read_only else 0
         if not read_only:
@@ -89,6 +91,7 @@ class SqliteDatabase(InTurn):
             if is_checked and not path.stat().st_size:
                 db.reserve_bytes("main", checksums.RESERVED_BYTES)
             _make_durable(db)
+            reserve_index(str(path))
             db.set_wal_hook(self._note_pages)
 
     def text(self, name: str, **fill: object) -> str:

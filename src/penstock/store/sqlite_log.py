@@ -18,6 +18,7 @@ import apsw
 
 from penstock.domain.errors import StoreUnavailable
 from penstock.store.database import Occupied
+from penstock.store.full_disk import check_free_space
 
 BUSY_MS = 10_000
 _READS = (apsw.SQLITE_IOERR_READ, apsw.SQLITE_IOERR_SHORT_READ, apsw.SQLITE_IOERR_DATA)
@@ -39,6 +40,7 @@ def make_log_durable(path: Path) -> None:
     log = log_of(path)
     if not path.exists() or not log.exists() or not log.stat().st_size:
         return
+    check_free_space(path)
     try:
         _write_again_alone(path, log)
     except apsw.BusyError as error:

@@ -8,9 +8,14 @@ kernel first, with locks on files beside the database that end with whoever hold
     -turn   whoever writes.  It goes back to the end of the line, so nobody is left out
     -open   shared by everybody who has the store open: to hold it alone is to be alone
 
-A turn is also needed to open and to close.  While `-turn` has content a sync has failed, and what
-the log holds is not certain: everybody lets go of the store, and the first one that is alone with
-it settles the log (see sqlite_log.py).
+A turn is also needed to open and to close.  While `-turn` begins with `!` a sync has failed, and
+what the log holds is not certain: everybody lets go of the store, and the first one that is alone
+with it settles the log (see sqlite_log.py).
+
+The disk may be full or failing just when something must be noted here.  So the files get their
+content when they are made and are only overwritten in place, which needs no space.  A doubt that
+still cannot be written is kept in memory, and with it the write lock: no other process can build on
+the log before it is written.
 
 A wait in the kernel cannot be cut short, so a thread does it, made when it is first needed.
 """
@@ -22,6 +27,7 @@ import logging
 import os
 import threading
 import weakref
+from contextlib import suppress
 from pathlib import Path
 
 from penstock.domain.errors import StoreUnavailable
@@ -29,7 +35,7 @@ from penstock.store.database import Occupied
 
 PATIENCE_MS = 30_000
 _KINDS = ("next", "turn", "open")
-_DOUBT = b"!"
+_DOUBT, _TRUST = b"!", b"\0"
 _LONGEST_WORD = 64
 
 _log = logging.getLogger("penstock.store")
@@ -51,6 +57,8 @@ class Turns:
         self._asked = threading.Semaphore(0)
         self._thread: threading.Thread | None = None
         self._is_closed = False
+        self._is_doubt_unwritten = False
+        self._line_error: OSError | None = None
         self._files: list[int] = []
         try:
             for kind in _KINDS:
@@ -78,6 +86,7 @@ class Turns:
         `patience_ms`: how long that is, if not as long as usual.
         """
         if self.is_ours or not self._files:
+            self._write_doubt()
             return True
         self.is_ours = not self._is_in_line and self._try()
         if not self.is_ours and wait:
@@ -86,12 +95,15 @@ class Turns:
         return self.is_ours
 
     def give_back(self) -> None:
-        if self.is_ours:
+        if self.is_ours and self._write_doubt():
             self.is_ours = False
             fcntl.flock(self._turn, fcntl.LOCK_UN)
 
     def come_in(self) -> bool:
-        """In our turn: whether nobody else has the store open.  Then keep it so until `stay`."""
+        """In our turn: whether nobody else has the store open.  Then keep it so until `stay`.
+
+        Raises StoreUnavailable while the disk does not take a note.
+        """
         if not self._files:
             return True
         try:
@@ -114,29 +126,43 @@ class Turns:
     @property
     def is_in_doubt(self) -> bool:
         """Has a sync failed, here or in another process, and nobody has settled the log since?"""
-        return bool(self._files) and os.fstat(self._turn).st_size > 0
+        if not self._files:
+            return False
+        return self._is_doubt_unwritten or os.pread(self._turn, 1, 0) == _DOUBT
 
     def doubt(self) -> None:
-        """In our turn: from now on nobody builds on the log as it is."""
+        """In our turn: from now on nobody builds on the log as it is.  Never raises."""
         if self._files:
-            os.pwrite(self._turn, _DOUBT, 0)
+            self._is_doubt_unwritten = True
+            self._write_doubt()
+
+    def _write_doubt(self) -> bool:
+        """True if other processes know of every doubt that this one has."""
+        if self._is_doubt_unwritten:
+            try:
+                os.pwrite(self._turn, _DOUBT, 0)
+            except OSError:
+                return False
+            self._is_doubt_unwritten = False
+        return True
 
     def trust(self) -> None:
         """In our turn: the log is settled."""
         if self.is_in_doubt:
-            os.ftruncate(self._turn, 0)
+            _overwrite(self._turn, _TRUST)
+            self._is_doubt_unwritten = False
 
     def agree(self, text: str) -> str:
         """In our turn: what the first one who has the store open has said, for all who come."""
         if not self._files:
             return text
-        self._said = os.pread(self._open, _LONGEST_WORD, 0).decode() or text
+        word = os.pread(self._open, _LONGEST_WORD, 0).rstrip(b"\0")
+        self._said = word.decode() or text
         self._say()
         return self._said
 
     def _say(self) -> None:
-        os.ftruncate(self._open, 0)
-        os.pwrite(self._open, self._said.encode(), 0)
+        _overwrite(self._open, self._said.encode().ljust(_LONGEST_WORD, b"\0"))
 
     def close(self) -> None:
         with self._mutex:
@@ -152,6 +178,8 @@ class Turns:
             fcntl.flock(self._next, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             return False
+        except OSError as error:
+            raise StoreUnavailable(f"cannot lock the store: {error}") from error
         try:
             fcntl.flock(self._turn, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
@@ -169,10 +197,12 @@ class Turns:
         if self._thread is None:
             self._thread = threading.Thread(target=self._line_up, name="penstock-turn", daemon=True)
             self._thread.start()
-        if self._granted.acquire(timeout=patience_s):
-            return
+        is_granted = self._granted.acquire(timeout=patience_s)
         with self._mutex:
-            if not self._granted.acquire(blocking=False):
+            error, self._line_error = self._line_error, None
+            if error is not None:
+                raise StoreUnavailable(f"cannot lock the store: {error}") from error
+            if not is_granted and not self._granted.acquire(blocking=False):
                 self._is_wanted = False
                 raise Occupied(
                     "another process has been writing to the store for"
@@ -184,9 +214,7 @@ class Turns:
             self._asked.acquire()
             if self._is_closed and not self._is_in_line:
                 return
-            fcntl.flock(self._next, fcntl.LOCK_EX)
-            fcntl.flock(self._turn, fcntl.LOCK_EX)
-            fcntl.flock(self._next, fcntl.LOCK_UN)
+            error = self._lock_both()
             with self._mutex:
                 self._is_in_line = False
                 if self._is_closed:
@@ -194,9 +222,21 @@ class Turns:
                     return
                 if self._is_wanted:
                     self._is_wanted = False
+                    self._line_error = error
                     self._granted.release()
-                else:  # it took too long: nobody waits any more
+                elif error is None:  # it took too long: nobody waits any more
                     fcntl.flock(self._turn, fcntl.LOCK_UN)
+
+    def _lock_both(self) -> OSError | None:
+        try:
+            fcntl.flock(self._next, fcntl.LOCK_EX)
+            try:
+                fcntl.flock(self._turn, fcntl.LOCK_EX)
+            finally:
+                fcntl.flock(self._next, fcntl.LOCK_UN)
+        except OSError as error:
+            return error
+        return None
 
     def _close_files(self) -> None:
         files, self._files = self._files, []
@@ -209,12 +249,30 @@ def _open(path: Path, kind: str) -> int:
     name = path.with_name(f"{path.name}-{kind}")
     flags = os.O_RDWR | os.O_CLOEXEC
     try:
-        return os.open(name, flags)
+        file = os.open(name, flags)
     except FileNotFoundError:
         file = os.open(name, flags | os.O_CREAT, 0o644)
         if path.exists():  # whoever may write to the database may line up for it
             os.fchmod(file, path.stat().st_mode & 0o777)
-        return file
+    _reserve(file)
+    return file
+
+
+def _reserve(file: int) -> None:
+    """Give it its full size, and so its space on the disk.  Harmless beside another process: what
+    is there is kept, and zeros mean the same as nothing.
+    """
+    size = os.fstat(file).st_size
+    if size < _LONGEST_WORD:
+        with suppress(OSError):  # full already: writing into it may fail later, and is told then
+            os.pwrite(file, bytes(_LONGEST_WORD - size), size)
+
+
+def _overwrite(file: int, content: bytes) -> None:
+    try:
+        os.pwrite(file, content, 0)
+    except OSError as error:
+        raise StoreUnavailable(f"cannot write beside the store: {error}") from error
 
 
 def _forget_in_child() -> None:

@@ -52,6 +52,7 @@ class HttpConnection(asyncio.Protocol):
         "_is_going_on",
         "_is_receiving",
         "_keep_alive",
+        "_line_bytes",
         "_parser",
         "_piece",
         "_refused",
@@ -77,6 +78,7 @@ class HttpConnection(asyncio.Protocol):
         self._is_receiving = False  # a part of a request
         self._is_clogged = False  # the client does not read what we write
         self._is_going_on = False
+        self._line_bytes = 0  # of the line that has begun; -1 within a body
         self._piece = b""  # what is being parsed, as long as only its first request is
         self.deadline = traffic.now() + traffic.receive_timeout
         self._reset()
@@ -115,9 +117,11 @@ class HttpConnection(asyncio.Protocol):
             self._piece = data
         try:
             self._parser.feed_data(data)
+            if self._is_receiving:
+                self._measure_line(data)
         except httptools.HttpParserUpgrade:
             self._transport.pause_reading()  # the request itself is answered, and that is all
-        except httptools.HttpParserError as error:
+        except (httptools.HttpParserError, PenstockError) as error:
             self._refuse_rest(self._refused or InvalidRequest(f"malformed HTTP: {error}"))
         self._piece = b""
 
@@ -170,6 +174,7 @@ class HttpConnection(asyncio.Protocol):
 
     def on_message_begin(self) -> None:
         self._reset()
+        self._line_bytes = 0
         self._is_receiving = True
         if self._request is None and not self._waiting:
             self.deadline = self._traffic.now() + self._traffic.receive_timeout
@@ -214,6 +219,7 @@ class HttpConnection(asyncio.Protocol):
         return coding == b"identity" or self._traffic.takes_coded(self._url)
 
     def on_body(self, part: bytes) -> None:
+        self._line_bytes = -1
         if len(self._body) + len(part) > self._traffic.max_body_bytes:
             self._stop(TooLarge(f"a request takes at most {self._traffic.max_body_bytes} bytes"))
         if not self._body:
@@ -264,6 +270,16 @@ class HttpConnection(asyncio.Protocol):
         if version not in ("1.0", "1.1"):
             self._stop(InvalidRequest("this server speaks HTTP/1.1"))
         return wants_to and version == "1.1"
+
+    def _measure_line(self, data: bytes) -> None:
+        """The parser reports a header when its line ends; until then it gathers in memory."""
+        if self._line_bytes < 0:
+            self._line_bytes = 0
+            return
+        end = data.rfind(b"\n")
+        self._line_bytes = self._line_bytes + len(data) if end < 0 else len(data) - end - 1
+        if self._line_bytes > MAX_HEADER_BYTES:
+            self._refuse_headers()
 
     def _refuse_headers(self) -> None:
         most = f"{MAX_HEADERS} lines and {MAX_HEADER_BYTES} bytes"

@@ -6,6 +6,7 @@ from contextlib import suppress
 
 import pytest
 
+from penstock.edge.http.protocol import MAX_HEADER_BYTES
 from tests.edge.process import ServerProcess
 from tests.edge.raw import Raw, request
 
@@ -118,3 +119,28 @@ def test_a_path_that_leads_astray_leads_nowhere(target: ServerProcess, path: str
     )
     assert b"root:" not in answer.body
     assert not [name for name in answer.headers if "injected" in name]
+
+
+CHUNKED = b"POST /v1/queues/x/messages HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n"
+
+
+@pytest.mark.parametrize(
+    "start",
+    [
+        b"GET /healthz HTTP/1.1\r\nHost: x\r\na: ",
+        b"GET /healthz HTTP/1.1\r\nHost: x\r\n",
+        CHUNKED + b"1\r\n1\r\n0\r\na: ",
+        CHUNKED + b"1\r\n1\r\n0\r\n",
+        CHUNKED + b"1;",
+    ],
+    ids=["value", "name", "trailer value", "trailer name", "chunk extension"],
+)
+def test_a_line_that_does_not_end_is_cut_at_the_limit_of_the_head(
+    target: ServerProcess, start: bytes
+) -> None:
+    # Not a byte more: what a server has not read when it closes takes its answer along.
+    wire = Raw(target.port).send(start).send(b"a" * (MAX_HEADER_BYTES + 1))
+
+    assert wire.answer().status == 400
+    assert wire.is_closed()
+    wire.close()
