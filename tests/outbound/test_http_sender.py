@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
+from penstock.domain.addresses import Guard, Refused
 from penstock.outbound import http_sender
-from penstock.outbound.addresses import Guard, Refused
 from penstock.outbound.clock import SystemClock
 from penstock.outbound.http_sender import HttpSender
 from penstock.ports.sender import Request, Response

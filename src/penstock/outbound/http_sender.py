@@ -18,7 +18,7 @@ import aiohttp
 import uvloop
 from yarl import URL
 
-from penstock.outbound.addresses import Guard
+from penstock.domain.addresses import Guard
 from penstock.ports.clock import Clock
 from penstock.ports.sender import Request, Response
 

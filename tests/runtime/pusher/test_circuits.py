@@ -187,6 +187,21 @@ def test_the_same_request_failing_again_and_again_counts_once(rig: Rig):
     assert state(rig) is CircuitState.CLOSED
 
 
+def test_native_deliveries_to_one_uri_count_each_for_itself(rig: Rig):
+    """50 queues that fail at one endpoint are 50 samples, not one."""
+    rig.breaker(min_queue_sample_count=50)
+    for number in range(50):
+        rig.deliver(rig.queue(f"q{number}"), "/a", unique_id=None)
+    rig.step()
+    assert len(rig.open()) == 50
+
+    while rig.open():
+        assert state(rig) is CircuitState.CLOSED
+        rig.answer(500)
+
+    assert state(rig) is CircuitState.OPEN
+
+
 def test_a_request_without_a_route_says_nothing_about_any_circuit(rig: Rig):
     rig.rule("/known", url="http://backend/")
     rig.breaker(min_queue_sample_count=1)
