@@ -154,6 +154,7 @@ def test_a_group_cannot_put_a_dot_segment_into_the_target() -> None:
         ("http://[::ffff:169.254.169.254]:80/", r"169\.254\.0\.0/16"),
         ("http://10.1.2.3/", r"10\.0\.0\.0/8"),
         ("http://300.1.1.1/", "not an address"),
+        ("http://2130706433/", r"write it as 127\.0\.0\.1"),
         ("http://h:99999/", "99999"),
         ("http://h:0/", "port 0"),
         ("http://h/a/../b", "dot segment"),

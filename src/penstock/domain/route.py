@@ -163,6 +163,9 @@ def check_endpoint(route: Route, guard: Guard) -> None:
         address = literal(url["host"])
         if address is not None:
             guard.check(str(address))
+            # HTTP clients disagree about other notations, and ours takes only some of them.
+            if address.version == 4 and url["host"] != str(address):
+                raise InvalidRequest(f"url has the host {url['host']}: write it as {address}")
     except (ValueError, Refused) as error:
         raise InvalidRequest(f"url cannot be reached: {error}") from None
 

@@ -67,7 +67,7 @@ class Push(msgspec.Struct, frozen=True, kw_only=True):
     ] = 5 * SECOND
     keep_alive_ms: Annotated[
         int, Meta(ge=1, le=HOUR, description="how long an idle connection to a backend is kept")
-    ] = 4 * SECOND
+    ] = 1_500  # less than the 2 s of gunicorn, the shortest of the usual servers
     deny: Annotated[
         str | None,
         Meta(
