@@ -268,11 +268,18 @@ class Circuits:
         return self._once(HALF_OPENING, settings.open_to_half_open.interval_ms, do, now=now)
 
     def let_probes_go(self, *, now: int) -> Ticket[Ticked]:
-        """Of each half-open circuit the queue that was held longest is let go to be tried."""
+        """Of each half-open circuit the queue that was held longest is let go to be tried.
+
+        Its head is tried at once, also if it is waiting after a failure: the interval of this duty
+        says how often an endpoint is asked, and one queue after the other may not add up to a herd
+        that all wait for the same instant.
+        """
 
         def do(session: Session, _: int) -> int:
             found = session.circuits.to_change_in([CircuitState.HALF_OPEN])
-            return len(session.queues.unhold(session.circuits.rotate(list(found), now=now)))
+            return circuit_changes.release(
+                session, session.circuits.rotate(list(found), now=now), now=now
+            )
 
         return self._once(TRYING, self.settings.unlock_probes.interval_ms, do, now=now)
 
@@ -283,7 +290,7 @@ class Circuits:
         def do(session: Session, tick: int) -> int:
             wanted = circuits.unlocks(settings, tick=tick)
             taken = session.circuits.take_from_line(wanted)
-            session.queues.unhold(taken)
+            circuit_changes.release(session, taken, now=now)
             if len(taken) < wanted:
                 session.duties.restart(LETTING_GO)
             return len(taken)
