@@ -63,6 +63,11 @@ class Route(msgspec.Struct, frozen=True, kw_only=True):
     def hash(self) -> str:
         return circuit_hash(self.pattern)
 
+    @property
+    def endpoint(self) -> str:
+        """Scheme, host and port of its URL."""
+        return "/".join(self.url.split("/")[:3])
+
     def takes(self, method: str | None) -> bool:
         return method is None or not self.methods or method.upper() in self.methods
 
