@@ -98,6 +98,7 @@ def _literal_prefix(text: str) -> str:
     """What every match begins with: most patterns of a long table are ruled out by it."""
     if "|" in text:
         return ""
-    [prefix] = _PREFIX.findall(text)[:1]
+    found = _PREFIX.match(text)
+    prefix = found[0] if found else ""
     following = text[len(prefix) : len(prefix) + 1]
     return prefix[:-1] if following and following in "?*+{" else prefix

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from typing import cast
+
 from penstock.domain.breaker_settings import BreakerTask
 from penstock.domain.circuit import CircuitState, circuit_hash
 from penstock.domain.message import State
 from penstock.ports.store import Session
+from penstock.ports.wakeups import Wakeups
 from penstock.services import circuit_changes
 from tests.runtime.pusher.rig import RETRY_MS, Rig
 
@@ -224,6 +227,7 @@ PROBING = {
 
 def held(rig: Rig, count: int) -> None:
     """So many queues whose heads have failed and wait for long, and which the circuit holds."""
+    cast(Wakeups, rig.desk.store).listen(rig.pusher.heard)
     rig.rule(PATTERN, url="http://backend/$1", retryIntervals=[60])
     rig.breaker(**PROBING)
     queues = [rig.queue(f"q{number}") for number in range(count)]
@@ -248,7 +252,6 @@ def tick(rig: Rig) -> None:
 
 
 def test_the_head_of_a_queue_that_probes_is_tried_at_once_and_not_after_its_back_off(rig: Rig):
-    rig.desk.store.listen(rig.pusher.heard)
     held(rig, 1)
 
     tick(rig)
@@ -259,7 +262,6 @@ def test_the_head_of_a_queue_that_probes_is_tried_at_once_and_not_after_its_back
 
 
 def test_a_queue_that_has_probed_in_vain_probes_again_without_its_back_off(rig: Rig):
-    rig.desk.store.listen(rig.pusher.heard)
     held(rig, 1)
     tick(rig)
     rig.answer(500)
@@ -273,7 +275,6 @@ def test_a_queue_that_has_probed_in_vain_probes_again_without_its_back_off(rig: 
 
 def test_an_endpoint_that_stays_down_is_asked_once_per_tick(rig: Rig):
     """However many queues wait, and although their back-offs end in the same instant."""
-    rig.desk.store.listen(rig.pusher.heard)
     held(rig, 30)
     before = len(rig.sent())
 
@@ -285,7 +286,6 @@ def test_an_endpoint_that_stays_down_is_asked_once_per_tick(rig: Rig):
 
 
 def test_while_no_probe_has_answered_a_tick_lets_one_more_queue_try(rig: Rig):
-    rig.desk.store.listen(rig.pusher.heard)
     held(rig, 30)
 
     for number in range(5):
@@ -295,7 +295,6 @@ def test_while_no_probe_has_answered_a_tick_lets_one_more_queue_try(rig: Rig):
 
 
 def test_a_queue_that_leaves_the_line_is_tried_at_once(rig: Rig):
-    rig.desk.store.listen(rig.pusher.heard)
     held(rig, 2)
     rig.circuits.close(HASH).result()
     rig.step()
