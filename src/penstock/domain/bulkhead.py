@@ -89,7 +89,7 @@ class Bulkhead:
         self._routes[request] = route
 
     def leave(self, request: int, *, is_ended: bool) -> None:
-        """`is_ended`: it was sent and is over; otherwise it tells nothing about its route."""
+        """`is_ended`: it was sent and has ended; otherwise it does not count as slow or quick."""
         route = self._routes.pop(request, None)
         if route is None:
             return

@@ -33,7 +33,7 @@ def check_uri(uri: str) -> str:
 
 
 def has_dot_segment(uri: str) -> bool:
-    """Whether its path has one; dots in the query are nobody's path."""
+    """Whether its path has one; dots in the query are not segments."""
     path = uri.partition("?")[0].encode("utf-8", "surrogatepass")
     for _ in range(_MAX_DECODINGS):
         if any(part.partition(b";")[0] in _DOTS for part in _SEPARATOR.split(path)):
@@ -42,4 +42,4 @@ def has_dot_segment(uri: str) -> bool:
         if decoded == path:
             return False
         path = decoded
-    return True  # encoded so often that no honest client did it
+    return True  # encoded more often than any client does by accident

@@ -217,7 +217,7 @@ def _noting_reuse() -> aiohttp.TraceConfig:
 
 
 def _is_unanswered(error: aiohttp.ClientConnectionError) -> bool:
-    """Whether the other side closed the connection before it said anything."""
+    """Whether the backend closed the connection before it sent any byte."""
     if isinstance(error, aiohttp.ServerDisconnectedError):
         return isinstance(error.message, str)  # otherwise it is the head of an answer
     return isinstance(error, OSError) and error.errno in _CLOSED_BY_PEER

@@ -56,9 +56,9 @@ def hold(session: Session, held: Mapping[str, Sequence[int]], *, now: int) -> No
 
 
 def release(session: Session, queue_nos: Sequence[int], *, now: int) -> int:
-    """Unhold queues and have their heads tried at once; returns how many it made a difference to.
+    """Unhold queues and make their heads due; returns how many queues changed.
 
-    As in gateleen, where to unlock a queue is to dispatch it, whatever its retry interval.
+    As in gateleen, which dispatches a queue when it unlocks it, whatever its retry interval.
     """
     unheld = session.queues.unhold(queue_nos)
     tried = session.deliveries.end_backoff(queue_nos, now=now)

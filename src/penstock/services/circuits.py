@@ -270,9 +270,8 @@ class Circuits:
     def let_probes_go(self, *, now: int) -> Ticket[Ticked]:
         """Of each half-open circuit the queue that was held longest is let go to be tried.
 
-        Its head is tried at once, also if it is waiting after a failure: the interval of this duty
-        says how often an endpoint is asked, and one queue after the other may not add up to a herd
-        that all wait for the same instant.
+        Its head is tried at once, also if it backs off after a failure: one request per tick.  If
+        it waited, queues released by several ticks would send their requests in one instant.
         """
 
         def do(session: Session, _: int) -> int:

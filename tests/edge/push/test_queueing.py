@@ -117,7 +117,7 @@ def test_a_uri_that_could_mean_another_place_is_refused(
     assert queue not in names(server)
 
 
-def test_one_slow_pattern_keeps_nobody_waiting(api: Api, put_rules: PutRules) -> None:
+def test_a_slow_pattern_does_not_block_the_server(api: Api, put_rules: PutRules) -> None:
     put_rules({"/(a+)+b": {"url": NOBODY}, "/x(?!y)(a|aa)+[0-9]": {"url": NOBODY}})
 
     assert_refused(push(api, "/" + "a" * 500, "p"), 404, "route_not_found")

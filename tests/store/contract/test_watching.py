@@ -41,7 +41,7 @@ def die(desk: Desk, queue: Queue) -> None:
     desk.act(Verb.BURY, claimed, text="broken")
 
 
-def test_routes_with_deliveries_that_nobody_answers_are_told(desk: Desk, watch: Watch) -> None:
+def test_routes_with_unanswered_deliveries_are_reported(desk: Desk, watch: Watch) -> None:
     settings = structs.asdict(queue_settings())
     for number in range(3):
         queue = desk.queue(f"slow-{number}", **settings)
