@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import socket
 import threading
 from collections.abc import Iterator
 from typing import Any
@@ -155,6 +156,20 @@ def test_nobody_there_is_an_error(sender, backend):
     assert response.status is None
     assert f"cannot connect to 127.0.0.1:{port}: " in str(response.error)
     assert "ssl" not in str(response.error)
+
+
+def test_an_endpoint_that_speaks_no_tls_is_an_error_that_names_it(sender):
+    with socket.create_server(("127.0.0.1", 0)) as plain:
+        port = plain.getsockname()[1]
+        waiting = Waiting(sender, f"https://127.0.0.1:{port}/")
+        connection, _ = plain.accept()
+        with connection:
+            connection.sendall(b"HTTP/1.1 400 Bad Request\r\n\r\n")
+            response = waiting.result()
+
+    assert response.status is None
+    assert str(response.error).startswith(f"cannot connect to 127.0.0.1:{port}: ")
+    assert "ssl:" not in str(response.error)
 
 
 def test_a_status_counts_although_the_rest_of_the_answer_never_comes(sender, backend, monkeypatch):

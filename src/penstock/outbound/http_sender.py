@@ -231,7 +231,9 @@ def _text(error: Exception) -> str:
 
 
 def _not_connected(error: aiohttp.ClientConnectorError) -> str:
-    cause = error.os_error
+    cause: Exception = getattr(error, "os_error", error)
     if isinstance(cause, Refused):
         return str(cause)
-    return f"cannot connect to {error.host}:{error.port}: {cause.strerror or cause}"
+    return (
+        f"cannot connect to {error.host}:{error.port}: {getattr(cause, 'strerror', None) or cause}"
+    )
