@@ -30,6 +30,12 @@ class FakeSender:
             then(Response(status=status, **response))  # type: ignore[arg-type]
         return [request for request, _ in answered]
 
+    def answer_one(self, status: int, *, host: str) -> None:
+        """The first that waits for an answer of this host gets one."""
+        wanted = next(one for one in self.open if one[0].url.startswith(f"http://{host}/"))
+        self.open.remove(wanted)
+        wanted[1](Response(status=status))
+
     def close(self) -> None:
         self.answer(None, error="broken off", is_broken_off=True)
 

@@ -98,7 +98,7 @@ class Broker:
         )
         self.facts = Facts(store, settings.limits)
         self.documents = Documents(store, clock)
-        self.routes = Routes(store, clock)
+        self.routes = Routes(store, clock, denied=settings.push.deny or "")
         self.circuits = Circuits(store, clock, self.routes)
         self.pushed = Tally()
         self.scaling = Scaling(store, clock)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from msgspec import structs
 
 from penstock.domain import delivery as deliveries
 from penstock.domain.delivery import Delivery
@@ -63,6 +64,18 @@ def test_it_goes_by_its_own_id_or_by_its_uri():
     both = a_delivery(x__rp__unique__id="two", x__rp__unique_id="one")
     assert both.request_id == "one"
     assert a_delivery(x__rp__unique_id="").request_id == "/a?b"
+
+
+def test_what_the_circuit_counts_it_by():
+    named = structs.replace(a_delivery(x__rp__unique_id="header"), unique_id="given")
+    plain = structs.replace(a_delivery(), unique_id=None)
+
+    assert a_delivery().counted_as("message") == "/a?b", "as gateleen does"
+    assert a_delivery(x__rp__unique_id="header").counted_as("message") == "header"
+    assert plain.counted_as("message") == "message"
+    assert named.counted_as("message") == "given"
+    assert structs.replace(named, unique_id=None).counted_as("message") == "header"
+    assert deliveries.from_body(deliveries.to_body(plain)) == plain
 
 
 def test_long_ids_are_shortened_and_stay_apart():

@@ -6,9 +6,18 @@ from typing import Any
 
 import pytest
 
+from penstock.domain.addresses import Guard
 from penstock.domain.circuit import circuit_hash
-from penstock.domain.errors import InvalidRequest, RouteNotFound
-from penstock.domain.route import HeaderMode, HeaderRule, Route, RouteTable, check_route
+from penstock.domain.errors import InvalidRequest, InvalidUri, RouteNotFound
+from penstock.domain.pattern import compiled
+from penstock.domain.route import (
+    HeaderMode,
+    HeaderRule,
+    Route,
+    RouteTable,
+    check_endpoint,
+    check_route,
+)
 
 
 def a_route(pattern: str = "/a/(.*)", url: str = "http://backend/x", **more: Any) -> Route:
@@ -67,7 +76,7 @@ def test_groups_of_the_pattern_stand_in_the_target(
 def test_whoever_sends_a_request_cannot_name_another_host_by_the_port(port: str) -> None:
     route = a_route("/a/(.*)/b", "http://h:$1/x")
 
-    with pytest.raises(InvalidRequest, match="no port"):
+    with pytest.raises(InvalidRequest, match="not a port"):
         route.target(f"/a/{port}/b")
 
 
@@ -124,3 +133,47 @@ def test_a_status_of_the_backend_may_mean_another() -> None:
     assert [route.status_of(status) for status in (200, 404, 500, 599, 409)] == [
         *(200, 200, 503, 503, 409)
     ]
+
+
+def test_a_group_cannot_put_a_dot_segment_into_the_target() -> None:
+    route = a_route("/a\\?to=(.*)", "http://h/x/$1")
+
+    assert route.target("/a?to=b") == "http://h/x/b"
+    with pytest.raises(InvalidUri, match="dot segment"):
+        route.target("/a?to=../admin")
+    with pytest.raises(InvalidUri, match="dot segment"):
+        a_route("/a/(.*)/(.*)", "http://h/$1.$2").target("/a/./")
+
+
+@pytest.mark.parametrize(
+    ("url", "why"),
+    [
+        ("http://169.254.169.254/x", r"169\.254\.0\.0/16"),
+        ("http://2852039166/", r"169\.254\.0\.0/16"),
+        ("http://0xa9.0376.43518/", r"169\.254\.0\.0/16"),
+        ("http://[::ffff:169.254.169.254]:80/", r"169\.254\.0\.0/16"),
+        ("http://10.1.2.3/", r"10\.0\.0\.0/8"),
+        ("http://300.1.1.1/", "not an address"),
+        ("http://2130706433/", r"write it as 127\.0\.0\.1"),
+        ("http://h:99999/", "99999"),
+        ("http://h:0/", "port 0"),
+        ("http://h/a/../b", "dot segment"),
+    ],
+)
+def test_a_new_route_that_could_never_be_reached_is_refused(url: str, why: str) -> None:
+    with pytest.raises(InvalidRequest, match=why):
+        check_endpoint(a_route(url=url), Guard("10.0.0.0/8"))
+
+
+@pytest.mark.parametrize("url", ["http://127.0.0.1:65535/", "https://shop/a.b", "http://h:$1/"])
+def test_a_new_route_elsewhere_is_taken(url: str) -> None:
+    check_endpoint(a_route("/a/(.*)", url), Guard("10.0.0.0/8"))
+
+
+def test_patterns_are_compiled_when_the_table_is_made() -> None:
+    table = RouteTable([Route(pattern=f"/{n}/(a+)+b", url="http://h/") for n in range(10)])
+    compiled.cache_clear()
+
+    assert table.match("/9/" + "a" * 1_000) is None
+
+    assert compiled.cache_info().misses == 0

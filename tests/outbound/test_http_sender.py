@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
+import socket
 import threading
 from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
+from penstock.domain.addresses import Guard, Refused
 from penstock.outbound import http_sender
-from penstock.outbound.addresses import Guard, Refused
 from penstock.outbound.clock import SystemClock
 from penstock.outbound.http_sender import HttpSender
 from penstock.ports.sender import Request, Response
-from tests.support.http_backend import WAIT_S, Answer, Hang, HangUp, HttpBackend
+from tests.support.http_backend import WAIT_S, Answer, Begin, Hang, HangUp, HttpBackend
 
 
 @pytest.fixture
@@ -112,6 +113,40 @@ def test_a_connection_that_breaks_is_an_error_and_nothing_is_tried_twice(sender,
     assert len(backend.seen) == 1
 
 
+@pytest.mark.parametrize("method", ["POST", "PUT", "DELETE"])
+def test_a_connection_that_was_closed_while_idle_costs_no_attempt(sender, backend, method):
+    """The backend closes it in the instant in which it is used again."""
+    backend.behave = lambda seen: HangUp() if len(backend.seen) == 2 else Answer()
+    Waiting(sender, f"{backend.url}/first").result()
+
+    response = Waiting(sender, f"{backend.url}/second", method=method, payload=b"x").result()
+
+    assert response.status == 200
+    assert [seen.target for seen in backend.seen] == ["/first", "/second", "/second"]
+    assert [seen.connection for seen in backend.seen] == [1, 1, 2]
+    assert backend.seen[1].payload == backend.seen[2].payload == b"x"
+
+
+def test_what_fails_on_a_fresh_connection_too_is_an_error(sender, backend):
+    backend.behave = lambda seen: HangUp() if len(backend.seen) > 1 else Answer()
+    Waiting(sender, backend.url).result()
+
+    response = Waiting(sender, backend.url).result()
+
+    assert response.status is None
+    assert len(backend.seen) == 3
+
+
+def test_an_answer_that_has_begun_is_not_asked_for_again(sender, backend):
+    backend.behave = lambda seen: Begin() if len(backend.seen) > 1 else Answer()
+    Waiting(sender, backend.url).result()
+
+    response = Waiting(sender, backend.url).result()
+
+    assert response.status is None
+    assert len(backend.seen) == 2
+
+
 def test_nobody_there_is_an_error(sender, backend):
     port = backend.port
     backend.stop()
@@ -119,7 +154,22 @@ def test_nobody_there_is_an_error(sender, backend):
     response = Waiting(sender, f"http://127.0.0.1:{port}/").result()
 
     assert response.status is None
-    assert str(port) in str(response.error)
+    assert f"cannot connect to 127.0.0.1:{port}: " in str(response.error)
+    assert "ssl" not in str(response.error)
+
+
+def test_an_endpoint_that_speaks_no_tls_is_an_error_that_names_it(sender):
+    with socket.create_server(("127.0.0.1", 0)) as plain:
+        port = plain.getsockname()[1]
+        waiting = Waiting(sender, f"https://127.0.0.1:{port}/")
+        connection, _ = plain.accept()
+        with connection:
+            connection.sendall(b"HTTP/1.1 400 Bad Request\r\n\r\n")
+            response = waiting.result()
+
+    assert response.status is None
+    assert str(response.error).startswith(f"cannot connect to 127.0.0.1:{port}: ")
+    assert "ssl:" not in str(response.error)
 
 
 def test_a_status_counts_although_the_rest_of_the_answer_never_comes(sender, backend, monkeypatch):
@@ -163,16 +213,25 @@ def test_a_header_that_cannot_be_is_an_error_and_not_the_end(sender, backend):
         "[2002:a9fe:a9fe::]",
         "100.100.100.200",
         "0.0.0.0",
-        "2852039166",
         "0xa9fea9fe",
     ],
 )
-def test_nothing_is_ever_sent_to_metadata_and_link_local_addresses(sender, host):
-    response = Waiting(sender, f"http://{host}/latest/meta-data", timeout_ms=5_000).result()
+def test_nothing_is_ever_sent_to_metadata_and_link_local_addresses(sender, host, caplog):
+    for _ in range(2):
+        response = Waiting(sender, f"http://{host}/latest/meta-data", timeout_ms=5_000).result()
 
     assert response.status is None
     assert response.error
-    assert "within" not in response.error
+    assert response.error.startswith("nothing is sent to ")
+    assert " it lies in " in response.error
+    assert [record.getMessage() for record in caplog.records] == [response.error], "once"
+
+
+def test_an_address_written_as_one_number_is_not_sent_to(sender):
+    response = Waiting(sender, "http://2852039166/latest/meta-data", timeout_ms=5_000).result()
+
+    assert response.status is None
+    assert "canonical" in str(response.error)
 
 
 def test_what_counts_is_the_address_and_not_its_name(backend):

@@ -42,7 +42,11 @@ class Hang:
     """Takes the request and never answers."""
 
 
-Behaviour = Answer | HangUp | Hang
+class Begin:
+    """Begins an answer and closes the connection in the middle of its head."""
+
+
+Behaviour = Answer | HangUp | Hang | Begin
 
 
 class HttpBackend:
@@ -149,6 +153,9 @@ class HttpBackend:
                 await asyncio.Event().wait()
         finally:
             self._at_once -= 1
+        if isinstance(behaviour, Begin):
+            writer.write(b"HTTP/1.1 200 Said\r\nContent-Le")
+            await writer.drain()
         if not isinstance(behaviour, Answer):
             return False
         writer.write(_bytes(behaviour))

@@ -10,6 +10,7 @@ import hashlib
 import re
 
 import msgspec
+from msgspec import UNSET, UnsetType
 
 from penstock.domain.errors import InvalidRequest
 from penstock.domain.queue import Ordering, Queue, QueueSettings
@@ -17,6 +18,7 @@ from penstock.domain.queue import Ordering, Queue, QueueSettings
 LABEL = "penstock.push"  # of queues that hold deliveries
 GROUP = "push"
 KIND = "delivery"
+METHODS = ("DELETE", "HEAD", "OPTIONS", "PATCH", "POST", "PUT")  # those that can be queued
 MAX_REQUEST_ID_CHARS = 256  # as many as a label of a message has
 
 # Headers that mean something to one connection only.  Handed on, they could make a request end
@@ -56,6 +58,9 @@ class Delivery(msgspec.Struct, frozen=True, kw_only=True):
     headers: tuple[Header, ...] = ()
     payload: bytes | None = None
     queued_at: int
+    # How the circuit tells requests apart.  UNSET: as gateleen does, by headers or the URI; None:
+    # every message is a request of its own; a text: what its sender calls it.
+    unique_id: str | UnsetType | None = UNSET
 
     def header(self, name: str) -> str | None:
         """The value of the first one of this name, which is in small letters."""
@@ -63,9 +68,19 @@ class Delivery(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def request_id(self) -> str:
-        """What its attempts are counted by: the sender's own id, or where it goes."""
-        given = (self.header(name) for name in _REQUEST_ID)
-        return short_id(next(filter(None, given), self.uri))
+        """The sender's own id, or where it goes."""
+        return self.unique_id or self._id_in_headers or short_id(self.uri)
+
+    def counted_as(self, message_id: str) -> str:
+        """The id that the circuit counts its attempts by."""
+        if self.unique_id is None:
+            return self._id_in_headers or message_id
+        return self.request_id
+
+    @property
+    def _id_in_headers(self) -> str | None:
+        given = next(filter(None, (self.header(name) for name in _REQUEST_ID)), None)
+        return given and short_id(given)
 
     @property
     def expire_after_s(self) -> int | None:

@@ -15,6 +15,12 @@ class InvalidRequest(PenstockError):
     code = "invalid_request"
 
 
+class InvalidUri(InvalidRequest):
+    """The URI of a delivery could mean one place to its route and another to the endpoint."""
+
+    code = "invalid_uri"
+
+
 class Unauthenticated(PenstockError):
     code = "unauthenticated"
 

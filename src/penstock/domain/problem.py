@@ -7,10 +7,12 @@ from enum import StrEnum
 
 import msgspec
 
+from penstock.domain.bulkhead import PATIENCE_MS
 from penstock.domain.counts import Counts
 from penstock.domain.limits import MINUTE
 from penstock.domain.queue import Queue
 
+HANGING_AFTER_MS = PATIENCE_MS  # an attempt to deliver that takes so long is without an answer
 STUCK_AFTER_MS = 5 * MINUTE  # so long the next in line may wait before it is called stuck
 
 
@@ -32,6 +34,14 @@ class Glance(msgspec.Struct, frozen=True):
     counts: Counts
     oldest_ready_at: int | None = None
     takes_letters: bool = False  # dead messages of another queue come here
+
+
+class HangingRoute(msgspec.Struct, frozen=True):
+    """A route whose endpoint leaves attempts to deliver without an answer."""
+
+    pattern: str
+    deliveries: int  # under way for too long
+    since: int  # when the oldest of them began
 
 
 def problems_of(glance: Glance, *, now: int) -> tuple[Problem, ...]:

@@ -10,20 +10,20 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 from enum import StrEnum
-from functools import lru_cache
 
 import msgspec
 
+from penstock.domain.addresses import Guard, Refused, literal
 from penstock.domain.circuit import circuit_hash
-from penstock.domain.errors import InvalidRequest, RouteNotFound
+from penstock.domain.errors import InvalidRequest, InvalidUri, RouteNotFound
 from penstock.domain.limits import SECOND
+from penstock.domain.pattern import Groups, InvalidPattern, compiled
+from penstock.domain.uri import has_dot_segment
 
 DEFAULT_TIMEOUT_MS = 120 * SECOND  # as long as gateleen waits for what it has queued
 
 Headers = list[tuple[str, str]]
 
-# As in Java, where patterns come from: a name may follow `(?<` without a P.
-_JAVA_GROUP = re.compile(r"\(\?<(?=[A-Za-z])")
 _MARK = re.compile(r"\$(\d{1,2})")
 _URL = re.compile(
     r"(?P<scheme>https?)://(?P<host>\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9._-]+)"
@@ -63,11 +63,13 @@ class Route(msgspec.Struct, frozen=True, kw_only=True):
     def hash(self) -> str:
         return circuit_hash(self.pattern)
 
+    @property
+    def endpoint(self) -> str:
+        """Scheme, host and port of its URL."""
+        return "/".join(self.url.split("/")[:3])
+
     def takes(self, method: str | None) -> bool:
         return method is None or not self.methods or method.upper() in self.methods
-
-    def matches(self, uri: str) -> bool:
-        return compiled(self.pattern).fullmatch(uri) is not None
 
     def target(self, uri: str) -> str:
         """Where a request with this URI goes; raises InvalidRequest."""
@@ -80,9 +82,11 @@ class Route(msgspec.Struct, frozen=True, kw_only=True):
         if port is not None:
             port = _filled(port, found)
             # Otherwise whoever sends a request could name any host, as in `80@elsewhere`.
-            if not re.fullmatch("[0-9]{1,5}", port) or not 0 < int(port) < 65536:
-                raise InvalidRequest(f"{port[:40]!r} of {uri[:200]!r} is no port")
+            if not _is_port(port):
+                raise InvalidRequest(f"{port[:40]!r} of {uri[:200]!r} is not a port")
         path = _filled(url["path"] or "/", found)
+        if has_dot_segment(path):
+            raise InvalidUri(f"uri {uri[:200]!r} makes a dot segment in {self.url[:200]!r}")
         return f"{url['scheme']}://{url['host']}{':' + port if port else ''}{_clean(path)}"
 
     def headers_for(self, headers: Iterable[tuple[str, str]]) -> Headers:
@@ -95,7 +99,7 @@ class Route(msgspec.Struct, frozen=True, kw_only=True):
     def status_of(self, status: int) -> int:
         """A status of the backend as it counts for us."""
         for pattern, meant in self.statuses:
-            if compiled(pattern).fullmatch(str(status)):
+            if compiled(pattern).fullmatch(str(status)) is not None:
                 return meant
         return status
 
@@ -105,6 +109,8 @@ class RouteTable:
 
     def __init__(self, routes: Sequence[Route] = ()) -> None:
         self.routes = tuple(routes)
+        # Compiled here, where a table is made, and not when the first request asks for it.
+        self._patterns = [compiled(route.pattern) for route in self.routes]
         self._by_hash = {route.hash: route for route in reversed(self.routes)}
 
     @property
@@ -114,8 +120,8 @@ class RouteTable:
 
     def match(self, uri: str, *, method: str | None = None) -> Route | None:
         """The first that fits.  Circuits go by the URI alone, whatever the methods of a route."""
-        for route in self.routes:
-            if route.takes(method) and route.matches(uri):
+        for route, pattern in zip(self.routes, self._patterns, strict=True):
+            if route.takes(method) and pattern.fullmatch(uri) is not None:
                 return route
         return None
 
@@ -127,8 +133,8 @@ def check_route(route: Route) -> Route:
     """Return it, or raise InvalidRequest that says what is wrong."""
     try:
         pattern = compiled(route.pattern)
-    except (re.error, OverflowError, RecursionError) as error:
-        raise InvalidRequest(f"it is no regular expression: {error}") from None
+    except InvalidPattern as error:
+        raise InvalidRequest(f"it is not a regular expression: {error}") from None
     url = _URL.fullmatch(route.url)
     if url is None:
         raise InvalidRequest(
@@ -141,20 +147,42 @@ def check_route(route: Route) -> Route:
     for text, _ in route.statuses:
         try:
             compiled(text)
-        except re.error as error:
+        except InvalidPattern as error:
             raise InvalidRequest(f"translateStatus: {text!r}: {error}") from None
     return route
 
 
-@lru_cache(maxsize=10_000)
-def compiled(pattern: str) -> re.Pattern[str]:
-    return re.compile(_JAVA_GROUP.sub("(?P<", pattern))
+def check_endpoint(route: Route, guard: Guard) -> None:
+    """Raise InvalidRequest if nothing could ever be sent where a new route leads.
+
+    Rules that are stored already are not held to this: they load, and their deliveries fail.
+    """
+    url = _URL.fullmatch(route.url)
+    assert url is not None, "it was checked when the route was made"
+    port = url["port"]
+    if port is not None and not port.startswith("$") and not _is_port(port):
+        raise InvalidRequest(f"url has the port {port}; ports are 1 to 65535")
+    if has_dot_segment(url["path"] or "/"):
+        raise InvalidRequest("url has a dot segment: write the path that it stands for")
+    try:
+        address = literal(url["host"])
+        if address is not None:
+            guard.check(str(address))
+            # HTTP clients disagree about other notations, and ours takes only some of them.
+            if address.version == 4 and url["host"] != str(address):
+                raise InvalidRequest(f"url has the host {url['host']}: write it as {address}")
+    except (ValueError, Refused) as error:
+        raise InvalidRequest(f"url cannot be reached: {error}") from None
 
 
-def _filled(text: str, found: re.Match[str]) -> str:
+def _is_port(text: str) -> bool:
+    return re.fullmatch("[0-9]{1,5}", text) is not None and 0 < int(text) < 65536
+
+
+def _filled(text: str, found: Groups) -> str:
     def value(mark: re.Match[str]) -> str:
-        number, rest = _group(mark[1], found.re.groups)
-        return (found[number] or "") + rest
+        number, rest = _group(mark[1], len(found) - 1)
+        return found[number] + rest
 
     return _MARK.sub(value, text)
 

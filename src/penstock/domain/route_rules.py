@@ -16,6 +16,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
+from penstock.domain.addresses import Guard
 from penstock.domain.errors import InvalidRequest
 from penstock.domain.limits import DAY, HOUR, NUL, SECOND
 from penstock.domain.route import (
@@ -24,6 +25,7 @@ from penstock.domain.route import (
     HeaderRule,
     Route,
     RouteTable,
+    check_endpoint,
     check_route,
 )
 from penstock.domain.signature import key_of
@@ -71,6 +73,15 @@ def parse_rules(text: str) -> RouteTable:
     routes = [_named(pattern, rule) for pattern, rule in rules.items()]
     _check_metric_names(routes)
     return RouteTable(routes)
+
+
+def check_endpoints(table: RouteTable, guard: Guard) -> None:
+    """Raise InvalidRequest that names the first rule whose deliveries could never arrive."""
+    for route in table.routes:
+        try:
+            check_endpoint(route, guard)
+        except InvalidRequest as error:
+            raise InvalidRequest(f"rule {route.pattern[:200]!r}: {error}") from None
 
 
 def _without_twins(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

@@ -1,24 +1,28 @@
 """Pushes requests over HTTP: one thread with an event loop, whatever the number of queues.
 
-Connections are pooled and kept for a moment.  Redirects are not followed: a route says where a
-delivery goes, and nobody else.  An answer counts from its status; what comes after it is read only
-so far that the connection can be used again.
+Connections are pooled and kept for a moment.  A backend may close one in the same instant in which
+it is used again; a request that fails in this way, before any byte of an answer, is sent once more
+at once on a fresh connection, and counts as one attempt.  Redirects are not followed: a route says
+where a delivery goes, and nobody else.  An answer counts from its status; what comes after it is
+read only so far that the connection can be used again.
 """
 
 from __future__ import annotations
 
 import asyncio
+import errno
 import logging
 import socket
 import threading
 from collections.abc import Callable
+from types import SimpleNamespace
 from typing import Any
 
 import aiohttp
 import uvloop
 from yarl import URL
 
-from penstock.outbound.addresses import Guard
+from penstock.domain.addresses import Guard, Refused
 from penstock.ports.clock import Clock
 from penstock.ports.sender import Request, Response
 
@@ -29,6 +33,8 @@ _BROKEN_OFF = Response(error="broken off because this node stops", is_broken_off
 _READ_BYTES = 64 * 1024  # of an answer, before its connection is given up
 _READ_SECONDS = 5.0
 _EXCERPT_CHARS = 500
+_CLOSED_BY_PEER = (errno.ECONNRESET, errno.EPIPE)
+_MOST_REFUSALS = 1_000  # different ones that are logged
 # What a client adds of its own accord; a delivery has the headers that its sender gave it.
 _NOT_OURS = ("Accept", "Accept-Encoding", "Content-Type", "User-Agent")
 
@@ -44,6 +50,7 @@ class HttpSender:
         self._keep_alive_ms = keep_alive_ms
         self._loop = uvloop.new_event_loop()
         self._under_way: set[asyncio.Task[None]] = set()
+        self._refusals: set[str] = set()
         self._is_open = True
         self._thread = threading.Thread(target=self._run, name="penstock-sender", daemon=True)
         self._is_ready = threading.Event()
@@ -65,7 +72,7 @@ class HttpSender:
     def _run(self) -> None:
         asyncio.set_event_loop(self._loop)
         try:
-            self._session = self._loop.run_until_complete(self._open())
+            self._loop.run_until_complete(self._open())
             self._is_ready.set()
             self._loop.run_forever()
             self._loop.run_until_complete(self._stop())
@@ -73,19 +80,21 @@ class HttpSender:
             self._is_ready.set()
             self._loop.close()
 
-    async def _open(self) -> aiohttp.ClientSession:
-        connector = aiohttp.TCPConnector(
-            limit=self._connections,
-            keepalive_timeout=self._keep_alive_ms / 1000,
-            socket_factory=self._socket,
-        )
+    async def _open(self) -> None:
+        self._pooled = self._session(keepalive_timeout=self._keep_alive_ms / 1000)
+        self._fresh = self._session(force_close=True)  # never takes a connection from a pool
+
+    def _session(self, **connector: Any) -> aiohttp.ClientSession:
         session = aiohttp.ClientSession(
-            connector=connector,
+            connector=aiohttp.TCPConnector(
+                limit=self._connections, socket_factory=self._socket, **connector
+            ),
             cookie_jar=aiohttp.DummyCookieJar(),
             auto_decompress=False,
             skip_auto_headers=_NOT_OURS,
+            trace_configs=[_noting_reuse()],
         )
-        # Some methods would be tried twice when a connection breaks.  It is for us to say when
+        # Some methods would be tried twice whenever a connection breaks.  It is for us to say when
         # something is tried again: a circuit that lets one request through means one.
         session._retry_connection = False
         return session
@@ -112,7 +121,8 @@ class HttpSender:
         for task in list(self._under_way):
             task.cancel()
         await asyncio.gather(*self._under_way, return_exceptions=True)
-        await self._session.close()
+        await self._pooled.close()
+        await self._fresh.close()
 
     async def _exchange(self, request: Request, then: Then) -> None:
         began = self._clock.now()
@@ -124,19 +134,41 @@ class HttpSender:
         except TimeoutError:
             then(self._failed(began, f"no answer within {request.timeout_ms} ms"))
         except (aiohttp.ClientError, OSError, ValueError) as error:
-            then(self._failed(began, _told(error)))
+            self._log_refusal(error)
+            then(self._failed(began, _text(error)))
         except Exception as error:  # whatever it is, its queue must not wait for ever
             _log.exception("a request to %s failed", request.url)
-            then(self._failed(began, _told(error)))
+            then(self._failed(began, _text(error)))
+
+    def _log_refusal(self, error: Exception) -> None:
+        """Once per address: a delivery comes again every few seconds, for as long as it lives."""
+        cause = getattr(error, "os_error", None)
+        if isinstance(cause, Refused) and str(cause) not in self._refusals:
+            if len(self._refusals) < _MOST_REFUSALS:
+                self._refusals.add(str(cause))
+            _log.warning("%s", cause)
 
     async def _ask(self, request: Request, began: int) -> Response:
-        asked = self._session.request(
+        used = SimpleNamespace(is_reused=False)
+        try:
+            return await self._ask_on(self._pooled, request, began, used)
+        except aiohttp.ClientConnectionError as error:
+            if not used.is_reused or not _is_unanswered(error):
+                raise
+        return await self._ask_on(self._fresh, request, began, used)
+
+    async def _ask_on(
+        self, session: aiohttp.ClientSession, request: Request, began: int, used: SimpleNamespace
+    ) -> Response:
+        left_ms = max(1, request.timeout_ms - (self._clock.now() - began))
+        asked = session.request(
             request.method,
             URL(request.url, encoded=True),
             headers=list(request.headers),
             data=request.payload,
             allow_redirects=False,
-            timeout=aiohttp.ClientTimeout(total=request.timeout_ms / 1000),
+            timeout=aiohttp.ClientTimeout(total=left_ms / 1000),
+            trace_request_ctx=used,
         )
         async with asked as answer:
             took_ms = self._clock.now() - began
@@ -173,6 +205,35 @@ def _excerpt(said: bytes) -> str | None:
     return text[:_EXCERPT_CHARS] or None
 
 
-def _told(error: Exception) -> str:
+def _noting_reuse() -> aiohttp.TraceConfig:
+    """Note in a request's context whether it goes out on a connection that was used before."""
+
+    async def reused(session: aiohttp.ClientSession, context: Any, _: Any) -> None:
+        context.trace_request_ctx.is_reused = True
+
+    trace = aiohttp.TraceConfig()
+    trace.on_connection_reuseconn.append(reused)
+    return trace
+
+
+def _is_unanswered(error: aiohttp.ClientConnectionError) -> bool:
+    """Whether the backend closed the connection before it sent any byte."""
+    if isinstance(error, aiohttp.ServerDisconnectedError):
+        return isinstance(error.message, str)  # otherwise it is the head of an answer
+    return isinstance(error, OSError) and error.errno in _CLOSED_BY_PEER
+
+
+def _text(error: Exception) -> str:
+    if isinstance(error, aiohttp.ClientConnectorError):
+        return _not_connected(error)
     text = str(error) or type(error).__name__
     return text if isinstance(error, OSError) else f"{type(error).__name__}: {text}"
+
+
+def _not_connected(error: aiohttp.ClientConnectorError) -> str:
+    cause: Exception = getattr(error, "os_error", error)
+    if isinstance(cause, Refused):
+        return str(cause)
+    return (
+        f"cannot connect to {error.host}:{error.port}: {getattr(cause, 'strerror', None) or cause}"
+    )

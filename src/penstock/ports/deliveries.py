@@ -16,3 +16,7 @@ class Deliveries(Protocol):
     def queues(self, queue_nos: Sequence[int]) -> list[Queue]:
         """Those of them that exist, in any order."""
         ...
+
+    def end_backoff(self, queue_nos: Sequence[int], *, now: int) -> list[int]:
+        """Make heads that wait after a failure due now; return the queues that have one."""
+        ...

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Protocol
 
-from penstock.domain.problem import Glance
+from penstock.domain.problem import Glance, HangingRoute
 
 
 class Watching(Protocol):
@@ -24,4 +24,8 @@ class Watching(Protocol):
 
     def suspects(self, *, late_at: int, limit: int) -> list[Glance]:
         """Queues that something may be wrong with; late is what could be claimed by then."""
+        ...
+
+    def hanging(self, *, since: int, limit: int) -> list[HangingRoute]:
+        """Routes with deliveries that are under way since then or longer, the most first."""
         ...

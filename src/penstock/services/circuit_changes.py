@@ -55,6 +55,16 @@ def hold(session: Session, held: Mapping[str, Sequence[int]], *, now: int) -> No
         session.queues.hold(held[one], by=one)
 
 
+def release(session: Session, queue_nos: Sequence[int], *, now: int) -> int:
+    """Unhold queues and make their heads due; returns how many queues changed.
+
+    As in gateleen, which dispatches a queue when it unlocks it, whatever its retry interval.
+    """
+    unheld = session.queues.unhold(queue_nos)
+    tried = session.deliveries.end_backoff(queue_nos, now=now)
+    return len({*unheld, *tried})
+
+
 def _tell(
     session: Session, circuit_hash: str, before: Circuit, after: Circuit, *, by: str, now: int
 ) -> None:

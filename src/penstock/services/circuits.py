@@ -268,11 +268,17 @@ class Circuits:
         return self._once(HALF_OPENING, settings.open_to_half_open.interval_ms, do, now=now)
 
     def let_probes_go(self, *, now: int) -> Ticket[Ticked]:
-        """Of each half-open circuit the queue that was held longest is let go to be tried."""
+        """Of each half-open circuit the queue that was held longest is let go to be tried.
+
+        Its head is tried at once, also if it backs off after a failure: one request per tick.  If
+        it waited, queues released by several ticks would send their requests in one instant.
+        """
 
         def do(session: Session, _: int) -> int:
             found = session.circuits.to_change_in([CircuitState.HALF_OPEN])
-            return len(session.queues.unhold(session.circuits.rotate(list(found), now=now)))
+            return circuit_changes.release(
+                session, session.circuits.rotate(list(found), now=now), now=now
+            )
 
         return self._once(TRYING, self.settings.unlock_probes.interval_ms, do, now=now)
 
@@ -283,7 +289,7 @@ class Circuits:
         def do(session: Session, tick: int) -> int:
             wanted = circuits.unlocks(settings, tick=tick)
             taken = session.circuits.take_from_line(wanted)
-            session.queues.unhold(taken)
+            circuit_changes.release(session, taken, now=now)
             if len(taken) < wanted:
                 session.duties.restart(LETTING_GO)
             return len(taken)

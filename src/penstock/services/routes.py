@@ -7,10 +7,14 @@ from __future__ import annotations
 
 import logging
 
+import msgspec
+
+from penstock.domain.addresses import Guard
 from penstock.domain.document import Document
 from penstock.domain.errors import InvalidRequest, RouteNotFound
 from penstock.domain.route import Route, RouteTable
-from penstock.domain.route_rules import parse_rules
+from penstock.domain.route_rules import check_endpoints, parse_rules
+from penstock.domain.uri import check_uri
 from penstock.ports.clock import Clock
 from penstock.ports.store import Session, Store
 from penstock.ports.ticket import Ticket
@@ -22,16 +26,25 @@ RULES = "routing_rules"
 _log = logging.getLogger("penstock.routes")
 
 
+class Rules(msgspec.Struct, frozen=True):
+    """New rules that were found to be valid, and the table they make."""
+
+    text: str
+    table: RouteTable
+
+
 class Routes:
-    def __init__(self, store: Store, clock: Clock) -> None:
+    def __init__(self, store: Store, clock: Clock, *, denied: str = "") -> None:
+        """`denied`: networks that no rule may lead to, besides those that none ever may."""
         self._store = store
         self._clock = clock
+        self._guard = Guard(denied)
         self.table = RouteTable()
         self._kept = Kept()
 
     def match(self, uri: str, *, method: str | None = None) -> Route:
-        """Raises RouteNotFound."""
-        found = self.table.match(uri, method=method)
+        """Raises RouteNotFound, or InvalidUri for one that no route is asked about."""
+        found = self.table.match(check_uri(uri), method=method)
         if found is None:
             raise RouteNotFound(uri)
         return found
@@ -39,14 +52,23 @@ class Routes:
     def get(self) -> Ticket[Document | None]:
         return self._store.read(lambda session: session.documents.find(RULES))
 
+    def parse(self, text: str) -> Rules:
+        """Raises InvalidRequest.  Thousands of rules take a second: not for an event loop."""
+        table = parse_rules(text)
+        check_endpoints(table, self._guard)
+        return Rules(text, table)
+
     def put(self, text: str) -> Ticket[Document]:
         """All of them at once, or InvalidRequest.  Circuits of patterns that go, go with them."""
-        table = parse_rules(text)
-        now = self._clock.now()
+        return self.keep(self.parse(text))
+
+    def keep(self, rules: Rules) -> Ticket[Document]:
+        """The second half of `put`: what was parsed replaces what there was."""
+        table, now = rules.table, self._clock.now()
 
         def do(session: Session) -> Document:
             self._drop_circuits(session, keeping=table, now=now)
-            put = session.documents.put(RULES, text, now=now)
+            put = session.documents.put(RULES, rules.text, now=now)
             self._tell(session, table, put.version, now=now)
             self._take(table, put.version, now=now)
             return put

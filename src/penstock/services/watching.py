@@ -5,7 +5,15 @@ from __future__ import annotations
 import msgspec
 
 from penstock.domain.counts import Counts
-from penstock.domain.problem import STUCK_AFTER_MS, Glance, Problem, problems_of, worst_first
+from penstock.domain.problem import (
+    HANGING_AFTER_MS,
+    STUCK_AFTER_MS,
+    Glance,
+    HangingRoute,
+    Problem,
+    problems_of,
+    worst_first,
+)
 from penstock.domain.queue import Queue
 from penstock.ports.clock import Clock
 from penstock.ports.store import Session, Store
@@ -13,6 +21,7 @@ from penstock.ports.ticket import Ticket
 
 MOST_CHANGED = 500  # queues in one look; the rest is told to have changed, and no more
 MOST_SUSPECTS = 1_000
+MOST_HANGING = 100  # routes
 
 
 class Changed(msgspec.Struct, frozen=True):
@@ -60,6 +69,13 @@ class Watch:
             return [Wrong(one, problems_of(one, now=now)) for one in found]
 
         return self._store.read(do)
+
+    def hanging(self) -> Ticket[list[HangingRoute]]:
+        """Routes whose endpoint does not answer, on whichever node; those with most first."""
+        since = self._clock.now() - HANGING_AFTER_MS
+        return self._store.read(
+            lambda session: session.watching.hanging(since=since, limit=MOST_HANGING)
+        )
 
 
 def _look(session: Session, before: Look | None, now: int) -> Look:

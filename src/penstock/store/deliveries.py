@@ -19,3 +19,14 @@ class SqlDeliveries:
     def queues(self, queue_nos: Sequence[int]) -> list[Queue]:
         rows = self._db.rows("deliveries.queues", {"queue_nos": json_list(queue_nos)})
         return [self._books.queue_of(row) for row in rows]
+
+    def end_backoff(self, queue_nos: Sequence[int], *, now: int) -> list[int]:
+        if not queue_nos:
+            return []
+        params = {"queue_nos": json_list(queue_nos), "now": now}
+        lock = self._db.text("messages.free_ones")
+        rows = self._db.rows("deliveries.end_backoff", params, lock=lock)
+        found = sorted({queue_no for (queue_no,) in rows})
+        for queue_no in found:
+            self._books.wake(queue_no)
+        return found

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from penstock.domain.problem import Glance
+from penstock.domain.problem import Glance, HangingRoute
 from penstock.store.books import Books
 from penstock.store.nouns import SqlQueues
 
@@ -33,3 +33,7 @@ class SqlWatching:
             Glance(self._books.queue(no), counts[no], oldest_at, takes_letters == 1)
             for no, oldest_at, takes_letters in rows
         ]
+
+    def hanging(self, *, since: int, limit: int) -> list[HangingRoute]:
+        rows = self._db.rows("watching.hanging", {"since": since, "limit": limit})
+        return [HangingRoute(pattern, int(number), at) for pattern, number, at in rows]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from penstock.domain.access import Role
+from penstock.edge.instants import to_text
 from tests.clocks import ManualClock
 from tests.edge.api import Api, a_name, assert_refused
 from tests.edge.conftest import MakeServer
@@ -52,6 +53,27 @@ def test_whoever_may_see_some_queues_sees_their_problems_only(let_in: LetIn) -> 
 
     assert [one["queue"] for one in somebody.get("/v1/problems")["problems"]] == [mine]
     assert problem_of(everybody, other) is not None
+
+
+def test_a_route_that_hangs_is_named_with_its_endpoint(api: Api, clock: ManualClock) -> None:
+    pattern = f"/{a_name()}/(.*)"
+    rules = {"rules": {pattern: {"url": "http://127.0.0.1:9/hidden/$1"}}}
+    assert api.call("PUT", "/v1/routes", rules).status_code == 200
+    queue = a_name("slow")
+    body = {"queue": queue, "uri": pattern.replace("(.*)", "x")}
+    assert api.call("POST", "/v1/deliveries", body).status_code == 202
+    claimed = api.claim_one(queue)  # as the pusher does
+    began = to_text(clock.now())
+    clock.advance(seconds=10)
+
+    found = api.get("/v1/problems")["hanging_routes"]
+
+    assert found == [
+        {"route": pattern, "endpoint": "http://127.0.0.1:9", "deliveries": 1, "since": began}
+    ]
+    api.act(claimed["receipt"], "complete")
+    assert api.get("/v1/problems")["hanging_routes"] == []
+    assert api.call("DELETE", "/admin/v1/routing/rules").status_code == 200
 
 
 def test_a_graph_has_a_point_for_each_minute(

@@ -9,7 +9,9 @@ import pytest
 
 from tests.clocks import ManualClock
 from tests.edge.api import Api, a_name, assert_refused, told
+from tests.edge.live import LiveServer
 from tests.edge.push.conftest import delivery_of
+from tests.edge.raw import Raw, request
 
 pytestmark = pytest.mark.usefixtures("shop")
 
@@ -141,3 +143,29 @@ def test_it_can_expire(api: Api, clock: ManualClock) -> None:
     told(api.call("POST", f"/v1/queues/{queue}/resume"))
 
     assert api.claim(queue) == []
+
+
+@pytest.mark.parametrize("method", ["FOO", "GET", "TRACE", "CONNECT", "put", ""])
+def test_a_method_that_cannot_be_queued_is_refused_by_both_ways_in(
+    server: LiveServer, api: Api, method: str
+) -> None:
+    body = {"queue": "p", "uri": "/shop/a", "method": method}
+    assert_refused(api.call("POST", "/v1/deliveries", body), 400, "invalid_request")
+
+    if method:
+        with Raw(server.port) as wire:
+            answer = wire.ask(request(method, "/push/shop/a", headers={"X-Queue": "p"}))
+        assert answer.status in (400, 405, 501)
+
+
+def test_each_delivery_is_a_request_of_its_own_unless_its_sender_names_it(api: Api) -> None:
+    def counted(**fields: Any) -> str:
+        accepted = deliver(api, **fields)
+        counted = delivery_of(api.message(accepted["id"])).counted_as(accepted["id"])
+        return "own" if counted == accepted["id"] else counted
+
+    assert counted() == "own"
+    assert counted(request_id="order-17") == "order-17"
+    assert counted(headers={"x-rp-unique_id": "order-18"}) == "order-18"
+    assert len(counted(request_id="x" * 1_000)) == 256
+    assert api.message(deliver(api)["id"])["entity_id"] == "/shop/a"

@@ -12,7 +12,7 @@ from tests.clocks import ManualClock
 from tests.edge.api import Api, a_name, assert_refused, told
 from tests.edge.conftest import MakeServer
 from tests.edge.live import LiveServer
-from tests.edge.push.conftest import NOBODY, RULES, delivery_of, names, push, pushed
+from tests.edge.push.conftest import NOBODY, RULES, PutRules, delivery_of, names, push, pushed
 from tests.edge.raw import Raw, request
 
 pytestmark = pytest.mark.usefixtures("shop")
@@ -95,6 +95,37 @@ def test_what_no_route_takes_is_refused_and_leaves_no_trace(
     assert queue not in names(server)
 
 
+@pytest.mark.parametrize(
+    "uri",
+    [
+        *("/shop/../admin", "/shop/%2e%2e/admin", "/shop/..%2Fadmin", "/shop/..;x/admin"),
+        *("/shop/a/./b", "/shop/a#b"),
+    ],
+)
+def test_a_uri_that_could_mean_another_place_is_refused(
+    server: LiveServer, api: Api, uri: str
+) -> None:
+    queue = a_name("push")
+    with Raw(server.port) as wire:
+        answer = wire.ask(request("PUT", f"/push{uri}", b"{}", headers={"X-Queue": queue}))
+
+    assert answer.status == 400
+    assert b'"invalid_uri"' in answer.body
+    native = api.call("POST", "/v1/deliveries", {"queue": queue, "uri": uri})
+    assert_refused(native, 400, "invalid_uri")
+    assert_refused(api.http.get("/v1/routes/match", params={"uri": uri}), 400, "invalid_uri")
+    assert queue not in names(server)
+
+
+def test_a_slow_pattern_does_not_block_the_server(api: Api, put_rules: PutRules) -> None:
+    put_rules({"/(a+)+b": {"url": NOBODY}, "/x(?!y)(a|aa)+[0-9]": {"url": NOBODY}})
+
+    assert_refused(push(api, "/" + "a" * 500, "p"), 404, "route_not_found")
+    text = assert_refused(push(api, "/x" + "a" * 500, "p"), 400, "invalid_request")
+
+    assert "/x(?!y)(a|aa)+[0-9]" in text
+
+
 def test_a_method_that_its_route_does_not_take_is_refused(api: Api) -> None:
     text = assert_refused(push(api, "/post/a", "p", method="PUT"), 400, "invalid_request")
 
@@ -113,12 +144,12 @@ def test_what_belongs_to_the_connection_is_not_kept(server: LiveServer, api: Api
         "X-Kept": "2",
     }
     with Raw(server.port) as wire:
-        wire.send(request("POST", "/push/shop/./../b?", b"{}", headers=headers))
+        wire.send(request("POST", "/push/shop/b?", b"{}", headers=headers))
         assert wire.answer().status == 100
         answer = wire.answer()
 
     delivery = delivery_of(api.message(answer.headers["x-message-id"]))
-    assert delivery.uri == "/shop/./../b"
+    assert delivery.uri == "/shop/b"
     assert dict(delivery.headers) == {
         "content-type": "application/json",
         "x-kept": "2",

@@ -65,6 +65,20 @@ def test_one_mistake_in_one_rule_and_none_is_taken(api: Api, put_rules: PutRules
     assert_refused(push(api, "/new", "p"), 404, "route_not_found")
 
 
+@pytest.mark.parametrize(
+    "url",
+    ["http://169.254.169.254/", "http://2852039166/", "http://[fe80::1]/", "http://h:99999/"],
+)
+def test_a_rule_that_could_never_work_is_refused_by_name(api: Api, url: str) -> None:
+    rules = {"/good": {"url": NOBODY}, "/never/(.*)": {"url": url}}
+
+    text = assert_refused(api.call("PUT", RULES, rules), 400, "invalid_request")
+
+    assert "rule '/never/(.*)': url " in text
+    assert_refused(api.call("PUT", "/v1/routes", {"rules": rules}), 400, "invalid_request")
+    assert of(api.call("GET", RULES)) == (200, {})
+
+
 @pytest.mark.parametrize("body", [b"", b"[]", b"{", b"\xff", b'{"/a\\u0000": {}}', b'{"/a": 1}'])
 def test_what_is_no_table_of_rules_is_refused(api: Api, body: bytes) -> None:
     assert_refused(api.call("PUT", RULES, raw=body), 400, "invalid_request")

@@ -7,6 +7,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 import msgspec
+from msgspec import UNSET, UnsetType
 
 from penstock.domain.breaker_settings import BreakerSettings
 from penstock.domain.delivery import GROUP, KIND, Delivery, queue_settings, to_body
@@ -72,10 +73,23 @@ class Rig:
     def queue(self, name: str = "out") -> Queue:
         return self.desk.queue(name, **msgspec.structs.asdict(queue_settings()))
 
-    def deliver(self, queue: Queue, uri: str, *, method: str = "POST", **headers: str) -> str:
+    def deliver(
+        self,
+        queue: Queue,
+        uri: str,
+        *,
+        method: str = "POST",
+        unique_id: str | UnsetType | None = UNSET,
+        **headers: str,
+    ) -> str:
         named = tuple((name.replace("_", "-"), text) for name, text in headers.items())
         delivery = Delivery(
-            method=method, uri=uri, headers=named, payload=b"{}", queued_at=self.clock.now()
+            method=method,
+            uri=uri,
+            headers=named,
+            payload=b"{}",
+            queued_at=self.clock.now(),
+            unique_id=unique_id,
         )
         return self.desk.send(
             queue,

@@ -2,8 +2,14 @@
 
 from __future__ import annotations
 
+from typing import cast
+
+from penstock.domain.breaker_settings import BreakerTask
 from penstock.domain.circuit import CircuitState, circuit_hash
 from penstock.domain.message import State
+from penstock.ports.store import Session
+from penstock.ports.wakeups import Wakeups
+from penstock.services import circuit_changes
 from tests.runtime.pusher.rig import RETRY_MS, Rig
 
 PATTERN = "/(.*)"
@@ -187,6 +193,21 @@ def test_the_same_request_failing_again_and_again_counts_once(rig: Rig):
     assert state(rig) is CircuitState.CLOSED
 
 
+def test_native_deliveries_to_one_uri_count_each_for_itself(rig: Rig):
+    """50 queues that fail at one endpoint are 50 samples, not one."""
+    rig.breaker(min_queue_sample_count=50)
+    for number in range(50):
+        rig.deliver(rig.queue(f"q{number}"), "/a", unique_id=None)
+    rig.step()
+    assert len(rig.open()) == 50
+
+    while rig.open():
+        assert state(rig) is CircuitState.CLOSED
+        rig.answer(500)
+
+    assert state(rig) is CircuitState.OPEN
+
+
 def test_a_request_without_a_route_says_nothing_about_any_circuit(rig: Rig):
     rig.rule("/known", url="http://backend/")
     rig.breaker(min_queue_sample_count=1)
@@ -195,3 +216,91 @@ def test_a_request_without_a_route_says_nothing_about_any_circuit(rig: Rig):
     rig.step()
 
     assert rig.circuits.all().result() == {}
+
+
+PROBING = {
+    "min_queue_sample_count": 1,
+    "open_to_half_open": BreakerTask(True, 300),
+    "unlock_probes": BreakerTask(True, 300),
+}
+
+
+def held(rig: Rig, count: int) -> None:
+    """So many queues whose heads have failed and wait for long, and which the circuit holds."""
+    cast(Wakeups, rig.desk.store).listen(rig.pusher.heard)
+    rig.rule(PATTERN, url="http://backend/$1", retryIntervals=[60])
+    rig.breaker(**PROBING)
+    queues = [rig.queue(f"q{number}") for number in range(count)]
+    for queue in queues:
+        rig.deliver(queue, f"/{queue.name}")
+    rig.step()
+    while rig.open():
+        rig.answer(500)
+    nos = [queue.queue_no for queue in queues]
+    rig.desk.write(lambda s: hold(s, nos, rig.desk.now))
+
+
+def hold(session: Session, queue_nos: list[int], now: int) -> None:
+    session.circuits.to_change([HASH])
+    circuit_changes.hold(session, {HASH: queue_nos}, now=now)
+
+
+def tick(rig: Rig) -> None:
+    rig.circuits.half_open_all(now=rig.desk.now).result()
+    rig.circuits.let_probes_go(now=rig.desk.now).result()
+    rig.step()
+
+
+def test_the_head_of_a_queue_that_probes_is_tried_at_once_and_not_after_its_back_off(rig: Rig):
+    held(rig, 1)
+
+    tick(rig)
+    assert rig.open() == ["/q0"]
+    rig.answer(200)
+
+    assert state(rig) is CircuitState.CLOSED
+
+
+def test_a_queue_that_has_probed_in_vain_probes_again_without_its_back_off(rig: Rig):
+    held(rig, 1)
+    tick(rig)
+    rig.answer(500)
+    assert state(rig) is CircuitState.OPEN
+
+    rig.clock.advance(ms=300)
+    tick(rig)
+
+    assert rig.open() == ["/q0"]
+
+
+def test_an_endpoint_that_stays_down_is_asked_once_per_tick(rig: Rig):
+    """However many queues wait, and although their back-offs end in the same instant."""
+    held(rig, 30)
+    before = len(rig.sent())
+
+    for number in range(40):
+        rig.clock.advance(ms=300)
+        tick(rig)
+        assert len(rig.sent()) == before + number + 1
+        rig.answer(500)
+
+
+def test_while_no_probe_has_answered_a_tick_lets_one_more_queue_try(rig: Rig):
+    held(rig, 30)
+
+    for number in range(5):
+        rig.clock.advance(ms=300)
+        tick(rig)
+        assert len(rig.open()) == number + 1
+
+
+def test_a_queue_that_leaves_the_line_is_tried_at_once(rig: Rig):
+    held(rig, 2)
+    rig.circuits.close(HASH).result()
+    rig.step()
+    assert rig.open() == []
+
+    rig.circuits.let_next_go(now=rig.desk.now).result()
+    rig.step()
+
+    assert rig.open() == ["/q0"]

@@ -199,15 +199,19 @@ def test_what_is_no_delivery_stays_where_it_is_and_says_why(rig: Rig):
 @pytest.mark.parametrize(
     ("honours", "asked", "waited"),
     [
-        (False, "3", RETRY_MS),
-        (True, "3", 3_000),
+        (False, "30", RETRY_MS),
+        (True, "30", 30_000),
         (True, "100000", 60_000),
         (True, "soon", RETRY_MS),
         (True, "Thu, 14 Mar 2030 12:00:20 GMT", 20_000),
-        (True, "Thu, 14 Mar 2030 11:00:00 GMT", 0),
+        (True, "0", RETRY_MS),
+        (True, "3", RETRY_MS),
+        (True, "Thu, 14 Mar 2030 11:00:00 GMT", RETRY_MS),
     ],
 )
-def test_when_to_come_again_is_the_backends_word_if_so_set(desk: Desk, honours, asked, waited):
+def test_retry_after_lengthens_the_wait_if_so_set_and_never_shortens_it(
+    desk: Desk, honours, asked, waited
+):
     rig = Rig(desk, honours_retry_after=honours, max_retry_after_ms=60_000)
     message_id = rig.deliver(rig.queue(), "/a")
     rig.step()
@@ -217,6 +221,20 @@ def test_when_to_come_again_is_the_backends_word_if_so_set(desk: Desk, honours, 
     rig.step()
 
     assert rig.message(message_id).due_at == desk.now + waited
+
+
+@pytest.mark.parametrize("asked", ["0", "Thu, 14 Mar 2030 11:00:00 GMT"])
+def test_an_endpoint_that_wants_no_wait_is_not_asked_in_a_loop(desk: Desk, asked):
+    rig = Rig(desk, honours_retry_after=True, retry_ms=1)
+    rig.deliver(rig.queue(), "/a")
+
+    for _ in range(100):
+        rig.step()
+        if rig.open():
+            rig.answer(503, retry_after=asked)
+        rig.clock.advance(ms=10)
+
+    assert len(rig.sent()) == 1
 
 
 def test_signed_deliveries_have_the_same_id_at_every_attempt(rig: Rig):

@@ -74,6 +74,37 @@ def test_of_a_route_no_more_is_under_way_than_it_allows_and_others_are_not_kept_
     check_books(rig.desk)
 
 
+def test_an_endpoint_that_hangs_does_not_keep_other_routes_waiting(desk: Desk):
+    rig = Rig(desk, concurrency=200)
+    rig.rules(
+        {"/slow/(.*)": {"url": "http://slow/$1"}, "/well/(.*)": {"url": "http://well/$1"}},
+    )
+    hanging = [rig.queue(f"slow-{number}") for number in range(230)]
+    for queue in hanging:
+        rig.deliver(queue, f"/slow/{queue.name}")
+    rig.step()
+    rig.step()
+    assert 100 < len(rig.open()) < 200
+    well = rig.queue("well")
+    for number in range(3):
+        rig.deliver(well, f"/well/{number}")
+
+    for number in range(3):
+        rig.step()
+        assert rig.open()[-1] == f"/{number}"
+        rig.sender.answer_one(200, host="well")
+    rig.step()
+
+    assert [ending.outcome for ending in desk.endings()] == [State.DONE] * 3
+    rig.clock.advance(seconds=40)
+    rig.answer(None, error="no answer")
+    rig.clock.advance(ms=RETRY_MS)
+    for _ in range(3):
+        rig.step()
+    assert 0 < len(rig.open()) < 50, "it has less than before, because it hung"
+    check_books(desk)
+
+
 def test_those_who_wait_for_their_route_are_not_claimed_again_and_again(rig: Rig):
     rig.rule("/(.*)", url="http://narrow/$1", concurrency=1)
     ids = [rig.deliver(rig.queue(f"q{number}"), f"/{number}") for number in range(4)]

@@ -67,13 +67,16 @@ class Story(Rig):
             self._sent[number] += 1
 
     def run(self) -> int:
-        """Until nothing is under way and nothing is to be sent; how many the backend saw."""
+        """Until nothing is under way and nothing is to be sent; how many were tried.
+
+        What is sent again because its connection was closed meanwhile is one attempt.
+        """
         before = len(self.backend.seen)
         while self.step() <= self.clock.now() and (self.pusher.under_way or self._is_going_on()):
             if self.pusher.under_way:
                 assert self._rung.wait(WAIT_S)
                 self._rung.clear()
-        return len(self.backend.seen) - before
+        return len(set(self.backend.targets[before:]))
 
     def _is_going_on(self) -> bool:
         return not self.pusher._line.is_empty

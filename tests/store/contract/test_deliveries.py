@@ -3,9 +3,12 @@
 import asyncio
 
 import pytest
+from msgspec import structs
 
+from penstock.domain.delivery import queue_settings
 from penstock.domain.errors import QueueNotFound
 from penstock.domain.lease import Verb
+from penstock.domain.limits import MINUTE
 from penstock.domain.message import State
 from penstock.ports.store import Claim
 from penstock.store.session import SqlSession
@@ -110,3 +113,22 @@ def test_on_an_event_loop_they_can_be_awaited(desk):
         return [await ticket for ticket in desk.store.claim_all(wanted)]
 
     assert [len(claimed.messages) for claimed in asyncio.run(claim_all())] == [1, 1, 1]
+
+
+def test_a_back_off_can_be_ended_and_what_its_sender_delayed_stays_delayed(desk):
+    settings = structs.asdict(queue_settings())
+    failed, delayed, leased = (desk.queue(name, **settings) for name in ("a", "b", "c"))
+    first = desk.send(failed, group="push")
+    desk.send(failed, group="push")
+    [message] = desk.claim(failed)
+    desk.act(Verb.FAIL, message, delay_ms=MINUTE)
+    desk.send(delayed, group="push", delay_ms=MINUTE)
+    desk.send(leased, group="push")
+    desk.claim(leased)
+    nos = [queue.queue_no for queue in (failed, delayed, leased)]
+
+    found = desk.write(lambda s: s.deliveries.end_backoff(nos, now=desk.now))
+
+    assert found == [failed.queue_no]
+    assert [desk.claim_ids(queue) for queue in (failed, delayed, leased)] == [[first], [], []]
+    check_books(desk)

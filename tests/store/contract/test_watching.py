@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import pytest
+from msgspec import structs
 
+from penstock.domain.delivery import queue_settings
 from penstock.domain.lease import Verb
 from penstock.domain.limits import MINUTE
-from penstock.domain.problem import STUCK_AFTER_MS, Problem
+from penstock.domain.problem import HANGING_AFTER_MS, STUCK_AFTER_MS, HangingRoute, Problem
 from penstock.domain.queue import Queue
 from penstock.services.watching import Look, Watch
 from tests.store.desk import Desk
@@ -37,6 +39,27 @@ def die(desk: Desk, queue: Queue) -> None:
     desk.send(queue)
     [claimed] = desk.claim(queue)
     desk.act(Verb.BURY, claimed, text="broken")
+
+
+def test_routes_with_unanswered_deliveries_are_reported(desk: Desk, watch: Watch) -> None:
+    settings = structs.asdict(queue_settings())
+    for number in range(3):
+        queue = desk.queue(f"slow-{number}", **settings)
+        desk.send(queue, group="push", route="/slow/(.*)")
+        desk.claim(queue)
+    began = desk.now
+    desk.clock.advance(ms=HANGING_AFTER_MS - 1)
+    late = desk.queue("late", **settings)
+    desk.send(late, group="push", route="/late/(.*)")
+    desk.send(desk.queue("jobs"), route="stripe")
+    desk.claim(late)
+    assert watch.hanging().result() == []
+
+    desk.clock.advance(ms=1)
+
+    assert watch.hanging().result() == [HangingRoute("/slow/(.*)", 3, began)]
+    desk.clock.advance(ms=HANGING_AFTER_MS)
+    assert [one.pattern for one in watch.hanging().result()] == ["/slow/(.*)", "/late/(.*)"]
 
 
 def test_a_look_tells_which_queues_have_changed(desk: Desk, mail: Queue, watch: Watch) -> None:

@@ -15,6 +15,7 @@ _log = logging.getLogger("penstock.http")
 STATUS: dict[type[PenstockError], int] = {
     errors.PenstockError: 500,
     errors.InvalidRequest: 400,
+    errors.InvalidUri: 400,
     errors.Unauthenticated: 401,
     errors.Forbidden: 403,
     errors.NotFound: 404,

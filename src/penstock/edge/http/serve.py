@@ -167,7 +167,9 @@ def routes(broker: Broker, room: WaitingRoom) -> list[Route]:
         *InsightsApi(broker.gold).routes(),
         *AdministrationApi(broker.keys, broker.settings).routes(),
         *InsightApi(broker.insight, room, broker.circuits, broker.pushed, broker.scaling).routes(),
-        *WatchingApi(broker.watch, broker.graphs, most_listeners=limits.max_listeners).routes(),
+        *WatchingApi(
+            broker.watch, broker.graphs, broker.routes, most_listeners=limits.max_listeners
+        ).routes(),
     ]
     has_console = broker.settings.console.enabled
     docs = DocsApi(

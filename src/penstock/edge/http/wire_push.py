@@ -18,7 +18,7 @@ from penstock.domain.circuit import (
     Reported,
     circuit_hash,
 )
-from penstock.domain.delivery import OF_THE_CONNECTION, Delivery, Header
+from penstock.domain.delivery import METHODS, OF_THE_CONNECTION, Delivery, Header, short_id
 from penstock.domain.errors import InvalidRequest
 from penstock.domain.route import Route
 from penstock.edge.http import wire_in
@@ -27,7 +27,6 @@ from penstock.ports.store import Sent
 from penstock.services.circuits import CircuitView
 
 MAX_HEADERS = 100
-_METHOD = re.compile(r"[A-Z]{1,20}")
 _NAME = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]{1,200}")
 _VALUE = re.compile(r"[\t\x20-\x7e\x80-\xff]{0,8192}")
 _URI = re.compile(r"/[\x21-\x7e]{0,8191}")
@@ -48,15 +47,22 @@ class DeliveryIn(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
 
     def delivery(self, *, now: int) -> Delivery:
         """Raises InvalidRequest."""
-        if not _METHOD.fullmatch(self.method) or self.method in ("GET", "CONNECT", "TRACE"):
-            raise InvalidRequest("method is one that changes something, such as POST or PUT")
+        if self.method not in METHODS:
+            raise InvalidRequest(
+                f"method {self.method[:20]!r} cannot be queued; use one of {', '.join(METHODS)}"
+            )
         if not _URI.fullmatch(self.uri):
             raise InvalidRequest("uri is a path that begins with /, and maybe a query, as in HTTP")
         payload, headers = self._payload(), self._headers()
         if self.body is not UNSET and not any(name.lower() == _JSON[0] for name, _ in headers):
             headers = (*headers, _JSON)
         return Delivery(
-            method=self.method, uri=self.uri, headers=headers, payload=payload, queued_at=now
+            method=self.method,
+            uri=self.uri,
+            headers=headers,
+            payload=payload,
+            queued_at=now,
+            unique_id=short_id(self.request_id) if self.request_id else None,
         )
 
     def _payload(self) -> bytes | None:

@@ -6,9 +6,11 @@ import msgspec
 
 from penstock.domain import access
 from penstock.domain.access import Caller
+from penstock.domain.circuit import circuit_hash
 from penstock.domain.counts import Counts
 from penstock.domain.limits import SECOND
-from penstock.domain.problem import Problem
+from penstock.domain.problem import HangingRoute, Problem
+from penstock.domain.route import RouteTable
 from penstock.domain.samples import Point
 from penstock.edge.http.wire import CountsOut, TotalsOut, counts_out
 from penstock.edge.instants import to_text
@@ -57,9 +59,17 @@ class QueueProblemsOut(msgspec.Struct):
     held_by: str | None
 
 
+class HangingRouteOut(msgspec.Struct):
+    route: str
+    endpoint: str | None
+    deliveries: int
+    since: str
+
+
 class ProblemsOut(msgspec.Struct):
     problems: list[QueueProblemsOut]
     is_cut: bool
+    hanging_routes: list[HangingRouteOut] = []
 
 
 class PointOut(msgspec.Struct, omit_defaults=True):
@@ -148,6 +158,16 @@ def problem_out(wrong: Wrong) -> QueueProblemsOut:
         None if oldest_at is None else to_text(oldest_at),
         glance.queue.is_paused,
         glance.queue.held_by,
+    )
+
+
+def hanging_out(hanging: HangingRoute, table: RouteTable) -> HangingRouteOut:
+    route = table.of_hash(circuit_hash(hanging.pattern))
+    return HangingRouteOut(
+        hanging.pattern,
+        None if route is None else route.endpoint,
+        hanging.deliveries,
+        to_text(hanging.since),
     )
 
 

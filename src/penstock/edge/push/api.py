@@ -5,13 +5,13 @@ from __future__ import annotations
 from functools import partial
 
 from penstock.domain.access import Role
-from penstock.domain.delivery import content_key
+from penstock.domain.delivery import METHODS, content_key
 from penstock.edge.http.app import refuse_other_sites
 from penstock.edge.http.request import Request, Respond, Response
 from penstock.edge.http.router import Route
 from penstock.edge.push.answers import refuse
 from penstock.edge.push.intake import Intake
-from penstock.edge.push.request import METHODS, asked, uri_of
+from penstock.edge.push.request import asked, uri_of
 from penstock.ports.clock import Clock
 
 

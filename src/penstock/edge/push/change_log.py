@@ -27,7 +27,7 @@ class ChangeLog:
             return
         wanted = await self._wanted()
         headers = _texts(request.headers)
-        if wanted.wants(url=request.path, method=request.method, headers=headers):
+        if _is_wanted(wanted, request, headers):
             shown = {name: headers[name] for name in wanted.headers if name in headers}
             payload = request.body.decode("utf-8", "replace")
             _log.info("%s %s %s payload: %s", request.method, request.path, shown, payload)
@@ -39,6 +39,14 @@ class ChangeLog:
         except PenstockError as error:
             _log.warning("the logging resource cannot be read: %s", error)
             return _NOTHING
+
+
+def _is_wanted(wanted: PayloadLogging, request: Request, headers: dict[str, str]) -> bool:
+    try:
+        return wanted.wants(url=request.path, method=request.method, headers=headers)
+    except PenstockError as error:  # a pattern that took too long
+        _log.warning("no filter of the logging resource applies: %s", error)
+        return False
 
 
 def _texts(headers: dict[bytes, bytes]) -> dict[str, str]:

@@ -48,7 +48,6 @@ class Intake:
         dedup_key: str | None = None,
         dedup_window_ms: int | None = None,
         expires_in_ms: int | None = None,
-        request_id: str | None = None,
     ) -> tuple[Sent, Route]:
         """Answered when it is durable.  Raises, among others, RouteNotFound and Forbidden."""
         allow(caller, Role.PRODUCE, check_name(queue))
@@ -57,7 +56,7 @@ class Intake:
             body=to_body(delivery),
             kind=KIND,
             group=GROUP,
-            entity_id=request_id or delivery.request_id,
+            entity_id=delivery.request_id,
             route=route.pattern[: self._limits.max_label_chars],
             dedup_key=dedup_key,
             dedup_window_ms=dedup_window_ms,

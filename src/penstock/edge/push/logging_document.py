@@ -8,7 +8,6 @@ pattern for the whole value.  The first filter that fits decides; with `reject` 
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from typing import Annotated, Any
 
@@ -16,6 +15,7 @@ import msgspec
 from msgspec import Meta
 
 from penstock.domain.errors import InvalidRequest
+from penstock.domain.pattern import InvalidPattern, Pattern, compiled
 from penstock.edge.http import wire_in
 
 MOST_FILTERS = 1_000
@@ -24,11 +24,14 @@ _URL, _METHOD, _REJECT = "url", "method", "reject"
 
 
 class Filter(msgspec.Struct, frozen=True):
-    fits: dict[str, re.Pattern[str]]  # by url, method or name of a header
+    fits: dict[str, Pattern]  # by url, method or name of a header
     is_reject: bool = False
 
     def takes(self, values: Mapping[str, str]) -> bool:
-        return all(pattern.fullmatch(values.get(name, "")) for name, pattern in self.fits.items())
+        return all(
+            pattern.fullmatch(values.get(name, "")) is not None
+            for name, pattern in self.fits.items()
+        )
 
 
 class PayloadLogging(msgspec.Struct, frozen=True):
@@ -61,7 +64,7 @@ def read(body: bytes) -> PayloadLogging:
 
 
 def _filter(given: dict[str, Any]) -> Filter:
-    fits: dict[str, re.Pattern[str]] = {}
+    fits: dict[str, Pattern] = {}
     for name, text in given.items():
         if name == _REJECT:
             continue
@@ -81,8 +84,8 @@ def _is_reject(value: Any) -> bool:
     raise InvalidRequest("reject must be true or false")
 
 
-def _pattern(name: str, text: str) -> re.Pattern[str]:
+def _pattern(name: str, text: str) -> Pattern:
     try:
-        return re.compile(text)
-    except (re.error, OverflowError, RecursionError) as error:
-        raise InvalidRequest(f"of a filter, {name[:40]!r} is no pattern: {error}") from None
+        return compiled(text)
+    except InvalidPattern as error:
+        raise InvalidRequest(f"of a filter, {name[:40]!r} is not a pattern: {error}") from None

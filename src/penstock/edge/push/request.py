@@ -10,13 +10,11 @@ import re
 
 import msgspec
 
-from penstock.domain.delivery import OF_THE_CONNECTION, Delivery, Header
+from penstock.domain.delivery import METHODS, OF_THE_CONNECTION, Delivery, Header
 from penstock.domain.errors import InvalidRequest, MethodNotAllowed
 from penstock.domain.limits import DAY, SECOND
 from penstock.domain.queue import check_name
 from penstock.edge.http.request import Request
-
-METHODS = ("DELETE", "HEAD", "OPTIONS", "PATCH", "POST", "PUT")  # those that can be queued
 
 QUEUE = b"x-queue"
 DUPLICATE_CHECK = b"x-duplicate-check"

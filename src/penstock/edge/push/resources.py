@@ -6,6 +6,7 @@ secrets of endpoints, which is why to read them takes as much as to change them.
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Awaitable, Callable
 from functools import partial
 
@@ -85,7 +86,8 @@ class ResourceApi:
         return Response(200, _EMPTY if found is None else found.text.encode())
 
     async def put_rules(self, request: Request) -> Response:
-        await self._routes.put(text_of(request))
+        rules = await asyncio.to_thread(self._routes.parse, text_of(request))
+        await self._routes.keep(rules)
         return Response(200)
 
     async def remove_rules(self, request: Request) -> Response:

@@ -301,6 +301,7 @@ def from_core(error: Exception) -> SqsError:
 _FROM_CORE: dict[type[PenstockError], Callable[[str], SqsError]] = {
     core.PenstockError: lambda text: internal_failure(),
     core.InvalidRequest: invalid_parameter,
+    core.InvalidUri: invalid_parameter,
     core.Unauthenticated: lambda text: invalid_client_token_id(),
     core.Forbidden: access_denied,
     core.NotFound: resource_not_found,

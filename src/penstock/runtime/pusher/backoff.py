@@ -9,6 +9,8 @@ import msgspec
 
 from penstock.domain.limits import HOUR, SECOND
 
+SHORTEST_MS = SECOND  # between two attempts, where an endpoint has a say in it
+
 
 class Waits(msgspec.Struct, frozen=True, kw_only=True):
     retry_ms: int = 10 * SECOND  # where the route does not say
@@ -24,14 +26,17 @@ def delay_ms(
     retry_after: str | None = None,
     now: int,
 ) -> int:
-    """`failures`: in a row, this one included.  The last interval holds for all that follow."""
+    """`failures`: in a row, this one included.  The last interval holds for all that follow.
+
+    `retry_after` may only lengthen the wait: an endpoint that says 0 must not be asked in a loop.
+    """
+    own = intervals_ms[min(failures, len(intervals_ms)) - 1] if intervals_ms else waits.retry_ms
+    asked = None
     if waits.honours_retry_after and retry_after is not None:
         asked = retry_after_ms(retry_after, now=now)
-        if asked is not None:
-            return min(asked, waits.max_retry_after_ms)
-    if not intervals_ms:
-        return waits.retry_ms
-    return intervals_ms[min(failures, len(intervals_ms)) - 1]
+    if asked is None:
+        return own
+    return max(own, SHORTEST_MS, min(asked, waits.max_retry_after_ms))
 
 
 def retry_after_ms(text: str, *, now: int) -> int | None:

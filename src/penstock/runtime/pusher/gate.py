@@ -45,7 +45,9 @@ class Gate:
             ready = self._ready(message, content, now=now)
             if isinstance(ready, LeaseAct):
                 found.back.append(ready)
-            elif self._line.enter(message.queue_no, ready.route.pattern):
+            elif self._line.enter(
+                message.queue_no, ready.route.pattern, timeout_ms=ready.request.timeout_ms
+            ):
                 found.go.append(ready)
             else:
                 found.back.append(act_on(message, Verb.RELEASE, now=now))

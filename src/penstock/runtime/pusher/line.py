@@ -17,16 +17,23 @@ import heapq
 from collections import Counter, OrderedDict, deque
 from collections.abc import Callable, Iterable
 
+from penstock.domain.bulkhead import Bulkhead
+from penstock.domain.route import DEFAULT_TIMEOUT_MS
+
 _MOST_KNOWN = 100_000  # queues whose routes are remembered
 
 LimitOf = Callable[[str], int | None]  # how many requests of a route may be under way
 
 
 class Line:
-    def __init__(self, *, most: int, limit_of: LimitOf) -> None:
-        """`most`: queues that may be taken at one time."""
+    def __init__(
+        self, *, most: int, limit_of: LimitOf, is_shared: Callable[[], bool] = lambda: False
+    ) -> None:
+        """`most`: queues that may be taken at one time; `is_shared`: by more than one route."""
         self._most = most
         self._limit_of = limit_of
+        self._is_shared = is_shared
+        self._bulkhead = Bulkhead(most)
         self._line: OrderedDict[int, None] = OrderedDict()  # in order of their turns
         self._taken: dict[int, bool] = {}  # did a hint come meanwhile?
         self._parked: dict[int, int] = {}
@@ -34,8 +41,6 @@ class Line:
         self._waiting: dict[str, deque[int]] = {}  # by route
         self._waits: set[int] = set()
         self._routes: dict[int, str] = {}  # what a queue's last message went to
-        self._busy: Counter[str] = Counter()  # requests under way, by route
-        self._entered: dict[int, str] = {}
 
     @property
     def room(self) -> int:
@@ -45,6 +50,9 @@ class Line:
     def is_empty(self) -> bool:
         """Nobody is in line now; others may be parked, or wait."""
         return not self._line
+
+    def begin_step(self, *, now: int) -> None:
+        self._bulkhead.begin_step(now=now)
 
     def hint(self, queue_no: int) -> None:
         """It may have something now, whatever was known of it."""
@@ -82,7 +90,7 @@ class Line:
             route = self._routes.get(queue_no)
             if route is None:
                 taken.append(queue_no)
-            elif wanted[route] < self._room_of(route):
+            elif self._room_of(route, wanted=wanted[route], total=len(taken)):
                 wanted[route] += 1
                 taken.append(queue_no)
             else:
@@ -90,17 +98,16 @@ class Line:
         self._taken.update(dict.fromkeys(taken, False))
         return taken
 
-    def enter(self, queue_no: int, route: str) -> bool:
+    def enter(self, queue_no: int, route: str, *, timeout_ms: int = DEFAULT_TIMEOUT_MS) -> bool:
         """A taken one wants to go to that route; False: there is no room, and it waits for it."""
         if len(self._routes) >= _MOST_KNOWN:
             self._routes.clear()
         self._routes[queue_no] = route
-        if self._room_of(route) <= 0:
+        if not self._room_of(route):
             self._taken.pop(queue_no, None)
             self._wait(queue_no, route)
             return False
-        self._busy[route] += 1
-        self._entered[queue_no] = route
+        self._bulkhead.enter(queue_no, route, timeout_ms=timeout_ms)
         return True
 
     def is_waiting(self, queue_no: int) -> bool:
@@ -121,27 +128,27 @@ class Line:
             heapq.heappush(self._instants, (until, queue_no))
 
     def rest(self, queue_no: int) -> None:
-        """Nothing is there, unless a hint has come meanwhile."""
-        if self._leave(queue_no):
+        """Nothing is there, or nothing may go, unless a hint has come meanwhile."""
+        if self._leave(queue_no, is_ended=False):
             self._line.setdefault(queue_no)
 
     def forget(self, queue_no: int) -> None:
         """It is no more."""
-        self._leave(queue_no)
+        self._leave(queue_no, is_ended=False)
         self._routes.pop(queue_no, None)
 
-    def _leave(self, queue_no: int) -> bool:
+    def _leave(self, queue_no: int, *, is_ended: bool = True) -> bool:
         """Tells whether a hint came while it was taken."""
-        route = self._entered.pop(queue_no, None)
-        if route is not None:
-            self._busy[route] -= 1
+        self._bulkhead.leave(queue_no, is_ended=is_ended)
         return self._taken.pop(queue_no, False)
 
     def _let_in(self) -> None:
         """Whoever waits for a route has waited its turn already: it goes to the front."""
+        total = 0
         for route in list(self._waiting):
             waiting = self._waiting[route]
-            count = max(0, min(self._room_of(route), self.room, len(waiting)))
+            count = min(self._room_of(route, total=total), max(0, self.room - total), len(waiting))
+            total += count
             first = [waiting.popleft() for _ in range(count)]
             for queue_no in reversed(first):
                 self._waits.discard(queue_no)
@@ -154,6 +161,11 @@ class Line:
         self._waits.add(queue_no)
         self._waiting.setdefault(route, deque()).append(queue_no)
 
-    def _room_of(self, route: str) -> int:
-        limit = self._limit_of(route)
-        return self._most if limit is None else limit - self._busy[route]
+    def _room_of(self, route: str, *, wanted: int = 0, total: int = 0) -> int:
+        return self._bulkhead.room(
+            route,
+            limit=self._limit_of(route),
+            is_shared=self._is_shared(),
+            wanted=wanted,
+            total=total,
+        )

@@ -73,7 +73,11 @@ class Pusher:
         self._ring = ring
         self._tally = tally or Tally()
         self._finder = Finder(store, scan_ms=pace.scan_ms, ring=ring)
-        self._line = Line(most=pace.concurrency, limit_of=self._limit_of)
+        self._line = Line(
+            most=pace.concurrency,
+            limit_of=self._limit_of,
+            is_shared=lambda: len(routes.table.routes) > 1,
+        )
         self._gate = Gate(routes, circuits, self._line, pace.waits)
         self._under_way: dict[int, UnderWay] = {}  # by queue: one at a time
         self._inbox: deque[tuple[UnderWay, Response]] = deque()
@@ -97,6 +101,7 @@ class Pusher:
 
         Raises PenstockError if the store fails; what came back is settled by the next step then.
         """
+        self._line.begin_step(now=now)
         self._settle(now)
         self._report()
         self._extend(now)

@@ -31,7 +31,7 @@ class UnderWay(msgspec.Struct):
 
     def reported(self, outcome: Outcome | None) -> Reported:
         assert self.permitted is not None, "nothing is sent without having asked"
-        return Reported(self.permitted, self.delivery.request_id, outcome)
+        return Reported(self.permitted, self.delivery.counted_as(self.message.id), outcome)
 
 
 def act_on(

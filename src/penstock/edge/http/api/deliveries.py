@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import msgspec
 
-from penstock.domain import delivery as deliveries
 from penstock.domain.access import Role
-from penstock.domain.errors import NotForDeliveries, QueueFull, RouteNotFound
+from penstock.domain.errors import InvalidUri, NotForDeliveries, QueueFull, RouteNotFound
 from penstock.edge.http import wire_in
 from penstock.edge.http import wire_push as wire
 from penstock.edge.http.request import Request, Respond, Response, json_response
@@ -42,19 +41,17 @@ class DeliveryApi:
                 example=_EXAMPLE,
                 gives=wire.AcceptedOut,
                 status=202,
-                refuses=(RouteNotFound, QueueFull, NotForDeliveries),
+                refuses=(InvalidUri, RouteNotFound, QueueFull, NotForDeliveries),
             )
         ]
 
     async def send(self, request: Request, respond: Respond) -> Response:
         given = wire_in.decode(_delivery, request.body)
-        request_id = given.request_id and deliveries.short_id(given.request_id)
         sent, route = await self._intake.take(
             given.queue,
             given.delivery(now=self._clock.now()),
             caller=request.caller,
             dedup_key=given.dedup_key,
             expires_in_ms=given.expires_in_ms,
-            request_id=request_id,
         )
         return json_response(wire.accepted_out(sent, given.queue, route), 202)

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
+
 import msgspec
 
 from penstock.domain.access import Role, allow_everywhere
-from penstock.domain.errors import InvalidRequest, RouteNotFound
+from penstock.domain.errors import InvalidRequest, InvalidUri, RouteNotFound
 from penstock.edge.http import wire_in
 from penstock.edge.http import wire_push as wire
 from penstock.edge.http.request import Request, Respond, Response, json_response
@@ -52,7 +54,7 @@ class RouteApi:
                 summary="The route that a delivery would take, and the URL it would go to.",
                 gives=wire.MatchOut,
                 query=("uri",),
-                refuses=(RouteNotFound,),
+                refuses=(RouteNotFound, InvalidUri),
             ),
         ]
 
@@ -61,7 +63,8 @@ class RouteApi:
 
     async def put(self, request: Request, respond: Respond) -> Response:
         allow_everywhere(request.caller)
-        await self._routes.put(wire.rules_text(wire_in.decode(_rules, request.body)))
+        text = wire.rules_text(wire_in.decode(_rules, request.body))
+        await self._routes.keep(await asyncio.to_thread(self._routes.parse, text))
         return self._told()
 
     async def match(self, request: Request, respond: Respond) -> Response:

@@ -16,12 +16,14 @@ from penstock.edge.http.wire_watching import (
     GraphOut,
     ProblemsOut,
     graph_out,
+    hanging_out,
     live_out,
     problem_out,
 )
 from penstock.edge.instants import read_instant
 from penstock.edge.live import LiveFeed
 from penstock.services.graphs import Graphs
+from penstock.services.routes import Routes
 from penstock.services.watching import Look, Watch
 
 MOST_EVENTS = 100_000
@@ -31,8 +33,11 @@ _encode = msgspec.json.Encoder().encode
 
 
 class WatchingApi:
-    def __init__(self, watch: Watch, graphs: Graphs, *, most_listeners: int) -> None:
+    def __init__(
+        self, watch: Watch, graphs: Graphs, routes: Routes, *, most_listeners: int
+    ) -> None:
         self._watch = watch
+        self._routes = routes
         self._graphs = graphs
         self._feed = LiveFeed(watch, _rendered, most=most_listeners)
 
@@ -55,7 +60,7 @@ class WatchingApi:
                 handler=self.problems,
                 role=Role.READ,
                 name="listProblems",
-                summary="Queues that something is wrong with, the worst first.",
+                summary="Queues with something wrong, the worst first, and routes that hang.",
                 gives=ProblemsOut,
                 query=("limit",),
             ),
@@ -95,7 +100,11 @@ class WatchingApi:
             for wrong in await self._watch.problems()
             if access.sees(request.caller, wrong.glance.queue.name)
         ]
-        return json_response(ProblemsOut(found[:limit], len(found) > limit))
+        hanging = []
+        if "*" in request.caller.queues:  # a route is nobody's queue
+            table = self._routes.table
+            hanging = [hanging_out(one, table) for one in await self._watch.hanging()]
+        return json_response(ProblemsOut(found[:limit], len(found) > limit, hanging))
 
     async def samples(self, request: Request, respond: Respond) -> Response:
         query = request.query(*_SPAN)

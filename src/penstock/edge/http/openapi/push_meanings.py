@@ -41,7 +41,7 @@ FIELDS = {
     "permit": "May they be run: go, probe (one of them, and what becomes of it decides), or hold.",
     "permits": "One for each route.",
     "reopened": "How often in a row a try has failed.",
-    "request_id": "What the attempts of the request are counted by; without it the URI.",
+    "request_id": "What the circuit counts its attempts by; without it the id of the message.",
     "retry_intervals_ms": "How long it waits after the first failure, the second and so on.",
     "routes": "The routes in their order.",
     "rules": "An object of patterns and rules, in gateleen's form.",

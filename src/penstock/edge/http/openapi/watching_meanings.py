@@ -5,6 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 FIELDS = {
+    "HangingRouteOut.deliveries": "How many are without an answer for 10 seconds or more.",
+    "HangingRouteOut.endpoint": "Where the route leads; null: it is not in the table any more.",
+    "hanging_routes": "Routes whose endpoint does not answer, those with most deliveries first.",
     "happened": "What happened in this step.",
     "is_cut": "There are more.",
     "most_ready": "How many could be claimed at the most.",
@@ -21,6 +24,8 @@ FIELDS = {
     "work_p50_ms": "How long half of the messages took at most from their last claim until they "
     "were done: the mean of the minutes.",
     "work_p95_ms": "How long 95 of 100 took at most: the highest of the minutes.",
+    "HangingRouteOut.route": "Its pattern.",
+    "HangingRouteOut.since": "When the oldest of these attempts began.",
     "GraphOut.from": "Where the first step begins.",
     "GraphOut.to": "Until when something is known.",
     "PointOut.at": "Where the step begins.",

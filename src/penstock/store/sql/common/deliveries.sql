@@ -16,3 +16,19 @@ SELECT queue_no, name, settings, is_paused, version, created_at, changed_at, hel
   FROM queue
  WHERE removed_at IS NULL
    AND queue_no IN {list:queue_nos};
+
+-- name: end_backoff
+-- The heads of these queues that wait after a failure are due now; the next claim brings them back.
+-- The first condition about the state is that of the index.
+UPDATE message
+   SET due_at = :now
+ WHERE message_no IN (SELECT message_no
+                        FROM message
+                       WHERE queue_no IN {list:queue_nos}
+                         AND state IN ('waiting', 'leased')
+                         AND state = 'waiting'
+                         AND due_at > :now
+                         AND is_blocked = 0
+                         AND failures > 0
+                       {lock})
+RETURNING queue_no;

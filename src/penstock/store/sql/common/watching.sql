@@ -63,3 +63,27 @@ SELECT s.queue_no, s.oldest_at, s.takes_letters
  ORDER BY CASE WHEN s.is_full THEN 0 WHEN s.held_by IS NOT NULL THEN 1 ELSE 2 END,
           s.dead + s.live DESC, s.queue_no
  LIMIT :limit;
+
+-- name: hanging
+-- Routes with deliveries that are under way for too long.  Of a queue for deliveries one message at
+-- most is leased; the first condition about the state is that of the index.
+SELECT m.route, count(*), min(m.leased_at)
+  FROM queue AS q
+  JOIN (
+         SELECT queue_no
+           FROM counter
+          GROUP BY queue_no
+         HAVING sum(leased) > 0
+       ) AS c
+    ON c.queue_no = q.queue_no
+  JOIN message AS m
+    ON m.queue_no = q.queue_no
+ WHERE q.removed_at IS NULL
+   AND {json:q.settings} -> 'labels' ->> 'penstock.push' = 'true'
+   AND m.state IN ('waiting', 'leased')
+   AND m.state = 'leased'
+   AND m.leased_at <= :since
+   AND m.route IS NOT NULL
+ GROUP BY m.route
+ ORDER BY count(*) DESC, m.route
+ LIMIT :limit;

@@ -1,0 +1,112 @@
+"""Which addresses nothing is ever sent to, whatever a route says.
+
+Behind link-local addresses clouds serve the secrets of their machines; a route, or a name that
+resolves to such an address, must not turn a delivery into a request for them.  An address that
+carries another one (IPv4-mapped, 6to4, NAT64) is denied if either of the two is.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+import re
+from collections.abc import Sequence
+
+Address = ipaddress.IPv4Address | ipaddress.IPv6Address
+Network = ipaddress.IPv4Network | ipaddress.IPv6Network
+
+_NEVER = tuple(
+    map(
+        ipaddress.ip_network,
+        (
+            "0.0.0.0/8",
+            "169.254.0.0/16",  # link-local; most clouds serve metadata at 169.254.169.254
+            "100.100.100.200/32",  # metadata: Alibaba
+            "168.63.129.16/32",  # … Azure
+            "192.0.0.192/32",  # … Oracle
+            "224.0.0.0/4",
+            "255.255.255.255/32",
+            "::/128",
+            "fe80::/10",
+            "fd00:ec2::/32",  # metadata: AWS over IPv6
+            "fd20:ce::254/128",  # … Google
+            "ff00::/8",
+        ),
+    )
+)
+_NAT64 = ipaddress.IPv6Network("64:ff9b::/96")
+_MAPPED = ipaddress.IPv6Network("::ffff:0:0/96")
+_MAX_PARTS = 4  # of an IPv4 address
+_NUMERIC = re.compile(r"0[xX][0-9a-fA-F]*|[0-9]+")
+_NUMBER = re.compile(r"0[xX][0-9a-fA-F]*|0[0-7]*|[1-9][0-9]*")
+
+
+class Refused(OSError):
+    """The connection is not made; an OSError, because that is what not to connect is."""
+
+
+class Guard:
+    def __init__(self, denied: str = "") -> None:
+        """`denied`: more networks, separated by commas; raises ValueError."""
+        self._denied: Sequence[Network] = (*_NEVER, *networks(denied))
+
+    def check(self, host: str) -> str:
+        """Return an address, or raise Refused."""
+        address = ipaddress.ip_address(host.partition("%")[0])
+        for one in {address, _inner(address)}:
+            for network in self._denied:
+                if one.version == network.version and one in network:
+                    raise Refused(f"nothing is sent to {host}: it lies in {network}")
+        return host
+
+
+def networks(text: str) -> list[Network]:
+    """Raises ValueError."""
+    return [_network(part.strip()) for part in text.split(",") if part.strip()]
+
+
+def literal(host: str) -> Address | None:
+    """The address that a URL's host stands for in any notation a resolver takes.
+
+    None: the host is a name.  Raises ValueError for a host that can be neither: what ends in a
+    number is an address (`2852039166`, `0xa9.0376.43518`), and no name.
+    """
+    if host.startswith("["):
+        return ipaddress.IPv6Address(host[1:-1])
+    parts = host.removesuffix(".").split(".")
+    if not _NUMERIC.fullmatch(parts[-1]):
+        return None
+    numbers = [_number(part) for part in parts]
+    *first, last = numbers
+    # The last number fills all bytes that the others leave.
+    bits = 8 * (_MAX_PARTS - len(first))
+    if len(parts) > _MAX_PARTS or any(one > 0xFF for one in first) or last >> bits:
+        raise ValueError(f"{host[:100]!r} is not an address")
+    for place, one in enumerate(first):
+        last += one << (8 * (_MAX_PARTS - 1 - place))
+    return ipaddress.IPv4Address(last)
+
+
+def _number(part: str) -> int:
+    """As C reads it: `0x` begins a hexadecimal and `0` an octal number."""
+    if not _NUMBER.fullmatch(part) or len(part) > 40:
+        raise ValueError(f"{part[:40]!r} is not a number in an address")
+    if part[:2] in ("0x", "0X"):
+        return int(part[2:] or "0", 16)
+    return int(part, 8 if part.startswith("0") else 10)
+
+
+def _network(text: str) -> Network:
+    network = ipaddress.ip_network(text)
+    if isinstance(network, ipaddress.IPv6Network) and network.subnet_of(_MAPPED):
+        # Mapped addresses count as the IPv4 ones inside, and so do networks of them.
+        inner = int(network.network_address) & 0xFFFF_FFFF
+        return ipaddress.IPv4Network((inner, network.prefixlen - _MAPPED.prefixlen))
+    return network
+
+
+def _inner(address: Address) -> Address:
+    if not isinstance(address, ipaddress.IPv6Address):
+        return address
+    if address in _NAT64:
+        return ipaddress.IPv4Address(int(address) & 0xFFFF_FFFF)
+    return address.ipv4_mapped or address.sixtofour or address

@@ -1,0 +1,99 @@
+"""How routes share the places of a node's pool: one that hangs must not starve the others.
+
+A place is one request under way.  A route may take a further place while it has fewer than a
+multiple of those that stay free beyond a reserve (a dynamic threshold, as switches share buffers):
+
+    mine + 1 <= share * (free - reserve)
+
+Of 200 places, with a share of 4, one busy route takes 144, and the next one may take 29 of those
+that are left.  The reserve is for routes that have nothing under way: each of them may take one
+place as long as there is any.  Where there is only one route it may take all places.
+
+A route whose requests stay without an answer keeps its places until they time out, so its share
+shrinks with the part of its requests that are slow, of those under way and of the latest that
+ended.  When all of them are it may have 36 of 200 places; quick answers bring its share back.
+"""
+
+from __future__ import annotations
+
+import msgspec
+
+from penstock.domain.limits import SECOND
+
+PATIENCE_MS = 10 * SECOND  # without an answer for so long, a request is slow
+WIDE = 4.0
+NARROW = 0.25
+_RESERVE = 10  # one place in so many
+_WEIGHT = 1 / 16  # of the latest request that ended, in how slow its route is
+_FORGOTTEN = 0.01
+
+
+class _Load(msgspec.Struct):
+    """What a route has under way, and how it went lately."""
+
+    slow_at: dict[int, int] = {}  # by request: from when on it is slow
+    hanging: float = 0.0  # which part of those under way is slow
+    slowness: float = 0.0  # which part of those that ended lately was
+
+    @property
+    def share(self) -> float:
+        return WIDE + (NARROW - WIDE) * max(self.hanging, self.slowness)
+
+
+_IDLE = _Load()
+
+
+class Bulkhead:
+    def __init__(self, places: int) -> None:
+        self._places = places
+        self._reserve = max(1, places // _RESERVE)
+        self._loads: dict[str, _Load] = {}
+        self._routes: dict[int, str] = {}  # by request
+        self._now = 0
+
+    def begin_step(self, *, now: int) -> None:
+        """From here on it is this late, and some of what is under way may have become slow."""
+        self._now = now
+        for route, load in list(self._loads.items()):
+            if load.slow_at:
+                slow = sum(at <= now for at in load.slow_at.values())
+                load.hanging = slow / len(load.slow_at)
+            elif load.slowness < _FORGOTTEN:
+                del self._loads[route]
+            else:
+                load.hanging = 0.0
+
+    def room(
+        self, route: str, *, limit: int | None, is_shared: bool, wanted: int = 0, total: int = 0
+    ) -> int:
+        """How many more requests the route may begin.
+
+        `limit`: its own, if it has one.  `wanted` and `total`: places that are as good as taken,
+        by this route and by all of them.
+        """
+        load = self._loads.get(route, _IDLE)
+        mine = wanted + len(load.slow_at)
+        room = free = self._places - len(self._routes) - total
+        if is_shared:
+            room = int((load.share * (free + 1 - self._reserve) - mine) // (1 + load.share))
+            if mine == 0:
+                room = max(room, 1)
+        if limit is not None:
+            room = min(room, limit - mine)
+        return max(0, min(room, free))
+
+    def enter(self, request: int, route: str, *, timeout_ms: int) -> None:
+        load = self._loads.setdefault(route, _Load())
+        # One with a short time-out is given up before it is slow by the general measure.
+        load.slow_at[request] = self._now + min(PATIENCE_MS, timeout_ms // 2)
+        self._routes[request] = route
+
+    def leave(self, request: int, *, is_ended: bool) -> None:
+        """`is_ended`: it was sent and has ended; otherwise it does not count as slow or quick."""
+        route = self._routes.pop(request, None)
+        if route is None:
+            return
+        load = self._loads[route]
+        is_slow = self._now >= load.slow_at.pop(request)
+        if is_ended:
+            load.slowness += _WEIGHT * (is_slow - load.slowness)

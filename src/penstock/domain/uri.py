@@ -1,0 +1,45 @@
+"""URIs of deliveries: which of them cannot be sent without surprise.
+
+A dot segment (`..`) means one place to the pattern of a route and another to a backend that
+resolves it: `/orders/../admin` fits a route for `/orders/(.*)`.  Such URIs are refused before
+any pattern sees them.  Segments are looked at the way backends decode them: `%2e` is a dot, `%2f`,
+`\\` and `%5c` separate segments, parameters after `;` do not belong to a segment, and what is
+encoded twice is decoded twice.
+"""
+
+from __future__ import annotations
+
+import re
+from urllib.parse import unquote_to_bytes
+
+from penstock.domain.errors import InvalidUri
+
+_SEPARATOR = re.compile(rb"[/\\]")
+_DOTS = frozenset({b".", b".."})
+_MAX_DECODINGS = 4
+
+
+def check_uri(uri: str) -> str:
+    """Return a path with its query, or raise InvalidUri."""
+    if "#" in uri:
+        raise InvalidUri(
+            f"uri {uri[:200]!r} has a fragment, which is never sent: write a literal # as %23"
+        )
+    if has_dot_segment(uri):
+        raise InvalidUri(
+            f"uri {uri[:200]!r} has a dot segment: send the path that it stands for instead"
+        )
+    return uri
+
+
+def has_dot_segment(uri: str) -> bool:
+    """Whether its path has one; dots in the query are not segments."""
+    path = uri.partition("?")[0].encode("utf-8", "surrogatepass")
+    for _ in range(_MAX_DECODINGS):
+        if any(part.partition(b";")[0] in _DOTS for part in _SEPARATOR.split(path)):
+            return True
+        decoded = unquote_to_bytes(path)
+        if decoded == path:
+            return False
+        path = decoded
+    return True  # encoded more often than any client does by accident
