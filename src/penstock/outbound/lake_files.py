@@ -75,7 +75,7 @@ class LakeFiles:
         make_folder(self._folder)
         under_way = self._under_way(self._folder, MARKER)
         text = msgspec.json.encode(_Marker(lake_id, lake.SCHEMA_VERSION))
-        with under_way.open("wb") as out:
+        with _create(under_way) as out:
             out.write(text + b"\n")
             _sync(out)
         _rename(under_way, self._folder / MARKER)
@@ -171,7 +171,7 @@ class _File:
         self._waiting: list[pa.RecordBatch] = []
         self._rows = 0
         self._bytes = 0
-        self._out = under_way.open("wb")
+        self._out = _create(under_way)
         self._writer = pq.ParquetWriter(
             self._out,
             self._schema,
@@ -221,8 +221,14 @@ def make_folder(folder: Path) -> None:
     if folder.is_dir():
         return
     make_folder(folder.parent)
-    folder.mkdir(exist_ok=True)
+    folder.mkdir(mode=0o700, exist_ok=True)
     _sync_folder(folder.parent)
+
+
+def _create(path: Path) -> IO[bytes]:
+    """For its owner only: what is archived includes bodies."""
+    flags = os.O_CREAT | os.O_TRUNC | os.O_WRONLY | os.O_CLOEXEC
+    return os.fdopen(os.open(path, flags, 0o600), "wb")
 
 
 def _field(column: Column) -> pa.Field:

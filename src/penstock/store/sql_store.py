@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import os
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
@@ -158,7 +159,9 @@ def open_sqlite(
 
 def _home(path: Path, *, checksums: bool, patience_ms: int) -> SqliteHome | PlainHome:
     _make_folder(path.parent)
-    if _is_plain(path, checksums):
+    is_plain_one = _is_plain(path, checksums)
+    _make_file(path)
+    if is_plain_one:
         return PlainHome(path, patience_ms=patience_ms)
     return SqliteHome(path, patience_ms=patience_ms)
 
@@ -175,12 +178,21 @@ def _make_folder(folder: Path) -> None:
     if folder.exists():
         return
     _make_folder(folder.parent)
-    folder.mkdir(exist_ok=True)
+    folder.mkdir(mode=0o700, exist_ok=True)
     parent = os.open(folder.parent, os.O_RDONLY)
     try:
         os.fsync(parent)
     finally:
         os.close(parent)
+
+
+def _make_file(path: Path) -> None:
+    """For its owner only: it holds bodies and the secret that signs receipts and logins.
+
+    SQLite gives its other files (`-wal`, `-shm`) the mode of the database.
+    """
+    with suppress(FileExistsError):
+        os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_RDWR | os.O_CLOEXEC, 0o600))
 
 
 def _facts(session: Session) -> tuple[bytes, int]:

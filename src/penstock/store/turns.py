@@ -251,7 +251,7 @@ def _open(path: Path, kind: str) -> int:
     try:
         file = os.open(name, flags)
     except FileNotFoundError:
-        file = os.open(name, flags | os.O_CREAT, 0o644)
+        file = os.open(name, flags | os.O_CREAT, 0o600)
         if path.exists():  # whoever may write to the database may line up for it
             os.fchmod(file, path.stat().st_mode & 0o777)
     _reserve(file)

@@ -36,7 +36,20 @@ def examine(folder: Path, *, clock: Callable[[], int]) -> Iterator[Finding]:
     finally:
         probe.unlink(missing_ok=True)
     yield ok("data folder", f"{folder} is writable")
+    yield from _modes(folder)
     yield _sync(took)
+
+
+def _modes(folder: Path) -> Iterator[Finding]:
+    """Who can read the files can forge receipts and logins, and read every body."""
+    if not folder.stat().st_mode & 0o077:
+        return
+    wide = sorted(p.name for p in folder.iterdir() if p.is_file() and p.stat().st_mode & 0o077)
+    if wide:
+        yield warn(
+            "permissions",
+            f"other users can read {', '.join(wide[:5])}: chmod 700 {folder}",
+        )
 
 
 def _python() -> Finding:

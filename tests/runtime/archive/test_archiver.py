@@ -98,6 +98,15 @@ def test_files_are_zstd_with_the_schema_and_its_version(rig):
     assert path.parent.name == f"dt={lake.dt_of(rig.desk.now)}"
 
 
+def test_what_is_archived_is_for_its_owner_only(rig):
+    rig.finish(rig.desk.queue("mail"))
+    rig.run()
+
+    paths = [path for path in rig.folder.glob("**/*") if path.is_file()]
+    assert paths
+    assert {path.stat().st_mode & 0o077 for path in (*paths, rig.folder)} == {0}
+
+
 def test_large_amounts_go_into_several_files_and_are_read_in_short_pages(rig, monkeypatch):
     monkeypatch.setattr(module, "PAGE", 3)
     rig = Rig(rig.desk, rig.folder, rows_per_file=10)
