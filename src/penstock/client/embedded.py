@@ -43,11 +43,11 @@ class Embedded:
         return self.broker.clock
 
     def send(self, queue: str, drafts: Sequence[Draft]) -> list[SendResult]:
-        found = self.broker.directory.cached(queue) or wait_for(
+        found = self.broker.directory.cached(queue) or self.write(
             lambda: self.broker.directory.load_to_send(queue)
         )
         new = self._new(found, drafts)
-        return _results(wait_for(lambda: self.broker.messages.send(new)))
+        return _results(self.write(lambda: self.broker.messages.send(new)))
 
     async def send_async(self, queue: str, drafts: Sequence[Draft]) -> list[SendResult]:
         directory = self.broker.directory
@@ -85,10 +85,10 @@ class Embedded:
     def declare(self, queue: str, settings: Mapping[str, Any]) -> None:
         wanted = _queue_settings(settings)
         try:
-            wait_for(lambda: self.broker.queues.put(queue, wanted, only_new=True))
+            self.write(lambda: self.broker.queues.put(queue, wanted, only_new=True))
         except QueueExists:
             if settings:
-                wait_for(lambda: self.broker.queues.patch(queue, settings))
+                self.write(lambda: self.broker.queues.patch(queue, settings))
 
     async def declare_async(self, queue: str, settings: Mapping[str, Any]) -> None:
         wanted = _queue_settings(settings)
@@ -99,7 +99,7 @@ class Embedded:
                 await self.broker.queues.patch(queue, settings)
 
     def recur(self, wanted: Recurrence) -> None:
-        wait_for(
+        self.write(
             lambda: self.broker.recurring.declare(
                 wanted.name,
                 wanted.rhythm,
@@ -110,7 +110,7 @@ class Embedded:
         )
 
     def change_breaker(self, changes: Mapping[str, Any]) -> BreakerSettings:
-        return wait_for(lambda: self.broker.circuits.breaker.change(partial(changed, changes)))
+        return self.write(lambda: self.broker.circuits.breaker.change(partial(changed, changes)))
 
     def source(self) -> WorkSource:
         if self._source is None:
@@ -124,6 +124,11 @@ class Embedded:
         if not self._has_duties:
             self._has_duties = True
             self.broker.start_duties()
+
+    def write(self, ask: Callable[[], Ticket[T]]) -> T:
+        """Wait for a write, unless the calling thread's own transaction is what it waits for."""
+        self.broker.store.refuse_deadlock()
+        return wait_for(ask)
 
     def close(self) -> None:
         aside(self.broker.close)

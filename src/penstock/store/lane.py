@@ -16,7 +16,7 @@ from typing import Any
 
 import msgspec
 
-from penstock.domain.errors import PenstockError, StoreUnavailable
+from penstock.domain.errors import PenstockError, StoreUnavailable, TransactionBusy
 from penstock.store.answering import answer_all
 from penstock.store.database import Collision, Occupied, Overtaken
 from penstock.store.session import Kind, Request, SqlSession
@@ -287,6 +287,13 @@ class Lane:
         try:
             session = self._ready_session()
             answers = self._run_again(session, batch)
+        except TransactionBusy as error:
+            # The thread that works here holds the lock itself; the others can wait for it.
+            thread = threading.get_ident()
+            own = [request for request in batch if request.ticket.thread == thread]
+            self._waiting.extendleft(r for r in reversed(batch) if r.ticket.thread != thread)
+            answer_all(own, [error] * len(own))
+            return
         except StoreUnavailable as error:
             answers = self._fail(batch, error)
         except BaseException as error:
