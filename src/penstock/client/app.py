@@ -7,6 +7,7 @@ Nothing is opened before it is needed, so that modules with an app in them can b
 from __future__ import annotations
 
 import asyncio
+import os
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any, ParamSpec, Self, TypeVar, Unpack, overload
@@ -39,14 +40,8 @@ from penstock.domain.worker import NewWorker
 from penstock.ports.clock import Clock
 from penstock.ports.work import WorkSource
 from penstock.runtime.worker.roll import Roll
-from penstock.settings.values import (
-    POSTGRES,
-    SQLITE,
-    Queues,
-    Settings,
-    Store,
-    check_store_url,
-)
+from penstock.settings import Settings, check_given, load
+from penstock.settings.values import POSTGRES, SQLITE, check_store_url
 from penstock.wiring import migrate, own_clock
 
 if TYPE_CHECKING:
@@ -61,12 +56,24 @@ _SERVER = ("http://", "https://")
 
 
 class Penstock(BusPart):
-    """Safe to share between threads; a forked child opens its own."""
+    """Safe to share between threads; a forked child opens its own.
 
-    def __init__(self, url: str, *, key: str | None = None, clock: Clock | None = None) -> None:
+    `settings` are those of a store in this process, by the names that a server's have:
+    `{"limits.max_body_bytes": "20MiB"}`.  They win over the environment and the config file.
+    """
+
+    def __init__(
+        self,
+        url: str,
+        *,
+        key: str | None = None,
+        clock: Clock | None = None,
+        settings: Mapping[str, object] | None = None,
+    ) -> None:
         super().__init__()
         self.url = _checked(url)
         self._key = key
+        self._given = check_given(settings or {})
         self._clock = clock
         self._opening = Opening(self._open)
         self._declared: dict[str, dict[str, Any]] = {}
@@ -211,7 +218,13 @@ class Penstock(BusPart):
         """Bring the schema of an own store up to date; returns the names of what was applied."""
         if self.url.startswith(_SERVER):
             raise InvalidRequest("a server keeps its own store up to date: penstock migrate")
-        return [done.name for done in migrate(self._settings())]
+        return [done.name for done in migrate(self.settings(self.url))]
+
+    def settings(self, url: str) -> Settings:
+        """Of a store at that URL, opened in this process; see docs/jobs.md."""
+        given = {"queues.auto_create": True, **self._given, "store.url": url}
+        # Of the variables that are no settings, many are those of commands.
+        return load(program=given, other_env=os.environ).settings
 
     # --- for workers ---
 
@@ -315,13 +328,10 @@ class Penstock(BusPart):
 
     # --- private ---
 
-    def _settings(self) -> Settings:
-        return Settings(store=Store(url=self.url), queues=Queues(auto_create=True))
-
     def _open(self) -> Backing:
         if self.url.startswith(_SERVER):
             return OverHttp(self.url, key=self._key, clock=self._clock or own_clock())
-        return Embedded(self._settings(), clock=self._clock)
+        return Embedded(self.settings(self.url), clock=self._clock)
 
     def _refuse_to_open(self, tx: object) -> None:
         """To open a file is to write to it, which would wait for the very one that waits here."""

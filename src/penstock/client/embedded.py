@@ -17,6 +17,7 @@ from penstock.client.worker.roll import OwnRoll
 from penstock.domain.breaker_settings import BreakerSettings, changed
 from penstock.domain.draft import Draft, NewMessage
 from penstock.domain.errors import InvalidRequest, PenstockError, QueueExists, QueueNotFound
+from penstock.domain.limits import Limits
 from penstock.domain.queue import Queue, QueueSettings, check_settings
 from penstock.domain.worker import NewWorker
 from penstock.ports import store
@@ -83,7 +84,7 @@ class Embedded:
         _raise(await messages.act_in_async(tx, [planned(messages, act)]))
 
     def declare(self, queue: str, settings: Mapping[str, Any]) -> None:
-        wanted = _queue_settings(settings)
+        wanted = self._wanted(queue, settings)
         try:
             self.write(lambda: self.broker.queues.put(queue, wanted, only_new=True))
         except QueueExists:
@@ -91,7 +92,7 @@ class Embedded:
                 self.write(lambda: self.broker.queues.patch(queue, settings))
 
     async def declare_async(self, queue: str, settings: Mapping[str, Any]) -> None:
-        wanted = _queue_settings(settings)
+        wanted = self._wanted(queue, settings)
         try:
             await self.broker.queues.put(queue, wanted, only_new=True)
         except QueueExists:
@@ -138,24 +139,35 @@ class Embedded:
 
         The directory does not hear of it, as it may be undone.
         """
-        now = self.clock.now()
-        return lambda session: ensure_queue(session, name, settings, now=now)
+        wanted, now = self._wanted(name, settings), self.clock.now()
+        return lambda session: ensure_queue(session, name, wanted, now=now)
+
+    def _wanted(self, queue: str, settings: Mapping[str, Any]) -> QueueSettings:
+        return queue_settings(queue, settings, self.broker.settings.limits)
 
     def _new(self, queue: Queue, drafts: Sequence[Draft]) -> list[NewMessage]:
         return [self.broker.messages.draft(queue, draft) for draft in drafts]
 
 
-def ensure_queue(session: Session, name: str, settings: Mapping[str, Any], *, now: int) -> Queue:
+def ensure_queue(session: Session, name: str, wanted: QueueSettings, *, now: int) -> Queue:
     """Find the queue, or create it with these settings, without the directory's knowledge."""
-    wanted = check_settings(_queue_settings(settings), name=name)
     return session.queues.find(name) or session.queues.add(name, wanted, now=now)
 
 
-def _queue_settings(settings: Mapping[str, Any]) -> QueueSettings:
+def queue_settings(name: str, settings: Mapping[str, Any], limits: Limits) -> QueueSettings:
+    """Raises InvalidRequest also for what the limits of the store keep from taking effect."""
     try:
-        return msgspec.convert(dict(settings), QueueSettings)
+        wanted = check_settings(msgspec.convert(dict(settings), QueueSettings), name=name)
     except msgspec.ValidationError as error:
         raise InvalidRequest(str(error)) from None
+    most = limits.max_body_bytes
+    if wanted.max_body_bytes is not None and wanted.max_body_bytes > most:
+        raise InvalidRequest(
+            f"queue {name!r}: max_body_bytes is {wanted.max_body_bytes}, but the store takes at "
+            f"most {most}: raise limits.max_body_bytes with Penstock(url, settings={{…}}), "
+            "PENSTOCK_LIMITS_MAX_BODY_BYTES or the config file"
+        )
+    return wanted
 
 
 def _raise(answers: Sequence[store.Acted | PenstockError]) -> None:
