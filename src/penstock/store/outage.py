@@ -19,28 +19,25 @@ class Outage:
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._failed_writes = False
-        self._failed_reads = False
         self.is_on = False
 
     def failed(self, error: StoreUnavailable, *, is_write: bool) -> None:
         with self._lock:
             is_new, self.is_on = not self.is_on, True
-            if is_write:
-                self._failed_writes = True
-            else:
-                self._failed_reads = True
+            self._failed_writes = self._failed_writes or is_write
         _log.log(logging.WARNING if is_new else logging.DEBUG, "store unavailable: %s", error)
 
     def worked(self, *, is_write: bool) -> None:
         """A store that takes writes can be read; one that can be read may still fail to write."""
-        if not self.is_on:
-            return
+        if self.is_on:  # without the lock: it is asked for every commit
+            self._recover(is_write=is_write)
+
+    def _recover(self, *, is_write: bool) -> None:
         with self._lock:
-            self._failed_reads = False
+            was_on = self.is_on
             if is_write:
                 self._failed_writes = False
-            is_over = self.is_on and not self._failed_writes
             self.is_on = self._failed_writes
-        if is_over:
+        if was_on and not self.is_on:
             # A warning, too: who saw the line of the outage should see this one.
             _log.warning("store available again")

@@ -20,7 +20,7 @@ import os
 import sqlite3
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
 
@@ -118,15 +118,17 @@ def _is_held_by_this_process(path: Path) -> bool:
         lines = _LOCKS.read_text().splitlines()
     except OSError:
         return False
-    me = str(os.getpid())
-    for line in lines:
-        # 33: POSIX  ADVISORY  WRITE 16932 fe:00:2165389 120 120
-        _, *kind, process, file, first, last = line.split()
-        byte = inodes.get(file.rpartition(":")[2])
-        is_ours = process == me and "POSIX" in kind and "WRITE" in kind and "->" not in kind
-        if is_ours and byte is not None and int(first) <= byte:
-            return last == "EOF" or byte <= int(last)
-    return False
+    return any(_is_lock_of_ours(line, inodes) for line in lines)
+
+
+def _is_lock_of_ours(line: str, inodes: Mapping[str, int]) -> bool:
+    """Of a line such as `33: POSIX  ADVISORY  WRITE 16932 fe:00:2165389 120 120`."""
+    _, *kind, process, file, first, last = line.split()
+    byte = inodes.get(file.rpartition(":")[2])
+    if byte is None or process != str(os.getpid()):
+        return False
+    is_held = "POSIX" in kind and "WRITE" in kind and "->" not in kind  # -> only waits for it
+    return is_held and int(first) <= byte and (last == "EOF" or byte <= int(last))
 
 
 def _is_only_thread() -> bool:

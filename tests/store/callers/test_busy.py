@@ -294,7 +294,7 @@ def test_only_its_own_requests_are_refused_to_the_thread_that_holds_the_lock(
     own = sqlite3.connect(where)
     own.execute(ADD.format("a"))
 
-    desk.store._commits._waiting.append(foreign)
+    desk.store._commits._waiting.append(foreign)  # type: ignore[attr-defined]
     with pytest.raises(TransactionBusy):
         desk.store.send([a_new_message(mail, now=desk.now)]).result(WAIT_S)
     own.commit()
