@@ -63,12 +63,14 @@ def _deadlock(path: Path, how: str) -> TransactionBusy:
 
 def _of_django() -> Iterator[sqlite3.Connection]:
     """Those of the calling thread that are in a transaction."""
-    django = sys.modules.get("django.db")
-    if django is not None:
-        for wrapper in django.connections.all(initialized_only=True):
-            connection = wrapper.connection
-            if isinstance(connection, sqlite3.Connection) and connection.in_transaction:
-                yield connection
+    django, conf = sys.modules.get("django.db"), sys.modules.get("django.conf")
+    # Some library may have imported it in a program that is not Django's.
+    if django is None or conf is None or not conf.settings.configured:
+        return
+    for wrapper in django.connections.all(initialized_only=True):
+        connection = wrapper.connection
+        if isinstance(connection, sqlite3.Connection) and connection.in_transaction:
+            yield connection
 
 
 def _of_this_thread() -> list[sqlite3.Connection]:

@@ -217,6 +217,17 @@ def test_an_app_that_is_not_open_refuses_inside_the_block_too(url, alias, connec
     closed.close()
 
 
+def test_a_program_that_only_imports_django_is_not_bothered(tmp_path: Path) -> None:
+    program = """
+import django.db
+from penstock import Penstock
+
+with Penstock("sqlite:///jobs.db?checksums=off") as app:
+    app.enqueue("x", {})
+"""
+    _run(program, tmp_path)
+
+
 @pytest.mark.parametrize("backing", ["postgres"], indirect=True)
 def test_django_on_psycopg2_is_taken_as_well(url, app, queue, desk, tmp_path):
     program = f"""
@@ -237,7 +248,11 @@ with Penstock({url!r}) as app:
             transaction.set_rollback(kind == "rolled-back")
 assert type(connection.connection).__module__.startswith("psycopg2"), connection.connection
 """
-    env = os.environ | {"PYTHONPATH": f"{ROOT / 'src'}:{ROOT}"}
-    subprocess.run([sys.executable, "-c", program], check=True, env=env, cwd=tmp_path, timeout=120)
+    _run(program, tmp_path)
 
     assert kinds(desk) == ["committed"]
+
+
+def _run(program: str, folder: Path) -> None:
+    env = os.environ | {"PYTHONPATH": f"{ROOT / 'src'}:{ROOT}"}
+    subprocess.run([sys.executable, "-c", program], check=True, env=env, cwd=folder, timeout=120)
