@@ -17,6 +17,7 @@ from penstock.client.worker.roll import OwnRoll
 from penstock.domain.breaker_settings import BreakerSettings, changed
 from penstock.domain.draft import Draft, NewMessage
 from penstock.domain.errors import InvalidRequest, PenstockError, QueueExists, QueueNotFound
+from penstock.domain.limits import Limits
 from penstock.domain.queue import Queue, QueueSettings, check_settings
 from penstock.domain.worker import NewWorker
 from penstock.ports import store
@@ -33,7 +34,8 @@ T = TypeVar("T")
 
 class Embedded:
     def __init__(self, settings: Settings, *, clock: Clock | None = None) -> None:
-        self.broker = open_broker(settings, clock=clock)
+        # The caller's thread may run an event loop, on which the tickets of opening cannot wait.
+        self.broker = aside(lambda: open_broker(settings, clock=clock))
         self._source: EmbeddedSource | None = None
         self._has_duties = False
 
@@ -42,11 +44,11 @@ class Embedded:
         return self.broker.clock
 
     def send(self, queue: str, drafts: Sequence[Draft]) -> list[SendResult]:
-        found = self.broker.directory.cached(queue) or wait_for(
+        found = self.broker.directory.cached(queue) or self.write(
             lambda: self.broker.directory.load_to_send(queue)
         )
         new = self._new(found, drafts)
-        return _results(wait_for(lambda: self.broker.messages.send(new)))
+        return _results(self.write(lambda: self.broker.messages.send(new)))
 
     async def send_async(self, queue: str, drafts: Sequence[Draft]) -> list[SendResult]:
         directory = self.broker.directory
@@ -82,15 +84,15 @@ class Embedded:
         _raise(await messages.act_in_async(tx, [planned(messages, act)]))
 
     def declare(self, queue: str, settings: Mapping[str, Any]) -> None:
-        wanted = _queue_settings(settings)
+        wanted = self._wanted(queue, settings)
         try:
-            wait_for(lambda: self.broker.queues.put(queue, wanted, only_new=True))
+            self.write(lambda: self.broker.queues.put(queue, wanted, only_new=True))
         except QueueExists:
             if settings:
-                wait_for(lambda: self.broker.queues.patch(queue, settings))
+                self.write(lambda: self.broker.queues.patch(queue, settings))
 
     async def declare_async(self, queue: str, settings: Mapping[str, Any]) -> None:
-        wanted = _queue_settings(settings)
+        wanted = self._wanted(queue, settings)
         try:
             await self.broker.queues.put(queue, wanted, only_new=True)
         except QueueExists:
@@ -102,7 +104,7 @@ class Embedded:
         return [view.queue.name for view in page]
 
     def recur(self, wanted: Recurrence) -> None:
-        wait_for(
+        self.write(
             lambda: self.broker.recurring.declare(
                 wanted.name,
                 wanted.rhythm,
@@ -113,7 +115,7 @@ class Embedded:
         )
 
     def change_breaker(self, changes: Mapping[str, Any]) -> BreakerSettings:
-        return wait_for(lambda: self.broker.circuits.breaker.change(partial(changed, changes)))
+        return self.write(lambda: self.broker.circuits.breaker.change(partial(changed, changes)))
 
     def source(self) -> WorkSource:
         if self._source is None:
@@ -128,28 +130,48 @@ class Embedded:
             self._has_duties = True
             self.broker.start_duties()
 
+    def write(self, ask: Callable[[], Ticket[T]]) -> T:
+        """Wait for a write, unless the calling thread's own transaction is what it waits for."""
+        self.broker.store.refuse_deadlock()
+        return wait_for(ask)
+
     def close(self) -> None:
-        self.broker.close()
+        aside(self.broker.close)
 
     def _making(self, name: str, settings: Mapping[str, Any]) -> Callable[[Session], Queue]:
         """By the caller's own transaction: ours would wait for its end.
 
         The directory does not hear of it, as it may be undone.
         """
-        wanted, now = check_settings(_queue_settings(settings), name=name), self.clock.now()
-        return lambda session: (
-            session.queues.find(name) or session.queues.add(name, wanted, now=now)
-        )
+        wanted, now = self._wanted(name, settings), self.clock.now()
+        return lambda session: ensure_queue(session, name, wanted, now=now)
+
+    def _wanted(self, queue: str, settings: Mapping[str, Any]) -> QueueSettings:
+        return queue_settings(queue, settings, self.broker.settings.limits)
 
     def _new(self, queue: Queue, drafts: Sequence[Draft]) -> list[NewMessage]:
         return [self.broker.messages.draft(queue, draft) for draft in drafts]
 
 
-def _queue_settings(settings: Mapping[str, Any]) -> QueueSettings:
+def ensure_queue(session: Session, name: str, wanted: QueueSettings, *, now: int) -> Queue:
+    """Find the queue, or create it with these settings, without the directory's knowledge."""
+    return session.queues.find(name) or session.queues.add(name, wanted, now=now)
+
+
+def queue_settings(name: str, settings: Mapping[str, Any], limits: Limits) -> QueueSettings:
+    """Raises InvalidRequest also for what the limits of the store keep from taking effect."""
     try:
-        return msgspec.convert(dict(settings), QueueSettings)
+        wanted = check_settings(msgspec.convert(dict(settings), QueueSettings), name=name)
     except msgspec.ValidationError as error:
         raise InvalidRequest(str(error)) from None
+    most = limits.max_body_bytes
+    if wanted.max_body_bytes is not None and wanted.max_body_bytes > most:
+        raise InvalidRequest(
+            f"queue {name!r}: max_body_bytes is {wanted.max_body_bytes}, but the store takes at "
+            f"most {most}: raise limits.max_body_bytes with Penstock(url, settings={{…}}), "
+            "PENSTOCK_LIMITS_MAX_BODY_BYTES or the config file"
+        )
+    return wanted
 
 
 def _raise(answers: Sequence[store.Acted | PenstockError]) -> None:

@@ -13,13 +13,16 @@ from typing import Any
 from penstock.domain.errors import PenstockError, ShuttingDown, StoreUnavailable
 from penstock.store.answering import answer_all
 from penstock.store.database import Collision
-from penstock.store.outages import OutageLog
+from penstock.store.outage import Outage
 from penstock.store.session import Kind, Request, SqlSession
 
 
 class Readers:
-    def __init__(self, open_session: Callable[[], SqlSession], *, count: int = 2) -> None:
+    def __init__(
+        self, open_session: Callable[[], SqlSession], outage: Outage, *, count: int = 2
+    ) -> None:
         self._open_session = open_session
+        self._outage = outage
         self._count = count
         self._free: SimpleQueue[SqlSession | None] = SimpleQueue()
         for _ in range(count):
@@ -29,7 +32,6 @@ class Readers:
         self._is_closed = False
         self._asked = itertools.count(1)
         self._latest = 0
-        self._outages = OutageLog("read")
         self._failed: tuple[int, StoreUnavailable] | None = None
 
     def submit(self, what: Callable[[Any], Any]) -> Request:
@@ -84,7 +86,7 @@ class Readers:
                 answer = error
                 if isinstance(error, StoreUnavailable):
                     self._failed = (self._latest, error)
-                    self._outages.failed(error)
+                    self._outage.failed(error, is_write=False)
                     if session is not None:
                         session.db.close()
                         session = None
@@ -92,7 +94,7 @@ class Readers:
                 answer = PenstockError(f"{type(error).__name__}: {error}")
                 answer.__cause__ = error
             else:
-                self._outages.worked()
+                self._outage.worked(is_write=False)
         finally:
             self._free.put(session)
         answer_all([request], [answer])

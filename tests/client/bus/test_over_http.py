@@ -40,6 +40,14 @@ def remote(server: LiveServer) -> Iterator[Remote]:
         yield client
 
 
+def test_a_queue_that_a_server_does_not_have_yet_has_no_notifications(far: Penstock) -> None:
+    fresh = far.notifications(a_name("fresh"))
+
+    assert list(fresh.find(tag1="a1")) == []
+    assert list(fresh.past(tag1="a1")) == []
+    assert fresh.remove_all(tag1="a1") == 0
+
+
 def test_notifications_work_the_same_over_a_server(far: Penstock, clock: ManualClock) -> None:
     billing, account = far.notifications(a_name("billing")), a_name("account")
     later = EPOCH + timedelta(milliseconds=clock.now(), days=30)
