@@ -112,6 +112,26 @@ class Model:
         self.is_held -= set(taken)
         self.ticks = 0 if len(taken) < count else self.ticks + 1
 
+    def unhold(self, queue_no: int) -> None:
+        for held in self.held.values():
+            held.pop(queue_no, None)
+        self.line = [no for no in self.line if no != queue_no]
+        self.is_held.discard(queue_no)
+
+    def release_idle(self) -> None:
+        if not self.settings.circuit_check_enabled:
+            by_name = {name: no for no, name in self.names.items()}
+            held = [
+                Held(self.names[no], at)
+                for queues in self.held.values()
+                for no, at in queues.items()
+            ]
+            self.line += [by_name[name] for name in circuits.in_order(held)]
+            self.held = {}
+        if not self.settings.unlock_queues.enabled:
+            self.is_held -= set(self.line)
+            self.line = []
+
     def _note(self, told: Permitted, request_id: str, outcome: Outcome, now: int) -> None:
         one = told.hash
         before = self.circuits.get(one, Circuit(pattern=told.pattern))
@@ -119,7 +139,8 @@ class Model:
         found = circuits.tally(noted, self.settings, now=now)
         after = self.circuits[one] = circuits.judge(before, found, self.settings, now=now)
         self.samples[one] = circuits.trim(noted, self.settings)
-        if before.state is CLOSED and after.state is OPEN and told.queue_no is not None:
+        is_opened = before.state is CLOSED and after.state is OPEN
+        if is_opened and told.queue_no is not None and self.settings.circuit_check_enabled:
             self._hold(one, told.queue_no, now)
 
     def _hold(self, one: str, queue_no: int, now: int) -> None:

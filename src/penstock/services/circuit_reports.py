@@ -72,7 +72,7 @@ class Reporting:
         for one, batch in batches.items():
             after[one], i = note_all(found[one], lines[one], batch, settings, now=now)
             queue_no = None if i is None else told[one][i].permitted.queue_no
-            if queue_no is not None:
+            if queue_no is not None and settings.circuit_check_enabled:
                 opened[one] = [queue_no]
         session.circuits.keep_lines(lines)
         circuit_changes.keep(session, found, after, by="statistics", now=now)

@@ -29,6 +29,7 @@ from penstock.ports.ticket import Ticket
 from penstock.services import circuit_changes
 from penstock.services.breaker import Breaker
 from penstock.services.circuit_reports import Reporting
+from penstock.services.held_queues import HeldQueues
 from penstock.services.routes import Routes
 
 NOT_CLOSED = (CircuitState.OPEN, CircuitState.HALF_OPEN)
@@ -54,7 +55,14 @@ class CircuitView(msgspec.Struct, frozen=True):
     hash: str
     circuit: Circuit
     metric_name: str | None
-    held: int  # queues
+    held: int  # queues, those that wait to be unheld included
+    awaiting_unhold: int = 0  # of these: the circuit has closed, and their turn comes
+
+
+class Overview(msgspec.Struct, frozen=True):
+    circuits: dict[str, CircuitView]
+    held: dict[str, int]  # queues by circuit, also by circuits that were removed
+    awaiting_unhold: int  # queues, of all circuits together
 
 
 class Ticked(msgspec.Struct, frozen=True):
@@ -70,6 +78,7 @@ class Circuits:
         self._clock = clock
         self._routes = routes
         self.breaker = Breaker(store, clock)
+        self.held_queues = HeldQueues(store, clock, self.breaker)
 
     # ---- settings
 
@@ -190,24 +199,36 @@ class Circuits:
 
     def all(self) -> Ticket[dict[str, CircuitView]]:
         """Those of which something was ever reported, or that were opened by hand."""
+        return self._store.read(lambda session: self._overview(session).circuits)
 
-        def do(session: Session) -> dict[str, CircuitView]:
-            held = session.circuits.held_counts()
-            found = session.circuits.all()
-            return {one: self._view(one, circuit, held) for one, circuit in found.items()}
-
-        return self._store.read(do)
+    def overview(self) -> Ticket[Overview]:
+        """The same, and the held queues of all circuits, also of those that were removed."""
+        return self._store.read(self._overview)
 
     def one(self, one: str) -> Ticket[CircuitView | None]:
         def do(session: Session) -> CircuitView | None:
             found = session.circuits.find([one]).get(one)
-            return self._view(one, found, session.circuits.held_counts()) if found else None
+            if found is None:
+                return None
+            circuits = session.circuits
+            return self._view(one, found, circuits.held_counts(), circuits.awaiting_counts())
 
         return self._store.read(do)
 
-    def _view(self, one: str, circuit: Circuit, held: Mapping[str, int]) -> CircuitView:
+    def _overview(self, session: Session) -> Overview:
+        held, awaiting = session.circuits.held_counts(), session.circuits.awaiting_counts()
+        views = {
+            one: self._view(one, circuit, held, awaiting)
+            for one, circuit in session.circuits.all().items()
+        }
+        return Overview(views, held, sum(awaiting.values()))
+
+    def _view(
+        self, one: str, circuit: Circuit, held: Mapping[str, int], awaiting: Mapping[str, int]
+    ) -> CircuitView:
         route = self._routes.table.of_hash(one)
-        return CircuitView(one, circuit, route.metric_name if route else None, held.get(one, 0))
+        metric_name = route.metric_name if route else None
+        return CircuitView(one, circuit, metric_name, held.get(one, 0), awaiting.get(one, 0))
 
     # ---- by hand
 
