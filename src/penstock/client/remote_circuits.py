@@ -24,6 +24,8 @@ class Circuit(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     reopened: int = 0
     opened_at: datetime | None = None
     metric_name: str | None = None
+    awaiting_unhold: int = 0  # of those held
+    held_queues: tuple[str, ...] = ()  # names, where one circuit was asked for
 
 
 class _Circuits(msgspec.Struct, frozen=True):
@@ -59,10 +61,15 @@ class _Closed(msgspec.Struct, frozen=True):
     closed: int
 
 
+class _Unheld(msgspec.Struct, frozen=True):
+    unheld: int
+
+
 _circuit = msgspec.json.Decoder(Circuit)
 _circuits = msgspec.json.Decoder(_Circuits)
 _closed = msgspec.json.Decoder(_Closed)
 _permits = msgspec.json.Decoder(_Permits)
+_unheld = msgspec.json.Decoder(_Unheld)
 _settings = msgspec.json.Decoder(BreakerSettings)
 
 
@@ -86,6 +93,16 @@ class RemoteCircuits:
         """How many were not closed."""
         answer = self._transport.call("POST", "/v1/circuits/close", is_safe=True)
         return _closed.decode(answer.body).closed
+
+    def unhold(self, circuit: str) -> int:
+        """Unhold the queues of a circuit; returns how many were held."""
+        answer = self._transport.call("POST", _path(circuit, "unhold"), is_safe=True)
+        return _unheld.decode(answer.body).unheld
+
+    def unhold_all(self) -> int:
+        """Unhold every queue; returns how many were held."""
+        answer = self._transport.call("POST", "/v1/circuits/unhold", is_safe=True)
+        return _unheld.decode(answer.body).unheld
 
     def open(self, circuit: str) -> Circuit:
         """Until somebody closes it."""

@@ -94,7 +94,7 @@ class Queues:
         return self._store.write(do)
 
     def unhold(self, name: str) -> Ticket[QueueView]:
-        """Whichever circuit holds it.  While that is open, the next delivery is held again."""
+        """Whichever circuit holds it.  While that is open, its next request is held again."""
         now = self._clock.now()
 
         def do(session: Session) -> QueueView:

@@ -134,3 +134,25 @@ def test_a_queue_that_a_circuit_holds_is_shown_as_held(cli, api, server):
     [line] = [one for one in cli("queues").out.splitlines() if one.startswith(queue)]
     assert "held" in line
     assert cli("queues", "show", queue, "--json").record["held_by"] == SHOP
+
+
+def test_held_queues_are_unheld_one_by_one_by_circuit_or_all(cli, api, server):
+    cli("circuits", "unhold", "--all")  # what other tests have left
+    names = sorted(api.make_queue() for _ in range(3))
+    numbers = [server.broker.queues.get(name).result().queue.queue_no for name in names]
+    server.broker.store.write(lambda s: s.queues.hold(numbers, by=SHOP)).result()
+
+    resumed = cli("queues", "resume", names[0])
+    assert resumed.out == (
+        f"{names[0]} is not paused\n"
+        f"circuit {SHOP} holds it: `penstock queues unhold {names[0]}` ends the hold\n"
+    )
+    assert "unhold" in cli("queues", "resume", names[0], "--json").record["note"]
+    assert cli("queues", "unhold", names[0]).out == f"{names[0]} is not paused\n"
+    assert cli("queues", "unhold", names[0], "--json").record["held_by"] is None
+
+    assert cli("circuits", "unhold").code == 2
+    assert cli("circuits", "unhold", SHOP, "--all").code == 2
+    assert cli("circuits", "unhold", SHOP).out == "2 unheld\n"
+    server.broker.store.write(lambda s: s.queues.hold(numbers, by=SHOP)).result()
+    assert cli("circuits", "unhold", "--all", "--json").record == {"unheld": 3}

@@ -31,6 +31,12 @@ def _configure_close(parser: Parser) -> None:
     server_flags(parser)
 
 
+def _configure_unhold(parser: Parser) -> None:
+    parser.argument("HASH", "hash of the circuit, as the list shows it", nargs="?")
+    parser.flag("--all", text="the queues of all circuits", action="store_true")
+    server_flags(parser)
+
+
 def _configure_set(parser: Parser) -> None:
     parser.argument(
         "SETTING", "NAME=VALUE, as `penstock circuits settings` names it", nargs="*", type=pair
@@ -61,16 +67,32 @@ def _open(args: Namespace, out: Output) -> int:
 
 
 def _close(args: Namespace, out: Output) -> int:
-    if (args.hash is None) != args.all:
-        raise UsageError("name one circuit, or say --all")
+    _check_one_or_all(args)
     with remote(args) as server:
         if not args.all:
             return _shown(server.circuits.close(args.hash), out)
         closed = server.circuits.close_all()
+    return _counted("closed", closed, out)
+
+
+def _unhold(args: Namespace, out: Output) -> int:
+    _check_one_or_all(args)
+    with remote(args) as server:
+        circuits = server.circuits
+        unheld = circuits.unhold_all() if args.all else circuits.unhold(args.hash)
+    return _counted("unheld", unheld, out)
+
+
+def _check_one_or_all(args: Namespace) -> None:
+    if (args.hash is None) != args.all:
+        raise UsageError("name one circuit, or say --all")
+
+
+def _counted(name: str, count: int, out: Output) -> int:
     if out.json:
-        out.record({"closed": closed})
+        out.record({name: count})
     else:
-        out.line(f"{closed} closed")
+        out.line(f"{count} {name}")
     return exits.OK
 
 
@@ -112,7 +134,12 @@ def _shown(circuit: Circuit, out: Output) -> int:
     if out.json:
         out.record(circuit)
         return exits.OK
-    more = [("reopened", circuit.reopened), ("metric name", circuit.metric_name)]
+    more = [
+        ("awaiting unhold", circuit.awaiting_unhold or None),
+        ("reopened", circuit.reopened),
+        ("metric name", circuit.metric_name),
+        ("held queues", ", ".join(circuit.held_queues)),
+    ]
     out.fields([*zip(COLUMNS, _row(circuit), strict=True), *more])
     return exits.OK
 
@@ -147,6 +174,13 @@ COMMANDS = {
         more="Samples are forgotten. Queues that were held are let go one after the other, as the "
         "settings of the breaker say.",
         examples=(f"penstock circuits close {_HASH}", "penstock circuits close --all"),
+    ),
+    "circuits unhold": Command(
+        _unhold,
+        _configure_unhold,
+        more="All at once, whatever the settings of the breaker say; pauses stay. Queues of a "
+        "circuit that is open are held again with their next request: close it first.",
+        examples=(f"penstock circuits unhold {_HASH}", "penstock circuits unhold --all"),
     ),
     "circuits open": Command(
         _open,

@@ -128,6 +128,7 @@ class CircuitOut(msgspec.Struct, omit_defaults=True, kw_only=True):
     held: int
     is_forced: bool
     reopened: int
+    awaiting_unhold: int = 0
     opened_at: str | None = None
     metric_name: str | None = None
     held_queues: list[str] | None = None
@@ -146,6 +147,12 @@ class MinutesOut(msgspec.Struct):
 
 class CircuitsOut(msgspec.Struct):
     circuits: list[CircuitOut]
+    held: int
+    awaiting_unhold: int
+
+
+class UnheldOut(msgspec.Struct):
+    unheld: int
 
 
 class ClosedOut(msgspec.Struct):
@@ -236,6 +243,7 @@ def circuit_out(view: CircuitView) -> CircuitOut:
         held=view.held,
         is_forced=circuit.is_forced,
         reopened=circuit.reopened,
+        awaiting_unhold=view.awaiting_unhold,
         opened_at=None if circuit.opened_at is None else to_text(circuit.opened_at),
         metric_name=view.metric_name,
     )

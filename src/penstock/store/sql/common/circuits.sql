@@ -130,6 +130,21 @@ SELECT held_by, count(*)
    AND removed_at IS NULL
  GROUP BY held_by;
 
+-- name: held_reasons
+-- Why queues are held, for check-ups: by circuit, its state (null: it was removed), whether they are
+-- in the line, and whether their circuit would unhold them.
+SELECT q.held_by, c.pattern, c.state,
+       q.queue_no IN (SELECT queue_no FROM unhold_line) AS is_in_line,
+       q.queue_no IN (SELECT queue_no FROM circuit_hold) AS is_known,
+       count(*), min(q.name)
+  FROM queue AS q
+  LEFT JOIN circuit AS c
+    ON c.hash = q.held_by
+ WHERE q.held_by IS NOT NULL
+   AND q.removed_at IS NULL
+ GROUP BY 1, 2, 3, 4, 5
+ ORDER BY 1, 4, 5;
+
 -- name: awaiting_counts
 -- How many of them wait in the line.
 SELECT q.held_by, count(DISTINCT q.queue_no)

@@ -39,7 +39,8 @@ export const circuits = {
     const isAnyOpen = known.circuits.some(({ state }) => state !== "closed");
     replace(
       view.root,
-      pageHead("Routes and circuits", { actions: [closeAll(view, known.circuits, isAnyOpen)] }),
+      pageHead("Routes and circuits", { actions: [closeAll(view, known.circuits, isAnyOpen), unholdAll(view, known.held)] }),
+      ofRemoved(known) > 0 && notice(`Circuits that were removed hold ${count(ofRemoved(known))} queues, which are unheld in turn.`, "warn"),
       !breaker.circuit_check_enabled && notice(withCode("The circuit breaker is switched off: everything is tried. `penstock circuits set circuit_check_enabled=true` switches it on."), "warn"),
       card("Circuits", table.element),
       card("Routes", routeTable(routes, new Set(known.circuits.map(({ hash }) => hash))).element),
@@ -76,7 +77,7 @@ export const circuit = {
       view.root,
       pageHead(found.pattern, {
         badges: [stateOf(found), found.is_forced && badge("forced", "warn")].filter(Boolean),
-        actions: [closeButton(view, found), openButton(view, found)],
+        actions: [closeButton(view, found), openButton(view, found), unholdButton(view, found)],
         lead: h("code", { class: "id" }, found.hash),
         back: { label: "Routes and circuits", href: "/console/circuits" },
       }),
@@ -100,6 +101,11 @@ function stateOf(found) {
   return badge(WORDS[found.state] ?? found.state, TONES[found.state]);
 }
 
+/** How many queues are held by circuits whose rules are gone. */
+function ofRemoved({ held, circuits: list }) {
+  return held - list.reduce((sum, one) => sum + one.held, 0);
+}
+
 function columns(view) {
   return [
     { label: "Circuit", isMain: true, value: (found) => [h("a", { href: `/console/circuits/${part(found.hash)}` }, found.pattern), found.is_forced && [" ", badge("forced", "warn")]] },
@@ -107,7 +113,7 @@ function columns(view) {
     { label: "Failures", isNumber: true, value: (found) => `${found.fail_ratio} %` },
     { label: "Held queues", isNumber: true, value: (found) => h("span", { class: found.held ? "dead" : "none" }, count(found.held)) },
     { label: "Open since", value: (found) => when(found.opened_at) },
-    { label: "Acts", value: (found) => h("span", { class: "row-acts" }, closeButton(view, found, { isSmall: true }), openButton(view, found, { isSmall: true })) },
+    { label: "Acts", value: (found) => h("span", { class: "row-acts" }, closeButton(view, found, { isSmall: true }), openButton(view, found, { isSmall: true }), found.held > 0 && unholdButton(view, found, { isSmall: true })) },
   ];
 }
 
@@ -142,6 +148,39 @@ function openButton(view, found, options) {
     done: () => "The circuit is held open.",
     then: () => view.again(),
   }, options);
+}
+
+function unholdButton(view, found, options) {
+  const again = found.state === "closed" ? "" : ` The circuit is ${WORDS[found.state] ?? found.state}: their next requests ask it again. Close it first to let them through.`;
+  return actionButton({
+    label: "Unhold",
+    role: "operate",
+    reason: found.held ? null : "It holds no queue.",
+    title: "Unhold its queues?",
+    text: `All queues that it holds are released at once, not one after the other. Paused queues stay paused.${again}`,
+    count: async () => found.held,
+    noun: "held queue",
+    request: () => ({ method: "POST", path: `/v1/circuits/${part(found.hash)}/unhold` }),
+    command: () => ["circuits", "unhold", found.hash],
+    done: (answer) => `${count(answer.unheld)} unheld.`,
+    then: () => view.again(),
+  }, options);
+}
+
+function unholdAll(view, held) {
+  return actionButton({
+    label: "Unhold all",
+    role: "operate",
+    reason: held ? null : "No queue is held.",
+    title: "Unhold all queues?",
+    text: "Queues of every circuit are released at once. Those of open circuits are held again with their next request.",
+    count: async () => held,
+    noun: "held queue",
+    request: () => ({ method: "POST", path: "/v1/circuits/unhold" }),
+    command: () => ["circuits", "unhold", "--all"],
+    done: (answer) => `${count(answer.unheld)} unheld.`,
+    then: () => view.again(),
+  });
 }
 
 function closeAll(view, list, isAnyOpen) {
@@ -183,6 +222,7 @@ function about(found) {
     ["State", stateOf(found)],
     ["Failures now", `${found.fail_ratio} %`],
     ["Held queues", count(found.held)],
+    found.awaiting_unhold && ["Wait to be unheld", count(found.awaiting_unhold)],
     found.opened_at && ["Open since", when(found.opened_at)],
     ["Reopened", count(found.reopened)],
     found.metric_name && ["Metric", found.metric_name],
