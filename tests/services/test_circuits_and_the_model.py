@@ -6,7 +6,9 @@ import random
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
+from penstock.domain.breaker_overrides import BreakerOverrides
 from penstock.domain.breaker_settings import BreakerSettings, BreakerTask
 from penstock.domain.circuit import CircuitState, Outcome, Permitted, circuit_hash
 from penstock.services.circuits import Circuits, Reported, Wanted
@@ -61,6 +63,11 @@ class Play:
     def use(self, settings: BreakerSettings) -> None:
         self.circuits.breaker.put(settings).result()
         self.model.settings = settings
+
+    def override(self, pattern: str, changes: dict[str, Any]) -> None:
+        one = circuit_hash(pattern)
+        self.circuits.own_settings.change(one, lambda _: BreakerOverrides(**changes)).result()
+        self.model.own[one] = replace(self.model.settings, **changes)
 
     def step(self) -> None:
         self.desk.clock.advance(ms=self.dice.randint(1, 8))
@@ -151,6 +158,27 @@ class Play:
         assert desk.read(lambda s: s.circuits.line(100)) == model.line
         is_held = {no for no in self.queue_nos if desk.read(lambda s: s.queues.get(no)).held_by}  # noqa: B023
         assert is_held == model.is_held
+
+
+OWN: list[dict[str, Any]] = [
+    {"error_threshold_percentage": 20, "min_queue_sample_count": 1, "single_probe": True},
+    {"max_queue_sample_count": 2, "entries_max_age_ms": 5, "min_open_ms": 30},
+    {"circuit_check_enabled": False},
+    {"statistics_update_enabled": False},
+]
+
+
+@pytest.mark.parametrize("changes", OWN)
+def test_the_store_has_what_the_rules_say_by_the_settings_of_each_circuit(
+    desk: Desk, changes: dict[str, Any]
+) -> None:
+    play = Play(desk, BreakerSettings(**BASE), random.Random(5))
+
+    play.override(PATTERNS[1], changes)
+    for _ in range(60):
+        play.step()
+
+    assert play.seen == set(CircuitState), "otherwise nothing was tried"
 
 
 @pytest.mark.parametrize("changes", KINDS)

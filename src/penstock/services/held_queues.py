@@ -78,6 +78,8 @@ class HeldQueues:
 
     def _unchecked(self, session: Session) -> list[str]:
         """Circuits with held queues whose requests are tried whatever their state."""
-        if self._breaker.settings.circuit_check_enabled:
+        breaker = self._breaker
+        if breaker.is_checking_all:
             return []
-        return session.circuits.holding()
+        holding = session.circuits.holding()
+        return [one for one in holding if not breaker.of(one).circuit_check_enabled]

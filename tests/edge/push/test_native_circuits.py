@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -195,3 +196,81 @@ def test_settings_out_of_range_are_refused(api: Api, wrong: dict[str, Any]) -> N
     assert_refused(api.call("PATCH", "/v1/breaker", wrong), 400, "invalid_request")
 
     assert api.get("/v1/breaker") == before
+
+
+OWN = f"/v1/circuits/{SHOP}/settings"
+STRIPE = circuit_hash("stripe")
+
+
+@pytest.fixture
+def _no_own_settings(api: Api) -> Iterator[None]:
+    yield
+    for one in api.get("/v1/circuits/settings")["circuits"]:
+        told(api.call("DELETE", f"/v1/circuits/{one['circuit']}/settings"))
+
+
+@pytest.mark.usefixtures("_no_own_settings")
+def test_a_circuit_overrides_settings_of_the_breaker(api: Api, server: LiveServer) -> None:
+    defaults = api.get("/v1/breaker")
+    assert api.get(OWN) == {
+        "circuit": SHOP,
+        "route": "/shop/(.*)",
+        "overrides": {},
+        "settings": defaults,
+    }
+
+    put = told(api.call("PUT", OWN, {"error_threshold_percentage": 50, "slow_call_ms": None}))
+    assert put["overrides"] == {"error_threshold_percentage": 50, "slow_call_ms": None}
+    assert put["settings"] == {**defaults, "error_threshold_percentage": 50}
+    changed = told(api.call("PATCH", OWN, {"min_queue_sample_count": 5}))
+    assert changed["overrides"] == {**put["overrides"], "min_queue_sample_count": 5}
+    assert api.get("/v1/circuits/settings") == {"circuits": [changed]}
+    assert server.broker.circuits.settings_of(SHOP).min_queue_sample_count == 5
+    assert api.get("/v1/breaker") == defaults
+
+    put = told(api.call("PUT", OWN, {"single_probe": True}))
+    assert put["overrides"] == {"single_probe": True}
+    assert told(api.call("DELETE", OWN))["overrides"] == {}
+    assert api.get("/v1/circuits/settings") == {"circuits": []}
+
+
+@pytest.mark.usefixtures("_no_own_settings")
+def test_a_circuit_that_nobody_knows_yet_is_named_by_its_route(api: Api) -> None:
+    path = f"/v1/circuits/{STRIPE}/settings"
+    assert_refused(api.call("GET", path), 404, "circuit_not_found")
+    assert_refused(api.call("PATCH", path, {"single_probe": True}), 404, "circuit_not_found")
+    [circuit] = api.get("/v1/circuits", route="stripe")["circuits"]
+    assert (circuit["hash"], circuit["state"]) == (STRIPE, "closed")
+
+    changed = api.call("PATCH", path, {"single_probe": True}, params={"route": "stripe"})
+
+    assert told(changed)["route"] == "stripe"
+    assert api.get(path)["overrides"] == {"single_probe": True}
+    wrong = api.call("GET", path, params={"route": "other"})
+    assert "the circuit of route 'other' is" in assert_refused(wrong, 400, "invalid_request")
+
+
+def test_the_circuit_of_a_route_is_found(api: Api) -> None:
+    opened = told(api.call("POST", f"/v1/circuits/{SHOP}/open"))
+
+    assert api.get("/v1/circuits", route="/shop/(.*)")["circuits"] == [opened]
+    assert_refused(api.call("GET", "/v1/circuits?route="), 400, "invalid_request")
+
+
+@pytest.mark.parametrize("method", ["PUT", "PATCH"])
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"error_threshold_percentage": 101},
+        {"open_to_half_open": {"enabled": True}},
+        {"unlock_growth": 2},
+        {"nothing": 1},
+    ],
+    ids=str,
+)
+def test_overrides_out_of_range_or_of_shared_settings_are_refused(
+    api: Api, method: str, wrong: dict[str, Any]
+) -> None:
+    assert_refused(api.call(method, OWN, wrong), 400, "invalid_request")
+
+    assert api.get(OWN)["overrides"] == {}

@@ -102,8 +102,10 @@ GROUPS: dict[str, dict[str, Entry]] = {
         "circuits close": Entry("circuits", "close circuits; their queues are let go in turn"),
         "circuits unhold": Entry("circuits", "unhold the queues of circuits now"),
         "circuits open": Entry("circuits", "open a circuit until somebody closes it"),
-        "circuits settings": Entry("circuits", "show the settings of the circuit breaker"),
-        "circuits set": Entry("circuits", "change some settings of the circuit breaker"),
+        "circuits settings": Entry(
+            "circuits", "show the settings of the breaker, or of one circuit"
+        ),
+        "circuits set": Entry("circuits", "change settings of the breaker, or of one circuit"),
     },
     "Insight": {
         "stats": Entry("stats", "counts and totals"),

@@ -12,6 +12,7 @@ from typing import Any
 import msgspec
 
 from penstock.domain.access import Role, allow_everywhere, sees
+from penstock.domain.breaker_overrides import check_route
 from penstock.domain.breaker_settings import BreakerSettings, changed
 from penstock.domain.errors import CircuitNotFound
 from penstock.edge.chunks import unhold_all
@@ -43,8 +44,9 @@ class CircuitApi:
                 path=every,
                 handler=self.list,
                 name="listCircuits",
-                summary="The circuits, and how they are.",
+                summary="The circuits, and how they are; with a route only its circuit.",
                 gives=wire.CircuitsOut,
+                query=("route",),
             ),
             read(
                 path=one,
@@ -129,9 +131,12 @@ class CircuitApi:
         ]
 
     async def list(self, request: Request, respond: Respond) -> Response:
+        route = request.query("route").get("route")
         found = await self._circuits.overview()
-        views = map(wire.circuit_out, found.circuits.values())
-        listed = sorted(views, key=lambda circuit: circuit.pattern)
+        views = list(found.circuits.values())
+        if route is not None:
+            views = [self._circuits.view_of(check_route(route), found)]
+        listed = sorted(map(wire.circuit_out, views), key=lambda circuit: circuit.pattern)
         held = sum(found.held.values())
         return json_response(wire.CircuitsOut(listed, held, found.awaiting_unhold))
 

@@ -32,6 +32,7 @@ FIELDS = {
     "method": "The method of the request.",
     "methods": "The methods that it takes; none: all.",
     "metric_name": "What it is called in metrics.",
+    "min_open_ms": "How long a circuit stays open at least, before the next tick half-opens it.",
     "min_queue_sample_count": "How many samples there must be before a circuit opens.",
     "open_growth": "By how much longer a circuit stays open after each failed try.",
     "open_to_half_open": "To let open circuits be tried.",
@@ -67,6 +68,10 @@ FIELDS = {
     "JobOutcomeIn.outcome": "success, failure, or null: nothing came of it.",
     "JobOutcomeIn.permit": "What its route was told when it was asked for.",
     "JobOutcomeIn.route": "The route of the job.",
+    "CircuitSettingsListOut.circuits": "Those that override something, by their routes.",
+    "CircuitSettingsOut.overrides": "What it overrides; fields that are left out have defaults.",
+    "CircuitSettingsOut.route": "The pattern of its rule, or the route that its jobs name.",
+    "CircuitSettingsOut.settings": "The settings in force for it.",
     "QueueOut.note": "After a resume: why claims do not go on all the same.",
     "RoutePermitOut.route": "The route.",
     "RoutePermitOut.retry_ms": "How long a probe waits that fails, without losing an attempt.",
@@ -77,6 +82,7 @@ FIELDS = {
 }
 
 PARAMETERS: dict[str, tuple[str, dict[str, Any], str]] = {
+    "route": ("The route whose circuit is meant, also one never used.", {"type": "string"}, ""),
     "circuit": ("The circuit's hash.", {"type": "string"}, ""),
     "uri": ("Path and query of a delivery.", {"type": "string"}, "/shop/orders/17"),
 }
