@@ -35,6 +35,8 @@ def routes(server: LiveServer, api: Api) -> Iterator[None]:
     told(api.call("POST", "/v1/circuits/unhold"))
     told(api.call("PUT", "/v1/routes", {"rules": {}}))
     told(api.call("DELETE", "/v1/breaker"))
+    for one in api.get("/v1/circuits/settings")["circuits"]:
+        told(api.call("DELETE", f"/v1/circuits/{one['circuit']}/settings"))
     aside(server.broker.circuits.refresh)
 
 
@@ -212,6 +214,42 @@ def test_one_queue_is_unheld_where_it_is_shown(
 
     assert "held_by" not in api.queue(queue)
     expect(console.page.locator('button[data-action="Unhold"]')).to_have_count(0)
+
+
+@pytest.mark.usefixtures("routes")
+def test_settings_of_one_circuit_are_changed_by_button_command_and_call(
+    console: Console, api: Api, server: LiveServer
+) -> None:
+    tried(server, SHOP, Outcome.SUCCESS)
+    path = f"/v1/circuits/{circuit_hash(SHOP)}/settings"
+    wanted = {"error_threshold_percentage": 50, "entries_max_age_ms": 300_000, "slow_call_ms": None}
+
+    console.open(f"/console/circuits/{circuit_hash(SHOP)}")
+    dialog = console.ask("Settings")
+    dialog.fill("Failures that open it, in percent", "fifty")
+    dialog.expect_problem("“fifty” is not a whole number")
+    dialog.fill("Failures that open it, in percent", "50")
+    dialog.fill("Age of samples that count", "5m")
+    dialog.fill("Slow answers fail after", "none")
+    run_command(dialog.command())
+    assert api.get(path)["overrides"] == wanted
+    told(api.call("DELETE", path))
+    run_call(dialog.call())
+    assert api.get(path)["overrides"] == wanted
+    told(api.call("DELETE", path))
+    dialog.confirm()
+    console.told("The settings of the circuit are saved.")
+    assert api.get(path)["overrides"] == wanted
+    expect(console.page.get_by_text("override", exact=True)).to_have_count(3)
+
+    console.open("/console/circuits")
+    dialog = console.ask("Settings")
+    for label in ("Failures that open it, in percent", "Age of samples that count"):
+        dialog.fill(label, "")
+    dialog.fill("Slow answers fail after", "")
+    dialog.confirm()
+    console.told("The settings of the circuit are saved.")
+    assert api.get(path)["overrides"] == {}
 
 
 @pytest.mark.usefixtures("routes")

@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 
-from penstock.client.remote_circuits import Circuit, CircuitSettings
+from penstock.client.remote_circuits import Circuit, CircuitSettings, RemoteCircuits
 from penstock.domain.breaker_settings import BreakerSettings
 from penstock.edge.cli import exits
 from penstock.edge.cli.exits import UsageError
@@ -121,18 +121,20 @@ def _set(args: Namespace, out: Output) -> int:
     with remote(args) as server:
         circuits = server.circuits
         if _is_for_one(args.circuit, args.route):
-            if args.reset and changes:
-                change = circuits.put_own_settings
-            elif args.reset:
-                return _shown_own(circuits.reset_own_settings(args.circuit, route=args.route), out)
-            else:
-                change = circuits.change_own_settings
-            return _shown_own(change(changes, args.circuit, route=args.route), out)
+            return _shown_own(_set_own(circuits, changes, args), out)
         if args.reset:
             circuits.reset_settings()
         if changes:
             return _shown_settings(circuits.change_settings(changes), out)
         return _shown_settings(circuits.settings(), out)
+
+
+def _set_own(circuits: RemoteCircuits, changes: dict[str, Any], args: Namespace) -> CircuitSettings:
+    if not args.reset:
+        return circuits.change_own_settings(changes, args.circuit, route=args.route)
+    if changes:
+        return circuits.put_own_settings(changes, args.circuit, route=args.route)
+    return circuits.reset_own_settings(args.circuit, route=args.route)
 
 
 def _is_for_one(circuit: str | None, route: str | None) -> bool:

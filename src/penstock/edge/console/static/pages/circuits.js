@@ -3,6 +3,7 @@
 import { get, part } from "../api.js";
 import { actionButton } from "../action.js";
 import { makeChart } from "../chart.js";
+import { changeSettings, settingFacts, settingWords } from "../circuit_settings.js";
 import { h, replace } from "../dom.js";
 import { count, duration } from "../format.js";
 import { onLive } from "../live.js";
@@ -24,10 +25,11 @@ export const circuits = {
 
   async show(view) {
     const ask = () => get("/v1/circuits", {}, { signal: view.signal });
-    const [{ routes }, known, breaker] = await Promise.all([
+    const [{ routes }, known, breaker, own] = await Promise.all([
       get("/v1/routes", {}, { signal: view.signal }),
       ask(),
       get("/v1/breaker", {}, { signal: view.signal }),
+      get("/v1/circuits/settings", {}, { signal: view.signal }),
     ]);
     const table = makeTable({
       caption: "Circuits",
@@ -41,10 +43,11 @@ export const circuits = {
       view.root,
       pageHead("Routes and circuits", { actions: [closeAll(view, known.circuits, isAnyOpen), unholdAll(view, known.held)] }),
       ofRemoved(known) > 0 && notice(`Circuits that were removed hold ${count(ofRemoved(known))} queues, which are unheld in turn.`, "warn"),
-      !breaker.circuit_check_enabled && notice(withCode("The circuit breaker is switched off: everything is tried. `penstock circuits set circuit_check_enabled=true` switches it on."), "warn"),
+      !breaker.circuit_check_enabled && !own.circuits.some(({ overrides }) => overrides.circuit_check_enabled) && notice(withCode("The circuit breaker is switched off: everything is tried. `penstock circuits set circuit_check_enabled=true` switches it on."), "warn"),
       card("Circuits", table.element),
       card("Routes", routeTable(routes, new Set(known.circuits.map(({ hash }) => hash))).element),
       card("Settings of the breaker", facts(flat(breaker))),
+      own.circuits.length > 0 && card("Circuits with settings of their own", ownTable(view, own.circuits, breaker).element),
     );
     let seen = null;
     const askAgain = async (open) => {
@@ -68,16 +71,18 @@ export const circuit = {
   async show(view) {
     const hash = view.params.circuit;
     const path = `/v1/circuits/${part(hash)}`;
-    const [found, { minutes }, told] = await Promise.all([
+    const [found, { minutes }, told, own, breaker] = await Promise.all([
       get(path, {}, { signal: view.signal }),
       get(`${path}/samples`, {}, { signal: view.signal }),
       get("/v1/facts", { subject: hash, limit: SHOWN }, { signal: view.signal }),
+      get(`${path}/settings`, {}, { signal: view.signal }),
+      get("/v1/breaker", {}, { signal: view.signal }),
     ]);
     replace(
       view.root,
       pageHead(found.pattern, {
         badges: [stateOf(found), found.is_forced && badge("forced", "warn")].filter(Boolean),
-        actions: [closeButton(view, found), openButton(view, found), unholdButton(view, found)],
+        actions: [closeButton(view, found), openButton(view, found), unholdButton(view, found), actionButton(changeSettings(own, breaker, () => view.again()))],
         lead: h("code", { class: "id" }, found.hash),
         back: { label: "Routes and circuits", href: "/console/circuits" },
       }),
@@ -89,6 +94,7 @@ export const circuit = {
       ),
       card("Share of failures over time", ratioChart(minutes, told.facts)),
       card("What happened", changes(told.facts)),
+      card("Settings", facts(settingFacts(own))),
     );
   },
 };
@@ -214,6 +220,19 @@ function routeTable(routes, known) {
     rows: routes,
     key: (route) => `route ${route.pattern}`,
     empty: withCode("There are no routes. `penstock routes set` makes some."),
+  });
+}
+
+function ownTable(view, list, breaker) {
+  return makeTable({
+    caption: "Circuits with settings of their own",
+    columns: [
+      { label: "Route", isMain: true, value: (own) => h("code", null, own.route) },
+      { label: "Overrides", value: (own) => settingWords(own.overrides).join(" ") },
+      { label: "Acts", value: (own) => actionButton(changeSettings(own, breaker, () => view.again()), { isSmall: true }) },
+    ],
+    rows: list,
+    key: (own) => `own ${own.route}`,
   });
 }
 
