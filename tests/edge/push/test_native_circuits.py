@@ -102,7 +102,6 @@ def test_a_queue_tells_which_circuit_holds_it(api: Api, server: LiveServer) -> N
 @pytest.fixture
 def held(api: Api, server: LiveServer) -> list[str]:
     """Two queues that the open circuit of the shop holds."""
-    told(api.call("POST", "/v1/circuits/unhold"))  # what other tests have left
     told(api.call("PATCH", "/v1/breaker", {"circuit_check_enabled": True}))
     server.broker.circuits.force_open(SHOP).result()
     names = [api.make_queue(), api.make_queue()]

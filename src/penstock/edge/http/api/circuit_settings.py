@@ -91,19 +91,21 @@ class CircuitSettingsApi:
         return json_response(wire.circuit_settings_out(found))
 
     async def put(self, request: Request, respond: Respond) -> Response:
+        allow_everywhere(request.caller)
         values: dict[str, Any] = wire_in.decode(_values, request.body)
         wanted = overrides.read(values)
         return await self._changed(request, lambda _: wanted)
 
     async def change(self, request: Request, respond: Respond) -> Response:
+        allow_everywhere(request.caller)
         changes: dict[str, Any] = wire_in.decode(_values, request.body)
         return await self._changed(request, partial(overrides.changed, changes))
 
     async def reset(self, request: Request, respond: Respond) -> Response:
+        allow_everywhere(request.caller)
         return await self._changed(request, lambda _: NONE)
 
     async def _changed(self, request: Request, change: Change) -> Response:
-        allow_everywhere(request.caller)
         route = request.query("route").get("route")
         found = await self._settings.change(request.params["circuit"], change, route=route)
         return json_response(wire.circuit_settings_out(found))
