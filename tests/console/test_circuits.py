@@ -29,10 +29,14 @@ def routes(server: LiveServer, api: Api) -> Iterator[None]:
     noting = {"circuit_check_enabled": True, "statistics_update_enabled": True}
     told(api.call("PATCH", "/v1/breaker", noting))
     aside(server.broker.circuits.refresh)
+    told(api.call("POST", "/v1/circuits/unhold"))
     yield
     told(api.call("POST", "/v1/circuits/close"))
+    told(api.call("POST", "/v1/circuits/unhold"))
     told(api.call("PUT", "/v1/routes", {"rules": {}}))
     told(api.call("DELETE", "/v1/breaker"))
+    for one in api.get("/v1/circuits/settings")["circuits"]:
+        told(api.call("DELETE", f"/v1/circuits/{one['circuit']}/settings"))
     aside(server.broker.circuits.refresh)
 
 
@@ -137,22 +141,115 @@ def test_all_are_closed_together_and_counted_first(console: Console, api: Api, w
     assert states == {"closed"}
 
 
+def hold(server: LiveServer, api: Api, *queues: str) -> None:
+    """An open circuit holds them."""
+    told(api.call("POST", f"/v1/circuits/{circuit_hash(SHOP)}/open"))
+
+    def do() -> None:
+        broker = server.broker
+        numbers = [broker.queues.get(name).result().queue.queue_no for name in queues]
+        asked = broker.circuits.permits([Wanted(SHOP, number) for number in numbers]).result()
+        broker.circuits.secure(asked).result()
+
+    aside(do)
+
+
 @pytest.mark.usefixtures("routes")
 def test_held_queues_are_named(console: Console, api: Api, server: LiveServer) -> None:
     queue = api.make_queue("held")
-    told(api.call("POST", f"/v1/circuits/{circuit_hash(SHOP)}/open"))
+    hold(server, api, queue)
 
-    def hold() -> None:
-        broker = server.broker
-        [view] = [one for one in broker.insight.all_queues().result() if one.queue.name == queue]
-        asked = broker.circuits.permits([Wanted(SHOP, view.queue.queue_no)]).result()
-        broker.circuits.secure(asked).result()
-
-    aside(hold)
     console.open(f"/console/circuits/{circuit_hash(SHOP)}")
 
     expect(console.page.get_by_role("link", name=queue)).to_be_visible()
     expect(console.page.locator(".facts").first).to_contain_text("Held queues1")
+
+
+@pytest.mark.usefixtures("routes")
+def test_held_queues_are_unheld_by_button_command_and_call(
+    console: Console, api: Api, server: LiveServer
+) -> None:
+    queues = [api.make_queue("held") for _ in range(2)]
+
+    def are_held() -> set[bool]:
+        return {"held_by" in api.queue(name) for name in queues}
+
+    hold(server, api, *queues)
+    told(api.call("POST", f"/v1/circuits/{circuit_hash(SHOP)}/close"))
+    console.open(f"/console/circuits/{circuit_hash(SHOP)}")
+    expect(console.page.locator(".facts").first).to_contain_text("Wait to be unheld2")
+    dialog = console.ask("Unhold")
+    dialog.expect_count("2 held queues are concerned.")
+    run_command(dialog.command())
+    assert are_held() == {False}
+    hold(server, api, *queues)
+    run_call(dialog.call())
+    assert are_held() == {False}
+    hold(server, api, *queues)
+    dialog.confirm()
+    console.told("2 unheld.")
+    assert are_held() == {False}
+
+    hold(server, api, *queues)
+    console.open("/console/circuits")
+    console.ask("Unhold all").confirm()
+    console.told("2 unheld.")
+    assert are_held() == {False}
+
+
+@pytest.mark.usefixtures("routes")
+def test_one_queue_is_unheld_where_it_is_shown(
+    console: Console, api: Api, server: LiveServer
+) -> None:
+    queue = api.make_queue("held")
+    hold(server, api, queue)
+
+    console.open(f"/console/queues/{queue}")
+    dialog = console.ask("Unhold")
+    run_command(dialog.command())
+    assert "held_by" not in api.queue(queue)
+    hold(server, api, queue)
+    dialog.confirm()
+    console.told(f"{queue} is not held any more.")
+
+    assert "held_by" not in api.queue(queue)
+    expect(console.page.locator('button[data-action="Unhold"]')).to_have_count(0)
+
+
+@pytest.mark.usefixtures("routes")
+def test_settings_of_one_circuit_are_changed_by_button_command_and_call(
+    console: Console, api: Api, server: LiveServer
+) -> None:
+    tried(server, SHOP, Outcome.SUCCESS)
+    path = f"/v1/circuits/{circuit_hash(SHOP)}/settings"
+    wanted = {"error_threshold_percentage": 50, "entries_max_age_ms": 300_000, "slow_call_ms": None}
+
+    console.open(f"/console/circuits/{circuit_hash(SHOP)}")
+    dialog = console.ask("Settings")
+    dialog.fill("Failures that open it, in percent", "fifty")
+    dialog.expect_problem("“fifty” is not a whole number")
+    dialog.fill("Failures that open it, in percent", "50")
+    dialog.fill("Age of samples that count", "5m")
+    dialog.fill("Slow answers fail after", "none")
+    run_command(dialog.command())
+    assert api.get(path)["overrides"] == wanted
+    told(api.call("DELETE", path))
+    run_call(dialog.call())
+    assert api.get(path)["overrides"] == wanted
+    told(api.call("DELETE", path))
+    dialog.confirm()
+    console.told("The settings of the circuit are saved.")
+    assert api.get(path)["overrides"] == wanted
+    expect(console.page.get_by_text("override", exact=True)).to_have_count(3)
+
+    console.open("/console/circuits")
+    dialog = console.ask("Settings")
+    for label in ("Failures that open it, in percent", "Age of samples that count"):
+        dialog.fill(label, "")
+    dialog.fill("Slow answers fail after", "")
+    dialog.confirm()
+    console.told("The settings of the circuit are saved.")
+    assert api.get(path)["overrides"] == {}
 
 
 @pytest.mark.usefixtures("routes")

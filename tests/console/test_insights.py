@@ -8,8 +8,11 @@ from pathlib import Path
 
 import pytest
 
+from penstock.domain.circuit import circuit_hash
 from tests.console.conftest import OpenConsole
-from tests.console.driving import Console, expect
+from tests.console.driving import Console, Dialog, expect
+from tests.console.shell import run_call, run_command
+from tests.edge.api import Api, told
 from tests.edge.gold import write_day
 from tests.edge.live import LiveServer
 
@@ -73,6 +76,63 @@ def test_a_server_without_pyarrow_says_so(
     console.open("/console/insights/slo")
 
     expect(console.page.locator(".notice")).to_contain_text("install pyarrow")
+
+
+@pytest.fixture
+def tuning(gold: Path, api: Api) -> Iterator[None]:
+    """Advice for all routes and for one that jobs name, on two days; the newer one counts."""
+    for day, threshold in (("2031-01-01", 90), ("2031-01-02", 70)):
+        rows = [
+            {
+                "route": route,
+                "candidate": f"{threshold}%",
+                "entries_max_age_ms": 300_000,
+                "max_queue_sample_count": 4_000,
+                "error_threshold_percentage": threshold + better,
+                "min_queue_sample_count": 100,
+                "is_recommended": better == 0,
+            }
+            for route in ("*", "stripe")
+            for better in (0, 5)
+        ]
+        write_day(gold, "breaker_tuning", day, rows)
+    yield
+    told(api.call("DELETE", "/v1/breaker"))
+    for one in api.get("/v1/circuits/settings")["circuits"]:
+        told(api.call("DELETE", f"/v1/circuits/{one['circuit']}/settings"))
+
+
+@pytest.mark.usefixtures("tuning")
+def test_recommended_settings_of_the_breaker_are_applied(console: Console, api: Api) -> None:
+    advice = {
+        "entries_max_age_ms": 300_000,
+        "max_queue_sample_count": 4_000,
+        "error_threshold_percentage": 70,
+        "min_queue_sample_count": 100,
+    }
+    path = f"/v1/circuits/{circuit_hash('stripe')}/settings"
+
+    def apply(route: str) -> Dialog:
+        console.row(f"advice {route}").get_by_role("button", name="Apply").click()
+        return console.dialog
+
+    console.open("/console/insights/breaker_tuning")
+    expect(console.cell("advice stripe", "Recommended")).to_contain_text("percentage: 70")
+    expect(console.cell("advice stripe", "In force")).to_contain_text("percentage: 90")
+    dialog = apply("stripe")
+    run_command(dialog.command())
+    assert api.get(path)["overrides"] == advice
+    told(api.call("DELETE", path))
+    run_call(dialog.call())
+    assert api.get(path)["overrides"] == advice
+    dialog.confirm()
+    console.told("The recommended settings are in force.")
+    assert api.get(path)["overrides"] == advice
+    expect(console.row("advice stripe").get_by_role("button", name="Apply")).to_be_disabled()
+
+    apply("*").confirm()
+    expect(console.row("advice *").get_by_role("button", name="Apply")).to_be_disabled()
+    assert api.get("/v1/breaker")["error_threshold_percentage"] == 70
 
 
 @pytest.mark.usefixtures("slo")

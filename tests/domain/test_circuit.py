@@ -154,6 +154,26 @@ def test_where_open_times_grow_each_failed_try_makes_the_next_one_later() -> Non
         assert circuits.half_open(circuit, settings, now=NOW + wait).state is HALF
 
 
+@pytest.mark.parametrize(
+    ("changes", "waits"),
+    [
+        ({}, (3_000, 3_000)),
+        ({"open_growth": 2.0}, (3_000, 6_000)),
+        ({"open_growth": 2.0, "max_open_ms": 4_000}, (3_000, 4_000)),
+        ({"open_growth": 2.0, "max_open_ms": 1_000}, (3_000, 3_000)),
+    ],
+)
+def test_a_circuit_stays_open_for_a_least_time_if_so_set(
+    changes: dict[str, Any], waits: tuple[int, int]
+) -> None:
+    task = BreakerTask(True, 1_000)
+    settings = some(min_open_ms=3_000, open_to_half_open=task, **changes)
+    for reopened, wait in enumerate(waits):
+        circuit = a_circuit(OPEN, opened_at=NOW, reopened=reopened)
+        assert circuits.half_open(circuit, settings, now=NOW + wait - 1).state is OPEN
+        assert circuits.half_open(circuit, settings, now=NOW + wait).state is HALF
+
+
 def test_what_a_person_opened_only_a_person_closes() -> None:
     forced = circuits.force_open(a_circuit(), now=NOW)
 

@@ -27,6 +27,7 @@ HASH = circuit_hash(PATTERN)
 HALVES = 2 * MINUTE  # the seed's intervals
 PROBES = 2 * MINUTE
 GOING = 10 * SECOND
+OFF = BreakerTask(enabled=False, interval_ms=1)
 ON: dict[str, Any] = {
     "circuit_check_enabled": True,
     "statistics_update_enabled": True,
@@ -43,13 +44,13 @@ class Node:
     def __init__(self, desk: Desk, store: Any) -> None:
         self.desk = desk
         self.circuits = Circuits(store, desk.clock, Routes(store, desk.clock))
-        self.half_opening, self.probing, self.going = circuit_duties(self.circuits)
+        self.duties = circuit_duties(self.circuits)
 
     def tick(self) -> list[int]:
         """All duties, after a look at the settings; returns when they want to be asked again."""
         self.circuits.refresh()
         now = self.desk.now
-        return [duty.tick(now) for duty in (self.half_opening, self.probing, self.going)]
+        return [duty.tick(now) for duty in self.duties]
 
     def put(self, **changes: Any) -> None:
         self.circuits.breaker.put(BreakerSettings(**(ON | changes))).result()
@@ -223,18 +224,66 @@ def test_a_node_that_was_not_first_asks_again_when_it_is_time(desk, node, other)
 
 
 def test_what_is_not_enabled_is_not_done(desk, node, queues):
-    off = BreakerTask(enabled=False, interval_ms=1)
-    node.put(open_to_half_open=off, unlock_probes=off, unlock_queues=off)
+    node.put(open_to_half_open=OFF, unlock_probes=OFF)
     node.open(*queues)
     desk.clock.advance(ms=HALVES)
 
-    assert node.tick() == [desk.now + LOOK_MS] * 3
+    node.tick()
 
     assert node.state is OPEN
+    assert len(held(desk, queues)) == 4
+
+
+def test_queues_of_a_closed_circuit_go_at_once_where_no_duty_would_let_them_go(desk, node, queues):
+    node.put(unlock_queues=OFF)
+    node.open(*queues)
+
+    assert node.tick()[-1] == desk.now + LOOK_MS
+    assert len(held(desk, queues)) == 3, "an open circuit holds them, but for the one that tries"
+
     node.circuits.close(HASH).result()
-    desk.clock.advance(ms=HALVES)
     node.tick()
-    assert len(held(desk, queues)) == 4, "they stay held for ever, as in the seed"
+    assert held(desk, queues) == []
+
+
+def test_held_queues_go_when_nothing_is_checked_any_more(desk, node, other, queues):
+    node.put(open_to_half_open=OFF)
+    node.open(*queues)
+    node.tick()
+    assert len(held(desk, queues)) == 4
+
+    node.circuits.breaker.reset().result()
+    other.tick()
+
+    assert held(desk, queues) == []
+    assert node.state is OPEN, "it is only not asked"
+
+
+def test_held_queues_go_slowly_if_so_set_when_nothing_is_checked_any_more(desk, node, queues):
+    node.put(open_to_half_open=OFF)
+    node.tick()
+    node.open(*queues)
+    node.put(circuit_check_enabled=False, open_to_half_open=OFF)
+    left = []
+    for _ in range(4):
+        node.tick()
+        desk.clock.advance(ms=GOING)
+        node.tick()
+        left.append(len(held(desk, queues)))
+
+    assert left == [3, 2, 1, 0]
+
+
+def test_queues_of_a_rule_that_is_gone_go_at_once_where_no_duty_would_let_them_go(
+    desk, node, queues
+):
+    node.put(unlock_queues=OFF)
+    node.open(*queues)
+
+    Routes(desk.store, desk.clock).remove().result()
+    node.tick()
+
+    assert held(desk, queues) == []
 
 
 def test_new_settings_count_at_once(desk, node, other, queues):

@@ -28,6 +28,7 @@ class Model:
         self, settings: BreakerSettings, names: dict[int, str], patterns: dict[str, str]
     ) -> None:
         self.settings = settings
+        self.own: dict[str, BreakerSettings] = {}  # of circuits that override some
         self.patterns = patterns
         self.names = names
         self.circuits: dict[str, Circuit] = {}
@@ -37,14 +38,18 @@ class Model:
         self.is_held: set[int] = set()
         self.ticks = 0
 
+    def of(self, one: str) -> BreakerSettings:
+        return self.own.get(one, self.settings)
+
     def permit(self, pattern: str, *, now: int) -> Permit:
-        found = self.circuits.get(circuit_hash(pattern))
+        one = circuit_hash(pattern)
+        found = self.circuits.get(one)
         is_probed = found is not None and found.probe_until > now
-        return circuits.permit(found, self.settings, is_probed=is_probed)
+        return circuits.permit(found, self.of(one), is_probed=is_probed)
 
     def secure(self, pattern: str, queue_no: int, *, now: int) -> Permit:
         one, permit = circuit_hash(pattern), self.permit(pattern, now=now)
-        if permit is Permit.PROBE and self.settings.single_probe:
+        if permit is Permit.PROBE and self.of(one).single_probe:
             self.circuits[one] = circuits.probe(self.circuits[one], now=now)
         if permit is Permit.HOLD:
             self._hold(one, queue_no, now)
@@ -55,7 +60,7 @@ class Model:
             told = report.permitted
             if told.permit is Permit.HOLD:
                 continue
-            if report.outcome is not None and self.settings.statistics_update_enabled:
+            if report.outcome is not None and self.of(told.hash).statistics_update_enabled:
                 self._note(told, report.request_id, report.outcome, now)
             found = self.circuits.get(told.hash)
             is_probe = told.permit is Permit.PROBE and found is not None
@@ -94,7 +99,7 @@ class Model:
 
     def half_open(self, *, now: int) -> None:
         for one, found in self.circuits.items():
-            self.circuits[one] = circuits.half_open(found, self.settings, now=now)
+            self.circuits[one] = circuits.half_open(found, self.of(one), now=now)
 
     def let_probes_go(self, *, now: int) -> None:
         by_name = {name: no for no, name in self.names.items()}
@@ -112,14 +117,32 @@ class Model:
         self.is_held -= set(taken)
         self.ticks = 0 if len(taken) < count else self.ticks + 1
 
+    def unhold(self, queue_no: int) -> None:
+        for held in self.held.values():
+            held.pop(queue_no, None)
+        self.line = [no for no in self.line if no != queue_no]
+        self.is_held.discard(queue_no)
+
+    def release_idle(self) -> None:
+        by_name = {name: no for no, name in self.names.items()}
+        unchecked = [one for one in self.held if not self.of(one).circuit_check_enabled]
+        held = [Held(self.names[no], at) for one in unchecked for no, at in self.held[one].items()]
+        self.line += [by_name[name] for name in circuits.in_order(held)]
+        self.held |= {one: {} for one in unchecked}
+        if not self.settings.unlock_queues.enabled:
+            self.is_held -= set(self.line)
+            self.line = []
+
     def _note(self, told: Permitted, request_id: str, outcome: Outcome, now: int) -> None:
         one = told.hash
         before = self.circuits.get(one, Circuit(pattern=told.pattern))
         noted = circuits.note(self.samples.get(one, Samples()), request_id, outcome, now=now)
-        found = circuits.tally(noted, self.settings, now=now)
-        after = self.circuits[one] = circuits.judge(before, found, self.settings, now=now)
-        self.samples[one] = circuits.trim(noted, self.settings)
-        if before.state is CLOSED and after.state is OPEN and told.queue_no is not None:
+        settings = self.of(one)
+        found = circuits.tally(noted, settings, now=now)
+        after = self.circuits[one] = circuits.judge(before, found, settings, now=now)
+        self.samples[one] = circuits.trim(noted, settings)
+        is_opened = before.state is CLOSED and after.state is OPEN
+        if is_opened and told.queue_no is not None and settings.circuit_check_enabled:
             self._hold(one, told.queue_no, now)
 
     def _hold(self, one: str, queue_no: int, now: int) -> None:

@@ -28,7 +28,7 @@ def test_a_probe_that_succeeds_closes_the_circuit_and_its_samples_are_forgotten(
     floor.tell(floor.ask(other), SUCCESS)
 
     view = floor.circuits.one(HASH).result()
-    assert (view.circuit.state, view.circuit.fail_ratio, view.held) == (CLOSED, 0, 0)
+    assert (view.circuit.state, view.circuit.fail_ratio, view.held) == (CLOSED, 0, 1)
     assert floor.is_held(queue), "it is in the line"
     assert floor.desk.read(lambda s: s.circuits.line(9)) == [queue.queue_no]
     assert floor.desk.read(lambda s: s.circuits.samples(HASH, FAILURE)) == {}

@@ -6,10 +6,14 @@ import random
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
+from penstock.domain.breaker_overrides import BreakerOverrides
 from penstock.domain.breaker_settings import BreakerSettings, BreakerTask
 from penstock.domain.circuit import CircuitState, Outcome, Permitted, circuit_hash
 from penstock.services.circuits import Circuits, Reported, Wanted
+from penstock.services.directory import Directory
+from penstock.services.queues import Queues
 from penstock.services.routes import Routes
 from tests.services.circuit_model import Model
 from tests.store.desk import Desk
@@ -33,6 +37,8 @@ KINDS: list[dict[str, Any]] = [
     {"single_probe": True, "unlock_growth": 2.0, "max_unlocks": 3, "open_growth": 2.0},
     {"statistics_update_enabled": False},
     {"circuit_check_enabled": False},
+    {"circuit_check_enabled": False, "unlock_queues": BreakerTask(enabled=False, interval_ms=1)},
+    {"unlock_queues": BreakerTask(enabled=False, interval_ms=1)},
     {"max_queue_sample_count": 2, "entries_max_age_ms": 5, "min_queue_sample_count": 1},
 ]
 
@@ -49,6 +55,7 @@ class Play:
         self.circuits = Circuits(desk.store, desk.clock, routes)
         self.circuits.breaker.put(settings).result()
         patterns = {circuit_hash(pattern): pattern for pattern in PATTERNS}
+        self.queues = Queues(desk.store, desk.clock, Directory(desk.store, desk.clock))
         self.model = Model(settings, {q.queue_no: q.name for q in queues}, patterns)
         self.seen: set[CircuitState] = set()
         self.told: list[Permitted] = []
@@ -56,6 +63,11 @@ class Play:
     def use(self, settings: BreakerSettings) -> None:
         self.circuits.breaker.put(settings).result()
         self.model.settings = settings
+
+    def override(self, pattern: str, changes: dict[str, Any]) -> None:
+        one = circuit_hash(pattern)
+        self.circuits.own_settings.change(one, lambda _: BreakerOverrides(**changes)).result()
+        self.model.own[one] = replace(self.model.settings, **changes)
 
     def step(self) -> None:
         self.desk.clock.advance(ms=self.dice.randint(1, 8))
@@ -101,20 +113,27 @@ class Play:
 
     def tick(self) -> None:
         now = self.desk.now
-        match self.dice.randint(0, 2):
+        match self.dice.randint(0, 3):
             case 0:
                 assert self.circuits.half_open_all(now=now).result().done is not None
                 self.model.half_open(now=now)
             case 1:
                 assert self.circuits.let_probes_go(now=now).result().done is not None
                 self.model.let_probes_go(now=now)
+            case 2:
+                self.circuits.held_queues.release_idle()
+                self.model.release_idle()
             case _:
                 assert self.circuits.let_next_go(now=now).result().done is not None
                 self.model.let_next_go()
 
     def by_hand(self) -> None:
         one = circuit_hash(self.dice.choice(PATTERNS))
-        if self.dice.random() < 0.4:
+        if self.dice.random() < 0.2:
+            queue_no = self.dice.choice(self.queue_nos)
+            self.queues.unhold(self.model.names[queue_no]).result()
+            self.model.unhold(queue_no)
+        elif self.dice.random() < 0.4:
             self.circuits.force_open(one).result()
             self.model.force_open(one, now=self.desk.now)
         elif self.dice.random() < 0.7:
@@ -139,6 +158,27 @@ class Play:
         assert desk.read(lambda s: s.circuits.line(100)) == model.line
         is_held = {no for no in self.queue_nos if desk.read(lambda s: s.queues.get(no)).held_by}  # noqa: B023
         assert is_held == model.is_held
+
+
+OWN: list[dict[str, Any]] = [
+    {"error_threshold_percentage": 20, "min_queue_sample_count": 1, "single_probe": True},
+    {"max_queue_sample_count": 2, "entries_max_age_ms": 5, "min_open_ms": 30},
+    {"circuit_check_enabled": False},
+    {"statistics_update_enabled": False},
+]
+
+
+@pytest.mark.parametrize("changes", OWN)
+def test_the_store_has_what_the_rules_say_by_the_settings_of_each_circuit(
+    desk: Desk, changes: dict[str, Any]
+) -> None:
+    play = Play(desk, BreakerSettings(**BASE), random.Random(5))
+
+    play.override(PATTERNS[1], changes)
+    for _ in range(60):
+        play.step()
+
+    assert play.seen == set(CircuitState), "otherwise nothing was tried"
 
 
 @pytest.mark.parametrize("changes", KINDS)

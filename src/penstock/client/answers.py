@@ -113,6 +113,7 @@ class Queue(msgspec.Struct, frozen=True, kw_only=True):
     totals: Totals
     oldest_ready_at: datetime | None = None
     held_by: str | None = None  # the circuit that holds it
+    note: str | None = None  # after a resume: why claims do not go on all the same
 
 
 class Ending(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):

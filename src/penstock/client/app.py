@@ -165,12 +165,13 @@ class Penstock(BusPart):
             self.queue(queue, **options)
         return NotificationQueue(self, check_name(queue))
 
-    def breaker(self, **changes: object) -> BreakerSettings:
+    def breaker(self, route: str | None = None, /, **changes: object) -> BreakerSettings:
         """Change some settings of the circuit breaker now, for all that share the store.
 
-        Their names are those of `BreakerSettings`; see docs/circuits.md.  Raises InvalidRequest.
+        With a route only those of its circuit.  Their names are those of `BreakerSettings`; see
+        docs/circuits.md.  Raises InvalidRequest.
         """
-        return self._opening.get().change_breaker(changes)
+        return self._opening.get().change_breaker(changes, route)
 
     # --- opening and closing ---
 

@@ -56,8 +56,8 @@ class Backing(Protocol):
         """Declare recurring work; the same again changes nothing."""
         ...
 
-    def change_breaker(self, changes: Mapping[str, Any]) -> BreakerSettings:
-        """Some settings of the circuit breaker; the others stay as they are."""
+    def change_breaker(self, changes: Mapping[str, Any], route: str | None) -> BreakerSettings:
+        """Some settings of the circuit breaker, or of one route; the others stay as they are."""
         ...
 
     def source(self) -> WorkSource: ...

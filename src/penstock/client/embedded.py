@@ -14,7 +14,9 @@ from penstock.client.aside import aside
 from penstock.client.embedded_source import EmbeddedSource
 from penstock.client.recurrence import Recurrence
 from penstock.client.worker.roll import OwnRoll
+from penstock.domain import breaker_overrides
 from penstock.domain.breaker_settings import BreakerSettings, changed
+from penstock.domain.circuit import circuit_hash
 from penstock.domain.draft import Draft, NewMessage
 from penstock.domain.errors import InvalidRequest, PenstockError, QueueExists, QueueNotFound
 from penstock.domain.limits import Limits
@@ -114,8 +116,12 @@ class Embedded:
             )
         )
 
-    def change_breaker(self, changes: Mapping[str, Any]) -> BreakerSettings:
-        return self.write(lambda: self.broker.circuits.breaker.change(partial(changed, changes)))
+    def change_breaker(self, changes: Mapping[str, Any], route: str | None) -> BreakerSettings:
+        circuits = self.broker.circuits
+        if route is None:
+            return self.write(lambda: circuits.breaker.change(partial(changed, changes)))
+        one, change = circuit_hash(route), partial(breaker_overrides.changed, changes)
+        return self.write(lambda: circuits.own_settings.change(one, change, route=route)).settings
 
     def source(self) -> WorkSource:
         if self._source is None:

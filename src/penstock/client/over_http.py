@@ -82,8 +82,10 @@ class OverHttp:
         except Forbidden as error:
             _log.warning("recurring work %r is not declared: %s", wanted.name, error)
 
-    def change_breaker(self, changes: Mapping[str, Any]) -> BreakerSettings:
-        return self.remote.circuits.change_settings(changes)
+    def change_breaker(self, changes: Mapping[str, Any], route: str | None) -> BreakerSettings:
+        if route is None:
+            return self.remote.circuits.change_settings(changes)
+        return self.remote.circuits.change_own_settings(changes, route=route).settings
 
     def source(self) -> WorkSource:
         if self._source is None:

@@ -5,13 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any
-from urllib.parse import quote
+from urllib.parse import quote, urlencode
 
 import msgspec
 
 from penstock.client.transport import Transport
+from penstock.domain.breaker_overrides import BreakerOverrides
 from penstock.domain.breaker_settings import BreakerSettings
 from penstock.domain.circuit import CircuitState, Permit, Permitted, Reported, circuit_hash
+from penstock.domain.errors import InvalidRequest
 
 
 class Circuit(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -24,6 +26,8 @@ class Circuit(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     reopened: int = 0
     opened_at: datetime | None = None
     metric_name: str | None = None
+    awaiting_unhold: int = 0  # of those held
+    held_queues: tuple[str, ...] = ()  # names, where one circuit was asked for
 
 
 class _Circuits(msgspec.Struct, frozen=True):
@@ -55,14 +59,32 @@ class _Permits(msgspec.Struct, frozen=True):
     permits: list[_Permit]
 
 
+class CircuitSettings(msgspec.Struct, frozen=True):
+    circuit: str
+    route: str
+    overrides: BreakerOverrides
+    settings: BreakerSettings  # in force
+
+
+class _CircuitSettingsList(msgspec.Struct, frozen=True):
+    circuits: list[CircuitSettings]
+
+
 class _Closed(msgspec.Struct, frozen=True):
     closed: int
+
+
+class _Unheld(msgspec.Struct, frozen=True):
+    unheld: int
 
 
 _circuit = msgspec.json.Decoder(Circuit)
 _circuits = msgspec.json.Decoder(_Circuits)
 _closed = msgspec.json.Decoder(_Closed)
 _permits = msgspec.json.Decoder(_Permits)
+_own_settings = msgspec.json.Decoder(CircuitSettings)
+_all_own_settings = msgspec.json.Decoder(_CircuitSettingsList)
+_unheld = msgspec.json.Decoder(_Unheld)
 _settings = msgspec.json.Decoder(BreakerSettings)
 
 
@@ -86,6 +108,16 @@ class RemoteCircuits:
         """How many were not closed."""
         answer = self._transport.call("POST", "/v1/circuits/close", is_safe=True)
         return _closed.decode(answer.body).closed
+
+    def unhold(self, circuit: str) -> int:
+        """Unhold the queues of a circuit; returns how many were held."""
+        answer = self._transport.call("POST", _path(circuit, "unhold"), is_safe=True)
+        return _unheld.decode(answer.body).unheld
+
+    def unhold_all(self) -> int:
+        """Unhold every queue; returns how many were held."""
+        answer = self._transport.call("POST", "/v1/circuits/unhold", is_safe=True)
+        return _unheld.decode(answer.body).unheld
 
     def open(self, circuit: str) -> Circuit:
         """Until somebody closes it."""
@@ -114,6 +146,60 @@ class RemoteCircuits:
     def reset_settings(self) -> BreakerSettings:
         answer = self._transport.call("DELETE", "/v1/breaker", is_safe=True)
         return _settings.decode(answer.body)
+
+    def all_own_settings(self) -> Sequence[CircuitSettings]:
+        """Of circuits that override settings of the breaker, by their routes."""
+        answer = self._transport.call("GET", "/v1/circuits/settings")
+        return _all_own_settings.decode(answer.body).circuits
+
+    def own_settings(
+        self, circuit: str | None = None, *, route: str | None = None
+    ) -> CircuitSettings:
+        """Of the circuit with this hash, or of this route.  Raises CircuitNotFound."""
+        return self._own_settings("GET", circuit, route)
+
+    def change_own_settings(
+        self,
+        changes: Mapping[str, Any],
+        circuit: str | None = None,
+        *,
+        route: str | None = None,
+    ) -> CircuitSettings:
+        """Override these, and leave the other overrides."""
+        return self._own_settings("PATCH", circuit, route, changes)
+
+    def put_own_settings(
+        self,
+        overrides: Mapping[str, Any],
+        circuit: str | None = None,
+        *,
+        route: str | None = None,
+    ) -> CircuitSettings:
+        """Override just these."""
+        return self._own_settings("PUT", circuit, route, overrides)
+
+    def reset_own_settings(
+        self, circuit: str | None = None, *, route: str | None = None
+    ) -> CircuitSettings:
+        """Override nothing."""
+        return self._own_settings("DELETE", circuit, route)
+
+    def _own_settings(
+        self,
+        method: str,
+        circuit: str | None,
+        route: str | None,
+        body: Mapping[str, Any] | None = None,
+    ) -> CircuitSettings:
+        if (circuit is None) == (route is None):
+            raise InvalidRequest("name a circuit or a route, and not both")
+        if route is not None:
+            query = urlencode({"route": route})
+            path = f"{_path(circuit_hash(route), 'settings')}?{query}"
+        else:
+            path = _path(circuit or "", "settings")
+        answer = self._transport.call(method, path, body=body, is_safe=True)
+        return _own_settings.decode(answer.body)
 
 
 def _outcome(one: Reported) -> dict[str, object]:

@@ -100,6 +100,10 @@ class RemoteQueues:
     def resume(self, name: str) -> Queue:
         return _queue.decode(self._transport.call("POST", _path(name, "resume"), is_safe=True).body)
 
+    def unhold(self, name: str) -> Queue:
+        """End the hold of a circuit on it; a pause stays."""
+        return _queue.decode(self._transport.call("POST", _path(name, "unhold"), is_safe=True).body)
+
     def purge(self, name: str) -> int:
         """Cancel everything in it; returns how many there were."""
         answer = self._transport.call("POST", _path(name, "purge"))

@@ -36,6 +36,7 @@ class BreakerSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_
     # Beyond the seed.
     unlock_growth: float = 1.0  # each tick lets so many times more queues go than the one before
     max_unlocks: int = 1_000  # … but not more than that
+    min_open_ms: int = 0  # how long a circuit stays open at least, before a tick half-opens it
     open_growth: float = 1.0  # after each failed try it stays open so many times longer
     max_open_ms: int = HOUR  # … but not longer than that
     slow_call_ms: int | None = None  # an answer that takes longer counts as a failure
@@ -64,6 +65,7 @@ def check(settings: BreakerSettings) -> BreakerSettings:
     for name in ("unlock_growth", "open_growth"):
         _within(name, getattr(settings, name), 1, 100)
     _within("max_unlocks", settings.max_unlocks, 1, 1_000_000)
+    _within("min_open_ms", settings.min_open_ms, 0, MAX_INT)
     _within("max_open_ms", settings.max_open_ms, 1, MAX_INT)
     if settings.slow_call_ms is not None:
         _within("slow_call_ms", settings.slow_call_ms, 1, MAX_INT)

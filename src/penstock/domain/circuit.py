@@ -234,12 +234,14 @@ def half_open(circuit: Circuit, settings: BreakerSettings, *, now: int) -> Circu
 
 
 def open_ms(circuit: Circuit, settings: BreakerSettings) -> int:
-    """How long it stays open at least: nothing in the seed, ever longer if so set."""
+    """How long it stays open at least: until the next tick in the seed, ever longer if so set."""
+    least = settings.min_open_ms
     if settings.open_growth <= 1:
-        return 0
+        return least
     # Beyond some doublings the limit is reached anyway, and a float is not.
     times = settings.open_growth ** min(circuit.reopened, 64)
-    return int(min(settings.open_to_half_open.interval_ms * times, settings.max_open_ms))
+    first = max(settings.open_to_half_open.interval_ms, least)
+    return int(max(min(first * times, settings.max_open_ms), least))
 
 
 def close(circuit: Circuit) -> Circuit:

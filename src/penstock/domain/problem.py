@@ -20,7 +20,7 @@ class Problem(StrEnum):
     """The worst first."""
 
     FULL = "full"  # sends are refused
-    HELD = "held"  # by a circuit, and something is in line
+    HELD = "held"  # by a circuit, and it has messages, due or not
     STUCK = "stuck"  # the next in line could have been claimed long ago
     DEAD = "dead"  # messages were given up here
     DEAD_LETTERS = "dead_letters"  # … or elsewhere, and have come here
@@ -53,7 +53,7 @@ def _found(glance: Glance, now: int) -> Iterable[Problem]:
     most = queue.settings.max_messages
     if most is not None and counts.live >= most:
         yield Problem.FULL
-    if queue.held_by is not None and counts.ready:
+    if queue.held_by is not None and counts.ready + counts.waiting:
         yield Problem.HELD
     is_late = oldest_at is not None and oldest_at <= now - STUCK_AFTER_MS
     if is_late and queue.is_claimable and not glance.takes_letters:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from penstock.edge.http.api.circuit_settings import CircuitSettingsApi
 from penstock.edge.http.api.circuits import CircuitApi
 from penstock.edge.http.api.deliveries import DeliveryApi
 from penstock.edge.http.api.job_circuits import JobCircuitApi
@@ -23,6 +24,7 @@ def push_routes(broker: Broker) -> list[Route]:
         *DeliveryApi(intake, broker.clock).routes(),
         *RouteApi(broker.routes).routes(),
         *CircuitApi(broker.circuits, broker.circuit_insight).routes(),
+        *CircuitSettingsApi(broker.circuits.own_settings).routes(),
         *JobCircuitApi(broker.circuits, broker.settings.limits).routes(),
     ]
     if not settings.enabled:

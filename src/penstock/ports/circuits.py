@@ -50,13 +50,46 @@ class Circuits(Protocol):
         """Longest first."""
         ...
 
-    def held_counts(self) -> dict[str, int]: ...
+    def held_names(self, circuit_hash: str, *, limit: int) -> list[str]:
+        """Names of the queues that it holds, also of those that wait to be unheld."""
+        ...
+
+    def held_counts(self) -> dict[str, int]:
+        """How many queues are held, by circuit; a removed circuit is named, too."""
+        ...
+
+    def awaiting_counts(self) -> dict[str, int]:
+        """How many of them wait in the line, by circuit."""
+        ...
+
+    def held_page(
+        self, circuit_hash: str | None, *, after: int, limit: int
+    ) -> list[tuple[int, str]]:
+        """Held queues by number, each with its circuit; None: those of every circuit."""
+        ...
+
+    def holding(self) -> list[str]:
+        """Circuits that have queues to unhold."""
+        ...
+
+    def holders(self, queue_nos: Sequence[int]) -> list[str]:
+        """Circuits that have any of these queues."""
+        ...
+
+    def drop_holds(self, hashes: Sequence[str], queue_nos: Sequence[int]) -> None:
+        """Forget these queues, in the line too; the circuits were asked for to be changed."""
+        ...
+
     def rotate(self, hashes: Sequence[str], *, now: int) -> list[int]:
         """Of each the queue that is held longest, if there is one; it goes to the back."""
         ...
 
+    def line_up(self, hashes: Sequence[str]) -> None:
+        """Their queues go to the end of the line."""
+        ...
+
     def let_go(self, hashes: Sequence[str]) -> None:
-        """Their samples are forgotten, and their queues go to the end of the line."""
+        """The same, and their samples are forgotten."""
         ...
 
     def remove(self, hashes: Sequence[str]) -> None:

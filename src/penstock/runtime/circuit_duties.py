@@ -12,7 +12,9 @@ from typing import Protocol
 
 from penstock.domain.breaker_settings import BreakerSettings, BreakerTask
 from penstock.ports.ticket import Ticket
+from penstock.runtime.loop import Duty
 from penstock.services.circuits import Circuits, Ticked
+from penstock.services.held_queues import HeldQueues
 
 LOOK_MS = 1_000
 
@@ -52,7 +54,22 @@ class CircuitDuty:
         return min(max(self._next_at, now + 1), now + LOOK_MS)
 
 
-def circuit_duties(circuits: Circuits) -> Sequence[CircuitDuty]:
+class IdleHolds:
+    """Unhold queues that no circuit and none of the duties above would unhold."""
+
+    name = "idle holds"
+
+    def __init__(self, held_queues: HeldQueues) -> None:
+        self._held_queues = held_queues
+
+    def tick(self, now: int) -> int:
+        unheld = self._held_queues.release_idle()
+        if unheld:
+            _log.info("unheld %d queues: nothing else would unhold them", unheld)
+        return now + LOOK_MS
+
+
+def circuit_duties(circuits: Circuits) -> Sequence[Duty]:
     return (
         CircuitDuty(
             "circuits half-opened", circuits, circuits.half_open_all, lambda s: s.open_to_half_open
@@ -61,4 +78,5 @@ def circuit_duties(circuits: Circuits) -> Sequence[CircuitDuty]:
             "queues let go to try", circuits, circuits.let_probes_go, lambda s: s.unlock_probes
         ),
         CircuitDuty("queues let go", circuits, circuits.let_next_go, lambda s: s.unlock_queues),
+        IdleHolds(circuits.held_queues),
     )

@@ -10,11 +10,13 @@ from collections.abc import Callable
 
 import msgspec
 
+from penstock.domain.breaker_overrides import merged
 from penstock.domain.breaker_settings import BreakerSettings, check
 from penstock.domain.document import Document, Latest
 from penstock.ports.clock import Clock
 from penstock.ports.store import Session, Store
 from penstock.ports.ticket import Ticket
+from penstock.services.breaker_overrides import Overrides
 from penstock.services.kept import Kept
 
 SETTINGS = "circuit_breaker"
@@ -24,17 +26,53 @@ _log = logging.getLogger("penstock.circuits")
 _decoder = msgspec.json.Decoder(BreakerSettings)
 
 Change = Callable[[BreakerSettings], BreakerSettings]
+SettingsOf = Callable[[str], BreakerSettings]  # by hash of the circuit
 
 
 class Breaker:
+    """`settings` are the defaults of all circuits, `overrides` those of single ones."""
+
     def __init__(self, store: Store, clock: Clock) -> None:
         self._store = store
         self._clock = clock
         self.settings = DEFAULTS
+        self.overrides = Overrides(clock)
         self._kept = Kept()
 
+    def of(self, one: str) -> BreakerSettings:
+        """The settings in force for a circuit, as they were read last."""
+        return self.in_force()(one)
+
+    def in_force(self) -> SettingsOf:
+        """The same for a transaction, which goes by one state of them from beginning to end."""
+        defaults, by_hash = self.settings, self.overrides.by_hash
+
+        def of(one: str) -> BreakerSettings:
+            overrides = by_hash.get(one)
+            return defaults if overrides is None else merged(defaults, overrides)
+
+        return of
+
+    @property
+    def is_checking(self) -> bool:
+        """Is any circuit asked before its requests are tried?"""
+        return self.settings.circuit_check_enabled or self.overrides.is_any_checked
+
+    @property
+    def is_checking_all(self) -> bool:
+        return self.settings.circuit_check_enabled and not self.overrides.is_any_unchecked
+
+    @property
+    def is_counting(self) -> bool:
+        """Are outcomes of any circuit counted?"""
+        return self.settings.statistics_update_enabled or self.overrides.is_any_counted
+
     def get(self) -> Ticket[BreakerSettings]:
-        return self._store.read(lambda session: _read(session.documents.find(SETTINGS)))
+        return self._store.read(self.read)
+
+    def read(self, session: Session) -> BreakerSettings:
+        """The defaults, as they are in the store."""
+        return _read(session.documents.find(SETTINGS))
 
     def put(self, settings: BreakerSettings) -> Ticket[BreakerSettings]:
         """Raises InvalidRequest; then nothing is kept."""
@@ -73,6 +111,7 @@ class Breaker:
 
     def refresh(self, session: Session) -> None:
         """As they are in the store.  Settings that this version cannot read change nothing."""
+        self.overrides.refresh(session)
         found = session.documents.latest(SETTINGS)
         if not self._kept.is_news(found.version, now=self._clock.now()):
             return

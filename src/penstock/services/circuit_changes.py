@@ -49,6 +49,8 @@ def close_and_remove(session: Session, patterns: Mapping[str, str], *, now: int)
 
 def hold(session: Session, held: Mapping[str, Sequence[int]], *, now: int) -> None:
     """Queues by circuits, which were asked for to be changed."""
+    if not held:
+        return
     session.queues.keep_from_change([queue_no for nos in held.values() for queue_no in nos])
     for one in sorted(held):
         session.circuits.hold(one, held[one], now=now)
@@ -63,6 +65,24 @@ def release(session: Session, queue_nos: Sequence[int], *, now: int) -> int:
     unheld = session.queues.unhold(queue_nos)
     tried = session.deliveries.end_backoff(queue_nos, now=now)
     return len({*unheld, *tried})
+
+
+def unhold(session: Session, queue_nos: Sequence[int], *, now: int) -> set[int]:
+    """Out of turn: no circuit and no line remembers them; returns those that were held.
+
+    Circuits are locked before queues, as everywhere.  One that begins to hold a queue in between
+    keeps its own record of it, which only costs it a probe that finds the queue unheld.
+    """
+    holders = session.circuits.to_change(session.circuits.holders(queue_nos))
+    session.circuits.drop_holds(list(holders), queue_nos)
+    unheld = session.queues.unhold(queue_nos)
+    session.deliveries.end_backoff(unheld, now=now)
+    return set(unheld)
+
+
+def add_unheld_fact(session: Session, one: str, data: Mapping[str, object], *, now: int) -> None:
+    """`one`: the circuit that held the queues; it may be gone."""
+    session.facts.add("circuit_queues_unheld", one, at=now, data={**data, "by": "operator"})
 
 
 def _tell(

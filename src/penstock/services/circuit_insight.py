@@ -29,11 +29,10 @@ class CircuitInsight:
         self._store = store
 
     def held_queues(self, circuit_hash: str) -> Ticket[list[str]]:
-        """By name; of very many the first that were held."""
+        """By name, also those that wait to be unheld."""
 
         def do(session: Session) -> list[str]:
-            held = session.circuits.held(circuit_hash)[:MAX_HELD]
-            return sorted(one.queue for one in held)
+            return session.circuits.held_names(circuit_hash, limit=MAX_HELD)
 
         return self._store.read(do)
 

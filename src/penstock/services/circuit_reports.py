@@ -6,20 +6,23 @@ probe may close it there, so that what follows begins its samples anew.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from penstock.domain import circuit as circuits
-from penstock.domain.breaker_settings import BreakerSettings
 from penstock.domain.circuit import Circuit, CircuitState, Outcome, Permit, Reported
-from penstock.domain.sampling import note_all, sample_id
+from penstock.domain.sampling import Batch, Lines, note_all, sample_id
 from penstock.ports.store import Session
 from penstock.services import circuit_changes
+from penstock.services.breaker import SettingsOf
 
 
 class Reporting:
-    def __init__(self, settings: BreakerSettings, *, now: int) -> None:
-        self._settings = settings
+    def __init__(self, settings_of: SettingsOf, *, now: int) -> None:
+        self._settings_of = settings_of
         self._now = now
+
+    def _is_counted(self, one: str) -> bool:
+        return self._settings_of(one).statistics_update_enabled
 
     def report(self, session: Session, reports: Sequence[Reported]) -> None:
         left: dict[str, list[Reported]] = {}
@@ -29,10 +32,14 @@ class Reporting:
         if not left:
             return
         patterns = {one: told[0].permitted.pattern for one, told in left.items()}
-        if self._settings.statistics_update_enabled:
-            found = session.circuits.to_note(patterns)
-        else:
-            found = session.circuits.to_change(patterns)
+        found = session.circuits.to_change(patterns)
+        new = {
+            one: pattern
+            for one, pattern in patterns.items()
+            if one not in found and self._is_counted(one)
+        }
+        if new:
+            found |= session.circuits.to_note(new)
         left = {one: told for one, told in left.items() if one in found}
         while left:
             parts = {one: _up_to_decision(found[one], told) for one, told in left.items()}
@@ -45,15 +52,17 @@ class Reporting:
         """Whoever was not let through has tried nothing."""
         if report.permitted.permit is Permit.HOLD:
             return False
-        is_noted = self._settings.statistics_update_enabled and report.outcome is not None
+        is_noted = report.outcome is not None and self._is_counted(report.permitted.hash)
         return is_noted or report.permitted.permit is Permit.PROBE
 
     def _note(
         self, session: Session, found: dict[str, Circuit], parts: dict[str, list[Reported]]
     ) -> None:
-        if not self._settings.statistics_update_enabled:
-            return
-        told = {one: [r for r in part if r.outcome is not None] for one, part in parts.items()}
+        told = {
+            one: [r for r in part if r.outcome is not None]
+            for one, part in parts.items()
+            if self._is_counted(one)
+        }
         batches = {
             one: [(sample_id(r.request_id), r.outcome) for r in part if r.outcome is not None]
             for one, part in told.items()
@@ -61,23 +70,31 @@ class Reporting:
         }
         if not batches:
             return
-        settings, now = self._settings, self._now
-        lines = session.circuits.lines(
-            batches,
-            since=now - settings.entries_max_age_ms,
-            most=settings.max_queue_sample_count,
-        )
+        now, lines = self._now, self._lines(session, batches)
         after: dict[str, Circuit] = {}
         opened: dict[str, list[int]] = {}
         for one, batch in batches.items():
+            settings = self._settings_of(one)
             after[one], i = note_all(found[one], lines[one], batch, settings, now=now)
             queue_no = None if i is None else told[one][i].permitted.queue_no
-            if queue_no is not None:
+            if queue_no is not None and settings.circuit_check_enabled:
                 opened[one] = [queue_no]
         session.circuits.keep_lines(lines)
         circuit_changes.keep(session, found, after, by="statistics", now=now)
         circuit_changes.hold(session, opened, now=now)
         found |= after
+
+    def _lines(self, session: Session, batches: Mapping[str, Batch]) -> dict[str, Lines]:
+        """Circuits whose windows are alike are read together: mostly all of them."""
+        alike: dict[tuple[int, int], dict[str, Batch]] = {}
+        for one, batch in batches.items():
+            settings = self._settings_of(one)
+            window = (settings.entries_max_age_ms, settings.max_queue_sample_count)
+            alike.setdefault(window, {})[one] = batch
+        lines: dict[str, Lines] = {}
+        for (age_ms, most), some in alike.items():
+            lines |= session.circuits.lines(some, since=self._now - age_ms, most=most)
+        return lines
 
     def _settle(
         self, session: Session, found: dict[str, Circuit], parts: dict[str, list[Reported]]

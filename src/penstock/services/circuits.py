@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
 import msgspec
-from msgspec.structs import replace
 
 from penstock.domain import circuit as circuits
 from penstock.domain.breaker_settings import BreakerSettings
@@ -27,8 +26,18 @@ from penstock.ports.clock import Clock
 from penstock.ports.store import Session, Store
 from penstock.ports.ticket import Ticket
 from penstock.services import circuit_changes
-from penstock.services.breaker import Breaker
+from penstock.services.breaker import Breaker, SettingsOf
+from penstock.services.circuit_permits import (
+    Wanted,
+    answer,
+    is_alone,
+    is_waiting,
+    permitted,
+    with_waits,
+)
 from penstock.services.circuit_reports import Reporting
+from penstock.services.circuit_settings import CircuitSettings
+from penstock.services.held_queues import HeldQueues
 from penstock.services.routes import Routes
 
 NOT_CLOSED = (CircuitState.OPEN, CircuitState.HALF_OPEN)
@@ -42,19 +51,18 @@ Do = Callable[[Session, int], int]
 __all__ = ["Circuits", "CircuitView", "Reported", "Ticked", "Wanted"]
 
 
-class Wanted(msgspec.Struct, frozen=True):
-    """A request of this route wants to be tried; it is the head of this queue, if of any."""
-
-    pattern: str
-    queue_no: int | None = None
-    is_of_table: bool = True
-
-
 class CircuitView(msgspec.Struct, frozen=True):
     hash: str
     circuit: Circuit
     metric_name: str | None
-    held: int  # queues
+    held: int  # queues, those that wait to be unheld included
+    awaiting_unhold: int = 0  # of these: the circuit has closed, and their turn comes
+
+
+class Overview(msgspec.Struct, frozen=True):
+    circuits: dict[str, CircuitView]
+    held: dict[str, int]  # queues by circuit, also by circuits that were removed
+    awaiting_unhold: int  # queues, of all circuits together
 
 
 class Ticked(msgspec.Struct, frozen=True):
@@ -70,6 +78,8 @@ class Circuits:
         self._clock = clock
         self._routes = routes
         self.breaker = Breaker(store, clock)
+        self.held_queues = HeldQueues(store, clock, self.breaker)
+        self.own_settings = CircuitSettings(store, routes, self.breaker)
 
     # ---- settings
 
@@ -78,15 +88,19 @@ class Circuits:
         """As they were read last."""
         return self.breaker.settings
 
+    def settings_of(self, one: str) -> BreakerSettings:
+        """Those of a circuit: the defaults, but for what it overrides."""
+        return self.breaker.of(one)
+
     @property
     def is_checking(self) -> bool:
         """Otherwise everything may go, and need not ask."""
-        return self.settings.circuit_check_enabled
+        return self.breaker.is_checking
 
     @property
     def is_watching(self) -> bool:
         """Otherwise what becomes of requests need not be told either."""
-        return self.is_checking or self.settings.statistics_update_enabled
+        return self.is_checking or self.breaker.is_counting
 
     def refresh(self) -> None:
         """Settings and routes as they are in the store."""
@@ -101,19 +115,20 @@ class Circuits:
 
     def unchecked(self, pattern: str, queue_no: int | None = None) -> Permitted:
         """What every request is told while nothing is checked."""
-        return _told(Wanted(pattern, queue_no), Permit.GO, None)
+        return answer(Wanted(pattern, queue_no), Permit.GO, None)
 
     def permits(self, wanted: Sequence[Wanted]) -> Ticket[list[Permitted]]:
         """As things stand; nothing is held and no probe is taken yet (see `secure`)."""
-        settings, now = self.settings, self._clock.now()
+        settings_of, now = self.breaker.in_force(), self._clock.now()
 
         def do(session: Session) -> list[Permitted]:
             hashes = {one.pattern: circuit_hash(one.pattern) for one in wanted}
             found = session.circuits.find(sorted(set(hashes.values())))
             told = [
-                _permitted(one, found.get(hashes[one.pattern]), settings, now) for one in wanted
+                permitted(one, found.get(one_hash), settings_of(one_hash), now=now)
+                for one, one_hash in ((one, hashes[one.pattern]) for one in wanted)
             ]
-            return _with_waits(session, told, found, settings, now)
+            return _with_waits(session, told, found, settings_of, now)
 
         return self._store.read(do)
 
@@ -124,14 +139,14 @@ class Circuits:
     def _is_open_to_change(self, one: Permitted) -> bool:
         if one.permit is Permit.HOLD:
             return one.queue_no is not None
-        return one.permit is Permit.PROBE and _settings_of(one, self.settings).single_probe
+        return one.permit is Permit.PROBE and is_alone(one, self.settings_of(one.hash))
 
     def secure(self, found: Sequence[Permitted]) -> Ticket[list[Permitted]]:
         """Hold the queues of those that may not go, and take the probes of those that try.
 
         Circuits may have changed since they were asked, so what is true now is told anew.
         """
-        settings, now = self.settings, self._clock.now()
+        settings_of, now = self.breaker.in_force(), self._clock.now()
         hashes = {one.hash for one in found if one.permit is not Permit.GO}
 
         def do(session: Session) -> list[Permitted]:
@@ -144,15 +159,16 @@ class Circuits:
                     final.append(one)
                     continue
                 wanted = Wanted(one.pattern, one.queue_no, one.is_of_table)
-                told = _permitted(wanted, known.get(one.hash), settings, now)
-                if told.permit is Permit.PROBE and _settings_of(one, settings).single_probe:
+                settings = settings_of(one.hash)
+                told = permitted(wanted, known.get(one.hash), settings, now=now)
+                if told.permit is Permit.PROBE and is_alone(one, settings):
                     probed[one.hash] = known[one.hash] = circuits.probe(known[one.hash], now=now)
                 if told.permit is Permit.HOLD and told.queue_no is not None:
                     held.setdefault(one.hash, []).append(told.queue_no)
                 final.append(told)
             session.circuits.save(probed)
             circuit_changes.hold(session, held, now=now)
-            return _with_waits(session, final, known, settings, now)
+            return _with_waits(session, final, known, settings_of, now)
 
         return self._store.write(do)
 
@@ -162,10 +178,12 @@ class Circuits:
         Those of routes that are not in the table any more count for nothing.
         """
         table = self._routes.table
-        reporting = Reporting(self.settings, now=self._clock.now())
+        settings_of = self.breaker.in_force()
+        reporting = Reporting(settings_of, now=self._clock.now())
+        timed = (circuits.timed(one, settings_of(one.permitted.hash)) for one in reports)
         known = [
             report
-            for report in (circuits.timed(report, self.settings) for report in reports)
+            for report in timed
             if not report.permitted.is_of_table or table.of_hash(report.permitted.hash) is not None
             if reporting.counts(report)
         ]
@@ -190,24 +208,42 @@ class Circuits:
 
     def all(self) -> Ticket[dict[str, CircuitView]]:
         """Those of which something was ever reported, or that were opened by hand."""
+        return self._store.read(lambda session: self._overview(session).circuits)
 
-        def do(session: Session) -> dict[str, CircuitView]:
-            held = session.circuits.held_counts()
-            found = session.circuits.all()
-            return {one: self._view(one, circuit, held) for one, circuit in found.items()}
+    def overview(self) -> Ticket[Overview]:
+        """The same, and the held queues of all circuits, also of those that were removed."""
+        return self._store.read(self._overview)
 
-        return self._store.read(do)
+    def view_of(self, route: str, found: Overview) -> CircuitView:
+        """The circuit of a route; one that nothing was ever reported of is closed."""
+        one = circuit_hash(route)
+        known = found.circuits.get(one)
+        return known or self._view(one, Circuit(pattern=route), found.held, {})
 
     def one(self, one: str) -> Ticket[CircuitView | None]:
         def do(session: Session) -> CircuitView | None:
             found = session.circuits.find([one]).get(one)
-            return self._view(one, found, session.circuits.held_counts()) if found else None
+            if found is None:
+                return None
+            circuits = session.circuits
+            return self._view(one, found, circuits.held_counts(), circuits.awaiting_counts())
 
         return self._store.read(do)
 
-    def _view(self, one: str, circuit: Circuit, held: Mapping[str, int]) -> CircuitView:
+    def _overview(self, session: Session) -> Overview:
+        held, awaiting = session.circuits.held_counts(), session.circuits.awaiting_counts()
+        views = {
+            one: self._view(one, circuit, held, awaiting)
+            for one, circuit in session.circuits.all().items()
+        }
+        return Overview(views, held, sum(awaiting.values()))
+
+    def _view(
+        self, one: str, circuit: Circuit, held: Mapping[str, int], awaiting: Mapping[str, int]
+    ) -> CircuitView:
         route = self._routes.table.of_hash(one)
-        return CircuitView(one, circuit, route.metric_name if route else None, held.get(one, 0))
+        metric_name = route.metric_name if route else None
+        return CircuitView(one, circuit, metric_name, held.get(one, 0), awaiting.get(one, 0))
 
     # ---- by hand
 
@@ -256,16 +292,19 @@ class Circuits:
 
     def half_open_all(self, *, now: int) -> Ticket[Ticked]:
         """The open ones, if they have been so for long enough, may be tried."""
-        settings = self.settings
+        settings_of = self.breaker.in_force()
+        every_ms = self.settings.open_to_half_open.interval_ms
 
         def do(session: Session, _: int) -> int:
             found = session.circuits.to_change_in([CircuitState.OPEN])
-            after = {one: circuits.half_open(it, settings, now=now) for one, it in found.items()}
+            after = {
+                one: circuits.half_open(it, settings_of(one), now=now) for one, it in found.items()
+            }
             changed = {one: it for one, it in after.items() if it is not found[one]}
             circuit_changes.keep(session, found, changed, by="tick", now=now)
             return len(changed)
 
-        return self._once(HALF_OPENING, settings.open_to_half_open.interval_ms, do, now=now)
+        return self._once(HALF_OPENING, every_ms, do, now=now)
 
     def let_probes_go(self, *, now: int) -> Ticket[Ticked]:
         """Of each half-open circuit the queue that was held longest is let go to be tried.
@@ -306,46 +345,14 @@ class Circuits:
         return self._store.write(once)
 
 
-def _permitted(
-    wanted: Wanted, circuit: Circuit | None, settings: BreakerSettings, now: int
-) -> Permitted:
-    is_probed = circuit is not None and circuit.probe_until > now
-    settings = _settings_of(wanted, settings)
-    return _told(wanted, circuits.permit(circuit, settings, is_probed=is_probed), circuit)
-
-
-def _settings_of(one: Wanted | Permitted, settings: BreakerSettings) -> BreakerSettings:
-    return settings if one.is_of_table else circuits.of_jobs(settings)
-
-
 def _with_waits(
     session: Session,
     told: list[Permitted],
     found: Mapping[str, Circuit],
-    settings: BreakerSettings,
+    settings_of: SettingsOf,
     now: int,
 ) -> list[Permitted]:
-    """Jobs, which no queue keeps back, are told how long those wait that are not let through."""
-    if all(one.is_of_table or one.permit is Permit.GO for one in told):
+    if not any(map(is_waiting, told)):
         return told
     tick_at = session.duties.until(HALF_OPENING)
-
-    def waiting(one: Permitted) -> Permitted:
-        if one.is_of_table or one.permit is Permit.GO:
-            return one
-        wait_ms = circuits.wait_ms(found[one.hash], settings, next_tick_at=tick_at, now=now)
-        retry_ms = circuits.retry_ms(settings) if one.permit is Permit.PROBE else 0
-        return replace(one, wait_ms=wait_ms, retry_ms=retry_ms)
-
-    return [waiting(one) for one in told]
-
-
-def _told(wanted: Wanted, permit: Permit, circuit: Circuit | None) -> Permitted:
-    return Permitted(
-        permit=permit,
-        pattern=wanted.pattern,
-        hash=circuit_hash(wanted.pattern),
-        generation=-1 if circuit is None else circuit.generation,
-        queue_no=wanted.queue_no,
-        is_of_table=wanted.is_of_table,
-    )
+    return with_waits(told, found, settings_of, next_tick_at=tick_at, now=now)

@@ -80,8 +80,10 @@ class OwnLoad:
         try:
             return self._store.read(do).result(self._timeout_s)
         except (StoreUnavailable, TimeoutError) as error:
-            why = str(error) or f"no answer within {self._timeout_s:g} s"
-            raise SourceUnavailable(f"the store cannot be read: {why}") from error
+            # Not the error's own text, which may name the database's address: readers see this.
+            is_late = isinstance(error, TimeoutError)
+            why = f": no answer within {self._timeout_s:g} s" if is_late else ""
+            raise SourceUnavailable(f"the store cannot be read{why}") from error
 
     def _rates(self, queue: Queue, counts: Counts, now: int) -> _Rates:
         consumed = counts.done_total + counts.dead_total

@@ -13,6 +13,7 @@ from penstock.domain.queue import Queue, QueueSettings, check_name, check_settin
 from penstock.ports.clock import Clock
 from penstock.ports.store import Session, Store
 from penstock.ports.ticket import Ticket
+from penstock.services import circuit_changes
 from penstock.services.directory import Directory
 
 CHUNK = 1_000  # messages per transaction when a queue is emptied or redriven
@@ -89,6 +90,20 @@ class Queues:
             found = _existing(session, name)
             changed = session.queues.change(found.queue_no, is_paused=is_paused, now=now)
             return _view(session, self._directory.keep(changed))
+
+        return self._store.write(do)
+
+    def unhold(self, name: str) -> Ticket[QueueView]:
+        """Whichever circuit holds it.  While that is open, its next request is held again."""
+        now = self._clock.now()
+
+        def do(session: Session) -> QueueView:
+            found = _existing(session, name)
+            unheld = circuit_changes.unhold(session, [found.queue_no], now=now)
+            if unheld and found.held_by is not None:
+                data = {"queues": 1, "queue": name}
+                circuit_changes.add_unheld_fact(session, found.held_by, data, now=now)
+            return _view(session, self._directory.keep(_existing(session, name)))
 
         return self._store.write(do)
 

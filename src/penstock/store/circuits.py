@@ -105,8 +105,43 @@ class SqlCircuits:
     def held(self, circuit_hash: str) -> list[Held]:
         return [Held(*row) for row in self._db.rows("circuits.held", {"hash": circuit_hash})]
 
+    def held_names(self, circuit_hash: str, *, limit: int) -> list[str]:
+        params = {"hash": circuit_hash, "limit": limit}
+        return [name for (name,) in self._db.rows("circuits.held_names", params)]
+
     def held_counts(self) -> dict[str, int]:
         return {one: int(count) for one, count in self._db.rows("circuits.held_counts")}
+
+    def awaiting_counts(self) -> dict[str, int]:
+        return {one: int(count) for one, count in self._db.rows("circuits.awaiting_counts")}
+
+    def held_page(
+        self, circuit_hash: str | None, *, after: int, limit: int
+    ) -> list[tuple[int, str]]:
+        params: dict[str, Any] = {"after": after, "limit": limit}
+        if circuit_hash is None:
+            rows = self._db.rows("circuits.held_page", params)
+        else:
+            rows = self._db.rows("circuits.held_page_of", params | {"hash": circuit_hash})
+        return [(queue_no, held_by) for queue_no, held_by in rows]
+
+    def holding(self) -> list[str]:
+        return [one for (one,) in self._db.rows("circuits.holding")]
+
+    def holders(self, queue_nos: Sequence[int]) -> list[str]:
+        if not queue_nos:
+            return []
+        rows = self._db.rows("circuits.holders", {"queue_nos": json_list(queue_nos)})
+        return [one for (one,) in rows]
+
+    def drop_holds(self, hashes: Sequence[str], queue_nos: Sequence[int]) -> None:
+        if not queue_nos:
+            return
+        nos = json_list(queue_nos)
+        if hashes:
+            params = {"circuit_nos": self._nos(hashes), "queue_nos": nos}
+            self._db.run("circuits.drop_holds", params)
+        self._db.run("circuits.leave_line", {"queue_nos": nos})
 
     def rotate(self, hashes: Sequence[str], *, now: int) -> list[int]:
         if not hashes:
@@ -116,13 +151,17 @@ class SqlCircuits:
             self._db.insert("circuits.hold", [(*row, now) for row in rows])
         return [queue_no for _, queue_no in rows]
 
+    def line_up(self, hashes: Sequence[str]) -> None:
+        if hashes:
+            nos = {"circuit_nos": self._nos(hashes)}
+            self._db.run("circuits.line_up", nos)
+            self._db.run("circuits.forget_holds", nos)
+
     def let_go(self, hashes: Sequence[str]) -> None:
         if not hashes:
             return
-        nos = {"circuit_nos": self._nos(hashes)}
-        self._db.run("circuits.line_up", nos)
-        self._db.run("circuits.forget_holds", nos)
-        self._db.run("circuits.forget_samples", nos)
+        self.line_up(hashes)
+        self._db.run("circuits.forget_samples", {"circuit_nos": self._nos(hashes)})
         for one in hashes:
             self._own[one].sizes = [0, 0]
 

@@ -22,7 +22,7 @@ def examine_limits(session: SqlSession) -> Iterator[Finding]:
     wrong = session.read(wrong_limits)
     yield from (fail("limits", text) for text in wrong)
     if not wrong:
-        yield ok("limits", "nobody is held back without a reason")
+        yield ok("limits", "no message waits for a limit that is not reached")
 
 
 def wrong_limits(session: SqlSession) -> list[str]:

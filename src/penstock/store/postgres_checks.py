@@ -8,6 +8,7 @@ from penstock.domain.errors import PenstockError
 from penstock.domain.finding import Finding, fail, ok, warn
 from penstock.domain.limits import SECOND
 from penstock.store.checks import examine_books, examine_schema
+from penstock.store.hold_checks import examine_holds
 from penstock.store.limit_checks import examine_limits
 from penstock.store.postgres import PostgresDatabase
 from penstock.store.postgres_store import OLDEST_SERVER
@@ -33,6 +34,7 @@ def examine(url: str, *, clock: Callable[[], int]) -> Iterator[Finding]:
         if schema.grade == "ok":
             yield from examine_books(session)
             yield from examine_limits(session)
+            yield from examine_holds(session)
     except PenstockError as error:
         yield fail("store", str(error))
     finally:

@@ -11,6 +11,7 @@ from penstock.domain.errors import PenstockError
 from penstock.domain.finding import Finding, fail, ok, warn
 from penstock.store import checksums
 from penstock.store.checks import examine_books, examine_clock, examine_schema
+from penstock.store.hold_checks import examine_holds
 from penstock.store.limit_checks import examine_limits
 from penstock.store.session import SqlSession
 from penstock.store.sqlite import OLDEST_SQLITE, SqliteDatabase
@@ -69,6 +70,7 @@ def _inside(path: Path, now: int) -> Iterator[Finding]:
             yield examine_clock(session, now=now)
             yield from examine_books(session)
             yield from examine_limits(session)
+            yield from examine_holds(session)
     except PenstockError as error:
         yield fail("store", str(error))
     finally:

@@ -115,9 +115,9 @@ class _Ways:
         self._circuits = circuits
 
     def __call__(self, routes: Sequence[str]) -> Way:
-        if not self._circuits.is_checking:
-            return Way.FREE
-        states = {self._circuits.status(circuit_hash(route)).result() for route in routes}
+        hashes = map(circuit_hash, routes)
+        checked = [one for one in hashes if self._circuits.settings_of(one).circuit_check_enabled]
+        states = {self._circuits.status(one).result() for one in checked}
         if CircuitState.OPEN in states:
             return Way.OPEN
         return Way.HALF_OPEN if CircuitState.HALF_OPEN in states else Way.FREE

@@ -332,3 +332,17 @@ def test_settings_that_make_no_sense_are_refused(circuits):
         circuits.app.breaker(error_threshold_percentage=101)
     with pytest.raises(InvalidRequest):
         circuits.app.breaker(unknown=1)
+    with pytest.raises(InvalidRequest, match="the same for all circuits"):
+        circuits.app.breaker(circuits.route, unlock_growth=2)
+
+
+def test_a_route_has_settings_of_its_own(circuits):
+    found = circuits.app.breaker(circuits.route, min_queue_sample_count=4)
+    assert found.min_queue_sample_count == 4
+    circuits.break_down()
+    assert circuits.state is CLOSED, "three failures are not enough for this one"
+
+    circuits.pay.enqueue(3)
+    circuits.work()
+
+    assert circuits.state is OPEN

@@ -123,6 +123,40 @@ def test_the_settings_of_the_breaker_are_shown_and_set(cli):
     assert cli("circuits", "set", "single_probe").code == 2
 
 
+def test_the_settings_of_one_circuit_are_shown_and_set(cli, rules):
+    def fields(*words: str) -> dict[str, str]:
+        lines = filter(None, cli("circuits", *words).out.splitlines())
+        return {name: value.strip() for name, _, value in (line.partition("  ") for line in lines)}
+
+    one = fields("set", "--circuit", SHOP, "error_threshold_percentage=50", "slow_call_ms=null")
+    assert one["error_threshold_percentage"] == "50  (override)"
+    assert one["route"] == "/shop/(.*)"
+    assert fields("settings", SHOP)["min_queue_sample_count"] == "100"
+
+    jobs = cli("circuits", "set", "--route", "stripe", "single_probe=true", "--json").record
+    assert jobs["overrides"] == {"single_probe": True}
+    assert cli("circuits", "settings", "--route", "stripe", "--json").record == jobs
+    listed = cli("circuits", "settings").out
+    assert "error_threshold_percentage=50 slow_call_ms=none" in listed
+    assert "single_probe=yes" in listed
+
+    again = cli("circuits", "set", "--route", "stripe", "--reset", "min_open_ms=9", "--json").record
+    assert again["overrides"] == {"min_open_ms": 9}
+    for which in (("--circuit", SHOP), ("--route", "stripe")):
+        assert cli("circuits", "set", *which, "--reset", "--json").record["overrides"] == {}
+    assert "stripe" not in cli("circuits", "settings").out
+
+
+def test_a_circuit_is_named_once_and_has_no_tasks_of_its_own(cli, rules):
+    assert cli("circuits", "settings", SHOP, "--route", "stripe").code == 2
+    assert (
+        cli("circuits", "set", "--circuit", SHOP, "--route", "stripe", "slow_call_ms=1").code == 2
+    )
+    ran = cli("circuits", "set", "--circuit", SHOP, "unlock_queues.enabled=true")
+    assert "unlock_queues: the same for all circuits" in ran.err
+    assert cli("circuits", "settings", "0" * 32).err.endswith("(circuit_not_found)\n")
+
+
 def test_a_queue_that_a_circuit_holds_is_shown_as_held(cli, api, server):
     queue = api.make_queue()
     view = server.broker.queues.get(queue).result()
@@ -134,3 +168,25 @@ def test_a_queue_that_a_circuit_holds_is_shown_as_held(cli, api, server):
     [line] = [one for one in cli("queues").out.splitlines() if one.startswith(queue)]
     assert "held" in line
     assert cli("queues", "show", queue, "--json").record["held_by"] == SHOP
+
+
+def test_held_queues_are_unheld_one_by_one_by_circuit_or_all(cli, api, server):
+    cli("circuits", "unhold", "--all")  # what other tests have left
+    names = sorted(api.make_queue() for _ in range(3))
+    numbers = [server.broker.queues.get(name).result().queue.queue_no for name in names]
+    server.broker.store.write(lambda s: s.queues.hold(numbers, by=SHOP)).result()
+
+    resumed = cli("queues", "resume", names[0])
+    assert resumed.out == (
+        f"{names[0]} is not paused\n"
+        f"circuit {SHOP} holds it: `penstock queues unhold {names[0]}` ends the hold\n"
+    )
+    assert "unhold" in cli("queues", "resume", names[0], "--json").record["note"]
+    assert cli("queues", "unhold", names[0]).out == f"{names[0]} is not paused\n"
+    assert cli("queues", "unhold", names[0], "--json").record["held_by"] is None
+
+    assert cli("circuits", "unhold").code == 2
+    assert cli("circuits", "unhold", SHOP, "--all").code == 2
+    assert cli("circuits", "unhold", SHOP).out == "2 unheld\n"
+    server.broker.store.write(lambda s: s.queues.hold(numbers, by=SHOP)).result()
+    assert cli("circuits", "unhold", "--all", "--json").record == {"unheld": 3}

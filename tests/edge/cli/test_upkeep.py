@@ -11,9 +11,13 @@ import psycopg
 import pytest
 
 from penstock.domain.access import matches
+from penstock.domain.breaker_settings import BreakerSettings
+from penstock.domain.circuit import circuit_hash
 from penstock.domain.draft import Draft
 from penstock.domain.queue import QueueSettings
+from penstock.services.circuits import Wanted
 from penstock.settings import Settings
+from penstock.settings.values import Store
 from penstock.wiring import open_broker
 from tests.edge.api import Api
 from tests.edge.live import LiveServer
@@ -182,7 +186,7 @@ def test_the_doctor_finds_nothing_wrong_with_a_good_store(run, where, backend):
     grades.pop("file system"), grades.pop("disk sync"), grades.pop("disk space")
     assert set(grades.values()) == {"ok"}
     expected = {"sqlite": {"journal", "integrity", "checksums"}, "postgres": {"fsync"}}
-    always = {"settings", "python", "schema", "clock", "books", "limits"}
+    always = {"settings", "python", "schema", "clock", "books", "limits", "holds"}
     assert always | expected[backend] <= set(grades)
     assert run("doctor", *where).out.count("\n") == len(ran.records)
 
@@ -196,6 +200,36 @@ def test_the_doctor_asks_the_server_that_is_named(run, make_server):
 
     assert (good.code, bad.code) == (0, 1)
     assert [good.records[-1]["grade"], bad.records[-1]["grade"]] == ["ok", "fail"]
+
+
+@STORES
+def test_the_doctor_tells_why_queues_are_held(run, where, backend):
+    run("migrate", *where)
+    named = {"store": Store(url=where[1])} if backend == "postgres" else {"data": where[1]}
+    broker = open_broker(Settings(**named))
+    broker.circuits.breaker.put(BreakerSettings(circuit_check_enabled=True)).result()
+    patterns = ["open", "closed"]
+    for pattern in patterns:
+        broker.circuits.force_open(circuit_hash(pattern), pattern=pattern).result()
+        made = broker.queues.put(f"of-{pattern}", QueueSettings()).result().view.queue
+        asked = broker.circuits.permits([Wanted(pattern, made.queue_no)]).result()
+        broker.circuits.secure(asked).result()
+    broker.circuits.close(circuit_hash("closed")).result()
+
+    def found() -> dict[str, str]:
+        records = run("doctor", *where, "--json").records
+        return {r["text"]: r["grade"] for r in records if r["name"] == "holds"}
+
+    is_open, is_closed = sorted(found().items(), key=lambda item: "waiting" in item[0])
+    assert is_open[0] == f"queue 'of-open' is held: circuit {circuit_hash('open')} (open) is open"
+    assert (is_open[1], is_closed[1]) == ("warn", "warn")
+    assert "queue 'of-closed' is waiting to be unheld" in is_closed[0]
+
+    number = broker.queues.put("stray", QueueSettings()).result().view.queue.queue_no
+    broker.store.write(lambda s: s.queues.hold([number], by="gone")).result()
+    broker.close()
+    [text] = [text for text, grade in found().items() if grade == "fail"]
+    assert "queue 'stray' is held by circuit gone, and nothing will end that" in text
 
 
 def test_the_doctor_sees_a_damaged_file(run, tmp_path):

@@ -57,6 +57,11 @@ def test_the_key_itself_is_not_kept(admin: Api) -> None:
         ("POST", "/v1/circuits/close", None),
         ("POST", f"/v1/circuits/{circuit_hash(PATTERN)}/close", None),
         ("POST", f"/v1/circuits/{circuit_hash(PATTERN)}/open", None),
+        ("POST", "/v1/circuits/unhold", None),
+        ("POST", f"/v1/circuits/{circuit_hash(PATTERN)}/unhold", None),
+        ("PUT", f"/v1/circuits/{circuit_hash(PATTERN)}/settings", {}),
+        ("PATCH", f"/v1/circuits/{circuit_hash(PATTERN)}/settings", {}),
+        ("DELETE", f"/v1/circuits/{circuit_hash(PATTERN)}/settings", None),
         ("PATCH", "/v1/breaker", {}),
         ("DELETE", "/v1/breaker", None),
     ],
@@ -93,8 +98,18 @@ def test_whoever_reads_sees_circuits_and_routes_but_no_secrets(
     assert (route["is_signed"], set(route["header_names"])) == (True, {"x-token", "Authorization"})
     assert "s3cret" not in answer.text
     assert "czNjcmV0" not in answer.text
-    for path in ("/v1/circuits", "/v1/breaker", CIRCUITS):
+    own = f"/v1/circuits/{circuit_hash(PATTERN)}/settings"
+    for path in ("/v1/circuits", "/v1/breaker", "/v1/circuits/settings", own, CIRCUITS):
         assert reader.call("GET", path).status_code == 200
+
+
+def test_a_queue_is_unheld_by_whoever_operates_it(admin: Api, let_in: LetIn) -> None:
+    name = admin.make_queue("mail")
+    theirs = let_in(Role.OPERATE, queues=("mail-*",))
+
+    assert theirs.call("POST", f"/v1/queues/{name}/unhold").status_code == 200
+    for client in (let_in(Role.OPERATE, queues=("bank-*",)), let_in(Role.READ, Role.CONSUME)):
+        assert_refused(client.call("POST", f"/v1/queues/{name}/unhold"), 403, "forbidden")
 
 
 def test_circuits_of_jobs_are_for_those_who_claim(let_in: LetIn) -> None:

@@ -38,7 +38,7 @@ def test_all_circuits_are_told_of_by_their_hashes(api: Api, hashes: tuple[str, s
         second: {"status": "closed", "infos": {"failRatio": 0, "circuit": B}},
     }
 
-    for path in (CIRCUITS, CIRCUITS.rstrip("/"), f"{CIRCUITS}_all"):
+    for path in (CIRCUITS, CIRCUITS.rstrip("/"), f"{CIRCUITS}_all", f"{CIRCUITS}_all/"):
         assert of(api.call("GET", path)) == (200, expected)
 
 
@@ -54,11 +54,13 @@ def test_one_circuit_is_told_of_with_its_info(api: Api, hashes: tuple[str, str])
         200,
         {"status": "open", "info": {"failRatio": 0, "circuit": A, "metricName": "a"}},
     )
-    assert of(api.call("GET", f"{CIRCUITS}{second}")) == (
-        200,
-        {"status": "closed", "info": {"failRatio": 0, "circuit": B}},
-    )
-    assert of(api.call("GET", f"{CIRCUITS}{first}/status")) == (200, {"status": "open"})
+    for path in (f"{CIRCUITS}{second}", f"{CIRCUITS}{second}/"):
+        assert of(api.call("GET", path)) == (
+            200,
+            {"status": "closed", "info": {"failRatio": 0, "circuit": B}},
+        )
+    for path in (f"{CIRCUITS}{first}/status", f"{CIRCUITS}{first}/status/"):
+        assert of(api.call("GET", path)) == (200, {"status": "open"})
 
 
 @pytest.mark.parametrize("name", [UNKNOWN, "x", "%00", "a%2Fb", "é"])
@@ -116,7 +118,7 @@ def test_only_closed_is_a_status_to_be_put(
         ("GET", "_all/status"),
         ("GET", "a/b"),
         ("GET", "a/status/more"),
-        ("GET", "a/status/"),
+        ("GET", "a/status//"),
         ("PUT", ""),
         ("PUT", "_all"),
         ("PUT", UNKNOWN),
@@ -129,19 +131,20 @@ def test_only_closed_is_a_status_to_be_put(
     ],
 )
 def test_anything_else_is_not_allowed(api: Api, method: str, path: str) -> None:
-    assert api.call(method, f"{CIRCUITS}{path}").status_code == 405
+    assert text_of(api.call(method, f"{CIRCUITS}{path}")) == (405, "Method Not Allowed")
 
 
 def test_a_store_that_does_not_answer_is_told_of_as_gateleen_does(
     api: Api, server: LiveServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def unavailable(*_: Any) -> Any:
-        raise StoreUnavailable("no disk")
+        raise StoreUnavailable("cannot reach db.internal:5432")
 
     for name in ("all", "one", "status", "close", "close_all"):
         monkeypatch.setattr(server.broker.circuits, name, unavailable)
 
+    text = "the store takes no work now; try again"
     for path in ("", "_all", UNKNOWN, f"{UNKNOWN}/status"):
-        assert api.call("GET", f"{CIRCUITS}{path}").status_code == 404
+        assert text_of(api.call("GET", f"{CIRCUITS}{path}")) == (404, text), "no address leaks"
     for path in ("_all/status", f"{UNKNOWN}/status"):
-        assert api.call("PUT", f"{CIRCUITS}{path}", CLOSED).status_code == 500
+        assert text_of(api.call("PUT", f"{CIRCUITS}{path}", CLOSED)) == (500, text)

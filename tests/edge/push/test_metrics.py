@@ -7,7 +7,7 @@ import pytest
 from penstock.domain.circuit import Circuit, CircuitState, circuit_hash
 from penstock.edge.http.circuit_metrics import render
 from penstock.runtime.pusher.tally import Ended, Tally
-from penstock.services.circuits import CircuitView
+from penstock.services.circuits import CircuitView, Overview
 from tests.edge.http.test_metrics import Metrics, parse
 
 OPEN, HALF, CLOSED = CircuitState.OPEN, CircuitState.HALF_OPEN, CircuitState.CLOSED
@@ -26,8 +26,15 @@ def a_view(
     return CircuitView(circuit_hash(pattern), circuit, name, held)
 
 
-def told(*views: CircuitView, tally: Tally | None = None) -> Metrics:
-    return parse(render(views, (tally or Tally()).all()))
+def told(
+    *views: CircuitView,
+    tally: Tally | None = None,
+    removed: dict[str, int] | None = None,
+    awaiting: int = 0,
+) -> Metrics:
+    circuits = {view.hash: view for view in views}
+    held = {view.hash: view.held for view in views if view.held} | (removed or {})
+    return parse(render(Overview(circuits, held, awaiting), (tally or Tally()).all()))
 
 
 @pytest.mark.parametrize(("state", "number"), [(CLOSED, 0), (HALF, 1), (OPEN, 2)])
@@ -42,6 +49,15 @@ def test_a_circuit_tells_its_state_its_ratio_and_what_it_holds(
     assert metrics.value("penstock_circuit_held_queues", **labels) == 7
     assert metrics.value("gateleen_circuitbreaker_status", metricName="shop") == number
     assert metrics.value("gateleen_circuitbreaker_failratio", metricName="shop") == 42
+
+
+def test_queues_of_removed_circuits_and_those_that_wait_to_be_unheld_are_counted() -> None:
+    metrics = told(a_view(held=1), removed={"0" * 32: 3}, awaiting=4)
+
+    held = "penstock_circuit_held_queues"
+    assert metrics.value(held, circuit="0" * 32, route="") == 3
+    assert metrics.value(held, circuit=circuit_hash("/shop/(.*)")) == 1
+    assert metrics.value("penstock_circuit_awaiting_unhold") == 4
 
 
 def test_gateleens_gauges_are_of_circuits_with_a_name() -> None:

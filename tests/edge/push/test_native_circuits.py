@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
 from penstock.domain.circuit import circuit_hash
+from penstock.services.circuits import Wanted
 from tests.clocks import ManualClock
 from tests.edge.api import Api, assert_refused, told
 from tests.edge.live import LiveServer
@@ -97,6 +99,72 @@ def test_a_queue_tells_which_circuit_holds_it(api: Api, server: LiveServer) -> N
     assert api.claim(queue) == []
 
 
+@pytest.fixture
+def held(api: Api, server: LiveServer) -> list[str]:
+    """Two queues that the open circuit of the shop holds."""
+    told(api.call("PATCH", "/v1/breaker", {"circuit_check_enabled": True}))
+    server.broker.circuits.force_open(SHOP).result()
+    names = [api.make_queue(), api.make_queue()]
+    numbers = [server.broker.queues.get(name).result().queue.queue_no for name in names]
+    asked = server.broker.circuits.permits([Wanted("/shop/(.*)", no) for no in numbers]).result()
+    server.broker.circuits.secure(asked).result()
+    assert [api.queue(name)["held_by"] for name in names] == [SHOP, SHOP]
+    return sorted(names)
+
+
+def test_a_held_queue_is_resumed_in_vain_and_the_answer_says_so(api: Api, held: list[str]) -> None:
+    resumed = told(api.call("POST", f"/v1/queues/{held[0]}/resume"))
+
+    assert (resumed["is_paused"], resumed["held_by"]) == (False, SHOP)
+    assert f"POST /v1/queues/{held[0]}/unhold" in resumed["note"]
+    assert "note" not in told(api.call("POST", f"/v1/queues/{held[0]}/pause"))
+    assert "note" not in told(api.call("POST", f"/v1/queues/{api.make_queue()}/resume"))
+
+
+def test_one_queue_is_unheld(api: Api, held: list[str]) -> None:
+    unheld = told(api.call("POST", f"/v1/queues/{held[0]}/unhold"))
+
+    assert "held_by" not in unheld
+    assert unheld["name"] == held[0]
+    assert api.queue(held[1])["held_by"] == SHOP
+    assert_refused(api.call("POST", "/v1/queues/nowhere/unhold"), 404, "queue_not_found")
+
+
+def test_queues_in_the_line_are_counted_until_they_are_unheld(api: Api, held: list[str]) -> None:
+    told(api.call("POST", f"/v1/circuits/{SHOP}/close"))
+
+    found = api.get("/v1/circuits")
+    assert (found["held"], found["awaiting_unhold"]) == (2, 2)
+    circuit = api.get(f"/v1/circuits/{SHOP}")
+    assert (circuit["held"], circuit["awaiting_unhold"], circuit["held_queues"]) == (2, 2, held)
+    metrics = api.call("GET", "/metrics").text
+    assert f'penstock_circuit_held_queues{{circuit="{SHOP}",route="/shop/(.*)"' in metrics
+    assert "penstock_circuit_awaiting_unhold 2" in metrics
+
+    assert told(api.call("POST", f"/v1/circuits/{SHOP}/unhold")) == {"unheld": 2}
+    assert api.get("/v1/circuits")["held"] == 0
+    assert told(api.call("POST", f"/v1/circuits/{SHOP}/unhold")) == {"unheld": 0}
+
+
+def test_queues_of_a_removed_circuit_are_counted_and_unheld(api: Api, held: list[str]) -> None:
+    told(api.call("PUT", "/v1/routes", {"rules": {}}))
+
+    assert api.get("/v1/circuits") == {"circuits": [], "held": 2, "awaiting_unhold": 2}
+    text = f'penstock_circuit_held_queues{{circuit="{SHOP}",route=""}} 2'
+    assert text in api.call("GET", "/metrics").text
+    assert told(api.call("POST", f"/v1/circuits/{SHOP}/unhold")) == {"unheld": 2}
+    unknown = api.call("POST", f"/v1/circuits/{SHOP}/unhold")
+    assert_refused(unknown, 404, "circuit_not_found")
+
+
+def test_every_queue_is_unheld(api: Api, held: list[str]) -> None:
+    assert told(api.call("POST", "/v1/circuits/unhold")) == {"unheld": 2}
+
+    assert not any("held_by" in api.queue(name) for name in held)
+    [fact] = api.get("/v1/facts", subject=SHOP, kind="circuit_queues_unheld", limit=1)["facts"]
+    assert fact["data"] == {"queues": 2, "by": "operator"}
+
+
 def test_the_breakers_settings_are_changed_one_by_one(api: Api) -> None:
     before = api.get("/v1/breaker")
     task = {"enabled": True, "interval_ms": 5_000}
@@ -127,3 +195,81 @@ def test_settings_out_of_range_are_refused(api: Api, wrong: dict[str, Any]) -> N
     assert_refused(api.call("PATCH", "/v1/breaker", wrong), 400, "invalid_request")
 
     assert api.get("/v1/breaker") == before
+
+
+OWN = f"/v1/circuits/{SHOP}/settings"
+STRIPE = circuit_hash("stripe")
+
+
+@pytest.fixture
+def _no_own_settings(api: Api) -> Iterator[None]:
+    yield
+    for one in api.get("/v1/circuits/settings")["circuits"]:
+        told(api.call("DELETE", f"/v1/circuits/{one['circuit']}/settings"))
+
+
+@pytest.mark.usefixtures("_no_own_settings")
+def test_a_circuit_overrides_settings_of_the_breaker(api: Api, server: LiveServer) -> None:
+    defaults = api.get("/v1/breaker")
+    assert api.get(OWN) == {
+        "circuit": SHOP,
+        "route": "/shop/(.*)",
+        "overrides": {},
+        "settings": defaults,
+    }
+
+    put = told(api.call("PUT", OWN, {"error_threshold_percentage": 50, "slow_call_ms": None}))
+    assert put["overrides"] == {"error_threshold_percentage": 50, "slow_call_ms": None}
+    assert put["settings"] == {**defaults, "error_threshold_percentage": 50}
+    changed = told(api.call("PATCH", OWN, {"min_queue_sample_count": 5}))
+    assert changed["overrides"] == {**put["overrides"], "min_queue_sample_count": 5}
+    assert api.get("/v1/circuits/settings") == {"circuits": [changed]}
+    assert server.broker.circuits.settings_of(SHOP).min_queue_sample_count == 5
+    assert api.get("/v1/breaker") == defaults
+
+    put = told(api.call("PUT", OWN, {"single_probe": True}))
+    assert put["overrides"] == {"single_probe": True}
+    assert told(api.call("DELETE", OWN))["overrides"] == {}
+    assert api.get("/v1/circuits/settings") == {"circuits": []}
+
+
+@pytest.mark.usefixtures("_no_own_settings")
+def test_a_circuit_that_nobody_knows_yet_is_named_by_its_route(api: Api) -> None:
+    path = f"/v1/circuits/{STRIPE}/settings"
+    assert_refused(api.call("GET", path), 404, "circuit_not_found")
+    assert_refused(api.call("PATCH", path, {"single_probe": True}), 404, "circuit_not_found")
+    [circuit] = api.get("/v1/circuits", route="stripe")["circuits"]
+    assert (circuit["hash"], circuit["state"]) == (STRIPE, "closed")
+
+    changed = api.call("PATCH", path, {"single_probe": True}, params={"route": "stripe"})
+
+    assert told(changed)["route"] == "stripe"
+    assert api.get(path)["overrides"] == {"single_probe": True}
+    wrong = api.call("GET", path, params={"route": "other"})
+    assert "the circuit of route 'other' is" in assert_refused(wrong, 400, "invalid_request")
+
+
+def test_the_circuit_of_a_route_is_found(api: Api) -> None:
+    opened = told(api.call("POST", f"/v1/circuits/{SHOP}/open"))
+
+    assert api.get("/v1/circuits", route="/shop/(.*)")["circuits"] == [opened]
+    assert_refused(api.call("GET", "/v1/circuits?route="), 400, "invalid_request")
+
+
+@pytest.mark.parametrize("method", ["PUT", "PATCH"])
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"error_threshold_percentage": 101},
+        {"open_to_half_open": {"enabled": True}},
+        {"unlock_growth": 2},
+        {"nothing": 1},
+    ],
+    ids=str,
+)
+def test_overrides_out_of_range_or_of_shared_settings_are_refused(
+    api: Api, method: str, wrong: dict[str, Any]
+) -> None:
+    assert_refused(api.call(method, OWN, wrong), 400, "invalid_request")
+
+    assert api.get(OWN)["overrides"] == {}

@@ -203,6 +203,83 @@ def test_a_circuit_may_be_removed(desk, queues):
     assert samples(desk, FAILURE) == {}
 
 
+def test_queues_in_the_line_and_of_removed_circuits_still_count_as_held(desk, queues):
+    hold(desk, queues[0], queues[1])
+    hold(desk, queues[2], pattern=OTHER)
+    let_go(desk, HASH)
+    assert held(desk) == [], "the circuit has no claim on them any more"
+
+    def counts() -> tuple[dict[str, int], dict[str, int]]:
+        return desk.read(lambda s: (s.circuits.held_counts(), s.circuits.awaiting_counts()))
+
+    assert counts() == ({HASH: 2, OTHER_HASH: 1}, {HASH: 2})
+    assert desk.read(lambda s: s.circuits.held_names(HASH, limit=9)) == ["q0", "q1"]
+    assert desk.read(lambda s: s.circuits.held_names(HASH, limit=1)) == ["q0"]
+
+    def remove(session: Session) -> None:
+        session.circuits.to_change([HASH])
+        session.circuits.remove([HASH])
+
+    desk.write(remove)
+    assert counts() == ({HASH: 2, OTHER_HASH: 1}, {HASH: 2})
+
+    desk.write(lambda s: s.queues.unhold(s.circuits.take_from_line(1)))
+    assert counts() == ({HASH: 1, OTHER_HASH: 1}, {HASH: 1})
+    desk.write(lambda s: s.queues.remove(queues[1].queue_no, now=desk.now))
+    assert counts() == ({OTHER_HASH: 1}, {})
+
+
+def test_held_queues_are_paged_by_number(desk, queues):
+    hold(desk, queues[2], queues[0])
+    hold(desk, queues[1], pattern=OTHER)
+    q0, q1, q2 = (queue.queue_no for queue in queues)
+
+    def page(one: str | None, after: int = 0, limit: int = 9) -> list[tuple[int, str]]:
+        return desk.read(lambda s: s.circuits.held_page(one, after=after, limit=limit))
+
+    assert page(None) == [(q0, HASH), (q1, OTHER_HASH), (q2, HASH)]
+    assert page(None, after=q0, limit=1) == [(q1, OTHER_HASH)]
+    assert page(HASH) == [(q0, HASH), (q2, HASH)]
+    assert page(HASH, after=q0) == [(q2, HASH)]
+    assert page("0" * 32) == []
+
+
+def test_dropped_holds_are_in_no_circuit_and_not_in_the_line(desk, queues):
+    first, second, third = queues
+    hold(desk, first, second)
+    hold(desk, first, third, pattern=OTHER)
+    let_go(desk, OTHER_HASH)
+    assert desk.read(lambda s: s.circuits.holding()) == [HASH]
+    assert desk.read(lambda s: s.circuits.holders([first.queue_no])) == [HASH]
+    assert desk.read(lambda s: s.circuits.holders([third.queue_no])) == []
+    assert desk.read(lambda s: s.circuits.holders([])) == []
+
+    def drop(session: Session) -> None:
+        session.circuits.to_change([HASH])
+        session.circuits.drop_holds([HASH], [first.queue_no])
+        session.circuits.drop_holds([], [])
+
+    desk.write(drop)
+
+    assert [one.queue for one in held(desk)] == ["q1"]
+    assert line(desk) == [third.queue_no]
+
+
+def test_lining_up_keeps_the_samples(desk, queues):
+    note(desk, ("a", FAILURE))
+    hold(desk, queues[0])
+
+    def line_up(session: Session) -> None:
+        session.circuits.line_up(list(session.circuits.to_change([HASH])))
+        session.circuits.line_up([])
+
+    desk.write(line_up)
+
+    assert line(desk) == [queues[0].queue_no]
+    assert held(desk) == []
+    assert list(samples(desk, FAILURE)) == ["a"]
+
+
 def test_the_line_is_first_in_first_out_and_may_be_empty(desk, queues):
     def take(count: int) -> list[int]:
         return desk.write(lambda s: s.circuits.take_from_line(count))

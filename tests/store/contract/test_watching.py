@@ -156,6 +156,17 @@ def test_what_a_circuit_holds_is_told_as_held(desk: Desk, mail: Queue, watch: Wa
     assert problems(watch) == {"mail": (Problem.HELD,)}
 
 
+def test_what_a_circuit_holds_is_told_also_while_its_head_backs_off(
+    desk: Desk, mail: Queue, watch: Watch
+) -> None:
+    desk.send(mail, delay_ms=60_000)
+    desk.write(lambda s: s.queues.hold([mail.queue_no], by="c1"))
+
+    assert problems(watch) == {"mail": (Problem.HELD,)}
+    desk.write(lambda s: s.queues.unhold([mail.queue_no]))
+    assert problems(watch) == {}
+
+
 def test_the_dead_are_told_where_they_rest(desk: Desk, watch: Watch) -> None:
     desk.queue("letters")
     die(desk, desk.queue("a", dead_letter_queue="letters"))

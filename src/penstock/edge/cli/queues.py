@@ -103,11 +103,20 @@ def _resume(args: Namespace, out: Output) -> int:
         return _told(server.queues.resume(args.queue), out)
 
 
+def _unhold(args: Namespace, out: Output) -> int:
+    with remote(args) as server:
+        return _told(server.queues.unhold(args.queue), out)
+
+
 def _told(queue: Queue, out: Output) -> int:
     if out.json:
         out.record(queue)
-    else:
-        out.line(f"{queue.name} is {'paused' if queue.is_paused else 'not paused'}")
+        return exits.OK
+    out.line(f"{queue.name} is {'paused' if queue.is_paused else 'not paused'}")
+    if queue.held_by is not None:
+        out.line(
+            f"circuit {queue.held_by} holds it: `penstock queues unhold {queue.name}` ends the hold"
+        )
     return exits.OK
 
 
@@ -125,5 +134,17 @@ COMMANDS = {
         more="Leases that are held go on, and can be completed.",
         examples=("penstock queues pause mail",),
     ),
-    "queues resume": Command(_resume, named, examples=("penstock queues resume mail",)),
+    "queues resume": Command(
+        _resume,
+        named,
+        more="A circuit may hold the queue all the same; `penstock queues unhold` ends that.",
+        examples=("penstock queues resume mail",),
+    ),
+    "queues unhold": Command(
+        _unhold,
+        named,
+        more="A pause stays. While the circuit is open, the next request of the queue is held "
+        "again: close the circuit to end that.",
+        examples=("penstock queues unhold mail",),
+    ),
 }

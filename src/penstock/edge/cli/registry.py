@@ -55,6 +55,7 @@ GROUPS: dict[str, dict[str, Entry]] = {
         "queues set": Entry("queues_change", "change some settings of a queue"),
         "queues pause": Entry("queues", "stop claims; sends go on"),
         "queues resume": Entry("queues", "let claims go on"),
+        "queues unhold": Entry("queues", "end the hold of a circuit on a queue"),
         "queues purge": Entry("queues_empty", "cancel everything in a queue"),
         "queues redrive": Entry("queues_empty", "bring dead messages back"),
         "queues delete": Entry("queues_empty", "remove a queue"),
@@ -99,9 +100,12 @@ GROUPS: dict[str, dict[str, Entry]] = {
         "circuits": Entry("circuits", "list the circuits and how they are"),
         "circuits show": Entry("circuits", "show one circuit"),
         "circuits close": Entry("circuits", "close circuits; their queues are let go in turn"),
+        "circuits unhold": Entry("circuits", "unhold the queues of circuits now"),
         "circuits open": Entry("circuits", "open a circuit until somebody closes it"),
-        "circuits settings": Entry("circuits", "show the settings of the circuit breaker"),
-        "circuits set": Entry("circuits", "change some settings of the circuit breaker"),
+        "circuits settings": Entry(
+            "circuits", "show the settings of the breaker, or of one circuit"
+        ),
+        "circuits set": Entry("circuits", "change settings of the breaker, or of one circuit"),
     },
     "Insight": {
         "stats": Entry("stats", "counts and totals"),

@@ -6,22 +6,40 @@ gateleen's own gauges are there too, under gateleen's names, for circuits whose 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from itertools import accumulate
 
 from penstock.domain.circuit import CircuitState
 from penstock.runtime.pusher.tally import BUCKETS_MS, OfRoute
-from penstock.services.circuits import CircuitView
+from penstock.services.circuits import CircuitView, Overview
 
 _STATES = {CircuitState.CLOSED: 0, CircuitState.HALF_OPEN: 1, CircuitState.OPEN: 2}
 _STATE = "0: closed, 1: half-open, 2: open."
 _DURATION = "penstock_delivery_duration_seconds"
 
 
-def render(circuits: Iterable[CircuitView], deliveries: Sequence[tuple[str, OfRoute]]) -> str:
-    views = sorted(circuits, key=lambda view: view.circuit.pattern)
-    lines = [*_circuits(views), *_deliveries(deliveries), *_durations(deliveries)]
+def render(overview: Overview, deliveries: Sequence[tuple[str, OfRoute]]) -> str:
+    views = sorted(overview.circuits.values(), key=lambda view: view.circuit.pattern)
+    lines = [
+        *_circuits(views),
+        *_held(views, overview),
+        *_deliveries(deliveries),
+        *_durations(deliveries),
+    ]
     return "".join(f"{line}\n" for line in lines)
+
+
+def _held(views: Sequence[CircuitView], overview: Overview) -> Iterator[str]:
+    name = "penstock_circuit_held_queues"
+    yield from _gauge(name, "Queues that a circuit holds, those that wait to be unheld included.")
+    for view in views:
+        yield f"{name}{_labels(view)} {view.held}"
+    removed = overview.held.keys() - overview.circuits.keys()
+    for one in sorted(removed):  # their rules are gone, and with them the names of their routes
+        yield f'{name}{{circuit="{one}",route=""}} {overview.held[one]}'
+    name = "penstock_circuit_awaiting_unhold"
+    yield from _gauge(name, "Queues of closed circuits that wait to be unheld.")
+    yield f"{name} {overview.awaiting_unhold}"
 
 
 def _circuits(views: Sequence[CircuitView]) -> Iterator[str]:
@@ -31,9 +49,6 @@ def _circuits(views: Sequence[CircuitView]) -> Iterator[str]:
     yield from _gauge("penstock_circuit_fail_ratio", "Share of failures in percent.")
     for view in views:
         yield f"penstock_circuit_fail_ratio{_labels(view)} {view.circuit.fail_ratio}"
-    yield from _gauge("penstock_circuit_held_queues", "Queues that a circuit holds.")
-    for view in views:
-        yield f"penstock_circuit_held_queues{_labels(view)} {view.held}"
     named = [(view.metric_name, view) for view in views if view.metric_name is not None]
     yield from _gauge("gateleen_circuitbreaker_status", f"As gateleen has it. {_STATE}")
     for name, view in named:

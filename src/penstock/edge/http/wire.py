@@ -173,6 +173,7 @@ class QueueOut(msgspec.Struct):
     totals: TotalsOut
     oldest_ready_at: str | msgspec.UnsetType | None = msgspec.UNSET
     held_by: str | msgspec.UnsetType = msgspec.UNSET
+    note: str | msgspec.UnsetType = msgspec.UNSET
 
 
 class QueuesOut(msgspec.Struct):

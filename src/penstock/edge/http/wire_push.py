@@ -10,6 +10,8 @@ from typing import Annotated, Literal
 import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
+from penstock.domain.breaker_overrides import BreakerOverrides
+from penstock.domain.breaker_settings import BreakerSettings
 from penstock.domain.circuit import (
     CircuitState,
     Outcome,
@@ -24,6 +26,7 @@ from penstock.domain.route import Route
 from penstock.edge.http import wire_in
 from penstock.edge.instants import to_text
 from penstock.ports.store import Sent
+from penstock.services.circuit_settings import SettingsView
 from penstock.services.circuits import CircuitView
 
 MAX_HEADERS = 100
@@ -134,6 +137,7 @@ class CircuitOut(msgspec.Struct, omit_defaults=True, kw_only=True):
     held: int
     is_forced: bool
     reopened: int
+    awaiting_unhold: int = 0
     opened_at: str | None = None
     metric_name: str | None = None
     held_queues: list[str] | None = None
@@ -152,6 +156,23 @@ class MinutesOut(msgspec.Struct):
 
 class CircuitsOut(msgspec.Struct):
     circuits: list[CircuitOut]
+    held: int
+    awaiting_unhold: int
+
+
+class CircuitSettingsOut(msgspec.Struct):
+    circuit: str
+    route: str
+    overrides: BreakerOverrides
+    settings: BreakerSettings
+
+
+class CircuitSettingsListOut(msgspec.Struct):
+    circuits: list[CircuitSettingsOut]
+
+
+class UnheldOut(msgspec.Struct):
+    unheld: int
 
 
 class ClosedOut(msgspec.Struct):
@@ -242,9 +263,14 @@ def circuit_out(view: CircuitView) -> CircuitOut:
         held=view.held,
         is_forced=circuit.is_forced,
         reopened=circuit.reopened,
+        awaiting_unhold=view.awaiting_unhold,
         opened_at=None if circuit.opened_at is None else to_text(circuit.opened_at),
         metric_name=view.metric_name,
     )
+
+
+def circuit_settings_out(view: SettingsView) -> CircuitSettingsOut:
+    return CircuitSettingsOut(view.circuit, view.route, view.overrides, view.settings)
 
 
 def rules_text(given: RulesIn) -> str:

@@ -19,6 +19,7 @@ import msgspec
 from penstock.domain.access import Role, allow_everywhere
 from penstock.domain.circuit import CircuitState
 from penstock.domain.errors import PenstockError
+from penstock.edge.http.errors import error_answer
 from penstock.edge.http.request import Request, Respond, Response, json_response
 from penstock.edge.http.router import Route
 from penstock.edge.push import answers
@@ -27,6 +28,7 @@ from penstock.services.circuits import Circuits, CircuitView
 ALL = "_all"
 STATUS = "status"
 NO_STATUS = "Body must contain a correct 'status' value"
+NOT_ALLOWED = "Method Not Allowed"
 ONLY_CLOSED = "Status can be changed to 'CLOSED' only"
 _METHODS = ("GET", "PUT", "POST", "DELETE", "PATCH", "OPTIONS")
 _anything = msgspec.json.Decoder()
@@ -60,7 +62,7 @@ class CircuitApi:
         return route(handler=self.not_allowed, role=Role.READ)
 
     async def not_allowed(self, request: Request, respond: Respond) -> Response:
-        return answers.text(405)
+        return answers.text(405, NOT_ALLOWED)
 
     async def look(self, request: Request, respond: Respond) -> Response:
         match parts_of(request):
@@ -71,14 +73,14 @@ class CircuitApi:
                 return json_response(_alone(await self._circuits.one(circuit)))
             case [circuit, "status"] if circuit != ALL:
                 return json_response({STATUS: (await self._circuits.status(circuit)).value})
-        return answers.text(405)
+        return answers.text(405, NOT_ALLOWED)
 
     async def change(self, request: Request, respond: Respond) -> Response:
         match parts_of(request):
             case [circuit, "status"]:
                 allow_everywhere(request.caller)
             case _:
-                return answers.text(405)
+                return answers.text(405, NOT_ALLOWED)
         state = wanted_state(request.body)
         if state is None:
             return answers.text(400, NO_STATUS)
@@ -93,7 +95,7 @@ class CircuitApi:
 
 def parts_of(request: Request) -> list[str]:
     """What follows the prefix; a slash at its end means nothing."""
-    rest = request.params.get("rest", "")
+    rest = request.params.get("rest", "").removesuffix("/")
     return rest.split("/") if rest else []
 
 
@@ -111,7 +113,9 @@ def wanted_state(body: bytes) -> CircuitState | None:
 def refuse(request: Request, error: PenstockError) -> Response:
     """Where the store does not answer, a look finds nothing: 404, as in gateleen's code."""
     if answers.is_no_room(error):
-        return answers.text(404 if request.method in ("GET", "HEAD") else 500, str(error))
+        # Not the error's own text: it may name the database's address.
+        status = 404 if request.method in ("GET", "HEAD") else 500
+        return answers.text(status, error_answer(error).error.message)
     return answers.refuse(request, error)
 
 

@@ -33,7 +33,7 @@ class ExternalReplicas:
         try:
             members = self._roll.members(self._fleet)
         except StoreUnavailable as error:
-            raise ReplicasUnavailable(f"the registry of workers cannot be read: {error}") from error
+            raise ReplicasUnavailable("the registry of workers cannot be read") from error
         running = sum(not member.is_draining for member in members)
         return Replicas(running=running, requested=running)
 

@@ -301,7 +301,7 @@ def _on_roll(ask: Callable[[], T]) -> T:
     try:
         return ask()
     except StoreUnavailable as error:
-        raise ReplicasUnavailable(f"the registry of workers cannot be read: {error}") from error
+        raise ReplicasUnavailable("the registry of workers cannot be read") from error
 
 
 def _pause_ms(crashes: int) -> int:

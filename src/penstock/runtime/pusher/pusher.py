@@ -134,7 +134,7 @@ class Pusher:
             status,
             one.delivery.retries,
             took_ms=response.took_ms,
-            settings=self._circuits.settings,
+            settings=self._circuits.settings_of(one.route.hash),
         )
         if is_done:
             act = act_on(one.message, Verb.COMPLETE, now=now, text=told(response))
@@ -163,8 +163,7 @@ class Pusher:
 
     def _report(self) -> None:
         if self._reports:
-            settings = self._circuits.settings
-            if settings.statistics_update_enabled or settings.circuit_check_enabled:
+            if self._circuits.is_watching:
                 self._circuits.report(self._reports).result()
             self._reports = []
 

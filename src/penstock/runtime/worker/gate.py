@@ -139,8 +139,9 @@ def outcome_of(act: WorkAct) -> Outcome | None:
 
 
 def _without_answer(ready: Sequence[Ready], error: Exception) -> tuple[list[Ready], list[WorkAct]]:
-    _log.warning("nobody says whether routes may be tried, so they are not: %s", error)
-    text = f"the circuit of its route is not known: {error}"
+    _log.warning("circuit state unavailable; snoozing jobs that have a route: %s", error)
+    # Not the error's own text, which may name the database's address: readers see `last_error`.
+    text = "the state of its route's circuit is unavailable"
     go = [one for one in ready if one.work.route is None]
     held = (one.work for one in ready if one.work.route is not None)
     return go, [_snooze(work.receipt, _UNKNOWN_MS, text) for work in held]

@@ -23,6 +23,19 @@ export function pause(queue, then) {
   };
 }
 
+/** Only where a circuit holds the queue. */
+export function unhold(queue, then) {
+  return {
+    label: "Unhold",
+    title: `Unhold ${queue.name}?`,
+    text: "The hold of its circuit ends; a pause stays. While the circuit is open, the next request is held again.",
+    request: () => ({ method: "POST", path: `${pathOf(queue.name)}/unhold` }),
+    command: () => ["queues", "unhold", queue.name],
+    done: () => `${queue.name} is not held any more.`,
+    then,
+  };
+}
+
 export function send(queue, then) {
   return {
     label: "Send",

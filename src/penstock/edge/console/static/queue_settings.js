@@ -6,7 +6,7 @@ import { duration, readDuration, readSize, size } from "./format.js";
 const NONE = "none";
 
 /** A kind of value that may be missing. */
-function orNone(kind) {
+export function orNone(kind) {
   return {
     ...kind,
     show: (value) => (value === null || value === undefined ? NONE : kind.show(value)),
@@ -15,15 +15,15 @@ function orNone(kind) {
   };
 }
 
-function refuse(text, form) {
+export function refuse(text, form) {
   throw new Error(`“${text}” is not ${form}`);
 }
 
-const time = {
+export const time = {
   show: (ms) => duration(ms) || "0s",
   read: (text) => readDuration(text) ?? refuse(text, "a time such as 500ms, 30s, 5m, 12h or 7d"),
 };
-const number = {
+export const number = {
   show: String,
   read: (text) => (/^\d+$/.test(text) ? Number(text) : refuse(text, "a whole number")),
 };
@@ -32,7 +32,7 @@ const bytes = {
   read: (text) => readSize(text) ?? refuse(text, "a size such as 64KiB or 1MiB"),
 };
 const name = { show: String, read: (text) => text };
-const yesNo = {
+export const yesNo = {
   show: (value) => (value ? "yes" : "no"),
   read: (text) => text === "yes",
   options: ["no", "yes"],

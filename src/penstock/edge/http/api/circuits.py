@@ -12,8 +12,10 @@ from typing import Any
 import msgspec
 
 from penstock.domain.access import Role, allow_everywhere, sees
+from penstock.domain.breaker_overrides import check_route
 from penstock.domain.breaker_settings import BreakerSettings, changed
 from penstock.domain.errors import CircuitNotFound
+from penstock.edge.chunks import unhold_all
 from penstock.edge.http import wire_in
 from penstock.edge.http import wire_push as wire
 from penstock.edge.http.request import Request, Respond, Response, json_response
@@ -42,8 +44,9 @@ class CircuitApi:
                 path=every,
                 handler=self.list,
                 name="listCircuits",
-                summary="The circuits, and how they are.",
+                summary="The circuits, and how they are; with a route only its circuit.",
                 gives=wire.CircuitsOut,
+                query=("route",),
             ),
             read(
                 path=one,
@@ -74,6 +77,21 @@ class CircuitApi:
                 name="closeCircuit",
                 summary="Close a circuit and forget its samples; its queues are let go in turn.",
                 gives=wire.CircuitOut,
+                refuses=(CircuitNotFound,),
+            ),
+            operate(
+                path=f"{every}/unhold",
+                handler=self.unhold_all,
+                name="unholdQueues",
+                summary="Unhold all queues that circuits hold, now.",
+                gives=wire.UnheldOut,
+            ),
+            operate(
+                path=f"{one}/unhold",
+                handler=self.unhold,
+                name="unholdCircuit",
+                summary="Unhold all queues that a circuit holds, now; its state stays.",
+                gives=wire.UnheldOut,
                 refuses=(CircuitNotFound,),
             ),
             operate(
@@ -113,9 +131,14 @@ class CircuitApi:
         ]
 
     async def list(self, request: Request, respond: Respond) -> Response:
-        found = await self._circuits.all()
-        told = sorted(map(wire.circuit_out, found.values()), key=lambda circuit: circuit.pattern)
-        return json_response(wire.CircuitsOut(told))
+        route = request.query("route").get("route")
+        found = await self._circuits.overview()
+        views = list(found.circuits.values())
+        if route is not None:
+            views = [self._circuits.view_of(check_route(route), found)]
+        listed = sorted(map(wire.circuit_out, views), key=lambda circuit: circuit.pattern)
+        held = sum(found.held.values())
+        return json_response(wire.CircuitsOut(listed, held, found.awaiting_unhold))
 
     async def get(self, request: Request, respond: Respond) -> Response:
         found = await self._circuits.one(request.params["circuit"])
@@ -143,6 +166,18 @@ class CircuitApi:
         await self._told(request.params["circuit"])  # one that nobody knows is not closed
         await self._circuits.close(request.params["circuit"])
         return await self._told(request.params["circuit"])
+
+    async def unhold_all(self, request: Request, respond: Respond) -> Response:
+        allow_everywhere(request.caller)
+        return json_response(wire.UnheldOut(await unhold_all(self._circuits.held_queues)))
+
+    async def unhold(self, request: Request, respond: Respond) -> Response:
+        allow_everywhere(request.caller)
+        circuit = request.params["circuit"]
+        unheld = await unhold_all(self._circuits.held_queues, circuit)
+        if not unheld:  # a circuit that was removed may still have had queues
+            await self._told(circuit)
+        return json_response(wire.UnheldOut(unheld))
 
     async def force_open(self, request: Request, respond: Respond) -> Response:
         allow_everywhere(request.caller)

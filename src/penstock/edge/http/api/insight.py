@@ -158,8 +158,7 @@ class InsightApi:
             waiting_claims=self._room.waiting,
             backend=stats.backend,
         )
-        circuits = await self._circuits.all()
-        text += circuit_metrics.render(circuits.values(), self._pushed.all())
+        text += circuit_metrics.render(await self._circuits.overview(), self._pushed.all())
         if "*" in request.caller.queues:
             text += render_fleets(await self._scaling.all())
         return Response(200, text.encode(), content_type=b"text/plain; version=0.0.4")

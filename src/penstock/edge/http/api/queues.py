@@ -109,8 +109,16 @@ class QueueApi:
                 "POST",
                 f"{one}/resume",
                 self._pausing(False),
-                "Let claims go on.",
+                "Let claims go on; a circuit may still hold the queue (see unholdQueue).",
                 name="resumeQueue",
+                gives=wire.QueueOut,
+            ),
+            operate(
+                "POST",
+                f"{one}/unhold",
+                self.unhold,
+                "End the hold of a circuit on the queue; a pause stays.",
+                name="unholdQueue",
                 gives=wire.QueueOut,
             ),
             operate(
@@ -184,9 +192,19 @@ class QueueApi:
     def _pausing(self, is_paused: bool) -> Any:
         async def handle(request: Request, respond: Respond) -> Response:
             view = await self._queues.pause(request.params["queue"], is_paused=is_paused)
-            return json_response(wire.queue_out(view))
+            out = wire.queue_out(view)
+            if not is_paused and view.queue.held_by is not None:
+                # Claims do not go on, so a plain 200 would mislead.
+                out.note = (
+                    f"circuit {view.queue.held_by} holds the queue, whether paused or not; "
+                    f"POST /v1/queues/{view.queue.name}/unhold ends the hold"
+                )
+            return json_response(out)
 
         return handle
+
+    async def unhold(self, request: Request, respond: Respond) -> Response:
+        return json_response(wire.queue_out(await self._queues.unhold(request.params["queue"])))
 
     async def purge(self, request: Request, respond: Respond) -> Response:
         return json_response(Cancelled(await purge_all(self._queues, request.params["queue"])))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 FIELDS = {
+    "awaiting_unhold": "How many of the held queues are released next: their circuit has closed.",
     "circuit": "The hash of its circuit.",
     "circuit_check_enabled": "Are deliveries of open circuits held back?",
     "circuits": "The circuits, by their patterns.",
@@ -19,7 +20,7 @@ FIELDS = {
     "hash": "What the circuit is named by: the Murmur3-128 of its pattern.",
     "header_names": "The headers that it adds.",
     "headers": "What goes into the request's head, by name.",
-    "held": "How many queues it holds.",
+    "held": "How many queues it holds, those that wait to be unheld included.",
     "held_by": "The circuit that holds it; left out: none does.",
     "interval_ms": "How often it is done.",
     "is_forced": "Is it open because somebody says so?",
@@ -31,6 +32,7 @@ FIELDS = {
     "method": "The method of the request.",
     "methods": "The methods that it takes; none: all.",
     "metric_name": "What it is called in metrics.",
+    "min_open_ms": "How long a circuit stays open at least, before the next tick half-opens it.",
     "min_queue_sample_count": "How many samples there must be before a circuit opens.",
     "open_growth": "By how much longer a circuit stays open after each failed try.",
     "open_to_half_open": "To let open circuits be tried.",
@@ -50,12 +52,14 @@ FIELDS = {
     "statistics_update_enabled": "Are outcomes of deliveries counted?",
     "target": "The URL that the delivery would go to.",
     "took_ms": "How long it took.",
+    "unheld": "How many queues were held and are not any more.",
     "unlock_growth": "By how many times more queues each tick lets go than the one before.",
     "unlock_queues": "To let queues of closed circuits go, one after the other.",
     "unlock_probes": "To let one queue of each half-open circuit go, as a probe.",
     "uri": "Path and query, as the patterns of the routes see them.",
     "url": "Where its deliveries go, with $1 and so on for groups of the pattern.",
     "wait_ms": "How long those wait that may not be run now.",
+    "CircuitsOut.held": "How many queues circuits hold in all, also circuits that were removed.",
     "CircuitOut.state": "Is it closed, open or half-open?",
     "DeliveryIn.body": "The body of the request: any JSON value.",
     "DeliveryIn.dedup_key": "A second delivery with this key within the queue's window is dropped.",
@@ -64,6 +68,11 @@ FIELDS = {
     "JobOutcomeIn.outcome": "success, failure, or null: nothing came of it.",
     "JobOutcomeIn.permit": "What its route was told when it was asked for.",
     "JobOutcomeIn.route": "The route of the job.",
+    "CircuitSettingsListOut.circuits": "Those that override something, by their routes.",
+    "CircuitSettingsOut.overrides": "What it overrides; fields that are left out have defaults.",
+    "CircuitSettingsOut.route": "The pattern of its rule, or the route that its jobs name.",
+    "CircuitSettingsOut.settings": "The settings in force for it.",
+    "QueueOut.note": "After a resume: why claims do not go on all the same.",
     "RoutePermitOut.route": "The route.",
     "RoutePermitOut.retry_ms": "How long a probe waits that fails, without losing an attempt.",
     "RouteNamesIn.routes": "The routes that jobs name.",
@@ -73,6 +82,7 @@ FIELDS = {
 }
 
 PARAMETERS: dict[str, tuple[str, dict[str, Any], str]] = {
+    "route": ("The route whose circuit is meant, also one never used.", {"type": "string"}, ""),
     "circuit": ("The circuit's hash.", {"type": "string"}, ""),
     "uri": ("Path and query of a delivery.", {"type": "string"}, "/shop/orders/17"),
 }

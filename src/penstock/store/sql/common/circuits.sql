@@ -123,12 +123,93 @@ SELECT q.name, h.at
  ORDER BY h.at, q.name;
 
 -- name: held_counts
--- How many queues each holds.
-SELECT c.hash, count(*)
-  FROM circuit_hold AS h
-  JOIN circuit AS c
-    ON c.circuit_no = h.circuit_no
- GROUP BY c.hash;
+-- How many queues each holds, those that wait to be unheld and those of removed circuits included.
+SELECT held_by, count(*)
+  FROM queue
+ WHERE held_by IS NOT NULL
+   AND removed_at IS NULL
+ GROUP BY held_by;
+
+-- name: held_reasons
+-- Why queues are held, for check-ups: by circuit, its state (null: it was removed), whether they are
+-- in the line, and whether their circuit would unhold them.
+SELECT q.held_by, c.pattern, c.state,
+       q.queue_no IN (SELECT queue_no FROM unhold_line) AS is_in_line,
+       q.queue_no IN (SELECT queue_no FROM circuit_hold) AS is_known,
+       count(*), min(q.name)
+  FROM queue AS q
+  LEFT JOIN circuit AS c
+    ON c.hash = q.held_by
+ WHERE q.held_by IS NOT NULL
+   AND q.removed_at IS NULL
+ GROUP BY 1, 2, 3, 4, 5
+ ORDER BY 1, 4, 5;
+
+-- name: awaiting_counts
+-- How many of them wait in the line.
+SELECT q.held_by, count(DISTINCT q.queue_no)
+  FROM unhold_line AS l
+  JOIN queue AS q
+    ON q.queue_no = l.queue_no
+ WHERE q.held_by IS NOT NULL
+   AND q.removed_at IS NULL
+ GROUP BY q.held_by;
+
+-- name: held_names
+-- The queues that a circuit holds.
+SELECT name
+  FROM queue
+ WHERE held_by = :hash
+   AND removed_at IS NULL
+ ORDER BY name
+ LIMIT :limit;
+
+-- name: held_page
+-- Held queues, whichever circuit holds them.
+SELECT queue_no, held_by
+  FROM queue
+ WHERE held_by IS NOT NULL
+   AND removed_at IS NULL
+   AND queue_no > :after
+ ORDER BY queue_no
+ LIMIT :limit;
+
+-- name: held_page_of
+-- Held queues of one circuit.
+SELECT queue_no, held_by
+  FROM queue
+ WHERE held_by = :hash
+   AND removed_at IS NULL
+   AND queue_no > :after
+ ORDER BY queue_no
+ LIMIT :limit;
+
+-- name: holding
+-- Circuits with queues that they would unhold as probes, or when they close.
+SELECT hash
+  FROM circuit
+ WHERE circuit_no IN (SELECT circuit_no FROM circuit_hold)
+ ORDER BY hash;
+
+-- name: holders
+-- Circuits that have any of these queues.
+SELECT hash
+  FROM circuit
+ WHERE circuit_no IN (SELECT circuit_no
+                        FROM circuit_hold
+                       WHERE queue_no IN {list:queue_nos})
+ ORDER BY hash;
+
+-- name: drop_holds
+-- Queues that are unheld out of turn; their circuits are locked.
+DELETE FROM circuit_hold
+ WHERE circuit_no IN {list:circuit_nos}
+   AND queue_no IN {list:queue_nos};
+
+-- name: leave_line
+-- The same in the line.
+DELETE FROM unhold_line
+ WHERE queue_no IN {list:queue_nos};
 
 -- name: held_longest
 -- Of each circuit one queue.

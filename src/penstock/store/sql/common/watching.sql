@@ -55,9 +55,9 @@ SELECT s.queue_no, s.oldest_at, s.takes_letters
   FROM s
  WHERE s.dead > 0
     OR s.is_full
+    OR (s.held_by IS NOT NULL AND s.live > 0)
     OR (s.oldest_at IS NOT NULL
-        AND (s.held_by IS NOT NULL
-             OR s.is_paused = 1
+        AND (s.is_paused = 1
              OR s.takes_letters = 1
              OR s.oldest_at <= :late_at))
  ORDER BY CASE WHEN s.is_full THEN 0 WHEN s.held_by IS NOT NULL THEN 1 ELSE 2 END,

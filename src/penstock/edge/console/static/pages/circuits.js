@@ -3,6 +3,7 @@
 import { get, part } from "../api.js";
 import { actionButton } from "../action.js";
 import { makeChart } from "../chart.js";
+import { changeSettings, settingFacts, settingWords } from "../circuit_settings.js";
 import { h, replace } from "../dom.js";
 import { count, duration } from "../format.js";
 import { onLive } from "../live.js";
@@ -24,10 +25,11 @@ export const circuits = {
 
   async show(view) {
     const ask = () => get("/v1/circuits", {}, { signal: view.signal });
-    const [{ routes }, known, breaker] = await Promise.all([
+    const [{ routes }, known, breaker, own] = await Promise.all([
       get("/v1/routes", {}, { signal: view.signal }),
       ask(),
       get("/v1/breaker", {}, { signal: view.signal }),
+      get("/v1/circuits/settings", {}, { signal: view.signal }),
     ]);
     const table = makeTable({
       caption: "Circuits",
@@ -39,11 +41,13 @@ export const circuits = {
     const isAnyOpen = known.circuits.some(({ state }) => state !== "closed");
     replace(
       view.root,
-      pageHead("Routes and circuits", { actions: [closeAll(view, known.circuits, isAnyOpen)] }),
-      !breaker.circuit_check_enabled && notice(withCode("The circuit breaker is switched off: everything is tried. `penstock circuits set circuit_check_enabled=true` switches it on."), "warn"),
+      pageHead("Routes and circuits", { actions: [closeAll(view, known.circuits, isAnyOpen), unholdAll(view, known.held)] }),
+      ofRemoved(known) > 0 && notice(`Circuits that were removed hold ${count(ofRemoved(known))} queues, which are unheld in turn.`, "warn"),
+      !breaker.circuit_check_enabled && !own.circuits.some(({ overrides }) => overrides.circuit_check_enabled) && notice(withCode("The circuit breaker is switched off: everything is tried. `penstock circuits set circuit_check_enabled=true` switches it on."), "warn"),
       card("Circuits", table.element),
       card("Routes", routeTable(routes, new Set(known.circuits.map(({ hash }) => hash))).element),
       card("Settings of the breaker", facts(flat(breaker))),
+      own.circuits.length > 0 && card("Circuits with settings of their own", ownTable(view, own.circuits, breaker).element),
     );
     let seen = null;
     const askAgain = async (open) => {
@@ -67,16 +71,18 @@ export const circuit = {
   async show(view) {
     const hash = view.params.circuit;
     const path = `/v1/circuits/${part(hash)}`;
-    const [found, { minutes }, told] = await Promise.all([
+    const [found, { minutes }, told, own, breaker] = await Promise.all([
       get(path, {}, { signal: view.signal }),
       get(`${path}/samples`, {}, { signal: view.signal }),
       get("/v1/facts", { subject: hash, limit: SHOWN }, { signal: view.signal }),
+      get(`${path}/settings`, {}, { signal: view.signal }),
+      get("/v1/breaker", {}, { signal: view.signal }),
     ]);
     replace(
       view.root,
       pageHead(found.pattern, {
         badges: [stateOf(found), found.is_forced && badge("forced", "warn")].filter(Boolean),
-        actions: [closeButton(view, found), openButton(view, found)],
+        actions: [closeButton(view, found), openButton(view, found), unholdButton(view, found), actionButton(changeSettings(own, breaker, () => view.again()))],
         lead: h("code", { class: "id" }, found.hash),
         back: { label: "Routes and circuits", href: "/console/circuits" },
       }),
@@ -88,6 +94,7 @@ export const circuit = {
       ),
       card("Share of failures over time", ratioChart(minutes, told.facts)),
       card("What happened", changes(told.facts)),
+      card("Settings", facts(settingFacts(own))),
     );
   },
 };
@@ -100,6 +107,11 @@ function stateOf(found) {
   return badge(WORDS[found.state] ?? found.state, TONES[found.state]);
 }
 
+/** How many queues are held by circuits whose rules are gone. */
+function ofRemoved({ held, circuits: list }) {
+  return held - list.reduce((sum, one) => sum + one.held, 0);
+}
+
 function columns(view) {
   return [
     { label: "Circuit", isMain: true, value: (found) => [h("a", { href: `/console/circuits/${part(found.hash)}` }, found.pattern), found.is_forced && [" ", badge("forced", "warn")]] },
@@ -107,7 +119,7 @@ function columns(view) {
     { label: "Failures", isNumber: true, value: (found) => `${found.fail_ratio} %` },
     { label: "Held queues", isNumber: true, value: (found) => h("span", { class: found.held ? "dead" : "none" }, count(found.held)) },
     { label: "Open since", value: (found) => when(found.opened_at) },
-    { label: "Acts", value: (found) => h("span", { class: "row-acts" }, closeButton(view, found, { isSmall: true }), openButton(view, found, { isSmall: true })) },
+    { label: "Acts", value: (found) => h("span", { class: "row-acts" }, closeButton(view, found, { isSmall: true }), openButton(view, found, { isSmall: true }), found.held > 0 && unholdButton(view, found, { isSmall: true })) },
   ];
 }
 
@@ -144,6 +156,39 @@ function openButton(view, found, options) {
   }, options);
 }
 
+function unholdButton(view, found, options) {
+  const again = found.state === "closed" ? "" : ` The circuit is ${WORDS[found.state] ?? found.state}: their next requests ask it again. Close it first to let them through.`;
+  return actionButton({
+    label: "Unhold",
+    role: "operate",
+    reason: found.held ? null : "It holds no queue.",
+    title: "Unhold its queues?",
+    text: `All queues that it holds are released at once, not one after the other. Paused queues stay paused.${again}`,
+    count: async () => found.held,
+    noun: "held queue",
+    request: () => ({ method: "POST", path: `/v1/circuits/${part(found.hash)}/unhold` }),
+    command: () => ["circuits", "unhold", found.hash],
+    done: (answer) => `${count(answer.unheld)} unheld.`,
+    then: () => view.again(),
+  }, options);
+}
+
+function unholdAll(view, held) {
+  return actionButton({
+    label: "Unhold all",
+    role: "operate",
+    reason: held ? null : "No queue is held.",
+    title: "Unhold all queues?",
+    text: "Queues of every circuit are released at once. Those of open circuits are held again with their next request.",
+    count: async () => held,
+    noun: "held queue",
+    request: () => ({ method: "POST", path: "/v1/circuits/unhold" }),
+    command: () => ["circuits", "unhold", "--all"],
+    done: (answer) => `${count(answer.unheld)} unheld.`,
+    then: () => view.again(),
+  });
+}
+
 function closeAll(view, list, isAnyOpen) {
   return actionButton({
     label: "Close all",
@@ -178,11 +223,25 @@ function routeTable(routes, known) {
   });
 }
 
+function ownTable(view, list, breaker) {
+  return makeTable({
+    caption: "Circuits with settings of their own",
+    columns: [
+      { label: "Route", isMain: true, value: (own) => h("code", null, own.route) },
+      { label: "Overrides", value: (own) => settingWords(own.overrides).join(" ") },
+      { label: "Acts", value: (own) => actionButton(changeSettings(own, breaker, () => view.again()), { isSmall: true }) },
+    ],
+    rows: list,
+    key: (own) => `own ${own.route}`,
+  });
+}
+
 function about(found) {
   return [
     ["State", stateOf(found)],
     ["Failures now", `${found.fail_ratio} %`],
     ["Held queues", count(found.held)],
+    found.awaiting_unhold && ["Wait to be unheld", count(found.awaiting_unhold)],
     found.opened_at && ["Open since", when(found.opened_at)],
     ["Reopened", count(found.reopened)],
     found.metric_name && ["Metric", found.metric_name],

@@ -2,6 +2,7 @@
 // instant.
 
 import { get, part } from "../api.js";
+import { adviceCard } from "../breaker_advice.js";
 import { makeChart } from "../chart.js";
 import { h, replace } from "../dom.js";
 import { filterForm } from "../filters.js";
@@ -16,6 +17,7 @@ const TONES = ["accent", "leased", "done", "dead", "waiting", "ready"];
 const INSTANT = /(^|_)at$/;
 // What the tables of the pipeline are about, as its documentation says; others are shown, too.
 const ABOUT = {
+  breaker_tuning: "What other settings of the circuit breaker would have done, and which are recommended.",
   capacity: "Load, cost and room of each day, by queue and in all.",
   poison: "Messages and kinds that fail again and again.",
   quality: "Checks of what was loaded.",
@@ -72,6 +74,7 @@ export const insight = {
     const asked = { from_day: view.query.get("from_day"), to_day: view.query.get("to_day"), limit: ROWS };
     const found = await get(`/v1/insights/${part(name)}`, asked, { signal: view.signal });
     const shape = shapeOf(found);
+    const advice = name === "breaker_tuning" ? await adviceCard(view, found) : null;
     const table = makeTable({
       caption: name,
       columns: shape.shown.map(({ label, place, isNumber }, index) => ({
@@ -87,6 +90,7 @@ export const insight = {
     replace(
       view.root,
       head,
+      advice,
       form(view, shape),
       plot(view, found, shape),
       h("div", { class: "wide-table" }, table.element),

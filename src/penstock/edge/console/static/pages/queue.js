@@ -7,7 +7,7 @@ import { brief, count, rate, serverNow } from "../format.js";
 import { graphs } from "../graphs.js";
 import { onLive } from "../live.js";
 import { badge, card, facts, figure, pageHead, tabs, when } from "../parts.js";
-import { cancelMove, move, pathOf, pause, purge, redrive, remove, send } from "../queue_actions.js";
+import { cancelMove, move, pathOf, pause, purge, redrive, remove, send, unhold } from "../queue_actions.js";
 import { SETTINGS, shown } from "../queue_settings.js";
 import { makeTable } from "../table.js";
 import { stopBadges } from "./queues.js";
@@ -46,12 +46,13 @@ export function queueHead(found, view, current) {
   const again = () => view.again();
   const actions = [
     pause(found, again),
+    found.held_by && unhold(found, again),
     send(found, again),
     redrive(found, again),
     move(found, again),
     purge(found, again),
     remove(found, () => view.go("/console/queues")),
-  ];
+  ].filter(Boolean);
   const base = `/console/queues/${encodeURIComponent(found.name)}`;
   return [
     pageHead(found.name, {

@@ -83,7 +83,7 @@ function hrefOf(name) {
 export function stopBadges(queue) {
   return [
     queue.is_paused && badge("paused", "warn", "An operator has stopped claims"),
-    queue.held_by && badge("held", "bad", "A circuit holds it"),
+    queue.held_by && badge("held", "bad", `Circuit ${queue.held_by} holds it`),
   ].filter(Boolean);
 }
 

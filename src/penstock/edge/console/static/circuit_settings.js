@@ -1,0 +1,111 @@
+// Settings of the circuit breaker for single circuits: how each is shown and read, changing them by
+// hand, and applying what the pipeline recommends.
+
+import { part, withQuery } from "./api.js";
+import { badge } from "./parts.js";
+import { number, orNone, refuse, time, yesNo } from "./queue_settings.js";
+import { flat } from "./values.js";
+
+const factor = {
+  show: String,
+  read: (text) => (/^\d+(\.\d+)?$/.test(text) ? Number(text) : refuse(text, "a number such as 1.5")),
+};
+
+const OVERRIDES = [
+  { name: "circuit_check_enabled", label: "Check the circuit", kind: yesNo },
+  { name: "statistics_update_enabled", label: "Count outcomes", kind: yesNo },
+  { name: "error_threshold_percentage", label: "Failures that open it, in percent", kind: number },
+  { name: "entries_max_age_ms", label: "Age of samples that count", kind: time },
+  { name: "min_queue_sample_count", label: "Samples needed", kind: number },
+  { name: "max_queue_sample_count", label: "Samples kept", kind: number },
+  { name: "slow_call_ms", label: "Slow answers fail after", kind: orNone(time) },
+  { name: "min_open_ms", label: "Stays open at least", kind: time },
+  { name: "open_growth", label: "Growth after each failed probe", kind: factor },
+  { name: "max_open_ms", label: "… up to", kind: time },
+  { name: "single_probe", label: "One probe at a time", kind: yesNo },
+];
+const RECOMMENDED = ["entries_max_age_ms", "max_queue_sample_count", "error_threshold_percentage", "min_queue_sample_count"];
+
+/** Names and values for a list of facts; overrides are marked. */
+export function settingFacts(own) {
+  const mark = (text) => [text, " ", badge("override", "info")];
+  const none = Object.keys(own.overrides).filter((name) => own.overrides[name] === null);
+  return [
+    ...flat(own.settings).map(([name, text]) => [name, name in own.overrides ? mark(text) : text]),
+    ...none.map((name) => [name, mark("none")]),
+  ];
+}
+
+/** "error_threshold_percentage=50", as the command line takes it. */
+export function settingWords(values) {
+  return Object.entries(values).map(([name, value]) => `${name}=${JSON.stringify(value)}`);
+}
+
+/** Everything a circuit overrides, in one form. */
+export function changeSettings(own, defaults, then) {
+  const path = withQuery(`/v1/circuits/${part(own.circuit)}/settings`, { route: own.route });
+  const words = ["circuits", "set", "--route", own.route, "--reset"];
+  return {
+    label: "Settings",
+    confirm: "Save",
+    title: "Settings of this circuit",
+    text: `For ${own.route} these take the place of the breaker's defaults. What is empty has the default.`,
+    fields: OVERRIDES.map(({ name, label, kind }) => {
+      const usual = kind.show(defaults[name]);
+      return {
+        name,
+        label,
+        hint: `default: ${usual}${kind.hint ? `; ${kind.hint}` : ""}`,
+        value: name in own.overrides ? kind.show(own.overrides[name]) : "",
+        options: kind.options && [["", `default (${usual})`], ...kind.options],
+      };
+    }),
+    request(texts) {
+      const body = read(texts);
+      return Object.keys(body).length ? { method: "PUT", path, body } : { method: "DELETE", path };
+    },
+    command: (texts) => [...words, ...settingWords(read(texts))],
+    done: () => "The settings of the circuit are saved.",
+    then,
+  };
+}
+
+function read(texts) {
+  const values = {};
+  for (const { name, label, kind } of OVERRIDES) {
+    const text = texts[name].trim();
+    if (!text) continue;
+    try {
+      values[name] = kind.read(text);
+    } catch (error) {
+      throw new Error(`${label}: ${error.message}`);
+    }
+  }
+  return values;
+}
+
+/** What a row of breaker_tuning recommends. */
+export function recommended(row) {
+  return Object.fromEntries(RECOMMENDED.map((name) => [name, row[name]]));
+}
+
+/** Recommended settings for one circuit; without a circuit, for the breaker's defaults. */
+export function applyAdvice(row, circuit, inForce, then) {
+  const values = recommended(row);
+  const isInForce = RECOMMENDED.every((name) => values[name] === inForce[name]);
+  const path = circuit
+    ? withQuery(`/v1/circuits/${part(circuit.hash)}/settings`, { route: row.route })
+    : "/v1/breaker";
+  return {
+    label: "Apply",
+    reason: isInForce ? "These settings are in force." : null,
+    title: circuit ? "Apply to this circuit?" : "Apply to all circuits?",
+    text: circuit
+      ? `The circuit of ${row.route} goes by these settings in place of the breaker's defaults.`
+      : "They become the defaults of all circuits; what single circuits override stays.",
+    request: () => ({ method: "PATCH", path, body: values }),
+    command: () => ["circuits", "set", ...(circuit ? ["--route", row.route] : []), ...settingWords(values)],
+    done: () => "The recommended settings are in force.",
+    then,
+  };
+}
