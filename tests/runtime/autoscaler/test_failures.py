@@ -303,9 +303,9 @@ def test_a_manager_that_says_it_has_none_stops_nobody(yard: Yard) -> None:
     assert yard.managers["mail"].asked == []
 
 
-def test_a_manager_that_says_it_did_what_it_did_not_is_found_out(yard: Yard) -> None:
+def test_workers_that_were_asked_for_and_never_appear_are_reported(yard: Yard) -> None:
     yard.start(fleet("mail", patience_ms=60_000))
-    yard.managers["mail"].said = Replicas(running=1, requested=1)  # whatever is asked of it
+    yard.managers["mail"].said = Replicas(running=1, requested=6)  # whatever happens
     yard.load(BUSY)
 
     yard.run(10)
