@@ -61,6 +61,7 @@ class FakeReplicas:
         self.running = running
         self.said: Replicas | Exception | None = None
         self.error: Exception | None = None  # of scaling
+        self.failing: Exception | None = None  # of tending
         self.asked: list[int] = []
         self.tended = 0
         self.is_closed = False
@@ -76,6 +77,8 @@ class FakeReplicas:
 
     def tend(self, *, now: int) -> None:
         self.tended += 1
+        if self.failing is not None:
+            raise self.failing
 
     def close(self) -> None:
         self.is_closed = True

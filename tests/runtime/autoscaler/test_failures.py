@@ -314,6 +314,27 @@ def test_workers_that_were_asked_for_and_never_appear_are_reported(yard: Yard) -
     assert set(yard.managers["mail"].asked) == {6}  # no spiral
 
 
+def test_a_crash_loop_is_a_trouble_and_takes_no_worker_from_others(yard: Yard) -> None:
+    yard.start(
+        fleet("mail", patience_ms=60_000),
+        fleet("rich", source="rich", min=2, cooldown_down_runs=1_000),
+    )
+    yard.managers["mail"].running, yard.managers["rich"].running = 1, 12
+    yard.load(Sample(ready=10, consume_rate=12.0), "rich")  # ten would do
+    yard.load(BUSY)
+    yard.run(2)
+    assert yard.managers["rich"].asked == [10]
+    yard.managers["mail"].said = Replicas(running=1, requested=6)
+    yard.managers["mail"].failing = ReplicasUnavailable("its processes crash, 2 times in a row")
+
+    yard.run(10)
+
+    [trouble] = yard.status().troubles
+    assert (trouble.part, trouble.code) == ("replicas", "replicas_unavailable")
+    assert troubles(yard) == ["replicas_unavailable"]
+    assert yard.managers["rich"].asked == [10]
+
+
 def test_scaling_that_fails_is_told_once_and_tried_again(yard: Yard) -> None:
     yard.start(fleet("mail", min=2))
     yard.managers["mail"].error = ReplicasUnavailable("forbidden")

@@ -76,7 +76,7 @@ def _ends(fleet: Fleet) -> tuple[str, str]:
     told = "" if last is None else f"{last.change:+d} {last.reason}, {last.at:%H:%M:%S}Z"
     if last is not None and not last.is_done:
         told += " (dry run)" if fleet.is_dry else " (failed)"
-    troubles = [trouble.code for trouble in fleet.troubles]
+    troubles = dict.fromkeys(trouble.code for trouble in fleet.troubles)
     return told, " ".join(troubles if fleet.is_watched else ["not watched", *troubles])
 
 

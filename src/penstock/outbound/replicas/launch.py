@@ -10,6 +10,7 @@ from penstock.domain.fleets import Processes
 from penstock.ports.roll import FLEET, REPLICA
 
 _STDERR = 2
+_REPLICA_VARIABLE = "PENSTOCK_REPLICA"
 
 
 class Launch:
@@ -45,8 +46,13 @@ class Launch:
             flags += ["--slots", str(spec.slots)]
         return [sys.executable, "-m", "penstock", "worker", spec.app, *flags, *spec.arguments]
 
+    @staticmethod
+    def mark(replica: str) -> str:
+        """A variable in the environment of every process that belongs to this replica."""
+        return f"{_REPLICA_VARIABLE}={replica}"
+
     def environment(self, replica: str) -> dict[str, str]:
-        told = {"PENSTOCK_FLEET": self._fleet, "PENSTOCK_REPLICA": replica}
+        told = {"PENSTOCK_FLEET": self._fleet, _REPLICA_VARIABLE: replica}
         if self._spec.app is not None:
             # Not on the command line, where everybody could read its password.
             told["PENSTOCK_WORKER_URL"] = self._url

@@ -9,7 +9,7 @@ from typing import Any
 
 import msgspec
 
-from penstock.domain.fleet_run import Decision, FleetState
+from penstock.domain.fleet_run import Cause, Decision, FleetState
 from penstock.domain.fleet_status import RECOVERED, TROUBLE, FleetStatus, Made, Note, Trouble
 from penstock.domain.fleets import Fleet, SourceSpec
 from penstock.domain.governor import Standing
@@ -142,6 +142,12 @@ class Watch:
         if after != before:
             self.know(troubles=tuple(after.values()))
         return notes
+
+    def report_short(self) -> Note:
+        text = f"{self.state.expected} workers were asked for and have not all appeared"
+        _log.warning("fleet %s: %s", self.name, text)
+        data = {"part": REPLICAS, "code": Cause.REPLICAS_MISSING.value, "text": text}
+        return Note(TROUBLE, self.name, data)
 
     def _recovered(self, trouble: Trouble, now: int) -> Note:
         _log.info("fleet %s: %s is well again", self.name, trouble.part)
