@@ -144,7 +144,18 @@ def test_without_a_file_nothing_starts(tmp_path: Path) -> None:
         (LEAST + "min = 6", "min is 6, and max only 5"),
         (LEAST + "min = -1", "fleets.mail.min"),
         (LEAST + "max = 0", "fleets.mail.max"),
-        (LEAST + 'interval_ms = "ten"', "interval_ms: 'ten' is not a duration"),
+        (LEAST + 'interval_ms = "ten"', "fleets.mail.interval_ms: 'ten' is not a duration"),
+        (LEAST + '[alerts]\nevery_ms = "ten"', "alerts.every_ms: 'ten' is not a duration"),
+        (LEAST + "max = 99999999999999999999", "fleets.mail.max"),
+        (LEAST + "min = 99999999999999999999", "fleets.mail.min"),
+        (LEAST + "patience_ms = 99999999999999999999", "fleets.mail.patience_ms"),
+        (LEAST + "[profiles.slow]\nbacklog_goal_s = 99999999999999999999", "backlog_goal_s"),
+        (LEAST + '[alerts]\nurl = "notaurl"', "alerts.url: not a URL"),
+        (LEAST + '[alerts]\nurl = "ftp://chat.example"', "alerts.url: not a URL"),
+        (LEAST + '[alerts]\nurl = "https://:80/"', "alerts.url: not a URL"),
+        (LEAST + '[alerts]\nurl = "https://chat:99999/"', "alerts.url: not a URL"),
+        (LEAST + '[alerts]\nurl = "https://chat. example/"', "alerts.url: not a URL"),
+        (LEAST + '[alerts]\nurl = "https://me:it@chat.example/"', "alerts.url: a URL with cred"),
         (LEAST + "interval_ms = 999", "fleets.mail.interval_ms"),
         (LEAST + "cooldown_runs = -1", "cooldown_runs"),
         (LEAST + "[profiles.slow]\nsamples_needed = 0", "profiles.slow.samples_needed"),
@@ -152,6 +163,14 @@ def test_without_a_file_nothing_starts(tmp_path: Path) -> None:
         (LEAST + "[pressure]\nmemory_percent = [90, 80, 70]", "must not get smaller"),
         (LEAST + '[sources.r]\nkind = "rabbitmq"\nstaging_indicator = ""', "staging_indicator"),
         (LEAST + '[sources.r]\nkind = "rabbitmq"\nendpoint = "rabbit:15672"', "http://"),
+        (
+            LEAST + '[sources.r]\nkind = "rabbitmq"\nendpoint = "http://me:secret@rabbit:15672"',
+            "sources.r.endpoint: a URL with credentials is not taken",
+        ),
+        (
+            LEAST + '[sources.r]\nkind = "rabbitmq"\nendpoint = "http://rabbit:15672?a=b"',
+            "sources.r.endpoint: a URL without a query",
+        ),
         (
             LEAST + '[sources.r]\nkind = "rabbitmq"\npassword_env = "A"\npassword_file = "b"',
             "password_file or password_env, not both",
@@ -167,6 +186,18 @@ def test_a_file_that_is_wrong_is_refused_with_the_place_and_the_reason(
 
     assert said in str(refused.value)
     assert refused.value.code == "fleets_refused"
+
+
+def test_a_refused_url_is_not_repeated() -> None:
+    for text in (
+        '[sources.r]\nkind = "rabbitmq"\nendpoint = "http://me:secret@rabbit:15672"',
+        '[alerts]\nurl = "https://me:secret@chat.example/"',
+        '[alerts]\nurl = "chat.example/secret"',
+    ):
+        with pytest.raises(FleetsRefused) as refused:
+            parse_fleets(LEAST + text)
+
+        assert "secret" not in str(refused.value)
 
 
 def test_without_a_default_profile_nothing_starts() -> None:

@@ -11,15 +11,17 @@ from typing import Annotated, Literal
 import msgspec
 from msgspec import Meta
 
-from penstock.domain.limits import MINUTE, SECOND
+from penstock.domain.limits import DAY, MINUTE, SECOND
 from penstock.domain.pressure import PressureLimits
-from penstock.domain.scaling import Profile
+from penstock.domain.scaling import MOST_REPLICAS, Profile
 
 DEFAULT = "default"  # the profile that must be there
 OWN = "own"  # the source that is always there
 
-AtLeastOne = Annotated[int, Meta(ge=1)]
-NotNegative = Annotated[int, Meta(ge=0)]
+MOST = 366 * DAY  # as a duration a year; as a count more than anybody has
+
+AtLeastOne = Annotated[int, Meta(ge=1, le=MOST)]
+NotNegative = Annotated[int, Meta(ge=0, le=MOST)]
 Text = Annotated[str, Meta(min_length=1)]
 Words = Annotated[tuple[str, ...], Meta(min_length=1)]
 
@@ -114,9 +116,9 @@ class Fleet(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     queue: Text
     source: str = OWN
     profile: str = DEFAULT
-    min: NotNegative = 0
-    max: AtLeastOne = 5
-    interval_ms: Annotated[int, Meta(ge=SECOND)] = 10 * SECOND
+    min: Annotated[int, Meta(ge=0, le=MOST_REPLICAS)] = 0
+    max: Annotated[int, Meta(ge=1, le=MOST_REPLICAS)] = 5
+    interval_ms: Annotated[int, Meta(ge=SECOND, le=MOST)] = 10 * SECOND
     cooldown_runs: NotNegative = 0
     cooldown_up_runs: NotNegative | None = None  # None: as the one above
     cooldown_down_runs: NotNegative | None = None
@@ -140,7 +142,9 @@ class Fleets(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     """All that one file says.  Of one group one autoscaler acts at a time, on whatever machine."""
 
     group: Text = DEFAULT
-    refresh_ms: Annotated[int, Meta(ge=SECOND)] = 5 * SECOND  # how often the file is looked at
+    refresh_ms: Annotated[int, Meta(ge=SECOND, le=MOST)] = (
+        5 * SECOND
+    )  # how often the file is looked at
     deadline_ms: AtLeastOne = 30 * SECOND  # for sources and managers to answer
     profiles: dict[str, Profile] = {}
     sources: dict[str, SourceSpec] = {}

@@ -26,8 +26,8 @@ MOST_REPLICAS = 1_000_000  # more than anybody has: beyond it a number is a mist
 
 class Profile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     samples_needed: Annotated[int, Meta(ge=1, le=10_000)] = 10
-    backlog_goal_s: Annotated[int, Meta(ge=1)] = 300
-    most_up: Annotated[int, Meta(ge=1)] = 5
+    backlog_goal_s: Annotated[int, Meta(ge=1, le=10**9)] = 300
+    most_up: Annotated[int, Meta(ge=1, le=MOST_REPLICAS)] = 5
     count_leased: bool = False  # what is being worked on counts as backlog, too
     keep_busy: bool = False  # while something is being worked on, one worker stays
 

@@ -8,6 +8,7 @@ from collections.abc import Iterable
 from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 import msgspec
 
@@ -82,7 +83,7 @@ def parse_fleets(text: str) -> Fleets:
     except ValueError as error:
         raise FleetsRefused(f"this is no TOML: {error}") from None
     _refuse_unknown_kinds(given)
-    given = _with_durations(given, "")
+    given = _with_durations(given, ())
     found = {section: _tables(given.pop(section, {}), section) for section in _TABLES}
     fleets = msgspec.structs.replace(_converted(given, Fleets, ""), **found)
     named = {name: msgspec.structs.replace(it, name=name) for name, it in fleets.fleets.items()}
@@ -123,6 +124,8 @@ def _checked(fleets: Fleets) -> Fleets:
     if len(fleets.fleets) > MAX_FLEETS:
         raise FleetsRefused(f"there are more than {MAX_FLEETS} fleets in it")
     check_limits(fleets.pressure)
+    if fleets.alerts.url is not None:
+        _check_url("alerts.url", fleets.alerts.url, has_query=True)
     for name, source in fleets.sources.items():
         _check_source(name, source)
     for name, fleet in fleets.fleets.items():
@@ -136,8 +139,22 @@ def _check_source(name: str, source: OwnSource | RabbitSource) -> None:
             raise FleetsRefused(f"sources.{OWN}: this name is that of our own queues")
         if source.password_file and source.password_env:
             raise FleetsRefused(f"sources.{name}: say password_file or password_env, not both")
-        if not re.fullmatch(r"https?://[^\s/?#]+(/[^\s?#]*)?", source.endpoint):
-            raise FleetsRefused(f"sources.{name}: endpoint is http:// or https:// and a host")
+        _check_url(f"sources.{name}.endpoint", source.endpoint, has_query=False)
+
+
+def _check_url(place: str, url: str, *, has_query: bool) -> None:
+    """Raises FleetsRefused.  The text does not repeat the URL, which may hold a secret."""
+    try:
+        parts = urlsplit(url)
+        is_url = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+    except ValueError:  # of the port, or of an IPv6 address
+        is_url = False
+    if not is_url or re.search(r"\s", url):
+        raise FleetsRefused(f"{place}: not a URL: write http:// or https://, a host and a port")
+    if parts.username is not None or parts.password is not None:
+        raise FleetsRefused(f"{place}: a URL with credentials is not taken; remove them")
+    if not has_query and (parts.query or parts.fragment):
+        raise FleetsRefused(f"{place}: a URL without a query (?) or a fragment (#) is needed")
 
 
 def _check_fleet(name: str, fleet: Fleet, fleets: Fleets) -> None:
@@ -150,15 +167,15 @@ def _check_fleet(name: str, fleet: Fleet, fleets: Fleets) -> None:
         raise FleetsRefused(f"fleets.{name}: min is {fleet.min}, and max only {fleet.max}")
 
 
-def _with_durations(given: Any, name: str) -> Any:
+def _with_durations(given: Any, place: tuple[str, ...]) -> Any:
     """`interval_ms = "10s"` means 10000, as in the settings."""
     if isinstance(given, dict):
-        return {key: _with_durations(value, key) for key, value in given.items()}
-    if isinstance(given, str) and name.endswith("_ms"):
+        return {key: _with_durations(value, (*place, key)) for key, value in given.items()}
+    if isinstance(given, str) and place and place[-1].endswith("_ms"):
         try:
             return duration_ms(given)
         except ValueError as error:
-            raise FleetsRefused(f"{name}: {error}") from None
+            raise FleetsRefused(f"{'.'.join(place)}: {error}") from None
     return given
 
 
