@@ -40,12 +40,13 @@ class FakeLoad:
     def __init__(self, ready: int = 0, **more: Any) -> None:
         self.sample: Sample | Exception = Sample(ready=ready, **more)
         self.found: Pressure | Exception | None = None
+        self.by_queue: dict[str, Sample | Exception] = {}  # in place of the sample
         self.reads = 0
         self.is_closed = False
 
     def read(self, queue: str, staging_indicator: str | None, *, now: int) -> Sample:
         self.reads += 1
-        return _said(self.sample)
+        return _said(self.by_queue.get(queue, self.sample))
 
     def pressure(self, *, now: int) -> Pressure | None:
         return _said(self.found)

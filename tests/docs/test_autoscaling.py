@@ -109,6 +109,14 @@ def test_the_files_of_the_page_are_understood() -> None:
     assert isinstance(rabbit.source_of(orders), RabbitSource)
 
 
+def test_the_file_with_other_goals_is_understood() -> None:
+    found = parse_fleets(marked(PAGE, "goals"))
+
+    mail = found.fleets["mail"]
+    assert mail.all_queues == ("mail", "mail-bulk")
+    assert found.profile_of(mail).oldest_goal_ms == 30_000
+
+
 def test_the_file_of_a_fleet_that_runs_another_program_is_understood() -> None:
     found = parse_fleets(marked(PARTS, "run")).fleets["consumers"].replicas
 

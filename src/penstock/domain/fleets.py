@@ -6,7 +6,7 @@ written there as "10s".
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated, ClassVar, Literal
 
 import msgspec
 from msgspec import Meta
@@ -30,16 +30,25 @@ class Spec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     """A table of the file that says by its `kind` what it is."""
 
 
+class Source(Spec, frozen=True, kw_only=True):
+    """What a kind of source can report."""
+
+    reports_rates: ClassVar[bool] = True
+    reports_ages: ClassVar[bool] = False
+    shares_leased: ClassVar[bool] = False  # leased messages are known of all its queues together
+
+
 # ---- where the work waits
 
 
-class OwnSource(Spec, frozen=True, kw_only=True, tag="own"):
+class OwnSource(Source, frozen=True, kw_only=True, tag="own"):
     """The queues of our own store."""
 
+    reports_ages: ClassVar[bool] = True
     staging_indicator: Text | None = None
 
 
-class RabbitSource(Spec, frozen=True, kw_only=True, tag="rabbitmq"):
+class RabbitSource(Source, frozen=True, kw_only=True, tag="rabbitmq"):
     """The management API of a RabbitMQ; of the password at most one is said."""
 
     endpoint: Text = "http://rabbitmq:15672"
@@ -113,7 +122,8 @@ ReplicasSpec = Processes | Command | Kubernetes | External
 
 class Fleet(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     name: str = ""  # the table's
-    queue: Text
+    queue: Text | None = None
+    queues: tuple[Text, ...] = ()  # in its place: several
     source: str = OWN
     profile: str = DEFAULT
     min: Annotated[int, Meta(ge=0, le=MOST_REPLICAS)] = 0
@@ -130,6 +140,16 @@ class Fleet(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     patience_ms: NotNegative = 210 * SECOND  # so long requested ones may take to appear
     routes: tuple[Text, ...] = ()  # circuits on the way of its work
     replicas: ReplicasSpec
+
+    def __post_init__(self) -> None:
+        if (self.queue is None) == (not self.queues):
+            raise ValueError("set either queue or queues")
+        if len(set(self.queues)) < len(self.queues):
+            raise ValueError("a queue is named twice in queues")
+
+    @property
+    def all_queues(self) -> tuple[str, ...]:
+        return self.queues or (self.queue or "",)
 
 
 class AlertSpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

@@ -92,7 +92,7 @@ class Outfit:
 
         if self._keeps:
             spec = msgspec.structs.replace(spec, keep=True)
-        launch = Launch(fleet.name, spec, queue=fleet.queue, store_url=self._store_url)
+        launch = Launch(fleet.name, spec, queues=fleet.all_queues, store_url=self._store_url)
         return ProcessReplicas(
             fleet.name,
             spec,

@@ -1,4 +1,4 @@
-"""Load of our own queues, for the autoscaler: from their counters, never from their messages.
+"""Load of our own queues, for the autoscaler: from their counters and one look into an index.
 
 A rate is what a counter has grown by since the last look, per second.  What has left a queue by a
 worker's doing counts as consumed (done, and dead): an attempt that failed and will be tried again
@@ -44,7 +44,7 @@ class OwnLoad:
 
     def read(self, queue: str, staging_indicator: str | None, *, now: int) -> Sample:
         prefix = None if staging_indicator is None else queue + staging_indicator
-        found = self._counts(queue, prefix)
+        found, oldest_at = self._counts(queue, prefix)
         with self._lock:
             rates = {one.name: self._rates(one, counts, now) for one, counts in found}
         (_, mine), *staged = found
@@ -53,6 +53,7 @@ class OwnLoad:
             leased=mine.leased,
             consume_rate=rates[queue].consume_rate,
             publish_rate=rates[queue].publish_rate,
+            oldest_ms=None if oldest_at is None else max(now - oldest_at, 0),
             staged=tuple(
                 Staged(one.name, counts.ready, rates[one.name].publish_rate)
                 for one, counts in staged
@@ -66,16 +67,19 @@ class OwnLoad:
     def close(self) -> None:
         """The store is somebody else's."""
 
-    def _counts(self, queue: str, prefix: str | None) -> list[tuple[Queue, Counts]]:
-        """The queue itself first."""
+    def _counts(
+        self, queue: str, prefix: str | None
+    ) -> tuple[list[tuple[Queue, Counts]], int | None]:
+        """The queue itself first; and since when the next one in line could have been claimed."""
 
-        def do(session: Session) -> list[tuple[Queue, Counts]]:
+        def do(session: Session) -> tuple[list[tuple[Queue, Counts]], int | None]:
             found = session.queues.find(queue)
             if found is None:
                 raise QueueUnknown(f"there is no queue {queue!r}")
             queues = [found, *(() if prefix is None else _beginning(session, prefix))]
             counts = session.queues.counts([one.queue_no for one in queues])
-            return [(one, counts[one.queue_no]) for one in queues]
+            oldest_at = session.queues.oldest_ready_at(found.queue_no)
+            return [(one, counts[one.queue_no]) for one in queues], oldest_at
 
         try:
             return self._store.read(do).result(self._timeout_s)

@@ -163,8 +163,20 @@ def _check_fleet(name: str, fleet: Fleet, fleets: Fleets) -> None:
     if fleet.source not in (OWN, *fleets.sources):
         known = _among((OWN, *fleets.sources))
         raise SourceUnknown(f"fleets.{name}: there is no source {fleet.source!r}; {known}")
+    _check_goals(name, fleet, fleets)
     if fleet.min > fleet.max:
         raise FleetsRefused(f"fleets.{name}: min is {fleet.min}, and max only {fleet.max}")
+
+
+def _check_goals(name: str, fleet: Fleet, fleets: Fleets) -> None:
+    """A goal needs what the source reports."""
+    profile, source = fleets.profile_of(fleet), fleets.source_of(fleet)
+    kind = source.__struct_config__.tag
+    if profile.oldest_goal_ms is not None and not source.reports_ages:
+        raise FleetsRefused(
+            f"fleets.{name}: profile {fleet.profile} has oldest_goal_ms, but {kind} does not "
+            "report how old messages are; use another profile"
+        )
 
 
 def _with_durations(given: Any, place: tuple[str, ...]) -> Any:

@@ -68,7 +68,7 @@ def make(home: Path, workers: Workers, store: Store, clock: ManualClock) -> Make
     def make(run: tuple[str, ...] = SLEEP, **more: Any) -> ProcessReplicas:
         told: dict[str, Any] = more if "app" in more else {"run": run, **more}
         spec = Processes(**told)
-        launch = Asleep(FLEET, spec, queue="mail", store_url="sqlite:///nowhere.db")
+        launch = Asleep(FLEET, spec, queues=("mail",), store_url="sqlite:///nowhere.db")
         roll = OwnFleetRoll(workers, store, clock)
         return ProcessReplicas(
             FLEET, spec, launch, folder=home, roll=roll, clock=clock, dice=SystemDice()

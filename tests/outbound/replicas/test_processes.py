@@ -381,7 +381,7 @@ from penstock.outbound.dice import SystemDice
 from penstock.outbound.replicas.launch import Launch
 from penstock.outbound.replicas.processes import ProcessReplicas
 spec = Processes(run=("sleep", "600"))
-launch = Launch("mail", spec, queue="mail", store_url="")
+launch = Launch("mail", spec, queues=("mail",), store_url="")
 fleet = ProcessReplicas("mail", spec, launch, folder=Path(sys.argv[1]), roll=None,
                         clock=SystemClock(), dice=SystemDice())
 fleet.scale_to(1, now=0)

@@ -62,6 +62,26 @@ def test_a_source_that_is_down_for_minutes_changes_nothing_and_is_told_once(
     assert (trouble.part, trouble.code) == ("source", "source_unavailable")
 
 
+def test_a_fleet_acts_only_when_all_of_its_queues_can_be_read(yard: Yard) -> None:
+    yard.start(fleet("mail", queue=None, queues=("mail", "post")))
+    yard.managers["mail"].running = 1
+    yard.load(BUSY)
+    yard.loads["own"].by_queue["post"] = QueueUnknown("there is no queue 'post'")
+    yard.run(4)
+    assert yard.managers["mail"].asked == []
+    assert troubles(yard) == ["queue_unknown"]
+
+    yard.loads["own"].by_queue["post"] = Sample(ready=2, consume_rate=1.0, oldest_ms=7)
+    yard.run(2)
+
+    assert yard.managers["mail"].asked == [6]
+    found = yard.status().sample
+    assert found is not None
+    assert (found.ready, found.oldest_ms, found.consume_rate) == (102, 7, 2.0)
+    assert [one.queue for one in found.queues] == ["mail", "post"]
+    assert yard.status().queues == ("mail", "post")
+
+
 def test_when_the_source_is_back_work_goes_on_and_that_is_told(yard: Yard) -> None:
     yard.start()
     yard.managers["mail"].running = 1

@@ -14,11 +14,13 @@ _REPLICA_VARIABLE = "PENSTOCK_REPLICA"
 
 
 class Launch:
-    def __init__(self, fleet: str, spec: Processes, *, queue: str, store_url: str) -> None:
+    def __init__(
+        self, fleet: str, spec: Processes, *, queues: tuple[str, ...], store_url: str
+    ) -> None:
         """`store_url`: where the workers get their jobs, unless the file says otherwise."""
         self._fleet = fleet
         self._spec = spec
-        self._queues = spec.queues or (queue,)
+        self._queues = spec.queues or queues
         self._url = spec.url or store_url
 
     def start(self, replica: str) -> subprocess.Popen[bytes]:

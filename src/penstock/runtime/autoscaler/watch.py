@@ -72,7 +72,11 @@ class Watch:
     def adopt(self, left: FleetStatus | None, *, now: int) -> None:
         """Go on where another one has ended, unless that is too long ago to mean anything."""
         window_ms = self.plan.profile.samples_needed * self.fleet.interval_ms
-        if left is None or left.queue != self.fleet.queue or now - left.seen_at > window_ms:
+        if (
+            left is None
+            or left.all_queues != self.fleet.all_queues
+            or now - left.seen_at > window_ms
+        ):
             return
         self.status = msgspec.structs.replace(
             self.status,
@@ -177,7 +181,8 @@ def _fresh(plan: Plan, *, seen_by: str, is_dry: bool) -> FleetStatus:
     return FleetStatus(
         name=fleet.name,
         group=plan.group,
-        queue=fleet.queue,
+        queue=fleet.all_queues[0],
+        queues=fleet.queues,
         source=fleet.source,
         profile=fleet.profile,
         kind=str(fleet.replicas.__struct_config__.tag),

@@ -107,4 +107,6 @@ class ScalingApi:
 
 
 def _sees(caller: Caller, status: FleetStatus) -> bool:
-    return "*" in caller.queues or (status.source == OWN and sees(caller, status.queue))
+    return "*" in caller.queues or (
+        status.source == OWN and all(sees(caller, queue) for queue in status.all_queues)
+    )
