@@ -154,6 +154,12 @@ def test_without_a_file_nothing_starts(tmp_path: Path) -> None:
         (LEAST.replace("fleets.mail", 'fleets."a b"'), "letters, digits"),
         (LEAST + "min = 6", "min is 6, and max only 5"),
         (LEAST + "min = -1", "fleets.mail.min"),
+        (
+            LEAST + '[[fleets.mail.schedule]]\ndays = ["someday"]',
+            "fleets.mail.schedule[0]: days:",
+        ),
+        (LEAST + "[[fleets.mail.schedule]]\nfro = 3", "did you mean from?"),
+        (LEAST + "[[fleets.mail.schedule]]\nmin = 6", "schedule[0]: min is 6, and max only 5"),
         (LEAST + "max = 0", "fleets.mail.max"),
         (LEAST + 'interval_ms = "ten"', "fleets.mail.interval_ms: 'ten' is not a duration"),
         (LEAST + '[alerts]\nevery_ms = "ten"', "alerts.every_ms: 'ten' is not a duration"),

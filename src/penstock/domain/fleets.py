@@ -11,6 +11,7 @@ from typing import Annotated, ClassVar, Literal
 import msgspec
 from msgspec import Meta
 
+from penstock.domain.fleet_schedule import Period, limits_at
 from penstock.domain.limits import DAY, MINUTE, SECOND
 from penstock.domain.pressure import PressureLimits
 from penstock.domain.scaling import MOST_REPLICAS, Profile
@@ -139,6 +140,7 @@ class Fleet(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     yield_order: NotNegative | None = None  # None: never stopped under pressure
     patience_ms: NotNegative = 210 * SECOND  # so long requested ones may take to appear
     routes: tuple[Text, ...] = ()  # circuits on the way of its work
+    schedule: tuple[Period, ...] = ()  # other limits at some times
     replicas: ReplicasSpec
 
     def __post_init__(self) -> None:
@@ -150,6 +152,13 @@ class Fleet(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     @property
     def all_queues(self) -> tuple[str, ...]:
         return self.queues or (self.queue or "",)
+
+    def at(self, now: int) -> Fleet:
+        """With the limits that are in force."""
+        if not self.schedule:
+            return self
+        least, most = limits_at(self.min, self.max, self.schedule, now=now)
+        return msgspec.structs.replace(self, min=least, max=most)
 
 
 class AlertSpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

@@ -14,6 +14,7 @@ import msgspec
 
 from penstock.domain.duration import duration_ms
 from penstock.domain.errors import DefaultProfileMissing, FleetsRefused, SourceUnknown
+from penstock.domain.fleet_schedule import Period
 from penstock.domain.fleets import (
     DEFAULT,
     OWN,
@@ -166,6 +167,12 @@ def _check_fleet(name: str, fleet: Fleet, fleets: Fleets) -> None:
     _check_goals(name, fleet, fleets)
     if fleet.min > fleet.max:
         raise FleetsRefused(f"fleets.{name}: min is {fleet.min}, and max only {fleet.max}")
+    for number, period in enumerate(fleet.schedule):
+        least = fleet.min if period.min is None else period.min
+        most = fleet.max if period.max is None else period.max
+        if least > most:
+            place = f"fleets.{name}.schedule[{number}]"
+            raise FleetsRefused(f"{place}: min is {least}, and max only {most}; set both there")
 
 
 def _check_goals(name: str, fleet: Fleet, fleets: Fleets) -> None:
@@ -211,8 +218,17 @@ def _hint(name: str) -> str:
 
 def _all_keys() -> set[str]:
     found: set[str] = set()
-    for struct in (Fleets, Fleet, AlertSpec, PressureLimits, Profile, RabbitSource, *_REPLICAS):
-        found.update(struct.__struct_fields__)
+    for struct in (
+        Fleets,
+        Fleet,
+        Period,
+        AlertSpec,
+        PressureLimits,
+        Profile,
+        RabbitSource,
+        *_REPLICAS,
+    ):
+        found.update(struct.__struct_encode_fields__)
     return found
 
 

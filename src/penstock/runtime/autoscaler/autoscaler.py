@@ -166,7 +166,7 @@ class Autoscaler:
             watch.took(decision, is_done=False, now=now)
 
     def _decide(self, watch: Watch, answer: Answer, replicas: Replicas, now: int) -> Decision:
-        limits = self._roster.fleets.pressure
+        limits, fleet = self._roster.fleets.pressure, watch.fleet.at(now)
         pressure = self._pressures.get(watch.fleet.source)
         level = level_of(pressure, limits)
         watch.is_yielding = yields(watch.fleet.yield_order, level, limits)
@@ -180,8 +180,9 @@ class Autoscaler:
         )
         others = [each.standing for each in self._roster if each is not watch]
         state, decision = fleet_run.run(
-            watch.state, reading, watch.fleet, watch.plan.profile, others, now=now
+            watch.state, reading, fleet, watch.plan.profile, others, now=now
         )
+        watch.know(min=fleet.min, max=fleet.max)
         wrong = [*answer.wrong, *_flapping(state.odd_counts, replicas)]
         self._notes += watch.settle(_PARTS, wrong, now=now)
         watch.know(

@@ -63,7 +63,7 @@ class Watch:
         replicas = self.state.replicas if self.is_counted else None
         return Standing(
             fleet=self.name,
-            min=self.fleet.min,
+            min=self.status.min,
             total=None if replicas is None else replicas.total,
             desired=self.state.desired,
             is_excused=self.is_yielding or self.has_trouble(REPLICAS, SCALING),
