@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from penstock.domain.errors import DefaultProfileMissing, FleetsRefused, SourceUnknown
-from penstock.domain.fleets import Command, External, OwnSource, Processes, RabbitSource
+from penstock.domain.fleet_sources import OwnSource, RabbitSource, staging_indicator_of
+from penstock.domain.fleets import Command, External, Processes
 from penstock.domain.scaling import Profile
 from penstock.settings.fleets import FleetsFile, parse_fleets, read_fleets
 
@@ -110,7 +111,7 @@ def test_all_that_can_be_said_is_understood() -> None:
     assert isinstance(reports.replicas, Command)
     assert reports.replicas.scale == ("scale", "{fleet}", "{wanted}")
     assert fleets.profile_of(mail).most_up == 10
-    assert fleets.source_of(mail).staging_indicator == "»"
+    assert staging_indicator_of(fleets.source_of(mail)) == "»"
 
 
 def test_an_unknown_profile_is_the_default_one() -> None:
@@ -146,7 +147,7 @@ def test_without_a_file_nothing_starts(tmp_path: Path) -> None:
         (
             LEAST.replace("[profiles.default]", '[profiles.default]\noldest_goal_ms = "30s"')
             + 'source = "r"\n[sources.r]\nkind = "rabbitmq"',
-            "fleets.mail: profile default has oldest_goal_ms, but rabbitmq does not report",
+            "fleets.mail: profile default has oldest_goal_ms, but source r (rabbitmq) does not",
         ),
         (LEAST.replace('queue = "mail"', 'queue = ""'), "fleets.mail.queue"),
         (LEAST.replace("queue =", "queu ="), "did you mean queue"),
@@ -193,6 +194,36 @@ def test_without_a_file_nothing_starts(tmp_path: Path) -> None:
             "password_file or password_env, not both",
         ),
         (LEAST + '[sources.own]\nkind = "rabbitmq"', "sources.own"),
+        (
+            LEAST + 'source = "s"\n[sources.s]\nkind = "sqs"',
+            "fleets.mail: profile default has backlog_goal_s, but source s (sqs) does not report",
+        ),
+        (LEAST + '[sources.s]\nkind = "sqs"\nregion = "eu west"', "sources.s.region"),
+        (LEAST + '[sources.s]\nkind = "sqs"\naccount = "12"', "sources.s.account"),
+        (LEAST + '[sources.s]\nkind = "sqs"\nendpoint = "sqs"', "sources.s.endpoint: not a URL"),
+        (
+            LEAST + 'source = "s"\n[sources.s]\nkind = "redis"',
+            "fleets.mail: profile default has backlog_goal_s, but source s (redis) does not report",
+        ),
+        (LEAST + '[sources.s]\nkind = "redis"\nurl = "http://r"', "sources.s.url: not a URL"),
+        (LEAST + '[sources.s]\nkind = "redis"\nurl = "redis://:p@r"', "sources.s.url: a URL with"),
+        (LEAST + '[sources.s]\nkind = "redis"\nurl = "redis://r/x"', "number of a database"),
+        (LEAST + '[sources.s]\nkind = "redis"\ntype = "stream"', "a stream needs a group"),
+        (LEAST + '[sources.s]\nkind = "redis"\ngroup = "g"', "sources.s: group goes with"),
+        (LEAST + '[sources.s]\nkind = "redis"\ntype = "set"', "sources.s.type"),
+        (LEAST + '[sources.s]\nkind = "prometheus"', "sources.s: Object missing required field"),
+        (
+            LEAST + '[sources.s]\nkind = "prometheus"\nready_query = "a"\noldest_query = "b"',
+            "sources.s: oldest_query needs leased_query or consume_query",
+        ),
+        (
+            LEAST + '[sources.s]\nkind = "prometheus"\nready_query = "a"\nuser = "b"',
+            "sources.s: user needs token_file or token_env",
+        ),
+        (
+            LEAST + 'source = "s"\n[sources.s]\nkind = "prometheus"\nready_query = "a"',
+            "but source s (prometheus) does not report rates; set messages_per_worker",
+        ),
     ],
 )
 def test_a_file_that_is_wrong_is_refused_with_the_place_and_the_reason(

@@ -6,6 +6,7 @@ import re
 from datetime import datetime
 from enum import StrEnum
 from pathlib import Path
+from typing import get_args
 
 import msgspec
 import pytest
@@ -13,6 +14,13 @@ import pytest
 from penstock.domain.duration import duration_ms
 from penstock.domain.fleet_run import Cause
 from penstock.domain.fleet_schedule import Period
+from penstock.domain.fleet_sources import (
+    PrometheusSource,
+    RabbitSource,
+    RedisSource,
+    SourceSpec,
+    SqsSource,
+)
 from penstock.domain.fleets import (
     AlertSpec,
     Command,
@@ -20,9 +28,7 @@ from penstock.domain.fleets import (
     Fleet,
     Fleets,
     Kubernetes,
-    OwnSource,
     Processes,
-    RabbitSource,
 )
 from penstock.domain.governor import Bound
 from penstock.domain.limits import HOUR
@@ -60,7 +66,7 @@ def listed(mark: str, page: str = PAGE) -> dict[str, str]:
     ("struct", "page"),
     [
         *((one, PAGE) for one in (Fleets, Profile, Fleet, Period, PressureLimits, AlertSpec)),
-        *((one, PARTS) for one in (OwnSource, RabbitSource)),
+        *((one, PARTS) for one in get_args(SourceSpec)),
         *((one, PARTS) for one in (Processes, Command, Kubernetes, External)),
     ],
 )
@@ -128,6 +134,13 @@ def test_the_file_with_other_goals_is_understood() -> None:
     mail = found.fleets["mail"]
     assert mail.all_queues == ("mail", "mail-bulk")
     assert found.profile_of(mail).oldest_goal_ms == 30_000
+
+
+def test_the_file_with_other_sources_is_understood() -> None:
+    found = parse_fleets(marked(PARTS, "other sources"))
+
+    kinds = [type(found.source_of(one)) for one in found.fleets.values()]
+    assert kinds == [SqsSource, RedisSource, PrometheusSource]
 
 
 def test_the_file_of_a_fleet_that_runs_another_program_is_understood() -> None:

@@ -6,63 +6,29 @@ written there as "10s".
 
 from __future__ import annotations
 
-from typing import Annotated, ClassVar, Literal
+from typing import Annotated, Literal
 
 import msgspec
 from msgspec import Meta
 
 from penstock.domain.fleet_schedule import Period, limits_at
-from penstock.domain.limits import DAY, MINUTE, SECOND
+from penstock.domain.fleet_sources import (
+    MOST,
+    OWN,
+    AtLeastOne,
+    NotNegative,
+    OwnSource,
+    SourceSpec,
+    Spec,
+    Text,
+)
+from penstock.domain.limits import MINUTE, SECOND
 from penstock.domain.pressure import PressureLimits
 from penstock.domain.scaling import MOST_REPLICAS, Profile
 
 DEFAULT = "default"  # the profile that must be there
-OWN = "own"  # the source that is always there
 
-MOST = 366 * DAY  # as a duration a year; as a count more than anybody has
-
-AtLeastOne = Annotated[int, Meta(ge=1, le=MOST)]
-NotNegative = Annotated[int, Meta(ge=0, le=MOST)]
-Text = Annotated[str, Meta(min_length=1)]
 Words = Annotated[tuple[str, ...], Meta(min_length=1)]
-
-
-class Spec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, tag_field="kind"):
-    """A table of the file that says by its `kind` what it is."""
-
-
-class Source(Spec, frozen=True, kw_only=True):
-    """What a kind of source can report."""
-
-    reports_rates: ClassVar[bool] = True
-    reports_ages: ClassVar[bool] = False
-    shares_leased: ClassVar[bool] = False  # leased messages are known of all its queues together
-
-
-# ---- where the work waits
-
-
-class OwnSource(Source, frozen=True, kw_only=True, tag="own"):
-    """The queues of our own store."""
-
-    reports_ages: ClassVar[bool] = True
-    staging_indicator: Text | None = None
-
-
-class RabbitSource(Source, frozen=True, kw_only=True, tag="rabbitmq"):
-    """The management API of a RabbitMQ; of the password at most one is said."""
-
-    endpoint: Text = "http://rabbitmq:15672"
-    user: Text = "guest"
-    password_file: Text | None = None
-    password_env: Text | None = None
-    vhost: Text = "/"
-    staging_indicator: Text | None = None
-    pressure_every_ms: NotNegative = 10 * SECOND
-    timeout_ms: AtLeastOne = 5 * SECOND
-
-
-SourceSpec = OwnSource | RabbitSource
 
 
 # ---- who runs the workers
@@ -78,7 +44,7 @@ class Processes(Spec, frozen=True, kw_only=True, tag="processes"):
     arguments: tuple[str, ...] = ()  # more of penstock worker's
     url: Text | None = None  # where the workers get their jobs; None: the autoscaler's own store
     folder: Text | None = None  # they start in; None: the autoscaler's
-    env: dict[str, str] = {}
+    env: dict[str, str] = msgspec.field(default_factory=dict)
     start_ms: NotNegative | None = None  # so long a new one counts as starting at most
     drain_ms: NotNegative = MINUTE  # so long a busy one may take to finish when it is too many
     keep: bool = False  # they stay when the autoscaler ends

@@ -10,27 +10,16 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterator
 
-import msgspec
-
 from penstock.domain.counts import Counts
 from penstock.domain.errors import QueueUnknown, SourceUnavailable, StoreUnavailable
 from penstock.domain.pressure import Pressure
 from penstock.domain.queue import Queue
+from penstock.domain.rates import Measured, measure
 from penstock.domain.scaling import Sample, Staged
 from penstock.ports.store import Session, Store
 
 TIMEOUT_S = 10.0
 _PAGE = 1_000
-_SHORTEST_MS = 500  # over less than that a rate says nothing
-
-
-class _Rates(msgspec.Struct, frozen=True):
-    queue_no: int
-    at: int
-    consumed: int
-    sent: int
-    consume_rate: float = 0.0
-    publish_rate: float = 0.0
 
 
 class OwnLoad:
@@ -39,7 +28,7 @@ class OwnLoad:
     def __init__(self, store: Store, *, timeout_s: float = TIMEOUT_S) -> None:
         self._store = store
         self._timeout_s = timeout_s
-        self._last: dict[str, _Rates] = {}
+        self._last: dict[str, Measured] = {}
         self._lock = threading.Lock()
 
     def read(self, queue: str, staging_indicator: str | None, *, now: int) -> Sample:
@@ -87,21 +76,17 @@ class OwnLoad:
             why = str(error) or f"no answer within {self._timeout_s:g} s"
             raise SourceUnavailable(f"the store cannot be read: {why}") from error
 
-    def _rates(self, queue: Queue, counts: Counts, now: int) -> _Rates:
+    def _rates(self, queue: Queue, counts: Counts, now: int) -> Measured:
         consumed = counts.done_total + counts.dead_total
-        last = self._last.get(queue.name)
-        if last is not None and last.queue_no == queue.queue_no and now - last.at < _SHORTEST_MS:
-            return last
-        after = _Rates(queue.queue_no, now, consumed, counts.sent_total)
-        if last is not None and last.queue_no == queue.queue_no:
-            seconds = (now - last.at) / 1000
-            after = msgspec.structs.replace(
-                after,
-                consume_rate=max(consumed - last.consumed, 0) / seconds,
-                publish_rate=max(counts.sent_total - last.sent, 0) / seconds,
-            )
-        self._last[queue.name] = after
-        return after
+        found = measure(
+            self._last.get(queue.name),
+            queue.queue_no,
+            consumed=consumed,
+            sent=counts.sent_total,
+            now=now,
+        )
+        self._last[queue.name] = found
+        return found
 
 
 def _beginning(session: Session, prefix: str) -> Iterator[Queue]:

@@ -7,31 +7,29 @@ import tomllib
 from collections.abc import Iterable
 from difflib import get_close_matches
 from pathlib import Path
-from typing import Any
-from urllib.parse import urlsplit
+from typing import Any, get_args
 
 import msgspec
 
 from penstock.domain.duration import duration_ms
 from penstock.domain.errors import DefaultProfileMissing, FleetsRefused, SourceUnknown
 from penstock.domain.fleet_schedule import Period
+from penstock.domain.fleet_sources import OWN, SourceSpec
 from penstock.domain.fleets import (
     DEFAULT,
-    OWN,
     AlertSpec,
     Command,
     Fleet,
     Fleets,
     Kubernetes,
-    OwnSource,
     Processes,
-    RabbitSource,
-    SourceSpec,
 )
 from penstock.domain.pressure import PressureLimits, check_limits
 from penstock.domain.scaling import Profile
+from penstock.settings.fleet_sources import check_goals, check_source, check_url
 
-SOURCE_KINDS = ("own", "rabbitmq")
+SOURCES = get_args(SourceSpec)
+SOURCE_KINDS = tuple(str(kind.__struct_config__.tag) for kind in SOURCES)
 MAX_FLEETS = 1_000
 _TABLES: dict[str, Any] = {"profiles": Profile, "sources": SourceSpec, "fleets": Fleet}
 _KINDS = ("processes", "command", "kubernetes", "external")
@@ -126,36 +124,12 @@ def _checked(fleets: Fleets) -> Fleets:
         raise FleetsRefused(f"there are more than {MAX_FLEETS} fleets in it")
     check_limits(fleets.pressure)
     if fleets.alerts.url is not None:
-        _check_url("alerts.url", fleets.alerts.url, has_query=True)
+        check_url("alerts.url", fleets.alerts.url, has_query=True)
     for name, source in fleets.sources.items():
-        _check_source(name, source)
+        check_source(name, source)
     for name, fleet in fleets.fleets.items():
         _check_fleet(name, fleet, fleets)
     return fleets
-
-
-def _check_source(name: str, source: OwnSource | RabbitSource) -> None:
-    if isinstance(source, RabbitSource):
-        if name == OWN:
-            raise FleetsRefused(f"sources.{OWN}: this name is that of our own queues")
-        if source.password_file and source.password_env:
-            raise FleetsRefused(f"sources.{name}: say password_file or password_env, not both")
-        _check_url(f"sources.{name}.endpoint", source.endpoint, has_query=False)
-
-
-def _check_url(place: str, url: str, *, has_query: bool) -> None:
-    """Raises FleetsRefused.  The text does not repeat the URL, which may hold a secret."""
-    try:
-        parts = urlsplit(url)
-        is_url = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
-    except ValueError:  # of the port, or of an IPv6 address
-        is_url = False
-    if not is_url or re.search(r"\s", url):
-        raise FleetsRefused(f"{place}: not a URL: write http:// or https://, a host and a port")
-    if parts.username is not None or parts.password is not None:
-        raise FleetsRefused(f"{place}: a URL with credentials is not taken; remove them")
-    if not has_query and (parts.query or parts.fragment):
-        raise FleetsRefused(f"{place}: a URL without a query (?) or a fragment (#) is needed")
 
 
 def _check_fleet(name: str, fleet: Fleet, fleets: Fleets) -> None:
@@ -164,7 +138,7 @@ def _check_fleet(name: str, fleet: Fleet, fleets: Fleets) -> None:
     if fleet.source not in (OWN, *fleets.sources):
         known = _among((OWN, *fleets.sources))
         raise SourceUnknown(f"fleets.{name}: there is no source {fleet.source!r}; {known}")
-    _check_goals(name, fleet, fleets)
+    check_goals(name, fleet, fleets)
     if fleet.min > fleet.max:
         raise FleetsRefused(f"fleets.{name}: min is {fleet.min}, and max only {fleet.max}")
     for number, period in enumerate(fleet.schedule):
@@ -173,17 +147,6 @@ def _check_fleet(name: str, fleet: Fleet, fleets: Fleets) -> None:
         if least > most:
             place = f"fleets.{name}.schedule[{number}]"
             raise FleetsRefused(f"{place}: min is {least}, and max only {most}; set both there")
-
-
-def _check_goals(name: str, fleet: Fleet, fleets: Fleets) -> None:
-    """A goal needs what the source reports."""
-    profile, source = fleets.profile_of(fleet), fleets.source_of(fleet)
-    kind = source.__struct_config__.tag
-    if profile.oldest_goal_ms is not None and not source.reports_ages:
-        raise FleetsRefused(
-            f"fleets.{name}: profile {fleet.profile} has oldest_goal_ms, but {kind} does not "
-            "report how old messages are; use another profile"
-        )
 
 
 def _with_durations(given: Any, place: tuple[str, ...]) -> Any:
@@ -225,7 +188,7 @@ def _all_keys() -> set[str]:
         AlertSpec,
         PressureLimits,
         Profile,
-        RabbitSource,
+        *SOURCES,
         *_REPLICAS,
     ):
         found.update(struct.__struct_encode_fields__)

@@ -12,7 +12,7 @@ from typing import TypeVar
 import msgspec
 
 from penstock.domain.errors import PenstockError
-from penstock.domain.fleets import SourceSpec
+from penstock.domain.fleet_sources import SourceSpec, staging_indicator_of
 from penstock.domain.pressure import Pressure
 from penstock.domain.scaling import Replicas, Sample, check_replicas, check_sample, combine
 from penstock.ports.scaling import LoadSource, ReplicaManager
@@ -71,7 +71,7 @@ class Fleetside(msgspec.Struct, frozen=True):
 
     def _read(self, now: int) -> Sample:
         """All queues or none: a part of the load would look like less work."""
-        indicator = self.spec.staging_indicator
+        indicator = staging_indicator_of(self.spec)
         samples = {name: self.source.read(name, indicator, now=now) for name in self.queues}
         return combine(samples, shares_leased=self.spec.shares_leased)
 

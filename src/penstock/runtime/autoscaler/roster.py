@@ -7,7 +7,8 @@ from collections.abc import Iterator
 from typing import Protocol
 
 from penstock.domain.errors import FleetsRefused
-from penstock.domain.fleets import DEFAULT, OWN, Fleet, Fleets, SourceSpec
+from penstock.domain.fleet_sources import OWN, SourceSpec
+from penstock.domain.fleets import DEFAULT, Fleet, Fleets
 from penstock.domain.pressure import Alert
 from penstock.ports.scaling import Alerts, LoadSource, ReplicaManager
 from penstock.runtime.autoscaler.asking import Fleetside

@@ -10,8 +10,9 @@ from typing import Any
 import msgspec
 
 from penstock.domain.fleet_run import Cause, Decision, FleetState
+from penstock.domain.fleet_sources import SourceSpec
 from penstock.domain.fleet_status import RECOVERED, TROUBLE, FleetStatus, Made, Note, Trouble
-from penstock.domain.fleets import Fleet, SourceSpec
+from penstock.domain.fleets import Fleet
 from penstock.domain.governor import Standing
 from penstock.domain.scaling import Profile
 from penstock.runtime.autoscaler.aside import Aside
