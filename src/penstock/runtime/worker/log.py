@@ -35,7 +35,9 @@ class JobLog:
         level, word = _WORDS[act.verb]
         if _log.isEnabledFor(level):
             ms = now - held.started_at if held.started_at else 0
-            _say(level, word, held.work, text=act.text, ms=ms)
+            # Of an exception the headline: its traceback was logged when it was raised.
+            headline = act.text and act.text.partition("\n")[0]
+            _say(level, word, held.work, text=headline, ms=ms)
 
     def parked(self, work: Work, act: WorkAct) -> None:
         """No handler, or arguments that do not fit: told once for each kind."""
