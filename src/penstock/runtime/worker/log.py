@@ -33,6 +33,8 @@ class JobLog:
 
     def ended(self, held: Held, act: WorkAct, *, now: int) -> None:
         level, word = _WORDS[act.verb]
+        if act.verb is Verb.RELEASE and not held.started_at:
+            level = logging.DEBUG  # it keeps its place, and nothing has happened
         if _log.isEnabledFor(level):
             ms = now - held.started_at if held.started_at else 0
             # Of an exception the headline: its traceback was logged when it was raised.
