@@ -108,7 +108,7 @@ def test_an_application_that_is_installed_beside_its_libraries_keeps_its_frames(
 def test_causes_and_contexts_are_told():
     def parse():
         try:
-            {}["price"]
+            dict[str, int]()["price"]
         except KeyError as error:
             raise ValueError("no price") from error
 

@@ -117,6 +117,25 @@ def test_inline_jobs_are_awaited_as_well(app: Penstock, kit: Kit) -> None:
     assert seen == ["call"]
 
 
+def test_what_a_subscriber_returns_is_awaited_and_its_last_failure_is_told(
+    app: Penstock, kit: Kit
+) -> None:
+    told: list[BaseException] = []
+
+    async def fail() -> None:
+        raise ValueError("no")
+
+    @app.subscribe("orders", attempts=1, on_exhausted=lambda event, error: told.append(error))
+    def bill(order: int) -> Awaitable[None]:
+        return fail()
+
+    app.publish("orders", 17)
+    [ran] = kit.run(raises=False)
+
+    assert ran.outcome == "buried"
+    assert [str(error) for error in told] == ["no"]
+
+
 def test_async_hooks_surround_async_jobs_and_no_others(app: Penstock, kit: Kit) -> None:
     seen = []
 
@@ -214,7 +233,7 @@ def test_a_hook_that_returns_no_context_manager_fails_the_job_with_its_name(
     index.enqueue()
     [ran] = kit.run(raises=False)
 
-    assert "forgetful' returned None, not a context manager" in ran.text
+    assert "forgetful' returned None, not a context manager" in (ran.text or "")
 
 
 @pytest.mark.parametrize("hook", [no_arguments, two_arguments, "text"])

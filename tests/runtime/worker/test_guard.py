@@ -14,6 +14,7 @@ import pytest
 
 from penstock import Penstock, current
 from penstock.domain.message import Message
+from penstock.runtime.worker.lifespan import StartFailed
 from penstock.runtime.worker.worker import Worker
 from tests.support.waiting import eventually
 
@@ -271,6 +272,56 @@ def test_a_returned_coroutine_that_raises_fails_its_job(app, start):
     start()
 
     assert (soon_dead(app, sent.id).last_error or "").startswith("SystemExit: no")
+
+
+def test_a_worker_in_a_program_runs_the_hooks_of_its_start_and_its_end(app):
+    seen: list[object] = []
+
+    @app.on_worker_start
+    def first() -> None:
+        seen.append("first")
+
+    @app.on_worker_start
+    async def second() -> None:
+        seen.append(asyncio.get_running_loop())
+
+    @app.on_worker_stop
+    async def last() -> None:
+        seen.append(asyncio.get_running_loop())
+
+    @app.on_worker_stop
+    def fails() -> None:
+        seen.append("fails")
+        raise ValueError("no")
+
+    @app.job(queue="mail")
+    async def write() -> None:
+        seen.append(asyncio.get_running_loop())
+        worker.drain()
+
+    write.enqueue()
+    worker = app.worker(queues=["mail"], slots=1)
+    worker.run()
+
+    loop = seen[1]
+    assert seen == ["first", loop, loop, "fails", loop]
+
+
+def test_a_worker_whose_start_hook_fails_claims_nothing(app):
+    @app.on_worker_start
+    def connect() -> None:
+        sys.exit("no database")
+
+    @app.job(queue="mail")
+    def write() -> None: ...
+
+    sent = write.enqueue()
+    with pytest.raises(StartFailed, match=r"hook .*connect failed: SystemExit: no database"):
+        app.worker(queues=["mail"]).run()
+
+    left = message(app, sent.id)
+    assert left is not None
+    assert left.attempts == 0
 
 
 def _broken(timeout: float) -> None:

@@ -40,6 +40,7 @@ WORK = "work"
 SANDBOX = "sandbox"
 _SWITCH_SECONDS = 0.0005  # the pump must not wait 5 ms for a job that computes
 _FAILED = 1
+_AT_EXIT_S = 10.0  # for all `atexit` handlers; that of multiprocessing waits for its children
 
 
 def command(kind: str) -> list[str]:
@@ -78,6 +79,9 @@ def main() -> None:
 
 def _exit(code: int) -> None:
     """Run `atexit` handlers, but do not wait for threads: those of jobs may still run."""
+    too_long = threading.Timer(_AT_EXIT_S, os._exit, (code,))
+    too_long.daemon = True
+    too_long.start()
     with suppress(BaseException):
         atexit._run_exitfuncs()
     with suppress(OSError, ValueError):

@@ -31,12 +31,14 @@ def test_hooks_and_atexit_handlers_run_in_every_process_and_log_lines_name_their
     sent = {job.kind: job.enqueue().id for job in jobs}
 
     worker = make_worker(url, "--log-format", "json", app=HOOKED)
-    for each in sent.values():
-        eventually(lambda each=each: message(hooked.app, each) is None, within_s=PATIENCE_S)
+    eventually(
+        lambda: not any(message(hooked.app, each) for each in sent.values()), within_s=PATIENCE_S
+    )
     worker.send(signal.SIGTERM)
     assert worker.wait() == 0
 
-    assert [view(hooked.app, each).message.outcome for each in sent.values()] == ["done"] * 3
+    endings = [view(hooked.app, each).message for each in sent.values()]
+    assert [isinstance(each, Ending) and each.outcome for each in endings] == ["done"] * 3
     hooked.app.close()
     noted = seen.read_text().splitlines()
     for role in ("work", "sandbox"):
