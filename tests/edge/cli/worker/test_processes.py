@@ -75,7 +75,7 @@ def test_a_file_that_is_not_a_database_ends_the_worker_with_a_word(make_worker, 
     worker = make_worker(f"sqlite:///{tmp_path / 'notes.txt'}")
 
     assert worker.wait() == 1
-    assert worker.log.read_text().count("file is not a database") == 1
+    assert worker.log.read_text().count("is not a SQLite database") == 1
 
 
 @on_sqlite
