@@ -2,10 +2,11 @@
 
 import pytest
 
-from penstock.domain.errors import ShuttingDown
+from penstock.domain.errors import ShuttingDown, StoreRefused
 from penstock.domain.lease import Lease, Verb, read_receipt, receipt
 from penstock.domain.message import State
 from penstock.ports.store import Acted
+from penstock.store.sql_store import open_sqlite
 from tests.clocks import ManualClock
 from tests.factories import a_new_message
 from tests.store.desk import Desk
@@ -91,3 +92,14 @@ def test_closing_twice_is_as_good_as_once(open_store):
 
     store.close()
     store.close()
+
+
+@pytest.mark.parametrize("checksums", [True, False])
+def test_a_file_that_is_not_a_database_is_refused(tmp_path, checksums):
+    file = tmp_path / "notes.txt"
+    file.write_text("These are notes. " * 1_000)
+
+    with pytest.raises(StoreRefused, match=r"notes\.txt is not a SQLite database"):
+        open_sqlite(file, checksums=checksums)
+
+    assert file.read_text() == "These are notes. " * 1_000

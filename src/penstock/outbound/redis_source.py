@@ -13,6 +13,7 @@ from typing import Any, TypeVar
 from urllib.parse import urlsplit
 
 from penstock.domain.errors import FleetsRefused, QueueUnknown, SourceUnavailable
+from penstock.domain.extras import not_installed
 from penstock.domain.fleet_sources import RedisSource
 from penstock.domain.pressure import Pressure
 from penstock.domain.rates import Measured, measure
@@ -35,7 +36,7 @@ class RedisLoad:
             from redis.retry import Retry
         except ImportError as error:
             raise FleetsRefused(
-                f"sources.{name}: Redis support is not installed: pip install 'penstock[redis]'"
+                f"sources.{name}: {not_installed('Redis support', 'redis')}"
             ) from error
         self._redis: Any = redis
         self._retry: Any = Retry(NoBackoff(), 0)

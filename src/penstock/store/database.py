@@ -21,6 +21,10 @@ class Overtaken(Collision):
     """
 
 
+class NotADatabase(StoreUnavailable):
+    """The file is something else.  Refused when a store is opened; later it may be repaired."""
+
+
 class Occupied(StoreUnavailable):
     """Somebody else has kept the store for too long.  The connection itself is as good as ever."""
 

@@ -15,7 +15,7 @@ from penstock.domain.lease import LeaseAct
 from penstock.ports.store import Acted, Claim, Claimed, Sent, Session
 from penstock.ports.ticket import Ticket
 from penstock.store import migrations
-from penstock.store.database import Database
+from penstock.store.database import Database, NotADatabase
 from penstock.store.group_commit import GroupCommit
 from penstock.store.outage import Outage
 from penstock.store.own_tx import InCallersTransactions
@@ -151,6 +151,9 @@ def open_sqlite(
             open_reader=home.open_reader,
             beside=home,
         )
+    except NotADatabase as error:
+        home.close()
+        raise StoreRefused(f"{path} is not a SQLite database: {error}") from error
     except BaseException:
         home.close()
         raise

@@ -15,7 +15,7 @@ import apsw
 
 from penstock.domain.errors import PenstockError, StoreRefused, StoreUnavailable
 from penstock.store import checksums
-from penstock.store.database import Collision, Found, Occupied, Row
+from penstock.store.database import Collision, Found, NotADatabase, Occupied, Row
 from penstock.store.full_disk import check_free_space, reserve_index
 from penstock.store.in_turn import InTurn
 from penstock.store.log_mover import LogMover
@@ -57,6 +57,8 @@ class SqliteDatabase(InTurn):
             self._db = self._open(path, read_only)
         except apsw.BusyError as error:
             raise storage_error(error) from error
+        except apsw.NotADBError as error:
+            raise NotADatabase(f"cannot open {path}: {error}") from error
         except (apsw.Error, OSError) as error:
             raise StoreUnavailable(f"cannot open {path}: {error}") from error
         self._cursor = self._db.cursor()

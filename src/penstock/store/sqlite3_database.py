@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from penstock.domain.errors import InvalidRequest, PenstockError, StoreUnavailable
-from penstock.store.database import Collision, Found, Occupied, Row
+from penstock.store.database import Collision, Found, NotADatabase, Occupied, Row
 from penstock.store.queries import queries_of
 from penstock.store.sqlite_inserts import parts
 
@@ -95,6 +95,8 @@ def storage_error(error: sqlite3.Error) -> PenstockError:
             " of the caller's own, pass it as tx=, or call this after its commit"
         )
     kind: type[PenstockError] = StoreUnavailable
+    if code_of(error) == sqlite3.SQLITE_NOTADB:
+        kind = NotADatabase
     if isinstance(error, sqlite3.IntegrityError):
         kind = PenstockError
     if isinstance(error, sqlite3.ProgrammingError):  # closed, or another thread's

@@ -15,7 +15,7 @@ from penstock.domain.lease import Verb
 from penstock.ports.clock import Clock, Dice
 from penstock.ports.work import Answer, Handlers, Unanswered, Work, WorkAct, WorkSource
 from penstock.runtime.handling import Ready, prepare
-from penstock.runtime.outcomes import error_text, timed_out
+from penstock.runtime.outcomes import timed_out
 from penstock.runtime.worker.gate import Gate
 from penstock.runtime.worker.held import Fate, Held, Way
 from penstock.runtime.worker.keeper import Keeper, extension, unsaid
@@ -29,7 +29,6 @@ from penstock.runtime.worker.table import Table
 _LOOK_MS = 1_000  # how often to look without a wake-up
 _BURST_LOOK_MS = 200  # in a burst there are no wake-ups
 _AFTER_ERROR_MS = (200, 10_000)
-_SLOW_START_MS = 1_000  # by then a sandbox may be there
 _MOST_PER_CLAIM = 500
 _CLAIMS = "claims"
 _CANCELLED = "it was cancelled, and not by the worker"
@@ -157,10 +156,10 @@ class Pump:
                 continue
             try:
                 self._slots.line.remove(held)
-            except ValueError:  # it has a slot, whose thread will find out
-                # A burst ends without what waits.
-                delay_ms = 0 if self._order.is_burst else _SLOW_START_MS
-                self._tell_end(held, _release(held, delay_ms=delay_ms))
+            except ValueError:  # it has a slot, and waits there for a sandbox
+                self._tell_end(held, _release(held))
+                if held.stop is not None:
+                    held.stop()
             else:
                 self._end(held, _release(held))
 
@@ -327,7 +326,7 @@ class Pump:
         taken: list[Ready] = []
         has_routes = False
         for work in works:
-            ready = self._prepare(work)
+            ready = prepare(self._handlers, work, self._clock)
             if isinstance(ready, Ready):
                 taken.append(ready)
                 has_routes = has_routes or work.route is not None
@@ -338,12 +337,6 @@ class Pump:
             taken, back = self._gate.admit(taken, now)
             self._unsent += [(None, act) for act in back]
         self._slots.give([self._hold(ready, now) for ready in taken])
-
-    def _prepare(self, work: Work) -> Ready | WorkAct:
-        try:
-            return prepare(self._handlers, work, self._clock)
-        except Exception as error:  # types of the application may raise what they like
-            return WorkAct(receipt=work.receipt, verb=Verb.FAIL, text=error_text(error))
 
     def _hold(self, ready: Ready, now: int) -> Held:
         work, handler = ready.work, ready.handler
@@ -382,8 +375,8 @@ class Pump:
         return min(dues, default=now + self._look_ms)
 
 
-def _release(held: Held, *, delay_ms: int = 0) -> WorkAct:
-    return WorkAct(receipt=held.work.receipt, verb=Verb.RELEASE, delay_ms=delay_ms)
+def _release(held: Held) -> WorkAct:
+    return WorkAct(receipt=held.work.receipt, verb=Verb.RELEASE, delay_ms=0)
 
 
 def _failed(held: Held, text: str) -> WorkAct:
