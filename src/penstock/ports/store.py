@@ -158,7 +158,7 @@ class Messages(Protocol):
     def change(
         self, message_id: str, how: Callable[[Message, Queue], Message], *, now: int
     ) -> Message:
-        """Apply a pure change to a message that nobody holds; raises MessageNotFound."""
+        """Apply a pure change by hand; raises MessageNotFound, and what `how` raises."""
         ...
 
     def redrive(self, queue_no: int, *, to: int | None, limit: int, now: int) -> int: ...

@@ -236,13 +236,23 @@ class Messages:
         kept = self.kept(reason)
         return self._change(message_id, lambda m, _: lifecycle.complete_by_hand(m, reason=kept))
 
-    def cancel(self, message_id: str, *, reason: str | None) -> Ticket[Message]:
+    def cancel(
+        self, message_id: str, *, reason: str | None, is_running_ok: bool = False
+    ) -> Ticket[Message]:
+        """`is_running_ok`: also one that is leased, whose lease holder is fenced."""
         kept = self.kept(reason)
-        return self._change(message_id, lambda m, _: lifecycle.cancel(m, reason=kept))
+        return self._change(
+            message_id,
+            lambda m, _: lifecycle.cancel(m, reason=kept, is_running_ok=is_running_ok),
+        )
 
-    def bury(self, message_id: str, *, reason: str | None) -> Ticket[Message]:
+    def bury(
+        self, message_id: str, *, reason: str | None, is_running_ok: bool = False
+    ) -> Ticket[Message]:
         kept = self.kept(reason)
-        return self._change(message_id, lambda m, _: lifecycle.bury(m, reason=kept))
+        return self._change(
+            message_id, lambda m, _: lifecycle.bury(m, reason=kept, is_running_ok=is_running_ok)
+        )
 
     def reschedule(self, message_id: str, *, due_at: int) -> Ticket[Message]:
         check_instant("due_at", due_at)

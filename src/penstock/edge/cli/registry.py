@@ -42,7 +42,7 @@ GROUPS: dict[str, dict[str, Entry]] = {
         "messages": Entry("messages", "look at the messages of a queue"),
         "messages show": Entry("messages", "show one message and its past"),
         "messages complete": Entry("messages", "say that messages are done that nobody holds"),
-        "messages cancel": Entry("messages", "cancel messages that nobody holds"),
+        "messages cancel": Entry("messages", "cancel messages, with --running also leased ones"),
         "messages bury": Entry("messages", "put messages among the dead ones"),
         "messages redrive": Entry("messages", "bring dead messages back"),
         "messages reschedule": Entry("messages", "give a message another due date"),
