@@ -22,6 +22,7 @@ from penstock.client.embedded import Embedded
 from penstock.client.handlers import JobHandlers
 from penstock.client.job import Enqueued, Job
 from penstock.client.job_spec import JobSettings, settle, spec_of
+from penstock.client.jobs import Jobs
 from penstock.client.notifications import NotificationQueue
 from penstock.client.opening import Opening
 from penstock.client.options import JobOptions, Settled
@@ -91,9 +92,9 @@ class Penstock(BusPart):
         return decorate if function is None else decorate(function)
 
     @property
-    def jobs(self) -> Mapping[str, Job[..., Any]]:
-        """All of them, by kind."""
-        return self.handlers.jobs
+    def jobs(self) -> Jobs:
+        """Look at enqueued jobs and steer them; those declared here are `handlers.jobs`."""
+        return Jobs(self)
 
     def recurring(
         self, cron: str | None = None, **given: Unpack[RecurrenceOptions]

@@ -218,3 +218,17 @@ def test_a_leased_message_is_ended_only_if_the_request_says_so(
     assert (shown["state"], shown["reason"], shown["leased_by"]) == (state, "no", "w1")
     assert_refused(api.act(receipt, "complete"), 409, "lease_lost")
     assert_refused(api.act(receipt, "extend"), 409, "lease_lost")
+
+
+def test_a_dead_letter_names_the_queue_it_died_in_and_a_leased_message_its_claim(
+    api: Api, clock: ManualClock
+) -> None:
+    letters = api.make_queue()
+    queue = api.make_queue(dead_letter_queue=letters)
+    message_id = api.die(queue)
+
+    assert api.message(message_id)["dead_from"] == queue
+    [listed] = api.get(f"/v1/queues/{letters}/messages")["messages"]
+    assert listed["dead_from"] == queue
+    api.claim_one(letters)
+    assert api.message(message_id)["leased_at"] == to_text(clock.now())

@@ -48,6 +48,16 @@ GROUPS: dict[str, dict[str, Entry]] = {
         "messages reschedule": Entry("messages", "give a message another due date"),
         "messages bulk": Entry("messages_bulk", "act on all messages of a queue that fit"),
     },
+    "Jobs": {
+        "jobs": Entry("jobs", "list jobs, at a server or in a store"),
+        "jobs list": Entry("jobs", "list jobs, at a server or in a store"),
+        "jobs show": Entry("jobs", "show one job"),
+        "jobs count": Entry("jobs", "count jobs by state"),
+        "jobs cancel": Entry("jobs", "cancel jobs, also running ones"),
+        "jobs reschedule": Entry("jobs", "give a waiting job another due date"),
+        "jobs redrive": Entry("jobs", "give dead jobs a new life"),
+        "jobs wait": Entry("jobs", "wait until a job has ended"),
+    },
     "Queues": {
         "queues": Entry("queues", "list the queues"),
         "queues show": Entry("queues", "show a queue with its settings"),

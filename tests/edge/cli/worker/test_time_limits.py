@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from penstock.domain.history import Ending
 from tests.edge.cli.worker import shop
 from tests.edge.cli.worker.looking import PATIENCE_S, message, soon_dead, view
 from tests.support.waiting import eventually
@@ -50,6 +51,7 @@ def test_a_running_job_with_a_time_limit_is_killed_when_an_operator_cancels_it(
     after = shop.write.enqueue(str(tmp_path / "after"), "the slot is free")
     eventually(lambda: message(bench, after.id) is None, within_s=PATIENCE_S)
     ended = view(bench, sent.id).message
+    assert isinstance(ended, Ending)
     assert (ended.outcome, ended.reason, ended.crashes) == ("cancelled", "no", 0)
 
 

@@ -224,6 +224,9 @@ def shown(view: MessageView) -> wire.MessageOut:
     if isinstance(message, Ending):
         return _ended(view, message)
     out = wire.message_out(view.queue, message, view.content)
+    out.dead_from = view.dead_from
+    if message.leased_at is not None:
+        out.leased_at = to_text(message.leased_at)
     if message.state is State.LEASED:
         out.leased_until = to_text(message.due_at)
     else:
