@@ -19,7 +19,7 @@ class Keeper:
         self.next_at = 0
 
     def due(self, held: Iterable[Held], *, now: int) -> list[Held]:
-        """Those whose lease is to be prolonged now.  What came since the last time can wait.
+        """Those whose lease is to be prolonged now.  What came a moment ago can wait.
 
         Also those past their time limit that still run, although there is nothing to prolong.
         """
@@ -29,7 +29,7 @@ class Keeper:
         return [
             each
             for each in held
-            if (each.fate is None and each.renewed_at <= now - self._every_ms)
+            if (each.fate is None and each.renewed_at <= now - self._every_ms // 3)
             # It may clean up first, as long as its lease certainly lasts.
             or (each.owes_time_out and each.renewed_at <= now - self._renew_ms)
         ]
