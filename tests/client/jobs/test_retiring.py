@@ -13,6 +13,7 @@ from penstock.client import naming
 from penstock.domain.errors import ScheduleNotFound
 from penstock.domain.fact import FactFilter
 from penstock.domain.ownership import RETIRED, YOUNG_MS
+from penstock.domain.queue import QueueSettings
 from penstock.domain.schedule import Every, Template
 from penstock.domain.worker import NewWorker
 from penstock.runtime.worker.roll import Roll
@@ -149,6 +150,21 @@ def test_what_others_declared_or_made_by_hand_is_left_alone(
     assert by_hand in names_of(app, owner=None)
 
 
+def test_work_from_before_there_were_owners_belongs_to_whoever_declares_it_again(
+    version: Version, broker: Broker, clock: ManualClock, queue: str, owner: str, a: str
+) -> None:
+    broker.queues.put(queue, QueueSettings()).result()
+    broker.recurring.declare(a, Every(3_600_000), Template(queue=queue)).result()
+    roll, worker = start(version(a))
+    roll.leave(worker)
+    clock.advance(ms=YOUNG_MS)
+    new = version()
+
+    start(new)
+
+    assert a not in {one.name for one in new.recurring.list()}
+
+
 def test_a_worker_of_another_version_that_is_just_starting_loses_nothing(
     version: Version, clock: ManualClock, owner: str, a: str, b: str
 ) -> None:
@@ -173,6 +189,7 @@ def test_recurring_work_is_looked_at_paused_and_removed_from_python(
     assert app.recurring.pause(a).is_paused
     assert not app.recurring.resume(a).is_paused
     assert app.jobs.get(app.recurring.run(a)).kind == a
+    assert app.recurring.get(a).owner == owner
     asyncio.run(app.recurring.remove_async(a))
     with pytest.raises(ScheduleNotFound):
         app.recurring.get(a)
