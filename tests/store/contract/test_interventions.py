@@ -1,5 +1,7 @@
 """What operators do to messages: cancel, bury, reschedule, redrive, purge."""
 
+import threading
+
 import pytest
 from msgspec.structs import replace
 
@@ -132,6 +134,31 @@ def test_the_holder_of_a_message_ended_by_an_operator_is_fenced(desk, mail, how,
 
     assert isinstance(answer, LeaseLost)
     assert desk.counts(mail) == before
+
+
+def test_of_a_completion_and_a_cancellation_at_the_same_time_one_counts(desk, mail):
+    desk.send_many(mail, 40)
+    held = desk.claim(mail, 40)
+    refused = []
+
+    def cancel_all():
+        for message in reversed(held):
+            try:
+                desk.alter(message.id, RUNNING["cancel"])
+            except MessageNotFound:
+                refused.append(message.id)
+
+    cancelling = threading.Thread(target=cancel_all)
+    cancelling.start()
+    answers = [desk.act(Verb.COMPLETE, message) for message in held]
+    cancelling.join()
+
+    lost = [m.id for m, answer in zip(held, answers, strict=True) if isinstance(answer, LeaseLost)]
+    assert sorted([*lost, *refused]) == sorted(m.id for m in held), "each is one's and not both's"
+    assert {ending.id for ending in desk.endings(outcome=State.CANCELLED)} == set(lost)
+    counts = desk.counts(mail)
+    assert (counts.done_total, counts.cancelled_total) == (len(refused), len(lost))
+    assert (counts.live, counts.is_balanced) == (0, True)
 
 
 def test_a_cancelled_running_message_lets_the_next_of_its_group_come_forward(desk):
