@@ -1,6 +1,5 @@
-"""Looking at jobs and steering them: `app.jobs`.
+"""Looking at jobs and steering them: `app.jobs`, the same over a store and over a server.
 
-The same over a store in the same process and over a server.  Each method has an async twin.
 Refusals are raised as PenstockErrors; `tx` is the caller's own transaction.
 """
 
@@ -8,13 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import datetime
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 import msgspec
 from msgspec.structs import replace
 
 from penstock.client.answers import Acted, Message
-from penstock.client.asking import ask, ask_async
+from penstock.client.asking import Ask, ask, ask_async
 from penstock.client.flows import Flow, Pause, Read, run, run_async
 from penstock.client.job import Enqueued
 from penstock.client.job_asks import (
@@ -37,6 +36,7 @@ from penstock.domain.picking import BulkAct, Order
 if TYPE_CHECKING:
     from penstock.client.app import Penstock
 
+T = TypeVar("T")
 AnyJob = str | Enqueued  # an id, or what `enqueue` has returned
 MAX_LIMIT = 1_000
 _ENDED = (State.DONE, State.CANCELLED)  # found in history only
@@ -54,15 +54,17 @@ class _Place(msgspec.Struct, frozen=True, array_like=True):
 
 
 class Jobs:
+    """Each method has an async twin."""
+
     def __init__(self, app: Penstock) -> None:
         self._app = app
 
     def get(self, job: AnyJob) -> Message:
         """Live, or from history as long as that is kept; raises MessageNotFound."""
-        return run(self._app.backing, _get(_id_of(job)))
+        return run(self._app.backing, _look(GetJob(_id_of(job))))
 
     async def get_async(self, job: AnyJob) -> Message:
-        return await run_async(self._app.backing, _get(_id_of(job)))
+        return await run_async(self._app.backing, _look(GetJob(_id_of(job))))
 
     def list(
         self,
@@ -96,10 +98,10 @@ class Jobs:
 
     def count(self, queue: str | None = None) -> JobCounts:
         """By state, of a queue or of all; from counters, so it costs the same for any number."""
-        return run(self._app.backing, _count(queue))
+        return run(self._app.backing, _look(CountJobs(queue)))
 
     async def count_async(self, queue: str | None = None) -> JobCounts:
-        return await run_async(self._app.backing, _count(queue))
+        return await run_async(self._app.backing, _look(CountJobs(queue)))
 
     def cancel(
         self,
@@ -178,13 +180,8 @@ class Jobs:
         return ActOnJob(_id_of(job), Order(act=BulkAct.RESCHEDULE, due_at=at))
 
 
-def _get(job_id: str) -> Flow[Message]:
-    found: Message = yield Read(GetJob(job_id))
-    return found
-
-
-def _count(queue: str | None) -> Flow[JobCounts]:
-    found: JobCounts = yield Read(CountJobs(queue))
+def _look(what: Ask[T]) -> Flow[T]:
+    found: T = yield Read(what)
     return found
 
 
