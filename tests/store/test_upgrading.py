@@ -3,6 +3,7 @@
 import pytest
 
 from penstock.domain.limits import DAY
+from penstock.domain.schedule import Every
 from penstock.store import migrations
 from penstock.store.database import Database
 from penstock.store.migrations import Migration
@@ -32,6 +33,14 @@ INSERT INTO history_{day} (
   id, message_no, queue_no, outcome, priority, sent_at, due_at, finished_at, attempts, failures,
   lease_no, size, body_day)
 VALUES ('old-{day}', 1, 1, 'done', 0, {at}, {at}, {at}, 1, 0, 1, 2, {day});
+"""
+OLD_SCHEDULE = """
+INSERT INTO schedule (name, words, created_at, changed_at)
+VALUES (
+  'nightly',
+  '{"rhythm":{"type":"every","every_ms":60000},"template":{"queue":"mail"},'
+  || '"catch_up":"one","overlap":"allow"}',
+  1, 1);
 """
 NUMBERS = {
     "sqlite": "INTEGER PRIMARY KEY",
@@ -96,6 +105,28 @@ def test_what_ended_before_is_still_told_and_what_ends_now_stands_beside_it(
         store.close()
     new = desk.sent_ids[0]
     assert told == [(new, "eu", 0), (f"old-{TODAY}", None, 0), (f"old-{TODAY - 1}", None, 0)]
+
+
+def test_schedules_from_before_there_were_owners_have_none(
+    connect, backend, monkeypatch, request, tmp_path
+):
+    before = [m for m in migrations.shipped(backend) if m.number < 13]
+    db = connect()
+    with monkeypatch.context() as patch:
+        patch.setattr(migrations, "shipped", lambda _: before)
+        migrations.apply(db, now=NOON)
+    in_transaction(db, lambda: db.script(OLD_SCHEDULE))
+    migrations.apply(db, now=NOON)
+    if backend == "sqlite":
+        store = open_sqlite(tmp_path / "empty.db")
+    else:
+        store = open_postgres(request.getfixturevalue("postgres_url"))
+    try:
+        [schedule] = Desk(store, ManualClock()).read(lambda s: s.schedules.page(after="", limit=9))
+    finally:
+        store.close()
+
+    assert (schedule.name, schedule.rhythm, schedule.owner) == ("nightly", Every(60_000), None)
 
 
 def test_a_script_for_each_day_is_made_for_each_day():

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import partial
 from typing import Any, TypeVar
 
@@ -113,8 +113,15 @@ class Embedded:
                 wanted.template,
                 catch_up=wanted.catch_up,
                 overlap=wanted.overlap,
+                owner=wanted.owner,
             )
         )
+
+    def retire(self, owner: str, declared: Collection[str]) -> list[str]:
+        recurring = self.broker.recurring
+        if not wait_for(lambda: recurring.dropped(owner, declared)):
+            return []
+        return self.write(lambda: recurring.retire(owner, declared))
 
     def change_breaker(self, changes: Mapping[str, Any], route: str | None) -> BreakerSettings:
         circuits = self.broker.circuits

@@ -21,7 +21,8 @@ _INTRODUCTION = """\
 
 One program, `penstock` (also `python -m penstock`), starts a server and talks to one. Commands
 about messages and queues ask a running server (`--server`, `--key`); commands about the store work
-on it directly (`--data`, `--store`). This page is what `--help` says.
+on it directly (`--data`, `--store`). `jobs` and most of `recurring` do either: at a server, or with
+`--store` on a store that has none. This page is what `--help` says.
 
 - With `--json` every command prints JSON, one document per line, and nothing else on standard
   output.
