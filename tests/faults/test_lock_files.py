@@ -13,7 +13,6 @@ from unittest import mock
 import pytest
 
 from penstock.domain.errors import StoreUnavailable
-from penstock.store import full_disk
 from penstock.store.turns import Turns
 from tests.factories import a_new_message
 from tests.faults.rig import rigged
@@ -119,7 +118,7 @@ def test_a_store_is_not_opened_while_the_disk_is_full(tmp_path: Path) -> None:
         rig.crash()
         full = SimpleNamespace(f_bavail=3, f_frsize=1024)
         with (
-            mock.patch.object(full_disk.os, "statvfs", return_value=full),
+            mock.patch("penstock.store.full_disk.os.statvfs", return_value=full),
             pytest.raises(StoreUnavailable, match="the disk is full: 3072 bytes are free"),
         ):
             rig.kill()
