@@ -19,6 +19,7 @@ from penstock.client.answers import Sent
 from penstock.client.backing import Backing
 from penstock.client.bus import BusPart
 from penstock.client.current import Current
+from penstock.client.declared_queues import DeclaredQueues
 from penstock.client.embedded import Embedded
 from penstock.client.handlers import JobHandlers
 from penstock.client.hooks import check_worker_hook
@@ -36,10 +37,9 @@ from penstock.client.sending import all_sent, batches, traced
 from penstock.domain import ownership
 from penstock.domain.breaker_settings import BreakerSettings
 from penstock.domain.draft import Draft
-from penstock.domain.duration import duration_text
 from penstock.domain.errors import InvalidRequest, PenstockError
 from penstock.domain.limits import DEFAULT_LIMITS
-from penstock.domain.queue import QueueSettings, check_name
+from penstock.domain.queue import check_name
 from penstock.domain.worker import NewWorker
 from penstock.ports.clock import Clock
 from penstock.ports.work import WorkSource
@@ -87,9 +87,8 @@ class Penstock(BusPart):
         self._given = check_given(settings or {})
         self._clock = clock
         self._opening = Opening(self._open)
-        self._declared: dict[str, dict[str, Any]] = {}
+        self._declared = DeclaredQueues()
         self.recurring = RecurringWork(self)
-        self._settled_queues: tuple[Backing | None, set[str]] = (None, set())
         self.handlers = JobHandlers(self._opening.get)
 
     # --- jobs ---
@@ -111,7 +110,7 @@ class Penstock(BusPart):
         def decorate(function: Callable[P, R]) -> Job[P, R]:
             job = Job(function, self, spec_of(function, about), settled)
             self.handlers.add(job)
-            self._declare_window(job)
+            self._declared.add_window(job)
             return job
 
         return decorate if function is None else decorate(function)
@@ -158,20 +157,16 @@ class Penstock(BusPart):
 
     def queue(self, name: str, **options: Unpack[QueueOptions]) -> None:
         """Say how a queue is to be.  Applied when this process first uses it; see docs/jobs.md."""
-        self._declared.setdefault(check_name(name), {}).update(settings_of(name, options))
+        self._declared.add(name, settings_of(name, options))
 
     def declared(self, queue: str) -> Mapping[str, Any]:
         """The settings that this application declares for a queue."""
-        return self._declared.get(queue, {})
+        return self._declared.of(queue)
 
     def queue_at_least(self, name: str, *, max_attempts: int | None) -> None:
-        """Raise what a queue is declared with, or what it has by default; never lower it."""
-        if max_attempts is None:
-            return
-        declared = self._declared.setdefault(check_name(name), {})
-        limit = declared.get("max_attempts", QueueSettings().max_attempts)
-        if limit is not None and limit < max_attempts:
-            declared["max_attempts"] = max_attempts
+        """Raise its declared or default limit; never lower it."""
+        if max_attempts is not None:
+            self._declared.raise_attempts(name, max_attempts)
 
     def notifications(self, queue: str, **options: Unpack[QueueOptions]) -> NotificationQueue:
         """Messages for a set time in a queue; see docs/notifications.md."""
@@ -326,14 +321,14 @@ class Penstock(BusPart):
         queue, tx = settled.queue, settled.tx
         backing = self.backing_for(tx)
         if tx is None and queue in self._declared:
-            self._settle(backing, queue)
+            self._declared.apply(backing, queue)
         answers: list[Sent | PenstockError] = []
         with tracing.producing(queue, drafts) as span:
             for some in batches(traced(drafts, span.trace), most=DEFAULT_LIMITS.max_batch):
                 if tx is None:
                     answers += backing.send(queue, some)
                 else:
-                    answers += backing.send_in(tx, queue, some, self._declared.get(queue, {}))
+                    answers += backing.send_in(tx, queue, some, self._declared.of(queue))
             sent = all_sent(answers)
             span.sent([one.id for one in sent])
         return sent
@@ -341,17 +336,17 @@ class Penstock(BusPart):
     async def put_async(self, settled: Settled, drafts: Sequence[Draft]) -> list[Enqueued]:
         queue, tx = settled.queue, settled.tx
         backing = await self.backing_for_async(tx)
-        declared = self._declared.get(queue, {})
-        if tx is None and queue in self._declared and queue not in self._settled(backing):
-            await backing.declare_async(queue, declared)
-            self._settled(backing).add(queue)
+        if tx is None and queue in self._declared:
+            await self._declared.apply_async(backing, queue)
         answers: list[Sent | PenstockError] = []
         with tracing.producing(queue, drafts) as span:
             for some in batches(traced(drafts, span.trace), most=DEFAULT_LIMITS.max_batch):
                 if tx is None:
                     answers += await backing.send_async(queue, some)
                 else:
-                    answers += await backing.send_in_async(tx, queue, some, declared)
+                    answers += await backing.send_in_async(
+                        tx, queue, some, self._declared.of(queue)
+                    )
             sent = all_sent(answers)
             span.sent([one.id for one in sent])
         return sent
@@ -368,31 +363,8 @@ class Penstock(BusPart):
         if tx is not None and self.url.startswith(SQLITE) and not self._opening.is_open:
             raise InvalidRequest("call app.open() before the transaction that is given as tx=")
 
-    def _declare_window(self, job: Job[..., Any]) -> None:
-        window_ms = None if job.unique is None else job.unique.window_ms
-        if window_ms is None:
-            return
-        declared = self._declared.setdefault(job.queue, {})
-        if declared.setdefault("dedup_window_ms", window_ms) != window_ms:
-            raise InvalidRequest(
-                f"queue {job.queue!r} has one dedup_window: "
-                f"{duration_text(declared['dedup_window_ms'])}, and not that of job {job.kind!r}"
-            )
-
     def _settle(self, backing: Backing, queue: str) -> None:
-        """Twice at the same time does no harm."""
-        settled = self._settled(backing)
-        if queue not in settled:
-            backing.declare(queue, self._declared.get(queue, {}))
-            settled.add(queue)
-
-    def _settled(self, backing: Backing) -> set[str]:
-        """The queues that this backing has heard of."""
-        known, names = self._settled_queues
-        if known is not backing:
-            names = set()
-            self._settled_queues = (backing, names)
-        return names
+        self._declared.apply(backing, queue)
 
     def _named(
         self, kind: str, arguments: Mapping[str, object], options: JobOptions
