@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from penstock import Penstock
 from penstock.domain.duration import duration_ms, duration_text
 from penstock.domain.errors import InvalidRequest
 from penstock.domain.limits import Limits
@@ -15,6 +16,7 @@ from penstock.settings.catalogue import catalogue
 from penstock.settings.describe import toml_template
 from penstock.settings.read import told
 from penstock.settings.units import size_bytes, size_text
+from penstock.settings.values import check_store_url
 from penstock.settings.work import Workers
 
 
@@ -319,3 +321,23 @@ def test_networks_that_nothing_is_pushed_to_are_networks():
     assert from_file('[push]\ndeny = "10.0.0.0/8, ::1"\n').settings.push.deny == "10.0.0.0/8, ::1"
     with pytest.raises(InvalidRequest, match=r"push\.deny .* 'everything'"):
         from_file('[push]\ndeny = "10.0.0.0/8, everything"\n')
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "postgress://ada:s3cret@db/shop",
+        "postgresql:/ada:s3cret@db/shop",
+        "ada:s3cret@db/shop",
+        "mysql://ada:s3@cret@db/shop",
+        "host=db password=s3cret",
+    ],
+)
+def test_an_error_about_a_store_url_never_shows_its_password(url):
+    with pytest.raises(InvalidRequest, match="postgresql://") as refused:
+        check_store_url(url)
+
+    assert "cret" not in str(refused.value)
+    with pytest.raises(InvalidRequest) as refused:
+        Penstock(url)
+    assert "cret" not in str(refused.value)

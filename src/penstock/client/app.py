@@ -45,6 +45,7 @@ from penstock.ports.clock import Clock
 from penstock.ports.work import WorkSource
 from penstock.runtime.worker.roll import Roll
 from penstock.settings import Settings, check_given, load
+from penstock.settings.masking import quoted_url
 from penstock.settings.values import POSTGRES, SQLITE, check_store_url
 from penstock.wiring import migrate, own_clock
 
@@ -384,6 +385,7 @@ def _checked(url: object) -> str:
     if not isinstance(url, str) or not url.startswith((SQLITE, *POSTGRES, *_SERVER)):
         hint = "; is the variable set?" if url is None or url == "" else ""
         raise InvalidRequest(
-            f"Penstock opens sqlite:///path, postgresql://… or http://…, not {url!r}{hint}"
+            "Penstock opens sqlite:///path, postgresql://… or http://…, "
+            f"not {quoted_url(url)}{hint}"
         )
     return url if url.startswith(_SERVER) else check_store_url(url)

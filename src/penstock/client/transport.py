@@ -16,6 +16,7 @@ import msgspec
 
 from penstock.client.errors import Unreachable, refusal
 from penstock.domain.errors import InvalidRequest, PenstockError
+from penstock.settings.masking import quoted_url
 
 _BROKEN = (http.client.HTTPException, OSError)
 _MOST_IDLE = 32
@@ -46,7 +47,9 @@ class Transport:
     ) -> None:
         parts = urlsplit(url if "://" in url else f"http://{url}")
         if parts.scheme not in ("http", "https") or not parts.hostname:
-            raise InvalidRequest(f"a server is named like http://127.0.0.1:7654, not {url!r}")
+            raise InvalidRequest(
+                f"a server is named like http://127.0.0.1:7654, not {quoted_url(url)}"
+            )
         self.url = url
         self._host, self._port = parts.hostname, parts.port
         self._path = parts.path.rstrip("/")

@@ -2,15 +2,10 @@
 
 from __future__ import annotations
 
-import re
-
 from penstock.settings.catalogue import Setting
+from penstock.settings.masking import without_passwords
 from penstock.settings.read import Value
 from penstock.settings.values import Settings
-
-# All up to the last @, because a password may have one that nobody has quoted.
-_IN_URL = re.compile(r"(//[^:/@\s]*:)[^\s]*(@)")
-_NAMED = re.compile(r"(?i)(password=)[^&\s]+")
 
 
 def shown_value(settings: Settings, setting: Setting) -> Value:
@@ -19,7 +14,3 @@ def shown_value(settings: Settings, setting: Setting) -> Value:
         value = getattr(value, name)
     assert value is None or isinstance(value, int | str)
     return without_passwords(value) if isinstance(value, str) else value
-
-
-def without_passwords(text: str) -> str:
-    return _NAMED.sub(r"\1…", _IN_URL.sub(r"\1…\2", text))

@@ -17,6 +17,7 @@ from penstock.domain.queue import check_name
 from penstock.settings.archive import Archive
 from penstock.settings.console import Console
 from penstock.settings.insights import Insights
+from penstock.settings.masking import quoted_url
 from penstock.settings.pipeline import Pipeline, check_pipeline
 from penstock.settings.push import Push, check_push
 from penstock.settings.samples import Samples
@@ -198,7 +199,9 @@ def is_loopback(host: str) -> bool:
 def check_store_url(url: str) -> str:
     """Return it, or raise InvalidRequest for what names no store."""
     if not url.startswith((SQLITE, *POSTGRES)):
-        raise InvalidRequest(f"store.url is sqlite:///path or postgresql://…, not {url!r}")
+        raise InvalidRequest(
+            f"store.url is sqlite:///path or postgresql://…, not {quoted_url(url)}"
+        )
     path = url.removeprefix(SQLITE).partition("?")[0]
     if path == ":memory:":
         raise InvalidRequest(

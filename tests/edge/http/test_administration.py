@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from penstock.domain.access import Role
-from penstock.settings.shown import without_passwords
+from penstock.settings.masking import without_passwords
 from tests.edge.api import Api, assert_refused
 from tests.edge.http.conftest import LetIn
 
