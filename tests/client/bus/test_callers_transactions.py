@@ -9,7 +9,9 @@ import psycopg
 import pytest
 
 from penstock import Penstock
-from tests.client.bus.hand_worker import broker_of, counts
+from tests.client.bus.hand_worker import counts
+
+pytestmark = pytest.mark.ways("own transaction", "sync connection")
 
 
 class Own:
@@ -33,49 +35,52 @@ class Own:
 
 @pytest.fixture
 def own(url: str, app: Penstock) -> Iterator[Own]:
+    app.open()
     opened = Own(url)
     yield opened
     opened.connection.close()
 
 
-def test_an_event_exists_exactly_if_the_publisher_commits(app, own):
-    broker_of(app).bus.subscribe("orders", "a").result()
+def test_an_event_exists_exactly_if_the_publisher_commits(app, own, broker, topic):
+    broker.bus.subscribe(topic, "a").result()
 
-    app.publish("orders", 1, tx=own.begin())
+    app.publish(topic, 1, tx=own.begin())
     own.end("ROLLBACK")
-    assert counts(app, "orders.a").ready == 0
+    assert counts(broker, f"{topic}.a").ready == 0
 
-    app.publish("orders", 2, tx=own.begin())
+    app.publish(topic, 2, tx=own.begin())
     own.end("COMMIT")
-    assert counts(app, "orders.a").ready == 1
-    assert broker_of(app).bus.get("orders").result().topic.published == 1
+    assert counts(broker, f"{topic}.a").ready == 1
+    assert broker.bus.get(topic).result().topic.published == 1
 
 
-def test_a_notification_exists_exactly_if_the_caller_commits(app, own):
-    billing = app.notifications("billing")
-    billing.record("first", delay="1h", tags=("a1",))
+def test_a_notification_exists_exactly_if_the_caller_commits(app, own, queue, account):
+    billing = app.notifications(queue)
+    billing.record("first", delay="1h", tags=(account,))
 
-    billing.record("no", delay="1h", tags=("a1",), tx=own.begin())
+    billing.record("no", delay="1h", tags=(account,), tx=own.begin())
     own.end("ROLLBACK")
-    billing.record("yes", delay="1h", tags=("a1",), tx=own.begin())
+    billing.record("yes", delay="1h", tags=(account,), tx=own.begin())
     own.end("COMMIT")
 
-    assert [one.body for one in billing.find(tag1="a1")] == ["first", "yes"]
+    assert [one.body for one in billing.find(tag1=account)] == ["first", "yes"]
 
 
-def test_a_notification_is_changed_and_removed_exactly_if_the_caller_commits(app, own):
-    billing = app.notifications("billing")
-    recorded = [billing.record(n, delay="1h", tags=("a1",)).id for n in range(3)]
+def test_a_notification_is_changed_and_removed_exactly_if_the_caller_commits(
+    app, own, queue, account
+):
+    billing = app.notifications(queue)
+    recorded = [billing.record(n, delay="1h", tags=(account,)).id for n in range(3)]
 
     tx = own.begin()
     billing.change(recorded[0], body="changed", tx=tx)
     billing.remove(recorded[1], tx=tx)
-    assert billing.remove_all(tag1="a1", tx=tx) == 2
+    assert billing.remove_all(tag1=account, tx=tx) == 2
     own.end("ROLLBACK")
-    assert [one.body for one in billing.find(tag1="a1")] == [0, 1, 2]
+    assert [one.body for one in billing.find(tag1=account)] == [0, 1, 2]
 
     tx = own.begin()
     billing.change(recorded[0], body="changed", tx=tx)
     billing.remove(recorded[1], tx=tx)
     own.end("COMMIT")
-    assert [one.body for one in billing.find(tag1="a1")] == ["changed", 2]
+    assert [one.body for one in billing.find(tag1=account)] == ["changed", 2]
