@@ -5,8 +5,9 @@ from __future__ import annotations
 import asyncio
 import inspect
 import threading
-from collections.abc import Callable, Coroutine, Iterator
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
 from contextlib import contextmanager
+from contextvars import ContextVar
 from typing import Any, TypeVar
 
 import pytest
@@ -20,6 +21,7 @@ from penstock.testing import Kit
 T = TypeVar("T")
 
 _TWIN = "_async"
+_is_awaiting: ContextVar[bool] = ContextVar("is_awaiting", default=False)
 CLASSES: tuple[type, ...] = (Penstock, Enqueuing, NotificationQueue, Kit)
 
 # What a worker or an operator has is called on a thread of its own, as in production.
@@ -64,24 +66,28 @@ def await_twins(monkeypatch: pytest.MonkeyPatch, loop: asyncio.AbstractEventLoop
 def _awaiting(
     sync: Callable[..., Any], twin: Callable[..., Any], loop: asyncio.AbstractEventLoop
 ) -> Callable[..., Any]:
+    async def awaited(*args: Any, **kwargs: Any) -> Any:
+        _is_awaiting.set(True)
+        answer = twin(*args, **kwargs)
+        if isinstance(answer, AsyncIterator):
+            return iter([item async for item in answer])
+        return await answer
+
     def call(*args: Any, **kwargs: Any) -> Any:
-        try:
-            asyncio.get_running_loop()
-        except RuntimeError:
-            pass
-        else:  # a handler on the loop, or what the client itself calls there: it cannot wait for it
+        # What a twin or a handler that it runs calls by itself stays as it is.
+        if _is_awaiting.get() or is_on_loop():
             return sync(*args, **kwargs)
-        if inspect.isasyncgenfunction(twin):
-            return iter(
-                asyncio.run_coroutine_threadsafe(_all(twin(*args, **kwargs)), loop).result()
-            )
-        return asyncio.run_coroutine_threadsafe(twin(*args, **kwargs), loop).result()
+        return asyncio.run_coroutine_threadsafe(awaited(*args, **kwargs), loop).result()
 
     return call
 
 
-async def _all(items: Any) -> list[Any]:
-    return [item async for item in items]
+def is_on_loop() -> bool:
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return False
+    return True
 
 
 class BesideLoop:

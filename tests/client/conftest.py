@@ -16,7 +16,7 @@ from penstock.client.remote import Remote
 from penstock.store.postgres_store import migrate
 from penstock.wiring import Broker
 from tests.client.calls import BesideLoop, await_twins, running_loop
-from tests.client.ways import LIMITS, NO_STORE, WAYS, Backend, Caller, Queues, Way
+from tests.client.ways import EVERY_WAY, LIMITS, NO_STORE, WAYS, Backend, Caller, Queues, Way
 from tests.clocks import ManualClock
 from tests.edge import conftest as edge
 from tests.edge.api import a_name
@@ -38,7 +38,8 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
         if inspect.iscoroutinefunction(metafunc.function):
             rows.append("async test")
         limits = [LIMITS[row] for row in rows]
-        ways = [way for way in WAYS if all(limit.is_possible(way) for limit in limits)]
+        chosen = EVERY_WAY if test.get_closest_marker("every_way") else WAYS
+        ways = [way for way in chosen if all(limit.is_possible(way) for limit in limits)]
         assert ways, f"{test.nodeid}: no way is left by {rows}"
         metafunc.parametrize("way", ways, ids=str, indirect=True)
     elif not any(row in NO_STORE for mark in test.iter_markers("no_store") for row in mark.args):

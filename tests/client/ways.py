@@ -1,7 +1,7 @@
 """The ways in which users combine the client with its surroundings, and what is impossible on some.
 
 A way is a store, a caller and a number of queues. Every test of the client's behaviour runs on all
-of `WAYS`, in which each pair of them occurs. `EVERY_WAY` is the whole product, for few tests.
+of `WAYS`, in which each pair of them occurs; `@pytest.mark.every_way` takes the whole product.
 A test that cannot run on all of them names a row of `LIMITS` with `@pytest.mark.ways("row")`.
 A test without a store names a row of `NO_STORE` with `@pytest.mark.no_store("row")`.
 """
@@ -86,13 +86,17 @@ LIMITS = {
         lambda way: way.backend is Backend.HTTP,
         "the test is about a server that does not answer; an embedded store has no such state",
     ),
-    "one queue": Limit(
-        lambda way: way.queues is Queues.ONE,
-        "the test is about the order of queues or about the claims of one, and names them itself",
-    ),
     "volume": Limit(
         lambda way: way.caller is Caller.SYNC,
         "the test is about numbers, which the caller does not change, and takes a second or more",
+    ),
+    "file": Limit(
+        lambda way: way.backend is Backend.SQLITE,
+        "only opening a file writes to it, and so waits for the caller's own transaction",
+    ),
+    "kit": Limit(
+        lambda way: way.backend is not Backend.HTTP,
+        "the kit opens a store of its own, and runs the jobs of all queues itself",
     ),
     "fork": Limit(
         lambda way: way.caller is Caller.SYNC,

@@ -131,6 +131,10 @@ class Penstock(BusPart):
         """Say how a queue is to be.  Applied when this process first uses it; see docs/jobs.md."""
         self._declared.setdefault(check_name(name), {}).update(settings_of(name, options))
 
+    def declared(self, queue: str) -> Mapping[str, Any]:
+        """The settings that this application declares for a queue."""
+        return self._declared.get(queue, {})
+
     def queue_at_least(self, name: str, *, max_attempts: int | None) -> None:
         """Raise what a queue is declared with, or what it has by default; never lower it."""
         if max_attempts is None:
@@ -164,11 +168,26 @@ class Penstock(BusPart):
         """What comes after it opens anew."""
         self._opening.close()
 
+    async def open_async(self) -> Self:
+        """`open()` without blocking the event loop."""
+        await self._opening.get_async()
+        return self
+
+    async def close_async(self) -> None:
+        """`close()` without blocking the event loop."""
+        await asyncio.to_thread(self.close)
+
     def __enter__(self) -> Self:
         return self.open()
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+    async def __aenter__(self) -> Self:
+        return await self.open_async()
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.close_async()
 
     def standing_in(self, backing: Backing) -> AbstractContextManager[None]:
         """For tests: as long as it is held, everything goes to another backing."""
@@ -192,6 +211,15 @@ class Penstock(BusPart):
     def backing(self) -> Backing:
         """What stands behind it, opened: for the parts of Penstock that build on it."""
         return self._opening.get()
+
+    def backing_for(self, tx: object) -> Backing:
+        """The backing, opened; raises InvalidRequest where opening would wait for `tx`."""
+        self._refuse_to_open(tx)
+        return self._opening.get()
+
+    async def backing_for_async(self, tx: object) -> Backing:
+        self._refuse_to_open(tx)
+        return await self._opening.get_async()
 
     @property
     def clock(self) -> Clock:
@@ -245,8 +273,7 @@ class Penstock(BusPart):
 
     def put(self, settled: Settled, drafts: Sequence[Draft]) -> list[Enqueued]:
         queue, tx = settled.queue, settled.tx
-        self._refuse_to_open(tx)
-        backing = self._opening.get()
+        backing = self.backing_for(tx)
         if tx is None and queue in self._declared:
             self._settle(backing, queue)
         answers: list[Sent | PenstockError] = []
@@ -258,9 +285,8 @@ class Penstock(BusPart):
         return _all_sent(answers)
 
     async def put_async(self, settled: Settled, drafts: Sequence[Draft]) -> list[Enqueued]:
-        opening, queue, tx = self._opening, settled.queue, settled.tx
-        self._refuse_to_open(tx)
-        backing = opening.get() if opening.is_open else await asyncio.to_thread(opening.get)
+        queue, tx = settled.queue, settled.tx
+        backing = await self.backing_for_async(tx)
         declared = self._declared.get(queue, {})
         if tx is None and queue in self._declared and queue not in self._settled(backing):
             await backing.declare_async(queue, declared)

@@ -50,13 +50,20 @@ async def ask_async(backing: Backing, what: Ask[T], tx: object = None) -> T:
     return await broker.store.write(do)
 
 
-def look(backing: Backing, what: Ask[T]) -> T:
-    """The same for what only reads."""
-    if isinstance(backing, OverHttp):
-        return what.over_http(backing.remote)
+def look(backing: Backing, what: Ask[T], tx: object = None) -> T:
+    """`ask` for what only reads: beside the writer, or in the caller's transaction."""
+    if tx is not None or isinstance(backing, OverHttp):
+        return ask(backing, what, tx)
     broker = _broker(backing)
     do = what.in_store(broker)
     return wait_for(lambda: broker.store.read(do))
+
+
+async def look_async(backing: Backing, what: Ask[T], tx: object = None) -> T:
+    if tx is not None or isinstance(backing, OverHttp):
+        return await ask_async(backing, what, tx)
+    broker = _broker(backing)
+    return await broker.store.read(what.in_store(broker))
 
 
 def _broker(backing: Backing) -> Broker:

@@ -4,33 +4,35 @@ from __future__ import annotations
 
 import asyncio
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from typing import Any, TypeVar, Unpack
 
 import msgspec
 
 from penstock.client import tracing
-from penstock.client.asking import Ask, ask, ask_async
+from penstock.client.asking import Ask, ask, ask_async, look, look_async
 from penstock.client.backing import Backing
+from penstock.client.bodies import json_of
 from penstock.client.bus_answers import Published
+from penstock.client.bus_asks import (
+    AreSubscribed,
+    Declared,
+    Publish,
+    Subscribe,
+    SubscribeAndPublish,
+)
 from penstock.client.current import Current
 from penstock.client.handlers import JobHandlers
 from penstock.client.listener import Listener, ListenerSettings
-from penstock.client.notifications import json_of
 from penstock.client.opening import Opening
 from penstock.client.options import JobOptions, Settled
-from penstock.client.over_http import to_wire
 from penstock.client.queue_options import QueueOptions
-from penstock.client.remote import Remote
 from penstock.client.sticky import StickySource
 from penstock.domain import topic as topics
-from penstock.domain.draft import Draft
-from penstock.domain.errors import InvalidRequest, TopicNotFound
+from penstock.domain.errors import InvalidRequest
 from penstock.domain.topic import EVENT_ID, TOPIC, Dispatch
-from penstock.ports.store import Session
 from penstock.ports.work import WorkSource
-from penstock.wiring import Broker
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -45,15 +47,6 @@ class Event(msgspec.Struct, frozen=True, kw_only=True):
     tags: tuple[str, ...]
     group: str | None
     attempts: int
-
-
-class Declared(msgspec.Struct, frozen=True):
-    """A subscription that this application has handlers for."""
-
-    topic: str
-    name: str
-    kinds: tuple[str, ...]
-    dispatch: Dispatch
 
 
 class SubscribeSettings(ListenerSettings, total=False):
@@ -74,6 +67,7 @@ class BusPart(ABC):
     def __init__(self) -> None:
         self._subscriptions: dict[str, Declared] = {}  # by queue
         self._subscribed_at: Backing | None = None
+        self._found_at: Backing | None = None  # they existed there, maybe with older settings
         self._sticky: StickySource | None = None
 
     def subscribe(self, topic: str, **settings: Unpack[SubscribeSettings]) -> Callable[[F], F]:
@@ -132,9 +126,12 @@ class BusPart(ABC):
         **options: Unpack[JobOptions],
     ) -> list[Published]:
         """All of them or none."""
-        backing = self._opening.get()
-        self._subscribe_all(backing)
         settled, what = self._publishing(topic, events, kind, node, options)
+        backing = self.backing_for(settled.tx)
+        if settled.tx is None:
+            self._subscribe_all(backing)
+        elif not self._has_subscriptions(backing):
+            what = self._after_look(backing, what, look(backing, self._are_subscribed()))
         return self._noted(ask(backing, what, settled.tx))
 
     async def publish_async(
@@ -146,12 +143,27 @@ class BusPart(ABC):
         node: str | None = None,
         **options: Unpack[JobOptions],
     ) -> Published:
-        backing = await asyncio.to_thread(self._opening.get)
-        if self._subscribed_at is not backing:
-            await asyncio.to_thread(self._subscribe_all, backing)
-        settled, what = self._publishing(topic, [event], kind, node, options)
-        [published] = self._noted(await ask_async(backing, what, settled.tx))
+        [published] = await self.publish_many_async(topic, [event], kind=kind, node=node, **options)
         return published
+
+    async def publish_many_async(
+        self,
+        topic: str,
+        events: Sequence[object],
+        *,
+        kind: str | None = None,
+        node: str | None = None,
+        **options: Unpack[JobOptions],
+    ) -> list[Published]:
+        settled, what = self._publishing(topic, events, kind, node, options)
+        backing = await self.backing_for_async(settled.tx)
+        if settled.tx is None:
+            if self._subscribed_at is not backing:
+                await asyncio.to_thread(self._subscribe_all, backing)
+        elif not self._has_subscriptions(backing):
+            found = await look_async(backing, self._are_subscribed())
+            what = self._after_look(backing, what, found)
+        return self._noted(await ask_async(backing, what, settled.tx))
 
     # --- what the rest of the application offers ---
 
@@ -160,6 +172,15 @@ class BusPart(ABC):
 
     @abstractmethod
     def queue_at_least(self, name: str, *, max_attempts: int | None) -> None: ...
+
+    @abstractmethod
+    def backing_for(self, tx: object) -> Backing: ...
+
+    @abstractmethod
+    async def backing_for_async(self, tx: object) -> Backing: ...
+
+    @abstractmethod
+    def declared(self, queue: str) -> Mapping[str, Any]: ...
 
     @abstractmethod
     def _settle(self, backing: Backing, queue: str) -> None: ...
@@ -178,7 +199,7 @@ class BusPart(ABC):
             kinds = () if everything else tuple(dict.fromkeys(before.kinds + wanted.kinds))
             wanted = msgspec.structs.replace(wanted, kinds=kinds)
         self._subscriptions[queue] = wanted
-        self._subscribed_at = None
+        self._subscribed_at = self._found_at = None
 
     def _subscribe_all(self, backing: Backing) -> None:
         """Once for each backing, and again when another one was declared."""
@@ -187,6 +208,22 @@ class BusPart(ABC):
                 self._settle(backing, queue)  # first, because a queue's ordering never changes
                 ask(backing, Subscribe(wanted))
             self._subscribed_at = backing
+
+    def _has_subscriptions(self, backing: Backing) -> bool:
+        return backing is self._subscribed_at or backing is self._found_at
+
+    def _are_subscribed(self) -> AreSubscribed:
+        return AreSubscribed(list(self._subscriptions.values()))
+
+    def _after_look(
+        self, backing: Backing, publish: Ask[list[Published]], are_subscribed: bool
+    ) -> Ask[list[Published]]:
+        """Missing subscriptions are made in the caller's transaction: ours would wait for it."""
+        if are_subscribed:
+            self._found_at = backing
+            return publish
+        queues = {queue: self.declared(queue) for queue in self._subscriptions}
+        return SubscribeAndPublish(list(self._subscriptions.values()), queues, publish)
 
     def _with_own(self, source: WorkSource) -> WorkSource:
         """The source of work, which also looks where this worker's own events wait."""
@@ -206,7 +243,7 @@ class BusPart(ABC):
         kind: str | None,
         node: str | None,
         options: JobOptions,
-    ) -> tuple[Settled, Publish]:
+    ) -> tuple[Settled, Ask[list[Published]]]:
         settled = Settled().merged(options)
         trace = settled.draft.trace or tracing.of_now()
         drafts = [
@@ -221,45 +258,6 @@ class BusPart(ABC):
         if self._sticky is not None:
             self._sticky.published()
         return published
-
-
-class Subscribe(Ask[None]):
-    def __init__(self, wanted: Declared) -> None:
-        self._wanted = wanted
-
-    def in_store(self, broker: Broker) -> Callable[[Session], None]:
-        w = self._wanted
-        do = broker.bus.subscribing(w.topic, w.name, kinds=w.kinds, dispatch=w.dispatch)
-
-        def run(session: Session) -> None:
-            do(session)
-
-        return run
-
-    def over_http(self, remote: Remote) -> None:
-        w = self._wanted
-        remote.topics.subscribe(w.topic, w.name, kinds=w.kinds, dispatch=w.dispatch)
-
-
-class Publish(Ask[list[Published]]):
-    """A topic that nobody has made yet is made."""
-
-    def __init__(self, topic: str, drafts: Sequence[Draft], node: str | None) -> None:
-        self._topic = topics.check_topic(topic)
-        self._drafts = drafts
-        self._node = node
-
-    def in_store(self, broker: Broker) -> Callable[[Session], list[Published]]:
-        do = broker.bus.publishing(self._topic, self._drafts, node=self._node, makes_topic=True)
-        return lambda session: [Published(p.id, p.messages, p.duplicates) for p in do(session)]
-
-    def over_http(self, remote: Remote) -> list[Published]:
-        drafts = [to_wire(draft) for draft in self._drafts]
-        try:
-            return remote.topics.publish_batch(self._topic, drafts, node=self._node)
-        except TopicNotFound:
-            remote.topics.put(self._topic)
-            return remote.topics.publish_batch(self._topic, drafts, node=self._node)
 
 
 def _dispatch(given: Dispatch | str) -> Dispatch:

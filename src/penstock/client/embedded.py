@@ -33,7 +33,8 @@ T = TypeVar("T")
 
 class Embedded:
     def __init__(self, settings: Settings, *, clock: Clock | None = None) -> None:
-        self.broker = open_broker(settings, clock=clock)
+        # The caller's thread may run an event loop, on which the tickets of opening cannot wait.
+        self.broker = aside(lambda: open_broker(settings, clock=clock))
         self._source: EmbeddedSource | None = None
         self._has_duties = False
 
@@ -125,20 +126,24 @@ class Embedded:
             self.broker.start_duties()
 
     def close(self) -> None:
-        self.broker.close()
+        aside(self.broker.close)
 
     def _making(self, name: str, settings: Mapping[str, Any]) -> Callable[[Session], Queue]:
         """By the caller's own transaction: ours would wait for its end.
 
         The directory does not hear of it, as it may be undone.
         """
-        wanted, now = check_settings(_queue_settings(settings), name=name), self.clock.now()
-        return lambda session: (
-            session.queues.find(name) or session.queues.add(name, wanted, now=now)
-        )
+        now = self.clock.now()
+        return lambda session: ensure_queue(session, name, settings, now=now)
 
     def _new(self, queue: Queue, drafts: Sequence[Draft]) -> list[NewMessage]:
         return [self.broker.messages.draft(queue, draft) for draft in drafts]
+
+
+def ensure_queue(session: Session, name: str, settings: Mapping[str, Any], *, now: int) -> Queue:
+    """Find the queue, or create it with these settings, without the directory's knowledge."""
+    wanted = check_settings(_queue_settings(settings), name=name)
+    return session.queues.find(name) or session.queues.add(name, wanted, now=now)
 
 
 def _queue_settings(settings: Mapping[str, Any]) -> QueueSettings:

@@ -25,6 +25,7 @@ from penstock.services.messages import MessageView
 from penstock.services.notifications import FUTURE, HELD, LIVE
 from penstock.wiring import Broker
 
+_NO_QUEUE = -1  # a number that no queue has
 _WHICH = {"future": FUTURE, "leased": HELD, "live": LIVE}
 
 
@@ -36,16 +37,19 @@ class Tags(msgspec.Struct, frozen=True, kw_only=True):
     tag1: str | None = None
     tag2: str | None = None
 
+    def __post_init__(self) -> None:
+        """Before a server is asked: it looks at the queue first, which may not exist yet."""
+        notifications.check_tags(self.tag, self.tag1, self.tag2)
+
     def named(self) -> dict[str, Any]:
         return {name: getattr(self, name) for name in ("tag", "tag1", "tag2")}
 
     def queue_no(self, session: Session) -> int | None:
+        """None: all queues.  A queue that does not exist yet has no notifications."""
         if self.queue is None:
             return None
         found = session.queues.find(self.queue)
-        if found is None:
-            raise QueueNotFound(self.queue)
-        return found.queue_no
+        return _NO_QUEUE if found is None else found.queue_no
 
 
 class Find(Ask[NotificationPage]):
@@ -87,15 +91,18 @@ class Find(Ask[NotificationPage]):
     def over_http(self, remote: Remote) -> NotificationPage:
         due_from, due_before = self._due
         which: Any = self._which
-        return remote.notifications.page(
-            limit=self._limit,
-            cursor=self._cursor,
-            which=which,
-            due_from=due_from,
-            due_before=due_before,
-            queue=self._tags.queue,
-            **self._tags.named(),
-        )
+        try:
+            return remote.notifications.page(
+                limit=self._limit,
+                cursor=self._cursor,
+                which=which,
+                due_from=due_from,
+                due_before=due_before,
+                queue=self._tags.queue,
+                **self._tags.named(),
+            )
+        except QueueNotFound:
+            return NotificationPage([])
 
 
 class Past(Ask[NotificationPage]):
@@ -195,7 +202,10 @@ class RemoveAll(Ask[int]):
         return do
 
     def over_http(self, remote: Remote) -> int:
-        return remote.notifications.remove_all(queue=self._tags.queue, **self._tags.named())
+        try:
+            return remote.notifications.remove_all(queue=self._tags.queue, **self._tags.named())
+        except QueueNotFound:
+            return 0
 
     def wanted(self, session: Session) -> notifications.Wanted:
         return notifications.Wanted(queue_no=self._tags.queue_no(session), **self._tags.named())

@@ -2,20 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
 from datetime import datetime
-from typing import TYPE_CHECKING, Any, Literal, TypeVar, Unpack
+from typing import TYPE_CHECKING, Any, TypeVar, Unpack
 
 import msgspec
 
 from penstock.client.answers import Acted
-from penstock.client.asking import ask, ask_async, look
+from penstock.client.asking import Ask, ask, ask_async, look, look_async
+from penstock.client.bodies import json_of
 from penstock.client.bus_answers import Notification, NotificationPage, Recorded
 from penstock.client.current import Current
-from penstock.client.foreign import write_foreign
 from penstock.client.listener import Listener, ListenerSettings
 from penstock.client.notification_asks import ChangeIt, Find, Past, Remove, RemoveAll, Tags
-from penstock.client.options import JobOptions, Settled, instant
+from penstock.client.notification_options import (
+    ChangeOptions,
+    FindOptions,
+    PastOptions,
+    TagOptions,
+    Which,
+)
+from penstock.client.options import JobOptions, Settled, instant, texts
 from penstock.domain import notification
 from penstock.domain.draft import Draft, check_instant
 from penstock.domain.errors import InvalidRequest
@@ -28,9 +35,10 @@ if TYPE_CHECKING:
     from penstock.client.app import Penstock
 
 F = TypeVar("F", bound=Callable[..., Any])
-Which = Literal["future", "leased", "live"]
+T = TypeVar("T")
+Page = Callable[[str | None], Ask[NotificationPage]]
 
-_encoder = msgspec.json.Encoder(enc_hook=write_foreign)
+_PAGE_SIZE = 100
 _dice = own_dice()
 
 
@@ -63,6 +71,7 @@ class NotificationQueue:
         **options: Unpack[JobOptions],
     ) -> Recorded:
         """At `due_at`, or after a `delay`; found again by its `tags`."""
+        self._app.backing_for(options.get("tx"))
         settled, draft = self._draft(body, kind, user_token, options)
         [sent] = self._app.put(settled, [draft])
         return _recorded(sent.id, sent.is_duplicate, draft)
@@ -75,120 +84,70 @@ class NotificationQueue:
         user_token: str | None = None,
         **options: Unpack[JobOptions],
     ) -> Recorded:
+        await self._app.backing_for_async(options.get("tx"))
         settled, draft = self._draft(body, kind, user_token, options)
         [sent] = await self._app.put_async(settled, [draft])
         return _recorded(sent.id, sent.is_duplicate, draft)
 
-    def find(
-        self,
-        *,
-        tag: str | None = None,
-        tag1: str | None = None,
-        tag2: str | None = None,
-        which: Which = "live",
-        due_from: datetime | None = None,
-        due_before: datetime | None = None,
-        everywhere: bool = False,
-    ) -> Iterator[Notification]:
-        """Those that have not ended, as they were recorded; `everywhere`: of all queues."""
-        tags = self._tags(tag, tag1, tag2, everywhere)
-        if which not in ("future", "leased", "live"):
-            raise InvalidRequest("which is future, leased or live")
+    def find(self, *, tx: object = None, **wanted: Unpack[FindOptions]) -> Iterator[Notification]:
+        """Notifications that have not ended, in the order they were recorded.
 
-        def page(cursor: str | None) -> NotificationPage:
-            wanted = Find(
-                tags,
-                which=which,
-                due_from=due_from,
-                due_before=due_before,
-                limit=100,
-                cursor=cursor,
-            )
-            return look(self._app.backing, wanted)
+        With `tx` they are read in the caller's transaction, with its uncommitted changes.
+        """
+        page = self._find_page(**wanted)
+        return _pages(lambda cursor: look(self._app.backing_for(tx), page(cursor), tx))
 
-        return _pages(page)
+    def find_async(
+        self, *, tx: object = None, **wanted: Unpack[FindOptions]
+    ) -> AsyncIterator[Notification]:
+        page = self._find_page(**wanted)
+        return _pages_async(lambda cursor: self._look_async(page(cursor), tx))
 
-    def past(
-        self,
-        *,
-        tag: str | None = None,
-        tag1: str | None = None,
-        tag2: str | None = None,
-        from_at: datetime | None = None,
-        to_at: datetime | None = None,
-        everywhere: bool = False,
-    ) -> Iterator[Notification]:
-        """Those that have ended, newest first; `from_at <= finished_at < to_at`."""
-        tags = self._tags(tag, tag1, tag2, everywhere)
+    def past(self, *, tx: object = None, **wanted: Unpack[PastOptions]) -> Iterator[Notification]:
+        """Notifications that have ended, newest first; `from_at <= finished_at < to_at`."""
+        page = self._past_page(**wanted)
+        return _pages(lambda cursor: look(self._app.backing_for(tx), page(cursor), tx))
 
-        def page(cursor: str | None) -> NotificationPage:
-            wanted = Past(tags, from_at=from_at, to_at=to_at, limit=100, cursor=cursor)
-            return look(self._app.backing, wanted)
-
-        return _pages(page)
+    def past_async(
+        self, *, tx: object = None, **wanted: Unpack[PastOptions]
+    ) -> AsyncIterator[Notification]:
+        page = self._past_page(**wanted)
+        return _pages_async(lambda cursor: self._look_async(page(cursor), tx))
 
     def move(self, notification_id: str, due_at: datetime, *, tx: object = None) -> Acted:
-        """Another date, as long as nobody has claimed it."""
+        """Change the date of a notification that is not claimed yet."""
         return self.change(notification_id, due_at=due_at, tx=tx)
 
-    def change(
-        self,
-        notification_id: str,
-        *,
-        due_at: datetime | None = None,
-        body: object = msgspec.UNSET,
-        tags: Sequence[str] | None = None,
-        kind: str | None = None,
-        tx: object = None,
+    async def move_async(
+        self, notification_id: str, due_at: datetime, *, tx: object = None
     ) -> Acted:
-        """What is not given stays.  Raises WrongState once somebody has claimed it."""
-        wanted = _change(due_at, body, tags, kind)
-        return ask(self._app.backing, ChangeIt(notification_id, wanted), tx)
+        return await self.change_async(notification_id, due_at=due_at, tx=tx)
+
+    def change(
+        self, notification_id: str, *, tx: object = None, **changes: Unpack[ChangeOptions]
+    ) -> Acted:
+        """Fields that are not given stay.  Raises WrongState once a worker has claimed it."""
+        wanted = ChangeIt(notification_id, _change(**changes))
+        return ask(self._app.backing_for(tx), wanted, tx)
 
     async def change_async(
-        self,
-        notification_id: str,
-        *,
-        due_at: datetime | None = None,
-        body: object = msgspec.UNSET,
-        tags: Sequence[str] | None = None,
-        kind: str | None = None,
-        tx: object = None,
+        self, notification_id: str, *, tx: object = None, **changes: Unpack[ChangeOptions]
     ) -> Acted:
-        wanted = _change(due_at, body, tags, kind)
-        return await ask_async(self._app.backing, ChangeIt(notification_id, wanted), tx)
+        return await self._ask_async(ChangeIt(notification_id, _change(**changes)), tx)
 
     def remove(self, notification_id: str, *, tx: object = None) -> Acted:
-        """It will not be handled.  Raises WrongState while somebody is at it."""
-        return ask(self._app.backing, Remove(notification_id), tx)
+        """Cancel it.  Raises WrongState while a worker is handling it."""
+        return ask(self._app.backing_for(tx), Remove(notification_id), tx)
 
     async def remove_async(self, notification_id: str, *, tx: object = None) -> Acted:
-        return await ask_async(self._app.backing, Remove(notification_id), tx)
+        return await self._ask_async(Remove(notification_id), tx)
 
-    def remove_all(
-        self,
-        *,
-        tag: str | None = None,
-        tag1: str | None = None,
-        tag2: str | None = None,
-        everywhere: bool = False,
-        tx: object = None,
-    ) -> int:
-        """All in line with these tags, in one transaction; how many they were."""
-        tags = self._tags(tag, tag1, tag2, everywhere)
-        return ask(self._app.backing, RemoveAll(tags), tx)
+    def remove_all(self, *, tx: object = None, **tags: Unpack[TagOptions]) -> int:
+        """Cancel all unclaimed notifications with these tags in one transaction; their number."""
+        return ask(self._app.backing_for(tx), RemoveAll(self._tags(**tags)), tx)
 
-    async def remove_all_async(
-        self,
-        *,
-        tag: str | None = None,
-        tag1: str | None = None,
-        tag2: str | None = None,
-        everywhere: bool = False,
-        tx: object = None,
-    ) -> int:
-        tags = self._tags(tag, tag1, tag2, everywhere)
-        return await ask_async(self._app.backing, RemoveAll(tags), tx)
+    async def remove_all_async(self, *, tx: object = None, **tags: Unpack[TagOptions]) -> int:
+        return await self._ask_async(RemoveAll(self._tags(**tags)), tx)
 
     def handler(self, *kinds: str, **settings: Unpack[ListenerSettings]) -> Callable[[F], F]:
         """Make a function the handler of this queue's notifications, all or those of some kinds.
@@ -230,17 +189,53 @@ class NotificationQueue:
         )
         return settled, planned
 
-    def _tags(self, tag: str | None, tag1: str | None, tag2: str | None, everywhere: bool) -> Tags:
-        queue = None if everywhere else self.queue
-        return Tags(queue=queue, tag=tag, tag1=tag1, tag2=tag2)
+    def _find_page(
+        self,
+        *,
+        which: Which = "live",
+        due_from: datetime | None = None,
+        due_before: datetime | None = None,
+        **tags: Unpack[TagOptions],
+    ) -> Page:
+        if which not in ("future", "leased", "live"):
+            raise InvalidRequest(f"which is future, leased or live, not {which!r}")
+        given = self._tags(**tags)
+        return lambda cursor: Find(
+            given,
+            which=which,
+            due_from=due_from,
+            due_before=due_before,
+            limit=_PAGE_SIZE,
+            cursor=cursor,
+        )
 
+    def _past_page(
+        self,
+        *,
+        from_at: datetime | None = None,
+        to_at: datetime | None = None,
+        **tags: Unpack[TagOptions],
+    ) -> Page:
+        given = self._tags(**tags)
+        return lambda cursor: Past(
+            given, from_at=from_at, to_at=to_at, limit=_PAGE_SIZE, cursor=cursor
+        )
 
-def json_of(body: object) -> str:
-    """Any value that msgspec can write; raises InvalidRequest."""
-    try:
-        return _encoder.encode(body).decode()
-    except (TypeError, ValueError, OverflowError, RecursionError) as error:
-        raise InvalidRequest(f"the body cannot be kept as JSON: {error}") from None
+    def _tags(
+        self,
+        *,
+        tag: str | None = None,
+        tag1: str | None = None,
+        tag2: str | None = None,
+        everywhere: bool = False,
+    ) -> Tags:
+        return Tags(queue=None if everywhere else self.queue, tag=tag, tag1=tag1, tag2=tag2)
+
+    async def _ask_async(self, what: Ask[T], tx: object) -> T:
+        return await ask_async(await self._app.backing_for_async(tx), what, tx)
+
+    async def _look_async(self, what: Ask[T], tx: object) -> T:
+        return await look_async(await self._app.backing_for_async(tx), what, tx)
 
 
 def _pages(page: Callable[[str | None], NotificationPage]) -> Iterator[Notification]:
@@ -253,15 +248,30 @@ def _pages(page: Callable[[str | None], NotificationPage]) -> Iterator[Notificat
             return
 
 
+async def _pages_async(
+    page: Callable[[str | None], Awaitable[NotificationPage]],
+) -> AsyncIterator[Notification]:
+    cursor: str | None = None
+    while True:
+        found = await page(cursor)
+        for one in found.notifications:
+            yield one
+        cursor = found.next
+        if cursor is None:
+            return
+
+
 def _change(
-    due_at: datetime | None, body: object, tags: Sequence[str] | None, kind: str | None
+    *,
+    due_at: datetime | None = None,
+    body: object = msgspec.UNSET,
+    tags: Sequence[str] | None = None,
+    kind: str | None = None,
 ) -> Change:
-    if isinstance(tags, str):
-        raise InvalidRequest("tags takes a sequence of texts, not one text")
     return Change(
         due_at=None if due_at is None else instant("due_at", due_at),
         body=None if body is msgspec.UNSET else json_of(body),
-        tags=None if tags is None else tuple(tags),
+        tags=None if tags is None else texts("tags", tags),
         kind=kind,
     )
 

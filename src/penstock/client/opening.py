@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import threading
 import weakref
@@ -32,6 +33,10 @@ class Opening:
                     self._backing = self._open_it()
                 backing = self._backing
         return backing
+
+    async def get_async(self) -> Backing:
+        """Open in a thread, so that the event loop runs on meanwhile."""
+        return self._backing or await asyncio.to_thread(self.get)
 
     @contextmanager
     def standing_in(self, other: Backing) -> Iterator[None]:

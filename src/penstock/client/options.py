@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from datetime import datetime, timedelta
 from typing import Any, TypedDict
 
@@ -87,9 +87,7 @@ def _fields(given: JobOptions) -> dict[str, Any]:
         if name in given
     }
     if "tags" in given:
-        if isinstance(given["tags"], str):
-            raise InvalidRequest("tags takes a sequence of texts, not one text")
-        fields["tags"] = tuple(given["tags"])
+        fields["tags"] = texts("tags", given["tags"])
     if "trace" in given:
         fields["trace"] = None if given["trace"] is None else tracing.check(given["trace"])
     if "attempts" in given:
@@ -109,6 +107,13 @@ def _fields(given: JobOptions) -> dict[str, Any]:
         at = instant("expires_at", given["expires_at"])
         fields |= {"expires_at": at, "expires_in_ms": None}
     return fields
+
+
+def texts(name: str, value: object) -> tuple[str, ...]:
+    """A sequence of texts as a tuple; raises InvalidRequest."""
+    if isinstance(value, str) or not isinstance(value, Iterable):
+        raise InvalidRequest(f"{name} takes a sequence of texts, not {value!r}")
+    return tuple(value)
 
 
 def instant(name: str, value: object) -> int:

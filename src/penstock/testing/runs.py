@@ -8,6 +8,7 @@ from enum import StrEnum
 
 import msgspec
 
+from penstock.client.aside import aside
 from penstock.domain.lease import Verb
 from penstock.ports.clock import Clock, Dice
 from penstock.ports.work import Controls, Handler, Handlers, Running, Work, WorkAct, WorkSource
@@ -108,7 +109,7 @@ class _Controls:
         act = WorkAct(
             receipt=self._work.receipt, verb=Verb.EXTEND, delay_ms=lease_ms, progress=progress
         )
-        [error] = self._source.act([act])
+        [error] = aside(lambda: self._source.act([act]))  # async handlers call it on their loop
         if error is not None:
             raise error
 

@@ -1,4 +1,4 @@
-"""A registered worker; names and times of the test's own, as tests share a server and a database."""
+"""A registered worker; names and times of the test's own, because tests share their stores."""
 
 from __future__ import annotations
 

@@ -9,6 +9,7 @@ import psycopg
 import pytest
 
 from penstock import Penstock
+from penstock.domain.errors import InvalidRequest
 from tests.client.bus.hand_worker import counts
 
 pytestmark = pytest.mark.ways("own transaction", "sync connection")
@@ -28,6 +29,13 @@ class Own:
     def begin(self) -> object:
         self.connection.execute("BEGIN")
         return self.connection
+
+    def write(self) -> object:
+        """Begin, and hold what a writer holds until its end."""
+        self.connection.execute("CREATE TABLE IF NOT EXISTS own_order (id INTEGER)")
+        tx = self.begin()
+        self.connection.execute("INSERT INTO own_order VALUES (1)")
+        return tx
 
     def end(self, how: str) -> None:
         self.connection.execute(how)
@@ -84,3 +92,93 @@ def test_a_notification_is_changed_and_removed_exactly_if_the_caller_commits(
     billing.remove(recorded[1], tx=tx)
     own.end("COMMIT")
     assert [one.body for one in billing.find(tag1=account)] == ["changed", 2]
+
+
+def _orders(app: Penstock, topic: str) -> None:
+    @app.subscribe(topic, name="a", kinds="order.*", queue={"max_messages": 5})
+    def on_order(event: int) -> None: ...
+
+
+def test_the_first_publish_of_a_process_makes_its_subscriptions_in_the_callers_transaction(
+    app, own, broker, topic
+):
+    _orders(app, topic)
+
+    tx = own.write()
+    published = app.publish(topic, 1, kind="order.placed", tx=tx)
+    again = app.publish(topic, 2, kind="order.placed", tx=tx)
+    own.end("COMMIT")
+
+    assert (published.messages, again.messages) == (1, 1)
+    assert counts(broker, f"{topic}.a").ready == 2
+    made = broker.queues.get(f"{topic}.a").result().queue
+    assert made.settings.max_messages == 5
+
+
+def test_a_rolled_back_first_publish_leaves_nothing_and_the_next_one_works(app, own, broker, topic):
+    _orders(app, topic)
+
+    app.publish(topic, 1, kind="order.placed", tx=own.write())
+    own.end("ROLLBACK")
+    assert app.publish(topic, 2, kind="order.placed", tx=own.write()).messages == 1
+    own.end("COMMIT")
+    assert app.publish(topic, 3, kind="order.placed").messages == 1
+
+    assert counts(broker, f"{topic}.a").ready == 2
+
+
+def test_in_a_new_process_the_first_publish_works_at_once_and_a_changed_subscription_counts(
+    app, own, url, clock, broker, topic
+):
+    _orders(app, topic)
+    app.publish(topic, 1, kind="order.placed")
+
+    with Penstock(url, clock=clock) as second:
+        _orders(second, topic)
+        assert second.publish(topic, 2, kind="order.placed", tx=own.write()).messages == 1
+        own.end("COMMIT")
+    with Penstock(url, clock=clock) as changed:
+
+        @changed.subscribe(topic, name="a")
+        def on_order(event: int) -> None: ...
+
+        assert changed.publish(topic, 3, kind="other", tx=own.write()).messages == 1
+        own.end("COMMIT")
+
+    assert counts(broker, f"{topic}.a").ready == 3
+
+
+@pytest.mark.ways("file")
+def test_nothing_of_the_client_opens_a_file_inside_the_callers_transaction(
+    url, own, clock, queue, topic
+):
+    closed = Penstock(url, clock=clock)
+    due, tx = closed.notifications(queue), own.write()
+    calls = [
+        lambda: closed.publish(topic, 1, tx=tx),
+        lambda: due.record("x", delay="1h", tx=tx),
+        lambda: due.change("id", body=1, tx=tx),
+        lambda: due.remove("id", tx=tx),
+        lambda: due.remove_all(tag1="a", tx=tx),
+        lambda: list(due.find(tag1="a", tx=tx)),
+        lambda: list(due.past(tag1="a", tx=tx)),
+    ]
+
+    for call in calls:
+        with pytest.raises(InvalidRequest, match=r"call app.open\(\) before"):
+            call()
+
+
+def test_look_ups_in_the_callers_transaction_see_what_it_has_not_committed_yet(
+    app, own, queue, account
+):
+    billing = app.notifications(queue)
+
+    tx = own.write()
+    recorded = billing.record("x", delay="1h", tags=(account,), tx=tx)
+    assert [one.id for one in billing.find(tag1=account, tx=tx)] == [recorded.id]
+    assert [one.id for one in billing.find(tag1=account)] == []
+    billing.remove(recorded.id, tx=tx)
+    assert [one.id for one in billing.past(tag1=account, tx=tx)] == [recorded.id]
+    assert [one.id for one in billing.past(tag1=account)] == []
+    own.end("ROLLBACK")

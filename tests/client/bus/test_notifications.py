@@ -306,3 +306,13 @@ def test_a_retry_schedule_takes_durations_and_nothing_else():
         RetrySchedule([3600])  # type: ignore[list-item]
     with pytest.raises(InvalidRequest):
         RetrySchedule(["1s"] * 101)
+
+
+def test_a_queue_that_does_not_exist_yet_has_no_notifications(app, queue, account):
+    fresh = app.notifications(queue)
+
+    assert list(fresh.find(tag1=account)) == []
+    assert list(fresh.past(tag1=account)) == []
+    assert fresh.remove_all(tag1=account) == 0
+    with pytest.raises(InvalidRequest, match="tag1, tag2 or tag"):
+        list(fresh.find())

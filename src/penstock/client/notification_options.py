@@ -1,0 +1,36 @@
+"""The keywords of `NotificationQueue`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Literal, TypedDict
+
+Which = Literal["future", "leased", "live"]
+
+
+class TagOptions(TypedDict, total=False):
+    """Both tags, one of them in its place, or one in either place; one at least is needed."""
+
+    tag: str | None
+    tag1: str | None
+    tag2: str | None
+    everywhere: bool  # in all queues
+
+
+class FindOptions(TagOptions, total=False):
+    which: Which  # not claimed yet, being handled, or both
+    due_from: datetime | None  # inclusive
+    due_before: datetime | None  # exclusive
+
+
+class PastOptions(TagOptions, total=False):
+    from_at: datetime | None  # inclusive
+    to_at: datetime | None  # exclusive
+
+
+class ChangeOptions(TypedDict, total=False):
+    due_at: datetime | None
+    body: object
+    tags: Sequence[str] | None
+    kind: str | None
