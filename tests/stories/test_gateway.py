@@ -18,7 +18,7 @@ BREAKER = {
     "circuitCheckEnabled": True,
     "statisticsUpdateEnabled": True,
     "errorThresholdPercentage": 60,
-    "entriesMaxAgeMS": 60_000,
+    "entriesMaxAgeMS": 2_000,
     "minQueueSampleCount": 3,
     "maxQueueSampleCount": 100,
     "openToHalfOpen": OFTEN,

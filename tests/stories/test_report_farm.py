@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from collections import Counter
 
+from penstock.client.remote import Remote
+from penstock.domain.message import State
 from tests.edge.tasks.outsider import Outsider
 from tests.stories.stage import Stage
 
@@ -18,7 +20,7 @@ def test_every_task_has_one_outcome_although_a_worker_and_the_server_are_killed(
     embedded_stage: Stage,
 ) -> None:
     stage = embedded_stage
-    stage.serve(workers_valid_ms="5s")
+    stage.serve(workers_valid_ms="5s", workers_beat_ms="1s")
     farm = {
         program.pid: program
         for program in (
@@ -47,10 +49,11 @@ def test_every_task_has_one_outcome_although_a_worker_and_the_server_are_killed(
     assert second[0] != first[0]
     ended = Counter(line.split()[1] for line in stage.lines() if line.startswith("end"))
     assert set(ended.values()) <= {1}, "one outcome was accepted for each task"
-    for name, task in tasks.items():
-        endings = stage.api.get("/v1/history", id=task)["endings"]
-        outcome = "dead" if "Broken" in name else "done"
-        assert [ending["outcome"] for ending in endings] in ([outcome], []), name
+    with Remote(stage.server.url) as server:
+        for name, task in tasks.items():
+            endings = server.history.of(task).endings
+            outcome = State.DEAD if "Broken" in name else State.DONE
+            assert [ending.outcome for ending in endings] == [outcome], name
     assert stage.totals("tasks") == {"dead": KINDS["Broken"], "done": KINDS["Report"] + 2}
 
 
