@@ -24,9 +24,10 @@ help: ## show this list
 run: $(VENV)/.run ## start a server that keeps its messages in ./data; Ctrl-C stops it
 	@$(BIN)/penstock serve --data $(DATA) $(ARGS)
 
-test: $(VENV)/.dev ## run all tests, against servers of their own (PostgreSQL, RabbitMQ) and in Chromium
+test: $(VENV)/.dev ## run all tests, against servers of their own (PostgreSQL, RabbitMQ, Redis) and in Chromium
 	@$(BIN)/python -m tests.support.postgres_binaries
 	@$(BIN)/python -m tests.support.rabbitmq
+	@$(BIN)/python -m tests.support.redis_server
 	@$(BIN)/python -m tests.support.chromium
 	@$(BIN)/python -m pytest -n $(JOBS) $(ARGS) $(TESTS)
 

@@ -40,12 +40,13 @@ class FakeLoad:
     def __init__(self, ready: int = 0, **more: Any) -> None:
         self.sample: Sample | Exception = Sample(ready=ready, **more)
         self.found: Pressure | Exception | None = None
+        self.by_queue: dict[str, Sample | Exception] = {}  # in place of the sample
         self.reads = 0
         self.is_closed = False
 
     def read(self, queue: str, staging_indicator: str | None, *, now: int) -> Sample:
         self.reads += 1
-        return _said(self.sample)
+        return _said(self.by_queue.get(queue, self.sample))
 
     def pressure(self, *, now: int) -> Pressure | None:
         return _said(self.found)
@@ -61,6 +62,7 @@ class FakeReplicas:
         self.running = running
         self.said: Replicas | Exception | None = None
         self.error: Exception | None = None  # of scaling
+        self.failing: Exception | None = None  # of tending
         self.asked: list[int] = []
         self.tended = 0
         self.is_closed = False
@@ -76,6 +78,8 @@ class FakeReplicas:
 
     def tend(self, *, now: int) -> None:
         self.tended += 1
+        if self.failing is not None:
+            raise self.failing
 
     def close(self) -> None:
         self.is_closed = True

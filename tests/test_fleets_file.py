@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from penstock.domain.errors import DefaultProfileMissing, FleetsRefused, SourceUnknown
-from penstock.domain.fleets import Command, External, OwnSource, Processes, RabbitSource
+from penstock.domain.fleet_sources import OwnSource, RabbitSource, staging_indicator_of
+from penstock.domain.fleets import Command, External, Processes
 from penstock.domain.scaling import Profile
 from penstock.settings.fleets import FleetsFile, parse_fleets, read_fleets
 
@@ -110,7 +111,7 @@ def test_all_that_can_be_said_is_understood() -> None:
     assert isinstance(reports.replicas, Command)
     assert reports.replicas.scale == ("scale", "{fleet}", "{wanted}")
     assert fleets.profile_of(mail).most_up == 10
-    assert fleets.source_of(mail).staging_indicator == "»"
+    assert staging_indicator_of(fleets.source_of(mail)) == "»"
 
 
 def test_an_unknown_profile_is_the_default_one() -> None:
@@ -136,27 +137,93 @@ def test_without_a_file_nothing_starts(tmp_path: Path) -> None:
         ("group = 3", "group"),
         ("fleets = 3", "fleets: these are tables"),
         ("[profiles.default]", "no fleet"),
-        (LEAST.replace('queue = "mail"', ""), "fleets.mail: Object missing required field `queue`"),
+        (LEAST.replace('queue = "mail"', ""), "fleets.mail: set either queue or queues"),
+        (LEAST + 'queues = ["post"]', "fleets.mail: set either queue or queues"),
+        (LEAST.replace('queue = "mail"', 'queues = ["a", "b", "a"]'), "fleets.mail: a queue is"),
+        (LEAST.replace('queue = "mail"', 'queues = [""]'), "fleets.mail.queues"),
+        (LEAST + "[profiles.x]\nbacklog_goal_s = 0", "profiles.x: there is no goal"),
+        (LEAST + "[profiles.x]\nmessages_per_worker = 0", "profiles.x.messages_per_worker"),
+        (LEAST + '[profiles.x]\noldest_goal_ms = "soon"', "profiles.x.oldest_goal_ms"),
+        (
+            LEAST.replace("[profiles.default]", '[profiles.default]\noldest_goal_ms = "30s"')
+            + 'source = "r"\n[sources.r]\nkind = "rabbitmq"',
+            "fleets.mail: profile default has oldest_goal_ms, but source r (rabbitmq) does not",
+        ),
         (LEAST.replace('queue = "mail"', 'queue = ""'), "fleets.mail.queue"),
         (LEAST.replace("queue =", "queu ="), "did you mean queue"),
         (LEAST.replace("external", "pigeon"), "processes, command, kubernetes, external"),
         (LEAST.replace("fleets.mail", 'fleets."a b"'), "letters, digits"),
         (LEAST + "min = 6", "min is 6, and max only 5"),
         (LEAST + "min = -1", "fleets.mail.min"),
+        (
+            LEAST + '[[fleets.mail.schedule]]\ndays = ["someday"]',
+            "fleets.mail.schedule[0]: days:",
+        ),
+        (LEAST + "[[fleets.mail.schedule]]\nfro = 3", "did you mean from?"),
+        (LEAST + "[[fleets.mail.schedule]]\nmin = 6", "schedule[0]: min is 6, and max only 5"),
         (LEAST + "max = 0", "fleets.mail.max"),
-        (LEAST + 'interval_ms = "ten"', "interval_ms: 'ten' is not a duration"),
+        (LEAST + 'interval_ms = "ten"', "fleets.mail.interval_ms: 'ten' is not a duration"),
+        (LEAST + '[alerts]\nevery_ms = "ten"', "alerts.every_ms: 'ten' is not a duration"),
+        (LEAST + "max = 99999999999999999999", "fleets.mail.max"),
+        (LEAST + "min = 99999999999999999999", "fleets.mail.min"),
+        (LEAST + "patience_ms = 99999999999999999999", "fleets.mail.patience_ms"),
+        (LEAST + "[profiles.slow]\nbacklog_goal_s = 99999999999999999999", "backlog_goal_s"),
+        (LEAST + '[alerts]\nurl = "notaurl"', "alerts.url: not a URL"),
+        (LEAST + '[alerts]\nurl = "ftp://chat.example"', "alerts.url: not a URL"),
+        (LEAST + '[alerts]\nurl = "https://:80/"', "alerts.url: not a URL"),
+        (LEAST + '[alerts]\nurl = "https://chat:99999/"', "alerts.url: not a URL"),
+        (LEAST + '[alerts]\nurl = "https://chat. example/"', "alerts.url: not a URL"),
+        (LEAST + '[alerts]\nurl = "https://me:it@chat.example/"', "alerts.url: a URL with cred"),
         (LEAST + "interval_ms = 999", "fleets.mail.interval_ms"),
         (LEAST + "cooldown_runs = -1", "cooldown_runs"),
         (LEAST + "[profiles.slow]\nsamples_needed = 0", "profiles.slow.samples_needed"),
-        (LEAST + "[profiles.slow]\nbacklog_goal_s = 0", "profiles.slow.backlog_goal_s"),
+        (LEAST + "[profiles.slow]\nbacklog_goal_s = -1", "profiles.slow.backlog_goal_s"),
         (LEAST + "[pressure]\nmemory_percent = [90, 80, 70]", "must not get smaller"),
         (LEAST + '[sources.r]\nkind = "rabbitmq"\nstaging_indicator = ""', "staging_indicator"),
         (LEAST + '[sources.r]\nkind = "rabbitmq"\nendpoint = "rabbit:15672"', "http://"),
+        (
+            LEAST + '[sources.r]\nkind = "rabbitmq"\nendpoint = "http://me:secret@rabbit:15672"',
+            "sources.r.endpoint: a URL with credentials is not taken",
+        ),
+        (
+            LEAST + '[sources.r]\nkind = "rabbitmq"\nendpoint = "http://rabbit:15672?a=b"',
+            "sources.r.endpoint: a URL without a query",
+        ),
         (
             LEAST + '[sources.r]\nkind = "rabbitmq"\npassword_env = "A"\npassword_file = "b"',
             "password_file or password_env, not both",
         ),
         (LEAST + '[sources.own]\nkind = "rabbitmq"', "sources.own"),
+        (
+            LEAST + 'source = "s"\n[sources.s]\nkind = "sqs"',
+            "fleets.mail: profile default has backlog_goal_s, but source s (sqs) does not report",
+        ),
+        (LEAST + '[sources.s]\nkind = "sqs"\nregion = "eu west"', "sources.s.region"),
+        (LEAST + '[sources.s]\nkind = "sqs"\naccount = "12"', "sources.s.account"),
+        (LEAST + '[sources.s]\nkind = "sqs"\nendpoint = "sqs"', "sources.s.endpoint: not a URL"),
+        (
+            LEAST + 'source = "s"\n[sources.s]\nkind = "redis"',
+            "fleets.mail: profile default has backlog_goal_s, but source s (redis) does not report",
+        ),
+        (LEAST + '[sources.s]\nkind = "redis"\nurl = "http://r"', "sources.s.url: not a URL"),
+        (LEAST + '[sources.s]\nkind = "redis"\nurl = "redis://:p@r"', "sources.s.url: a URL with"),
+        (LEAST + '[sources.s]\nkind = "redis"\nurl = "redis://r/x"', "number of a database"),
+        (LEAST + '[sources.s]\nkind = "redis"\ntype = "stream"', "a stream needs a group"),
+        (LEAST + '[sources.s]\nkind = "redis"\ngroup = "g"', "sources.s: group goes with"),
+        (LEAST + '[sources.s]\nkind = "redis"\ntype = "set"', "sources.s.type"),
+        (LEAST + '[sources.s]\nkind = "prometheus"', "sources.s: Object missing required field"),
+        (
+            LEAST + '[sources.s]\nkind = "prometheus"\nready_query = "a"\noldest_query = "b"',
+            "sources.s: oldest_query needs leased_query or consume_query",
+        ),
+        (
+            LEAST + '[sources.s]\nkind = "prometheus"\nready_query = "a"\nuser = "b"',
+            "sources.s: user needs token_file or token_env",
+        ),
+        (
+            LEAST + 'source = "s"\n[sources.s]\nkind = "prometheus"\nready_query = "a"',
+            "but source s (prometheus) does not report rates; set messages_per_worker",
+        ),
     ],
 )
 def test_a_file_that_is_wrong_is_refused_with_the_place_and_the_reason(
@@ -167,6 +234,18 @@ def test_a_file_that_is_wrong_is_refused_with_the_place_and_the_reason(
 
     assert said in str(refused.value)
     assert refused.value.code == "fleets_refused"
+
+
+def test_a_refused_url_is_not_repeated() -> None:
+    for text in (
+        '[sources.r]\nkind = "rabbitmq"\nendpoint = "http://me:secret@rabbit:15672"',
+        '[alerts]\nurl = "https://me:secret@chat.example/"',
+        '[alerts]\nurl = "chat.example/secret"',
+    ):
+        with pytest.raises(FleetsRefused) as refused:
+            parse_fleets(LEAST + text)
+
+        assert "secret" not in str(refused.value)
 
 
 def test_without_a_default_profile_nothing_starts() -> None:

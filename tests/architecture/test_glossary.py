@@ -54,6 +54,7 @@ OUTSIDE_PROTOCOLS = (
     "edge/tasks/",
     "domain/signature.py",
     "outbound/rabbitmq",
+    "outbound/redis",
     "edge/cli/words.py",
 )
 

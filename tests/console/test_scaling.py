@@ -7,6 +7,7 @@ from collections.abc import Iterator
 import pytest
 
 from penstock.domain.fleet_status import DECISION, FleetStatus, Note, Trouble
+from penstock.domain.scaling import Sample, combine
 from tests.clocks import ManualClock
 from tests.console.conftest import OpenConsole, aside
 from tests.console.driving import Console, expect
@@ -64,6 +65,34 @@ def test_fleets_tell_how_many_workers_they_want_and_why(
     expect(log.locator('[data-label="Why"]')).to_have_text("backlog")
     expect(log.locator('[data-label="What it went by"]')).to_contain_text("backlog 100")
     console.shoot("fleet")
+
+
+def test_a_fleet_with_several_queues_shows_each_of_them(
+    console: Console, server: LiveServer, clock: ManualClock
+) -> None:
+    sample = combine({"mail": Sample(ready=3, oldest_ms=90_000), "post": Sample(ready=4, leased=2)})
+    trouble = Trouble("replicas", "replicas_unavailable", "crash loop", clock.now())
+    keep(
+        server,
+        a_fleet_status(
+            "both",
+            queue="mail",
+            queues=("mail", "post"),
+            sample=sample,
+            troubles=(trouble,),
+            seen_at=clock.now(),
+        ),
+    )
+
+    console.open("/console/scaling")
+    expect(console.cell("both", "Queue")).to_have_text("mail, post")
+    expect(console.cell("both", "Backlog")).to_have_text("7")
+    expect(console.cell("both", "Oldest")).to_contain_text("1")
+    expect(console.cell("both", "Trouble")).to_have_text("replicas unavailable")
+
+    console.row("both").get_by_role("link").first.click()
+    expect(console.page.locator("main")).to_contain_text("3 ready, 0 leased, oldest 1")
+    expect(console.page.locator("main")).to_contain_text("4 ready, 2 leased, oldest –")
 
 
 def test_trouble_and_absence_are_told(

@@ -3,14 +3,24 @@
 from __future__ import annotations
 
 import re
+from datetime import datetime
 from enum import StrEnum
 from pathlib import Path
+from typing import get_args
 
 import msgspec
 import pytest
 
 from penstock.domain.duration import duration_ms
 from penstock.domain.fleet_run import Cause
+from penstock.domain.fleet_schedule import Period
+from penstock.domain.fleet_sources import (
+    PrometheusSource,
+    RabbitSource,
+    RedisSource,
+    SourceSpec,
+    SqsSource,
+)
 from penstock.domain.fleets import (
     AlertSpec,
     Command,
@@ -18,11 +28,11 @@ from penstock.domain.fleets import (
     Fleet,
     Fleets,
     Kubernetes,
-    OwnSource,
     Processes,
-    RabbitSource,
 )
 from penstock.domain.governor import Bound
+from penstock.domain.limits import HOUR
+from penstock.domain.moments import instant_of
 from penstock.domain.pressure import PressureLimits
 from penstock.domain.scaling import Profile, Reason
 from penstock.settings.fleets import parse_fleets
@@ -31,7 +41,7 @@ from tests.docs.snippets import ROOT, marked
 PAGE = "docs/autoscaling.md"
 PARTS = "docs/autoscaling-replicas.md"
 # Tables of their own, and the name, which is the table's.
-ELSEWHERE = {"profiles", "sources", "pressure", "alerts", "fleets", "name"}
+ELSEWHERE = {"profiles", "sources", "pressure", "alerts", "fleets", "name", "schedule"}
 
 
 def table(mark: str, page: str = PAGE) -> list[list[str]]:
@@ -55,8 +65,8 @@ def listed(mark: str, page: str = PAGE) -> dict[str, str]:
 @pytest.mark.parametrize(
     ("struct", "page"),
     [
-        *((one, PAGE) for one in (Fleets, Profile, Fleet, PressureLimits, AlertSpec)),
-        *((one, PARTS) for one in (OwnSource, RabbitSource)),
+        *((one, PAGE) for one in (Fleets, Profile, Fleet, Period, PressureLimits, AlertSpec)),
+        *((one, PARTS) for one in get_args(SourceSpec)),
         *((one, PARTS) for one in (Processes, Command, Kubernetes, External)),
     ],
 )
@@ -67,11 +77,11 @@ def test_the_tables_list_every_key_with_its_default(
     elsewhere = ELSEWHERE if struct in (Fleets, Fleet) else set()
     fields = [one for one in msgspec.structs.fields(struct) if one.name not in elsewhere]
 
-    assert set(found) == {one.name for one in fields}
+    assert set(found) == {one.encode_name for one in fields}
     for one in fields:
         made = one.default_factory
         default = one.default if made is msgspec.NODEFAULT else made()
-        assert told(found[one.name], default), one.name
+        assert told(found[one.encode_name], default), one.name
 
 
 def told(text: str, default: object) -> bool:
@@ -84,6 +94,8 @@ def told(text: str, default: object) -> bool:
         return text == str(default).lower()
     if isinstance(default, dict):
         return text == "{}"
+    if isinstance(default, tuple) and default and isinstance(default[0], str):
+        return re.findall(r'"([^"]*)"', text) == list(default)
     if isinstance(default, tuple):
         return [float(number) for number in re.findall(r"[\d.]+", text)] == list(default)
     if isinstance(default, int):
@@ -107,6 +119,28 @@ def test_the_files_of_the_page_are_understood() -> None:
     orders = rabbit.fleets["orders"]
     assert isinstance(orders.replicas, Kubernetes)
     assert isinstance(rabbit.source_of(orders), RabbitSource)
+
+
+def test_the_file_with_a_schedule_is_understood() -> None:
+    mail = parse_fleets(marked(PAGE, "schedule")).fleets["mail"]
+    noon = datetime.fromisoformat("2026-11-16T12:00+01:00")
+
+    assert [mail.at(instant_of(noon)).min, mail.at(instant_of(noon) + 12 * HOUR).max] == [5, 2]
+
+
+def test_the_file_with_other_goals_is_understood() -> None:
+    found = parse_fleets(marked(PAGE, "goals"))
+
+    mail = found.fleets["mail"]
+    assert mail.all_queues == ("mail", "mail-bulk")
+    assert found.profile_of(mail).oldest_goal_ms == 30_000
+
+
+def test_the_file_with_other_sources_is_understood() -> None:
+    found = parse_fleets(marked(PARTS, "other sources"))
+
+    kinds = [type(found.source_of(one)) for one in found.fleets.values()]
+    assert kinds == [SqsSource, RedisSource, PrometheusSource]
 
 
 def test_the_file_of_a_fleet_that_runs_another_program_is_understood() -> None:

@@ -220,10 +220,94 @@ def test_nobody_is_waited_for_when_all_have_appeared_or_start() -> None:
     assert starting.reason == "starting"
 
 
-def test_a_manager_that_forgets_what_was_asked_of_it_is_found_out() -> None:
-    of = fleet(max=50, patience_ms=60_000)
+# The wait ends for good when the request is met or withdrawn, so that a later fall of the count
+# is acted upon like any other.
 
-    assert is_short(after_scaling(5, of), there(1), of, now=NOW + 60_000)
+
+def reached(of: Fleet, count: int) -> FleetState:
+    """All `count` workers were asked for, and a run has seen them."""
+    state = after_scaling(count, of, running=0)
+    state, _ = once(Reading(replicas=there(count), sample=NONE_LEFT), state, of=of)
+    return state
+
+
+def looks(
+    state: FleetState, of: Fleet, reading: Reading, times: int, *, since: int = NOW
+) -> list[tuple[int, str]]:
+    """Decisions of so many runs, ten seconds apart."""
+    found = []
+    for number in range(1, times + 1):
+        state, decision = once(reading, state, of=of, now=since + number * 10_000)
+        found.append((decision.change, decision.reason))
+    return found
+
+
+def test_after_an_orderly_restart_workers_come_back_in_the_second_run() -> None:
+    of = fleet(min=2)
+    drained = Reading(replicas=there(0), sample=NONE_LEFT)
+
+    assert looks(reached(of, 2), of, drained, 2) == [(0, "count_changed"), (2, "below_minimum")]
+
+
+def test_a_restart_before_the_workers_were_seen_starts_them_in_the_first_run() -> None:
+    """The drained manager has nothing on request, so there is nothing to wait for."""
+    of = fleet(min=2)
+    state = after_scaling(2, of, running=0)
+
+    assert looks(state, of, Reading(replicas=there(0)), 1) == [(2, "below_minimum")]
+
+
+def test_a_worker_that_exits_with_a_backlog_left_is_replaced() -> None:
+    of = fleet()
+    left = Reading(replicas=there(0), sample=Sample(ready=9))
+
+    assert looks(reached(of, 1), of, left, 2) == [(0, "count_changed"), (1, "first_message")]
+
+
+def test_a_worker_that_exits_before_it_was_seen_is_replaced_in_the_next_run() -> None:
+    of = fleet()
+    left = Reading(replicas=there(0), sample=Sample(ready=9))
+
+    assert looks(after_scaling(1, of, running=0), of, left, 1) == [(1, "first_message")]
+
+
+def test_a_deployment_that_was_scaled_by_hand_is_put_right_in_the_second_run() -> None:
+    of = fleet(min=4)
+    by_hand = Reading(replicas=there(2), sample=NONE_LEFT)
+
+    assert looks(reached(of, 4), of, by_hand, 2) == [(0, "count_changed"), (2, "below_minimum")]
+
+
+def test_workers_of_a_repaired_command_are_started_in_the_next_run() -> None:
+    """They never appeared; the new manager knows nothing of the request."""
+    of = fleet(min=3)
+    state = after_scaling(3, of, running=0)
+    dying = Reading(replicas=there(0, requested=3), sample=NONE_LEFT)
+    state, waiting = once(dying, state, of=of, now=NOW + 10_000)
+    assert waiting.reason == "replicas_missing"
+
+    repaired = Reading(replicas=there(0), sample=NONE_LEFT)
+    assert looks(state, of, repaired, 1, since=NOW + 10_000) == [(3, "below_minimum")]
+
+
+def test_workers_that_exit_long_after_they_appeared_are_not_reported_as_missing() -> None:
+    of = fleet(max=50, patience_ms=5_000)
+    state = reached(of, 18)
+    one_less = there(17, requested=18)
+
+    assert not is_short(state, one_less, of, now=NOW + 60_000)
+
+
+@given(falls=st.lists(st.integers(0, 5), min_size=1, max_size=10), patience=st.integers(0, 300_000))
+def test_once_all_were_there_no_count_is_waited_for_again(falls: list[int], patience: int) -> None:
+    of = fleet(max=50, patience_ms=patience)
+    state = reached(of, 6)
+    for number, running in enumerate(falls):
+        told = there(running, requested=6)
+        state, decision = once(Reading(replicas=told), state, of=of, now=NOW + number * 10_000)
+
+        assert decision.reason != "replicas_missing"
+        assert not is_short(state, told, of, now=NOW + 10**9)
 
 
 def test_one_that_makes_room_gives_one_worker() -> None:

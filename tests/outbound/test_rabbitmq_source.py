@@ -10,7 +10,7 @@ import msgspec
 import pytest
 
 from penstock.domain.errors import PenstockError, QueueUnknown, SourceUnavailable
-from penstock.domain.fleets import RabbitSource
+from penstock.domain.fleet_sources import RabbitSource
 from penstock.domain.pressure import Pressure
 from penstock.domain.scaling import Sample, Staged
 from penstock.outbound.rabbitmq_source import PAGE, RabbitLoad

@@ -25,7 +25,23 @@ def test_what_waits_for_a_worker_and_what_is_being_worked_on_are_told_apart(desk
 
     sample = load.read("mail", None, now=desk.now)
 
-    assert sample == Sample(ready=3, leased=2)
+    assert sample == Sample(ready=3, leased=2, oldest_ms=0)
+
+
+def test_the_oldest_is_as_old_as_the_time_since_it_could_be_claimed(desk, load):
+    mail = desk.queue("mail")
+    assert load.read("mail", None, now=desk.now).oldest_ms is None
+    desk.send(mail, delay_ms=60_000)
+    desk.clock.advance(seconds=10)
+    desk.send(mail)
+    desk.clock.advance(seconds=30)
+
+    sample = load.read("mail", None, now=desk.now)
+    desk.claim(mail)
+    after = load.read("mail", None, now=desk.now)
+
+    assert (sample.ready, sample.oldest_ms) == (1, 30_000)
+    assert (after.ready, after.oldest_ms) == (0, None)
 
 
 def test_a_rate_is_what_has_ended_and_what_has_come_since_the_last_look_per_second(desk, load):
@@ -80,7 +96,7 @@ def test_a_queue_that_was_made_anew_begins_anew(desk, load):
 
     desk.clock.advance(seconds=1)
 
-    assert load.read("mail", None, now=desk.now) == Sample(ready=8)
+    assert load.read("mail", None, now=desk.now) == Sample(ready=8, oldest_ms=1_000)
 
 
 def test_queues_whose_names_go_on_after_the_indicator_are_staging_queues(desk: Desk, load):

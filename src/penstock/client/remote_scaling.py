@@ -51,6 +51,7 @@ class Fleet(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     pressure: Pressure | None = None
     decision: Decision | None = None
     last_change: Change | None = None
+    queues: list[str] = []
 
 
 class Decided(msgspec.Struct, frozen=True):

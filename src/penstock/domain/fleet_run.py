@@ -67,7 +67,8 @@ class FleetState(msgspec.Struct, frozen=True, kw_only=True):
     odd_counts: int = 0
     cooling_runs: int = 0  # still to be left out
     cooling_until: int = 0
-    missing_since: int | None = None  # after an upscaling, until all have appeared
+    # When workers were asked for that the manager has on request and that do not run yet.
+    missing_since: int | None = None
     memory: Memory = Memory()
     desired: int | None = None
     wanted: int | None = None  # the last that was decided
@@ -100,7 +101,12 @@ def run(
     before, told = state, reading.replicas
     is_odd = not _is_explained(before, told)
     state = msgspec.structs.replace(
-        state, replicas=told, odd_counts=before.odd_counts + 1 if is_odd else 0
+        state,
+        replicas=told,
+        odd_counts=before.odd_counts + 1 if is_odd else 0,
+        # Once the request is met, or withdrawn, the wait is over for good: a later fall of the
+        # count is a change like any other.
+        missing_since=before.missing_since if _lacks(told) else None,
     )
     if reading.yields:
         # Also those that are only waited for.
@@ -111,7 +117,7 @@ def run(
         left = max(0, state.cooling_runs - 1)
         state = msgspec.structs.replace(state, cooling_runs=left)
         return _ended(state, reading, Cause.COOLING_DOWN)
-    if _is_waited_for(state, told, fleet, now=now):
+    if _is_waited_for(state, fleet, now=now):
         return _ended(state, reading, Cause.REPLICAS_MISSING)
     return _analysed(state, reading, fleet, profile, others, now=now)
 
@@ -139,7 +145,7 @@ def attempted(state: FleetState, decision: Decision) -> FleetState:
 def is_short(state: FleetState, told: Replicas, fleet: Fleet, *, now: int) -> bool:
     """Those that were asked for have not appeared, and patience is at its end."""
     since = state.missing_since
-    return since is not None and now - since >= fleet.patience_ms and _lacks(state, told)
+    return since is not None and now - since >= fleet.patience_ms and _lacks(told)
 
 
 def found_short(state: FleetState) -> FleetState:
@@ -225,13 +231,15 @@ def _is_explained(state: FleetState, told: Replicas) -> bool:
     return min(before, after) <= told.total <= max(before, after)
 
 
-def _is_waited_for(state: FleetState, told: Replicas, fleet: Fleet, *, now: int) -> bool:
+def _is_waited_for(state: FleetState, fleet: Fleet, *, now: int) -> bool:
     since = state.missing_since
-    return since is not None and now - since < fleet.patience_ms and _lacks(state, told)
+    return since is not None and now - since < fleet.patience_ms
 
 
-def _lacks(state: FleetState, told: Replicas) -> bool:
-    return max(told.requested, state.expected or 0) > told.total
+def _lacks(replicas: Replicas) -> bool:
+    """The manager's word counts, not what was asked of it: a worker that ran and exited between
+    two looks was there, and a request that was withdrawn brings no worker."""
+    return replicas.requested > replicas.total
 
 
 def _ended(

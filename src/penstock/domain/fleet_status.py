@@ -39,7 +39,7 @@ class Made(msgspec.Struct, frozen=True, kw_only=True):
 class FleetStatus(msgspec.Struct, frozen=True, kw_only=True):
     name: str
     group: str
-    queue: str
+    queue: str  # the first, where there are several
     source: str
     profile: str
     kind: str  # of replicas
@@ -56,7 +56,12 @@ class FleetStatus(msgspec.Struct, frozen=True, kw_only=True):
     decision: Decision | None = None  # of the last run
     made: Made | None = None
     troubles: tuple[Trouble, ...] = ()
+    queues: tuple[str, ...] = ()  # where there are several
     state: FleetState = FleetState()
+
+    @property
+    def all_queues(self) -> tuple[str, ...]:
+        return self.queues or (self.queue,)
 
     @property
     def wanted(self) -> int | None:

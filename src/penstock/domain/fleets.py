@@ -11,46 +11,24 @@ from typing import Annotated, Literal
 import msgspec
 from msgspec import Meta
 
+from penstock.domain.fleet_schedule import Period, limits_at
+from penstock.domain.fleet_sources import (
+    MOST,
+    OWN,
+    AtLeastOne,
+    NotNegative,
+    OwnSource,
+    SourceSpec,
+    Spec,
+    Text,
+)
 from penstock.domain.limits import MINUTE, SECOND
 from penstock.domain.pressure import PressureLimits
-from penstock.domain.scaling import Profile
+from penstock.domain.scaling import MOST_REPLICAS, Profile
 
 DEFAULT = "default"  # the profile that must be there
-OWN = "own"  # the source that is always there
 
-AtLeastOne = Annotated[int, Meta(ge=1)]
-NotNegative = Annotated[int, Meta(ge=0)]
-Text = Annotated[str, Meta(min_length=1)]
 Words = Annotated[tuple[str, ...], Meta(min_length=1)]
-
-
-class Spec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, tag_field="kind"):
-    """A table of the file that says by its `kind` what it is."""
-
-
-# ---- where the work waits
-
-
-class OwnSource(Spec, frozen=True, kw_only=True, tag="own"):
-    """The queues of our own store."""
-
-    staging_indicator: Text | None = None
-
-
-class RabbitSource(Spec, frozen=True, kw_only=True, tag="rabbitmq"):
-    """The management API of a RabbitMQ; of the password at most one is said."""
-
-    endpoint: Text = "http://rabbitmq:15672"
-    user: Text = "guest"
-    password_file: Text | None = None
-    password_env: Text | None = None
-    vhost: Text = "/"
-    staging_indicator: Text | None = None
-    pressure_every_ms: NotNegative = 10 * SECOND
-    timeout_ms: AtLeastOne = 5 * SECOND
-
-
-SourceSpec = OwnSource | RabbitSource
 
 
 # ---- who runs the workers
@@ -66,7 +44,7 @@ class Processes(Spec, frozen=True, kw_only=True, tag="processes"):
     arguments: tuple[str, ...] = ()  # more of penstock worker's
     url: Text | None = None  # where the workers get their jobs; None: the autoscaler's own store
     folder: Text | None = None  # they start in; None: the autoscaler's
-    env: dict[str, str] = {}
+    env: dict[str, str] = msgspec.field(default_factory=dict)
     start_ms: NotNegative | None = None  # so long a new one counts as starting at most
     drain_ms: NotNegative = MINUTE  # so long a busy one may take to finish when it is too many
     keep: bool = False  # they stay when the autoscaler ends
@@ -111,12 +89,13 @@ ReplicasSpec = Processes | Command | Kubernetes | External
 
 class Fleet(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     name: str = ""  # the table's
-    queue: Text
+    queue: Text | None = None
+    queues: tuple[Text, ...] = ()  # in its place: several
     source: str = OWN
     profile: str = DEFAULT
-    min: NotNegative = 0
-    max: AtLeastOne = 5
-    interval_ms: Annotated[int, Meta(ge=SECOND)] = 10 * SECOND
+    min: Annotated[int, Meta(ge=0, le=MOST_REPLICAS)] = 0
+    max: Annotated[int, Meta(ge=1, le=MOST_REPLICAS)] = 5
+    interval_ms: Annotated[int, Meta(ge=SECOND, le=MOST)] = 10 * SECOND
     cooldown_runs: NotNegative = 0
     cooldown_up_runs: NotNegative | None = None  # None: as the one above
     cooldown_down_runs: NotNegative | None = None
@@ -127,7 +106,25 @@ class Fleet(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     yield_order: NotNegative | None = None  # None: never stopped under pressure
     patience_ms: NotNegative = 210 * SECOND  # so long requested ones may take to appear
     routes: tuple[Text, ...] = ()  # circuits on the way of its work
+    schedule: tuple[Period, ...] = ()  # other limits at some times
     replicas: ReplicasSpec
+
+    def __post_init__(self) -> None:
+        if (self.queue is None) == (not self.queues):
+            raise ValueError("set either queue or queues")
+        if len(set(self.queues)) < len(self.queues):
+            raise ValueError("a queue is named twice in queues")
+
+    @property
+    def all_queues(self) -> tuple[str, ...]:
+        return self.queues or (self.queue or "",)
+
+    def at(self, now: int) -> Fleet:
+        """With the limits that are in force."""
+        if not self.schedule:
+            return self
+        least, most = limits_at(self.min, self.max, self.schedule, now=now)
+        return msgspec.structs.replace(self, min=least, max=most)
 
 
 class AlertSpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -140,7 +137,9 @@ class Fleets(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     """All that one file says.  Of one group one autoscaler acts at a time, on whatever machine."""
 
     group: Text = DEFAULT
-    refresh_ms: Annotated[int, Meta(ge=SECOND)] = 5 * SECOND  # how often the file is looked at
+    refresh_ms: Annotated[int, Meta(ge=SECOND, le=MOST)] = (
+        5 * SECOND
+    )  # how often the file is looked at
     deadline_ms: AtLeastOne = 30 * SECOND  # for sources and managers to answer
     profiles: dict[str, Profile] = {}
     sources: dict[str, SourceSpec] = {}

@@ -19,8 +19,8 @@ MEMORY = "memory"
 DISK = "disk"
 
 Percent = Annotated[float, Meta(gt=0, le=100)]
-Megabytes = Annotated[int, Meta(ge=0)]
-Order = Annotated[int, Meta(ge=0)]
+Megabytes = Annotated[int, Meta(ge=0, le=10**12)]
+Order = Annotated[int, Meta(ge=0, le=10**6)]
 
 
 class Pressure(msgspec.Struct, frozen=True, kw_only=True):

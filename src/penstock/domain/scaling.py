@@ -8,11 +8,16 @@
     no rate, but something waits                 at least one, and no fewer than there are
 
 What is asked for at once goes up by no more than `most_up`, and down without a limit.
+
+Beside that analyser's goal (a backlog is cleared within so many seconds) there are two more: so
+many messages per worker, for sources that do not report rates, and an age that the oldest message
+should not exceed.  Where several goals are set, the largest number counts.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from enum import StrEnum
 from typing import Annotated
 
@@ -26,10 +31,22 @@ MOST_REPLICAS = 1_000_000  # more than anybody has: beyond it a number is a mist
 
 class Profile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     samples_needed: Annotated[int, Meta(ge=1, le=10_000)] = 10
-    backlog_goal_s: Annotated[int, Meta(ge=1)] = 300
-    most_up: Annotated[int, Meta(ge=1)] = 5
+    backlog_goal_s: Annotated[int, Meta(ge=0, le=10**9)] = 300  # 0: no such goal
+    messages_per_worker: Annotated[int, Meta(ge=1, le=10**9)] | None = None  # in its place
+    oldest_goal_ms: Annotated[int, Meta(ge=1, le=10**12)] | None = None
+    most_up: Annotated[int, Meta(ge=1, le=MOST_REPLICAS)] = 5
     count_leased: bool = False  # what is being worked on counts as backlog, too
     keep_busy: bool = False  # while something is being worked on, one worker stays
+
+    def __post_init__(self) -> None:
+        if not (self.backlog_goal_s or self.messages_per_worker or self.oldest_goal_ms):
+            raise ValueError(
+                "there is no goal: set backlog_goal_s, messages_per_worker or oldest_goal_ms"
+            )
+
+    @property
+    def needs_rates(self) -> bool:
+        return self.messages_per_worker is None and bool(self.backlog_goal_s)
 
 
 class Staged(msgspec.Struct, frozen=True):
@@ -40,14 +57,25 @@ class Staged(msgspec.Struct, frozen=True):
     publish_rate: float = 0.0  # per second
 
 
+class QueueLoad(msgspec.Struct, frozen=True):
+    """One of several queues of a fleet."""
+
+    queue: str
+    ready: int
+    leased: int = 0
+    oldest_ms: int | None = None
+
+
 class Sample(msgspec.Struct, frozen=True, kw_only=True):
-    """One look at a queue.  Rates are per second; what a source cannot tell is 0."""
+    """One look at the queues of a fleet.  Rates are per second; one that is not reported is 0."""
 
     ready: int
     leased: int = 0
     consume_rate: float = 0.0
     publish_rate: float = 0.0
+    oldest_ms: int | None = None  # age of the oldest ready message; None: there is none, or unknown
     staged: tuple[Staged, ...] = ()
+    queues: tuple[QueueLoad, ...] = ()  # where there are several
 
 
 class Replicas(msgspec.Struct, frozen=True, kw_only=True):
@@ -67,6 +95,7 @@ class Reason(StrEnum):
     FIRST_MESSAGE = "first_message"
     GATHERING = "gathering"
     BACKLOG = "backlog"  # more are needed for it
+    OLDEST = "oldest"  # the oldest message waits for longer than the goal
     LESS_NEEDED = "less_needed"
     IDLE = "idle"
     BUSY = "busy"  # idle but for what is being worked on
@@ -83,10 +112,13 @@ class Inputs(msgspec.Struct, frozen=True, kw_only=True):
     samples: int
     samples_needed: int
     backlog_goal_s: int
+    messages_per_worker: int | None = None
+    oldest_goal_ms: int | None = None
     ready: int | None = None
     leased: int | None = None
     staged: int | None = None  # messages
     backlog: int | None = None  # what counts of these
+    oldest_ms: int | None = None
     average_backlog: float | None = None
     consume_rate: float | None = None  # averages from here on
     publish_rate: float | None = None
@@ -123,12 +155,36 @@ def analyse(
     backlog = inputs.backlog or 0
     if backlog > 0 and replicas.total == 0:
         return window, Recommendation(change=1, reason=Reason.FIRST_MESSAGE, inputs=inputs)
-    samples = (*window.samples, sample)[-profile.samples_needed :]
+    kept = msgspec.structs.replace(sample, queues=())  # averages do not need them
+    samples = (*window.samples, kept)[-profile.samples_needed :]
     window = Window(samples, window.count + 1)
     inputs = msgspec.structs.replace(inputs, samples=window.count)
     if window.count < profile.samples_needed:
         return window, Recommendation(change=0, reason=Reason.GATHERING, inputs=inputs)
     return Window(samples, 0), _decide(samples, replicas, profile, inputs)
+
+
+def combine(by_queue: Mapping[str, Sample], *, shares_leased: bool = False) -> Sample:
+    """One sample for all queues of a fleet: sums, and the greatest age.
+
+    `shares_leased`: each sample reports the leased messages of all queues together.
+    """
+    samples = list(by_queue.values())
+    if len(samples) == 1:
+        return samples[0]
+    ages = [one.oldest_ms for one in samples if one.oldest_ms is not None]
+    leased = [one.leased for one in samples]
+    return Sample(
+        ready=sum(one.ready for one in samples),
+        leased=max(leased) if shares_leased else sum(leased),
+        consume_rate=math.fsum(one.consume_rate for one in samples),
+        publish_rate=math.fsum(one.publish_rate for one in samples),
+        oldest_ms=max(ages, default=None),
+        staged=tuple(staged for one in samples for staged in one.staged),
+        queues=tuple(
+            QueueLoad(name, one.ready, one.leased, one.oldest_ms) for name, one in by_queue.items()
+        ),
+    )
 
 
 def check_sample(sample: Sample) -> Sample:
@@ -137,6 +193,8 @@ def check_sample(sample: Sample) -> Sample:
     rates = (sample.consume_rate, sample.publish_rate, *(one.publish_rate for one in sample.staged))
     if any(count < 0 for count in counts):
         raise SourceUnavailable(f"the source tells of {min(counts)} messages, which cannot be")
+    if sample.oldest_ms is not None and sample.oldest_ms < 0:
+        raise SourceUnavailable(f"the source reports an age of {sample.oldest_ms} ms")
     if not all(math.isfinite(rate) and rate >= 0 for rate in rates):
         raise SourceUnavailable("the source tells of a rate that is no number, or negative")
     return sample
@@ -155,7 +213,7 @@ def _decide(
 ) -> Recommendation:
     total = replicas.total
     inputs = _with_averages(inputs, samples, replicas, profile)
-    needed, reason = _needed(inputs, total)
+    needed, reason = _needed(inputs, profile, total)
     if needed == 0 and profile.keep_busy and inputs.leased:
         needed, reason = min(1, total), Reason.BUSY
     inputs = msgspec.structs.replace(inputs, needed=needed)
@@ -163,11 +221,41 @@ def _decide(
     return Recommendation(change=change, reason=reason, inputs=inputs)
 
 
-def _needed(inputs: Inputs, total: int) -> tuple[int, Reason]:
+def _needed(inputs: Inputs, profile: Profile, total: int) -> tuple[int, Reason]:
+    """The largest number that any of the goals needs."""
+    found: list[tuple[int, Reason]] = []
+    if profile.messages_per_worker is not None:
+        found.append(_needed_by_count(inputs, profile.messages_per_worker, total))
+    elif profile.backlog_goal_s:
+        found.append(_needed_by_rate(inputs, profile.backlog_goal_s, total))
+    if profile.oldest_goal_ms is not None:
+        found.append(_needed_by_age(inputs, profile.oldest_goal_ms, total))
+    return max(found, key=lambda one: one[0])
+
+
+def _needed_by_count(inputs: Inputs, per_worker: int, total: int) -> tuple[int, Reason]:
+    if not inputs.average_backlog and not inputs.staged_publish_rate:
+        return 0, Reason.IDLE
+    needed = max(1, min(math.ceil((inputs.backlog or 0) / per_worker), MOST_REPLICAS))
+    return needed, _direction(needed, total)
+
+
+def _needed_by_age(inputs: Inputs, goal_ms: int, total: int) -> tuple[int, Reason]:
+    """What waits now is to be taken within the goal.  Where the oldest is too old all the same,
+    one more than there are: unless nothing moves, as in a paused queue, where none would help."""
+    needed, reason = _needed_by_rate(inputs, goal_ms / 1000, total)
+    is_moving = bool(inputs.consume_rate or inputs.leased)
+    if is_moving and inputs.oldest_ms is not None and inputs.oldest_ms > goal_ms:
+        return max(needed, total + 1), Reason.OLDEST
+    return needed, reason
+
+
+def _needed_by_rate(inputs: Inputs, goal_s: float, total: int) -> tuple[int, Reason]:
     floor = 1 if inputs.average_backlog else 0
     if inputs.rate_per_worker is not None:
-        # As in the seed the backlog is that of this moment, though the rate is an average.
-        by_goal = (inputs.backlog or 0) / inputs.backlog_goal_s / inputs.rate_per_worker
+        # The backlog is that of this moment, though the rate is an average, as in
+        # autoscale-workload-rabbit.
+        by_goal = (inputs.backlog or 0) / goal_s / inputs.rate_per_worker
         needed = max(floor, math.floor(min(by_goal, MOST_REPLICAS) + 0.5))
         return needed, _direction(needed, total)
     if inputs.consume_rate:
@@ -191,6 +279,8 @@ def _inputs(window: Window, replicas: Replicas, profile: Profile) -> Inputs:
         samples=window.count,
         samples_needed=profile.samples_needed,
         backlog_goal_s=profile.backlog_goal_s,
+        messages_per_worker=profile.messages_per_worker,
+        oldest_goal_ms=profile.oldest_goal_ms,
     )
 
 
@@ -202,6 +292,7 @@ def _with_sample(inputs: Inputs, sample: Sample, profile: Profile) -> Inputs:
         leased=sample.leased,
         staged=staged,
         backlog=_target(sample, profile) + staged,
+        oldest_ms=sample.oldest_ms,
     )
 
 

@@ -10,15 +10,21 @@ from pathlib import Path
 
 import msgspec
 
+from penstock.domain.fleet_sources import (
+    OwnSource,
+    PrometheusSource,
+    RabbitSource,
+    RedisSource,
+    SourceSpec,
+    SqsSource,
+)
 from penstock.domain.fleets import (
     Command,
     External,
     Fleet,
     Fleets,
     Kubernetes,
-    OwnSource,
     Processes,
-    SourceSpec,
 )
 from penstock.outbound.alerts import EndpointAlerts, LoggedAlerts
 from penstock.ports.clock import Clock, Dice
@@ -56,11 +62,26 @@ class Outfit:
         self._keeps = keeps
 
     def source(self, name: str, spec: SourceSpec) -> LoadSource:
-        if isinstance(spec, OwnSource):
-            return self._own
-        from penstock.outbound.rabbitmq_source import RabbitLoad
+        """Raises FleetsRefused."""
+        match spec:
+            case OwnSource():
+                return self._own
+            case RabbitSource():
+                from penstock.outbound.rabbitmq_source import RabbitLoad
 
-        return RabbitLoad(name, spec)
+                return RabbitLoad(name, spec)
+            case SqsSource():
+                from penstock.outbound.sqs_source import SqsLoad
+
+                return SqsLoad(name, spec)
+            case RedisSource():
+                from penstock.outbound.redis_source import RedisLoad
+
+                return RedisLoad(name, spec)
+            case PrometheusSource():
+                from penstock.outbound.prometheus_source import PrometheusLoad
+
+                return PrometheusLoad(name, spec)
 
     def manager(self, fleet: Fleet) -> ReplicaManager:
         """Raises FleetsRefused."""
@@ -92,7 +113,7 @@ class Outfit:
 
         if self._keeps:
             spec = msgspec.structs.replace(spec, keep=True)
-        launch = Launch(fleet.name, spec, queue=fleet.queue, store_url=self._store_url)
+        launch = Launch(fleet.name, spec, queues=fleet.all_queues, store_url=self._store_url)
         return ProcessReplicas(
             fleet.name,
             spec,

@@ -1,37 +1,31 @@
 """Load and pressure as RabbitMQ's management server tells them.
 
-Every question has one time limit for all its requests.  The password is read anew each time, so
-that a changed file counts at once; it goes into no text.  Figures that are missing are told as such
-and never taken for zero: right after its start a broker does not know yet how much there is.
+Figures that are missing are told as such and never taken for zero: right after its start a broker
+does not know yet how much there is.
 """
 
 from __future__ import annotations
 
-import asyncio
 import base64
-import os
 import re
 import threading
 from collections.abc import Awaitable, Callable, Mapping
-from pathlib import Path
 from typing import Any, TypeVar
-from urllib.parse import quote, urlencode, urlsplit
+from urllib.parse import quote, urlencode
 
-import aiohttp
 import msgspec
 from yarl import URL
 
 from penstock.domain.errors import QueueUnknown, SourceUnavailable
-from penstock.domain.fleets import RabbitSource as Spec
+from penstock.domain.fleet_sources import RabbitSource as Spec
 from penstock.domain.pressure import Pressure
 from penstock.domain.scaling import Sample, Staged
+from penstock.outbound.http_source import HttpSource, Session
 
 T = TypeVar("T")
-_Session = aiohttp.ClientSession
 
-PAGE = 100  # queues in one request, as in the seed
+PAGE = 100  # queues in one request, as in autoscale-workload-rabbit
 _MOST_PAGES = 1_000
-_MOST_BYTES = 32 * 1024 * 1024
 _MB = 1024 * 1024
 _GUEST = "guest"  # the password that RabbitMQ comes with
 # With no column to tell, RabbitMQ's answer would be an empty list: hence the name.
@@ -79,9 +73,8 @@ class _Node(msgspec.Struct):
 class RabbitLoad:
     def __init__(self, name: str, spec: Spec) -> None:
         """`name`: for texts.  Nothing is asked yet."""
-        self._name = name
         self._spec = spec
-        self._endpoint = spec.endpoint.rstrip("/")
+        self._http = HttpSource(name, "RabbitMQ", spec.endpoint, timeout_ms=spec.timeout_ms)
         self._vhost = quote(spec.vhost, safe="")
         self._pressure: Pressure | SourceUnavailable | None = None
         self._pressure_at: int | None = None
@@ -110,7 +103,7 @@ class RabbitLoad:
         except SourceUnavailable as error:
             return error
 
-    async def _sample(self, session: _Session, queue: str, indicator: str | None) -> Sample:
+    async def _sample(self, session: Session, queue: str, indicator: str | None) -> Sample:
         path = f"queues/{self._vhost}/{quote(queue, safe='')}"
         found = await self._ask(session, path, {"columns": _LOAD}, _Queue, missing=queue)
         staged = () if indicator is None else await self._staged(session, queue, indicator)
@@ -122,7 +115,7 @@ class RabbitLoad:
             staged=staged,
         )
 
-    async def _staged(self, session: _Session, queue: str, indicator: str) -> tuple[Staged, ...]:
+    async def _staged(self, session: Session, queue: str, indicator: str) -> tuple[Staged, ...]:
         # The seed puts both in as they are, so that a dot matches anything; here they are names.
         params: dict[str, str | int] = {
             "name": f"^{re.escape(queue + indicator)}.+$",
@@ -144,72 +137,39 @@ class RabbitLoad:
 
     def _known(self, ready: int | None, queue: str) -> int:
         if ready is None:
-            raise self._trouble(f"it has no figures of queue {queue!r} yet")
+            raise self._http.trouble(f"it has no figures of queue {queue!r} yet")
         return ready
 
     # ---- asking
 
-    def _within_time(self, asking: Callable[[_Session], Awaitable[T]]) -> T:
-        ms, told = self._spec.timeout_ms, f"{self._spec.user}:{self._password()}"
+    def _within_time(self, asking: Callable[[Session], Awaitable[T]]) -> T:
+        spec = self._spec
+        found = self._http.secret("password", file=spec.password_file, variable=spec.password_env)
+        told = f"{spec.user}:{_GUEST if found is None else found}"
         who = {"Authorization": f"Basic {base64.b64encode(told.encode()).decode()}"}
-
-        async def do() -> T:
-            async with asyncio.timeout(ms / 1000), aiohttp.ClientSession(headers=who) as session:
-                return await asking(session)
-
-        try:
-            return asyncio.run(do())
-        except TimeoutError:
-            raise self._trouble(f"no answer within {ms} ms") from None
-        except (aiohttp.ClientError, OSError, ValueError) as error:
-            raise self._trouble(str(error) or type(error).__name__) from error
+        return self._http.ask(asking, who)
 
     async def _ask(
         self,
-        session: _Session,
+        session: Session,
         path: str,
         params: Mapping[str, str | int],
         kind: type[T],
         *,
         missing: str = "",
     ) -> T:
-        url = URL(f"{self._endpoint}/api/{path}?{urlencode(params)}", encoded=True)
+        url = URL(f"{self._http.endpoint}/api/{path}?{urlencode(params)}", encoded=True)
         async with session.get(url, allow_redirects=False) as answer:
             if answer.status == 404 and missing:
                 raise QueueUnknown(
-                    f"source {self._name}: RabbitMQ has no queue {missing!r} "
+                    f"source {self._http.name}: RabbitMQ has no queue {missing!r} "
                     f"in the virtual host {self._spec.vhost!r}"
                 )
             if answer.status in (401, 403):
-                raise self._trouble(f"user {self._spec.user!r} is refused ({answer.status})")
+                raise self._http.trouble(f"user {self._spec.user!r} is refused ({answer.status})")
             if answer.status != 200:
-                raise self._trouble(f"it answered {answer.status}")
-            return self._understood(await _read(answer), kind)
-
-    def _understood(self, said: bytes, kind: type[T]) -> T:
-        try:
-            return msgspec.json.decode(said, type=kind)
-        except msgspec.MsgspecError as error:
-            raise self._trouble(f"it answers, but not as RabbitMQ does: {error}") from None
-
-    def _password(self) -> str:
-        spec = self._spec
-        if spec.password_env is not None:
-            try:
-                return os.environ[spec.password_env]
-            except KeyError:
-                raise self._trouble(f"the variable {spec.password_env} is not set") from None
-        if spec.password_file is None:
-            return _GUEST
-        try:
-            return Path(spec.password_file).read_text(encoding="utf-8").strip("\r\n")
-        except (OSError, ValueError) as error:
-            raise self._trouble(f"the file of its password cannot be read: {error}") from None
-
-    def _trouble(self, why: str) -> SourceUnavailable:
-        where = urlsplit(self._endpoint)
-        at = f"{where.hostname}:{where.port}" if where.port else str(where.hostname)
-        return SourceUnavailable(f"source {self._name}, RabbitMQ at {at}: {why}")
+                raise self._http.trouble(f"it answered {answer.status}")
+            return self._http.decode(await self._http.body(answer), kind)
 
 
 def pressure_of(nodes: list[_Node]) -> Pressure | None:
@@ -226,12 +186,3 @@ def pressure_of(nodes: list[_Node]) -> Pressure | None:
     if not used and not free:
         return None
     return Pressure(memory_percent=max(used, default=None), disk_free_mb=min(free, default=None))
-
-
-async def _read(answer: aiohttp.ClientResponse) -> bytes:
-    said = bytearray()
-    async for part in answer.content.iter_any():
-        said += part
-        if len(said) > _MOST_BYTES:
-            raise ValueError("it answers without an end")
-    return bytes(said)

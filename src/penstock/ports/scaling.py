@@ -33,7 +33,11 @@ class ReplicaManager(Protocol):
     """Whoever starts and stops the workers of one fleet."""
 
     def count(self, *, now: int) -> Replicas:
-        """Only looks.  Raises ReplicasUnavailable."""
+        """Only looks.  Raises ReplicasUnavailable.
+
+        `requested` is what the manager is still going to run; where the platform does not report
+        it, the number of the last `scale_to`.
+        """
         ...
 
     def scale_to(self, wanted: int, *, now: int) -> None:

@@ -1,4 +1,4 @@
-"""Load of our own queues, for the autoscaler: from their counters, never from their messages.
+"""Load of our own queues, for the autoscaler: from their counters and one look into an index.
 
 A rate is what a counter has grown by since the last look, per second.  What has left a queue by a
 worker's doing counts as consumed (done, and dead): an attempt that failed and will be tried again
@@ -10,27 +10,16 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterator
 
-import msgspec
-
 from penstock.domain.counts import Counts
 from penstock.domain.errors import QueueUnknown, SourceUnavailable, StoreUnavailable
 from penstock.domain.pressure import Pressure
 from penstock.domain.queue import Queue
+from penstock.domain.rates import Measured, measure
 from penstock.domain.scaling import Sample, Staged
 from penstock.ports.store import Session, Store
 
 TIMEOUT_S = 10.0
 _PAGE = 1_000
-_SHORTEST_MS = 500  # over less than that a rate says nothing
-
-
-class _Rates(msgspec.Struct, frozen=True):
-    queue_no: int
-    at: int
-    consumed: int
-    sent: int
-    consume_rate: float = 0.0
-    publish_rate: float = 0.0
 
 
 class OwnLoad:
@@ -39,12 +28,12 @@ class OwnLoad:
     def __init__(self, store: Store, *, timeout_s: float = TIMEOUT_S) -> None:
         self._store = store
         self._timeout_s = timeout_s
-        self._last: dict[str, _Rates] = {}
+        self._last: dict[str, Measured] = {}
         self._lock = threading.Lock()
 
     def read(self, queue: str, staging_indicator: str | None, *, now: int) -> Sample:
         prefix = None if staging_indicator is None else queue + staging_indicator
-        found = self._counts(queue, prefix)
+        found, oldest_at = self._counts(queue, prefix)
         with self._lock:
             rates = {one.name: self._rates(one, counts, now) for one, counts in found}
         (_, mine), *staged = found
@@ -53,6 +42,7 @@ class OwnLoad:
             leased=mine.leased,
             consume_rate=rates[queue].consume_rate,
             publish_rate=rates[queue].publish_rate,
+            oldest_ms=None if oldest_at is None else max(now - oldest_at, 0),
             staged=tuple(
                 Staged(one.name, counts.ready, rates[one.name].publish_rate)
                 for one, counts in staged
@@ -66,16 +56,19 @@ class OwnLoad:
     def close(self) -> None:
         """The store is somebody else's."""
 
-    def _counts(self, queue: str, prefix: str | None) -> list[tuple[Queue, Counts]]:
-        """The queue itself first."""
+    def _counts(
+        self, queue: str, prefix: str | None
+    ) -> tuple[list[tuple[Queue, Counts]], int | None]:
+        """The queue itself first; and since when the next one in line could have been claimed."""
 
-        def do(session: Session) -> list[tuple[Queue, Counts]]:
+        def do(session: Session) -> tuple[list[tuple[Queue, Counts]], int | None]:
             found = session.queues.find(queue)
             if found is None:
                 raise QueueUnknown(f"there is no queue {queue!r}")
             queues = [found, *(() if prefix is None else _beginning(session, prefix))]
             counts = session.queues.counts([one.queue_no for one in queues])
-            return [(one, counts[one.queue_no]) for one in queues]
+            oldest_at = session.queues.oldest_ready_at(found.queue_no)
+            return [(one, counts[one.queue_no]) for one in queues], oldest_at
 
         try:
             return self._store.read(do).result(self._timeout_s)
@@ -83,21 +76,17 @@ class OwnLoad:
             why = str(error) or f"no answer within {self._timeout_s:g} s"
             raise SourceUnavailable(f"the store cannot be read: {why}") from error
 
-    def _rates(self, queue: Queue, counts: Counts, now: int) -> _Rates:
+    def _rates(self, queue: Queue, counts: Counts, now: int) -> Measured:
         consumed = counts.done_total + counts.dead_total
-        last = self._last.get(queue.name)
-        if last is not None and last.queue_no == queue.queue_no and now - last.at < _SHORTEST_MS:
-            return last
-        after = _Rates(queue.queue_no, now, consumed, counts.sent_total)
-        if last is not None and last.queue_no == queue.queue_no:
-            seconds = (now - last.at) / 1000
-            after = msgspec.structs.replace(
-                after,
-                consume_rate=max(consumed - last.consumed, 0) / seconds,
-                publish_rate=max(counts.sent_total - last.sent, 0) / seconds,
-            )
-        self._last[queue.name] = after
-        return after
+        found = measure(
+            self._last.get(queue.name),
+            queue.queue_no,
+            consumed=consumed,
+            sent=counts.sent_total,
+            now=now,
+        )
+        self._last[queue.name] = found
+        return found
 
 
 def _beginning(session: Session, prefix: str) -> Iterator[Queue]:

@@ -7,29 +7,29 @@ import tomllib
 from collections.abc import Iterable
 from difflib import get_close_matches
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import msgspec
 
 from penstock.domain.duration import duration_ms
 from penstock.domain.errors import DefaultProfileMissing, FleetsRefused, SourceUnknown
+from penstock.domain.fleet_schedule import Period
+from penstock.domain.fleet_sources import OWN, SourceSpec
 from penstock.domain.fleets import (
     DEFAULT,
-    OWN,
     AlertSpec,
     Command,
     Fleet,
     Fleets,
     Kubernetes,
-    OwnSource,
     Processes,
-    RabbitSource,
-    SourceSpec,
 )
 from penstock.domain.pressure import PressureLimits, check_limits
 from penstock.domain.scaling import Profile
+from penstock.settings.fleet_sources import check_goals, check_source, check_url
 
-SOURCE_KINDS = ("own", "rabbitmq")
+SOURCES = get_args(SourceSpec)
+SOURCE_KINDS = tuple(str(kind.__struct_config__.tag) for kind in SOURCES)
 MAX_FLEETS = 1_000
 _TABLES: dict[str, Any] = {"profiles": Profile, "sources": SourceSpec, "fleets": Fleet}
 _KINDS = ("processes", "command", "kubernetes", "external")
@@ -82,7 +82,7 @@ def parse_fleets(text: str) -> Fleets:
     except ValueError as error:
         raise FleetsRefused(f"this is no TOML: {error}") from None
     _refuse_unknown_kinds(given)
-    given = _with_durations(given, "")
+    given = _with_durations(given, ())
     found = {section: _tables(given.pop(section, {}), section) for section in _TABLES}
     fleets = msgspec.structs.replace(_converted(given, Fleets, ""), **found)
     named = {name: msgspec.structs.replace(it, name=name) for name, it in fleets.fleets.items()}
@@ -123,21 +123,13 @@ def _checked(fleets: Fleets) -> Fleets:
     if len(fleets.fleets) > MAX_FLEETS:
         raise FleetsRefused(f"there are more than {MAX_FLEETS} fleets in it")
     check_limits(fleets.pressure)
+    if fleets.alerts.url is not None:
+        check_url("alerts.url", fleets.alerts.url, has_query=True)
     for name, source in fleets.sources.items():
-        _check_source(name, source)
+        check_source(name, source)
     for name, fleet in fleets.fleets.items():
         _check_fleet(name, fleet, fleets)
     return fleets
-
-
-def _check_source(name: str, source: OwnSource | RabbitSource) -> None:
-    if isinstance(source, RabbitSource):
-        if name == OWN:
-            raise FleetsRefused(f"sources.{OWN}: this name is that of our own queues")
-        if source.password_file and source.password_env:
-            raise FleetsRefused(f"sources.{name}: say password_file or password_env, not both")
-        if not re.fullmatch(r"https?://[^\s/?#]+(/[^\s?#]*)?", source.endpoint):
-            raise FleetsRefused(f"sources.{name}: endpoint is http:// or https:// and a host")
 
 
 def _check_fleet(name: str, fleet: Fleet, fleets: Fleets) -> None:
@@ -146,19 +138,26 @@ def _check_fleet(name: str, fleet: Fleet, fleets: Fleets) -> None:
     if fleet.source not in (OWN, *fleets.sources):
         known = _among((OWN, *fleets.sources))
         raise SourceUnknown(f"fleets.{name}: there is no source {fleet.source!r}; {known}")
+    check_goals(name, fleet, fleets)
     if fleet.min > fleet.max:
         raise FleetsRefused(f"fleets.{name}: min is {fleet.min}, and max only {fleet.max}")
+    for number, period in enumerate(fleet.schedule):
+        least = fleet.min if period.min is None else period.min
+        most = fleet.max if period.max is None else period.max
+        if least > most:
+            place = f"fleets.{name}.schedule[{number}]"
+            raise FleetsRefused(f"{place}: min is {least}, and max only {most}; set both there")
 
 
-def _with_durations(given: Any, name: str) -> Any:
+def _with_durations(given: Any, place: tuple[str, ...]) -> Any:
     """`interval_ms = "10s"` means 10000, as in the settings."""
     if isinstance(given, dict):
-        return {key: _with_durations(value, key) for key, value in given.items()}
-    if isinstance(given, str) and name.endswith("_ms"):
+        return {key: _with_durations(value, (*place, key)) for key, value in given.items()}
+    if isinstance(given, str) and place and place[-1].endswith("_ms"):
         try:
             return duration_ms(given)
         except ValueError as error:
-            raise FleetsRefused(f"{name}: {error}") from None
+            raise FleetsRefused(f"{'.'.join(place)}: {error}") from None
     return given
 
 
@@ -182,8 +181,17 @@ def _hint(name: str) -> str:
 
 def _all_keys() -> set[str]:
     found: set[str] = set()
-    for struct in (Fleets, Fleet, AlertSpec, PressureLimits, Profile, RabbitSource, *_REPLICAS):
-        found.update(struct.__struct_fields__)
+    for struct in (
+        Fleets,
+        Fleet,
+        Period,
+        AlertSpec,
+        PressureLimits,
+        Profile,
+        *SOURCES,
+        *_REPLICAS,
+    ):
+        found.update(struct.__struct_encode_fields__)
     return found
 
 

@@ -10,6 +10,7 @@ import pytest
 from penstock.domain.access import Role
 from penstock.domain.fleet_status import DECISION, FleetStatus, Note, Trouble
 from penstock.domain.pressure import Pressure
+from penstock.domain.scaling import Sample, combine
 from tests.clocks import ManualClock
 from tests.edge.api import Api, assert_refused
 from tests.edge.http.conftest import LetIn
@@ -65,6 +66,20 @@ def test_a_fleet_tells_what_was_seen_and_decided_and_why(
     assert (fleet["last_change"]["change"], fleet["last_change"]["is_done"]) == (5, True)
     [told] = fleet["troubles"]
     assert (told["part"], told["code"]) == ("source", "source_unavailable")
+
+
+def test_a_fleet_with_several_queues_lists_them_with_their_load(
+    api: Api, server: LiveServer
+) -> None:
+    sample = combine({"mail": Sample(ready=3, oldest_ms=9), "post": Sample(ready=4)})
+    keep(server, a_fleet_status("both", queue="mail", queues=("mail", "post"), sample=sample))
+
+    fleet = api.get("/v1/scaling/both")
+
+    assert (fleet["queue"], fleet["queues"]) == ("mail", ["mail", "post"])
+    assert (fleet["sample"]["ready"], fleet["sample"]["oldest_ms"]) == (7, 9)
+    loads = [(one["queue"], one["ready"], one["oldest_ms"]) for one in fleet["sample"]["queues"]]
+    assert loads == [("mail", 3, 9), ("post", 4, None)]
 
 
 def test_fleets_are_listed_by_name(api: Api, server: LiveServer) -> None:
@@ -146,14 +161,15 @@ def test_a_key_for_some_queues_sees_their_fleets_only(guarded: LiveServer, let_i
         a_fleet_status("mail", queue="mail-1", seen_at=now),
         a_fleet_status("bank", queue="bank-1", seen_at=now),
         a_fleet_status("rabbit", queue="mail-2", source="rabbit", seen_at=now),
+        a_fleet_status("both", queue="mail-1", queues=("mail-1", "bank-1"), seen_at=now),
     ]
     keep(guarded, *statuses)
     mailer, everybody = let_in(Role.READ, queues=("mail-*",)), let_in(Role.READ)
 
     assert [one["name"] for one in mailer.get("/v1/scaling")["fleets"]] == ["mail"]
-    assert len(everybody.get("/v1/scaling")["fleets"]) == 3
+    assert len(everybody.get("/v1/scaling")["fleets"]) == 4
     assert mailer.get("/v1/scaling/mail/wanted") == {"value": 6}
-    for name in ("bank", "rabbit"):
+    for name in ("bank", "rabbit", "both"):
         for more in ("", "/wanted", "/decisions"):
             answer = mailer.call("GET", f"/v1/scaling/{name}{more}")
             assert_refused(answer, 404, "fleet_not_found")

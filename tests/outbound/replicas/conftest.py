@@ -17,7 +17,7 @@ from penstock.domain.limits import Limits
 from penstock.outbound.dice import SystemDice
 from penstock.outbound.replicas.launch import Launch
 from penstock.outbound.replicas.ledger import Book
-from penstock.outbound.replicas.process_table import birth
+from penstock.outbound.replicas.process_table import birth, orphans
 from penstock.outbound.replicas.processes import ProcessReplicas
 from penstock.ports.store import Store
 from penstock.services.fleet_roll import OwnFleetRoll
@@ -56,7 +56,7 @@ def home(tmp_path: Path) -> Iterator[Path]:
     folder = tmp_path / "fleets"
     yield folder
     for one in book(folder).started:
-        if birth(one.pid) == one.birth:
+        if birth(one.pid) == one.birth or orphans(one.pid, Launch.mark(one.replica)):
             with suppress(ProcessLookupError):
                 os.killpg(one.pid, signal.SIGKILL)
 
@@ -68,7 +68,7 @@ def make(home: Path, workers: Workers, store: Store, clock: ManualClock) -> Make
     def make(run: tuple[str, ...] = SLEEP, **more: Any) -> ProcessReplicas:
         told: dict[str, Any] = more if "app" in more else {"run": run, **more}
         spec = Processes(**told)
-        launch = Asleep(FLEET, spec, queue="mail", store_url="sqlite:///nowhere.db")
+        launch = Asleep(FLEET, spec, queues=("mail",), store_url="sqlite:///nowhere.db")
         roll = OwnFleetRoll(workers, store, clock)
         return ProcessReplicas(
             FLEET, spec, launch, folder=home, roll=roll, clock=clock, dice=SystemDice()

@@ -33,6 +33,21 @@ def test_a_count_may_tell_more_than_a_number():
     assert _fleet(count="""echo '{"running": 2}'""").count(now=NOON).requested == 2
 
 
+def test_a_count_without_requests_goes_by_the_last_scale_that_worked():
+    fleet = _fleet(count="echo 3", scale="true")
+    fleet.scale_to(5, now=NOON)
+
+    assert fleet.count(now=NOON) == Replicas(running=3, requested=5)
+
+
+def test_a_scale_that_failed_requests_nothing():
+    fleet = _fleet(count="echo 3", scale="exit 1")
+    with pytest.raises(ReplicasUnavailable):
+        fleet.scale_to(5, now=NOON)
+
+    assert fleet.count(now=NOON) == Replicas(running=3, requested=3)
+
+
 def test_scaling_tells_the_command_what_is_there_and_what_is_wanted(tmp_path: Path):
     out = tmp_path / "out"
     spec = Command(

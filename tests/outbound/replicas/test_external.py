@@ -28,7 +28,13 @@ def test_those_on_the_roll_are_there_whatever_was_wanted(roll, workers):
 
     fleet.scale_to(5, now=NOON)
 
-    assert fleet.count(now=NOON) == Replicas(running=2, requested=2)
+    assert fleet.count(now=NOON) == Replicas(running=2, requested=5)
+
+
+def test_a_new_autoscaler_knows_from_the_store_how_many_are_still_requested(roll):
+    fleet = ExternalReplicas("mail", External(), roll=roll, before=lambda name: 9)
+
+    assert fleet.count(now=NOON) == Replicas(running=0, requested=9)
 
 
 def test_of_those_that_are_not_on_it_what_was_wanted_is_believed(roll):

@@ -24,6 +24,12 @@ def test_an_application_is_run_by_penstock_worker_with_the_labels_of_the_fleet()
     ]
 
 
+def test_workers_of_a_fleet_with_several_queues_work_on_all_of_them():
+    words = _launch(("mail", "post"), app="a:b").command("abc")
+
+    assert words[words.index("--queues") + 1] == "mail,post"
+
+
 def test_what_the_file_says_of_its_workers_is_said_to_them():
     launch = _launch(
         app="a:b", slots=3, queues=("x", "y"), drain_ms=500, arguments=("--beat", "1s")
@@ -66,5 +72,5 @@ def test_a_fleet_that_says_too_little_or_too_much_is_refused(told, why):
         msgspec.convert({"kind": "processes", **told}, ReplicasSpec)
 
 
-def _launch(**told: Any) -> Launch:
-    return Launch("mailers", Processes(**told), queue="mail", store_url=STORE)
+def _launch(of: tuple[str, ...] = ("mail",), **told: Any) -> Launch:
+    return Launch("mailers", Processes(**told), queues=of, store_url=STORE)

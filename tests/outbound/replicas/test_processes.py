@@ -6,6 +6,7 @@ import os
 import signal
 import subprocess
 import sys
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -13,6 +14,7 @@ import pytest
 from penstock.domain.errors import ReplicasUnavailable
 from penstock.domain.scaling import Replicas
 from penstock.outbound.replicas.process_table import birth, send
+from penstock.outbound.replicas.processes import ProcessReplicas
 from tests.clocks import NOON
 from tests.outbound.replicas.conftest import PATIENCE_S, book, kill, pids, soon_gone
 from tests.support.waiting import eventually
@@ -124,13 +126,13 @@ def test_processes_that_keep_dying_are_started_ever_more_rarely(make, home):
 
     for _ in range(9):
         _all_dead(home)
-        fleet.tend(now=now)
+        _tend(fleet, now)
         if book(home).owed:
             pauses.append(book(home).wait_until - now)
             now = book(home).wait_until
-            fleet.tend(now=now - 1)
+            _tend(fleet, now - 1)
             assert book(home).owed == 1
-            fleet.tend(now=now)
+            _tend(fleet, now)
             assert book(home).owed == 0
 
     assert pauses == [1_000, 2_000, 4_000, 8_000, 16_000, 32_000, 60_000, 60_000]
@@ -140,11 +142,59 @@ def test_while_they_keep_dying_more_of_them_are_refused_and_asked_for_later(make
     fleet = make(CRASHES)
     fleet.scale_to(2, now=NOON)
     _all_dead(home)
+    fleet.tend(now=NOON)
+    _all_dead(home)
 
-    with pytest.raises(ReplicasUnavailable, match="mail: its processes die, 2 in a row"):
+    with pytest.raises(ReplicasUnavailable, match="mail: its processes crash, 2 times in a row"):
         fleet.scale_to(3, now=NOON + 1)
 
     assert fleet.count(now=NOON + 1) == Replicas(running=0, requested=3)
+
+
+def test_processes_that_crash_together_are_one_crash(make, home):
+    fleet = make(CRASHES)
+    fleet.scale_to(8, now=NOON)
+    _all_dead(home)
+
+    fleet.tend(now=NOON)
+
+    assert book(home).crashes == 1
+    assert len(book(home).started) == 8  # all of them again, at once the first time
+
+
+def test_a_crash_loop_is_reported_until_the_processes_run_steadily(make, home, tmp_path):
+    repaired = tmp_path / "repaired"
+    fleet = make(("sh", "-c", f"test -e {repaired} && exec sleep 600; exit 3"))
+    fleet.scale_to(1, now=NOON)
+    _all_dead(home)
+    fleet.tend(now=NOON)  # once may be chance
+    _all_dead(home)
+
+    with pytest.raises(ReplicasUnavailable, match=r"2 times in a row \(exit code 3\).* in 1 s"):
+        fleet.tend(now=NOON + 10)
+    repaired.touch()
+    with pytest.raises(ReplicasUnavailable, match="they were started again"):
+        fleet.tend(now=NOON + 1_010)
+    with pytest.raises(ReplicasUnavailable):
+        fleet.tend(now=NOON + 31_009)
+    fleet.tend(now=NOON + 31_010)
+    assert fleet.count(now=NOON + 31_010) == Replicas(running=1, requested=1)
+
+
+def test_a_repaired_command_is_started_at_once(make, home):
+    broken = make(CRASHES)
+    broken.scale_to(2, now=NOON)
+    for _ in range(4):
+        _all_dead(home)
+        _tend(broken, book(home).wait_until)
+    _all_dead(home)
+    broken.close()
+
+    repaired = make()
+    repaired.tend(now=NOON)
+    repaired.scale_to(2, now=NOON)
+
+    assert repaired.count(now=NOON) == Replicas(running=2, requested=2)
 
 
 def test_who_has_lived_for_a_while_did_not_die_of_its_start(make, home):
@@ -312,6 +362,11 @@ def _deaf_fleet(make, tmp_path: Path, **more):
     return fleet
 
 
+def _tend(fleet: ProcessReplicas, now: int) -> None:
+    with suppress(ReplicasUnavailable):
+        fleet.tend(now=now)
+
+
 def _all_dead(home: Path) -> None:
     for one in book(home).started:
         soon_gone(one.pid, one.birth)
@@ -326,7 +381,7 @@ from penstock.outbound.dice import SystemDice
 from penstock.outbound.replicas.launch import Launch
 from penstock.outbound.replicas.processes import ProcessReplicas
 spec = Processes(run=("sleep", "600"))
-launch = Launch("mail", spec, queue="mail", store_url="")
+launch = Launch("mail", spec, queues=("mail",), store_url="")
 fleet = ProcessReplicas("mail", spec, launch, folder=Path(sys.argv[1]), roll=None,
                         clock=SystemClock(), dice=SystemDice())
 fleet.scale_to(1, now=0)

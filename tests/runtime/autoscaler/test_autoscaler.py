@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from penstock.domain.fleet_schedule import Period
 from penstock.domain.scaling import Replicas, Sample
 from tests.runtime.autoscaler.yard import BUSY, QUIET, Yard, fleet
 
@@ -27,6 +28,24 @@ def test_fewer_workers_stay_when_fewer_are_needed(yard: Yard) -> None:
 
     assert yard.managers["mail"].asked == [0]
     assert yard.decisions() == [(-4, "idle", True)]
+
+
+def test_limits_follow_the_schedule_of_the_fleet(yard: Yard) -> None:
+    """It is noon."""
+    lunch = Period(from_="11:30", to="12:01", min=4)
+    evening = Period(from_="12:01", to="18:00", max=2)
+    yard.start(fleet("mail", min=1, max=9, schedule=(lunch, evening), steady_ms=0))
+
+    yard.tick()
+    at_noon = yard.managers["mail"].running, yard.status().min, yard.status().max
+    yard.desk.clock.advance(seconds=60)
+    yard.load(Sample(ready=100, consume_rate=4.0))
+    yard.run(2)
+    then = yard.managers["mail"].running, yard.status().min, yard.status().max
+
+    assert at_noon == (4, 4, 9)
+    assert then == (2, 1, 2)
+    assert [reason for _, reason, _ in yard.decisions()][:2] == ["below_minimum", "above_maximum"]
 
 
 def test_the_first_message_starts_the_first_worker_at_once(yard: Yard) -> None:

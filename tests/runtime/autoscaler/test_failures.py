@@ -62,6 +62,26 @@ def test_a_source_that_is_down_for_minutes_changes_nothing_and_is_told_once(
     assert (trouble.part, trouble.code) == ("source", "source_unavailable")
 
 
+def test_a_fleet_acts_only_when_all_of_its_queues_can_be_read(yard: Yard) -> None:
+    yard.start(fleet("mail", queue=None, queues=("mail", "post")))
+    yard.managers["mail"].running = 1
+    yard.load(BUSY)
+    yard.loads["own"].by_queue["post"] = QueueUnknown("there is no queue 'post'")
+    yard.run(4)
+    assert yard.managers["mail"].asked == []
+    assert troubles(yard) == ["queue_unknown"]
+
+    yard.loads["own"].by_queue["post"] = Sample(ready=2, consume_rate=1.0, oldest_ms=7)
+    yard.run(2)
+
+    assert yard.managers["mail"].asked == [6]
+    found = yard.status().sample
+    assert found is not None
+    assert (found.ready, found.oldest_ms, found.consume_rate) == (102, 7, 2.0)
+    assert [one.queue for one in found.queues] == ["mail", "post"]
+    assert yard.status().queues == ("mail", "post")
+
+
 def test_when_the_source_is_back_work_goes_on_and_that_is_told(yard: Yard) -> None:
     yard.start()
     yard.managers["mail"].running = 1
@@ -303,15 +323,36 @@ def test_a_manager_that_says_it_has_none_stops_nobody(yard: Yard) -> None:
     assert yard.managers["mail"].asked == []
 
 
-def test_a_manager_that_says_it_did_what_it_did_not_is_found_out(yard: Yard) -> None:
+def test_workers_that_were_asked_for_and_never_appear_are_reported(yard: Yard) -> None:
     yard.start(fleet("mail", patience_ms=60_000))
-    yard.managers["mail"].said = Replicas(running=1, requested=1)  # whatever is asked of it
+    yard.managers["mail"].said = Replicas(running=1, requested=6)  # whatever happens
     yard.load(BUSY)
 
     yard.run(10)
 
     assert "replicas_missing" in troubles(yard)
     assert set(yard.managers["mail"].asked) == {6}  # no spiral
+
+
+def test_a_crash_loop_is_a_trouble_and_takes_no_worker_from_others(yard: Yard) -> None:
+    yard.start(
+        fleet("mail", patience_ms=60_000),
+        fleet("rich", source="rich", min=2, cooldown_down_runs=1_000),
+    )
+    yard.managers["mail"].running, yard.managers["rich"].running = 1, 12
+    yard.load(Sample(ready=10, consume_rate=12.0), "rich")  # ten would do
+    yard.load(BUSY)
+    yard.run(2)
+    assert yard.managers["rich"].asked == [10]
+    yard.managers["mail"].said = Replicas(running=1, requested=6)
+    yard.managers["mail"].failing = ReplicasUnavailable("its processes crash, 2 times in a row")
+
+    yard.run(10)
+
+    [trouble] = yard.status().troubles
+    assert (trouble.part, trouble.code) == ("replicas", "replicas_unavailable")
+    assert troubles(yard) == ["replicas_unavailable"]
+    assert yard.managers["rich"].asked == [10]
 
 
 def test_scaling_that_fails_is_told_once_and_tried_again(yard: Yard) -> None:

@@ -56,6 +56,19 @@ def test_one_that_ends_makes_way_at_once(yard: Yard) -> None:
     assert yard.managers["mail"].is_closed
 
 
+def test_after_an_orderly_restart_workers_are_back_within_two_intervals(yard: Yard) -> None:
+    first = yard.start(fleet("mail", min=1))
+    yard.run(3)  # the worker was asked for, and was seen
+    first.close()
+    yard.managers["mail"].running = 0  # as processes are drained with their autoscaler
+
+    yard.autoscaler = yard.another(holder="two")
+    yard.run(2)
+
+    assert yard.managers["mail"].running == 1
+    assert yard.facts("scaling_trouble") == []
+
+
 def test_one_that_slept_through_its_lease_does_not_act_on_what_it_knew(yard: Yard) -> None:
     aside = Slow("mail")
     first = yard.start(aside=aside)

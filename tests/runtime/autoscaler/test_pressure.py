@@ -129,6 +129,27 @@ def test_workers_that_do_not_appear_have_another_fleet_make_room(yard: Yard) -> 
     assert yard.facts("scaling_trouble", "mail")[0]["code"] == "replicas_missing"
 
 
+def test_a_worker_that_exits_after_all_had_appeared_takes_none_from_other_fleets(
+    yard: Yard,
+) -> None:
+    yard.start(
+        fleet("mail", patience_ms=5_000),
+        fleet("rich", source="rich", min=2, cooldown_down_runs=1_000),
+    )
+    yard.managers["mail"].running, yard.managers["rich"].running = 1, 12
+    yard.load(Sample(ready=10, consume_rate=12.0), "rich")  # ten would do
+    yard.load(BUSY)
+    yard.run(3)
+    assert (yard.managers["mail"].running, yard.managers["rich"].running) == (6, 10)
+
+    yard.load(Sample(ready=6, consume_rate=6.0))
+    yard.managers["mail"].running = 5
+    yard.run(10)
+
+    assert yard.facts("scaling_trouble") == []
+    assert yard.managers["rich"].asked == [10]
+
+
 def test_nobody_makes_room_for_one_that_is_no_worse_off(yard: Yard) -> None:
     yard.start(fleet("mail", patience_ms=60_000), fleet("poor", source="poor", max=1))
     yard.managers["mail"].running = yard.managers["poor"].running = 1

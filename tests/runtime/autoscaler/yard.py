@@ -11,8 +11,9 @@ import msgspec
 from penstock.domain.errors import FleetsRefused
 from penstock.domain.fact import FactFilter
 from penstock.domain.fleet_run import Way
+from penstock.domain.fleet_sources import OwnSource, SourceSpec
 from penstock.domain.fleet_status import FleetStatus
-from penstock.domain.fleets import External, Fleet, Fleets, OwnSource, SourceSpec
+from penstock.domain.fleets import External, Fleet, Fleets
 from penstock.domain.pressure import Alert
 from penstock.domain.scaling import Profile, Sample
 from penstock.ports.scaling import Alerts, LoadSource, ReplicaManager

@@ -99,7 +99,7 @@ def _row(status: FleetStatus) -> tuple[object, ...]:
         status.wanted,
         "" if decision is None else decision.reason,
         f"{decision.recommended:+d} {because}" if decision and decision.recommended else because,
-        " ".join(trouble.code for trouble in status.troubles),
+        " ".join(dict.fromkeys(trouble.code for trouble in status.troubles)),
     )
 
 

@@ -6,6 +6,7 @@ import argparse
 from argparse import Namespace
 
 from penstock.client.remote_scaling import Decided, Fleet
+from penstock.domain.scaling import QueueLoad
 from penstock.edge.cli import exits
 from penstock.edge.cli.flags import remote, server_flags
 from penstock.edge.cli.output import Output
@@ -61,7 +62,8 @@ def _listed(fleets: list[Fleet], out: Output) -> int:
 def row(fleet: Fleet) -> tuple[object, ...]:
     ready = None if fleet.sample is None else fleet.sample.ready
     why = fleet.decision.reason if fleet.decision else ""
-    return fleet.name, fleet.queue, ready, _workers(fleet), fleet.wanted, why, *_ends(fleet)
+    queues = ",".join(fleet.queues) or fleet.queue
+    return fleet.name, queues, ready, _workers(fleet), fleet.wanted, why, *_ends(fleet)
 
 
 def _workers(fleet: Fleet) -> str:
@@ -76,7 +78,7 @@ def _ends(fleet: Fleet) -> tuple[str, str]:
     told = "" if last is None else f"{last.change:+d} {last.reason}, {last.at:%H:%M:%S}Z"
     if last is not None and not last.is_done:
         told += " (dry run)" if fleet.is_dry else " (failed)"
-    troubles = [trouble.code for trouble in fleet.troubles]
+    troubles = dict.fromkeys(trouble.code for trouble in fleet.troubles)
     return told, " ".join(troubles if fleet.is_watched else ["not watched", *troubles])
 
 
@@ -91,6 +93,8 @@ def _more(fleet: Fleet) -> list[tuple[str, object]]:
         ("seen by", fleet.seen_by),
         ("dry run", fleet.is_dry or None),
         ("leased", sample.leased if sample else None),
+        ("oldest", None if sample is None else _age(sample.oldest_ms)),
+        *((f"in {one.queue}", _load(one)) for one in (sample.queues if sample else ())),
         ("taken/s", f"{sample.consume_rate:.2f}" if sample else None),
         ("coming/s", f"{sample.publish_rate:.2f}" if sample else None),
         ("memory used", _percent(pressure.memory_percent) if pressure else None),
@@ -110,6 +114,15 @@ def _inputs(fleet: Fleet) -> str | None:
         return None
     pairs = ((name, getattr(decision.inputs, name)) for name in decision.inputs.__struct_fields__)
     return " ".join(f"{name}={value:g}" for name, value in pairs if value is not None)
+
+
+def _age(ms: int | None) -> str | None:
+    return None if ms is None else f"{ms / 1000:.1f} s"
+
+
+def _load(one: QueueLoad) -> str:
+    age = _age(one.oldest_ms)
+    return f"{one.ready} ready, {one.leased} leased" + (f", oldest {age}" if age else "")
 
 
 def _percent(value: float | None) -> str | None:

@@ -20,6 +20,10 @@ _GAUGES: dict[str, tuple[str, Callable[[FleetStatus], float | None]]] = {
         "Messages that wait for the fleet, in staging queues, too.",
         lambda one: _backlog(one),
     ),
+    "penstock_fleet_oldest_seconds": (
+        "Age of the oldest message that waits for the fleet.",
+        lambda one: _oldest_s(one),
+    ),
     "penstock_fleet_consume_rate": (
         "Messages a second that were taken from its queue.",
         lambda one: round(one.sample.consume_rate, 3) if one.sample else None,
@@ -51,6 +55,12 @@ def _backlog(fleet: FleetStatus) -> int | None:
     if fleet.sample is None:
         return None
     return fleet.sample.ready + sum(one.ready for one in fleet.sample.staged)
+
+
+def _oldest_s(fleet: FleetStatus) -> float | None:
+    if fleet.sample is None or fleet.sample.oldest_ms is None:
+        return None
+    return fleet.sample.oldest_ms / 1000
 
 
 def _escaped(text: str) -> str:

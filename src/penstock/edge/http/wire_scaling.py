@@ -53,6 +53,7 @@ class FleetOut(msgspec.Struct, omit_defaults=True, kw_only=True):
     pressure: Pressure | None = None
     decision: Decision | None = None
     last_change: MadeOut | None = None
+    queues: list[str] = []
 
 
 class FleetsOut(msgspec.Struct):
@@ -96,6 +97,7 @@ def fleet_out(status: FleetStatus, *, now: int) -> FleetOut:
         pressure=status.pressure,
         decision=status.decision,
         last_change=None if status.made is None else _made_out(status.made),
+        queues=list(status.queues),
     )
 
 

@@ -35,6 +35,7 @@ class CommandReplicas:
         """Raises FleetsRefused if a template asks for what is not known."""
         self._fleet = fleet
         self._spec = spec
+        self._wanted: int | None = None  # by the last scale that worked
         for name, words, known in (("scale", spec.scale, NAMES), ("count", spec.count, NAMES[:1])):
             _check(f"fleets.{fleet}.replicas.{name}", words, known)
 
@@ -46,16 +47,18 @@ class CommandReplicas:
             raise self._trouble(
                 f"{self._spec.count[0]} printed {said[:_MOST_CHARS]!r}, and no number"
             ) from None
-        if isinstance(told, int):
-            return Replicas(running=told, requested=told)
-        total = told.running + told.starting
-        requested = total if told.requested is None else told.requested
-        return Replicas(running=told.running, starting=told.starting, requested=requested)
+        counted = _Counted(told) if isinstance(told, int) else told
+        requested = counted.requested
+        if requested is None:
+            total = counted.running + counted.starting
+            requested = total if self._wanted is None else self._wanted
+        return Replicas(running=counted.running, starting=counted.starting, requested=requested)
 
     def scale_to(self, wanted: int, *, now: int) -> None:
         current = self.count(now=now).total
         told = {"wanted": wanted, "current": current, "change": wanted - current}
         self._run(self._spec.scale, {"fleet": self._fleet, **told})
+        self._wanted = wanted
 
     def tend(self, *, now: int) -> None:
         """That is for whoever the command speaks to."""

@@ -26,16 +26,16 @@ class ExternalReplicas:
         self._wanted: int | None = None
 
     def count(self, *, now: int) -> Replicas:
+        if self._wanted is None:
+            self._wanted = self._before(self._fleet)
         if not self._spec.on_roll:
-            if self._wanted is None:
-                self._wanted = self._before(self._fleet)
             return Replicas(running=self._wanted, requested=self._wanted)
         try:
             members = self._roll.members(self._fleet)
         except StoreUnavailable as error:
             raise ReplicasUnavailable(f"the registry of workers cannot be read: {error}") from error
         running = sum(not member.is_draining for member in members)
-        return Replicas(running=running, requested=running)
+        return Replicas(running=running, requested=self._wanted)
 
     def scale_to(self, wanted: int, *, now: int) -> None:
         self._wanted = wanted

@@ -10,14 +10,17 @@ from penstock.domain.fleets import Processes
 from penstock.ports.roll import FLEET, REPLICA
 
 _STDERR = 2
+_REPLICA_VARIABLE = "PENSTOCK_REPLICA"
 
 
 class Launch:
-    def __init__(self, fleet: str, spec: Processes, *, queue: str, store_url: str) -> None:
+    def __init__(
+        self, fleet: str, spec: Processes, *, queues: tuple[str, ...], store_url: str
+    ) -> None:
         """`store_url`: where the workers get their jobs, unless the file says otherwise."""
         self._fleet = fleet
         self._spec = spec
-        self._queues = spec.queues or (queue,)
+        self._queues = spec.queues or queues
         self._url = spec.url or store_url
 
     def start(self, replica: str) -> subprocess.Popen[bytes]:
@@ -45,8 +48,13 @@ class Launch:
             flags += ["--slots", str(spec.slots)]
         return [sys.executable, "-m", "penstock", "worker", spec.app, *flags, *spec.arguments]
 
+    @staticmethod
+    def mark(replica: str) -> str:
+        """A variable in the environment of every process that belongs to this replica."""
+        return f"{_REPLICA_VARIABLE}={replica}"
+
     def environment(self, replica: str) -> dict[str, str]:
-        told = {"PENSTOCK_FLEET": self._fleet, "PENSTOCK_REPLICA": replica}
+        told = {"PENSTOCK_FLEET": self._fleet, _REPLICA_VARIABLE: replica}
         if self._spec.app is not None:
             # Not on the command line, where everybody could read its password.
             told["PENSTOCK_WORKER_URL"] = self._url

@@ -35,6 +35,7 @@ class Book(msgspec.Struct, kw_only=True):
     started: list[Started] = []
     gone: list[str] = []  # replicas that have ended; the registry may not know it yet
     crashes: int = 0  # in a row
+    last_exit: str = ""  # how the last one ended
     owed: int = 0  # have crashed, and are to be started again
     wait_until: int = 0  # before that none is started
 

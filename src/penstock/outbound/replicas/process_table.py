@@ -29,6 +29,16 @@ def birth(pid: int) -> str | None:
     return None if fields[0] in "ZX" else f"{_boot()}:{fields[19]}"
 
 
+def orphans(group: int, mark: str) -> list[int]:
+    """Processes of a group whose leader is gone, known by a variable of their environment.
+
+    The number of the group alone could be a stranger's.  Where there is no /proc, none are found.
+    """
+    if birth(group) is not None:
+        return []  # a number is not given away while it is a group's: this one is another process
+    return [pid for pid in _pids() if _group_of(pid) == group and _is_marked(pid, mark)]
+
+
 def send(pid: int, born: str, number: signal.Signals, *, to_group: bool = False) -> bool:
     """To this very process, or to its group; False: it is gone."""
     if birth(pid) != born:
@@ -37,6 +47,27 @@ def send(pid: int, born: str, number: signal.Signals, *, to_group: bool = False)
         (os.killpg if to_group else os.kill)(pid, number)
         return True
     return False
+
+
+def _pids() -> list[int]:
+    if not _BOOT.exists():
+        return []
+    return [int(entry.name) for entry in Path("/proc").iterdir() if entry.name.isdecimal()]
+
+
+def _group_of(pid: int) -> int | None:
+    """None: there is no such process, or it has ended."""
+    try:
+        return os.getpgid(pid) if birth(pid) is not None else None
+    except OSError:
+        return None
+
+
+def _is_marked(pid: int, mark: str) -> bool:
+    try:
+        return mark.encode() in Path(f"/proc/{pid}/environ").read_bytes().split(b"\0")
+    except OSError:
+        return False
 
 
 @cache

@@ -12,8 +12,9 @@ from typing import TypeVar
 import msgspec
 
 from penstock.domain.errors import PenstockError
+from penstock.domain.fleet_sources import SourceSpec, staging_indicator_of
 from penstock.domain.pressure import Pressure
-from penstock.domain.scaling import Replicas, Sample, check_replicas, check_sample
+from penstock.domain.scaling import Replicas, Sample, check_replicas, check_sample, combine
 from penstock.ports.scaling import LoadSource, ReplicaManager
 
 SOURCE = "source"  # the parts that may be in trouble
@@ -47,8 +48,8 @@ class Answer(msgspec.Struct, frozen=True, kw_only=True):
 class Fleetside(msgspec.Struct, frozen=True):
     """Whom to ask about one fleet, and for what."""
 
-    queue: str
-    staging_indicator: str | None
+    queues: tuple[str, ...]
+    spec: SourceSpec
     source: LoadSource
     manager: ReplicaManager
 
@@ -69,7 +70,10 @@ class Fleetside(msgspec.Struct, frozen=True):
         return tuple(wrong)
 
     def _read(self, now: int) -> Sample:
-        return self.source.read(self.queue, self.staging_indicator, now=now)
+        """All queues or none: a part of the load would look like less work."""
+        indicator = staging_indicator_of(self.spec)
+        samples = {name: self.source.read(name, indicator, now=now) for name in self.queues}
+        return combine(samples, shares_leased=self.spec.shares_leased)
 
 
 def _asked(part: str, what: Callable[[], T], wrong: list[Wrong]) -> T | None:

@@ -14,7 +14,7 @@ import msgspec
 
 from penstock.domain import fleet_run
 from penstock.domain.fleet_run import FLAPPING, Decision, Reading, Way
-from penstock.domain.fleet_status import ALERT, DECISION, TROUBLE, Note
+from penstock.domain.fleet_status import ALERT, DECISION, Note
 from penstock.domain.governor import Standing, who_makes_room
 from penstock.domain.limits import SECOND
 from penstock.domain.pressure import Pressure, alerts_due, level_of, yields
@@ -152,7 +152,7 @@ class Autoscaler:
             self._notes += watch.settle(_PARTS, answer.wrong, now=now)
             watch.runs += 1
             return
-        self._find_short(watch, answer.replicas, now)
+        self._find_short(watch, answer, answer.replicas, now)
         decision = self._decide(watch, answer, answer.replicas, now)
         if not decision.change:
             self._notes += watch.settle((SCALING,), (), now=now)
@@ -166,7 +166,7 @@ class Autoscaler:
             watch.took(decision, is_done=False, now=now)
 
     def _decide(self, watch: Watch, answer: Answer, replicas: Replicas, now: int) -> Decision:
-        limits = self._roster.fleets.pressure
+        limits, fleet = self._roster.fleets.pressure, watch.fleet.at(now)
         pressure = self._pressures.get(watch.fleet.source)
         level = level_of(pressure, limits)
         watch.is_yielding = yields(watch.fleet.yield_order, level, limits)
@@ -180,8 +180,9 @@ class Autoscaler:
         )
         others = [each.standing for each in self._roster if each is not watch]
         state, decision = fleet_run.run(
-            watch.state, reading, watch.fleet, watch.plan.profile, others, now=now
+            watch.state, reading, fleet, watch.plan.profile, others, now=now
         )
+        watch.know(min=fleet.min, max=fleet.max)
         wrong = [*answer.wrong, *_flapping(state.odd_counts, replicas)]
         self._notes += watch.settle(_PARTS, wrong, now=now)
         watch.know(
@@ -200,16 +201,14 @@ class Autoscaler:
         watch.took(decision, is_done=not failed, now=now)
         self._note_decision(watch, decision, error=failed[0].code if failed else None)
 
-    def _find_short(self, watch: Watch, replicas: Replicas, now: int) -> None:
+    def _find_short(self, watch: Watch, answer: Answer, replicas: Replicas, now: int) -> None:
         """Workers that were asked for do not appear: another fleet may give one of its own."""
         if not fleet_run.is_short(watch.state, replicas, watch.fleet, now=now):
             return
-        text = f"{watch.state.expected} workers were asked for and have not all appeared"
-        _log.warning("fleet %s: %s", watch.name, text)
-        data = {"part": REPLICAS, "code": fleet_run.Cause.REPLICAS_MISSING.value, "text": text}
-        self._notes.append(Note(TROUBLE, watch.name, data))
-        if not self._is_dry:
-            self._short[watch.name] = watch.standing  # with what it desired when it asked
+        if not answer.trouble_of(REPLICAS):  # such as a crash loop, which more room does not end
+            self._notes.append(watch.report_short())
+            if not self._is_dry:
+                self._short[watch.name] = watch.standing  # with what it desired when it asked
         watch.know(state=fleet_run.found_short(watch.state))
 
     def _make_room(self, now: int) -> None:

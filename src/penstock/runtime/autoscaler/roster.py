@@ -7,7 +7,8 @@ from collections.abc import Iterator
 from typing import Protocol
 
 from penstock.domain.errors import FleetsRefused
-from penstock.domain.fleets import DEFAULT, OWN, Fleet, Fleets, SourceSpec
+from penstock.domain.fleet_sources import OWN, SourceSpec
+from penstock.domain.fleets import DEFAULT, Fleet, Fleets
 from penstock.domain.pressure import Alert
 from penstock.ports.scaling import Alerts, LoadSource, ReplicaManager
 from penstock.runtime.autoscaler.asking import Fleetside
@@ -105,7 +106,7 @@ class Roster:
         if known is not None and known.plan == plan and known.side.source is source:
             return known
         manager = _as_before(known, fleet) or self._outfit.manager(fleet)
-        side = Fleetside(fleet.queue, spec.staging_indicator, source, manager)
+        side = Fleetside(fleet.all_queues, spec, source, manager)
         return Watch(plan, side, seen_by=self._seen_by, is_dry=self._is_dry)
 
 
@@ -113,8 +114,12 @@ def _as_before(known: Watch | None, fleet: Fleet) -> ReplicaManager | None:
     """Other limits are no reason to stop and start its workers."""
     if known is None:
         return None
-    is_same = (known.fleet.queue, known.fleet.replicas) == (fleet.queue, fleet.replicas)
+    is_same = _work(known.fleet) == _work(fleet)
     return known.side.manager if is_same else None
+
+
+def _work(fleet: Fleet) -> tuple[object, ...]:
+    return fleet.all_queues, fleet.replicas
 
 
 class _Silence:

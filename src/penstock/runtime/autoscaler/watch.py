@@ -9,9 +9,10 @@ from typing import Any
 
 import msgspec
 
-from penstock.domain.fleet_run import Decision, FleetState
+from penstock.domain.fleet_run import Cause, Decision, FleetState
+from penstock.domain.fleet_sources import SourceSpec
 from penstock.domain.fleet_status import RECOVERED, TROUBLE, FleetStatus, Made, Note, Trouble
-from penstock.domain.fleets import Fleet, SourceSpec
+from penstock.domain.fleets import Fleet
 from penstock.domain.governor import Standing
 from penstock.domain.scaling import Profile
 from penstock.runtime.autoscaler.aside import Aside
@@ -63,7 +64,7 @@ class Watch:
         replicas = self.state.replicas if self.is_counted else None
         return Standing(
             fleet=self.name,
-            min=self.fleet.min,
+            min=self.status.min,
             total=None if replicas is None else replicas.total,
             desired=self.state.desired,
             is_excused=self.is_yielding or self.has_trouble(REPLICAS, SCALING),
@@ -72,7 +73,11 @@ class Watch:
     def adopt(self, left: FleetStatus | None, *, now: int) -> None:
         """Go on where another one has ended, unless that is too long ago to mean anything."""
         window_ms = self.plan.profile.samples_needed * self.fleet.interval_ms
-        if left is None or left.queue != self.fleet.queue or now - left.seen_at > window_ms:
+        if (
+            left is None
+            or left.all_queues != self.fleet.all_queues
+            or now - left.seen_at > window_ms
+        ):
             return
         self.status = msgspec.structs.replace(
             self.status,
@@ -143,6 +148,12 @@ class Watch:
             self.know(troubles=tuple(after.values()))
         return notes
 
+    def report_short(self) -> Note:
+        text = f"{self.state.expected} workers were asked for and have not all appeared"
+        _log.warning("fleet %s: %s", self.name, text)
+        data = {"part": REPLICAS, "code": Cause.REPLICAS_MISSING.value, "text": text}
+        return Note(TROUBLE, self.name, data)
+
     def _recovered(self, trouble: Trouble, now: int) -> Note:
         _log.info("fleet %s: %s is well again", self.name, trouble.part)
         lasted_ms = now - trouble.since
@@ -171,7 +182,8 @@ def _fresh(plan: Plan, *, seen_by: str, is_dry: bool) -> FleetStatus:
     return FleetStatus(
         name=fleet.name,
         group=plan.group,
-        queue=fleet.queue,
+        queue=fleet.all_queues[0],
+        queues=fleet.queues,
         source=fleet.source,
         profile=fleet.profile,
         kind=str(fleet.replicas.__struct_config__.tag),

@@ -12,8 +12,8 @@ from typing import Any
 from penstock.domain.access import Caller, Role, sees
 from penstock.domain.errors import FleetNotFound, FleetNotWatched
 from penstock.domain.fact import FactFilter
+from penstock.domain.fleet_sources import OWN
 from penstock.domain.fleet_status import DECISION, FleetStatus
-from penstock.domain.fleets import OWN
 from penstock.edge.http import wire_scaling as wire
 from penstock.edge.http.cursor import from_cursor, read_limit, to_cursor
 from penstock.edge.http.request import Request, Respond, Response, json_response
@@ -107,4 +107,6 @@ class ScalingApi:
 
 
 def _sees(caller: Caller, status: FleetStatus) -> bool:
-    return "*" in caller.queues or (status.source == OWN and sees(caller, status.queue))
+    return "*" in caller.queues or (
+        status.source == OWN and all(sees(caller, queue) for queue in status.all_queues)
+    )

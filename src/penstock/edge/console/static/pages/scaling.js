@@ -94,14 +94,26 @@ function columns() {
     { label: "Wanted", isNumber: true, value: (one) => (one.wanted === undefined ? "–" : count(one.wanted)) },
     { label: "From – to", isNumber: true, value: (one) => `${one.min} – ${one.max}` },
     { label: "Backlog", isNumber: true, value: (one) => (one.sample ? count(one.sample.ready) : "–") },
+    { label: "Oldest", isNumber: true, value: (one) => age(one.sample) },
     { label: "Why", value: (one) => reasonText(one.decision) },
+    { label: "Trouble", value: (one) => [...new Set(one.troubles.map((trouble) => trouble.code))].join(", ").replaceAll("_", " ") || "–" },
     { label: "Last change", value: (one) => (one.last_change ? [change(one.last_change.change), " ", when(one.last_change.at)] : "–") },
   ];
 }
 
 function queueOf(one) {
-  if (one.source && one.source !== "penstock" && one.source !== "own") return `${one.queue} (${one.source})`;
-  return h("a", { href: `/console/queues/${part(one.queue)}` }, one.queue);
+  const names = one.queues?.length ? one.queues : [one.queue];
+  if (one.source && one.source !== "penstock" && one.source !== "own") return `${names.join(", ")} (${one.source})`;
+  return names.map((name, place) => [place > 0 && ", ", h("a", { href: `/console/queues/${part(name)}` }, name)]);
+}
+
+function age(load) {
+  return load?.oldest_ms === undefined || load.oldest_ms === null ? "–" : duration(load.oldest_ms);
+}
+
+/** One line per queue, where a fleet has several. */
+function loads(found) {
+  return (found.sample?.queues ?? []).map((one) => [`In ${one.queue}`, `${count(one.ready)} ready, ${count(one.leased)} leased, oldest ${age(one)}`]);
 }
 
 function change(number) {
@@ -152,6 +164,8 @@ function about(found) {
     ["Limits", `${found.min} to ${found.max}`],
     ["Ready", found.sample ? count(found.sample.ready) : "–"],
     ["Leased", found.sample ? count(found.sample.leased ?? 0) : "–"],
+    ["Oldest", age(found.sample)],
+    ...loads(found),
     ["In / out", found.sample ? `${rate(found.sample.publish_rate)} / ${rate(found.sample.consume_rate)}` : "–"],
     ["Profile", found.profile],
     ["Workers by", found.replicas_by],

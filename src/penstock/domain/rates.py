@@ -1,0 +1,35 @@
+"""Rates from counters that only grow: what they have grown by since the last look, per second."""
+
+from __future__ import annotations
+
+import msgspec
+
+_SHORTEST_MS = 500  # over less than that a rate says nothing
+
+
+class Measured(msgspec.Struct, frozen=True):
+    counted: object  # whose counters they are; another one's begin anew
+    at: int
+    consumed: int
+    sent: int
+    consume_rate: float = 0.0
+    publish_rate: float = 0.0
+
+
+def measure(
+    last: Measured | None, counted: object, *, consumed: int, sent: int, now: int
+) -> Measured:
+    """With the first look there is no rate yet."""
+    if last is None or last.counted != counted:
+        return Measured(counted, now, consumed, sent)
+    if now - last.at < _SHORTEST_MS:
+        return last
+    seconds = (now - last.at) / 1000
+    return Measured(
+        counted,
+        now,
+        consumed,
+        sent,
+        consume_rate=max(consumed - last.consumed, 0) / seconds,
+        publish_rate=max(sent - last.sent, 0) / seconds,
+    )

@@ -1,0 +1,91 @@
+"""Questions to a source of load over HTTP.
+
+Every question has one time limit for all its requests.  Secrets are read anew each time, so that a
+changed file counts at once; they go into no text.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import Awaitable, Callable, Mapping
+from pathlib import Path
+from typing import TypeVar
+from urllib.parse import urlsplit
+
+import aiohttp
+import msgspec
+
+from penstock.domain.errors import SourceUnavailable
+
+T = TypeVar("T")
+Session = aiohttp.ClientSession
+
+_MOST_BYTES = 32 * 1024 * 1024
+
+
+class HttpSource:
+    def __init__(self, name: str, product: str, endpoint: str, *, timeout_ms: int) -> None:
+        """`name` and `product`: for texts.  Nothing is asked yet."""
+        self.name = name
+        self.endpoint = endpoint.rstrip("/")
+        self._product = product
+        self._timeout_ms = timeout_ms
+
+    def ask(self, asking: Callable[[Session], Awaitable[T]], headers: Mapping[str, str]) -> T:
+        """Raises SourceUnavailable, and what `asking` raises."""
+
+        async def do() -> T:
+            limit = asyncio.timeout(self._timeout_ms / 1000)
+            async with limit, aiohttp.ClientSession(headers=headers) as session:
+                return await asking(session)
+
+        try:
+            return asyncio.run(do())
+        except TimeoutError:
+            raise self.trouble(f"no answer within {self._timeout_ms} ms") from None
+        except (aiohttp.ClientError, OSError, ValueError) as error:
+            raise self.trouble(str(error) or type(error).__name__) from error
+
+    async def body(self, answer: aiohttp.ClientResponse) -> bytes:
+        said = bytearray()
+        async for part in answer.content.iter_any():
+            said += part
+            if len(said) > _MOST_BYTES:
+                raise ValueError("it answers without an end")
+        return bytes(said)
+
+    def decode(self, said: bytes, kind: type[T]) -> T:
+        try:
+            return msgspec.json.decode(said, type=kind)
+        except msgspec.MsgspecError as error:
+            raise self.trouble(f"it answers, but not as {self._product} does: {error}") from None
+
+    def secret(self, what: str, *, file: str | None, variable: str | None) -> str | None:
+        """None: neither of them is set."""
+        return read_secret(what, file=file, variable=variable, trouble=self.trouble)
+
+    def trouble(self, why: str) -> SourceUnavailable:
+        where = urlsplit(self.endpoint)
+        at = f"{where.hostname}:{where.port}" if where.port else str(where.hostname)
+        return SourceUnavailable(f"source {self.name}, {self._product} at {at}: {why}")
+
+
+def read_secret(
+    what: str,
+    *,
+    file: str | None,
+    variable: str | None,
+    trouble: Callable[[str], SourceUnavailable],
+) -> str | None:
+    if variable is not None:
+        try:
+            return os.environ[variable]
+        except KeyError:
+            raise trouble(f"the variable {variable} is not set") from None
+    if file is None:
+        return None
+    try:
+        return Path(file).read_text(encoding="utf-8").strip("\r\n")
+    except (OSError, ValueError) as error:
+        raise trouble(f"the file of its {what} cannot be read: {error}") from None

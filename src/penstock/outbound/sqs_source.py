@@ -1,0 +1,132 @@
+"""Load of queues of Amazon SQS: GetQueueAttributes, with a signature of our own.
+
+SQS reports neither rates nor ages in its API.  Its numbers are approximate by design, and settle
+within a minute.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+
+import aiohttp
+import msgspec
+from yarl import URL
+
+from penstock.domain.errors import QueueUnknown
+from penstock.domain.fleet_sources import SqsSource
+from penstock.domain.pressure import Pressure
+from penstock.domain.scaling import Sample
+from penstock.outbound.aws_signature import Credentials, signed_headers
+from penstock.outbound.http_source import HttpSource, Session
+
+_READY = "ApproximateNumberOfMessages"
+_LEASED = "ApproximateNumberOfMessagesNotVisible"
+_MISSING = ("QueueDoesNotExist", "NonExistentQueue")
+_MOST_CHARS = 300
+
+
+class _QueueUrl(msgspec.Struct, rename="pascal"):
+    queue_url: str
+
+
+class _Attributes(msgspec.Struct, rename="pascal"):
+    attributes: dict[str, str]
+
+
+class _Refused(msgspec.Struct):
+    type: str = msgspec.field(default="", name="__type")
+    message: str = ""
+
+
+class SqsLoad:
+    def __init__(self, name: str, spec: SqsSource) -> None:
+        """Nothing is asked yet."""
+        endpoint = spec.endpoint or f"https://sqs.{spec.region}.amazonaws.com"
+        self._spec = spec
+        self._http = HttpSource(name, "SQS", endpoint, timeout_ms=spec.timeout_ms)
+        self._urls: dict[str, str] = {}  # by the queue's name
+
+    def read(self, queue: str, staging_indicator: str | None, *, now: int) -> Sample:
+        who = self._credentials()
+
+        async def asking(session: Session) -> Sample:
+            url = self._urls.get(queue) or await self._url(session, queue, who, now)
+            asked = {"QueueUrl": url, "AttributeNames": [_READY, _LEASED]}
+            try:
+                said = await self._call(session, "GetQueueAttributes", asked, queue, who, now)
+            except QueueUnknown:
+                self._urls.pop(queue, None)
+                raise
+            self._urls[queue] = url
+            found = self._http.decode(said, _Attributes).attributes
+            return Sample(ready=self._number(found, _READY), leased=self._number(found, _LEASED))
+
+        return self._http.ask(asking, {})
+
+    def pressure(self, *, now: int) -> Pressure | None:
+        """SQS does not run full."""
+        return None
+
+    def close(self) -> None:
+        """There is nothing to close: connections are not kept between questions."""
+
+    async def _url(self, session: Session, queue: str, who: Credentials, now: int) -> str:
+        if "://" in queue:
+            return queue
+        asked = {"QueueName": queue}
+        if self._spec.account is not None:
+            asked["QueueOwnerAWSAccountId"] = self._spec.account
+        said = await self._call(session, "GetQueueUrl", asked, queue, who, now)
+        return self._http.decode(said, _QueueUrl).queue_url
+
+    async def _call(
+        self,
+        session: Session,
+        operation: str,
+        asked: Mapping[str, object],
+        queue: str,
+        who: Credentials,
+        now: int,
+    ) -> bytes:
+        url, payload = URL(f"{self._http.endpoint}/"), msgspec.json.encode(asked)
+        plain = {
+            "Content-Type": "application/x-amz-json-1.0",
+            "X-Amz-Target": f"AmazonSQS.{operation}",
+        }
+        headers = signed_headers(
+            url, payload, plain, who=who, region=self._spec.region, service="sqs", now=now
+        )
+        async with session.post(
+            url, data=payload, headers=headers, allow_redirects=False
+        ) as answer:
+            if answer.status != 200:
+                await self._refused(answer, queue)
+            return await self._http.body(answer)
+
+    async def _refused(self, answer: aiohttp.ClientResponse, queue: str) -> None:
+        try:
+            why = msgspec.json.decode(await self._http.body(answer), type=_Refused)
+        except msgspec.MsgspecError:
+            why = _Refused()
+        code = why.type.rpartition("#")[2]
+        if any(code.endswith(missing) for missing in _MISSING):
+            raise QueueUnknown(f"source {self._http.name}: SQS has no queue {queue!r}")
+        text = f"it answered {answer.status}"
+        if code or why.message:
+            text += f": {' '.join(filter(None, (code, why.message)))[:_MOST_CHARS]}"
+        raise self._http.trouble(text)
+
+    def _number(self, found: Mapping[str, str], name: str) -> int:
+        text = found.get(name, "")
+        if not text.isascii() or not text.isdecimal():
+            raise self._http.trouble(f"it does not report {name}")
+        return int(text)
+
+    def _credentials(self) -> Credentials:
+        spec = self._spec
+        access = self._http.secret("key", file=None, variable=spec.access_key_env)
+        secret = self._http.secret("key", file=None, variable=spec.secret_key_env)
+        assert access is not None  # a variable that is not set raises
+        assert secret is not None
+        return Credentials(access, secret, os.environ.get(spec.session_token_env) or None)

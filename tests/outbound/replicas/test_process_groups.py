@@ -1,0 +1,153 @@
+"""Programs that start others: a replica is its process group, not only the leader of it."""
+
+from __future__ import annotations
+
+import os
+import signal
+from functools import partial
+from pathlib import Path
+
+import pytest
+
+from penstock.domain.scaling import Replicas
+from penstock.outbound.replicas.launch import Launch
+from penstock.outbound.replicas.ledger import Started
+from penstock.outbound.replicas.process_table import birth, orphans
+from tests.clocks import NOON
+from tests.outbound.replicas.conftest import PATIENCE_S, book, kill, soon_gone
+from tests.support.waiting import eventually
+
+MINUTE = 60_000
+FLEETS = "tests.outbound.replicas.conftest"
+# A shell around the real program, which says who it is and when it was told to end.
+WRAPPED = """
+(trap 'echo told >> $OUT.told; {on_term}' TERM
+ trap 'echo asked >> $OUT.asked' USR1
+ sh -c 'echo $PPID' > $OUT.tmp && mv $OUT.tmp $OUT
+ while :; do sleep 0.05; done)
+echo ended
+"""
+
+
+@pytest.fixture
+def wrapped(make, tmp_path: Path):
+    """A fleet of one shell with one child, and the child's number and birth."""
+
+    def start(on_term: str = "exit", **more):
+        out = tmp_path / "child"
+        script = WRAPPED.format(on_term=on_term)
+        fleet = make(("bash", "-c", script), env={"OUT": str(out)}, **more)
+        fleet.scale_to(1, now=NOON)
+        child = int(eventually(lambda: out.exists() and out.read_text(), within_s=PATIENCE_S))
+        born = birth(child)
+        assert born is not None
+        return fleet, child, born
+
+    return start
+
+
+def test_the_program_inside_a_shell_is_told_to_end(wrapped, tmp_path):
+    fleet, child, born = wrapped()
+
+    fleet.scale_to(0, now=NOON)
+
+    soon_gone(child, born)
+    assert (tmp_path / "child.told").read_text() == "told\n"
+
+
+def test_a_replica_lives_for_as_long_as_a_member_of_its_group(wrapped, home):
+    fleet, child, born = wrapped()
+    [leader] = book(home).started
+    kill(leader.pid)
+
+    fleet.tend(now=NOON + 1)
+
+    assert fleet.count(now=NOON + 1) == Replicas(running=1, requested=1)
+    fleet.scale_to(0, now=NOON + 2)  # and it can still be told to end
+    soon_gone(child, born)
+    _group_is_gone(leader)
+    fleet.tend(now=NOON + 3)
+    assert book(home).started == []
+
+
+def test_a_member_that_does_not_end_in_time_is_killed_though_the_leader_is_gone(wrapped, home):
+    fleet, child, born = wrapped(on_term=":", drain_ms=MINUTE)
+    [leader] = book(home).started
+    fleet.scale_to(0, now=NOON)
+    soon_gone(leader.pid, leader.birth)  # the shell ends at once
+
+    fleet.tend(now=NOON + MINUTE - 1)
+    assert birth(child) == born
+    fleet.tend(now=NOON + MINUTE)
+
+    soon_gone(child, born)
+    _group_is_gone(leader)
+    fleet.tend(now=NOON + MINUTE + 1)
+    assert book(home).started == []
+
+
+def test_the_next_autoscaler_finds_a_member_whose_leader_is_gone(wrapped, make, home):
+    _, child, born = wrapped()
+    [leader] = book(home).started
+    kill(leader.pid)
+
+    after = make()
+
+    assert after.count(now=NOON) == Replicas(running=1, requested=1)
+    after.scale_to(0, now=NOON)
+    soon_gone(child, born)
+
+
+def test_a_crash_counts_when_the_whole_group_has_ended(wrapped, home):
+    fleet, child, _ = wrapped()
+    [leader] = book(home).started
+    kill(leader.pid)
+    fleet.tend(now=NOON + 1)
+    assert book(home).crashes == 0
+
+    kill(child)
+    _group_is_gone(leader)
+    fleet.tend(now=NOON + 2)
+
+    assert (book(home).crashes, book(home).last_exit) == (1, "signal SIGKILL")
+
+
+def test_a_group_is_a_strangers_unless_its_members_carry_the_mark(wrapped, home):
+    _, child, _ = wrapped()
+    [leader] = book(home).started
+    mark = f"PENSTOCK_REPLICA={leader.replica}"
+    assert orphans(leader.pid, mark) == []  # it has its leader
+
+    kill(leader.pid)
+
+    assert child in orphans(leader.pid, mark)
+    assert orphans(leader.pid, "PENSTOCK_REPLICA=another") == []
+    os.killpg(leader.pid, signal.SIGKILL)
+
+
+def test_what_a_worker_of_penstock_has_started_is_not_told_to_end(make, tmp_path, monkeypatch):
+    """A job that runs a program finishes while its worker drains."""
+    out = tmp_path / "child"
+    script = WRAPPED.format(on_term="exit")
+    monkeypatch.setattr(f"{FLEETS}.SLEEP", ("bash", "-c", f"trap '' TERM; {script}"))
+    fleet = make(app="shop:app", env={"OUT": str(out)}, start_ms=0)
+    fleet.scale_to(1, now=NOON)
+    child = int(eventually(lambda: out.exists() and out.read_text(), within_s=PATIENCE_S))
+
+    fleet.scale_to(0, now=NOON)
+
+    for times in (1, 2):  # with the second answer any earlier signal has been answered, too
+        os.kill(child, signal.SIGUSR1)
+        asked = "asked\n" * times
+        eventually(partial(_said, tmp_path / "child.asked", asked), within_s=PATIENCE_S)
+    assert not (tmp_path / "child.told").exists()
+
+
+def _group_is_gone(leader: Started) -> None:
+    """With whatever its members had started last."""
+    mark = Launch.mark(leader.replica)
+    eventually(lambda: not orphans(leader.pid, mark), within_s=PATIENCE_S)
+
+
+def _said(path: Path, text: str) -> bool:
+    return path.exists() and path.read_text() == text
