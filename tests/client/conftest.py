@@ -31,7 +31,7 @@ _MEMORY = Path("/dev/shm")  # nobody needs these files after a power cut
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    """Every test runs on every way that is possible for it, or names the reason."""
+    """Every test runs on every way that is possible for it."""
     test = metafunc.definition
     if "way" in metafunc.fixturenames:
         rows = [row for mark in test.iter_markers("ways") for row in mark.args]
@@ -42,18 +42,16 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
         ways = [way for way in chosen if all(limit.is_possible(way) for limit in limits)]
         assert ways, f"{test.nodeid}: no way is left by {rows}"
         metafunc.parametrize("way", ways, ids=str, indirect=True)
-    elif not any(row in NO_STORE for mark in test.iter_markers("no_store") for row in mark.args):
-        raise pytest.UsageError(
-            f"{test.nodeid} uses no way: request `app`, or name a row of NO_STORE in "
-            "tests/client/ways.py with @pytest.mark.no_store"
-        )
 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
     """Tests whose caller is a program on an event loop run inside of one."""
     way: Way | None = pyfuncitem.funcargs.get("way")
-    if way is None or way.caller is not Caller.LOOP:
+    if way is None:
+        _check_reason(pyfuncitem)
+        return None
+    if way.caller is not Caller.LOOP:
         return None
     names = pyfuncitem._fixtureinfo.argnames
     arguments = {name: pyfuncitem.funcargs[name] for name in names}
@@ -65,6 +63,16 @@ def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
 
     asyncio.run(program())
     return True
+
+
+def _check_reason(test: pytest.Function) -> None:
+    rows = [row for mark in test.iter_markers("no_store") for row in mark.args]
+    if not rows or not set(rows) <= set(NO_STORE):
+        pytest.fail(
+            "this test runs on no way: let it request `app`, or name the reason, a row of NO_STORE "
+            'in tests/client/ways.py, with @pytest.mark.no_store("row")',
+            pytrace=False,
+        )
 
 
 @pytest.fixture(scope="session")
