@@ -49,11 +49,25 @@ def an_act(verb: Verb, **more) -> WorkAct:
     return WorkAct(receipt="r", verb=verb, **more)
 
 
-@pytest.mark.parametrize("result", [None, 5, "done", False, [], Retry])
+@pytest.mark.parametrize("result", [None, 5, "done", False, [], ValueError])
 def test_whatever_a_handler_returns_the_job_is_done(result):
     assert act_for(some_work(), AHandler(), result) == an_act(
         Verb.COMPLETE, queue=some_work().queue
     )
+
+
+@pytest.mark.parametrize(
+    ("outcome", "verb"), [(Cancel, Verb.CANCEL), (Bury, Verb.BURY), (Retry, Verb.FAIL)]
+)
+def test_a_returned_outcome_class_counts_as_an_instance_of_it(outcome, verb):
+    assert act_for(some_work(), AHandler(), outcome).verb is verb
+
+
+def test_a_returned_outcome_class_that_needs_an_argument_fails_the_job():
+    act = act_for(some_work(), AHandler(), Snooze)
+
+    assert act.verb is Verb.FAIL
+    assert "delay" in (act.text or "")
 
 
 @pytest.mark.parametrize(

@@ -3,6 +3,7 @@
 import threading
 from pathlib import Path
 
+from penstock.store.outage import Outage
 from penstock.store.readers import Readers
 from penstock.store.session import SqlSession
 from penstock.store.sql_store import migrate_sqlite
@@ -23,7 +24,7 @@ def test_while_readers_are_kept_out_none_is_open_and_reads_wait(tmp_path: Path) 
         opened.append(SqliteDatabase(path, read_only=True))
         return SqlSession(opened[-1])
 
-    readers = Readers(open_session)
+    readers = Readers(open_session, Outage())
     readers.submit(lambda session: session.queues.find("mail"))
     late = threading.Thread(
         target=lambda: readers.submit(lambda session: session.queues.find("mail")), daemon=True

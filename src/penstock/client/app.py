@@ -7,6 +7,7 @@ Nothing is opened before it is needed, so that modules with an app in them can b
 from __future__ import annotations
 
 import asyncio
+import os
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any, ParamSpec, Self, TypeVar, Unpack, overload
@@ -28,6 +29,7 @@ from penstock.client.options import JobOptions, Settled
 from penstock.client.over_http import OverHttp
 from penstock.client.queue_options import QueueOptions, settings_of
 from penstock.client.recurrence import Recurrence, RecurrenceOptions, recurrence_of, rhythm_of
+from penstock.client.sending import all_sent, batches, traced
 from penstock.domain.breaker_settings import BreakerSettings
 from penstock.domain.draft import Draft
 from penstock.domain.duration import duration_text
@@ -38,7 +40,8 @@ from penstock.domain.worker import NewWorker
 from penstock.ports.clock import Clock
 from penstock.ports.work import WorkSource
 from penstock.runtime.worker.roll import Roll
-from penstock.settings.values import POSTGRES, SQLITE, Queues, Settings, Store
+from penstock.settings import Settings, check_given, load
+from penstock.settings.values import POSTGRES, SQLITE, check_store_url
 from penstock.wiring import migrate, own_clock
 
 if TYPE_CHECKING:
@@ -53,12 +56,24 @@ _SERVER = ("http://", "https://")
 
 
 class Penstock(BusPart):
-    """Safe to share between threads; a forked child opens its own."""
+    """Safe to share between threads; a forked child opens its own.
 
-    def __init__(self, url: str, *, key: str | None = None, clock: Clock | None = None) -> None:
+    `settings` are those of a store in this process, by the names that a server's have:
+    `{"limits.max_body_bytes": "20MiB"}`.  They win over the environment and the config file.
+    """
+
+    def __init__(
+        self,
+        url: str,
+        *,
+        key: str | None = None,
+        clock: Clock | None = None,
+        settings: Mapping[str, object] | None = None,
+    ) -> None:
         super().__init__()
         self.url = _checked(url)
         self._key = key
+        self._given = check_given(settings or {})
         self._clock = clock
         self._opening = Opening(self._open)
         self._declared: dict[str, dict[str, Any]] = {}
@@ -203,7 +218,13 @@ class Penstock(BusPart):
         """Bring the schema of an own store up to date; returns the names of what was applied."""
         if self.url.startswith(_SERVER):
             raise InvalidRequest("a server keeps its own store up to date: penstock migrate")
-        return [done.name for done in migrate(self._settings())]
+        return [done.name for done in migrate(self.settings(self.url))]
+
+    def settings(self, url: str) -> Settings:
+        """Of a store at that URL, opened in this process; see docs/jobs.md."""
+        given = {"queues.auto_create": True, **self._given, "store.url": url}
+        # Of the variables that are no settings, many are those of commands.
+        return load(program=given, other_env=os.environ).settings
 
     # --- for workers ---
 
@@ -277,12 +298,15 @@ class Penstock(BusPart):
         if tx is None and queue in self._declared:
             self._settle(backing, queue)
         answers: list[Sent | PenstockError] = []
-        for some in _batches(_traced(drafts)):
-            if tx is None:
-                answers += backing.send(queue, some)
-            else:
-                answers += backing.send_in(tx, queue, some, self._declared.get(queue, {}))
-        return _all_sent(answers)
+        with tracing.producing(queue, drafts) as span:
+            for some in batches(traced(drafts, span.trace), most=DEFAULT_LIMITS.max_batch):
+                if tx is None:
+                    answers += backing.send(queue, some)
+                else:
+                    answers += backing.send_in(tx, queue, some, self._declared.get(queue, {}))
+            sent = all_sent(answers)
+            span.sent([one.id for one in sent])
+        return sent
 
     async def put_async(self, settled: Settled, drafts: Sequence[Draft]) -> list[Enqueued]:
         queue, tx = settled.queue, settled.tx
@@ -292,22 +316,22 @@ class Penstock(BusPart):
             await backing.declare_async(queue, declared)
             self._settled(backing).add(queue)
         answers: list[Sent | PenstockError] = []
-        for some in _batches(_traced(drafts)):
-            if tx is None:
-                answers += await backing.send_async(queue, some)
-            else:
-                answers += await backing.send_in_async(tx, queue, some, declared)
-        return _all_sent(answers)
+        with tracing.producing(queue, drafts) as span:
+            for some in batches(traced(drafts, span.trace), most=DEFAULT_LIMITS.max_batch):
+                if tx is None:
+                    answers += await backing.send_async(queue, some)
+                else:
+                    answers += await backing.send_in_async(tx, queue, some, declared)
+            sent = all_sent(answers)
+            span.sent([one.id for one in sent])
+        return sent
 
     # --- private ---
-
-    def _settings(self) -> Settings:
-        return Settings(store=Store(url=self.url), queues=Queues(auto_create=True))
 
     def _open(self) -> Backing:
         if self.url.startswith(_SERVER):
             return OverHttp(self.url, key=self._key, clock=self._clock or own_clock())
-        return Embedded(self._settings(), clock=self._clock)
+        return Embedded(self.settings(self.url), clock=self._clock)
 
     def _refuse_to_open(self, tx: object) -> None:
         """To open a file is to write to it, which would wait for the very one that waits here."""
@@ -354,32 +378,10 @@ class Penstock(BusPart):
         return settled, msgspec.structs.replace(settled.draft, kind=kind, body=body)
 
 
-def _checked(url: str) -> str:
-    if not url.startswith((SQLITE, *POSTGRES, *_SERVER)):
+def _checked(url: object) -> str:
+    if not isinstance(url, str) or not url.startswith((SQLITE, *POSTGRES, *_SERVER)):
+        hint = "; is the variable set?" if url is None or url == "" else ""
         raise InvalidRequest(
-            f"Penstock opens sqlite:///path, postgresql://… or http://…, not {url!r}"
+            f"Penstock opens sqlite:///path, postgresql://… or http://…, not {url!r}{hint}"
         )
-    return url
-
-
-def _traced(drafts: Sequence[Draft]) -> list[Draft]:
-    now = tracing.of_now()
-    if now is None:
-        return list(drafts)
-    return [d if d.trace else msgspec.structs.replace(d, trace=now) for d in drafts]
-
-
-def _batches(drafts: Sequence[Draft]) -> list[Sequence[Draft]]:
-    most = DEFAULT_LIMITS.max_batch
-    return [drafts[i : i + most] for i in range(0, len(drafts), most)]
-
-
-def _all_sent(answers: Sequence[Sent | PenstockError]) -> list[Enqueued]:
-    """Raises the first refusal, and says in a note how many others were taken."""
-    sent = [Enqueued(a.id, a.is_duplicate) for a in answers if isinstance(a, Sent)]
-    for answer in answers:
-        if isinstance(answer, PenstockError):
-            if len(answers) > 1:
-                answer.add_note(f"{len(sent)} of {len(answers)} jobs were enqueued")
-            raise answer
-    return sent
+    return url if url.startswith(_SERVER) else check_store_url(url)

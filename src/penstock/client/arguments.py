@@ -59,6 +59,11 @@ class Arguments:
         decoder = self._prepare()
         for name in self._unchecked:
             if name in given and not _is_json(given[name]):
+                if _has_big_integer(given[name]):
+                    raise InvalidRequest(
+                        f"job {self._kind!r}: argument {name!r} is {given[name]!r}: integers go "
+                        "from -2**63 to 2**64-1; pass larger ones as text"
+                    )
                 raise InvalidRequest(
                     f"job {self._kind!r}: argument {name!r} has no annotation, "
                     f"so it takes plain JSON and not {given[name]!r}"
@@ -169,13 +174,24 @@ def _is_json(value: object) -> bool:
         case None | bool() | str():
             return not isinstance(value, str) or type(value) is str
         case int():
-            return type(value) is int and -(2**63) <= value < 2**64
+            return type(value) is int and not _has_big_integer(value)
         case float():
             return math.isfinite(value)
         case list() | tuple():
             return all(_is_json(inner) for inner in value)
         case dict():
             return all(type(key) is str and _is_json(inner) for key, inner in value.items())
+    return False
+
+
+def _has_big_integer(value: object) -> bool:
+    match value:
+        case int():
+            return not -(2**63) <= value < 2**64
+        case list() | tuple():
+            return any(map(_has_big_integer, value))
+        case dict():
+            return any(map(_has_big_integer, value.values()))
     return False
 
 

@@ -33,11 +33,12 @@ def ask(backing: Backing, what: Ask[T], tx: object = None) -> T:
         if tx is not None:
             raise no_transaction()
         return what.over_http(backing.remote)
-    broker = _broker(backing)
+    assert isinstance(backing, Embedded)
+    broker = backing.broker
     do = what.in_store(broker)
     if tx is not None:
         return broker.store.write_in(tx, do)
-    return wait_for(lambda: broker.store.write(do))
+    return backing.write(lambda: broker.store.write(do))
 
 
 async def ask_async(backing: Backing, what: Ask[T], tx: object = None) -> T:

@@ -28,8 +28,10 @@ from penstock.client.listener import Listener, ListenerSettings
 from penstock.client.opening import Opening
 from penstock.client.options import JobOptions, Settled
 from penstock.client.queue_options import QueueOptions
+from penstock.client.sending import traced
 from penstock.client.sticky import StickySource
 from penstock.domain import topic as topics
+from penstock.domain.draft import Draft
 from penstock.domain.errors import InvalidRequest
 from penstock.domain.topic import EVENT_ID, TOPIC, Dispatch
 from penstock.ports.work import WorkSource
@@ -126,13 +128,15 @@ class BusPart(ABC):
         **options: Unpack[JobOptions],
     ) -> list[Published]:
         """All of them or none."""
-        settled, what = self._publishing(topic, events, kind, node, options)
+        settled, drafts = self._event_drafts(events, kind, options)
         backing = self.backing_for(settled.tx)
         if settled.tx is None:
             self._subscribe_all(backing)
         elif not self._has_subscriptions(backing):
-            what = self._after_look(backing, what, look(backing, self._are_subscribed()))
-        return self._noted(ask(backing, what, settled.tx))
+            self._note_found(backing, look(backing, self._are_subscribed()))
+        with tracing.producing(topic, drafts) as span:
+            what = self._publishing(backing, topic, traced(drafts, span.trace), node)
+            return self._noted(ask(backing, what, settled.tx))
 
     async def publish_async(
         self,
@@ -155,15 +159,16 @@ class BusPart(ABC):
         node: str | None = None,
         **options: Unpack[JobOptions],
     ) -> list[Published]:
-        settled, what = self._publishing(topic, events, kind, node, options)
+        settled, drafts = self._event_drafts(events, kind, options)
         backing = await self.backing_for_async(settled.tx)
         if settled.tx is None:
             if self._subscribed_at is not backing:
                 await asyncio.to_thread(self._subscribe_all, backing)
         elif not self._has_subscriptions(backing):
-            found = await look_async(backing, self._are_subscribed())
-            what = self._after_look(backing, what, found)
-        return self._noted(await ask_async(backing, what, settled.tx))
+            self._note_found(backing, await look_async(backing, self._are_subscribed()))
+        with tracing.producing(topic, drafts) as span:
+            what = self._publishing(backing, topic, traced(drafts, span.trace), node)
+            return self._noted(await ask_async(backing, what, settled.tx))
 
     # --- what the rest of the application offers ---
 
@@ -215,15 +220,9 @@ class BusPart(ABC):
     def _are_subscribed(self) -> AreSubscribed:
         return AreSubscribed(list(self._subscriptions.values()))
 
-    def _after_look(
-        self, backing: Backing, publish: Ask[list[Published]], are_subscribed: bool
-    ) -> Ask[list[Published]]:
-        """Missing subscriptions are made in the caller's transaction: ours would wait for it."""
+    def _note_found(self, backing: Backing, are_subscribed: bool) -> None:
         if are_subscribed:
             self._found_at = backing
-            return publish
-        queues = {queue: self.declared(queue) for queue in self._subscriptions}
-        return SubscribeAndPublish(list(self._subscriptions.values()), queues, publish)
 
     def _with_own(self, source: WorkSource) -> WorkSource:
         """The source of work, which also looks where this worker's own events wait."""
@@ -236,23 +235,27 @@ class BusPart(ABC):
             self._sticky = StickySource(source, queues)
         return self._sticky
 
-    def _publishing(
-        self,
-        topic: str,
-        events: Sequence[object],
-        kind: str | None,
-        node: str | None,
-        options: JobOptions,
-    ) -> tuple[Settled, Ask[list[Published]]]:
+    def _event_drafts(
+        self, events: Sequence[object], kind: str | None, options: JobOptions
+    ) -> tuple[Settled, list[Draft]]:
         settled = Settled().merged(options)
-        trace = settled.draft.trace or tracing.of_now()
         drafts = [
-            msgspec.structs.replace(settled.draft, kind=kind, body=json_of(event), trace=trace)
+            msgspec.structs.replace(settled.draft, kind=kind, body=json_of(event))
             for event in events
         ]
+        return settled, drafts
+
+    def _publishing(
+        self, backing: Backing, topic: str, drafts: Sequence[Draft], node: str | None
+    ) -> Ask[list[Published]]:
         if node is None and self._sticky is not None:
             node = self._sticky.worker_id
-        return settled, Publish(topic, drafts, node)
+        publish = Publish(topic, drafts, node)
+        if self._has_subscriptions(backing):
+            return publish
+        # In the caller's transaction: one of our own would wait for it.
+        queues = {queue: self.declared(queue) for queue in self._subscriptions}
+        return SubscribeAndPublish(list(self._subscriptions.values()), queues, publish)
 
     def _noted(self, published: list[Published]) -> list[Published]:
         if self._sticky is not None:

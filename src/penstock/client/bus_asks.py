@@ -9,7 +9,7 @@ import msgspec
 
 from penstock.client.asking import Ask
 from penstock.client.bus_answers import Published
-from penstock.client.embedded import ensure_queue
+from penstock.client.embedded import ensure_queue, queue_settings
 from penstock.client.over_http import no_transaction, to_wire
 from penstock.client.remote import Remote
 from penstock.domain import topic as topics
@@ -95,14 +95,16 @@ class SubscribeAndPublish(Ask[list[Published]]):
         self._publish = publish
 
     def in_store(self, broker: Broker) -> Callable[[Session], list[Published]]:
-        publish = self._publish.in_store(broker)
+        publish, now = self._publish.in_store(broker), broker.clock.now()
+        limits = broker.settings.limits
+        queues = {name: queue_settings(name, s, limits) for name, s in self._queues.items()}
 
         def run(session: Session) -> list[Published]:
             for wanted in _missing(session, self._wanted):
                 # The queue first, with its settings and without the directory: the caller may
                 # still roll it back.
                 name = topics.queue_name(wanted.topic, wanted.name)
-                ensure_queue(session, name, self._queues.get(name, {}), now=broker.clock.now())
+                ensure_queue(session, name, queues[name], now=now)
                 Subscribe(wanted).in_store(broker)(session)
             return publish(session)
 

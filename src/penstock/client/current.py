@@ -90,8 +90,11 @@ class Current:
 
     def progress(self, fraction: float | None = None, note: str | None = None) -> None:
         """Tell how far it has come, for those who look; also extends the lease."""
-        if fraction is not None and not 0 <= fraction <= 1:
+        is_number = isinstance(fraction, int | float) and not isinstance(fraction, bool)
+        if fraction is not None and not (is_number and 0 <= fraction <= 1):
             raise InvalidRequest(f"progress is a fraction from 0 to 1, not {fraction!r}")
+        if note is not None and not isinstance(note, str):
+            raise InvalidRequest(f"note takes a text, not {note!r}")
         told = {"fraction": fraction, "note": note}
         kept = {name: value for name, value in told.items() if value is not None}
         progress = msgspec.json.encode(kept).decode()

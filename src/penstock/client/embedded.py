@@ -17,6 +17,7 @@ from penstock.client.worker.roll import OwnRoll
 from penstock.domain.breaker_settings import BreakerSettings, changed
 from penstock.domain.draft import Draft, NewMessage
 from penstock.domain.errors import InvalidRequest, PenstockError, QueueExists, QueueNotFound
+from penstock.domain.limits import Limits
 from penstock.domain.queue import Queue, QueueSettings, check_settings
 from penstock.domain.worker import NewWorker
 from penstock.ports import store
@@ -43,11 +44,11 @@ class Embedded:
         return self.broker.clock
 
     def send(self, queue: str, drafts: Sequence[Draft]) -> list[SendResult]:
-        found = self.broker.directory.cached(queue) or wait_for(
+        found = self.broker.directory.cached(queue) or self.write(
             lambda: self.broker.directory.load_to_send(queue)
         )
         new = self._new(found, drafts)
-        return _results(wait_for(lambda: self.broker.messages.send(new)))
+        return _results(self.write(lambda: self.broker.messages.send(new)))
 
     async def send_async(self, queue: str, drafts: Sequence[Draft]) -> list[SendResult]:
         directory = self.broker.directory
@@ -83,15 +84,15 @@ class Embedded:
         _raise(await messages.act_in_async(tx, [planned(messages, act)]))
 
     def declare(self, queue: str, settings: Mapping[str, Any]) -> None:
-        wanted = _queue_settings(settings)
+        wanted = self._wanted(queue, settings)
         try:
-            wait_for(lambda: self.broker.queues.put(queue, wanted, only_new=True))
+            self.write(lambda: self.broker.queues.put(queue, wanted, only_new=True))
         except QueueExists:
             if settings:
-                wait_for(lambda: self.broker.queues.patch(queue, settings))
+                self.write(lambda: self.broker.queues.patch(queue, settings))
 
     async def declare_async(self, queue: str, settings: Mapping[str, Any]) -> None:
-        wanted = _queue_settings(settings)
+        wanted = self._wanted(queue, settings)
         try:
             await self.broker.queues.put(queue, wanted, only_new=True)
         except QueueExists:
@@ -99,7 +100,7 @@ class Embedded:
                 await self.broker.queues.patch(queue, settings)
 
     def recur(self, wanted: Recurrence) -> None:
-        wait_for(
+        self.write(
             lambda: self.broker.recurring.declare(
                 wanted.name,
                 wanted.rhythm,
@@ -110,7 +111,7 @@ class Embedded:
         )
 
     def change_breaker(self, changes: Mapping[str, Any]) -> BreakerSettings:
-        return wait_for(lambda: self.broker.circuits.breaker.change(partial(changed, changes)))
+        return self.write(lambda: self.broker.circuits.breaker.change(partial(changed, changes)))
 
     def source(self) -> WorkSource:
         if self._source is None:
@@ -125,6 +126,11 @@ class Embedded:
             self._has_duties = True
             self.broker.start_duties()
 
+    def write(self, ask: Callable[[], Ticket[T]]) -> T:
+        """Wait for a write, unless the calling thread's own transaction is what it waits for."""
+        self.broker.store.refuse_deadlock()
+        return wait_for(ask)
+
     def close(self) -> None:
         aside(self.broker.close)
 
@@ -133,24 +139,35 @@ class Embedded:
 
         The directory does not hear of it, as it may be undone.
         """
-        now = self.clock.now()
-        return lambda session: ensure_queue(session, name, settings, now=now)
+        wanted, now = self._wanted(name, settings), self.clock.now()
+        return lambda session: ensure_queue(session, name, wanted, now=now)
+
+    def _wanted(self, queue: str, settings: Mapping[str, Any]) -> QueueSettings:
+        return queue_settings(queue, settings, self.broker.settings.limits)
 
     def _new(self, queue: Queue, drafts: Sequence[Draft]) -> list[NewMessage]:
         return [self.broker.messages.draft(queue, draft) for draft in drafts]
 
 
-def ensure_queue(session: Session, name: str, settings: Mapping[str, Any], *, now: int) -> Queue:
+def ensure_queue(session: Session, name: str, wanted: QueueSettings, *, now: int) -> Queue:
     """Find the queue, or create it with these settings, without the directory's knowledge."""
-    wanted = check_settings(_queue_settings(settings), name=name)
     return session.queues.find(name) or session.queues.add(name, wanted, now=now)
 
 
-def _queue_settings(settings: Mapping[str, Any]) -> QueueSettings:
+def queue_settings(name: str, settings: Mapping[str, Any], limits: Limits) -> QueueSettings:
+    """Raises InvalidRequest also for what the limits of the store keep from taking effect."""
     try:
-        return msgspec.convert(dict(settings), QueueSettings)
+        wanted = check_settings(msgspec.convert(dict(settings), QueueSettings), name=name)
     except msgspec.ValidationError as error:
         raise InvalidRequest(str(error)) from None
+    most = limits.max_body_bytes
+    if wanted.max_body_bytes is not None and wanted.max_body_bytes > most:
+        raise InvalidRequest(
+            f"queue {name!r}: max_body_bytes is {wanted.max_body_bytes}, but the store takes at "
+            f"most {most}: raise limits.max_body_bytes with Penstock(url, settings={{…}}), "
+            "PENSTOCK_LIMITS_MAX_BODY_BYTES or the config file"
+        )
+    return wanted
 
 
 def _raise(answers: Sequence[store.Acted | PenstockError]) -> None:

@@ -93,8 +93,13 @@ def settle(about: JobSettings) -> Settled:
 
 
 def _check_function(function: Callable[..., object], kind: str) -> None:
-    if inspect.isclass(function) or not callable(function):
-        raise InvalidRequest(f"a job is a function, not {function!r}")
+    # Decorators may return other callables; `functools.wraps` keeps the function they stand for.
+    if not inspect.isroutine(function) and (
+        inspect.isclass(function) or not hasattr(function, "__wrapped__")
+    ):
+        raise InvalidRequest(
+            f"a job is a function, not {function!r}: define a function that calls it"
+        )
     if not kind:
         raise InvalidRequest(f"{function!r} has no name: give it a kind")
     if inspect.isgeneratorfunction(function) or inspect.isasyncgenfunction(function):

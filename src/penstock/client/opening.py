@@ -36,7 +36,8 @@ class Opening:
 
     async def get_async(self) -> Backing:
         """Open in a thread, so that the event loop runs on meanwhile."""
-        return self._backing or await asyncio.to_thread(self.get)
+        backing = self._backing
+        return await asyncio.to_thread(self.get) if backing is None else backing
 
     @contextmanager
     def standing_in(self, other: Backing) -> Iterator[None]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterable, Sequence
 from datetime import datetime, timedelta
+from types import NoneType
 from typing import Any, TypedDict
 
 import msgspec
@@ -64,6 +65,20 @@ class JobOptions(TypedDict, total=False):
     tx: object  # the caller's own transaction
 
 
+_TEXT = ((str, NoneType), "a text")
+_TYPES: dict[str, tuple[tuple[type, ...], str]] = {
+    "queue": ((str,), "the name of a queue"),
+    "priority": ((int,), "a whole number; smaller goes first"),
+    "attempts": ((int, NoneType), "a whole number"),
+    "group": _TEXT,
+    "entity_id": _TEXT,
+    "dedup_key": _TEXT,
+    "route": _TEXT,
+    "trace": _TEXT,
+    "attributes": ((dict,), "a dict of texts"),
+}
+
+
 class Settled(msgspec.Struct, frozen=True, kw_only=True):
     """Options that were looked at: a queue, and a draft that lacks only kind and body."""
 
@@ -76,8 +91,23 @@ class Settled(msgspec.Struct, frozen=True, kw_only=True):
         unknown = given.keys() - JobOptions.__annotations__.keys()
         if unknown:
             raise InvalidRequest(f"there is no option {', '.join(sorted(unknown))}")
+        for name, (types, form) in _TYPES.items():
+            if name in given:
+                _check_type(name, given[name], types, form)  # type: ignore[literal-required]
+        for pair in (("delay", "due_at"), ("expires_in", "expires_at")):
+            if given.keys() >= set(pair):
+                raise InvalidRequest(f"give {pair[0]} or {pair[1]}, not both")
         queue, tx = given.get("queue", self.queue), given.get("tx", self.tx)
         return Settled(queue=queue, tx=tx, draft=replace(self.draft, **_fields(given)))
+
+
+def _check_type(name: str, value: object, types: tuple[type, ...], form: str) -> None:
+    if not isinstance(value, types) or isinstance(value, bool):
+        raise InvalidRequest(f"{name} takes {form}, not {value!r}")
+    if isinstance(value, dict) and not all(
+        isinstance(text, str) for p in value.items() for text in p
+    ):
+        raise InvalidRequest(f"{name} takes {form}, not {value!r}")
 
 
 def _fields(given: JobOptions) -> dict[str, Any]:
@@ -111,9 +141,11 @@ def _fields(given: JobOptions) -> dict[str, Any]:
 
 def texts(name: str, value: object) -> tuple[str, ...]:
     """A sequence of texts as a tuple; raises InvalidRequest."""
-    if isinstance(value, str) or not isinstance(value, Iterable):
-        raise InvalidRequest(f"{name} takes a sequence of texts, not {value!r}")
-    return tuple(value)
+    if not isinstance(value, str) and isinstance(value, Iterable):
+        found = tuple(value)
+        if all(isinstance(text, str) for text in found):
+            return found
+    raise InvalidRequest(f"{name} takes a sequence of texts, not {value!r}")
 
 
 def instant(name: str, value: object) -> int:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any, TypedDict
+from collections.abc import Mapping
+from typing import Any, Required, TypedDict
 
 import msgspec
 
 from penstock.client.options import BackoffLike, backoff_of
 from penstock.domain.duration import Duration, as_ms
 from penstock.domain.errors import InvalidRequest
+from penstock.domain.pace import Rate
 from penstock.domain.queue import (
     DedupScope,
     Ordering,
@@ -16,6 +18,17 @@ from penstock.domain.queue import (
     Redelivery,
     check_settings,
 )
+
+
+class RateOptions(TypedDict, total=False):
+    """At most `limit` in the time `per`, `burst` of them at once."""
+
+    limit: Required[int]
+    per: Duration  # a second
+    burst: int  # one
+
+
+RateLike = Rate | RateOptions | str  # "100/1m", or "100/1m,10" with a burst of 10
 
 
 class QueueOptions(TypedDict, total=False):
@@ -36,6 +49,14 @@ class QueueOptions(TypedDict, total=False):
     dedup_scope: DedupScope | str
     wait: Duration | None
     labels: dict[str, str]
+    annotations: dict[str, str]
+    max_crashes: int | None
+    max_leased: int | None
+    max_leased_per_group: int | None
+    rate: RateLike | None
+    rate_per_group: RateLike | None
+    is_fair: bool
+    weights: dict[str, int]
 
 
 def settings_of(name: str, given: QueueOptions) -> dict[str, Any]:
@@ -47,6 +68,8 @@ def settings_of(name: str, given: QueueOptions) -> dict[str, Any]:
             plain[f"{option}_ms"] = None if value is None else as_ms(option, value)
         elif option == "backoff":
             plain[option] = backoff_of(value)  # type: ignore[arg-type]
+        elif option in ("rate", "rate_per_group"):
+            plain[option] = _rate_of(option, value)
         elif option in known:
             plain[option] = value
         else:
@@ -57,3 +80,18 @@ def settings_of(name: str, given: QueueOptions) -> dict[str, Any]:
     except msgspec.ValidationError as error:
         raise InvalidRequest(f"queue {name!r}: {error}") from None
     return plain
+
+
+def _rate_of(name: str, given: object) -> object:
+    """As `Rate` has it; raises InvalidRequest."""
+    if isinstance(given, str):
+        pace, comma, burst = given.partition(",")
+        limit, slash, per = pace.partition("/")
+        if not slash or not limit.strip().isdecimal() or (comma and not burst.strip().isdecimal()):
+            raise InvalidRequest(f"{name} is {given!r}: say a rate such as '100/1m' or '100/1m,10'")
+        rate: dict[str, object] = {"limit": int(limit), "per_ms": as_ms(f"{name}.per", per)}
+        return rate | ({"burst": int(burst)} if comma else {})
+    if isinstance(given, Mapping) and "per" in given:
+        kept = {key: value for key, value in given.items() if key != "per"}
+        return kept | {"per_ms": as_ms(f"{name}.per", given["per"])}
+    return given

@@ -1,17 +1,18 @@
 """Trace context that travels with a job, and spans where OpenTelemetry is installed.
 
-What is stored is W3C's: the traceparent, and after a space the tracestate if there is one.  A first
-attempt is a child of the span that enqueued it.  Later attempts are traces of their own, linked to
-it: a job that is tried for days would otherwise stretch a trace over days.
+What is stored is W3C's: the traceparent, and after a space the tracestate if there is one.  An
+enqueue is a producer span, and the first attempt is its child.  Later attempts are traces of their
+own, linked to it: a job that is tried for days would otherwise stretch a trace over days.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from typing import TYPE_CHECKING, Any
 
+from penstock.domain.draft import Draft
 from penstock.domain.errors import InvalidRequest
 from penstock.domain.outcome import Bury, Outcome, Retry
 from penstock.ports.work import Work
@@ -63,6 +64,38 @@ def of_now() -> str | None:
         return None
     kept = f"{parent} {state}" if state else parent
     return kept if len(kept) <= _MOST_CHARS else parent
+
+
+class Producing:
+    """An enqueue under way: the trace context to store, and the span that measures it."""
+
+    def __init__(self, trace: str | None, span: Span | None = None) -> None:
+        self.trace = trace
+        self._span = span
+
+    def sent(self, ids: Sequence[str]) -> None:
+        if self._span is not None and len(ids) == 1:
+            self._span.set_attribute("messaging.message.id", ids[0])
+
+
+@contextmanager
+def producing(destination: str, drafts: Sequence[Draft]) -> Iterator[Producing]:
+    """A producer span around an enqueue or a publish; without an SDK only the current context."""
+    if not _has_api or not _is_recording():
+        yield Producing(of_now())
+        return
+    with trace.get_tracer("penstock").start_as_current_span(
+        f"send {destination}",
+        kind=trace.SpanKind.PRODUCER,
+        attributes=_producer_attributes(destination, drafts),
+        record_exception=False,
+        set_status_on_exception=False,
+    ) as span:
+        try:
+            yield Producing(of_now(), span)
+        except BaseException as error:
+            _fail(span, error)
+            raise
 
 
 def is_needed(work: Work) -> bool:
@@ -132,6 +165,21 @@ def _attributes(work: Work) -> dict[str, Any]:
         "penstock.job.entity_id": work.entity_id,
     }
     return {name: value for name, value in about.items() if value is not None}
+
+
+def _producer_attributes(destination: str, drafts: Sequence[Draft]) -> dict[str, Any]:
+    about: dict[str, Any] = {
+        "messaging.system": _SYSTEM,
+        "messaging.operation.name": "send",
+        "messaging.operation.type": "send",
+        "messaging.destination.name": destination,
+    }
+    if len(drafts) > 1:
+        about["messaging.batch.message_count"] = len(drafts)
+    kinds = {draft.kind for draft in drafts}
+    if len(kinds) == 1 and None not in kinds:
+        about["penstock.job.kind"] = kinds.pop()
+    return about
 
 
 def _fail(span: Span, error: BaseException) -> None:

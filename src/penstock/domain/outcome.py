@@ -40,3 +40,16 @@ class Bury(Outcome):
     def __init__(self, reason: str | None = None) -> None:
         super().__init__(reason or "buried by its handler")
         self.reason = reason
+
+
+def instance_of(result: object) -> object:
+    """The result of a handler; a returned class counts as `raise` counts it: `return Cancel`.
+
+    A class that needs arguments (Snooze) becomes the TypeError of calling it without any.
+    """
+    if not isinstance(result, type) or not issubclass(result, Outcome):
+        return result
+    try:
+        return result()
+    except TypeError as error:
+        return error

@@ -344,6 +344,13 @@ class Store(Protocol):
 
     # In the caller's own transaction, given as a connection or session of a database library: it
     # counts exactly if the caller commits.  The second form of each is for those of event loops.
+    def refuse_deadlock(self) -> None:
+        """Raises TransactionBusy if a write would wait for the calling thread's own transaction.
+
+        That is as far as it can be told; see store/sqlite_deadlock.py.
+        """
+        ...
+
     def send_in(self, tx: object, new: Sequence[NewMessage]) -> list[Sent | PenstockError]: ...
     def act_in(self, tx: object, acts: Sequence[LeaseAct]) -> list[Acted | PenstockError]: ...
     def write_in(self, tx: object, what: Callable[[Session], T]) -> T: ...

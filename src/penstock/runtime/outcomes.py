@@ -22,7 +22,7 @@ from penstock.domain import retry
 from penstock.domain.duration import duration_text
 from penstock.domain.lease import Verb
 from penstock.domain.limits import DEFAULT_LIMITS, MINUTE, SECOND
-from penstock.domain.outcome import Bury, Cancel, Outcome, Retry, Snooze
+from penstock.domain.outcome import Bury, Cancel, Outcome, Retry, Snooze, instance_of
 from penstock.domain.text import proper
 from penstock.ports.work import Handler, Work, WorkAct
 
@@ -49,6 +49,7 @@ def act_for(
     If the handler has completed the job itself, in a transaction of its own, then that has been
     committed and every further act is refused with LeaseLost, or it has not and the job failed.
     """
+    result = instance_of(result)
     match result:
         case Snooze():
             return WorkAct(receipt=work.receipt, verb=Verb.SNOOZE, delay_ms=result.delay_ms)

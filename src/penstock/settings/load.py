@@ -1,4 +1,5 @@
-"""Settings from four places, the later ones winning: defaults, a TOML file, the environment, flags.
+"""Settings from four places, the later ones winning: defaults, a TOML file, the environment, and
+flags or what a program gives.
 
 A mistake anywhere stops the start with a text that names the key, the place and what is allowed.
 """
@@ -28,6 +29,7 @@ class Place(StrEnum):
     FILE = "file"
     ENV = "env"
     FLAG = "flag"
+    PROGRAM = "program"
 
 
 class Source(msgspec.Struct, frozen=True):
@@ -56,20 +58,46 @@ def load(
     env: Mapping[str, str] | None = None,
     flags: Mapping[str, Flag] | None = None,
     other_env: Collection[str] = (),
+    program: Mapping[str, object] | None = None,
 ) -> Loaded:
     """The settings and where each came from; raises InvalidRequest.
 
-    `other_env` names variables that look like settings but belong to somebody else.
+    `other_env` names variables that look like settings but belong to somebody else; `program` has
+    values by key, or by section and name.
     """
     env = os.environ if env is None else env
     given: dict[str, tuple[Source, object]] = {}
     given.update(_from_file(config, env))
     given.update(_from_env(env, other_env))
     given.update((key, (Source(Place.FLAG, f.name), f.value)) for key, f in (flags or {}).items())
+    given.update(_from_program(program or {}))
     values = {key: _read(key, source, value) for key, (source, value) in given.items()}
     sources = {key: Source(Place.DEFAULT) for key in catalogue()}
     sources.update((key, source) for key, (source, _) in given.items())
     return Loaded(check(_settings(values)), sources)
+
+
+def check_given(program: Mapping[str, object]) -> Mapping[str, object]:
+    """Return what a program gives, or raise InvalidRequest for what is no setting or no value."""
+    for key, (source, value) in _from_program(program):
+        _read(key, source, value)
+    return program
+
+
+def _from_program(
+    program: Mapping[str, object],
+) -> Iterator[tuple[str, tuple[Source, object]]]:
+    source = Source(Place.PROGRAM, "settings=")
+    for key, value in _flat(program):
+        yield key, (source, value)
+
+
+def _flat(document: Mapping[str, object]) -> Iterator[tuple[str, object]]:
+    for key, value in document.items():
+        if isinstance(value, Mapping) and key in sections():
+            yield from ((f"{key}.{name}", inner) for name, inner in value.items())
+        else:
+            yield key, value
 
 
 def _from_file(
@@ -86,11 +114,8 @@ def _from_file(
     except (OSError, ValueError) as error:
         raise InvalidRequest(f"the config file {path} cannot be read: {error}") from None
     source = Source(Place.FILE, str(path))
-    for key, value in document.items():
-        if isinstance(value, dict) and key in sections():
-            yield from ((f"{key}.{name}", (source, inner)) for name, inner in value.items())
-        else:
-            yield key, (source, value)
+    for key, value in _flat(document):
+        yield key, (source, value)
 
 
 def _from_env(

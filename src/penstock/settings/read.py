@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
+
 from penstock.domain.duration import duration_ms, duration_text
 from penstock.settings.catalogue import Setting
 from penstock.settings.units import size_bytes, size_text
@@ -62,6 +64,8 @@ def _converted(setting: Setting, given: object) -> Value:
         given = SWITCHES.get(given.strip().lower(), given)
     if setting.type is int and isinstance(given, str):
         given = _number(setting, given)
+    if setting.is_duration and isinstance(given, timedelta):
+        given = given // timedelta(milliseconds=1)
     # A bool is an int to Python, but `port = true` is a mistake.
     if type(given) is not setting.type:
         raise ValueError(allowed(setting))

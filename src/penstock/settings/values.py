@@ -195,13 +195,27 @@ def is_loopback(host: str) -> bool:
     return host in LOOPBACK or host.startswith("127.")
 
 
+def check_store_url(url: str) -> str:
+    """Return it, or raise InvalidRequest for what names no store."""
+    if not url.startswith((SQLITE, *POSTGRES)):
+        raise InvalidRequest(f"store.url is sqlite:///path or postgresql://…, not {url!r}")
+    path = url.removeprefix(SQLITE).partition("?")[0]
+    if path == ":memory:":
+        raise InvalidRequest(
+            f"{url!r} names no file: a store outlives its process; for tests use penstock.testing"
+        )
+    if not path:
+        raise InvalidRequest(f"{url!r} lacks the path of a file, as in sqlite:///jobs.db")
+    return url
+
+
 def check(settings: Settings) -> Settings:
     """Return them, or raise InvalidRequest for values that do not go together."""
     server, url = settings.server, settings.store.url
     if (server.tls_cert is None) != (server.tls_key is None):
         raise InvalidRequest("server.tls_cert and server.tls_key go together: set both or none")
-    if url is not None and not url.startswith((SQLITE, *POSTGRES)):
-        raise InvalidRequest(f"store.url is sqlite:///path or postgresql://…, not {url!r}")
+    if url is not None:
+        check_store_url(url)
     if settings.sqlite_path is not None and settings.sqlite_options not in ("", NO_CHECKSUMS):
         raise InvalidRequest(f"of store.url sqlite:///path the only option is ?{NO_CHECKSUMS}")
     check_name(settings.aweq.queue)

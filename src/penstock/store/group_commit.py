@@ -15,16 +15,22 @@ from contextlib import suppress
 from penstock.domain.errors import ShuttingDown
 from penstock.store.answering import answer_all
 from penstock.store.lane import Lane, Woken
+from penstock.store.outage import Outage
 from penstock.store.session import Request, SqlSession
 
 
 class GroupCommit:
     def __init__(
-        self, open_session: Callable[[int], SqlSession], *, lanes: int, on_woken: Woken
+        self,
+        open_session: Callable[[int], SqlSession],
+        *,
+        lanes: int,
+        on_woken: Woken,
+        outage: Outage,
     ) -> None:
         self._waiting: deque[Request] = deque()
         self._lanes = [
-            Lane(self._waiting, lambda i=i: open_session(i), on_woken)  # type: ignore[misc]
+            Lane(self._waiting, lambda i=i: open_session(i), on_woken, outage)  # type: ignore[misc]
             for i in range(lanes)
         ]
         self._gathered: dict[asyncio.AbstractEventLoop, list[Request]] = {}

@@ -16,9 +16,10 @@ from typing import Any
 
 import msgspec
 
-from penstock.domain.errors import PenstockError, StoreUnavailable
+from penstock.domain.errors import PenstockError, StoreUnavailable, TransactionBusy
 from penstock.store.answering import answer_all
 from penstock.store.database import Collision, Occupied, Overtaken
+from penstock.store.outage import Outage
 from penstock.store.session import Kind, Request, SqlSession
 
 MOST_COLLISIONS = 5
@@ -52,8 +53,10 @@ class Lane:
         waiting: deque[Request],
         open_session: Callable[[], SqlSession],
         on_woken: Woken,
+        outage: Outage,
     ) -> None:
         self._waiting = waiting
+        self._outage = outage
         self._open_session = open_session
         self._session: SqlSession | None = open_session()
         # A write takes its locks in one order; two of them together, or with others, do not.
@@ -135,6 +138,7 @@ class Lane:
             is_handed_over = durable and self._is_disk_slow()
             if not is_handed_over:
                 self._finish_here(session, loop)
+                self._outage.worked(is_write=True)
         except StoreUnavailable as error:
             failed = self._fail(batch, error)
             self._busy.release()
@@ -212,6 +216,7 @@ class Lane:
         answers: Sequence[Any] | None = work.answers
         try:
             work.session.finish()
+            self._outage.worked(is_write=True)
         except StoreUnavailable as error:
             answers = self._fail(work.batch, error)
         except BaseException:
@@ -287,6 +292,14 @@ class Lane:
         try:
             session = self._ready_session()
             answers = self._run_again(session, batch)
+            self._outage.worked(is_write=True)
+        except TransactionBusy as error:
+            # The thread that works here holds the lock itself; the others can wait for it.
+            thread = threading.get_ident()
+            own = [request for request in batch if request.ticket.thread == thread]
+            self._waiting.extendleft(r for r in reversed(batch) if r.ticket.thread != thread)
+            answer_all(own, [error] * len(own))
+            return
         except StoreUnavailable as error:
             answers = self._fail(batch, error)
         except BaseException as error:
@@ -311,7 +324,7 @@ class Lane:
         while self._waiting:
             with suppress(IndexError):
                 batch.append(self._waiting.popleft())
-        _log.warning("the store failed, and with it %d requests: %s", len(batch), error)
+        self._outage.failed(error, is_write=True)
         return [error] * len(batch)
 
     def _run_again(self, session: SqlSession, batch: list[Request]) -> Sequence[Any]:

@@ -18,6 +18,7 @@ from penstock.store.database import Collision
 from penstock.store.partitions import Partitions
 from penstock.store.session import Kind, Request, SqlSession
 from penstock.store.sqlite_caller import CallerSqlite3
+from penstock.store.sqlite_deadlock import refuse_django_deadlock
 from penstock.store.tx import SQLITE3, async_connection, plain_connection
 
 T = TypeVar("T")
@@ -53,6 +54,10 @@ class Callers(ABC):
         bridge = Bridge()
         db = self.open(found, connection, bridge)
         return await bridge.run(lambda: self._run(db, kind, payload))
+
+    @abstractmethod
+    def refuse_deadlock(self) -> None:
+        """Raises TransactionBusy if a write of our own would wait for the calling thread."""
 
     def close(self) -> None:
         self._is_closed = True
@@ -103,6 +108,10 @@ class SqliteCallers(Callers):
             )
         return CallerSqlite3(connection, self._path, self._door)
 
+    def refuse_deadlock(self) -> None:
+        if self._door is not None:
+            refuse_django_deadlock(self._path)
+
     def set_up(self, days: Partitions) -> None:
         """In the caller's transaction, as everything else: there is only one at a time."""
 
@@ -115,6 +124,9 @@ class InCallersTransactions:
     """The verbs of the store port that take a transaction."""
 
     callers: Callers
+
+    def refuse_deadlock(self) -> None:
+        self.callers.refuse_deadlock()
 
     def send_in(self, tx: object, new: Sequence[NewMessage]) -> list[Sent | PenstockError]:
         answers: list[Sent | PenstockError] = self.callers.run(tx, Kind.SEND, new)

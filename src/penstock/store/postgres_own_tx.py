@@ -36,6 +36,9 @@ class PostgresCallers(Callers):
         # The one who makes a day keeps others from making it: not until a caller's commit.
         days.make_by(self._make, self._days)
 
+    def refuse_deadlock(self) -> None:
+        """Nothing to refuse: a plain send waits for no lock of a caller's transaction."""
+
     def used(self) -> None:
         """Nothing follows: PostgreSQL moves its log by itself."""
 

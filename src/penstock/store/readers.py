@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import logging
 import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -14,14 +13,16 @@ from typing import Any
 from penstock.domain.errors import PenstockError, ShuttingDown, StoreUnavailable
 from penstock.store.answering import answer_all
 from penstock.store.database import Collision
+from penstock.store.outage import Outage
 from penstock.store.session import Kind, Request, SqlSession
-
-_log = logging.getLogger("penstock.store")
 
 
 class Readers:
-    def __init__(self, open_session: Callable[[], SqlSession], *, count: int = 2) -> None:
+    def __init__(
+        self, open_session: Callable[[], SqlSession], outage: Outage, *, count: int = 2
+    ) -> None:
         self._open_session = open_session
+        self._outage = outage
         self._count = count
         self._free: SimpleQueue[SqlSession | None] = SimpleQueue()
         for _ in range(count):
@@ -31,7 +32,6 @@ class Readers:
         self._is_closed = False
         self._asked = itertools.count(1)
         self._latest = 0
-        self._is_down = False  # and the log says so
         self._failed: tuple[int, StoreUnavailable] | None = None
 
     def submit(self, what: Callable[[Any], Any]) -> Request:
@@ -86,12 +86,7 @@ class Readers:
                 answer = error
                 if isinstance(error, StoreUnavailable):
                     self._failed = (self._latest, error)
-                    _log.log(
-                        logging.DEBUG if self._is_down else logging.WARNING,
-                        "the store cannot be read: %s",
-                        error,
-                    )
-                    self._is_down = True
+                    self._outage.failed(error, is_write=False)
                     if session is not None:
                         session.db.close()
                         session = None
@@ -99,9 +94,7 @@ class Readers:
                 answer = PenstockError(f"{type(error).__name__}: {error}")
                 answer.__cause__ = error
             else:
-                if self._is_down:
-                    self._is_down = False
-                    _log.info("the store can be read again")
+                self._outage.worked(is_write=False)
         finally:
             self._free.put(session)
         answer_all([request], [answer])

@@ -16,6 +16,7 @@ from penstock.ports.ticket import Ticket
 from penstock.store import migrations
 from penstock.store.database import Database
 from penstock.store.group_commit import GroupCommit
+from penstock.store.outage import Outage
 from penstock.store.own_tx import InCallersTransactions
 from penstock.store.readers import Readers
 from penstock.store.session import HIGH_WATER, HIGH_WATER_STEP_MS, SECRET, Kind, Request, SqlSession
@@ -55,8 +56,9 @@ class SqlStore(InCallersTransactions):
             announce = beside.announce
         self._announce = announce  # to other nodes
         self._listeners: list[Callable[[Mapping[int, int]], None]] = []
-        self.readers = Readers(open_reader)
-        self._commits = GroupCommit(open_writer, lanes=lanes, on_woken=self._woken)
+        outage = Outage()
+        self.readers = Readers(open_reader, outage)
+        self._commits = GroupCommit(open_writer, lanes=lanes, on_woken=self._woken, outage=outage)
         self.secret, self.high_water = self.write(_facts).result()
 
     def listen(self, callback: Callable[[Mapping[int, int]], None]) -> None:

@@ -91,8 +91,8 @@ def storage_error(error: sqlite3.Error) -> PenstockError:
     """A broken rule is the fault of one request; anything else may be the storage's."""
     if is_busy(error):
         return Occupied(
-            "another connection has kept the store to itself for too long;"
-            " is a transaction of the application left open?"
+            "another connection has held SQLite's write lock for too long; if it is a transaction"
+            " of the caller's own, pass it as tx=, or call this after its commit"
         )
     kind: type[PenstockError] = StoreUnavailable
     if isinstance(error, sqlite3.IntegrityError):

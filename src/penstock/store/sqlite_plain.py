@@ -35,6 +35,7 @@ from penstock.store.sqlite3_database import (
     refuse_old_sqlite,
     storage_error,
 )
+from penstock.store.sqlite_deadlock import refuse_deadlock
 from penstock.store.sqlite_log import log_of
 from penstock.store.strangers import Patience
 from penstock.store.turns import PATIENCE_MS, Turns
@@ -45,6 +46,7 @@ CACHE_KIB = 32 * 1024
 _STEP = 1 << 20
 COMMITS_PER_MOVE = 1_000  # then the log goes into the database
 MOVE_MS = 1_000  # … unless the application writes for longer than that: then after the next one
+_TRIES_BEFORE_CHECK = 10  # some 50 ms: most writers are done by then
 _READS = (sqlite3.SQLITE_IOERR_READ, sqlite3.SQLITE_IOERR_SHORT_READ)
 
 
@@ -169,6 +171,8 @@ class PlainSqliteDatabase(InTurn, Sqlite3Database):
             except sqlite3.Error as error:
                 if not is_busy(error) or self._is_read_only or not self._patience.wait(times):
                     raise self._meaning(error) from error
+                if times == _TRIES_BEFORE_CHECK:
+                    refuse_deadlock(self._path)
         raise AssertionError
 
     def _move_log(self) -> None:
@@ -205,6 +209,7 @@ def open_settled(
     """
     turns.take()
     try:
+        refuse_deadlock(path)
         is_alone = turns.come_in()
         db = PlainSqliteDatabase(path, moves, turns=turns, patience_ms=patience_ms)
         try:

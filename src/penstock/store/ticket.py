@@ -20,13 +20,14 @@ class StoreTicket(Generic[T]):
     answer is a plain call (`then`), and a future is made only for those who await.
     """
 
-    __slots__ = ("_answer", "_callback", "_lock", "help", "loop")
+    __slots__ = ("_answer", "_callback", "_lock", "help", "loop", "thread")
 
     def __init__(self) -> None:
         self._answer: Any = _OPEN
         self._callback: Callable[[T | BaseException], None] | None = None
         self.help: Callable[[float], None] | None = None
         self.loop = running_loop()
+        self.thread = threading.get_ident()
         if self.loop is None:
             self._lock = threading.Lock()
             self._lock.acquire()

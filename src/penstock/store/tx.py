@@ -15,10 +15,13 @@ ASYNC_PSYCOPG = "psycopg.AsyncConnection"
 PSYCOPG2 = "psycopg2.connection"
 ASYNCPG = "asyncpg.Connection"
 
-_PLAIN = {SQLITE3, PSYCOPG, PSYCOPG2, "sqlalchemy.Connection", "sqlalchemy.Session"}
+DJANGO = "django.BaseDatabaseWrapper"
+
+_PLAIN = {SQLITE3, PSYCOPG, PSYCOPG2, DJANGO, "sqlalchemy.Connection", "sqlalchemy.Session"}
 _ASYNC = {ASYNC_PSYCOPG, ASYNCPG, "sqlalchemy.AsyncConnection", "sqlalchemy.AsyncSession"}
 _ALIASES = {
     "asyncpg.PoolConnectionProxy": ASYNCPG,
+    "django.ConnectionProxy": DJANGO,  # django.db.connection
     "sqlalchemy.scoped_session": "sqlalchemy.Session",
     "sqlalchemy.async_scoped_session": "sqlalchemy.AsyncSession",
 }
@@ -30,6 +33,8 @@ def plain_connection(tx: Any) -> tuple[str, Any]:
     kind = _kind_of(tx)
     if kind in _ASYNC:
         raise InvalidRequest("tx belongs to an event loop: use the asynchronous form")
+    if kind == DJANGO:
+        return plain_connection(_of_django(tx))
     if not kind.startswith("sqlalchemy."):
         return kind, tx
     connection = tx.connection() if kind == "sqlalchemy.Session" else tx
@@ -52,12 +57,21 @@ async def async_connection(tx: Any) -> tuple[str, Any]:
     return await async_connection(driver)
 
 
+def _of_django(tx: Any) -> Any:
+    if tx.needs_rollback:
+        raise InvalidRequest("tx has failed already: it can only be rolled back")
+    if not tx.in_atomic_block and tx.get_autocommit():
+        raise InvalidRequest("tx has no transaction open: use it inside transaction.atomic()")
+    tx.ensure_connection()
+    return tx.connection
+
+
 def _kind_of(tx: Any) -> str:
     for cls in type(tx).__mro__:
         name = f"{cls.__module__.partition('.')[0]}.{cls.__qualname__}"
         kind = _ALIASES.get(name, name)
         if kind in _PLAIN or kind in _ASYNC:
             return kind
-    known = ", ".join(sorted(_PLAIN | _ASYNC))
+    known = ", ".join(sorted({*_PLAIN, *_ASYNC, "django.db.connection"} - {DJANGO}))
     cls = type(tx)
     raise InvalidRequest(f"tx is a {cls.__module__}.{cls.__qualname__}; known are {known}")

@@ -8,14 +8,13 @@ from penstock.client.answers import SendResult
 from penstock.client.embedded import Embedded
 from penstock.domain.draft import Draft
 from penstock.ports.clock import Clock
-from penstock.settings.values import Queues, Settings, Store
+from penstock.settings import Settings
 
 
 class Inline(Embedded):
     """What is sent in a caller's own transaction is not there before that is committed."""
 
-    def __init__(self, url: str, clock: Clock, on_sent: Callable[[], None]) -> None:
-        settings = Settings(store=Store(url=url), queues=Queues(auto_create=True))
+    def __init__(self, settings: Settings, clock: Clock, on_sent: Callable[[], None]) -> None:
         super().__init__(settings, clock=clock)
         self._on_sent = on_sent
 

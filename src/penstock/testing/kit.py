@@ -63,7 +63,7 @@ class Kit:
     def __enter__(self) -> Self:
         with ExitStack() as stack:
             url = self._url or f"{SQLITE}{stack.enter_context(_folder())}/penstock.db"
-            self._inline = Inline(url, self.clock, self._sent)
+            self._inline = Inline(self.app.settings(url), self.clock, self._sent)
             stack.callback(self._inline.close)
             stack.enter_context(self.app.standing_in(self._inline))
             self._stack = stack.pop_all()

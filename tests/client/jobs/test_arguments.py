@@ -245,7 +245,7 @@ def test_a_wrong_value_deep_inside_is_named_by_its_path():
 @pytest.mark.parametrize(
     "value",
     [
-        *(datetime(2030, 1, 1, tzinfo=UTC), UUID(int=1), {1: 2}, {1, 2}, math.nan, math.inf, 2**64),
+        *(datetime(2030, 1, 1, tzinfo=UTC), UUID(int=1), {1: 2}, {1, 2}, math.nan, math.inf),
         *(Unknown(), b"bytes", Decimal(1), [Unknown()], {"a": math.nan}, Colour.RED),
     ],
 )

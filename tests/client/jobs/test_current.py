@@ -192,3 +192,21 @@ def test_an_unknown_kind_is_parked_and_run_when_its_handler_comes(app, queue, de
     clock.advance(seconds=5)
     desk.run_due()
     assert seen == [1]
+
+
+@pytest.mark.parametrize(
+    ("given", "complaint"),
+    [
+        (("abc",), "progress is a fraction from 0 to 1, not 'abc'"),
+        ((True,), "progress is a fraction from 0 to 1, not True"),
+        ((0.5, 5), "note takes a text, not 5"),
+    ],
+)
+def test_progress_of_a_wrong_type_is_refused(app, queue, desk, given, complaint):
+    @app.job(queue=queue)
+    def index() -> None:
+        with pytest.raises(InvalidRequest, match=complaint):
+            current().progress(*given)
+
+    index.enqueue()
+    assert [act.verb for act in desk.run_due()] == [Verb.COMPLETE]

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import functools
+import re
+from datetime import UTC, datetime
 
 import pytest
 
@@ -16,6 +18,9 @@ from tests.client.jobs.desk import JobDesk
 def idle() -> Penstock:
     """Nothing is opened by declaring."""
     return Penstock("postgresql://nobody@127.0.0.1:1/nowhere")
+
+
+SOME_DAY = datetime(2031, 5, 1, tzinfo=UTC)
 
 
 def plain() -> None: ...
@@ -63,6 +68,10 @@ class Mailer:
     def sent(cls) -> None: ...
 
 
+class Sender:
+    def __call__(self) -> None: ...
+
+
 def generator():
     yield
 
@@ -79,12 +88,73 @@ async def async_generator():
         (Mailer.send, "is a method"),
         (generator, "is a generator"),
         (async_generator, "is a generator"),
-        (functools.partial(plain), "has no name"),
+        (functools.partial(plain), "a job is a function, not functools.partial"),
+        (Sender(), "a job is a function, not .*: define a function that calls it"),
     ],
 )
 def test_what_cannot_be_a_job_is_refused_where_it_is_declared(idle, wrong, complaint):
     with pytest.raises(InvalidRequest, match=complaint):
         idle.job()(wrong)
+    with pytest.raises(InvalidRequest, match=complaint):
+        idle.job(kind="named")(wrong)
+
+
+def test_a_decorated_function_is_a_job_whatever_the_decorator_returns(idle):
+    assert idle.job(functools.lru_cache(plain)).kind == "plain"
+
+
+@pytest.mark.parametrize(
+    ("url", "complaint"),
+    [
+        (None, "not None; is the variable set"),
+        ("", "not ''; is the variable set"),
+        (5, "not 5"),
+        ("redis://x", "not 'redis://x'"),
+        ("sqlite:///", "lacks the path of a file"),
+        ("sqlite:///?checksums=off", "lacks the path of a file"),
+        ("sqlite:///:memory:", "names no file"),
+    ],
+)
+def test_a_url_that_names_no_store_is_refused_at_once(url, complaint):
+    with pytest.raises(InvalidRequest, match=re.escape(complaint)):
+        Penstock(url)
+    with pytest.raises(InvalidRequest, match=re.escape(complaint)):
+        Penstock("sqlite:///jobs.db").use(url)
+
+
+@pytest.mark.parametrize(
+    ("options", "complaint"),
+    [
+        ({"priority": "high"}, "priority takes a whole number; smaller goes first, not 'high'"),
+        ({"priority": True}, "priority takes a whole number"),
+        ({"attempts": "3"}, "attempts takes a whole number, not '3'"),
+        ({"group": 5}, "group takes a text, not 5"),
+        ({"entity_id": 5}, "entity_id takes a text, not 5"),
+        ({"dedup_key": 5}, "dedup_key takes a text, not 5"),
+        ({"route": 5}, "route takes a text, not 5"),
+        ({"trace": 5}, "trace takes a text, not 5"),
+        ({"queue": 5}, "queue takes the name of a queue, not 5"),
+        ({"attributes": {"a": 1}}, "attributes takes a dict of texts"),
+        ({"tags": (1,)}, "tags takes a sequence of texts, not (1,)"),
+        ({"tags": 5}, "tags takes a sequence of texts, not 5"),
+        ({"delay": "1h", "due_at": SOME_DAY}, "give delay or due_at, not both"),
+        ({"expires_in": "1h", "expires_at": SOME_DAY}, "give expires_in or expires_at, not both"),
+    ],
+)
+def test_an_option_of_a_wrong_type_is_refused_by_its_name(idle, options, complaint):
+    job = idle.job(plain)
+
+    with pytest.raises(InvalidRequest, match=re.escape(complaint)):
+        job.using(**options)
+
+
+def test_an_integer_that_is_too_large_for_json_is_named(idle):
+    @idle.job
+    def count(number) -> None: ...
+
+    for value in (2**70, [{"n": -(2**70)}]):
+        with pytest.raises(InvalidRequest, match=r"'number' is .*: integers go from -2\*\*63"):
+            count.enqueue(value)
 
 
 @pytest.mark.no_store("declaring")

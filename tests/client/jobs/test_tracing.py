@@ -17,7 +17,7 @@ from opentelemetry.trace import SpanKind, StatusCode
 
 from penstock import Bury, Retry, Snooze, current
 from penstock.client import tracing
-from penstock.domain.errors import InvalidRequest
+from penstock.domain.errors import InvalidRequest, QueueFull
 from tests.docs.snippets import ROOT
 from tests.runtime.test_outcomes import some_work
 
@@ -50,7 +50,19 @@ def handled(spans):
     return find
 
 
-def test_the_first_attempt_is_a_child_of_the_span_that_enqueued_it(app, queue, desk, handled):
+@pytest.fixture
+def produced(spans):
+    """The spans of enqueues and publishes, in the order they ended."""
+
+    def find() -> list[ReadableSpan]:
+        return [s for s in spans.get_finished_spans() if s.kind is SpanKind.PRODUCER]
+
+    return find
+
+
+def test_an_enqueue_is_a_producer_span_and_the_first_attempt_its_child(
+    app, queue, desk, handled, produced
+):
     seen = []
 
     @app.job(queue=queue, kind="mail")
@@ -61,9 +73,20 @@ def test_the_first_attempt_is_a_child_of_the_span_that_enqueued_it(app, queue, d
         sent = mail.enqueue()
     desk.run_due()
 
-    [span] = handled()
+    [span], [producer] = handled(), produced()
+    assert producer.parent is not None
+    assert producer.parent.span_id == request.get_span_context().span_id
+    assert producer.name == f"send {queue}"
+    assert dict(producer.attributes or {}) == {
+        "messaging.system": "penstock",
+        "messaging.operation.name": "send",
+        "messaging.operation.type": "send",
+        "messaging.destination.name": queue,
+        "messaging.message.id": sent.id,
+        "penstock.job.kind": "mail",
+    }
     assert span.parent is not None
-    assert span.parent.span_id == request.get_span_context().span_id
+    assert span.parent.span_id == producer.context.span_id
     assert span.context.trace_id == request.get_span_context().trace_id
     assert seen == [span.context.span_id]
     assert span.name == f"process {queue}"
@@ -80,7 +103,29 @@ def test_the_first_attempt_is_a_child_of_the_span_that_enqueued_it(app, queue, d
     }
 
 
-def test_later_attempts_are_traces_of_their_own_with_a_link(app, queue, desk, handled):
+def test_a_batch_and_an_event_are_one_producer_span_each(app, queue, produced):
+    @app.job(queue=queue, kind="mail")
+    def mail() -> None: ...
+
+    mail.enqueue_many([{}, {}])
+    app.publish(queue, 1)
+
+    batch, event = produced()
+    assert batch.attributes["messaging.batch.message_count"] == 2
+    assert event.name == f"send {queue}"
+
+
+def test_a_refused_enqueue_is_an_error_of_its_producer_span(app, queue, produced):
+    app.queue(queue, max_messages=1)
+    app.enqueue("mail", {}, queue=queue)
+
+    with pytest.raises(QueueFull):
+        app.enqueue("mail", {}, queue=queue)
+
+    assert [span.status.status_code for span in produced()] == [StatusCode.UNSET, StatusCode.ERROR]
+
+
+def test_later_attempts_are_traces_of_their_own_with_a_link(app, queue, desk, handled, produced):
     @app.job(queue=queue, backoff="0s")
     def mail() -> None:
         if current().attempts < 3:
@@ -92,7 +137,9 @@ def test_later_attempts_are_traces_of_their_own_with_a_link(app, queue, desk, ha
         desk.run_due()
 
     first, second, third = handled()
-    came_from = request.get_span_context()
+    assert first.context.trace_id == request.get_span_context().trace_id
+    [producer] = produced()
+    came_from = producer.context
     assert first.context.trace_id == came_from.trace_id
     assert len({span.context.trace_id for span in (first, second, third)}) == 3
     for retry in (second, third):
@@ -100,7 +147,7 @@ def test_later_attempts_are_traces_of_their_own_with_a_link(app, queue, desk, ha
         assert [link.context.span_id for link in retry.links] == [came_from.span_id]
 
 
-def test_a_job_may_enqueue_another_in_the_same_trace(app, queue, desk, handled):
+def test_a_job_may_enqueue_another_in_the_same_trace(app, queue, desk, handled, produced):
     @app.job(queue=queue)
     def first() -> None:
         second.enqueue()
@@ -114,7 +161,8 @@ def test_a_job_may_enqueue_another_in_the_same_trace(app, queue, desk, handled):
 
     one, two = handled()
     assert f"{one.context.trace_id:032x}" == "1" * 32
-    assert two.parent.span_id == one.context.span_id
+    by_id = {span.context.span_id: span for span in produced()}
+    assert by_id[two.parent.span_id].parent.span_id == one.context.span_id
 
 
 def test_what_went_wrong_is_told_by_the_span(app, queue, desk, handled):
@@ -168,12 +216,14 @@ def test_a_trace_can_be_given_by_hand_and_is_checked(app, queue, desk, handled):
             mail.using(trace=wrong)
 
 
-def test_without_a_span_nothing_is_stored(app, queue, desk):
+def test_without_a_current_span_the_producer_span_begins_a_trace(app, queue, desk, produced):
     app.enqueue("mail", {}, queue=queue)
 
     [work] = desk.claim()
 
-    assert work.trace is None
+    [span] = produced()
+    assert span.parent is None
+    assert f"-{span.context.span_id:016x}-" in work.trace
     assert tracing.of_now() is None
 
 
@@ -193,7 +243,11 @@ def test_with_the_api_alone_there_are_no_spans_but_the_trace_goes_on(tmp_path):
 from penstock.client import tracing
 from tests.runtime.test_outcomes import some_work
 with tracing.around(some_work(trace={PARENT!r})):
-    assert tracing.of_now() == {PARENT!r}
+    with tracing.producing("mail", []) as span:
+        assert span.trace == {PARENT!r}
+        span.sent(["1"])
+with tracing.producing("mail", []) as span:
+    assert span.trace is None
 assert tracing.of_now() is None
 """,
         tmp_path,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sqlite3
 import threading
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -14,6 +15,7 @@ from penstock.domain.lease import Verb
 from penstock.domain.queue import Queue
 from penstock.ports.store import Acted, Sent
 from penstock.store import sqlite_plain
+from penstock.store.session import Kind, Request
 from penstock.store.sql_store import open_sqlite
 from penstock.store.sqlite_plain import LogMoves
 from penstock.store.turns import Turns
@@ -241,3 +243,63 @@ def test_a_log_that_could_not_be_moved_is_moved_after_the_next_commit() -> None:
     moves.put_off()
 
     assert [moves.is_due(), moves.is_due()] == [True, False]
+
+
+def test_a_send_beside_the_threads_own_transaction_is_refused_at_once(
+    desk: Desk, where: str
+) -> None:
+    mail = desk.queue()
+    own = sqlite3.connect(where)
+    own.execute(ADD.format("a"))
+
+    with pytest.raises(TransactionBusy, match=r"this thread has a transaction open .* pass it as"):
+        desk.store.send([a_new_message(mail, now=desk.now)]).result(WAIT_S)
+    own.rollback()
+    desk.store.send([a_new_message(mail, now=desk.now)]).result(WAIT_S)
+
+    assert desk.counts(mail).ready == 1
+    own.close()
+
+
+def test_others_wait_for_that_transaction_and_are_not_refused_with_it(
+    desk: Desk, where: str
+) -> None:
+    mail, sent = desk.queue(), []
+    own = sqlite3.connect(where)
+    own.execute(ADD.format("a"))
+
+    def send_too() -> None:
+        sent.extend(desk.store.send([a_new_message(mail, now=desk.now)]).result(WAIT_S))
+
+    others = [threading.Thread(target=send_too) for _ in range(3)]
+    for other in others:
+        other.start()
+    others[0].join(SOON_S)
+    own.commit()
+    for other in others:
+        other.join(WAIT_S)
+
+    assert len(sent) == 3
+    assert desk.counts(mail).ready == 3
+    own.close()
+
+
+def test_only_its_own_requests_are_refused_to_the_thread_that_holds_the_lock(
+    desk: Desk, where: str
+) -> None:
+    mail = desk.queue()
+    with ThreadPoolExecutor(1) as pool:
+        theirs = pool.submit(lambda: Request(Kind.SEND, [a_new_message(mail, now=desk.now)]))
+        foreign = theirs.result()
+    own = sqlite3.connect(where)
+    own.execute(ADD.format("a"))
+
+    desk.store._commits._waiting.append(foreign)  # type: ignore[attr-defined]
+    with pytest.raises(TransactionBusy):
+        desk.store.send([a_new_message(mail, now=desk.now)]).result(WAIT_S)
+    own.commit()
+
+    [answer] = foreign.ticket.result(WAIT_S)
+    assert isinstance(answer, Sent)
+    assert desk.counts(mail).ready == 1
+    own.close()

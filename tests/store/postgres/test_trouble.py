@@ -117,3 +117,33 @@ def test_two_transactions_that_wait_for_each_other_both_get_through(desks, stepp
     assert stepped_back
     assert desks[0].counts(mail).waiting == 2
     check_books(desks[0])
+
+
+def test_an_outage_is_one_line_in_the_log_and_recovery_another(desks, postgres_cluster, caplog):
+    desk = desks[0]
+    mail = desk.queue()
+
+    def fail() -> None:
+        for ask in (lambda: desk.send(mail), lambda: desk.counts(mail)):
+            with pytest.raises(StoreUnavailable):
+                ask()
+
+    postgres_cluster.stop()
+    try:
+        for _ in range(3):
+            threads = [threading.Thread(target=fail) for _ in range(6)]
+            for thread in threads:
+                thread.start()
+            for thread in threads:
+                thread.join(WAIT_S)
+    finally:
+        postgres_cluster.start()
+    desk.send(mail)
+    desk.counts(mail)
+    desk.send(mail)
+
+    lines = [r.getMessage() for r in caplog.records if r.levelname in ("WARNING", "ERROR")]
+    assert [line.partition(":")[0] for line in lines] == [
+        "store unavailable",
+        "store available again",
+    ]

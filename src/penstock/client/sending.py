@@ -1,0 +1,34 @@
+"""Batches of drafts on their way to a store, and what came of them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import msgspec
+
+from penstock.client.answers import Sent
+from penstock.client.job import Enqueued
+from penstock.domain.draft import Draft
+from penstock.domain.errors import PenstockError
+
+
+def traced(drafts: Sequence[Draft], trace: str | None) -> list[Draft]:
+    """With this trace context, where a draft has none of its own."""
+    if trace is None:
+        return list(drafts)
+    return [d if d.trace else msgspec.structs.replace(d, trace=trace) for d in drafts]
+
+
+def batches(drafts: Sequence[Draft], *, most: int) -> list[Sequence[Draft]]:
+    return [drafts[i : i + most] for i in range(0, len(drafts), most)]
+
+
+def all_sent(answers: Sequence[Sent | PenstockError]) -> list[Enqueued]:
+    """Raises the first refusal, with a note on how many jobs were enqueued."""
+    sent = [Enqueued(a.id, a.is_duplicate) for a in answers if isinstance(a, Sent)]
+    for answer in answers:
+        if isinstance(answer, PenstockError):
+            if len(answers) > 1:
+                answer.add_note(f"{len(sent)} of {len(answers)} jobs were enqueued")
+            raise answer
+    return sent

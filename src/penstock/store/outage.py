@@ -1,0 +1,43 @@
+"""Outages of a store in the log: one line when one begins, and one for recovery.
+
+The callers get an error for each of their requests; as many lines would only repeat it.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+
+from penstock.domain.errors import StoreUnavailable
+
+_log = logging.getLogger("penstock.store")
+
+
+class Outage:
+    """Shared by all connections of a store, from any thread."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._failed_writes = False
+        self.is_on = False
+
+    def failed(self, error: StoreUnavailable, *, is_write: bool) -> None:
+        with self._lock:
+            is_new, self.is_on = not self.is_on, True
+            self._failed_writes = self._failed_writes or is_write
+        _log.log(logging.WARNING if is_new else logging.DEBUG, "store unavailable: %s", error)
+
+    def worked(self, *, is_write: bool) -> None:
+        """A store that takes writes can be read; one that can be read may still fail to write."""
+        if self.is_on:  # without the lock: it is asked for every commit
+            self._recover(is_write=is_write)
+
+    def _recover(self, *, is_write: bool) -> None:
+        with self._lock:
+            was_on = self.is_on
+            if is_write:
+                self._failed_writes = False
+            self.is_on = self._failed_writes
+        if was_on and not self.is_on:
+            # A warning, too: who saw the line of the outage should see this one.
+            _log.warning("store available again")
