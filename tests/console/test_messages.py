@@ -151,6 +151,8 @@ def test_what_has_ended_is_still_shown(console: Console, api: Api) -> None:
         ("Retry now", "waiting", "ready"),
         ("Retry", "dead", "ready"),
         ("Cancel", "dead", "cancelled"),
+        ("Cancel", "leased", "cancelled"),
+        ("Bury", "leased", "dead"),
     ],
 )
 def test_one_message_is_changed_by_hand(
@@ -161,7 +163,10 @@ def test_one_message_is_changed_by_hand(
     def make() -> str:
         if before == "dead":
             return api.die(queue)
-        return api.send(queue, delay_ms=60_000 if before == "waiting" else 0)
+        sent = api.send(queue, delay_ms=60_000 if before == "waiting" else 0)
+        if before == "leased":
+            api.claim_one(queue)
+        return sent
 
     by_button, by_command, by_call = make(), make(), make()
     for message_id in (by_button, by_command, by_call):
@@ -185,7 +190,7 @@ def test_one_message_is_changed_by_hand(
             assert ("finished_at" in message, api.counts(queue)) == (True, {})
             continue
         assert message["state"] == after, message_id
-        if label in ("Complete", "Bury") or before == "ready":
+        if label in ("Complete", "Bury") or before in ("ready", "leased"):
             assert message["reason"] == "it's so"
 
 
@@ -205,18 +210,18 @@ def test_a_due_date_is_edited_by_button_command_and_call(console: Console, api: 
         assert api.message(message_id)["due_at"] == "2090-05-06T07:08:09.000Z", way
 
 
-def test_a_leased_message_is_only_looked_at(console: Console, api: Api) -> None:
+def test_a_leased_message_can_only_be_taken_from_its_worker(console: Console, api: Api) -> None:
     queue = api.make_queue()
     message_id = api.send(queue)
     api.claim_one(queue, claimed_by="somebody")
 
     console.open(f"/console/messages/{message_id}")
 
-    expect(console.page.locator(".notice")).to_contain_text("Somebody is at work on it")
-    expect(console.page.locator("button[data-action]")).to_have_count(0)
+    expect(console.page.locator(".notice")).to_contain_text("A worker has leased it")
+    expect(console.page.locator("button[data-action]")).to_have_text(["Bury", "Cancel"])
     console.open(f"/console/messages?queue={queue}&state=leased")
     expect(console.cell(message_id, "By")).to_have_text("somebody")
-    expect(console.page.locator("td.pick")).to_have_count(0)
+    expect(console.page.locator("td.pick")).to_have_count(1)
 
 
 def test_what_is_selected_is_changed_together_and_counted_first(console: Console, api: Api) -> None:

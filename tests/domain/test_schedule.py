@@ -51,6 +51,29 @@ def test_a_cron_expression_is_read_in_its_time_zone() -> None:
     assert found == [at("2026-07-01T02:30+02:00"), at("2026-07-02T02:30+02:00")]
 
 
+@pytest.mark.parametrize(
+    ("alias", "fields"),
+    [
+        ("@yearly", "0 0 1 1 *"),
+        ("@annually", "0 0 1 1 *"),
+        ("@monthly", "0 0 1 * *"),
+        ("@weekly", "0 0 * * 0"),
+        ("@daily", "0 0 * * *"),
+        ("@midnight", "0 0 * * *"),
+        ("@hourly", "0 * * * *"),
+    ],
+)
+def test_the_names_that_debians_cron_has_for_rhythms_are_understood(
+    alias: str, fields: str
+) -> None:
+    after = at("2026-07-01T00:30", BERLIN)
+
+    found = schedules.preview(Cron(alias, BERLIN), after=after, count=3)
+
+    assert found == schedules.preview(Cron(fields, BERLIN), after=after, count=3)
+    schedules.check_rhythm(Cron(alias, BERLIN))
+
+
 def test_a_time_that_daylight_saving_skips_is_fired_right_after_the_gap() -> None:
     daily = Cron("30 2 * * *", BERLIN)
 
@@ -116,6 +139,7 @@ def test_the_next_instant_always_lies_behind_the_last(
     [
         (Cron("61 * * * *"), "not a cron expression"),
         (Cron("* * *"), "not a cron expression"),
+        (Cron("@reboot"), "known are @yearly"),
         (Cron("0 0 31 2 *"), "not a cron expression"),
         (Cron("5," * 200 + "5 * * * *"), "256 characters"),
         (Cron("0 0 * * *", "Mars/Olympus"), "no time zone"),

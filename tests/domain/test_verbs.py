@@ -27,6 +27,13 @@ ALLOWED = {
     "bury, by an operator": {WAITING: DEAD, READY: DEAD},
     "complete, by an operator": {WAITING: DONE, READY: DONE},
     "cancel, by an operator": {WAITING: CANCELLED, READY: CANCELLED, DEAD: CANCELLED},
+    "bury, by an operator, also while it runs": {WAITING: DEAD, READY: DEAD, LEASED: DEAD},
+    "cancel, by an operator, also while it runs": {
+        WAITING: CANCELLED,
+        READY: CANCELLED,
+        LEASED: CANCELLED,
+        DEAD: CANCELLED,
+    },
     "reschedule to later": {WAITING: WAITING, READY: WAITING},
     "reschedule to now": {WAITING: READY, READY: READY},
     "redrive": {DEAD: READY},

@@ -42,6 +42,8 @@ VERBS: dict[str, Callable[[Message], Message]] = {
     "complete, by an operator": lambda m: lifecycle.complete_by_hand(m),
     "bury, by an operator": lambda m: lifecycle.bury(m),
     "cancel, by an operator": lambda m: lifecycle.cancel(m),
+    "bury, by an operator, also while it runs": lambda m: lifecycle.bury(m, is_running_ok=True),
+    "cancel, by an operator, also while it runs": lambda m: lifecycle.cancel(m, is_running_ok=True),
     "reschedule to later": lambda m: lifecycle.reschedule(m, due_at=LATER + 1, now=LATER),
     "reschedule to now": lambda m: lifecycle.reschedule(m, due_at=LATER, now=LATER),
     "redrive": lambda m: transfer.redrive(m, QUEUE, now=LATER),

@@ -7,7 +7,7 @@ from typing import Any, cast
 
 import pytest
 
-from penstock.domain import schedule as schedules
+from penstock.domain import cron
 from penstock.domain.errors import InvalidRequest, QueueNotFound, ScheduleNotFound
 from penstock.domain.lease import Verb
 from penstock.domain.limits import DEFAULT_LIMITS, HOUR, SECOND
@@ -195,14 +195,14 @@ def test_one_that_cannot_be_reckoned_here_does_not_keep_others_from_being_fired(
 ) -> None:
     recurring.declare("a", Cron("0 * * * *", "Europe/Berlin"), TO_MAIL).result()
     declare(recurring, "z")
-    zone = schedules._zone
+    zone = cron._zone
 
     def other_zones(name: str) -> Any:
         if name == "Europe/Berlin":  # this machine's database of time zones is an old one
             raise error
         return zone(name)
 
-    monkeypatch.setattr(schedules, "_zone", other_zones)
+    monkeypatch.setattr(cron, "_zone", other_zones)
 
     recurrer.tick(desk.clock.advance(hours=1))
 

@@ -46,6 +46,7 @@ from tests.store.recount import held_without_reason
 
 STATES = (State.WAITING, State.READY, State.LEASED, State.DEAD)
 MANY = 1_000
+INTERVENTIONS = ("cancel", "bury", "reschedule", "redrive", "cancel running", "bury running")
 
 _examples = itertools.count(1)
 
@@ -145,7 +146,7 @@ class StoreMachine(RuleBasedStateMachine):
         check()
 
     @precondition(lambda self: self.model.messages)
-    @rule(which=WHICH, how=st.sampled_from(["cancel", "bury", "reschedule", "redrive"]), ms=MOMENTS)
+    @rule(which=WHICH, how=st.sampled_from(INTERVENTIONS), ms=MOMENTS)
     def intervene(self, which: int, how: str, ms: int) -> None:
         ids = sorted(self.model.messages)
         message_id, now = ids[which % len(ids)], self.now
@@ -155,6 +156,8 @@ class StoreMachine(RuleBasedStateMachine):
             "bury": lambda m, _: lifecycle.bury(m, reason="by hand"),
             "reschedule": lambda m, _: lifecycle.reschedule(m, due_at=now + ms, now=now),
             "redrive": lambda m, _: transfer.redrive(m, target, now=now),
+            "cancel running": lambda m, _: lifecycle.cancel(m, is_running_ok=True),
+            "bury running": lambda m, _: lifecycle.bury(m, is_running_ok=True),
         }
         expected = refusal_of(lambda: self.model.change(message_id, change[how], now=now))
         found = refusal_of(

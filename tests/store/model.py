@@ -153,8 +153,7 @@ class Model(SteeringModel):
     def purge(self, queue_no: int, *, now: int) -> int:
         messages = self.of(queue_no, State)
         for m in messages:
-            held = m.lease_no if m.state is State.LEASED else None
-            self._note(m, lifecycle.cancel(m, reason=PURGED, lease_no=held), now=now)
+            self._note(m, lifecycle.cancel(m, reason=PURGED, is_running_ok=True), now=now)
         self._settle(now)
         return len(messages)
 

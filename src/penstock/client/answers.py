@@ -204,6 +204,7 @@ class Recurring(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     last_at: datetime | None = None
     last_id: str | None = None
     last_error: str | None = None
+    owner: str | None = None  # the application that declared it; None: it was made by hand
 
 
 class Stats(msgspec.Struct, frozen=True, kw_only=True):

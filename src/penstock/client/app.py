@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, ParamSpec, Self, TypeVar, Unpack, overloa
 
 import msgspec
 
-from penstock.client import tracing
+from penstock.client import naming, tracing
 from penstock.client.answers import Sent
 from penstock.client.backing import Backing
 from penstock.client.bus import BusPart
@@ -23,13 +23,16 @@ from penstock.client.embedded import Embedded
 from penstock.client.handlers import JobHandlers
 from penstock.client.job import Enqueued, Job
 from penstock.client.job_spec import JobSettings, settle, spec_of
+from penstock.client.jobs import Jobs
 from penstock.client.notifications import NotificationQueue
 from penstock.client.opening import Opening
 from penstock.client.options import JobOptions, Settled
 from penstock.client.over_http import OverHttp
 from penstock.client.queue_options import QueueOptions, settings_of
-from penstock.client.recurrence import Recurrence, RecurrenceOptions, recurrence_of, rhythm_of
+from penstock.client.recurring_work import RecurringWork
+from penstock.client.retiring import RetiringRoll
 from penstock.client.sending import all_sent, batches, traced
+from penstock.domain import ownership
 from penstock.domain.breaker_settings import BreakerSettings
 from penstock.domain.draft import Draft
 from penstock.domain.duration import duration_text
@@ -69,15 +72,21 @@ class Penstock(BusPart):
         key: str | None = None,
         clock: Clock | None = None,
         settings: Mapping[str, object] | None = None,
+        name: str | None = None,
     ) -> None:
+        """`name`: what recurring work belongs to; without it, the module that makes this."""
         super().__init__()
+        self._module = naming.caller(1)
+        self._name = name
+        if name is None:
+            naming.note(self, self._module)
         self.url = _checked(url)
         self._key = key
         self._given = check_given(settings or {})
         self._clock = clock
         self._opening = Opening(self._open)
         self._declared: dict[str, dict[str, Any]] = {}
-        self._recurrences: list[Recurrence] = []
+        self.recurring = RecurringWork(self)
         self._settled_queues: tuple[Backing | None, set[str]] = (None, set())
         self.handlers = JobHandlers(self._opening.get)
 
@@ -106,21 +115,9 @@ class Penstock(BusPart):
         return decorate if function is None else decorate(function)
 
     @property
-    def jobs(self) -> Mapping[str, Job[..., Any]]:
-        """All of them, by kind."""
-        return self.handlers.jobs
-
-    def recurring(
-        self, cron: str | None = None, **given: Unpack[RecurrenceOptions]
-    ) -> Callable[[Job[P, R]], Job[P, R]]:
-        """Put above `@app.job`: the job is enqueued again and again, once per cluster."""
-        rhythm = rhythm_of(cron, given)
-
-        def decorate(job: Job[P, R]) -> Job[P, R]:
-            self._recurrences.append(recurrence_of(job, rhythm, given))
-            return job
-
-        return decorate
+    def jobs(self) -> Jobs:
+        """Look at enqueued jobs and steer them; those declared here are `handlers.jobs`."""
+        return Jobs(self)
 
     def around(self, hook: H) -> H:
         """Surround every call of a handler: a context manager, or a generator that yields once."""
@@ -229,6 +226,13 @@ class Penstock(BusPart):
     # --- for workers ---
 
     @property
+    def name(self) -> str | None:
+        """None: its module has made several applications, and this one was not given a name."""
+        if self._name is None and naming.is_ambiguous(self._module):
+            return None
+        return self._name or self._module
+
+    @property
     def backing(self) -> Backing:
         """What stands behind it, opened: for the parts of Penstock that build on it."""
         return self._opening.get()
@@ -258,13 +262,19 @@ class Penstock(BusPart):
         self._subscribe_all(backing)
         for name in self.queues:
             self._settle(backing, name)
-        for recurrence in self._recurrences:
-            backing.recur(recurrence)
+        for recurrence in self.recurring.declared:
+            backing.recur(msgspec.structs.replace(recurrence, owner=self.name))
         return self._with_own(backing.source())
 
     def roll(self, about: NewWorker) -> Roll:
-        """Where a worker is registered."""
-        return self._opening.get().roll(about)
+        """Where a worker is registered; recurring work that is no longer declared is retired."""
+        backing, owner = self._opening.get(), self.name
+        if owner is None:
+            return backing.roll(about)
+        declared = frozenset(recurrence.name for recurrence in self.recurring.declared)
+        labels = about.labels | ownership.labels(owner, declared)
+        roll = backing.roll(msgspec.structs.replace(about, labels=labels))
+        return RetiringRoll(roll, lambda: backing.retire(owner, declared), owner=owner)
 
     def worker(self, **options: Unpack[WorkerOptions]) -> Worker:
         """A worker in this process: `run()` it in any thread, `drain()` ends it.

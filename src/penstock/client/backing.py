@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any, Protocol
 
 from penstock.client.answers import SendResult
@@ -50,6 +50,10 @@ class Backing(Protocol):
     async def declare_async(self, queue: str, settings: Mapping[str, Any]) -> None: ...
     def recur(self, wanted: Recurrence) -> None:
         """Declare recurring work; the same again changes nothing."""
+        ...
+
+    def retire(self, owner: str, declared: Collection[str]) -> list[str]:
+        """Remove recurring work that this application no longer declares; the names of it."""
         ...
 
     def change_breaker(self, changes: Mapping[str, Any]) -> BreakerSettings:

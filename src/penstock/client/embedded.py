@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import partial
 from typing import Any, TypeVar
 
@@ -107,8 +107,15 @@ class Embedded:
                 wanted.template,
                 catch_up=wanted.catch_up,
                 overlap=wanted.overlap,
+                owner=wanted.owner,
             )
         )
+
+    def retire(self, owner: str, declared: Collection[str]) -> list[str]:
+        recurring = self.broker.recurring
+        if not wait_for(lambda: recurring.dropped(owner, declared)):
+            return []
+        return wait_for(lambda: recurring.retire(owner, declared))
 
     def change_breaker(self, changes: Mapping[str, Any]) -> BreakerSettings:
         return self.write(lambda: self.broker.circuits.breaker.change(partial(changed, changes)))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 import msgspec
@@ -78,6 +78,9 @@ class OverHttp:
             self.remote.recurring.put(wanted.name, wanted.template.queue, **wanted.options())
         except Forbidden as error:
             _log.warning("recurring work %r is not declared: %s", wanted.name, error)
+
+    def retire(self, owner: str, declared: Collection[str]) -> list[str]:
+        return self.remote.recurring.retire(owner, declared)
 
     def change_breaker(self, changes: Mapping[str, Any]) -> BreakerSettings:
         return self.remote.circuits.change_settings(changes)

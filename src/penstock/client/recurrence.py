@@ -38,6 +38,7 @@ class Recurrence(msgspec.Struct, frozen=True, kw_only=True):
     template: Template
     catch_up: CatchUp
     overlap: Overlap
+    owner: str | None = None  # the application that declares it
 
     def options(self) -> RecurringOptions:
         """As a server is told."""
@@ -47,6 +48,7 @@ class Recurrence(msgspec.Struct, frozen=True, kw_only=True):
             "body": msgspec.Raw(self.template.body.encode()),
             "catch_up": self.catch_up,
             "overlap": self.overlap,
+            "owner": self.owner,
         }
         match self.rhythm:
             case Cron(expression, zone):

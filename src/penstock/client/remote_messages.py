@@ -58,11 +58,14 @@ class RemoteMessages:
         due_at: datetime | None = None,
         delay_ms: int | None = None,
         is_dry_run: bool = False,
+        is_running_ok: bool = False,
     ) -> Changed:
         """Act by hand on all that fit, or only count them."""
         said: dict[str, object] = {"ids": ids, "where": where, "reason": reason, "due_at": due_at}
         said["delay_ms"] = delay_ms
-        body = {"act": act, "is_dry_run": is_dry_run}
+        body: dict[str, object] = {"act": act, "is_dry_run": is_dry_run}
+        if is_running_ok:  # servers before this flag refuse it
+            body["is_running_ok"] = True
         body |= {name: value for name, value in said.items() if value is not None}
         path = f"/v1/queues/{quote(queue, safe='')}/messages/bulk"
         return _changed.decode(self._transport.call("POST", path, body=body).body)
@@ -70,11 +73,16 @@ class RemoteMessages:
     def complete(self, message_id: str, *, reason: str | None = None) -> Acted:
         return self._act(message_id, "complete", reason)
 
-    def cancel(self, message_id: str, *, reason: str | None = None) -> Acted:
-        return self._act(message_id, "cancel", reason)
+    def cancel(
+        self, message_id: str, *, reason: str | None = None, is_running_ok: bool = False
+    ) -> Acted:
+        """`is_running_ok`: also one that is leased, whose lease holder is fenced."""
+        return self._act(message_id, "cancel", reason, is_running_ok=is_running_ok)
 
-    def bury(self, message_id: str, *, reason: str | None = None) -> Acted:
-        return self._act(message_id, "bury", reason)
+    def bury(
+        self, message_id: str, *, reason: str | None = None, is_running_ok: bool = False
+    ) -> Acted:
+        return self._act(message_id, "bury", reason, is_running_ok=is_running_ok)
 
     def redrive(self, message_id: str) -> Acted:
         return self._act(message_id, "redrive", None)
@@ -87,8 +95,12 @@ class RemoteMessages:
         answer = self._transport.call("PATCH", _path(message_id), body=body, is_safe=True)
         return _acted.decode(answer.body)
 
-    def _act(self, message_id: str, verb: str, reason: str | None) -> Acted:
-        body = {} if reason is None else {"reason": reason}
+    def _act(
+        self, message_id: str, verb: str, reason: str | None, *, is_running_ok: bool = False
+    ) -> Acted:
+        body: dict[str, object] = {} if reason is None else {"reason": reason}
+        if is_running_ok:
+            body["is_running_ok"] = True
         answer = self._transport.call("POST", f"{_path(message_id)}/{verb}", body=body)
         return _acted.decode(answer.body)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from datetime import datetime
 from typing import Any, TypedDict, Unpack
 from urllib.parse import quote
@@ -37,6 +37,7 @@ class RecurringOptions(TypedDict, total=False):
     dedup_until: DedupUntil | None
     catch_up: CatchUp
     overlap: Overlap
+    owner: str | None
 
 
 class _Page(msgspec.Struct):
@@ -52,13 +53,19 @@ class _Run(msgspec.Struct):
     id: str
 
 
+class _Retired(msgspec.Struct):
+    retired: list[str]
+
+
 _one = msgspec.json.Decoder(Recurring)
 _page = msgspec.json.Decoder(_Page)
 _instants = msgspec.json.Decoder(_Instants)
 _run = msgspec.json.Decoder(_Run)
+_retired = msgspec.json.Decoder(_Retired)
 
 
 Instants = list[datetime]  # inside the class `list` is a method
+Names = list[str]
 
 
 class RemoteRecurring:
@@ -86,6 +93,12 @@ class RemoteRecurring:
 
     def remove(self, name: str) -> None:
         self._transport.call("DELETE", _path(name))
+
+    def retire(self, owner: str, declared: Iterable[str]) -> Names:
+        """Remove what this application declared before and does not declare now; their names."""
+        body = {"owner": owner, "declared": sorted(declared)}
+        answer = self._transport.call("POST", "/v1/recurring/retire", body=body, is_safe=True)
+        return _retired.decode(answer.body).retired
 
     def pause(self, name: str) -> Recurring:
         return _one.decode(self._transport.call("POST", f"{_path(name)}/pause").body)

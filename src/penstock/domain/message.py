@@ -284,15 +284,33 @@ def fall_due(message: Message, queue: Queue, *, now: int) -> Message:
     return replace(message, state=State.READY, order_no=order_no)
 
 
-def bury(message: Message, *, reason: str | None = None, lease_no: int | None = None) -> Message:
-    """Its holder gives it up, or an operator does while nobody holds it."""
-    return replace(_mine_or_free(message, lease_no), state=State.DEAD, reason=reason)
+def bury(
+    message: Message,
+    *,
+    reason: str | None = None,
+    lease_no: int | None = None,
+    is_running_ok: bool = False,
+) -> Message:
+    """By its lease holder, or by an operator: `is_running_ok` takes it from the lease holder."""
+    free = _mine_or_free(message, lease_no, is_running_ok=is_running_ok)
+    return replace(free, state=State.DEAD, reason=reason)
 
 
-def cancel(message: Message, *, reason: str | None = None, lease_no: int | None = None) -> Message:
+def cancel(
+    message: Message,
+    *,
+    reason: str | None = None,
+    lease_no: int | None = None,
+    is_running_ok: bool = False,
+) -> Message:
+    """By its lease holder, or by an operator: `is_running_ok` takes it from the lease holder.
+
+    The lease holder is fenced: whatever it does with its lease from now on is `lease_lost`.
+    """
     if message.state is State.DEAD and lease_no is None:
         return replace(message, state=State.CANCELLED)
-    return replace(_mine_or_free(message, lease_no), state=State.CANCELLED, reason=reason)
+    free = _mine_or_free(message, lease_no, is_running_ok=is_running_ok)
+    return replace(free, state=State.CANCELLED, reason=reason)
 
 
 def expire(message: Message, *, now: int) -> Message:
@@ -341,9 +359,11 @@ def _still_mine(message: Message, lease_no: int) -> Message:
     return message
 
 
-def _mine_or_free(message: Message, lease_no: int | None) -> Message:
+def _mine_or_free(
+    message: Message, lease_no: int | None, *, is_running_ok: bool = False
+) -> Message:
     if lease_no is not None:
         return _held(message, lease_no)
-    if message.state not in IN_LINE:
+    if message.state not in (LIVE if is_running_ok else IN_LINE):
         raise WrongState(f"message {message.id} is {message.state}")
     return message

@@ -50,12 +50,17 @@ TAKES: dict[BulkAct, frozenset[State]] = {
 }
 
 
+# With is_running_ok these also end what is leased.
+ENDS_RUNNING = frozenset({BulkAct.CANCEL, BulkAct.BURY})
+
+
 class Order(msgspec.Struct, frozen=True, kw_only=True):
     """An act by hand on many messages."""
 
     act: BulkAct
     reason: str | None = None
     due_at: int | None = None
+    is_running_ok: bool = False  # cancel, bury: also those that are leased
 
 
 def check_order(order: Order, state: State | None) -> Order:
@@ -64,7 +69,10 @@ def check_order(order: Order, state: State | None) -> Order:
         raise InvalidRequest("due_at and delay_ms belong to reschedule, which needs one of them")
     if order.reason is not None and order.act in (BulkAct.REDRIVE, BulkAct.RESCHEDULE):
         raise InvalidRequest(f"{order.act} takes no reason")
-    if state is not None and state not in TAKES[order.act]:
+    if order.is_running_ok and order.act not in ENDS_RUNNING:
+        raise InvalidRequest(f"{order.act} takes no is_running_ok: it is for cancel and bury")
+    running = {State.LEASED} if order.is_running_ok else set()
+    if state is not None and state not in TAKES[order.act] | running:
         raise InvalidRequest(f"{order.act} is not for messages that are {state}")
     return order
 
@@ -75,9 +83,9 @@ def apply(order: Order, message: Message, home: Queue, *, now: int) -> Message:
         case BulkAct.COMPLETE:
             return lifecycle.complete_by_hand(message, reason=order.reason)
         case BulkAct.CANCEL:
-            return lifecycle.cancel(message, reason=order.reason)
+            return lifecycle.cancel(message, reason=order.reason, is_running_ok=order.is_running_ok)
         case BulkAct.BURY:
-            return lifecycle.bury(message, reason=order.reason)
+            return lifecycle.bury(message, reason=order.reason, is_running_ok=order.is_running_ok)
         case BulkAct.REDRIVE:
             return transfer.redrive(message, home, now=now)
         case BulkAct.RESCHEDULE:

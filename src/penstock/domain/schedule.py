@@ -3,39 +3,33 @@
     plan(schedule, now) ──▶ which instants are fired, how many are dropped, when to look again
     settle(schedule, plan) ──▶ the schedule after that
 
-Pure: `now` comes in.  Cron expressions are read by cronsim, as Debian's cron reads them: a fixed
-time that daylight saving skips is fired right after the gap, one that it repeats is fired once, and
-hourly patterns follow real hours.
+Pure: `now` comes in.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from contextlib import suppress
-from datetime import datetime
 from enum import StrEnum
 from itertools import islice
-from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 import msgspec
-from cronsim import CronSim, CronSimError
 from msgspec.structs import replace
 
+from penstock.domain import cron
 from penstock.domain.draft import Draft
 from penstock.domain.errors import InvalidRequest
 from penstock.domain.limits import DAY, MAX_INSTANT, MINUTE, SECOND
-from penstock.domain.moments import instant_of, moment_of
+from penstock.domain.moments import moment_of
 from penstock.domain.queue import DedupUntil, check_name
 
 MAX_MISSED = 1_000  # firings that one look may find; the rest is found by the next
-MAX_EXPRESSION_CHARS = 256
 LATE_MS = MINUTE  # a firing is missed, and not only late, after that
 SCHEDULE = "penstock.schedule"  # attributes of each message that is sent
 FIRE_AT = "penstock.fire_at"
 
 
 class Cron(msgspec.Struct, frozen=True, tag="cron", tag_field="type", forbid_unknown_fields=True):
-    expression: str  # five fields, or six with seconds in front
+    expression: str  # five fields, six with seconds in front, or one of cron.ALIASES
     zone: str = "UTC"
 
 
@@ -130,6 +124,7 @@ class Schedule(msgspec.Struct, frozen=True, kw_only=True):
     fired_total: int = 0
     skipped_total: int = 0
     last_error: str | None = None  # why the last firing that was due could not be sent
+    owner: str | None = None  # the application that declared it; None: it was made by hand
 
 
 def check(name: str, rhythm: Rhythm, template: Template) -> None:
@@ -162,7 +157,7 @@ def instants(rhythm: Rhythm, after: int) -> Iterator[int]:
             first = after // every_ms + 1
             return iter(range(first * every_ms, MAX_INSTANT, every_ms))
         case Cron():
-            return _cron_instants(rhythm, after)
+            return cron.instants(rhythm.expression, rhythm.zone, after)
 
 
 def preview(rhythm: Rhythm, *, after: int, count: int) -> list[int]:
@@ -232,6 +227,8 @@ def declared(before: Schedule | None, wanted: Schedule, *, now: int) -> Schedule
         template=wanted.template,
         catch_up=wanted.catch_up,
         overlap=wanted.overlap,
+        # A change by hand leaves it with the application that declared it.
+        owner=wanted.owner or before.owner,
         next_at=before.next_at if same else next_after(wanted.rhythm, now),
     )
     return before if changed == before else replace(changed, changed_at=now)
@@ -270,36 +267,6 @@ def _caught_up(policy: CatchUp, due: list[int], now: int) -> tuple[int, ...]:
             return (due[-1],) if now - due[-1] <= LATE_MS else ()
 
 
-def _cron_instants(cron: Cron, after: int) -> Iterator[int]:
-    if len(cron.expression) > MAX_EXPRESSION_CHARS:
-        raise InvalidRequest(f"a cron expression has at most {MAX_EXPRESSION_CHARS} characters")
-    start = moment_of(after).astimezone(_zone(cron.zone))
-    try:
-        found = CronSim(cron.expression, start)
-    except CronSimError as error:
-        text = cron.expression[:100]
-        raise InvalidRequest(f"{text!r} is not a cron expression: {error}") from None
-    return _behind(found, after)
-
-
-def _behind(found: Iterator[datetime], after: int) -> Iterator[int]:
-    last = after
-    with suppress(OverflowError):  # the calendar has ended
-        for moment in found:
-            at = instant_of(moment)
-            # A local time that comes twice is told by its first time, even if that has passed.
-            if at > last:
-                last = at
-                yield at
-
-
 def _told(instant: int) -> str:
     moment = moment_of(instant)
     return moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")
-
-
-def _zone(name: str) -> ZoneInfo:
-    try:
-        return ZoneInfo(name)
-    except (ZoneInfoNotFoundError, ValueError, OSError):
-        raise InvalidRequest(f"there is no time zone {name[:100]!r}") from None

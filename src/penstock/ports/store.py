@@ -158,7 +158,7 @@ class Messages(Protocol):
     def change(
         self, message_id: str, how: Callable[[Message, Queue], Message], *, now: int
     ) -> Message:
-        """Apply a pure change to a message that nobody holds; raises MessageNotFound."""
+        """Apply a pure change by hand; raises MessageNotFound, and what `how` raises."""
         ...
 
     def redrive(self, queue_no: int, *, to: int | None, limit: int, now: int) -> int: ...
@@ -258,6 +258,10 @@ class Schedules(Protocol):
         ...
 
     def page(self, *, after: str, limit: int) -> list[Schedule]: ...
+    def of_owner(self, owner: str) -> list[Schedule]:
+        """Those that this application has declared, by name."""
+        ...
+
     def due(self, *, now: int, limit: int, after: tuple[int, str]) -> list[tuple[int, str]]:
         """Since when, and names; the longest due first."""
         ...

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TypedDict
 
-import msgspec
-
 from penstock.domain import lease as leases
 from penstock.domain import message as lifecycle
 from penstock.domain import transfer
@@ -18,29 +16,22 @@ from penstock.domain.draft import (
     is_label,
     send,
 )
-from penstock.domain.errors import InvalidRequest, MessageNotFound, PenstockError, QueueNotFound
-from penstock.domain.history import Ending, HistoryFilter
+from penstock.domain.errors import InvalidRequest, MessageNotFound, PenstockError
 from penstock.domain.ids import ID_DIGITS, uuid7
 from penstock.domain.lease import Lease, LeaseAct, Verb
 from penstock.domain.limits import NUL, Limits
-from penstock.domain.message import Content, Message, State
+from penstock.domain.message import Message, State
 from penstock.domain.queue import Queue
 from penstock.domain.repeat import MAX_KEY_CHARS
 from penstock.domain.text import proper
 from penstock.ports.clock import Clock, Dice
 from penstock.ports.store import Acted, Browse, Claim, Claimed, Sent, Session, Store
 from penstock.ports.ticket import Ticket
+from penstock.services.message_views import MessageView as MessageView
+from penstock.services.message_views import home_of, view_of, view_of_id
 
 MAX_KINDS = 100  # of one claim
 MAX_PROGRESS_CHARS = 4096
-
-
-class MessageView(msgspec.Struct, frozen=True):
-    """A live message or an ended one, with what was sent if that is still kept."""
-
-    queue: str
-    message: Message | Ending
-    content: Content | None
 
 
 class ClaimOptions(TypedDict, total=False):
@@ -206,17 +197,8 @@ class Messages:
         return self._store.read(lambda session: session.messages.find(message_id))
 
     def get(self, message_id: str) -> Ticket[MessageView]:
-        def do(session: Session) -> MessageView:
-            message = session.messages.find(message_id)
-            if message is not None:
-                name = session.queues.get(message.queue_no).name
-                return MessageView(name, message, session.messages.content(message))
-            endings = session.history.search(HistoryFilter(id=message_id, limit=1))
-            if not endings:
-                raise MessageNotFound(message_id)
-            return MessageView(endings[0].queue, endings[0], session.history.content(endings[0]))
-
-        return self._store.read(do)
+        """Live, or from history; MessageNotFound comes with the ticket."""
+        return self._store.read(lambda session: view_of_id(session, message_id))
 
     def browse(
         self, queue: Queue, state: State, *, limit: int, after: tuple[int, int, int, int] | None
@@ -227,8 +209,7 @@ class Messages:
         wanted = Browse(queue_no=queue.queue_no, state=state, limit=limit, after=after)
 
         def do(session: Session) -> list[MessageView]:
-            found = session.messages.browse(wanted)
-            return [MessageView(queue.name, m, session.messages.content(m)) for m in found]
+            return [view_of(session, queue.name, m) for m in session.messages.browse(wanted)]
 
         return self._store.read(do)
 
@@ -236,13 +217,23 @@ class Messages:
         kept = self.kept(reason)
         return self._change(message_id, lambda m, _: lifecycle.complete_by_hand(m, reason=kept))
 
-    def cancel(self, message_id: str, *, reason: str | None) -> Ticket[Message]:
+    def cancel(
+        self, message_id: str, *, reason: str | None, is_running_ok: bool = False
+    ) -> Ticket[Message]:
+        """`is_running_ok`: also one that is leased, whose lease holder is fenced."""
         kept = self.kept(reason)
-        return self._change(message_id, lambda m, _: lifecycle.cancel(m, reason=kept))
+        return self._change(
+            message_id,
+            lambda m, _: lifecycle.cancel(m, reason=kept, is_running_ok=is_running_ok),
+        )
 
-    def bury(self, message_id: str, *, reason: str | None) -> Ticket[Message]:
+    def bury(
+        self, message_id: str, *, reason: str | None, is_running_ok: bool = False
+    ) -> Ticket[Message]:
         kept = self.kept(reason)
-        return self._change(message_id, lambda m, _: lifecycle.bury(m, reason=kept))
+        return self._change(
+            message_id, lambda m, _: lifecycle.bury(m, reason=kept, is_running_ok=is_running_ok)
+        )
 
     def reschedule(self, message_id: str, *, due_at: int) -> Ticket[Message]:
         check_instant("due_at", due_at)
@@ -268,10 +259,7 @@ class Messages:
             message = session.messages.find(message_id)
             if message is None:
                 raise MessageNotFound(message_id)
-            try:
-                home = session.queues.get(message.dead_from or message.queue_no)
-            except QueueNotFound:
-                home = session.queues.get(message.queue_no)
+            home = home_of(session, message)
             return session.messages.change(
                 message_id, lambda m, _: transfer.redrive(m, home, now=now), now=now
             )

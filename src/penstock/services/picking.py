@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import msgspec
 
 from penstock.domain.draft import is_label
-from penstock.domain.errors import InvalidRequest, MessageNotFound, QueueNotFound
+from penstock.domain.errors import InvalidRequest, MessageNotFound
 from penstock.domain.limits import Limits
 from penstock.domain.message import Message
 from penstock.domain.picking import Order, Pick, apply, place_of
@@ -13,7 +15,8 @@ from penstock.domain.queue import Queue
 from penstock.ports.clock import Clock
 from penstock.ports.store import Browse, Session, Store, Stretch
 from penstock.ports.ticket import Ticket
-from penstock.services.messages import Messages, MessageView
+from penstock.services.message_views import MessageView, home_of, view_of
+from penstock.services.messages import Messages
 
 STRETCH = 10_000  # so many are looked at for one page
 MAX_IDS = 1_000  # named in one request
@@ -43,17 +46,20 @@ class Picking:
         self, queue: Queue, pick: Pick, *, limit: int, after: Place | None
     ) -> Ticket[PickedPage]:
         """A page that looks at some thousands at most: it may be short, and not the last."""
+        return self._store.read(self.paging(queue, pick, limit=limit, after=after))
+
+    def paging(
+        self, queue: Queue, pick: Pick, *, limit: int, after: Place | None
+    ) -> Callable[[Session], PickedPage]:
+        """The same, to be run in a transaction or on a view."""
         wanted = self._browse(queue, pick, limit, after)
 
         def do(session: Session) -> PickedPage:
             found = _look(session, wanted, pick)
-            views = [
-                MessageView(queue.name, message, session.messages.content(message))
-                for message in found.messages
-            ]
+            views = [view_of(session, queue.name, message) for message in found.messages]
             return PickedPage(views, found.end)
 
-        return self._store.read(do)
+        return do
 
     def ids(self, queue: Queue, pick: Pick, *, after: Place | None) -> Ticket[PickedIds]:
         wanted = self._browse(queue, pick, self._limits.max_claim, after)
@@ -77,19 +83,28 @@ class Picking:
 
     def act(self, queue: Queue, message_id: str, order: Order) -> Ticket[Message]:
         """Raises WrongState, or MessageNotFound if it is not in this queue any more."""
+        return self._store.write(self.acting(message_id, order, queue=queue))
+
+    def acting(
+        self, message_id: str, order: Order, *, queue: Queue | None = None
+    ) -> Callable[[Session], Message]:
+        """An act by hand in a transaction, ours or the caller's own; `queue`: only if it is there.
+
+        WrongState and MessageNotFound are raised by what is returned.
+        """
         now = self._clock.now()
         kept = msgspec.structs.replace(order, reason=self._messages.kept(order.reason))
 
         def do(session: Session) -> Message:
             seen = session.messages.find(message_id)
-            if seen is None or seen.queue_no != queue.queue_no:
+            if seen is None or (queue is not None and seen.queue_no != queue.queue_no):
                 raise MessageNotFound(message_id)
-            home = _home(session, seen)
+            home = home_of(session, seen)
             return session.messages.change(
                 message_id, lambda m, _: apply(kept, m, home, now=now), now=now
             )
 
-        return self._store.write(do)
+        return do
 
     def _browse(self, queue: Queue, pick: Pick, limit: int, after: Place | None) -> Browse:
         if not 1 <= limit <= self._limits.max_claim:
@@ -107,11 +122,3 @@ def _look(session: Session, wanted: Browse, pick: Pick) -> Stretch:
     if len(found.messages) < wanted.limit:
         return found
     return Stretch(found.messages, place_of(found.messages[-1]))
-
-
-def _home(session: Session, message: Message) -> Queue:
-    """Where a dead one goes back to: the queue it died in, or if that is gone where it is."""
-    try:
-        return session.queues.get(message.dead_from or message.queue_no)
-    except QueueNotFound:
-        return session.queues.get(message.queue_no)

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import suppress
 
 from penstock.domain import message as lifecycle
+from penstock.domain import ownership
 from penstock.domain import schedule as schedules
-from penstock.domain.draft import NewMessage, send
+from penstock.domain.draft import NewMessage, is_label, send
 from penstock.domain.errors import (
     InvalidRequest,
     MessageNotFound,
@@ -19,8 +20,10 @@ from penstock.domain.errors import (
 from penstock.domain.ids import ID_DIGITS, uuid7
 from penstock.domain.limits import Limits
 from penstock.domain.message import LIVE
+from penstock.domain.ownership import RETIRED
 from penstock.domain.queue import Queue
 from penstock.domain.schedule import CatchUp, Overlap, Rhythm, Schedule, Template
+from penstock.domain.worker import Worker
 from penstock.ports.clock import Clock, Dice
 from penstock.ports.store import Session, Store
 from penstock.ports.ticket import Ticket
@@ -28,6 +31,8 @@ from penstock.ports.ticket import Ticket
 MAX_PREVIEW = 1_000
 REPLACED = "replaced"  # why an earlier firing was cancelled
 _PAGE = 1_000
+
+May = Callable[[Schedule], bool]
 
 
 class Recurring:
@@ -45,9 +50,11 @@ class Recurring:
         *,
         catch_up: CatchUp = CatchUp.ONE,
         overlap: Overlap = Overlap.ALLOW,
+        owner: str | None = None,
     ) -> Ticket[Schedule]:
         """Make it, or change it to this; the same again changes nothing, not even its next firing.
 
+        `owner`: the application that declares it, which may `retire` it later.
         Raises InvalidRequest, also with the ticket; QueueNotFound comes with the ticket.
         """
         schedules.check(name, rhythm, template)
@@ -60,6 +67,7 @@ class Recurring:
             overlap=overlap,
             created_at=now,
             changed_at=now,
+            owner=None if owner is None else self._checked(owner),
         )
 
         def do(session: Session) -> Schedule:
@@ -91,6 +99,36 @@ class Recurring:
         def do(session: Session) -> None:
             if not session.schedules.remove(name):
                 raise ScheduleNotFound(name)
+
+        return self._store.write(do)
+
+    def dropped(
+        self, owner: str, declared: Collection[str], *, may: May = lambda _: True
+    ) -> Ticket[list[str]]:
+        """What this application declared before and does not declare now, by name.
+
+        Nothing while workers of another version of it are alive.  `may`: only of these.
+        """
+        now = self._clock.now()
+        return self._store.read(
+            lambda session: [
+                schedule.name for schedule in _dropped(session, owner, declared, may, now=now)
+            ]
+        )
+
+    def retire(
+        self, owner: str, declared: Collection[str], *, may: May = lambda _: True
+    ) -> Ticket[list[str]]:
+        """Remove what is `dropped`; each leaves a fact.  What it has sent stays."""
+        now = self._clock.now()
+
+        def do(session: Session) -> list[str]:
+            names = []
+            for schedule in _dropped(session, owner, declared, may, now=now):
+                if session.schedules.remove(schedule.name):
+                    names.append(schedule.name)
+                    session.facts.add(RETIRED, schedule.name, at=now, data=_known(schedule))
+            return names
 
         return self._store.write(do)
 
@@ -166,6 +204,12 @@ class Recurring:
 
         return self._store.write(do)
 
+    def _checked(self, owner: str) -> str:
+        if not is_label(owner, self._limits):
+            most = self._limits.max_label_chars
+            raise InvalidRequest(f"owner has 1 to {most} characters, none of them NUL")
+        return owner
+
     def _send(
         self,
         session: Session,
@@ -191,6 +235,36 @@ class Recurring:
             message_id=uuid7(now, self._dice.digits(ID_DIGITS)),
             limits=self._limits,
         )
+
+
+def _dropped(
+    session: Session, owner: str, declared: Collection[str], may: May, *, now: int
+) -> list[Schedule]:
+    found = [
+        schedule
+        for schedule in session.schedules.of_owner(owner)
+        if ownership.dropped(schedule, owner=owner, declared=declared, now=now) and may(schedule)
+    ]
+    if found and ownership.is_contested(_workers(session), owner=owner, declared=declared, now=now):
+        return []
+    return found
+
+
+def _workers(session: Session) -> Iterator[Worker]:
+    after = ""
+    while page := session.workers.page(after=after, limit=_PAGE, with_gone=False):
+        yield from page
+        after = page[-1].id
+
+
+def _known(schedule: Schedule) -> dict[str, object]:
+    template = schedule.template
+    return {
+        "owner": schedule.owner,
+        "queue": template.queue,
+        "kind": template.kind,
+        "fired": schedule.fired_total,
+    }
 
 
 def _is_busy(session: Session, schedule: Schedule) -> bool:

@@ -10,7 +10,7 @@ from penstock.domain import message as lifecycle
 from penstock.domain.access import ApiKey, Role
 from penstock.domain.counts import Counts
 from penstock.domain.errors import QueueExists
-from penstock.domain.message import PURGED, Content, Message, State
+from penstock.domain.message import PURGED, Content, Message
 from penstock.domain.picking import Pick
 from penstock.domain.queue import Queue, QueueSettings
 from penstock.ports.store import Browse, Stretch
@@ -218,10 +218,7 @@ class SqlMessages:
 
         found = self._holds.all_of(queue_no, any_of, now=now)
         for before in found:
-            if before.state is State.LEASED:
-                after = lifecycle.cancel(before, reason=PURGED, lease_no=before.lease_no)
-            else:
-                after = lifecycle.cancel(before, reason=PURGED)
+            after = lifecycle.cancel(before, reason=PURGED, is_running_ok=True)
             self._changes.note(before, after, now=now)
         self._changes.save()
         return len(found)

@@ -31,6 +31,7 @@ _PLAIN = (
     "last_error",
     "created_at",
     "changed_at",
+    "owner",
 )
 
 
@@ -62,6 +63,9 @@ class SqlSchedules:
     def page(self, *, after: str, limit: int) -> list[Schedule]:
         return self._found("page", {"after": after, "limit": limit})
 
+    def of_owner(self, owner: str) -> list[Schedule]:
+        return self._found("of_owner", {"owner": owner})
+
     def due(self, *, now: int, limit: int, after: tuple[int, str]) -> list[tuple[int, str]]:
         after_at, after_name = after
         params = {"now": now, "limit": limit, "after_at": after_at, "after_name": after_name}
@@ -90,7 +94,8 @@ def _params(schedule: Schedule) -> dict[str, Any]:
 
 
 def _schedule_of(row: Row) -> Schedule:
-    name, text, is_paused, next_at, last_at, last_id, fired, skipped, error, created, changed = row
+    name, text, is_paused, next_at, last_at, last_id, fired, skipped, error, *rest = row
+    created, changed, owner = rest
     words = _words.decode(text)
     return Schedule(
         name=name,
@@ -107,4 +112,5 @@ def _schedule_of(row: Row) -> Schedule:
         last_error=error,
         created_at=created,
         changed_at=changed,
+        owner=owner,
     )

@@ -39,7 +39,7 @@ def test_a_job_goes_by_the_name_of_its_function_or_by_its_kind(idle):
 
     assert (one.kind, two.kind, three.kind) == ("one", "two", "mail.third")
     assert idle.handlers.kinds == ["mail.third", "one", "two"]
-    assert dict(idle.jobs) == {"one": one, "two": two, "mail.third": three}
+    assert dict(idle.handlers.jobs) == {"one": one, "two": two, "mail.third": three}
     assert idle.handlers.find("two") is two
     assert idle.handlers.find("four") is None
 

@@ -143,3 +143,16 @@ def test_a_file_is_opened_before_the_transaction_because_opening_waits_for_it(tm
 
     with pytest.raises(InvalidRequest, match=r"call app.open\(\) before"):
         app.enqueue("ship", {}, tx=object())
+
+
+def test_a_job_is_cancelled_or_moved_exactly_if_the_caller_commits(app, queue, tx, clock):
+    @app.job(queue=queue)
+    def ship(order: int) -> None: ...
+
+    first, second = ship.enqueue(1), ship.enqueue(2)
+    for end in (tx.rollback, tx.commit):
+        app.jobs.cancel(first, tx=tx)
+        app.jobs.reschedule(second, delay="1h", tx=tx)
+        end()
+        states = [app.jobs.get(one).state for one in (first, second)]
+        assert states == (["ready"] * 2 if end == tx.rollback else ["cancelled", "waiting"])

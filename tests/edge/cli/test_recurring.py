@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
+from penstock import Penstock
 from tests.edge.api import Api, a_name
 
 
@@ -60,3 +63,23 @@ def test_a_bad_rhythm_is_refused_in_words(cli, queue, name):
 
     assert ran.code != 0
     assert "not a cron expression" in ran.err
+
+
+def test_recurring_work_of_a_store_without_a_server_is_listed_and_removed(run, tmp_path):
+    url = f"sqlite:///{tmp_path / 'jobs.db'}"
+    with Penstock(url, name="shop") as app:
+        app.recurring("@daily", zone="Europe/Berlin")(app.job(kind="nightly")(lambda: None))
+        app.work_source()
+
+        def recurring(*words: str) -> Any:
+            return run("recurring", *words, "--store", url)
+
+        assert "@daily Europe/Berlin" in recurring().out
+        assert recurring("show", "nightly", "--json").record["owner"] == "shop"
+        assert "yes" in recurring("pause", "nightly").out
+        assert recurring("resume", "nightly", "--json").record["is_paused"] is False
+        sent = recurring("run", "nightly").out.strip()
+        assert app.jobs.get(sent).kind == "nightly"
+        assert recurring("remove", "nightly").code == 0
+        assert app.recurring.list() == []
+        assert "schedule_not_found" in recurring("remove", "nightly").err

@@ -177,3 +177,26 @@ def test_one_message_is_completed_by_hand(api: Api, queue: str) -> None:
     assert api.queue(queue)["totals"]["done"] == 1
     assert_refused(api.call("POST", path), 404, "message_not_found")
     assert_refused(api.call("POST", f"/v1/messages/{held}/complete"), 409, "wrong_state")
+
+
+def test_leased_messages_are_cancelled_together_only_if_the_request_says_so(
+    api: Api, queue: str
+) -> None:
+    ids = [api.send(queue, kind="k") for _ in range(2)]
+    held = api.claim(queue, limit=2)
+    where = {"state": "leased", "kind": "k"}
+
+    assert_refused(bulk(api, queue, act="cancel", where=where), 400, "invalid_request")
+    done = told(bulk(api, queue, act="cancel", where=where, is_running_ok=True))
+
+    assert (done["matched"], done["changed"]) == (2, 2)
+    assert states(api, ids) == ["cancelled"] * 2
+    for one in held:
+        assert_refused(api.act(one["receipt"], "complete"), 409, "lease_lost")
+
+
+@pytest.mark.parametrize("act", ["complete", "redrive"])
+def test_only_cancel_and_bury_end_what_is_leased(api: Api, queue: str, act: str) -> None:
+    refused = bulk(api, queue, act=act, where={"state": "leased"}, is_running_ok=True)
+
+    assert_refused(refused, 400, "invalid_request")

@@ -201,3 +201,34 @@ def test_a_dead_letter_goes_back_to_the_queue_it_died_in(api: Api) -> None:
 
 def test_a_message_that_never_died_cannot_be_brought_back(api: Api, queue: str) -> None:
     assert_refused(ask(api, api.send(queue), "redrive"), 409, "wrong_state")
+
+
+@pytest.mark.parametrize(("verb", "state"), [("cancel", "cancelled"), ("bury", "dead")])
+def test_a_leased_message_is_ended_only_if_the_request_says_so(
+    api: Api, queue: str, verb: str, state: str
+) -> None:
+    message_id = api.send(queue)
+    receipt = api.claim_one(queue, claimed_by="w1")["receipt"]
+
+    assert_refused(ask(api, message_id, verb, reason="no"), 409, "wrong_state")
+    ended = told(ask(api, message_id, verb, reason="no", is_running_ok=True))
+
+    assert ended["state"] == state
+    shown = api.message(message_id)
+    assert (shown["state"], shown["reason"], shown["leased_by"]) == (state, "no", "w1")
+    assert_refused(api.act(receipt, "complete"), 409, "lease_lost")
+    assert_refused(api.act(receipt, "extend"), 409, "lease_lost")
+
+
+def test_a_dead_letter_names_the_queue_it_died_in_and_a_leased_message_its_claim(
+    api: Api, clock: ManualClock
+) -> None:
+    letters = api.make_queue()
+    queue = api.make_queue(dead_letter_queue=letters)
+    message_id = api.die(queue)
+
+    assert api.message(message_id)["dead_from"] == queue
+    [listed] = api.get(f"/v1/queues/{letters}/messages")["messages"]
+    assert listed["dead_from"] == queue
+    api.claim_one(letters)
+    assert api.message(message_id)["leased_at"] == to_text(clock.now())

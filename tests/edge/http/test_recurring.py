@@ -127,3 +127,24 @@ def test_a_queue_that_is_not_there_is_refused(api: Api, name: str) -> None:
     response = api.call("PUT", f"/v1/recurring/{name}", wanted)
 
     assert_refused(response, 404, "queue_not_found")
+
+
+def test_an_application_retires_what_it_declares_no_more_and_nothing_else(
+    api: Api, clock: ManualClock, queue: str, name: str
+) -> None:
+    owner, by_hand = a_name("shop"), a_name("by-hand")
+    kept, others = a_name("kept"), a_name("others")
+    for one, of in ((name, owner), (kept, owner), (others, a_name("other")), (by_hand, None)):
+        assert put(api, one, queue, owner=of).get("owner") == of
+    clock.advance(minutes=1)
+
+    def retire() -> Any:
+        body = {"owner": owner, "declared": [kept]}
+        return told(api.call("POST", "/v1/recurring/retire", body))["retired"]
+
+    assert (retire(), retire()) == ([name], [])
+    assert_refused(api.call("GET", f"/v1/recurring/{name}"), 404, "schedule_not_found")
+    for one in (kept, others, by_hand):
+        assert api.get(f"/v1/recurring/{one}")["name"] == one
+    [fact] = api.get("/v1/facts", kind="recurring_retired", subject=name)["facts"]
+    assert fact["data"]["owner"] == owner

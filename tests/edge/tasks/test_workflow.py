@@ -252,3 +252,38 @@ def test_who_leaves_while_it_waits_is_given_nothing(
     assert_refused(waiting.result(10), 409, "worker_gone")
     assert outsider.task(task)["attempts"] == 0
     assert outsider.take(outsider.register()) == task
+
+
+def test_a_queued_task_can_be_cancelled(outsider: Outsider) -> None:
+    task, worker = outsider.enqueue(), outsider.register()
+
+    answer = told(outsider.api.call("DELETE", f"/v1/tasks/{task}"))
+
+    assert answer == {"id": task, "status": "cancelled"}
+    assert outsider.status(task) == "cancelled"
+    assert outsider.dequeue(worker) is None
+
+
+def test_a_task_in_process_can_be_cancelled_and_its_worker_loses_it(outsider: Outsider) -> None:
+    task, worker = outsider.enqueue(), outsider.register()
+    outsider.take(worker)
+
+    told(outsider.api.call("DELETE", f"/v1/tasks/{task}"))
+
+    shown = outsider.task(task)
+    assert (shown["status"], shown["workerId"]) == ("cancelled", worker)
+    assert_refused(outsider.report(task, "Succeeded", worker), 409, "lease_lost")
+    assert outsider.status(task) == "cancelled"
+
+
+def test_a_task_that_has_ended_or_never_was_cannot_be_cancelled(outsider: Outsider) -> None:
+    task, worker = outsider.enqueue(), outsider.register()
+    outsider.take(worker)
+    told(outsider.report(task, "Succeeded", worker))
+
+    ended = outsider.api.call("DELETE", f"/v1/tasks/{task}")
+    unknown = outsider.api.call("DELETE", "/v1/tasks/nothing")
+
+    assert_refused(ended, 409, "wrong_state")
+    assert_refused(unknown, 404, "message_not_found")
+    assert outsider.status(task) == "succeeded"

@@ -7,10 +7,11 @@ from contextlib import suppress
 import pytest
 
 from penstock import Penstock, Retry, Snooze, current
-from penstock.domain.errors import InvalidRequest, StoreUnavailable
+from penstock.domain.errors import InvalidRequest, LeaseLost, StoreUnavailable
 from penstock.domain.message import State
 from penstock.runtime.worker.death import Death
 from penstock.runtime.worker.estate import acts_for
+from penstock.runtime.worker.keeper import NOTICE_MS
 from tests.runtime.worker.rig import LEASE_MS, LuckyDice
 
 
@@ -113,6 +114,52 @@ def test_without_a_turn_in_time_the_lease_is_lost_and_the_result_is_not_told(app
     assert message is not None
     assert message.state is State.LEASED  # the other's
     assert message.attempts == 2
+
+
+@pytest.mark.parametrize("age_ms", [0, NOTICE_MS // 4, NOTICE_MS // 2, NOTICE_MS])
+def test_a_job_that_an_operator_cancels_is_stopped_within_four_seconds(
+    app, clock, make_rig, age_ms
+):
+    job = _nothing(app)
+    job.enqueue()
+    rig = make_rig(slots=2)
+    rig.turn()
+    rig.begin()
+    clock.advance(ms=NOTICE_MS - age_ms)  # the leases are looked after when this one is that old
+    rig.pump.is_woken = True
+    sent = job.enqueue()
+    rig.turn()
+    held, stopped = rig.begin(), []
+    held.stop = lambda: stopped.append(clock.now())
+    cancelled_at = clock.now()
+    app.backing.broker.messages.cancel(sent.id, reason="no", is_running_ok=True).result()
+
+    while not stopped:
+        clock.advance(ms=rig.turn() - clock.now())
+
+    assert stopped[0] - cancelled_at <= NOTICE_MS * 4 // 3
+    assert held.is_stopping
+    with pytest.raises(LeaseLost):
+        held.extend()
+    rig.end(held)  # a handler that nothing can stop comes to its end
+    rig.turn()
+    assert held.place == -1, "its place is free again"
+    [ending] = app.backing.broker.insight.past(sent.id).result().endings
+    assert (ending.outcome, ending.reason, ending.leased_by) == (State.CANCELLED, "no", "ada")
+
+
+def test_a_job_cancelled_before_it_gets_a_slot_is_not_begun(app, clock, make_rig):
+    ids = _nothing(app).enqueue_many([{}] * 2)
+    rig = make_rig(slots=1, prefetch=1)
+    rig.turn()
+    rig.begin()
+    app.backing.broker.messages.cancel(ids[1].id, reason=None, is_running_ok=True).result()
+
+    clock.advance(ms=NOTICE_MS)
+    rig.turn()
+
+    [waiting] = rig.slots.line
+    assert not waiting.begin(clock.now())
 
 
 def test_an_unknown_kind_is_parked_and_run_by_a_worker_that_knows_it(app, clock, make_rig):

@@ -11,7 +11,8 @@ import pytest
 
 from penstock import Penstock
 from penstock.domain.limits import HOUR
-from penstock.runtime.worker import pump
+from penstock.domain.message import State
+from penstock.runtime.worker import keeper, pump
 from penstock.runtime.worker.worker import Worker
 from tests.support.waiting import eventually
 
@@ -162,3 +163,34 @@ def test_an_async_job_that_is_given_back_may_clean_up(app, start):
     assert cleaned.wait(10)
     messages = app._opening.get().broker.messages
     eventually(lambda: messages.find(sent.id).result().state == "ready")
+
+
+def test_a_running_async_job_that_is_cancelled_may_clean_up_and_gives_its_slot_to_the_next(
+    app, start, monkeypatch
+):
+    monkeypatch.setattr(keeper, "NOTICE_MS", 50)
+    began, cleaned, after = threading.Event(), threading.Event(), threading.Event()
+
+    @app.job(queue="mail")
+    async def long() -> None:
+        began.set()
+        try:
+            await asyncio.sleep(3_600)
+        finally:
+            cleaned.set()
+
+    @app.job(queue="mail")
+    def following() -> None:
+        after.set()
+
+    sent = long.enqueue()
+    start(slots=1)
+    assert began.wait(30)
+    following.enqueue()
+
+    app.backing.broker.messages.cancel(sent.id, reason="no", is_running_ok=True).result()
+
+    assert cleaned.wait(30)
+    assert after.wait(30)
+    [ending] = app.backing.broker.insight.past(sent.id).result().endings
+    assert (ending.outcome, ending.reason) == (State.CANCELLED, "no")

@@ -1,4 +1,4 @@
-"""What operators do to messages that nobody holds: cancel, bury, reschedule, redrive, purge."""
+"""What operators do to messages: cancel, bury, reschedule, redrive, purge."""
 
 import pytest
 from msgspec.structs import replace
@@ -10,6 +10,7 @@ from penstock.domain.errors import LeaseLost, MessageNotFound, QueueNotFound, Wr
 from penstock.domain.lease import Verb
 from penstock.domain.limits import MINUTE
 from penstock.domain.message import State
+from penstock.domain.queue import DedupUntil, Ordering
 
 
 @pytest.fixture
@@ -95,6 +96,85 @@ def test_a_message_that_somebody_holds_is_left_alone(desk, mail, how):
         desk.alter(message.id, CHANGES[how])
 
     assert desk.get(message.id) == message
+
+
+RUNNING = {
+    "cancel": lambda m, q: lifecycle.cancel(m, reason="no", is_running_ok=True),
+    "bury": lambda m, q: lifecycle.bury(m, reason="no", is_running_ok=True),
+}
+ENDS_IN = {"cancel": State.CANCELLED, "bury": State.DEAD}
+
+
+@pytest.mark.parametrize("how", RUNNING)
+def test_a_running_message_is_ended_on_request_and_history_names_its_worker(desk, mail, how):
+    desk.send(mail)
+    [held] = desk.claim(mail, claimed_by="worker-7")
+    desk.clock.advance(seconds=3)
+
+    answered = desk.alter(held.id, RUNNING[how])
+
+    assert answered.state is ENDS_IN[how]
+    [ending] = desk.endings(id=held.id)
+    assert (ending.outcome, ending.reason) == (ENDS_IN[how], "no")
+    assert (ending.leased_by, ending.leased_at) == ("worker-7", held.leased_at)
+    assert (ending.finished_at, ending.attempts) == (desk.now, 1)
+    assert desk.counts(mail).leased == 0
+
+
+@pytest.mark.parametrize("how", RUNNING)
+@pytest.mark.parametrize("verb", Verb)
+def test_the_holder_of_a_message_ended_by_an_operator_is_fenced(desk, mail, how, verb):
+    held = put(desk, mail, State.LEASED)
+    desk.alter(held.id, RUNNING[how])
+    before = desk.counts(mail)
+
+    answer = desk.act(verb, held, delay_ms=0, is_late_ok=True)
+
+    assert isinstance(answer, LeaseLost)
+    assert desk.counts(mail) == before
+
+
+def test_a_cancelled_running_message_lets_the_next_of_its_group_come_forward(desk):
+    mail = desk.queue("mail", ordering=Ordering.GROUP, lease_ms=MINUTE)
+    first, second = desk.send(mail, group="a"), desk.send(mail, group="a")
+    desk.claim(mail)
+    assert desk.claim(mail) == []
+
+    desk.alter(first, RUNNING["cancel"])
+
+    assert desk.claim_ids(mail) == [second]
+
+
+def test_a_cancelled_running_message_frees_its_place_among_those_leased(desk):
+    mail = desk.queue("mail", max_leased=1, lease_ms=MINUTE)
+    first, second = desk.send(mail), desk.send(mail)
+    desk.claim(mail)
+    assert desk.claim(mail) == []
+
+    desk.alter(first, RUNNING["cancel"])
+
+    assert desk.claim_ids(mail) == [second]
+
+
+def test_a_cancelled_running_message_frees_its_dedup_key(desk, mail):
+    draft = {"dedup_key": "x", "dedup_until": DedupUntil.ENDED}
+    first = desk.send(mail, **draft)
+    desk.claim(mail)
+
+    desk.alter(first, RUNNING["cancel"])
+
+    assert desk.send(mail, **draft) != first
+
+
+def test_a_buried_running_message_goes_to_the_dead_letter_queue(desk):
+    dead = desk.queue("dead")
+    mail = desk.queue("mail", dead_letter_queue="dead", lease_ms=MINUTE)
+    held = put(desk, mail, State.LEASED)
+
+    desk.alter(held.id, RUNNING["bury"])
+
+    assert desk.claim_ids(dead) == [held.id]
+    assert isinstance(desk.act(Verb.COMPLETE, held, is_late_ok=True), LeaseLost)
 
 
 @pytest.mark.parametrize("how", CHANGES)

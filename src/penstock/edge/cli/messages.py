@@ -117,6 +117,11 @@ def _reason_flag(parser: Parser) -> None:
     parser.flag("--reason", value="TEXT", text="why, for the history")
 
 
+def _end_flags(parser: Parser) -> None:
+    _reason_flag(parser)
+    parser.flag("--running", text="also messages that are leased: their workers lose them")
+
+
 def _due_flag(parser: Parser) -> None:
     parser.flag(
         "--due-at",
@@ -152,13 +157,17 @@ COMMANDS = {
         "penstock messages complete 0190b5c2-… --reason 'done by telephone'",
     ),
     "messages cancel": _acting(
-        lambda server, id_, args: server.messages.cancel(id_, reason=args.reason),
-        _reason_flag,
+        lambda server, id_, args: server.messages.cancel(
+            id_, reason=args.reason, is_running_ok=args.running
+        ),
+        _end_flags,
         "penstock messages cancel 0190b5c2-… --reason 'sent by mistake'",
     ),
     "messages bury": _acting(
-        lambda server, id_, args: server.messages.bury(id_, reason=args.reason),
-        _reason_flag,
+        lambda server, id_, args: server.messages.bury(
+            id_, reason=args.reason, is_running_ok=args.running
+        ),
+        _end_flags,
         "penstock messages bury 0190b5c2-…",
     ),
     "messages redrive": _acting(

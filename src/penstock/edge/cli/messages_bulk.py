@@ -37,14 +37,15 @@ def _configure(parser: Parser) -> None:
     parser.flag(
         "--state",
         value="STATE",
-        text="of which state: ready, waiting or dead",
-        choices=["ready", "waiting", "dead"],
+        text="of which state: ready, waiting, dead, or leased (with --running)",
+        choices=["ready", "waiting", "dead", "leased"],
         required=True,
     )
     pick_flags(parser)
     parser.flag("--reason", value="TEXT", text="why, for the history")
     parser.flag("--due-at", value="INSTANT", text="for reschedule: the due date", type=instant)
     parser.flag("--delay", value="DURATION", text="for reschedule: counted from now", type=duration)
+    parser.flag("--running", text="cancel, bury: also what is leased; its workers lose it")
     parser.flag("--dry-run", text="only tell how many they are", action="store_true")
     server_flags(parser)
 
@@ -59,6 +60,7 @@ def _run(args: Namespace, out: Output) -> int:
             due_at=args.due_at,
             delay_ms=args.delay,
             is_dry_run=args.dry_run,
+            is_running_ok=args.running,
         )
     if out.json:
         out.record(done)

@@ -11,6 +11,7 @@ from penstock.client.remote_recurring import RecurringOptions
 from penstock.domain.duration import duration_text
 from penstock.domain.schedule import CatchUp, Overlap
 from penstock.edge.cli import exits
+from penstock.edge.cli.application import application, application_flags
 from penstock.edge.cli.bodies import body_of
 from penstock.edge.cli.flags import duration, pair, remote, server_flags
 from penstock.edge.cli.output import Output
@@ -22,7 +23,7 @@ COLUMNS = ("name", "rhythm", "queue", "kind", "next", "last", "fired", "skipped"
 
 def _named(parser: Parser) -> None:
     parser.argument("NAME", "name of the recurring work")
-    server_flags(parser)
+    application_flags(parser)
 
 
 def _configure_set(parser: Parser) -> None:
@@ -73,8 +74,8 @@ def _configure_preview(parser: Parser) -> None:
 
 
 def _list(args: Namespace, out: Output) -> int:
-    with remote(args) as server:
-        found = list(server.recurring.list())
+    with application(args) as app:
+        found = app.recurring.list()
     if out.json:
         for one in found:
             out.record(one)
@@ -108,23 +109,23 @@ def _set(args: Namespace, out: Output) -> int:
 
 
 def _show(args: Namespace, out: Output) -> int:
-    with remote(args) as server:
-        return _show_one(server.recurring.get(args.name), out)
+    with application(args) as app:
+        return _show_one(app.recurring.get(args.name), out)
 
 
 def _pause(args: Namespace, out: Output) -> int:
-    with remote(args) as server:
-        return _show_one(server.recurring.pause(args.name), out)
+    with application(args) as app:
+        return _show_one(app.recurring.pause(args.name), out)
 
 
 def _resume(args: Namespace, out: Output) -> int:
-    with remote(args) as server:
-        return _show_one(server.recurring.resume(args.name), out)
+    with application(args) as app:
+        return _show_one(app.recurring.resume(args.name), out)
 
 
 def _run(args: Namespace, out: Output) -> int:
-    with remote(args) as server:
-        message_id = server.recurring.run(args.name)
+    with application(args) as app:
+        message_id = app.recurring.run(args.name)
     if out.json:
         out.record({"id": message_id})
     else:
@@ -133,8 +134,8 @@ def _run(args: Namespace, out: Output) -> int:
 
 
 def _remove(args: Namespace, out: Output) -> int:
-    with remote(args) as server:
-        server.recurring.remove(args.name)
+    with application(args) as app:
+        app.recurring.remove(args.name)
     return exits.OK
 
 
@@ -172,6 +173,7 @@ def _show_one(one: Recurring, out: Output) -> int:
             ("body", one.body),
             ("last message", one.last_id),
             ("last error", one.last_error),
+            ("declared by", one.owner),
         ]
     )
     return exits.OK
@@ -185,7 +187,9 @@ def _row(one: Recurring) -> tuple[object, ...]:
 
 COMMANDS = {
     "recurring": Command(
-        _list, server_flags, examples=("penstock recurring", "penstock recurring --json")
+        _list,
+        application_flags,
+        examples=("penstock recurring", "penstock recurring --store sqlite:///jobs.db"),
     ),
     "recurring set": Command(
         _set,
@@ -222,7 +226,11 @@ COMMANDS = {
     "recurring remove": Command(
         _remove,
         _named,
-        more="What it has sent stays.",
-        examples=("penstock recurring remove nightly",),
+        more="What it has sent stays. If an application declares it, its next worker that starts "
+        "makes it again.",
+        examples=(
+            "penstock recurring remove nightly",
+            "penstock recurring remove nightly --store sqlite:///jobs.db",
+        ),
     ),
 }

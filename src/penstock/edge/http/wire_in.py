@@ -160,6 +160,10 @@ class ReasonIn(msgspec.Struct, forbid_unknown_fields=True):
     reason: str | None = None
 
 
+class EndIn(ReasonIn, forbid_unknown_fields=True):
+    is_running_ok: bool = False
+
+
 class RescheduleIn(msgspec.Struct, forbid_unknown_fields=True):
     due_at: int | str | None = None
     delay_ms: int | None = None

@@ -42,6 +42,7 @@ class NewRecurringIn(RhythmFields, forbid_unknown_fields=True, kw_only=True):
     dedup_until: DedupUntil | None = None
     catch_up: CatchUp = CatchUp.ONE
     overlap: Overlap = Overlap.ALLOW
+    owner: str | None = None
 
     def template(self) -> Template:
         return Template(
@@ -61,6 +62,15 @@ class NewRecurringIn(RhythmFields, forbid_unknown_fields=True, kw_only=True):
             dedup_key=self.dedup_key,
             dedup_until=self.dedup_until,
         )
+
+
+class RetireIn(msgspec.Struct, forbid_unknown_fields=True):
+    owner: str
+    declared: tuple[str, ...]
+
+
+class RetiredOut(msgspec.Struct):
+    retired: list[str]
 
 
 class PreviewIn(RhythmFields, forbid_unknown_fields=True, kw_only=True):
@@ -100,6 +110,7 @@ class RecurringOut(msgspec.Struct, omit_defaults=True, kw_only=True):
     last_at: str | None = None
     last_id: str | None = None
     last_error: str | None = None
+    owner: str | None = None
 
 
 class RecurringPageOut(msgspec.Struct):
@@ -149,6 +160,7 @@ def recurring_out(schedule: Schedule) -> RecurringOut:
         last_at=_told(schedule.last_at),
         last_id=schedule.last_id,
         last_error=schedule.last_error,
+        owner=schedule.owner,
     )
 
 

@@ -20,6 +20,7 @@ from penstock.domain.errors import (
     QueueFull,
     TooManyWaiting,
     WorkerGone,
+    WrongState,
 )
 from penstock.domain.history import Ending
 from penstock.domain.lease import Lease, LeaseAct, Verb
@@ -98,6 +99,16 @@ class TaskApi:
                 summary="A task: its status, its progress and who works on it.",
                 gives=wire.TaskStatusOut,
                 refuses=(MessageNotFound,),
+            ),
+            self._route(
+                "DELETE",
+                one,
+                self.cancel,
+                Role.OPERATE,
+                name="cancelTask",
+                summary="Cancel a task, queued or being processed; its worker loses it.",
+                gives=wire.TaskEndOut,
+                refuses=(MessageNotFound, WrongState),
             ),
             self._route(
                 "POST",
@@ -213,6 +224,15 @@ class TaskApi:
     async def status(self, request: Request) -> Response:
         view = await self._known(request.params["task"])
         return json_response(wire.status_out(view.message, view.content))
+
+    async def cancel(self, request: Request) -> Response:
+        view = await self._known(request.params["task"])
+        if isinstance(view.message, Ending):
+            status = wire.status_out(view.message, None).status
+            raise WrongState(f"task {view.message.id} has ended: {status}")
+        # A task that is being processed too: its worker's outcome is then lease_lost.
+        message = await self._messages.cancel(view.message.id, reason=None, is_running_ok=True)
+        return json_response(wire.TaskEndOut(message.id, wire.Status.CANCELLED))
 
     async def _held(self, request: Request, worker_id: str) -> tuple[Message, int]:
         """The task, if that worker is alive and holds it, and how long it stays with it."""

@@ -54,6 +54,13 @@ def never_yields(file: str) -> None:
         pass
 
 
+@app.job(queue="shop", timeout="1h")
+def runs_for_ever(file: str) -> None:
+    note(file, f"begin {os.getpid()}")
+    while True:
+        pass
+
+
 @app.job(queue="shop", timeout="2s")
 async def waits_for_ever(file: str) -> None:
     note(file, "begin")

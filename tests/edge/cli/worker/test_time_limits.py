@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
+from penstock.domain.history import Ending
 from tests.edge.cli.worker import shop
-from tests.edge.cli.worker.looking import PATIENCE_S, message, soon_dead
+from tests.edge.cli.worker.looking import PATIENCE_S, message, soon_dead, view
 from tests.support.waiting import eventually
 
 
@@ -31,6 +34,25 @@ def test_an_async_job_may_clean_up_when_its_time_is_over(bench, url, make_worker
     make_worker(url)
 
     eventually(lambda: seen.exists() and "cleaned up" in seen.read_text(), within_s=PATIENCE_S)
+
+
+def test_a_running_job_with_a_time_limit_is_killed_when_an_operator_cancels_it(
+    bench, url, make_worker, tmp_path
+):
+    seen = tmp_path / "seen"
+    sent = shop.runs_for_ever.enqueue(str(seen))
+    make_worker(url, "--slots", "1")
+    eventually(lambda: seen.exists() and "begin" in seen.read_text(), within_s=PATIENCE_S)
+    sandbox = int(seen.read_text().split()[1])
+
+    bench.backing.broker.messages.cancel(sent.id, reason="no", is_running_ok=True).result()
+
+    eventually(lambda: not Path(f"/proc/{sandbox}").exists(), within_s=PATIENCE_S)
+    after = shop.write.enqueue(str(tmp_path / "after"), "the slot is free")
+    eventually(lambda: message(bench, after.id) is None, within_s=PATIENCE_S)
+    ended = view(bench, sent.id).message
+    assert isinstance(ended, Ending)
+    assert (ended.outcome, ended.reason, ended.crashes) == ("cancelled", "no", 0)
 
 
 def test_the_process_of_a_job_that_blocks_the_loop_is_killed_and_its_slot_is_free_again(

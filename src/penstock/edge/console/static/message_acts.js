@@ -58,11 +58,21 @@ const ACTS = {
   },
 };
 
+// The same acts on what is leased.
+for (const name of ["bury", "cancel"]) {
+  const act = ACTS[name];
+  ACTS[`${name}Running`] = {
+    ...act,
+    text: `It is taken from its worker, which is told to stop within seconds. ${act.text}`,
+    order: (values) => ({ ...act.order(values), is_running_ok: true }),
+  };
+}
+
 const OF_STATE = {
   ready: ["complete", "reschedule", "bury", "cancel"],
   waiting: ["now", "complete", "reschedule", "bury", "cancel"],
   dead: ["retry", "cancel"],
-  leased: [],
+  leased: ["buryRunning", "cancelRunning"],
 };
 
 /** The acts that fit one message. */
@@ -144,7 +154,9 @@ function filledIn(fields, message) {
 }
 
 function flags(values) {
-  return Object.entries(values).flatMap(([name, value]) =>
-    name === "delay_ms" ? ["--delay", `${value}ms`] : [`--${name.replaceAll("_", "-")}`, value],
-  );
+  return Object.entries(values).flatMap(([name, value]) => {
+    if (name === "delay_ms") return ["--delay", `${value}ms`];
+    if (name === "is_running_ok") return ["--running"];
+    return [`--${name.replaceAll("_", "-")}`, value];
+  });
 }

@@ -53,6 +53,7 @@ class BulkIn(msgspec.Struct, forbid_unknown_fields=True):
     due_at: int | str | None = None
     delay_ms: int | None = None
     is_dry_run: bool = False
+    is_running_ok: bool = False
 
 
 class ChangedOut(msgspec.Struct):
@@ -96,6 +97,7 @@ class BulkApi:
             act=wanted.act,
             reason=wanted.reason,
             due_at=self._due_at(wanted),
+            is_running_ok=wanted.is_running_ok,
         )
         check_order(order, None if pick is None else pick.state)
         name = request.params["queue"]

@@ -24,6 +24,7 @@ from penstock.services.messages import Messages, MessageView
 from penstock.services.picking import Picking
 
 _reason = msgspec.json.Decoder(wire_in.ReasonIn)
+_ending = msgspec.json.Decoder(wire_in.EndIn)
 _reschedule = msgspec.json.Decoder(wire_in.RescheduleIn)
 _LABELS = ("kind", "tag", "group", "entity_id")
 _BROWSE = ("state", *_LABELS, "sent_from", "sent_before", "limit", "cursor")
@@ -107,10 +108,10 @@ class MessageApi:
                 "POST",
                 f"{one}/cancel",
                 self.cancel,
-                "It will not be handled; only while nobody holds it.",
+                "Cancel it; one that is leased only with is_running_ok.",
                 name="cancelByHand",
                 role=Role.OPERATE,
-                takes=wire_in.ReasonIn,
+                takes=wire_in.EndIn,
                 example={"reason": "the order was withdrawn"},
                 gives=wire.ActedOut,
                 refuses=(WrongState,),
@@ -119,10 +120,10 @@ class MessageApi:
                 "POST",
                 f"{one}/bury",
                 self.bury,
-                "Put it among the dead ones; only while nobody holds it.",
+                "Put it among the dead ones; one that is leased only with is_running_ok.",
                 name="buryByHand",
                 role=Role.OPERATE,
-                takes=wire_in.ReasonIn,
+                takes=wire_in.EndIn,
                 example={"reason": "no such address"},
                 gives=wire.BuriedOut,
                 refuses=(WrongState,),
@@ -181,14 +182,19 @@ class MessageApi:
         return _changed(await self._messages.complete(request.params["id"], reason=reason))
 
     async def cancel(self, request: Request, respond: Respond) -> Response:
-        reason = wire_in.decode(_reason, request.body).reason
+        wanted = wire_in.decode(_ending, request.body)
         await self._check(request)
-        return _changed(await self._messages.cancel(request.params["id"], reason=reason))
+        cancelled = await self._messages.cancel(
+            request.params["id"], reason=wanted.reason, is_running_ok=wanted.is_running_ok
+        )
+        return _changed(cancelled)
 
     async def bury(self, request: Request, respond: Respond) -> Response:
-        reason = wire_in.decode(_reason, request.body).reason
+        wanted = wire_in.decode(_ending, request.body)
         await self._check(request)
-        await self._messages.bury(request.params["id"], reason=reason)
+        await self._messages.bury(
+            request.params["id"], reason=wanted.reason, is_running_ok=wanted.is_running_ok
+        )
         # Where it rests, or stands in line as a dead letter: for the caller it is dead.
         return json_response(wire.BuriedOut(request.params["id"], State.DEAD))
 
@@ -218,6 +224,9 @@ def shown(view: MessageView) -> wire.MessageOut:
     if isinstance(message, Ending):
         return _ended(view, message)
     out = wire.message_out(view.queue, message, view.content)
+    out.dead_from = view.dead_from
+    if message.leased_at is not None:
+        out.leased_at = to_text(message.leased_at)
     if message.state is State.LEASED:
         out.leased_until = to_text(message.due_at)
     else:

@@ -23,6 +23,8 @@ from penstock.edge.http.wire_recurring import (
     PreviewIn,
     RecurringOut,
     RecurringPageOut,
+    RetiredOut,
+    RetireIn,
     RunOut,
     recurring_out,
 )
@@ -31,6 +33,7 @@ from penstock.services.recurring import MAX_PREVIEW, Recurring
 
 _recurring = msgspec.json.Decoder(NewRecurringIn)
 _preview = msgspec.json.Decoder(PreviewIn)
+_retire = msgspec.json.Decoder(RetireIn)
 
 
 class RecurringApi:
@@ -59,6 +62,15 @@ class RecurringApi:
                 takes=PreviewIn,
                 example={"cron": "30 2 * * *", "zone": "Europe/Berlin", "count": 3},
                 gives=InstantsOut,
+            ),
+            operate(
+                path=f"{every}/retire",
+                handler=self.retire,
+                name="retireRecurring",
+                summary="Remove what an application declared before and does not declare now.",
+                takes=RetireIn,
+                example={"owner": "shop.jobs", "declared": ["nightly_report"]},
+                gives=RetiredOut,
             ),
             operate(
                 method="PUT",
@@ -146,8 +158,20 @@ class RecurringApi:
             wanted.template(),
             catch_up=wanted.catch_up,
             overlap=wanted.overlap,
+            owner=wanted.owner,
         )
         return json_response(recurring_out(schedule))
+
+    async def retire(self, request: Request, respond: Respond) -> Response:
+        wanted = wire_in.decode(_retire, request.body)
+
+        def may(schedule: Schedule) -> bool:
+            return access.sees(request.caller, schedule.template.queue)
+
+        retired = await self._recurring.dropped(wanted.owner, wanted.declared, may=may)
+        if retired:
+            retired = await self._recurring.retire(wanted.owner, wanted.declared, may=may)
+        return json_response(RetiredOut(retired))
 
     async def get(self, request: Request, respond: Respond) -> Response:
         return json_response(recurring_out(await self._allowed(request, Role.READ)))

@@ -10,6 +10,7 @@ _INSTANT = {"anyOf": [{"type": "string", "format": "date-time"}, {"type": "integ
 FIELDS = {
     "changed": "How many it was done to.",
     "is_dry_run": "Only count; nothing changes.",
+    "is_running_ok": "Also what is leased: its lease holder loses it; for cancel and bury.",
     "matched": "How many were found.",
     "refused": "How many were not there, or not in a state for this.",
     "where": "Messages that are all of this; without a value everything fits.",
@@ -55,7 +56,7 @@ FIELDS = {
     "WhereIn.kind": "Only those of this kind.",
     "WhereIn.sent_before": "Only those sent before this instant.",
     "WhereIn.sent_from": "Only those sent at this instant or later.",
-    "WhereIn.state": "Those in this state: ready, waiting or dead.",
+    "WhereIn.state": "Those in this state: ready, waiting or dead; leased with is_running_ok.",
     "WhereIn.tag": "Only those with this tag, the first or the second.",
 }
 

@@ -2,10 +2,10 @@
 -- A new schedule; no row comes back if there is one of this name.
 INSERT INTO schedule (
   name, words, is_paused, next_at, last_at, last_id, fired_total, skipped_total, last_error,
-  created_at, changed_at)
+  created_at, changed_at, owner)
 VALUES (
   :name, :words, :is_paused, :next_at, :last_at, :last_id, :fired_total, :skipped_total,
-  :last_error, :created_at, :changed_at)
+  :last_error, :created_at, :changed_at, :owner)
     ON CONFLICT DO NOTHING
 RETURNING name;
 
@@ -20,7 +20,8 @@ UPDATE schedule
        fired_total = :fired_total,
        skipped_total = :skipped_total,
        last_error = :last_error,
-       changed_at = :changed_at
+       changed_at = :changed_at,
+       owner = :owner
  WHERE name = :name;
 
 -- name: remove
@@ -31,7 +32,7 @@ DELETE FROM schedule
 -- name: find
 -- Schedules, by whatever is asked for.
 SELECT name, words, is_paused, next_at, last_at, last_id, fired_total, skipped_total, last_error,
-       created_at, changed_at
+       created_at, changed_at, owner
   FROM schedule
  {conditions};
 
@@ -54,6 +55,11 @@ WHERE name = :name
 WHERE name > :after
 ORDER BY name
 LIMIT :limit;
+
+-- name: of_owner
+-- Those that one application has declared.
+WHERE owner = :owner
+ORDER BY name;
 
 -- name: due
 -- Those whose time has come, the longest due first.

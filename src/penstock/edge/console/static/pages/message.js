@@ -62,7 +62,7 @@ function inLine(found) {
 function why(found) {
   const text = found.state === "dead" || found.state === "cancelled" ? found.reason : null;
   if (found.state === "leased") {
-    return notice("Somebody is at work on it: it cannot be changed by hand until the lease ends.", "warn");
+    return notice("A worker has leased it. Bury or cancel takes it from the worker; other changes wait for the lease to end.", "warn");
   }
   return text ? notice(`${found.state === "dead" ? "It died" : "It was cancelled"}: ${text}`, "bad") : null;
 }

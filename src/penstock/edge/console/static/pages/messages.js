@@ -96,7 +96,7 @@ async function showQueue(view, head, form, queue) {
     head,
     form,
     stateTabs(view, found.counts, state),
-    state === "leased" && notice("Somebody is at work on these: they can be looked at, and not be changed by hand."),
+    state === "leased" && notice("Workers have leased these. Bury or cancel takes them from their workers."),
     acts,
     table.element,
     pager({

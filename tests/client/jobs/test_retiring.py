@@ -1,0 +1,202 @@
+"""Recurring work that was taken out of an application, over all three backings."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+
+from penstock import Penstock
+from penstock.client import naming
+from penstock.domain.errors import ScheduleNotFound
+from penstock.domain.fact import FactFilter
+from penstock.domain.ownership import RETIRED, YOUNG_MS
+from penstock.domain.schedule import Every, Template
+from penstock.domain.worker import NewWorker
+from penstock.runtime.worker.roll import Roll
+from penstock.wiring import Broker
+from tests.clocks import ManualClock
+from tests.edge.api import a_name
+
+Version = Callable[..., Penstock]
+
+
+@pytest.fixture
+def owner() -> str:
+    return a_name("shop")
+
+
+@pytest.fixture
+def version(url: str, clock: ManualClock, queue: str, owner: str) -> Iterator[Version]:
+    """An application that declares these, as one version of it."""
+    made: list[Penstock] = []
+
+    def version(*names: str, name: str | None = None) -> Penstock:
+        app = Penstock(url, clock=clock, name=name or owner)
+        made.append(app)
+        for one in names:
+            app.recurring(every="1h", name=one)(app.job(queue=queue, kind=one)(lambda: None))
+        app.queue(queue)
+        return app
+
+    yield version
+    for app in made:
+        app.close()
+
+
+def start(app: Penstock) -> tuple[Roll, str]:
+    """As a worker starts: declare, then register."""
+    app.work_source()
+    roll = app.roll(NewWorker())
+    return roll, roll.register()
+
+
+def names_of(app: Penstock, *, owner: str | None) -> set[str]:
+    return {one.name for one in app.recurring.list() if one.owner == owner}
+
+
+@pytest.fixture
+def a() -> str:
+    return a_name("a")
+
+
+@pytest.fixture
+def b() -> str:
+    return a_name("b")
+
+
+def test_what_the_next_version_does_not_declare_is_retired_when_its_worker_starts(
+    version: Version, broker: Broker, clock: ManualClock, owner: str, a: str, b: str, caplog: Any
+) -> None:
+    roll, worker = start(version(a, b))
+    roll.leave(worker)
+    clock.advance(ms=YOUNG_MS)
+    new = version(a)
+
+    start(new)
+
+    assert names_of(new, owner=owner) == {a}
+    [fact] = broker.store.read(
+        lambda s: s.facts.search(FactFilter(kind=RETIRED, subject=b))
+    ).result()
+    assert owner in fact.data
+    assert f"recurring work '{b}' is removed: {owner}" in caplog.text
+
+
+def test_an_application_that_declares_nothing_any_more_retires_all_of_its_own(
+    version: Version, clock: ManualClock, owner: str, a: str
+) -> None:
+    roll, worker = start(version(a))
+    roll.leave(worker)
+    clock.advance(ms=YOUNG_MS)
+    new = version()
+
+    start(new)
+
+    assert names_of(new, owner=owner) == set()
+
+
+def test_versions_side_by_side_keep_what_either_declares_until_one_of_them_is_gone(
+    version: Version, clock: ManualClock, owner: str, a: str, b: str
+) -> None:
+    c = a_name("c")
+    old_roll, old_worker = start(version(a, b))
+    clock.advance(ms=YOUNG_MS)
+    new = version(a, c)
+    new_roll, new_worker = start(new)
+    for _ in range(3):
+        clock.advance(seconds=20)
+        old_roll.beat(old_worker)
+        new_roll.beat(new_worker)
+        assert names_of(new, owner=owner) == {a, b, c}
+    old_roll.leave(old_worker)
+
+    new_roll.beat(new_worker)
+
+    assert names_of(new, owner=owner) == {a, c}
+
+
+def test_a_worker_that_dies_holds_up_the_retirement_until_it_is_taken_for_lost(
+    version: Version, clock: ManualClock, owner: str, a: str, b: str
+) -> None:
+    start(version(a, b))  # and is never heard of again
+    clock.advance(ms=YOUNG_MS)
+    new = version(a)
+    roll, worker = start(new)
+    assert names_of(new, owner=owner) == {a, b}
+
+    for _ in range(12):
+        clock.advance(seconds=15)
+        roll.beat(worker)
+
+    assert names_of(new, owner=owner) == {a}
+
+
+def test_what_others_declared_or_made_by_hand_is_left_alone(
+    version: Version, broker: Broker, clock: ManualClock, queue: str, owner: str, a: str, b: str
+) -> None:
+    by_hand, other = a_name("by-hand"), a_name("other")
+    start(version(a, name=other))
+    broker.recurring.declare(by_hand, Every(3_600_000), Template(queue=queue)).result()
+    clock.advance(ms=YOUNG_MS)
+    app = version(b)
+
+    start(app)
+
+    assert names_of(app, owner=other) == {a}
+    assert by_hand in names_of(app, owner=None)
+
+
+def test_a_worker_of_another_version_that_is_just_starting_loses_nothing(
+    version: Version, clock: ManualClock, owner: str, a: str, b: str
+) -> None:
+    roll, worker = start(version(a))
+    clock.advance(ms=YOUNG_MS)
+    starting = version(a, b)
+    starting.work_source()  # it has declared, and is not registered yet
+
+    roll.beat(worker)
+
+    assert names_of(starting, owner=owner) == {a, b}
+
+
+def test_recurring_work_is_looked_at_paused_and_removed_from_python(
+    version: Version, owner: str, a: str, queue: str
+) -> None:
+    app = version(a)
+    app.work_source()
+
+    shown = app.recurring.get(a)
+    assert (shown.owner, shown.queue, shown.every_ms, shown.kind) == (owner, queue, 3_600_000, a)
+    assert app.recurring.pause(a).is_paused
+    assert not app.recurring.resume(a).is_paused
+    assert app.jobs.get(app.recurring.run(a)).kind == a
+    asyncio.run(app.recurring.remove_async(a))
+    with pytest.raises(ScheduleNotFound):
+        app.recurring.get(a)
+
+
+def test_an_application_is_named_after_its_module_unless_there_are_several(url: str) -> None:
+    make = "from penstock import Penstock\nfirst = Penstock(url)\n"
+    alone: dict[str, Any] = {"__name__": a_name("alone"), "url": url}
+    exec(make, alone)
+    assert alone["first"].name == alone["__name__"]
+    exec("second = Penstock(url)\nthird = Penstock(url, name='third')\n", alone)
+    assert (alone["first"].name, alone["second"].name) == (None, None)
+    assert alone["third"].name == "third"
+
+
+@pytest.mark.parametrize(
+    ("variables", "name"),
+    [
+        ({"__name__": "shop.jobs"}, "shop.jobs"),
+        ({"__name__": "__main__", "__spec__": None, "__file__": "/srv/jobs.py"}, "jobs"),
+        ({"__name__": "__main__", "__spec__": None}, "__main__"),
+    ],
+)
+def test_a_program_that_is_run_is_named_as_it_is_imported(
+    variables: dict[str, Any], name: str
+) -> None:
+    assert naming.module_of(variables) == name

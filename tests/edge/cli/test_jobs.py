@@ -1,0 +1,110 @@
+"""`penstock jobs` at a server, and without one on a store."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from penstock import Bury, Penstock
+from penstock.domain.lease import Verb
+from penstock.domain.message import State
+from penstock.ports.work import WorkAct
+from penstock.store.postgres_store import migrate
+from tests.edge.api import a_name
+from tests.edge.cli.conftest import Ran, Run
+from tests.edge.live import LiveServer
+
+Cli = Callable[..., Ran]
+
+
+@pytest.fixture(params=("sqlite", "postgres", "server"))
+def where(request: pytest.FixtureRequest, tmp_path: Path) -> tuple[str, str]:
+    """The flag and the URL that name the store or the server."""
+    if request.param == "sqlite":
+        return "--store", f"sqlite:///{tmp_path / 'jobs.db'}"
+    if request.param == "postgres":
+        url = str(request.getfixturevalue("postgres_url"))
+        migrate(url)
+        return "--store", url
+    server: LiveServer = request.getfixturevalue("make_server")()
+    return "--server", server.url
+
+
+@pytest.fixture
+def app(where: tuple[str, str]) -> Iterator[Penstock]:
+    with Penstock(where[1]) as app:
+        yield app
+
+
+@pytest.fixture
+def jobs(run: Run, where: tuple[str, str]) -> Cli:
+    """jobs("show", id)"""
+    return lambda *words: run("jobs", *words, *where)
+
+
+def test_jobs_are_listed_counted_shown_and_steered(jobs: Cli, app: Penstock) -> None:
+    queue = a_name()
+
+    @app.job(queue=queue, kind="mail")
+    def mail(n: int) -> None: ...
+
+    first, second = mail.using(tags=["t"]).enqueue(1).id, mail.enqueue_in("1h", 2).id
+
+    assert {job["id"] for job in jobs("list", "--queue", queue, "--json").record["jobs"]} == {
+        first,
+        second,
+    }
+    assert first in jobs("list", "--tag", "t").out
+    assert second not in jobs("list", "--state", "ready").out
+    assert jobs("show", first, "--json").record["body"] == {"n": 1}
+    assert jobs("count", queue, "--json").record["ready"] == 1
+    assert jobs("reschedule", second, "--delay", "0s") == (0, f"{second} ready\n", "")
+    assert jobs("cancel", first, second, "--reason", "no").code == 0
+    assert app.jobs.get(second).reason == "no"
+    assert jobs("cancel", first).code == 1
+    assert jobs("reschedule", second).code == 2
+
+
+def test_a_running_job_is_cancelled_unless_that_is_refused(jobs: Cli, app: Penstock) -> None:
+    queue = a_name()
+    sent = app.job(queue=queue)(lambda: None).enqueue().id
+    app.work_source().claim([queue], limit=1, lease_ms=60_000, worker_id="w")
+
+    refused = jobs("cancel", sent, "--unless-running")
+    assert (refused.code, "wrong_state" in refused.err) == (1, True)
+    assert jobs("cancel", sent) == (0, f"{sent} cancelled\n", "")
+    assert app.jobs.get(sent).state is State.CANCELLED
+
+
+def test_dead_jobs_are_redriven_and_waiting_tells_how_a_job_ended_by_its_exit_code(
+    jobs: Cli, app: Penstock
+) -> None:
+    queue = a_name()
+
+    @app.job(queue=queue)
+    def broken() -> None:
+        raise Bury("no")
+
+    sent = broken.enqueue().id
+    assert jobs("wait", sent, "--for", "50ms").code == 4
+    work, _ = app.work_source().claim([queue], limit=1, lease_ms=60_000, worker_id="w")
+    app.work_source().act([WorkAct(receipt=work[0].receipt, verb=Verb.BURY)])
+
+    assert jobs("wait", sent, "--for", "30s") == (1, f"{sent} dead\n", "")
+    assert jobs("redrive", "--queue", queue) == (0, "1 redriven\n", "")
+    assert jobs("redrive", sent).code == 1
+    assert jobs("redrive").code == 2
+    [again], _ = app.work_source().claim([queue], limit=1, lease_ms=60_000, worker_id="w")
+    app.work_source().act([WorkAct(receipt=again.receipt, verb=Verb.COMPLETE)])
+    assert jobs("wait", sent) == (0, f"{sent} done\n", "")
+
+
+def test_a_store_that_is_not_there_is_not_made(run: Run, tmp_path: Path) -> None:
+    missing = tmp_path / "typo.db"
+
+    ran = run("jobs", "list", "--store", f"sqlite:///{missing}")
+
+    assert (ran.code, str(missing) in ran.err) == (2, True)
+    assert not missing.exists()
