@@ -21,6 +21,7 @@ from penstock.client.bus import BusPart
 from penstock.client.current import Current
 from penstock.client.embedded import Embedded
 from penstock.client.handlers import JobHandlers
+from penstock.client.hooks import check_worker_hook
 from penstock.client.job import Enqueued, Job
 from penstock.client.job_spec import JobSettings, settle, spec_of
 from penstock.client.jobs import Jobs
@@ -54,6 +55,7 @@ if TYPE_CHECKING:
 P = ParamSpec("P")
 R = TypeVar("R")
 H = TypeVar("H", bound=Callable[[Current], Any])
+W = TypeVar("W", bound=Callable[[], Any])
 
 _SERVER = ("http://", "https://")
 
@@ -120,8 +122,23 @@ class Penstock(BusPart):
         return Jobs(self)
 
     def around(self, hook: H) -> H:
-        """Surround every call of a handler: a context manager, or a generator that yields once."""
+        """Surround every call of a handler: a generator that yields once, or a context manager.
+
+        Async ones surround async handlers only.  Raises InvalidRequest for other functions.
+        """
         self.handlers.add_hook(hook)
+        return hook
+
+    def on_worker_start(self, hook: W) -> W:
+        """Call a function, sync or async, in each process that runs jobs, before its first job."""
+        check_worker_hook(hook, "@app.on_worker_start")
+        self.handlers.worker_hooks.starting.append(hook)
+        return hook
+
+    def on_worker_stop(self, hook: W) -> W:
+        """Call a function, sync or async, in each process that runs jobs, after its last job."""
+        check_worker_hook(hook, "@app.on_worker_stop")
+        self.handlers.worker_hooks.stopping.append(hook)
         return hook
 
     def enqueue(

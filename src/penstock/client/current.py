@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from contextvars import ContextVar
 from datetime import datetime
 
@@ -130,6 +131,11 @@ def current() -> Current:
         raise InvalidRequest("no job runs here: current() is for handlers") from None
 
 
+def running_job() -> Current | None:
+    """The same for code that is also called where no job runs."""
+    return _current.get(None)
+
+
 class Being:
     """This job is the current one."""
 
@@ -142,3 +148,10 @@ class Being:
 
     def __exit__(self, *_: object) -> None:
         _current.reset(self._token)
+
+    async def __aenter__(self) -> Current:
+        return self.__enter__()
+
+    async def __aexit__(self, *_: object) -> None:
+        with suppress(ValueError):  # the task is destroyed, and this is another context
+            self.__exit__()

@@ -3,21 +3,28 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import AbstractContextManager, ExitStack, contextmanager
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+from contextlib import (
+    AbstractAsyncContextManager,
+    AbstractContextManager,
+    AsyncExitStack,
+    ExitStack,
+    asynccontextmanager,
+    contextmanager,
+)
 from types import MappingProxyType
 from typing import Any
 
 from penstock.client import tracing
 from penstock.client.backing import Backing
 from penstock.client.current import Being, Current
+from penstock.client.hooks import AroundHook, around_hook
 from penstock.client.job import Job
 from penstock.client.listener import Listener
 from penstock.domain.errors import InvalidRequest
 from penstock.domain.topic import OF_NODE
 from penstock.ports.work import Controls, Handler, Running, Work
-
-Hook = Callable[[Current], AbstractContextManager[Any]]
+from penstock.runtime.worker.lifespan import WorkerHooks
 
 
 class JobHandlers:
@@ -26,7 +33,8 @@ class JobHandlers:
     def __init__(self, backing: Callable[[], Backing]) -> None:
         self._backing = backing
         self._jobs: dict[str, Job[..., Any]] = {}
-        self._hooks: list[Hook] = []
+        self._hooks: list[AroundHook] = []
+        self.worker_hooks = WorkerHooks()
         self._listeners: dict[str, list[Listener]] = {}  # by queue
 
     @property
@@ -50,8 +58,8 @@ class JobHandlers:
         self._jobs[job.kind] = job
 
     def add_hook(self, hook: Callable[[Current], Any]) -> None:
-        made: Hook = contextmanager(hook) if inspect.isgeneratorfunction(hook) else hook
-        self._hooks.append(made)
+        """Raises InvalidRequest for what can surround no job."""
+        self._hooks.append(around_hook(hook))
 
     def find(self, kind: str) -> Job[..., Any] | None:
         return self._jobs.get(kind)
@@ -73,19 +81,39 @@ class JobHandlers:
         return None if work.kind is None else self.find(work.kind)
 
     def around(self, work: Work, controls: Controls) -> AbstractContextManager[Running]:
-        """The trace it was sent in, `current()`, then the hooks in the order they were made."""
+        """The trace it was sent in, `current()`, then the sync hooks as they were declared."""
         job = Current(work, controls, self._backing)
         if not self._hooks and not tracing.is_needed(work):
             return Being(job)
         return self._around(work, job)
 
+    def around_async(self, work: Work, controls: Controls) -> AbstractAsyncContextManager[Running]:
+        """The same with all hooks, for an async handler."""
+        job = Current(work, controls, self._backing)
+        if not self._hooks and not tracing.is_needed(work):
+            return Being(job)
+        return self._around_async(work, job)
+
     @contextmanager
     def _around(self, work: Work, job: Current) -> Iterator[Running]:
         with Being(job), tracing.around(work) as span, ExitStack() as stack:
             for hook in self._hooks:
-                stack.enter_context(hook(job))
+                if not hook.is_async:
+                    stack.enter_context(hook.sync(job))
             yield job
             span.told(job.result)
+
+    @asynccontextmanager
+    async def _around_async(self, work: Work, job: Current) -> AsyncIterator[Running]:
+        with Being(job), tracing.around(work) as span:
+            async with AsyncExitStack() as stack:
+                for hook in self._hooks:
+                    if hook.is_async:
+                        await stack.enter_async_context(hook.asynchronous(job))
+                    else:
+                        stack.enter_context(hook.sync(job))
+                yield job
+                span.told(job.result)
 
 
 def _place(job: Callable[..., Any]) -> str:

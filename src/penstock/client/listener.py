@@ -5,9 +5,11 @@ It takes the body, read by its annotation, and if it has a second parameter, wha
 
 from __future__ import annotations
 
+import asyncio
 import inspect
 import logging
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Sequence
+from contextlib import contextmanager
 from datetime import timedelta
 from fnmatch import fnmatchcase
 from inspect import Parameter
@@ -25,7 +27,7 @@ from penstock.domain.notification import RetrySchedule, planned_at
 from penstock.domain.outcome import Bury, Outcome, Retry
 from penstock.domain.retry import Backoff
 from penstock.ports.clock import Clock
-from penstock.runtime.outcomes import error_text
+from penstock.runtime.error_text import error_text
 
 _log = logging.getLogger("penstock.client")
 _POSITIONAL = (Parameter.POSITIONAL_ONLY, Parameter.POSITIONAL_OR_KEYWORD)
@@ -97,7 +99,7 @@ class Listener:
             raise InvalidRequest(f"{self.kind!r} cannot read what was sent: {error}") from None
         if self.schedule is None and self._attempts is None:
             return lambda: self._call(event)
-        return lambda: self._watched(event) if self.is_async else self._guarded(event)
+        return lambda: self._guarded(event)
 
     def _call(self, event: object) -> object:
         if self._takes_about:
@@ -105,25 +107,25 @@ class Listener:
         return self.function(event)
 
     def _guarded(self, event: object) -> object:
+        with self._judging(event):
+            result = self._call(event)
+        return self._awaited(event, result) if inspect.isawaitable(result) else result
+
+    async def _awaited(self, event: object, result: Awaitable[object]) -> object:
+        with self._judging(event):
+            return await result
+
+    @contextmanager
+    def _judging(self, event: object) -> Iterator[None]:
         try:
-            return self._call(event)
-        except Outcome:
+            yield
+        except (Outcome, asyncio.CancelledError, GeneratorExit):
             raise
-        except Exception as error:
+        except BaseException as error:
             self._judge(event, error)
             raise
 
-    async def _watched(self, event: object) -> object:
-        try:
-            call: Coroutine[Any, Any, object] = self._call(event)  # type: ignore[assignment]
-            return await call
-        except Outcome:
-            raise
-        except Exception as error:
-            self._judge(event, error)
-            raise
-
-    def _judge(self, event: object, error: Exception) -> None:
+    def _judge(self, event: object, error: BaseException) -> None:
         """Raises the outcome that a schedule wants; the hook hears of the last failure."""
         job = current()
         if self.schedule is None:
@@ -141,10 +143,10 @@ class Listener:
         else:
             raise Retry(timedelta(milliseconds=in_ms), error=error_text(error)) from error
 
-    def _give_up(self, event: object, error: Exception) -> None:
+    def _give_up(self, event: object, error: BaseException) -> None:
         try:
             if self._on_exhausted is not None:
-                self._on_exhausted(event, error)
+                self._on_exhausted(event, error)  # type: ignore[arg-type]
         except Exception:  # its failure must not bring back what was given up
             _log.exception("on_exhausted of %r failed", self.kind)
         raise Bury(f"{EXHAUSTED}: {error_text(error)}") from error

@@ -6,7 +6,7 @@ The same worker runs against a store in its own process and against a server els
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import AbstractContextManager
+from contextlib import AbstractAsyncContextManager, AbstractContextManager
 from typing import Protocol
 
 import msgspec
@@ -122,7 +122,11 @@ class Handlers(Protocol):
         ...
 
     def around(self, work: Work, controls: Controls) -> AbstractContextManager[Running]:
-        """To be held around each call of a handler, on the thread or loop that it runs on."""
+        """To be held around each call of a sync handler, on the thread that it runs on."""
+        ...
+
+    def around_async(self, work: Work, controls: Controls) -> AbstractAsyncContextManager[Running]:
+        """To be held around each call of an async handler, in the task that it runs in."""
         ...
 
 

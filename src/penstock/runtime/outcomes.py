@@ -10,30 +10,19 @@ arguments that do not fit       parked while they may come from a newer program,
 
 from __future__ import annotations
 
-import importlib
-import os
-import traceback
-from collections.abc import Iterator
-from itertools import dropwhile
-from pathlib import Path
-from traceback import FrameSummary
-
 from penstock.domain import retry
 from penstock.domain.duration import duration_text
 from penstock.domain.lease import Verb
-from penstock.domain.limits import DEFAULT_LIMITS, MINUTE, SECOND
-from penstock.domain.outcome import Bury, Cancel, Outcome, Retry, Snooze, instance_of
-from penstock.domain.text import proper
+from penstock.domain.limits import MINUTE, SECOND
+from penstock.domain.outcome import Bury, Cancel, Retry, Snooze, instance_of
 from penstock.ports.work import Handler, Work, WorkAct
+from penstock.runtime.error_text import error_text, shortened
 
 NOT_COMMITTED = "the transaction in which it completed itself was not committed"
 
 # Whoever was sent so lately may come from a program that is newer than this worker.
 _ROLLOUT_MS = 15 * MINUTE
 _PARKED_MS = (5 * SECOND, 5 * MINUTE)
-_FRAMES = 6
-_OURS = f"{Path(__file__).parents[1]}{os.sep}"
-_IMPORTING = ("<frozen importlib", importlib.__file__)
 
 
 def act_for(
@@ -85,36 +74,8 @@ def misfit(work: Work, error: Exception, *, now: int) -> WorkAct:
     return WorkAct(receipt=work.receipt, verb=Verb.BURY, text=str(error))
 
 
-def error_text(error: BaseException) -> str:
-    """The error in a line, then where it came from, innermost first."""
-    if isinstance(error, Outcome):
-        return _told(str(error))
-    [*_, line] = traceback.format_exception_only(error)
-    return _told("\n".join((line.strip(), *_places(error))))
-
-
-def _places(error: BaseException) -> Iterator[str]:
-    if isinstance(error, SyntaxError) and error.filename:
-        yield f"  at {error.filename}:{error.lineno}"
-    for frame in reversed(_telling(traceback.extract_tb(error.__traceback__))[-_FRAMES:]):
-        yield f"  at {frame.filename}:{frame.lineno} in {frame.name}"
-
-
-def _telling(frames: list[FrameSummary]) -> list[FrameSummary]:
-    """Without how we called the application: only an error of our own is explained by that."""
-    theirs = [frame for frame in frames if not frame.filename.startswith(_IMPORTING)]
-    theirs = list(dropwhile(lambda frame: frame.filename.startswith(_OURS), theirs))
-    is_ours = bool(frames) and frames[-1].filename.startswith(_OURS)
-    return frames if is_ours and not theirs else theirs
-
-
 def _reason(outcome: Cancel | Bury) -> str | None:
-    return outcome.reason and _told(outcome.reason)
-
-
-def _told(text: str) -> str:
-    """No more than is kept: an error may have a whole document in it, and has a way to go."""
-    return proper(text[: DEFAULT_LIMITS.max_error_chars])
+    return outcome.reason and shortened(outcome.reason)
 
 
 def _after_ms(error: BaseException) -> int | None:

@@ -56,6 +56,8 @@ class SqliteDatabase(InTurn):
             self._db = self._open(path, read_only)
         except apsw.BusyError as error:
             raise storage_error(error) from error
+        except apsw.NotADBError as error:  # waiting would not change that
+            raise StoreRefused(f"cannot open {path}: {error}") from error
         except (apsw.Error, OSError) as error:
             raise StoreUnavailable(f"cannot open {path}: {error}") from error
         self._cursor = self._db.cursor()

@@ -265,7 +265,9 @@ def _connect(path: Path, *, patience_ms: int, read_only: bool = False) -> sqlite
 def _cannot_open(path: Path, error: Exception) -> Exception:
     if isinstance(error, sqlite3.Error) and is_busy(error):
         return storage_error(error)
-    return StoreUnavailable(f"cannot open {path}: {error}")
+    is_no_database = getattr(error, "sqlite_errorcode", None) == sqlite3.SQLITE_NOTADB
+    kind = StoreRefused if is_no_database else StoreUnavailable
+    return kind(f"cannot open {path}: {error}")
 
 
 def _refuse_unless(name: str, found: list[tuple[object, ...]], wanted: object) -> None:

@@ -18,6 +18,7 @@ from penstock.domain.lease import Verb
 from penstock.domain.limits import HOUR
 from penstock.domain.outcome import Outcome as HandlerOutcome
 from penstock.ports.work import Work, WorkAct
+from penstock.runtime.awaiting import run_here
 from penstock.settings.values import SQLITE
 from penstock.testing import views
 from penstock.testing.clock import ManualClock
@@ -201,7 +202,7 @@ class Kit:
 
     def _run(self, work: Work) -> tuple[Run, WorkAct]:
         if self._runner.is_async(work):
-            return asyncio.run(self._runner.run_async(work))
+            return run_here(self._runner.run_async(work))
         return self._runner.run(work)
 
     def _note(self, runs: list[Run], run: Run, act: WorkAct, raises: bool, at_most: int) -> None:

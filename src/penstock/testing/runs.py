@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager
 from enum import StrEnum
 
 import msgspec
@@ -65,10 +65,20 @@ class Watching:
 
     @contextmanager
     def around(self, work: Work, controls: Controls) -> Iterator[Running]:
+        with self._remembering(), self._handlers.around(work, controls) as running:
+            yield _Told(running, self)
+
+    @asynccontextmanager
+    async def around_async(self, work: Work, controls: Controls) -> AsyncIterator[Running]:
+        with self._remembering():
+            async with self._handlers.around_async(work, controls) as running:
+                yield _Told(running, self)
+
+    @contextmanager
+    def _remembering(self) -> Iterator[None]:
         self.result = self.error = None
         try:
-            with self._handlers.around(work, controls) as running:
-                yield _Told(running, self)
+            yield
         except BaseException as error:
             self.error = error
             raise

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from penstock.domain.errors import StoreUnavailable
 from penstock.domain.lease import Verb
-from penstock.runtime.worker.death import Death
+from penstock.runtime.worker.death import LOOP_FAILED, Death
 from penstock.runtime.worker.estate import acts_for
 from penstock.runtime.worker.pace import MOST, Pace
 from penstock.runtime.worker.roll import Beats, Standing
@@ -199,3 +199,18 @@ def _beats() -> tuple[FakeRoll, Beats, list[str], list[bool]]:
 
 def _entry(receipt: str, state: Noted) -> Entry:
     return Entry(state, 1_000, 0, receipt, "an-id", "mail")
+
+
+def test_jobs_that_are_acquitted_have_not_crashed():
+    table = Table.create(3)
+    for place in range(3):
+        table.note(place, receipt=str(place), id="", kind="")
+        table.begin(place, now=1, deadline=None, is_apart=False)
+
+    table.acquit_all_but([1])
+
+    acts = acts_for(table.entries(), Death(LOOP_FAILED, 0), now=2, worker_id="w")
+    assert [act.verb for act in acts] == [Verb.RELEASE, Verb.CRASH, Verb.RELEASE]
+    assert "its event loop failed" in (acts[1].text or "")
+    assert "beside" not in (acts[1].text or "")
+    table.close()

@@ -177,6 +177,34 @@ def test_a_job_that_cannot_begin_within_half_its_time_limit_is_given_back_unspen
     assert not held.begin(clock.now())
 
 
+def test_a_job_that_waits_in_its_slot_for_a_sandbox_is_given_back_later_and_in_its_old_place(
+    app, clock, make_rig
+):
+    @app.job(queue="mail", timeout="3s")
+    def short() -> None: ...
+
+    sent, younger = short.enqueue(), short.enqueue()
+    rig = make_rig(slots=1, has_sandbox=True)
+    rig.turn()
+    held = rig.slots.line.popleft()
+    held.has_slot = True
+    freed = []
+    held.stop = lambda: freed.append(held)
+
+    clock.advance(ms=9_000)
+    rig.turn()
+    assert held.fate is None
+
+    clock.advance(ms=1_000)
+    rig.pump.is_draining = True
+    rig.turn()
+
+    assert freed == [held]
+    waiting = [rig.message(sent.id), rig.message(younger.id)]
+    assert [(m.state, m.attempts) for m in waiting] == [(State.READY, 0)] * 2
+    assert waiting[0].order_no < waiting[1].order_no
+
+
 def test_a_job_that_does_not_stop_at_its_time_limit_does_not_keep_a_worker_from_ending(
     app, clock, make_rig
 ):

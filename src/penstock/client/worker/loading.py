@@ -8,7 +8,7 @@ from importlib import import_module
 
 from penstock.client.app import Penstock
 from penstock.domain.errors import InvalidRequest
-from penstock.runtime.outcomes import error_text
+from penstock.runtime.error_text import error_text
 
 _DEFAULT_NAME = "app"
 
@@ -26,7 +26,7 @@ def load_app(place: str, *, url: str | None = None, key: str | None = None) -> P
         sys.path.insert(0, here)
     try:
         found = import_module(module_name)
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         raise InvalidRequest(f"{place!r} cannot be imported: {error_text(error)}") from error
     for part in (name or _DEFAULT_NAME).split("."):
         found = getattr(found, part, None)  # type: ignore[assignment]

@@ -1,20 +1,50 @@
-"""Log lines on stderr, for people or for programs."""
+"""Log lines on stderr, for people or for programs.  Those of a running job name it."""
 
 from __future__ import annotations
 
 import logging
 import sys
+from collections.abc import Callable
 
 import msgspec
+
+from penstock.client.current import running_job
+from penstock.domain.text import proper
+
+_JOB = "penstock_job"  # an application's own `extra` must not collide with these
+_KIND = "penstock_kind"
 
 
 def set_up(level: str, form: str) -> None:
     handler = logging.StreamHandler(sys.stderr)
-    handler.setFormatter(_Json() if form == "json" else logging.Formatter(_TEXT))
+    handler.setFormatter(_Json() if form == "json" else _Text(_TEXT))
     logging.basicConfig(level=level.upper(), handlers=[handler])
+    logging.setLogRecordFactory(_naming_the_job(logging.getLogRecordFactory()))
 
 
-_TEXT = "%(asctime)s %(levelname)-7s %(process)d %(name)s: %(message)s"
+_TEXT = "%(asctime)s %(levelname)-7s %(process)d %(name)s%(of_job)s: %(message)s"
+
+
+def _naming_the_job(
+    make: Callable[..., logging.LogRecord],
+) -> Callable[..., logging.LogRecord]:
+    """When a record is made, because handlers may write it in another thread."""
+
+    def named(*args: object, **kwargs: object) -> logging.LogRecord:
+        record = make(*args, **kwargs)
+        job = running_job()
+        setattr(record, _JOB, None if job is None else job.id)
+        setattr(record, _KIND, None if job is None else job.kind)
+        return record
+
+    return named
+
+
+class _Text(logging.Formatter):
+    def format(self, record: logging.LogRecord) -> str:
+        job, kind = getattr(record, _JOB, None), getattr(record, _KIND, None)
+        record.of_job = "" if job is None else f" job={job} kind={kind}"
+        return super().format(record)
 
 
 class _Json(logging.Formatter):
@@ -24,9 +54,14 @@ class _Json(logging.Formatter):
             "level": record.levelname.lower(),
             "pid": record.process,
             "logger": record.name,
-            "text": record.getMessage(),
-            **getattr(record, "fields", {}),
+            "text": proper(record.getMessage()),
         }
+        job = getattr(record, _JOB, None)
+        if job is not None:
+            told |= {"job": job, "kind": getattr(record, _KIND, None)}
+        fields = getattr(record, "fields", None)
+        if isinstance(fields, dict):
+            told |= fields
         if record.exc_info:
-            told["error"] = self.formatException(record.exc_info)
+            told["error"] = proper(self.formatException(record.exc_info))
         return msgspec.json.encode(told).decode()

@@ -1,20 +1,21 @@
 """The two kinds of processes that a worker is made of, as command lines and as programs.
 
-    python -m penstock.client.worker.process work FD       claims, and runs what needs no sandbox
-    python -m penstock.client.worker.process sandbox FD    runs one job at a time
+    python -m penstock.client.worker.process work FD              claims, runs most jobs
+    python -m penstock.client.worker.process sandbox FD LIFELINE  runs one job at a time
 
 Each gets the number of a socket to its parent, and ends when its parent is gone.
 """
 
 from __future__ import annotations
 
-import ctypes
+import atexit
 import logging
 import os
 import signal
 import socket
 import sys
 import threading
+from contextlib import suppress
 
 from penstock.client.app import Penstock
 from penstock.client.worker.loading import load_app
@@ -23,8 +24,11 @@ from penstock.client.worker.roll import about
 from penstock.client.worker.sandboxed import Sandboxed
 from penstock.client.worker.settling import settled
 from penstock.domain.errors import InvalidRequest, PenstockError, StoreRefused
-from penstock.runtime.worker.frames import Drain, Errand, Prepared, Wire, Working
-from penstock.runtime.worker.sandbox import Sandboxes
+from penstock.runtime.worker.death import LOOP_FAILED
+from penstock.runtime.worker.frames import Drain, Errand, Wire, Working
+from penstock.runtime.worker.lifespan import StartFailed
+from penstock.runtime.worker.sandbox import hang_by
+from penstock.runtime.worker.sandboxes import Sandboxes
 from penstock.runtime.worker.supervisor import UNUSABLE
 from penstock.runtime.worker.table import Table
 from penstock.runtime.worker.worker import Worker
@@ -34,9 +38,9 @@ _log = logging.getLogger("penstock.worker")
 
 WORK = "work"
 SANDBOX = "sandbox"
-_PR_SET_PDEATHSIG = 1
 _SWITCH_SECONDS = 0.0005  # the pump must not wait 5 ms for a job that computes
 _FAILED = 1
+_AT_EXIT_S = 10.0  # for all `atexit` handlers; that of multiprocessing waits for its children
 
 
 def command(kind: str) -> list[str]:
@@ -47,7 +51,10 @@ _NAME = "penstock.client.worker.process"
 
 
 def main() -> None:
-    kind, fd = sys.argv[1:]
+    kind, fd, *lifeline = sys.argv[1:]
+    os.set_inheritable(int(fd), False)  # what a job starts must not keep it open
+    for each in lifeline:
+        hang_by(int(each))
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches us too; the parent decides
     if kind == SANDBOX:
         signal.signal(signal.SIGTERM, signal.SIG_IGN)  # the worker decides when it ends
@@ -64,12 +71,23 @@ def main() -> None:
         code = UNUSABLE
     except BrokenPipeError:  # the parent has died meanwhile
         code = _FAILED
-    except (PenstockError, OSError) as error:
+    except (PenstockError, OSError, StartFailed) as error:
         print(f"penstock: the worker cannot start: {error}", file=sys.stderr)  # noqa: T201
         code = _FAILED
-    sys.stdout.flush()
-    sys.stderr.flush()
-    os._exit(code)  # threads of jobs that were given back may still run
+    _exit(code)
+
+
+def _exit(code: int) -> None:
+    """Run `atexit` handlers, but do not wait for threads: those of jobs may still run."""
+    too_long = threading.Timer(_AT_EXIT_S, os._exit, (code,))
+    too_long.daemon = True
+    too_long.start()
+    with suppress(BaseException):
+        atexit._run_exitfuncs()
+    with suppress(OSError, ValueError):
+        sys.stdout.flush()
+        sys.stderr.flush()
+    os._exit(code)
 
 
 def _work(app: Penstock, errand: Errand, wire: Wire) -> int:
@@ -77,6 +95,7 @@ def _work(app: Penstock, errand: Errand, wire: Wire) -> int:
     order = settled(app, errand.order)
     source = app.work_source()
     roll = app.roll(about(order, app.handlers.kinds, errand.app, errand.labels))
+    os.set_inheritable(errand.table_fd, False)
     table = Table.inherited(errand.table_fd)
     if errand.left:
         source.act(errand.left)  # refusals: somebody else has them already
@@ -102,7 +121,10 @@ def _work(app: Penstock, errand: Errand, wire: Wire) -> int:
         roll=roll,
         sandboxes=sandboxes,
         table=table,
+        hooks=app.handlers.worker_hooks,
+        crash=lambda: os._exit(LOOP_FAILED),
     )
+    worker.start()
     signal.signal(signal.SIGTERM, lambda *_: worker.drain())
     threading.Thread(target=_obey, args=(wire, worker), daemon=True).start()
     wire.send(Working())
@@ -127,16 +149,10 @@ def _obey(wire: Wire, worker: Worker) -> None:
 
 
 def _sandbox(app: Penstock, wire: Wire) -> int:
-    _die_with_parent()
-    wire.send(Prepared())
-    Sandboxed(app.handlers, wire, app.clock, own_dice()).run()
+    handlers = app.handlers
+    Sandboxed(handlers, handlers.worker_hooks, wire, app.clock, own_dice()).run()
+    app.close()
     return 0
-
-
-def _die_with_parent() -> None:
-    """Also in the middle of a computation that never yields; only Linux can do that."""
-    if sys.platform == "linux":
-        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
 
 
 if __name__ == "__main__":

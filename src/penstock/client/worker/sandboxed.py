@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-import asyncio
-import os
 import threading
 from queue import SimpleQueue
 
 from penstock.ports.clock import Clock, Dice
 from penstock.ports.work import Handlers, WorkAct
-from penstock.runtime.handling import Ready, prepare
-from penstock.runtime.worker.frames import Ended, Job, Stop, Told, Wire
+from penstock.runtime.handling import Ready, failed, prepare
+from penstock.runtime.worker.frames import Ended, Job, Prepared, Stop, Told, Wire
+from penstock.runtime.worker.lifespan import Lifespan, WorkerHooks
+from penstock.runtime.worker.loop_thread import LoopThread
+from penstock.runtime.worker.sandbox import kill_own_group
 
 
 class Controls:
@@ -27,37 +28,55 @@ class Controls:
 
 
 class Sandboxed:
-    def __init__(self, handlers: Handlers, wire: Wire, clock: Clock, dice: Dice) -> None:
+    def __init__(
+        self, handlers: Handlers, hooks: WorkerHooks, wire: Wire, clock: Clock, dice: Dice
+    ) -> None:
         self._handlers = handlers
         self._wire = wire
         self._clock = clock
         self._dice = dice
-        self._jobs: SimpleQueue[Job] = SimpleQueue()
-        self._controls: Controls | None = None
+        self._loop = LoopThread()
+        self._lifespan = Lifespan(hooks, self._loop)
+        self._jobs: SimpleQueue[Job | None] = SimpleQueue()
+        self._controls: Controls | None = None  # of the job that runs
 
     def run(self) -> None:
-        """Until the worker is gone."""
+        """Until the worker does not need it any more.  Raises StartFailed."""
+        self._lifespan.start()
+        self._wire.send(Prepared())
         threading.Thread(target=self._hear, name="penstock-sandbox", daemon=True).start()
-        while True:
-            job = self._jobs.get()
+        while (job := self._jobs.get()) is not None:
             self._wire.send(Ended(self._do(job)))
+        self._lifespan.stop()
+        self._loop.close()
+        self._loop.join()
 
     def _hear(self) -> None:
         while True:
             match self._wire.receive():
                 case Job() as job:
+                    self._controls = Controls(job, self._wire)
                     self._jobs.put(job)
                 case Stop():
                     if self._controls is not None:
                         self._controls.is_stopping = True
                 case _:
-                    os._exit(0)
+                    if self._controls is not None:
+                        kill_own_group()
+                    self._jobs.put(None)
+                    return
 
     def _do(self, job: Job) -> WorkAct:
-        ready = prepare(self._handlers, job.work, self._clock)
-        if not isinstance(ready, Ready):
-            return ready
-        controls = self._controls = Controls(job, self._wire)
-        if ready.handler.is_async:
-            return asyncio.run(ready.run_async(self._handlers, controls, self._dice))
-        return ready.run(self._handlers, controls, self._dice)
+        """Whatever happens to the job, the sandbox has an answer and goes on."""
+        controls = self._controls or Controls(job, self._wire)
+        try:
+            ready = prepare(self._handlers, job.work, self._clock)
+            if not isinstance(ready, Ready):
+                return ready
+            if not ready.handler.is_async:
+                return ready.run(self._handlers, controls, self._dice, self._loop.wait)
+            return self._loop.wait(ready.run_async(self._handlers, controls, self._dice))
+        except BaseException as error:  # a task that cancels itself, a broken event loop
+            return failed(job.work, error)
+        finally:
+            self._controls = None

@@ -43,6 +43,7 @@ def in_process(app: Penstock, **options: Unpack[WorkerOptions]) -> Worker:
         app.clock,
         own_dice(),
         roll=app.roll(told) if is_registered else None,
+        hooks=app.handlers.worker_hooks,
     )
 
 

@@ -10,7 +10,9 @@ from contextlib import suppress
 
 import msgspec
 
+LOOP_FAILED = 70  # exit code: a job has broken the event loop; sysexits calls it SOFTWARE
 _KILLED = "by hand, or by the system for want of memory"
+_CODES = {LOOP_FAILED: " (its event loop failed)"}
 
 
 class Death(msgspec.Struct, frozen=True):
@@ -20,7 +22,7 @@ class Death(msgspec.Struct, frozen=True):
     def text(self) -> str:
         memory = f"peak memory {self.peak_kb // 1024} MB"
         if self.code >= 0:
-            return f"exit code {self.code}, {memory}"
+            return f"exit code {self.code}{_CODES.get(self.code, '')}, {memory}"
         name = signal_name(-self.code)
         why = f" ({_KILLED})" if -self.code == signal.SIGKILL else ""
         return f"signal {name}{why}, {memory}"

@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 import asyncio
-import threading
-from collections.abc import Callable, Coroutine
+from collections.abc import Awaitable, Callable, Coroutine
 from contextlib import suppress
 from typing import Any
 
 from penstock.ports.work import WorkAct
+from penstock.runtime.handling import failed
 from penstock.runtime.worker.held import Held
-
-_CLEANING_UP_S = 1.0
+from penstock.runtime.worker.loop_thread import LoopThread
 
 Run = Callable[[Held], Coroutine[Any, Any, WorkAct | None]]
 
 
-class EventLoop:
+class EventLoop(LoopThread):
     """Started with the first async job."""
 
     def __init__(
@@ -25,52 +24,47 @@ class EventLoop:
         *,
         finished: Callable[[Held, WorkAct | None], None],
         next_one: Callable[[], Held | None],
+        on_failure: Callable[[BaseException, list[Held]], None],
     ) -> None:
+        super().__init__()
         self._run = run
         self._finished = finished
         self._next_one = next_one
-        self._lock = threading.Lock()
+        self._on_failure = on_failure
         self._inbox: list[Held] = []
-        self._loop: asyncio.AbstractEventLoop | None = None
-        self._thread: threading.Thread | None = None
-        self._running: set[asyncio.Task[None]] = set()
+        self._running: dict[Held, asyncio.Task[None]] = {}
 
     def start(self, held: Held) -> None:
         """From any thread."""
         with self._lock:
-            loop = self._loop or self._start_loop()
             self._inbox.append(held)
-            is_first = len(self._inbox) == 1
-        if is_first:  # otherwise somebody has called already
-            loop.call_soon_threadsafe(self._begin)
+            if len(self._inbox) == 1:  # otherwise the loop was called already
+                self._running_loop().call_soon_threadsafe(self._begin)
 
-    def close(self) -> None:
-        loop, self._loop = self._loop, None
-        if loop is not None:
-            with suppress(RuntimeError):
-                loop.call_soon_threadsafe(loop.stop)
+    def wait_for(self, held: Held, awaitable: Awaitable[object]) -> object:
+        """What the sync handler of a job has returned: the job can be stopped meanwhile."""
+        future = self.submit(awaitable)
 
-    def join(self) -> None:
-        """Not for ever: a handler may block it."""
-        if self._thread is not None:
-            self._thread.join(2 * _CLEANING_UP_S)
+        def stop() -> None:
+            future.cancel()
 
-    def _start_loop(self) -> asyncio.AbstractEventLoop:
-        loop = self._loop = asyncio.new_event_loop()
-        self._thread = threading.Thread(
-            target=self._drive, args=(loop,), name="penstock-loop", daemon=True
-        )
-        self._thread.start()
-        return loop
-
-    def _drive(self, loop: asyncio.AbstractEventLoop) -> None:
+        held.stop = stop
+        if held.fate is not None:
+            future.cancel()
         try:
-            loop.run_forever()
-            if self._running:  # given back, and cancelled: they may clean up
-                loop.run_until_complete(asyncio.wait(self._running, timeout=_CLEANING_UP_S))
-            loop.run_until_complete(loop.shutdown_asyncgens())
+            return future.result()
         finally:
-            loop.close()
+            held.stop = None
+
+    def _tasks(self) -> list[asyncio.Task[None]]:
+        return list(self._running.values())
+
+    def _failed(self, error: BaseException) -> None:
+        running, self._running = list(self._running), {}
+        self._on_failure(error, running)
+        with self._lock:
+            if self._inbox and not self._is_closing:
+                self._running_loop().call_soon_threadsafe(self._begin)
 
     def _begin(self) -> None:
         with self._lock:
@@ -81,13 +75,17 @@ class EventLoop:
     def _spawn(self, held: Held) -> None:
         loop = asyncio.get_running_loop()
         task = loop.create_task(self._live(held))
-        held.stop = lambda: self._cancel(loop, task)
-        self._running.add(task)
-        task.add_done_callback(self._running.discard)
+        self._running[held] = task
 
-    def _cancel(self, loop: asyncio.AbstractEventLoop, task: asyncio.Task[None]) -> None:
-        with suppress(RuntimeError):  # the loop has ended
-            loop.call_soon_threadsafe(task.cancel)
+        def cancel() -> None:
+            if held.started_at:  # a task cancelled before its first step never reports its end
+                task.cancel()
+
+        def stop() -> None:
+            with suppress(RuntimeError):  # the loop has ended
+                loop.call_soon_threadsafe(cancel)
+
+        held.stop = stop
 
     async def _live(self, held: Held) -> None:
         act: WorkAct | None = None
@@ -96,8 +94,13 @@ class EventLoop:
                 act = await self._run(held)
         except asyncio.CancelledError:
             pass
-        finally:
-            self._finished(held, act)
-            following = self._next_one()
-            if following is not None:
-                self._spawn(following)
+        except GeneratorExit:  # the loop is gone
+            raise
+        except BaseException as error:
+            act = failed(held.work, error)
+        if self._running.pop(held, None) is None:
+            return  # the loop broke, and the job was taken care of then
+        self._finished(held, act)
+        following = self._next_one()
+        if following is not None:
+            self._spawn(following)

@@ -38,6 +38,7 @@ class Held:
         "ask",
         "deadline",
         "fate",
+        "has_slot",
         "is_late_start",
         "is_stopping",
         "lease_ms",
@@ -77,6 +78,7 @@ class Held:
         self.started_at = 0  # 0: not yet
         self.deadline: int | None = None
         self.fate: Fate | None = None
+        self.has_slot = False  # in which it waits for its sandbox
         self.is_stopping = False
         self.is_late_start = False  # its time limit has counted while it stood in line
         self.progress: str | None = None
@@ -98,10 +100,15 @@ class Held:
 
     @property
     def start_by(self) -> int | None:
-        """If it has not begun by then, it is better given back than timed out in line."""
+        """If it has not begun by then, it is better given back than timed out in line.
+
+        One that has a slot is next as soon as a sandbox has started.  It can wait for as long as
+        its lease needs no extension, because past its time limit that would be a time-out.
+        """
         if self.started_at or self.timeout_ms is None or self.fate is not None:
             return None
-        return self.taken_at + self.timeout_ms // 2
+        wait_ms = self.timeout_ms // 2
+        return self.taken_at + (max(wait_ms, self.lease_ms // 3) if self.has_slot else wait_ms)
 
     def give_up(self) -> bool:
         """It has not begun, and shall not; False: too late."""

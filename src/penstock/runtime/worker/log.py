@@ -33,9 +33,13 @@ class JobLog:
 
     def ended(self, held: Held, act: WorkAct, *, now: int) -> None:
         level, word = _WORDS[act.verb]
+        if act.verb is Verb.RELEASE and not held.started_at:
+            level = logging.DEBUG  # it keeps its place, and nothing has happened
         if _log.isEnabledFor(level):
             ms = now - held.started_at if held.started_at else 0
-            _say(level, word, held.work, text=act.text, ms=ms)
+            # Of an exception the headline: its traceback was logged when it was raised.
+            headline = act.text and act.text.partition("\n")[0]
+            _say(level, word, held.work, text=headline, ms=ms)
 
     def parked(self, work: Work, act: WorkAct) -> None:
         """No handler, or arguments that do not fit: told once for each kind."""

@@ -16,7 +16,7 @@ from penstock.domain.lease import Verb
 from penstock.ports.clock import Clock, Dice
 from penstock.ports.work import Answer, Handlers, Unanswered, Work, WorkAct, WorkSource
 from penstock.runtime.handling import Ready, prepare
-from penstock.runtime.outcomes import error_text, timed_out
+from penstock.runtime.outcomes import timed_out
 from penstock.runtime.worker.gate import Gate
 from penstock.runtime.worker.held import Fate, Held, Way
 from penstock.runtime.worker.keeper import Keeper, extension, unsaid
@@ -30,7 +30,6 @@ _log = logging.getLogger("penstock.worker")
 
 _LOOK_MS = 1_000  # how often to look without a wake-up
 _AFTER_ERROR_MS = (200, 10_000)
-_SLOW_START_MS = 1_000  # by then a sandbox may be there
 _MOST_PER_CLAIM = 500
 _CANCELLED = "it was cancelled, and not by the worker"
 
@@ -144,8 +143,10 @@ class Pump:
                 continue
             try:
                 self._slots.line.remove(held)
-            except ValueError:  # it has a slot, whose thread will find out
-                self._tell_end(held, _release(held, delay_ms=_SLOW_START_MS))
+            except ValueError:  # it has a slot, and waits there for a sandbox
+                self._tell_end(held, _release(held))
+                if held.stop is not None:
+                    held.stop()
             else:
                 self._end(held, _release(held))
 
@@ -302,7 +303,7 @@ class Pump:
         taken: list[Ready] = []
         has_routes = False
         for work in works:
-            ready = self._prepare(work)
+            ready = prepare(self._handlers, work, self._clock)
             if isinstance(ready, Ready):
                 taken.append(ready)
                 has_routes = has_routes or work.route is not None
@@ -313,12 +314,6 @@ class Pump:
             taken, back = self._gate.admit(taken, now)
             self._unsent += [(None, act) for act in back]
         self._slots.give([self._hold(ready, now) for ready in taken])
-
-    def _prepare(self, work: Work) -> Ready | WorkAct:
-        try:
-            return prepare(self._handlers, work, self._clock)
-        except Exception as error:  # types of the application may raise what they like
-            return WorkAct(receipt=work.receipt, verb=Verb.FAIL, text=error_text(error))
 
     def _hold(self, ready: Ready, now: int) -> Held:
         work, handler = ready.work, ready.handler
@@ -357,8 +352,8 @@ class Pump:
         return min(dues, default=now + _LOOK_MS)
 
 
-def _release(held: Held, *, delay_ms: int = 0) -> WorkAct:
-    return WorkAct(receipt=held.work.receipt, verb=Verb.RELEASE, delay_ms=delay_ms)
+def _release(held: Held) -> WorkAct:
+    return WorkAct(receipt=held.work.receipt, verb=Verb.RELEASE, delay_ms=0)
 
 
 def _failed(held: Held, text: str) -> WorkAct:

@@ -1,152 +1,128 @@
-"""Sandboxes: processes that do one job at a time, can be killed, and may die.
+"""A sandbox: a process that does one job at a time, can be killed, and may die.
 
-For what must be stopped at its time limit although it does not yield, and for what has already
-taken a worker with it.  Each is started when it is needed, loads the application once, and is used
-again.
+It leads a session and a process group of its own, in which everything is that its jobs start, and
+the group is killed as a whole.  It also dies with its worker, which holds one end of a lifeline.
 """
 
 from __future__ import annotations
 
-import logging
+import fcntl
 import os
 import signal
 import socket
 import subprocess
+import sys
 import threading
-from collections.abc import Callable, Sequence
+import weakref
+from collections.abc import Sequence
 from contextlib import suppress
 
-from penstock.domain.lease import Verb
-from penstock.ports.clock import Clock
-from penstock.ports.work import WorkAct
 from penstock.runtime.worker.death import Death, wait_for
-from penstock.runtime.worker.frames import Ended, Errand, Job, Prepared, Stop, Told, Wire
-from penstock.runtime.worker.held import Held
+from penstock.runtime.worker.frames import Errand, Prepared, Wire
 
-_log = logging.getLogger("penstock.worker")
-_AGAIN_MS = 10_000  # when a sandbox could not be started
+_F_SETSIG = 10  # of Linux; Python has no name for it
+_CLOSING_S = 2.0  # for stop hooks and `atexit`
+
+_lifelines: weakref.WeakSet[Lifeline] = weakref.WeakSet()
+
+
+class Lifeline:
+    """The end that the worker holds.  The kernel closes it when the worker dies."""
+
+    def __init__(self) -> None:
+        self.theirs, self._ours = os.pipe()
+        _lifelines.add(self)
+
+    def close(self) -> None:
+        ours, self._ours = self._ours, -1
+        if ours >= 0:
+            os.close(ours)
+
+
+def hang_by(fd: int) -> None:
+    """In the sandbox: when the lifeline is cut, the kernel kills its process group.
+
+    Also in the middle of a computation that never yields, and children of a job as well.  Only
+    Linux can do that; elsewhere a thread of the sandbox finds that the worker is gone.
+    """
+    os.set_inheritable(fd, False)
+    if sys.platform == "linux":
+        fcntl.fcntl(fd, fcntl.F_SETOWN, -os.getpgrp())
+        fcntl.fcntl(fd, _F_SETSIG, signal.SIGKILL)
+        fcntl.fcntl(fd, fcntl.F_SETFL, fcntl.fcntl(fd, fcntl.F_GETFL) | os.O_ASYNC)
+
+
+def kill_own_group() -> None:
+    """In the sandbox: end it at once, with all that its job has started."""
+    if os.getpgrp() == os.getpid():
+        os.killpg(0, signal.SIGKILL)
+    os._exit(0)
 
 
 class Sandbox:
     def __init__(self, command: Sequence[str], errand: Errand) -> None:
         ours, theirs = socket.socketpair()
+        self._lifeline = Lifeline()
         with theirs:
-            fd = theirs.fileno()
-            self._process = subprocess.Popen([*command, str(fd)], pass_fds=[fd])
+            fds = [theirs.fileno(), self._lifeline.theirs]
+            try:
+                self._process = subprocess.Popen(
+                    [*command, *map(str, fds)], pass_fds=fds, start_new_session=True
+                )
+            except OSError:
+                ours.close()
+                self._lifeline.close()
+                raise
+            finally:
+                os.close(self._lifeline.theirs)
         self._lock = threading.Lock()
-        self._is_dead = False
+        self._is_reaped = False
         self.wire = Wire(ours)
-        self.wire.send(errand)
-        self.is_ready = False
+        with suppress(OSError):  # it is dead, which `prepare` will find
+            self.wire.send(errand)
 
     def prepare(self) -> bool:
-        """Wait until the application is loaded; False: it died over it."""
-        if not self.is_ready:
-            self.is_ready = isinstance(self.wire.receive(), Prepared)
-        return self.is_ready
+        """Wait until the application is loaded and started; False: it died over it."""
+        return isinstance(self.wire.receive(), Prepared)
+
+    @property
+    def is_alive(self) -> bool:
+        with self._lock:
+            options = os.WEXITED | os.WNOWAIT | os.WNOHANG
+            return not self._is_reaped and not os.waitid(os.P_PID, self._process.pid, options)
 
     def kill(self) -> None:
+        """With all that its job has started."""
         with self._lock:
-            if not self._is_dead:  # otherwise its number may be somebody else's
-                os.kill(self._process.pid, signal.SIGKILL)
+            self._kill_group()
 
-    def bury(self) -> Death:
-        """It is dead, or about to be: without its wire it ends."""
+    def dismiss(self) -> None:
+        """It ends by itself: stop hooks and `atexit` handlers run.  `reap` waits for that."""
         self.wire.close()
+
+    def reap(self) -> Death:
+        """Wait for its end, not for long, and see to it that nothing of it is left."""
+        self.wire.close()
+        too_long = threading.Timer(_CLOSING_S, self.kill)
+        too_long.start()
         os.waitid(os.P_PID, self._process.pid, os.WEXITED | os.WNOWAIT)
+        too_long.cancel()
         with self._lock:
-            self._is_dead = True
+            self._kill_group()  # what a job has left behind
+            self._is_reaped = True
+            self._lifeline.close()
             return wait_for(self._process) or Death(0, 0)
 
-
-class Sandboxes:
-    """`run` is called by the threads of the slots, one sandbox for each that needs one."""
-
-    def __init__(self, command: Sequence[str], errand: Errand, clock: Clock) -> None:
-        self._command = command
-        self._errand = errand
-        self._clock = clock
-        self._idle: list[Sandbox] = []
-        self._lock = threading.Lock()
-        self._is_closed = False
-
-    def run(self, held: Held, begin: Callable[[Held], bool]) -> WorkAct | None:
-        """None: its fate is known otherwise."""
-        with self._lock:
-            sandbox = self._idle.pop() if self._idle else None
-        sandbox = sandbox or Sandbox(self._command, self._errand)
-        held.stop = sandbox.kill
-        if not sandbox.prepare():
-            return self._unprepared(held, sandbox.bury())
-        if not begin(held):
-            held.stop = None
-            self._keep(sandbox)  # for the next
-            return None
-        act = self._listen(held, sandbox)
-        held.stop = held.ask = None
-        if act is not None:
-            self._keep(sandbox)
-            return act
-        return self._died(held, sandbox.bury())
-
-    def warm_up(self) -> None:
-        """Have one ready for the first.  By a thread that stays: a sandbox dies with its maker."""
-        with self._lock:
-            self._idle.append(Sandbox(self._command, self._errand))
-
-    def close(self) -> None:
-        self._is_closed = True
-        with self._lock:
-            idle, self._idle = self._idle, []
-        for sandbox in idle:
-            sandbox.kill()
-            sandbox.bury()
-
-    def _listen(self, held: Held, sandbox: Sandbox) -> WorkAct | None:
-        held.ask = lambda: _ask(sandbox)  # it cannot see the flag here
-        try:
-            sandbox.wire.send(Job(held.work, held.deadline))
-        except OSError:
-            return None
-        while True:
-            frame = sandbox.wire.receive()
-            match frame:
-                case Told():
-                    with suppress(Exception):  # the lease is lost: it will be killed
-                        held.extend(lease_ms=frame.lease_ms, progress=frame.progress)
-                case Ended():
-                    return frame.act
-                case _:
-                    return None
-
-    def _keep(self, sandbox: Sandbox) -> None:
-        with self._lock:
-            if not self._is_closed:
-                self._idle.append(sandbox)
-                return
-        sandbox.kill()
-        sandbox.bury()
-
-    def _unprepared(self, held: Held, death: Death) -> WorkAct | None:
-        if held.fate is not None:
-            return None
-        _log.error("no sandbox could be started: %s", death.text())
-        return self.later(held)
-
-    def later(self, held: Held) -> WorkAct:
-        """It is not the job's fault."""
-        return WorkAct(receipt=held.work.receipt, verb=Verb.RELEASE, delay_ms=_AGAIN_MS)
-
-    def _died(self, held: Held, death: Death) -> WorkAct | None:
-        if held.fate is not None:
-            return None
-        seconds = (self._clock.now() - held.started_at) / 1000
-        text = (
-            f"its sandbox died: {death.text()}; handler {held.work.kind}, {seconds:.1f} s running"
-        )
-        return WorkAct(receipt=held.work.receipt, verb=Verb.CRASH, text=text)
+    def _kill_group(self) -> None:
+        if not self._is_reaped:  # otherwise its number may be another process's
+            with suppress(ProcessLookupError, PermissionError):
+                os.killpg(self._process.pid, signal.SIGKILL)
 
 
-def _ask(sandbox: Sandbox) -> None:
-    with suppress(OSError):
-        sandbox.wire.send(Stop())
+def _forked() -> None:
+    """A forked child of a job must not keep sandboxes alive when the worker is gone."""
+    for lifeline in list(_lifelines):
+        lifeline.close()
+
+
+os.register_at_fork(after_in_child=_forked)

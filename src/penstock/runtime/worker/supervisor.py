@@ -141,8 +141,8 @@ class Supervisor:
             return
         overdue = child.table.overdue(now + child.table.ahead_ms - _GRACE_MS)
         if overdue:
-            ids = ", ".join(entry.id for entry in overdue)
-            _log.error("worker process %d does not stop %s in time: killed", child.pid, ids)
+            jobs = ", ".join(f"{entry.kind} {entry.id}" for entry in overdue)
+            _log.error("worker process %d does not stop %s in time: killed", child.pid, jobs)
             child.kill(overdue=[entry.receipt for entry in overdue])
 
     def _bury(self, child: Child, death: Death, now: int) -> None:

@@ -10,16 +10,19 @@ from __future__ import annotations
 
 import logging
 import threading
+from collections.abc import Callable
 from contextlib import suppress
 
 from penstock.ports.clock import Clock, Dice
 from penstock.ports.work import Handlers, WorkAct, WorkSource
+from penstock.runtime.handling import failed
 from penstock.runtime.worker.event_loop import EventLoop
 from penstock.runtime.worker.held import Held, Way
+from penstock.runtime.worker.lifespan import Lifespan, WorkerHooks
 from penstock.runtime.worker.order import Order
 from penstock.runtime.worker.pump import Pump
 from penstock.runtime.worker.roll import Beats, Roll
-from penstock.runtime.worker.sandbox import Sandboxes
+from penstock.runtime.worker.sandboxes import Sandboxes
 from penstock.runtime.worker.slots import Slots
 from penstock.runtime.worker.table import Table
 
@@ -42,7 +45,10 @@ class Worker:
         roll: Roll | None = None,
         sandboxes: Sandboxes | None = None,
         table: Table | None = None,
+        hooks: WorkerHooks | None = None,
+        crash: Callable[[], None] | None = None,
     ) -> None:
+        """`crash` ends the process, for one that has a supervisor."""
         self._order = order
         self._source = source
         self._handlers = handlers
@@ -54,7 +60,10 @@ class Worker:
             self._run_async,
             finished=self._finished,
             next_one=lambda: self.slots.next_for(is_loop=True),
+            on_failure=self._loop_failed,
         )
+        self._lifespan = Lifespan(hooks or WorkerHooks(), self._loop)
+        self._crash = crash
         self.slots = Slots(order.slots, run=self._run, to_loop=self._loop.start)
         self.pump = Pump(
             order,
@@ -91,8 +100,17 @@ class Worker:
             self._drain_ms = within_ms
             self._wake()
 
+    def start(self) -> None:
+        """Run the application's start hooks, before anything is claimed; raises StartFailed."""
+        try:
+            self._lifespan.start()
+        except BaseException:
+            self._loop.close()
+            raise
+
     def run(self) -> bool:
-        """Until drained; tells whether all that ran has ended by itself."""
+        """Until drained; tells whether all that ran has ended by itself.  Raises StartFailed."""
+        self.start()
         end_listening = self._source.listen(self._order.queues, self._heard)
         try:
             while True:
@@ -135,15 +153,16 @@ class Worker:
 
     def _close(self) -> bool:
         is_clean = not self.pump.holds_any
+        if self._beats is not None:
+            self._beats.leave()
+        self._lifespan.stop()
+        if self._sandboxes is not None:
+            self._sandboxes.close()
         self.slots.close()
         self._loop.close()
         self._loop.join()
         if is_clean:
             self.slots.join()
-        if self._sandboxes is not None:
-            self._sandboxes.close()
-        if self._beats is not None:
-            self._beats.leave()
         return is_clean
 
     # ---- waiting and waking
@@ -185,25 +204,43 @@ class Worker:
     # ---- in the slots
 
     def _run(self, held: Held) -> None:
-        """On a slot's thread."""
+        """On a slot's thread, which survives whatever happens."""
         act: WorkAct | None = None
-        if held.way is Way.SANDBOX and self._sandboxes is not None:
-            act = self._run_apart(held, self._sandboxes)
-        elif self._begin(held):
-            act = held.ready.run(self._handlers, held, self._dice)
+        try:
+            if held.way is Way.SANDBOX and self._sandboxes is not None:
+                act = self._run_apart(held, self._sandboxes)
+            elif self._begin(held):
+                act = held.ready.run(
+                    self._handlers,
+                    held,
+                    self._dice,
+                    lambda result: self._loop.wait_for(held, result),
+                )
+        except BaseException as error:
+            act = failed(held.work, error)
         self._finished(held, act)
 
     def _run_apart(self, held: Held, sandboxes: Sandboxes) -> WorkAct | None:
-        try:
-            return sandboxes.run(held, self._begin)
-        except OSError as error:  # no process can be had now
-            _log.error("no sandbox could be started: %s", error)
-            return sandboxes.later(held)
+        held.has_slot = True
+        return sandboxes.run(held, self._begin)
 
     async def _run_async(self, held: Held) -> WorkAct | None:
         if not self._begin(held):
             return None
         return await held.ready.run_async(self._handlers, held, self._dice)
+
+    def _loop_failed(self, error: BaseException, running: list[Held]) -> None:
+        """One of the jobs on the event loop has broken it; all others are innocent."""
+        named = ", ".join(f"{held.work.kind} {held.work.id}" for held in running)
+        _log.critical("the event loop failed; jobs on it: %s", named or "none", exc_info=error)
+        if self._crash is not None:
+            self._table.acquit_all_but(held.place for held in running)
+            self._crash()
+        for held in running:
+            self._finished(held, failed(held.work, error))
+            following = self.slots.next_for(is_loop=True)
+            if following is not None:
+                self._loop.start(following)
 
     def _begin(self, held: Held) -> bool:
         now = self._clock.now()

@@ -5,8 +5,10 @@ from __future__ import annotations
 import asyncio
 import ctypes
 import os
+import subprocess
 import threading
 from pathlib import Path
+from typing import Any
 
 from penstock import Penstock, current
 
@@ -74,6 +76,21 @@ async def waits_for_ever(file: str) -> None:
 async def blocks_the_loop(file: str) -> None:
     note(file, "begin")
     threading.Event().wait()
+
+
+@app.job(queue="shop", timeout="2s")
+def starts_a_program(file: str) -> None:
+    program = subprocess.Popen(["sleep", "600"])
+    note(file, f"begin {program.pid}")
+    program.wait()
+
+
+@app.job(queue="shop", attempts=2)
+async def breaks_the_loop(file: str) -> None:
+    note(file, "begin")
+    loop: Any = asyncio.get_running_loop()
+    loop._selector.close()
+    await asyncio.sleep(3600)
 
 
 @app.job(queue="shop", attempts=20)

@@ -1,0 +1,135 @@
+"""How the processes of a worker begin and end, and what they take along."""
+
+from __future__ import annotations
+
+import os
+import signal
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from penstock.domain.history import Ending
+from tests.edge.cli.worker import hooked, shop
+from tests.edge.cli.worker.looking import PATIENCE_S, message, soon_dead, view
+from tests.support.processes import is_alive
+from tests.support.waiting import eventually
+
+HOOKED = "tests.edge.cli.worker.hooked:app"
+
+on_sqlite = pytest.mark.parametrize("url", ["sqlite"], indirect=True)
+
+
+@on_sqlite
+def test_hooks_and_atexit_handlers_run_in_every_process_and_log_lines_name_their_job(
+    url, make_worker, tmp_path, monkeypatch
+):
+    seen = tmp_path / "seen"
+    monkeypatch.setenv("HOOKED_SEEN", str(seen))
+    hooked.app.use(url)
+    jobs = [hooked.use_the_pool, hooked.log_in_a_sandbox, hooked.log_in_a_thread]
+    sent = {job.kind: job.enqueue().id for job in jobs}
+
+    worker = make_worker(url, "--log-format", "json", app=HOOKED)
+    eventually(
+        lambda: not any(message(hooked.app, each) for each in sent.values()), within_s=PATIENCE_S
+    )
+    worker.send(signal.SIGTERM)
+    assert worker.wait() == 0
+
+    endings = [view(hooked.app, each).message for each in sent.values()]
+    assert [isinstance(each, Ending) and each.outcome for each in endings] == ["done"] * 3
+    hooked.app.close()
+    noted = seen.read_text().splitlines()
+    for role in ("work", "sandbox"):
+        mine = [line.split()[1] for line in noted if line.startswith(role)]
+        assert mine == ["start", "stop", "atexit"]
+    lines = [msgspec.json.decode(line) for line in worker.log.read_text().splitlines()]
+    named = {(line["kind"], line["job"]) for line in lines if line["logger"] == "shop.mail"}
+    assert named == set(sent.items())
+
+
+@on_sqlite
+def test_a_start_hook_that_fails_ends_its_process_with_a_word_and_is_tried_again(
+    url, make_worker, tmp_path, monkeypatch
+):
+    monkeypatch.setenv("HOOKED_BROKEN", str(tmp_path / "broken"))
+
+    worker = make_worker(url, app=HOOKED)  # ready with its second process
+
+    text = worker.log.read_text()
+    assert "cannot start: the start hook start failed: ConnectionError: no database" in text
+
+
+@on_sqlite
+def test_a_module_that_exits_while_it_is_imported_ends_the_worker_with_a_word(url, make_worker):
+    worker = make_worker(url, app="tests.edge.cli.worker.exits:app")
+
+    assert worker.wait() == 1
+    assert worker.log.read_text().count("SystemExit: DATABASE_URL is not set") == 1
+
+
+def test_a_file_that_is_not_a_database_ends_the_worker_with_a_word(make_worker, tmp_path):
+    (tmp_path / "notes.txt").write_text("These are notes, and not a database. " * 100)
+
+    worker = make_worker(f"sqlite:///{tmp_path / 'notes.txt'}")
+
+    assert worker.wait() == 1
+    assert worker.log.read_text().count("file is not a database") == 1
+
+
+@on_sqlite
+def test_what_a_job_has_started_ends_with_it_at_its_time_limit(bench, url, make_worker, tmp_path):
+    sent = shop.starts_a_program.enqueue(str(tmp_path / "seen"))
+    make_worker(url)
+
+    dead = soon_dead(bench, sent.id)
+
+    assert dead.reason == "timed_out"
+    eventually(lambda: not is_alive(_started(tmp_path / "seen")), within_s=PATIENCE_S)
+
+
+@on_sqlite
+@pytest.mark.parametrize("killed", ["the worker process", "all of it"])
+def test_what_a_job_has_started_ends_when_its_worker_is_killed(
+    bench, url, make_worker, tmp_path, killed
+):
+    seen = tmp_path / "seen"
+    shop.starts_a_program.using(timeout="10m").enqueue(str(seen))
+    worker = make_worker(url)
+    eventually(seen.exists, within_s=PATIENCE_S)
+    program = eventually(lambda: _started(seen), within_s=PATIENCE_S)
+
+    if killed == "all of it":
+        worker.kill_all()
+    else:
+        os.kill(worker.children[0], signal.SIGKILL)
+
+    eventually(lambda: not is_alive(program), within_s=PATIENCE_S)
+
+
+@on_sqlite
+def test_a_job_that_breaks_the_event_loop_is_named_and_its_neighbours_are_innocent(
+    bench, url, make_worker, tmp_path
+):
+    seen, gate = tmp_path / "seen", tmp_path / "gate"
+    beside = shop.wait_for.enqueue(str(tmp_path / "beside"), str(gate))
+    worker = make_worker(url, "--slots", "4")
+    eventually((tmp_path / "beside").exists, within_s=PATIENCE_S)
+    culprit = shop.breaks_the_loop.enqueue(str(seen))
+
+    dead = soon_dead(bench, culprit.id)
+    gate.touch()
+    eventually(lambda: message(bench, beside.id) is None, within_s=PATIENCE_S)
+
+    assert (dead.crashes, dead.attempts) == (1, 2)
+    ending = view(bench, beside.id).message
+    assert isinstance(ending, Ending)
+    assert (ending.outcome, ending.attempts, ending.crashes) == ("done", 1, 0)
+    log = worker.log.read_text()
+    assert f"the event loop failed; jobs on it: breaks_the_loop {culprit.id}" in log
+    assert "exit code 70 (its event loop failed)" in log
+
+
+def _started(seen: Path) -> int:
+    return int(seen.read_text().split()[1]) if seen.exists() and seen.read_text() else 0
