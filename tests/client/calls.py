@@ -15,14 +15,16 @@ import pytest
 from penstock import Penstock
 from penstock.client.aside import aside
 from penstock.client.job import Enqueuing
+from penstock.client.jobs import Jobs
 from penstock.client.notifications import NotificationQueue
+from penstock.client.recurring_work import RecurringWork
 from penstock.testing import Kit
 
 T = TypeVar("T")
 
 _TWIN = "_async"
 _is_awaiting: ContextVar[bool] = ContextVar("is_awaiting", default=False)
-CLASSES: tuple[type, ...] = (Penstock, Enqueuing, NotificationQueue, Kit)
+CLASSES: tuple[type, ...] = (Penstock, Enqueuing, Jobs, NotificationQueue, RecurringWork, Kit)
 
 # What a worker or an operator has is called on a thread of its own, as in production.
 beside = aside

@@ -90,9 +90,17 @@ LIMITS = {
         lambda way: way.caller is Caller.SYNC,
         "the test is about numbers, which the caller does not change, and takes a second or more",
     ),
+    "Django": Limit(
+        lambda way: way.caller is Caller.SYNC,
+        "Django refuses sync use of its connections inside a running event loop",
+    ),
+    "psycopg2": Limit(
+        lambda way: way.backend is Backend.POSTGRES,
+        "psycopg2 speaks to PostgreSQL",
+    ),
     "file": Limit(
         lambda way: way.backend is Backend.SQLITE,
-        "only opening a file writes to it, and so waits for the caller's own transaction",
+        "only a file has one writer: a call of ours may wait there for the caller's transaction",
     ),
     "kit": Limit(
         lambda way: way.backend is not Backend.HTTP,
@@ -108,6 +116,8 @@ NO_STORE = {
     "declaring": "the call is rejected or described before anything is opened",
     "codec": "arguments are encoded and decoded without a store",
     "process": "the test starts a program of its own",
+    "log": "the test is about the lines that a worker logs",
+    "hooks": "the test is about hooks in both forms of the kit, on the store that the kit makes",
     "server": "the test is about the HTTP client or a key of a server",
     "embedded": "the test is about the embedded store alone: its file, schema or duties",
     "this suite": "the test is about these tables",

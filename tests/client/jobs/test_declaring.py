@@ -99,10 +99,12 @@ def test_what_cannot_be_a_job_is_refused_where_it_is_declared(idle, wrong, compl
         idle.job(kind="named")(wrong)
 
 
+@pytest.mark.no_store("declaring")
 def test_a_decorated_function_is_a_job_whatever_the_decorator_returns(idle):
     assert idle.job(functools.lru_cache(plain)).kind == "plain"
 
 
+@pytest.mark.no_store("declaring")
 @pytest.mark.parametrize(
     ("url", "complaint"),
     [
@@ -122,6 +124,7 @@ def test_a_url_that_names_no_store_is_refused_at_once(url, complaint):
         Penstock("sqlite:///jobs.db").use(url)
 
 
+@pytest.mark.no_store("declaring")
 @pytest.mark.parametrize(
     ("options", "complaint"),
     [
@@ -148,6 +151,7 @@ def test_an_option_of_a_wrong_type_is_refused_by_its_name(idle, options, complai
         job.using(**options)
 
 
+@pytest.mark.no_store("declaring")
 def test_an_integer_that_is_too_large_for_json_is_named(idle):
     @idle.job
     def count(number) -> None: ...
