@@ -22,6 +22,7 @@ from tests.autoscaling.test_command_line import pids
 from tests.stories.stage import Program, Stage
 
 PICTURES = 120
+MIN, MAX = 2, 3
 SLOTS = 2
 FLEETS = f"""
 [profiles.default]
@@ -30,8 +31,8 @@ backlog_goal_s = 1
 
 [fleets.thumbnails]
 queue = "pictures"
-min = 1
-max = 3
+min = {MIN}
+max = {MAX}
 interval_ms = "1s"
 steady_ms = "0s"
 
@@ -81,12 +82,16 @@ def test_every_picture_is_done_through_a_restart_and_a_crash_of_the_fleet(
     fleet: Fleet, broker: Broker
 ) -> None:
     stage = fleet.stage
-    assert stage.run("tests.stories.thumbnails", str(PICTURES)).wait() == 0
     autoscaler = fleet.autoscale()
-    stage.until(lambda: len(stage.lines()) >= PICTURES // 6)
-
+    stage.until(lambda: running(broker) == MIN)
     assert autoscaler.end() == 0
     assert fleet.workers == []
+    autoscaler = fleet.autoscale()
+    stage.until(lambda: len(fleet.workers) == MIN)
+
+    assert stage.run("tests.stories.thumbnails", str(PICTURES)).wait() == 0
+    stage.until(lambda: len(stage.lines()) >= PICTURES // 6)
+    assert autoscaler.end() == 0
     before = stage.lines()
     assert len(before) == len(set(before)), "a drained worker has completed what it began"
     autoscaler = fleet.autoscale()
@@ -114,6 +119,12 @@ def give_up_lease(broker: Broker) -> None:
     """As if half a minute had passed: the next autoscaler need not wait for the killed one."""
     [status] = broker.scaling.all().result()
     broker.scaling.leave(status.group, holder=status.seen_by)
+
+
+def running(broker: Broker) -> int:
+    """The workers that the autoscaler has counted."""
+    found = next(iter(broker.scaling.all().result()), None)
+    return found.replicas.running if found and found.replicas else 0
 
 
 def done(broker: Broker) -> int:

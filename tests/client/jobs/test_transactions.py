@@ -145,6 +145,7 @@ def test_a_file_is_opened_before_the_transaction_because_opening_waits_for_it(tm
         app.enqueue("ship", {}, tx=object())
 
 
+@pytest.mark.ways("sync connection")
 def test_a_job_is_cancelled_or_moved_exactly_if_the_caller_commits(app, queue, tx, clock):
     @app.job(queue=queue)
     def ship(order: int) -> None: ...
