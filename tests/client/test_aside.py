@@ -8,6 +8,8 @@ import pytest
 
 from penstock.client.aside import aside
 
+pytestmark = pytest.mark.no_store("declaring")
+
 
 def _fail() -> None:
     raise ValueError("no")

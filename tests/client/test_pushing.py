@@ -10,6 +10,8 @@ from penstock.domain import errors
 from penstock.domain.breaker_settings import BreakerSettings
 from penstock.domain.circuit import CircuitState
 
+pytestmark = pytest.mark.no_store("server")
+
 RULES = msgspec.Raw(b'{"/shop/(.*)": {"url": "http://127.0.0.1:9/$1", "metricName": "shop"}}')
 
 

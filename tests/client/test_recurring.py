@@ -1,85 +1,77 @@
-"""Jobs that recur: declared by a worker's start, in a store of one's own and at a server."""
+"""Jobs that recur: declared by a worker's start, on every way in."""
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import pytest
 
 from penstock import Penstock
-from penstock.client.embedded import Embedded
 from penstock.client.remote import Remote
 from penstock.domain.errors import InvalidRequest
 from penstock.runtime.recurring import Recurrer
-from tests.clocks import ManualClock
+from tests.client.jobs.desk import JobDesk
 from tests.edge.api import a_name
 from tests.edge.live import LiveServer
 
 
-def an_app(url: str, clock: ManualClock | None = None) -> tuple[Penstock, str]:
-    app, queue = Penstock(url, clock=clock), a_name("reports")
+@pytest.fixture
+def name() -> str:
+    return a_name("reports")
 
-    @app.recurring(every="1h", overlap="skip", name=queue, arguments={"days": 7})
-    @app.job(queue=queue, attempts=3, timeout="30s", priority=2)
+
+def declare(app: Penstock, name: str) -> None:
+    @app.recurring(every="1h", overlap="skip", name=name, arguments={"days": 7})
+    @app.job(queue=name, attempts=3, timeout="30s", priority=2)
     def report(days: int, title: str = "all") -> None: ...
 
-    return app, queue
+
+def test_a_worker_declares_recurring_jobs_and_each_firing_is_one_job(app, name, clock, broker):
+    declare(app, name)
+    desk = JobDesk(app, clock, name)
+    assert desk.claim() == []
+    assert desk.claim() == [], "to declare it again changes nothing"
+
+    clock.advance(hours=1)
+    Recurrer(broker.recurring).tick(clock.now())
+
+    [work] = desk.claim()
+    assert work.body == '{"days":7}'
+    assert (work.max_attempts, work.timeout_ms, work.priority) == (3, 30_000, 2)
+    assert desk.claim() == []
 
 
-def test_a_job_recurs_in_a_store_of_ones_own(tmp_path: Path) -> None:
-    clock = ManualClock()
-    app, queue = an_app(f"sqlite:///{tmp_path}/jobs.db", clock)
-    with app:
-        source = app.work_source()
-        app.work_source()  # saying it again changes nothing
-        backing = app._opening.get()
-        assert isinstance(backing, Embedded)
-
-        clock.advance(hours=1)
-        Recurrer(backing.broker.recurring).tick(clock.now())
-
-        work, _ = source.claim([queue], limit=10, lease_ms=30_000, worker_id="w")
-        [one] = work
-        assert one.body == '{"days":7}'
-        assert (one.max_attempts, one.timeout_ms, one.priority) == (3, 30_000, 2)
-
-
-@pytest.mark.parametrize("is_remote", [False, True])
-def test_a_firing_of_a_unique_job_is_the_one_that_is_there_already(
-    tmp_path: Path, server: LiveServer, clock: ManualClock, is_remote: bool
-) -> None:
-    app = Penstock(server.url if is_remote else f"sqlite:///{tmp_path}/jobs.db", clock=clock)
-    queue = a_name("reports")
-
-    @app.recurring(every="1h", name=queue, arguments={"days": 7})
-    @app.job(queue=queue, unique=True)
+def test_a_firing_of_a_unique_job_is_the_one_that_is_there_already(app, name, clock, broker):
+    @app.recurring(every="1h", name=name, arguments={"days": 7})
+    @app.job(queue=name, unique=True)
     def report(days: int) -> None: ...
 
-    with app:
-        source, backing = app.work_source(), app._opening.get()
-        broker = backing.broker if isinstance(backing, Embedded) else server.broker
-        by_hand = report.enqueue(7)
+    desk = JobDesk(app, clock, name)
+    assert desk.claim() == []
+    by_hand = report.enqueue(7)
 
-        clock.advance(hours=1)
-        Recurrer(broker.recurring).tick(clock.now())
+    clock.advance(hours=1)
+    Recurrer(broker.recurring).tick(clock.now())
 
-        work, _ = source.claim([queue], limit=10, lease_ms=30_000, worker_id="w")
-        assert [one.id for one in work] == [by_hand.id]
-        assert broker.recurring.get(queue).result().last_id == by_hand.id
+    assert [work.id for work in desk.claim()] == [by_hand.id]
+    assert broker.recurring.get(name).result().last_id == by_hand.id
 
 
-def test_a_job_recurs_at_a_server(server: LiveServer, remote: Remote) -> None:
-    app, queue = an_app(server.url)
-    with app:
+@pytest.mark.no_store("server")
+def test_a_server_shows_what_an_application_declared(
+    server: LiveServer, remote: Remote, name: str
+) -> None:
+    with Penstock(server.url) as app:
+        declare(app, name)
         app.work_source()
 
-    declared = remote.recurring.get(queue)
+    declared = remote.recurring.get(name)
 
     assert (declared.every_ms, declared.overlap, declared.body) == (3_600_000, "skip", {"days": 7})
     assert (declared.max_attempts, declared.timeout_ms, declared.priority) == (3, 30_000, 2)
 
 
+@pytest.mark.no_store("declaring")
 @pytest.mark.parametrize(
     "given",
     [
@@ -104,6 +96,7 @@ def test_nonsense_is_refused_where_it_is_written(given: dict[str, Any]) -> None:
         def report(days: int = 1) -> None: ...
 
 
+@pytest.mark.no_store("declaring")
 def test_the_refusal_of_a_policy_names_those_that_there_are() -> None:
     app = Penstock("sqlite:///never-opened.db")
 
@@ -111,6 +104,7 @@ def test_the_refusal_of_a_policy_names_those_that_there_are() -> None:
         app.recurring(every="1h", overlap="maybe")(app.job(_nothing))  # type: ignore[arg-type]
 
 
+@pytest.mark.no_store("declaring")
 def test_what_is_no_job_cannot_recur() -> None:
     app = Penstock("sqlite:///never-opened.db")
 

@@ -17,8 +17,12 @@ from penstock.domain.lease import Verb
 from penstock.domain.message import State
 from penstock.domain.move import MoveState
 from penstock.domain.queue import DedupUntil, QueueSettings
+from tests.edge import conftest as edge
 from tests.edge.api import a_name
 from tests.edge.duties import advance_moves
+
+pytestmark = pytest.mark.no_store("server")
+clock = edge.clock
 
 
 @pytest.fixture

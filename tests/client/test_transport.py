@@ -14,6 +14,8 @@ from penstock.client.remote import Remote
 from penstock.domain import errors
 from penstock.domain.errors import all_errors
 
+pytestmark = pytest.mark.no_store("server")
+
 STATS = (
     b'{"backend":"sqlite","queues":0,"now":"2030-01-01T00:00:00.000Z",'
     b'"counts":{},"totals":{},"something_new":1}'

@@ -14,6 +14,8 @@ import pytest
 from penstock import Penstock, current
 from penstock.testing import Kit
 
+pytestmark = pytest.mark.no_store("log")
+
 PROGRAM = """
 import asyncio, logging, sys
 from penstock import Penstock

@@ -10,7 +10,11 @@ from penstock.domain import errors
 from penstock.domain.worker import NewWorker, WorkerState
 from penstock.runtime.worker.order import Order
 from tests.clocks import ManualClock
+from tests.edge import conftest as edge
 from tests.edge.api import a_name
+
+pytestmark = pytest.mark.no_store("server")
+clock = edge.clock
 
 
 def test_a_worker_registers_beats_and_leaves(remote: Remote, clock: ManualClock):

@@ -1,3 +1,30 @@
-"""The plugin as users have it; where the package is not installed anew it is named here."""
+"""The plugin as users have it, and the ways of the client that a kit can be used on."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.client import conftest as client
+from tests.client.ways import Backend, Way
+from tests.store import conftest as stores
+from tests.store.backends import PostgresHome
 
 pytest_plugins = ["pytester"]
+
+pytest_generate_tests = client.pytest_generate_tests
+pytest_pyfunc_call = client.pytest_pyfunc_call
+callers_loop = client.callers_loop
+folder = client.folder
+postgres_home = stores.postgres_home
+way = client.way
+
+
+@pytest.fixture
+def kit_url(way: Way, folder: Path, request: pytest.FixtureRequest) -> str:
+    """An empty store: a kit looks at all of it."""
+    if way.backend is Backend.SQLITE:
+        return f"sqlite:///{folder / 'kit.db'}"
+    home: PostgresHome = request.getfixturevalue("postgres_home")
+    return home.renew()

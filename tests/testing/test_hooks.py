@@ -15,6 +15,8 @@ from penstock import Penstock, current
 from penstock.domain.errors import InvalidRequest
 from penstock.testing import Kit
 
+pytestmark = pytest.mark.no_store("hooks")
+
 
 @pytest.fixture
 def app() -> Penstock:

@@ -16,6 +16,8 @@ from penstock.testing import Kit, Outcome
 
 MakeKit = Callable[..., Kit]
 
+pytestmark = pytest.mark.ways("kit")
+
 
 @dataclass
 class Address:
@@ -57,8 +59,8 @@ def shop() -> Shop:
 
 
 @pytest.fixture
-def kit(shop: Shop, penstock_kit: MakeKit) -> Kit:
-    return penstock_kit(shop.app)
+def kit(shop: Shop, penstock_kit: MakeKit, kit_url: str) -> Kit:
+    return penstock_kit(shop.app, url=kit_url)
 
 
 def test_an_enqueued_job_is_found_by_some_of_its_arguments(kit: Kit, shop: Shop) -> None:
@@ -186,14 +188,16 @@ def test_inline_jobs_run_as_soon_as_they_are_enqueued(kit: Kit, shop: Shop) -> N
     assert [to for to, *_ in shop.did] == ["ada", "bob"]
 
 
-def test_a_handler_that_lets_its_time_pass_is_timed_out(penstock_kit: MakeKit) -> None:
+def test_a_handler_that_lets_its_time_pass_is_timed_out(
+    penstock_kit: MakeKit, kit_url: str
+) -> None:
     app = Penstock("sqlite:///never-opened.db")
 
     @app.job(timeout="30s")
     def slow() -> None:
         used.clock.advance(seconds=31)
 
-    used = penstock_kit(app)
+    used = penstock_kit(app, url=kit_url)
     slow.enqueue()
     [run] = used.run()
 
@@ -202,7 +206,9 @@ def test_a_handler_that_lets_its_time_pass_is_timed_out(penstock_kit: MakeKit) -
     assert (job.state, job.reason) == ("dead", "timed_out")
 
 
-def test_what_a_handler_tells_past_its_time_does_not_matter(penstock_kit: MakeKit) -> None:
+def test_what_a_handler_tells_past_its_time_does_not_matter(
+    penstock_kit: MakeKit, kit_url: str
+) -> None:
     app = Penstock("sqlite:///never-opened.db")
 
     @app.job(timeout="30s", retries_timeouts=True, backoff="5m")
@@ -210,7 +216,7 @@ def test_what_a_handler_tells_past_its_time_does_not_matter(penstock_kit: MakeKi
         used.clock.advance(seconds=31)
         current().progress(0.9)
 
-    used = penstock_kit(app)
+    used = penstock_kit(app, url=kit_url)
     slow.enqueue()
     [run] = used.run()
 
@@ -228,21 +234,23 @@ def test_a_job_without_a_handler_is_parked(kit: Kit, shop: Shop) -> None:
     assert kit.enqueued("unheard-of")[0].attempts == 0
 
 
-def test_jobs_that_enqueue_each_other_for_ever_are_noticed(penstock_kit: MakeKit) -> None:
+def test_jobs_that_enqueue_each_other_for_ever_are_noticed(
+    penstock_kit: MakeKit, kit_url: str
+) -> None:
     app = Penstock("sqlite:///never-opened.db")
 
     @app.job
     def again() -> None:
         again.enqueue()
 
-    kit = penstock_kit(app)
+    kit = penstock_kit(app, url=kit_url)
     again.enqueue()
 
     with pytest.raises(AssertionError, match="still not done after 10 runs"):
         kit.run(at_most=10)
 
 
-def test_recurring_work_follows_the_clock(penstock_kit: MakeKit) -> None:
+def test_recurring_work_follows_the_clock(penstock_kit: MakeKit, kit_url: str) -> None:
     app = Penstock("sqlite:///never-opened.db")
     did = []
 
@@ -251,7 +259,7 @@ def test_recurring_work_follows_the_clock(penstock_kit: MakeKit) -> None:
     def hourly() -> None:
         did.append(used.clock.now())
 
-    used = penstock_kit(app)
+    used = penstock_kit(app, url=kit_url)
     used.advance("1h")
     used.run()
     used.advance("1h")
@@ -260,36 +268,33 @@ def test_recurring_work_follows_the_clock(penstock_kit: MakeKit) -> None:
     assert len(did) == 2
 
 
-def test_async_tests_run_jobs_on_their_own_loop(kit: Kit, shop: Shop) -> None:
-    async def story() -> None:
-        await shop.send_parcel.enqueue_async(Address("Main Street", kit.clock.moment))
-        shop.send_mail.enqueue("ada")
-        assert [run.outcome for run in await kit.run_async()] == [Outcome.DONE, Outcome.DONE]
-        kit.assert_not_enqueued(shop.send_mail)
-        with kit.inline():
-            await shop.send_mail.enqueue_async("bob")
-
-    asyncio.run(story())
+async def test_async_tests_run_jobs_on_their_own_loop(kit: Kit, shop: Shop) -> None:
+    await shop.send_parcel.enqueue_async(Address("Main Street", kit.clock.moment))
+    shop.send_mail.enqueue("ada")
+    assert [run.outcome for run in await kit.run_async()] == [Outcome.DONE, Outcome.DONE]
+    kit.assert_not_enqueued(shop.send_mail)
+    with kit.inline():
+        await shop.send_mail.enqueue_async("bob")
 
     assert len(shop.did) == 3
 
 
-def test_after_the_test_the_application_is_as_it_was(shop: Shop) -> None:
-    with Kit(shop.app):
+def test_after_the_test_the_application_is_as_it_was(shop: Shop, kit_url: str) -> None:
+    with Kit(shop.app, url=kit_url):
         shop.send_mail.enqueue("ada")
 
     assert not shop.app._opening.is_open
 
 
-def test_a_kit_may_use_a_store_that_is_named(shop: Shop, tmp_path: Any) -> None:
-    url = f"sqlite:///{tmp_path}/own.db"
-    with Kit(shop.app, url=url):
+def test_a_kit_may_use_a_store_that_is_named(shop: Shop, kit_url: str) -> None:
+    with Kit(shop.app, url=kit_url):
         shop.send_mail.enqueue("ada")
 
-    with Kit(shop.app, url=url) as kit:
+    with Kit(shop.app, url=kit_url) as kit:
         kit.assert_enqueued(shop.send_mail, {"to": "ada"})
 
 
+@pytest.mark.no_store("process")
 def test_pytest_knows_the_fixtures_without_being_told(pytester: pytest.Pytester) -> None:
     pytester.makepyfile(
         """

@@ -37,6 +37,10 @@ class Tags(msgspec.Struct, frozen=True, kw_only=True):
     tag1: str | None = None
     tag2: str | None = None
 
+    def __post_init__(self) -> None:
+        """Before a server is asked: it looks at the queue first, which may not exist yet."""
+        notifications.check_tags(self.tag, self.tag1, self.tag2)
+
     def named(self) -> dict[str, Any]:
         return {name: getattr(self, name) for name in ("tag", "tag1", "tag2")}
 

@@ -174,10 +174,7 @@ class Notifications:
         return some
 
     def _checked(self, wanted: Wanted) -> Tagged:
-        if wanted.tag is None and wanted.tag1 is None and wanted.tag2 is None:
-            raise InvalidRequest("notifications are found by their tags: name tag1, tag2 or tag")
-        if wanted.tag is not None and (wanted.tag1 is not None or wanted.tag2 is not None):
-            raise InvalidRequest("give tag, or tag1 and tag2, not both")
+        check_tags(wanted.tag, wanted.tag1, wanted.tag2)
         if not 1 <= wanted.limit <= self._limits.max_claim:
             raise InvalidRequest(f"limit must be from 1 to {self._limits.max_claim}")
         return msgspec.convert(msgspec.structs.asdict(wanted), Tagged)
@@ -197,3 +194,10 @@ def _found(session: Session, wanted: Tagged) -> Found:
         name = session.queues.get(message.queue_no).name
         views.append(MessageView(name, message, content))
     return Found(views, found[-1].message_no if len(found) == wanted.limit else None)
+
+
+def check_tags(tag: str | None, tag1: str | None, tag2: str | None) -> None:
+    if tag is None and tag1 is None and tag2 is None:
+        raise InvalidRequest("notifications are found by their tags: name tag1, tag2 or tag")
+    if tag is not None and (tag1 is not None or tag2 is not None):
+        raise InvalidRequest("give tag, or tag1 and tag2, not both")

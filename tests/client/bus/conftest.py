@@ -1,39 +1,51 @@
-"""Applications on both stores, with a clock that stands still and a worker that is told to go."""
+"""A registered worker; names and times of the test's own, because tests share their stores."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
 
 import pytest
 
 from penstock import Penstock
+from penstock.wiring import Broker
 from tests.client.bus.hand_worker import HandWorker
 from tests.clocks import ManualClock
-from tests.store import conftest as stores
-from tests.store.backends import BACKENDS, PostgresHome
+from tests.edge.api import a_name
 
-postgres_home = stores.postgres_home
+EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
-
-@pytest.fixture
-def clock() -> ManualClock:
-    return ManualClock()
-
-
-@pytest.fixture(params=BACKENDS)
-def url(request: pytest.FixtureRequest) -> str:
-    if request.param == "sqlite":
-        return f"sqlite:///{request.getfixturevalue('tmp_path')}/penstock.db?checksums=off"
-    home: PostgresHome = request.getfixturevalue("postgres_home")
-    return home.renew()
+Moment = Callable[..., datetime]
 
 
 @pytest.fixture
-def app(url: str, clock: ManualClock) -> Iterator[Penstock]:
-    with Penstock(url, clock=clock) as opened:
-        yield opened
+def worker(app: Penstock, clock: ManualClock, broker: Broker, neighbours: list[str]) -> HandWorker:
+    return HandWorker(app, clock, broker=broker, neighbours=neighbours)
 
 
 @pytest.fixture
-def worker(app: Penstock, clock: ManualClock) -> HandWorker:
-    return HandWorker(app, clock)
+def topic() -> str:
+    return a_name("orders")
+
+
+@pytest.fixture
+def account() -> str:
+    """The first tag of the test's notifications."""
+    return a_name("account")
+
+
+@pytest.fixture
+def tenant() -> str:
+    return a_name("tenant")
+
+
+@pytest.fixture
+def start(clock: ManualClock) -> int:
+    """When the test began."""
+    return clock.now()
+
+
+@pytest.fixture
+def moment(start: int) -> Moment:
+    """A time counted from the beginning of the test."""
+    return lambda **after: EPOCH + timedelta(milliseconds=start) + timedelta(**after)

@@ -1,20 +1,12 @@
-"""Notifications as these tests send them: for moments counted from noon."""
+"""A notification as these tests record it."""
 
 from __future__ import annotations
 
-from datetime import UTC, datetime, timedelta
+from datetime import datetime
 
 import msgspec
-
-from tests.clocks import NOON
-
-EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 class InvoiceDue(msgspec.Struct):
     invoice: int
     at: datetime | None = None
-
-
-def moment(**after: int) -> datetime:
-    return EPOCH + timedelta(milliseconds=NOON) + timedelta(**after)

@@ -1,26 +1,17 @@
-"""A worker that does one round when it is told to: the real way from a claim to its act."""
+"""The driver of a worker of all queues of an application."""
 
 from __future__ import annotations
 
-import asyncio
+from collections.abc import Sequence
 
 from penstock import Penstock
 from penstock.client.embedded import Embedded
 from penstock.domain.counts import Counts
 from penstock.domain.worker import NewWorker
-from penstock.outbound.dice import SystemDice
+from penstock.ports.clock import Clock
 from penstock.ports.work import Work, WorkAct
-from penstock.runtime.handling import Ready, prepare
 from penstock.wiring import Broker
-from tests.clocks import ManualClock
-
-
-class Controls:
-    deadline = None
-    is_stopping = False
-
-    def extend(self, *, lease_ms: int | None = None, progress: str | None = None) -> None:
-        pass
+from tests.client.driver import WorkerDriver
 
 
 def broker_of(app: Penstock) -> Broker:
@@ -29,41 +20,48 @@ def broker_of(app: Penstock) -> Broker:
     return backing.broker
 
 
-class HandWorker:
+class HandWorker(WorkerDriver):
     """Registered, so that it can be lost."""
 
-    def __init__(self, app: Penstock, clock: ManualClock, *, lease_ms: int = 60_000) -> None:
-        self.app = app
-        self._clock = clock
-        self._lease_ms = lease_ms
-        self.id = broker_of(app).workers.register(NewWorker()).result().id
+    def __init__(
+        self,
+        app: Penstock,
+        clock: Clock,
+        *,
+        broker: Broker | None = None,
+        neighbours: Sequence[str] = (),
+        lease_ms: int = 60_000,
+    ) -> None:
+        super().__init__(app, clock, neighbours=neighbours)
+        self._broker = broker
+        self.lease_ms = lease_ms
+        self._id: str | None = None
 
-    def claim(self, limit: int = 100) -> list[Work]:
-        source = self.app.work_source()
-        queues = self.app.queues
-        work, _ = source.claim(queues, limit=limit, lease_ms=self._lease_ms, worker_id=self.id)
-        return work
+    @property
+    def id(self) -> str:
+        if self._id is None:
+            broker = self._broker or broker_of(self.app)
+            self._id = broker.workers.register(NewWorker()).result().id
+        return self._id
 
-    def round(self, limit: int = 100) -> list[str]:
+    @property
+    def worker_id(self) -> str:
+        return self.id
+
+    def round(self) -> list[str]:
         """Handle what is due; the ids in the order in which they were handled."""
-        work = self.claim(limit)
+        work = self.claim()
         for one in work:
-            [refused] = self.app.work_source().act([self.handle(one)])
-            assert refused is None, refused
+            assert self.act(self.handle(one)) == [None]
         return [one.id for one in work]
 
     def handle(self, work: Work) -> WorkAct:
-        ready = prepare(self.app.handlers, work, self._clock)
-        if not isinstance(ready, Ready):
-            return ready
-        if ready.handler.is_async:
-            return asyncio.run(ready.run_async(self.app.handlers, Controls(), SystemDice()))
-        return ready.run(self.app.handlers, Controls(), SystemDice())
+        return self.act_of(work)
 
 
-def counts(app: Penstock, queue: str) -> Counts:
-    return broker_of(app).queues.get(queue).result().counts
+def counts(broker: Broker, queue: str) -> Counts:
+    return broker.queues.get(queue).result().counts
 
 
-def exists(app: Penstock, queue: str) -> bool:
-    return broker_of(app).queues.exists(queue).result()
+def exists(broker: Broker, queue: str) -> bool:
+    return broker.queues.exists(queue).result()

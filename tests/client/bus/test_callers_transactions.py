@@ -10,7 +10,9 @@ import pytest
 
 from penstock import Penstock
 from penstock.domain.errors import InvalidRequest
-from tests.client.bus.hand_worker import broker_of, counts
+from tests.client.bus.hand_worker import counts
+
+pytestmark = pytest.mark.ways("own transaction", "sync connection")
 
 
 class Own:
@@ -41,115 +43,119 @@ class Own:
 
 @pytest.fixture
 def own(url: str, app: Penstock) -> Iterator[Own]:
+    app.open()
     opened = Own(url)
     yield opened
     opened.connection.close()
 
 
-def test_an_event_exists_exactly_if_the_publisher_commits(app, own):
-    broker_of(app).bus.subscribe("orders", "a").result()
+def test_an_event_exists_exactly_if_the_publisher_commits(app, own, broker, topic):
+    broker.bus.subscribe(topic, "a").result()
 
-    app.publish("orders", 1, tx=own.begin())
+    app.publish(topic, 1, tx=own.begin())
     own.end("ROLLBACK")
-    assert counts(app, "orders.a").ready == 0
+    assert counts(broker, f"{topic}.a").ready == 0
 
-    app.publish("orders", 2, tx=own.begin())
+    app.publish(topic, 2, tx=own.begin())
     own.end("COMMIT")
-    assert counts(app, "orders.a").ready == 1
-    assert broker_of(app).bus.get("orders").result().topic.published == 1
+    assert counts(broker, f"{topic}.a").ready == 1
+    assert broker.bus.get(topic).result().topic.published == 1
 
 
-def test_a_notification_exists_exactly_if_the_caller_commits(app, own):
-    billing = app.notifications("billing")
-    billing.record("first", delay="1h", tags=("a1",))
+def test_a_notification_exists_exactly_if_the_caller_commits(app, own, queue, account):
+    billing = app.notifications(queue)
+    billing.record("first", delay="1h", tags=(account,))
 
-    billing.record("no", delay="1h", tags=("a1",), tx=own.begin())
+    billing.record("no", delay="1h", tags=(account,), tx=own.begin())
     own.end("ROLLBACK")
-    billing.record("yes", delay="1h", tags=("a1",), tx=own.begin())
+    billing.record("yes", delay="1h", tags=(account,), tx=own.begin())
     own.end("COMMIT")
 
-    assert [one.body for one in billing.find(tag1="a1")] == ["first", "yes"]
+    assert [one.body for one in billing.find(tag1=account)] == ["first", "yes"]
 
 
-def test_a_notification_is_changed_and_removed_exactly_if_the_caller_commits(app, own):
-    billing = app.notifications("billing")
-    recorded = [billing.record(n, delay="1h", tags=("a1",)).id for n in range(3)]
+def test_a_notification_is_changed_and_removed_exactly_if_the_caller_commits(
+    app, own, queue, account
+):
+    billing = app.notifications(queue)
+    recorded = [billing.record(n, delay="1h", tags=(account,)).id for n in range(3)]
 
     tx = own.begin()
     billing.change(recorded[0], body="changed", tx=tx)
     billing.remove(recorded[1], tx=tx)
-    assert billing.remove_all(tag1="a1", tx=tx) == 2
+    assert billing.remove_all(tag1=account, tx=tx) == 2
     own.end("ROLLBACK")
-    assert [one.body for one in billing.find(tag1="a1")] == [0, 1, 2]
+    assert [one.body for one in billing.find(tag1=account)] == [0, 1, 2]
 
     tx = own.begin()
     billing.change(recorded[0], body="changed", tx=tx)
     billing.remove(recorded[1], tx=tx)
     own.end("COMMIT")
-    assert [one.body for one in billing.find(tag1="a1")] == ["changed", 2]
+    assert [one.body for one in billing.find(tag1=account)] == ["changed", 2]
 
 
-def _orders(app: Penstock) -> None:
-    @app.subscribe("orders", name="a", kinds="order.*", queue={"max_messages": 5})
+def _orders(app: Penstock, topic: str) -> None:
+    @app.subscribe(topic, name="a", kinds="order.*", queue={"max_messages": 5})
     def on_order(event: int) -> None: ...
 
 
 def test_the_first_publish_of_a_process_makes_its_subscriptions_in_the_callers_transaction(
-    app, own
+    app, own, broker, topic
 ):
-    _orders(app)
+    _orders(app, topic)
 
     tx = own.write()
-    published = app.publish("orders", 1, kind="order.placed", tx=tx)
-    again = app.publish("orders", 2, kind="order.placed", tx=tx)
+    published = app.publish(topic, 1, kind="order.placed", tx=tx)
+    again = app.publish(topic, 2, kind="order.placed", tx=tx)
     own.end("COMMIT")
 
     assert (published.messages, again.messages) == (1, 1)
-    assert counts(app, "orders.a").ready == 2
-    queue = broker_of(app).queues.get("orders.a").result().queue
-    assert queue.settings.max_messages == 5
+    assert counts(broker, f"{topic}.a").ready == 2
+    made = broker.queues.get(f"{topic}.a").result().queue
+    assert made.settings.max_messages == 5
 
 
-def test_a_rolled_back_first_publish_leaves_nothing_and_the_next_one_works(app, own):
-    _orders(app)
+def test_a_rolled_back_first_publish_leaves_nothing_and_the_next_one_works(app, own, broker, topic):
+    _orders(app, topic)
 
-    app.publish("orders", 1, kind="order.placed", tx=own.write())
+    app.publish(topic, 1, kind="order.placed", tx=own.write())
     own.end("ROLLBACK")
-    assert app.publish("orders", 2, kind="order.placed", tx=own.write()).messages == 1
+    assert app.publish(topic, 2, kind="order.placed", tx=own.write()).messages == 1
     own.end("COMMIT")
-    assert app.publish("orders", 3, kind="order.placed").messages == 1
+    assert app.publish(topic, 3, kind="order.placed").messages == 1
 
-    assert counts(app, "orders.a").ready == 2
+    assert counts(broker, f"{topic}.a").ready == 2
 
 
 def test_in_a_new_process_the_first_publish_works_at_once_and_a_changed_subscription_counts(
-    app, own, url, clock
+    app, own, url, clock, broker, topic
 ):
-    _orders(app)
-    app.publish("orders", 1, kind="order.placed")
+    _orders(app, topic)
+    app.publish(topic, 1, kind="order.placed")
 
     with Penstock(url, clock=clock) as second:
-        _orders(second)
-        assert second.publish("orders", 2, kind="order.placed", tx=own.write()).messages == 1
+        _orders(second, topic)
+        assert second.publish(topic, 2, kind="order.placed", tx=own.write()).messages == 1
         own.end("COMMIT")
     with Penstock(url, clock=clock) as changed:
 
-        @changed.subscribe("orders", name="a")
+        @changed.subscribe(topic, name="a")
         def on_order(event: int) -> None: ...
 
-        assert changed.publish("orders", 3, kind="other", tx=own.write()).messages == 1
+        assert changed.publish(topic, 3, kind="other", tx=own.write()).messages == 1
         own.end("COMMIT")
 
-    assert counts(app, "orders.a").ready == 3
+    assert counts(broker, f"{topic}.a").ready == 3
 
 
-def test_nothing_of_the_client_opens_a_file_inside_the_callers_transaction(url, own, clock):
-    if not url.startswith("sqlite"):
-        return
+@pytest.mark.ways("file")
+def test_nothing_of_the_client_opens_a_file_inside_the_callers_transaction(
+    url, own, clock, queue, topic
+):
     closed = Penstock(url, clock=clock)
-    due, tx = closed.notifications("billing"), own.write()
+    due, tx = closed.notifications(queue), own.write()
     calls = [
-        lambda: closed.publish("orders", 1, tx=tx),
+        lambda: closed.publish(topic, 1, tx=tx),
         lambda: due.record("x", delay="1h", tx=tx),
         lambda: due.change("id", body=1, tx=tx),
         lambda: due.remove("id", tx=tx),
@@ -163,14 +169,16 @@ def test_nothing_of_the_client_opens_a_file_inside_the_callers_transaction(url, 
             call()
 
 
-def test_look_ups_in_the_callers_transaction_see_what_it_has_not_committed_yet(app, own):
-    billing = app.notifications("billing")
+def test_look_ups_in_the_callers_transaction_see_what_it_has_not_committed_yet(
+    app, own, queue, account
+):
+    billing = app.notifications(queue)
 
     tx = own.write()
-    recorded = billing.record("x", delay="1h", tags=("a1",), tx=tx)
-    assert [one.id for one in billing.find(tag1="a1", tx=tx)] == [recorded.id]
-    assert [one.id for one in billing.find(tag1="a1")] == []
+    recorded = billing.record("x", delay="1h", tags=(account,), tx=tx)
+    assert [one.id for one in billing.find(tag1=account, tx=tx)] == [recorded.id]
+    assert [one.id for one in billing.find(tag1=account)] == []
     billing.remove(recorded.id, tx=tx)
-    assert [one.id for one in billing.past(tag1="a1", tx=tx)] == [recorded.id]
-    assert [one.id for one in billing.past(tag1="a1")] == []
+    assert [one.id for one in billing.past(tag1=account, tx=tx)] == [recorded.id]
+    assert [one.id for one in billing.past(tag1=account)] == []
     own.end("ROLLBACK")

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+import pytest
+
 from penstock import RetrySchedule, current
 from penstock.domain.message import State
 from penstock.runtime.duties import Reaper
 from penstock.runtime.lost_workers import WorkerReaper
-from tests.client.bus.due import moment
-from tests.client.bus.hand_worker import HandWorker, broker_of
-from tests.clocks import NOON
+from tests.client.bus.hand_worker import HandWorker
 
 
-def test_a_handler_that_fails_once_is_called_again_and_then_it_is_done(app, worker, clock):
+def test_a_handler_that_fails_once_is_called_again_and_then_it_is_done(
+    app, worker, clock, broker, queue, account, moment
+):
     calls: list[int] = []
-    billing = app.notifications("billing", backoff="10s")
+    billing = app.notifications(queue, backoff="10s")
 
     @billing.handler()
     def on_due(event: str) -> None:
@@ -21,27 +23,27 @@ def test_a_handler_that_fails_once_is_called_again_and_then_it_is_done(app, work
         if len(calls) == 1:
             raise ValueError("not yet")
 
-    recorded = billing.record("x", tags=("a1",))
+    recorded = billing.record("x", tags=(account,))
     worker.round()
-    [waiting] = billing.find(tag1="a1")
+    [waiting] = billing.find(tag1=account)
     assert waiting.next_due_at == moment(seconds=10)
     assert waiting.due_at == moment()
     clock.advance(seconds=10)
     worker.round()
 
     assert calls == [1, 2]
-    [done] = billing.past(tag1="a1")
+    [done] = billing.past(tag1=account)
     assert (done.state, done.failures, done.attempts) == (State.DONE, 1, 2)
     assert done.due_at == moment()
-    [attempt] = broker_of(app).insight.past(recorded.id).result().attempts
+    [attempt] = broker.insight.past(recorded.id).result().attempts
     assert "not yet" in (attempt.error or "")
 
 
 def test_a_handler_that_always_fails_ends_among_the_dead_and_its_hook_hears_of_it(
-    app, worker, clock
+    app, worker, clock, queue, account
 ):
     given_up: list[tuple[str, str]] = []
-    billing = app.notifications("billing", backoff="1s")
+    billing = app.notifications(queue, backoff="1s")
 
     @billing.handler(
         attempts=4, on_exhausted=lambda event, error: given_up.append((event, str(error)))
@@ -49,29 +51,32 @@ def test_a_handler_that_always_fails_ends_among_the_dead_and_its_hook_hears_of_i
     def on_due(event: str) -> None:
         raise ValueError("never")
 
-    billing.record("x", tags=("a1",))
+    billing.record("x", tags=(account,))
     for _ in range(10):
         worker.round()
         clock.advance(seconds=1)
 
     assert given_up == [("x", "never")]
-    [dead] = billing.past(tag1="a1")
+    [dead] = billing.past(tag1=account)
     assert (dead.state, dead.attempts) == (State.DEAD, 4)
     assert (dead.reason or "").startswith("attempts_exhausted: ValueError: never")
 
 
-def test_scheduled_retries_come_at_the_original_date_plus_each_duration(app, worker, clock):
+@pytest.mark.ways("volume")
+def test_scheduled_retries_come_at_the_original_date_plus_each_duration(
+    app, worker, clock, queue, account, start, moment
+):
     """As killbill has it: offsets from the original date, which are not added up."""
     at: list[int] = []
-    billing = app.notifications("billing")
+    billing = app.notifications(queue)
 
     @billing.handler(retry=RetrySchedule(["1h", "1d", "2d"]))
     def on_due(event: str) -> None:
-        at.append(clock.now() - NOON)
+        at.append(clock.now() - start)
         if len(at) < 4:
             raise ValueError("not yet")
 
-    billing.record("x", due_at=moment(minutes=5), tags=("a1",))
+    billing.record("x", due_at=moment(minutes=5), tags=(account,))
     clock.advance(minutes=7)  # nobody was there for two minutes: the dates do not shift by it
     worker.round()
     for _ in range(200):
@@ -84,15 +89,15 @@ def test_scheduled_retries_come_at_the_original_date_plus_each_duration(app, wor
     assert at[0] == 7 * minute
     for n, offset in enumerate((60, 24 * 60, 48 * 60), start=1):
         assert due + offset * minute <= at[n] < due + (offset + 15) * minute
-    [done] = billing.past(tag1="a1")
+    [done] = billing.past(tag1=account)
     assert (done.state, done.failures, done.due_at) == (State.DONE, 3, moment(minutes=5))
 
 
 def test_past_the_end_of_its_schedule_a_notification_is_dead_and_the_hook_is_called_once(
-    app, worker, clock
+    app, worker, clock, queue, account
 ):
     given_up: list[str] = []
-    billing = app.notifications("billing")
+    billing = app.notifications(queue)
 
     @billing.handler(
         retry=RetrySchedule(["1m"] * 9), on_exhausted=lambda event, error: given_up.append(event)
@@ -100,20 +105,22 @@ def test_past_the_end_of_its_schedule_a_notification_is_dead_and_the_hook_is_cal
     def on_due(event: str) -> None:
         raise ValueError("never")
 
-    billing.record("x", tags=("a1",))
+    billing.record("x", tags=(account,))
     for _ in range(20):
         worker.round()
         clock.advance(minutes=1)
 
     assert given_up == ["x"]
-    [dead] = billing.past(tag1="a1")
+    [dead] = billing.past(tag1=account)
     # Nine retries and the first: the queue's own limit of five did not cut them short.
     assert (dead.state, dead.attempts) == (State.DEAD, 10)
     assert (dead.reason or "").startswith("attempts_exhausted: ValueError: never")
 
 
-def test_a_hook_that_fails_does_not_bring_back_what_was_given_up(app, worker, clock):
-    billing = app.notifications("billing")
+def test_a_hook_that_fails_does_not_bring_back_what_was_given_up(
+    app, worker, clock, queue, account
+):
+    billing = app.notifications(queue)
 
     def broken(event: object, error: Exception) -> None:
         raise RuntimeError("the hook itself")
@@ -122,40 +129,41 @@ def test_a_hook_that_fails_does_not_bring_back_what_was_given_up(app, worker, cl
     def on_due(event: str) -> None:
         raise ValueError("never")
 
-    billing.record("x", tags=("a1",))
+    billing.record("x", tags=(account,))
     worker.round()
 
-    [dead] = billing.past(tag1="a1")
+    [dead] = billing.past(tag1=account)
     assert dead.state is State.DEAD
 
 
-def test_a_notification_without_a_handler_waits_and_is_not_lost(app, worker, clock):
+def test_a_notification_without_a_handler_waits_and_is_not_lost(app, worker, clock, queue, account):
     """Killbill claims and then forgets these until its reaper comes by."""
-    billing = app.notifications("billing")
+    billing = app.notifications(queue)
 
     @billing.handler("known")
     def on_due(event: str) -> None:
         pass
 
-    billing.record("x", kind="unknown", tags=("a1",))
+    billing.record("x", kind="unknown", tags=(account,))
     worker.round()
 
-    [found] = billing.find(tag1="a1")
+    [found] = billing.find(tag1=account)
     assert (found.state, found.attempts) == (State.WAITING, 0)
 
 
-def test_what_a_lost_worker_held_comes_back_to_others(app, worker, clock):
+def test_what_a_lost_worker_held_comes_back_to_others(
+    app, worker, clock, broker, queue, account, tenant
+):
     """The story of killbill's reaper, with the thresholds of workers in place of its own."""
     handled: list[str] = []
-    billing = app.notifications("billing")
+    billing = app.notifications(queue)
 
     @billing.handler()
     def on_due(event: str) -> None:
         handled.append(event)
 
-    broker = broker_of(app)
-    recorded = billing.record("x", tags=("a1", "t1"), user_token="u-1")
-    lost = HandWorker(app, clock, lease_ms=3_600_000)
+    recorded = billing.record("x", tags=(account, tenant), user_token="u-1")
+    lost = HandWorker(app, clock, broker=broker, lease_ms=3_600_000)
     [held] = lost.claim()
     reaper = WorkerReaper(broker.workers, every_ms=1_000)
 
@@ -167,25 +175,27 @@ def test_what_a_lost_worker_held_comes_back_to_others(app, worker, clock):
     assert worker.round() == [recorded.id]
 
     assert handled == ["x"]
-    [done] = billing.past(tag1="a1")
+    [done] = billing.past(tag1=account)
     assert (done.user_token, done.future_user_token) == ("u-1", recorded.future_user_token)
-    [refused] = app.work_source().act([lost.handle(held)])
+    [refused] = lost.act(lost.handle(held))
     assert refused is not None  # too late: the other one has done it
     [attempt] = broker.insight.past(recorded.id).result().attempts
     assert attempt.outcome == "crashed"
 
 
-def test_what_is_stuck_on_a_worker_that_lives_comes_back_when_its_lease_ends(app, worker, clock):
+def test_what_is_stuck_on_a_worker_that_lives_comes_back_when_its_lease_ends(
+    app, worker, clock, broker, queue, account
+):
     """Also to the same worker: whoever claims next."""
-    billing = app.notifications("billing")
+    billing = app.notifications(queue)
 
     @billing.handler()
     def on_due(event: str) -> None:
         pass
 
-    recorded = billing.record("x", tags=("a1",))
+    recorded = billing.record("x", tags=(account,))
     [stuck] = worker.claim()
-    reaper = Reaper(broker_of(app).store, every_ms=1_000)
+    reaper = Reaper(broker.store, every_ms=1_000)
 
     clock.advance(seconds=59)
     reaper.tick(clock.now())
@@ -194,22 +204,24 @@ def test_what_is_stuck_on_a_worker_that_lives_comes_back_when_its_lease_ends(app
     clock.advance(seconds=1)
     reaper.tick(clock.now())
     assert worker.round() == [recorded.id]
-    [refused] = app.work_source().act([worker.handle(stuck)])
+    [refused] = worker.act(worker.handle(stuck))
     assert refused is not None
 
 
-def test_what_is_late_and_was_never_claimed_just_waits_for_its_turn(app, worker, clock):
+def test_what_is_late_and_was_never_claimed_just_waits_for_its_turn(
+    app, worker, clock, broker, queue, account
+):
     """Killbill's reaper logs these again and again."""
-    billing = app.notifications("billing")
+    billing = app.notifications(queue)
 
     @billing.handler()
     def on_due(event: str) -> None:
         pass
 
-    recorded = billing.record("x", tags=("a1",))
+    recorded = billing.record("x", tags=(account,))
     clock.advance(days=3)
-    Reaper(broker_of(app).store, every_ms=1_000).tick(clock.now())
+    Reaper(broker.store, every_ms=1_000).tick(clock.now())
 
-    [found] = billing.find(tag1="a1")
+    [found] = billing.find(tag1=account)
     assert (found.state, found.attempts) == (State.READY, 0)
     assert worker.round() == [recorded.id]

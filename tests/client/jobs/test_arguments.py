@@ -20,6 +20,8 @@ from pydantic import BaseModel
 from penstock.client.arguments import Arguments
 from penstock.domain.errors import InvalidRequest
 
+pytestmark = pytest.mark.no_store("codec")
+
 
 class Colour(enum.Enum):
     RED = "red"

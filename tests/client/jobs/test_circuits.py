@@ -1,4 +1,4 @@
-"""Jobs that name a route: their circuit is asked before they run, over every backing."""
+"""Jobs that name a route: their circuit is asked before they run, on every store."""
 
 from __future__ import annotations
 
@@ -17,6 +17,8 @@ from penstock.wiring import Broker
 from tests.clocks import ManualClock
 from tests.edge.api import a_name
 from tests.runtime.worker.rig import Rig
+
+pytestmark = pytest.mark.ways("worker")
 
 OPEN, HALF, CLOSED = CircuitState.OPEN, CircuitState.HALF_OPEN, CircuitState.CLOSED
 ON: dict[str, Any] = {
@@ -85,15 +87,6 @@ class Circuits:
 
     def message(self, message_id: str) -> Message | None:
         return self.broker.messages.find(message_id).result()
-
-
-@pytest.fixture
-def broker(backing: str, app: Penstock, request: pytest.FixtureRequest) -> Broker:
-    if backing == "remote":
-        found: Broker = request.getfixturevalue("job_server").broker
-        return found
-    own: Any = app.backing
-    return own.broker
 
 
 @pytest.fixture

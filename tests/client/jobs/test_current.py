@@ -12,6 +12,9 @@ import pytest
 from penstock import Current, Snooze, current
 from penstock.domain.errors import InvalidRequest
 from penstock.domain.lease import Verb
+from penstock.runtime.handling import Ready, prepare
+from tests.client.calls import run
+from tests.client.jobs.desk import FixedDice
 
 
 def test_a_handler_can_ask_which_job_it_runs(app, queue, desk, clock):
@@ -73,15 +76,12 @@ def test_async_handlers_on_one_loop_each_see_their_own_job(app, queue, desk):
     sent = index.enqueue_many([{"n": n} for n in range(3)])
 
     async def run_all() -> None:
-        from penstock.runtime.handling import Ready, prepare
-        from tests.client.jobs.desk import FixedDice
-
         ready = [prepare(app.handlers, work, desk.clock) for work in works]
         runs = [r for r in ready if isinstance(r, Ready)]
         await asyncio.gather(*(r.run_async(app.handlers, desk.controls, FixedDice()) for r in runs))
 
     works = desk.claim()
-    asyncio.run(run_all())
+    run(run_all())
 
     assert seen == {n: one.id for n, one in enumerate(sent)}
 

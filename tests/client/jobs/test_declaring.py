@@ -11,6 +11,7 @@ import pytest
 from penstock import Exponential, Penstock
 from penstock.domain.errors import InvalidRequest
 from penstock.domain.retry import Fixed, Listed
+from tests.client.jobs.desk import JobDesk
 
 
 @pytest.fixture
@@ -25,6 +26,7 @@ SOME_DAY = datetime(2031, 5, 1, tzinfo=UTC)
 def plain() -> None: ...
 
 
+@pytest.mark.no_store("declaring")
 def test_a_job_goes_by_the_name_of_its_function_or_by_its_kind(idle):
     @idle.job
     def one() -> None: ...
@@ -42,6 +44,7 @@ def test_a_job_goes_by_the_name_of_its_function_or_by_its_kind(idle):
     assert idle.handlers.find("four") is None
 
 
+@pytest.mark.no_store("declaring")
 def test_two_jobs_of_one_kind_are_refused(idle):
     idle.job(plain)
 
@@ -51,6 +54,7 @@ def test_two_jobs_of_one_kind_are_refused(idle):
         idle.job(kind="plain")(other)
 
 
+@pytest.mark.no_store("declaring")
 def test_the_same_function_may_be_declared_again_as_a_reload_does(idle):
     idle.job(plain)
 
@@ -76,6 +80,7 @@ async def async_generator():
     yield
 
 
+@pytest.mark.no_store("declaring")
 @pytest.mark.parametrize(
     ("wrong", "complaint"),
     [
@@ -94,10 +99,12 @@ def test_what_cannot_be_a_job_is_refused_where_it_is_declared(idle, wrong, compl
         idle.job(kind="named")(wrong)
 
 
+@pytest.mark.no_store("declaring")
 def test_a_decorated_function_is_a_job_whatever_the_decorator_returns(idle):
     assert idle.job(functools.lru_cache(plain)).kind == "plain"
 
 
+@pytest.mark.no_store("declaring")
 @pytest.mark.parametrize(
     ("url", "complaint"),
     [
@@ -117,6 +124,7 @@ def test_a_url_that_names_no_store_is_refused_at_once(url, complaint):
         Penstock("sqlite:///jobs.db").use(url)
 
 
+@pytest.mark.no_store("declaring")
 @pytest.mark.parametrize(
     ("options", "complaint"),
     [
@@ -143,6 +151,7 @@ def test_an_option_of_a_wrong_type_is_refused_by_its_name(idle, options, complai
         job.using(**options)
 
 
+@pytest.mark.no_store("declaring")
 def test_an_integer_that_is_too_large_for_json_is_named(idle):
     @idle.job
     def count(number) -> None: ...
@@ -152,6 +161,7 @@ def test_an_integer_that_is_too_large_for_json_is_named(idle):
             count.enqueue(value)
 
 
+@pytest.mark.no_store("declaring")
 @pytest.mark.parametrize(
     ("about", "complaint"),
     [
@@ -169,6 +179,7 @@ def test_settings_that_make_no_sense_are_refused(idle, about, complaint):
         idle.job(**about)(plain)
 
 
+@pytest.mark.no_store("declaring")
 @pytest.mark.parametrize(
     ("given", "backoff"),
     [
@@ -182,6 +193,7 @@ def test_a_back_off_is_a_duration_several_or_a_formula(idle, given, backoff):
     assert idle.job(backoff=given)(plain).backoff == backoff
 
 
+@pytest.mark.no_store("declaring")
 def test_a_job_tells_a_worker_what_it_is(idle):
     @idle.job(timeout="30s", retries_timeouts=True, queue="mail")
     async def send() -> None: ...
@@ -191,6 +203,7 @@ def test_a_job_tells_a_worker_what_it_is(idle):
     assert repr(send) == "<Job 'send' in queue 'mail'>"
 
 
+@pytest.mark.no_store("declaring")
 @pytest.mark.parametrize("url", ["jobs.db", "redis://here", "", "sqlite://relative"])
 def test_only_stores_and_servers_can_be_opened(url):
     with pytest.raises(InvalidRequest, match="Penstock opens"):
@@ -214,16 +227,16 @@ def test_a_declared_queue_is_made_as_it_was_said(app, queue, desk, clock):
 def test_a_queue_that_exists_keeps_what_is_not_said(url, clock, queue):
     with Penstock(url, clock=clock) as before:
         before.queue(queue, max_attempts=2, max_messages=1)
-        before.work_source()
         before.enqueue("any", {}, queue=queue)
     with Penstock(url, clock=clock) as after:
         after.queue(queue, max_messages=5)
         after.enqueue("any", {}, queue=queue)
-        works, _ = after.work_source().claim([queue], limit=9, lease_ms=1_000, worker_id="w")
+        works = JobDesk(after, clock, queue).claim()
 
     assert len(works) == 2
 
 
+@pytest.mark.no_store("declaring")
 @pytest.mark.parametrize(
     ("options", "complaint"),
     [

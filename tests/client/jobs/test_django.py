@@ -21,21 +21,12 @@ from django.utils.connection import ConnectionProxy
 from penstock import Penstock
 from penstock.domain.errors import InvalidRequest, TransactionBusy
 from tests.client.jobs.desk import JobDesk
+from tests.client.ways import Backend, Way
 from tests.docs.snippets import ROOT
 from tests.edge.api import a_name
 from tests.store.desk import WAIT_S
 
-
-@pytest.fixture(params=("sqlite", "postgres"))
-def backing(request: pytest.FixtureRequest) -> str:
-    return str(request.param)
-
-
-@pytest.fixture
-def url(backing: str, request: pytest.FixtureRequest, tmp_path: Path) -> str:
-    if backing == "sqlite":
-        return f"sqlite:///{tmp_path / 'jobs.db'}?checksums=off"
-    return str(request.getfixturevalue("job_database"))
+pytestmark = pytest.mark.ways("own transaction", "Django")
 
 
 @pytest.fixture
@@ -162,14 +153,14 @@ def test_without_an_atomic_block_or_in_a_broken_one_it_is_refused(app, queue, al
 
 
 def test_a_plain_enqueue_never_waits_for_the_block_it_stands_in(
-    app, queue, desk, alias, connection, backing
+    app, queue, desk, alias, connection, way: Way
 ):
     with transaction.atomic(alias):
         orders(connection)
         app.enqueue("after a read", {}, queue=queue)
     with transaction.atomic(alias):
         order(connection, "a")
-        if backing == "sqlite":
+        if way.backend is Backend.SQLITE:
             with pytest.raises(TransactionBusy, match=r"pass it as tx=django\.db\.connection"):
                 app.enqueue("refused", {}, queue=queue)
             with pytest.raises(TransactionBusy, match="after its commit"):
@@ -180,7 +171,7 @@ def test_a_plain_enqueue_never_waits_for_the_block_it_stands_in(
     assert kinds(desk) == ["after a read", "after it"]
 
 
-@pytest.mark.parametrize("backing", ["sqlite"], indirect=True)
+@pytest.mark.ways("file")
 def test_a_block_of_another_thread_is_waited_for(app, queue, desk, alias, connection):
     is_begun, may_end = threading.Event(), threading.Event()
 
@@ -205,7 +196,7 @@ def test_a_block_of_another_thread_is_waited_for(app, queue, desk, alias, connec
     assert kinds(desk) == ["waited"]
 
 
-@pytest.mark.parametrize("backing", ["sqlite"], indirect=True)
+@pytest.mark.ways("file")
 def test_an_app_that_is_not_open_refuses_inside_the_block_too(url, alias, connection):
     closed = Penstock(url)
 
@@ -217,6 +208,7 @@ def test_an_app_that_is_not_open_refuses_inside_the_block_too(url, alias, connec
     closed.close()
 
 
+@pytest.mark.no_store("process")
 def test_a_program_that_only_imports_django_is_not_bothered(tmp_path: Path) -> None:
     program = """
 import django.db
@@ -228,7 +220,7 @@ with Penstock("sqlite:///jobs.db?checksums=off") as app:
     _run(program, tmp_path)
 
 
-@pytest.mark.parametrize("backing", ["postgres"], indirect=True)
+@pytest.mark.ways("psycopg2")
 def test_django_on_psycopg2_is_taken_as_well(url, app, queue, desk, tmp_path):
     program = f"""
 import sys

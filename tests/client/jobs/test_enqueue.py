@@ -1,4 +1,4 @@
-"""What every backing promises those who enqueue.  A new backing is one more parameter."""
+"""What the client promises a caller that enqueues, on every way in."""
 
 from __future__ import annotations
 
@@ -42,13 +42,13 @@ def test_a_job_is_enqueued_and_run_with_what_it_was_given(app, queue, desk, done
     assert not enqueued.is_duplicate
 
 
-def test_an_async_job_is_enqueued_and_run_too(app, queue, desk, done):
+async def test_an_async_job_is_enqueued_and_run_too(app, queue, desk, done):
     @app.job(queue=queue)
     async def send_mail(to: str) -> None:
         await asyncio.sleep(0)
         done.append(to)
 
-    asyncio.run(send_mail.enqueue_async("ada"))
+    await send_mail.enqueue_async("ada")
     desk.run_due()
 
     assert done == ["ada"]
@@ -92,21 +92,18 @@ def test_what_is_enqueued_for_later_waits(app, queue, desk, clock, done):
         clock.advance(minutes=5)
 
 
-def test_the_twins_for_async_callers_do_the_same(app, queue, desk, clock, done):
+async def test_the_twins_for_async_callers_do_the_same(app, queue, desk, clock, done):
     @app.job(queue=queue)
     def remind(who: str) -> None:
         done.append(who)
 
-    async def enqueue() -> None:
-        now = datetime.fromtimestamp(clock.now() / 1000, UTC)
-        await remind.enqueue_async("now")
-        await remind.enqueue_many_async([remind.args("one"), {"who": "two"}])
-        await remind.enqueue_in_async("5m", "in")
-        await remind.enqueue_at_async(now + timedelta(minutes=5), "at")
-        await app.enqueue_async("remind", {"who": "named"})
-        remind.enqueue("blocking")
-
-    asyncio.run(enqueue())
+    now = datetime.fromtimestamp(clock.now() / 1000, UTC)
+    await remind.enqueue_async("now")
+    await remind.enqueue_many_async([remind.args("one"), {"who": "two"}])
+    await remind.enqueue_in_async("5m", "in")
+    await remind.enqueue_at_async(now + timedelta(minutes=5), "at")
+    await app.enqueue_async("remind", {"who": "named"})
+    remind.enqueue("blocking")
     desk.run_due()
     clock.advance(minutes=5)
     desk.run_due()
@@ -127,6 +124,7 @@ def test_many_are_enqueued_at_once_in_their_order(app, queue, desk, done):
     assert count.enqueue_many([]) == []
 
 
+@pytest.mark.ways("volume")
 def test_more_than_a_batch_takes_are_enqueued_in_several(app, queue, desk, done):
     @app.job(queue=queue)
     def count(n: int) -> None:
@@ -266,6 +264,7 @@ def test_threads_share_an_application(app, queue, desk, done):
     assert sorted(done) == list(range(8))
 
 
+@pytest.mark.no_store("declaring")
 def test_arguments_are_looked_at_before_anything_is_opened(queue):
     app = Penstock("postgresql://nobody@127.0.0.1:1/nowhere")
 

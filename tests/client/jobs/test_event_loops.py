@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Awaitable, Callable
 from typing import Any
 
@@ -28,16 +27,16 @@ def _enqueue(app: Penstock, queue: str) -> None:
 
 def _notifications(app: Penstock, queue: str) -> None:
     due = app.notifications(queue)
-    recorded = due.record("x", delay="1h", tags=("a",))
-    assert [one.id for one in due.find(tag1="a")] == [recorded.id]
+    recorded = due.record("x", delay="1h", tags=(queue,))
+    assert [one.id for one in due.find(tag1=queue)] == [recorded.id]
     due.remove(recorded.id)
-    assert [one.id for one in due.past(tag1="a")] == [recorded.id]
+    assert [one.id for one in due.past(tag1=queue)] == [recorded.id]
 
 
 def _find(app: Penstock, queue: str) -> None:
-    app.notifications(queue).record("x", delay="1h", tags=("a",))
+    app.notifications(queue).record("x", delay="1h", tags=(queue,))
     app.close()
-    assert len(list(app.notifications(queue).find(tag1="a"))) == 1
+    assert len(list(app.notifications(queue).find(tag1=queue))) == 1
 
 
 def _publish(app: Penstock, queue: str) -> None:
@@ -68,14 +67,11 @@ def _use_twice(app: Penstock, queue: str) -> None:
 @pytest.mark.parametrize(
     "use", [_open, _enter, _enqueue, _notifications, _find, _publish, _work, _breaker, _use_twice]
 )
-def test_every_sync_call_works_as_the_first_one_on_a_loop(
+async def test_every_sync_call_works_as_the_first_one_on_a_loop(
     app: Penstock, queue: str, use: Callable[[Penstock, str], None]
 ) -> None:
-    async def main() -> None:
-        use(app, queue)
-        app.close()
-
-    asyncio.run(main())
+    use(app, queue)
+    app.close()
 
 
 async def _open_async(app: Penstock, queue: str) -> None:
@@ -93,14 +89,14 @@ async def _enter_async(app: Penstock, queue: str) -> None:
 
 async def _notifications_async(app: Penstock, queue: str) -> None:
     due = app.notifications(queue)
-    assert [one async for one in due.find_async(tag1="a")] == []
-    recorded = await due.record_async("x", delay="1h", tags=("a",))
-    [found] = [one async for one in due.find_async(tag1="a")]
+    assert [one async for one in due.find_async(tag1=queue)] == []
+    recorded = await due.record_async("x", delay="1h", tags=(queue,))
+    [found] = [one async for one in due.find_async(tag1=queue)]
     assert found.id == recorded.id
     assert recorded.due_at is not None
     await due.move_async(recorded.id, recorded.due_at.replace(microsecond=0))
     await due.remove_async(recorded.id)
-    assert [one.id async for one in due.past_async(tag1="a")] == [recorded.id]
+    assert [one.id async for one in due.past_async(tag1=queue)] == [recorded.id]
 
 
 async def _publish_async(app: Penstock, queue: str) -> None:
@@ -115,17 +111,14 @@ def _subscribe(app: Penstock, queue: str) -> None:
 
 
 @pytest.mark.parametrize("use", [_open_async, _enter_async, _notifications_async, _publish_async])
-def test_every_async_call_works_as_the_first_one(
+async def test_every_async_call_works_as_the_first_one(
     app: Penstock, queue: str, use: Callable[[Penstock, str], Awaitable[None]]
 ) -> None:
-    async def main() -> None:
-        await use(app, queue)
-        await app.close_async()
-
-    asyncio.run(main())
+    await use(app, queue)
+    await app.close_async()
 
 
-def test_a_kit_is_made_used_and_closed_on_a_loop(app: Penstock, queue: str) -> None:
+async def test_a_kit_is_made_used_and_closed_on_a_loop(app: Penstock, queue: str) -> None:
     did: list[Any] = []
 
     @app.recurring(every="1h", name=queue)
@@ -139,17 +132,14 @@ def test_a_kit_is_made_used_and_closed_on_a_loop(app: Penstock, queue: str) -> N
         current().progress(0.5)
         did.append(by)
 
-    async def main() -> None:
-        with Kit(app) as kit:
-            count.enqueue(1)
-            await kit.run_async()
-            count.enqueue(2)
-            kit.run()
-            kit.perform(count_more, 3)
-            assert len(kit.ended()) == 5
-            kit.advance("2h")
-            await kit.run_async()
-
-    asyncio.run(main())
+    with Kit(app) as kit:
+        count.enqueue(1)
+        await kit.run_async()
+        count.enqueue(2)
+        kit.run()
+        kit.perform(count_more, 3)
+        assert len(kit.ended()) == 5
+        kit.advance("2h")
+        await kit.run_async()
 
     assert did[:3] == [1, 2, 3]

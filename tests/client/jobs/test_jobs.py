@@ -264,25 +264,22 @@ def test_waiting_gives_up_in_time(app: Penstock, mail: Job[[int], None]) -> None
         app.jobs.wait(sent, timeout="100ms")
 
 
-def test_everything_has_an_async_twin_that_does_not_hold_up_the_loop(
+async def test_everything_has_an_async_twin_that_does_not_hold_up_the_loop(
     app: Penstock, mail: Job[[int], None], desk: JobDesk, queue: str
 ) -> None:
     app.open()
 
-    async def story() -> None:
-        first, second = await mail.enqueue_async(1), await mail.enqueue_async(2)
-        assert (await app.jobs.get_async(first)).state is State.READY
-        assert len(await app.jobs.list_async(queue=queue)) == 2
-        assert (await app.jobs.count_async(queue)).ready == 2
-        await app.jobs.reschedule_async(second, delay="1h")
-        assert (await app.jobs.cancel_async(second)).state is State.CANCELLED
-        waiting = asyncio.create_task(app.jobs.wait_async(first, timeout="30s"))
-        await asyncio.sleep(0)
-        assert not waiting.done()
-        await asyncio.to_thread(desk.run_due)
-        assert (await waiting).state is State.DONE
-        dead = await mail.enqueue_async(13)
-        await asyncio.to_thread(desk.run_due)
-        assert await app.jobs.redrive_async(dead) == 1
-
-    asyncio.run(story())
+    first, second = await mail.enqueue_async(1), await mail.enqueue_async(2)
+    assert (await app.jobs.get_async(first)).state is State.READY
+    assert len(await app.jobs.list_async(queue=queue)) == 2
+    assert (await app.jobs.count_async(queue)).ready == 2
+    await app.jobs.reschedule_async(second, delay="1h")
+    assert (await app.jobs.cancel_async(second)).state is State.CANCELLED
+    waiting = asyncio.create_task(app.jobs.wait_async(first, timeout="30s"))
+    await asyncio.sleep(0)
+    assert not waiting.done()
+    await asyncio.to_thread(desk.run_due)
+    assert (await waiting).state is State.DONE
+    dead = await mail.enqueue_async(13)
+    await asyncio.to_thread(desk.run_due)
+    assert await app.jobs.redrive_async(dead) == 1

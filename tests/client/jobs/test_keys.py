@@ -11,6 +11,8 @@ from penstock.domain.queue import QueueSettings
 from tests.edge.conftest import make_server  # noqa: F401 (a fixture)
 from tests.support.waiting import eventually
 
+pytestmark = pytest.mark.no_store("server")
+
 
 @pytest.fixture
 def server(make_server):  # noqa: F811

@@ -16,6 +16,7 @@ from penstock.domain.errors import StoreRefused
 from tests.docs.snippets import ROOT
 
 
+@pytest.mark.no_store("embedded")
 def test_nothing_is_opened_before_it_is_needed(tmp_path):
     app = Penstock(f"sqlite:///{tmp_path / 'jobs.db'}")
 
@@ -44,6 +45,7 @@ def test_a_with_block_opens_and_closes(url):
     assert not app._opening.is_open
 
 
+@pytest.mark.no_store("declaring")
 def test_threads_that_come_at_the_same_time_open_it_once():
     opened = []
     go_on = threading.Event()
@@ -68,6 +70,7 @@ def test_threads_that_come_at_the_same_time_open_it_once():
     assert opened == [1]
 
 
+@pytest.mark.ways("fork")
 def test_a_forked_child_opens_its_own_and_leaves_that_of_its_parent_alone(app, queue, desk):
     app.enqueue("parent", {}, queue=queue)
     of_parent = app.backing
@@ -89,6 +92,7 @@ def test_a_forked_child_opens_its_own_and_leaves_that_of_its_parent_alone(app, q
     assert [work.kind for work in desk.claim()] == ["parent", "child", "parent again"]
 
 
+@pytest.mark.no_store("embedded")
 def test_a_database_without_our_schema_is_refused_until_it_is_migrated(postgres_url, queue):
     app = Penstock(postgres_url)
 
@@ -99,6 +103,7 @@ def test_a_database_without_our_schema_is_refused_until_it_is_migrated(postgres_
     app.close()
 
 
+@pytest.mark.no_store("embedded")
 def test_an_application_that_only_enqueues_starts_no_duties(tmp_path):
     with Penstock(f"sqlite:///{tmp_path / 'jobs.db'}") as app:
         before = _duty_loops()  # others of this process may have theirs
@@ -110,6 +115,7 @@ def test_an_application_that_only_enqueues_starts_no_duties(tmp_path):
         assert _duty_loops() == before + 1
 
 
+@pytest.mark.no_store("process")
 def test_the_package_imports_its_parts_only_when_they_are_asked_for(tmp_path: Path):
     program = "import sys, penstock; assert 'penstock.client' not in sys.modules; dir(penstock)\n"
     program += "from penstock import Penstock, Retry, Snooze, Cancel, Bury, current, Job, Unique\n"

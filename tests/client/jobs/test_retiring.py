@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -18,8 +17,11 @@ from penstock.domain.schedule import Every, Template
 from penstock.domain.worker import NewWorker
 from penstock.runtime.worker.roll import Roll
 from penstock.wiring import Broker
+from tests.client.calls import run
 from tests.clocks import ManualClock
 from tests.edge.api import a_name
+
+pytestmark = pytest.mark.ways("worker")
 
 Version = Callable[..., Penstock]
 
@@ -190,7 +192,7 @@ def test_recurring_work_is_looked_at_paused_and_removed_from_python(
     assert not app.recurring.resume(a).is_paused
     assert app.jobs.get(app.recurring.run(a)).kind == a
     assert app.recurring.get(a).owner == owner
-    asyncio.run(app.recurring.remove_async(a))
+    run(app.recurring.remove_async(a))
     with pytest.raises(ScheduleNotFound):
         app.recurring.get(a)
 
@@ -205,6 +207,7 @@ def test_an_application_is_named_after_its_module_unless_there_are_several(url: 
     assert alone["third"].name == "third"
 
 
+@pytest.mark.no_store("declaring")
 @pytest.mark.parametrize(
     ("variables", "name"),
     [

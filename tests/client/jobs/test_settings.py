@@ -16,6 +16,8 @@ from penstock.domain.pace import Rate
 from penstock.domain.queue import QueueSettings
 from penstock.testing import Kit
 
+pytestmark = pytest.mark.no_store("embedded")
+
 
 @pytest.fixture(autouse=True)
 def _own_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,4 +1,4 @@
-"""What every backing promises a worker."""
+"""What every store promises a worker."""
 
 from __future__ import annotations
 
@@ -15,6 +15,8 @@ from penstock.domain.lease import Verb
 from penstock.ports.work import WorkAct
 from tests.client.jobs.desk import JobDesk
 from tests.edge.api import a_name
+
+pytestmark = pytest.mark.ways("worker")
 
 
 @pytest.fixture

@@ -11,6 +11,8 @@ from penstock.domain.lease import Verb
 from penstock.ports.work import Unanswered, Work, WorkAct
 from tests.edge.api import a_name
 
+pytestmark = pytest.mark.ways("worker")
+
 
 def claim(source, queues, *, limit=10, finishing=()):
     return source.claim(queues, limit=limit, lease_ms=1_000, worker_id="w", finishing=finishing)
@@ -125,7 +127,7 @@ def test_completions_are_done_when_a_queue_refuses_claims(app, monkeypatch, fail
     assert answers == [None, None]
 
 
-@pytest.mark.parametrize("backing", ["remote"], indirect=True)
+@pytest.mark.ways("unreachable server")
 def test_only_what_the_server_answered_counts_when_it_goes_away_halfway(app, monkeypatch):
     names = [a_name(), a_name(), a_name()]
     fill(app, names, count=2)
@@ -142,7 +144,7 @@ def test_only_what_the_server_answered_counts_when_it_goes_away_halfway(app, mon
     assert source.act(finishing[1:]) == [None, None]
 
 
-@pytest.mark.parametrize("backing", ["remote"], indirect=True)
+@pytest.mark.ways("unreachable server")
 def test_a_claim_raises_when_the_server_has_answered_nothing(app, monkeypatch):
     names = [a_name(), a_name()]
     fill(app, names)
@@ -154,7 +156,7 @@ def test_a_claim_raises_when_the_server_has_answered_nothing(app, monkeypatch):
         claim(source, names, finishing=[completion(work) for work in held])
 
 
-@pytest.mark.parametrize("backing", ["remote"], indirect=True)
+@pytest.mark.ways("unreachable server")
 def test_acts_in_several_requests_keep_the_answers_before_a_failure(app, queue, monkeypatch):
     fill(app, [queue])
     source = app.work_source()

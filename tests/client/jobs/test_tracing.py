@@ -227,6 +227,7 @@ def test_without_a_current_span_the_producer_span_begins_a_trace(app, queue, des
     assert tracing.of_now() is None
 
 
+@pytest.mark.no_store("codec")
 def test_a_stored_trace_that_is_none_does_no_harm(handled):
     with tracing.around(some_work(trace="nonsense")):
         pass
@@ -235,6 +236,7 @@ def test_a_stored_trace_that_is_none_does_no_harm(handled):
     assert span.parent is None
 
 
+@pytest.mark.no_store("process")
 def test_with_the_api_alone_there_are_no_spans_but_the_trace_goes_on(tmp_path):
     _run(
         f"""
@@ -252,6 +254,7 @@ assert tracing.of_now() is None
     )
 
 
+@pytest.mark.no_store("process")
 def test_it_works_without_opentelemetry(tmp_path):
     _run(
         f"""

@@ -16,32 +16,24 @@ from penstock.domain.errors import InvalidRequest, LeaseLost
 from penstock.domain.lease import Verb
 from penstock.runtime.outcomes import NOT_COMMITTED
 from tests.client.jobs.desk import JobDesk
+from tests.client.ways import Backend, Way
 
-
-@pytest.fixture(params=("sqlite", "postgres"))
-def backing(request: pytest.FixtureRequest) -> str:
-    return str(request.param)
-
-
-@pytest.fixture
-def url(backing: str, request: pytest.FixtureRequest, tmp_path: Any) -> str:
-    if backing == "sqlite":
-        return f"sqlite:///{tmp_path / 'jobs.db'}?checksums=off"
-    return str(request.getfixturevalue("job_database"))
+pytestmark = pytest.mark.ways("own transaction")
 
 
 @pytest.fixture
-def tx(app: Penstock, url: str, backing: str) -> Iterator[Any]:
+def tx(app: Penstock, url: str, way: Way) -> Iterator[Any]:
     app.open()
-    if backing == "sqlite":
+    if way.backend is Backend.SQLITE:
         path = url.removeprefix("sqlite:///").partition("?")[0]
-        connection: Any = sqlite3.connect(path)
+        connection: Any = sqlite3.connect(path, check_same_thread=False)  # jobs use it, too
     else:
         connection = psycopg.connect(url)
     yield connection
     connection.close()
 
 
+@pytest.mark.ways("sync connection")
 def test_a_job_exists_exactly_if_the_caller_commits(app, queue, desk, tx):
     @app.job(queue=queue)
     def ship(order: int) -> None: ...
@@ -56,6 +48,7 @@ def test_a_job_exists_exactly_if_the_caller_commits(app, queue, desk, tx):
     assert [work.body for work in desk.claim()] == ['{"order":2}', '{"order":3}']
 
 
+@pytest.mark.ways("sync connection")
 def test_a_missing_queue_is_made_in_the_callers_transaction_as_it_was_declared(
     app, queue, clock, tx
 ):
@@ -71,24 +64,21 @@ def test_a_missing_queue_is_made_in_the_callers_transaction_as_it_was_declared(
 
     [work] = JobDesk(app, clock, queue).claim()
     assert work.body == '{"order":2}'
-    assert app.queues == [queue]
+    assert queue in app.queues
 
 
-@pytest.mark.parametrize("backing", ["postgres"], indirect=True)  # which asyncpg speaks to
-def test_an_async_caller_has_an_async_transaction(app, queue, desk, url):
+@pytest.mark.ways("asyncpg")
+async def test_an_async_caller_has_an_async_transaction(app, queue, desk, url):
     @app.job(queue=queue)
     def ship(order: int) -> None: ...
 
-    async def enqueue() -> None:
-        connection = await asyncpg.connect(url)
-        for order, is_kept in ((1, False), (2, True)):
-            transaction = connection.transaction()
-            await transaction.start()
-            await ship.using(tx=connection).enqueue_async(order)
-            await (transaction.commit() if is_kept else transaction.rollback())
-        await connection.close()
-
-    asyncio.run(enqueue())
+    connection = await asyncpg.connect(url)
+    for order, is_kept in ((1, False), (2, True)):
+        transaction = connection.transaction()
+        await transaction.start()
+        await ship.using(tx=connection).enqueue_async(order)
+        await (transaction.commit() if is_kept else transaction.rollback())
+    await connection.close()
 
     assert [work.body for work in desk.claim()] == ['{"order":2}']
 
@@ -131,6 +121,7 @@ def test_a_job_that_is_not_held_any_more_cannot_be_completed(app, queue, desk, t
     assert seen == [False]
 
 
+@pytest.mark.no_store("server")
 def test_a_server_elsewhere_is_not_in_the_callers_database(job_server, queue):
     with Penstock(job_server.url) as remote:
         with pytest.raises(InvalidRequest, match="open Penstock on the URL of that database"):
@@ -146,6 +137,7 @@ def test_what_is_no_transaction_is_refused(app, queue):
         app.enqueue("ship", {}, queue=queue, tx="transaction")
 
 
+@pytest.mark.no_store("embedded")
 def test_a_file_is_opened_before_the_transaction_because_opening_waits_for_it(tmp_path):
     app = Penstock(f"sqlite:///{tmp_path / 'jobs.db'}?checksums=off")
 
@@ -153,6 +145,7 @@ def test_a_file_is_opened_before_the_transaction_because_opening_waits_for_it(tm
         app.enqueue("ship", {}, tx=object())
 
 
+@pytest.mark.ways("sync connection")
 def test_a_job_is_cancelled_or_moved_exactly_if_the_caller_commits(app, queue, tx, clock):
     @app.job(queue=queue)
     def ship(order: int) -> None: ...

@@ -116,6 +116,7 @@ def test_many_at_once_have_their_duplicates_told(app, queue):
     assert told[0].id == told[2].id
 
 
+@pytest.mark.no_store("declaring")
 def test_what_makes_no_sense_is_refused_where_it_is_declared():
     app = Penstock("sqlite:///nowhere.db")
 

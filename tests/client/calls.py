@@ -1,0 +1,107 @@
+"""How the calls of a test reach the client: directly, beside an event loop, or awaited."""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+import threading
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from typing import Any, TypeVar
+
+import pytest
+
+from penstock import Penstock
+from penstock.client.aside import aside
+from penstock.client.job import Enqueuing
+from penstock.client.jobs import Jobs
+from penstock.client.notifications import NotificationQueue
+from penstock.client.recurring_work import RecurringWork
+from penstock.testing import Kit
+
+T = TypeVar("T")
+
+_TWIN = "_async"
+_is_awaiting: ContextVar[bool] = ContextVar("is_awaiting", default=False)
+CLASSES: tuple[type, ...] = (Penstock, Enqueuing, Jobs, NotificationQueue, RecurringWork, Kit)
+
+# What a worker or an operator has is called on a thread of its own, as in production.
+beside = aside
+
+
+def run(program: Coroutine[Any, Any, T]) -> T:
+    """Run it to its end, on an event loop of its own."""
+    return beside(lambda: asyncio.run(program))
+
+
+@contextmanager
+def running_loop() -> Iterator[asyncio.AbstractEventLoop]:
+    """An event loop that runs in a thread."""
+    loop = asyncio.new_event_loop()
+    thread = threading.Thread(target=loop.run_forever, name="caller's loop")
+    thread.start()
+    try:
+        yield loop
+    finally:
+        loop.call_soon_threadsafe(loop.stop)
+        thread.join()
+        loop.close()
+
+
+def twins() -> Iterator[tuple[type, str]]:
+    """The sync methods that have an async form."""
+    for owner in CLASSES:
+        for name in dir(owner):
+            if name.endswith(_TWIN) and not name.startswith("_"):
+                assert hasattr(owner, name.removesuffix(_TWIN)), f"{owner.__name__}.{name}"
+                yield owner, name.removesuffix(_TWIN)
+
+
+def await_twins(monkeypatch: pytest.MonkeyPatch, loop: asyncio.AbstractEventLoop) -> None:
+    """Every sync call that has an async form awaits that form on the loop instead."""
+    for owner, name in list(twins()):
+        twin = inspect.getattr_static(owner, name + _TWIN)
+        monkeypatch.setattr(owner, name, _awaiting(getattr(owner, name), twin, loop))
+
+
+def _awaiting(
+    sync: Callable[..., Any], twin: Callable[..., Any], loop: asyncio.AbstractEventLoop
+) -> Callable[..., Any]:
+    async def awaited(*args: Any, **kwargs: Any) -> Any:
+        _is_awaiting.set(True)
+        answer = twin(*args, **kwargs)
+        if isinstance(answer, AsyncIterator):
+            return iter([item async for item in answer])
+        return await answer
+
+    def call(*args: Any, **kwargs: Any) -> Any:
+        # What a twin or a handler that it runs calls by itself stays as it is.
+        if _is_awaiting.get() or is_on_loop():
+            return sync(*args, **kwargs)
+        return asyncio.run_coroutine_threadsafe(awaited(*args, **kwargs), loop).result()
+
+    return call
+
+
+def is_on_loop() -> bool:
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return False
+    return True
+
+
+class BesideLoop:
+    """The broker as an operator elsewhere has it: its calls are made on a thread without a loop."""
+
+    def __init__(self, find: Callable[[], Any]) -> None:
+        self._find = find  # at the first use: what opens a store does so inside the test
+
+    def __getattr__(self, name: str) -> Any:
+        found = getattr(self._find(), name)
+        if type(found).__module__.startswith(("penstock.services", "penstock.store")):
+            return BesideLoop(lambda: found)
+        if callable(found):
+            return lambda *args, **kwargs: beside(lambda: found(*args, **kwargs))
+        return found

@@ -1,0 +1,1 @@
+"""Small complete programs as users write them, run as real processes and killed in the middle."""

@@ -1,0 +1,63 @@
+"""A farm of external workers: one of them is killed at its task, and so is the server.
+
+External workers speak HTTP only; the story is played on a server with each store.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+
+from penstock.client.remote import Remote
+from penstock.domain.message import State
+from tests.edge.tasks.outsider import Outsider
+from tests.stories.stage import Stage
+
+WORKERS = 3
+KINDS = {"Report": 12, "Broken": 3, "Slow": 2}
+
+
+def test_every_task_has_one_outcome_although_a_worker_and_the_server_are_killed(
+    embedded_stage: Stage,
+) -> None:
+    stage = embedded_stage
+    stage.serve(workers_valid_ms="5s", workers_beat_ms="1s")
+    farm = {
+        program.pid: program
+        for program in (
+            stage.run("tests.stories.report_farm", f"worker-{n}") for n in range(WORKERS)
+        )
+    }
+    producer = Outsider(stage.api)
+    tasks = {
+        f"{kind}-{n}": producer.enqueue(kind, data=f"{kind}-{n}")
+        for kind, count in KINDS.items()
+        for n in range(count)
+    }
+
+    first = stage.until(lambda: holders(stage, "Slow-0"))
+    farm[first[0]].kill()
+    stage.until(lambda: sum(line.startswith("end") for line in stage.lines()) >= 5)
+    stage.kill_server()
+    stage.server.start()
+    second = stage.until(lambda: holders(stage, "Slow-0")[1:])
+    for name in ("Slow-0", "Slow-1"):
+        (stage.folder / f"gate-{name}").touch()
+    expected = {name: "failed" if "Broken" in name else "succeeded" for name in tasks}
+    stage.until(lambda: {name: producer.status(task) for name, task in tasks.items()} == expected)
+
+    assert second[0] in farm, "another worker of the farm has taken it over"
+    assert second[0] != first[0]
+    ended = Counter(line.split()[1] for line in stage.lines() if line.startswith("end"))
+    assert set(ended.values()) <= {1}, "one outcome was accepted for each task"
+    with Remote(stage.server.url) as server:
+        for name, task in tasks.items():
+            endings = server.history.of(task).endings
+            outcome = State.DEAD if "Broken" in name else State.DONE
+            assert [ending.outcome for ending in endings] == [outcome], name
+    assert stage.totals("tasks") == {"dead": KINDS["Broken"], "done": KINDS["Report"] + 2}
+
+
+def holders(stage: Stage, name: str) -> list[int]:
+    """The processes that have begun a task, in their order."""
+    begun = [line.split() for line in stage.lines()]
+    return [int(pid[0]) for verb, task, *pid in begun if verb == "begin" and task == name]
