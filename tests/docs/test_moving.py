@@ -27,3 +27,13 @@ def test_it_runs(code: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
     app = names["app"]
     assert (tmp_path / "jobs.db").exists()
     app.close()  # type: ignore[attr-defined]
+
+
+def test_all_of_them_run_in_one_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As for a reader who tries one after the other: they share a store."""
+    monkeypatch.chdir(tmp_path)
+
+    for code in EXAMPLES:
+        names: dict[str, object] = {}
+        exec(compile(code, "moving.md", "exec"), names)
+        names["app"].close()  # type: ignore[attr-defined]
