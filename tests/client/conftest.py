@@ -47,8 +47,8 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 @pytest.hookimpl(tryfirst=True)
 def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
     """Tests whose caller is a program on an event loop run inside of one."""
-    way: Way | None = pyfuncitem.funcargs.get("way")
-    if way is None:
+    way = pyfuncitem.funcargs.get("way")
+    if not isinstance(way, Way):
         _check_reason(pyfuncitem)
         return None
     if way.caller is not Caller.LOOP:

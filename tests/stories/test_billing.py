@@ -27,7 +27,7 @@ def rows(url: str, table: str) -> list[int]:
     else:
         opened = psycopg.connect(url)
     with closing(opened) as connection:
-        found = connection.execute(f"SELECT * FROM {table}").fetchall()  # type: ignore[arg-type]
+        found = connection.execute(f"SELECT * FROM {table}").fetchall()
     return sorted(number for (number,) in found)
 
 
