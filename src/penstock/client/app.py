@@ -33,7 +33,8 @@ from penstock.client.over_http import OverHttp
 from penstock.client.queue_options import QueueOptions, settings_of
 from penstock.client.recurring_work import RecurringWork
 from penstock.client.retiring import RetiringRoll
-from penstock.client.sending import all_sent, batches, traced
+from penstock.client.sending import all_sent, batches, draft_by_kind, traced
+from penstock.client.urls import SERVER, check_url
 from penstock.domain import ownership
 from penstock.domain.breaker_settings import BreakerSettings
 from penstock.domain.draft import Draft
@@ -45,8 +46,7 @@ from penstock.ports.clock import Clock
 from penstock.ports.work import WorkSource
 from penstock.runtime.worker.roll import Roll
 from penstock.settings import Settings, check_given, load
-from penstock.settings.masking import quoted_url
-from penstock.settings.values import POSTGRES, SQLITE, check_store_url
+from penstock.settings.values import SQLITE
 from penstock.wiring import migrate, own_clock
 
 if TYPE_CHECKING:
@@ -57,8 +57,6 @@ P = ParamSpec("P")
 R = TypeVar("R")
 H = TypeVar("H", bound=Callable[[Current], Any])
 W = TypeVar("W", bound=Callable[[], Any])
-
-_SERVER = ("http://", "https://")
 
 
 class Penstock(BusPart):
@@ -83,7 +81,7 @@ class Penstock(BusPart):
         self._name = name
         if name is None:
             naming.note(self, self._module)
-        self.url = _checked(url)
+        self.url = check_url(url)
         self._key = key
         self._given = check_given(settings or {})
         self._clock = clock
@@ -221,13 +219,13 @@ class Penstock(BusPart):
 
     def use(self, url: str, *, key: str | None = None) -> None:
         """Another store or server from now on; what is open is closed."""
-        self.url = _checked(url)
+        self.url = check_url(url)
         self._key = key or self._key
         self.close()
 
     def migrate(self) -> list[str]:
         """Bring the schema of an own store up to date; returns the names of what was applied."""
-        if self.url.startswith(_SERVER):
+        if self.url.startswith(SERVER):
             raise InvalidRequest(
                 "the store belongs to a server: run penstock migrate --store URL beside it"
             )
@@ -355,7 +353,7 @@ class Penstock(BusPart):
     # --- private ---
 
     def _open(self) -> Backing:
-        if self.url.startswith(_SERVER):
+        if self.url.startswith(SERVER):
             return OverHttp(self.url, key=self._key, clock=self._clock or own_clock())
         return Embedded(self.settings(self.url), clock=self._clock)
 
@@ -373,19 +371,4 @@ class Penstock(BusPart):
         job = self.handlers.find(kind)
         if job is not None:
             return job.named(arguments, options)
-        settled = Settled().merged(options)
-        try:
-            body = msgspec.json.encode(arguments).decode()
-        except (TypeError, ValueError, OverflowError) as error:
-            raise InvalidRequest(f"job {kind!r}: {error}") from None
-        return settled, msgspec.structs.replace(settled.draft, kind=kind, body=body)
-
-
-def _checked(url: object) -> str:
-    if not isinstance(url, str) or not url.startswith((SQLITE, *POSTGRES, *_SERVER)):
-        hint = "; is the variable set?" if url is None or url == "" else ""
-        raise InvalidRequest(
-            "Penstock opens sqlite:///path, postgresql://… or http://…, "
-            f"not {quoted_url(url)}{hint}"
-        )
-    return url if url.startswith(_SERVER) else check_store_url(url)
+        return draft_by_kind(kind, arguments, options)

@@ -2,14 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import msgspec
 
 from penstock.client.answers import Sent
 from penstock.client.job import Enqueued
+from penstock.client.options import JobOptions, Settled
 from penstock.domain.draft import Draft
-from penstock.domain.errors import PenstockError
+from penstock.domain.errors import InvalidRequest, PenstockError
+
+
+def draft_by_kind(
+    kind: str, arguments: Mapping[str, object], options: JobOptions
+) -> tuple[Settled, Draft]:
+    """A job whose function is not known here.  Raises InvalidRequest for what is not JSON."""
+    settled = Settled().merged(options)
+    try:
+        body = msgspec.json.encode(arguments).decode()
+    except (TypeError, ValueError, OverflowError) as error:
+        raise InvalidRequest(f"job {kind!r}: {error}") from None
+    return settled, msgspec.structs.replace(settled.draft, kind=kind, body=body)
 
 
 def traced(drafts: Sequence[Draft], trace: str | None) -> list[Draft]:

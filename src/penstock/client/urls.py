@@ -1,0 +1,20 @@
+"""The URLs that an application opens: those of stores and of servers."""
+
+from __future__ import annotations
+
+from penstock.domain.errors import InvalidRequest
+from penstock.settings.masking import quoted_url
+from penstock.settings.values import POSTGRES, SQLITE, check_store_url
+
+SERVER = ("http://", "https://")
+
+
+def check_url(url: object) -> str:
+    """Raises InvalidRequest for what is neither a store nor a server."""
+    if not isinstance(url, str) or not url.startswith((SQLITE, *POSTGRES, *SERVER)):
+        hint = "; is the variable set?" if url is None or url == "" else ""
+        raise InvalidRequest(
+            "Penstock opens sqlite:///path, postgresql://… or http://…, "
+            f"not {quoted_url(url)}{hint}"
+        )
+    return url if url.startswith(SERVER) else check_store_url(url)
