@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import pytest
+
 from penstock.client.worker.connecting import unknown_queues
 from penstock.domain.errors import Forbidden
 from tests.edge.api import a_name
+
+pytestmark = pytest.mark.ways("worker")
 
 
 def test_a_name_that_nobody_knows_is_reported_with_the_ones_close_to_it(app, queue):
@@ -41,4 +45,4 @@ def test_a_key_that_may_not_list_queues_knows_those_of_the_application(app, queu
     [warning] = unknown_queues(app, (queue, f"{queue}x"))
 
     assert warning.startswith(f"queue {queue + 'x'!r} is not declared by the application; ")
-    assert f"did you mean {queue!r}?" in warning
+    assert f"did you mean {queue!r}" in warning
