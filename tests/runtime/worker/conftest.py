@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, closing
 from pathlib import Path
@@ -10,11 +11,13 @@ from typing import Any
 import pytest
 
 from penstock import Penstock
+from penstock.runtime.worker.worker import Worker
 from tests.clocks import ManualClock
 from tests.runtime.worker.rig import Rig
 from tests.store.backends import PostgresHome
 
 MakeRig = Callable[..., Rig]
+Start = Callable[..., Worker]
 
 
 @pytest.fixture
@@ -31,6 +34,34 @@ def app(url: str, clock: ManualClock) -> Iterator[Penstock]:
     app.queue("mail")
     yield app
     app.close()
+
+
+@pytest.fixture
+def timed_app(url: str) -> Iterator[Penstock]:
+    """An application whose time goes by itself."""
+    app = Penstock(url)
+    app.queue("mail")
+    yield app
+    app.close()
+
+
+@pytest.fixture
+def start(timed_app: Penstock) -> Iterator[Start]:
+    """Workers that run in threads until the test ends."""
+    started: list[tuple[Worker, threading.Thread]] = []
+
+    def start(**options: Any) -> Worker:
+        worker = timed_app.worker(queues=["mail"], **options)
+        thread = threading.Thread(target=worker.run)
+        started.append((worker, thread))
+        thread.start()
+        return worker
+
+    yield start
+    for worker, thread in started:
+        worker.drain(0)
+        thread.join(10)
+        assert not thread.is_alive()
 
 
 @pytest.fixture

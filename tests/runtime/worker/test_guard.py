@@ -7,7 +7,7 @@ import contextlib
 import functools
 import sys
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -15,10 +15,7 @@ import pytest
 from penstock import Penstock, current
 from penstock.domain.message import Message
 from penstock.runtime.worker.lifespan import StartFailed
-from penstock.runtime.worker.worker import Worker
 from tests.support.waiting import eventually
-
-Start = Callable[[], Worker]
 
 pytestmark = pytest.mark.parametrize("backend", ["sqlite"])
 
@@ -28,30 +25,8 @@ class Interrupt(BaseException):
 
 
 @pytest.fixture
-def app(url: str) -> Iterator[Penstock]:
-    app = Penstock(url)  # time goes by itself here
-    app.queue("mail")
-    yield app
-    app.close()
-
-
-@pytest.fixture
-def start(app: Penstock) -> Iterator[Start]:
-    """With a single slot: one that is lost is missed at once."""
-    started: list[tuple[Worker, threading.Thread]] = []
-
-    def start() -> Worker:
-        worker = app.worker(queues=["mail"], slots=1)
-        thread = threading.Thread(target=worker.run)
-        started.append((worker, thread))
-        thread.start()
-        return worker
-
-    yield start
-    for worker, thread in started:
-        worker.drain(0)
-        thread.join(10)
-        assert not thread.is_alive()
+def app(timed_app: Penstock) -> Penstock:
+    return timed_app
 
 
 @pytest.mark.parametrize("how", [SystemExit(3), KeyboardInterrupt(), Interrupt("no")])
@@ -73,7 +48,7 @@ def test_an_async_job_that_wants_to_end_the_program_fails_and_the_loop_goes_on(a
     left = leave.enqueue()
     write.enqueue()
     write_sync.enqueue()
-    start()
+    start(slots=1)
     eventually(lambda: len(done) == 2)
 
     dead = soon_dead(app, left.id)
@@ -105,7 +80,7 @@ def test_an_exit_in_a_task_of_a_job_fails_the_job_and_its_neighbours_go_on(app, 
     left = leave.enqueue()
     leave_behind.enqueue()
     write.enqueue()
-    start()
+    start(slots=1)
     eventually(lambda: done)
 
     assert "no such option" in (soon_dead(app, left.id).last_error or "")
@@ -126,7 +101,7 @@ def test_a_job_that_stops_the_loop_stops_nothing(app, start):
 
     stop.enqueue()
     write.enqueue()
-    start()
+    start(slots=1)
 
     eventually(lambda: done == ["stopped", "written"])
 
@@ -147,7 +122,7 @@ def test_a_job_that_cancels_itself_fails(app, start):
 
     sent = cancel.enqueue()
     write.enqueue()
-    start()
+    start(slots=1)
     eventually(lambda: done)
 
     assert "cancelled" in (soon_dead(app, sent.id).last_error or "")
@@ -168,7 +143,7 @@ def test_a_job_that_breaks_the_loop_fails_and_the_next_one_gets_a_new_loop(app, 
 
     sent = break_it.enqueue()
     write.enqueue()
-    start()
+    start(slots=1)
     eventually(lambda: done)
 
     assert soon_dead(app, sent.id).attempts == 1
@@ -196,7 +171,7 @@ def test_a_job_whose_error_a_hook_swallows_is_done_and_its_slot_is_free(app, sta
     failing = app.job(queue="mail", attempts=1)(fail_async if is_async else fail)
     sent = failing.enqueue()
     write.enqueue()
-    start()
+    start(slots=1)
     eventually(lambda: done)
 
     eventually(lambda: message(app, sent.id) is None)
@@ -213,7 +188,7 @@ def test_what_escapes_in_a_slot_fails_the_job_and_keeps_the_slot(app, start, mon
     def write() -> None:
         done.append(1)
 
-    worker = start()
+    worker = start(slots=1)
     begin, broken = worker._begin, ["once"]
 
     def begin_badly(held: Any) -> bool:
@@ -253,7 +228,7 @@ def test_what_a_sync_job_returns_is_awaited_on_the_loop_of_the_async_jobs(app, s
 
     decorated.enqueue(1)
     plain.enqueue()
-    start()
+    start(slots=1)
     eventually(lambda: len(loops) == 2)
 
     assert loops[0] is loops[1]
@@ -269,7 +244,7 @@ def test_a_returned_coroutine_that_raises_fails_its_job(app, start):
         return fail()
 
     sent = call.enqueue()
-    start()
+    start(slots=1)
 
     assert (soon_dead(app, sent.id).last_error or "").startswith("SystemExit: no")
 

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import Callable, Iterator
-from typing import Any
 
 import pytest
 
@@ -13,36 +11,12 @@ from penstock import Penstock
 from penstock.domain.limits import HOUR
 from penstock.domain.message import State
 from penstock.runtime.worker import keeper, pump
-from penstock.runtime.worker.worker import Worker
 from tests.support.waiting import eventually
 
-Start = Callable[..., Worker]
-
 
 @pytest.fixture
-def app(url: str) -> Iterator[Penstock]:
-    app = Penstock(url)  # time goes by itself here
-    app.queue("mail")
-    yield app
-    app.close()
-
-
-@pytest.fixture
-def start(app: Penstock) -> Iterator[Start]:
-    started: list[tuple[Worker, threading.Thread]] = []
-
-    def start(**options: Any) -> Worker:
-        worker = app.worker(queues=["mail"], **options)
-        thread = threading.Thread(target=worker.run)
-        started.append((worker, thread))
-        thread.start()
-        return worker
-
-    yield start
-    for worker, thread in started:
-        worker.drain(0)
-        thread.join(10)
-        assert not thread.is_alive()
+def app(timed_app: Penstock) -> Penstock:
+    return timed_app
 
 
 def test_a_thousand_short_jobs_of_both_colours_run_each_once(app, start):

@@ -6,10 +6,10 @@ from argparse import Namespace
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from penstock.client.answers import Message
-from penstock.domain.errors import PenstockError
+from penstock.client.answers import Acted, Message
 from penstock.domain.message import State
 from penstock.edge.cli import exits
+from penstock.edge.cli.acting import act_on_each
 from penstock.edge.cli.application import application, application_flags
 from penstock.edge.cli.exits import UsageError
 from penstock.edge.cli.flags import duration, instant
@@ -103,7 +103,7 @@ def _count(args: Namespace, out: Output) -> int:
 
 
 def _acting(
-    act: Callable[[Penstock, str, Namespace], str],
+    act: Callable[[Penstock, str, Namespace], Acted],
     flags: Callable[[Parser], None],
     example: str,
     more: str = "",
@@ -114,20 +114,8 @@ def _acting(
         application_flags(parser)
 
     def run(args: Namespace, out: Output) -> int:
-        code = exits.OK
         with application(args) as app:
-            for job_id in args.id:
-                try:
-                    state = act(app, job_id, args)
-                except PenstockError as error:
-                    exits.tell(error, error.code)
-                    code = exits.exit_code(error)
-                    continue
-                if out.json:
-                    out.record({"id": job_id, "state": state})
-                else:
-                    out.line(f"{job_id} {state}")
-        return code
+            return act_on_each(args.id, lambda one: act(app, one, args), out)
 
     return Command(run, configure, (example,), more)
 
@@ -137,8 +125,8 @@ def _cancel_flags(parser: Parser) -> None:
     parser.flag("--unless-running", text="refuse jobs that are running")
 
 
-def _cancel(app: Penstock, job_id: str, args: Namespace) -> str:
-    return app.jobs.cancel(job_id, reason=args.reason, is_running_ok=not args.unless_running).state
+def _cancel(app: Penstock, job_id: str, args: Namespace) -> Acted:
+    return app.jobs.cancel(job_id, reason=args.reason, is_running_ok=not args.unless_running)
 
 
 def _due_flags(parser: Parser) -> None:
@@ -151,11 +139,11 @@ def _due_flags(parser: Parser) -> None:
     parser.flag("--delay", value="DURATION", text="the same, counted from now", type=duration)
 
 
-def _reschedule(app: Penstock, job_id: str, args: Namespace) -> str:
+def _reschedule(app: Penstock, job_id: str, args: Namespace) -> Acted:
     if (args.due_at is None) is (args.delay is None):
         raise UsageError("give --due-at or --delay, and not both")
     delay = None if args.delay is None else f"{args.delay}ms"
-    return app.jobs.reschedule(job_id, due_at=args.due_at, delay=delay).state
+    return app.jobs.reschedule(job_id, due_at=args.due_at, delay=delay)
 
 
 def _configure_redrive(parser: Parser) -> None:

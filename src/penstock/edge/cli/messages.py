@@ -7,9 +7,9 @@ from collections.abc import Callable
 
 from penstock.client.answers import Acted, Message
 from penstock.client.remote import Remote
-from penstock.domain.errors import PenstockError
 from penstock.domain.message import State
 from penstock.edge.cli import exits
+from penstock.edge.cli.acting import act_on_each
 from penstock.edge.cli.exits import UsageError
 from penstock.edge.cli.flags import duration, instant, remote, server_flags
 from penstock.edge.cli.messages_bulk import pick_flags, picked
@@ -95,20 +95,8 @@ def _acting(
         server_flags(parser)
 
     def run(args: Namespace, out: Output) -> int:
-        code = exits.OK
         with remote(args) as server:
-            for message_id in args.id:
-                try:
-                    acted = act(server, message_id, args)
-                except PenstockError as error:
-                    exits.tell(error, error.code)
-                    code = exits.exit_code(error)
-                    continue
-                if out.json:
-                    out.record(acted)
-                else:
-                    out.line(f"{acted.id} {acted.state}")
-        return code
+            return act_on_each(args.id, lambda one: act(server, one, args), out)
 
     return Command(run, configure, (example,))
 
