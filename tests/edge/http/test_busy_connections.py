@@ -7,7 +7,7 @@ import pytest
 from tests.edge.api import Api
 from tests.edge.conftest import MakeServer
 from tests.edge.http.waiting import waiting_claims
-from tests.edge.raw import Raw, request
+from tests.edge.raw import ClosedError, Raw, request
 from tests.support.waiting import eventually
 
 HEALTH = request("GET", "/healthz")
@@ -16,17 +16,49 @@ SWEPT_S = 15.0  # the sweep comes once a second
 
 
 def test_one_connection_too_many_is_told_so_and_closed(make_server: MakeServer) -> None:
-    server = make_server(server={"max_connections": 3})
-    wires = [Raw(server.port) for _ in range(3)]
-    assert [wire.ask(HEALTH).status for wire in wires] == [200] * 3
+    server = make_server(server={"max_connections": 4})
+    api = Api(server.url)
+    queue = api.make_queue()
+    claim = request("POST", f"/v1/queues/{queue}/claims", b'{"wait_ms": 20000}')
+    wires = [Raw(server.port).send(claim) for _ in range(3)]
+    eventually(lambda: waiting_claims(api) == 3)
+    message = request("POST", f"/v1/queues/{queue}/messages", b'{"body": 1}')
+    api.close()
+    sender = Raw(server.port).send(message[:-1])  # now none of the four is idle
 
-    with Raw(server.port) as surplus:
-        answer = surplus.answer()
+    eventually(lambda: is_turned_away(server.port))
+
+    assert sender.ask(message[-1:]).status == 201
+    for wire in (sender, *wires):
+        wire.close()
+
+
+def is_turned_away(port: int) -> bool:
+    with Raw(port) as surplus:
+        try:
+            answer = surplus.ask(HEALTH)
+        except (ClosedError, OSError):  # refused before it was read
+            return False
+        if answer.status == 200:
+            return False
         assert (answer.status, answer.headers["connection"]) == (503, "close")
         assert b'"too_many_connections"' in answer.body
         assert surplus.is_closed()
+        return True
 
+
+def test_idle_connections_make_room_for_new_ones_the_longest_idle_first(
+    make_server: MakeServer,
+) -> None:
+    server = make_server(server={"max_connections": 3})
+    wires = [Raw(server.port) for _ in range(3)]
     assert [wire.ask(HEALTH).status for wire in wires] == [200] * 3
+    assert wires[0].ask(HEALTH).status == 200
+
+    with Raw(server.port) as fresh:
+        assert fresh.ask(HEALTH).status == 200
+        assert wires[1].is_closed()
+        assert [wires[0].ask(HEALTH).status, wires[2].ask(HEALTH).status] == [200, 200]
 
 
 def test_when_one_has_gone_another_may_come(make_server: MakeServer) -> None:

@@ -98,7 +98,7 @@ class HttpConnection(asyncio.Protocol):
         traffic = self._traffic
         if traffic.is_draining:
             self._turn_away(ShuttingDown("this node takes no more connections now"))
-        elif len(traffic.connections) >= traffic.max_connections:
+        elif not traffic.make_room():
             most = traffic.max_connections
             self._turn_away(TooManyConnections(f"{most} connections are open already"))
         else:
@@ -165,6 +165,11 @@ class HttpConnection(asyncio.Protocol):
             self._transport.abort()
         elif self._stream is not None or not self._is_busy:
             self._transport.close()
+
+    @property
+    def is_idle(self) -> bool:
+        """Open, and neither sending a request nor waiting for an answer."""
+        return not (self._is_busy or self._is_receiving or self._is_clogged)
 
     @property
     def _is_busy(self) -> bool:

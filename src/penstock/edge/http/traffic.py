@@ -16,6 +16,9 @@ MOST_HELD_BYTES = 128 * 1024 * 1024
 class Connection(Protocol):
     deadline: float  # by the loop's clock
 
+    @property
+    def is_idle(self) -> bool: ...
+
     def drain(self) -> None:
         """Close now if idle, else after the answer."""
         ...
@@ -51,6 +54,22 @@ class Traffic:
         self.left = asyncio.Event()  # set when the last connection goes
         self.date = b""
         self.now = asyncio.get_running_loop().time
+
+    def make_room(self) -> bool:
+        """For one more connection: at the limit, the longest idle one is closed for it.
+
+        So that clients which only keep connections open cannot shut out others, health checks
+        among them.  False: all of them are in use.
+        """
+        if len(self.connections) < self.max_connections:
+            return True
+        idle = [connection for connection in self.connections if connection.is_idle]
+        if not idle:
+            return False
+        longest = min(idle, key=lambda connection: connection.deadline)
+        self.connections.discard(longest)  # now: what is closing no longer counts
+        longest.drain()
+        return True
 
     def sweep(self) -> None:
         """Cut off those who dawdle; called about once a second."""
