@@ -45,6 +45,31 @@ def test_a_network_of_mapped_addresses_denies_the_addresses_inside(host: str) ->
         Guard("::ffff:127.0.0.0/104").check(host)
 
 
+@pytest.mark.parametrize(
+    "host",
+    [
+        "::ffff:169.254.169.254",
+        "::169.254.169.254",
+        "2002:a9fe:a9fe::1",
+        "64:ff9b::a9fe:a9fe",
+        "64:ff9b:1::a9fe:a9fe",
+        "64:ff9b:1:a9fe:a9:fe00::",
+        "2001:0:a9fe:a9fe::1",
+        "2001:0:808:808:0:0:5601:5601",
+    ],
+)
+def test_an_address_inside_another_is_denied_as_if_it_came_alone(host: str) -> None:
+    with pytest.raises(Refused, match=r"169\.254\.0\.0/16"):
+        Guard().check(host)
+
+
+@pytest.mark.parametrize(
+    "host", ["::1", "64:ff9b::808:808", "64:ff9b:1::808:808", "2001:0:808:808:0:0:f7f7:f7f7"]
+)
+def test_an_address_that_carries_an_allowed_one_is_allowed(host: str) -> None:
+    assert Guard().check(host) == host
+
+
 def test_a_network_of_addresses_that_carry_others_is_denied_as_it_is_written() -> None:
     guard = Guard("2002::/16")
 

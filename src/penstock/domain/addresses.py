@@ -2,7 +2,7 @@
 
 Behind link-local addresses clouds serve the secrets of their machines; a route, or a name that
 resolves to such an address, must not turn a delivery into a request for them.  An address that
-carries another one (IPv4-mapped, 6to4, NAT64) is denied if either of the two is.
+carries another one (IPv4-mapped or -compatible, 6to4, NAT64, Teredo) is denied if any of them is.
 """
 
 from __future__ import annotations
@@ -33,7 +33,9 @@ _NEVER = tuple(
         ),
     )
 )
+_COMPATIBLE = ipaddress.IPv6Network("::/96")
 _NAT64 = ipaddress.IPv6Network("64:ff9b::/96")
+_LOCAL_NAT64 = ipaddress.IPv6Network("64:ff9b:1::/48")  # RFC 8215
 _MAPPED = ipaddress.IPv6Network("::ffff:0:0/96")
 _MAX_PARTS = 4  # of an IPv4 address
 _NUMERIC = re.compile(r"0[xX][0-9a-fA-F]*|[0-9]+")
@@ -52,7 +54,7 @@ class Guard:
     def check(self, host: str) -> str:
         """Return an address, or raise Refused."""
         address = ipaddress.ip_address(host.partition("%")[0])
-        for one in {address, _inner(address)}:
+        for one in {address, *_carried_by(address)}:
             for network in self._denied:
                 if one.version == network.version and one in network:
                     raise Refused(f"nothing is sent to {host}: it lies in {network}")
@@ -104,9 +106,17 @@ def _network(text: str) -> Network:
     return network
 
 
-def _inner(address: Address) -> Address:
+def _carried_by(address: Address) -> list[Address]:
+    """The IPv4 addresses that an IPv6 address may lead to."""
     if not isinstance(address, ipaddress.IPv6Address):
-        return address
-    if address in _NAT64:
-        return ipaddress.IPv4Address(int(address) & 0xFFFF_FFFF)
-    return address.ipv4_mapped or address.sixtofour or address
+        return []
+    number = int(address)
+    carried: list[Address | None] = [address.ipv4_mapped, address.sixtofour]
+    carried += address.teredo or ()
+    if address in _NAT64 or (address in _COMPATIBLE and number > 1):
+        carried.append(ipaddress.IPv4Address(number & 0xFFFF_FFFF))
+    if address in _LOCAL_NAT64:
+        # At the end for a prefix of 96 bits; for one of 48 around the bits 64 to 71 (RFC 6052).
+        behind = (number >> 64 & 0xFFFF) << 16 | number >> 40 & 0xFFFF
+        carried += [ipaddress.IPv4Address(n) for n in (number & 0xFFFF_FFFF, behind) if n]
+    return [one for one in carried if one is not None]
