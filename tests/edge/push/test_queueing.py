@@ -165,6 +165,20 @@ def test_a_key_of_ours_is_never_handed_on_and_those_of_others_are(api: Api) -> N
     assert delivery_of(theirs).header("authorization") == "Basic dTpw"
 
 
+def test_a_login_of_the_console_is_not_handed_on(api: Api) -> None:
+    token = {"X-Csrf-Token": "secret"}
+    ours = delivery_of(pushed(api, headers={"Cookie": "penstock_0a1b2c3d=t", **token}))
+    both = delivery_of(pushed(api, headers={"Cookie": "a=1; penstock_0a1b2c3d=t; b=2", **token}))
+    theirs = delivery_of(pushed(api, headers={"Cookie": "penstock_shop=1; a=2", **token}))
+
+    assert (ours.header("cookie"), ours.header("x-csrf-token")) == (None, None)
+    assert (both.header("cookie"), both.header("x-csrf-token")) == ("a=1; b=2", None)
+    assert (theirs.header("cookie"), theirs.header("x-csrf-token")) == (
+        "penstock_shop=1; a=2",
+        "secret",
+    )
+
+
 def test_a_header_in_several_lines_is_kept_whole(server: LiveServer, api: Api) -> None:
     lines = b"Host: localhost\r\nX-Queue: p\r\nAccept: a\r\nAccept: b\r\nCookie: c\r\nCookie: d\r\n"
     with Raw(server.port) as wire:

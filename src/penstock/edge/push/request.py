@@ -1,7 +1,7 @@
 """A request that is to be queued: which queue it names, and what of it is kept.
 
 Kept is what the endpoint is to see: not what belongs to the connection it came on, not the queue,
-and never an API key of ours.
+and never an API key or a console login of ours.
 """
 
 from __future__ import annotations
@@ -24,6 +24,8 @@ MOST_CHECKED_MS = 366 * DAY
 _CHECKED_MS = 60 * SECOND  # where the header says something, but no number
 _INTEGER = re.compile(r"[+-]?[0-9]{1,12}")
 _OUR_KEY = re.compile(rb"(?i:bearer)\s+pk_")
+_OUR_COOKIE = re.compile(rb"penstock_[0-9a-f]{8}=")  # as domain/login.py names it
+_PAGE_TOKEN = b"x-csrf-token"
 _OF_THE_CONNECTION = frozenset(name.encode() for name in OF_THE_CONNECTION)
 
 
@@ -74,6 +76,7 @@ def unique_for_ms(headers: dict[bytes, bytes]) -> int | None:
 
 
 def kept_headers(headers: dict[bytes, bytes]) -> list[Header]:
+    headers = _without_login(headers)
     named = {name.strip() for name in headers.get(b"connection", b"").lower().split(b",")}
     dropped = _OF_THE_CONNECTION | named | {QUEUE}
     return [
@@ -81,6 +84,19 @@ def kept_headers(headers: dict[bytes, bytes]) -> list[Header]:
         for name, value in headers.items()
         if name not in dropped and not is_our_key(name, value)
     ]
+
+
+def _without_login(headers: dict[bytes, bytes]) -> dict[bytes, bytes]:
+    """A login of the console is as good as its key; cookies of the endpoint's own go on."""
+    parts = [part.strip() for part in headers.get(b"cookie", b"").split(b";")]
+    others = [part for part in parts if not _OUR_COOKIE.match(part)]
+    if len(others) == len(parts):
+        return headers
+    kept = {name: value for name, value in headers.items() if name != _PAGE_TOKEN}
+    kept[b"cookie"] = b"; ".join(others)
+    if not others:
+        del kept[b"cookie"]
+    return kept
 
 
 def is_our_key(name: bytes, value: bytes) -> bool:
