@@ -43,11 +43,17 @@ def test_what_the_file_says_of_its_workers_is_said_to_them():
     assert words[-2:] == ["--beat", "1s"]
 
 
-@pytest.mark.parametrize(("told", "url"), [({}, STORE), ({"url": "http://b:1"}, "http://b:1")])
-def test_where_the_jobs_are_is_told_where_others_cannot_read_it(told, url):
+@pytest.mark.parametrize(
+    ("told", "variable", "url"),
+    [
+        ({}, "PENSTOCK_WORKER_STORE", STORE),
+        ({"url": "http://b:1"}, "PENSTOCK_WORKER_SERVER", "http://b:1"),
+    ],
+)
+def test_where_the_jobs_are_is_told_where_others_cannot_read_it(told, variable, url):
     launch = _launch(app="a:b", **told)
 
-    assert launch.environment("abc")["PENSTOCK_WORKER_URL"] == url
+    assert launch.environment("abc")[variable] == url
     assert "s3cret" not in " ".join(launch.command("abc"))
 
 

@@ -57,5 +57,6 @@ class Launch:
         told = {"PENSTOCK_FLEET": self._fleet, _REPLICA_VARIABLE: replica}
         if self._spec.app is not None:
             # Not on the command line, where everybody could read its password.
-            told["PENSTOCK_WORKER_URL"] = self._url
+            is_server = self._url.startswith(("http://", "https://"))
+            told["PENSTOCK_WORKER_SERVER" if is_server else "PENSTOCK_WORKER_STORE"] = self._url
         return told
