@@ -25,6 +25,7 @@ T = TypeVar("T")
 FINAL = (InvalidRequest, StoreRefused, Unauthenticated, Forbidden)
 _PAUSES_S = (0.2, 5.0)  # the first, and the longest
 _MOST_NAMED = 10
+_MOST_FETCHED = 1_000
 
 
 def until_answered(ask: Callable[[], T], wire: Wire) -> T | None:
@@ -64,12 +65,18 @@ def unknown_queues(app: Penstock, queues: tuple[str, ...]) -> list[str]:
     find = app.backing.queue_names
     try:
         missing = [name for name in undeclared if name not in find(prefix=name, limit=1)]
-        known = sorted({*app.queues, *find(prefix="", limit=1_000)}) if missing else []
+        known = {name: sorted({*app.queues, *_names_near(name, find)}) for name in missing}
     except Forbidden:  # with a key that may not list them
         lack = "is not declared by the application"
         return [f"queue {name!r} {lack}; {_hint(name, app.queues)}" for name in undeclared]
     lack = "does not exist, so nothing is claimed from it"
-    return [f"queue {name!r} {lack}; {_hint(name, known)}" for name in missing]
+    return [f"queue {name!r} {lack}; {_hint(name, known[name])}" for name in missing]
+
+
+def _names_near(name: str, find: Callable[..., list[str]]) -> list[str]:
+    """Those that begin alike: a store may have more names than are worth fetching."""
+    near = find(prefix=name[: len(name) // 2], limit=_MOST_FETCHED)
+    return near or find(prefix="", limit=_MOST_FETCHED)
 
 
 def _hint(name: str, known: list[str]) -> str:
