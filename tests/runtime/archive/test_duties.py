@@ -91,7 +91,7 @@ def test_a_server_without_pyarrow_says_so_at_the_start(settings, monkeypatch):
     monkeypatch.setitem(sys.modules, "penstock.outbound.lake_files", None)
     with (
         closing(open_broker(settings)) as broker,
-        pytest.raises(LakeRefused, match=r"penstock\[archive\]"),
+        pytest.raises(LakeRefused, match=r"penstock-queue\[archive\]"),
     ):
         broker.start_archiving()
 
