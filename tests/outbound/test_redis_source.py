@@ -191,5 +191,6 @@ def test_the_password_is_read_anew_and_told_nobody(tmp_path, monkeypatch):
 def test_without_the_library_the_file_is_refused(monkeypatch):
     monkeypatch.setitem(sys.modules, "redis", None)
 
-    with pytest.raises(FleetsRefused, match=r"sources.cache: .* pip install 'penstock-queue\[redis\]'"):
+    wanted = r"sources.cache: .* pip install 'penstock-queue\[redis\]'"
+    with pytest.raises(FleetsRefused, match=wanted):
         RedisLoad("cache", RedisSource())
