@@ -26,13 +26,14 @@ class Keeper:
         if now < self.next_at:
             return []
         self.next_at = now + self._every_ms
-        return [
-            each
-            for each in held
-            if (each.fate is None and each.renewed_at <= now - self._every_ms // 3)
-            # It may clean up first, as long as its lease certainly lasts.
-            or (each.owes_time_out and each.renewed_at <= now - self._renew_ms)
-        ]
+        return [each for each in held if self._is_due(each, now=now)]
+
+    def _is_due(self, each: Held, *, now: int) -> bool:
+        if each.start_by is not None or each.owes_time_out:
+            # As late as its lease allows: past its time limit an extension is a time-out.  One that
+            # has not begun may still begin, one that was stopped may clean up first.
+            return each.renewed_at <= now - self._renew_ms
+        return each.fate is None and each.renewed_at <= now - self._every_ms // 3
 
 
 def extension(held: Held, *, now: int) -> WorkAct:
