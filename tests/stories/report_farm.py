@@ -32,7 +32,13 @@ class Worker:
         self._register()
         threading.Thread(target=self._ping, daemon=True).start()
         while True:
-            answer = self._call(f"/v1/workers/{self._id}/dequeue", {"wait_ms": 1_000})
+            try:
+                path = f"/v1/workers/{self._id}/dequeue"
+                answer = self._http.post(path, json={"wait_ms": 1_000})
+            except httpx.TransportError:
+                # The lost answer may have been a task, which our pings would keep for ever.
+                self._register()
+                continue
             if answer.status_code == GONE or self._is_gone.is_set():
                 self._register()
             elif answer.is_success and answer.json() is not None:

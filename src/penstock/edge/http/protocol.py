@@ -99,8 +99,7 @@ class HttpConnection(asyncio.Protocol):
         if traffic.is_draining:
             self._turn_away(ShuttingDown("this node takes no more connections now"))
         elif not traffic.make_room():
-            most = traffic.max_connections
-            self._turn_away(TooManyConnections(f"{most} connections are open already"))
+            self._turn_away(TooManyConnections(f"{traffic.max_connections} connections are in use"))
         else:
             traffic.connections.add(self)
 
