@@ -11,7 +11,7 @@ from typing import Any
 import apsw
 import pytest
 
-from penstock.store import log_mover
+from penstock.store import full_disk, log_mover
 from penstock.store.log_mover import LogMover, sync_ahead
 from penstock.store.sql_store import open_sqlite
 from penstock.store.sqlite_log import log_of
@@ -152,7 +152,7 @@ def wait(mover: LogMover) -> None:
 
 
 def is_in_doubt(path: Path) -> bool:
-    return path.with_name(path.name + "-turn").stat().st_size > 0
+    return path.with_name(path.name + "-turn").read_bytes().startswith(b"!")
 
 
 def test_a_move_that_fails_is_the_end_of_the_connection_and_of_nothing_else(
@@ -350,7 +350,7 @@ def test_a_descriptor_that_was_closed_meanwhile_is_no_trouble(path, monkeypatch)
 def test_where_nobody_tells_which_files_are_open_nothing_is_synced_ahead(path, monkeypatch):
     db = apsw.Connection(str(path))
     db.execute("CREATE TABLE t (x)")
-    monkeypatch.setattr(log_mover, "_OPEN_FILES", "/nowhere")
+    monkeypatch.setattr(full_disk, "_DESCRIPTORS", "/nowhere")
     monkeypatch.setattr(os, "fdatasync", _fail(AssertionError("synced")))
 
     sync_ahead(str(path))
