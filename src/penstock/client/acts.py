@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import logging
+
 import msgspec
 
 from penstock.client.drafts import Act
+from penstock.domain.errors import PenstockError, StoreUnavailable
 from penstock.domain.lease import LeaseAct, Verb
 from penstock.ports.work import WorkAct
 from penstock.services.messages import Messages
+
+_log = logging.getLogger("penstock.client")
 
 
 def planned(messages: Messages, act: WorkAct) -> LeaseAct:
@@ -44,3 +49,9 @@ def over_http(act: WorkAct) -> Act:
             return Act(act.receipt, act.verb, delay_ms=act.delay_ms)
         case Verb.COMPLETE:
             return Act(act.receipt, act.verb)
+
+
+def log_refused_claim(queue: str, error: PenstockError) -> None:
+    """Of one queue among several.  An outage is reported by the next claim, once for all."""
+    level = logging.DEBUG if isinstance(error, StoreUnavailable) else logging.WARNING
+    _log.log(level, "cannot claim from %r: %s", queue, error)

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import logging
 import threading
 from collections.abc import Callable, Mapping, Sequence
 
-from penstock.client.acts import planned
+from penstock.client.acts import log_refused_claim, planned
 from penstock.domain.circuit import Permitted, Reported
 from penstock.domain.errors import PenstockError, QueueNotFound
 from penstock.domain.lease import LeaseAct
@@ -17,7 +16,6 @@ from penstock.ports.work import Answer, Work, WorkAct
 from penstock.services.circuits import Wanted
 from penstock.wiring import Broker
 
-_log = logging.getLogger("penstock.client")
 _REFRESH_MS = 1_000
 _Listener = tuple[frozenset[str], Callable[[], None]]
 
@@ -62,7 +60,7 @@ class EmbeddedSource:
                 # What the other queues gave is leased to this worker, and the acts are done.
                 if not found and not finished:
                     raise
-                _log.warning("cannot claim from %r: %s", queue.name, error)
+                log_refused_claim(queue.name, error)
                 break
             finished = claimed.finished if finished is None else finished
             found += [self._work(queue, *one) for one in claimed.messages]

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import logging
 import threading
 from collections.abc import Callable, Mapping, Sequence
 
+from penstock.client.acts import log_refused_claim
 from penstock.client.answers import RawMessage
 from penstock.client.remote import Remote
 from penstock.client.remote_acts import MOST_ACTS, RemoteActs
@@ -14,8 +14,6 @@ from penstock.domain.circuit import Permitted, Reported
 from penstock.domain.errors import PenstockError, QueueNotFound
 from penstock.domain.moments import instant_of
 from penstock.ports.work import Answer, Work, WorkAct
-
-_log = logging.getLogger("penstock.client")
 
 
 class RemoteSource:
@@ -68,7 +66,7 @@ class RemoteSource:
         if not found:  # what was claimed is leased to this worker, which has to run it
             acts.check()
         if isinstance(acts.error, PenstockError):
-            _log.warning("cannot claim from %r: %s", queue, acts.error)
+            log_refused_claim(queue, acts.error)
         return found, acts.answers()
 
     def act(self, acts: Sequence[WorkAct]) -> list[Answer]:
