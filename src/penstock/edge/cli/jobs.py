@@ -9,10 +9,9 @@ from typing import TYPE_CHECKING
 from penstock.client.answers import Acted, Message
 from penstock.domain.message import State
 from penstock.edge.cli import exits
-from penstock.edge.cli.acting import act_on_each
+from penstock.edge.cli.acting import act_on_each, check_due, due_flags, reason_flag
 from penstock.edge.cli.application import application, application_flags
 from penstock.edge.cli.exits import UsageError
-from penstock.edge.cli.flags import duration, instant
 from penstock.edge.cli.output import Output
 from penstock.edge.cli.parser import Parser
 from penstock.edge.cli.registry import Command
@@ -121,7 +120,7 @@ def _acting(
 
 
 def _cancel_flags(parser: Parser) -> None:
-    parser.flag("--reason", value="TEXT", text="why, for the history")
+    reason_flag(parser)
     parser.flag("--unless-running", text="refuse jobs that are running")
 
 
@@ -129,19 +128,8 @@ def _cancel(app: Penstock, job_id: str, args: Namespace) -> Acted:
     return app.jobs.cancel(job_id, reason=args.reason, is_running_ok=not args.unless_running)
 
 
-def _due_flags(parser: Parser) -> None:
-    parser.flag(
-        "--due-at",
-        value="INSTANT",
-        text="ISO 8601; UTC unless it has an offset",
-        type=instant,
-    )
-    parser.flag("--delay", value="DURATION", text="the same, counted from now", type=duration)
-
-
 def _reschedule(app: Penstock, job_id: str, args: Namespace) -> Acted:
-    if (args.due_at is None) is (args.delay is None):
-        raise UsageError("give --due-at or --delay, and not both")
+    check_due(args)
     delay = None if args.delay is None else f"{args.delay}ms"
     return app.jobs.reschedule(job_id, due_at=args.due_at, delay=delay)
 
@@ -218,7 +206,7 @@ COMMANDS = {
         more="A running job is taken from its worker, which stops it within seconds if it can.",
     ),
     "jobs reschedule": _acting(
-        _reschedule, _due_flags, "penstock jobs reschedule 0190b5c2-… --delay 2h"
+        _reschedule, due_flags, "penstock jobs reschedule 0190b5c2-… --delay 2h"
     ),
     "jobs redrive": Command(
         _redrive,

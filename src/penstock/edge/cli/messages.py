@@ -9,9 +9,8 @@ from penstock.client.answers import Acted, Message
 from penstock.client.remote import Remote
 from penstock.domain.message import State
 from penstock.edge.cli import exits
-from penstock.edge.cli.acting import act_on_each
-from penstock.edge.cli.exits import UsageError
-from penstock.edge.cli.flags import duration, instant, remote, server_flags
+from penstock.edge.cli.acting import act_on_each, check_due, due_flags, reason_flag
+from penstock.edge.cli.flags import remote, server_flags
 from penstock.edge.cli.messages_bulk import pick_flags, picked
 from penstock.edge.cli.output import Output, shown
 from penstock.edge.cli.parser import Parser
@@ -101,28 +100,13 @@ def _acting(
     return Command(run, configure, (example,))
 
 
-def _reason_flag(parser: Parser) -> None:
-    parser.flag("--reason", value="TEXT", text="why, for the history")
-
-
 def _end_flags(parser: Parser) -> None:
-    _reason_flag(parser)
+    reason_flag(parser)
     parser.flag("--running", text="also messages that are leased: their workers lose them")
 
 
-def _due_flag(parser: Parser) -> None:
-    parser.flag(
-        "--due-at",
-        value="INSTANT",
-        text="ISO 8601; UTC unless it has an offset",
-        type=instant,
-    )
-    parser.flag("--delay", value="DURATION", text="the same, counted from now", type=duration)
-
-
 def _rescheduled(server: Remote, message_id: str, args: Namespace) -> Acted:
-    if (args.due_at is None) is (args.delay is None):
-        raise UsageError("give --due-at or --delay, and not both")
+    check_due(args)
     return server.messages.reschedule(message_id, args.due_at, delay_ms=args.delay)
 
 
@@ -141,7 +125,7 @@ COMMANDS = {
     ),
     "messages complete": _acting(
         lambda server, id_, args: server.messages.complete(id_, reason=args.reason),
-        _reason_flag,
+        reason_flag,
         "penstock messages complete 0190b5c2-… --reason 'done by telephone'",
     ),
     "messages cancel": _acting(
@@ -165,7 +149,7 @@ COMMANDS = {
     ),
     "messages reschedule": _acting(
         _rescheduled,
-        _due_flag,
+        due_flags,
         "penstock messages reschedule 0190b5c2-… --due-at 2030-01-01T09:00",
     ),
 }
