@@ -124,9 +124,6 @@ class HttpConnection(asyncio.Protocol):
             self._refuse_rest(self._refused or InvalidRequest(f"malformed HTTP: {error}"))
         self._piece = b""
 
-    def eof_received(self) -> bool:
-        return False
-
     def connection_lost(self, exc: Exception | None) -> None:
         self._traffic.connections.discard(self)
         self._let_go()
@@ -235,6 +232,9 @@ class HttpConnection(asyncio.Protocol):
         else:  # a list of tiny parts would take many times their room
             self._body = bytearray(self._body + part)
 
+    def on_chunk_complete(self) -> None:
+        self._line_bytes = 0
+
     def _hold(self, size: int) -> None:
         """Bodies that come in parts share a room: many large ones at once must not fill memory."""
         self._held += size
@@ -278,7 +278,6 @@ class HttpConnection(asyncio.Protocol):
     def _measure_line(self, data: bytes) -> None:
         """The parser reports a header when its line ends; until then it gathers in memory."""
         if self._line_bytes < 0:
-            self._line_bytes = 0
             return
         end = data.rfind(b"\n")
         self._line_bytes = self._line_bytes + len(data) if end < 0 else len(data) - end - 1

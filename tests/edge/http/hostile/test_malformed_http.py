@@ -124,6 +124,7 @@ def test_a_path_that_leads_astray_leads_nowhere(target: ServerProcess, path: str
 CHUNKED = b"POST /v1/queues/x/messages HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n"
 
 
+@pytest.mark.parametrize("at_once", [True, False], ids=["in one piece", "in two pieces"])
 @pytest.mark.parametrize(
     "start",
     [
@@ -136,10 +137,15 @@ CHUNKED = b"POST /v1/queues/x/messages HTTP/1.1\r\nHost: x\r\nTransfer-Encoding:
     ids=["value", "name", "trailer value", "trailer name", "chunk extension"],
 )
 def test_a_line_that_does_not_end_is_cut_at_the_limit_of_the_head(
-    target: ServerProcess, start: bytes
+    target: ServerProcess, start: bytes, at_once: bool
 ) -> None:
     # Not a byte more: what a server has not read when it closes takes its answer along.
-    wire = Raw(target.port).send(start).send(b"a" * (MAX_HEADER_BYTES + 1))
+    line = b"a" * (MAX_HEADER_BYTES + 1)
+    wire = Raw(target.port)
+    if at_once:
+        wire.send(start, line)
+    else:
+        wire.send(start).send(line)
 
     assert wire.answer().status == 400
     assert wire.is_closed()
