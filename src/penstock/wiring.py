@@ -8,7 +8,8 @@ from typing import NamedTuple, Protocol
 
 from penstock.domain.errors import InvalidRequest, LakeRefused, StoreRefused
 from penstock.domain.extras import not_installed
-from penstock.outbound.clock import ServerClock, SteadyClock, SystemClock, wall_ms
+from penstock.domain.store_time import plan_start
+from penstock.outbound.clock import ServerClock, SteadyClock, SystemClock, WallClock, wall_ms
 from penstock.outbound.dice import SystemDice
 from penstock.outbound.gold_files import GoldFiles
 from penstock.ports.archive import Lake
@@ -19,6 +20,7 @@ from penstock.ports.wakeups import Wakeups
 from penstock.runtime.archive_duties import ArchiveDuty, BacklogSampler, SnapshotDuty
 from penstock.runtime.archiver import Archiver, Pause
 from penstock.runtime.circuit_duties import circuit_duties
+from penstock.runtime.clock_watch import ClockWatch
 from penstock.runtime.duties import Every, Expirer, Mover, Pruner, Reaper
 from penstock.runtime.loop import Duty, DutyLoop
 from penstock.runtime.lost_workers import WorkerReaper
@@ -53,8 +55,9 @@ from penstock.services.watching import Watch
 from penstock.services.workers import Workers
 from penstock.settings import Settings, is_loopback
 from penstock.settings.push import Push
+from penstock.store import clock_mark
 from penstock.store.migrations import Migration
-from penstock.store.sql_store import migrate_sqlite, open_sqlite
+from penstock.store.sql_store import SqlStore, migrate_sqlite, open_sqlite
 
 _MOVES_EVERY_MS = 500  # so long a new move may wait for its first step
 _KEYS_EVERY_MS = 1_000
@@ -69,11 +72,15 @@ class OpenStore(Store, Wakeups, Protocol):
 class Broker:
     """Everything a process needs to serve queues, whatever edge it is used through."""
 
-    def __init__(self, store: OpenStore, clock: Clock, settings: Settings) -> None:
+    def __init__(
+        self, store: OpenStore, clock: Clock, settings: Settings, *, wall: Clock | None = None
+    ) -> None:
+        """`wall`: the real time, to compare with that of other machines; the store's if None."""
         self.dice = dice = SystemDice()
         self.settings = settings
         self.store = store
         self.clock = clock
+        self.wall = wall or clock
         self.directory = Directory(store, clock, auto_create=settings.queues.auto_create)
         self.queues = Queues(store, clock, self.directory)
         self.messages = Messages(store, clock, dice, settings.limits)
@@ -180,8 +187,15 @@ class Broker:
             *circuit_duties(self.circuits),
         ]
         if isinstance(self.clock, ServerClock):
-            duties.append(Every("clock", _CLOCK_EVERY_MS, self.clock.adjust))
+            duties.append(Every("clock", _CLOCK_EVERY_MS, self._follow_database_clock))
+        elif self.wall is not self.clock:
+            duties.append(ClockWatch(self.wall, every_ms=_CLOCK_EVERY_MS))
         return duties
+
+    def _follow_database_clock(self) -> None:
+        assert isinstance(self.clock, ServerClock)
+        self.clock.adjust()
+        clock_mark.follow(self.store, now=self.clock.now())
 
 
 class _Sender:
@@ -274,8 +288,12 @@ def _archiving(broker: Broker) -> DutyLoop:
 
 def open_broker(settings: Settings, *, clock: Clock | None = None) -> Broker:
     """Open the store and put everything together; nothing runs by itself yet."""
-    store, own_clock = _open(settings)
-    broker = Broker(store, clock or own_clock, settings)
+    store = _open(settings)
+    if clock is None:
+        clock, wall = _start_clock(store, settings)
+        broker = Broker(store, clock, settings, wall=wall)
+    else:
+        broker = Broker(store, clock, settings)
     broker.refresh_keys()
     broker.circuits.refresh()
     return broker
@@ -315,19 +333,36 @@ def migrate(settings: Settings) -> list[Migration]:
     return postgres_store.migrate(settings.store_url)
 
 
-def _open(settings: Settings) -> tuple[OpenStore, Clock]:
+def _open(settings: Settings) -> SqlStore:
     path = settings.sqlite_path
     if path is not None:
-        store = open_sqlite(
+        return open_sqlite(
             path,
             now=wall_ms(),
             checksums=settings.sqlite_checksums,
             patience_ms=settings.store.patience_ms,
         )
-        return store, SystemClock(store.high_water, agree=store.agree)
     try:
         from penstock.store import postgres_store
     except ImportError as error:
         raise StoreRefused(not_installed("PostgreSQL support", "postgres")) from error
-    shared = postgres_store.open_postgres(settings.store_url)
-    return shared, ServerClock(postgres_store.clock_of(shared))
+    return postgres_store.open_postgres(settings.store_url)
+
+
+def _start_clock(store: SqlStore, settings: Settings) -> tuple[Clock, Clock]:
+    """The store's time, and the real one."""
+    if settings.sqlite_path is None:
+        from penstock.store import postgres_store
+
+        shared = ServerClock(postgres_store.clock_of(store))
+        clock_mark.follow(store, now=shared.now())
+        return shared, shared
+    start = plan_start(store.high_water, wall_ms())
+    if start.is_set_back and not store.is_alone():  # another process goes by that time
+        start = plan_start(start.mark, start.wall, max_carry_ms=start.ahead_ms)
+    clock = SystemClock(
+        start.now,
+        floor=store.high_water,
+        agree=lambda offset: store.agree(offset, lambda session: clock_mark.begin(session, start)),
+    )
+    return clock, WallClock()

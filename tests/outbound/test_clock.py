@@ -4,8 +4,9 @@ import itertools
 
 import pytest
 
+from penstock.domain.store_time import MAX_CARRY_MS
 from penstock.outbound import clock as module
-from penstock.outbound.clock import TOLERATED_MS, ServerClock, SystemClock
+from penstock.outbound.clock import TOLERATED_MS, ServerClock, SystemClock, WallClock
 
 FAR_MS = 3_600_000
 
@@ -19,11 +20,57 @@ def test_a_clock_goes_by_what_others_have_agreed_on():
 
 
 def test_what_others_have_agreed_on_does_not_lead_far_behind_what_the_store_has_seen():
-    seen = SystemClock().now() + FAR_MS
+    seen = SystemClock().now()
 
-    clock = SystemClock(seen, agree=lambda ours: ours - 2 * FAR_MS)
+    clock = SystemClock(floor=seen, agree=lambda ours: ours - MAX_CARRY_MS // 2)
 
     assert clock.now() >= seen - TOLERATED_MS
+
+
+def test_what_others_have_agreed_on_counts_more_than_an_instant_in_the_future():
+    """Those who agreed have set the store back: the instant was read before that."""
+    clock = SystemClock(floor=SystemClock().now() + FAR_MS)
+
+    assert abs(clock.now() - SystemClock().now()) < FAR_MS // 10
+
+
+def test_a_clock_starts_where_it_is_told_to():
+    clock = SystemClock(FAR_MS)
+
+    assert FAR_MS <= clock.now() < 2 * FAR_MS
+
+
+def test_the_wall_clock_follows_the_machine(monkeypatch):
+    monkeypatch.setattr(module.time, "time_ns", lambda: 5_000_000)
+    assert WallClock().now() == 5
+    monkeypatch.setattr(module.time, "time_ns", lambda: 4_000_000)
+    assert WallClock().now() == 4
+
+
+def test_a_database_whose_clock_goes_back_a_little_is_waited_for(monkeypatch):
+    told = FAR_MS
+    monkeypatch.setattr(module, "_steady_ms", lambda: 0)
+    clock = ServerClock(lambda: told)
+    assert clock.now() == FAR_MS
+
+    told = FAR_MS - MAX_CARRY_MS
+    clock.adjust()
+
+    assert clock.now() == FAR_MS
+
+
+def test_a_database_whose_clock_goes_back_far_is_followed(monkeypatch, caplog):
+    told = FAR_MS
+    monkeypatch.setattr(module, "_steady_ms", lambda: 0)
+    clock = ServerClock(lambda: told)
+    assert clock.now() == FAR_MS
+
+    told = FAR_MS - MAX_CARRY_MS - 1
+    clock.adjust()
+
+    assert clock.now() == clock.now() == told
+    [record] = [r for r in caplog.records if r.name == "penstock.clock"]
+    assert (record.levelname, "by 5 min 0.001 s" in record.getMessage()) == ("WARNING", True)
 
 
 @pytest.mark.parametrize(

@@ -61,6 +61,36 @@ def test_claims_that_nobody_repeats_any_more_are_forgotten(
     assert desk.write(lambda s: s.tidying.forget_claims(now=desk.now, limit=10)) == 0
 
 
+def test_a_clock_that_jumps_ahead_prunes_nothing_for_a_day(
+    desk: Desk, mail: Queue, pruner: Pruner, caplog: pytest.LogCaptureFixture
+) -> None:
+    first = finish_one(desk, mail)
+    pruner.tick(desk.now)
+
+    desk.clock.advance(days=RETENTION_DAYS + 1)
+    pruner.tick(desk.now)
+    assert [ending.id for ending in desk.endings()] == [first]
+    assert "nothing is pruned before 2030-03-23T12:00:00.000Z" in caplog.text
+
+    desk.clock.advance(days=1)
+    pruner.tick(desk.now)
+    assert desk.endings() == []
+
+
+def test_a_clock_that_is_corrected_prunes_nothing_that_is_not_old(
+    desk: Desk, mail: Queue, pruner: Pruner
+) -> None:
+    first = finish_one(desk, mail)
+    pruner.tick(desk.now)
+
+    pruner.tick(desk.now + 2 * RETENTION_DAYS * DAY)
+    for _ in range(2):
+        desk.clock.advance(days=1)
+        pruner.tick(desk.now)
+
+    assert [ending.id for ending in desk.endings()] == [first]
+
+
 def test_endings_are_remembered_for_as_many_days_as_was_set(
     desk: Desk, mail: Queue, pruner: Pruner
 ) -> None:

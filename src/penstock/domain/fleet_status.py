@@ -78,4 +78,4 @@ class Note(msgspec.Struct, frozen=True):
 
 def is_watched(status: FleetStatus, *, now: int) -> bool:
     """Otherwise nobody looks after it any more, and what is wanted may be wrong."""
-    return now - status.seen_at <= _RUNS_MISSED * status.interval_ms + MINUTE
+    return abs(now - status.seen_at) <= _RUNS_MISSED * status.interval_ms + MINUTE

@@ -91,7 +91,7 @@ def alerts_due(
         alert
         for alert in found
         if alert is not None
-        if alert.what not in last or now - last[alert.what] >= every_ms
+        if alert.what not in last or abs(now - last[alert.what]) >= every_ms
     ]
 
 

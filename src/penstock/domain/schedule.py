@@ -246,6 +246,17 @@ def resume(schedule: Schedule, *, now: int) -> Schedule:
     return replace(schedule, is_paused=False, next_at=next_at, changed_at=now)
 
 
+def set_back(schedule: Schedule, *, now: int) -> Schedule:
+    """The store's time was ahead and is not any more.
+
+    What was fired ahead of its time is fired again in its time: only then its work can be done.
+    """
+    next_at = next_after(schedule.rhythm, now)
+    if schedule.next_at is None or next_at is None or schedule.next_at <= next_at:
+        return schedule
+    return replace(schedule, next_at=next_at)
+
+
 def _due(schedule: Schedule, now: int) -> list[int]:
     if schedule.next_at is None or schedule.next_at > now:
         return []

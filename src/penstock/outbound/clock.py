@@ -1,20 +1,25 @@
 """The only module that reads time.
 
 A clock set back must not hide messages, so the wall clock is read once, at the start; from then on
-time is that value plus what a steady clock has counted.  The start value is never earlier than the
-latest instant the store has seen (`floor`).
+time is that value plus what a steady clock has counted.  Where a store starts is decided by
+`domain/store_time.py`.
 """
 
 from __future__ import annotations
 
+import logging
 import time
 from collections.abc import Callable
+
+from penstock.domain.store_time import MAX_CARRY_MS, difference_text
 
 NANOS_PER_MILLI = 1_000_000
 TOLERATED_MS = 1_000  # so far a process may stand behind the latest instant of another
 
 _TRIES = 5
 _SHORT_MS = 2  # so long a question to a database may take, and no more is asked
+
+_log = logging.getLogger("penstock.clock")
 
 # CLOCK_BOOTTIME also counts while the machine sleeps; not every system has it.
 _STEADY = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)
@@ -35,23 +40,44 @@ class SteadyClock:
         return _steady_ms()
 
 
-class SystemClock:
-    def __init__(self, floor: int = 0, *, agree: Callable[[int], int] = lambda ms: ms) -> None:
-        """`agree`: how far ahead of the steady clock those are who use the same store already.
+class WallClock:
+    """What the machine says now: for signatures and headers that other machines compare."""
 
-        The steady clock is one for the whole machine, so from then on all of them have one time,
-        whatever became of the wall clock between their starts.
+    def now(self) -> int:
+        return wall_ms()
+
+
+class SystemClock:
+    def __init__(
+        self,
+        start_at: int | None = None,
+        *,
+        floor: int = 0,
+        agree: Callable[[int], int] = lambda ms: ms,
+    ) -> None:
+        """`start_at`: where time starts, instead of now by the wall clock.
+
+        `floor`: the latest instant that the store has seen.  `agree`: how far ahead of the steady
+        clock the processes are that use the same store already.  The steady clock is one for the
+        whole machine, so from then on all of them have one time, whatever became of the wall clock
+        between their starts.
         """
         steady = _steady_ms()
-        offset = agree(max(wall_ms(), floor) - steady)
-        self._offset = max(offset, floor - steady - TOLERATED_MS)
+        self._offset = agree((wall_ms() if start_at is None else start_at) - steady)
+        behind_ms = floor - (steady + self._offset)
+        if TOLERATED_MS < behind_ms <= MAX_CARRY_MS:
+            self._offset += behind_ms - TOLERATED_MS
 
     def now(self) -> int:
         return _steady_ms() + self._offset
 
 
 class ServerClock:
-    """Follows the clock of a database that several nodes share; never goes back itself."""
+    """Follows the clock of a database that several nodes share.
+
+    Goes back only when that clock was set back by more than `MAX_CARRY_MS`: otherwise it stands
+    still until the database has caught up.
+    """
 
     def __init__(self, ask: Callable[[], int]) -> None:
         self._ask = ask
@@ -76,5 +102,13 @@ class ServerClock:
                 return
 
     def now(self) -> int:
-        self._latest = max(self._latest, _steady_ms() + self._offset)
+        latest, now = self._latest, _steady_ms() + self._offset
+        if latest - now > MAX_CARRY_MS:
+            _log.warning(
+                "the clock of the database went back by %s: following it",
+                difference_text(latest - now),
+            )
+            self._latest = now
+        else:
+            self._latest = max(latest, now)
         return self._latest

@@ -27,6 +27,7 @@ from penstock.domain.fleets import (
     Processes,
 )
 from penstock.outbound.alerts import EndpointAlerts, LoggedAlerts
+from penstock.outbound.clock import WallClock
 from penstock.ports.clock import Clock, Dice
 from penstock.ports.roll import FleetRoll
 from penstock.ports.scaling import Alerts, LoadSource, ReplicaManager
@@ -73,7 +74,7 @@ class Outfit:
             case SqsSource():
                 from penstock.outbound.sqs_source import SqsLoad
 
-                return SqsLoad(name, spec)
+                return SqsLoad(name, spec, wall=WallClock())
             case RedisSource():
                 from penstock.outbound.redis_source import RedisLoad
 

@@ -19,6 +19,7 @@ from penstock.domain.pressure import Pressure
 from penstock.domain.scaling import Sample
 from penstock.outbound.aws_signature import Credentials, signed_headers
 from penstock.outbound.http_source import HttpSource, Session
+from penstock.ports.clock import Clock
 
 _READY = "ApproximateNumberOfMessages"
 _LEASED = "ApproximateNumberOfMessagesNotVisible"
@@ -40,15 +41,17 @@ class _Refused(msgspec.Struct):
 
 
 class SqsLoad:
-    def __init__(self, name: str, spec: SqsSource) -> None:
-        """Nothing is asked yet."""
+    def __init__(self, name: str, spec: SqsSource, *, wall: Clock | None = None) -> None:
+        """Nothing is asked yet.  `wall`: the time to sign with; that of the question if None."""
         endpoint = spec.endpoint or f"https://sqs.{spec.region}.amazonaws.com"
         self._spec = spec
+        self._wall = wall
         self._http = HttpSource(name, "SQS", endpoint, timeout_ms=spec.timeout_ms)
         self._urls: dict[str, str] = {}  # by the queue's name
 
     def read(self, queue: str, staging_indicator: str | None, *, now: int) -> Sample:
         who = self._credentials()
+        now = now if self._wall is None else self._wall.now()
 
         async def asking(session: Session) -> Sample:
             url = self._urls.get(queue) or await self._url(session, queue, who, now)

@@ -68,6 +68,11 @@ class Pruner:
         _repeat(self._store, lambda s: s.tidying.forget_claims(now=now, limit=_CHUNK))
         _repeat(self._store, lambda s: s.tidying.forget_shares(limit=_CHUNK))
         _repeat(self._store, lambda s: s.tidying.forget_paces(now=now, limit=_CHUNK))
+        if self._store.write(lambda s: s.tidying.may_prune(now=now)).result():
+            self._forget_by_age(now)
+        return now + MINUTE
+
+    def _forget_by_age(self, now: int) -> None:
         before_day = now // DAY - self._retention_days
         before_at = before_day * DAY
         self._store.write(lambda s: s.moves.forget(before_at=before_at)).result()
@@ -85,7 +90,6 @@ class Pruner:
         for day in self._store.read(lambda s: s.tidying.old_days(before_day=before_day)).result():
             if archived.days is None or day in archived.days:
                 self._store.write(_drop_day(day, now)).result()
-        return now + MINUTE
 
     def _archived(self) -> Archived:
         if not self._is_archived:

@@ -83,7 +83,8 @@ class Sampler:
 
     def _tidy(self, now: int) -> None:
         before_at = now - self._retention_ms
-        self._store.write(lambda s: s.samples.forget(before_at=before_at)).result()
+        if self._store.write(lambda s: s.tidying.may_prune(now=now)).result():
+            self._store.write(lambda s: s.samples.forget(before_at=before_at)).result()
         # A day's worth each time, in case nobody was there for a while.
         last_at = (now - MINUTES_KEPT_MS) // HOUR * HOUR
         for to_at in range(last_at - DAY + HOUR, last_at + 1, HOUR):

@@ -41,7 +41,9 @@ class Logins:
 
     def find(self, token: str) -> LoggedIn | None:
         """None: it is over, forged, or its key was revoked."""
-        found = login.read(token, secret=self._secret, now=self._clock.now())
+        found = login.read(
+            token, secret=self._secret, valid_ms=self._valid_ms, now=self._clock.now()
+        )
         caller = None if found is None else self._keyring.caller_with(found.key_id)
         if found is None or caller is None:
             return None

@@ -8,8 +8,10 @@ from penstock.domain.counts import Counts
 from penstock.domain.errors import StoreRefused
 from penstock.domain.finding import Finding, fail, ok, warn
 from penstock.domain.limits import MINUTE, SECOND
+from penstock.domain.store_time import difference_text, instant_text
 from penstock.store import migrations
-from penstock.store.session import HIGH_WATER, SqlSession
+from penstock.store.clock_mark import read_mark
+from penstock.store.session import SqlSession
 
 _PAGE = 1_000
 _STATES = ("waiting", "ready", "leased", "dead")
@@ -28,17 +30,18 @@ def examine_schema(session: SqlSession) -> Finding:
 
 
 def examine_clock(session: SqlSession, *, now: int) -> Finding:
-    """The latest instant that the store has seen, against the clock of this machine."""
-    marks = session.read(lambda s: s.db.rows("meta.get", {"name": HIGH_WATER}))
-    if not marks:
+    """The latest instant that the store has seen, against the clock it should go by."""
+    mark = session.read(read_mark)
+    if not mark:
         return ok("clock", "nothing was written yet")
-    ahead = int(marks[0][0]) - now
-    if ahead > MINUTE:
-        text = (
-            f"the store has seen an instant {ahead // SECOND} s from now: was the clock set back?"
-        )
-        return warn("clock", text)
-    return ok("clock", "the store has seen nothing from the future")
+    times = f"the store's time is {instant_text(mark)}, the clock's {instant_text(now)}"
+    if mark - now <= SECOND:
+        return ok("clock", f"{times}: the store is not ahead")
+    text = f"{times}: the store is {difference_text(mark - now)} ahead"
+    if mark - now <= MINUTE:
+        return ok("clock", text)
+    advice = "stop all processes that use the store and run penstock doctor --repair-clock"
+    return warn("clock", f"{text}; if the clock is right, {advice}")
 
 
 def examine_books(session: SqlSession) -> Iterator[Finding]:

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, Protocol, cast
 
 from penstock.domain.errors import PenstockError
+from penstock.ports.store import Session
 from penstock.ports.ticket import Ticket
 from penstock.store.database import Database
 from penstock.store.readers import Readers
@@ -17,6 +18,8 @@ from penstock.store.sqlite_wakeups import SqliteWakeups
 from penstock.store.turns import PATIENCE_MS, Turns
 
 _MOST_WOKEN = 1_000
+
+IfFirst = Callable[[Session], None]
 
 
 class Served(Protocol):
@@ -57,11 +60,21 @@ class FileHome:
         if self._wakeups is not None:
             self._wakeups.listen()
 
-    def agree(self, number: int) -> int:
+    def is_alone(self) -> bool:
+        """Whether no other process has the store open."""
+        assert self._store is not None
+        return bool(self._store.write(lambda _: self._turns.is_alone()).result())
+
+    def agree(self, number: int, if_first: IfFirst) -> int:
         """The number of the first one who has the store open, for all who come while it is."""
         assert self._store is not None
-        answer = self._store.write(lambda _: self._turns.agree(str(number))).result()
-        return int(answer)
+
+        def agree(session: Session) -> int:
+            if not self._turns.said:
+                if_first(session)
+            return int(self._turns.agree(str(number)))
+
+        return int(self._store.write(agree).result())
 
     def close(self) -> None:
         if self._wakeups is not None:

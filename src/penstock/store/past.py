@@ -2,18 +2,26 @@
 
 from __future__ import annotations
 
+import logging
 from typing import Any
+
+import msgspec
 
 from penstock.domain.history import Attempt, AttemptOutcome, Ending, HistoryFilter
 from penstock.domain.limits import DAY
 from penstock.domain.message import Content, State
+from penstock.domain.store_time import Pruning, difference_text, hold_pruning, instant_text
 from penstock.store.books import Books, json_list
 from penstock.store.claims import Claims, content_of
 from penstock.store.database import Answer, Row
 from penstock.store.fair_turns import Turns
 from penstock.store.paces import Paces
 
+PRUNING = "pruning"  # when data was pruned last, and until when that is held
 _LAST = 2**62
+
+_pruning = msgspec.json.Decoder(Pruning)
+_log = logging.getLogger("penstock.store")
 
 
 class SqlHistory:
@@ -120,6 +128,21 @@ class SqlTidying:
 
     def drop_day(self, day: int, *, now: int) -> None:
         self._books.partitions.drop(day, to_day=now // DAY)
+
+    def may_prune(self, *, now: int) -> bool:
+        rows = self._db.rows("meta.get", {"name": PRUNING})
+        before = _pruning.decode(rows[0][0]) if rows else None
+        after = hold_pruning(before, now=now)
+        text = msgspec.json.encode(after).decode()
+        self._db.run("meta.set", {"name": PRUNING, "value": text})
+        if after.held_until is not None and (before is None or before.held_until is None):
+            _log.warning(
+                "the store was last used %s ago, or the clock has jumped ahead:"
+                " nothing is pruned before %s",
+                difference_text(now - (before.seen_at if before else now)),
+                instant_text(after.held_until),
+            )
+        return after.held_until is None
 
     def leave_mark(self, *, now: int) -> None:
         self._db.run("meta.set", {"name": "ready_at", "value": str(now)})

@@ -7,7 +7,8 @@ from collections.abc import Callable, Iterator
 from penstock.domain.errors import PenstockError
 from penstock.domain.finding import Finding, fail, ok, warn
 from penstock.domain.limits import SECOND
-from penstock.store.checks import examine_books, examine_schema
+from penstock.domain.store_time import difference_text, instant_text
+from penstock.store.checks import examine_books, examine_clock, examine_schema
 from penstock.store.hold_checks import examine_holds
 from penstock.store.limit_checks import examine_limits
 from penstock.store.postgres import PostgresDatabase
@@ -32,6 +33,7 @@ def examine(url: str, *, clock: Callable[[], int]) -> Iterator[Finding]:
         schema = examine_schema(session)
         yield schema
         if schema.grade == "ok":
+            yield examine_clock(session, now=_time(session))
             yield from examine_books(session)
             yield from examine_limits(session)
             yield from examine_holds(session)
@@ -60,8 +62,18 @@ def _server(facts: dict[str, str]) -> Iterator[Finding]:
 def _offset(session: SqlSession, clock: Callable[[], int]) -> Finding:
     """All nodes go by the database's time: a difference only makes logs harder to read."""
     before = clock()
-    [(told,)] = session.read(lambda s: s.db.rows("clock.read"))
+    database = _time(session)
     after = clock()
-    offset = int(told) - (before + after) // 2
-    text = f"the database's is {abs(offset)} ms {'ahead of' if offset >= 0 else 'behind'} ours"
-    return ok("clock", text) if abs(offset) < SECOND else warn("clock", text)
+    offset = database - (before + after) // 2
+    text = (
+        f"the database's clock says {instant_text(database)}, this machine's"
+        f" {instant_text(database - offset)}: the database is {difference_text(offset)}"
+        f" {'ahead' if offset >= 0 else 'behind'}"
+    )
+    name = "database clock"
+    return ok(name, text) if abs(offset) < SECOND else warn(name, text)
+
+
+def _time(session: SqlSession) -> int:
+    [(now,)] = session.read(lambda s: s.db.rows("clock.read"))
+    return int(now)

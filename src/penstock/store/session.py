@@ -12,6 +12,7 @@ from penstock.domain.draft import NewMessage
 from penstock.domain.errors import PenstockError
 from penstock.domain.lease import FORGETTABLE, LeaseAct
 from penstock.domain.limits import DAY
+from penstock.domain.store_time import MAX_CARRY_MS
 from penstock.ports.store import Claim, Claimed, Sent
 from penstock.store.acts import Acts
 from penstock.store.archive import SqlArchive
@@ -229,7 +230,8 @@ class SqlSession:
         latest = max(map(_instant, requests))
         # Nodes that share a database go by its clock; they need not queue up for this one row.
         step_ms = 10 * HIGH_WATER_STEP_MS if self.db.is_shared else HIGH_WATER_STEP_MS
-        if latest >= self._high_water + step_ms:
+        is_set_back = 0 < latest < self._high_water - MAX_CARRY_MS
+        if latest >= self._high_water + step_ms or is_set_back:
             self.db.post("meta.raise", {"name": HIGH_WATER, "value": str(latest)})
             self._high_water = latest
 

@@ -16,6 +16,7 @@ from penstock.ports.store import Acted, Claim, Claimed, Sent, Session
 from penstock.ports.ticket import Ticket
 from penstock.store import migrations
 from penstock.store.database import Database, NotADatabase
+from penstock.store.file_home import IfFirst
 from penstock.store.group_commit import GroupCommit
 from penstock.store.outage import Outage
 from penstock.store.own_tx import InCallersTransactions
@@ -36,7 +37,8 @@ class Beside(Protocol):
 
     def announce(self, woken: Mapping[int, int]) -> None: ...
     def listen(self) -> None: ...
-    def agree(self, number: int) -> int: ...
+    def agree(self, number: int, if_first: IfFirst) -> int: ...
+    def is_alone(self) -> bool: ...
     def close(self) -> None: ...
 
 
@@ -110,9 +112,16 @@ class SqlStore(InCallersTransactions):
 
         self._commits.let_go(shut)
 
-    def agree(self, number: int) -> int:
-        """The number of the first one who has the store open, for all who come while it is."""
-        return number if self._beside is None else self._beside.agree(number)
+    def agree(self, number: int, if_first: IfFirst = lambda _: None) -> int:
+        """The number of the first process that has the store open, for all that open it meanwhile.
+
+        `if_first`: what that process does in the same transaction.
+        """
+        return number if self._beside is None else self._beside.agree(number, if_first)
+
+    def is_alone(self) -> bool:
+        """Whether no other process has the store open, as far as this one can tell."""
+        return self._beside is None or self._beside.is_alone()
 
     def _woken(self, woken: Mapping[int, int]) -> None:
         self.tell(woken)

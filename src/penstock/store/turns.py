@@ -114,6 +114,18 @@ class Turns:
         self._say()  # what those said who have gone is no longer true
         return True
 
+    def is_alone(self) -> bool:
+        """In our turn: whether no other process has the store open."""
+        if not self._files:
+            return True
+        try:
+            fcntl.flock(self._open, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return False
+        finally:
+            fcntl.flock(self._open, fcntl.LOCK_SH)  # a lock that cannot be had costs the other one
+        return True
+
     def stay(self) -> None:
         """In our turn: others may come in from now on."""
         if self._files:
@@ -152,12 +164,18 @@ class Turns:
             _overwrite(self._turn, _TRUST)
             self._is_doubt_unwritten = False
 
+    @property
+    def said(self) -> str:
+        """In our turn: what the first process that has the store open has said, or nothing."""
+        if not self._files:
+            return ""
+        return os.pread(self._open, _LONGEST_WORD, 0).rstrip(b"\0").decode()
+
     def agree(self, text: str) -> str:
         """In our turn: what the first one who has the store open has said, for all who come."""
         if not self._files:
             return text
-        word = os.pread(self._open, _LONGEST_WORD, 0).rstrip(b"\0")
-        self._said = word.decode() or text
+        self._said = self.said or text
         self._say()
         return self._said
 

@@ -18,7 +18,9 @@ from penstock.domain.queue import QueueSettings
 from penstock.services.circuits import Wanted
 from penstock.settings import Settings
 from penstock.settings.values import Store
+from penstock.store.session import HIGH_WATER
 from penstock.wiring import open_broker
+from tests.clocks import ManualClock
 from tests.edge.api import Api
 from tests.edge.live import LiveServer
 
@@ -278,17 +280,55 @@ def _hold_everybody_back(session: Any) -> None:
     session.db.run("openings.shut_all", {"queue_no": 1})
 
 
-def test_the_doctor_sees_a_clock_that_was_set_back(run, make_server, tmp_path):
-    server: LiveServer = make_server()
-    server.stop()
-    db = apsw.Connection(str(server.data / "penstock.db"))
-    db.execute("INSERT OR REPLACE INTO meta VALUES ('clock_high_water', '9999999999999')")
-    db.close()
+def _be_ahead(session: Any) -> None:
+    session.db.run("meta.set", {"name": HIGH_WATER, "value": str(2_999_999_999_999)})
 
-    ran = run("doctor", "--data", server.data, "--json")
 
-    [clock] = [record for record in ran.records if record["name"] == "clock"]
-    assert (ran.code, clock["grade"]) == (0, "warn")
+def _write_to(where: list[str], backend: str, what: Any) -> None:
+    url = where[1] if backend == "postgres" else f"sqlite:///{where[1]}/penstock.db"
+    broker = open_broker(Settings(store=Store(url=url)), clock=ManualClock())
+    broker.store.write(what).result()
+    broker.close()
+
+
+@STORES
+def test_the_doctor_names_how_far_the_store_is_ahead_and_repairs_it(run, where, backend):
+    run("migrate", *where)
+    _write_to(where, backend, _be_ahead)
+
+    ran = run("doctor", *where, "--json")
+    repaired = run("doctor", *where, "--json", "--repair-clock")
+    again = run("doctor", *where, "--json", "--repair-clock")
+
+    [found] = [record for record in ran.records if record["name"] == "clock"]
+    assert (ran.code, found["grade"]) == (0, "warn")
+    assert re.search(r"time is 2065-01-24T05:19:59\.999Z, the clock's 2\d{3}-.*Z", found["text"])
+    assert re.search(r"the store is \d+ d .*s ahead; .* --repair-clock", found["text"])
+    records = {record["name"]: record for record in repaired.records}
+    assert repaired.code == 0
+    assert "set back from 2065-01-24T05:19:59.999Z to 2" in records["repair-clock"]["text"]
+    assert records["clock"]["grade"] == "ok"
+    [nothing] = [record for record in again.records if record["name"] == "repair-clock"]
+    assert nothing["text"].startswith("nothing to repair")
+
+
+def test_the_doctor_does_not_repair_the_clock_of_a_store_that_is_in_use(run, tmp_path):
+    where = ["--data", str(tmp_path / "data")]
+    run("migrate", *where)
+    url = f"sqlite:///{where[1]}/penstock.db"
+    broker = open_broker(Settings(store=Store(url=url)), clock=ManualClock())
+    broker.store.write(_be_ahead).result()
+
+    refused = run("doctor", *where, "--json", "--repair-clock")
+    broker.close()
+
+    records = {record["name"]: record for record in refused.records}
+    assert (refused.code, records["repair-clock"]["grade"]) == (1, "fail")
+    assert "a process has the store open" in records["repair-clock"]["text"]
+    assert records["clock"]["grade"] == "warn", "as it was"
+    missing = run("doctor", "--data", tmp_path / "nowhere", "--json", "--repair-clock")
+    assert missing.code == 1
+    assert not (tmp_path / "nowhere").exists()
 
 
 def test_the_doctor_sees_pending_migrations_and_wrong_settings(run, tmp_path, postgres_url):

@@ -22,6 +22,11 @@ MARKS = {Grade.OK: "ok  ", Grade.WARN: "WARN", Grade.FAIL: "FAIL"}
 def configure(parser: Parser) -> None:
     store_flags(parser)
     server_flags(parser)
+    parser.flag(
+        "--repair-clock",
+        text="set the time of a store that is ahead back to the clock's; on SQLite only while no "
+        "process has the store open",
+    )
 
 
 def run(args: Namespace, out: Output) -> int:
@@ -46,6 +51,10 @@ def _findings(args: Namespace) -> Iterator[Finding]:
         yield fail("settings", str(error))
         return
     yield ok("settings", "all values are allowed")
+    if args.repair_clock:
+        from penstock.upkeep.clock_repair import repair_clock
+
+        yield repair_clock(settings)
     yield from examine(settings)
     yield _server(args)
 
@@ -69,9 +78,11 @@ COMMANDS = {
         configure,
         more="Checks Python, the settings, the data folder and its disk, the store (version, "
         "promises, integrity, schema, clock, books) and the server. Ends with code 1 if anything "
-        "fails; warnings do not count. May run while the server works.",
+        "fails; warnings do not count. May run while the server works; --repair-clock on SQLite "
+        "only while nothing has the store open.",
         examples=(
             "penstock doctor --data ./data",
+            "penstock doctor --data ./data --repair-clock",
             "penstock doctor --json | jq 'select(.grade!=\"ok\")'",
         ),
     )

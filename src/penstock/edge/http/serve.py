@@ -122,7 +122,7 @@ async def run(broker: Broker, stop: asyncio.Event, *, on_ready: Callable[[str], 
         max_connections=settings.max_connections,
     )
     traffic.takes_coded = partial(takes_coded, broker)
-    server = HttpServer(traffic, broker.clock)
+    server = HttpServer(traffic, broker.wall)
     tls = _tls(settings.tls_cert, settings.tls_key)
     port = await server.start(settings.host, settings.port, tls=tls)
     broker.start_duties()

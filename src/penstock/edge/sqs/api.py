@@ -36,7 +36,7 @@ class SqsApi:
     def __init__(self, broker: Broker, room: WaitingRoom, *, scheme: str, home: Handler) -> None:
         self._settings = broker.settings.sqs
         self._keyring = broker.keyring
-        self._clock = broker.clock
+        self._wall = broker.wall
         self._scheme = scheme
         self._home = home  # what a browser gets at `/`
         self._ids = request_ids(broker.dice.digits(20))
@@ -86,7 +86,7 @@ class SqsApi:
 
     def _signer(self, request: Request) -> Caller:
         signer_of = self._keyring.signer
-        return sigv4.verify(request, now=self._clock.now(), signer_of=signer_of).caller
+        return sigv4.verify(request, now=self._wall.now(), signer_of=signer_of).caller
 
 
 def _is_for_the_page(request: Request) -> bool:

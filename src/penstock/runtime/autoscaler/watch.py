@@ -76,7 +76,7 @@ class Watch:
         if (
             left is None
             or left.all_queues != self.fleet.all_queues
-            or now - left.seen_at > window_ms
+            or abs(now - left.seen_at) > window_ms
         ):
             return
         self.status = msgspec.structs.replace(

@@ -72,6 +72,7 @@ SELECT q.queue_no,
 
 -- name: times
 -- The latest messages of a queue that were done in a while: how long they waited and were worked on.
+-- A lease that began before the store's time was set back has no length.
 SELECT first_leased_at - sent_at, finished_at - leased_at
   FROM history_{day}
  WHERE queue_no = :queue_no
@@ -79,7 +80,7 @@ SELECT first_leased_at - sent_at, finished_at - leased_at
    AND finished_at < :to_at
    AND outcome = 'done'
    AND first_leased_at IS NOT NULL
-   AND leased_at IS NOT NULL
+   AND leased_at <= finished_at
  ORDER BY finished_at DESC
  LIMIT :limit;
 

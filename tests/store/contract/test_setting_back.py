@@ -1,0 +1,374 @@
+"""A store that a clock in the future has written to is set back: what moves, and what stays.
+
+The clock is two days ahead for a while; then it is corrected.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from penstock.domain import worker as workers
+from penstock.domain.archive import Mark, Source
+from penstock.domain.circuit import PROBE_MS
+from penstock.domain.errors import LeaseLost
+from penstock.domain.fact import FactFilter
+from penstock.domain.lease import Verb
+from penstock.domain.limits import DAY, DEFAULT_LIMITS, HOUR, MINUTE, SECOND
+from penstock.domain.message import State
+from penstock.domain.pace import Rate
+from penstock.domain.queue import Queue
+from penstock.domain.repeat import KEPT_MS
+from penstock.domain.samples import Sample
+from penstock.domain.schedule import Every, Template
+from penstock.domain.store_time import LONGEST_DELAY_MS, MAX_CARRY_MS
+from penstock.domain.worker import NewWorker
+from penstock.outbound.dice import SystemDice
+from penstock.ports.store import Acted, Sent
+from penstock.services.recurring import Recurring
+from penstock.store import clock_mark
+from penstock.store.clock_mark import SetBack
+from tests.clocks import NOON, ManualClock
+from tests.factories import an_id
+from tests.store.circuits_desk import FAILURE, OPEN, add, get, note, samples
+from tests.store.desk import WAIT_S, Desk
+from tests.store.recount import check_books
+
+AHEAD = 2 * DAY
+LEASE_MS = MINUTE
+
+
+@pytest.fixture
+def ahead(desk: Desk) -> Iterator[Desk]:
+    """Two days ahead, after the store was used in the right time."""
+    desk.clock.advance(days=2)
+    yield desk
+    check_books(desk)
+
+
+@pytest.fixture
+def mail(desk: Desk) -> Queue:
+    return desk.queue("mail", lease_ms=LEASE_MS)
+
+
+def correct(desk: Desk, *, stopped_ms: int = 0) -> SetBack:
+    """The clock is corrected while the store is stopped for so long."""
+    mark = desk.now
+    desk.clock = ManualClock(mark - AHEAD + stopped_ms)
+    return desk.write(
+        lambda s: clock_mark.set_back(s, mark=mark, now=desk.now, since=desk.now),
+    )
+
+
+def read_mark(desk: Desk) -> int:
+    return desk.read(clock_mark.read_mark)
+
+
+# ---- messages
+
+
+def test_a_lease_keeps_its_length_and_its_receipt(ahead: Desk, mail: Queue) -> None:
+    ahead.send(mail)
+    [leased] = ahead.claim(mail)
+    ahead.clock.advance(seconds=20)
+    ahead.send(mail)  # the mark moves
+
+    correct(ahead, stopped_ms=5 * SECOND)
+
+    after = ahead.get(leased.id)
+    assert (after.state, after.lease_no) == (State.LEASED, leased.lease_no)
+    assert after.due_at == ahead.now + LEASE_MS - 20 * SECOND
+    ahead.clock.advance(ms=LEASE_MS - 20 * SECOND - 1)
+    assert leased.id not in ahead.claim_ids(mail)
+    assert isinstance(ahead.act(Verb.COMPLETE, leased), Acted)
+
+
+def test_a_lease_whose_holder_is_gone_runs_out_and_is_fenced(ahead: Desk, mail: Queue) -> None:
+    ahead.send(mail)
+    [leased] = ahead.claim(mail)
+
+    correct(ahead)
+    ahead.clock.advance(ms=LEASE_MS)
+
+    assert ahead.claim_ids(mail) == [leased.id]
+    assert isinstance(ahead.act(Verb.COMPLETE, leased), LeaseLost)
+
+
+def test_a_lease_from_before_is_not_shortened(desk: Desk, mail: Queue) -> None:
+    desk.send(mail)
+    [leased] = desk.claim(mail, lease_ms=4 * HOUR)
+    desk.clock.advance(hours=1)  # ahead, by an hour
+    mark = desk.now
+    desk.clock = ManualClock(NOON + MINUTE)
+
+    desk.write(lambda s: clock_mark.set_back(s, mark=mark, now=desk.now, since=desk.now))
+
+    assert desk.get(leased.id).due_at == NOON + 4 * HOUR
+
+
+def test_a_lease_from_before_that_was_extended_ahead_does_not_last_for_days(
+    desk: Desk, mail: Queue
+) -> None:
+    desk.send(mail)
+    [leased] = desk.claim(mail)
+    desk.clock.advance(days=2)
+    desk.act(Verb.EXTEND, leased, delay_ms=LEASE_MS)
+
+    correct(desk, stopped_ms=SECOND)
+
+    assert desk.get(leased.id).due_at == desk.now + DEFAULT_LIMITS.max_lease_ms
+
+
+def test_what_is_ready_stays_ready_in_its_order(ahead: Desk, mail: Queue) -> None:
+    ids = ahead.send_many(mail, 3)
+
+    correct(ahead)
+
+    assert [ahead.get(one).sent_at for one in ids] == [ahead.now] * 3
+    ids += ahead.send_many(mail, 2)
+    assert ahead.claim_ids(mail) == ids
+
+
+def test_a_delay_continues_and_a_due_date_stays(ahead: Desk, mail: Queue) -> None:
+    delayed = ahead.send(mail, delay_ms=LONGEST_DELAY_MS)
+    date = ahead.now + LONGEST_DELAY_MS + 1
+    dated = ahead.send(mail, due_at=date)
+
+    done = correct(ahead)
+
+    assert ahead.get(delayed).due_at == ahead.now + LONGEST_DELAY_MS
+    assert ahead.get(dated).due_at == date
+    assert (done.dates, done.last_date) == (1, date)
+    assert "1 messages that were sent meanwhile keep their due dates" in done.text
+    ahead.clock.advance(ms=LONGEST_DELAY_MS)
+    assert ahead.claim_ids(mail) == [delayed]
+
+
+def test_a_date_from_before_is_not_due_early(desk: Desk, mail: Queue) -> None:
+    tomorrow = desk.send(mail, due_at=NOON + 3 * DAY)
+    desk.clock.advance(days=2)
+    desk.send(mail)
+
+    correct(desk)
+    desk.claim(mail)
+
+    assert desk.claim_ids(mail) == []
+    desk.clock.advance(days=3)
+    assert tomorrow in desk.claim_ids(mail)
+
+
+def test_a_back_off_continues(ahead: Desk, mail: Queue) -> None:
+    ahead.send(mail)
+    [leased] = ahead.claim(mail)
+    ahead.act(Verb.FAIL, leased, delay_ms=10 * SECOND)
+
+    correct(ahead)
+
+    assert ahead.claim_ids(mail) == []
+    ahead.clock.advance(seconds=10)
+    assert ahead.claim_ids(mail) == [leased.id]
+
+
+def test_a_short_expiry_continues(ahead: Desk, mail: Queue) -> None:
+    ahead.send(mail, expires_in_ms=30 * SECOND)
+
+    correct(ahead)
+
+    ahead.clock.advance(seconds=30)
+    assert ahead.claim_ids(mail) == []
+
+
+def test_a_dedup_window_continues_and_one_from_before_is_not_shortened(desk: Desk) -> None:
+    mail = desk.queue("mail", dedup_window_ms=3 * DAY)
+    first = desk.send(mail, dedup_key="old")
+    desk.clock.advance(days=2)
+    second = desk.send(mail, dedup_key="new")
+
+    correct(desk, stopped_ms=SECOND)
+
+    def again(key: str) -> Sent:
+        [answer] = desk.submit_send(mail, dedup_key=key).result(WAIT_S)
+        desk.sent_ids.pop()
+        assert isinstance(answer, Sent)
+        return answer
+
+    desk.clock.advance(days=3, seconds=-2)
+    assert (again("old").id, again("new").id) == (first, second)
+    desk.clock.advance(seconds=2)
+    assert not again("new").is_duplicate
+
+
+def test_a_repeatable_claim_is_forgotten_in_time(ahead: Desk, mail: Queue) -> None:
+    ahead.send(mail)
+    ahead.claim(mail, claim_key="k")
+
+    correct(ahead)
+
+    def forget() -> int:
+        return ahead.write(lambda s: s.tidying.forget_claims(now=ahead.now, limit=10))
+
+    assert forget() == 0
+    ahead.clock.advance(ms=KEPT_MS)
+    assert forget() == 1
+
+
+def test_a_time_limit_counts_from_the_claim(ahead: Desk, mail: Queue) -> None:
+    ahead.send(mail, timeout_ms=30 * SECOND)
+    [leased] = ahead.claim(mail)
+
+    correct(ahead)
+
+    ahead.clock.advance(seconds=29)
+    assert isinstance(ahead.act(Verb.EXTEND, leased, delay_ms=LEASE_MS), Acted)
+    ahead.clock.advance(seconds=1)
+    assert isinstance(ahead.act(Verb.EXTEND, leased, delay_ms=LEASE_MS), LeaseLost)
+
+
+def test_a_rate_continues(ahead: Desk) -> None:
+    slow = ahead.queue("slow", rate=Rate(1, SECOND, 1))
+    ids = ahead.send_many(slow, 2)
+    assert ahead.claim_ids(slow) == ids[:1]
+
+    correct(ahead)
+
+    assert ahead.claim_ids(slow) == []
+    ahead.clock.advance(seconds=1)
+    assert ahead.claim_ids(slow) == ids[1:]
+
+
+# ---- what is not a message
+
+
+def test_a_worker_that_has_exited_is_missed_in_time(ahead: Desk) -> None:
+    worker = workers.register(
+        NewWorker(), worker_id=an_id(ahead.now), now=ahead.now, valid_ms=MINUTE
+    )
+    ahead.write(lambda s: s.workers.add(worker))
+
+    correct(ahead)
+
+    def overdue() -> list[str]:
+        return [one.id for one in ahead.read(lambda s: s.workers.overdue(now=ahead.now, limit=9))]
+
+    assert overdue() == []
+    ahead.clock.advance(minutes=1)
+    assert overdue() == [worker.id]
+
+
+def test_a_circuit_that_opened_ahead_of_time_is_probed_in_time(ahead: Desk) -> None:
+    add(ahead, state=OPEN, opened_at=ahead.now, probe_until=ahead.now + PROBE_MS)
+    note(ahead, ("r1", FAILURE))
+
+    correct(ahead)
+
+    found = get(ahead)
+    assert found is not None
+    assert (found.opened_at, found.probe_until) == (ahead.now, ahead.now + PROBE_MS)
+    assert samples(ahead, FAILURE) == {"r1": ahead.now}
+
+
+def test_recurring_work_that_ran_ahead_is_fired_in_its_time(ahead: Desk, mail: Queue) -> None:
+    recurring = Recurring(ahead.store, ahead.clock, SystemDice(), DEFAULT_LIMITS)
+    recurring.declare("hourly", Every(HOUR), Template(queue="mail")).result()
+    recurring.declare("rare", Every(100 * DAY), Template(queue="mail")).result()
+    rare_at = recurring.get("rare").result().next_at
+    ahead.clock.advance(hours=1)
+    fired = recurring.fire("hourly", now=ahead.now).result()
+    assert fired is not None
+    assert fired.last_id is not None
+    ahead.sent_ids.append(fired.last_id)
+
+    done = correct(ahead)
+
+    assert recurring.get("hourly").result().next_at == ahead.now // HOUR * HOUR + HOUR
+    assert recurring.get("rare").result().next_at == rare_at
+    assert done.schedules == 1
+
+
+def test_minutes_that_are_still_to_come_have_no_samples(ahead: Desk) -> None:
+    zeros = (0,) * 11
+    past = ahead.now - AHEAD - MINUTE
+    ahead.write(lambda s: s.samples.add([Sample(0, past, *zeros), Sample(0, ahead.now, *zeros)]))
+
+    correct(ahead)
+
+    found = ahead.read(lambda s: s.samples.before(0, at=2**62))
+    assert found is not None
+    assert found.minute_at == past
+
+
+def test_days_that_are_not_over_are_archived_to_their_end(ahead: Desk) -> None:
+    today = (ahead.now - AHEAD) // DAY
+    days = [today - 2, today - 1, today]
+
+    def close(session: Any) -> None:
+        for day in days:
+            session.archive.close(Mark(Source.HISTORY, day), now=ahead.now)
+
+    ahead.write(close)
+
+    correct(ahead)
+
+    marks = ahead.read(lambda s: s.archive.marks())
+    assert {mark.day: mark.is_closed for mark in marks} == dict(
+        zip(days, [True, False, False], strict=True)
+    )
+
+
+def test_the_mark_follows_and_history_has_a_fact(ahead: Desk, mail: Queue) -> None:
+    ahead.send(mail)
+    mark = ahead.now
+
+    correct(ahead)
+
+    assert read_mark(ahead) == ahead.now
+    [fact] = ahead.read(lambda s: s.facts.search(FactFilter(kind=clock_mark.CLOCK_SET_BACK)))
+    assert fact.at == ahead.now
+    assert f'"by_ms":{AHEAD}' in fact.data.replace(" ", "")
+    ahead.clock.advance(minutes=1)
+    ahead.send(mail)
+    assert read_mark(ahead) == ahead.now, f"and is raised again, though {mark} was seen"
+
+
+# ---- nodes that share a store
+
+
+def test_a_shared_store_is_set_back_once_and_only_beyond_the_bound(
+    ahead: Desk, mail: Queue, caplog: pytest.LogCaptureFixture
+) -> None:
+    ahead.send(mail)
+    [leased] = ahead.claim(mail)
+    mark = ahead.now
+    assert clock_mark.follow(ahead.store, now=mark - MAX_CARRY_MS) is None
+    ahead.clock = ManualClock(mark - AHEAD)
+
+    with caplog.at_level(logging.WARNING, "penstock.store"):
+        done = clock_mark.follow(ahead.store, now=ahead.now)
+
+    assert done is not None
+    assert (done.mark, done.now, done.messages) == (mark, ahead.now, 1)
+    assert "2030-03-16T12:00:00.000Z to 2030-03-14T12:00:00.000Z, by 2 d" in caplog.text
+    assert ahead.get(leased.id).due_at == ahead.now + LEASE_MS
+    assert clock_mark.follow(ahead.store, now=ahead.now) is None
+    caplog.clear()  # that was expected
+
+
+def test_what_nodes_wrote_a_moment_ago_is_not_taken_for_the_future(
+    ahead: Desk, mail: Queue, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Their clocks differ a little from that of the node that sets the store back."""
+    ahead.send(mail)
+    mark, right = ahead.now, ahead.now - AHEAD
+    ahead.clock = ManualClock(right + MAX_CARRY_MS)
+    [leased] = ahead.claim(mail)
+    ahead.clock = ManualClock(right)
+
+    done = clock_mark.follow(ahead.store, now=right)
+
+    assert done is not None
+    assert done.mark == mark
+    assert ahead.get(leased.id).due_at == leased.due_at
+    caplog.clear()  # that was expected
