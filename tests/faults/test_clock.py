@@ -2,9 +2,16 @@
 
 from __future__ import annotations
 
+import http.client
+import json
+import subprocess
+import sys
 import time
 from functools import partial
 
+from yarl import URL
+
+from penstock.outbound.aws_signature import Credentials, signed_headers
 from tests.faults.checker import Rules
 from tests.faults.conftest import MakeServer
 from tests.faults.consumers import claim
@@ -12,11 +19,12 @@ from tests.faults.figures import figure
 from tests.faults.history import History, Outcome
 from tests.faults.load import Load
 from tests.faults.scenario import SHARED_CLOCK_SLACK_S, assert_kept, judge, two_nodes
-from tests.faults.server import Server
+from tests.faults.server import ROOT, Server
 from tests.faults.wire import Wire
 from tests.faults.workload import Workload
 
 HOUR_S = 3600
+DAY_S = 24 * HOUR_S
 PROBE = "faults-clock"
 LEASE_MS = 1000
 REDELIVERED_WITHIN_S = LEASE_MS / 1000 + 5
@@ -92,3 +100,64 @@ def test_nodes_whose_clocks_differ_never_lease_a_message_twice(
     verdict = judge(behind, work, rules, workload=workload, ports=ports)
 
     assert_kept(verdict, behind, ahead)
+
+
+def test_a_start_with_a_clock_in_the_future_leaves_nothing_behind(make_server: MakeServer) -> None:
+    """As on a machine that starts before its clock is synchronized."""
+    server = make_server(clock_shift_s=2 * DAY_S)
+    server.start()
+    key = json.loads(penstock(server, "keys", "create", "--name", "a", "--role", "operate"))
+    abandoned = signed(server, key, "CreateQueue", {"QueueName": "q"}, shift_s=2 * DAY_S)
+    assert abandoned == 200, "the wrong clock is the one to sign by, while it lasts"
+    set_clock(server, 0, restart=True)
+
+    assert signed(server, key, "ListQueues", {}) == 200
+    assert signed(server, key, "ListQueues", {}, shift_s=2 * DAY_S) == 403
+    log = server.last_words()
+    assert log.count("the store's time is set back from") == 1
+    assert "by 1 d 23 h 59 min" in log or "by 2 d" in log
+
+
+def test_messages_and_leases_survive_a_clock_that_was_in_the_future(
+    make_server: MakeServer,
+) -> None:
+    server = make_server(clock_shift_s=2 * DAY_S)
+    server.start()
+    abandon_one(server)
+    set_clock(server, 0, restart=True)
+
+    assert_both_come_back(server)
+    wire = Wire(server.port)
+    tomorrow = int((time.time() + DAY_S) * 1000)
+    draft = {"body": 3, "due_at": tomorrow}
+    assert wire.call("POST", f"/v1/queues/{PROBE}/messages", draft).outcome is Outcome.OK
+    _, claims = claim(wire, History(), PROBE, limit=1, lease_ms=LEASE_MS)
+    wire.close()
+    assert claims == [], "due tomorrow"
+
+
+def penstock(server: Server, *words: str) -> str:
+    command = [sys.executable, "-m", "penstock", *words, "--data", str(server.store), "--json"]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True, timeout=60)
+    return done.stdout
+
+
+def signed(
+    server: Server, key: dict[str, str], operation: str, asked: object, *, shift_s: float = 0
+) -> int:
+    """The status of an SQS request that was signed at the real time, or so much later."""
+    url, payload = URL(f"http://127.0.0.1:{server.port}/"), json.dumps(asked).encode()
+    headers = signed_headers(
+        url,
+        payload,
+        {"Content-Type": "application/x-amz-json-1.0", "X-Amz-Target": f"AmazonSQS.{operation}"},
+        who=Credentials(key["id"], key["aws_secret_access_key"]),
+        region="eu-central-1",
+        service="sqs",
+        now=int((time.time() + shift_s) * 1000),
+    )
+    connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=10)
+    connection.request("POST", "/", payload, headers)
+    status = connection.getresponse().status
+    connection.close()
+    return status

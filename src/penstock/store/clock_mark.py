@@ -17,7 +17,8 @@ from penstock.domain.store_time import EARLIEST_WALL, LONGEST_DELAY_MS, MAX_CARR
 from penstock.ports.store import Session, Store
 from penstock.store.database import Database
 from penstock.store.held_keys import NO_END
-from penstock.store.session import HIGH_WATER, SqlSession
+from penstock.store.meta_names import HIGH_WATER
+from penstock.store.session import SqlSession
 
 CLOCK_SET_BACK = "clock_set_back"  # a fact about the store
 
@@ -75,6 +76,7 @@ def read_mark(session: Session) -> int:
 
 def begin(session: Session, start: Start) -> None:
     """The first process that uses a store starts its time: log what is odd, and set it back."""
+    _db(session).run("meta.raise", {"name": HIGH_WATER, "value": str(start.now)})
     if start.is_set_back:
         done = set_back(session, mark=start.mark, now=start.now, since=start.now)
         _log.warning("the wall clock is behind the store: %s", done.text)

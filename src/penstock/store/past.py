@@ -15,9 +15,9 @@ from penstock.store.books import Books, json_list
 from penstock.store.claims import Claims, content_of
 from penstock.store.database import Answer, Row
 from penstock.store.fair_turns import Turns
+from penstock.store.meta_names import HIGH_WATER, PRUNING
 from penstock.store.paces import Paces
 
-PRUNING = "pruning"  # when data was pruned last, and until when that is held
 _LAST = 2**62
 
 _pruning = msgspec.json.Decoder(Pruning)
@@ -120,6 +120,8 @@ class SqlTidying:
         return self._paces.forget(now=now, limit=limit)
 
     def prepare_days(self, *, now: int) -> None:
+        # Not every write says when it is; so that the mark is never far behind any of them:
+        self._db.post("meta.raise", {"name": HIGH_WATER, "value": str(now)})
         for day in (now // DAY, now // DAY + 1):
             self._books.partitions.ensure(day)
 

@@ -24,6 +24,7 @@ from penstock.store.database import Database
 from penstock.store.deliveries import SqlDeliveries
 from penstock.store.documents import SqlDocuments, SqlDuties
 from penstock.store.facts import SqlFacts
+from penstock.store.meta_names import HIGH_WATER
 from penstock.store.moves import SqlMoves
 from penstock.store.nouns import SqlKeys, SqlMessages, SqlQueues
 from penstock.store.past import SqlHistory, SqlTidying
@@ -38,7 +39,6 @@ from penstock.store.watching import SqlWatching
 from penstock.store.workers import SqlWorkers
 
 SECRET = "receipt_secret"
-HIGH_WATER = "clock_high_water"
 HIGH_WATER_STEP_MS = 100  # a restart begins this much later, so that nothing is repeated
 
 

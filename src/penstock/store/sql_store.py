@@ -18,10 +18,11 @@ from penstock.store import migrations
 from penstock.store.database import Database, NotADatabase
 from penstock.store.file_home import IfFirst
 from penstock.store.group_commit import GroupCommit
+from penstock.store.meta_names import HIGH_WATER
 from penstock.store.outage import Outage
 from penstock.store.own_tx import InCallersTransactions
 from penstock.store.readers import Readers
-from penstock.store.session import HIGH_WATER, HIGH_WATER_STEP_MS, SECRET, Kind, Request, SqlSession
+from penstock.store.session import HIGH_WATER_STEP_MS, SECRET, Kind, Request, SqlSession
 from penstock.store.sqlite_home import SqliteHome
 from penstock.store.sqlite_plain import is_plain
 from penstock.store.sqlite_plain_home import PlainHome

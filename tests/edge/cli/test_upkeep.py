@@ -18,7 +18,7 @@ from penstock.domain.queue import QueueSettings
 from penstock.services.circuits import Wanted
 from penstock.settings import Settings
 from penstock.settings.values import Store
-from penstock.store.session import HIGH_WATER
+from penstock.store.meta_names import HIGH_WATER
 from penstock.wiring import open_broker
 from tests.clocks import ManualClock
 from tests.edge.api import Api

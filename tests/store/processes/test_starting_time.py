@@ -135,3 +135,17 @@ def test_the_clock_may_jump_while_the_store_is_in_use(
     messages = [r.getMessage() for r in caplog.records if r.name == "penstock.clock"]
     assert len(messages) == 1, "logged once, and due again only after half a minute"
     assert "behind the wall clock" in messages[0]
+
+
+def test_a_process_that_only_started_has_left_its_time(start: Start) -> None:
+    """What it writes besides messages is judged by the same time."""
+    wrong = start(2 * DAY)
+    duty = wrong.store.write(
+        lambda s: s.duties.lead("d", holder="a", for_ms=DAY, now=wrong.clock.now())
+    ).result()
+    wrong.close()
+
+    mark = start(0).store.read(read_mark).result()
+
+    assert duty
+    assert abs(mark - clocks.wall_ms()) < ODD
