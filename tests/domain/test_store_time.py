@@ -48,8 +48,8 @@ def test_a_wall_clock_that_was_never_set_does_not_set_a_store_back() -> None:
 
 
 def test_rounds_that_follow_each_other_prune() -> None:
-    state: Pruning | None = None
-    for minute in range(5):
+    state = hold_pruning(None, now=NOON)
+    for minute in range(1, 5):
         state = hold_pruning(state, now=NOON + minute * MINUTE)
         assert state.held_until is None
     assert hold_pruning(state, now=state.seen_at + PRUNING_GAP_MS).held_until is None

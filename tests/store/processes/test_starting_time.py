@@ -119,7 +119,7 @@ def test_a_process_that_uses_a_time_of_its_own_keeps_it(
     other = start(0)
 
     assert other.clock.now() >= desk.now
-    assert desk.read(read_mark) == desk.now
+    assert 0 <= desk.read(read_mark) - desk.now < ODD
 
 
 def test_the_clock_may_jump_while_the_store_is_in_use(
