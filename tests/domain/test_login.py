@@ -1,0 +1,34 @@
+"""How long a login counts."""
+
+from __future__ import annotations
+
+import pytest
+
+from penstock.domain import login
+from penstock.domain.limits import DAY, HOUR
+from penstock.domain.login import Login
+from penstock.domain.store_time import MAX_CARRY_MS
+from penstock.testing.clock import NOON
+
+SECRET = b"s" * 32
+
+
+@pytest.mark.parametrize(
+    ("until_at", "is_known"),
+    [
+        (NOON, False),
+        (NOON + 1, True),
+        (NOON + HOUR, True),
+        (NOON + HOUR + MAX_CARRY_MS, True),
+        (NOON + HOUR + MAX_CARRY_MS + 1, False),
+        (NOON + 2 * DAY, False),
+    ],
+)
+def test_a_login_counts_until_its_end_and_not_if_a_clock_in_the_future_made_it(
+    until_at: int, is_known: bool
+) -> None:
+    token = login.sign(Login("k", until_at, "0"), secret=SECRET)
+
+    found = login.read(token, secret=SECRET, valid_ms=HOUR, now=NOON)
+
+    assert (found is not None) == is_known
