@@ -16,7 +16,7 @@ PIP := $(BIN)/python -m pip install -qq --no-input --disable-pip-version-check \
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help run test check bench bench-pipeline pictures format clean
+.PHONY: help run test check bench bench-pipeline schema pictures format clean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -37,6 +37,10 @@ check: $(VENV)/.dev ## formatting, lint, types, import rules, rules of the archi
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-logo
 	$(BIN)/python -m pytest -q tests/architecture
+
+schema: $(VENV)/.dev ## write the schemas of both databases anew, after a new migration
+	@$(BIN)/python -m tests.support.postgres_binaries
+	@$(BIN)/python -m tests.store.schema
 
 pictures: $(VENV)/.dev ## take the pictures of docs/console.md anew
 	@$(BIN)/python -m tests.support.chromium

@@ -8,7 +8,7 @@ from pathlib import Path
 from tests.architecture.source import PACKAGE, ROOT, files, plant
 
 MOST_LINES = 400
-GENERATED = {"schema.sql"}
+GENERATED = "store/schema/"
 
 
 def test_no_file_is_too_long_to_be_about_one_thing():
@@ -40,7 +40,7 @@ def too_long(package: Path) -> list[str]:
     sizes = {
         place: len(path.read_text(encoding="utf-8").splitlines())
         for place, path in files(package, ".py", ".sql", ".html", ".js", ".css")
-        if path.name not in GENERATED
+        if not place.startswith(GENERATED)
     }
     return [f"{place}: {lines} lines" for place, lines in sizes.items() if lines > MOST_LINES]
 

@@ -50,7 +50,18 @@ def browser() -> Iterator[Browser]:
         found.close()
 
 
-@pytest.fixture(scope="session", params=BACKENDS)
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """Pages speak to the native API, which other tests prove equal on both stores.
+
+    Only pages that live on wake-ups run on both, marked `both_stores`.
+    """
+    stores = BACKENDS if metafunc.definition.get_closest_marker("both_stores") else BACKENDS[:1]
+    for name in ("server", "guarded"):
+        if name in metafunc.fixturenames:
+            metafunc.parametrize(name, stores, indirect=True, scope="session")
+
+
+@pytest.fixture(scope="session")
 def server(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[LiveServer]:
@@ -58,7 +69,7 @@ def server(
     yield from _served(request, tmp_path_factory, "console")
 
 
-@pytest.fixture(scope="session", params=BACKENDS)
+@pytest.fixture(scope="session")
 def guarded(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[LiveServer]:

@@ -14,6 +14,8 @@ from tests.edge.api import Api, told
 from tests.edge.duties import sample
 from tests.edge.live import LiveServer
 
+pytestmark = pytest.mark.both_stores
+
 
 @pytest.fixture
 def calm(api: Api) -> None:

@@ -5,6 +5,7 @@ Refusals are raised as PenstockErrors; `tx` is the caller's own transaction.
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING, TypeVar
@@ -80,7 +81,7 @@ class Jobs:
 
         `done` and `cancelled` ones come from history, newest first and without their arguments.
         """
-        flow = _list(queue, _state(state), Which(kind=kind, tag=tag), limit, cursor)
+        flow = listing_of(queue, _state(state), Which(kind=kind, tag=tag), limit, cursor)
         return run(self._app.backing, flow)
 
     async def list_async(
@@ -93,7 +94,7 @@ class Jobs:
         limit: int = 100,
         cursor: str | None = None,
     ) -> JobPage:
-        flow = _list(queue, _state(state), Which(kind=kind, tag=tag), limit, cursor)
+        flow = listing_of(queue, _state(state), Which(kind=kind, tag=tag), limit, cursor)
         return await run_async(self._app.backing, flow)
 
     def count(self, queue: str | None = None) -> JobCounts:
@@ -226,7 +227,7 @@ def _wait(job_id: str, timeout: Duration | None) -> Flow[Message]:
         pause_s = min(pause_s * 2, _LONGEST_PAUSE_S)
 
 
-def _list(
+def listing_of(
     queue: str | None, state: State | None, which: Which, limit: int, cursor: str | None
 ) -> Flow[JobPage]:
     if not 1 <= limit <= MAX_LIMIT:
@@ -236,13 +237,14 @@ def _list(
         page = yield Read(EndedJobs(queue, state, which, limit=limit, cursor=cursor))
         return page
     states = _IN_QUEUES if state is None else (state,)
+    queues = _Queues(states)
     place: _Place | None
     if cursor is not None:
         place = _read(cursor)
     elif queue is not None:
         place = _Place(queue, states[0])
     else:
-        place = yield from _first_of_next_queue("", states)
+        place = yield from queues.first_after("")
     found: list[Message] = []
     while place is not None and len(found) < limit:
         room = limit - len(found)
@@ -257,20 +259,28 @@ def _list(
         elif queue is not None:
             place = None
         else:
-            place = yield from _first_of_next_queue(place.queue, states)
+            place = yield from queues.first_after(place.queue)
     return JobPage(found, None if place is None else msgspec.json.encode(place).decode())
 
 
-def _first_of_next_queue(after: str, states: Sequence[State]) -> Flow[_Place | None]:
-    """By name, without those that the counters say are empty."""
-    while True:
-        some: list[tuple[str, JobCounts]] = yield Read(SomeQueues(after))
-        for name, counts in some:
-            if any(getattr(counts, state) for state in states):
-                return _Place(name, states[0])
-        if not some:
-            return None
-        after = some[-1][0]
+class _Queues:
+    """All queues by name, without those whose counters say that they are empty."""
+
+    def __init__(self, states: Sequence[State]) -> None:
+        self._states = states
+        self._ahead: deque[str] = deque()
+
+    def first_after(self, name: str) -> Flow[_Place | None]:
+        while not self._ahead:
+            some: list[tuple[str, JobCounts]] = yield Read(SomeQueues(name))
+            if not some:
+                return None
+            name = some[-1][0]
+            self._ahead.extend(queue for queue, counts in some if self._has_jobs(counts))
+        return _Place(self._ahead.popleft(), self._states[0])
+
+    def _has_jobs(self, counts: JobCounts) -> bool:
+        return any(getattr(counts, state) for state in self._states)
 
 
 def _read(cursor: str) -> _Place:

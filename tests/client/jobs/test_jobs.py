@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import asyncio
 import threading
+from collections.abc import Callable
 from datetime import timedelta
 from typing import Any
 
 import pytest
 
 from penstock import Bury, Cancel, Enqueued, Job, Penstock
-from penstock.client.job_records import record_of
+from penstock.client.flows import Flow
+from penstock.client.job_asks import BrowseJobs, SomeQueues, Which
+from penstock.client.job_records import JobCounts, JobPage, record_of
+from penstock.client.jobs import listing_of
 from penstock.domain.errors import InvalidRequest, MessageNotFound, WrongState
 from penstock.domain.lease import Verb
 from penstock.domain.message import State
@@ -283,3 +287,32 @@ async def test_everything_has_an_async_twin_that_does_not_hold_up_the_loop(
     dead = await mail.enqueue_async(13)
     await asyncio.to_thread(desk.run_due)
     assert await app.jobs.redrive_async(dead) == 1
+
+
+@pytest.mark.no_store("flow")
+def test_the_names_of_queues_are_fetched_once_for_all_of_them() -> None:
+    names = [f"queue-{n:02}" for n in range(20)]
+    fetched: list[str] = []
+
+    def answer(step: Any) -> Any:
+        if isinstance(step.what, BrowseJobs):
+            return JobPage([])
+        assert isinstance(step.what, SomeQueues)
+        behind = [] if fetched else names
+        fetched.extend(behind or ["no more"])
+        return [(name, JobCounts(ready=1)) for name in behind]
+
+    page = drive(listing_of(None, State.READY, Which(), 1_000, None), answer)
+
+    assert page.jobs == []
+    assert fetched == [*names, "no more"]
+
+
+def drive(flow: Flow[Any], answer: Callable[[Any], Any]) -> Any:
+    sent: Any = None
+    while True:
+        try:
+            step = flow.send(sent)
+        except StopIteration as end:
+            return end.value
+        sent = answer(step)
