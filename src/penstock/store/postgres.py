@@ -159,8 +159,8 @@ class PostgresDatabase:
         return self._link.notifications()
 
     def close(self) -> None:
-        if self._link.is_lost and self._session is not None:
-            # The server may not have noticed; its session would keep locks and a connection.
+        if self._session is not None:
+            # The server may not hear of it; its session would keep locks and a connection.
             self._url.lost.add(self._session)
         self._link.close()
 

@@ -5,7 +5,7 @@ that is idle (see libpq.py), but not one whose client has sent a part of its sta
 that is stopped while it sends leaves a session that is `active` and waits for its client.  Two
 remedies, both with `pg_terminate_backend`:
 
-- `LostSessions`: a connection that we gave up, with its server process perhaps still there.  The
+- `LostSessions`: a connection that we closed, with its server process perhaps still there.  The
   next connection ends it.
 - `SessionWatch`: sessions of other nodes that wait for their client look after look.  Any node ends
   them.  They are recognised by the same database, user and `application_name`.
@@ -24,7 +24,7 @@ import msgspec
 from penstock.domain.errors import PenstockError
 from penstock.store.database import Database
 
-LOOKS = 3  # in a row in which a session waits for the same statement before it is ended
+LOOKS = 5  # in a row in which a session waits for the same statement before it is ended
 _CLOSING_S = 5.0
 _ENDED = "ended %d PostgreSQL sessions whose client had stopped in mid-transaction"
 

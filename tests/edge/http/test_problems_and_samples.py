@@ -86,7 +86,7 @@ def test_a_transaction_that_holds_back_vacuum_is_named_with_its_session(
     if server.backend == "sqlite":
         assert api.get("/v1/problems")["old_transactions"] == []
         return
-    url = server.broker.settings.store.url
+    url = server.broker.settings.store.url or ""
     with psycopg.connect(url, application_name='monthly "report"') as client:
         client.isolation_level = psycopg.IsolationLevel.REPEATABLE_READ
         client.execute("SELECT 1 FROM queue")
