@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import ctypes
 import socket
 import struct
 import threading
@@ -10,6 +11,9 @@ import time
 from enum import StrEnum
 
 CHUNK = 65536
+SO_ATTACH_FILTER = 26  # of Linux; Python has no name for it
+_RETURN_NOTHING = struct.pack("HBBI", 0x06, 0, 0, 0)  # BPF: keep 0 bytes of each packet
+_filter = ctypes.create_string_buffer(_RETURN_NOTHING)
 
 
 class Weather(StrEnum):
@@ -30,6 +34,7 @@ class Proxy:
         self._listener = socket.create_server(("127.0.0.1", 0))
         self.port = int(self._listener.getsockname()[1])
         self._open: set[socket.socket] = set()
+        self._cut: set[socket.socket] = set()
         self._lock = threading.Lock()
         self._closed = False
 
@@ -41,7 +46,25 @@ class Proxy:
         self._closed = True
         self._listener.close()
         self.weather = Weather.FAIR
+        with self._lock:
+            self._open |= self._cut
         self.reset()
+
+    def freeze(self) -> set[int]:
+        """Of the connections there are nothing passes any more, and neither end is told, not even
+        of the other one's close; new connections work.  Returns our ports of them at the target.
+        """
+        with self._lock:
+            frozen, self._open = self._open, set()
+            self._cut |= frozen
+        return {end.getsockname()[1] for end in frozen} - {self.port}
+
+    def pull_cable(self) -> set[int]:
+        """As `freeze`, and the kernel does not answer for the lost ends: no ACK, no keepalive."""
+        ports = self.freeze()
+        for end in self._cut:
+            end.setsockopt(socket.SOL_SOCKET, SO_ATTACH_FILTER, drop_everything())
+        return ports
 
     def reset(self) -> int:
         """End every connection with an RST, on both sides; how many there were."""
@@ -79,6 +102,8 @@ class Proxy:
         tainted = False
         with contextlib.suppress(OSError):
             while data := source.recv(CHUNK):
+                if self._is_cut(source):
+                    return
                 # A stream with a hole in it is no stream: once lost, all that follows is lost too.
                 tainted = tainted or self._vanishes(is_answer)
                 if not tainted:
@@ -95,6 +120,10 @@ class Proxy:
             with contextlib.suppress(OSError):
                 end.shutdown(socket.SHUT_RDWR)
 
+    def _is_cut(self, end: socket.socket) -> bool:
+        with self._lock:
+            return end in self._cut
+
     def _vanishes(self, is_answer: bool) -> bool:
         if self.weather is Weather.BLACKHOLE:
             return True
@@ -103,3 +132,8 @@ class Proxy:
     def _wait_while(self, *weathers: Weather) -> None:
         while self.weather in weathers and not self._closed:
             time.sleep(0.01)
+
+
+def drop_everything() -> bytes:
+    """A filter (struct sock_fprog) that drops each packet before TCP sees it."""
+    return struct.pack("HP", 1, ctypes.addressof(_filter))

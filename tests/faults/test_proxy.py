@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import socket
 import threading
 import time
@@ -77,3 +78,38 @@ def test_a_reset_reaches_the_client_as_a_reset(echo: int) -> None:
         time.sleep(0.05)
         with pytest.raises(ConnectionResetError):
             client.recv(100)
+
+
+def test_a_frozen_connection_stays_open_and_others_work(echo: int) -> None:
+    with (
+        Proxy(echo) as proxy,
+        socket.create_connection(("127.0.0.1", proxy.port), timeout=10) as client,
+    ):
+        client.sendall(b"hello")
+        assert client.recv(100) == b"hello"
+
+        proxy.freeze()
+        client.sendall(b"hello")
+
+        client.settimeout(0.3)
+        with pytest.raises(TimeoutError):
+            client.recv(100)
+        assert said_back(proxy.port) == b"hello"
+
+
+def test_with_the_cable_pulled_nothing_is_acknowledged(echo: int) -> None:
+    with (
+        Proxy(echo) as proxy,
+        socket.create_connection(("127.0.0.1", proxy.port), timeout=10) as client,
+    ):
+        client.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, 300)
+        client.sendall(b"hello")
+        assert client.recv(100) == b"hello"
+
+        proxy.pull_cable()
+        client.sendall(b"hello")
+
+        client.settimeout(30)
+        with pytest.raises(TimeoutError) as caught:
+            client.recv(100)
+        assert caught.value.errno == errno.ETIMEDOUT  # the kernel's; that of the call has none

@@ -107,6 +107,37 @@ def test_what_ended_before_is_still_told_and_what_ends_now_stands_beside_it(
     assert told == [(new, "eu", 0), (f"old-{TODAY}", None, 0), (f"old-{TODAY - 1}", None, 0)]
 
 
+def test_a_store_whose_migrations_were_renumbered_since_is_upgraded(
+    connect, backend, monkeypatch, request, tmp_path
+):
+    """Circuits were 0011 and samples 0014, for a while, without what is 0011 and 0013 today."""
+    shipped = {m.name: m for m in migrations.shipped(backend)}
+    of_then = [m for m in shipped.values() if m.number < 10]
+    of_then += [Migration(11, "circuits", shipped["circuits"].text)]
+    of_then += [Migration(14, "samples", shipped["samples"].text)]
+    db = connect()
+    with monkeypatch.context() as patch:
+        patch.setattr(migrations, "shipped", lambda _: of_then)
+        migrations.apply(db, now=NOON)
+
+    applied = migrations.apply(db, now=NOON)
+
+    assert [m.name for m in applied] == [n for n in shipped if n not in {m.name for m in of_then}]
+    rows = in_transaction(db, lambda: db.rows("migrations.applied"))
+    assert sorted(rows) == [(m.number, m.checksum) for m in shipped.values()]
+    if backend == "sqlite":
+        store = open_sqlite(tmp_path / "empty.db")
+    else:
+        store = open_postgres(request.getfixturevalue("postgres_url"))
+    try:
+        desk = Desk(store, ManualClock())
+        mail = desk.queue()
+        desk.send(mail)
+        assert len(desk.claim(mail)) == 1
+    finally:
+        store.close()
+
+
 def test_schedules_from_before_there_were_owners_have_none(
     connect, backend, monkeypatch, request, tmp_path
 ):

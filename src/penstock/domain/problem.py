@@ -14,6 +14,8 @@ from penstock.domain.queue import Queue
 
 HANGING_AFTER_MS = PATIENCE_MS  # an attempt to deliver that takes so long is without an answer
 STUCK_AFTER_MS = 5 * MINUTE  # so long the next in line may wait before it is called stuck
+OLD_TRANSACTION_AFTER_MS = MINUTE
+OLD_TRANSACTION_AFTER = 100_000  # transactions since, where no time is known
 
 
 class Problem(StrEnum):
@@ -42,6 +44,37 @@ class HangingRoute(msgspec.Struct, frozen=True):
     pattern: str
     deliveries: int  # under way for too long
     since: int  # when the oldest of them began
+
+
+class TransactionKind(StrEnum):
+    SESSION = "session"
+    STANDBY = "standby"  # one that reports its own queries
+    PREPARED = "prepared"  # a prepared transaction, for which no session is needed
+    SLOT = "slot"  # a replication slot
+
+
+class OldTransaction(msgspec.Struct, frozen=True):
+    """What keeps the database from removing deleted rows, over which claims have to step."""
+
+    kind: TransactionKind
+    transactions: int  # of the whole server since then
+    pid: int | None = None
+    name: str | None = None  # of a prepared transaction or a slot
+    application: str | None = None
+    user: str | None = None
+    since: int | None = None  # None: not known
+
+    @property
+    def label(self) -> str:
+        details = (("application", self.application), ("user", self.user))
+        known = ", ".join(f"{what} {value}" for what, value in details if value)
+        name = self.name if self.pid is None else self.pid
+        return f"{self.kind.value} {name}" + (f" ({known})" if known else "")
+
+    def is_old(self, *, now: int) -> bool:
+        if self.since is None:
+            return self.transactions >= OLD_TRANSACTION_AFTER
+        return self.since <= now - OLD_TRANSACTION_AFTER_MS
 
 
 def problems_of(glance: Glance, *, now: int) -> tuple[Problem, ...]:

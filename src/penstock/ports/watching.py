@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Protocol
 
-from penstock.domain.problem import Glance, HangingRoute
+from penstock.domain.problem import Glance, HangingRoute, OldTransaction
 
 
 class Watching(Protocol):
@@ -28,4 +28,11 @@ class Watching(Protocol):
 
     def hanging(self, *, since: int, limit: int) -> list[HangingRoute]:
         """Routes with deliveries that are under way since then or longer, the most first."""
+        ...
+
+    def transactions(self, *, limit: int) -> list[OldTransaction]:
+        """Open transactions that keep the database from removing deleted rows, the oldest first.
+
+        None where the store does not work like that.
+        """
         ...

@@ -10,6 +10,7 @@ from penstock.domain.problem import (
     STUCK_AFTER_MS,
     Glance,
     HangingRoute,
+    OldTransaction,
     Problem,
     problems_of,
     worst_first,
@@ -22,6 +23,7 @@ from penstock.ports.ticket import Ticket
 MOST_CHANGED = 500  # queues in one look; the rest is told to have changed, and no more
 MOST_SUSPECTS = 1_000
 MOST_HANGING = 100  # routes
+MOST_TRANSACTIONS = 20
 
 
 class Changed(msgspec.Struct, frozen=True):
@@ -76,6 +78,22 @@ class Watch:
         return self._store.read(
             lambda session: session.watching.hanging(since=since, limit=MOST_HANGING)
         )
+
+    def transactions(self) -> Ticket[list[OldTransaction]]:
+        """Open transactions that slow claims down when they last; the oldest first."""
+        return self._store.read(
+            lambda session: session.watching.transactions(limit=MOST_TRANSACTIONS)
+        )
+
+    def old_transactions(self) -> Ticket[list[OldTransaction]]:
+        """Those of them that have lasted too long."""
+        now = self._clock.now()
+
+        def do(session: Session) -> list[OldTransaction]:
+            found = session.watching.transactions(limit=MOST_TRANSACTIONS)
+            return [one for one in found if one.is_old(now=now)]
+
+        return self._store.read(do)
 
 
 def _look(session: Session, before: Look | None, now: int) -> Look:

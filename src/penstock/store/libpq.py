@@ -7,6 +7,11 @@ of 222 for a transaction with one query.
 
 Every wait is bounded.  A server that says nothing for too long is given up, even if its machine
 still answers for it, and then the connection is of no more use.
+
+So is the server's wait for us.  Answers are requested with a Sync, not with a flush request: only
+after a Sync does PostgreSQL count a session as idle in its transaction and end it after
+`idle_in_transaction_session_timeout`.  A process that is stopped between two statements would
+otherwise keep its row locks for as long as it is stopped.
 """
 
 from __future__ import annotations
@@ -18,7 +23,7 @@ from hashlib import blake2b
 
 import psycopg
 from psycopg.adapt import Transformer
-from psycopg.pq import DiagnosticField, ExecStatus
+from psycopg.pq import DiagnosticField, ExecStatus, TransactionStatus
 from psycopg.pq.abc import PGconn, PGresult
 
 from penstock.domain.errors import StoreUnavailable
@@ -71,7 +76,7 @@ class Link:
         self._loads = Transformer(connection)
         self._awaited: deque[Reply | None] = deque()  # None stands for the end of a pipeline
         self._trouble: ServerError | None = None
-        self._is_asked_for = True  # the answers to all that was sent
+        self._is_synced = True  # nothing was sent after the last Sync
         self._prepared: dict[bytes, bytes] = {}
         self.prepares = prepares
         self.patience_ms = patience_ms
@@ -91,15 +96,13 @@ class Link:
         except psycopg.OperationalError as error:
             raise self._lost(error) from error
         self._awaited.append(reply)
-        self._is_asked_for = False
+        self._is_synced = False
         return reply
 
     def finished(self, reply: Reply) -> PGresult:
         """Wait for the answer to this statement and to all before it; raises ServerError."""
-        if reply.result is None and self._trouble is None and not self._is_asked_for:
-            self._pg.send_flush_request()
-            self._flush()
-            self._is_asked_for = True
+        if reply.result is None and self._trouble is None and not self._is_synced:
+            self._send_sync()
         while reply.result is None and self._trouble is None:
             self._take()
         if reply.result is None:
@@ -116,12 +119,7 @@ class Link:
 
     def sync(self) -> ServerError | None:
         """Wait for everything, and make the connection usable again after an error."""
-        try:
-            self._pg.pipeline_sync()
-        except psycopg.OperationalError as error:
-            raise self._lost(error) from error
-        self._awaited.append(None)
-        self._flush()
+        self._send_sync()
         while self._awaited:
             self._take()
         trouble, self._trouble = self._trouble, None
@@ -149,6 +147,11 @@ class Link:
             self._prepared.clear()
             self._pg.send_query_params(b"DEALLOCATE ALL", None)
             self._awaited.append(Reply(self))
+
+    @property
+    def is_in_transaction(self) -> bool:
+        """Right after `sync`."""
+        return self._pg.transaction_status != TransactionStatus.IDLE
 
     @property
     def is_alive(self) -> bool:
@@ -227,6 +230,15 @@ class Link:
                 self._wait(_BOTH)
         except psycopg.OperationalError as error:
             raise self._lost(error) from error
+        self._flush()
+
+    def _send_sync(self) -> None:
+        try:
+            self._pg.pipeline_sync()
+        except psycopg.OperationalError as error:
+            raise self._lost(error) from error
+        self._awaited.append(None)
+        self._is_synced = True
         self._flush()
 
     def _flush(self) -> None:

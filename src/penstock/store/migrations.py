@@ -1,4 +1,5 @@
-"""Numbered, checksummed, forward only.  What has been applied must be what we ship.
+"""Numbered, checksummed, forward only.  What has been applied must be what we ship: a migration
+that has landed is neither edited nor renumbered (tests/architecture/migrations.sha256).
 
 Days have tables of their own.  In PostgreSQL a script can go through those that are there.  In
 SQLite it cannot: what a migration does to them stands at its end, behind a line `-- For each day:`,
@@ -45,20 +46,25 @@ def shipped(dialect: str) -> list[Migration]:
 
 
 def pending(db: Database) -> list[Migration]:
-    """What is not applied yet.  Raises StoreRefused if it was changed or is newer than we."""
+    """What is not applied yet.  Raises StoreRefused if the store has what this version does not.
+
+    A migration is recognised by its text: some were renumbered after stores had applied them.
+    """
     migrations = shipped(db.dialect)
-    applied: dict[int, str] = {}
-    if db.rows("migrations.exists"):
-        applied = dict(db.rows("migrations.applied"))
+    applied = _applied(db)
+    known = {migration.checksum for migration in migrations}
     for migration in migrations:
-        if applied.get(migration.number, migration.checksum) != migration.checksum:
-            raise StoreRefused(
-                f"migration {migration.number:04} was applied with another text than we ship"
-            )
-    unknown = applied.keys() - {migration.number for migration in migrations}
+        checksum = applied.get(migration.number, migration.checksum)
+        if checksum not in known:
+            raise StoreRefused(_changed(migration, checksum))
+    unknown = {number for number, checksum in applied.items() if checksum not in known}
     if unknown:
-        raise StoreRefused(f"the store is newer than this program: migrations {sorted(unknown)}")
-    return [migration for migration in migrations if migration.number not in applied]
+        raise StoreRefused(
+            f"the store is newer than this version, which does not know migrations"
+            f" {sorted(unknown)}: install the version that wrote it, or restore a backup taken"
+            " before the upgrade"
+        )
+    return [m for m in migrations if m.checksum not in applied.values()]
 
 
 def apply(db: Database, *, now: int) -> list[Migration]:
@@ -69,21 +75,51 @@ def apply(db: Database, *, now: int) -> list[Migration]:
         db.run("migrations.lock")
         db.run("migrations.create")
         todo = pending(db)
+        _renumber(db, now=now)
         for migration in todo:
             for script in migration.scripts(_days(db)):
                 db.script(script)
-            params = {
-                "number": migration.number,
-                "name": migration.name,
-                "checksum": migration.checksum,
-                "applied_at": now,
-            }
-            db.run("migrations.add", params)
+            _add(db, migration, now=now)
         db.commit()
     except BaseException:
         db.rollback()
         raise
     return todo
+
+
+def _applied(db: Database) -> dict[int, str]:
+    """Checksums by number."""
+    return dict(db.rows("migrations.applied")) if db.rows("migrations.exists") else {}
+
+
+def _changed(migration: Migration, checksum: str) -> str:
+    return (
+        f"migration {migration.number:04}_{migration.name} was applied to this store with another"
+        f" text (checksum {checksum[:12]}) than this version ships ({migration.checksum[:12]}): an"
+        " unreleased version wrote the store. Drain its queues with the version that wrote it and"
+        " start this one on a new store, or restore a backup taken with a release"
+    )
+
+
+def _renumber(db: Database, *, now: int) -> None:
+    """Note what was applied under another number under the one that it has now."""
+    applied = _applied(db)
+    numbers = {migration.checksum: migration for migration in shipped(db.dialect)}
+    moved = [(n, numbers[c]) for n, c in applied.items() if numbers[c].number != n]
+    for number, _ in moved:
+        db.run("migrations.remove", {"number": number})
+    for _, migration in moved:
+        _add(db, migration, now=now)
+
+
+def _add(db: Database, migration: Migration, *, now: int) -> None:
+    params = {
+        "number": migration.number,
+        "name": migration.name,
+        "checksum": migration.checksum,
+        "applied_at": now,
+    }
+    db.run("migrations.add", params)
 
 
 def _days(db: Database) -> Iterator[int]:

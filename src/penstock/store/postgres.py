@@ -9,14 +9,18 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any, NoReturn
 
+import msgspec
+
 from penstock.domain.errors import StoreUnavailable
 from penstock.store.database import Collision, Row
 from penstock.store.libpq import Link, Reply, ServerError
+from penstock.store.postgres_sessions import ServerSession, as_json
 from penstock.store.postgres_statements import Params, encoded, meaning, parts, statement
-from penstock.store.postgres_url import PostgresUrl, connect
+from penstock.store.postgres_url import PostgresUrl, connect, server_settings
 from penstock.store.queries import Queries
 
 _PATIENCE_MS = 600_000  # for the few things that may take long
+_PATIENT_IDLE_MS = 60_000  # … but not because we compute for long between two statements
 _NOT_PREPARED = ("26000", "42P05")  # a proxy gave us another server connection
 
 
@@ -28,13 +32,18 @@ class PostgresDatabase:
         self._queries = Queries(self.dialect)
         self._url = url
         self._is_read_only = read_only
-        self._timeout_ms = url.timeout_ms
         self._is_open = False
+        self._session: ServerSession | None = None  # None: a proxy may give us any
         # Longer than the server's own time-out, so that its word on the matter comes first.
         patience_ms = url.timeout_ms + 500
         self._usual_patience_ms = patience_ms
         connection = connect(url, writes=not read_only)
         self._link = Link(connection, patience_ms=patience_ms, prepares=url.prepares)
+        try:
+            self._set_up(connection.info.backend_pid)
+        except BaseException:
+            self._link.close()
+            raise
 
     def text(self, name: str, **fill: object) -> str:
         return self._queries.text(name, **fill)
@@ -86,8 +95,14 @@ class PostgresDatabase:
         """Everything is set for this transaction only: a proxy may give each another connection."""
         self._link.make_room()
         self._is_open = True
-        timeouts = {"timeout_ms": str(self._timeout_ms), "lock_ms": str(self._timeout_ms * 3 // 5)}
+        timeouts = {
+            "timeout_ms": str(self._url.timeout_ms),
+            "lock_ms": str(self._url.lock_timeout_ms),
+            "idle_ms": str(self._url.idle_timeout_ms),
+        }
         if self._is_read_only:
+            # It keeps nobody waiting: whoever computes for a while between two queries may.
+            timeouts["idle_ms"] = timeouts["timeout_ms"]
             self._send("session.begin_read_only", None, {})
             self._send("session.set", timeouts | {"synchronous_commit": "off"}, {})
             return
@@ -108,7 +123,8 @@ class PostgresDatabase:
     def be_patient(self) -> None:
         """Until the end of this transaction: statements may take minutes."""
         self._link.patience_ms = _PATIENCE_MS
-        self.post("session.set_patience", {"timeout_ms": str(_PATIENCE_MS)})
+        patience = {"timeout_ms": str(_PATIENCE_MS), "idle_ms": str(_PATIENT_IDLE_MS)}
+        self.post("session.set_patience", patience)
 
     def commit(self) -> None:
         told = self._link.send(b"COMMIT")
@@ -123,13 +139,13 @@ class PostgresDatabase:
         if self._link.is_lost:  # nobody is there to be told
             self._end()
         if self._is_open:
-            for _ in range(2):  # after an error the first one is passed over
+            for _ in range(2):  # after an error the server may skip the first one
                 self._link.send(b"ROLLBACK")
                 trouble = self._link.sync()
-                if trouble is None:
+                if not self._link.is_in_transaction:
                     break
             self._end()
-            if trouble is not None:
+            if trouble is not None and self._link.is_in_transaction:
                 raise StoreUnavailable(str(trouble)) from trouble
 
     @property
@@ -143,10 +159,13 @@ class PostgresDatabase:
         return self._link.notifications()
 
     def close(self) -> None:
+        if self._session is not None:
+            # The server may not hear of it; its session would keep locks and a connection.
+            self._url.lost.add(self._session)
         self._link.close()
 
     def abandon(self) -> None:
-        self._link.close()
+        self.close()
 
     def fail(self, error: ServerError) -> NoReturn:
         """Raise what the server's word means for us."""
@@ -154,6 +173,28 @@ class PostgresDatabase:
             self._link.prepares = self._url.prepares = False
             raise Collision(str(error)) from error
         raise meaning(error.sqlstate, str(error)) from error
+
+    def _set_up(self, pid: int) -> None:
+        """Before the first transaction: settings for the connection, and sessions lost before it.
+
+        Not prepared: a proxy may give the next transaction another server connection.
+        """
+        prepares, self._link.prepares = self._link.prepares, False
+        lost = self._url.lost.all()
+        wanted = msgspec.json.encode(server_settings(self._url)).decode()
+        self._send("sessions.watch_host", {"wanted": wanted}, {})
+        own = self._send("sessions.own", None, {})
+        trouble = self._link.sync()
+        if trouble is not None:
+            self.fail(trouble)
+        if lost:  # those that we may not end do not keep us from our work
+            self._send("sessions.end", {"sessions": as_json(lost)}, {})
+            self._link.sync()
+            self._url.lost.remove(lost)
+        self._link.prepares = prepares
+        [(real_pid, started_at)] = Found(self, own).rows()
+        if real_pid == pid:  # a proxy tells a number of its own
+            self._session = ServerSession(real_pid, started_at)
 
     def _send(
         self, name: str, params: dict[str, Any] | None, fill: dict[str, object]

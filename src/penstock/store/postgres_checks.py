@@ -20,6 +20,9 @@ from penstock.store.session import SqlSession
 _PROMISES = {"fsync": "on", "full_page_writes": "on", "data_sync_retry": "off"}
 
 
+_MOST_TRANSACTIONS = 20
+
+
 def examine(url: str, *, clock: Callable[[], int]) -> Iterator[Finding]:
     """`clock` tells the time of this machine."""
     try:
@@ -37,6 +40,7 @@ def examine(url: str, *, clock: Callable[[], int]) -> Iterator[Finding]:
             yield from examine_books(session)
             yield from examine_limits(session)
             yield from examine_holds(session)
+            yield from _transactions(session)
     except PenstockError as error:
         yield fail("store", str(error))
     finally:
@@ -57,6 +61,29 @@ def _server(facts: dict[str, str]) -> Iterator[Finding]:
     # Each transaction sets this one for itself; what the server says matters to others only.
     default = facts.get("synchronous_commit", "unknown")
     yield ok("synchronous_commit", f"is {default} by default; each transaction sets its own")
+
+
+def _transactions(session: SqlSession) -> Iterator[Finding]:
+    """Old ones keep vacuum from removing deleted rows, over which claims have to step."""
+    [(now,)] = session.read(lambda s: s.db.rows("clock.read"))
+    found = session.read(lambda s: s.watching.transactions(limit=_MOST_TRANSACTIONS))
+    old = [one for one in found if one.is_old(now=now)]
+    for one in old:
+        age = "" if one.since is None else f"{(now - one.since) // SECOND} s and "
+        yield warn(
+            "transactions",
+            f"{one.label} has been open for {age}{one.transactions} transactions of the server:"
+            " vacuum cannot remove rows deleted since, and claims get slower; end it"
+            + ("" if one.pid is None else f", if need be with pg_terminate_backend({one.pid})"),
+        )
+    [(sees_all,)] = session.read(lambda s: s.db.rows("checks.sees_all_sessions"))
+    if not sees_all:
+        yield warn(
+            "transactions",
+            "those of other PostgreSQL users are hidden from this one; grant it pg_read_all_stats",
+        )
+    elif not old:
+        yield ok("transactions", "none is old enough to hold back vacuum")
 
 
 def _offset(session: SqlSession, clock: Callable[[], int]) -> Finding:

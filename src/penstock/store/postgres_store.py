@@ -13,6 +13,7 @@ from penstock.store.migrations import Migration
 from penstock.store.postgres import PostgresDatabase
 from penstock.store.postgres_caller import Home
 from penstock.store.postgres_own_tx import PostgresCallers
+from penstock.store.postgres_sessions import SessionWatch
 from penstock.store.postgres_url import PostgresUrl, parse
 from penstock.store.postgres_wakeups import PostgresWakeups
 from penstock.store.queries import Queries
@@ -48,8 +49,12 @@ class PostgresStore(SqlStore):
         except BaseException:
             self.wakeups.close()
             raise
+        self._watch = SessionWatch(
+            lambda: PostgresDatabase(url, read_only=True), every_ms=url.watch_ms
+        )
 
     def close(self) -> None:
+        self._watch.close()
         super().close()
         self.wakeups.close()
 

@@ -4,6 +4,9 @@
 
 `prepare=off`      no prepared statements, for proxies that share connections between transactions
 `timeout_ms=…`     how long one statement may take before we answer that the store is unavailable
+
+Both ends of a connection notice that the other one's host is gone: libpq's `keepalives_idle`,
+`keepalives_interval`, `keepalives_count` and `tcp_user_timeout` are also set at the server.
 """
 
 from __future__ import annotations
@@ -14,6 +17,7 @@ from psycopg import pq
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
 from penstock.domain.errors import InvalidRequest, StoreRefused, StoreUnavailable
+from penstock.store.postgres_sessions import LostSessions
 
 OLDEST_LIBPQ = 140_000  # the first with pipeline mode
 DEFAULT_TIMEOUT_MS = 5_000
@@ -30,6 +34,16 @@ _CAREFUL = {
     "application_name": "penstock",
 }
 
+# The server's names of the same.
+_AT_SERVER = {
+    "keepalives_idle": "tcp_keepalives_idle",
+    "keepalives_interval": "tcp_keepalives_interval",
+    "keepalives_count": "tcp_keepalives_count",
+    "tcp_user_timeout": "tcp_user_timeout",
+}
+# A statement that waits for a lock ends when its client has closed the connection.
+_CHECK_CLIENT = {"client_connection_check_interval": "2s"}
+
 
 class PostgresUrl(msgspec.Struct):
     """A URL taken apart.  All connections of a store share it."""
@@ -37,6 +51,23 @@ class PostgresUrl(msgspec.Struct):
     conninfo: str
     prepares: bool = True  # turned off for good when a proxy turns out to lose what was prepared
     timeout_ms: int = DEFAULT_TIMEOUT_MS
+    lost: LostSessions = msgspec.field(default_factory=LostSessions)
+
+    @property
+    def lock_timeout_ms(self) -> int:
+        return self.timeout_ms * 3 // 5
+
+    @property
+    def idle_timeout_ms(self) -> int:
+        """How long a transaction may wait for its next statement: less than others wait for its
+        locks, so that a node that is stopped delays them and does not make them fail.
+        """
+        return self.timeout_ms * 2 // 5
+
+    @property
+    def watch_ms(self) -> int:
+        """How often to look for stalled sessions: five looks take as long as `idle_timeout_ms`."""
+        return self.timeout_ms // 10
 
 
 def parse(url: str) -> PostgresUrl:
@@ -52,6 +83,14 @@ def parse(url: str) -> PostgresUrl:
         raise InvalidRequest("timeout_ms must be from 100 to 600000")
     conninfo = f"{base}?{rest}" if rest else base
     return PostgresUrl(conninfo, prepare == "on", int(timeout))
+
+
+def server_settings(url: PostgresUrl) -> dict[str, str]:
+    """What the server shall set for the connection, to notice that our host is gone."""
+    wanted = _CAREFUL | {k: str(v) for k, v in conninfo_to_dict(url.conninfo).items()}
+    if wanted["keepalives"] == "0":
+        return _CHECK_CLIENT
+    return {there: wanted[here] for here, there in _AT_SERVER.items()} | _CHECK_CLIENT
 
 
 def connect(url: PostgresUrl, *, writes: bool = True) -> psycopg.Connection:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from penstock.domain.problem import Glance, HangingRoute
+from penstock.domain.problem import Glance, HangingRoute, OldTransaction, TransactionKind
 from penstock.store.books import Books
 from penstock.store.nouns import SqlQueues
 
@@ -37,3 +37,7 @@ class SqlWatching:
     def hanging(self, *, since: int, limit: int) -> list[HangingRoute]:
         rows = self._db.rows("watching.hanging", {"since": since, "limit": limit})
         return [HangingRoute(pattern, int(number), at) for pattern, number, at in rows]
+
+    def transactions(self, *, limit: int) -> list[OldTransaction]:
+        rows = self._db.rows("watching.transactions", {"limit": limit})
+        return [OldTransaction(TransactionKind(kind), *rest) for kind, *rest in rows]

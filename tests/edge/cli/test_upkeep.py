@@ -10,6 +10,7 @@ import apsw
 import psycopg
 import pytest
 
+from penstock.domain import problem
 from penstock.domain.access import matches
 from penstock.domain.breaker_settings import BreakerSettings
 from penstock.domain.circuit import circuit_hash
@@ -173,6 +174,42 @@ def test_the_doctor_tells_what_postgresql_is_set_to(run, postgres_url, tmp_path)
     texts = {record["name"]: record["text"] for record in ran.records}
     assert texts["synchronous_commit"].startswith("is local by default")
     assert texts["fsync"] == "is on"
+
+
+def test_the_doctor_names_a_transaction_that_holds_back_vacuum(
+    run, postgres_url, tmp_path, monkeypatch
+):
+    where = ["--store", postgres_url, "--data", tmp_path]
+    run("migrate", *where)
+    monkeypatch.setattr(problem, "OLD_TRANSACTION_AFTER_MS", 0)
+    with psycopg.connect(postgres_url, application_name="report") as client:
+        client.isolation_level = psycopg.IsolationLevel.REPEATABLE_READ
+        client.execute("SELECT 1 FROM queue")
+        pid = client.info.backend_pid
+
+        ran = run("doctor", *where, "--json")
+
+    [found] = [record for record in ran.records if record["name"] == "transactions"]
+    assert (ran.code, found["grade"]) == (0, "warn")
+    assert found["text"].startswith(f"session {pid} (application report, user postgres) has been")
+    assert f"pg_terminate_backend({pid})" in found["text"]
+
+
+def test_the_doctor_says_when_transactions_of_others_are_hidden(run, postgres_url, tmp_path):
+    run("migrate", "--store", postgres_url, "--data", tmp_path)
+    with psycopg.connect(postgres_url, autocommit=True) as admin:
+        admin.execute("CREATE ROLE plain_user LOGIN")
+        admin.execute("GRANT SELECT ON ALL TABLES IN SCHEMA public TO plain_user")
+    try:
+        url = postgres_url.replace("postgres@", "plain_user@")
+        ran = run("doctor", "--store", url, "--data", tmp_path, "--json")
+    finally:
+        with psycopg.connect(postgres_url, autocommit=True) as admin:
+            admin.execute("DROP OWNED BY plain_user")
+            admin.execute("DROP ROLE plain_user")
+
+    [found] = [record for record in ran.records if record["name"] == "transactions"]
+    assert "grant it pg_read_all_stats" in found["text"]
 
 
 @STORES

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import psycopg
 import pytest
 
+from penstock.domain import problem
 from penstock.domain.access import Role
 from penstock.edge.instants import to_text
 from tests.clocks import ManualClock
@@ -11,6 +13,7 @@ from tests.edge.api import Api, a_name, assert_refused
 from tests.edge.conftest import MakeServer
 from tests.edge.duties import sample
 from tests.edge.http.conftest import LetIn
+from tests.edge.http.test_metrics import scrape
 from tests.edge.live import LiveServer
 from tests.support.waiting import eventually
 
@@ -74,6 +77,39 @@ def test_a_route_that_hangs_is_named_with_its_endpoint(api: Api, clock: ManualCl
     api.act(claimed["receipt"], "complete")
     assert api.get("/v1/problems")["hanging_routes"] == []
     assert api.call("DELETE", "/admin/v1/routing/rules").status_code == 200
+
+
+def test_a_transaction_that_holds_back_vacuum_is_named_with_its_session(
+    api: Api, server: LiveServer, let_in: LetIn, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(problem, "OLD_TRANSACTION_AFTER_MS", -(10**15))  # whatever the clock says
+    if server.backend == "sqlite":
+        assert api.get("/v1/problems")["old_transactions"] == []
+        return
+    url = server.broker.settings.store.url or ""
+    with psycopg.connect(url, application_name='monthly "report"') as client:
+        client.isolation_level = psycopg.IsolationLevel.REPEATABLE_READ
+        client.execute("SELECT 1 FROM queue")
+        pid = client.info.backend_pid
+
+        found = api.get("/v1/problems")["old_transactions"]
+        shown = scrape(api)
+
+    [one] = [one for one in found if one["pid"] == pid]
+    since, transactions = one.pop("since"), one.pop("transactions")
+    assert since is not None
+    assert transactions >= 0
+    assert one == {
+        "kind": "session",
+        "pid": pid,
+        "name": None,
+        "application": 'monthly "report"',
+        "user": "postgres",
+    }
+    labels = {"kind": "session", "pid": str(pid), "user": "postgres"}
+    assert shown.value("penstock_old_transaction_seconds", **labels) >= 0
+    assert shown.value("penstock_oldest_transaction_seconds") >= 0
+    assert let_in(Role.READ, queues=("a",)).get("/v1/problems")["old_transactions"] == []
 
 
 def test_a_graph_has_a_point_for_each_minute(

@@ -48,7 +48,7 @@ def _lines(fleets: Sequence[FleetStatus]) -> Iterator[str]:
         for fleet in fleets:
             value = value_of(fleet)
             if value is not None:
-                yield f'{name}{{fleet="{fleet.name}",group="{_escaped(fleet.group)}"}} {value}'
+                yield f'{name}{{fleet="{fleet.name}",group="{escaped(fleet.group)}"}} {value}'
 
 
 def _backlog(fleet: FleetStatus) -> int | None:
@@ -63,5 +63,5 @@ def _oldest_s(fleet: FleetStatus) -> float | None:
     return fleet.sample.oldest_ms / 1000
 
 
-def _escaped(text: str) -> str:
+def escaped(text: str) -> str:
     return text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")

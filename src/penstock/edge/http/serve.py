@@ -166,7 +166,9 @@ def routes(broker: Broker, room: WaitingRoom) -> list[Route]:
         *ScalingApi(broker.scaling, broker.facts, broker.clock).routes(),
         *InsightsApi(broker.gold).routes(),
         *AdministrationApi(broker.keys, broker.settings).routes(),
-        *InsightApi(broker.insight, room, broker.circuits, broker.pushed, broker.scaling).routes(),
+        *InsightApi(
+            broker.insight, room, broker.circuits, broker.pushed, broker.scaling, broker.watch
+        ).routes(),
         *WatchingApi(
             broker.watch, broker.graphs, broker.routes, most_listeners=limits.max_listeners
         ).routes(),

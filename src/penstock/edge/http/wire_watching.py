@@ -9,7 +9,7 @@ from penstock.domain.access import Caller
 from penstock.domain.circuit import circuit_hash
 from penstock.domain.counts import Counts
 from penstock.domain.limits import SECOND
-from penstock.domain.problem import HangingRoute, Problem
+from penstock.domain.problem import HangingRoute, OldTransaction, Problem, TransactionKind
 from penstock.domain.route import RouteTable
 from penstock.domain.samples import Point
 from penstock.edge.http.wire import CountsOut, TotalsOut, counts_out
@@ -66,10 +66,21 @@ class HangingRouteOut(msgspec.Struct):
     since: str
 
 
+class OldTransactionOut(msgspec.Struct):
+    kind: TransactionKind
+    pid: int | None
+    name: str | None
+    application: str | None
+    user: str | None
+    since: str | None
+    transactions: int
+
+
 class ProblemsOut(msgspec.Struct):
     problems: list[QueueProblemsOut]
     is_cut: bool
     hanging_routes: list[HangingRouteOut] = []
+    old_transactions: list[OldTransactionOut] = []
 
 
 class PointOut(msgspec.Struct, omit_defaults=True):
@@ -168,6 +179,18 @@ def hanging_out(hanging: HangingRoute, table: RouteTable) -> HangingRouteOut:
         None if route is None else route.endpoint,
         hanging.deliveries,
         to_text(hanging.since),
+    )
+
+
+def transaction_out(one: OldTransaction) -> OldTransactionOut:
+    return OldTransactionOut(
+        one.kind,
+        one.pid,
+        one.name,
+        one.application,
+        one.user,
+        None if one.since is None else to_text(one.since),
+        one.transactions,
     )
 
 

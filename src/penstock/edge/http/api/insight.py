@@ -18,6 +18,7 @@ from penstock.edge.http.cursor import from_cursor, read_limit, to_cursor
 from penstock.edge.http.errors import error_response
 from penstock.edge.http.metrics import render
 from penstock.edge.http.metrics_fleets import render_fleets
+from penstock.edge.http.metrics_transactions import render_transactions
 from penstock.edge.http.request import Request, Respond, Response, json_response
 from penstock.edge.http.router import Route
 from penstock.edge.instants import read_instant, to_text
@@ -26,6 +27,7 @@ from penstock.runtime.pusher.tally import Tally
 from penstock.services.circuits import Circuits
 from penstock.services.insight import Insight
 from penstock.services.scaling import Scaling
+from penstock.services.watching import Watch
 
 _FILTERS = ("queue", "kind", "tag", "entity_id", "outcome", "from", "to", "limit", "cursor")
 
@@ -47,9 +49,11 @@ class InsightApi:
         circuits: Circuits,
         pushed: Tally,
         scaling: Scaling,
+        watch: Watch,
     ) -> None:
         self._insight = insight
         self._scaling = scaling
+        self._watch = watch
         self._room = room
         self._circuits = circuits
         self._pushed = pushed
@@ -161,6 +165,7 @@ class InsightApi:
         text += circuit_metrics.render(await self._circuits.overview(), self._pushed.all())
         if "*" in request.caller.queues:
             text += render_fleets(await self._scaling.all())
+            text += render_transactions(await self._watch.transactions(), now=stats.now)
         return Response(200, text.encode(), content_type=b"text/plain; version=0.0.4")
 
 

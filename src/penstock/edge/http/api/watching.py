@@ -19,6 +19,7 @@ from penstock.edge.http.wire_watching import (
     hanging_out,
     live_out,
     problem_out,
+    transaction_out,
 )
 from penstock.edge.instants import read_instant
 from penstock.edge.live import LiveFeed
@@ -60,7 +61,7 @@ class WatchingApi:
                 handler=self.problems,
                 role=Role.READ,
                 name="listProblems",
-                summary="Queues with something wrong, the worst first, and routes that hang.",
+                summary="Queues with problems, the worst first; hanging routes; old transactions.",
                 gives=ProblemsOut,
                 query=("limit",),
             ),
@@ -100,11 +101,12 @@ class WatchingApi:
             for wrong in await self._watch.problems()
             if access.sees(request.caller, wrong.glance.queue.name)
         ]
-        hanging = []
+        hanging, old = [], []
         if "*" in request.caller.queues:  # a route is nobody's queue
             table = self._routes.table
             hanging = [hanging_out(one, table) for one in await self._watch.hanging()]
-        return json_response(ProblemsOut(found[:limit], len(found) > limit, hanging))
+            old = [transaction_out(one) for one in await self._watch.old_transactions()]
+        return json_response(ProblemsOut(found[:limit], len(found) > limit, hanging, old))
 
     async def samples(self, request: Request, respond: Respond) -> Response:
         query = request.query(*_SPAN)

@@ -10,6 +10,16 @@ FIELDS = {
     "hanging_routes": "Routes whose endpoint does not answer, those with most deliveries first.",
     "happened": "What happened in this step.",
     "is_cut": "There are more.",
+    "old_transactions": "On PostgreSQL: transactions that are open for a minute or longer and keep "
+    "vacuum from removing deleted rows, which slows claims; the oldest first.",
+    "OldTransactionOut.application": "The application_name of the session; null: unknown.",
+    "OldTransactionOut.kind": "A session, a standby that reports its queries, a prepared "
+    "transaction or a replication slot.",
+    "OldTransactionOut.name": "Of a prepared transaction or a slot; null: it is a session.",
+    "OldTransactionOut.pid": "The server process; null: it has none.",
+    "OldTransactionOut.since": "When the transaction began; null: unknown.",
+    "OldTransactionOut.transactions": "How many transactions the server has begun since.",
+    "OldTransactionOut.user": "The PostgreSQL user; null: unknown.",
     "most_ready": "How many could be claimed at the most.",
     "points": "One for each step from the first that something is known of.",
     "problems": "What is wrong, the worst first.",

@@ -26,3 +26,8 @@ SELECT number, checksum
 -- Note one.
 INSERT INTO migration (number, name, checksum, applied_at)
 VALUES (:number, :name, :checksum, :applied_at);
+
+-- name: remove
+-- Forget a number, to note its text under another one.
+DELETE FROM migration
+ WHERE number = :number;

@@ -87,3 +87,6 @@ SELECT m.route, count(*), min(m.leased_at)
  GROUP BY m.route
  ORDER BY count(*) DESC, m.route
  LIMIT :limit;
+
+-- name: transactions
+-- Nothing to find: SQLite's readers do not keep deleted rows.

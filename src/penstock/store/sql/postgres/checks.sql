@@ -4,3 +4,7 @@ SELECT name, reset_val
   FROM pg_settings
  WHERE name IN ('server_version_num', 'fsync', 'full_page_writes', 'data_sync_retry',
                 'synchronous_commit');
+
+-- name: sees_all_sessions
+-- Whether the sessions of other users show what they are doing.
+SELECT CAST(pg_has_role(session_user, 'pg_read_all_stats', 'USAGE') AS integer);

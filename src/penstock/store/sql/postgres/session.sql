@@ -12,7 +12,7 @@ BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY;
 SELECT set_config('synchronous_commit', :synchronous_commit, true),
        set_config('statement_timeout', :timeout_ms, true),
        set_config('lock_timeout', :lock_ms, true),
-       set_config('idle_in_transaction_session_timeout', :timeout_ms, true),
+       set_config('idle_in_transaction_session_timeout', :idle_ms, true),
        set_config('plan_cache_mode', 'force_generic_plan', true),
        set_config('enable_seqscan', 'off', true),
        set_config('jit', 'off', true);
@@ -25,7 +25,7 @@ SELECT pg_sleep(CAST(:seconds AS double precision));
 -- What follows may take long.
 SELECT set_config('statement_timeout', :timeout_ms, true),
        set_config('lock_timeout', :timeout_ms, true),
-       set_config('idle_in_transaction_session_timeout', :timeout_ms, true);
+       set_config('idle_in_transaction_session_timeout', :idle_ms, true);
 
 -- name: facts
 -- What the server's promises rest on.

@@ -1,0 +1,124 @@
+"""Sessions at the PostgreSQL server whose client does not answer any more.
+
+A session keeps its row locks until its transaction ends.  PostgreSQL itself ends a transaction
+that is idle (see libpq.py), but not one whose client has sent a part of its statements: a process
+that is stopped while it sends leaves a session that is `active` and waits for its client.  Two
+remedies, both with `pg_terminate_backend`:
+
+- `LostSessions`: a connection that we closed, with its server process perhaps still there.  The
+  next connection ends it.
+- `SessionWatch`: sessions of other nodes that wait for their client look after look.  Any node ends
+  them.  They are recognised by the same database, user and `application_name`.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import threading
+from collections.abc import Callable
+from typing import Any
+
+import msgspec
+
+from penstock.domain.errors import PenstockError
+from penstock.store.database import Database
+
+LOOKS = 5  # in a row in which a session waits for the same statement before it is ended
+_CLOSING_S = 5.0
+_ENDED = "ended %d PostgreSQL sessions whose client had stopped in mid-transaction"
+
+_log = logging.getLogger("penstock.store")
+
+
+class ServerSession(msgspec.Struct, frozen=True):
+    """A server process; numbers of processes are used again, so its start belongs to it."""
+
+    pid: int
+    started_at: int  # microseconds
+
+
+class LostSessions:
+    """Shared by all connections of a store, from any thread."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._sessions: set[ServerSession] = set()
+
+    def add(self, session: ServerSession) -> None:
+        with self._lock:
+            self._sessions.add(session)
+
+    def all(self) -> list[ServerSession]:
+        with self._lock:
+            return list(self._sessions)
+
+    def remove(self, sessions: list[ServerSession]) -> None:
+        with self._lock:
+            self._sessions.difference_update(sessions)
+
+
+class SessionWatch:
+    """A thread that ends stalled sessions, on a connection of its own."""
+
+    def __init__(self, open_database: Callable[[], Database], *, every_ms: int) -> None:
+        self._open_database = open_database
+        self._every_s = every_ms / 1000
+        self._stalled = StalledSessions()
+        self._is_closing = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="penstock-sessions", daemon=True)
+        self._thread.start()
+
+    def close(self) -> None:
+        self._is_closing.set()
+        self._thread.join(_CLOSING_S)
+
+    def _run(self) -> None:
+        while not self._is_closing.is_set():
+            try:
+                self._serve()
+            except PenstockError as error:  # the outage itself is logged by those who meet it
+                _log.debug("stalled sessions are not ended for now: %s", error)
+            except Exception:
+                _log.exception("looking for stalled sessions failed; it is tried again")
+            self._is_closing.wait(self._every_s)
+
+    def _serve(self) -> None:
+        """Look at each interval on one connection, until it breaks or we close."""
+        db = self._open_database()
+        try:
+            while not self._is_closing.wait(self._every_s):
+                db.begin(durable=False)
+                try:
+                    ended = self._stalled.end(db)
+                finally:
+                    db.rollback()
+                if ended:
+                    _log.warning(_ENDED, ended)
+        finally:
+            db.abandon()
+
+
+class StalledSessions:
+    """What the looks before have seen."""
+
+    def __init__(self) -> None:
+        self._seen: dict[tuple[Any, ...], int] = {}
+
+    def end(self, db: Database) -> int:
+        """Look once, and end those that were seen often enough; returns how many."""
+        rows = db.rows("sessions.waiting_for_client")
+        # The instant of the last change is part of the row: a client that went on is a new one.
+        self._seen = {row: self._seen.get(row, 0) + 1 for row in rows}
+        stalled = [ServerSession(row[0], row[1]) for row, n in self._seen.items() if n >= LOOKS]
+        return end_sessions(db, stalled)
+
+
+def end_sessions(db: Database, sessions: list[ServerSession]) -> int:
+    if not sessions:
+        return 0
+    return len(db.rows("sessions.end", {"sessions": as_json(sessions)}))
+
+
+def as_json(sessions: list[ServerSession]) -> str:
+    return json.dumps([[session.pid, session.started_at] for session in sessions])
