@@ -39,6 +39,7 @@ from penstock.services.facts import Facts
 from penstock.services.gold import Gold
 from penstock.services.graphs import Graphs
 from penstock.services.insight import Insight
+from penstock.services.job_routes import JobRoutes
 from penstock.services.keys import Keyring, Keys
 from penstock.services.logins import Logins
 from penstock.services.messages import Messages
@@ -100,6 +101,7 @@ class Broker:
         self.documents = Documents(store, clock)
         self.routes = Routes(store, clock, denied=settings.push.deny or "")
         self.circuits = Circuits(store, clock, self.routes)
+        self.job_routes = JobRoutes(store)
         self.pushed = Tally()
         self.scaling = Scaling(store, clock)
         self.keys = Keys(store, clock, dice)

@@ -23,6 +23,16 @@ class Role(StrEnum):
     READ = "read"
 
 
+class Scope(StrEnum):
+    """Which queues a key must be for, beside its role, to be allowed an operation."""
+
+    QUEUE = "queue"  # the queue that the path names, or the one behind a protocol
+    NAMED = "named"  # the queue that the request names in any other way, or that a thing is of
+    FILTERED = "filtered"  # any: the answer covers the queues of the key, and no others
+    NONE = "none"  # it concerns no queue
+    ALL = "all"  # all queues: a key that is for some queues is refused
+
+
 class ApiKey(msgspec.Struct, frozen=True, kw_only=True):
     key_id: str
     name: str
@@ -78,8 +88,13 @@ def allow(caller: Caller, role: Role, queue: str | None = None) -> None:
 
 def allow_everywhere(caller: Caller) -> None:
     """For what concerns all queues.  Raises Forbidden for a key that is for some of them only."""
-    if "*" not in caller.queues:
+    if is_limited(caller):
         raise Forbidden("this key is for some queues only, and this concerns them all")
+
+
+def is_limited(caller: Caller) -> bool:
+    """Is the caller's key for some queues only?"""
+    return "*" not in caller.queues
 
 
 def sees(caller: Caller, queue: str) -> bool:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from penstock.domain import access
 from penstock.domain.access import Role
 from penstock.domain.draft import Draft
 from penstock.domain.errors import LeaseLost, PenstockError
@@ -63,7 +62,6 @@ class AweqApi:
         refuse = answers.refusal(f"Queue failure {what_failed}")
 
         async def handle(request: Request, respond: Respond) -> Response:
-            access.allow(request.caller, role, self._queue.name)
             response: Response = await do(request)
             return response
 
@@ -76,6 +74,7 @@ class AweqApi:
                 method=method,
                 handler=handle,
                 role=role,
+                queue=self._queue.name,
                 takes_any_media=True,
                 takes_other_sites=True,
                 **shared,

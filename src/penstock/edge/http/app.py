@@ -6,7 +6,7 @@ import re
 from collections.abc import Awaitable
 
 from penstock.domain import access
-from penstock.domain.access import Caller
+from penstock.domain.access import Caller, Scope
 from penstock.domain.errors import (
     Forbidden,
     PenstockError,
@@ -74,7 +74,9 @@ class App:
                 self._check_json(headers.get(b"content-type", b""))
         if route.role is not None and self._keyring.is_needed:
             request.caller = self._caller(headers)
-            access.allow(request.caller, route.role, request.params.get("queue"))
+            access.allow(request.caller, route.role, route.queue or request.params.get("queue"))
+            if route.scope is Scope.ALL:
+                access.allow_everywhere(request.caller)
 
     def _caller(self, headers: dict[bytes, bytes]) -> Caller:
         """By the key that is shown or, for pages of the console, by the login."""

@@ -69,7 +69,7 @@ class SqsApi:
                 raise TooLarge(f"a request takes at most {protocol.most_bytes} bytes")
             caller = self._signer(request) if self._keyring.is_needed else ANYONE
             operation, given = protocol.read(request)
-            asked = Asked(given, request, self._settings, self._scheme, caller)
+            asked = Asked(given, request, self._settings, self._scheme, caller, operation.role)
             promised = self._operations[operation.name](asked)
         except Exception as error:
             respond(_refusal(protocol, error, request_id))

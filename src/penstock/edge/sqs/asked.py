@@ -7,7 +7,7 @@ from typing import Any, Generic, TypeVar
 
 import msgspec
 
-from penstock.domain.access import ANYONE, Caller
+from penstock.domain.access import ANYONE, Caller, Role
 from penstock.edge.http.request import Request
 from penstock.edge.sqs import names
 from penstock.edge.sqs.model import Output
@@ -26,6 +26,7 @@ class Asked(msgspec.Struct, frozen=True, gc=False):
     settings: Sqs
     scheme: str
     caller: Caller = ANYONE
+    role: Role | None = None  # that the operation takes; None: any
 
     @property
     def base(self) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 
 from penstock.domain import access
-from penstock.domain.access import Caller, Role
+from penstock.domain.access import Caller, Role, Scope
 from penstock.domain.errors import TooManyWaiting
 from penstock.domain.limits import DAY
 from penstock.edge.http.cursor import read_limit
@@ -49,6 +49,7 @@ class WatchingApi:
                 handler=self.live,
                 role=Role.READ,
                 name="watchLive",
+                scope=Scope.FILTERED,
                 summary="News once a second, as server-sent events.",
                 media=EVENTS.decode(),
                 query=("events",),
@@ -60,6 +61,7 @@ class WatchingApi:
                 handler=self.problems,
                 role=Role.READ,
                 name="listProblems",
+                scope=Scope.FILTERED,
                 summary="Queues with something wrong, the worst first, and routes that hang.",
                 gives=ProblemsOut,
                 query=("limit",),
@@ -70,6 +72,7 @@ class WatchingApi:
                 handler=self.samples,
                 role=Role.READ,
                 name="getSamples",
+                scope=Scope.ALL,
                 summary="The counters of all queues together over time, for graphs.",
                 gives=GraphOut,
                 query=_SPAN,
@@ -109,8 +112,6 @@ class WatchingApi:
     async def samples(self, request: Request, respond: Respond) -> Response:
         query = request.query(*_SPAN)
         queue = request.params.get("queue")
-        if queue is None:
-            access.allow_everywhere(request.caller)
         step = query.get("step_ms")
         graph = await self._graphs.draw(
             queue,
