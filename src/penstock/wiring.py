@@ -11,6 +11,7 @@ from penstock.domain.extras import not_installed
 from penstock.outbound.clock import ServerClock, SteadyClock, SystemClock, wall_ms
 from penstock.outbound.dice import SystemDice
 from penstock.outbound.gold_files import GoldFiles
+from penstock.outbound.secret_file import read_secret_file
 from penstock.ports.archive import Lake
 from penstock.ports.clock import Clock, Dice
 from penstock.ports.sender import Request, Response, Sender
@@ -70,7 +71,14 @@ class OpenStore(Store, Wakeups, Protocol):
 class Broker:
     """Everything a process needs to serve queues, whatever edge it is used through."""
 
-    def __init__(self, store: OpenStore, clock: Clock, settings: Settings) -> None:
+    def __init__(
+        self,
+        store: OpenStore,
+        clock: Clock,
+        settings: Settings,
+        *,
+        file_secret: bytes | None = None,
+    ) -> None:
         self.dice = dice = SystemDice()
         self.settings = settings
         self.store = store
@@ -104,15 +112,9 @@ class Broker:
         self.job_routes = JobRoutes(store)
         self.pushed = Tally()
         self.scaling = Scaling(store, clock)
-        self.keys = Keys(store, clock, dice)
+        self.keys = Keys(store, clock, dice, file_secret=file_secret)
         self.keyring = Keyring(self.keys, required=settings.auth.required)
-        self.logins = Logins(
-            self.keyring,
-            clock,
-            dice,
-            secret=store.secret,
-            valid_ms=settings.console.session_ms,
-        )
+        self.logins = Logins(store, self.keyring, clock, dice, valid_ms=settings.console.session_ms)
         self._loop = DutyLoop(self._duties(), clock)
         self._refreshing = Lock()
         self._pushing: PusherThread | None = None
@@ -276,8 +278,10 @@ def _archiving(broker: Broker) -> DutyLoop:
 
 def open_broker(settings: Settings, *, clock: Clock | None = None) -> Broker:
     """Open the store and put everything together; nothing runs by itself yet."""
+    secret_file = settings.auth.secret_file
+    file_secret = None if secret_file is None else read_secret_file(secret_file)
     store, own_clock = _open(settings)
-    broker = Broker(store, clock or own_clock, settings)
+    broker = Broker(store, clock or own_clock, settings, file_secret=file_secret)
     broker.refresh_keys()
     broker.circuits.refresh()
     return broker

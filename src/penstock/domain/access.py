@@ -41,6 +41,7 @@ class ApiKey(msgspec.Struct, frozen=True, kw_only=True):
     queues: tuple[str, ...] = ("*",)  # shell-style patterns
     created_at: int
     revoked_at: int | None = None
+    signed_with: str | None = None  # fingerprint of a secret file; None: with the store's secret
 
 
 class Caller(msgspec.Struct, frozen=True):
@@ -63,10 +64,16 @@ def signing_secret(key_id: str, *, secret: bytes) -> str:
     """For protocols that sign requests instead of showing the key.
 
     To check a signature takes the secret itself, and of a key's own only a hash is kept; so this
-    one is made of the store's secret whenever it is needed, and stored nowhere.
+    one is derived whenever it is needed, and stored nowhere.  `secret`: that of the secret file, or
+    that of the store, which a reader of the database knows.
     """
     mac = hmac.digest(secret, f"signing {key_id}".encode(), "sha256")
     return base64.urlsafe_b64encode(mac[:30]).decode()  # also fits into a URL
+
+
+def fingerprint(secret: bytes) -> str:
+    """Names a secret file without telling its contents."""
+    return hashlib.sha256(b"penstock secret file " + secret).hexdigest()[:16]
 
 
 def matches(key: ApiKey, secret: str) -> bool:

@@ -112,6 +112,10 @@ class Auth(msgspec.Struct, frozen=True, kw_only=True):
         Literal["auto", "always", "never"],
         Meta(description="are API keys asked for? auto: as soon as there is a key"),
     ] = "auto"
+    secret_file: Annotated[
+        str | None,
+        Meta(description="file with the secret that new keys sign SQS requests with"),
+    ] = None
 
 
 class Waking(msgspec.Struct, frozen=True, kw_only=True):

@@ -40,7 +40,7 @@ def sign_in(guarded: LiveServer) -> SignIn:
         made = broker.keys.create("a test", roles=roles or tuple(Role), queues=queues).result()
         broker.refresh_keys()
         key_id = made.key.key_id
-        return Aws(guarded.url, key=key_id, secret=broker.keys.signing_secret(key_id))
+        return Aws(guarded.url, key=key_id, secret=broker.keys.signing_secret(made.key))
 
     return make
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import re
 from collections.abc import Awaitable
 
@@ -40,6 +41,30 @@ class App:
     def __call__(self, request: Request, respond: Respond) -> Awaitable[Response] | None:
         method = "GET" if request.method == "HEAD" else request.method
         route, request.params = self._router.find(method, request.path)
+        if b"cookie" in request.headers:
+            token = self._login_to_load(request, route)
+            if token is not None:
+                return self._call_later(token, request, route)
+        return self._call(request, route, respond)
+
+    async def _call_later(self, token: str, request: Request, route: Route) -> Response:
+        """What this node does not know of a login, the store does."""
+        try:
+            await self._logins.load(token)
+        except Exception as error:
+            if route.refuse is None:
+                raise
+            return _refusal(route.refuse, request, error)
+        answer: asyncio.Future[Response] = asyncio.get_running_loop().create_future()
+
+        def respond(response: Response) -> None:
+            if not answer.done():  # the client may have gone
+                answer.set_result(response)
+
+        later = self._call(request, route, respond)
+        return await (answer if later is None else later)
+
+    def _call(self, request: Request, route: Route, respond: Respond) -> Awaitable[Response] | None:
         if route.refuse is None:
             self._let_in(request, route)
             return route.handler(request, respond)
@@ -86,6 +111,15 @@ class App:
                 given = headers.get(b"x-csrf-token")
                 return self._logins.caller(token, None if given is None else given.decode("latin1"))
         return self._keyring.caller(_secret(headers))
+
+    def _login_to_load(self, request: Request, route: Route) -> str | None:
+        """The token of a login that decides about this request and is not known well enough."""
+        if route.role is None or not self._keyring.is_needed:
+            return None
+        if b"authorization" in request.headers:
+            return None
+        token = cookie(request.headers, self._logins.cookie)
+        return None if token is None or self._logins.is_fresh(token) else token
 
     def _check_host(self, host: bytes) -> None:
         """Without keys only this machine may come in; a page that renames itself to us may not."""
