@@ -26,7 +26,11 @@ NO_TOKEN = "Request is missing Authentication Token"
 @pytest.fixture(scope="module")
 def guarded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LiveServer]:
     """Nobody comes in without a key."""
-    settings = some_settings(tmp_path_factory.mktemp("signed"), auth={"required": "always"})
+    settings = some_settings(
+        tmp_path_factory.mktemp("signed"),
+        auth={"required": "always"},
+        server={"trusted_proxies": "127.0.0.1"},
+    )
     with LiveServer(settings, has_duties=False) as started:
         yield started
 

@@ -170,6 +170,16 @@ def refuse_other_sites(headers: dict[bytes, bytes]) -> None:
         raise Forbidden("requests from other sites are not taken")
 
 
+def refuse_pages(headers: dict[bytes, bytes]) -> None:
+    """Where a GET acts, too: a page need not say where that comes from.
+
+    What it shows as a picture, say; and whatever listens on another port is of the same site.
+    """
+    refuse_other_sites(headers)
+    if headers.get(b"sec-fetch-site") == b"same-site":
+        raise Forbidden("requests from other sites are not taken")
+
+
 def cookie(headers: dict[bytes, bytes], name: str) -> str | None:
     """The value of a cookie, if it came."""
     start = f"{name}=".encode()
