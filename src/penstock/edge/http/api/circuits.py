@@ -162,7 +162,7 @@ class CircuitApi:
         if held is None:
             held = await self._insight.held_queues(found.hash)
         out = wire.circuit_out(found)
-        out.held_queues = held[:MAX_HELD]
+        out.held_queues = [*held[:MAX_HELD]]
         return json_response(out)
 
     async def samples(self, request: Request, respond: Respond) -> Response:
@@ -205,7 +205,7 @@ class CircuitApi:
     async def reset_settings(self, request: Request, respond: Respond) -> Response:
         return json_response(await self._circuits.breaker.reset())
 
-    async def _visible(self, request: Request) -> tuple[CircuitView, list[str] | None]:
+    async def _visible(self, request: Request) -> tuple[CircuitView, Sequence[str] | None]:
         """The circuit; with it, for a limited key, the queues of the key that it holds.
 
         Raises CircuitNotFound, also where a limited key has none.
