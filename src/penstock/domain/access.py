@@ -50,6 +50,7 @@ class Caller(msgspec.Struct, frozen=True):
     name: str
     roles: frozenset[Role]
     queues: tuple[str, ...] = ("*",)
+    key_id: str | None = None  # of the key that was shown
 
 
 ANYONE = Caller("anyone", frozenset(Role))
@@ -81,7 +82,7 @@ def matches(key: ApiKey, secret: str) -> bool:
 
 
 def caller_of(key: ApiKey) -> Caller:
-    return Caller(key.name, frozenset(key.roles), key.queues)
+    return Caller(key.name, frozenset(key.roles), key.queues, key.key_id)
 
 
 def allow(caller: Caller, role: Role, queue: str | None = None) -> None:

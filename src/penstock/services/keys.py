@@ -141,6 +141,10 @@ class Keyring:
         key = self._ring.by_id.get(key_id)
         return None if key is None else access.caller_of(key)
 
+    def is_let_in(self, caller: Caller) -> bool:
+        """Would the caller still be let in?  For those who stay, such as listeners to live news."""
+        return not self.is_needed or caller.key_id in self._ring.by_id
+
     def caller(self, secret: str | None) -> Caller:
         """Who shows this secret; while no key is needed everybody may come in."""
         if not self.is_needed:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import msgspec
 
 from penstock.domain import access
@@ -34,12 +36,18 @@ _encode = msgspec.json.Encoder().encode
 
 class WatchingApi:
     def __init__(
-        self, watch: Watch, graphs: Graphs, routes: Routes, *, most_listeners: int
+        self,
+        watch: Watch,
+        graphs: Graphs,
+        routes: Routes,
+        *,
+        most_listeners: int,
+        is_let_in: Callable[[Caller], bool],
     ) -> None:
         self._watch = watch
         self._routes = routes
         self._graphs = graphs
-        self._feed = LiveFeed(watch, _rendered, most=most_listeners)
+        self._feed = LiveFeed(watch, _rendered, most=most_listeners, is_let_in=is_let_in)
 
     def routes(self) -> list[Route]:
         return [
