@@ -7,10 +7,12 @@ from typing import Any
 
 import pytest
 
+from penstock.client.remote import Remote
 from penstock.domain.access import Role
-from penstock.domain.circuit import circuit_hash
+from penstock.domain.circuit import Outcome, Reported, circuit_hash
+from penstock.domain.errors import Forbidden
 from tests.edge.api import Api, a_name, assert_refused, told
-from tests.edge.http.conftest import LetIn
+from tests.edge.http.conftest import LetIn, new_key
 from tests.edge.live import LiveServer
 
 PERMITS, OUTCOMES = "/v1/circuits/permits", "/v1/circuits/outcomes"
@@ -142,3 +144,19 @@ def test_a_key_for_all_queues_need_not_name_jobs(admin: Api, let_in: LetIn, rout
     assert worker.call("POST", PERMITS, {"routes": [route]}).status_code == 200
     assert worker.call("POST", OUTCOMES, failed(route, "1", "2")).status_code == 204
     assert admin.get(f"/v1/circuits/{circuit_hash(route)}")["state"] == "open"
+
+
+def test_our_own_client_names_the_jobs_that_it_asks_for(
+    admin: Api, guarded: LiveServer, route: str
+) -> None:
+    job = claimed(admin, admin.make_queue("mail"), route)
+    key = new_key(guarded, Role.CONSUME, queues=("mail-*",))
+    with Remote(guarded.url, key=key) as remote:
+        permits = remote.circuits.permits({route: job["id"]})
+        assert permits is not None
+        remote.circuits.report([Reported(permits[route], job["id"], Outcome.FAILURE)])
+
+        with pytest.raises(Forbidden):
+            remote.circuits.permits({route: "made-up"})
+
+    assert is_known(admin, route)
