@@ -12,6 +12,7 @@ from penstock.domain.store_time import plan_start
 from penstock.outbound.clock import ServerClock, SteadyClock, SystemClock, WallClock, wall_ms
 from penstock.outbound.dice import SystemDice
 from penstock.outbound.gold_files import GoldFiles
+from penstock.outbound.secret_file import read_secret_file
 from penstock.ports.archive import Lake
 from penstock.ports.clock import Clock, Dice
 from penstock.ports.sender import Request, Response, Sender
@@ -41,6 +42,7 @@ from penstock.services.facts import Facts
 from penstock.services.gold import Gold
 from penstock.services.graphs import Graphs
 from penstock.services.insight import Insight
+from penstock.services.job_routes import JobRoutes
 from penstock.services.keys import Keyring, Keys
 from penstock.services.logins import Logins
 from penstock.services.messages import Messages
@@ -73,7 +75,13 @@ class Broker:
     """Everything a process needs to serve queues, whatever edge it is used through."""
 
     def __init__(
-        self, store: OpenStore, clock: Clock, settings: Settings, *, wall: Clock | None = None
+        self,
+        store: OpenStore,
+        clock: Clock,
+        settings: Settings,
+        *,
+        wall: Clock | None = None,
+        file_secret: bytes | None = None,
     ) -> None:
         """`wall`: the real time, to compare with that of other machines; the store's if None."""
         self.dice = dice = SystemDice()
@@ -107,17 +115,12 @@ class Broker:
         self.documents = Documents(store, clock)
         self.routes = Routes(store, clock, denied=settings.push.deny or "")
         self.circuits = Circuits(store, clock, self.routes)
+        self.job_routes = JobRoutes(store)
         self.pushed = Tally()
         self.scaling = Scaling(store, clock)
-        self.keys = Keys(store, clock, dice)
+        self.keys = Keys(store, clock, dice, file_secret=file_secret)
         self.keyring = Keyring(self.keys, required=settings.auth.required)
-        self.logins = Logins(
-            self.keyring,
-            clock,
-            dice,
-            secret=store.secret,
-            valid_ms=settings.console.session_ms,
-        )
+        self.logins = Logins(store, self.keyring, clock, dice, valid_ms=settings.console.session_ms)
         self._loop = DutyLoop(self._duties(), clock)
         self._refreshing = Lock()
         self._pushing: PusherThread | None = None
@@ -288,12 +291,13 @@ def _archiving(broker: Broker) -> DutyLoop:
 
 def open_broker(settings: Settings, *, clock: Clock | None = None) -> Broker:
     """Open the store and put everything together; nothing runs by itself yet."""
+    secret_file = settings.auth.secret_file
+    file_secret = None if secret_file is None else read_secret_file(secret_file)
     store = _open(settings)
+    wall: Clock | None = None
     if clock is None:
         clock, wall = _start_clock(store, settings)
-        broker = Broker(store, clock, settings, wall=wall)
-    else:
-        broker = Broker(store, clock, settings)
+    broker = Broker(store, clock, settings, wall=wall, file_secret=file_secret)
     broker.refresh_keys()
     broker.circuits.refresh()
     return broker

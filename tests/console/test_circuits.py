@@ -279,3 +279,21 @@ def test_who_may_only_read_cannot_open_or_close(
 
     for label in ("Close", "Force open"):
         expect(reader.page.locator(f'button[data-action="{label}"]')).to_be_disabled()
+
+
+def test_a_key_for_some_queues_sees_the_circuits_that_hold_one_of_them(
+    guarded: LiveServer, open_console: OpenConsole, new_key: NewKey
+) -> None:
+    operator = Api(guarded.url, key=new_key())
+    told(operator.call("PUT", "/v1/routes", {"rules": {SHOP: {"url": NOBODY}}}))
+    told(operator.call("POST", f"/v1/circuits/{circuit_hash(SHOP)}/open"))
+    console = open_console(guarded.url)
+    console.page.goto("/console/circuits")
+
+    console.log_in(new_key(Role.READ, queues=("mine-*",)))
+
+    expect(console.page.locator(".notice")).to_contain_text("for some queues only")
+    expect(console.page.locator("main")).to_contain_text("No circuit holds a queue of yours.")
+    expect(console.page.locator("main")).not_to_contain_text("/shop/")
+    told(operator.call("PUT", "/v1/routes", {"rules": {}}))
+    operator.close()

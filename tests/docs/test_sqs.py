@@ -232,7 +232,7 @@ def _client(server: LiveServer, role: Role) -> Any:
         endpoint_url=server.url,
         region_name="us-east-1",
         aws_access_key_id=key_id,
-        aws_secret_access_key=server.broker.keys.signing_secret(key_id),
+        aws_secret_access_key=server.broker.keys.signing_secret(made.key),
     )
 
 

@@ -77,6 +77,12 @@ def test_without_any_sample_there_is_no_graph():
     assert draw() == []
 
 
+def test_without_any_sample_no_step_since_the_epoch_is_looked_at():
+    far = 2**62  # to count the steps until then takes for ever
+
+    assert points([], before=None, is_new=False, from_at=0, to_at=far, step_ms=MINUTE) == []
+
+
 def test_a_sample_at_the_end_of_a_step_belongs_to_it():
     step = a_step(NOON + HOUR, HOUR, sent=1)
 

@@ -24,6 +24,7 @@ BACKENDS = ("sqlite", "postgres")
 # Only a wake-up or a due date can answer a waiting claim in time: a look in passing comes too late.
 NEVER_LOOKS_IN_PASSING = {"waking": {"poll_ms": 60_000}}
 NEVER_PUSHES = {"push": {"deliver": False}}  # what was queued stays there to be looked at
+AS_AWEQ_DOES = {"aweq": {"allow_origin": "*"}}
 
 MakeServer = Callable[..., LiveServer]
 MakeProcess = Callable[..., ServerProcess]
@@ -38,7 +39,7 @@ def server(
 
     Nor does it do anything by itself: its duties might come between two steps of a test.
     """
-    settings: dict[str, Any] = {**NEVER_LOOKS_IN_PASSING, **NEVER_PUSHES}
+    settings: dict[str, Any] = {**NEVER_LOOKS_IN_PASSING, **NEVER_PUSHES, **AS_AWEQ_DOES}
     if request.param == "postgres":
         cluster = request.getfixturevalue("postgres_cluster")
         cluster.start()

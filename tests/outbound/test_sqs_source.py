@@ -40,7 +40,7 @@ def aws(guarded: LiveServer, monkeypatch: pytest.MonkeyPatch) -> Aws:
     broker = guarded.broker
     made = broker.keys.create("a test", roles=tuple(Role), queues=("*",)).result()
     broker.refresh_keys()
-    secret = broker.keys.signing_secret(made.key.key_id)
+    secret = broker.keys.signing_secret(made.key)
     monkeypatch.setenv("AWS_ACCESS_KEY_ID", made.key.key_id)
     monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", secret)
     monkeypatch.delenv("AWS_SESSION_TOKEN", raising=False)

@@ -84,7 +84,7 @@ class EmbeddedSource:
 
         return stop
 
-    def permits(self, routes: Sequence[str]) -> Mapping[str, Permitted] | None:
+    def permits(self, jobs: Mapping[str, str]) -> Mapping[str, Permitted] | None:
         circuits = self._broker.circuits
         now = self._broker.clock.now()
         if now >= self._refresh_at:  # no duty may run in this process that would do it
@@ -92,7 +92,7 @@ class EmbeddedSource:
             self._refresh_at = now + _REFRESH_MS
         if not circuits.is_watching:
             return None
-        told = circuits.permits([Wanted(route, is_of_table=False) for route in routes]).result()
+        told = circuits.permits([Wanted(route, is_of_table=False) for route in jobs]).result()
         if not circuits.is_final(told):
             told = circuits.secure(told).result()
         return {one.pattern: one for one in told}

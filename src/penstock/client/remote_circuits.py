@@ -124,10 +124,14 @@ class RemoteCircuits:
         answer = self._transport.call("POST", _path(circuit, "open"), is_safe=True)
         return _circuit.decode(answer.body)
 
-    def permits(self, routes: Sequence[str]) -> dict[str, Permitted] | None:
-        """Whether jobs of these routes may be run now; None: there is no need to ask or to tell."""
+    def permits(self, jobs: Mapping[str, str]) -> dict[str, Permitted] | None:
+        """Whether jobs of these routes may be run now; None: there is no need to ask or to tell.
+
+        `jobs`: by route, the id of a claimed job that has it.
+        """
         # Not to be repeated: a probe may have been given, and be on its way.
-        answer = self._transport.call("POST", "/v1/circuits/permits", body={"routes": routes})
+        body = {"routes": list(jobs), "ids": list(jobs.values())}
+        answer = self._transport.call("POST", "/v1/circuits/permits", body=body)
         told = _permits.decode(answer.body)
         return {one.route: one.permitted for one in told.permits} if told.is_watching else None
 

@@ -89,8 +89,8 @@ class RemoteSource:
 
         return stop
 
-    def permits(self, routes: Sequence[str]) -> Mapping[str, Permitted] | None:
-        return self._remote.circuits.permits(routes)
+    def permits(self, jobs: Mapping[str, str]) -> Mapping[str, Permitted] | None:
+        return self._remote.circuits.permits(jobs)
 
     def report(self, reports: Sequence[Reported]) -> None:
         for start in range(0, len(reports), MOST_ACTS):

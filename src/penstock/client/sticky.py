@@ -57,8 +57,8 @@ class StickySource:
 
         return stop_both
 
-    def permits(self, routes: Sequence[str]) -> Mapping[str, Permitted] | None:
-        return self._source.permits(routes)
+    def permits(self, jobs: Mapping[str, str]) -> Mapping[str, Permitted] | None:
+        return self._source.permits(jobs)
 
     def report(self, reports: Sequence[Reported]) -> None:
         self._source.report(reports)

@@ -23,6 +23,16 @@ class Role(StrEnum):
     READ = "read"
 
 
+class Scope(StrEnum):
+    """Which queues a key must be for, beside its role, to be allowed an operation."""
+
+    QUEUE = "queue"  # the queue that the path names, or the one behind a protocol
+    NAMED = "named"  # the queue that the request names in any other way, or that a thing is of
+    FILTERED = "filtered"  # any: the answer covers the queues of the key, and no others
+    NONE = "none"  # it concerns no queue
+    ALL = "all"  # all queues: a key that is for some queues is refused
+
+
 class ApiKey(msgspec.Struct, frozen=True, kw_only=True):
     key_id: str
     name: str
@@ -31,6 +41,7 @@ class ApiKey(msgspec.Struct, frozen=True, kw_only=True):
     queues: tuple[str, ...] = ("*",)  # shell-style patterns
     created_at: int
     revoked_at: int | None = None
+    signed_with: str | None = None  # fingerprint of a secret file; None: with the store's secret
 
 
 class Caller(msgspec.Struct, frozen=True):
@@ -39,6 +50,7 @@ class Caller(msgspec.Struct, frozen=True):
     name: str
     roles: frozenset[Role]
     queues: tuple[str, ...] = ("*",)
+    key_id: str | None = None  # of the key that was shown
 
 
 ANYONE = Caller("anyone", frozenset(Role))
@@ -53,10 +65,16 @@ def signing_secret(key_id: str, *, secret: bytes) -> str:
     """For protocols that sign requests instead of showing the key.
 
     To check a signature takes the secret itself, and of a key's own only a hash is kept; so this
-    one is made of the store's secret whenever it is needed, and stored nowhere.
+    one is derived whenever it is needed, and stored nowhere.  `secret`: that of the secret file, or
+    that of the store, which a reader of the database knows.
     """
     mac = hmac.digest(secret, f"signing {key_id}".encode(), "sha256")
     return base64.urlsafe_b64encode(mac[:30]).decode()  # also fits into a URL
+
+
+def fingerprint(secret: bytes) -> str:
+    """Names a secret file without telling its contents."""
+    return hashlib.sha256(b"penstock secret file " + secret).hexdigest()[:16]
 
 
 def matches(key: ApiKey, secret: str) -> bool:
@@ -64,7 +82,7 @@ def matches(key: ApiKey, secret: str) -> bool:
 
 
 def caller_of(key: ApiKey) -> Caller:
-    return Caller(key.name, frozenset(key.roles), key.queues)
+    return Caller(key.name, frozenset(key.roles), key.queues, key.key_id)
 
 
 def allow(caller: Caller, role: Role, queue: str | None = None) -> None:
@@ -78,8 +96,13 @@ def allow(caller: Caller, role: Role, queue: str | None = None) -> None:
 
 def allow_everywhere(caller: Caller) -> None:
     """For what concerns all queues.  Raises Forbidden for a key that is for some of them only."""
-    if "*" not in caller.queues:
+    if is_limited(caller):
         raise Forbidden("this key is for some queues only, and this concerns them all")
+
+
+def is_limited(caller: Caller) -> bool:
+    """Is the caller's key for some queues only?"""
+    return "*" not in caller.queues
 
 
 def sees(caller: Caller, queue: str) -> bool:

@@ -61,6 +61,17 @@ class Guard:
         return host
 
 
+def is_within(host: str, among: Sequence[Network]) -> bool:
+    """Is it an address in one of the networks?  A mapped IPv4 address counts as the IPv4 one."""
+    try:
+        address = ipaddress.ip_address(host.partition("%")[0])
+    except ValueError:
+        return False
+    if isinstance(address, ipaddress.IPv6Address) and address.ipv4_mapped is not None:
+        address = address.ipv4_mapped
+    return any(address.version == one.version and address in one for one in among)
+
+
 def networks(text: str) -> list[Network]:
     """Raises ValueError."""
     return [_network(part.strip()) for part in text.split(",") if part.strip()]

@@ -1,59 +1,50 @@
-"""Logins of people: who showed an API key to the console, told by a signed text in a cookie.
+"""Logins of people: who showed an API key to the console, and until when that counts.
 
-No table is needed: all nodes of a store share its secret, so each can tell whether a login is
-genuine, whose key it rests on and until when.  A cookie comes with every request that a browser
-sends, whoever caused it; so to each login belongs a second text that only our own pages know, and
-without it the first is worth nothing.
+The cookie holds a random token, and the store its hash: a reader of the store cannot make a cookie
+of it, and a login that was ended is ended on every node.  A browser sends a cookie with every
+request, whichever page caused it; so each login has a second text that only our own pages learn,
+and without it the first is worth nothing.
 """
 
 from __future__ import annotations
 
+import hashlib
 import hmac
 
 import msgspec
 
 from penstock.domain.store_time import MAX_CARRY_MS
 
-_PARTS = 4
-
 
 class Login(msgspec.Struct, frozen=True):
+    token_hash: str
     key_id: str
     until_at: int
-    digits: str  # by chance, so that no two are the same
 
 
-def sign(login: Login, *, secret: bytes) -> str:
-    """What the cookie holds."""
-    told = f"{login.key_id}.{login.until_at}.{login.digits}"
-    return f"{told}.{_mac('login', told, secret)}"
+def hash_token(token: str) -> str:
+    """Tokens are 160 random bits, so one fast hash is enough: there is nothing to guess."""
+    return _digest("login", token)
 
 
-def read(token: str, *, secret: bytes, valid_ms: int, now: int) -> Login | None:
-    """None: it is not ours, it is over, or it was made by a clock in the future."""
-    parts = token.split(".")
-    if len(parts) != _PARTS or not token.isascii():
-        return None
-    key_id, until_at, digits, mac = parts
-    if not hmac.compare_digest(mac, _mac("login", f"{key_id}.{until_at}.{digits}", secret)):
-        return None
-    login = Login(key_id, int(until_at), digits)
-    return login if now < login.until_at <= now + valid_ms + MAX_CARRY_MS else None
+def is_valid(login: Login, *, valid_ms: int, now: int) -> bool:
+    """Not over yet, and not made by a clock in the future."""
+    return now < login.until_at <= now + valid_ms + MAX_CARRY_MS
 
 
-def page_token(token: str, *, secret: bytes) -> str:
-    """What our own pages send beside the cookie."""
-    return _mac("page", token, secret)
+def page_token(token: str) -> str:
+    """What our own pages send beside the cookie; derived from the token, which is not stored."""
+    return _digest("page", token)
 
 
-def is_page_token(given: str, token: str, *, secret: bytes) -> bool:
-    return given.isascii() and hmac.compare_digest(given, page_token(token, secret=secret))
+def is_page_token(given: str, token: str) -> bool:
+    return given.isascii() and hmac.compare_digest(given, page_token(token))
 
 
 def cookie_name(*, secret: bytes) -> str:
     """Browsers keep cookies by host and not by port: two brokers on a machine must not mix them."""
-    return f"penstock_{_mac('cookie', '', secret)[:8]}"
+    return f"penstock_{hmac.digest(secret, b'cookie ', 'sha256').hex()[:8]}"
 
 
-def _mac(what: str, told: str, secret: bytes) -> str:
-    return hmac.digest(secret, f"{what} {told}".encode(), "sha256").hex()
+def _digest(purpose: str, token: str) -> str:
+    return hashlib.sha256(f"penstock {purpose} {token}".encode()).hexdigest()

@@ -139,12 +139,12 @@ def points(
     if known is None and steps:
         first = steps[0].last
         known = _nothing(first) if is_new else first
+    if known is None:
+        return []
     found: list[Point] = []
-    first_no = from_at // step_ms if before is not None else min(by_no, default=0)
+    first_no = from_at // step_ms if before is not None else min(by_no)
     for step_no in range(first_no, -(-to_at // step_ms)):
         step = by_no.get(step_no)
-        if known is None or (step is None and not found and before is None):
-            continue
         found.append(_point(step_no * step_ms, known, step))
         known = known if step is None else step.last
     return found

@@ -31,8 +31,11 @@ class Listener:
 
 
 class LiveFeed:
-    def __init__(self, watch: Watch, render: Render, *, most: int) -> None:
+    def __init__(
+        self, watch: Watch, render: Render, *, most: int, is_let_in: Callable[[Caller], bool]
+    ) -> None:
         self._watch = watch
+        self._is_let_in = is_let_in
         self._render = render
         self._most = most
         self._listeners: dict[Stream, Listener] = {}
@@ -65,6 +68,7 @@ class LiveFeed:
             self._task = None
 
     async def _look(self) -> None:
+        self._end_those_without_a_key()
         before = None if self._looks is None else self._looks[0]
         try:
             look = await self._watch.look(before)
@@ -77,6 +81,13 @@ class LiveFeed:
         made: dict[tuple[str, ...], bytes] = {}
         for stream in list(self._listeners):
             self._give(stream, look, before, made)
+
+    def _end_those_without_a_key(self) -> None:
+        """Their keys were revoked, or the first key was created while they listened."""
+        for stream, listener in list(self._listeners.items()):
+            if not self._is_let_in(listener.caller):
+                del self._listeners[stream]
+                stream.end()
 
     def _give(
         self, stream: Stream, look: Look, before: Look | None, made: dict[tuple[str, ...], bytes]

@@ -25,7 +25,9 @@ def push_routes(broker: Broker) -> list[Route]:
         *RouteApi(broker.routes).routes(),
         *CircuitApi(broker.circuits, broker.circuit_insight).routes(),
         *CircuitSettingsApi(broker.circuits.own_settings).routes(),
-        *JobCircuitApi(broker.circuits, broker.settings.limits).routes(),
+        *JobCircuitApi(
+            broker.circuits, broker.routes, broker.job_routes, broker.settings.limits
+        ).routes(),
     ]
     if not settings.enabled:
         return native

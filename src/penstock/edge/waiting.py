@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Unpack
 
 from penstock.domain.errors import TooManyWaiting
@@ -35,6 +35,11 @@ class WaitingRoom:
     @property
     def waiting(self) -> int:
         return self._count
+
+    def waiting_for(self, queue_nos: Iterable[int]) -> int:
+        """How many wait for these queues."""
+        found = (self._waiters.get(queue_no, {}) for queue_no in queue_nos)
+        return sum(len(waiters) for alike in found for waiters in alike.values())
 
     def heard(self, woken: Mapping[int, int]) -> None:
         """From any thread: some queues have something.  Costs nothing while nobody waits."""

@@ -26,6 +26,7 @@ from penstock.domain.schedule import Schedule
 from penstock.ports.archive import Archive, Restoring
 from penstock.ports.circuits import Circuits, Documents, Duties
 from penstock.ports.deliveries import Deliveries
+from penstock.ports.logins import Logins
 from penstock.ports.registry import Facts, Workers
 from penstock.ports.samples import Samples
 from penstock.ports.tagged import TaggedMessages
@@ -297,6 +298,8 @@ class Session(Protocol):
     def history(self) -> History: ...
     @property
     def keys(self) -> Keys: ...
+    @property
+    def logins(self) -> Logins: ...
     @property
     def moves(self) -> Moves: ...
     @property

@@ -159,9 +159,10 @@ class WorkSource(Protocol):
         """
         ...
 
-    def permits(self, routes: Sequence[str]) -> Mapping[str, Permitted] | None:
+    def permits(self, jobs: Mapping[str, str]) -> Mapping[str, Permitted] | None:
         """Whether jobs of these routes may be run now; None: there is no need to ask or to tell.
 
+        `jobs`: by route, the id of a claimed job that has it.
         A probe is for one job, and taken with this.
         """
         ...

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import msgspec
 
 from penstock.domain.circuit import Outcome
@@ -11,6 +13,7 @@ from penstock.ports.ticket import Ticket
 
 MAX_HELD = 1_000  # names that are told
 MAX_MINUTES = 500
+_PAGE = 1_000
 
 
 class Minute(msgspec.Struct, frozen=True):
@@ -33,6 +36,21 @@ class CircuitInsight:
 
         def do(session: Session) -> list[str]:
             return session.circuits.held_names(circuit_hash, limit=MAX_HELD)
+
+        return self._store.read(do)
+
+    def held_among(self, covers: Callable[[str], bool]) -> Ticket[dict[str, list[str]]]:
+        """The held queues whose names `covers` accepts, by circuit."""
+
+        def do(session: Session) -> dict[str, list[str]]:
+            found: dict[str, list[str]] = {}
+            after = ""
+            while page := session.queues.page(prefix="", after=after, limit=_PAGE):
+                for queue in page:
+                    if queue.held_by is not None and covers(queue.name):
+                        found.setdefault(queue.held_by, []).append(queue.name)
+                after = page[-1].name
+            return found
 
         return self._store.read(do)
 

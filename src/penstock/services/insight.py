@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 import msgspec
 
@@ -38,13 +38,23 @@ class Insight:
         self._store = store
         self._clock = clock
         self._limits = limits
+        self.backend = store.backend
 
     def stats(self) -> Ticket[Stats]:
+        """Over all queues."""
+
         def do(session: Session) -> Stats:
             number = session.queues.number_of()
-            return Stats(self._store.backend, number, session.queues.total(), self._clock.now())
+            return Stats(self.backend, number, session.queues.total(), self._clock.now())
 
         return self._store.read(do)
+
+    def stats_of(self, views: Sequence[QueueView]) -> Stats:
+        """Over these queues."""
+        total = Counts()
+        for view in views:
+            total.add(view.counts)
+        return Stats(self.backend, len(views), total, self._clock.now())
 
     def all_queues(self) -> Ticket[list[QueueView]]:
         """Every queue with its counters, for metrics."""

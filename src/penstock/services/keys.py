@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import logging
+
 import msgspec
 
 from penstock.domain import access
@@ -10,6 +12,8 @@ from penstock.domain.errors import InvalidRequest, NotFound, Unauthenticated
 from penstock.ports.clock import Clock, Dice
 from penstock.ports.store import Session, Store
 from penstock.ports.ticket import Ticket
+
+_log = logging.getLogger("penstock.keys")
 
 PREFIX = "pk"
 _ID_DIGITS = 10
@@ -29,10 +33,16 @@ class Signer(msgspec.Struct, frozen=True):
 
 
 class Keys:
-    def __init__(self, store: Store, clock: Clock, dice: Dice) -> None:
+    """`file_secret`: what `auth.secret_file` holds, if one is set."""
+
+    def __init__(
+        self, store: Store, clock: Clock, dice: Dice, *, file_secret: bytes | None = None
+    ) -> None:
         self._store = store
         self._clock = clock
         self._dice = dice
+        self._file_secret = file_secret
+        self._fingerprint = None if file_secret is None else access.fingerprint(file_secret)
 
     def create(
         self, name: str, *, roles: tuple[Role, ...], queues: tuple[str, ...] = ("*",)
@@ -48,6 +58,7 @@ class Keys:
             roles=roles,
             queues=access.check_patterns(queues),
             created_at=self._clock.now(),
+            signed_with=self._fingerprint,
         )
 
         def do(session: Session) -> NewKey:
@@ -59,8 +70,17 @@ class Keys:
     def all(self) -> Ticket[list[ApiKey]]:
         return self._store.read(lambda session: session.keys.all())
 
-    def signing_secret(self, key_id: str) -> str:
-        return access.signing_secret(key_id, secret=self._store.secret)
+    def signing_secret(self, key: ApiKey) -> str:
+        """Raises InvalidRequest where the secret file is not set that the key was made with."""
+        secret: bytes | None = self._store.secret
+        if key.signed_with is not None:
+            secret = self._file_secret if key.signed_with == self._fingerprint else None
+        if secret is None:
+            raise InvalidRequest(
+                f"key {key.key_id!r} signs with a secret file that auth.secret_file does not name; "
+                "set it to the file that was set when the key was made, or make a new key"
+            )
+        return access.signing_secret(key.key_id, secret=secret)
 
     def revoke(self, key_id: str) -> Ticket[None]:
         now = self._clock.now()
@@ -91,6 +111,7 @@ class Keyring:
     def __init__(self, keys: Keys, *, required: str = "auto") -> None:
         self._keys = keys
         self._required = required
+        self._unusable: set[str] = set()  # ids of keys, logged once
         self._ring = _Ring([])
         self.is_needed = required == "always"
 
@@ -104,14 +125,25 @@ class Keyring:
         ring = self._ring
         known = ring.signers.get(key_id)
         if known is None and key_id in ring.by_id:
-            caller = access.caller_of(ring.by_id[key_id])
-            known = ring.signers[key_id] = Signer(caller, self._keys.signing_secret(key_id))
+            key = ring.by_id[key_id]
+            try:
+                secret = self._keys.signing_secret(key)
+            except InvalidRequest as error:
+                if key_id not in self._unusable:
+                    self._unusable.add(key_id)
+                    _log.warning("a signed request is rejected: %s", error)
+                return None
+            known = ring.signers[key_id] = Signer(access.caller_of(key), secret)
         return known
 
     def caller_with(self, key_id: str) -> Caller | None:
         """Whose key this is, if it is in use; for those who have shown it before."""
         key = self._ring.by_id.get(key_id)
         return None if key is None else access.caller_of(key)
+
+    def is_let_in(self, caller: Caller) -> bool:
+        """Would the caller still be let in?  For those who stay, such as listeners to live news."""
+        return not self.is_needed or caller.key_id in self._ring.by_id
 
     def caller(self, secret: str | None) -> Caller:
         """Who shows this secret; while no key is needed everybody may come in."""

@@ -11,6 +11,7 @@ from typing import Annotated, Literal
 import msgspec
 from msgspec import Meta
 
+from penstock.domain.addresses import networks
 from penstock.domain.errors import InvalidRequest
 from penstock.domain.limits import DAY, HOUR, MINUTE, SECOND, Limits
 from penstock.domain.queue import check_name
@@ -55,6 +56,10 @@ class Server(msgspec.Struct, frozen=True, kw_only=True):
     tls_key: Annotated[
         str | None, Meta(description="file with the private key of the certificate (PEM)")
     ] = None
+    trusted_proxies: Annotated[
+        str | None,
+        Meta(description="networks, comma-separated, of proxies whose X-Forwarded-… headers count"),
+    ] = None
 
 
 class Store(msgspec.Struct, frozen=True, kw_only=True):
@@ -89,6 +94,10 @@ class Aweq(msgspec.Struct, frozen=True, kw_only=True):
     reap_interval_ms: Annotated[
         int, Meta(ge=10, le=HOUR, description="how often AweQ's abandoned messages are looked for")
     ] = 2 * SECOND
+    allow_origin: Annotated[
+        str | None,
+        Meta(description="pages of which site may use AweQ: * or http://host; unset: of none"),
+    ] = None
 
 
 class Sqs(msgspec.Struct, frozen=True, kw_only=True):
@@ -112,6 +121,10 @@ class Auth(msgspec.Struct, frozen=True, kw_only=True):
         Literal["auto", "always", "never"],
         Meta(description="are API keys asked for? auto: as soon as there is a key"),
     ] = "auto"
+    secret_file: Annotated[
+        str | None,
+        Meta(description="file with the secret that new keys sign SQS requests with"),
+    ] = None
 
 
 class Waking(msgspec.Struct, frozen=True, kw_only=True):
@@ -192,6 +205,23 @@ def _check_sqs(sqs: Sqs) -> None:
         raise InvalidRequest("sqs.public_url is http:// or https:// and a host, without a path")
 
 
+def _check_origin(origin: str | None) -> None:
+    if origin is not None and not re.fullmatch(r"\*|https?://[^/\s]+", origin):
+        raise InvalidRequest(
+            "aweq.allow_origin is * or http:// or https:// and a host, without a path, not "
+            f"{origin[:80]!r}"
+        )
+
+
+def _check_proxies(text: str) -> None:
+    try:
+        networks(text)
+    except ValueError as error:
+        raise InvalidRequest(
+            f"server.trusted_proxies has addresses or networks like 10.0.0.0/8: {error}"
+        ) from None
+
+
 def is_loopback(host: str) -> bool:
     return host in LOOPBACK or host.startswith("127.")
 
@@ -222,6 +252,8 @@ def check(settings: Settings) -> Settings:
     if settings.sqlite_path is not None and settings.sqlite_options not in ("", NO_CHECKSUMS):
         raise InvalidRequest(f"of store.url sqlite:///path the only option is ?{NO_CHECKSUMS}")
     check_name(settings.aweq.queue)
+    _check_origin(settings.aweq.allow_origin)
+    _check_proxies(server.trusted_proxies or "")
     _check_sqs(settings.sqs)
     check_work(settings.workers, settings.tasks)
     check_push(settings.push)

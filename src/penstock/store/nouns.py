@@ -240,6 +240,7 @@ class SqlKeys:
             "roles": " ".join(key.roles),
             "queues": " ".join(key.queues),
             "created_at": key.created_at,
+            "signed_with": key.signed_with,
         }
         self._db.run("keys.add", params)
 
@@ -253,6 +254,7 @@ class SqlKeys:
                 queues=tuple(row[4].split()),
                 created_at=row[5],
                 revoked_at=row[6],
+                signed_with=row[7],
             )
             for row in self._db.rows("keys.all")
         ]

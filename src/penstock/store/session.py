@@ -24,6 +24,7 @@ from penstock.store.database import Database
 from penstock.store.deliveries import SqlDeliveries
 from penstock.store.documents import SqlDocuments, SqlDuties
 from penstock.store.facts import SqlFacts
+from penstock.store.logins import SqlLogins
 from penstock.store.meta_names import HIGH_WATER
 from penstock.store.moves import SqlMoves
 from penstock.store.nouns import SqlKeys, SqlMessages, SqlQueues
@@ -113,6 +114,7 @@ class SqlSession:
         self.messages = SqlMessages(self.books, changes, claims)
         self.history = SqlHistory(self.books)
         self.keys = SqlKeys(self.books)
+        self.logins = SqlLogins(self.books)
         self.moves = SqlMoves(self.books, changes)
         self.workers = SqlWorkers(self.books)
         self.facts = SqlFacts(self.books)

@@ -202,7 +202,7 @@ def _make_folder(folder: Path) -> None:
 
 
 def _make_file(path: Path) -> None:
-    """For its owner only: it holds bodies and the secret that signs receipts and logins.
+    """For its owner only: it holds bodies and the secret behind receipts and SQS signatures.
 
     SQLite gives its other files (`-wal`, `-shm`) the mode of the database.
     """

@@ -41,7 +41,7 @@ def examine(folder: Path, *, clock: Callable[[], int]) -> Iterator[Finding]:
 
 
 def _modes(folder: Path) -> Iterator[Finding]:
-    """Who can read the files can forge receipts and logins, and read every body."""
+    """A reader of the files reads every body, and can forge receipts and SQS signatures."""
     if not folder.stat().st_mode & 0o077:
         return
     wide = sorted(p.name for p in folder.iterdir() if p.is_file() and p.stat().st_mode & 0o077)

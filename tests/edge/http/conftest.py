@@ -2,18 +2,12 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, closing
 
 import pytest
 
 from penstock.domain.access import Role
-from penstock.edge.http.router import Route
-from penstock.edge.http.serve import routes
-from penstock.edge.sqs.api import SQS
-from penstock.edge.waiting import WaitingRoom
-from penstock.wiring import Broker
 from tests.edge.api import Api
 from tests.edge.conftest import some_settings
 from tests.edge.live import LiveServer
@@ -46,12 +40,3 @@ def new_key(server: LiveServer, *roles: Role, queues: tuple[str, ...] = ("*",)) 
     made = broker.keys.create("a test", roles=roles or tuple(Role), queues=queues).result()
     broker.refresh_keys()
     return made.secret
-
-
-def every_route(broker: Broker) -> list[Route]:
-    """All that ask for a key; SQS asks for a signature (tests/edge/sqs)."""
-
-    async def ask() -> list[Route]:
-        return routes(broker, WaitingRoom(broker.messages, broker.clock, most=1, poll_ms=1))
-
-    return [route for route in asyncio.run(ask()) if route.name != SQS]

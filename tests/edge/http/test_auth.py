@@ -1,4 +1,4 @@
-"""Who is let in, with which role, and for how long."""
+"""Who is let in, and for how long; with which role: test_rights.py."""
 
 from __future__ import annotations
 
@@ -8,84 +8,15 @@ import pytest
 
 from penstock.domain.access import Role
 from penstock.domain.errors import InvalidRequest
-from penstock.edge.http.router import Route
 from penstock.wiring import open_broker
 from tests.edge.api import Api, assert_refused
 from tests.edge.conftest import MakeServer, some_settings
-from tests.edge.http.conftest import LetIn, every_route, new_key
+from tests.edge.http.conftest import new_key
 from tests.edge.live import LiveServer
 from tests.edge.raw import Raw, request
 from tests.support.waiting import eventually
 
-# Whoever adds a route without a role has to add it here too.
-OPEN = {
-    ("GET", "/healthz"),
-    ("GET", "/readyz"),
-    ("GET", "/v1/openapi.json"),
-    ("GET", "/docs"),
-    ("GET", "/"),
-    # The console's pages hold nothing: what they show they ask for, with a key.
-    ("GET", "/console"),
-    ("GET", "/console/{page...}"),
-    ("GET", "/console/static/{file...}"),
-    ("GET", "/console/session"),
-    ("POST", "/console/session"),
-    ("DELETE", "/console/session"),
-    # AweQ's preflights, which say nothing about anything.
-    ("OPTIONS", "/send-message"),
-    ("OPTIONS", "/receive-message"),
-    ("OPTIONS", "/delete-message/{key}"),
-    ("OPTIONS", "/get-stats"),
-}
 REVOKED_WITHIN_S = 15.0  # the keys are read once a second, or as soon as a busy machine can
-
-
-def path_of(route: Route) -> str:
-    """With names that mean nothing."""
-    path = route.path
-    for name in ("queue", "id", "receipt", "key"):
-        path = path.replace("{" + name + "}", f"no-such-{name}")
-    return f"{path}?events=1" if path == "/v1/live" else path  # which would never end
-
-
-@pytest.fixture(scope="module")
-def roles(let_in: LetIn) -> dict[Role, Api]:
-    return {role: let_in(role) for role in Role}
-
-
-def test_only_a_few_routes_are_open_and_they_are_listed_here(guarded: LiveServer) -> None:
-    found = {(r.method, r.path) for r in every_route(guarded.broker) if r.role is None}
-
-    assert found <= OPEN
-    assert ("GET", "/healthz") in found
-
-
-def test_without_a_key_nobody_comes_in(guarded: LiveServer) -> None:
-    stranger = Api(guarded.url)
-    for route in every_route(guarded.broker):
-        answer = stranger.call(route.method, path_of(route))
-
-        if (route.method, route.path) in OPEN:
-            assert answer.status_code not in (401, 403), route.path
-        else:
-            assert answer.status_code == 401, route.path
-            if route.is_native:
-                assert_refused(answer, 401, "unauthenticated")
-                assert answer.headers["www-authenticate"] == "Bearer"
-
-
-def test_each_role_opens_its_own_routes_and_no_others(
-    guarded: LiveServer, roles: dict[Role, Api]
-) -> None:
-    for route in every_route(guarded.broker):
-        if route.role is None:
-            continue
-        opens = {route.role} | ({Role.OPERATE} if route.role is Role.READ else set())
-        for role, client in roles.items():
-            status = client.call(route.method, path_of(route)).status_code
-
-            assert (status == 403) == (role not in opens), f"{role} {route.method} {route.path}"
-            assert status != 401
 
 
 @pytest.mark.parametrize(

@@ -8,8 +8,10 @@ import pytest
 
 from penstock.domain.access import Role
 from penstock.domain.circuit import circuit_hash
-from tests.edge.api import Api, assert_refused
+from penstock.services import circuit_changes
+from tests.edge.api import Api, assert_refused, told
 from tests.edge.http.conftest import LetIn
+from tests.edge.live import LiveServer
 from tests.edge.push.conftest import BREAKER, CIRCUITS, LOGGING, NOBODY, RULES, delivery_of, push
 
 PATTERN = "/guarded/.*"
@@ -26,7 +28,7 @@ def admin(let_in: LetIn) -> Api:
 def test_a_key_opens_only_its_own_queues(admin: Api, let_in: LetIn) -> None:
     mailer = let_in(Role.PRODUCE, queues=("mail-*",))
 
-    assert push(mailer, "/guarded/a", "mail-1").status_code == 202
+    assert push(mailer, "/guarded/a", "mail-first").status_code == 202
     assert_refused(push(mailer, "/guarded/a", "bank-1"), 403, "forbidden")
     assert_refused(push(mailer, "/other", "bank-1"), 403, "forbidden")  # nor is anything told
     native = {"queue": "bank-1", "uri": "/guarded/a"}
@@ -35,7 +37,7 @@ def test_a_key_opens_only_its_own_queues(admin: Api, let_in: LetIn) -> None:
 
 
 def test_the_key_itself_is_not_kept(admin: Api) -> None:
-    answer = push(admin, "/guarded/a", "mail-2")
+    answer = push(admin, "/guarded/a", "pushed-only")
 
     delivery = delivery_of(admin.message(answer.headers["x-message-id"]))
     assert delivery.header("authorization") is None
@@ -90,7 +92,7 @@ def test_whoever_reads_sees_circuits_and_routes_but_no_secrets(
         "signingSecret": "whsec_" + "czNjcmV0" * 4,
     }
     assert admin.call("PUT", RULES, {PATTERN: rule}).status_code == 200
-    reader = let_in(Role.READ, queues=("mail-*",))
+    reader = let_in(Role.READ)
 
     answer = reader.call("GET", "/v1/routes")
 
@@ -99,8 +101,10 @@ def test_whoever_reads_sees_circuits_and_routes_but_no_secrets(
     assert "s3cret" not in answer.text
     assert "czNjcmV0" not in answer.text
     own = f"/v1/circuits/{circuit_hash(PATTERN)}/settings"
-    for path in ("/v1/circuits", "/v1/breaker", "/v1/circuits/settings", own, CIRCUITS):
+    limited = let_in(Role.READ, queues=("mail-*",))
+    for path in ("/v1/routes", "/v1/breaker", "/v1/circuits/settings", own, CIRCUITS):
         assert reader.call("GET", path).status_code == 200
+        assert_refused(limited.call("GET", path), 403, "forbidden")
 
 
 def test_a_queue_is_unheld_by_whoever_operates_it(admin: Api, let_in: LetIn) -> None:
@@ -112,13 +116,50 @@ def test_a_queue_is_unheld_by_whoever_operates_it(admin: Api, let_in: LetIn) -> 
         assert_refused(client.call("POST", f"/v1/queues/{name}/unhold"), 403, "forbidden")
 
 
-def test_circuits_of_jobs_are_for_those_who_claim(let_in: LetIn) -> None:
-    permits, outcomes = "/v1/circuits/permits", "/v1/circuits/outcomes"
-    asked = {"routes": ["stripe"]}
-    outcome = {"outcomes": [{"route": "stripe", "id": "1", "outcome": "success"}]}
-    worker, other = let_in(Role.CONSUME, queues=("mail-*",)), let_in(Role.PRODUCE, Role.READ)
+def test_a_limited_key_sees_the_circuits_that_hold_its_queues(
+    admin: Api, let_in: LetIn, guarded: LiveServer
+) -> None:
+    ours, theirs = admin.make_queue("mail"), admin.make_queue("bank")
+    one = circuit_hash(PATTERN)
+    told(admin.call("POST", f"/v1/circuits/{one}/open"))
+    hold(guarded, one, ours, theirs)
+    mailer = let_in(Role.READ, queues=("mail-*",))
+    stranger = let_in(Role.READ, queues=("shop-*",))
 
-    assert worker.call("POST", permits, asked).status_code == 200
-    assert worker.call("POST", outcomes, outcome).status_code == 204
-    assert_refused(other.call("POST", permits, asked), 403, "forbidden")
-    assert_refused(other.call("POST", outcomes, outcome), 403, "forbidden")
+    [seen] = mailer.get("/v1/circuits")["circuits"]
+    assert (seen["hash"], seen["state"], seen["held"]) == (one, "open", 1)
+    assert mailer.get(f"/v1/circuits/{one}")["held_queues"] == [ours]
+    assert mailer.call("GET", f"/v1/circuits/{one}/samples").status_code == 200
+
+    assert stranger.get("/v1/circuits") == {"circuits": [], "held": 0, "awaiting_unhold": 0}
+    assert stranger.get("/v1/circuits", route=PATTERN)["circuits"] == []
+    for path in (f"/v1/circuits/{one}", f"/v1/circuits/{one}/samples"):
+        assert_refused(stranger.call("GET", path), 404, "circuit_not_found")
+    assert set(admin.get(f"/v1/circuits/{one}")["held_queues"]) == {ours, theirs}
+    told(admin.call("POST", f"/v1/circuits/{one}/close"))
+
+
+def hold(server: LiveServer, circuit: str, *queues: str) -> None:
+    def do(session: Any) -> None:
+        numbers = [session.queues.find(queue).queue_no for queue in queues]
+        session.circuits.to_change({circuit: PATTERN})
+        circuit_changes.hold(session, {circuit: numbers}, now=1)
+
+    server.broker.store.write(do).result()
+
+
+def test_figures_of_a_limited_key_are_of_its_own_queues(admin: Api, let_in: LetIn) -> None:
+    ours, theirs = admin.make_queue("figures-mail"), admin.make_queue("figures-bank")
+    admin.send(ours)
+    admin.send_many(theirs, range(5))
+    mailer = let_in(Role.READ, queues=("figures-mail*",))
+
+    stats = mailer.get("/v1/stats")
+    metrics = mailer.call("GET", "/metrics").text
+
+    assert (stats["queues"], stats["counts"]["ready"], stats["totals"]["sent"]) == (1, 1, 1)
+    assert stats["waiting_claims"] == 0
+    assert ours in metrics
+    assert theirs not in metrics
+    assert "penstock_circuit" not in metrics
+    assert "penstock_deliveries" not in metrics

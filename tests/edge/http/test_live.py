@@ -14,7 +14,8 @@ from penstock.domain.access import Role
 from tests.clocks import ManualClock
 from tests.edge.api import Api, a_name, assert_refused
 from tests.edge.conftest import MakeServer
-from tests.edge.http.conftest import LetIn
+from tests.edge.http.conftest import LetIn, new_key
+from tests.edge.live import LiveServer
 from tests.support.waiting import eventually
 
 
@@ -154,3 +155,19 @@ def test_a_stopping_server_lets_its_listeners_go(make_server: MakeServer) -> Non
         heard.rest()
         assert monotonic() - began < 12, "it does not wait for them to go"
     api.close()
+
+
+def test_news_end_with_the_key_of_the_listener(guarded: LiveServer) -> None:
+    kept, lost = (Api(guarded.url, key=new_key(guarded, Role.READ)) for _ in range(2))
+    lost_id = lost.http.headers["Authorization"].split("_")[1]
+    with listening(kept) as staying, listening(lost) as leaving:
+        leaving.next()
+
+        guarded.broker.keys.revoke(lost_id).result()
+        guarded.broker.refresh_keys()
+
+        leaving.rest()  # it ends
+        staying.next()
+        assert staying.next()["queues"] is not None
+    for client in (kept, lost):
+        client.close()

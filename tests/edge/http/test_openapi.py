@@ -144,6 +144,15 @@ def test_operations_with_a_role_need_a_key_and_others_do_not(
         assert told[name] == (None if role is None else [{"apiKey": [role.value]}])
 
 
+def test_operations_say_for_which_queues_a_key_must_be(
+    document: dict[str, Any], native: list[Route]
+) -> None:
+    scopes = {route.name: route.scope for route in native if route.role is not None}
+    told = {op["operationId"]: op.get("x-queues") for _, _, op in operations(document)}
+
+    assert {name: scope for name, scope in told.items() if scope is not None} == scopes
+
+
 def test_any_json_value_may_be_a_body(document: dict[str, Any]) -> None:
     draft = document["components"]["schemas"]["Draft"]
 

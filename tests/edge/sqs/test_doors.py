@@ -145,48 +145,73 @@ def url_for(server: LiveServer, headers: dict[str, str], name: str) -> str:
     return answer.body.decode().removeprefix('{"QueueUrl":"').removesuffix('"}')
 
 
-@pytest.mark.parametrize(
-    ("headers", "start"),
-    [
-        ({"Host": "localhost:4566"}, "http://localhost:4566"),
-        ({"Host": "127.0.0.1"}, "http://127.0.0.1"),
-        (
-            {"Host": "localhost", "X-Forwarded-Host": "sqs.example", "X-Forwarded-Proto": "https"},
-            "https://sqs.example",
-        ),
-        (
-            {
-                "Host": "localhost",
-                "X-Forwarded-Host": "first.example:8443, second.example",
-                "X-Forwarded-Proto": "HTTPS, http",
-            },
-            "https://first.example:8443",
-        ),
-        ({"Host": "localhost", "X-Forwarded-Proto": "javascript"}, "http://localhost"),
-        (
-            {"Host": "localhost", "X-Forwarded-Host": "a.example", "X-Forwarded-Port": "8080"},
-            "http://a.example:8080",
-        ),
-        (
-            {"Host": "localhost", "X-Forwarded-Host": "a.example:1", "X-Forwarded-Port": "2"},
-            "http://a.example:1",
-        ),
-        (
-            {"Host": "localhost", "X-Forwarded-Host": "[::1]", "X-Forwarded-Port": "2"},
-            "http://[::1]:2",
-        ),
-        (
-            {"Host": "localhost", "X-Forwarded-Host": "a.example", "X-Forwarded-Port": "x"},
-            "http://a.example",
-        ),
-    ],
-)
+FORWARDED = [
+    (
+        {"Host": "localhost", "X-Forwarded-Host": "sqs.example", "X-Forwarded-Proto": "https"},
+        "https://sqs.example",
+    ),
+    (
+        {
+            "Host": "localhost",
+            "X-Forwarded-Host": "first.example:8443, second.example",
+            "X-Forwarded-Proto": "HTTPS, http",
+        },
+        "https://first.example:8443",
+    ),
+    ({"Host": "localhost", "X-Forwarded-Proto": "javascript"}, "http://localhost"),
+    (
+        {"Host": "localhost", "X-Forwarded-Host": "a.example", "X-Forwarded-Port": "8080"},
+        "http://a.example:8080",
+    ),
+    (
+        {"Host": "localhost", "X-Forwarded-Host": "a.example:1", "X-Forwarded-Port": "2"},
+        "http://a.example:1",
+    ),
+    (
+        {"Host": "localhost", "X-Forwarded-Host": "[::1]", "X-Forwarded-Port": "2"},
+        "http://[::1]:2",
+    ),
+    (
+        {"Host": "localhost", "X-Forwarded-Host": "a.example", "X-Forwarded-Port": "x"},
+        "http://a.example",
+    ),
+]
+
+
+@pytest.mark.parametrize("host", ["localhost:4566", "127.0.0.1"])
 def test_a_queue_url_begins_with_the_address_that_the_client_used(
-    server: LiveServer, queue: str, headers: dict, start: str
+    server: LiveServer, queue: str, host: str
 ) -> None:
     name = name_of(queue)
 
-    assert url_for(server, headers, name) == f"{start}/000000000000/{name}"
+    assert url_for(server, {"Host": host}, name) == f"http://{host}/000000000000/{name}"
+
+
+@pytest.mark.parametrize("headers", [headers for headers, _ in FORWARDED])
+def test_a_client_cannot_say_that_it_came_through_a_proxy(
+    server: LiveServer, queue: str, headers: dict[str, str]
+) -> None:
+    name = name_of(queue)
+
+    assert url_for(server, headers, name) == f"http://localhost/000000000000/{name}"
+
+
+def test_what_a_trusted_proxy_says_counts(make_server: MakeServer) -> None:
+    server = make_server(server={"trusted_proxies": "10.0.0.0/8, 127.0.0.0/8"})
+    client = Aws(server.url)
+    name = name_of(client.make())
+
+    for headers, start in FORWARDED:
+        assert url_for(server, headers, name) == f"{start}/000000000000/{name}"
+
+
+def test_what_another_proxy_says_does_not(make_server: MakeServer) -> None:
+    server = make_server(server={"trusted_proxies": "10.0.0.0/8"})
+    client = Aws(server.url)
+    name = name_of(client.make())
+
+    for headers, _ in FORWARDED:
+        assert url_for(server, headers, name) == f"http://localhost/000000000000/{name}"
 
 
 def test_or_with_the_one_that_is_set(make_server: MakeServer) -> None:

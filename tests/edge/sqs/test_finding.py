@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pytest
 
-from penstock.domain.access import Role
 from penstock.domain.queue import Queue
 from penstock.edge.http.request import Request
 from penstock.edge.sqs.asked import Asked
@@ -43,7 +42,7 @@ def asked(url: str) -> Asked:
 
 def test_a_url_means_the_same_queue_every_time(seen: Seen, finder: Finder) -> None:
     for name in ("mail", "sms", "mail"):
-        finder.known(asked(f"http://h/{ACCOUNT}/{name}"), Role.PRODUCE)
+        finder.known(asked(f"http://h/{ACCOUNT}/{name}"))
 
     assert seen.names == ["mail", "sms", "mail"]
 
@@ -51,12 +50,12 @@ def test_a_url_means_the_same_queue_every_time(seen: Seen, finder: Finder) -> No
 def test_the_queue_of_another_account_is_refused_every_time(finder: Finder) -> None:
     for _ in range(2):
         with pytest.raises(SqsError, match="does not exist"):
-            finder.known(asked("http://h/999999999999/mail"), Role.PRODUCE)
+            finder.known(asked("http://h/999999999999/mail"))
 
 
 def test_a_long_url_is_read_but_not_remembered(seen: Seen, finder: Finder) -> None:
     for host in ("a", "b", "d" * 400):
-        finder.known(asked(f"http://{host}/{ACCOUNT}/mail"), Role.PRODUCE)
+        finder.known(asked(f"http://{host}/{ACCOUNT}/mail"))
 
     assert seen.names == ["mail"] * 3
     assert finder._remembered.cache_info().currsize == 2

@@ -26,7 +26,11 @@ NO_TOKEN = "Request is missing Authentication Token"
 @pytest.fixture(scope="module")
 def guarded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LiveServer]:
     """Nobody comes in without a key."""
-    settings = some_settings(tmp_path_factory.mktemp("signed"), auth={"required": "always"})
+    settings = some_settings(
+        tmp_path_factory.mktemp("signed"),
+        auth={"required": "always"},
+        server={"trusted_proxies": "127.0.0.1"},
+    )
     with LiveServer(settings, has_duties=False) as started:
         yield started
 
@@ -40,7 +44,7 @@ def sign_in(guarded: LiveServer) -> SignIn:
         made = broker.keys.create("a test", roles=roles or tuple(Role), queues=queues).result()
         broker.refresh_keys()
         key_id = made.key.key_id
-        return Aws(guarded.url, key=key_id, secret=broker.keys.signing_secret(key_id))
+        return Aws(guarded.url, key=key_id, secret=broker.keys.signing_secret(made.key))
 
     return make
 

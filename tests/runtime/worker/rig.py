@@ -69,11 +69,11 @@ class Interruptible:
     def listen(self, queues: Sequence[str], callback: Callable[[], None]) -> Callable[[], None]:
         return self._source.listen(queues, callback)
 
-    def permits(self, routes: Sequence[str]) -> Mapping[str, Permitted] | None:
-        self.asked.append(list(routes))
+    def permits(self, jobs: Mapping[str, str]) -> Mapping[str, Permitted] | None:
+        self.asked.append(list(jobs))
         if self.no_answer is not None:
             raise self.no_answer
-        return self._source.permits(routes)
+        return self._source.permits(jobs)
 
     def report(self, reports: Sequence[Reported]) -> None:
         self._check()

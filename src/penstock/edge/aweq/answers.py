@@ -18,10 +18,10 @@ from penstock.edge.http.errors import STATUS
 from penstock.edge.http.request import Request, Response
 from penstock.edge.http.router import Refuse
 
+ANY_ORIGIN = "*"
 JSON = b"application/json; charset=utf-8"
 TEXT = b"text/html; charset=utf-8"
 _CORS = (
-    (b"access-control-allow-origin", b"*"),
     (b"access-control-allow-headers", b"Origin, X-Requested-With, Content-Type, Accept"),
     (b"access-control-allow-methods", b"POST, GET, OPTIONS, HEAD, DELETE"),
 )
@@ -60,6 +60,14 @@ class Stats(msgspec.Struct):
 class StatsAnswer(msgspec.Struct):
     status: str
     stats: Stats
+
+
+def for_pages(response: Response, *, origin: str) -> Response:
+    """With AweQ's three headers that let pages of another site read it."""
+    response.headers += ((b"access-control-allow-origin", origin.encode()), *_CORS)
+    if origin != ANY_ORIGIN:
+        response.headers += ((b"vary", b"origin"),)
+    return response
 
 
 def sent(key: str) -> Response:
@@ -119,8 +127,7 @@ def _json(value: msgspec.Struct, *more: tuple[bytes, bytes]) -> Response:
 
 
 def _response(status: int, body: bytes, media: bytes, *more: tuple[bytes, bytes]) -> Response:
-    headers = (*_CORS, (b"etag", etag(body)), *more)
-    return Response(status, body, content_type=media, headers=headers)
+    return Response(status, body, content_type=media, headers=((b"etag", etag(body)), *more))
 
 
 def _seconds(duration_ms: int) -> str:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from penstock.domain import access
 from penstock.domain.access import Role
 from penstock.domain.draft import Draft
 from penstock.domain.errors import LeaseLost, PenstockError
@@ -14,6 +13,7 @@ from penstock.domain.limits import Limits
 from penstock.domain.queue import Queue, QueueSettings, Redelivery
 from penstock.edge.aweq import answers, asked, holders
 from penstock.edge.chunks import bring_all_back
+from penstock.edge.http.app import refuse_pages
 from penstock.edge.http.request import Request, Respond, Response
 from penstock.edge.http.router import Route
 from penstock.edge.own_queue import OwnQueue
@@ -60,15 +60,17 @@ class AweqApi:
     def _route(
         self, method: str, path: str, do: Any, role: Role, what_failed: str
     ) -> tuple[Route, Route]:
-        refuse = answers.refusal(f"Queue failure {what_failed}")
+        refusal = answers.refusal(f"Queue failure {what_failed}")
+
+        def refuse(request: Request, error: PenstockError) -> Response:
+            return self._for_pages(refusal(request, error))
 
         async def handle(request: Request, respond: Respond) -> Response:
-            access.allow(request.caller, role, self._queue.name)
-            response: Response = await do(request)
-            return response
+            self._refuse_pages(request)
+            return self._for_pages(await do(request))
 
         async def preflight(request: Request, respond: Respond) -> Response:
-            return answers.options("GET,HEAD" if method == "GET" else method)
+            return self._for_pages(answers.options("GET,HEAD" if method == "GET" else method))
 
         shared: dict[str, Any] = {"path": path, "refuse": refuse, "is_native": False}
         return (
@@ -76,12 +78,24 @@ class AweqApi:
                 method=method,
                 handler=handle,
                 role=role,
+                queue=self._queue.name,
                 takes_any_media=True,
-                takes_other_sites=True,
+                takes_other_sites=True,  # they are judged here, also where they only GET
                 **shared,
             ),
             Route(method="OPTIONS", handler=preflight, **shared),
         )
+
+    def _refuse_pages(self, request: Request) -> None:
+        """A GET takes messages here, so pages of other sites must not even cause one."""
+        allowed = self._settings.allow_origin
+        origin = request.headers.get(b"origin", b"").decode("latin-1")
+        if allowed is None or allowed not in (answers.ANY_ORIGIN, origin):
+            refuse_pages(request.headers)
+
+    def _for_pages(self, response: Response) -> Response:
+        allowed = self._settings.allow_origin
+        return response if allowed is None else answers.for_pages(response, origin=allowed)
 
     async def send(self, request: Request) -> Response:
         draft = Draft(body=asked.message(request))

@@ -47,7 +47,7 @@ def _create(args: Namespace, out: Output) -> int:
     roles = tuple(dict.fromkeys(Role(role) for role in args.role))
     with _keys(args) as keys:
         made = keys.create(args.name, roles=roles, queues=tuple(args.queues) or ("*",)).result()
-        signing = keys.signing_secret(made.key.key_id)
+        signing = keys.signing_secret(made.key)
     if out.json:
         out.record({**_facts(made.key), "secret": made.secret, **_aws(made.key.key_id, signing)})
     else:
@@ -75,9 +75,10 @@ def _configure_aws(parser: Parser) -> None:
 
 def _show_aws(args: Namespace, out: Output) -> int:
     with _keys(args) as keys:
-        if args.id not in [key.key_id for key in keys.all().result() if key.revoked_at is None]:
+        in_use = {key.key_id: key for key in keys.all().result() if key.revoked_at is None}
+        if args.id not in in_use:
             raise NotFound(f"there is no key {args.id!r} in use")
-        shown = _aws(args.id, keys.signing_secret(args.id))
+        shown = _aws(args.id, keys.signing_secret(in_use[args.id]))
     if out.json:
         out.record(shown)
     else:

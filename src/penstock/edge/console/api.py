@@ -90,6 +90,8 @@ class ConsoleApi:
         if not self._keyring.is_needed:
             return self._told(ANYONE)
         token = cookie(request.headers, self._logins.cookie)
+        if token is not None and not self._logins.is_fresh(token):
+            await self._logins.load(token)
         found = None if token is None else self._logins.find(token)
         return self._told(None) if found is None else self._told(found.caller, found)
 
@@ -99,12 +101,15 @@ class ConsoleApi:
             raise InvalidRequest("this server asks for no key")
         if not key.isascii():
             raise Unauthenticated("this API key is not known or was revoked")
-        opened = self._logins.open(key)
+        opened = await self._logins.open(key)
         response = self._told(opened.caller, opened)
         response.headers += (self._cookie(request, opened.token),)
         return response
 
     async def log_out(self, request: Request, respond: Respond) -> Response:
+        token = cookie(request.headers, self._logins.cookie)
+        if token is not None:
+            await self._logins.close(token)
         response = self._told(None)
         response.headers += (self._cookie(request, None),)
         return response

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
 import re
 from collections.abc import Awaitable
 
 from penstock.domain import access
-from penstock.domain.access import Caller
+from penstock.domain.access import Caller, Scope
 from penstock.domain.errors import (
     Forbidden,
     PenstockError,
@@ -40,6 +41,30 @@ class App:
     def __call__(self, request: Request, respond: Respond) -> Awaitable[Response] | None:
         method = "GET" if request.method == "HEAD" else request.method
         route, request.params = self._router.find(method, request.path)
+        if b"cookie" in request.headers:
+            token = self._login_to_load(request, route)
+            if token is not None:
+                return self._call_later(token, request, route)
+        return self._call(request, route, respond)
+
+    async def _call_later(self, token: str, request: Request, route: Route) -> Response:
+        """What this node does not know of a login, the store does."""
+        try:
+            await self._logins.load(token)
+        except Exception as error:
+            if route.refuse is None:
+                raise
+            return _refusal(route.refuse, request, error)
+        answer: asyncio.Future[Response] = asyncio.get_running_loop().create_future()
+
+        def respond(response: Response) -> None:
+            if not answer.done():  # the client may have gone
+                answer.set_result(response)
+
+        later = self._call(request, route, respond)
+        return await (answer if later is None else later)
+
+    def _call(self, request: Request, route: Route, respond: Respond) -> Awaitable[Response] | None:
         if route.refuse is None:
             self._let_in(request, route)
             return route.handler(request, respond)
@@ -74,7 +99,9 @@ class App:
                 self._check_json(headers.get(b"content-type", b""))
         if route.role is not None and self._keyring.is_needed:
             request.caller = self._caller(headers)
-            access.allow(request.caller, route.role, request.params.get("queue"))
+            access.allow(request.caller, route.role, route.queue or request.params.get("queue"))
+            if route.scope is Scope.ALL:
+                access.allow_everywhere(request.caller)
 
     def _caller(self, headers: dict[bytes, bytes]) -> Caller:
         """By the key that is shown or, for pages of the console, by the login."""
@@ -84,6 +111,15 @@ class App:
                 given = headers.get(b"x-csrf-token")
                 return self._logins.caller(token, None if given is None else given.decode("latin1"))
         return self._keyring.caller(_secret(headers))
+
+    def _login_to_load(self, request: Request, route: Route) -> str | None:
+        """The token of a login that decides about this request and is not known well enough."""
+        if route.role is None or not self._keyring.is_needed:
+            return None
+        if b"authorization" in request.headers:
+            return None
+        token = cookie(request.headers, self._logins.cookie)
+        return None if token is None or self._logins.is_fresh(token) else token
 
     def _check_host(self, host: bytes) -> None:
         """Without keys only this machine may come in; a page that renames itself to us may not."""
@@ -131,6 +167,16 @@ def refuse_other_sites(headers: dict[bytes, bytes]) -> None:
     if origin is not None and origin.partition(b"://")[2] != headers.get(b"host", b""):
         raise Forbidden("requests from other sites are not taken")
     if headers.get(b"sec-fetch-site") == b"cross-site":
+        raise Forbidden("requests from other sites are not taken")
+
+
+def refuse_pages(headers: dict[bytes, bytes]) -> None:
+    """Where a GET acts, too: a page need not say where that comes from.
+
+    What it shows as a picture, say; and whatever listens on another port is of the same site.
+    """
+    refuse_other_sites(headers)
+    if headers.get(b"sec-fetch-site") == b"same-site":
         raise Forbidden("requests from other sites are not taken")
 
 

@@ -9,7 +9,7 @@ from urllib.parse import unquote
 
 import msgspec
 
-from penstock.domain.access import Role
+from penstock.domain.access import Role, Scope
 from penstock.domain.errors import MethodNotAllowed, NotFound, PenstockError
 from penstock.domain.limits import NUL
 from penstock.edge.http.request import Handler, Request, Response
@@ -32,6 +32,8 @@ class Route(msgspec.Struct, frozen=True, kw_only=True):
     path: str
     handler: Handler
     role: Role | None = None  # None: open to everybody
+    scope: Scope = Scope.QUEUE  # which queues a key with this role must be for
+    queue: str | None = None  # the one it is about, where the path does not name it
     name: str = ""  # what a program would call it: "sendMessage"
     summary: str = ""
     takes: type | None = None  # the request's body
@@ -46,6 +48,12 @@ class Route(msgspec.Struct, frozen=True, kw_only=True):
     takes_other_sites: bool = False  # pages of other sites may act here: AweQ's, as it promises
     is_native: bool = True  # part of the native API and of its OpenAPI document
     refuse: Refuse | None = None  # None: as the native API does
+
+    def __post_init__(self) -> None:
+        """An operation without a scope must not be served: nobody would check its queue."""
+        has_queue = self.queue is not None or "{queue}" in self.path
+        if self.role is not None and self.scope is Scope.QUEUE and not has_queue:
+            raise ValueError(f"{self.method} {self.path} names no queue: give it a scope")
 
 
 class _Node:

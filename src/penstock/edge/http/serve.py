@@ -170,7 +170,11 @@ def routes(broker: Broker, room: WaitingRoom) -> list[Route]:
             broker.insight, room, broker.circuits, broker.pushed, broker.scaling, broker.watch
         ).routes(),
         *WatchingApi(
-            broker.watch, broker.graphs, broker.routes, most_listeners=limits.max_listeners
+            broker.watch,
+            broker.graphs,
+            broker.routes,
+            most_listeners=limits.max_listeners,
+            is_let_in=broker.keyring.is_let_in,
         ).routes(),
     ]
     has_console = broker.settings.console.enabled

@@ -181,6 +181,7 @@ class ClosedOut(msgspec.Struct):
 
 class RouteNamesIn(msgspec.Struct, forbid_unknown_fields=True):
     routes: list[str]
+    ids: list[str] = []
 
 
 class RoutePermitOut(msgspec.Struct, omit_defaults=True, kw_only=True):

@@ -41,8 +41,8 @@ class LiveQueueOut(msgspec.Struct, omit_defaults=True):
 
 class LiveOut(msgspec.Struct):
     at: str
-    workers: int
-    open_circuits: int
+    workers: int | None  # null where the key is for some queues only
+    open_circuits: int | None  # likewise
     queues: list[LiveQueueOut]
     is_cut: bool
     counts: CountsOut | None = None
@@ -144,8 +144,8 @@ def live_out(look: Look, before: Look | None, caller: Caller) -> LiveOut:
     passed_ms = SECOND if before is None else (look.at - before.at) or SECOND
     out = LiveOut(
         to_text(look.at),
-        look.workers,
-        look.open_circuits,
+        None,
+        None,
         [
             _queue_out(changed, passed_ms)
             for changed in look.changed
@@ -153,7 +153,8 @@ def live_out(look: Look, before: Look | None, caller: Caller) -> LiveOut:
         ],
         look.is_cut,
     )
-    if "*" in caller.queues:
+    if not access.is_limited(caller):
+        out.workers, out.open_circuits = look.workers, look.open_circuits
         out.counts, out.totals = counts_out(look.total)
         out.rates = _rates(look.total, None if before is None else before.total, passed_ms)
     return out

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import partial
 
-from penstock.domain.access import Role
+from penstock.domain.access import Role, Scope
 from penstock.domain.delivery import METHODS, content_key
 from penstock.edge.http.app import refuse_other_sites
 from penstock.edge.http.request import Request, Respond, Response
@@ -27,6 +27,7 @@ class PushApi:
             path=f"{self._path}/{{uri...}}",
             handler=self.push,
             role=Role.PRODUCE,
+            scope=Scope.NAMED,
             takes_any_media=True,
             is_native=False,
             refuse=refuse,

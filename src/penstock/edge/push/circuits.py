@@ -16,7 +16,7 @@ from typing import Any
 
 import msgspec
 
-from penstock.domain.access import Role, allow_everywhere
+from penstock.domain.access import Role, Scope
 from penstock.domain.circuit import CircuitState
 from penstock.domain.errors import PenstockError
 from penstock.edge.http.errors import error_answer
@@ -51,6 +51,7 @@ class CircuitApi:
             Route,
             method=method,
             path=path,
+            scope=Scope.ALL,
             takes_any_media=True,
             is_native=False,
             refuse=refuse,
@@ -76,11 +77,10 @@ class CircuitApi:
         return answers.text(405, NOT_ALLOWED)
 
     async def change(self, request: Request, respond: Respond) -> Response:
-        match parts_of(request):
-            case [circuit, "status"]:
-                allow_everywhere(request.caller)
-            case _:
-                return answers.text(405, NOT_ALLOWED)
+        parts = parts_of(request)
+        if len(parts) != 2 or parts[1] != STATUS:
+            return answers.text(405, NOT_ALLOWED)
+        circuit = parts[0]
         state = wanted_state(request.body)
         if state is None:
             return answers.text(400, NO_STATUS)

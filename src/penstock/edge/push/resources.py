@@ -10,7 +10,7 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from functools import partial
 
-from penstock.domain.access import Role, allow_everywhere
+from penstock.domain.access import Role, Scope
 from penstock.domain.errors import InvalidRequest
 from penstock.domain.limits import NUL
 from penstock.edge.http.request import Request, Respond, Response, json_response
@@ -53,12 +53,10 @@ class ResourceApi:
 
     def _resource(self, path: str, get: Do, put: Do, remove: Do) -> list[Route]:
         async def read(request: Request, respond: Respond) -> Response:
-            allow_everywhere(request.caller)
             return await get(request)
 
         def changing(do: Do) -> Callable[[Request, Respond], Awaitable[Response]]:
             async def change(request: Request, respond: Respond) -> Response:
-                allow_everywhere(request.caller)
                 response = await do(request)
                 await self._log.changed(request)
                 return response
@@ -69,6 +67,7 @@ class ResourceApi:
             Route,
             path=path,
             role=Role.OPERATE,
+            scope=Scope.ALL,
             takes_any_media=True,
             is_native=False,
             refuse=refuse,

@@ -9,8 +9,9 @@ from functools import partial
 from typing import Any
 
 from penstock.domain.access import ANYONE, Caller
-from penstock.domain.errors import Forbidden, PenstockError, ShuttingDown, TooLarge
-from penstock.edge.http.app import refuse_other_sites
+from penstock.domain.addresses import networks
+from penstock.domain.errors import PenstockError, ShuttingDown, TooLarge
+from penstock.edge.http.app import refuse_pages
 from penstock.edge.http.errors import error_response, unexpected
 from penstock.edge.http.request import Handler, Request, Respond, Response
 from penstock.edge.http.router import Route
@@ -38,6 +39,7 @@ class SqsApi:
         self._keyring = broker.keyring
         self._wall = broker.wall
         self._scheme = scheme
+        self._proxies = networks(broker.settings.server.trusted_proxies or "")
         self._home = home  # what a browser gets at `/`
         self._ids = request_ids(broker.dice.digits(20))
         self._operations = _operations(broker, room)
@@ -69,7 +71,9 @@ class SqsApi:
                 raise TooLarge(f"a request takes at most {protocol.most_bytes} bytes")
             caller = self._signer(request) if self._keyring.is_needed else ANYONE
             operation, given = protocol.read(request)
-            asked = Asked(given, request, self._settings, self._scheme, caller)
+            asked = Asked(
+                given, request, self._settings, self._scheme, self._proxies, caller, operation.role
+            )
             promised = self._operations[operation.name](asked)
         except Exception as error:
             respond(_refusal(protocol, error, request_id))
@@ -145,15 +149,10 @@ def _operations(broker: Broker, room: WaitingRoom) -> dict[str, Operate]:
 
 
 def _refuse_pages(request: Request) -> None:
-    """SQS acts by GET, too, and there a page need not say where it comes from.
-
-    What it shows as a picture, say; and whatever listens on another port is of the same site.
-    """
+    """SQS acts by GET, too."""
     if request.method == "HEAD":  # who looks whether something is there wants no act
         raise method_not_allowed(request.method)
-    refuse_other_sites(request.headers)
-    if request.headers.get(b"sec-fetch-site") == b"same-site":
-        raise Forbidden("requests from other sites are not taken")
+    refuse_pages(request.headers)
 
 
 def _finish(

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from typing import Any, Generic, TypeVar
 
 import msgspec
 
-from penstock.domain.access import ANYONE, Caller
+from penstock.domain.access import ANYONE, Caller, Role
+from penstock.domain.addresses import Network, is_within
 from penstock.edge.http.request import Request
 from penstock.edge.sqs import names
 from penstock.edge.sqs.model import Output
@@ -24,8 +25,10 @@ class Asked(msgspec.Struct, frozen=True, gc=False):
     input: Any
     request: Request
     settings: Sqs
-    scheme: str
+    scheme: str  # with which this server is reached without a proxy
+    proxies: Sequence[Network] = ()  # whose word counts about host and scheme
     caller: Caller = ANYONE
+    role: Role | None = None  # that the operation takes; None: any
 
     @property
     def base(self) -> str:
@@ -34,6 +37,8 @@ class Asked(msgspec.Struct, frozen=True, gc=False):
             return self.settings.public_url
         headers = self.request.headers
         host = _first(headers, b"host") or "localhost"
+        if not self.proxies or not is_within(self.request.client, self.proxies):
+            return f"{self.scheme}://{host}"
         if self.caller is ANYONE:  # else the host is what was signed: a proxy must not change it
             host = _forwarded_host(headers) or host
         scheme = _first(headers, b"x-forwarded-proto").lower()

@@ -11,6 +11,7 @@ from penstock.edge.http.request import Request, Response
 from penstock.edge.sqs import model
 from penstock.edge.sqs.errors import SqsError, invalid_message_contents, serialization
 from penstock.edge.sqs.model import Input, Output
+from penstock.edge.sqs.rights import RIGHTS
 
 _INPUT = "Request"  # how the names of inputs end, after the operation's own
 ENVELOPE_BYTES = 320 * 1024  # of a request, around its messages
@@ -19,10 +20,11 @@ _SURROGATE = re.compile(rb"\\u[dD][89a-fA-F]")
 
 
 class Operation:
-    __slots__ = ("_decode", "gives", "name", "takes")
+    __slots__ = ("_decode", "gives", "name", "role", "scope", "takes")
 
     def __init__(self, name: str) -> None:
         self.name = name
+        self.role, self.scope = RIGHTS[name]  # None: a key of any role
         self.takes: type[Input] = getattr(model, f"{name}{_INPUT}")
         self.gives: type[Output] | None = getattr(model, f"{name}Result", None)
         self._decode: Any = msgspec.json.Decoder(self.takes).decode

@@ -23,19 +23,19 @@ class Finder:
         self._account = account
         self._remembered = lru_cache(maxsize=4096)(self._read)
 
-    def known(self, asked: Asked, role: Role) -> Queue | None:
+    def known(self, asked: Asked) -> Queue | None:
         """The queue if it was seen a moment ago; a caller without the role is refused."""
         name = self._name(asked)
         if asked.caller is not ANYONE:
-            access.allow(asked.caller, role, name)
+            allow(asked, name)
         return self._directory.cached(name)
 
-    async def queue(self, asked: Asked, role: Role | None = None) -> Queue:
-        """Raises QueueDoesNotExist or AccessDenied; without a role, any key for it will do."""
-        return await self.named(asked, self._name(asked), role)
+    async def queue(self, asked: Asked) -> Queue:
+        """Raises QueueDoesNotExist or AccessDenied."""
+        return await self.named(asked, self._name(asked))
 
-    async def named(self, asked: Asked, name: str, role: Role | None = None) -> Queue:
-        allow(asked, role, name)
+    async def named(self, asked: Asked, name: str) -> Queue:
+        allow(asked, name)
         found = self._directory.cached(name)
         if found is not None:
             return found
@@ -73,8 +73,9 @@ class Finder:
         return found.name
 
 
-def allow(asked: Asked, role: Role | None, queue: str) -> None:
-    if role is not None:
-        access.allow(asked.caller, role, queue)
+def allow(asked: Asked, queue: str) -> None:
+    """Raises Forbidden or AccessDenied: the role is that of the operation."""
+    if asked.role is not None:
+        access.allow(asked.caller, asked.role, queue)
     elif not asked.caller.roles & _ANY or not access.sees(asked.caller, queue):
         raise access_denied(f"this key is not for queue {queue!r}")

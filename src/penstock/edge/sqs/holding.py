@@ -13,7 +13,6 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from penstock.domain.access import Role
 from penstock.domain.errors import LeaseLost, PenstockError
 from penstock.domain.lease import Lease, LeaseAct, Verb
 from penstock.domain.limits import SECOND
@@ -53,7 +52,7 @@ class Holding:
     # --- delete ---
 
     def delete(self, asked: Asked) -> Promised:
-        queue = self._finder.known(asked, Role.CONSUME)
+        queue = self._finder.known(asked)
         if queue is None:
             return self._delete_slowly(asked)
         act = self._deletion(queue, asked.input.ReceiptHandle)
@@ -63,7 +62,7 @@ class Holding:
         )
 
     async def _delete_slowly(self, asked: Asked) -> None:
-        queue = await self._finder.queue(asked, Role.CONSUME)
+        queue = await self._finder.queue(asked)
         handle = asked.input.ReceiptHandle
         act = self._deletion(queue, handle)
         [answer] = await self._messages.act([act])
@@ -85,7 +84,7 @@ class Holding:
         return self._messages.plan(self._lease(queue, handle), Verb.COMPLETE)
 
     async def delete_batch(self, asked: Asked) -> DeleteMessageBatchResult:
-        queue = await self._finder.queue(asked, Role.CONSUME)
+        queue = await self._finder.queue(asked)
         entries = batches.check(asked.input.Entries, DeleteMessageBatchRequestEntry)
         planned = [_or_error(self._deletion, queue, entry.ReceiptHandle) for entry in entries]
         results = await self._act(queue, [entry.ReceiptHandle or "" for entry in entries], planned)
@@ -95,7 +94,7 @@ class Holding:
     # --- change visibility ---
 
     async def change(self, asked: Asked) -> None:
-        queue = await self._finder.queue(asked, Role.CONSUME)
+        queue = await self._finder.queue(asked)
         given = asked.input
         act = self._change(queue, given.ReceiptHandle, given.VisibilityTimeout)
         [error] = await self._act(queue, [given.ReceiptHandle], [act])
@@ -103,7 +102,7 @@ class Holding:
             raise error
 
     async def change_batch(self, asked: Asked) -> ChangeMessageVisibilityBatchResult:
-        queue = await self._finder.queue(asked, Role.CONSUME)
+        queue = await self._finder.queue(asked)
         entries = batches.check(asked.input.Entries, ChangeMessageVisibilityBatchRequestEntry)
         planned = [
             _or_error(self._change, queue, entry.ReceiptHandle, entry.VisibilityTimeout)

@@ -8,7 +8,6 @@ import re
 
 import msgspec
 
-from penstock.domain.access import Role
 from penstock.domain.errors import (
     InvalidRequest,
     MoveNotFound,
@@ -133,7 +132,7 @@ class Moving:
         arn = names.of_arn(text)
         if arn is None or arn.account != asked.settings.account or not names.is_possible(arn.name):
             raise _no_resource(parameter)
-        allow(asked, Role.OPERATE, arn.name)
+        allow(asked, arn.name)
         return arn.name
 
     async def _check_is_dead_letter_queue(self, name: str) -> None:

@@ -7,7 +7,6 @@ from contextlib import suppress
 
 import msgspec
 
-from penstock.domain.access import Role
 from penstock.domain.errors import InvalidRequest, QueueExists, QueueNotFound
 from penstock.domain.limits import NUL
 from penstock.domain.queue import Queue, QueueSettings
@@ -65,7 +64,7 @@ class QueueOperations:
         name = needed(given.QueueName, "QueueName")
         if not names.is_possible(name):
             names.check_new(name, fifo=names.is_fifo(name))
-        allow(asked, Role.OPERATE, name)
+        allow(asked, name)
         with suppress(QueueExists):  # somebody else may be faster
             if not await self._queues.exists(name):
                 await self._make(asked, name, given)
@@ -145,7 +144,7 @@ class QueueOperations:
         )
 
     async def set_attributes(self, asked: Asked) -> None:
-        queue = await self._finder.queue(asked, Role.OPERATE)
+        queue = await self._finder.queue(asked)
         given = asked.input.Attributes
         if not given:
             raise missing_parameter("Attributes")
@@ -165,7 +164,7 @@ class QueueOperations:
     # --- empty, remove ---
 
     async def purge(self, asked: Asked) -> None:
-        queue = await self._finder.queue(asked, Role.OPERATE)
+        queue = await self._finder.queue(asked)
         if asked.settings.limits == "strict":
             await self._change(queue.name, self._note_purge)
         await purge_all(self._queues, queue.name)
@@ -178,14 +177,14 @@ class QueueOperations:
         return kept.with_purge(queue.settings, now=now)
 
     async def delete(self, asked: Asked) -> None:
-        queue = await self._finder.queue(asked, Role.OPERATE)
+        queue = await self._finder.queue(asked)
         await purge_all(self._queues, queue.name)
         await self._queues.remove(queue.name, force=True)
 
     # --- tags and permissions ---
 
     async def tag(self, asked: Asked) -> None:
-        queue = await self._finder.queue(asked, Role.OPERATE)
+        queue = await self._finder.queue(asked)
         given: dict[str, str] | None = asked.input.Tags
         if not given:
             raise missing_parameter("Tags")
@@ -193,7 +192,7 @@ class QueueOperations:
         await self._label(queue.name, lambda labels: _no_more_than_fit(queue.name, labels | given))
 
     async def untag(self, asked: Asked) -> None:
-        queue = await self._finder.queue(asked, Role.OPERATE)
+        queue = await self._finder.queue(asked)
         keys = asked.input.TagKeys
         if not keys:
             raise invalid_parameter("Tag keys must be between 1 and 128 characters in length.")
@@ -206,7 +205,7 @@ class QueueOperations:
         return ListQueueTagsResult((await self._queues.get(queue.name)).queue.settings.labels)
 
     async def add_permission(self, asked: Asked) -> None:
-        queue = await self._finder.queue(asked, Role.OPERATE)
+        queue = await self._finder.queue(asked)
         given = asked.input
         label = needed(given.Label, "Label")
         accounts, actions = given.AWSAccountIds or [], given.Actions or []
@@ -219,7 +218,7 @@ class QueueOperations:
         )
 
     async def remove_permission(self, asked: Asked) -> None:
-        queue = await self._finder.queue(asked, Role.OPERATE)
+        queue = await self._finder.queue(asked)
         label = needed(asked.input.Label, "Label")
         await self._permit(
             asked,
@@ -283,7 +282,7 @@ class QueueOperations:
         if arn is None or arn.account != asked.settings.account:
             return None
         # Dead letters are sent, in a way; and who may not send does not learn what exists, either.
-        allow(asked, Role.OPERATE, arn.name)
+        allow(asked, arn.name)
         try:
             return (await self._queues.get(arn.name)).queue
         except QueueNotFound:

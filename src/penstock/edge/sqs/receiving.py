@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Awaitable
 
-from penstock.domain.access import Role
 from penstock.domain.errors import ClaimNotRepeatable, QueueNotFound
 from penstock.domain.limits import SECOND
 from penstock.domain.message import Content
@@ -42,7 +41,7 @@ class Receiving:
         self._max_wait_ms = max_wait_ms
 
     def receive(self, asked: Asked) -> Promised:
-        queue = self._finder.known(asked, Role.CONSUME)
+        queue = self._finder.known(asked)
         given: ReceiveMessageRequest = asked.input
         if queue is None or _is_special(asked, queue):
             return self._receive_slowly(asked)
@@ -61,7 +60,7 @@ class Receiving:
 
     async def _receive_slowly(self, asked: Asked) -> ReceiveMessageResult:
         given: ReceiveMessageRequest = asked.input
-        queue = await self._finder.queue(asked, Role.CONSUME)
+        queue = await self._finder.queue(asked)
         _check(queue, given)
         wait_ms = _wait_ms(queue, given)
         if asked.settings.limits == "strict" and await self._is_full(queue):

@@ -6,7 +6,6 @@ from collections.abc import Callable
 from functools import partial
 from typing import TypeVar
 
-from penstock.domain.access import Role
 from penstock.domain.draft import Draft, NewMessage
 from penstock.domain.errors import PenstockError, QueueNotFound
 from penstock.domain.limits import SECOND
@@ -51,7 +50,7 @@ class Sending:
     # --- one ---
 
     def send(self, asked: Asked) -> Promised:
-        queue = self._finder.known(asked, Role.PRODUCE)
+        queue = self._finder.known(asked)
         if queue is None:
             return self._to_unknown(asked, self._send)
         return self._send(asked, queue)
@@ -81,7 +80,7 @@ class Sending:
     # --- several ---
 
     def send_batch(self, asked: Asked) -> Promised:
-        queue = self._finder.known(asked, Role.PRODUCE)
+        queue = self._finder.known(asked)
         if queue is None:
             return self._to_unknown(asked, self._send_batch)
         return self._send_batch(asked, queue)
@@ -146,7 +145,7 @@ class Sending:
         self, asked: Asked, send: Callable[[Asked, Queue], Promise[Answers, R]]
     ) -> R:
         """To a queue that was not seen a moment ago."""
-        promise = send(asked, await self._finder.queue(asked, Role.PRODUCE))
+        promise = send(asked, await self._finder.queue(asked))
         return promise.finish(await promise.ticket)
 
     def _draft(

@@ -10,7 +10,6 @@ from typing import Any
 
 import msgspec
 
-from penstock.domain import access
 from penstock.domain.access import Role
 from penstock.domain.errors import (
     InvalidRequest,
@@ -150,11 +149,11 @@ class TaskApi:
 
     def _route(self, method: str, path: str, do: Any, role: Role, **more: Any) -> Route:
         async def handle(request: Request, respond: Respond) -> Response:
-            access.allow(request.caller, role, self._queue.name)
             response: Response = await do(request)
             return response
 
-        return Route(method=method, path=path, handler=handle, role=role, **more)
+        name = self._queue.name
+        return Route(method=method, path=path, handler=handle, role=role, queue=name, **more)
 
     async def enqueue(self, request: Request) -> Response:
         wanted = wire_in.decode(_new_task, request.body)

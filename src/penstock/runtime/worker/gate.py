@@ -40,9 +40,10 @@ class Gate:
         """Those that may run, and what is to be done with the others."""
         if now < self._ask_at:
             return list(ready), []
-        routes = dict.fromkeys(one.work.route for one in ready if one.work.route is not None)
+        works = (one.work for one in ready)
+        jobs = {work.route: work.id for work in works if work.route is not None}
         try:
-            permits = self._source.permits(list(routes))
+            permits = self._source.permits(jobs)
         except (StoreUnavailable, OSError) as error:
             return _without_answer(ready, error)
         except PenstockError as error:  # a server that does not know circuits, or not this key

@@ -1,4 +1,4 @@
-"""Row 48: forged credentials, crooked paths and foreign names, on every route."""
+"""Forged credentials, crooked paths and foreign names, on every route."""
 
 from __future__ import annotations
 
@@ -7,8 +7,10 @@ from collections.abc import Iterator
 import pytest
 
 from penstock.domain.access import Role
-from tests.edge.http.conftest import every_route, new_key
-from tests.edge.http.test_auth import OPEN, path_of
+from penstock.edge.http.router import Route
+from penstock.edge.sqs.api import SQS
+from tests.edge.http.conftest import new_key
+from tests.edge.http.rights_table import all_routes
 from tests.edge.live import LiveServer
 from tests.edge.raw import Raw, request
 
@@ -36,6 +38,20 @@ FOREIGN = [
     {"Cookie": "session=admin"},
     {"Origin": "http://evil.example"},
 ]
+
+
+@pytest.fixture(scope="module")
+def every_route(guarded: LiveServer) -> list[Route]:
+    """But those of SQS, which asks for a signature (tests/edge/sqs)."""
+    return [route for route in all_routes(guarded.broker) if route.name != SQS]
+
+
+def path_of(route: Route) -> str:
+    """With names that mean nothing."""
+    path = route.path
+    for name in ("queue", "id", "receipt", "key"):
+        path = path.replace("{" + name + "}", f"no-such-{name}")
+    return f"{path}?events=1" if path == "/v1/live" else path  # which would never end
 
 
 @pytest.fixture(scope="module")
@@ -69,10 +85,10 @@ def wire(guarded: LiveServer) -> Iterator[Raw]:
 
 @pytest.mark.parametrize("trick", TRICKS)
 def test_no_forged_credential_opens_any_route(
-    guarded: LiveServer, wire: Raw, credentials: list[str], trick: str
+    every_route: list[Route], wire: Raw, credentials: list[str], trick: str
 ) -> None:
-    for route in every_route(guarded.broker):
-        if (route.method, route.path) in OPEN:
+    for route in every_route:
+        if route.role is None:
             continue
         path = path_of(route)
         crooked = TRICKS[trick].format(path=path, rest=path[2:])
@@ -87,10 +103,10 @@ def test_no_forged_credential_opens_any_route(
 
 @pytest.mark.parametrize("headers", FOREIGN, ids=str)
 def test_no_other_header_opens_any_route(
-    guarded: LiveServer, wire: Raw, headers: dict[str, str]
+    every_route: list[Route], wire: Raw, headers: dict[str, str]
 ) -> None:
-    for route in every_route(guarded.broker):
-        if (route.method, route.path) in OPEN:
+    for route in every_route:
+        if route.role is None:
             continue
         answer = wire.ask(request(route.method, path_of(route), headers=headers))
 
@@ -98,10 +114,11 @@ def test_no_other_header_opens_any_route(
 
 
 @pytest.mark.parametrize("method", ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"])
-def test_no_other_method_opens_any_route(guarded: LiveServer, wire: Raw, method: str) -> None:
-    for path in {path_of(route) for route in every_route(guarded.broker)}:
+def test_no_other_method_opens_any_route(every_route: list[Route], wire: Raw, method: str) -> None:
+    is_open = {(route.method, route.path) for route in every_route if route.role is None}
+    for path in {path_of(route) for route in every_route}:
         is_read = method in ("GET", "HEAD", "OPTIONS")
-        if (method, path) in OPEN or (is_read and ("GET", path) in OPEN):
+        if (method, path) in is_open or (is_read and ("GET", path) in is_open):
             continue
         answer = wire.ask(request(method, path))
 

@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 
 from penstock.domain import access
-from penstock.domain.access import Role
+from penstock.domain.access import Role, Scope
 from penstock.domain.errors import InvalidRequest, PenstockError
 from penstock.domain.lease import Lease, LeaseAct, Verb
 from penstock.domain.limits import Limits
@@ -68,6 +68,7 @@ class ActApi:
                 handler=self.act_batch,
                 role=Role.CONSUME,
                 name="actOnLeases",
+                scope=Scope.NAMED,
                 summary="Several acts on leases in one transaction; each has its own result.",
                 takes=wire_in.ActsIn,
                 example={"acts": [{"receipt": "$RECEIPT", "act": "complete"}]},
@@ -80,6 +81,7 @@ class ActApi:
                     handler=self._act_handler(verb),
                     role=Role.CONSUME,
                     name=_name(verb),
+                    scope=Scope.NAMED,
                     summary=summary,
                     takes=wire_in.act_body(verb),
                     example=example,

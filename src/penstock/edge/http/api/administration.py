@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
-from penstock.domain.access import ApiKey, Role, allow_everywhere
+from penstock.domain.access import ApiKey, Role, Scope
 from penstock.edge.http.request import Request, Respond, Response, json_response
 from penstock.edge.http.router import Route
 from penstock.edge.instants import to_text
@@ -57,6 +57,7 @@ class AdministrationApi:
                 path="/v1/keys",
                 handler=self.list_keys,
                 name="listKeys",
+                scope=Scope.ALL,
                 summary="The API keys and what they are for, without their secrets.",
                 role=Role.READ,
                 gives=KeysOut,
@@ -66,6 +67,7 @@ class AdministrationApi:
                 path="/v1/settings",
                 handler=self.get_settings,
                 name="getSettings",
+                scope=Scope.ALL,
                 summary="The settings this node goes by, without the passwords in them.",
                 role=Role.READ,
                 gives=SettingsOut,
@@ -73,11 +75,9 @@ class AdministrationApi:
         ]
 
     async def list_keys(self, request: Request, respond: Respond) -> Response:
-        allow_everywhere(request.caller)
         return json_response(KeysOut([_key_out(key) for key in await self._keys.all()]))
 
     async def get_settings(self, request: Request, respond: Respond) -> Response:
-        allow_everywhere(request.caller)
         found = []
         for setting in catalogue().values():
             value = shown_value(self._settings, setting)

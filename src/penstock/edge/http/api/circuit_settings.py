@@ -1,7 +1,6 @@
 """Settings of single circuits over HTTP.
 
-A circuit concerns the queues of everybody, so a key that is for some queues only may look at them
-and no more.
+A circuit concerns the queues of everybody, so a key that is for some queues only is refused.
 """
 
 from __future__ import annotations
@@ -12,7 +11,7 @@ from typing import Any
 import msgspec
 
 from penstock.domain import breaker_overrides as overrides
-from penstock.domain.access import Role, allow_everywhere
+from penstock.domain.access import Role, Scope
 from penstock.domain.breaker_overrides import NONE, BreakerOverrides
 from penstock.domain.errors import CircuitNotFound
 from penstock.edge.http import wire_in
@@ -45,6 +44,7 @@ class CircuitSettingsApi:
                 role=Role.READ,
                 handler=self.list,
                 name="listCircuitSettings",
+                scope=Scope.ALL,
                 summary="The circuits that override settings of the breaker.",
                 gives=wire.CircuitSettingsListOut,
             ),
@@ -53,12 +53,14 @@ class CircuitSettingsApi:
                 role=Role.READ,
                 handler=self.get,
                 name="getCircuitSettings",
+                scope=Scope.ALL,
                 summary="The settings of one circuit: what it overrides, and what is in force.",
             ),
             one(
                 method="PUT",
                 handler=self.put,
                 name="putCircuitSettings",
+                scope=Scope.ALL,
                 summary="Override just these settings of the breaker for one circuit.",
                 takes=BreakerOverrides,
                 example={"error_threshold_percentage": 50, "min_queue_sample_count": 20},
@@ -67,6 +69,7 @@ class CircuitSettingsApi:
                 method="PATCH",
                 handler=self.change,
                 name="changeCircuitSettings",
+                scope=Scope.ALL,
                 summary="Override some settings of the breaker and leave the other overrides.",
                 takes=BreakerOverrides,
                 example={"entries_max_age_ms": 300_000},
@@ -75,6 +78,7 @@ class CircuitSettingsApi:
                 method="DELETE",
                 handler=self.reset,
                 name="resetCircuitSettings",
+                scope=Scope.ALL,
                 summary="Bring one circuit back to the breaker's defaults.",
             ),
         ]
@@ -91,18 +95,15 @@ class CircuitSettingsApi:
         return json_response(wire.circuit_settings_out(found))
 
     async def put(self, request: Request, respond: Respond) -> Response:
-        allow_everywhere(request.caller)
         values: dict[str, Any] = wire_in.decode(_values, request.body)
         wanted = overrides.read(values)
         return await self._changed(request, lambda _: wanted)
 
     async def change(self, request: Request, respond: Respond) -> Response:
-        allow_everywhere(request.caller)
         changes: dict[str, Any] = wire_in.decode(_values, request.body)
         return await self._changed(request, partial(overrides.changed, changes))
 
     async def reset(self, request: Request, respond: Respond) -> Response:
-        allow_everywhere(request.caller)
         return await self._changed(request, lambda _: NONE)
 
     async def _changed(self, request: Request, change: Change) -> Response:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
-from penstock.domain.access import Role
+from penstock.domain.access import Role, Scope
 from penstock.domain.errors import InvalidUri, NotForDeliveries, QueueFull, RouteNotFound
 from penstock.edge.http import wire_in
 from penstock.edge.http import wire_push as wire
@@ -36,6 +36,7 @@ class DeliveryApi:
                 handler=self.send,
                 role=Role.PRODUCE,
                 name="sendDelivery",
+                scope=Scope.NAMED,
                 summary="Store an HTTP request; it is pushed later, in the order of its queue.",
                 takes=wire.DeliveryIn,
                 example=_EXAMPLE,

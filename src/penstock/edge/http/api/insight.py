@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import msgspec
 
 from penstock import __version__
 from penstock.domain import access
-from penstock.domain.access import Role
+from penstock.domain.access import Caller, Role, Scope
 from penstock.domain.errors import InvalidRequest, PenstockError, StoreUnavailable
 from penstock.domain.history import HistoryFilter
 from penstock.domain.message import State
@@ -26,6 +27,7 @@ from penstock.edge.waiting import WaitingRoom
 from penstock.runtime.pusher.tally import Tally
 from penstock.services.circuits import Circuits
 from penstock.services.insight import Insight
+from penstock.services.queues import QueueView
 from penstock.services.scaling import Scaling
 from penstock.services.watching import Watch
 
@@ -68,6 +70,7 @@ class InsightApi:
                 self.history,
                 "Finished messages, newest first.",
                 name="searchHistory",
+                scope=Scope.NAMED,
                 role=Role.READ,
                 gives=wire.HistoryOut,
                 query=_FILTERS,
@@ -77,14 +80,16 @@ class InsightApi:
                 self.past,
                 "The endings and the attempts of one message.",
                 name="getHistory",
+                scope=Scope.NAMED,
                 role=Role.READ,
                 gives=wire.PastOut,
             ),
             route(
                 "/v1/stats",
                 self.stats,
-                "Counts over all queues.",
+                "Counts over all queues that the key is for.",
                 name="getStats",
+                scope=Scope.FILTERED,
                 role=Role.READ,
                 gives=wire.StatsOut,
             ),
@@ -102,6 +107,7 @@ class InsightApi:
                 self.metrics,
                 "Metrics for Prometheus.",
                 name="getMetrics",
+                scope=Scope.FILTERED,
                 role=Role.READ,
                 media="text/plain; version=0.0.4",
             ),
@@ -132,13 +138,17 @@ class InsightApi:
         )
 
     async def stats(self, request: Request, respond: Respond) -> Response:
-        stats = await self._insight.stats()
+        if access.is_limited(request.caller):
+            views = await self._views(request.caller)
+            stats, waiting = self._insight.stats_of(views), self._waiting(views)
+        else:
+            stats, waiting = await self._insight.stats(), self._room.waiting
         return json_response(
             wire.StatsOut(
                 __version__,
                 stats.backend,
                 stats.queues,
-                self._room.waiting,
+                waiting,
                 to_text(stats.now),
                 *wire.counts_out(stats.counts),
             )
@@ -155,18 +165,27 @@ class InsightApi:
         return json_response(Readiness("ready"))
 
     async def metrics(self, request: Request, respond: Respond) -> Response:
-        stats = await self._insight.stats()
-        views = await self._insight.all_queues()
+        """Circuits, deliveries by route and fleets concern all queues: not for limited keys."""
+        is_limited = access.is_limited(request.caller)
+        views = await self._views(request.caller)
         text = render(
-            [view for view in views if access.sees(request.caller, view.queue.name)],
-            waiting_claims=self._room.waiting,
-            backend=stats.backend,
+            views,
+            waiting_claims=self._waiting(views) if is_limited else self._room.waiting,
+            backend=self._insight.backend,
         )
-        text += circuit_metrics.render(await self._circuits.overview(), self._pushed.all())
-        if "*" in request.caller.queues:
+        if not is_limited:
+            text += circuit_metrics.render(await self._circuits.overview(), self._pushed.all())
             text += render_fleets(await self._scaling.all())
             text += render_transactions(await self._watch.transactions(), now=stats.now)
         return Response(200, text.encode(), content_type=b"text/plain; version=0.0.4")
+
+    async def _views(self, caller: Caller) -> list[QueueView]:
+        """The queues that the caller's key is for."""
+        views = await self._insight.all_queues()
+        return [view for view in views if access.sees(caller, view.queue.name)]
+
+    def _waiting(self, views: Sequence[QueueView]) -> int:
+        return self._room.waiting_for(view.queue.queue_no for view in views)
 
 
 def _filter(query: dict[str, str]) -> HistoryFilter:

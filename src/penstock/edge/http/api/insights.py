@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 
-from penstock.domain.access import Role, allow_everywhere
+from penstock.domain.access import Role, Scope
 from penstock.domain.errors import TableNotFound
 from penstock.domain.gold import MAX_ROWS, GoldReadiness, GoldTable
 from penstock.edge.http.cursor import read_limit
@@ -42,6 +42,7 @@ class InsightsApi:
                 path="/v1/insights",
                 handler=self.list,
                 name="listInsights",
+                scope=Scope.ALL,
                 summary="The tables that the pipeline has made of history.",
                 role=Role.READ,
                 gives=InsightsOut,
@@ -51,6 +52,7 @@ class InsightsApi:
                 path="/v1/insights/{table}",
                 handler=self.get,
                 name="getInsight",
+                scope=Scope.ALL,
                 summary="Rows of one of these tables, the newest days first.",
                 role=Role.READ,
                 gives=InsightRowsOut,
@@ -60,14 +62,12 @@ class InsightsApi:
         ]
 
     async def list(self, request: Request, respond: Respond) -> Response:
-        allow_everywhere(request.caller)
         readiness, tables = await asyncio.to_thread(
             lambda: (self._gold.readiness(), self._gold.tables())
         )
         return json_response(InsightsOut(readiness, self._gold.folder, tables))
 
     async def get(self, request: Request, respond: Respond) -> Response:
-        allow_everywhere(request.caller)
         query = request.query(*_QUERY)
         found = await asyncio.to_thread(
             self._gold.rows,

@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 
 from penstock.domain import access
-from penstock.domain.access import Role
+from penstock.domain.access import Role, Scope
 from penstock.domain.errors import WrongState
 from penstock.domain.history import Ending
 from penstock.domain.limits import MAX_INSTANT
@@ -77,6 +77,7 @@ class MessageApi:
                 self.get,
                 "One message, live or from history.",
                 name="getMessage",
+                scope=Scope.NAMED,
                 role=Role.READ,
                 gives=wire.MessageOut,
             ),
@@ -86,6 +87,7 @@ class MessageApi:
                 self.reschedule,
                 "Give a message in line another due date.",
                 name="rescheduleMessage",
+                scope=Scope.NAMED,
                 role=Role.OPERATE,
                 takes=wire_in.RescheduleIn,
                 example={"due_at": "2031-12-24T18:00:00Z"},
@@ -98,6 +100,7 @@ class MessageApi:
                 self.complete,
                 "It is done, an operator says; only while nobody holds it.",
                 name="completeByHand",
+                scope=Scope.NAMED,
                 role=Role.OPERATE,
                 takes=wire_in.ReasonIn,
                 example={"reason": "done by telephone"},
@@ -110,6 +113,7 @@ class MessageApi:
                 self.cancel,
                 "Cancel it; one that is leased only with is_running_ok.",
                 name="cancelByHand",
+                scope=Scope.NAMED,
                 role=Role.OPERATE,
                 takes=wire_in.EndIn,
                 example={"reason": "the order was withdrawn"},
@@ -122,6 +126,7 @@ class MessageApi:
                 self.bury,
                 "Put it among the dead ones; one that is leased only with is_running_ok.",
                 name="buryByHand",
+                scope=Scope.NAMED,
                 role=Role.OPERATE,
                 takes=wire_in.EndIn,
                 example={"reason": "no such address"},
@@ -134,6 +139,7 @@ class MessageApi:
                 self.redrive,
                 "Bring a dead message back to the queue it died in.",
                 name="redriveMessage",
+                scope=Scope.NAMED,
                 role=Role.OPERATE,
                 gives=wire.ActedOut,
                 refuses=(WrongState,),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 
 from penstock.domain import access
-from penstock.domain.access import Role
+from penstock.domain.access import Role, Scope
 from penstock.domain.errors import MoveNotRunning, MoveRunning, TargetNotFound
 from penstock.domain.move import MoveTask
 from penstock.domain.queue import check_name
@@ -54,6 +54,7 @@ class MoveApi:
                 handler=self.get,
                 role=Role.READ,
                 name="getMove",
+                scope=Scope.NAMED,
                 summary="One move, running or ended.",
                 gives=wire.MoveOut,
             ),
@@ -63,6 +64,7 @@ class MoveApi:
                 handler=self.cancel,
                 role=Role.OPERATE,
                 name="cancelMove",
+                scope=Scope.NAMED,
                 summary="Stop a running move; what was moved stays moved.",
                 gives=wire.MoveOut,
                 refuses=(MoveNotRunning,),

@@ -6,7 +6,7 @@ import asyncio
 from typing import Any
 
 from penstock.domain import access
-from penstock.domain.access import Role
+from penstock.domain.access import Role, Scope
 from penstock.domain.errors import (
     InvalidRequest,
     PenstockError,
@@ -65,6 +65,7 @@ class NotificationApi:
                 self.record,
                 "Record a notification: a message for a set time.",
                 name="recordNotification",
+                scope=Scope.NAMED,
                 role=Role.PRODUCE,
                 takes=bus.NewNotificationIn,
                 example=_EXAMPLE,
@@ -78,6 +79,7 @@ class NotificationApi:
                 self.find,
                 "Notifications that have not ended, by their tags, as they were recorded.",
                 name="findNotifications",
+                scope=Scope.NAMED,
                 role=Role.READ,
                 gives=bus.NotificationsOut,
                 query=_FIND,
@@ -89,6 +91,7 @@ class NotificationApi:
                 self.remove_all,
                 "Cancel all that are in line and have these tags.",
                 name="removeNotifications",
+                scope=Scope.NAMED,
                 role=Role.OPERATE,
                 gives=Cancelled,
                 query=_TAGS,
@@ -100,6 +103,7 @@ class NotificationApi:
                 self.past,
                 "Notifications that have ended, by their tags, newest first.",
                 name="pastNotifications",
+                scope=Scope.NAMED,
                 role=Role.READ,
                 gives=bus.NotificationsOut,
                 query=_PAST,
@@ -110,6 +114,7 @@ class NotificationApi:
                 self.get,
                 "One notification, live or from history.",
                 name="getNotification",
+                scope=Scope.NAMED,
                 role=Role.READ,
                 gives=bus.NotificationOut,
             ),
@@ -119,6 +124,7 @@ class NotificationApi:
                 self.change,
                 "Another date, body, kind or tags, while it is in line.",
                 name="changeNotification",
+                scope=Scope.NAMED,
                 role=Role.OPERATE,
                 takes=bus.ChangeIn,
                 example={"due_at": "2031-12-31T18:00:00Z"},
@@ -131,6 +137,7 @@ class NotificationApi:
                 self.remove,
                 "Cancel it; only while nobody is at it.",
                 name="removeNotification",
+                scope=Scope.NAMED,
                 role=Role.OPERATE,
                 gives=wire.ActedOut,
                 refuses=(WrongState,),
@@ -141,6 +148,7 @@ class NotificationApi:
                 self.tagged,
                 "Live messages with a tag, in the order in which they were sent.",
                 name="findMessages",
+                scope=Scope.NAMED,
                 role=Role.READ,
                 gives=wire.PageOut,
                 query=_FIND,

@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 
 from penstock.domain import access
-from penstock.domain.access import Role
+from penstock.domain.access import Role, Scope
 from penstock.domain.errors import InvalidRequest, QueueExists, QueueNotEmpty
 from penstock.domain.queue import QueueSettings, check_name
 from penstock.edge.chunks import purge_all
@@ -51,6 +51,7 @@ class QueueApi:
                 self.page,
                 "The queues by name, with their counts.",
                 name="listQueues",
+                scope=Scope.FILTERED,
                 role=Role.READ,
                 gives=wire.QueuesOut,
                 query=_FILTERS,

@@ -9,7 +9,7 @@ from functools import partial
 import msgspec
 
 from penstock.domain import access
-from penstock.domain.access import Role
+from penstock.domain.access import Role, Scope
 from penstock.domain.errors import QueueFull, QueueNotFound, ScheduleNotFound
 from penstock.domain.queue import check_name
 from penstock.domain.schedule import Rhythm, Schedule
@@ -49,6 +49,7 @@ class RecurringApi:
                 path=every,
                 handler=self.page,
                 name="listRecurring",
+                scope=Scope.FILTERED,
                 summary="Recurring work, by name.",
                 gives=RecurringPageOut,
                 query=("limit", "cursor"),
@@ -58,6 +59,7 @@ class RecurringApi:
                 role=Role.READ,
                 handler=self.preview_any,
                 name="previewRhythm",
+                scope=Scope.NONE,
                 summary="The next instants of a rhythm, before it is used.",
                 takes=PreviewIn,
                 example={"cron": "30 2 * * *", "zone": "Europe/Berlin", "count": 3},
@@ -67,6 +69,7 @@ class RecurringApi:
                 path=f"{every}/retire",
                 handler=self.retire,
                 name="retireRecurring",
+                scope=Scope.FILTERED,
                 summary="Remove what an application declared before and does not declare now.",
                 takes=RetireIn,
                 example={"owner": "shop.jobs", "declared": ["nightly_report"]},
@@ -77,6 +80,7 @@ class RecurringApi:
                 path=one,
                 handler=self.put,
                 name="putRecurring",
+                scope=Scope.NAMED,
                 summary="Make recurring work, or change it; the same again changes nothing.",
                 takes=NewRecurringIn,
                 example={"queue": "mail", "cron": "30 2 * * *", "body": {"report": "nightly"}},
@@ -87,6 +91,7 @@ class RecurringApi:
                 path=one,
                 handler=self.get,
                 name="getRecurring",
+                scope=Scope.NAMED,
                 summary="Recurring work with its next and its last firing.",
                 gives=RecurringOut,
             ),
@@ -95,6 +100,7 @@ class RecurringApi:
                 path=one,
                 handler=self.remove,
                 name="removeRecurring",
+                scope=Scope.NAMED,
                 summary="No more firings; what was sent stays.",
                 status=204,
             ),
@@ -102,6 +108,7 @@ class RecurringApi:
                 path=f"{one}/preview",
                 handler=self.preview,
                 name="previewRecurring",
+                scope=Scope.NAMED,
                 summary="The next firings.",
                 gives=InstantsOut,
                 query=("count",),
@@ -110,6 +117,7 @@ class RecurringApi:
                 path=f"{one}/pause",
                 handler=self.pause,
                 name="pauseRecurring",
+                scope=Scope.NAMED,
                 summary="Hold firings back.",
                 gives=RecurringOut,
             ),
@@ -117,6 +125,7 @@ class RecurringApi:
                 path=f"{one}/resume",
                 handler=self.resume,
                 name="resumeRecurring",
+                scope=Scope.NAMED,
                 summary="Let firings go on; those of the pause are not caught up.",
                 gives=RecurringOut,
             ),
@@ -124,6 +133,7 @@ class RecurringApi:
                 path=f"{one}/run",
                 handler=self.run,
                 name="runRecurring",
+                scope=Scope.NAMED,
                 summary="Send it once now, besides its firings.",
                 gives=RunOut,
                 status=201,

@@ -6,7 +6,7 @@ import asyncio
 
 import msgspec
 
-from penstock.domain.access import Role, allow_everywhere
+from penstock.domain.access import Role, Scope
 from penstock.domain.errors import InvalidRequest, InvalidUri, RouteNotFound
 from penstock.edge.http import wire_in
 from penstock.edge.http import wire_push as wire
@@ -31,6 +31,7 @@ class RouteApi:
                 handler=self.list,
                 role=Role.READ,
                 name="listRoutes",
+                scope=Scope.ALL,
                 summary="The routes in their order: the first that fits a delivery takes it.",
                 gives=wire.RoutesOut,
             ),
@@ -40,6 +41,7 @@ class RouteApi:
                 handler=self.put,
                 role=Role.OPERATE,
                 name="putRoutes",
+                scope=Scope.ALL,
                 summary="Replace all routes, or none if there is a mistake in one.",
                 takes=wire.RulesIn,
                 example=_EXAMPLE,
@@ -51,6 +53,7 @@ class RouteApi:
                 handler=self.match,
                 role=Role.READ,
                 name="matchRoute",
+                scope=Scope.ALL,
                 summary="The route that a delivery would take, and the URL it would go to.",
                 gives=wire.MatchOut,
                 query=("uri",),
@@ -62,7 +65,6 @@ class RouteApi:
         return self._told()
 
     async def put(self, request: Request, respond: Respond) -> Response:
-        allow_everywhere(request.caller)
         text = wire.rules_text(wire_in.decode(_rules, request.body))
         await self._routes.keep(await asyncio.to_thread(self._routes.parse, text))
         return self._told()

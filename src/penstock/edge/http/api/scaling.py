@@ -9,7 +9,7 @@ from __future__ import annotations
 from functools import partial
 from typing import Any
 
-from penstock.domain.access import Caller, Role, sees
+from penstock.domain.access import Caller, Role, Scope, sees
 from penstock.domain.errors import FleetNotFound, FleetNotWatched
 from penstock.domain.fact import FactFilter
 from penstock.domain.fleet_sources import OWN
@@ -39,6 +39,7 @@ class ScalingApi:
                 path=every,
                 handler=self.list,
                 name="listFleets",
+                scope=Scope.FILTERED,
                 summary="The fleets, what was seen of them last, what was decided and why.",
                 gives=wire.FleetsOut,
             ),
@@ -46,6 +47,7 @@ class ScalingApi:
                 path=one,
                 handler=self.get,
                 name="getFleet",
+                scope=Scope.NAMED,
                 summary="One fleet.",
                 gives=wire.FleetOut,
                 refuses=(FleetNotFound,),
@@ -54,6 +56,7 @@ class ScalingApi:
                 path=f"{one}/decisions",
                 handler=self.decisions,
                 name="listDecisions",
+                scope=Scope.NAMED,
                 summary="What was decided about a fleet, newest first.",
                 gives=wire.DecisionsOut,
                 refuses=(FleetNotFound,),
@@ -63,6 +66,7 @@ class ScalingApi:
                 path=f"{one}/wanted",
                 handler=self.wanted,
                 name="getWanted",
+                scope=Scope.NAMED,
                 summary="How many workers a fleet should have, as KEDA's metrics-api scaler asks.",
                 gives=wire.WantedOut,
                 refuses=(FleetNotFound, FleetNotWatched),

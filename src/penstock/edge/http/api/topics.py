@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 
 from penstock.domain import access
-from penstock.domain.access import Role
+from penstock.domain.access import Role, Scope
 from penstock.domain.errors import (
     InvalidRequest,
     QueueExists,
@@ -48,6 +48,7 @@ class TopicApi:
                 handler=self.put,
                 role=Role.OPERATE,
                 name="putTopic",
+                scope=Scope.NAMED,
                 summary="Make a topic, unless it is there.",
                 gives=wire.TopicOut,
                 status=201,
@@ -59,6 +60,7 @@ class TopicApi:
                 handler=self.page,
                 role=Role.READ,
                 name="listTopics",
+                scope=Scope.FILTERED,
                 summary="The topics by name.",
                 gives=wire.TopicsOut,
                 query=("prefix", "limit", "cursor"),
@@ -69,6 +71,7 @@ class TopicApi:
                 handler=self.get,
                 role=Role.READ,
                 name="getTopic",
+                scope=Scope.NAMED,
                 summary="One topic with its subscriptions.",
                 gives=wire.TopicOut,
                 refuses=(TopicNotFound,),
@@ -79,6 +82,7 @@ class TopicApi:
                 handler=self.remove,
                 role=Role.OPERATE,
                 name="removeTopic",
+                scope=Scope.NAMED,
                 summary="Remove a topic; with force its subscriptions too, but not their queues.",
                 status=204,
                 query=("force",),
@@ -95,6 +99,7 @@ class TopicApi:
                 handler=self.subscribe,
                 role=Role.OPERATE,
                 name="putSubscription",
+                scope=Scope.NAMED,
                 summary="Make or change a subscription; with it the topic and its queue.",
                 takes=wire.SubscribeIn,
                 example={"kinds": ["order.*"]},
@@ -109,6 +114,7 @@ class TopicApi:
                 handler=self.subscription,
                 role=Role.READ,
                 name="getSubscription",
+                scope=Scope.NAMED,
                 summary="One subscription.",
                 gives=wire.SubscriptionOut,
                 refuses=(TopicNotFound, SubscriptionNotFound),
@@ -119,6 +125,7 @@ class TopicApi:
                 handler=self.unsubscribe,
                 role=Role.OPERATE,
                 name="removeSubscription",
+                scope=Scope.NAMED,
                 summary="No more events for it; its queue stays, unless it is to go as well.",
                 status=204,
                 query=("with_queue",),
@@ -134,6 +141,7 @@ class TopicApi:
                 handler=self.publish,
                 role=Role.PRODUCE,
                 name="publishEvent",
+                scope=Scope.NAMED,
                 summary="Publish an event: one message for each subscription that wants it.",
                 takes=wire.EventIn,
                 example={"kind": "order.placed", "body": {"order": 7}},
@@ -147,6 +155,7 @@ class TopicApi:
                 handler=self.publish_batch,
                 role=Role.PRODUCE,
                 name="publishEvents",
+                scope=Scope.NAMED,
                 summary="Publish several events, all of them or none.",
                 takes=wire.EventsIn,
                 example={"events": [{"kind": "order.placed", "body": 7}, {"body": 8}]},

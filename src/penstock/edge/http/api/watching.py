@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import msgspec
 
 from penstock.domain import access
-from penstock.domain.access import Caller, Role
+from penstock.domain.access import Caller, Role, Scope
 from penstock.domain.errors import TooManyWaiting
 from penstock.domain.limits import DAY
 from penstock.edge.http.cursor import read_limit
@@ -35,12 +37,18 @@ _encode = msgspec.json.Encoder().encode
 
 class WatchingApi:
     def __init__(
-        self, watch: Watch, graphs: Graphs, routes: Routes, *, most_listeners: int
+        self,
+        watch: Watch,
+        graphs: Graphs,
+        routes: Routes,
+        *,
+        most_listeners: int,
+        is_let_in: Callable[[Caller], bool],
     ) -> None:
         self._watch = watch
         self._routes = routes
         self._graphs = graphs
-        self._feed = LiveFeed(watch, _rendered, most=most_listeners)
+        self._feed = LiveFeed(watch, _rendered, most=most_listeners, is_let_in=is_let_in)
 
     def routes(self) -> list[Route]:
         return [
@@ -50,6 +58,7 @@ class WatchingApi:
                 handler=self.live,
                 role=Role.READ,
                 name="watchLive",
+                scope=Scope.FILTERED,
                 summary="News once a second, as server-sent events.",
                 media=EVENTS.decode(),
                 query=("events",),
@@ -61,6 +70,7 @@ class WatchingApi:
                 handler=self.problems,
                 role=Role.READ,
                 name="listProblems",
+                scope=Scope.FILTERED,
                 summary="Queues with problems, the worst first; hanging routes; old transactions.",
                 gives=ProblemsOut,
                 query=("limit",),
@@ -71,6 +81,7 @@ class WatchingApi:
                 handler=self.samples,
                 role=Role.READ,
                 name="getSamples",
+                scope=Scope.ALL,
                 summary="The counters of all queues together over time, for graphs.",
                 gives=GraphOut,
                 query=_SPAN,
@@ -111,8 +122,6 @@ class WatchingApi:
     async def samples(self, request: Request, respond: Respond) -> Response:
         query = request.query(*_SPAN)
         queue = request.params.get("queue")
-        if queue is None:
-            access.allow_everywhere(request.caller)
         step = query.get("step_ms")
         graph = await self._graphs.draw(
             queue,

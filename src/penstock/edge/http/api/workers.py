@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 
 from penstock.domain import access
-from penstock.domain.access import Caller, Role
+from penstock.domain.access import Caller, Role, Scope
 from penstock.domain.errors import Forbidden, InvalidRequest, WorkerGone, WorkerNotFound
 from penstock.domain.lease import Verb
 from penstock.domain.worker import Worker
@@ -43,6 +43,7 @@ class WorkerApi:
                 self.register,
                 Role.CONSUME,
                 "registerWorker",
+                scope=Scope.NAMED,
                 summary="Register a worker; its claims carry the id as `claimed_by`.",
                 takes=wire.NewWorkerIn,
                 example=_EXAMPLE,
@@ -55,6 +56,7 @@ class WorkerApi:
                 self.page,
                 Role.READ,
                 "listWorkers",
+                scope=Scope.FILTERED,
                 summary="The workers that are there, and how much each of them holds.",
                 gives=wire.WorkersOut,
                 query=("gone", "limit", "cursor"),
@@ -65,6 +67,7 @@ class WorkerApi:
                 self.get,
                 Role.READ,
                 "getWorker",
+                scope=Scope.NAMED,
                 summary="One worker, and what it holds.",
                 gives=wire.WorkerOut,
                 refuses=(WorkerNotFound,),
@@ -75,6 +78,7 @@ class WorkerApi:
                 self.alive,
                 Role.CONSUME,
                 "isWorkerAlive",
+                scope=Scope.NAMED,
                 summary="A sign of life: true, or false for a worker that must register again.",
                 gives=bool,
             ),
@@ -84,6 +88,7 @@ class WorkerApi:
                 self.beat,
                 Role.CONSUME,
                 "beatWorker",
+                scope=Scope.NAMED,
                 summary="A sign of life that also tells whether the worker is to drain.",
                 gives=wire.RegisteredOut,
                 refuses=(WorkerGone,),
@@ -94,6 +99,7 @@ class WorkerApi:
                 self.drain,
                 Role.OPERATE,
                 "drainWorker",
+                scope=Scope.NAMED,
                 summary="Have it finish what it holds and claim nothing more.",
                 gives=wire.WorkerOut,
                 refuses=(WorkerNotFound, WorkerGone),
@@ -104,6 +110,7 @@ class WorkerApi:
                 self.leave,
                 Role.CONSUME,
                 "removeWorker",
+                scope=Scope.NAMED,
                 summary="A worker leaves; what it still holds is given back.",
                 status=204,
                 refuses=(WorkerNotFound,),
@@ -180,12 +187,13 @@ class WorkerApi:
 
 
 def _sees(caller: Caller, worker: Worker) -> bool:
+    """A worker that names no queues is for all of them, those of the caller included."""
     return all(access.sees(caller, queue) for queue in worker.queues)
 
 
 def _allow(caller: Caller, role: Role, worker: Worker) -> None:
     """A key for some queues is for the workers that have named these and no others."""
-    if not worker.queues and "*" not in caller.queues:
+    if not worker.queues and access.is_limited(caller):
         raise Forbidden("this key is for some queues only, and this worker for all")
     for queue in worker.queues:
         access.allow(caller, role, queue)

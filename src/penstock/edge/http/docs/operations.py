@@ -4,11 +4,21 @@ from __future__ import annotations
 
 from typing import Any
 
+from penstock.domain.access import Scope
 from penstock.edge.http.docs.curl import example
 from penstock.edge.http.docs.markup import Html, el, inline, join, table
 from penstock.edge.http.docs.schemas import in_words
 
 Part = dict[str, Any]
+
+# For which queues a key must be, beside its role.
+_QUEUES = {
+    Scope.QUEUE: " for the queue",
+    Scope.NAMED: " for the queue it is about",
+    Scope.FILTERED: "; the answer covers the queues that the key is for",
+    Scope.NONE: "",
+    Scope.ALL: " for all queues",
+}
 
 
 def card(method: str, path: str, operation: Part, *, with_key: bool) -> Html:
@@ -89,4 +99,5 @@ def _role(operation: Part) -> Html:
     if "security" not in operation:
         return el("p", "No key is needed.", class_="small")
     [[role]] = operation["security"][0].values()
-    return el("p", "A key needs the role ", el("code", role), ".", class_="small")
+    queues = _QUEUES[Scope(operation["x-queues"])]
+    return el("p", "A key needs the role ", el("code", role), f"{queues}.", class_="small")

@@ -48,6 +48,7 @@ def operation(route: Route) -> Part:
         told["requestBody"] = _body(route)
     if route.role is not None:
         told["security"] = [{"apiKey": [route.role.value]}]
+        told["x-queues"] = route.scope.value
     return told
 
 

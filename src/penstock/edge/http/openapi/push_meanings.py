@@ -75,6 +75,7 @@ FIELDS = {
     "QueueOut.note": "After a resume: why claims do not go on all the same.",
     "RoutePermitOut.route": "The route.",
     "RoutePermitOut.retry_ms": "How long a probe waits that fails, without losing an attempt.",
+    "RouteNamesIn.ids": "Ids of claimed jobs with these routes; a key for some queues needs them.",
     "RouteNamesIn.routes": "The routes that jobs name.",
     "AcceptedOut.route": "The pattern of its route.",
     "MatchOut.route": "The route.",

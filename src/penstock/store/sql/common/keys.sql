@@ -1,11 +1,11 @@
 -- name: add
 -- A new API key; only the hash of its secret is kept.
-INSERT INTO api_key (key_id, name, secret_hash, roles, queues, created_at)
-VALUES (:key_id, :name, :secret_hash, :roles, :queues, :created_at);
+INSERT INTO api_key (key_id, name, secret_hash, roles, queues, created_at, signed_with)
+VALUES (:key_id, :name, :secret_hash, :roles, :queues, :created_at, :signed_with);
 
 -- name: all
 -- Every key, revoked ones too.
-SELECT key_id, name, secret_hash, roles, queues, created_at, revoked_at
+SELECT key_id, name, secret_hash, roles, queues, created_at, revoked_at, signed_with
   FROM api_key
  ORDER BY created_at, key_id;
 

@@ -8,6 +8,7 @@ import { h, replace } from "../dom.js";
 import { count, duration } from "../format.js";
 import { onLive } from "../live.js";
 import { badge, card, facts, notice, pageHead, when } from "../parts.js";
+import { session } from "../session.js";
 import { makeTable } from "../table.js";
 import { flat, withCode } from "../values.js";
 
@@ -25,6 +26,7 @@ export const circuits = {
 
   async show(view) {
     const ask = () => get("/v1/circuits", {}, { signal: view.signal });
+    if (!session().caller.queues.includes("*")) return showOwn(view, (await ask()).circuits);
     const [{ routes }, known, breaker, own] = await Promise.all([
       get("/v1/routes", {}, { signal: view.signal }),
       ask(),
@@ -98,6 +100,23 @@ export const circuit = {
     );
   },
 };
+
+/** For a key that is for some queues: routes and settings concern all queues, and are not shown. */
+function showOwn(view, list) {
+  const table = makeTable({
+    caption: "Circuits",
+    columns: [{ label: "Circuit", isMain: true, value: (found) => found.pattern }, ...columns(view).slice(1, -1)],
+    rows: worstFirst(list),
+    key: (circuit) => circuit.hash,
+    empty: "No circuit holds a queue of yours.",
+  });
+  replace(
+    view.root,
+    pageHead("Routes and circuits"),
+    notice("Your key is for some queues only: you see the circuits that hold one of them."),
+    card("Circuits", table.element),
+  );
+}
 
 function worstFirst(list) {
   return [...list].sort((one, other) => ORDER[one.state] - ORDER[other.state] || one.pattern.localeCompare(other.pattern));

@@ -1,0 +1,74 @@
+"""Logins of the console in the store, and the nodes that share it."""
+
+from __future__ import annotations
+
+from penstock.domain.access import Role
+from penstock.domain.login import Login, hash_token
+from penstock.outbound.dice import SystemDice
+from penstock.services.keys import Keyring, Keys
+from penstock.services.logins import FRESH_MS, Logins
+from tests.clocks import NOON, ManualClock
+
+HOUR = 3_600_000
+
+
+def test_a_login_is_kept_until_it_is_removed(desk):
+    login = Login(hash_token("a"), "key-1", NOON + HOUR)
+    desk.write(lambda s: s.logins.add(login))
+    assert desk.read(lambda s: s.logins.find(login.token_hash)) == login
+
+    desk.write(lambda s: s.logins.remove(login.token_hash))
+
+    assert desk.read(lambda s: s.logins.find(login.token_hash)) is None
+
+
+def test_those_that_have_expired_are_pruned(desk):
+    old, new = Login("old", "key", NOON), Login("new", "key", NOON + 1)
+    for login in (old, new):
+        desk.write(lambda s, login=login: s.logins.add(login))
+
+    assert desk.write(lambda s: s.logins.prune(now=NOON)) == 1
+
+    assert desk.read(lambda s: (s.logins.find("old"), s.logins.find("new"))) == (None, new)
+
+
+def test_a_login_counts_on_every_node_and_ends_on_all_of_them(desk):
+    clock = ManualClock()
+    keys = Keys(desk.store, clock, SystemDice())
+    made = keys.create("shop", roles=(Role.READ,)).result()
+
+    def a_node() -> Logins:
+        ring = Keyring(keys, required="always")
+        ring.take(keys.all().result())
+        return Logins(desk.store, ring, clock, SystemDice(), valid_ms=HOUR)
+
+    here, there = a_node(), a_node()
+    opened = here.open(made.secret).result()
+    assert not there.is_fresh(opened.token)
+    for node in (here, there):
+        node.load(opened.token).result()
+        assert node.caller(opened.token, opened.page_token).name == "shop"
+
+    here.close(opened.token).result()
+
+    assert here.find(opened.token) is None
+    clock.advance(ms=FRESH_MS)
+    assert not there.is_fresh(opened.token)
+    there.load(opened.token).result()
+    assert there.find(opened.token) is None
+
+
+def test_a_look_that_was_under_way_does_not_bring_an_ended_login_back(desk):
+    clock = ManualClock()
+    keys = Keys(desk.store, clock, SystemDice())
+    made = keys.create("shop", roles=(Role.READ,)).result()
+    ring = Keyring(keys, required="always")
+    ring.take(keys.all().result())
+    logins = Logins(desk.store, ring, clock, SystemDice(), valid_ms=HOUR)
+    opened = logins.open(made.secret).result()
+    ended = logins.close(opened.token)
+
+    logins.load(opened.token).result()  # may be read before the login is removed
+
+    ended.result()
+    assert logins.find(opened.token) is None
