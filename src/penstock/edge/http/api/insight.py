@@ -176,7 +176,8 @@ class InsightApi:
         if not is_limited:
             text += circuit_metrics.render(await self._circuits.overview(), self._pushed.all())
             text += render_fleets(await self._scaling.all())
-            text += render_transactions(await self._watch.transactions(), now=stats.now)
+            now = self._insight.stats_of(views).now
+            text += render_transactions(await self._watch.transactions(), now=now)
         return Response(200, text.encode(), content_type=b"text/plain; version=0.0.4")
 
     async def _views(self, caller: Caller) -> list[QueueView]:
