@@ -70,6 +70,14 @@ class Claimed(msgspec.Struct, frozen=True):
     finished: list[Acted | PenstockError] = []  # what became of the acts that came first
 
 
+class Claimable(msgspec.Struct, frozen=True):
+    """A queue with something to claim, now or later."""
+
+    queue_no: int
+    is_ready: bool
+    next_due_at: int | None
+
+
 class Browse(msgspec.Struct, frozen=True, kw_only=True):
     """Live and dead messages of a queue in one state, in that state's natural order."""
 
@@ -146,6 +154,9 @@ class Queues(Protocol):
     def total(self) -> Counts: ...
     def number_of(self) -> int: ...
     def oldest_ready_at(self, queue_no: int) -> int | None: ...
+    def claimable(self, queue_nos: Sequence[int]) -> list[Claimable]:
+        """Those of them that a claim should look at, or will have to; not those on hold."""
+        ...
 
 
 class Messages(Protocol):

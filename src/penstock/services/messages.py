@@ -25,7 +25,7 @@ from penstock.domain.queue import Queue
 from penstock.domain.repeat import MAX_KEY_CHARS
 from penstock.domain.text import proper
 from penstock.ports.clock import Clock, Dice
-from penstock.ports.store import Acted, Browse, Claim, Claimed, Sent, Session, Store
+from penstock.ports.store import Acted, Browse, Claim, Claimable, Claimed, Sent, Session, Store
 from penstock.ports.ticket import Ticket
 from penstock.services.message_views import MessageView as MessageView
 from penstock.services.message_views import home_of, view_of, view_of_id
@@ -116,6 +116,10 @@ class Messages:
                 kinds=None if kinds is None else self._checked_kinds(kinds, in_a_row),
             )
         )
+
+    def claimable(self, queue_nos: Sequence[int]) -> Ticket[list[Claimable]]:
+        """Which of these queues a claim would find something in, now or at a known instant."""
+        return self._store.read(lambda session: session.queues.claimable(queue_nos))
 
     def _checked_kinds(self, kinds: tuple[str, ...], in_a_row: bool) -> tuple[str, ...]:
         """Each once and in one order, so that claims which are alike are served as one."""
