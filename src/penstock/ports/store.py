@@ -18,6 +18,7 @@ from penstock.domain.draft import NewMessage
 from penstock.domain.errors import PenstockError
 from penstock.domain.history import Attempt, Ending, HistoryFilter
 from penstock.domain.lease import LeaseAct
+from penstock.domain.limits import DEFAULT_LIMITS
 from penstock.domain.message import Content, Message, State
 from penstock.domain.move import MoveTask
 from penstock.domain.picking import Pick
@@ -54,6 +55,7 @@ class Claim(msgspec.Struct, frozen=True, kw_only=True):
     claim_key: str | None = None  # the same key again gives the same messages
     finishing: Sequence[LeaseAct] = ()  # acts that come first, in the same transaction
     kinds: tuple[str, ...] | None = None  # only these; not together with in_a_row
+    max_bytes: int = DEFAULT_LIMITS.max_answer_bytes  # of all bodies; one message in any case
 
 
 class Acted(msgspec.Struct, frozen=True):

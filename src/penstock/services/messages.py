@@ -114,6 +114,7 @@ class Messages:
                 claim_key=claim_key,
                 finishing=finishing,
                 kinds=None if kinds is None else self._checked_kinds(kinds, in_a_row),
+                max_bytes=limits.max_answer_bytes,
             )
         )
 
