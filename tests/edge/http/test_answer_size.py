@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import socket
+from functools import partial
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+from penstock.edge.http import serve
 from penstock.edge.http.traffic import Traffic
 from tests.edge.api import Api, a_name
-from tests.edge.conftest import MakeServer
+from tests.edge.conftest import InBackground, MakeProcess, MakeServer
 from tests.edge.raw import Raw, request
 from tests.support.waiting import eventually
 
@@ -105,7 +108,7 @@ def test_clients_that_do_not_read_cannot_fill_the_memory_together(
     make_server: MakeServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The connection that reads nothing is cut first; others get their answers."""
-    monkeypatch.setitem(Traffic.__init__.__kwdefaults__, "max_held_bytes", 20 * MIB)
+    monkeypatch.setattr(serve, "Traffic", partial(Traffic, max_held_bytes=20 * MIB))
     server = make_server()
     api = Api(server.url)
     queue = api.make_queue()
@@ -141,3 +144,30 @@ def _is_reset(wire: Raw) -> bool:
     except OSError:
         return True
     return False
+
+
+def test_many_large_answers_at_once_take_little_memory(
+    make_process: MakeProcess, in_background: InBackground
+) -> None:
+    server = make_process()
+    api = Api(server.url)
+    queue = api.make_queue()
+    for _ in range(60):
+        api.send(queue, "x" * (MIB - 2))
+    before = peak_mib(server.pid)
+
+    looks = [
+        in_background(Api(server.url).get, f"/v1/queues/{queue}/messages", limit=100)
+        for _ in range(5)
+    ]
+    assert [len(look.result()["messages"]) for look in looks] == [8] * 5
+    assert sum(len(api.claim(queue, limit=100)) for _ in range(5)) == 40
+
+    assert peak_mib(server.pid) - before < 300  # all of it five times, copied once, is 600
+
+
+def peak_mib(pid: int) -> int:
+    [line] = [
+        line for line in Path(f"/proc/{pid}/status").read_text().splitlines() if "VmHWM" in line
+    ]
+    return int(line.split()[1]) // 1024
