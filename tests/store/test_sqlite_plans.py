@@ -10,8 +10,8 @@ from penstock.store.sqlite import SqliteDatabase
 
 WAYS = {
     "messages.claim": "message USING INDEX message_to_claim (queue_no=? AND is_blocked=?)",
-    "messages.claim_small": "message USING INDEX message_to_claim (queue_no=? AND is_blocked=?)",
-    "messages.front_size": "message USING INDEX message_to_claim (queue_no=? AND is_blocked=?)",
+    "fronts.claim_small": "message USING INDEX message_to_claim (queue_no=? AND is_blocked=?)",
+    "fronts.size": "message USING INDEX message_to_claim (queue_no=? AND is_blocked=?)",
     "queues.claimable": "m USING COVERING INDEX message_to_claim (queue_no=? AND is_blocked=?)",
     "kinds.claim": "f USING INDEX message_of_kind (queue_no=? AND kind=? AND is_blocked=?)",
     "openings.open_ones": (

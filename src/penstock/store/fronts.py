@@ -18,7 +18,7 @@ def ask_front(db: Database, lease: dict[str, Any]) -> Answer:
     # Where nothing travels, to measure first is cheaper than to measure with the claim.
     if db.is_shared or (lease["limit"] > 1 and _front_size(db, lease) > lease["max_bytes"]):
         return db.ask("messages.claim", lease)
-    return db.ask("messages.claim_small", {n: lease[n] for n in (*_FRONT, *_LEASE)})
+    return db.ask("fronts.claim_small", {n: lease[n] for n in (*_FRONT, *_LEASE)})
 
 
 def lease_fitting(db: Database, front: Sequence[Row], lease: dict[str, Any]) -> list[Row]:
@@ -28,9 +28,9 @@ def lease_fitting(db: Database, front: Sequence[Row], lease: dict[str, Any]) -> 
     if not nos:
         return []
     params = {name: lease[name] for name in _LEASE} | {"message_nos": json_list(nos)}
-    return db.rows("messages.lease", params)
+    return db.rows("fronts.lease", params)
 
 
 def _front_size(db: Database, lease: dict[str, Any]) -> int:
-    [(size,)] = db.rows("messages.front_size", {name: lease[name] for name in _FRONT})
+    [(size,)] = db.rows("fronts.size", {name: lease[name] for name in _FRONT})
     return int(size)
