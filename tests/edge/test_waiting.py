@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator
+import itertools
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Unpack
+from typing import Any, Unpack
 
 import pytest
 
@@ -13,14 +14,17 @@ from penstock.domain.draft import Draft
 from penstock.domain.errors import TooManyWaiting
 from penstock.domain.queue import Queue, QueueSettings
 from penstock.edge.waiting import WaitingRoom
-from penstock.ports.store import Claimed
+from penstock.ports.store import Claimable, Claimed
+from penstock.ports.ticket import Ticket
 from penstock.services.messages import ClaimOptions
 from penstock.wiring import Broker, open_broker
+from tests.clocks import ManualClock
 from tests.edge.conftest import some_settings
 from tests.store.desk import one_batch
 
 SOON_S = 2.0
 NEVER_MS = 60_000
+OFTEN = 5
 
 
 @pytest.fixture
@@ -39,10 +43,12 @@ def queue(broker: Broker) -> Queue:
 class Scene:
     """A room with some who wait in it; each is served with one message."""
 
-    def __init__(self, broker: Broker, queue: Queue, *, most: int = 100) -> None:
+    def __init__(
+        self, broker: Broker, queue: Queue, *, most: int = 100, poll_ms: int = NEVER_MS
+    ) -> None:
         self._broker = broker
         self._queue = queue
-        self.room = WaitingRoom(broker.messages, broker.clock, most=most, poll_ms=NEVER_MS)
+        self.room = WaitingRoom(broker.messages, broker.clock, most=most, poll_ms=poll_ms)
 
     async def waiting(
         self, count: int, **options: Unpack[ClaimOptions]
@@ -57,17 +63,44 @@ class Scene:
             await asyncio.sleep(0)
             await self._broker.store.write(lambda _: None)
 
-    async def send(self, count: int, kind: str | None = None) -> None:
-        draft = self._broker.messages.draft
-        await self._broker.messages.send(
-            [draft(self._queue, Draft(body="1", kind=kind)) for _ in range(count)]
-        )
+    async def send(self, count: int, **draft: Any) -> None:
+        new = [Draft(body="1", **draft) for _ in range(count)]
+        messages = self._broker.messages
+        await messages.send([messages.draft(self._queue, one) for one in new])
 
     def hint(self, count: int = 1) -> None:
         self.room.heard({self._queue.queue_no: count})
 
     async def _claim(self, **options: Unpack[ClaimOptions]) -> Claimed:
         return await self.room.claim(self._queue, wait_ms=NEVER_MS, **options)
+
+
+class Work:
+    """Counts what the room asks of the store."""
+
+    def __init__(self, broker: Broker, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.claims = self.polls = 0
+        self.is_polled_often = asyncio.Event()
+        messages = broker.messages
+        claim, claimable = messages.claim, messages.claimable
+
+        def counted_claim(queue: Queue, **options: Unpack[ClaimOptions]) -> Ticket[Claimed]:
+            self.claims += 1
+            return claim(queue, **options)
+
+        def counted_poll(queue_nos: Sequence[int]) -> Ticket[list[Claimable]]:
+            self.polls += 1
+            if self.polls >= OFTEN:
+                self.is_polled_often.set()
+            return claimable(queue_nos)
+
+        monkeypatch.setattr(messages, "claim", counted_claim)
+        monkeypatch.setattr(messages, "claimable", counted_poll)
+
+
+@pytest.fixture
+def work(broker: Broker, monkeypatch: pytest.MonkeyPatch) -> Work:
+    return Work(broker, monkeypatch)
 
 
 async def served(tasks: list[asyncio.Task[Claimed]]) -> list[int]:
@@ -104,7 +137,9 @@ def test_two_hints_at_once_wake_two(broker: Broker, queue: Queue) -> None:
     asyncio.run(scene())
 
 
-def test_a_hint_of_nothing_wakes_all_to_judge_anew(broker: Broker, queue: Queue) -> None:
+def test_a_hint_of_nothing_has_each_look_until_nothing_is_found(
+    broker: Broker, queue: Queue
+) -> None:
     async def scene() -> None:
         s = Scene(broker, queue)
         tasks = await s.waiting(3)
@@ -246,3 +281,75 @@ def test_who_leaves_passes_its_hint_on_to_who_wants_the_same(broker: Broker, que
         assert await served([second]) == [1]
 
     asyncio.run(scene())
+
+
+def test_claims_that_wait_do_no_work_of_their_own(broker: Broker, queue: Queue, work: Work) -> None:
+    """However many wait, the store is asked once for all of them."""
+
+    async def scene() -> None:
+        s = Scene(broker, queue, poll_ms=10)
+        tasks = [*await s.waiting(20), *await s.waiting(20, kinds=("a",))]
+        async with asyncio.timeout(SOON_S):
+            await work.is_polled_often.wait()
+
+        assert work.claims == 40
+        for task in tasks:
+            task.cancel()
+
+    asyncio.run(scene())
+
+
+def test_hints_that_got_lost_are_made_up_for(broker: Broker, queue: Queue) -> None:
+    async def scene() -> None:
+        s = Scene(broker, queue, poll_ms=10)
+        tasks = [*await s.waiting(3), *await s.waiting(1, kinds=("a",))]
+
+        await s.send(3, kind="b")
+        await s.send(1, kind="a")
+
+        assert sum(await served(tasks)) == 4
+
+    asyncio.run(scene())
+
+
+def test_when_messages_fall_due_only_those_look_who_can_be_served(
+    broker: Broker, queue: Queue, work: Work
+) -> None:
+    async def scene() -> None:
+        s = Scene(broker, queue)
+        tasks = await s.waiting(50)
+        for delay_ms in (50, 100):
+            await s.send(1, delay_ms=delay_ms)
+            s.hint(0)
+
+        async with asyncio.timeout(SOON_S):
+            for served_one in itertools.islice(asyncio.as_completed(tasks), 2):
+                await served_one
+        await s.settle()
+
+        # For each message: a look at its due date, the claim that gets it, a look after that.
+        assert work.claims <= 50 + 2 * 3
+        for task in tasks:
+            task.cancel()
+
+    asyncio.run(scene())
+
+
+def test_after_the_clock_was_set_a_due_message_is_found(tmp_path: Path) -> None:
+    clock = ManualClock()
+    broker = open_broker(some_settings(tmp_path), clock=clock)
+    queue = broker.queues.put("mail", QueueSettings()).result().view.queue
+
+    async def scene() -> None:
+        s = Scene(broker, queue, poll_ms=10)
+        tasks = await s.waiting(1)
+        await s.send(1, delay_ms=NEVER_MS // 2)
+        s.hint(0)
+        await s.settle()
+
+        clock.advance(ms=NEVER_MS // 2)
+
+        assert await served(tasks) == [1]
+
+    asyncio.run(scene())
+    broker.close()

@@ -10,6 +10,9 @@ from penstock.store.sqlite import SqliteDatabase
 
 WAYS = {
     "messages.claim": "message USING INDEX message_to_claim (queue_no=? AND is_blocked=?)",
+    "fronts.claim_small": "message USING INDEX message_to_claim (queue_no=? AND is_blocked=?)",
+    "fronts.size": "message USING INDEX message_to_claim (queue_no=? AND is_blocked=?)",
+    "queues.claimable": "m USING COVERING INDEX message_to_claim (queue_no=? AND is_blocked=?)",
     "kinds.claim": "f USING INDEX message_of_kind (queue_no=? AND kind=? AND is_blocked=?)",
     "openings.open_ones": (
         "m USING COVERING INDEX message_let_through (queue_no=? AND group_key=?)"
@@ -38,7 +41,10 @@ WAYS = {
     "circuits.to_change": "circuit USING INDEX sqlite_autoindex_circuit_1 (hash=?)",
 }
 LARGE = {"message", "dedup", "circuit", "circuit_sample", "minute_sample", "m", "f", "d", "p", "s"}
-SMALL = {"watching.suspects": {"s"}}  # what such a name stands for: queues, not messages
+SMALL = {
+    "watching.suspects": {"s"},
+    "queues.claimable": {"s"},
+}  # what such a name stands for: queues, not messages
 
 
 @pytest.mark.parametrize("name", WAYS)

@@ -134,13 +134,9 @@ class Past(Ask[NotificationPage]):
         search = broker.notifications.searching(wanted)
 
         def do(session: Session) -> NotificationPage:
-            views = search(session)
-            following = None
-            if len(views) == self._limit:
-                last = views[-1].message
-                assert isinstance(last, Ending)
-                following = f"{last.finished_at},{last.history_no}"
-            return NotificationPage([_told(view) for view in views], following)
+            page = search(session)
+            following = None if page.before is None else ",".join(map(str, page.before))
+            return NotificationPage([_told(view) for view in page.views], following)
 
         return do
 

@@ -18,6 +18,7 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True):
     max_batch: int = 1_000
     max_batch_bytes: int = 12 * 1024 * 1024
     max_claim: int = 1_000
+    max_answer_bytes: int = 8 * 1024 * 1024  # of the bodies in one answer: a claim or a page
     max_wait_ms: int = 20 * SECOND
     max_lease_ms: int = 12 * HOUR
     max_attributes: int = 32

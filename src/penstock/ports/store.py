@@ -18,6 +18,7 @@ from penstock.domain.draft import NewMessage
 from penstock.domain.errors import PenstockError
 from penstock.domain.history import Attempt, Ending, HistoryFilter
 from penstock.domain.lease import LeaseAct
+from penstock.domain.limits import DEFAULT_LIMITS
 from penstock.domain.message import Content, Message, State
 from penstock.domain.move import MoveTask
 from penstock.domain.picking import Pick
@@ -55,6 +56,7 @@ class Claim(msgspec.Struct, frozen=True, kw_only=True):
     claim_key: str | None = None  # the same key again gives the same messages
     finishing: Sequence[LeaseAct] = ()  # acts that come first, in the same transaction
     kinds: tuple[str, ...] | None = None  # only these; not together with in_a_row
+    max_bytes: int = DEFAULT_LIMITS.max_answer_bytes  # of all bodies; one message in any case
 
 
 class Acted(msgspec.Struct, frozen=True):
@@ -69,6 +71,14 @@ class Claimed(msgspec.Struct, frozen=True):
     messages: list[tuple[Message, Content]]
     next_due_at: int | None = None  # when something falls due, if nothing was there now
     finished: list[Acted | PenstockError] = []  # what became of the acts that came first
+
+
+class Claimable(msgspec.Struct, frozen=True):
+    """A queue with something to claim, now or later."""
+
+    queue_no: int
+    is_ready: bool
+    next_due_at: int | None
 
 
 class Browse(msgspec.Struct, frozen=True, kw_only=True):
@@ -147,6 +157,9 @@ class Queues(Protocol):
     def total(self) -> Counts: ...
     def number_of(self) -> int: ...
     def oldest_ready_at(self, queue_no: int) -> int | None: ...
+    def claimable(self, queue_nos: Sequence[int]) -> list[Claimable]:
+        """Those of them that a claim should look at, or will have to; not those on hold."""
+        ...
 
 
 class Messages(Protocol):

@@ -124,10 +124,9 @@ class Archiver:
         while after < rows.to_no:
             left = Range(after + 1, rows.to_no)
             page = self._read(_page(source, day, left, self._with_bodies))
-            if page.rows:
-                yield page
-            if len(page.rows) < PAGE:
+            if not page.rows:
                 return
+            yield page
             after = page.rows[-1][0]
             if self._pause(0):
                 raise ShuttingDown("the archiver was stopped")

@@ -101,7 +101,7 @@ class Snapshots:
             there = [row for row in page if row[_SENT_AT] <= taken_at]
             if there:
                 yield there
-            if len(page) < PAGE:
+            if not page:
                 return
             after = page[-1][0]
             if self._pause(0):
@@ -128,7 +128,7 @@ class Snapshots:
         while after < upto:
             page = self._read(_ending_page(day, Range(after + 1, upto)))
             yield from zip(page.rows, page.contents, strict=True)
-            if len(page.rows) < PAGE:
+            if not page.rows:
                 return
             after = page.rows[-1][0]
 

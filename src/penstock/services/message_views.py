@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from contextlib import suppress
 
 import msgspec
 
+from penstock.domain.answer_size import count_fitting
 from penstock.domain.errors import MessageNotFound, QueueNotFound
 from penstock.domain.history import Ending, HistoryFilter
 from penstock.domain.message import Content, Message
+from penstock.domain.picking import place_of
 from penstock.domain.queue import Queue
 from penstock.ports.store import Session
+
+Place = tuple[int, int, int, int]
 
 
 class MessageView(msgspec.Struct, frozen=True):
@@ -20,6 +25,29 @@ class MessageView(msgspec.Struct, frozen=True):
     message: Message | Ending
     content: Content | None
     dead_from: str | None = None  # of a dead letter: the queue it died in, unless that is removed
+
+
+class MessagePage(msgspec.Struct, frozen=True):
+    """It ends with the limit, or when the bytes of its bodies are as many as one answer holds."""
+
+    views: list[MessageView]
+    after: Place | None  # where the next one begins; None: this was the last
+
+
+class EndedPage(msgspec.Struct, frozen=True):
+    """The same of messages from history."""
+
+    views: list[MessageView]
+    before: tuple[int, int] | None
+
+
+def page_of(
+    session: Session, queue: str, messages: Sequence[Message], *, end: Place | None, max_bytes: int
+) -> MessagePage:
+    """`end`: where the next page begins if all of them fit."""
+    count = count_fitting((message.size for message in messages), max_bytes)
+    after = end if count == len(messages) else place_of(messages[count - 1])
+    return MessagePage([view_of(session, queue, m) for m in messages[:count]], after)
 
 
 def view_of_id(session: Session, message_id: str) -> MessageView:

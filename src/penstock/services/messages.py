@@ -21,14 +21,15 @@ from penstock.domain.ids import ID_DIGITS, uuid7
 from penstock.domain.lease import Lease, LeaseAct, Verb
 from penstock.domain.limits import NUL, Limits
 from penstock.domain.message import Message, State
+from penstock.domain.picking import place_of
 from penstock.domain.queue import Queue
 from penstock.domain.repeat import MAX_KEY_CHARS
 from penstock.domain.text import proper
 from penstock.ports.clock import Clock, Dice
-from penstock.ports.store import Acted, Browse, Claim, Claimed, Sent, Session, Store
+from penstock.ports.store import Acted, Browse, Claim, Claimable, Claimed, Sent, Session, Store
 from penstock.ports.ticket import Ticket
+from penstock.services.message_views import MessagePage, Place, home_of, page_of, view_of_id
 from penstock.services.message_views import MessageView as MessageView
-from penstock.services.message_views import home_of, view_of, view_of_id
 
 MAX_KINDS = 100  # of one claim
 MAX_PROGRESS_CHARS = 4096
@@ -114,8 +115,13 @@ class Messages:
                 claim_key=claim_key,
                 finishing=finishing,
                 kinds=None if kinds is None else self._checked_kinds(kinds, in_a_row),
+                max_bytes=limits.max_answer_bytes,
             )
         )
+
+    def claimable(self, queue_nos: Sequence[int]) -> Ticket[list[Claimable]]:
+        """Which of these queues a claim would find something in, now or at a known instant."""
+        return self._store.read(lambda session: session.queues.claimable(queue_nos))
 
     def _checked_kinds(self, kinds: tuple[str, ...], in_a_row: bool) -> tuple[str, ...]:
         """Each once and in one order, so that claims which are alike are served as one."""
@@ -201,15 +207,18 @@ class Messages:
         return self._store.read(lambda session: view_of_id(session, message_id))
 
     def browse(
-        self, queue: Queue, state: State, *, limit: int, after: tuple[int, int, int, int] | None
-    ) -> Ticket[list[MessageView]]:
+        self, queue: Queue, state: State, *, limit: int, after: Place | None
+    ) -> Ticket[MessagePage]:
         """Look at messages without touching them."""
         if not 1 <= limit <= self._limits.max_claim:
             raise InvalidRequest(f"limit must be from 1 to {self._limits.max_claim}")
         wanted = Browse(queue_no=queue.queue_no, state=state, limit=limit, after=after)
 
-        def do(session: Session) -> list[MessageView]:
-            return [view_of(session, queue.name, m) for m in session.messages.browse(wanted)]
+        def do(session: Session) -> MessagePage:
+            found = session.messages.browse(wanted)
+            end = place_of(found[-1]) if len(found) == limit else None
+            max_bytes = self._limits.max_answer_bytes
+            return page_of(session, queue.name, found, end=end, max_bytes=max_bytes)
 
         return self._store.read(do)
 

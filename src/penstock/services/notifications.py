@@ -8,6 +8,7 @@ import msgspec
 
 from penstock.domain import message as lifecycle
 from penstock.domain import notification
+from penstock.domain.answer_size import count_fitting
 from penstock.domain.draft import Draft, NewMessage, check_delay, check_instant
 from penstock.domain.errors import InvalidRequest
 from penstock.domain.history import HistoryFilter, check_filter
@@ -20,6 +21,7 @@ from penstock.ports.clock import Clock, Dice
 from penstock.ports.store import Session, Store
 from penstock.ports.tagged import Tagged
 from penstock.ports.ticket import Ticket
+from penstock.services.message_views import EndedPage
 from penstock.services.messages import Messages, MessageView
 
 CHUNK = 500  # messages per transaction when many are removed
@@ -88,19 +90,26 @@ class Notifications:
     def finding(self, wanted: Wanted) -> Callable[[Session], Found]:
         """The same, to be run in a transaction or on a view."""
         looked_for = self._checked(wanted)
-        return lambda session: _found(session, looked_for)
+        max_bytes = self._limits.max_answer_bytes
+        return lambda session: _found(session, looked_for, max_bytes)
 
-    def past(self, wanted: HistoryFilter) -> Ticket[list[MessageView]]:
+    def past(self, wanted: HistoryFilter) -> Ticket[EndedPage]:
         """Those that have ended, newest first, with what was sent if that is still kept."""
         return self._store.read(self.searching(wanted))
 
-    def searching(self, wanted: HistoryFilter) -> Callable[[Session], list[MessageView]]:
+    def searching(self, wanted: HistoryFilter) -> Callable[[Session], EndedPage]:
         """The same, to be run in a transaction or on a view."""
         check_filter(wanted, max_limit=self._limits.max_claim)
 
-        def do(session: Session) -> list[MessageView]:
-            endings = session.history.search(wanted)
-            return [MessageView(e.queue, e, session.history.content(e)) for e in endings]
+        max_bytes = self._limits.max_answer_bytes
+
+        def do(session: Session) -> EndedPage:
+            found = session.history.search(wanted)
+            endings = found[: count_fitting((ending.size for ending in found), max_bytes)]
+            views = [MessageView(e.queue, e, session.history.content(e)) for e in endings]
+            is_last = len(endings) == len(found) < wanted.limit
+            before = None if is_last else (endings[-1].finished_at, endings[-1].history_no)
+            return EndedPage(views, before)
 
         return do
 
@@ -180,8 +189,9 @@ class Notifications:
         return msgspec.convert(msgspec.structs.asdict(wanted), Tagged)
 
 
-def _found(session: Session, wanted: Tagged) -> Found:
-    found = session.tagged.find(wanted)
+def _found(session: Session, wanted: Tagged, max_bytes: int) -> Found:
+    matching = session.tagged.find(wanted)
+    found = matching[: count_fitting((message.size for message in matching), max_bytes)]
     contents = session.tagged.contents(found)
     views = []
     for message in found:
@@ -193,7 +203,8 @@ def _found(session: Session, wanted: Tagged) -> Found:
                 continue
         name = session.queues.get(message.queue_no).name
         views.append(MessageView(name, message, content))
-    return Found(views, found[-1].message_no if len(found) == wanted.limit else None)
+    is_last = len(found) == len(matching) < wanted.limit
+    return Found(views, None if is_last else found[-1].message_no)
 
 
 def check_tags(tag: str | None, tag1: str | None, tag2: str | None) -> None:

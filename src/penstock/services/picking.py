@@ -15,19 +15,12 @@ from penstock.domain.queue import Queue
 from penstock.ports.clock import Clock
 from penstock.ports.store import Browse, Session, Store, Stretch
 from penstock.ports.ticket import Ticket
-from penstock.services.message_views import MessageView, home_of, view_of
+from penstock.services.message_views import MessagePage, Place, home_of, page_of
 from penstock.services.messages import Messages
 
 STRETCH = 10_000  # so many are looked at for one page
 MAX_IDS = 1_000  # named in one request
 MAX_PICKED = 100_000  # found for one request
-
-Place = tuple[int, int, int, int]
-
-
-class PickedPage(msgspec.Struct, frozen=True):
-    views: list[MessageView]
-    after: Place | None  # None: this was the last one
 
 
 class PickedIds(msgspec.Struct, frozen=True):
@@ -44,20 +37,21 @@ class Picking:
 
     def page(
         self, queue: Queue, pick: Pick, *, limit: int, after: Place | None
-    ) -> Ticket[PickedPage]:
+    ) -> Ticket[MessagePage]:
         """A page that looks at some thousands at most: it may be short, and not the last."""
         return self._store.read(self.paging(queue, pick, limit=limit, after=after))
 
     def paging(
         self, queue: Queue, pick: Pick, *, limit: int, after: Place | None
-    ) -> Callable[[Session], PickedPage]:
+    ) -> Callable[[Session], MessagePage]:
         """The same, to be run in a transaction or on a view."""
         wanted = self._browse(queue, pick, limit, after)
 
-        def do(session: Session) -> PickedPage:
+        max_bytes = self._limits.max_answer_bytes
+
+        def do(session: Session) -> MessagePage:
             found = _look(session, wanted, pick)
-            views = [view_of(session, queue.name, message) for message in found.messages]
-            return PickedPage(views, found.end)
+            return page_of(session, queue.name, found.messages, end=found.end, max_bytes=max_bytes)
 
         return do
 

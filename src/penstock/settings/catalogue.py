@@ -21,6 +21,9 @@ _LIMITS = {
     "max_batch": Meta(ge=1, le=100_000, description="messages or acts in one request"),
     "max_batch_bytes": Meta(ge=1, le=1024 * MIB, description="size of one request"),
     "max_claim": Meta(ge=1, le=100_000, description="messages in one claim or one page"),
+    "max_answer_bytes": Meta(
+        ge=MIB, le=1024 * MIB, description="size of the bodies in one claim or one page"
+    ),
     "max_wait_ms": Meta(ge=0, le=HOUR, description="how long a claim may wait for messages"),
     "max_lease_ms": Meta(ge=1, le=30 * DAY, description="how long a lease may be"),
     "max_attributes": Meta(ge=0, le=10_000, description="attributes of a message"),

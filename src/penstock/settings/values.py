@@ -129,7 +129,12 @@ class Auth(msgspec.Struct, frozen=True, kw_only=True):
 
 class Waking(msgspec.Struct, frozen=True, kw_only=True):
     poll_ms: Annotated[
-        int, Meta(ge=10, le=MINUTE, description="how often waiting claims look without a wake-up")
+        int,
+        Meta(
+            ge=10,
+            le=MINUTE,
+            description="how often the queues of waiting claims are checked for missed wake-ups",
+        ),
     ] = 1 * SECOND
 
 

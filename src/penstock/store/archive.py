@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable
 from itertools import chain
 
+from penstock.domain.answer_size import count_fitting
 from penstock.domain.archive import ALL_DAYS, Mark, Place, Source
 from penstock.domain.lake import BODIES, HISTORY, SNAPSHOTS, Range
 from penstock.ports.archive import LakeRow, Look, Page, Snapshot
@@ -12,10 +13,12 @@ from penstock.store.books import Books, json_list
 from penstock.store.database import Answer, Row
 
 LAKE = "lake_id"
+MAX_PAGE_BYTES = 32 * 1024 * 1024  # of bodies: a page with large ones is short, and not the last
 _NOTHING: Row = (None, None, None)
 _MESSAGE_NO = [c.name for c in HISTORY.columns].index("message_no")
 _ID = [c.name for c in HISTORY.columns].index("id")
 _FINISHED_AT = [c.name for c in HISTORY.columns].index("finished_at")
+_SIZE = [c.name for c in HISTORY.columns].index("size")
 _RETRIES = [c.name for c in SNAPSHOTS.columns].index("retries_timeouts")
 
 
@@ -64,6 +67,8 @@ class SqlArchive:
         found = self._db.rows(f"archive.{source}", params, day=day)
         if source is not Source.HISTORY:
             return Page(found)
+        if with_bodies:
+            found = found[: count_fitting((row[_SIZE] for row in found), MAX_PAGE_BYTES)]
         endings = [row[:-1] for row in found]
         if not with_bodies:
             return Page(endings)
@@ -73,6 +78,7 @@ class SqlArchive:
     def live_page(self, rows: Range, *, limit: int, taken_at: int) -> list[LakeRow]:
         params = _range(rows, limit) | {"taken_at": taken_at}
         found = self._db.rows("archive.messages", params)
+        found = found[: count_fitting((row[-2] for row in found), MAX_PAGE_BYTES)]
         contents = self._contents([(row[0], row[-1]) for row in found])
         return [
             (*row[:_RETRIES], bool(row[_RETRIES]), *row[_RETRIES + 1 : -1], *content)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from operator import attrgetter
 from typing import Any
 
 import msgspec
@@ -17,15 +16,16 @@ from penstock.store.allowances import Allowances
 from penstock.store.books import Books, json_list, message_of
 from penstock.store.changes import Changes
 from penstock.store.database import Answer, Row
+from penstock.store.fronts import ask_front
 from penstock.store.held_keys import freed_by_claim, give_back
 from penstock.store.holds import Holds
 from penstock.store.kinds import Kinds
 from penstock.store.openings import Openings
 from penstock.store.repeats import Repeats
 from penstock.store.runs import Runs
+from penstock.store.shares import Share, alike, total_size
 
 _CHUNK = 500  # how many fallen-due messages one step brings back
-_as_claimed = attrgetter("priority", "turn", "order_no")
 _attributes = msgspec.json.Decoder(dict[str, str])
 
 
@@ -34,41 +34,6 @@ class Sweep(msgspec.Struct):
 
     expired: Answer
     due: Answer
-
-
-class Share(msgspec.Struct):
-    """Claims that differ only in number: served by one statement."""
-
-    claims: list[Claim]
-    places: list[int]
-    messages: list[Message] = []
-    error: PenstockError | None = None
-    most: int | None = None  # that the limits of the queue allow
-
-    @property
-    def queue_no(self) -> int:
-        return self.claims[0].queue_no
-
-    @property
-    def is_alone(self) -> bool:
-        return _is_alone(self.claims[0])
-
-    @property
-    def kinds(self) -> tuple[str, ...] | None:
-        return self.claims[0].kinds
-
-    @property
-    def wanted(self) -> int:
-        return sum(claim.limit for claim in self.claims)
-
-    @property
-    def sought(self) -> int:
-        return self.wanted if self.most is None else min(self.wanted, self.most)
-
-    @property
-    def somebody_gets_nothing(self) -> bool:
-        is_short = len(self.messages) <= self.wanted - self.claims[-1].limit
-        return is_short and self.error is None
 
 
 class Claims:
@@ -99,7 +64,7 @@ class Claims:
         self._allowances.begin()
         answers: list[Claimed | PenstockError] = [Claimed([])] * len(wanted)
         shares: list[Share] = []
-        for share in _alike(wanted):
+        for share in alike(wanted):
             try:
                 if self._books.queue(share.queue_no).is_claimable:
                     shares.append(share)
@@ -208,17 +173,34 @@ class Claims:
             share.most = self._allowances.most(share.queue_no, share.wanted, now=now)
 
     def _take(self, share: Share, answer: Answer, found: dict[int, int], *, now: int) -> None:
-        no, rows = share.queue_no, answer.rows()
-        if share.kinds and self._db.is_shared and len(rows) < share.sought:
-            lease = self._lease_of(share, limit=share.sought - len(rows), now=now)
-            rows += self._kinds.rest(share.kinds, lease)
+        self._deal(share, answer.rows(), found, now=now)
+        while share.is_full and share.sought:  # the others get what follows
+            answer = self._ask_pick(share, limit=share.sought, now=now)
+            self._deal(share, answer.rows(), found, now=now)
+        self._count(share, now=now)
+
+    def _deal(self, share: Share, rows: list[Row], found: dict[int, int], *, now: int) -> None:
+        no = share.queue_no
+
+        def is_short() -> bool:
+            return len(rows) < share.sought and not share.is_filled_by(rows)
+
+        def limits() -> dict[str, int]:
+            return {
+                "limit": share.sought - len(rows),
+                "max_bytes": share.max_bytes - total_size(rows),
+            }
+
+        if share.kinds and self._db.is_shared and is_short():
+            rows += self._kinds.rest(share.kinds, self._lease_of(share, now=now, **limits()))
         # A chunk may hold fewer claimable ones than are wanted (dead ones, blocked ones).  With a
         # lease of no length what was just picked is due again, and must not be picked twice.
-        while len(rows) < share.sought and found[no] == _CHUNK and self._lease_ms(share):
+        while is_short() and found[no] == _CHUNK and self._lease_ms(share):
             found[no] = self.bring_back(no, now=now, limit=_CHUNK)
-            rows += self._ask_pick(share, limit=share.sought - len(rows), now=now).rows()
-        share.messages = sorted(map(message_of, rows), key=_as_claimed)
-        self._count(share, now=now)
+            rows += self._ask_pick(share, now=now, **limits()).rows()
+        share.deal(rows)
+        if share.is_full and self._db.is_shared:
+            self._books.wake(no)  # what did not fit was locked: others may have found nothing
 
     def _lease_alone(self, share: Share, found: dict[int, int], *, now: int) -> None:
         claim, lease_ms = share.claims[0], self._lease_ms(share)
@@ -228,7 +210,7 @@ class Claims:
             share.error = error
             return
         if again is not None:
-            share.messages = again
+            share.parts = [again] if again else []
         elif self._is_run(share):
             self._take_run(share, found, now=now)
         else:
@@ -245,49 +227,58 @@ class Claims:
         """As for others: go on while what has fallen due may hold more that can be claimed."""
         no, lease_ms = share.queue_no, self._lease_ms(share)
         self._limit(share, now=now)
-        while share.sought:
-            share.messages += self._runs.claim(
-                no,
-                limit=share.sought - len(share.messages),
-                now=now,
-                due_at=now + lease_ms,
-                claimed_by=share.claims[0].claimed_by,
-            )
-            if len(share.messages) == share.sought or found[no] < _CHUNK or not lease_ms:
+        messages: list[Message] = []
+        max_bytes, is_full = share.max_bytes, False
+        while len(messages) < share.sought:
+            limit = share.sought - len(messages)
+            lease = self._lease_of(share, limit=limit, max_bytes=max_bytes, now=now)
+            more = self._runs.claim(lease)
+            messages += more
+            max_bytes -= sum(m.size for m in more)
+            is_full = max_bytes * 2 < share.max_bytes
+            if len(more) == limit or is_full or found[no] < _CHUNK or not lease_ms:
                 break
             found[no] = self.bring_back(no, now=now, limit=_CHUNK)
+        share.is_short = len(messages) < share.sought and not is_full
+        share.parts = [messages] if messages else []
         self._count(share, now=now)
 
     def _count(self, share: Share, *, now: int) -> None:
-        freed = freed_by_claim(share.messages)
+        messages = share.messages
+        freed = freed_by_claim(messages)
         if freed:
             give_back(self._books, freed)
         count = self._books.count(share.queue_no)
-        count.ready -= len(share.messages)
-        count.leased += len(share.messages)
-        count.claimed_total += len(share.messages)
+        count.ready -= len(messages)
+        count.leased += len(messages)
+        count.claimed_total += len(messages)
         if share.most is not None:
-            is_short = len(share.messages) < share.sought and share.kinds is None
-            self._allowances.took(share.queue_no, share.messages, is_short=is_short, now=now)
+            is_short = share.is_short and share.kinds is None
+            self._allowances.took(share.queue_no, messages, is_short=is_short, now=now)
 
     def _lease_ms(self, share: Share) -> int:
         if share.claims[0].lease_ms is not None:
             return share.claims[0].lease_ms
         return self._books.queue(share.queue_no).settings.lease_ms
 
-    def _ask_pick(self, share: Share, *, limit: int, now: int) -> Answer:
-        lease = self._lease_of(share, limit=limit, now=now)
+    def _ask_pick(
+        self, share: Share, *, limit: int, now: int, max_bytes: int | None = None
+    ) -> Answer:
+        lease = self._lease_of(share, limit=limit, max_bytes=max_bytes, now=now)
         if share.kinds is not None:
             return self._kinds.ask(share.kinds, lease)
-        return self._db.ask("messages.claim", lease)
+        return ask_front(self._db, lease)
 
-    def _lease_of(self, share: Share, *, limit: int, now: int) -> dict[str, Any]:
+    def _lease_of(
+        self, share: Share, *, limit: int, now: int, max_bytes: int | None = None
+    ) -> dict[str, Any]:
         return {
             "queue_no": share.queue_no,
             "now": now,
             "due_at": now + self._lease_ms(share),
             "claimed_by": share.claims[0].claimed_by,
             "limit": limit,
+            "max_bytes": share.max_bytes if max_bytes is None else max_bytes,
         }
 
     def _share_out(self, shares: list[Share], answers: list[Claimed | PenstockError]) -> None:
@@ -302,15 +293,11 @@ class Claims:
             if share.error is not None:
                 answers[share.places[0]] = share.error
                 continue
-            start = 0
-            for i, claim in zip(share.places, share.claims, strict=True):
-                # What is given again may be more than this one asks for.
-                end = None if share.is_alone else start + claim.limit
-                part = share.messages[start:end]
-                start += len(part)
-                if part:
-                    answers[i] = Claimed([(m, contents[m.message_no]) for m in part])
-                elif (due_at := self._next_due(next_due, claim)) is not None:
+            for i, part in zip(share.places, share.parts, strict=False):
+                answers[i] = Claimed([(m, contents[m.message_no]) for m in part])
+            served = len(share.parts)
+            for i, claim in zip(share.places[served:], share.claims[served:], strict=True):
+                if (due_at := self._next_due(next_due, claim)) is not None:
                     answers[i] = Claimed([], due_at)
 
     def _next_due(self, found: dict[int, list[Row]], claim: Claim) -> int | None:
@@ -319,22 +306,6 @@ class Claims:
             allowed_at = self._allowances.next_at(claim.queue_no, now=claim.now)
             instants += [] if allowed_at is None else [allowed_at]
         return min(instants, default=None)
-
-
-def _alike(wanted: Sequence[Claim]) -> list[Share]:
-    shares: dict[object, Share] = {}
-    for i, claim in enumerate(wanted):
-        place = i if _is_alone(claim) else None
-        key = (claim.queue_no, claim.lease_ms, claim.claimed_by, claim.kinds, place)
-        share = shares.setdefault(key, Share([], []))
-        share.claims.append(claim)
-        share.places.append(i)
-    return list(shares.values())
-
-
-def _is_alone(claim: Claim) -> bool:
-    """Two must not share a run: nobody gets a message while somebody else has one before it."""
-    return claim.in_a_row or claim.claim_key is not None
 
 
 def content_of(row: Row) -> Content:

@@ -7,6 +7,7 @@ from typing import Any
 
 from penstock.store.books import Books, json_list
 from penstock.store.database import Answer, Row
+from penstock.store.fronts import lease_fitting
 
 
 class Kinds:
@@ -22,11 +23,8 @@ class Kinds:
         kinds there may be more."""
         names = ("queue_no", "now", "limit")
         line = {name: lease[name] for name in names} | {"kinds": json_list(kinds)}
-        free = [no for (no,) in self._db.rows("kinds.free_fronts", line)]
-        nos = free[: lease["limit"]]
-        if len(free) > len(nos):  # locked and not needed: meanwhile others may have found nothing
-            self._books.wake(lease["queue_no"], len(free) - len(nos))
-        if not nos:
-            return []
-        wanted = {name: lease[name] for name in ("now", "due_at", "claimed_by")}
-        return self._db.rows("runs.lease", wanted | {"message_nos": json_list(nos)})
+        free = self._db.rows("kinds.free_fronts", line)
+        rows = lease_fitting(self._db, free[: lease["limit"]], lease)
+        if len(free) > len(rows):  # locked and not needed: meanwhile others may have found nothing
+            self._books.wake(lease["queue_no"], len(free) - len(rows))
+        return rows

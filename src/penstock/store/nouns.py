@@ -13,7 +13,7 @@ from penstock.domain.errors import QueueExists
 from penstock.domain.message import PURGED, Content, Message
 from penstock.domain.picking import Pick
 from penstock.domain.queue import Queue, QueueSettings
-from penstock.ports.store import Browse, Stretch
+from penstock.ports.store import Browse, Claimable, Stretch
 from penstock.store.books import Books, json_list, message_of
 from penstock.store.changes import Changes
 from penstock.store.claims import Claims
@@ -150,6 +150,10 @@ class SqlQueues:
     def oldest_ready_at(self, queue_no: int) -> int | None:
         rows = self._db.rows("messages.oldest_ready", {"queue_no": queue_no})
         return rows[0][0] if rows else None
+
+    def claimable(self, queue_nos: Sequence[int]) -> list[Claimable]:
+        rows = self._db.rows("queues.claimable", {"queue_nos": json_list(queue_nos)})
+        return [Claimable(no, is_ready == 1, due_at) for no, is_ready, due_at in rows]
 
 
 class SqlMessages:

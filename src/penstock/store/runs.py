@@ -6,9 +6,13 @@ does not change by it: the others of a run stay blocked until those before them 
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from typing import Any
+
 from penstock.domain.message import Message
 from penstock.store.books import Books, json_list, message_of
 from penstock.store.database import Row
+from penstock.store.fronts import lease_fitting
 
 
 class Runs:
@@ -16,39 +20,33 @@ class Runs:
         self._books = books
         self._db = books.db
 
-    def claim(
-        self, queue_no: int, *, limit: int, now: int, due_at: int, claimed_by: str | None
-    ) -> list[Message]:
-        """Lease up to `limit` messages in the order in which they are to be handled."""
-        line = {"queue_no": queue_no, "now": now, "limit": limit}
+    def claim(self, lease: dict[str, Any]) -> list[Message]:
+        """Lease up to `limit` messages and `max_bytes` in the order in which they are handled."""
+        line = {name: lease[name] for name in ("queue_no", "now", "limit")}
         heads = self._db.rows("runs.heads", line)
-        nos = self._follow(heads, line)
+        run = self._follow(heads, line)
+        leased = {m.message_no: m for m in map(message_of, lease_fitting(self._db, run, lease))}
         if self._db.is_shared:
-            self._offer_again(queue_no, heads, nos)
-        if not nos:
-            return []
-        lease = {"now": now, "due_at": due_at, "claimed_by": claimed_by}
-        rows = self._db.rows("runs.lease", lease | {"message_nos": json_list(nos)})
-        leased = {m.message_no: m for m in map(message_of, rows)}
-        return [leased[no] for no in nos]
+            self._offer_again(lease["queue_no"], heads, leased)
+        return [leased[no] for no, _ in run if no in leased]
 
-    def _follow(self, heads: list[Row], line: dict[str, int]) -> list[int]:
-        """The numbers of those to be leased: heads, each with those that follow it."""
-        if all(group is None for _, group, _ in heads):
-            return [message_no for message_no, _, _ in heads]
-        taken: list[int] = []
+    def _follow(self, heads: list[Row], line: dict[str, int]) -> list[tuple[int, int]]:
+        """Numbers and sizes of those to be leased: heads, each with those that follow it."""
+        if all(group is None for _, group, _, _ in heads):
+            return [(message_no, size) for message_no, _, _, size in heads]
+        taken: list[tuple[int, int]] = []
         broken: set[int] = set()
-        for place, message_no, is_mine in self._db.rows(
+        for place, message_no, is_mine, size in self._db.rows(
             "runs.walk", line | {"heads": json_list(heads)}
         ):
             if not is_mine:  # nobody behind it may come before it
                 broken.add(place)
             if place not in broken:
-                taken.append(message_no)
+                taken.append((message_no, size))
         return taken
 
-    def _offer_again(self, queue_no: int, heads: list[Row], nos: list[int]) -> None:
+    def _offer_again(self, queue_no: int, heads: list[Row], nos: Iterable[int]) -> None:
         """Heads that we locked and did not need: meanwhile others may have found nothing."""
-        spared = len(heads) - len({message_no for message_no, _, _ in heads}.intersection(nos))
+        spared = len(heads) - len({head[0] for head in heads}.intersection(nos))
         if spared:
             self._books.wake(queue_no, spared)

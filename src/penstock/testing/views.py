@@ -12,6 +12,7 @@ from penstock.client.job import Job
 from penstock.domain.history import Ending, HistoryFilter
 from penstock.domain.message import State
 from penstock.domain.moments import moment_of
+from penstock.domain.queue import Queue
 from penstock.services.messages import MessageView
 from penstock.wiring import Broker
 
@@ -72,8 +73,17 @@ def live(broker: Broker) -> list[JobView]:
     found: list[MessageView] = []
     for view in broker.queues.page(prefix="", after="", limit=_PAGE).result():
         for state in _NOT_ENDED:
-            found += broker.messages.browse(view.queue, state, limit=_PAGE, after=None).result()
+            found += _browsed(broker, view.queue, state)
     return [_job(one) for one in sorted(found, key=lambda view: view.message.message_no)]
+
+
+def _browsed(broker: Broker, queue: Queue, state: State) -> list[MessageView]:
+    page = broker.messages.browse(queue, state, limit=_PAGE, after=None).result()
+    found = page.views
+    while page.after is not None and len(found) < _PAGE:
+        page = broker.messages.browse(queue, state, limit=_PAGE, after=page.after).result()
+        found += page.views
+    return found
 
 
 def ended(broker: Broker) -> list[JobView]:

@@ -17,6 +17,7 @@ from penstock.outbound.lake_files import MARKER, schema_of
 from penstock.ports.archive import Page
 from penstock.ports.store import Session
 from penstock.runtime import archiver as module
+from penstock.store import archive as store
 from tests.runtime.archive.rig import Rig
 
 
@@ -121,6 +122,17 @@ def test_large_amounts_go_into_several_files_and_are_read_in_short_pages(rig, mo
     assert archived.rows["history"] == 25
     assert done == sorted(done)
     assert done[-1][0] == done[-1][1] >= 25
+
+
+def test_large_bodies_are_read_few_at_a_time_and_all_are_written(rig, monkeypatch):
+    monkeypatch.setattr(store, "MAX_PAGE_BYTES", 1)
+    ids = rig.finish(rig.desk.queue("mail"), 4)
+    done: list[int] = []
+
+    rig.archiver.run(lambda now, total: done.append(now))
+
+    assert sorted(rig.ids(lake.HISTORY)) == sorted(rig.ids(lake.BODIES)) == sorted(ids)
+    assert len(done) >= 4, "a page for each"
 
 
 @pytest.mark.parametrize("step", ["plan", "add", "keep", "move"])

@@ -11,6 +11,7 @@ from penstock.domain.errors import ShuttingDown
 from penstock.domain.lease import Verb
 from penstock.domain.message import State
 from penstock.runtime import snapshots as module
+from penstock.store import archive as store
 from tests.runtime.archive.rig import Rig
 
 
@@ -148,6 +149,17 @@ def test_many_messages_go_into_several_files(rig, monkeypatch):
     assert len(list((rig.folder / "snapshots").glob("**/*.parquet"))) == 4
     assert seen == sorted(seen)
     assert seen[-1][0] == seen[-1][1]
+
+
+def test_large_bodies_are_read_few_at_a_time_and_all_are_in_it(rig, monkeypatch):
+    monkeypatch.setattr(store, "MAX_PAGE_BYTES", 1)
+    ids = rig.desk.send_many(rig.desk.queue("mail"), 4)
+    pages: list[int] = []
+
+    rig.snapshots.take(lambda done, total: pages.append(done))
+
+    assert sorted(rig.ids(lake.SNAPSHOTS)) == sorted(ids)
+    assert len(pages) >= 4, "a page for each"
 
 
 def test_only_the_latest_snapshots_are_kept(rig):

@@ -81,6 +81,7 @@ def test_a_backlog_of_other_kinds_is_not_read(desk, mail, postgres_url, name):
         "due_at": str(desk.now + 5),
         "claimed_by": "NULL",
         "limit": "10",
+        "max_bytes": "1000000",
     }
     for parameter, value in values.items():
         text = text.replace(f":{parameter}", value)

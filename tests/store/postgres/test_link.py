@@ -91,13 +91,14 @@ def test_colons_and_quotes_in_texts_are_only_texts(desk):
 
 def test_a_batch_of_large_bodies_is_sent_in_parts(desk):
     mail = desk.queue()
-    bodies = [f'"{n}{"y" * 1_000_000}"' for n in range(40)]
+    bodies = [f'"{n}{"y" * 1_000_000}"' for n in range(30)]
     new = [a_new_message(mail, body=body) for body in bodies]
 
     answers = desk.store.send(new).result(WAIT_S)
 
     assert all(isinstance(answer, Sent) for answer in answers)
-    claimed = desk.store.claim(Claim(queue_no=mail.queue_no, now=NOON, limit=40)).result(WAIT_S)
+    wanted = Claim(queue_no=mail.queue_no, now=NOON, limit=40, max_bytes=2**31)
+    claimed = desk.store.claim(wanted).result(WAIT_S)
     assert [content.body for _, content in claimed.messages] == bodies
 
 
@@ -110,6 +111,7 @@ def test_plans_do_not_depend_on_how_full_the_tables_were(desk, postgres_url, nam
     instants = ("now", "due_at", "after1", "after2", "after3", "after4")
     params: dict[str, object] = dict.fromkeys(instants, NOON)
     params |= {"queue_no": mail.queue_no, "limit": 10, "claimed_by": None, "id": "x"}
+    params |= {"max_bytes": 1_000_000}
     params |= {"is_blocked": 0, "group_key": "a"}
     params |= {"before_no": 10, "any_home": 0, "kinds": '["a", "b"]'}
     params |= {"keys": '[[1, "a", "x"]]', "no_end": 2**62}

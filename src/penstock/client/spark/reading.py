@@ -81,11 +81,10 @@ def batches(choices: Choices, part: Part) -> Iterator[pa.RecordBatch]:
         while after < part.rows.to_no:
             left = Range(after + 1, part.rows.to_no)
             rows = _page(broker, choices, part.day, left)
-            if rows:
-                yield _batch(table, rows, instant, schema)
-                after = rows[-1][0]
-            if len(rows) < choices.page_rows:
+            if not rows:
                 return
+            yield _batch(table, rows, instant, schema)
+            after = rows[-1][0]
 
 
 def opened(choices: Choices) -> Broker:

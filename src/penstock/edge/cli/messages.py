@@ -38,16 +38,19 @@ def _list(args: Namespace, out: Output) -> int:
     state, where = State(args.state), picked(args)
     with remote(args) as server:
         page = server.messages.browse(args.queue, state=state, limit=args.limit, **where)
-        while where and not page.messages and page.next is not None:
-            # A page looks at some thousands of messages; what fits may come later.
+        messages = page.messages
+        while page.next is not None and len(messages) < args.limit:
+            # A page ends after some thousands of messages looked at, or when its bodies are large.
+            left = args.limit - len(messages)
             page = server.messages.browse(
-                args.queue, state=state, limit=args.limit, cursor=page.next, **where
+                args.queue, state=state, limit=left, cursor=page.next, **where
             )
+            messages += page.messages
     if out.json:
-        for message in page.messages:
+        for message in messages:
             out.record(message)
     else:
-        out.table(("id", "kind", "sent", "due", "attempts", "body"), map(_row, page.messages))
+        out.table(("id", "kind", "sent", "due", "attempts", "body"), map(_row, messages))
         if page.next is not None:
             out.line("there are more; --limit shows them")
     return exits.OK

@@ -42,7 +42,12 @@ def _find(args: Namespace, out: Output) -> int:
     tags = {"queue": args.queue, "tag": args.tag, "tag1": args.tag1, "tag2": args.tag2}
     with remote(args) as server:
         if args.which == "past":
-            found = server.notifications.past(limit=args.limit, **tags).notifications
+            page = server.notifications.past(limit=args.limit, **tags)
+            found = page.notifications
+            while page.next is not None and len(found) < args.limit:  # large bodies end a page
+                left = args.limit - len(found)
+                page = server.notifications.past(limit=left, cursor=page.next, **tags)
+                found += page.notifications
         else:
             pages = server.notifications.find(which=args.which, **tags)
             found = list(islice(pages, args.limit))

@@ -23,21 +23,13 @@ from penstock.domain.errors import (
     TooManyWaiting,
     UnsupportedMediaType,
 )
+from penstock.edge.http import bounds
 from penstock.edge.http.encode import encode
 from penstock.edge.http.errors import error_response, unexpected
 from penstock.edge.http.request import Request, Response, split_target
 from penstock.edge.http.stream import Stream, stream_head
 from penstock.edge.http.traffic import Traffic
 
-MAX_HEADER_BYTES = 32 * 1024
-MAX_HEADERS = 100
-MAX_PIPELINED = 32  # more are not read
-MOST_PIPELINED = 1_000  # may come in one go
-
-# Said twice, such a header could mean one thing to a proxy before us and another to us.
-_ONCE = frozenset({b"host", b"authorization", b"content-type", b"origin", b"expect"})
-# Without these only HTTP/1.1 stays; to ask for the version costs as much as the other parsing.
-_ABOUT_STAYING = frozenset({b"connection", b"proxy-connection", b"upgrade"})
 _NEVER = float("inf")
 
 
@@ -98,10 +90,15 @@ class HttpConnection(asyncio.Protocol):
         traffic = self._traffic
         if traffic.is_draining:
             self._turn_away(ShuttingDown("this node takes no more connections now"))
-        elif not traffic.make_room():
+        elif self not in traffic.connections and not traffic.make_room():
             self._turn_away(TooManyConnections(f"{traffic.max_connections} connections are in use"))
         else:
             traffic.connections.add(self)
+
+    def await_handshake(self, transport: asyncio.Transport) -> None:
+        """A TLS connection counts from its first moment: `transport` ends it until it is made."""
+        self._transport = transport
+        self._traffic.connections.add(self)
 
     def _turn_away(self, error: PenstockError) -> None:
         self._write(error_response(error), keep_alive=False)
@@ -125,10 +122,8 @@ class HttpConnection(asyncio.Protocol):
         self._piece = b""
 
     def connection_lost(self, exc: Exception | None) -> None:
-        self._traffic.connections.discard(self)
+        self._traffic.leave(self)
         self._let_go()
-        if not self._traffic.connections:
-            self._traffic.left.set()
         self._waiting.clear()
         self._reset()
         del self._parser  # each holds the other: memory would come back only some time later
@@ -143,9 +138,11 @@ class HttpConnection(asyncio.Protocol):
         self._is_clogged = True
         self._transport.pause_reading()
         self.deadline = self._traffic.now() + self._traffic.receive_timeout
+        self._traffic.note_unsent(self, self._transport.get_write_buffer_size)
 
     def resume_writing(self) -> None:
         self._is_clogged = False
+        self._traffic.forget_unsent(self)
         if self._stream is not None:
             self.deadline = _NEVER
         elif not self._transport.is_closing():
@@ -183,19 +180,19 @@ class HttpConnection(asyncio.Protocol):
     def on_url(self, url: bytes) -> None:
         self._url += url
         self._header_bytes += len(url)
-        if self._header_bytes > MAX_HEADER_BYTES:
+        if self._header_bytes > bounds.MAX_HEADER_BYTES:
             self._refuse_headers()
 
     def on_header(self, name: bytes, value: bytes) -> None:
         self._header_bytes += len(name) + len(value)
         headers = self._headers
-        if self._header_bytes > MAX_HEADER_BYTES or len(headers) >= MAX_HEADERS:
+        if self._header_bytes > bounds.MAX_HEADER_BYTES or len(headers) >= bounds.MAX_HEADERS:
             self._refuse_headers()
         if self._has_headers:  # what trails a chunked body
             return
         name = name.lower()
         if name in headers:
-            if name in _ONCE:
+            if name in bounds.ONCE:
                 self._stop(InvalidRequest(f"the header {name.decode()} is given twice"))
             # RFC 9110, 5.3; without a blank, as AWS's clients sign it
             value = headers[name] + (b"; " if name == b"cookie" else b",") + value
@@ -250,7 +247,11 @@ class HttpConnection(asyncio.Protocol):
         piece, self._piece = self._piece, b""
         method = self._parser.get_method().decode()
         keep_alive = self._parser.should_keep_alive()
-        if not keep_alive or method == "CONNECT" or not _ABOUT_STAYING.isdisjoint(self._headers):
+        if (
+            not keep_alive
+            or method == "CONNECT"
+            or not bounds.ABOUT_STAYING.isdisjoint(self._headers)
+        ):
             keep_alive = self._may_stay(keep_alive)
         body = self._body if isinstance(self._body, bytes) else bytes(self._body)
         try:
@@ -281,11 +282,11 @@ class HttpConnection(asyncio.Protocol):
             return
         end = data.rfind(b"\n")
         self._line_bytes = self._line_bytes + len(data) if end < 0 else len(data) - end - 1
-        if self._line_bytes > MAX_HEADER_BYTES:
+        if self._line_bytes > bounds.MAX_HEADER_BYTES:
             self._refuse_headers()
 
     def _refuse_headers(self) -> None:
-        most = f"{MAX_HEADERS} lines and {MAX_HEADER_BYTES} bytes"
+        most = f"{bounds.MAX_HEADERS} lines and {bounds.MAX_HEADER_BYTES} bytes"
         self._stop(InvalidRequest(f"the head of a request takes at most {most}"))
 
     def _stop(self, error: PenstockError) -> None:
@@ -306,10 +307,10 @@ class HttpConnection(asyncio.Protocol):
         if self._request is None and not self._waiting and not self._is_clogged:
             self._serve(request, keep_alive)
             return
-        if len(self._waiting) >= MOST_PIPELINED and not isinstance(request, PenstockError):
-            self._stop(InvalidRequest(f"more than {MOST_PIPELINED} requests at once"))
+        if len(self._waiting) >= bounds.MOST_PIPELINED and not isinstance(request, PenstockError):
+            self._stop(InvalidRequest(f"more than {bounds.MOST_PIPELINED} requests at once"))
         self._waiting.append((request, keep_alive))
-        if len(self._waiting) >= MAX_PIPELINED:
+        if len(self._waiting) >= bounds.MAX_PIPELINED:
             self._transport.pause_reading()
 
     def _serve(self, request: Request | PenstockError, keep_alive: bool) -> None:

@@ -15,6 +15,7 @@ import uvloop
 
 from penstock.edge.aweq.api import AweqApi
 from penstock.edge.console.api import ConsoleApi
+from penstock.edge.http.allocator import return_large_blocks
 from penstock.edge.http.api.acts import ActApi
 from penstock.edge.http.api.administration import AdministrationApi
 from penstock.edge.http.api.bulk import BulkApi
@@ -57,6 +58,7 @@ _SWITCH_SECONDS = 0.0005
 def serve(settings: Settings, *, on_ready: Callable[[str], None] | None = None) -> int:
     """Run until SIGINT or SIGTERM; returns the exit code."""
     sys.setswitchinterval(_SWITCH_SECONDS)
+    return_large_blocks()
     broker = open_broker(settings)
     gc.freeze()  # modules and tables stay: no use in looking at them again and again
     gc.set_threshold(*_GC_THRESHOLDS)

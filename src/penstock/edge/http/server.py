@@ -8,33 +8,39 @@ from contextlib import suppress
 from email.utils import formatdate
 
 from penstock.edge.http.protocol import HttpConnection
+from penstock.edge.http.tls import TlsListener, listen
 from penstock.edge.http.traffic import Traffic
 from penstock.ports.clock import Clock
 
 SWEEP_SECONDS = 1.0
+_BACKLOG = 1024
 
 
 class HttpServer:
     def __init__(self, traffic: Traffic, clock: Clock) -> None:
         self._traffic = traffic
         self._clock = clock
-        self._server: asyncio.Server | None = None
+        self._server: asyncio.Server | TlsListener | None = None
         self._sweeper: asyncio.Task[None] | None = None
 
     async def start(self, host: str, port: int, *, tls: ssl.SSLContext | None = None) -> int:
         """Listen; returns the port, which matters when it was left open (0)."""
         loop = asyncio.get_running_loop()
         self._tell_date()
-        self._server = await loop.create_server(
-            lambda: HttpConnection(self._traffic),
-            host,
-            port,
-            ssl=tls,
-            backlog=1024,
-            reuse_address=True,
-        )
+        if tls is None:
+            server = await loop.create_server(
+                lambda: HttpConnection(self._traffic),
+                host,
+                port,
+                backlog=_BACKLOG,
+                reuse_address=True,
+            )
+            self._server, listening = server, list(server.sockets)
+        else:
+            listening = await listen(host, port, backlog=_BACKLOG)
+            self._server = TlsListener(listening, tls, self._traffic)
+        bound: int = listening[0].getsockname()[1]
         self._sweeper = loop.create_task(self._sweep())
-        bound: int = self._server.sockets[0].getsockname()[1]
         return bound
 
     async def stop(self, *, drain_ms: int) -> None:

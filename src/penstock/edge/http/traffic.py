@@ -6,6 +6,8 @@ import asyncio
 from collections.abc import Callable
 from typing import Protocol
 
+import msgspec
+
 from penstock.domain.errors import PenstockError
 from penstock.edge.http.heads import Heads
 from penstock.edge.http.request import Handler, Request, Response
@@ -24,6 +26,13 @@ class Connection(Protocol):
         ...
 
     def abort(self) -> None: ...
+
+
+class Unsent(msgspec.Struct):
+    """What is left of an answer."""
+
+    measure: Callable[[], int]
+    size: int  # when it was measured last
 
 
 class Traffic:
@@ -49,6 +58,7 @@ class Traffic:
         self.takes_coded: Callable[[bytes], bool] = lambda target: False
         self.held_bytes = 0  # of bodies that are still coming in
         self.connections: set[Connection] = set()
+        self._unsent: dict[Connection, Unsent] = {}  # answers that wait for clients, longest first
         self.heads = Heads()
         self.is_draining = False
         self.left = asyncio.Event()  # set when the last connection goes
@@ -70,6 +80,39 @@ class Traffic:
         self.connections.discard(longest)  # now: what is closing no longer counts
         longest.drain()
         return True
+
+    def leave(self, connection: Connection) -> None:
+        self.connections.discard(connection)
+        self.forget_unsent(connection)
+        if not self.connections:
+            self.left.set()
+
+    def note_unsent(self, connection: Connection, measure: Callable[[], int]) -> None:
+        """A client reads slower than we answer; `measure` returns the bytes that are left."""
+        self._unsent[connection] = Unsent(measure, measure())
+        if sum(one.size for one in self._unsent.values()) > self.max_held_bytes:
+            self._cut_unread(connection)
+
+    def forget_unsent(self, connection: Connection) -> None:
+        self._unsent.pop(connection, None)
+
+    def _cut_unread(self, newest: Connection) -> None:
+        """Cut connections until what is left of the answers fits into the memory meant for them.
+
+        First those that have read nothing meanwhile, longest first: clients which ask for much and
+        read nothing can neither fill the memory nor shut out others.
+        """
+        left = {connection: one.measure() for connection, one in self._unsent.items()}
+        total = sum(left.values())
+        for connection in sorted(
+            left, key=lambda one: (one is newest, left[one] < self._unsent[one].size)
+        ):
+            if total <= self.max_held_bytes:
+                self._unsent[connection].size = left[connection]
+            else:
+                total -= left[connection]
+                self.forget_unsent(connection)
+                connection.abort()
 
     def sweep(self) -> None:
         """Cut off those who dawdle; called about once a second."""

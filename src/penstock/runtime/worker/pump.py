@@ -30,6 +30,7 @@ _LOOK_MS = 1_000  # how often to look without a wake-up
 _BURST_LOOK_MS = 200  # in a burst there are no wake-ups
 _AFTER_ERROR_MS = (200, 10_000)
 _MOST_PER_CLAIM = 500
+_LARGE_CHARS = 512 * 1024  # of all bodies: the claim may have ended early, with an answer full
 _CLAIMS = "claims"
 _CANCELLED = "it was cancelled, and not by the worker"
 
@@ -262,7 +263,8 @@ class Pump:
             # A claim with acts may give nothing because a queue could not be asked.
             self._found_nothing = not works and not acts
             is_unsure = self._order.is_burst and not works and bool(acts)
-            self.is_woken = self.is_woken or is_unsure or len(works) == room
+            is_full = len(works) == room or sum(len(w.body) for w in works) > _LARGE_CHARS
+            self.is_woken = self.is_woken or is_unsure or is_full
         self._answered(told, answers, now)
         self._gate.tell()
         if works:

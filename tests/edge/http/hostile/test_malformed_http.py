@@ -6,7 +6,7 @@ from contextlib import suppress
 
 import pytest
 
-from penstock.edge.http.protocol import MAX_HEADER_BYTES
+from penstock.edge.http.bounds import MAX_HEADER_BYTES
 from tests.edge.process import ServerProcess
 from tests.edge.raw import Raw, request
 

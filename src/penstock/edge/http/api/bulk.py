@@ -18,8 +18,9 @@ from penstock.edge.http.request import Request, Respond, Response, json_response
 from penstock.edge.http.router import Route
 from penstock.edge.instants import from_text
 from penstock.services.directory import Directory
+from penstock.services.message_views import Place
 from penstock.services.messages import Messages
-from penstock.services.picking import MAX_PICKED, Picking, Place
+from penstock.services.picking import MAX_PICKED, Picking
 
 _AT_ONCE = 200  # so many share a few commits, and others come between
 

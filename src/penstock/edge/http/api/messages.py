@@ -12,7 +12,7 @@ from penstock.domain.errors import WrongState
 from penstock.domain.history import Ending
 from penstock.domain.limits import MAX_INSTANT
 from penstock.domain.message import Message, State
-from penstock.domain.picking import Pick, place_of
+from penstock.domain.picking import Pick
 from penstock.edge.http import wire, wire_in
 from penstock.edge.http.api.bulk import shown_state
 from penstock.edge.http.cursor import from_cursor, read_limit, to_cursor
@@ -161,13 +161,11 @@ class MessageApi:
         limit = read_limit(query.get("limit"))
         after: Any = from_cursor(query.get("cursor"), 4)
         if pick.is_everything:
-            views = await self._messages.browse(queue, pick.state, limit=limit, after=after)
-            end = _end(views) if len(views) == limit else None
+            page = await self._messages.browse(queue, pick.state, limit=limit, after=after)
         else:
             page = await self._picking.page(queue, pick, limit=limit, after=after)
-            views, end = page.views, page.after
-        following = None if end is None else to_cursor(*end)
-        return json_response(wire.PageOut([shown(view) for view in views], following))
+        following = None if page.after is None else to_cursor(*page.after)
+        return json_response(wire.PageOut([shown(view) for view in page.views], following))
 
     async def get(self, request: Request, respond: Respond) -> Response:
         view = await self._messages.get(request.params["id"])
@@ -213,12 +211,6 @@ class MessageApi:
         if "*" not in request.caller.queues:
             view = await self._messages.get(request.params["id"])
             access.allow(request.caller, Role.OPERATE, view.queue)
-
-
-def _end(views: list[MessageView]) -> tuple[int, int, int, int]:
-    last = views[-1].message
-    assert isinstance(last, Message)
-    return place_of(last)
 
 
 def _changed(message: Message) -> Response:

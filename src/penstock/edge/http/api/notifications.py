@@ -197,12 +197,9 @@ class NotificationApi:
             before=before,
             limit=read_limit(query.get("limit")),
         )
-        views = await self._notifications.past(wanted)
-        following = None
-        if len(views) == wanted.limit:
-            last: Any = views[-1].message
-            following = to_cursor(last.finished_at, last.history_no)
-        listed = [bus.notification_out(view) for view in views]
+        page = await self._notifications.past(wanted)
+        following = None if page.before is None else to_cursor(*page.before)
+        listed = [bus.notification_out(view) for view in page.views]
         return json_response(bus.NotificationsOut(listed, following))
 
     async def get(self, request: Request, respond: Respond) -> Response:

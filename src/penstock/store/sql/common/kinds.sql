@@ -1,26 +1,30 @@
 -- Claims of some kinds only: what else waits costs nothing, however much it is.
 
 -- name: claim
--- The front of each kind, and of all these the front.
+-- The front of each kind, and of all these the front, as far as one answer holds it.
 UPDATE message
    SET {leased}
  WHERE message_no IN (
-         SELECT m.message_no
-           FROM json_each(:kinds) AS k
-          CROSS JOIN message AS m
-          WHERE m.message_no IN (
-                  SELECT f.message_no
-                    FROM message AS f
-                   WHERE f.queue_no = :queue_no
-                     AND f.kind = k.value
-                     AND f.state = 'ready'
-                     AND f.is_blocked = 0
-                     AND (f.expires_at IS NULL OR f.expires_at > :now)
-                   ORDER BY f.priority, f.turn, f.order_no
-                   LIMIT :limit
-                )
-          ORDER BY m.priority, m.turn, m.order_no
-          LIMIT :limit
+         SELECT message_no
+           FROM (SELECT message_no, size, sum(size) OVER (ROWS UNBOUNDED PRECEDING) AS total
+                   FROM (SELECT m.message_no, m.size
+                           FROM json_each(:kinds) AS k
+                          CROSS JOIN message AS m
+                          WHERE m.message_no IN (
+                                  SELECT f.message_no
+                                    FROM message AS f
+                                   WHERE f.queue_no = :queue_no
+                                     AND f.kind = k.value
+                                     AND f.state = 'ready'
+                                     AND f.is_blocked = 0
+                                     AND (f.expires_at IS NULL OR f.expires_at > :now)
+                                   ORDER BY f.priority, f.turn, f.order_no
+                                   LIMIT :limit
+                                )
+                          ORDER BY m.priority, m.turn, m.order_no
+                          LIMIT :limit) AS picked) AS sized
+          WHERE total <= CAST(:max_bytes AS BIGINT)
+             OR total = size
        )
 RETURNING {columns};
 

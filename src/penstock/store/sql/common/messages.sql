@@ -126,18 +126,23 @@ SELECT q.queue_no
                 LIMIT 1 OFFSET 0);
 
 -- name: claim
--- Which messages, in which order: decided here.  What becomes of them: domain/message.py.
+-- Which messages, in which order: decided here.  What becomes of them: domain/message.py.  As many
+-- as are wanted and as one answer holds; the first in any case.
 UPDATE message
    SET {leased}
  WHERE message_no IN (
          SELECT message_no
-           FROM message
-          WHERE queue_no = :queue_no
-            AND state = 'ready'
-            AND is_blocked = 0
-            AND (expires_at IS NULL OR expires_at > :now)
-          ORDER BY priority, turn, order_no
-          LIMIT :limit
+           FROM (SELECT message_no, size, sum(size) OVER (ROWS UNBOUNDED PRECEDING) AS total
+                   FROM (SELECT message_no, size
+                           FROM message
+                          WHERE queue_no = :queue_no
+                            AND state = 'ready'
+                            AND is_blocked = 0
+                            AND (expires_at IS NULL OR expires_at > :now)
+                          ORDER BY priority, turn, order_no
+                          LIMIT :limit) AS picked) AS sized
+          WHERE total <= CAST(:max_bytes AS BIGINT)
+             OR total = size
        )
 RETURNING {columns};
 

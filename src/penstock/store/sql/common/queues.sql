@@ -152,6 +152,41 @@ SELECT queue_no, sum(ready)
 HAVING sum(ready) > 0
  LIMIT :limit;
 
+-- name: claimable
+-- Of these queues, those that waiting claims should look at, and when the next message falls due:
+-- two index look-ups for each.  Claims at a removed queue look once more, and are told so.
+-- MATERIALIZED and OFFSET 0 keep PostgreSQL from reading the messages of all queues together.
+WITH s AS MATERIALIZED (
+  SELECT q.queue_no,
+         CASE
+           WHEN q.removed_at IS NOT NULL
+             OR EXISTS (SELECT 1
+                          FROM message AS m
+                         WHERE m.queue_no = q.queue_no
+                           AND m.state = 'ready'
+                           AND m.is_blocked = 0
+                         LIMIT 1 OFFSET 0)
+           THEN 1
+           ELSE 0
+         END AS is_ready,
+         (
+           SELECT m.due_at
+             FROM message AS m
+            WHERE m.queue_no = q.queue_no
+              AND m.state IN ('waiting', 'leased')
+            ORDER BY m.due_at
+            LIMIT 1
+         ) AS due_at
+    FROM queue AS q
+   WHERE q.queue_no IN {list:queue_nos}
+     AND (q.removed_at IS NOT NULL
+          OR (q.is_paused = 0 AND q.held_by IS NULL))
+)
+SELECT queue_no, is_ready, due_at
+  FROM s
+ WHERE is_ready = 1
+    OR due_at IS NOT NULL;
+
 -- name: counts
 -- The counters of some queues.
 SELECT queue_no, sum(waiting), sum(ready), sum(leased), sum(dead), sum(sent_total),

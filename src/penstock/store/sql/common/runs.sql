@@ -2,7 +2,7 @@
 
 -- name: heads
 -- Those that could be claimed now, most urgent first: each may be the first of a run.
-SELECT message_no, group_key, order_no
+SELECT message_no, group_key, order_no, size
   FROM message
  WHERE queue_no = :queue_no
    AND state = 'ready'
@@ -14,11 +14,11 @@ SELECT message_no, group_key, order_no
 -- name: walk
 -- From each head through its group as long as the next one is ready, group after group, until there
 -- are enough.  ORDER BY makes it go on in the group it is in; each step is one look into an index.
-WITH RECURSIVE walk (place, message_no, group_key, order_no, step) AS (
-  SELECT key, value ->> 0, value ->> 1, value ->> 2, 0
+WITH RECURSIVE walk (place, message_no, group_key, order_no, step, size) AS (
+  SELECT key, value ->> 0, value ->> 1, value ->> 2, 0, value ->> 3
     FROM json_each(:heads)
    UNION ALL
-  SELECT w.place, m.message_no, w.group_key, m.order_no, w.step + 1
+  SELECT w.place, m.message_no, w.group_key, m.order_no, w.step + 1, m.size
     FROM walk AS w
     JOIN message AS m
       ON m.message_no = (SELECT f.message_no
@@ -34,13 +34,6 @@ WITH RECURSIVE walk (place, message_no, group_key, order_no, step) AS (
    ORDER BY 1, 5
    LIMIT :limit
 )
-SELECT place, message_no, 1
+SELECT place, message_no, 1, size
   FROM walk
  ORDER BY place, step;
-
--- name: lease
--- What was found is claimed, blocked or not.
-UPDATE message
-   SET {leased}
- WHERE message_no IN {list:message_nos}
-RETURNING {columns};

@@ -21,9 +21,9 @@ WITH near AS MATERIALIZED (
            LIMIT :limit) AS front
    GROUP BY front.kind
 ), picked AS MATERIALIZED (
-  SELECT f.message_no
+  SELECT f.message_no, f.size, f.priority, f.turn, f.order_no
     FROM share AS s
-   CROSS JOIN LATERAL (SELECT message_no
+   CROSS JOIN LATERAL (SELECT message_no, size, priority, turn, order_no
                          FROM message
                         WHERE queue_no = :queue_no
                           AND kind = s.kind
@@ -33,17 +33,24 @@ WITH near AS MATERIALIZED (
                         ORDER BY priority, turn, order_no
                         LIMIT s.wanted
                           FOR UPDATE SKIP LOCKED) AS f
+), sized AS (
+  SELECT message_no, size,
+         sum(size) OVER (ORDER BY priority, turn, order_no ROWS UNBOUNDED PRECEDING) AS total
+    FROM picked
 )
 UPDATE message
    SET {leased}
- WHERE message_no = ANY (ARRAY(SELECT message_no FROM picked))
+ WHERE message_no = ANY (ARRAY(SELECT message_no
+                                 FROM sized
+                                WHERE total <= CAST(:max_bytes AS bigint)
+                                   OR total = size))
 RETURNING {columns};
 
 -- name: free_fronts
 -- The front of each kind past what others are at work on, locked: for a claim that came short.
-SELECT f.message_no
+SELECT f.message_no, f.size
   FROM json_array_elements_text(CAST(:kinds AS json)) AS k (kind)
- CROSS JOIN LATERAL (SELECT message_no, priority, turn, order_no
+ CROSS JOIN LATERAL (SELECT message_no, size, priority, turn, order_no
                        FROM message
                       WHERE queue_no = :queue_no
                         AND kind = k.kind

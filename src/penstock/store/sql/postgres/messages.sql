@@ -76,7 +76,7 @@ SELECT {columns}
 -- name: claim
 -- As in common/, plus row locks: claimers skip each other's rows instead of waiting for them.
 WITH picked AS MATERIALIZED (
-  SELECT message_no
+  SELECT message_no, size, priority, turn, order_no
     FROM message
    WHERE queue_no = :queue_no
      AND state = 'ready'
@@ -85,10 +85,17 @@ WITH picked AS MATERIALIZED (
    ORDER BY priority, turn, order_no
    LIMIT :limit
      FOR UPDATE SKIP LOCKED
+), sized AS (
+  SELECT message_no, size,
+         sum(size) OVER (ORDER BY priority, turn, order_no ROWS UNBOUNDED PRECEDING) AS total
+    FROM picked
 )
 UPDATE message
    SET {leased}
- WHERE message_no = ANY (ARRAY(SELECT message_no FROM picked))
+ WHERE message_no = ANY (ARRAY(SELECT message_no
+                                 FROM sized
+                                WHERE total <= CAST(:max_bytes AS bigint)
+                                   OR total = size))
 RETURNING {columns};
 
 -- name: complete

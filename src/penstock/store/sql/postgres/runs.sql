@@ -4,7 +4,7 @@
 -- As in common/, plus locks of rows and groups.  Only of a group that we have locked may others
 -- follow their head: nobody changes them until our commit.  Of any other only the head is taken.
 WITH picked AS MATERIALIZED (
-  SELECT message_no, group_key, priority, turn, order_no
+  SELECT message_no, group_key, priority, turn, order_no, size
     FROM message
    WHERE queue_no = :queue_no
      AND state = 'ready'
@@ -20,7 +20,8 @@ SELECT message_no,
                 1885697140, hashtext(concat(CAST(:queue_no AS bigint), '/', group_key)) & 2047)
          THEN group_key
        END,
-       order_no
+       order_no,
+       size
   FROM picked
  ORDER BY priority, turn, order_no;
 
@@ -61,12 +62,12 @@ WITH RECURSIVE head AS MATERIALIZED (
    WHERE w.step < CAST(:limit AS integer)
      AND coalesce(f.message_no, h.message_no) IS NOT NULL
 ), mine AS MATERIALIZED (
-  SELECT message_no
+  SELECT message_no, size
     FROM message
    WHERE message_no = ANY (ARRAY(SELECT message_no FROM walk))
      FOR UPDATE SKIP LOCKED
 )
-SELECT w.place, w.message_no, CAST(m.message_no IS NOT NULL AS integer)
+SELECT w.place, w.message_no, CAST(m.message_no IS NOT NULL AS integer), m.size
   FROM walk AS w
   LEFT JOIN mine AS m
     ON m.message_no = w.message_no
