@@ -9,12 +9,14 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
+from penstock.domain.damage import Damage
 from penstock.domain.draft import NewMessage
 from penstock.domain.errors import PenstockError, StoreRefused
 from penstock.domain.lease import LeaseAct
 from penstock.ports.store import Acted, Claim, Claimed, Sent, Session
 from penstock.ports.ticket import Ticket
 from penstock.store import migrations
+from penstock.store.damage_watch import DamageWatch
 from penstock.store.database import Database, NotADatabase
 from penstock.store.group_commit import GroupCommit
 from penstock.store.outage import Outage
@@ -52,6 +54,7 @@ class SqlStore(InCallersTransactions):
         beside: Beside | None = None,
     ) -> None:
         self.backend = backend
+        self.watch: DamageWatch | None = None
         self._beside = beside
         if beside is not None:
             announce = beside.announce
@@ -110,6 +113,9 @@ class SqlStore(InCallersTransactions):
 
         self._commits.let_go(shut)
 
+    def damage(self) -> Damage | None:
+        return None if self.watch is None else self.watch.damage()
+
     def agree(self, number: int) -> int:
         """The number of the first one who has the store open, for all who come while it is."""
         return number if self._beside is None else self._beside.agree(number)
@@ -158,6 +164,7 @@ def open_sqlite(
         home.close()
         raise
     store.callers = home.callers
+    store.watch = home.watch
     home.serve(store)
     return store
 

@@ -10,6 +10,7 @@ from penstock.client.errors import Unreachable
 from penstock.domain.errors import PenstockError
 from penstock.domain.finding import Finding, Grade, fail, ok, warn
 from penstock.edge.cli import exits
+from penstock.edge.cli.damage import accept_loss, salvage
 from penstock.edge.cli.flags import DEFAULT_SERVER, loaded, remote, server_flags, store_flags
 from penstock.edge.cli.output import Output
 from penstock.edge.cli.parser import Parser
@@ -20,11 +21,24 @@ MARKS = {Grade.OK: "ok  ", Grade.WARN: "WARN", Grade.FAIL: "FAIL"}
 
 
 def configure(parser: Parser) -> None:
+    parser.flag(
+        "--salvage",
+        value="NEW_STORE",
+        text="copy all that can be read of a damaged SQLite store into a new file or data folder",
+    )
+    parser.flag(
+        "--accept-loss",
+        text="continue without what follows the damage in the log, which is kept beside the store",
+    )
     store_flags(parser)
     server_flags(parser)
 
 
 def run(args: Namespace, out: Output) -> int:
+    if args.salvage is not None:
+        return salvage(args, out)
+    if args.accept_loss:
+        return accept_loss(args, out)
     is_bad = False
     with progress("Examining"):
         for finding in _findings(args):
@@ -69,9 +83,12 @@ COMMANDS = {
         configure,
         more="Checks Python, the settings, the data folder and its disk, the store (version, "
         "promises, integrity, schema, clock, books) and the server. Ends with code 1 if anything "
-        "fails; warnings do not count. May run while the server works.",
+        "fails; warnings do not count. May run while the server works, but not with --salvage or "
+        "--accept-loss. --salvage only reads the damaged store, lists what it cannot read, and "
+        "ends with code 1 if there is any.",
         examples=(
             "penstock doctor --data ./data",
+            "penstock doctor --data ./data --salvage ./salvaged",
             "penstock doctor --json | jq 'select(.grade!=\"ok\")'",
         ),
     )

@@ -27,6 +27,8 @@ from penstock.services.circuits import Circuits
 from penstock.services.insight import Insight
 from penstock.services.scaling import Scaling
 
+DEGRADED = "degraded"
+DAMAGED = "some pages of the store are damaged: see GET /v1/problems, and run `penstock doctor`"
 _FILTERS = ("queue", "kind", "tag", "entity_id", "outcome", "from", "to", "limit", "cursor")
 
 
@@ -35,8 +37,9 @@ class Health(msgspec.Struct):
     version: str
 
 
-class Readiness(msgspec.Struct):
+class Readiness(msgspec.Struct, omit_defaults=True):
     status: str
+    reason: str | None = None
 
 
 class InsightApi:
@@ -148,6 +151,9 @@ class InsightApi:
             await self._insight.ready()
         except PenstockError as error:
             return error_response(error)
+        if self._insight.damage() is not None:
+            # 200: other queues are served, and a restart would not help.
+            return json_response(Readiness(DEGRADED, DAMAGED))
         return json_response(Readiness("ready"))
 
     async def metrics(self, request: Request, respond: Respond) -> Response:
@@ -157,6 +163,7 @@ class InsightApi:
             [view for view in views if access.sees(request.caller, view.queue.name)],
             waiting_claims=self._room.waiting,
             backend=stats.backend,
+            damage=self._insight.damage(),
         )
         text += circuit_metrics.render(await self._circuits.overview(), self._pushed.all())
         if "*" in request.caller.queues:
