@@ -32,6 +32,10 @@ _MAGIC = b"SQLite format 3\0"
 class PageImage:
     """Nobody may write to the store meanwhile."""
 
+    page_size: int
+    count: int  # of pages
+    has_sums: bool
+
     def __init__(self, path: Path) -> None:
         """Raises StoreDamaged if the first page cannot be read, OSError."""
         self._path = path

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import suppress
 
 import apsw
 import msgspec
@@ -17,14 +16,14 @@ _WITHOUT_ROWID = "WITHOUT ROWID"
 _TYPES: dict[str, type] = {"INTEGER": int, "TEXT": str}
 
 
-class Entry(msgspec.Struct, frozen=True):
-    """One line of SQLite's own list of tables and indexes."""
+class Entry(msgspec.Struct, frozen=True, array_like=True):
+    """One row of SQLite's own list of tables and indexes."""
 
     kind: str
     name: str
     table: str
     root: int
-    text: str
+    text: str | None  # None: an index that SQLite made by itself
 
 
 class Column(msgspec.Struct, frozen=True):
@@ -125,26 +124,15 @@ class Source:
 
 
 def _entry(row: Row) -> Entry | None:
-    with suppress(msgspec.ValidationError):
-        kind, name, table, root, text = row.values
-        return msgspec.convert([kind, name, table, root, text or ""], _EntryRow).entry()
-    return None
-
-
-class _EntryRow(msgspec.Struct, array_like=True):
-    kind: str
-    name: str
-    table: str
-    root: int
-    text: str
-
-    def entry(self) -> Entry:
-        return Entry(self.kind, self.name, self.table, self.root, self.text)
+    try:
+        return msgspec.convert(row.values, Entry)
+    except msgspec.ValidationError:
+        return None
 
 
 def _table(entry: Entry) -> Table | None:
     """Made in memory, so that SQLite itself says what the columns are."""
-    if entry.kind != "table":
+    if entry.kind != "table" or entry.text is None:
         return None
     if entry.name == "sqlite_sequence":
         return Table(entry.name, [Column("name", "", False, 0), Column("seq", "", False, 0)], -1)
@@ -159,7 +147,7 @@ def _table(entry: Entry) -> Table | None:
         return None
     finally:
         db.close()
-    columns = [Column(name, kind, bool(needed), key) for name, kind, needed, key in rows]
+    columns = [Column(str(row[0]), str(row[1]), bool(row[2]), int(str(row[3]))) for row in rows]
     if _WITHOUT_ROWID in entry.text.upper():
         key = sorted((c for c in columns if c.key_place), key=lambda c: c.key_place)
         return Table(entry.name, [*key, *(c for c in columns if not c.key_place)], -1)

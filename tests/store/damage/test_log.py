@@ -10,6 +10,7 @@ import pytest
 
 from penstock.domain.errors import InvalidRequest, StoreDamaged
 from penstock.store.accept_loss import accept_loss
+from penstock.store.backup import backup
 from penstock.store.log_frames import LogFile
 from penstock.store.sql_store import open_sqlite
 from penstock.store.sqlite_plain import is_plain
@@ -65,6 +66,18 @@ def test_the_refusal_names_the_place_and_what_lies_behind_it(crashed: Path, tmp_
 
     with pytest.raises(StoreDamaged, match=f"byte {offset}: .* {commits} commits in {frames} fr"):
         open_and_close(damaged)
+
+
+def test_a_store_with_a_damaged_log_is_not_backed_up_without_its_end(
+    crashed: Path, tmp_path: Path
+) -> None:
+    damaged = copy_of(crashed, tmp_path / "damaged")
+    flip(log_of(damaged), log_of(damaged).stat().st_size // 2)
+
+    with pytest.raises(StoreDamaged):
+        backup(damaged, tmp_path / "copy.db", progress=lambda done, total: None)
+
+    assert not (tmp_path / "copy.db").exists()
 
 
 def test_a_log_that_ends_anywhere_opens_with_what_is_there(crashed: Path, tmp_path: Path) -> None:
