@@ -7,6 +7,7 @@ from pathlib import Path
 
 import apsw
 
+from penstock.domain.queue import Ordering
 from penstock.store.sql_store import open_sqlite
 from tests.clocks import ManualClock
 from tests.store.desk import Desk
@@ -24,7 +25,7 @@ def fill(folder: Path, *, is_crash: bool, checksums: bool = True) -> Path:
     live = folder / "live"
     store = open_sqlite(live / FILE, now=1, checksums=checksums)
     desk = Desk(store, ManualClock())
-    queues = [desk.queue(name) for name in QUEUES]
+    queues = [desk.queue(name, ordering=Ordering.GROUP) for name in QUEUES]
     for number in range(COUNT):
         group = f"g{number % 3}" if number % 4 == 0 else None
         text = f'"{number} {"x" * (9_000 if number % 20 == 0 else 40)}"'

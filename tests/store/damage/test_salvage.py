@@ -136,7 +136,7 @@ def test_what_waited_for_a_lost_message_goes_on(closed: Path, tmp_path: Path) ->
     )
     assert result.lost_messages
     assert desk.send(queue, dedup_key=missing)
-    assert desk.claim(queue, 100)
+    assert {message.group for message in desk.claim(queue, 100)} == {"g0", "g1", "g2", None}
     store.close()
 
 
