@@ -12,9 +12,10 @@ from penstock.store import accept_loss as cut
 from penstock.store import sqlite_salvage as copies
 
 Progress = Callable[[int, int], None]
+Salvaged = copies.Salvaged
 
 
-def salvage(settings: Settings, target: Path, *, progress: Progress) -> copies.Salvaged:
+def salvage(settings: Settings, target: Path, *, progress: Progress) -> Salvaged:
     """Into a file that ends with .db, or into a new data folder."""
     source = _path(settings)
     if target.suffix != ".db":

@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from penstock.client.answers import Readiness
+from penstock.client.remote import Remote
 from tests.edge.api import Api, assert_refused
 from tests.edge.api import told as ok
 from tests.edge.conftest import MakeServer
@@ -69,3 +71,6 @@ def test_the_server_stays_ready_for_the_others_and_says_that_it_is_degraded(api:
     assert "/v1/problems" in readiness["reason"]
     eventually(lambda: ok(api.call("GET", "/v1/problems"))["damage"]["pages"])
     assert "\npenstock_store_damaged_pages 1\n" in api.call("GET", "/metrics").text
+    with Remote(str(api.http.base_url)) as remote:  # as `penstock doctor` asks
+        assert remote.is_ready()
+        assert remote.readiness() == Readiness(readiness["status"], readiness["reason"])

@@ -166,7 +166,7 @@ def test_a_loss_that_leaves_an_inconsistent_store_is_not_accepted(
         flip(log_of(damaged), file.offset(second) + 500)
     before = log_of(damaged).read_bytes()
 
-    with pytest.raises(StoreDamaged, match="comes from behind it.*--salvage"):
+    with pytest.raises(StoreDamaged, match=r"comes from behind it.*--salvage"):
         accept_loss(damaged)
 
     assert log_of(damaged).read_bytes() == before

@@ -12,7 +12,7 @@ from penstock.edge.cli.output import Output
 from penstock.edge.cli.progress import progress
 
 if TYPE_CHECKING:
-    from penstock.store.sqlite_salvage import Salvaged
+    from penstock.upkeep.damage import Salvaged
 
 MOST_LISTED = 1_000
 

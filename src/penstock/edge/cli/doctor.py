@@ -67,13 +67,15 @@ def _findings(args: Namespace) -> Iterator[Finding]:
 def _server(args: Namespace) -> Finding:
     try:
         with remote(args) as server:
-            is_ready = server.is_ready()
+            readiness = server.readiness()
     except Unreachable as error:
         # Without a server being named, none needs to run.
         is_named = args.server != DEFAULT_SERVER or "PENSTOCK_SERVER" in os.environ
         return (fail if is_named else warn)("server", str(error))
-    if is_ready:
+    if readiness is not None and readiness.reason is None:
         return ok("server", f"{args.server} is ready")
+    if readiness is not None:
+        return fail("server", f"{args.server} is {readiness.status}: {readiness.reason}")
     return fail("server", f"{args.server} runs, but its store does not answer")
 
 
