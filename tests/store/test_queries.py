@@ -130,7 +130,15 @@ def test_marks_are_filled_in():
 @pytest.mark.parametrize("dialect", DIALECTS)
 def test_no_mark_is_left_over(dialect):
     queries = Queries(dialect)
-    marks = {"day": 1, "to_day": 2, "conditions": "", "table": "t", "names": "a", "column": "a"}
+    marks = {
+        "day": 1,
+        "to_day": 2,
+        "conditions": "",
+        "table": "t",
+        "names": "a",
+        "column": "a",
+        "marks": "?",
+    }
     marks |= {"lock": "", "columns": "a", "order": "a", "begin": ""}
 
     left = [name for name in queries.names() if MARK.search(queries.text(name, **marks))]

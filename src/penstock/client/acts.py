@@ -55,3 +55,15 @@ def log_refused_claim(queue: str, error: PenstockError) -> None:
     """Of one queue among several.  An outage is reported by the next claim, once for all."""
     level = logging.DEBUG if isinstance(error, StoreUnavailable) else logging.WARNING
     _log.log(level, "cannot claim from %r: %s", queue, error)
+
+
+class DamagedQueues:
+    """Queues that cannot be claimed from; the others still can.  Each is logged once."""
+
+    def __init__(self) -> None:
+        self._logged: set[str] = set()
+
+    def skip(self, queue: str, error: PenstockError) -> None:
+        if queue not in self._logged:
+            self._logged.add(queue)
+            _log.error("skipping queue %r: %s", queue, error)

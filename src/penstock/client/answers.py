@@ -208,6 +208,11 @@ class Recurring(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     owner: str | None = None  # the application that declared it; None: it was made by hand
 
 
+class Readiness(msgspec.Struct, frozen=True):
+    status: str
+    reason: str | None = None  # why it is degraded
+
+
 class Stats(msgspec.Struct, frozen=True, kw_only=True):
     backend: str
     queues: int

@@ -5,9 +5,9 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Mapping, Sequence
 
-from penstock.client.acts import log_refused_claim, planned
+from penstock.client.acts import DamagedQueues, log_refused_claim, planned
 from penstock.domain.circuit import Permitted, Reported
-from penstock.domain.errors import PenstockError, QueueNotFound
+from penstock.domain.errors import PenstockError, QueueNotFound, StoreDamaged
 from penstock.domain.lease import LeaseAct
 from penstock.domain.message import Content, Message
 from penstock.domain.queue import Queue
@@ -26,6 +26,7 @@ class EmbeddedSource:
         self._lock = threading.Lock()
         self._listeners: dict[object, _Listener] = {}
         self._refresh_at = 0
+        self._damaged = DamagedQueues()
         broker.listen(self._woken)
 
     def claim(
@@ -55,6 +56,9 @@ class EmbeddedSource:
                 claimed = ticket.result()
             except QueueNotFound:  # removed a moment ago
                 self._broker.directory.forget(queue.name)
+                continue
+            except StoreDamaged as error:
+                self._damaged.skip(queue.name, error)
                 continue
             except PenstockError as error:
                 # What the other queues gave is leased to this worker, and the acts are done.

@@ -23,6 +23,7 @@ from penstock.client.answers import (
     MessagePage,
     RawMessage,
     RawPage,
+    Readiness,
     SendResult,
     Sent,
     Stats,
@@ -63,6 +64,7 @@ _raw = msgspec.json.Decoder(RawPage)
 _turn = msgspec.json.Decoder(_Turn)
 _results = msgspec.json.Decoder(_Results)
 _stats = msgspec.json.Decoder(Stats)
+_readiness = msgspec.json.Decoder(Readiness)
 
 
 class Remote:
@@ -260,11 +262,14 @@ class Remote:
 
     def is_ready(self) -> bool:
         """Does the store behind the server answer?  Raises Unreachable if the server does not."""
+        return self.readiness() is not None
+
+    def readiness(self) -> Readiness | None:
+        """None: the store behind the server does not answer.  Raises Unreachable."""
         try:
-            self._transport.call("GET", "/readyz")
+            return _readiness.decode(self._transport.call("GET", "/readyz").body)
         except PenstockError:
-            return False
-        return True
+            return None
 
 
 def _each(answers: list[msgspec.Raw], kind: type[A]) -> list[A | PenstockError]:

@@ -5,13 +5,13 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Mapping, Sequence
 
-from penstock.client.acts import log_refused_claim
+from penstock.client.acts import DamagedQueues, log_refused_claim
 from penstock.client.answers import RawMessage
 from penstock.client.remote import Remote
 from penstock.client.remote_acts import MOST_ACTS, RemoteActs
 from penstock.client.remote_waiting import Idle, Waiting
 from penstock.domain.circuit import Permitted, Reported
-from penstock.domain.errors import PenstockError, QueueNotFound
+from penstock.domain.errors import PenstockError, QueueNotFound, StoreDamaged
 from penstock.domain.moments import instant_of
 from penstock.ports.work import Answer, Work, WorkAct
 
@@ -21,6 +21,7 @@ class RemoteSource:
         self._remote = remote
         self._lock = threading.Lock()
         self._waiting: list[Waiting] = []
+        self._damaged = DamagedQueues()
 
     def claim(
         self,
@@ -52,6 +53,9 @@ class RemoteSource:
                     claimed_by=worker_id,
                 )
             except QueueNotFound:
+                continue
+            except StoreDamaged as error:
+                self._damaged.skip(queue, error)
                 continue
             except (PenstockError, OSError) as error:
                 acts.error = error

@@ -238,6 +238,12 @@ class StoreRefused(PenstockError):
     code = "store_refused"
 
 
+class StoreDamaged(StoreRefused):
+    """Stored bytes are not what was written.  Retrying does not help; an operator must decide."""
+
+    code = "store_damaged"
+
+
 class SourceUnavailable(PenstockError):
     """A source of load does not answer, refuses, or says what cannot be."""
 

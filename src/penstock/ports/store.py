@@ -14,6 +14,7 @@ import msgspec
 
 from penstock.domain.access import ApiKey
 from penstock.domain.counts import Counts
+from penstock.domain.damage import Damage
 from penstock.domain.draft import NewMessage
 from penstock.domain.errors import PenstockError
 from penstock.domain.history import Attempt, Ending, HistoryFilter
@@ -392,4 +393,8 @@ class Store(Protocol):
     async def write_in_async(self, tx: object, what: Callable[[Session], T]) -> T: ...
 
     def read(self, what: Callable[[Session], T]) -> Ticket[T]: ...
+    def damage(self) -> Damage | None:
+        """What cannot be read any more, as far as requests have met it; None: nothing."""
+        ...
+
     def close(self) -> None: ...

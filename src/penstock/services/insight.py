@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 import msgspec
 
 from penstock.domain.counts import Counts
+from penstock.domain.damage import Damage
 from penstock.domain.errors import MessageNotFound, QueueNotFound
 from penstock.domain.history import Attempt, Ending, HistoryFilter, check_filter
 from penstock.domain.limits import Limits
@@ -96,6 +97,10 @@ class Insight:
         """Answers only while the store takes work: a full disk can still be read from."""
         now = self._clock.now()
         return self._store.write(lambda session: session.tidying.leave_mark(now=now))
+
+    def damage(self) -> Damage | None:
+        """What of the store cannot be read any more, as far as requests have met it."""
+        return self._store.damage()
 
 
 def _names(session: Session, queue_nos: Iterable[int]) -> set[str]:

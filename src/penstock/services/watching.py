@@ -5,6 +5,7 @@ from __future__ import annotations
 import msgspec
 
 from penstock.domain.counts import Counts
+from penstock.domain.damage import Damage
 from penstock.domain.problem import (
     HANGING_AFTER_MS,
     STUCK_AFTER_MS,
@@ -94,6 +95,10 @@ class Watch:
             return [one for one in found if one.is_old(now=now)]
 
         return self._store.read(do)
+
+    def damage(self) -> Damage | None:
+        """What of the store cannot be read any more, as far as requests have met it."""
+        return self._store.damage()
 
 
 def _look(session: Session, before: Look | None, now: int) -> Look:

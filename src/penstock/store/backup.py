@@ -16,6 +16,7 @@ import apsw
 
 from penstock.domain.errors import InvalidRequest, StoreUnavailable
 from penstock.store import checksums
+from penstock.store.log_damage import look_behind, refuse_damaged_log
 from penstock.store.sqlite import storage_error
 from penstock.store.sqlite_log import BUSY_MS
 
@@ -60,6 +61,7 @@ def _copy(source: Path, partial: Path, progress: Progress) -> None:
     copy = apsw.Connection(str(partial))
     try:
         origin.set_busy_timeout(BUSY_MS)
+        _refuse_damaged_log(origin, source)
         origin.execute("BEGIN")
         origin.pragma("user_version")  # the first read takes the snapshot
         copy.pragma("synchronous", "off")  # synced once, at the end
@@ -72,6 +74,17 @@ def _copy(source: Path, partial: Path, progress: Progress) -> None:
     finally:
         copy.close()
         origin.close()
+
+
+def _refuse_damaged_log(origin: apsw.Connection, source: Path) -> None:
+    """SQLite would copy what precedes the damage, and call it complete."""
+    origin.pragma("schema_version")  # before it has read anything it knows of no log
+    for _ in range(2):  # beside a server, the log may begin anew during the first look
+        accepted, _moved = origin.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_NOOP)
+        end = look_behind(source, accepted)
+        if end is None or not end.is_damage:
+            return
+    refuse_damaged_log(source, end)
 
 
 def _begin_with_checksums(copy: apsw.Connection, *, page_size: int) -> None:

@@ -20,13 +20,13 @@ _kept: dict[tuple[int, int], int] = {}  # by device and inode: descriptors that 
 def reserved_bytes(path: Path) -> int | None:
     """How many bytes each page keeps free; None: there is no database yet."""
     try:
-        file = _open(path)
+        file = open_beside(path)
     except FileNotFoundError:
         return None
     try:
         head = os.pread(file, 100, 0)
     finally:
-        _close(file)
+        close_beside(file)
     return head[_RESERVED_AT] if head.startswith(_MAGIC) else None
 
 
@@ -36,12 +36,13 @@ def identity(path: str | Path) -> tuple[int, int]:
     return found.st_dev, found.st_ino
 
 
-def _open(path: Path) -> int:
+def open_beside(path: Path) -> int:
+    """A descriptor to read from; close it with `close_beside`."""
     kept = _kept.get(identity(path))
     return os.open(path, os.O_RDONLY | os.O_CLOEXEC) if kept is None else kept
 
 
-def _close(file: int) -> None:
+def close_beside(file: int) -> None:
     found = os.fstat(file)
     key = (found.st_dev, found.st_ino)
     if key in _kept:

@@ -11,6 +11,8 @@ from typing import Any, Protocol, cast
 from penstock.domain.errors import PenstockError
 from penstock.ports.store import Session
 from penstock.ports.ticket import Ticket
+from penstock.store.damage_map import damaged_pages
+from penstock.store.damage_watch import DamageWatch
 from penstock.store.database import Database
 from penstock.store.readers import Readers
 from penstock.store.session import SqlSession
@@ -43,6 +45,7 @@ class FileHome:
     def __init__(self, path: Path, *, patience_ms: int = PATIENCE_MS) -> None:
         self._path = path
         self._turns = Turns(path, patience_ms=patience_ms)
+        self.watch = DamageWatch(lambda: damaged_pages(path))
         self._store: Served | None = None
         self._wakeups: SqliteWakeups | None = None
 

@@ -9,12 +9,14 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
+from penstock.domain.damage import Damage
 from penstock.domain.draft import NewMessage
 from penstock.domain.errors import PenstockError, StoreRefused
 from penstock.domain.lease import LeaseAct
 from penstock.ports.store import Acted, Claim, Claimed, Sent, Session
 from penstock.ports.ticket import Ticket
 from penstock.store import migrations
+from penstock.store.damage_watch import DamageWatch
 from penstock.store.database import Database, NotADatabase
 from penstock.store.file_home import IfFirst
 from penstock.store.group_commit import GroupCommit
@@ -55,6 +57,7 @@ class SqlStore(InCallersTransactions):
         beside: Beside | None = None,
     ) -> None:
         self.backend = backend
+        self.watch: DamageWatch | None = None
         self._beside = beside
         if beside is not None:
             announce = beside.announce
@@ -113,6 +116,9 @@ class SqlStore(InCallersTransactions):
 
         self._commits.let_go(shut)
 
+    def damage(self) -> Damage | None:
+        return None if self.watch is None else self.watch.damage()
+
     def agree(self, number: int, if_first: IfFirst = lambda _: None) -> int:
         """The number of the first process that has the store open, for all that open it meanwhile.
 
@@ -168,6 +174,7 @@ def open_sqlite(
         home.close()
         raise
     store.callers = home.callers
+    store.watch = home.watch
     home.serve(store)
     return store
 

@@ -13,11 +13,20 @@ from typing import Any
 
 import apsw
 
-from penstock.domain.errors import PenstockError, StoreRefused, StoreUnavailable
+from penstock.domain.errors import PenstockError, StoreDamaged, StoreRefused, StoreUnavailable
 from penstock.store import checksums
+from penstock.store.damage_watch import DamageWatch
 from penstock.store.database import Collision, Found, NotADatabase, Occupied, Row
 from penstock.store.full_disk import check_free_space, reserve_index
 from penstock.store.in_turn import InTurn
+from penstock.store.log_damage import (
+    SYNC_AFTER,
+    LogEnd,
+    keep_aside,
+    look_behind,
+    refuse_damaged_log,
+    what_to_do,
+)
 from penstock.store.log_mover import LogMover
 from penstock.store.queries import Queries
 from penstock.store.sqlite_inserts import parts
@@ -42,7 +51,15 @@ class SqliteDatabase(InTurn):
     dialect = "sqlite"
     is_shared = False
 
-    def __init__(self, path: Path, *, read_only: bool = False, turns: Turns | None = None) -> None:
+    def __init__(
+        self,
+        path: Path,
+        *,
+        read_only: bool = False,
+        turns: Turns | None = None,
+        watch: DamageWatch | None = None,
+    ) -> None:
+        self._watch = watch
         self.is_alive = True
         self._logged_pages = 0
         self._moved_pages = 0  # when we looked last
@@ -51,6 +68,7 @@ class SqliteDatabase(InTurn):
         self._queries = Queries(self.dialect)
         self._is_read_only = read_only
         self._is_synced = True
+        self._unsynced = 0  # commits since the last one that was synced
         self._turns = turns
         self._patience = Patience(BUSY_MS)
         try:
@@ -60,6 +78,8 @@ class SqliteDatabase(InTurn):
         except apsw.NotADBError as error:
             raise NotADatabase(f"cannot open {path}: {error}") from error
         except (apsw.Error, OSError) as error:
+            if is_damage(error):
+                raise StoreDamaged(f"{path} is damaged: {error}. {what_to_do()}") from error
             raise StoreUnavailable(f"cannot open {path}: {error}") from error
         self._cursor = self._db.cursor()
         self._mover = LogMover(self._db.db_filename("main"), on_failed=self._doubt_at_once)
@@ -141,6 +161,8 @@ class SqliteDatabase(InTurn):
             self._execute("BEGIN")
             return
         self._be_in_turn()
+        # So that a power cut leaves few commits torn, and more than that is known to be damage.
+        durable = durable or self._unsynced >= SYNC_AFTER
         if durable != self._is_synced:
             # NORMAL does not wait for the disk at a commit; the next FULL one syncs it too.
             self._db.pragma("synchronous", "full" if durable else "normal")
@@ -159,6 +181,7 @@ class SqliteDatabase(InTurn):
 
     def commit(self) -> None:
         self._execute("COMMIT")
+        self._unsynced = 0 if self._is_synced else self._unsynced + 1
         if self._logged_pages >= self._move_at or self._mover.has_ended:
             self._move_log()
         self.give_turn_back()
@@ -270,10 +293,14 @@ class SqliteDatabase(InTurn):
             return Collision(str(error))
         if is_failed_sync(error):
             self._doubt()
+        if is_damage(error) and self._watch is not None:
+            return self._watch.met(error)
         return storage_error(error)
 
 
-def open_settled(path: Path, turns: Turns, *, again: bool = False) -> SqliteDatabase:
+def open_settled(
+    path: Path, turns: Turns, *, again: bool = False, watch: DamageWatch | None = None
+) -> SqliteDatabase:
     """Open for writing: what a crash or a failed sync left is in the database, and durable.
 
     While others have the store open the log is theirs as much as ours, and is left as it is: who
@@ -284,11 +311,11 @@ def open_settled(path: Path, turns: Turns, *, again: bool = False) -> SqliteData
         is_alone = turns.come_in()
         again = again or turns.is_in_doubt
         if not is_alone and not turns.is_in_doubt:
-            return SqliteDatabase(path, turns=turns)
+            return SqliteDatabase(path, turns=turns, watch=watch)
         if not is_alone:
             raise StillOpen("a sync has failed: other processes must let go of the store first")
         make_log_durable(path)
-        db = SqliteDatabase(path, turns=turns)
+        db = SqliteDatabase(path, turns=turns, watch=watch)
         try:
             _look_at_log(db, path)
             db.settle(again=again)
@@ -305,13 +332,30 @@ def open_settled(path: Path, turns: Turns, *, again: bool = False) -> SqliteData
         turns.give_back()
 
 
-def _look_at_log(db: SqliteDatabase, path: Path) -> None:
+def end_of_log(db: SqliteDatabase, path: Path) -> LogEnd | None:
+    """What SQLite does not read of the log; nobody else may have the store open."""
     try:
-        checksums.look_at_log(db.connection, path)
+        accepted, _ = db.connection.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_NOOP)
+        numbers_page = None
+        if db.connection.reserve_bytes("main") == checksums.RESERVED_BYTES:
+            # Applications do not write to it: all sends are ours, and synced.
+            numbers_page = next((page for (page,) in db.rows("log.numbers_page")), None)
+        return look_behind(path, accepted, numbers_page=numbers_page)
     except apsw.Error as error:
         raise storage_error(error) from error
     except OSError as error:
         raise StoreUnavailable(f"cannot read the log of {path}: {error}") from error
+
+
+def _look_at_log(db: SqliteDatabase, path: Path) -> None:
+    """Raises StoreDamaged; an end that a power cut left is logged."""
+    end = end_of_log(db, path)
+    refuse_damaged_log(path, end)
+    try:
+        if end is not None:
+            keep_aside(path, end)
+    except OSError as error:
+        raise StoreUnavailable(f"cannot copy the log of {path}: {error}") from error
 
 
 def _abandon(db: apsw.Connection) -> None:
@@ -339,9 +383,18 @@ def refuse_unsafe(name: str, found: object, wanted: object) -> None:
         raise StoreRefused(f"SQLite's {name} is {found!r} where {wanted!r} was asked for")
 
 
+def is_damage(error: Exception) -> bool:
+    """A wrong checksum, or a page that is not what it should be."""
+    if isinstance(error, apsw.CorruptError):
+        return True
+    return getattr(error, "extendedresult", 0) == apsw.SQLITE_IOERR_DATA
+
+
 def storage_error(error: apsw.Error) -> PenstockError:
     """A broken rule is the fault of one request; anything else may be the storage's."""
     if isinstance(error, apsw.BusyError | apsw.LockedError):
         return Occupied("another program has kept the store to itself for too long")
+    if is_damage(error):
+        return StoreDamaged(f"the store is damaged: {error}. {what_to_do()}")
     kind = PenstockError if isinstance(error, apsw.ConstraintError) else StoreUnavailable
     return kind(f"{type(error).__name__}: {error}")

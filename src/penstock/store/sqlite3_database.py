@@ -6,8 +6,9 @@ import sqlite3
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from penstock.domain.errors import InvalidRequest, PenstockError, StoreUnavailable
+from penstock.domain.errors import InvalidRequest, PenstockError, StoreDamaged, StoreUnavailable
 from penstock.store.database import Collision, Found, NotADatabase, Occupied, Row
+from penstock.store.log_damage import what_to_do
 from penstock.store.queries import queries_of
 from penstock.store.sqlite_inserts import parts
 
@@ -94,6 +95,8 @@ def storage_error(error: sqlite3.Error) -> PenstockError:
             "another connection has held SQLite's write lock for too long; if it is a transaction"
             " of the caller's own, pass it as tx=, or call this after its commit"
         )
+    if is_damage(error):
+        return StoreDamaged(f"the store is damaged: {error}. {what_to_do()}")
     kind: type[PenstockError] = StoreUnavailable
     if code_of(error) == sqlite3.SQLITE_NOTADB:
         kind = NotADatabase
@@ -107,6 +110,11 @@ def storage_error(error: sqlite3.Error) -> PenstockError:
 def is_busy(error: sqlite3.Error) -> bool:
     """Is a lock in the way, of another connection?"""
     return code_of(error) & 0xFF in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
+
+
+def is_damage(error: sqlite3.Error) -> bool:
+    """Is a page not what it should be?"""
+    return code_of(error) & 0xFF == sqlite3.SQLITE_CORRUPT
 
 
 def code_of(error: sqlite3.Error) -> int:

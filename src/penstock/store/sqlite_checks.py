@@ -11,10 +11,12 @@ from penstock.domain.errors import PenstockError
 from penstock.domain.finding import Finding, fail, ok, warn
 from penstock.store import checksums
 from penstock.store.checks import examine_books, examine_clock, examine_schema
+from penstock.store.damage_map import damaged_pages
 from penstock.store.hold_checks import examine_holds
 from penstock.store.limit_checks import examine_limits
+from penstock.store.log_damage import asides, describe, what_to_do
 from penstock.store.session import SqlSession
-from penstock.store.sqlite import OLDEST_SQLITE, SqliteDatabase
+from penstock.store.sqlite import OLDEST_SQLITE, SqliteDatabase, end_of_log
 
 
 def examine(path: Path, *, now: int) -> Iterator[Finding]:
@@ -27,12 +29,20 @@ def examine(path: Path, *, now: int) -> Iterator[Finding]:
         db = SqliteDatabase(path)
     except PenstockError as error:
         yield fail("store", str(error))
+        yield from _damaged_pages(path)
         return
     try:
         yield ok("journal", f"{db.connection.pragma('journal_mode')}, and commits are synced")
-        yield from _damage(path, db.connection)
+        yield from _log(path, db)
+        is_sound = _quick_check(db.connection)
     finally:
         db.abandon()  # a look must not move a log that may not be durable: a start does that
+    yield _checksums(path)
+    if is_sound == "ok":
+        yield ok("integrity", "quick_check passed")
+    else:
+        yield fail("integrity", is_sound)
+        yield from _damaged_pages(path)
     yield from _inside(path, now)
 
 
@@ -43,18 +53,44 @@ def _version() -> Finding:
     return ok("sqlite", version)
 
 
-def _damage(path: Path, db: apsw.Connection) -> Iterator[Finding]:
+def _log(path: Path, db: SqliteDatabase) -> Iterator[Finding]:
+    """While a server has the store open the log is longer at every look, and not damaged."""
+    end = end_of_log(db, path)
+    if end is not None and end.is_damage and end_of_log(db, path) == end:
+        yield fail("log", f"{describe(path, end)}. {what_to_do()}")
+    for kept in asides(path, "damaged"):
+        yield fail(
+            "log",
+            f"commits were given up: {kept} is the log as it was. Remove the file when it is no "
+            "longer needed",
+        )
+    for kept in asides(path, "unfinished"):
+        yield warn("log", f"a power cut left an unfinished end: {kept} is the log as it was")
+
+
+def _checksums(path: Path) -> Finding:
     if checksums.has_checksums(path):
-        yield ok("checksums", "every page has one")
-    else:
-        yield warn("checksums", "the file was made without: a flipped bit may go unnoticed")
-    for log in sorted(path.parent.glob(f"{path.name}-wal.damaged-*")):
-        yield warn("log", f"a damaged one was put aside at an earlier start: {log}")
+        return ok("checksums", "every page has one")
+    return warn("checksums", "the file was made without: a flipped bit may go unnoticed")
+
+
+def _quick_check(db: apsw.Connection) -> str:
     try:
-        told = db.execute("PRAGMA quick_check(1)").get
+        return str(db.execute("PRAGMA quick_check(1)").get)
     except apsw.Error as error:
-        told = f"{type(error).__name__}: {error}"
-    yield ok("integrity", "quick_check passed") if told == "ok" else fail("integrity", str(told))
+        return f"{type(error).__name__}: {error}"
+
+
+def _damaged_pages(path: Path) -> Iterator[Finding]:
+    """After all connections to it are closed: reading it as a file would drop their locks."""
+    try:
+        pages = damaged_pages(path)
+    except (PenstockError, OSError) as error:
+        yield fail("pages", str(error))
+        return
+    yield from (fail("pages", page.text) for page in pages)
+    if pages:
+        yield fail("damage", "Restore a backup, or run `penstock doctor --salvage NEW_STORE`")
 
 
 def _inside(path: Path, now: int) -> Iterator[Finding]:

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from penstock.domain.errors import StoreUnavailable
 from penstock.store import migrations
+from penstock.store.damage_watch import DamageWatch
 from penstock.store.file_home import FileHome
 from penstock.store.own_tx import SqliteCallers
 from penstock.store.session import SqlSession
@@ -40,22 +41,24 @@ class SqliteHome(FileHome):
 
     def open_writer(self) -> SqlSession:
         if self._store is None:
-            return SqlSession(self._open_settled())
+            return SqlSession(self._open_settled(watch=self.watch))
         # After a storage error readers must let go as well, or SQLite would not look at the
         # log anew but trust what it remembers of it.
         with self._store.readers.kept_out():
-            return SqlSession(self._open_settled(again=True))
+            return SqlSession(self._open_settled(again=True, watch=self.watch))
 
     def open_reader(self) -> SqlSession:
         if self._turns.is_in_doubt:
             raise StoreUnavailable("a sync has failed, and the log is not settled yet")
-        return SqlSession(SqliteDatabase(self._path, read_only=True))
+        return SqlSession(SqliteDatabase(self._path, read_only=True, watch=self.watch))
 
-    def _open_settled(self, *, again: bool = False) -> SqliteDatabase:
+    def _open_settled(
+        self, *, again: bool = False, watch: DamageWatch | None = None
+    ) -> SqliteDatabase:
         """If a sync has failed, everybody must let go of the store first, and is asked to."""
         for _ in range(_TRIES):
             try:
-                return open_settled(self._path, self._turns, again=again)
+                return open_settled(self._path, self._turns, again=again, watch=watch)
             except StillOpen as error:
                 still_open = error
             ask_to_let_go(self._path)

@@ -25,13 +25,16 @@ from pathlib import Path
 
 from penstock.domain.errors import StoreRefused, StoreUnavailable
 from penstock.store import checksums
+from penstock.store.damage_watch import DamageWatch
 from penstock.store.database import Collision, Occupied
 from penstock.store.file_header import reserved_bytes
 from penstock.store.in_turn import InTurn
+from penstock.store.log_damage import SYNC_AFTER, look_behind, refuse_damaged_log
 from penstock.store.sqlite3_database import (
     Sqlite3Database,
     code_of,
     is_busy,
+    is_damage,
     refuse_old_sqlite,
     storage_error,
 )
@@ -81,12 +84,15 @@ class PlainSqliteDatabase(InTurn, Sqlite3Database):
         read_only: bool = False,
         turns: Turns | None = None,
         patience_ms: int = PATIENCE_MS,
+        watch: DamageWatch | None = None,
     ) -> None:
+        self._watch = watch
         self.is_alive = True
         self._path = path
         self._moves = moves
         self._is_read_only = read_only
         self._is_synced = True
+        self._unsynced = 0  # commits since the last one that was synced
         self._version: object = None
         self._turns = turns
         self._patience = Patience(patience_ms)
@@ -110,6 +116,7 @@ class PlainSqliteDatabase(InTurn, Sqlite3Database):
             self.execute("BEGIN")
             return
         self._be_in_turn()
+        durable = durable or self._unsynced >= SYNC_AFTER
         try:
             if durable != self._is_synced:
                 self.execute(f"PRAGMA synchronous = {'full' if durable else 'normal'}")
@@ -121,6 +128,7 @@ class PlainSqliteDatabase(InTurn, Sqlite3Database):
 
     def commit(self) -> None:
         self.execute("COMMIT")
+        self._unsynced = 0 if self._is_synced else self._unsynced + 1
         if self._moves.is_due():
             self._move_log()
         self.give_turn_back()
@@ -192,6 +200,8 @@ class PlainSqliteDatabase(InTurn, Sqlite3Database):
         code = code_of(error)
         if code & 0xFF == sqlite3.SQLITE_IOERR and code not in _READS:
             self._doubt()
+        if is_damage(error) and self._watch is not None:
+            return self._watch.met(error)
         return super()._meaning(error)
 
 
@@ -201,6 +211,7 @@ def open_settled(
     turns: Turns,
     *,
     patience_ms: int = PATIENCE_MS,
+    watch: DamageWatch | None = None,
 ) -> PlainSqliteDatabase:
     """Open for writing: what a crash or a failed sync left is in the database, and durable.
 
@@ -211,7 +222,10 @@ def open_settled(
     try:
         refuse_deadlock(path)
         is_alone = turns.come_in()
-        db = PlainSqliteDatabase(path, moves, turns=turns, patience_ms=patience_ms)
+        if is_alone:
+            # First: the last connection that is closed would drop what follows the damage.
+            _refuse_damaged_log(path)
+        db = PlainSqliteDatabase(path, moves, turns=turns, patience_ms=patience_ms, watch=watch)
         try:
             if is_alone or turns.is_in_doubt:
                 move_log(path, again=True, patience_ms=patience_ms)
@@ -226,6 +240,16 @@ def open_settled(
         raise
     finally:
         turns.give_back()
+
+
+def _refuse_damaged_log(path: Path) -> None:
+    """Twice: an application may have the file open, and begin the log anew meanwhile."""
+    try:
+        end = look_behind(path)
+        if end is not None and end.is_damage and look_behind(path) == end:
+            refuse_damaged_log(path, end)
+    except OSError as error:
+        raise StoreUnavailable(f"cannot read the log of {path}: {error}") from error
 
 
 def move_log(path: Path, *, again: bool = False, patience_ms: int = MOVE_MS) -> None:
@@ -263,7 +287,7 @@ def _connect(path: Path, *, patience_ms: int, read_only: bool = False) -> sqlite
 
 
 def _cannot_open(path: Path, error: Exception) -> Exception:
-    if isinstance(error, sqlite3.Error) and is_busy(error):
+    if isinstance(error, sqlite3.Error) and (is_busy(error) or is_damage(error)):
         return storage_error(error)
     return StoreUnavailable(f"cannot open {path}: {error}")
 

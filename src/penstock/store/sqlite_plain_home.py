@@ -10,6 +10,7 @@ from pathlib import Path
 
 from penstock.store import migrations
 from penstock.store.callers_door import CallersDoor
+from penstock.store.damage_watch import DamageWatch
 from penstock.store.file_home import FileHome
 from penstock.store.own_tx import SqliteCallers
 from penstock.store.session import SqlSession
@@ -34,12 +35,16 @@ class PlainHome(FileHome):
             db.close()
 
     def open_writer(self) -> SqlSession:
-        return SqlSession(self._open_settled())
+        return SqlSession(self._open_settled(watch=self.watch))
 
     def open_reader(self) -> SqlSession:
         return SqlSession(
             PlainSqliteDatabase(
-                self._path, self._moves, read_only=True, patience_ms=self._patience_ms
+                self._path,
+                self._moves,
+                read_only=True,
+                patience_ms=self._patience_ms,
+                watch=self.watch,
             )
         )
 
@@ -47,5 +52,7 @@ class PlainHome(FileHome):
         super().close()
         self._door.close()
 
-    def _open_settled(self) -> PlainSqliteDatabase:
-        return open_settled(self._path, self._moves, self._turns, patience_ms=self._patience_ms)
+    def _open_settled(self, *, watch: DamageWatch | None = None) -> PlainSqliteDatabase:
+        return open_settled(
+            self._path, self._moves, self._turns, patience_ms=self._patience_ms, watch=watch
+        )

@@ -6,7 +6,7 @@ import pytest
 
 from penstock.client.errors import Unreachable
 from penstock.client.remote_source import RemoteSource
-from penstock.domain.errors import Forbidden, LeaseLost
+from penstock.domain.errors import Forbidden, LeaseLost, StoreDamaged
 from penstock.domain.lease import Verb
 from penstock.ports.work import Unanswered, Work, WorkAct
 from tests.edge.api import a_name
@@ -177,3 +177,19 @@ def test_acts_in_several_requests_keep_the_answers_before_a_failure(app, queue, 
     assert answers[0] is None
     assert {type(answer) for answer in answers[1 : sent[0]]} == {LeaseLost}
     assert {type(answer) for answer in answers[sent[0] :]} == {Unanswered}
+
+
+def test_a_damaged_queue_does_not_keep_the_others_from_being_claimed(app, monkeypatch, caplog):
+    names = [a_name() for _ in range(3)]
+    fill(app, names)
+    source = app.work_source()
+    [first, *_], _ = claim(source, names[:1])
+    fail_claims_of(source, names[0], monkeypatch, StoreDamaged("a page is damaged"))
+
+    found, answers = claim(source, names, finishing=[completion(first)])
+    claim(source, names)
+
+    assert [work.queue for work in found] == names[1:]
+    assert answers == [None], "the completion was kept"
+    lines = [record.getMessage() for record in caplog.records if names[0] in record.getMessage()]
+    assert lines == [f"skipping queue {names[0]!r}: a page is damaged"]

@@ -12,7 +12,7 @@ from html import escape
 
 import msgspec
 
-from penstock.domain.errors import PenstockError, StoreUnavailable
+from penstock.domain.errors import PenstockError, StoreDamaged, StoreUnavailable
 from penstock.domain.message import Content, Message
 from penstock.edge.http.errors import STATUS
 from penstock.edge.http.request import Request, Response
@@ -103,7 +103,7 @@ def refusal(failure: str) -> Refuse:
     """How an operation words refusals; `failure` is its text for trouble that is ours."""
 
     def refuse(request: Request, error: PenstockError) -> Response:
-        if isinstance(error, StoreUnavailable) or type(error) is PenstockError:
+        if isinstance(error, StoreUnavailable | StoreDamaged) or type(error) is PenstockError:
             return _response(500, failure.encode(), TEXT)
         return _response(STATUS[type(error)], escape(str(error)).encode(), TEXT)
 

@@ -10,6 +10,7 @@ from penstock.client.errors import Unreachable
 from penstock.domain.errors import PenstockError
 from penstock.domain.finding import Finding, Grade, fail, ok, warn
 from penstock.edge.cli import exits
+from penstock.edge.cli.damage import accept_loss, salvage
 from penstock.edge.cli.flags import DEFAULT_SERVER, loaded, remote, server_flags, store_flags
 from penstock.edge.cli.output import Output
 from penstock.edge.cli.parser import Parser
@@ -20,6 +21,15 @@ MARKS = {Grade.OK: "ok  ", Grade.WARN: "WARN", Grade.FAIL: "FAIL"}
 
 
 def configure(parser: Parser) -> None:
+    parser.flag(
+        "--salvage",
+        value="NEW_STORE",
+        text="copy all that can be read of a damaged SQLite store into a new file or data folder",
+    )
+    parser.flag(
+        "--accept-loss",
+        text="continue without what follows the damage in the log, which is kept beside the store",
+    )
     store_flags(parser)
     server_flags(parser)
     parser.flag(
@@ -30,6 +40,10 @@ def configure(parser: Parser) -> None:
 
 
 def run(args: Namespace, out: Output) -> int:
+    if args.salvage is not None:
+        return salvage(args, out)
+    if args.accept_loss:
+        return accept_loss(args, out)
     is_bad = False
     with progress("Examining"):
         for finding in _findings(args):
@@ -62,13 +76,15 @@ def _findings(args: Namespace) -> Iterator[Finding]:
 def _server(args: Namespace) -> Finding:
     try:
         with remote(args) as server:
-            is_ready = server.is_ready()
+            readiness = server.readiness()
     except Unreachable as error:
         # Without a server being named, none needs to run.
         is_named = args.server != DEFAULT_SERVER or "PENSTOCK_SERVER" in os.environ
         return (fail if is_named else warn)("server", str(error))
-    if is_ready:
+    if readiness is not None and readiness.reason is None:
         return ok("server", f"{args.server} is ready")
+    if readiness is not None:
+        return fail("server", f"{args.server} is {readiness.status}: {readiness.reason}")
     return fail("server", f"{args.server} runs, but its store does not answer")
 
 
@@ -78,11 +94,13 @@ COMMANDS = {
         configure,
         more="Checks Python, the settings, the data folder and its disk, the store (version, "
         "promises, integrity, schema, clock, books) and the server. Ends with code 1 if anything "
-        "fails; warnings do not count. May run while the server works; --repair-clock on SQLite "
-        "only while nothing has the store open.",
+        "fails; warnings do not count. May run while the server works, but not with --salvage, "
+        "--accept-loss or, on SQLite, --repair-clock. --salvage only reads the damaged store, "
+        "lists what it cannot read, and ends with code 1 if there is any.",
         examples=(
             "penstock doctor --data ./data",
             "penstock doctor --data ./data --repair-clock",
+            "penstock doctor --data ./data --salvage ./salvaged",
             "penstock doctor --json | jq 'select(.grade!=\"ok\")'",
         ),
     )

@@ -53,6 +53,7 @@ STATUS: dict[type[PenstockError], int] = {
     errors.TransactionBusy: 503,
     errors.ShuttingDown: 503,
     errors.StoreRefused: 503,
+    errors.StoreDamaged: 503,
     errors.SourceUnavailable: 503,
     errors.ReplicasUnavailable: 503,
     errors.FleetNotWatched: 503,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from penstock.domain.damage import Damage
 from penstock.services.queues import QueueView
 
 _GAUGES = {
@@ -24,7 +25,11 @@ _COUNTERS = {
 }
 
 
-def render(views: Sequence[QueueView], *, waiting_claims: int, backend: str) -> str:
+def render(
+    views: Sequence[QueueView], *, waiting_claims: int, backend: str, damage: Damage | None = None
+) -> str:
+    # A page that is still being looked for counts, too.
+    damaged_pages = 0 if damage is None else max(1, len(damage.pages))
     lines = [
         "# HELP penstock_claims_waiting Claims that wait for a message.",
         "# TYPE penstock_claims_waiting gauge",
@@ -32,6 +37,9 @@ def render(views: Sequence[QueueView], *, waiting_claims: int, backend: str) -> 
         "# HELP penstock_info The store behind this node.",
         "# TYPE penstock_info gauge",
         f'penstock_info{{backend="{backend}"}} 1',
+        "# HELP penstock_store_damaged_pages Pages of the store that requests could not read.",
+        "# TYPE penstock_store_damaged_pages gauge",
+        f"penstock_store_damaged_pages {damaged_pages}",
         "# HELP penstock_queue_messages Messages in a queue by state.",
         "# TYPE penstock_queue_messages gauge",
     ]

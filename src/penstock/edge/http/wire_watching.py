@@ -8,6 +8,7 @@ from penstock.domain import access
 from penstock.domain.access import Caller
 from penstock.domain.circuit import circuit_hash
 from penstock.domain.counts import Counts
+from penstock.domain.damage import Damage
 from penstock.domain.limits import SECOND
 from penstock.domain.problem import HangingRoute, OldTransaction, Problem, TransactionKind
 from penstock.domain.route import RouteTable
@@ -76,11 +77,25 @@ class OldTransactionOut(msgspec.Struct):
     transactions: int
 
 
+class DamagedPageOut(msgspec.Struct):
+    page: int
+    table: str | None
+    index: str | None
+    queues: list[str]
+    text: str
+
+
+class DamageOut(msgspec.Struct):
+    text: str
+    pages: list[DamagedPageOut]
+
+
 class ProblemsOut(msgspec.Struct):
     problems: list[QueueProblemsOut]
     is_cut: bool
     hanging_routes: list[HangingRouteOut] = []
     old_transactions: list[OldTransactionOut] = []
+    damage: DamageOut | None = None
 
 
 class PointOut(msgspec.Struct, omit_defaults=True):
@@ -171,6 +186,14 @@ def problem_out(wrong: Wrong) -> QueueProblemsOut:
         glance.queue.is_paused,
         glance.queue.held_by,
     )
+
+
+def damage_out(damage: Damage) -> DamageOut:
+    pages = [
+        DamagedPageOut(page.page_no, page.table, page.index, list(page.queues), page.text)
+        for page in damage.pages
+    ]
+    return DamageOut(damage.text, pages)
 
 
 def hanging_out(hanging: HangingRoute, table: RouteTable) -> HangingRouteOut:

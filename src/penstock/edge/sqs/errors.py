@@ -341,6 +341,7 @@ _FROM_CORE: dict[type[PenstockError], Callable[[str], SqsError]] = {
     core.TransactionBusy: lambda text: service_unavailable(),
     core.ShuttingDown: lambda text: service_unavailable(),
     core.StoreRefused: lambda text: service_unavailable(),
+    core.StoreDamaged: lambda text: service_unavailable(),
     core.SourceUnavailable: lambda text: service_unavailable(),
     core.ReplicasUnavailable: lambda text: service_unavailable(),
     core.FleetNotWatched: lambda text: service_unavailable(),

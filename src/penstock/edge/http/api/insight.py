@@ -31,6 +31,8 @@ from penstock.services.queues import QueueView
 from penstock.services.scaling import Scaling
 from penstock.services.watching import Watch
 
+DEGRADED = "degraded"
+DAMAGED = "some pages of the store are damaged: see GET /v1/problems, and run `penstock doctor`"
 _FILTERS = ("queue", "kind", "tag", "entity_id", "outcome", "from", "to", "limit", "cursor")
 
 
@@ -39,8 +41,9 @@ class Health(msgspec.Struct):
     version: str
 
 
-class Readiness(msgspec.Struct):
+class Readiness(msgspec.Struct, omit_defaults=True):
     status: str
+    reason: str | None = None
 
 
 class InsightApi:
@@ -162,6 +165,9 @@ class InsightApi:
             await self._insight.ready()
         except PenstockError as error:
             return error_response(error)
+        if self._insight.damage() is not None:
+            # 200: other queues are served, and a restart would not help.
+            return json_response(Readiness(DEGRADED, DAMAGED))
         return json_response(Readiness("ready"))
 
     async def metrics(self, request: Request, respond: Respond) -> Response:
@@ -172,6 +178,7 @@ class InsightApi:
             views,
             waiting_claims=self._waiting(views) if is_limited else self._room.waiting,
             backend=self._insight.backend,
+            damage=None if is_limited else self._insight.damage(),
         )
         if not is_limited:
             text += circuit_metrics.render(await self._circuits.overview(), self._pushed.all())

@@ -17,6 +17,7 @@ from penstock.edge.http.stream import EVENTS
 from penstock.edge.http.wire_watching import (
     GraphOut,
     ProblemsOut,
+    damage_out,
     graph_out,
     hanging_out,
     live_out,
@@ -112,12 +113,15 @@ class WatchingApi:
             for wrong in await self._watch.problems()
             if access.sees(request.caller, wrong.glance.queue.name)
         ]
-        hanging, old = [], []
+        hanging, old, damage = [], [], None
         if "*" in request.caller.queues:  # a route is nobody's queue
             table = self._routes.table
             hanging = [hanging_out(one, table) for one in await self._watch.hanging()]
             old = [transaction_out(one) for one in await self._watch.old_transactions()]
-        return json_response(ProblemsOut(found[:limit], len(found) > limit, hanging, old))
+            damage = self._watch.damage()  # names queues
+        out = ProblemsOut(found[:limit], len(found) > limit, hanging, old)
+        out.damage = None if damage is None else damage_out(damage)
+        return json_response(out)
 
     async def samples(self, request: Request, respond: Respond) -> Response:
         query = request.query(*_SPAN)

@@ -75,7 +75,8 @@ def refusals(route: Route) -> list[type[PenstockError]]:
     if route.method != "GET":
         found += [errors.TooLarge, errors.UnsupportedMediaType]
     if route.role is not None:
-        found += [errors.Unauthenticated, errors.StoreUnavailable, errors.ShuttingDown]
+        found += [errors.Unauthenticated, errors.StoreUnavailable, errors.StoreDamaged]
+        found.append(errors.ShuttingDown)
     return found
 
 

@@ -5,6 +5,15 @@ from __future__ import annotations
 from typing import Any
 
 FIELDS = {
+    "damage": "Pages of the store that requests could not read; null: none.",
+    "DamageOut.pages": "Those that were found; empty while they are looked for.",
+    "DamageOut.text": "All of it in words.",
+    "DamagedPageOut.index": "The index it belongs to; null: it holds rows, or that is not known.",
+    "DamagedPageOut.page": "Its number in the database file.",
+    "DamagedPageOut.queues": "Whose messages may be on it, as far as known.",
+    "DamagedPageOut.table": "The table it belongs to; null: not known.",
+    "DamagedPageOut.text": "All of it in words.",
+    "Readiness.reason": "Why it is degraded.",
     "HangingRouteOut.deliveries": "How many are without an answer for 10 seconds or more.",
     "HangingRouteOut.endpoint": "Where the route leads; null: it is not in the table any more.",
     "hanging_routes": "Routes whose endpoint does not answer, those with most deliveries first.",

@@ -1,0 +1,58 @@
+"""A store that is open meets a damaged page."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from penstock.domain.errors import StoreDamaged
+from penstock.domain.queue import Queue
+from penstock.ports.store import Sent
+from penstock.store.sql_store import open_sqlite
+from tests.clocks import ManualClock
+from tests.store.damage.stores import COUNT, PAGE, QUEUES, ask, copy_of, overwrite, page_of
+from tests.store.desk import WAIT_S, Desk
+from tests.support.waiting import eventually
+
+
+@pytest.fixture
+def desk(closed: Path, tmp_path: Path) -> Iterator[Desk]:
+    """On a store that has lost a page with bodies."""
+    damaged = copy_of(closed, tmp_path / "damaged")
+    [(table,)] = ask(closed, "SELECT name FROM sqlite_master WHERE name LIKE 'body_%'")
+    page = page_of(closed, table)  # not the last one: new bodies go there
+    overwrite(damaged, (page - 1) * PAGE + 512, random.Random(1).randbytes(512))
+    store = open_sqlite(damaged)
+    yield Desk(store, ManualClock())
+    store.close()
+
+
+def mail(desk: Desk) -> Queue:
+    return desk.read(lambda s: s.queues.page(prefix="mail", after="", limit=1))[0]
+
+
+def test_requests_that_share_a_commit_with_one_that_meets_damage_succeed(desk: Desk) -> None:
+    queue = mail(desk)
+    with desk.together():
+        before = desk.submit_send(queue, body='"before"')
+        claim = desk.submit_claim(queue, COUNT)
+        after = desk.submit_send(queue, body='"after"')
+
+    assert isinstance(before.result(WAIT_S)[0], Sent)
+    assert isinstance(after.result(WAIT_S)[0], Sent)
+    with pytest.raises(StoreDamaged, match="Retrying does not help"):
+        claim.result(WAIT_S)
+
+
+def test_what_is_damaged_is_known_once_it_was_met_and_not_before(desk: Desk) -> None:
+    assert desk.store.damage() is None
+
+    with pytest.raises(StoreDamaged):
+        desk.claim(mail(desk), COUNT)
+
+    [page] = eventually(lambda: (damage := desk.store.damage()) and damage.pages) or ()
+    assert (page.table or "").startswith("body_")
+    assert page.queues == QUEUES
