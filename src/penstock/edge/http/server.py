@@ -10,12 +10,15 @@ from email.utils import formatdate
 from penstock.edge.http.protocol import HttpConnection
 from penstock.edge.http.traffic import Traffic
 from penstock.ports.clock import Clock
+from penstock.supervision.health import Health, Part
+from penstock.supervision.tasks import start_supervised
 
 SWEEP_SECONDS = 1.0
 
 
 class HttpServer:
-    def __init__(self, traffic: Traffic, clock: Clock) -> None:
+    def __init__(self, traffic: Traffic, clock: Clock, health: Health | None = None) -> None:
+        self._health = health or Health()
         self._traffic = traffic
         self._clock = clock
         self._server: asyncio.Server | None = None
@@ -33,7 +36,7 @@ class HttpServer:
             backlog=1024,
             reuse_address=True,
         )
-        self._sweeper = loop.create_task(self._sweep())
+        self._sweeper = start_supervised("sweeper", self._sweep, health=self._health)
         bound: int = self._server.sockets[0].getsockname()[1]
         return bound
 
@@ -55,11 +58,12 @@ class HttpServer:
             connection.abort()
         self._sweeper.cancel()
 
-    async def _sweep(self) -> None:
+    async def _sweep(self, part: Part) -> None:
         while True:
             await asyncio.sleep(SWEEP_SECONDS)
             self._tell_date()
             self._traffic.sweep()
+            part.moved()
 
     def _tell_date(self) -> None:
         self._traffic.date = formatdate(self._clock.now() / 1000, usegmt=True).encode()

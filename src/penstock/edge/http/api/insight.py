@@ -1,21 +1,18 @@
-"""History, stats and health over HTTP."""
+"""History, stats and metrics over HTTP."""
 
 from __future__ import annotations
 
 from typing import Any
 
-import msgspec
-
 from penstock import __version__
 from penstock.domain import access
 from penstock.domain.access import Role
-from penstock.domain.errors import InvalidRequest, PenstockError, StoreUnavailable
+from penstock.domain.errors import InvalidRequest
 from penstock.domain.history import HistoryFilter
 from penstock.domain.message import State
 from penstock.domain.queue import check_name
 from penstock.edge.http import circuit_metrics, wire
 from penstock.edge.http.cursor import from_cursor, read_limit, to_cursor
-from penstock.edge.http.errors import error_response
 from penstock.edge.http.metrics import render
 from penstock.edge.http.metrics_fleets import render_fleets
 from penstock.edge.http.request import Request, Respond, Response, json_response
@@ -28,15 +25,6 @@ from penstock.services.insight import Insight
 from penstock.services.scaling import Scaling
 
 _FILTERS = ("queue", "kind", "tag", "entity_id", "outcome", "from", "to", "limit", "cursor")
-
-
-class Health(msgspec.Struct):
-    status: str
-    version: str
-
-
-class Readiness(msgspec.Struct):
-    status: str
 
 
 class InsightApi:
@@ -84,15 +72,6 @@ class InsightApi:
                 role=Role.READ,
                 gives=wire.StatsOut,
             ),
-            route("/healthz", self.healthz, "The process runs.", name="isAlive", gives=Health),
-            route(
-                "/readyz",
-                self.readyz,
-                "The store takes work.",
-                name="isReady",
-                gives=Readiness,
-                refuses=(StoreUnavailable,),
-            ),
             route(
                 "/metrics",
                 self.metrics,
@@ -139,16 +118,6 @@ class InsightApi:
                 *wire.counts_out(stats.counts),
             )
         )
-
-    async def healthz(self, request: Request, respond: Respond) -> Response:
-        return json_response(Health("ok", __version__))
-
-    async def readyz(self, request: Request, respond: Respond) -> Response:
-        try:
-            await self._insight.ready()
-        except PenstockError as error:
-            return error_response(error)
-        return json_response(Readiness("ready"))
 
     async def metrics(self, request: Request, respond: Respond) -> Response:
         stats = await self._insight.stats()

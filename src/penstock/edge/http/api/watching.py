@@ -25,6 +25,7 @@ from penstock.edge.live import LiveFeed
 from penstock.services.graphs import Graphs
 from penstock.services.routes import Routes
 from penstock.services.watching import Look, Watch
+from penstock.supervision.health import Health
 
 MOST_EVENTS = 100_000
 _SPAN = ("from", "to", "step_ms")
@@ -34,12 +35,18 @@ _encode = msgspec.json.Encoder().encode
 
 class WatchingApi:
     def __init__(
-        self, watch: Watch, graphs: Graphs, routes: Routes, *, most_listeners: int
+        self,
+        watch: Watch,
+        graphs: Graphs,
+        routes: Routes,
+        *,
+        most_listeners: int,
+        health: Health | None = None,
     ) -> None:
         self._watch = watch
         self._routes = routes
         self._graphs = graphs
-        self._feed = LiveFeed(watch, _rendered, most=most_listeners)
+        self._feed = LiveFeed(watch, _rendered, most=most_listeners, health=health)
 
     def routes(self) -> list[Route]:
         return [
