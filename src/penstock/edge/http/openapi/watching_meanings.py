@@ -11,6 +11,10 @@ FIELDS = {
     "happened": "What happened in this step.",
     "is_cut": "There are more.",
     "most_ready": "How many could be claimed at the most.",
+    "parts": "Parts of the process that do not work; absent if all do.",
+    "PartOut.name": "The part's name.",
+    "PartOut.state": "failed: it has raised an error and is being restarted; stuck: it has work "
+    "and finishes none of it.",
     "points": "One for each step from the first that something is known of.",
     "problems": "What is wrong, the worst first.",
     "QueueProblemsOut.queue": "The queue's name.",
