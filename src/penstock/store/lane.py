@@ -15,11 +15,15 @@ import threading
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-import msgspec
-
-from penstock.domain.errors import PenstockError, StoreUnavailable, TransactionBusy
+from penstock.domain.errors import (
+    OutcomeUnknown,
+    PenstockError,
+    StoreUnavailable,
+    TransactionBusy,
+)
 from penstock.store.answering import answer_all, internal
 from penstock.store.database import Collision, Occupied, Overtaken
+from penstock.store.half_done import HalfDone
 from penstock.store.outage import Outage
 from penstock.store.pending import Pending
 from penstock.store.session import Request, SqlSession
@@ -36,17 +40,7 @@ MOST_PER_BATCH = 5_000  # messages: a commit must not keep the next ones waiting
 _log = logging.getLogger("penstock.store")
 
 Woken = Callable[[Mapping[int, int]], None]
-
-
-class HalfDone(msgspec.Struct, frozen=True):
-    """A batch whose statements have run and whose commit is to come."""
-
-    session: SqlSession
-    batch: list[Request]
-    answers: Sequence[Any]
-    woken: Mapping[int, int]
-    loop: asyncio.AbstractEventLoop
-    resume: Callable[[], None]
+_NOBODY: Mapping[int, int] = {}
 
 
 class Lane:
@@ -170,9 +164,7 @@ class Lane:
         self._busy.release()
         if self._waiting:  # what did not fit in
             self.call()
-        if session.books.woken:
-            self._on_woken(session.books.woken)
-        self._answer(batch, answers)
+        self._answer(batch, answers, session.books.woken)
         return True
 
     def let_go(self, then: Callable[[], None]) -> None:
@@ -194,7 +186,10 @@ class Lane:
             moves = self._part.moves
         if self._thread.is_alive() or not self._busy.acquire(timeout=CLOSING_PATIENCE_S):
             _log.error("the store does not answer; it is closed without finishing what it began")
-            self._answer_begun(StoreUnavailable("the store was closed and has not answered"))
+            begun = list(self.begun)
+            answer_all(
+                begun, [OutcomeUnknown("the store was closed before it answered")] * len(begun)
+            )
             return
         try:
             if self._session is not None:
@@ -242,9 +237,7 @@ class Lane:
             # First, so that the loop has work for the disk before it writes the answers.
             self._resume(work)
         if answers is not None:
-            if answers is work.answers and work.woken:
-                self._on_woken(work.woken)
-            self._answer(work.batch, answers)
+            self._answer(work.batch, answers, work.woken if answers is work.answers else _NOBODY)
 
     def _resume(self, work: HalfDone) -> None:
         try:
@@ -260,25 +253,29 @@ class Lane:
         self.begun = ()
         self._waiting.put_back(batch)
 
-    def _answer(self, batch: Sequence[Request], answers: Sequence[Any]) -> None:
-        answer_all(batch, answers)
-        self._part.moved()
-        if batch is self.begun:
-            self.begun = ()
-
-    def _answer_begun(self, error: StoreUnavailable) -> None:
-        begun, self.begun = list(self.begun), ()
-        answer_all(begun, [error] * len(begun))
+    def _answer(
+        self, batch: Sequence[Request], answers: Sequence[Any], woken: Mapping[int, int] = _NOBODY
+    ) -> None:
+        try:
+            if woken:
+                self._on_woken(woken)
+        finally:
+            answer_all(batch, answers)
+            self._part.moved()
+            if batch is self.begun:
+                self.begun = ()
 
     def _fail_all(self, error: StoreUnavailable) -> None:
         """The thread failed where nothing should: whatever waits for it is answered."""
-        self._waiting.refuse_all(error)
-        self._answer_begun(error)
+        begun, self.begun = self.begun, ()
         is_ours = self._half_done is not None  # a loop has left the lane to the thread
         self._half_done, self.is_committing = None, False
         if is_ours or self._busy.acquire(blocking=False):  # a transaction may be open
             self._drop_session()
             self._busy.release()
+        # Last: who asks again at once must find the lane free.
+        answer_all(begun, [error] * len(begun))
+        self._waiting.refuse_all(error)
 
     def _run_some(self) -> None:
         if not self._waiting:
@@ -322,6 +319,7 @@ class Lane:
                 return
 
     def _run(self, batch: list[Request]) -> None:
+        woken = _NOBODY
         try:
             session = self._ready_session()
             answers = self._run_again(session, batch)
@@ -346,9 +344,8 @@ class Lane:
                 return
             answers = [error if isinstance(error, PenstockError) else internal(error)]
         else:
-            if session.books.woken:
-                self._on_woken(session.books.woken)
-        self._answer(batch, answers)
+            woken = session.books.woken
+        self._answer(batch, answers, woken)
 
     def _fail(self, batch: list[Request], error: StoreUnavailable) -> list[Any]:
         """The disk or the server is in trouble: nothing was kept, and nothing is tried again."""

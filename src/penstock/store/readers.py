@@ -12,7 +12,7 @@ from contextlib import contextmanager, suppress
 from queue import Empty, SimpleQueue
 from typing import Any
 
-from penstock.domain.errors import PenstockError, ShuttingDown, StoreUnavailable
+from penstock.domain.errors import OutcomeUnknown, PenstockError, ShuttingDown, StoreUnavailable
 from penstock.store.answering import answer_all, internal
 from penstock.store.database import Collision
 from penstock.store.outage import Outage
@@ -104,7 +104,7 @@ class Readers:
             self._work.release()
         have_ended = [thread.join(CLOSING_PATIENCE_S) for thread in self._threads]
         if not all(have_ended):
-            self._answer_all_begun(StoreUnavailable("the store was closed and has not answered"))
+            self._answer_all_begun(OutcomeUnknown("the store was closed before it answered"))
         self._refuse_the_rest()
         try:
             with self.kept_out(CLOSING_PATIENCE_S):
