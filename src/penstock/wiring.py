@@ -60,15 +60,24 @@ from penstock.settings.push import Push
 from penstock.store import clock_mark
 from penstock.store.migrations import Migration
 from penstock.store.sql_store import SqlStore, migrate_sqlite, open_sqlite
+from penstock.supervision.health import Health
 
 _MOVES_EVERY_MS = 500  # so long a new move may wait for its first step
 _KEYS_EVERY_MS = 1_000
 _CIRCUITS_EVERY_MS = 1_000  # so long a node may go by old routes and settings
 _CLOCK_EVERY_MS = 30_000
+_STUCK_FACTOR = 10  # a duty makes several requests; each may take as long as one may wait
+CLOSING_WAIT_MS = 2_000  # for the store, once the process is to end
 
 
 class OpenStore(Store, Wakeups, Protocol):
-    """A store that also tells what became ready."""
+    """A store that also tells what became ready, and how its threads are."""
+
+    @property
+    def health(self) -> Health: ...
+    def limit_waits(self, timeout_ms: int) -> None:
+        """From now on a request waits at most that long, also one that waits already."""
+        ...
 
 
 class Broker:
@@ -87,6 +96,8 @@ class Broker:
         self.dice = dice = SystemDice()
         self.settings = settings
         self.store = store
+        self.health = store.health
+        self.stuck_ms = _STUCK_FACTOR * settings.store.request_timeout_ms
         self.clock = clock
         self.wall = wall or clock
         self.directory = Directory(store, clock, auto_create=settings.queues.auto_create)
@@ -121,7 +132,7 @@ class Broker:
         self.keys = Keys(store, clock, dice, file_secret=file_secret)
         self.keyring = Keyring(self.keys, required=settings.auth.required)
         self.logins = Logins(store, self.keyring, clock, dice, valid_ms=settings.console.session_ms)
-        self._loop = DutyLoop(self._duties(), clock)
+        self._loop = DutyLoop(self._duties(), clock, health=self.health, stuck_ms=self.stuck_ms)
         self._refreshing = Lock()
         self._pushing: PusherThread | None = None
         self._archiving: DutyLoop | None = None
@@ -149,7 +160,11 @@ class Broker:
         self._loop.run_due()
 
     def close(self) -> None:
-        """Stop what runs by itself, finish what was taken, close the store."""
+        """Stop what runs by itself, finish what was taken, close the store.
+
+        A store that does not answer is not waited for.
+        """
+        self.store.limit_waits(CLOSING_WAIT_MS)
         if self._pushing is not None:
             self._pushing.stop()
         if self._archiving is not None:
@@ -204,9 +219,10 @@ class Broker:
 class _Sender:
     """Made when there is something to send: most nodes have no use for an HTTP client."""
 
-    def __init__(self, clock: Clock, push: Push) -> None:
+    def __init__(self, clock: Clock, push: Push, health: Health) -> None:
         self._clock = clock
         self._push = push
+        self._health = health
         self._made: Sender | None = None
 
     def send(self, request: Request, then: Callable[[Response], None]) -> None:
@@ -219,6 +235,7 @@ class _Sender:
                 connections=push.concurrency,
                 keep_alive_ms=push.keep_alive_ms,
                 denied=push.deny or "",
+                health=self._health,
             )
         self._made.send(request, then)
 
@@ -229,7 +246,7 @@ class _Sender:
 
 def _pushing(broker: Broker) -> PusherThread:
     push, bell = broker.settings.push, Bell()
-    sender = _Sender(broker.clock, push)
+    sender = _Sender(broker.clock, push, broker.health)
     waits = Waits(
         retry_ms=push.retry_ms,
         honours_retry_after=push.honour_retry_after,
@@ -252,7 +269,15 @@ def _pushing(broker: Broker) -> PusherThread:
     )
     broker.listen(pusher.heard)
     drain_ms = broker.settings.server.drain_ms
-    return PusherThread(pusher, sender, broker.clock, bell, drain_ms=drain_ms)
+    return PusherThread(
+        pusher,
+        sender,
+        broker.clock,
+        bell,
+        drain_ms=drain_ms,
+        health=broker.health,
+        stuck_ms=broker.stuck_ms,
+    )
 
 
 class Archive(NamedTuple):
@@ -286,7 +311,10 @@ def _archiving(broker: Broker) -> DutyLoop:
     every_ms = settings.snapshot_every_ms
     if every_ms:
         duties.append(SnapshotDuty(store, snapshots, every_ms=every_ms, keep=settings.snapshots))
-    return DutyLoop(duties, broker.clock, name="penstock-archive", stopped=stopped)
+    # Not watched for being stuck: to write a day of history may take long.
+    return DutyLoop(
+        duties, broker.clock, name="penstock-archive", stopped=stopped, health=broker.health
+    )
 
 
 def open_broker(settings: Settings, *, clock: Clock | None = None) -> Broker:
@@ -305,7 +333,7 @@ def open_broker(settings: Settings, *, clock: Clock | None = None) -> Broker:
 
 def own_sender(broker: Broker) -> Sender:
     """For whoever has something to tell to other programs."""
-    return _Sender(broker.clock, broker.settings.push)
+    return _Sender(broker.clock, broker.settings.push, broker.health)
 
 
 def own_clock() -> Clock:
@@ -345,12 +373,15 @@ def _open(settings: Settings) -> SqlStore:
             now=wall_ms(),
             checksums=settings.sqlite_checksums,
             patience_ms=settings.store.patience_ms,
+            request_timeout_ms=settings.store.request_timeout_ms,
         )
     try:
         from penstock.store import postgres_store
     except ImportError as error:
         raise StoreRefused(not_installed("PostgreSQL support", "postgres")) from error
-    return postgres_store.open_postgres(settings.store_url)
+    return postgres_store.open_postgres(
+        settings.store_url, request_timeout_ms=settings.store.request_timeout_ms
+    )
 
 
 def _start_clock(store: SqlStore, settings: Settings) -> tuple[Clock, Clock]:

@@ -6,13 +6,13 @@ import re
 from pathlib import Path
 
 from penstock.domain.access import Role, Scope
-from penstock.edge.http.protocol import MAX_HEADER_BYTES, MAX_HEADERS, MOST_PIPELINED
+from penstock.edge.http.bounds import MAX_HEADER_BYTES, MAX_HEADERS, MOST_PIPELINED
 from penstock.edge.http.traffic import MOST_HELD_BYTES
 from penstock.outbound.secret_file import LEAST_BYTES
 from penstock.settings.catalogue import catalogue
 
 PAGE = (Path(__file__).parents[2] / "docs" / "security.md").read_text()
-_GROUPS = "server|auth|aweq|sqs|push|console|limits|archive"
+_GROUPS = "store|server|auth|aweq|sqs|push|console|limits|archive"
 _SETTING = re.compile(rf"`((?:{_GROUPS})\.\w+)(?: = \w+)?`")
 _DEFAULT = re.compile(rf"`((?:{_GROUPS})\.\w+)` \(([\d,]+) ?(s|MiB|hours)?\)")
 _UNITS = {"": 1, "s": 1_000, "MiB": 1024 * 1024, "hours": 3_600_000}

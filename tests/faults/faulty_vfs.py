@@ -21,6 +21,7 @@ from tests.faults.trouble import Trouble
 
 BASE = "unix"
 NAME = "faulty"
+_STEP_S = 0.01
 
 
 class FaultyVFS(apsw.VFS):
@@ -89,6 +90,8 @@ class FaultyFile(apsw.VFSFile):
         trouble = self._vfs.trouble
         if trouble.sync_s:
             time.sleep(trouble.sync_s)
+        while trouble.is_hanging:
+            time.sleep(_STEP_S)
         with self._vfs.lock:
             try:
                 trouble.step("sync")

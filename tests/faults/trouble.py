@@ -26,6 +26,7 @@ class Trouble:
         self.failed_sync_keeps = 0.0  # the part of sectors that reach the disk all the same
         self.is_lying = False  # syncs answer "done" and do nothing
         self.sync_s = 0.0
+        self.is_hanging = False  # syncs do not return
         self.is_off = False  # no power: nothing works any more
         self.calls = 0  # changes only: what a power cut can fall between
         self.cut_at = 0

@@ -15,6 +15,7 @@ from penstock.outbound.clock import SystemClock
 from penstock.outbound.http_sender import HttpSender
 from penstock.ports.sender import Request, Response
 from tests.support.http_backend import WAIT_S, Answer, Begin, Hang, HangUp, HttpBackend
+from tests.support.waiting import eventually
 
 
 @pytest.fixture
@@ -260,3 +261,21 @@ def test_what_is_under_way_at_a_stop_is_broken_off_and_told(sender, backend):
 
     assert "stops" in str(waiting.result().error)
     assert "stops" in str(Waiting(sender, backend.url).result().error)
+
+
+def test_when_the_event_loop_fails_what_is_under_way_is_broken_off_and_the_next_goes_out(
+    sender, backend, caplog
+):
+    backend.behave = lambda seen: Hang()
+    waiting = Waiting(sender, f"{backend.url}/hangs")
+    eventually(lambda: backend.seen)
+
+    def fail() -> None:
+        raise SystemExit("a mistake")
+
+    sender._loop.call_soon_threadsafe(fail)
+
+    assert waiting.result().is_broken_off
+    backend.behave = lambda seen: Answer()
+    eventually(lambda: Waiting(sender, f"{backend.url}/next").result().status == 200)
+    assert "penstock-sender failed and is being restarted" in caplog.text

@@ -3,11 +3,13 @@
 import threading
 from pathlib import Path
 
+from penstock.domain.limits import MINUTE
 from penstock.store.outage import Outage
 from penstock.store.readers import Readers
 from penstock.store.session import SqlSession
 from penstock.store.sql_store import migrate_sqlite
 from penstock.store.sqlite import SqliteDatabase
+from penstock.supervision.health import Health
 from tests.clocks import NOON
 from tests.store.open_files import connections_to
 
@@ -24,11 +26,12 @@ def test_while_readers_are_kept_out_none_is_open_and_reads_wait(tmp_path: Path) 
         opened.append(SqliteDatabase(path, read_only=True))
         return SqlSession(opened[-1])
 
-    readers = Readers(open_session, Outage())
-    readers.submit(lambda session: session.queues.find("mail"))
-    late = threading.Thread(
-        target=lambda: readers.submit(lambda session: session.queues.find("mail")), daemon=True
-    )
+    def find() -> None:
+        readers.submit(lambda session: session.queues.find("mail")).ticket.result()
+
+    readers = Readers(open_session, Outage(), health=Health(), stuck_ms=MINUTE)
+    find()
+    late = threading.Thread(target=find, daemon=True)
     with readers.kept_out():
         late.start()
         late.join(SHORT_S)

@@ -1,4 +1,4 @@
-"""A loop commits for itself while the disk is quick, and leaves it to the thread when it is not."""
+"""A loop commits for itself what need not be synced, and leaves the rest to the thread."""
 
 import asyncio
 import threading
@@ -9,8 +9,7 @@ import pytest
 
 from penstock.domain.errors import PenstockError
 from penstock.domain.queue import Queue
-from penstock.ports.store import Sent
-from penstock.store import lane
+from penstock.ports.store import Claim, Sent
 from penstock.store.session import SqlSession
 from tests.factories import a_new_message
 from tests.store.desk import Desk
@@ -49,34 +48,33 @@ async def send_all(desk: Desk, mail: Queue) -> list[Any]:
     return [answer for part in parts for answer in part]
 
 
-def test_while_the_disk_is_quick_the_loop_commits_itself(desk, committed_by, monkeypatch):
-    monkeypatch.setattr(lane, "SLOW_SECONDS", 3_600.0)  # whatever else the machine has to do
+def test_a_loop_commits_claims_itself(desk, committed_by):
     mail = desk.queue()
+    desk.send_many(mail, EACH)
     committed_by.clear()
 
-    answers = asyncio.run(send_all(desk, mail))
+    async def claim() -> Any:
+        return await desk.store.claim(Claim(queue_no=mail.queue_no, now=desk.now, limit=EACH))
 
-    assert len({answer.id for answer in answers}) == TASKS * EACH
+    claimed = asyncio.run(claim())
+
+    assert len(claimed.messages) == EACH
     assert set(committed_by) == {threading.current_thread().name}
 
 
-def test_when_the_disk_is_slow_the_thread_commits_and_nothing_is_lost(
-    desk, committed_by, monkeypatch
-):
-    monkeypatch.setattr(lane, "SLOW_SECONDS", -1.0)  # every commit counts as slow
+def test_the_thread_commits_what_is_synced_and_nothing_is_lost(desk, committed_by):
     mail = desk.queue()
     committed_by.clear()
 
     answers = asyncio.run(send_all(desk, mail))
 
     assert len({answer.id for answer in answers}) == TASKS * EACH
-    assert committed_by["penstock-writer"] > committed_by[threading.current_thread().name]
+    assert set(committed_by) == {"penstock-writer"}
     assert desk.counts(mail).ready == TASKS * EACH
     check_books(desk)
 
 
-def test_a_request_that_cannot_be_kept_fails_alone_on_a_loop_too(desk, monkeypatch):
-    monkeypatch.setattr(lane, "SLOW_SECONDS", -1.0)
+def test_a_request_that_cannot_be_kept_fails_alone_on_a_loop_too(desk):
     mail = desk.queue()
 
     async def both() -> Any:

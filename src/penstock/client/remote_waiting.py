@@ -10,6 +10,7 @@ from __future__ import annotations
 import logging
 import threading
 from collections.abc import Callable, Sequence
+from functools import partial
 
 import msgspec
 
@@ -19,6 +20,8 @@ from penstock.client.remote import Remote
 from penstock.domain.errors import PenstockError, QueueNotFound
 from penstock.domain.lease import Verb
 from penstock.domain.limits import DEFAULT_LIMITS
+from penstock.supervision.health import Health
+from penstock.supervision.threads import SupervisedThread
 
 _log = logging.getLogger("penstock.client")
 _PAUSE_S = 1.0  # after an error, and while a queue does not exist
@@ -44,7 +47,7 @@ class Waiting:
         self._is_stopped = False
         for queue in queues:
             name = f"penstock-waiting-{queue}"
-            threading.Thread(target=self._wait, args=(queue,), name=name, daemon=True).start()
+            SupervisedThread(name, partial(self._wait, queue), health=Health()).start()
 
     def begin(self, idle: Idle) -> None:
         """The worker could do more."""

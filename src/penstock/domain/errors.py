@@ -222,6 +222,10 @@ class StoreUnavailable(PenstockError):
     code = "store_unavailable"
 
 
+class OutcomeUnknown(StoreUnavailable):
+    """The request was begun and has not ended in time; it may still be carried out."""
+
+
 class TransactionBusy(StoreUnavailable):
     """Others kept a caller's own transaction from writing: to be rolled back and run again."""
 

@@ -13,8 +13,11 @@ from penstock.domain.access import Caller
 from penstock.domain.errors import TooManyWaiting
 from penstock.edge.http.stream import Stream, event
 from penstock.services.watching import Look, Watch
+from penstock.supervision.health import Health, Part
+from penstock.supervision.tasks import start_supervised
 
 EVERY_S = 1.0
+_PATIENCE_S = 5.0
 _NOTHING = b": \n\n"  # a comment: proxies and dead peers notice that something is sent
 
 _log = logging.getLogger("penstock.live")
@@ -32,8 +35,15 @@ class Listener:
 
 class LiveFeed:
     def __init__(
-        self, watch: Watch, render: Render, *, most: int, is_let_in: Callable[[Caller], bool]
+        self,
+        watch: Watch,
+        render: Render,
+        *,
+        most: int,
+        is_let_in: Callable[[Caller], bool],
+        health: Health | None = None,
     ) -> None:
+        self._health = health or Health()
         self._watch = watch
         self._is_let_in = is_let_in
         self._render = render
@@ -53,27 +63,35 @@ class LiveFeed:
         stream = Stream(on_lost=self._lost)
         self._listeners[stream] = Listener(caller, events)
         if self._task is None:
-            self._looks = None
-            self._task = asyncio.get_running_loop().create_task(self._tell())
+            self._start()
         elif self._looks is not None:
             self._give(stream, *self._looks, {})
         return stream
 
-    async def _tell(self) -> None:
-        try:
-            while self._listeners:
-                await self._look()
-                await asyncio.sleep(EVERY_S)
-        finally:
-            self._task = None
+    async def _tell(self, part: Part) -> None:
+        while self._listeners:
+            await self._look()
+            part.moved()
+            await asyncio.sleep(EVERY_S)
+
+    def _ended(self, _: asyncio.Task[None]) -> None:
+        self._task = None
+        if self._listeners:  # one came in the last moment
+            self._start()
+
+    def _start(self) -> None:
+        self._looks = None
+        self._task = start_supervised("live", self._tell, health=self._health)
+        self._task.add_done_callback(self._ended)
 
     async def _look(self) -> None:
         self._end_those_without_a_key()
         before = None if self._looks is None else self._looks[0]
         try:
-            look = await self._watch.look(before)
+            async with asyncio.timeout(_PATIENCE_S):  # the listeners should not wait for a store
+                look = await self._watch.look(before)
         except Exception as error:  # whatever it is, the next second may be better
-            _log.warning("no news this second: %s", error)
+            _log.warning("no news this second: %s", str(error) or type(error).__name__)
             for stream in list(self._listeners):
                 stream.send(_NOTHING)
             return

@@ -15,6 +15,7 @@ import logging
 import socket
 import threading
 from collections.abc import Callable
+from contextlib import suppress
 from types import SimpleNamespace
 from typing import Any
 
@@ -25,6 +26,8 @@ from yarl import URL
 from penstock.domain.addresses import Guard, Refused
 from penstock.ports.clock import Clock
 from penstock.ports.sender import Request, Response
+from penstock.supervision.health import Health
+from penstock.supervision.threads import SupervisedThread
 
 Then = Callable[[Response], None]
 
@@ -41,7 +44,13 @@ _NOT_OURS = ("Accept", "Accept-Encoding", "Content-Type", "User-Agent")
 
 class HttpSender:
     def __init__(
-        self, clock: Clock, *, connections: int, keep_alive_ms: int, denied: str = ""
+        self,
+        clock: Clock,
+        *,
+        connections: int,
+        keep_alive_ms: int,
+        denied: str = "",
+        health: Health | None = None,
     ) -> None:
         """`denied`: networks that nothing is sent to, beside those that nothing ever is."""
         self._clock = clock
@@ -52,7 +61,8 @@ class HttpSender:
         self._under_way: set[asyncio.Task[None]] = set()
         self._refusals: set[str] = set()
         self._is_open = True
-        self._thread = threading.Thread(target=self._run, name="penstock-sender", daemon=True)
+        self._sessions: list[aiohttp.ClientSession] = []
+        self._thread = SupervisedThread("penstock-sender", self._run, health=health or Health())
         self._is_ready = threading.Event()
         self._thread.start()
         self._is_ready.wait()
@@ -66,19 +76,28 @@ class HttpSender:
     def close(self) -> None:
         """Twice does no harm."""
         if self._thread.is_alive():
-            self._loop.call_soon_threadsafe(self._end)
+            self._is_open = False
+            with suppress(RuntimeError):  # it has failed just now
+                self._loop.call_soon_threadsafe(self._loop.stop)
             self._thread.join()
 
     def _run(self) -> None:
-        asyncio.set_event_loop(self._loop)
+        """If the loop fails, what was under way is broken off, and the next call has a new one."""
+        loop = self._loop
+        asyncio.set_event_loop(loop)
         try:
-            self._loop.run_until_complete(self._open())
+            loop.run_until_complete(self._open())
             self._is_ready.set()
-            self._loop.run_forever()
-            self._loop.run_until_complete(self._stop())
+            if self._is_open:
+                loop.run_forever()
         finally:
             self._is_ready.set()
-            self._loop.close()
+            try:
+                loop.run_until_complete(self._stop())
+            finally:
+                if self._is_open:
+                    self._loop = uvloop.new_event_loop()
+                loop.close()
 
     async def _open(self) -> None:
         self._pooled = self._session(keepalive_timeout=self._keep_alive_ms / 1000)
@@ -94,6 +113,7 @@ class HttpSender:
             skip_auto_headers=_NOT_OURS,
             trace_configs=[_noting_reuse()],
         )
+        self._sessions.append(session)
         # Some methods would be tried twice whenever a connection breaks.  It is for us to say when
         # something is tried again: a circuit that lets one request through means one.
         session._retry_connection = False
@@ -113,16 +133,12 @@ class HttpSender:
         self._under_way.add(task)
         task.add_done_callback(self._under_way.discard)
 
-    def _end(self) -> None:
-        self._is_open = False
-        self._loop.stop()
-
     async def _stop(self) -> None:
         for task in list(self._under_way):
             task.cancel()
         await asyncio.gather(*self._under_way, return_exceptions=True)
-        await self._pooled.close()
-        await self._fresh.close()
+        while self._sessions:
+            await self._sessions.pop().close()
 
     async def _exchange(self, request: Request, then: Then) -> None:
         began = self._clock.now()

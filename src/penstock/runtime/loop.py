@@ -10,6 +10,8 @@ from typing import Protocol
 from penstock.domain.errors import PenstockError, StoreUnavailable
 from penstock.ports.clock import Clock
 from penstock.ports.store import OUTAGES
+from penstock.supervision.health import Health, Part
+from penstock.supervision.threads import SupervisedThread
 
 _log = logging.getLogger("penstock.duties")
 _outages = logging.getLogger(OUTAGES)
@@ -34,22 +36,30 @@ class DutyLoop:
         *,
         name: str = "penstock-duties",
         stopped: threading.Event | None = None,
+        health: Health | None = None,
+        stuck_ms: int | None = None,
     ) -> None:
-        """`stopped` is set when the loop is to end, for duties that take longer than a moment."""
+        """`stopped` is set when the loop is to end, for duties that take longer than a moment.
+
+        `stuck_ms`: how long one tick may take before the loop counts as stuck.
+        """
         self._due = {duty.name: 0 for duty in duties}
         self._duties = {duty.name: duty for duty in duties}
         self._troubled: dict[str, logging.Logger] = {}  # whose trouble is in that log already
         self._clock = clock
         self._stopped = stopped or threading.Event()
-        self._thread = threading.Thread(target=self._run, name=name, daemon=True)
+        self._is_ticking = False
+        self._part = Part(
+            name.removeprefix("penstock-"), stuck_ms=stuck_ms, has_work=lambda: self._is_ticking
+        )
+        self._thread = SupervisedThread(name, self._run, health=health or Health(), part=self._part)
 
     def start(self) -> None:
         self._thread.start()
 
     def stop(self) -> None:
         self._stopped.set()
-        if self._thread.is_alive():
-            self._thread.join()
+        self._thread.join()
 
     def run_due(self) -> int:
         """Tick every duty whose time has come; returns the earliest next instant."""
@@ -65,6 +75,7 @@ class DutyLoop:
             self._stopped.wait(max(pause_ms, 1) / 1000)
 
     def _tick(self, duty: Duty, now: int) -> int:
+        self._is_ticking = True
         try:
             next_at = duty.tick(now)
         except PenstockError as error:
@@ -83,4 +94,7 @@ class DutyLoop:
                 level = logging.INFO if is_last else logging.DEBUG
                 told.log(level, "duty %s runs again", duty.name)
             return next_at
+        finally:
+            self._is_ticking = False
+            self._part.moved()
         return now + _AFTER_ERROR_MS

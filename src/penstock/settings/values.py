@@ -70,7 +70,15 @@ class Store(msgspec.Struct, frozen=True, kw_only=True):
     patience_ms: Annotated[
         int,
         Meta(ge=100, le=HOUR, description="SQLite: how long a write waits for other processes"),
-    ] = 30 * SECOND
+    ] = 15 * SECOND
+    request_timeout_ms: Annotated[
+        int,
+        Meta(
+            ge=100,
+            le=HOUR,
+            description="how long a request waits for the store before it is answered 503",
+        ),
+    ] = 20 * SECOND
 
 
 class History(msgspec.Struct, frozen=True, kw_only=True):

@@ -7,6 +7,7 @@ import logging
 from collections.abc import Sequence
 from typing import Any
 
+from penstock.domain.errors import PenstockError
 from penstock.store.session import Request
 from penstock.store.ticket import running_loop
 
@@ -31,6 +32,13 @@ def answer_all(batch: Sequence[Request], answers: Sequence[Any]) -> None:
                 loop.call_soon_threadsafe(_answer_pairs, pairs)
         except RuntimeError:  # the loop is closed: nobody waits there any more
             continue
+
+
+def internal(error: BaseException) -> PenstockError:
+    """A mistake of ours, as the answer to the request that met it."""
+    wrapped = PenstockError(f"{type(error).__name__}: {error}")
+    wrapped.__cause__ = error
+    return wrapped
 
 
 def _answer_pairs(pairs: list[tuple[Request, Any]]) -> None:

@@ -7,12 +7,12 @@ not some for all: one that waits for a lock must not keep the one that holds it 
 from __future__ import annotations
 
 import asyncio
-import threading
 from collections.abc import Callable, Coroutine
 from contextlib import suppress
 from typing import Any, TypeVar
 
 from penstock.domain.errors import ShuttingDown
+from penstock.supervision.threads import start_logged
 
 T = TypeVar("T")
 
@@ -26,9 +26,7 @@ class Bridge:
     async def run(self, what: Callable[[], T]) -> T:
         """Call it in a thread; it waits for the loop with `wait`."""
         done: asyncio.Future[T] = self._loop.create_future()
-        threading.Thread(
-            target=self._work, args=(what, done), name="penstock-tx", daemon=True
-        ).start()
+        start_logged("penstock-tx", lambda: self._work(what, done))
         try:
             return await asyncio.shield(done)
         except asyncio.CancelledError:

@@ -18,6 +18,8 @@ from penstock.domain.errors import StoreUnavailable
 from penstock.store.database import Occupied
 from penstock.store.sqlite_plain import MOVE_MS, LogMoves, move_log
 from penstock.store.turns import Turns
+from penstock.supervision.health import Health
+from penstock.supervision.threads import start_logged
 
 _log = logging.getLogger("penstock.store")
 
@@ -25,8 +27,9 @@ _log = logging.getLogger("penstock.store")
 class CallersDoor:
     """One for all callers of a process: they go in one by one."""
 
-    def __init__(self, path: Path, moves: LogMoves, *, patience_ms: int) -> None:
+    def __init__(self, path: Path, moves: LogMoves, *, patience_ms: int, health: Health) -> None:
         self._path = path
+        self._health = health
         self._moves = moves
         self._patience_ms = patience_ms
         self._lock = threading.Lock()
@@ -58,7 +61,7 @@ class CallersDoor:
         """Callers do not move the log (sqlite_caller.py); now and then somebody has to."""
         if self._moves.is_due():
             # Not here: it waits until the caller, who is about to commit, lets others write.
-            threading.Thread(target=self._move_log, daemon=True).start()
+            start_logged("penstock-mover", self._move_log)
 
     def close(self) -> None:
         self._is_closed = True
@@ -71,7 +74,7 @@ class CallersDoor:
 
     def _place(self) -> Turns:
         if self._turns is None:
-            self._turns = Turns(self._path, patience_ms=self._patience_ms)
+            self._turns = Turns(self._path, patience_ms=self._patience_ms, health=self._health)
         return self._turns
 
     def _move_log(self) -> None:

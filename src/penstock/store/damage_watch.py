@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 
 from penstock.domain.damage import Damage, DamagedPage
 from penstock.domain.errors import PenstockError, StoreDamaged
+from penstock.supervision.threads import start_logged
 
 _log = logging.getLogger("penstock.store")
 
@@ -45,7 +46,7 @@ class DamageWatch:
         if is_first:
             _log.error("the store is damaged: %s; looking for the pages", error)
         if is_due:
-            threading.Thread(target=self._look, name="penstock-damage", daemon=True).start()
+            start_logged("penstock-damage", self._look)
         return StoreDamaged(MET)
 
     def _look(self) -> None:

@@ -48,6 +48,7 @@ class Found:
 class Database(Protocol):
     dialect: str
     is_shared: bool  # others write at the same time, so that what must not change has to be locked
+    finds_deadlocks: bool  # notices when the thread that works here holds a lock it waits for
 
     @property
     def is_alive(self) -> bool:

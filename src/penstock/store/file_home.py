@@ -18,6 +18,7 @@ from penstock.store.readers import Readers
 from penstock.store.session import SqlSession
 from penstock.store.sqlite_wakeups import SqliteWakeups
 from penstock.store.turns import PATIENCE_MS, Turns
+from penstock.supervision.health import Health
 
 _MOST_WOKEN = 1_000
 
@@ -42,9 +43,12 @@ class Watched(Database, Protocol):
 
 
 class FileHome:
-    def __init__(self, path: Path, *, patience_ms: int = PATIENCE_MS) -> None:
+    def __init__(
+        self, path: Path, *, patience_ms: int = PATIENCE_MS, health: Health | None = None
+    ) -> None:
         self._path = path
-        self._turns = Turns(path, patience_ms=patience_ms)
+        self._health = health or Health()
+        self._turns = Turns(path, patience_ms=patience_ms, health=self._health)
         self.watch = DamageWatch(lambda: damaged_pages(path))
         self._store: Served | None = None
         self._wakeups: SqliteWakeups | None = None
@@ -52,7 +56,11 @@ class FileHome:
     def serve(self, store: Served) -> None:
         self._store = store
         self._wakeups = SqliteWakeups(
-            self._path, heard=store.tell, look=self._look, let_go=self._let_go
+            self._path,
+            heard=store.tell,
+            look=self._look,
+            let_go=self._let_go,
+            health=self._health,
         )
 
     def announce(self, woken: Mapping[int, int]) -> None:

@@ -1,22 +1,23 @@
 """Group commit: a writer takes all that waits, runs it in one transaction, and answers everybody.
 
 While one commit syncs, the next batch gathers: no timers, and no added latency when idle.  Whoever
-finds the writer idle does the work itself, which saves switches of threads: a caller in a thread of
-its own, and an event loop as long as the disk is quick.
+finds the writer idle does what need not wait for the disk itself, which saves switches of threads:
+a caller in a thread of its own, or an event loop.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections import deque
-from collections.abc import Callable, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterable, Sequence
 
 from penstock.domain.errors import ShuttingDown
-from penstock.store.answering import answer_all
 from penstock.store.lane import Lane, Woken
 from penstock.store.outage import Outage
+from penstock.store.pending import Pending
 from penstock.store.session import Request, SqlSession
+from penstock.supervision.health import Health
+
+HELP_S = 0.1
 
 
 class GroupCommit:
@@ -27,10 +28,19 @@ class GroupCommit:
         lanes: int,
         on_woken: Woken,
         outage: Outage,
+        health: Health,
+        stuck_ms: int,
     ) -> None:
-        self._waiting: deque[Request] = deque()
+        self._waiting = self.pending = Pending()
         self._lanes = [
-            Lane(self._waiting, lambda i=i: open_session(i), on_woken, outage)  # type: ignore[misc]
+            Lane(
+                self._waiting,
+                lambda i=i: open_session(i),  # type: ignore[misc]
+                on_woken,
+                outage,
+                health=health,
+                stuck_ms=stuck_ms,
+            )
             for i in range(lanes)
         ]
         self._gathered: dict[asyncio.AbstractEventLoop, list[Request]] = {}
@@ -38,13 +48,16 @@ class GroupCommit:
         self._is_closed = False  # nothing new is taken
         self._is_shut = False  # … and nobody works any more
 
+    def begun(self) -> Iterable[Request]:
+        """What was taken and is not answered yet."""
+        return [request for lane in self._lanes for request in lane.begun]
+
     def submit(self, request: Request) -> None:
         if self._is_closed:
             raise ShuttingDown("the store is closed")
         loop = request.ticket.loop
         if loop is None:
-            if len(self._lanes) == 1:  # otherwise the answer may come from any of them
-                request.ticket.help = self.help
+            self._offer_help(request)
             self._waiting.append(request)
             if not any(lane.help() for lane in self._lanes):
                 self._call()
@@ -66,12 +79,17 @@ class GroupCommit:
             for request in requests:
                 self.submit(request)
             return
-        if len(self._lanes) == 1:
-            for request in requests:
-                request.ticket.help = self.help
+        for request in requests:
+            self._offer_help(request)
         self._waiting.extend(requests)
         if not any(lane.help() for lane in self._lanes):
             self._call()
+
+    def _offer_help(self, request: Request) -> None:
+        """Whoever waits for the answer may work for it meanwhile."""
+        [lane, *others] = self._lanes
+        if not others and (lane.helps_with_syncs or not request.is_durable):
+            request.ticket.help = self.help  # with others, the answer may come from any of them
 
     def _hand_over(self, loop: asyncio.AbstractEventLoop) -> None:
         gathered = self._gathered.pop(loop)
@@ -111,10 +129,9 @@ class GroupCommit:
 
     def _refuse_the_rest(self) -> None:
         """What slipped in while the lanes closed: nobody shall wait for an answer in vain."""
-        while self._waiting:
-            with suppress(IndexError):  # submitters and the closer may be at it together
-                answer_all([self._waiting.popleft()], [ShuttingDown("the store is closed")])
+        self._waiting.refuse_all(ShuttingDown("the store is closed"))
 
     def help(self, timeout: float) -> None:
         """Called by a thread that waits for its answer: better to work than to be woken later."""
-        self._lanes[self._next].help_next(timeout)
+        # Not for long: whoever is at it may hang, and the caller's wait has an end.
+        self._lanes[self._next].help_next(HELP_S if timeout < 0 else min(timeout, HELP_S))

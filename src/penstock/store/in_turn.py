@@ -12,11 +12,11 @@ class InTurn:
     _turns: Turns | None  # None: it only reads, or nobody else is there
     _patience: Patience
 
-    def take_turn(self, *, wait: bool) -> bool:
+    def take_turn(self, *, wait: bool, patience_ms: int | None = None) -> bool:
         if self._turns is None:
             return True
         self._patience.is_short = not wait
-        if not self._turns.take(wait=wait):
+        if not self._turns.take(wait=wait, patience_ms=patience_ms):
             return False
         if self._turns.is_in_doubt:
             self.is_alive = False

@@ -2,6 +2,9 @@
 
 Only one at a time; `busy` says so.  Whoever is done looks whether more has come, and calls the
 thread if so: nothing that waits is forgotten.
+
+Only the thread waits for the disk, for other processes and for locks.  A disk may hang: an event
+loop that waited for it could answer nobody, not even a health check.
 """
 
 from __future__ import annotations
@@ -9,40 +12,35 @@ from __future__ import annotations
 import asyncio
 import logging
 import threading
-from collections import deque
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
 from typing import Any
 
-import msgspec
-
-from penstock.domain.errors import PenstockError, StoreUnavailable, TransactionBusy
-from penstock.store.answering import answer_all
+from penstock.domain.errors import (
+    OutcomeUnknown,
+    PenstockError,
+    StoreUnavailable,
+    TransactionBusy,
+)
+from penstock.store.answering import answer_all, internal
 from penstock.store.database import Collision, Occupied, Overtaken
+from penstock.store.half_done import HalfDone
 from penstock.store.outage import Outage
-from penstock.store.session import Kind, Request, SqlSession
+from penstock.store.pending import Pending
+from penstock.store.session import Request, SqlSession
+from penstock.supervision.health import Health, Part
+from penstock.supervision.restarts import outage
+from penstock.supervision.threads import SupervisedThread
 
 MOST_COLLISIONS = 5
 MOST_OVERTAKEN = 1_000  # each of them means that somebody else got on
 CLOSING_SECONDS = 0.05
-SLOW_SECONDS = 0.1  # a checkpoint takes less
-SLOW_TURNS = 200
+CLOSING_PATIENCE_S = 2.0
 MOST_PER_BATCH = 5_000  # messages: a commit must not keep the next ones waiting for long
 
 _log = logging.getLogger("penstock.store")
 
 Woken = Callable[[Mapping[int, int]], None]
-
-
-class HalfDone(msgspec.Struct, frozen=True):
-    """A batch whose statements have run and whose commit is to come."""
-
-    session: SqlSession
-    batch: list[Request]
-    answers: Sequence[Any]
-    woken: Mapping[int, int]
-    loop: asyncio.AbstractEventLoop
-    resume: Callable[[], None]
+_NOBODY: Mapping[int, int] = {}
 
 
 class Lane:
@@ -50,10 +48,13 @@ class Lane:
 
     def __init__(
         self,
-        waiting: deque[Request],
+        waiting: Pending,
         open_session: Callable[[], SqlSession],
         on_woken: Woken,
         outage: Outage,
+        *,
+        health: Health,
+        stuck_ms: int,
     ) -> None:
         self._waiting = waiting
         self._outage = outage
@@ -61,16 +62,28 @@ class Lane:
         self._session: SqlSession | None = open_session()
         # A write takes its locks in one order; two of them together, or with others, do not.
         self._writes_alone = self._session.db.is_shared
+        # A caller's own transaction may block its own request: only its thread can tell.
+        self.helps_with_syncs = self._session.db.finds_deadlocks
         self._on_woken = on_woken
         self._busy = threading.Lock()
         self._heir = threading.Lock()
         self._work = threading.Semaphore(0)
         self._half_done: HalfDone | None = None
         self.is_committing = False
-        self._slow_turns = 0  # so many more commits go to the thread
         self._is_closing = False
-        self._thread = threading.Thread(target=self._drive, name="penstock-writer", daemon=True)
+        self.begun: Sequence[Request] = ()  # taken, and not answered yet
+        self._part = Part("writer", stuck_ms=stuck_ms, has_work=self._has_work)
+        self._thread = SupervisedThread(
+            "penstock-writer",
+            self._drive,
+            health=health,
+            part=self._part,
+            on_failure=self._fail_all,
+        )
         self._thread.start()
+
+    def _has_work(self) -> bool:
+        return bool(self.begun) or bool(self._waiting)
 
     def call(self) -> None:
         """Something waits: wake the thread."""
@@ -101,7 +114,8 @@ class Lane:
         try:
             if self._is_closing:
                 return False
-            is_ours = not self._waiting or self._is_our_turn()
+            may_help = self.helps_with_syncs or not self._waiting.has_durable()
+            is_ours = not self._waiting or (may_help and self._is_our_turn())
             if is_ours:
                 self._run_some()
         finally:
@@ -111,12 +125,10 @@ class Lane:
         return is_ours
 
     def prepare(self, loop: asyncio.AbstractEventLoop, resume: Callable[[], None]) -> bool:
-        """On a loop: run the statements here, and the commit too while the disk is quick.
+        """On a loop: run the statements here, and the commit unless it has to wait for the disk.
 
-        A commit takes less than to hand it to another thread and back (measured: 20,000 sends a
-        second instead of 17,000, and 14,000 if the thread does everything).  After a slow one the
-        thread takes the commits for a while, so that a loop does not stand still with the disk;
-        `resume` is called on the loop when something has gathered meanwhile.
+        That one is the thread's; `resume` is called on the loop when something has gathered
+        meanwhile.
         """
         if not self._busy.acquire(blocking=False):
             return False
@@ -130,18 +142,18 @@ class Lane:
         try:
             durable = any(request.is_durable for request in batch)
             answers = session.prepare(batch, durable=durable)
-            is_handed_over = durable and self._is_disk_slow()
+            is_handed_over = durable
             if not is_handed_over:
-                self._finish_here(session, loop)
+                session.finish()
                 self._outage.worked(is_write=True)
         except StoreUnavailable as error:
             failed = self._fail(batch, error)
             self._busy.release()
-            answer_all(batch, failed)
+            self._answer(batch, failed)
             return True
         except BaseException:
             # It was rolled back; the thread runs it again and finds out whose fault it is.
-            self._waiting.extendleft(reversed(batch))
+            self._put_back(batch)
             self._busy.release()
             return False
         if is_handed_over:
@@ -152,21 +164,8 @@ class Lane:
         self._busy.release()
         if self._waiting:  # what did not fit in
             self.call()
-        if session.books.woken:
-            self._on_woken(session.books.woken)
-        answer_all(batch, answers)
+        self._answer(batch, answers, session.books.woken)
         return True
-
-    def _is_disk_slow(self) -> bool:
-        self._slow_turns = max(self._slow_turns - 1, 0)
-        return self._slow_turns > 0
-
-    def _finish_here(self, session: SqlSession, loop: asyncio.AbstractEventLoop) -> None:
-        stopwatch = loop.time  # how long, not what time it is: that is the clock's business
-        began = stopwatch()
-        session.finish()
-        if stopwatch() - began > SLOW_SECONDS:
-            self._slow_turns = SLOW_TURNS
 
     def let_go(self, then: Callable[[], None]) -> None:
         """Close the session; the next request opens another, after `then`."""
@@ -177,26 +176,36 @@ class Lane:
             self.call()
 
     def close(self) -> None:
+        """Finish what was taken, unless nothing of it is finished for `CLOSING_PATIENCE_S`."""
         self._is_closing = True
         self.call()
-        self._thread.join()
-        with self._busy:
+        moves = -1
+        while not self._thread.join(CLOSING_PATIENCE_S):
+            if self._part.moves == moves:
+                break
+            moves = self._part.moves
+        if self._thread.is_alive() or not self._busy.acquire(timeout=CLOSING_PATIENCE_S):
+            _log.error("the store does not answer; it is closed without finishing what it began")
+            begun = list(self.begun)
+            answer_all(
+                begun, [OutcomeUnknown("the store was closed before it answered")] * len(begun)
+            )
+            return
+        try:
             if self._session is not None:
                 self._session.db.close()
                 self._session = None
+        finally:
+            self._busy.release()
 
     def _drive(self) -> None:
         while not self._is_closing:
             self._work.acquire()
-            try:
-                if self._half_done is not None:
-                    self._commit(self._half_done)
-                elif self._busy.acquire(blocking=False):
-                    self._run_all_and_release()
-                # Otherwise somebody is at it, who looks for more when done, and calls.
-            except BaseException:
-                # Nothing here may end the thread: requests would wait for ever.
-                _log.exception("the writer failed; it goes on")
+            if self._half_done is not None:
+                self._commit(self._half_done)
+            elif self._busy.acquire(blocking=False):
+                self._run_all_and_release()
+            # Otherwise somebody is at it, who looks for more when done, and calls.
         while not self._busy.acquire(timeout=CLOSING_SECONDS):
             if self._half_done is not None:
                 self._commit(self._half_done)
@@ -228,9 +237,7 @@ class Lane:
             # First, so that the loop has work for the disk before it writes the answers.
             self._resume(work)
         if answers is not None:
-            if answers is work.answers and work.woken:
-                self._on_woken(work.woken)
-            answer_all(work.batch, answers)
+            self._answer(work.batch, answers, work.woken if answers is work.answers else _NOBODY)
 
     def _resume(self, work: HalfDone) -> None:
         try:
@@ -239,21 +246,36 @@ class Lane:
             self.call()
 
     def _take_some(self) -> list[Request]:
-        batch: list[Request] = []
-        weight = 0
-        try:
-            while weight < MOST_PER_BATCH:
-                request = self._waiting.popleft()
-                if self._writes_alone and request.kind is Kind.WRITE:
-                    if not batch:
-                        return [request]
-                    self._waiting.appendleft(request)
-                    break
-                batch.append(request)
-                weight += request.weight
-        except IndexError:
-            pass
+        self.begun = batch = self._waiting.take(MOST_PER_BATCH, writes_alone=self._writes_alone)
         return batch
+
+    def _put_back(self, batch: Sequence[Request]) -> None:
+        self.begun = ()
+        self._waiting.put_back(batch)
+
+    def _answer(
+        self, batch: Sequence[Request], answers: Sequence[Any], woken: Mapping[int, int] = _NOBODY
+    ) -> None:
+        try:
+            if woken:
+                self._on_woken(woken)
+        finally:
+            answer_all(batch, answers)
+            self._part.moved()
+            if batch is self.begun:
+                self.begun = ()
+
+    def _fail_all(self, error: StoreUnavailable) -> None:
+        """The thread failed where nothing should: whatever waits for it is answered."""
+        begun, self.begun = self.begun, ()
+        is_ours = self._half_done is not None  # a loop has left the lane to the thread
+        self._half_done, self.is_committing = None, False
+        if is_ours or self._busy.acquire(blocking=False):  # a transaction may be open
+            self._drop_session()
+            self._busy.release()
+        # Last: who asks again at once must find the lane free.
+        answer_all(begun, [error] * len(begun))
+        self._waiting.refuse_all(error)
 
     def _run_some(self) -> None:
         if not self._waiting:
@@ -261,9 +283,12 @@ class Lane:
         try:
             self._await_turn()  # first: what comes until then is done as well
         except Exception as error:
+            # Whatever keeps the writer from its store is an outage for those who wait for it.
+            if not isinstance(error, StoreUnavailable):
+                _log.error("the store cannot be opened", exc_info=error)
             batch: list[Request] = []
-            failed = self._fail(batch, _unavailable(error))
-            answer_all(batch, failed)
+            failed = self._fail(batch, outage(error))
+            self._answer(batch, failed)
             return
         batch = self._take_some()
         if batch:
@@ -294,6 +319,7 @@ class Lane:
                 return
 
     def _run(self, batch: list[Request]) -> None:
+        woken = _NOBODY
         try:
             session = self._ready_session()
             answers = self._run_again(session, batch)
@@ -302,8 +328,8 @@ class Lane:
             # The thread that works here holds the lock itself; the others can wait for it.
             thread = threading.get_ident()
             own = [request for request in batch if request.ticket.thread == thread]
-            self._waiting.extendleft(r for r in reversed(batch) if r.ticket.thread != thread)
-            answer_all(own, [error] * len(own))
+            self._put_back([r for r in batch if r.ticket.thread != thread])
+            self._answer(own, [error] * len(own))
             return
         except StoreUnavailable as error:
             answers = self._fail(batch, error)
@@ -314,21 +340,19 @@ class Lane:
                     _log.warning("a batch broke and is run one by one", exc_info=error)
                 for request in batch:
                     self._run([request])
+                self.begun = ()
                 return
-            answers = [error if isinstance(error, PenstockError) else _internal(error)]
+            answers = [error if isinstance(error, PenstockError) else internal(error)]
         else:
-            if session.books.woken:
-                self._on_woken(session.books.woken)
-        answer_all(batch, answers)
+            woken = session.books.woken
+        self._answer(batch, answers, woken)
 
     def _fail(self, batch: list[Request], error: StoreUnavailable) -> list[Any]:
         """The disk or the server is in trouble: nothing was kept, and nothing is tried again."""
         if not isinstance(error, Occupied):
             self._drop_session()
         # Who waited meanwhile hears so at once: it was not begun, and may be tried elsewhere.
-        while self._waiting:
-            with suppress(IndexError):
-                batch.append(self._waiting.popleft())
+        batch += self._waiting.take_all()
         self._outage.failed(error, is_write=True)
         return [error] * len(batch)
 
@@ -370,19 +394,3 @@ class Lane:
                 session.db.abandon()
             except Exception:
                 _log.exception("a connection to the store could not be closed")
-
-
-def _unavailable(error: Exception) -> StoreUnavailable:
-    """Whatever keeps the writer from its store is an outage for those who wait for it."""
-    if isinstance(error, StoreUnavailable):
-        return error
-    _log.error("the store cannot be opened", exc_info=error)
-    wrapped = StoreUnavailable(f"{type(error).__name__}: {error}")
-    wrapped.__cause__ = error
-    return wrapped
-
-
-def _internal(error: BaseException) -> PenstockError:
-    wrapped = PenstockError(f"{type(error).__name__}: {error}")
-    wrapped.__cause__ = error
-    return wrapped

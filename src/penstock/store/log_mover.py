@@ -19,11 +19,13 @@ import sys
 import threading
 from collections.abc import Callable
 from errno import EBADF, EINVAL
+from functools import partial
 
 import apsw
 
 from penstock.store.full_disk import own_descriptor
 from penstock.store.sqlite_log import is_failed_sync
+from penstock.supervision.threads import start_logged
 
 _log = logging.getLogger("penstock.store")
 
@@ -57,10 +59,7 @@ class LogMover:
         try:
             if self._db is None:
                 self._db = _connect(self._path)
-            thread = threading.Thread(
-                target=self._move, args=(self._db,), name="penstock-mover", daemon=True
-            )
-            thread.start()
+            thread = start_logged("penstock-mover", partial(self._move, self._db))
         except (apsw.Error, RuntimeError):  # too many files or threads, most likely
             return False
         self._thread = thread

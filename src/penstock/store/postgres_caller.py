@@ -52,6 +52,7 @@ class Home:
 class CallerPostgres:
     dialect = "postgres"
     is_shared = True
+    finds_deadlocks = False
     is_alive = True
 
     def __init__(self, driver: Driver, home: Home) -> None:

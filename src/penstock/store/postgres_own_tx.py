@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable
 from typing import Any
 
-from penstock.domain.errors import InvalidRequest
+from penstock.domain.errors import InvalidRequest, StoreUnavailable
 from penstock.store.bridge import Bridge
 from penstock.store.caller import CallerDatabase
 from penstock.store.own_tx import Callers
@@ -20,6 +19,7 @@ from penstock.store.postgres_drivers import (
 )
 from penstock.store.ticket import running_loop
 from penstock.store.tx import ASYNC_PSYCOPG, ASYNCPG, PSYCOPG, PSYCOPG2
+from penstock.supervision.threads import start_logged
 
 
 class PostgresCallers(Callers):
@@ -47,9 +47,10 @@ class PostgresCallers(Callers):
             self._make_day(day)
             return
         # On a loop an answer would have to be awaited; it happens once a day.
-        thread = threading.Thread(target=self._make_day, args=(day,), daemon=True)
-        thread.start()
-        thread.join()
+        failed: list[StoreUnavailable] = []
+        start_logged("penstock-day", lambda: self._make_day(day), on_failure=failed.append).join()
+        if failed:
+            raise failed[0]
 
 
 def _driver(kind: str, connection: Any, bridge: Bridge | None) -> Driver:

@@ -23,6 +23,8 @@ import msgspec
 
 from penstock.domain.errors import PenstockError
 from penstock.store.database import Database
+from penstock.supervision.health import Health
+from penstock.supervision.threads import SupervisedThread
 
 LOOKS = 5  # in a row in which a session waits for the same statement before it is ended
 _CLOSING_S = 5.0
@@ -61,12 +63,14 @@ class LostSessions:
 class SessionWatch:
     """A thread that ends stalled sessions, on a connection of its own."""
 
-    def __init__(self, open_database: Callable[[], Database], *, every_ms: int) -> None:
+    def __init__(
+        self, open_database: Callable[[], Database], *, every_ms: int, health: Health
+    ) -> None:
         self._open_database = open_database
         self._every_s = every_ms / 1000
         self._stalled = StalledSessions()
         self._is_closing = threading.Event()
-        self._thread = threading.Thread(target=self._run, name="penstock-sessions", daemon=True)
+        self._thread = SupervisedThread("penstock-sessions", self._run, health=health)
         self._thread.start()
 
     def close(self) -> None:
@@ -79,8 +83,6 @@ class SessionWatch:
                 self._serve()
             except PenstockError as error:  # the outage itself is logged by those who meet it
                 _log.debug("stalled sessions are not ended for now: %s", error)
-            except Exception:
-                _log.exception("looking for stalled sessions failed; it is tried again")
             self._is_closing.wait(self._every_s)
 
     def _serve(self) -> None:

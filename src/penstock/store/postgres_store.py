@@ -18,7 +18,8 @@ from penstock.store.postgres_url import PostgresUrl, parse
 from penstock.store.postgres_wakeups import PostgresWakeups
 from penstock.store.queries import Queries
 from penstock.store.session import SqlSession
-from penstock.store.sql_store import SqlStore
+from penstock.store.sql_store import REQUEST_TIMEOUT_MS, SqlStore
+from penstock.supervision.health import Health
 
 T = TypeVar("T")
 
@@ -35,8 +36,11 @@ _NEEDED = {
 
 
 class PostgresStore(SqlStore):
-    def __init__(self, url: PostgresUrl, *, lanes: int) -> None:
-        self.wakeups = PostgresWakeups(lambda: PostgresDatabase(url), heard=self.tell)
+    def __init__(self, url: PostgresUrl, *, lanes: int, request_timeout_ms: int) -> None:
+        health = Health()
+        self.wakeups = PostgresWakeups(
+            lambda: PostgresDatabase(url), heard=self.tell, health=health
+        )
         try:
             super().__init__(
                 "postgres",
@@ -44,13 +48,15 @@ class PostgresStore(SqlStore):
                 open_reader=lambda: SqlSession(PostgresDatabase(url, read_only=True)),
                 lanes=lanes,
                 announce=self.wakeups.announce,
+                health=health,
+                request_timeout_ms=request_timeout_ms,
             )
             self.callers = PostgresCallers(self._home(), self._make_day)
         except BaseException:
             self.wakeups.close()
             raise
         self._watch = SessionWatch(
-            lambda: PostgresDatabase(url, read_only=True), every_ms=url.watch_ms
+            lambda: PostgresDatabase(url, read_only=True), every_ms=url.watch_ms, health=health
         )
 
     def close(self) -> None:
@@ -66,7 +72,9 @@ class PostgresStore(SqlStore):
         self.write(lambda s: s.books.partitions.ensure(day)).result()  # type: ignore[attr-defined]
 
 
-def open_postgres(url: str, *, lanes: int = 4) -> PostgresStore:
+def open_postgres(
+    url: str, *, lanes: int = 4, request_timeout_ms: int = REQUEST_TIMEOUT_MS
+) -> PostgresStore:
     """Raises StoreRefused if the server cannot keep our promises or its schema is not ours."""
     where = parse(url)
     db = PostgresDatabase(where)
@@ -78,7 +86,7 @@ def open_postgres(url: str, *, lanes: int = 4) -> PostgresStore:
     if todo:
         names = ", ".join(f"{m.number:04}_{m.name}" for m in todo)
         raise StoreRefused(f"the schema lacks {names}; run: penstock migrate --store URL")
-    return PostgresStore(where, lanes=lanes)
+    return PostgresStore(where, lanes=lanes, request_timeout_ms=request_timeout_ms)
 
 
 def clock_of(store: SqlStore) -> Callable[[], int]:

@@ -16,7 +16,11 @@ import select
 import threading
 from collections.abc import Callable, Iterator, Mapping
 
+from penstock.domain.errors import PenstockError
+from penstock.store.database import Collision
 from penstock.store.postgres import PostgresDatabase
+from penstock.supervision.health import Health
+from penstock.supervision.threads import SupervisedThread
 
 PAUSE_MS = 5  # at most one telling in that time, however many commits there are
 MOST_QUEUES = 250  # in one payload, which takes up to 8,000 bytes
@@ -34,6 +38,7 @@ class PostgresWakeups:
         open_database: Callable[[], PostgresDatabase],
         *,
         heard: Callable[[Mapping[int, int]], None],
+        health: Health,
     ) -> None:
         self._open_database = open_database
         self._heard = heard
@@ -42,7 +47,7 @@ class PostgresWakeups:
         self._bell, self._rope = os.pipe()
         self._is_closing = threading.Event()
         self.is_listening = threading.Event()
-        self._thread = threading.Thread(target=self._run, name="penstock-wakeups", daemon=True)
+        self._thread = SupervisedThread("penstock-wakeups", self._run, health=health)
         self._thread.start()
 
     def announce(self, woken: Mapping[int, int]) -> None:
@@ -62,8 +67,7 @@ class PostgresWakeups:
             return
         self._is_closing.set()
         os.write(self._rope, b".")
-        self._thread.join(_PATIENCE_S)
-        if not self._thread.is_alive():
+        if self._thread.join(_PATIENCE_S):
             os.close(self._bell)
             os.close(self._rope)
 
@@ -72,7 +76,7 @@ class PostgresWakeups:
         while not self._is_closing.is_set():
             try:
                 self._serve()
-            except Exception as error:
+            except (PenstockError, Collision, OSError) as error:
                 _log.debug("no wake-ups between nodes for now: %s", error)
             if self.is_listening.is_set():
                 self.is_listening.clear()

@@ -55,11 +55,12 @@ class Kind(IntEnum):
 class Request:
     """Something to be done inside a transaction, and whom to tell."""
 
-    __slots__ = ("kind", "payload", "ticket")
+    __slots__ = ("asked_at", "kind", "payload", "ticket")
 
     def __init__(self, kind: Kind, payload: Any) -> None:
         self.kind = kind
         self.payload = payload
+        self.asked_at: int | None = None  # when it was first seen waiting (store/pending.py)
         self.ticket: StoreTicket[Any] = StoreTicket()
 
     @property

@@ -23,14 +23,20 @@ from penstock.store.group_commit import GroupCommit
 from penstock.store.meta_names import HIGH_WATER
 from penstock.store.outage import Outage
 from penstock.store.own_tx import InCallersTransactions
+from penstock.store.pending import Timeouts
 from penstock.store.readers import Readers
 from penstock.store.session import HIGH_WATER_STEP_MS, SECRET, Kind, Request, SqlSession
 from penstock.store.sqlite_home import SqliteHome
 from penstock.store.sqlite_plain import is_plain
 from penstock.store.sqlite_plain_home import PlainHome
 from penstock.store.turns import PATIENCE_MS
+from penstock.store.watchdog import Watchdog
+from penstock.supervision.health import Health
 
 T = TypeVar("T")
+
+REQUEST_TIMEOUT_MS = 20_000
+_STUCK_FACTOR = 2  # so many times as long as a request may wait
 
 _log = logging.getLogger("penstock.store")
 
@@ -55,8 +61,13 @@ class SqlStore(InCallersTransactions):
         lanes: int = 1,
         announce: Callable[[Mapping[int, int]], None] | None = None,
         beside: Beside | None = None,
+        health: Health | None = None,
+        request_timeout_ms: int = REQUEST_TIMEOUT_MS,
+        patience_ms: int = 0,
     ) -> None:
+        """`patience_ms`: how long one attempt of a writer to begin may take."""
         self.backend = backend
+        self.health = health or Health()
         self.watch: DamageWatch | None = None
         self._beside = beside
         if beside is not None:
@@ -64,9 +75,27 @@ class SqlStore(InCallersTransactions):
         self._announce = announce  # to other nodes
         self._listeners: list[Callable[[Mapping[int, int]], None]] = []
         outage = Outage()
-        self.readers = Readers(open_reader, outage)
-        self._commits = GroupCommit(open_writer, lanes=lanes, on_woken=self._woken, outage=outage)
-        self.secret, self.high_water = self.write(_facts).result()
+        stuck_ms = _STUCK_FACTOR * max(request_timeout_ms, patience_ms)
+        self._timeouts = Timeouts(request_timeout_ms)
+        self.readers = Readers(open_reader, outage, health=self.health, stuck_ms=stuck_ms)
+        self._commits = GroupCommit(
+            open_writer,
+            lanes=lanes,
+            on_woken=self._woken,
+            outage=outage,
+            health=self.health,
+            stuck_ms=stuck_ms,
+        )
+        for line in (self._commits, self.readers):
+            self._timeouts.watch(line.pending, line.begun)
+        self._watchdog = Watchdog(self._timeouts, self.health)
+        try:
+            self.secret, self.high_water = self.write(_facts).result()
+        except BaseException:
+            self._commits.close()
+            self.readers.close()
+            self._watchdog.close()
+            raise
 
     def listen(self, callback: Callable[[Mapping[int, int]], None]) -> None:
         self._listeners.append(callback)
@@ -100,12 +129,17 @@ class SqlStore(InCallersTransactions):
     def read(self, what: Callable[[Session], T]) -> Ticket[T]:
         return self.readers.submit(what).ticket
 
+    def limit_waits(self, timeout_ms: int) -> None:
+        """From now on a request waits at most that long, also one that waits already."""
+        self._timeouts.timeout_ms = min(self._timeouts.timeout_ms, timeout_ms)
+
     def close(self) -> None:
         self._commits.close()
         self.readers.close()
         self.callers.close()
         if self._beside is not None:
             self._beside.close()
+        self._watchdog.close()
 
     def let_go(self, then: Callable[[], None]) -> None:
         """Close all connections; they open again when they are needed, and not before `then`."""
@@ -132,8 +166,12 @@ class SqlStore(InCallersTransactions):
 
     def _woken(self, woken: Mapping[int, int]) -> None:
         self.tell(woken)
-        if self._announce is not None:
+        if self._announce is None:
+            return
+        try:
             self._announce(woken)
+        except Exception:  # the messages are committed: their senders are answered all the same
+            _log.exception("other processes could not be woken")
 
     def _submit(self, kind: Kind, payload: Any) -> Ticket[Any]:
         request = Request(kind, payload)
@@ -144,7 +182,7 @@ class SqlStore(InCallersTransactions):
 def migrate_sqlite(
     path: Path, *, now: int, checksums: bool = True, patience_ms: int = PATIENCE_MS
 ) -> list[migrations.Migration]:
-    home = _home(path, checksums=checksums, patience_ms=patience_ms)
+    home = _home(path, checksums=checksums, patience_ms=patience_ms, health=Health())
     try:
         return home.migrate(now=now)
     finally:
@@ -152,13 +190,19 @@ def migrate_sqlite(
 
 
 def open_sqlite(
-    path: Path, *, now: int = 0, checksums: bool = True, patience_ms: int = PATIENCE_MS
+    path: Path,
+    *,
+    now: int = 0,
+    checksums: bool = True,
+    patience_ms: int = PATIENCE_MS,
+    request_timeout_ms: int = REQUEST_TIMEOUT_MS,
 ) -> SqlStore:
     """Open or create; migrations are applied at the start.  Other processes may do the same.
 
     A file without checksums is shared with an application, which may send in its transactions.
     """
-    home = _home(path, checksums=checksums, patience_ms=patience_ms)
+    health = Health()
+    home = _home(path, checksums=checksums, patience_ms=patience_ms, health=health)
     try:
         home.migrate(now=now)
         store = SqlStore(
@@ -166,6 +210,9 @@ def open_sqlite(
             open_writer=lambda _: home.open_writer(),
             open_reader=home.open_reader,
             beside=home,
+            health=health,
+            request_timeout_ms=request_timeout_ms,
+            patience_ms=patience_ms,
         )
     except NotADatabase as error:
         home.close()
@@ -179,13 +226,15 @@ def open_sqlite(
     return store
 
 
-def _home(path: Path, *, checksums: bool, patience_ms: int) -> SqliteHome | PlainHome:
+def _home(
+    path: Path, *, checksums: bool, patience_ms: int, health: Health
+) -> SqliteHome | PlainHome:
     _make_folder(path.parent)
     is_plain_one = _is_plain(path, checksums)
     _make_file(path)
     if is_plain_one:
-        return PlainHome(path, patience_ms=patience_ms)
-    return SqliteHome(path, patience_ms=patience_ms)
+        return PlainHome(path, patience_ms=patience_ms, health=health)
+    return SqliteHome(path, patience_ms=patience_ms, health=health)
 
 
 def _is_plain(path: Path, checksums: bool) -> bool:

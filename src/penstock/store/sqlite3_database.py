@@ -21,6 +21,7 @@ class Sqlite3Database:
 
     dialect = "sqlite"
     is_shared = False
+    finds_deadlocks = False
     is_alive = True
 
     def __init__(self, connection: sqlite3.Connection) -> None:

@@ -32,7 +32,10 @@ _LOCKS = Path("/proc/locks")
 _WAL_WRITE_LOCK = 120  # bytes that SQLite locks: of the -shm file …
 _RESERVED_LOCK = 0x40000001  # … and of a database that is not in WAL mode
 # Our threads that run nothing of the application.
-_OURS = ("penstock-writer", "penstock-reader", "penstock-turn", "penstock-wakeups", "penstock-dut")
+_OURS = tuple(
+    f"penstock-{name}"
+    for name in ("writer", "reader", "turn", "wakeups", "watchdog", "mover", "duties")
+)
 
 
 def refuse_django_deadlock(path: Path) -> None:

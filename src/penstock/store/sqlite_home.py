@@ -15,6 +15,7 @@ from penstock.store.session import SqlSession
 from penstock.store.sqlite import SqliteDatabase, StillOpen, open_settled
 from penstock.store.sqlite_wakeups import ask_to_let_go
 from penstock.store.turns import PATIENCE_MS
+from penstock.supervision.health import Health
 
 _TRIES = 20
 _BETWEEN_TRIES_S = 0.05  # others close within milliseconds, unless they are stopped
@@ -23,8 +24,10 @@ _log = logging.getLogger("penstock.store")
 
 
 class SqliteHome(FileHome):
-    def __init__(self, path: Path, *, patience_ms: int = PATIENCE_MS) -> None:
-        super().__init__(path, patience_ms=patience_ms)
+    def __init__(
+        self, path: Path, *, patience_ms: int = PATIENCE_MS, health: Health | None = None
+    ) -> None:
+        super().__init__(path, patience_ms=patience_ms, health=health)
         self.callers = SqliteCallers(path, door=None)  # who refuse: it has checksums
         self._pause = threading.Event()  # never set
 

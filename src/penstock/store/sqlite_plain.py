@@ -48,6 +48,7 @@ _log = logging.getLogger("penstock.store")
 CACHE_KIB = 32 * 1024
 _STEP = 1 << 20
 COMMITS_PER_MOVE = 1_000  # then the log goes into the database
+CLOSING_MS = 2_000  # to close in turn only spares the next one some work
 MOVE_MS = 1_000  # … unless the application writes for longer than that: then after the next one
 _TRIES_BEFORE_CHECK = 10  # some 50 ms: most writers are done by then
 _READS = (sqlite3.SQLITE_IOERR_READ, sqlite3.SQLITE_IOERR_SHORT_READ)
@@ -76,6 +77,8 @@ class LogMoves:
 
 
 class PlainSqliteDatabase(InTurn, Sqlite3Database):
+    finds_deadlocks = True
+
     def __init__(
         self,
         path: Path,
@@ -148,7 +151,7 @@ class PlainSqliteDatabase(InTurn, Sqlite3Database):
     def close(self) -> None:
         """The last one to close moves the log: in its turn, as others may be about to open."""
         with suppress(Occupied):
-            self.take_turn(wait=True)
+            self.take_turn(wait=True, patience_ms=CLOSING_MS)
         try:
             self._db.close()
         finally:

@@ -16,14 +16,17 @@ from penstock.store.own_tx import SqliteCallers
 from penstock.store.session import SqlSession
 from penstock.store.sqlite_plain import LogMoves, PlainSqliteDatabase, open_settled
 from penstock.store.turns import PATIENCE_MS
+from penstock.supervision.health import Health
 
 
 class PlainHome(FileHome):
-    def __init__(self, path: Path, *, patience_ms: int = PATIENCE_MS) -> None:
-        super().__init__(path, patience_ms=patience_ms)
+    def __init__(
+        self, path: Path, *, patience_ms: int = PATIENCE_MS, health: Health | None = None
+    ) -> None:
+        super().__init__(path, patience_ms=patience_ms, health=health)
         self._patience_ms = patience_ms
         self._moves = LogMoves()
-        self._door = CallersDoor(path, self._moves, patience_ms=patience_ms)
+        self._door = CallersDoor(path, self._moves, patience_ms=patience_ms, health=self._health)
         self.callers = SqliteCallers(path, door=self._door)
 
     def migrate(self, *, now: int) -> list[migrations.Migration]:

@@ -24,6 +24,9 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
 
+from penstock.supervision.health import Health
+from penstock.supervision.threads import SupervisedThread
+
 PAUSE_MS = 5  # at most one telling in that time, however many commits there are
 LOOK_MS = 250
 MOST_QUEUES = 250  # in one datagram
@@ -32,6 +35,7 @@ _HELLO, _LET_GO, _WAKE = b"h", b"l", b"w"
 _KEEN, _CALM = ".keen", ".calm"
 _LONGEST = 1 << 16
 _TRIES, _BETWEEN_TRIES_S = 20, 0.01  # for what must arrive
+_CLOSING_PATIENCE_S = 2.0
 _BUSY_LOOPS = 200  # so many wake-ups without a pause, and we look around all the same
 
 _log = logging.getLogger(__name__)
@@ -45,6 +49,7 @@ class SqliteWakeups:
         heard: Callable[[Mapping[int, int]], None],
         look: Callable[[], Mapping[int, int]],
         let_go: Callable[[], None],
+        health: Health,
     ) -> None:
         """`look`: queues with something to claim, if anything has changed since the last look."""
         self._heard, self._look, self._let_go = heard, look, let_go
@@ -64,7 +69,7 @@ class SqliteWakeups:
             self._place = _bound(self._socket, path)
         except OSError as error:
             _log.info("no wake-ups from other processes, only looks: %s", error)
-        self._thread = threading.Thread(target=self._run, name="penstock-wakeups", daemon=True)
+        self._thread = SupervisedThread("penstock-wakeups", self._run, health=health)
         self._thread.start()
         self._say_hello()
 
@@ -99,10 +104,10 @@ class SqliteWakeups:
             return
         self._is_closing = True
         os.write(self._rope, b".")
-        self._thread.join()
-        os.close(self._bell)
-        os.close(self._rope)
-        self._socket.close()
+        if self._thread.join(_CLOSING_PATIENCE_S):
+            os.close(self._bell)
+            os.close(self._rope)
+            self._socket.close()
         if self._place is not None:
             with suppress(OSError):  # the next one to tell something finds out
                 self._place.unlink()
@@ -118,14 +123,12 @@ class SqliteWakeups:
         pause.register(self._socket, select.POLLIN)
         while not self._is_closing:
             ready = {file for file, _ in poll.poll(LOOK_MS if self._is_keen else None)}
-            try:
-                if self._socket.fileno() in ready:
-                    self._hear()
-                self._loops += 1
-                if self._is_keen and (not ready or self._loops % _BUSY_LOOPS == 0):
-                    self._look_around()
-            except Exception:  # a hint that gets lost costs time, a dead thread would cost all
-                _log.exception("a wake-up was lost")
+            if self._socket.fileno() in ready:
+                self._hear()
+            self._loops += 1
+            if self._is_keen and (not ready or self._loops % _BUSY_LOOPS == 0):
+                self._look_around()
+            self._thread.part.moved()
             if self._bell in ready:
                 os.read(self._bell, 4096)
                 self._tell()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections.abc import Callable, Generator
+from contextlib import suppress
 from typing import Any, Generic, TypeVar
 
 T = TypeVar("T")
@@ -60,10 +61,16 @@ class StoreTicket(Generic[T]):
         return self._value()
 
     def answer(self, answer: T | BaseException) -> None:
-        """Called once, on the ticket's own loop or from the writer for a thread's ticket."""
+        """Called on the ticket's own loop, or from any thread for a thread's ticket.
+
+        The first answer counts; that of a request whose caller has stopped waiting is dropped.
+        """
+        if self._answer is not _OPEN:
+            return
         self._answer = answer
         if self.loop is None:
-            self._lock.release()
+            with suppress(RuntimeError):  # two answered in the same moment
+                self._lock.release()
         elif self._callback is not None:
             # Let go of it first: it often knows the ticket, and such rings are costly to find.
             callback, self._callback = self._callback, None

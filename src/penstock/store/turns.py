@@ -32,8 +32,10 @@ from pathlib import Path
 
 from penstock.domain.errors import StoreUnavailable
 from penstock.store.database import Occupied
+from penstock.supervision.health import Health
+from penstock.supervision.threads import SupervisedThread
 
-PATIENCE_MS = 30_000
+PATIENCE_MS = 15_000
 _KINDS = ("next", "turn", "open")
 _DOUBT, _TRUST = b"!", b"\0"
 _LONGEST_WORD = 64
@@ -45,8 +47,11 @@ _all: weakref.WeakSet[Turns] = weakref.WeakSet()
 class Turns:
     """Used by one thread at a time."""
 
-    def __init__(self, path: Path, *, patience_ms: int = PATIENCE_MS) -> None:
+    def __init__(
+        self, path: Path, *, patience_ms: int = PATIENCE_MS, health: Health | None = None
+    ) -> None:
         self._path = path
+        self._health = health or Health()
         self._patience_s = patience_ms / 1000
         self.is_ours = False
         self._said = ""
@@ -55,10 +60,10 @@ class Turns:
         self._is_wanted = False  # … and somebody waits for it
         self._granted = threading.Semaphore(0)
         self._asked = threading.Semaphore(0)
-        self._thread: threading.Thread | None = None
+        self._thread: SupervisedThread | None = None
         self._is_closed = False
         self._is_doubt_unwritten = False
-        self._line_error: OSError | None = None
+        self._line_error: Exception | None = None
         self._files: list[int] = []
         try:
             for kind in _KINDS:
@@ -213,7 +218,9 @@ class Turns:
                 self._is_in_line = True
                 self._asked.release()
         if self._thread is None:
-            self._thread = threading.Thread(target=self._line_up, name="penstock-turn", daemon=True)
+            self._thread = SupervisedThread(
+                "penstock-turn", self._line_up, health=self._health, on_failure=self._fail_line
+            )
             self._thread.start()
         is_granted = self._granted.acquire(timeout=patience_s)
         with self._mutex:
@@ -244,6 +251,14 @@ class Turns:
                     self._granted.release()
                 elif error is None:  # it took too long: nobody waits any more
                     fcntl.flock(self._turn, fcntl.LOCK_UN)
+
+    def _fail_line(self, error: StoreUnavailable) -> None:
+        with self._mutex:
+            self._is_in_line = False
+            if self._is_wanted:
+                self._is_wanted = False
+                self._line_error = error
+                self._granted.release()
 
     def _lock_both(self) -> OSError | None:
         try:

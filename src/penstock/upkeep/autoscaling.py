@@ -63,7 +63,13 @@ class Autoscaling:
             holder=holder,
             is_dry=is_dry,
         )
-        self._loop = DutyLoop([self._autoscaler], broker.clock)
+        self._loop = DutyLoop(
+            [self._autoscaler],
+            broker.clock,
+            name="penstock-autoscaler",
+            health=broker.health,
+            stuck_ms=broker.stuck_ms,
+        )
 
     @property
     def names(self) -> list[str]:

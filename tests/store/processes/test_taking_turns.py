@@ -39,7 +39,7 @@ Another = Callable[..., SqlStore]
 def places(folder: Path) -> Iterator[Callable[..., Turns]]:
     made: list[Turns] = []
 
-    def one(**options: int) -> Turns:
+    def one(**options: Any) -> Turns:
         made.append(Turns(folder / "penstock.db", **options))
         return made[-1]
 

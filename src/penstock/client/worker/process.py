@@ -49,6 +49,7 @@ from penstock.runtime.worker.sandboxes import Sandboxes
 from penstock.runtime.worker.supervisor import RETIRED, UNUSABLE
 from penstock.runtime.worker.table import Table
 from penstock.runtime.worker.worker import Worker
+from penstock.supervision.threads import start_logged
 from penstock.wiring import own_dice, steady_clock
 
 _log = logging.getLogger("penstock.worker")
@@ -153,7 +154,7 @@ def _work(app: Penstock, errand: Errand, wire: Wire) -> int:
     )
     worker.start()
     signal.signal(signal.SIGTERM, lambda *_: worker.drain())
-    threading.Thread(target=_obey, args=(wire, worker), daemon=True).start()
+    start_logged("penstock-obey", lambda: _obey(wire, worker), on_failure=lambda _: worker.drain())
     wire.send(Working(order.queues, tuple(warnings)))
     worker.run()
     app.close()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from queue import SimpleQueue
 
 from penstock.ports.clock import Clock, Dice
@@ -13,6 +12,7 @@ from penstock.runtime.worker.lifespan import Lifespan, WorkerHooks
 from penstock.runtime.worker.loop_thread import LoopThread
 from penstock.runtime.worker.retirement import resident_bytes
 from penstock.runtime.worker.sandbox import kill_own_group
+from penstock.supervision.threads import start_logged
 
 
 class Controls:
@@ -45,7 +45,8 @@ class Sandboxed:
         """Until the worker does not need it any more.  Raises StartFailed."""
         self._lifespan.start()
         self._wire.send(Prepared())
-        threading.Thread(target=self._hear, name="penstock-sandbox", daemon=True).start()
+        # A sandbox that cannot be spoken to is replaced by its worker.
+        start_logged("penstock-sandbox", self._hear, on_failure=lambda _: kill_own_group())
         while (job := self._jobs.get()) is not None:
             self._wire.send(Ended(self._do(job), resident_bytes()))
         self._lifespan.stop()

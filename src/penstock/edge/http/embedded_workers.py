@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import os
-import threading
+from collections.abc import Callable
 from functools import partial
 
 from penstock.client.worker.starting import supervised
@@ -14,6 +14,8 @@ from penstock.runtime.worker.order import Order
 from penstock.runtime.worker.supervisor import Supervisor
 from penstock.settings import Settings
 from penstock.settings.work import Workers
+from penstock.supervision.health import Health, Part
+from penstock.supervision.threads import SupervisedThread
 
 _log = logging.getLogger("penstock.workers")
 
@@ -21,7 +23,7 @@ _log = logging.getLogger("penstock.workers")
 class EmbeddedWorkers:
     """They work on the store itself, and need no key; those that die are started again."""
 
-    def __init__(self, settings: Settings) -> None:
+    def __init__(self, settings: Settings, health: Health | None = None) -> None:
         self._drain_ms = settings.server.drain_ms
         names = [name.strip() for name in (settings.workers.modules or "").split(",")]
         count = processes_of(settings.workers, cores=os.cpu_count() or 1)
@@ -31,8 +33,11 @@ class EmbeddedWorkers:
             max_jobs=settings.workers.max_jobs,
             max_memory_bytes=settings.workers.max_memory_bytes,
         )
-        self._supervisors = [
-            supervised(
+        self._is_draining = False
+        self._supervisors: dict[str, Supervisor] = {}  # by the name of their module
+
+        def make(name: str) -> Supervisor:
+            return supervised(
                 Errand(
                     app=name,
                     url=settings.store_url,
@@ -43,12 +48,16 @@ class EmbeddedWorkers:
                 processes=count,
                 on_ready=partial(_log.info, "workers are ready: %s, %d processes", name, count),
             )
+
+        self._threads = [
+            SupervisedThread(
+                "penstock-workers",
+                partial(self._run, name, make),
+                health=health or Health(),
+                part=Part(f"workers of {name}"),
+            )
             for name in names
             if name and count
-        ]
-        self._threads = [
-            threading.Thread(target=_run, args=(each,), name="penstock-workers", daemon=True)
-            for each in self._supervisors
         ]
 
     def start(self) -> None:
@@ -56,19 +65,24 @@ class EmbeddedWorkers:
             thread.start()
 
     def drain(self) -> None:
-        for supervisor in self._supervisors:
+        self._is_draining = True
+        for supervisor in list(self._supervisors.values()):
             supervisor.drain(self._drain_ms)
 
     async def ended(self) -> None:
         for thread in self._threads:
             await asyncio.to_thread(thread.join)
 
+    def _run(self, name: str, make: Callable[[str], Supervisor]) -> None:
+        if self._is_draining:
+            return
+        self._supervisors[name] = supervisor = make(name)
+        if self._is_draining:  # since the question above
+            supervisor.drain(self._drain_ms)
+        if supervisor.run():
+            _log.error("embedded workers could not be started; the server goes on without them")
+
 
 def processes_of(workers: Workers, *, cores: int) -> int:
     """For each module."""
     return max(cores // 4, 1) if workers.embedded is None else workers.embedded
-
-
-def _run(supervisor: Supervisor) -> None:
-    if supervisor.run():
-        _log.error("embedded workers could not be started; the server goes on without them")

@@ -12,6 +12,8 @@ from penstock.edge.http.request import Response, json_response
 
 _log = logging.getLogger("penstock.http")
 
+RETRY_AFTER_S = b"1"
+
 STATUS: dict[type[PenstockError], int] = {
     errors.PenstockError: 500,
     errors.InvalidRequest: 400,
@@ -75,6 +77,9 @@ class ErrorAnswer(msgspec.Struct, frozen=True):
 
 def error_answer(error: PenstockError) -> ErrorAnswer:
     # What went wrong inside is for the log; outside, it would only help an attacker.
+    if isinstance(error, errors.OutcomeUnknown):
+        text = "the store has not answered in time; the request may have been carried out"
+        return ErrorAnswer(ErrorBody(error.code, text))
     if errors.kind_of(error) is errors.StoreUnavailable:  # the store has told the log
         return ErrorAnswer(ErrorBody(error.code, "the store takes no work now; try again"))
     if type(error) is not PenstockError:
@@ -96,4 +101,6 @@ def error_response(error: PenstockError) -> Response:
         response.headers = ((b"allow", ", ".join(error.allowed).encode()),)
     elif isinstance(error, errors.Unauthenticated):
         response.headers = ((b"www-authenticate", b"Bearer"),)
+    elif isinstance(error, errors.StoreUnavailable):
+        response.headers = ((b"retry-after", RETRY_AFTER_S),)
     return response

@@ -20,6 +20,7 @@ from penstock.edge.http.api.acts import ActApi
 from penstock.edge.http.api.administration import AdministrationApi
 from penstock.edge.http.api.bulk import BulkApi
 from penstock.edge.http.api.claims import ClaimApi
+from penstock.edge.http.api.health import HealthApi
 from penstock.edge.http.api.insight import InsightApi
 from penstock.edge.http.api.insights import InsightsApi
 from penstock.edge.http.api.messages import MessageApi
@@ -42,7 +43,7 @@ from penstock.edge.sqs.api import SqsApi
 from penstock.edge.waiting import WaitingRoom
 from penstock.edge.work import work_routes
 from penstock.settings import Settings
-from penstock.wiring import Broker, open_broker
+from penstock.wiring import CLOSING_WAIT_MS, Broker, open_broker
 
 # Framing and the fields around the bodies of a batch.
 _ENVELOPE_BYTES = 64 * 1024
@@ -124,7 +125,7 @@ async def run(broker: Broker, stop: asyncio.Event, *, on_ready: Callable[[str], 
         max_connections=settings.max_connections,
     )
     traffic.takes_coded = partial(takes_coded, broker)
-    server = HttpServer(traffic, broker.wall)
+    server = HttpServer(traffic, broker.wall, broker.health)
     tls = _tls(settings.tls_cert, settings.tls_key)
     port = await server.start(settings.host, settings.port, tls=tls)
     broker.start_duties()
@@ -132,7 +133,7 @@ async def run(broker: Broker, stop: asyncio.Event, *, on_ready: Callable[[str], 
     broker.start_archiving()
     scheme = "https" if tls else "http"
     host = f"[{settings.host}]" if ":" in settings.host else settings.host
-    workers = EmbeddedWorkers(broker.settings)
+    workers = EmbeddedWorkers(broker.settings, broker.health)
     workers.start()
     on_ready(f"{scheme}://{host}:{port}")
     await stop.wait()
@@ -141,6 +142,7 @@ async def run(broker: Broker, stop: asyncio.Event, *, on_ready: Callable[[str], 
     app.is_closing = True
     room.close()
     workers.drain()
+    broker.store.limit_waits(min(CLOSING_WAIT_MS, settings.drain_ms))  # it may hang
     await server.stop(drain_ms=settings.drain_ms)
     await workers.ended()
 
@@ -171,12 +173,14 @@ def routes(broker: Broker, room: WaitingRoom) -> list[Route]:
         *InsightApi(
             broker.insight, room, broker.circuits, broker.pushed, broker.scaling, broker.watch
         ).routes(),
+        *HealthApi(broker.insight, broker.health).routes(),
         *WatchingApi(
             broker.watch,
             broker.graphs,
             broker.routes,
             most_listeners=limits.max_listeners,
             is_let_in=broker.keyring.is_let_in,
+            health=broker.health,
         ).routes(),
     ]
     has_console = broker.settings.console.enabled

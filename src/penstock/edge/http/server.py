@@ -11,13 +11,16 @@ from penstock.edge.http.protocol import HttpConnection
 from penstock.edge.http.tls import TlsListener, listen
 from penstock.edge.http.traffic import Traffic
 from penstock.ports.clock import Clock
+from penstock.supervision.health import Health, Part
+from penstock.supervision.tasks import start_supervised
 
 SWEEP_SECONDS = 1.0
 _BACKLOG = 1024
 
 
 class HttpServer:
-    def __init__(self, traffic: Traffic, clock: Clock) -> None:
+    def __init__(self, traffic: Traffic, clock: Clock, health: Health | None = None) -> None:
+        self._health = health or Health()
         self._traffic = traffic
         self._clock = clock
         self._server: asyncio.Server | TlsListener | None = None
@@ -40,7 +43,7 @@ class HttpServer:
             listening = await listen(host, port, backlog=_BACKLOG)
             self._server = TlsListener(listening, tls, self._traffic)
         bound: int = listening[0].getsockname()[1]
-        self._sweeper = loop.create_task(self._sweep())
+        self._sweeper = start_supervised("sweeper", self._sweep, health=self._health)
         return bound
 
     async def stop(self, *, drain_ms: int) -> None:
@@ -61,11 +64,12 @@ class HttpServer:
             connection.abort()
         self._sweeper.cancel()
 
-    async def _sweep(self) -> None:
+    async def _sweep(self, part: Part) -> None:
         while True:
             await asyncio.sleep(SWEEP_SECONDS)
             self._tell_date()
             self._traffic.sweep()
+            part.moved()
 
     def _tell_date(self) -> None:
         self._traffic.date = formatdate(self._clock.now() / 1000, usegmt=True).encode()

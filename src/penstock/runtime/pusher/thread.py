@@ -9,6 +9,8 @@ from penstock.domain.errors import PenstockError
 from penstock.ports.clock import Clock
 from penstock.ports.sender import Sender
 from penstock.runtime.pusher.pusher import Pusher
+from penstock.supervision.health import Health, Part
+from penstock.supervision.threads import SupervisedThread
 
 _log = logging.getLogger("penstock.push")
 _AFTER_ERROR_MS = 1_000
@@ -33,16 +35,31 @@ class Bell:
 
 class PusherThread:
     def __init__(
-        self, pusher: Pusher, sender: Sender, clock: Clock, bell: Bell, *, drain_ms: int
+        self,
+        pusher: Pusher,
+        sender: Sender,
+        clock: Clock,
+        bell: Bell,
+        *,
+        drain_ms: int,
+        health: Health | None = None,
+        stuck_ms: int | None = None,
     ) -> None:
-        """`drain_ms`: how long requests that are under way may take at a stop."""
+        """`drain_ms`: how long requests that are under way may take at a stop.
+
+        `stuck_ms`: how long one step may take before the pusher counts as stuck.
+        """
         self.pusher = pusher
         self._sender = sender
         self._clock = clock
         self._bell = bell
         self._drain_ms = drain_ms
         self._stopped = threading.Event()
-        self._thread = threading.Thread(target=self._run, name="penstock-pusher", daemon=True)
+        self._is_stepping = False
+        self._part = Part("pusher", stuck_ms=stuck_ms, has_work=lambda: self._is_stepping)
+        self._thread = SupervisedThread(
+            "penstock-pusher", self._run, health=health or Health(), part=self._part
+        )
 
     def start(self) -> None:
         self._thread.start()
@@ -54,8 +71,7 @@ class PusherThread:
         """
         self._stopped.set()
         self._bell.ring()
-        if self._thread.is_alive():
-            self._thread.join()
+        self._thread.join()
         self._sender.close()
 
     def _run(self) -> None:
@@ -72,12 +88,13 @@ class PusherThread:
 
     def _step(self) -> int:
         """Returns how long nothing is to be done, at most."""
+        self._is_stepping = True
         try:
             pause_ms = self.pusher.tick(self._clock.now()) - self._clock.now()
         except PenstockError as error:
             _log.warning("the pusher could not go on: %s", error)
             pause_ms = _AFTER_ERROR_MS
-        except Exception:
-            _log.exception("the pusher failed")
-            pause_ms = _AFTER_ERROR_MS
+        finally:
+            self._is_stepping = False
+        self._part.moved()
         return max(1, min(pause_ms, _LONGEST_MS))

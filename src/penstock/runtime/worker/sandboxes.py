@@ -143,7 +143,10 @@ class Sandboxes:
         while True:
             try:
                 self._offer(self._started())
-            except OSError as error:
+            except Exception as error:  # whatever it is, a job waits for the answer
+                if not isinstance(error, OSError):
+                    _log.exception("a sandbox could not be started")
+                    error = OSError(f"{type(error).__name__}: {error}")
                 with self._lock:
                     if self._waiting:
                         self._waiting.popleft().set_exception(error)

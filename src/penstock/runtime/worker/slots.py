@@ -7,12 +7,15 @@ as the line is not empty.
 
 from __future__ import annotations
 
+import logging
 import threading
 from collections import deque
 from collections.abc import Callable, Sequence
 from queue import SimpleQueue
 
 from penstock.runtime.worker.held import Held, Way
+
+_log = logging.getLogger("penstock.worker")
 
 
 class Slots:
@@ -98,7 +101,10 @@ class Slots:
             if held is None:
                 return
             while held is not None:
-                self._run(held)
+                try:
+                    self._run(held)
+                except BaseException:  # the slot must not be lost with the job
+                    _log.exception("a slot failed; it takes the next job")
                 held = self.next_for(is_loop=False)
             with self._lock:
                 self._idle += 1

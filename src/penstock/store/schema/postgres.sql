@@ -10,6 +10,7 @@ CREATE TABLE api_key (
   queues text NOT NULL,
   created_at bigint NOT NULL,
   revoked_at bigint,
+  signed_with text COLLATE "C",
   PRIMARY KEY (key_id)
 );
 
@@ -197,6 +198,15 @@ CREATE TABLE fair_share (
 );
 
 CREATE INDEX fair_share_by_finish ON fair_share (queue_no, priority, finish_no);
+
+CREATE TABLE login (
+  token_hash text COLLATE "C" NOT NULL,
+  key_id text COLLATE "C" NOT NULL,
+  until_at bigint NOT NULL,
+  PRIMARY KEY (token_hash)
+);
+
+CREATE INDEX login_by_end ON login (until_at);
 
 CREATE TABLE message (
   id text COLLATE "C" NOT NULL,

@@ -8,7 +8,7 @@ CREATE TABLE api_key (
   queues      TEXT    NOT NULL,
   created_at  INTEGER NOT NULL,
   revoked_at  INTEGER
-) WITHOUT ROWID;
+, signed_with TEXT) WITHOUT ROWID;
 
 CREATE TABLE archive_mark (
   source     TEXT    NOT NULL,
@@ -165,6 +165,14 @@ CREATE TABLE fair_share (
 ) WITHOUT ROWID;
 
 CREATE INDEX fair_share_by_finish ON fair_share (queue_no, priority, finish_no);
+
+CREATE TABLE login (
+  token_hash TEXT    NOT NULL PRIMARY KEY,
+  key_id     TEXT    NOT NULL,
+  until_at   INTEGER NOT NULL
+) WITHOUT ROWID;
+
+CREATE INDEX login_by_end ON login (until_at);
 
 CREATE TABLE message (
   id              TEXT    NOT NULL,

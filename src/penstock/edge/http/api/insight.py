@@ -1,22 +1,19 @@
-"""History, stats and health over HTTP."""
+"""History, stats and metrics over HTTP."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import Any
 
-import msgspec
-
 from penstock import __version__
 from penstock.domain import access
 from penstock.domain.access import Caller, Role, Scope
-from penstock.domain.errors import InvalidRequest, PenstockError, StoreUnavailable
+from penstock.domain.errors import InvalidRequest
 from penstock.domain.history import HistoryFilter
 from penstock.domain.message import State
 from penstock.domain.queue import check_name
 from penstock.edge.http import circuit_metrics, wire
 from penstock.edge.http.cursor import from_cursor, read_limit, to_cursor
-from penstock.edge.http.errors import error_response
 from penstock.edge.http.metrics import render
 from penstock.edge.http.metrics_fleets import render_fleets
 from penstock.edge.http.metrics_transactions import render_transactions
@@ -31,19 +28,7 @@ from penstock.services.queues import QueueView
 from penstock.services.scaling import Scaling
 from penstock.services.watching import Watch
 
-DEGRADED = "degraded"
-DAMAGED = "some pages of the store are damaged: see GET /v1/problems, and run `penstock doctor`"
 _FILTERS = ("queue", "kind", "tag", "entity_id", "outcome", "from", "to", "limit", "cursor")
-
-
-class Health(msgspec.Struct):
-    status: str
-    version: str
-
-
-class Readiness(msgspec.Struct, omit_defaults=True):
-    status: str
-    reason: str | None = None
 
 
 class InsightApi:
@@ -96,15 +81,6 @@ class InsightApi:
                 role=Role.READ,
                 gives=wire.StatsOut,
             ),
-            route("/healthz", self.healthz, "The process runs.", name="isAlive", gives=Health),
-            route(
-                "/readyz",
-                self.readyz,
-                "The store takes work.",
-                name="isReady",
-                gives=Readiness,
-                refuses=(StoreUnavailable,),
-            ),
             route(
                 "/metrics",
                 self.metrics,
@@ -156,19 +132,6 @@ class InsightApi:
                 *wire.counts_out(stats.counts),
             )
         )
-
-    async def healthz(self, request: Request, respond: Respond) -> Response:
-        return json_response(Health("ok", __version__))
-
-    async def readyz(self, request: Request, respond: Respond) -> Response:
-        try:
-            await self._insight.ready()
-        except PenstockError as error:
-            return error_response(error)
-        if self._insight.damage() is not None:
-            # 200: other queues are served, and a restart would not help.
-            return json_response(Readiness(DEGRADED, DAMAGED))
-        return json_response(Readiness("ready"))
 
     async def metrics(self, request: Request, respond: Respond) -> Response:
         """Circuits, deliveries by route and fleets concern all queues: not for limited keys."""

@@ -29,6 +29,7 @@ from penstock.edge.live import LiveFeed
 from penstock.services.graphs import Graphs
 from penstock.services.routes import Routes
 from penstock.services.watching import Look, Watch
+from penstock.supervision.health import Health
 
 MOST_EVENTS = 100_000
 _SPAN = ("from", "to", "step_ms")
@@ -45,11 +46,14 @@ class WatchingApi:
         *,
         most_listeners: int,
         is_let_in: Callable[[Caller], bool],
+        health: Health | None = None,
     ) -> None:
         self._watch = watch
         self._routes = routes
         self._graphs = graphs
-        self._feed = LiveFeed(watch, _rendered, most=most_listeners, is_let_in=is_let_in)
+        self._feed = LiveFeed(
+            watch, _rendered, most=most_listeners, is_let_in=is_let_in, health=health
+        )
 
     def routes(self) -> list[Route]:
         return [

@@ -30,6 +30,10 @@ FIELDS = {
     "OldTransactionOut.transactions": "How many transactions the server has begun since.",
     "OldTransactionOut.user": "The PostgreSQL user; null: unknown.",
     "most_ready": "How many could be claimed at the most.",
+    "parts": "Parts of the process that do not work; absent if all do.",
+    "PartOut.name": "The part's name.",
+    "PartOut.state": "failed: it has raised an error and is being restarted; stuck: it has work "
+    "and finishes none of it.",
     "points": "One for each step from the first that something is known of.",
     "problems": "What is wrong, the worst first.",
     "QueueProblemsOut.queue": "The queue's name.",

@@ -1,0 +1,79 @@
+"""A disk that hangs: no request waits for ever, health checks are answered, and the server ends."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.edge.api import Api, assert_refused, told
+from tests.faults.scenario import on_faulty_disk
+from tests.faults.server import Server
+from tests.support.waiting import eventually
+
+END_S = 60.0
+
+
+@pytest.fixture
+def server(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Server]:
+    monkeypatch.setenv("PENSTOCK_STORE_REQUEST_TIMEOUT_MS", "3000")
+    monkeypatch.setenv("PENSTOCK_STORE_PATIENCE_MS", "1000")
+    options = on_faulty_disk(tmp_path / "data")
+    with Server(tmp_path / "data", tmp_path / "log", options=options) as server:
+        server.start()
+        yield server
+
+
+@pytest.fixture
+def api(server: Server) -> Api:
+    return Api(f"http://127.0.0.1:{server.port}")
+
+
+def test_while_the_disk_hangs_requests_are_refused_in_time_and_then_it_goes_on(
+    server: Server, api: Api
+) -> None:
+    queue = api.make_queue()
+    api.send(queue)
+
+    server.tell(set={"is_hanging": True})
+
+    begun = api.call("POST", f"/v1/queues/{queue}/messages", {"body": "begun"})
+    assert_refused(begun, 503, "store_unavailable")
+    assert "may have been carried out" in begun.text
+    waiting = api.call("POST", f"/v1/queues/{queue}/messages", {"body": "not begun"})
+    assert_refused(waiting, 503, "store_unavailable")
+    assert int(waiting.headers["retry-after"]) > 0
+    assert_refused(api.call("GET", "/readyz"), 503, "store_unavailable")
+    assert_refused(api.call("POST", f"/v1/queues/{queue}/claims", {}), 503, "store_unavailable")
+    assert api.call("GET", "/metrics").status_code == 200
+    health = eventually(lambda: _failing(api))
+    assert "writer" in [part["name"] for part in health["parts"]]
+
+    server.tell(set={"is_hanging": False})
+
+    eventually(lambda: api.call("GET", "/readyz").status_code == 200)
+    eventually(lambda: api.call("GET", "/healthz").status_code == 200)
+    assert told(api.call("POST", f"/v1/queues/{queue}/messages", {"body": "after"}))["id"]
+    assert api.counts(queue) == {"ready": 3}, "what was not begun is not stored"
+
+
+def test_a_server_whose_disk_hangs_ends_when_it_is_told_to(server: Server, api: Api) -> None:
+    queue = api.make_queue()
+    server.tell(set={"is_hanging": True})
+
+    with ThreadPoolExecutor(1) as pool:
+        path = f"/v1/queues/{queue}/messages"
+        waiting = pool.submit(lambda: api.call("POST", path, {"body": 1}))
+        eventually(lambda: api.call("GET", "/readyz").status_code == 503)
+        code, _ = server.terminate(within_s=END_S)
+
+        assert code == 0, server.where_it_is()
+        assert_refused(waiting.result(END_S), 503, "store_unavailable")
+
+
+def _failing(api: Api) -> Any:
+    answer = api.call("GET", "/healthz")
+    return answer.json() if answer.status_code == 503 else None

@@ -1,0 +1,256 @@
+"""A request that waits for the store is answered in time, whatever the store waits for.
+
+The tests pass the time by hand: what the watchdog would see after as long as a request may wait.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import psycopg
+import pytest
+
+from penstock.domain.errors import OutcomeUnknown, ShuttingDown, StoreUnavailable
+from penstock.ports.store import Claim
+from penstock.store import lane, readers
+from penstock.store.sql_store import REQUEST_TIMEOUT_MS
+from penstock.store.turns import Turns
+from tests.factories import a_new_message
+from tests.store.backends import PostgresHome
+from tests.store.desk import WAIT_S, Desk
+from tests.support.waiting import eventually
+
+LATER = 1 << 40  # in milliseconds: far behind what the watchdog itself has counted
+
+
+def pass_time(store: Any, ms: int = REQUEST_TIMEOUT_MS) -> None:
+    """Whatever waits now has waited for that long."""
+    store._watchdog.look(LATER)
+    store._watchdog.look(LATER + ms)
+
+
+@pytest.fixture
+def mail(desk: Desk) -> Any:
+    return desk.queue()
+
+
+class Held:
+    """A function for a session that returns when it may."""
+
+    def __init__(self) -> None:
+        self.is_in = threading.Event()
+        self.may_go = threading.Event()
+
+    def __call__(self, _: Any) -> str:
+        self.is_in.set()
+        assert self.may_go.wait(WAIT_S)
+        return "done"
+
+
+@contextmanager
+def busy_writer(store: Any) -> Iterator[None]:
+    """The one writer is in a transaction until the block ends."""
+    held = Held()
+    thread = threading.Thread(target=_ask, args=(store.write, held))
+    thread.start()
+    assert held.is_in.wait(WAIT_S)
+    try:
+        yield
+    finally:
+        held.may_go.set()
+        thread.join(WAIT_S)
+        eventually(lambda: not store._commits.begun())
+
+
+@contextmanager
+def reads_that_hang(store: Any) -> Iterator[list[Any]]:
+    """As many as there are readers, until the block ends."""
+    held = [Held(), Held()]
+    threads = [threading.Thread(target=_ask, args=(store.read, one)) for one in held]
+    for thread, one in zip(threads, held, strict=True):
+        thread.start()
+        assert one.is_in.wait(WAIT_S)
+    try:
+        yield held
+    finally:
+        for one in held:
+            one.may_go.set()
+        for thread in threads:
+            thread.join(WAIT_S)
+
+
+def _ask(submit: Any, what: Held) -> None:
+    try:
+        submit(what).result(WAIT_S)
+    except OutcomeUnknown:
+        return
+
+
+def test_a_send_that_was_not_begun_is_refused_and_never_stored(desk, mail):
+    with busy_writer(desk.store):
+        ticket = desk.submit_send(mail)
+        pass_time(desk.store)
+        with pytest.raises(StoreUnavailable, match="has not begun") as refusal:
+            ticket.result(WAIT_S)
+
+    assert not isinstance(refusal.value, OutcomeUnknown)
+    assert desk.send(mail)
+    assert desk.counts(mail).sent_total == 1
+
+
+def test_before_its_time_is_over_a_request_goes_on_waiting(desk, mail):
+    with busy_writer(desk.store):
+        ticket = desk.submit_send(mail)
+        pass_time(desk.store, REQUEST_TIMEOUT_MS - 1)
+
+    assert ticket.result(WAIT_S)
+
+
+def test_a_write_that_was_begun_is_answered_as_unknown_and_may_still_be_carried_out(desk, mail):
+    held, answers = Held(), []
+
+    def write(session: Any) -> None:
+        held(session)
+        session.queues.change(mail.queue_no, is_paused=True, now=desk.now)
+
+    def ask() -> None:
+        try:
+            desk.store.write(write).result(WAIT_S)
+        except StoreUnavailable as error:
+            answers.append(error)
+
+    thread = threading.Thread(target=ask)
+    thread.start()
+    assert held.is_in.wait(WAIT_S)
+    pass_time(desk.store)
+    thread.join(WAIT_S)
+
+    [answer] = answers
+    assert isinstance(answer, OutcomeUnknown)
+    held.may_go.set()
+    eventually(lambda: desk.read(lambda s: s.queues.get(mail.queue_no).is_paused))
+
+
+def test_a_read_is_refused_while_all_readers_hang(desk, mail):
+    with reads_that_hang(desk.store):
+        waiting = desk.store.read(lambda s: s.queues.number_of())
+        pass_time(desk.store)
+        with pytest.raises(StoreUnavailable, match="has not begun"):
+            waiting.result(WAIT_S)
+
+    assert desk.read(lambda s: s.queues.number_of()) == 1
+
+
+def test_tasks_of_an_event_loop_are_answered_as_well(desk, mail):
+    async def main() -> list[Any]:
+        claim = Claim(queue_no=mail.queue_no, now=desk.now)
+        tickets = [
+            desk.store.send([a_new_message(mail, now=desk.now)]),
+            desk.store.claim(claim),
+            desk.store.read(lambda s: s.queues.number_of()),
+        ]
+        waiting = asyncio.gather(*map(_awaited, tickets), return_exceptions=True)
+        await asyncio.sleep(0)  # the loop hands them over
+        await asyncio.sleep(0)
+        pass_time(desk.store)
+        return await asyncio.wait_for(waiting, WAIT_S)
+
+    with busy_writer(desk.store), reads_that_hang(desk.store):
+        answers = asyncio.run(main())
+
+    assert [type(answer) for answer in answers] == [StoreUnavailable] * 3
+    assert desk.counts(mail).sent_total == 0
+
+
+def test_what_takes_long_does_not_disturb_those_who_come_after_it(desk, mail):
+    with busy_writer(desk.store):
+        early = desk.submit_send(mail)
+        pass_time(desk.store)
+        late = desk.submit_send(mail)
+
+    with pytest.raises(StoreUnavailable):
+        early.result(WAIT_S)
+    assert late.result(WAIT_S)
+
+
+def test_waits_can_be_made_shorter_for_those_who_wait_already(desk, mail):
+    with busy_writer(desk.store):
+        ticket = desk.submit_send(mail)
+        desk.store.limit_waits(100)
+        pass_time(desk.store, 100)
+
+        with pytest.raises(StoreUnavailable):
+            ticket.result(WAIT_S)
+
+
+def test_a_store_whose_writer_hangs_can_be_closed(open_store, clock, monkeypatch):
+    monkeypatch.setattr(lane, "CLOSING_PATIENCE_S", 0.05)
+    monkeypatch.setattr(readers, "CLOSING_PATIENCE_S", 0.05)
+    store: Any = open_store()
+    desk, held, refusals = Desk(store, clock), Held(), []
+    mail = desk.queue()
+
+    def ask(submit: Any) -> None:
+        try:
+            submit().result(WAIT_S)
+        except StoreUnavailable as error:
+            refusals.append(error)
+
+    begun = threading.Thread(target=ask, args=(lambda: desk.store.write(held),))
+    begun.start()
+    assert held.is_in.wait(WAIT_S)
+    waiting = threading.Thread(target=ask, args=(lambda: desk.submit_send(mail),))
+    waiting.start()
+    eventually(lambda: store._commits.pending)
+    reading = threading.Thread(target=ask, args=(lambda: desk.store.read(held),))
+    reading.start()
+
+    closing = threading.Thread(target=desk.store.close)
+    closing.start()
+    closing.join(WAIT_S)
+
+    assert not closing.is_alive()
+    for thread in (begun, waiting, reading):
+        thread.join(WAIT_S)
+    assert len(refusals) == 3
+    assert any(isinstance(refusal, ShuttingDown) for refusal in refusals)
+    held.may_go.set()
+
+
+@pytest.mark.parametrize("backend", ["sqlite"])
+def test_a_write_does_not_wait_for_ever_for_another_process(desk, mail, tmp_path: Path):
+    rival = Turns(tmp_path / "penstock.db")  # as a process that was stopped while it wrote
+    assert rival.take()
+    ticket = desk.submit_send(mail)
+
+    pass_time(desk.store)
+
+    with pytest.raises(StoreUnavailable):
+        ticket.result(WAIT_S)
+    rival.close()
+    assert desk.send(mail)
+    assert desk.counts(mail).sent_total == 1
+
+
+@pytest.mark.parametrize("backend", ["postgres"])
+def test_a_write_does_not_wait_for_ever_for_a_locked_table(desk, mail, postgres_home: PostgresHome):
+    with psycopg.connect(postgres_home.url) as rival:
+        rival.execute("LOCK TABLE message IN ACCESS EXCLUSIVE MODE")
+        ticket = desk.submit_send(mail)
+        eventually(lambda: desk.store._commits.begun())  # it waits for the lock
+
+        pass_time(desk.store)
+
+        with pytest.raises(OutcomeUnknown):
+            ticket.result(WAIT_S)
+    eventually(lambda: not desk.store._commits.begun())
+    assert desk.send(mail)
+
+
+async def _awaited(ticket: Any) -> Any:
+    return await ticket

@@ -1,0 +1,170 @@
+"""Whatever a thread of a store meets: it is logged, its callers are answered, and it goes on."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from penstock.domain.errors import StoreUnavailable
+from penstock.ports.store import Sent
+from penstock.store.turns import Turns
+from penstock.supervision.health import Health
+from tests.factories import a_new_message
+from tests.store.desk import WAIT_S
+from tests.store.test_request_timeouts import busy_writer, pass_time
+from tests.support.waiting import eventually
+
+MISTAKE = "nobody thought of this"
+
+
+@pytest.fixture
+def mail(desk):
+    return desk.queue()
+
+
+def fail_once(owner: object, name: str, monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The next call of this function raises; returns the calls that did."""
+    does: Callable[..., Any] = getattr(owner, name)
+    failed: list[str] = []
+
+    def fail(*args: Any, **more: Any) -> Any:
+        if not failed:
+            failed.append(name)
+            raise ValueError(MISTAKE)
+        return does(*args, **more)
+
+    monkeypatch.setattr(owner, name, fail)
+    return failed
+
+
+@pytest.fixture
+def long_pause(monkeypatch):
+    """A part that has failed does not run until the test is over or says otherwise."""
+    monkeypatch.setattr("penstock.supervision.restarts.FIRST_PAUSE_S", 0.3)
+
+
+def assert_logged(caplog: pytest.LogCaptureFixture, part: str) -> None:
+    [record] = [r for r in caplog.records if r.getMessage().startswith(f"{part} failed")]
+    assert record.exc_info is not None
+    assert MISTAKE in str(record.exc_info[1])
+
+
+def test_a_writer_that_fails_answers_its_callers_and_goes_on(
+    desk, mail, monkeypatch, caplog, long_pause
+):
+    [writer] = desk.store._commits._lanes
+    fail_once(writer, "_run_some", monkeypatch)
+
+    with pytest.raises(StoreUnavailable, match=MISTAKE):
+        desk.submit_send(mail).result(WAIT_S)
+
+    assert_logged(caplog, "writer")
+    assert [one.part for one in desk.store.health.troubles()] == ["writer"]
+    eventually(lambda: not desk.store.health.troubles())
+    assert desk.send(mail)
+
+
+def test_a_writer_that_fails_after_a_commit_answers_with_what_was_committed(
+    desk, mail, monkeypatch, caplog
+):
+    [writer] = desk.store._commits._lanes
+    fail_once(writer, "_on_woken", monkeypatch)
+
+    assert desk.send(mail)
+
+    eventually(lambda: any("writer failed" in r.getMessage() for r in caplog.records))
+    assert_logged(caplog, "writer")
+    assert desk.send(mail)
+    assert desk.counts(mail).ready == 2
+
+
+def test_a_task_whose_writer_fails_is_answered(desk, mail, monkeypatch):
+    [writer] = desk.store._commits._lanes
+    fail_once(writer, "_commit", monkeypatch)
+
+    async def send() -> Any:
+        return await asyncio.wait_for(desk.store.send([a_new_message(mail, now=desk.now)]), WAIT_S)
+
+    with pytest.raises(StoreUnavailable, match=MISTAKE):
+        asyncio.run(send())
+    [sent] = asyncio.run(send())
+    assert isinstance(sent, Sent)
+
+
+def test_a_reader_that_fails_answers_its_caller_and_goes_on(
+    desk, mail, monkeypatch, caplog, long_pause
+):
+    fail_once(desk.store.readers, "_run", monkeypatch)
+
+    with pytest.raises(StoreUnavailable, match=MISTAKE):
+        desk.counts(mail)
+
+    assert_logged(caplog, "readers")
+    assert [one.part for one in desk.store.health.troubles()] == ["readers"]
+    assert desk.counts(mail).ready == 0
+    eventually(lambda: not desk.store.health.troubles())
+
+
+def test_a_thread_of_wake_ups_that_fails_goes_on(desk, monkeypatch, caplog, long_pause):
+    store = desk.store
+    wakeups = store.wakeups if store.backend == "postgres" else store._beside._wakeups
+    failed = fail_once(wakeups, "_tell", monkeypatch)
+    monkeypatch.setattr(wakeups, "_peers", ["a peer"], raising=False)
+
+    wakeups.announce({1: 1})
+
+    eventually(lambda: store.health.troubles())
+    assert failed
+    assert_logged(caplog, "penstock-wakeups")
+    monkeypatch.setattr(wakeups, "_peers", [], raising=False)
+    eventually(lambda: not store.health.troubles())
+    assert wakeups._thread.is_alive()
+
+
+def test_a_watchdog_that_fails_goes_on(desk, mail, monkeypatch, caplog):
+    failed = fail_once(desk.store._timeouts, "expire", monkeypatch)
+
+    eventually(lambda: failed)
+    eventually(lambda: not desk.store.health.troubles())
+
+    assert_logged(caplog, "penstock-watchdog")
+    with busy_writer(desk.store):
+        ticket = desk.submit_send(mail)
+        pass_time(desk.store)
+        with pytest.raises(StoreUnavailable):
+            ticket.result(WAIT_S)
+
+
+def test_a_thread_that_waits_for_other_processes_answers_when_it_fails(
+    tmp_path: Path, monkeypatch, caplog
+):
+    rival, health = Turns(tmp_path / "penstock.db"), Health()
+    ours = Turns(tmp_path / "penstock.db", health=health)
+    assert rival.take()
+    fail_once(ours, "_lock_both", monkeypatch)
+
+    with pytest.raises(StoreUnavailable, match=MISTAKE):
+        ours.take()
+
+    assert_logged(caplog, "penstock-turn")
+    rival.give_back()
+    assert ours.take()
+    ours.give_back()
+    ours.close()
+    rival.close()
+
+
+def test_a_writer_that_hangs_is_stuck_until_it_moves(desk, mail):
+    with busy_writer(desk.store):
+        pass_time(desk.store, 1 << 20)
+        assert [(one.part, one.state) for one in desk.store.health.troubles()] == [
+            ("writer", "stuck")
+        ]
+
+    assert desk.send(mail)
+    pass_time(desk.store, 0)
+    assert desk.store.health.troubles() == []
