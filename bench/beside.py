@@ -18,13 +18,13 @@ from typing import TypeAlias
 import uvloop
 
 from bench.payload import BODY
-from penstock.domain.draft import Draft
 from penstock.domain.errors import PenstockError, QueueExists
-from penstock.domain.lease import Lease, Verb
-from penstock.domain.queue import Queue, QueueSettings
+from penstock.domain.message.draft import Draft
+from penstock.domain.message.lease import Lease, Verb
+from penstock.domain.queue.queue import Queue, QueueSettings
 from penstock.ports.store import Acted, Sent
 from penstock.settings import Settings
-from penstock.wiring import Broker, open_broker
+from penstock.wiring.broker import Broker, open_broker
 
 QUEUE = "side-by-side"
 _TEXT = BODY.decode()

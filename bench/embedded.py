@@ -9,11 +9,11 @@ from pathlib import Path
 
 from bench.inprocess import Embedded, Handle
 from bench.payload import body_of
-from penstock.domain.draft import Draft
-from penstock.domain.lease import Lease, Verb
-from penstock.domain.queue import QueueSettings
+from penstock.domain.message.draft import Draft
+from penstock.domain.message.lease import Lease, Verb
+from penstock.domain.queue.queue import QueueSettings
 from penstock.settings import Settings
-from penstock.wiring import open_broker
+from penstock.wiring.broker import open_broker
 
 CLAIM = 100
 LOOK_AGAIN = 1.0  # seconds; a wake-up is a hint that may get lost

@@ -16,14 +16,14 @@ from typing import Any
 from bench.fsync import Latency, fdatasync_times, summary
 from bench.push_backend import BUCKET, SENT_AT, Backend, backend
 from bench.workspace import Workspace
-from penstock.domain.breaker_settings import BreakerSettings, BreakerTask
-from penstock.domain.circuit import circuit_hash
-from penstock.domain.delivery import GROUP, KIND, Delivery, queue_settings, to_body
-from penstock.domain.draft import Draft
-from penstock.domain.queue import Queue
+from penstock.domain.circuit.circuit import circuit_hash
+from penstock.domain.circuit.settings import BreakerSettings, BreakerTask
+from penstock.domain.delivery.delivery import GROUP, KIND, Delivery, queue_settings, to_body
+from penstock.domain.message.draft import Draft
+from penstock.domain.queue.queue import Queue
 from penstock.ports.store import Session
 from penstock.settings import Settings
-from penstock.wiring import Broker, open_broker
+from penstock.wiring.broker import Broker, open_broker
 
 PACE = 150.0
 PATTERN = "/(.*)"

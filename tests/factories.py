@@ -7,17 +7,17 @@ from typing import Any
 
 import msgspec
 
-from penstock.domain.access import ApiKey, Role, hash_secret
-from penstock.domain.draft import Draft, NewMessage, send
-from penstock.domain.fleet_run import Decision, FleetState
-from penstock.domain.fleet_status import FleetStatus, Made
-from penstock.domain.ids import uuid7
-from penstock.domain.lease import Lease, LeaseAct, Verb
+from penstock.domain.access.api_key import ApiKey, Role, hash_secret
 from penstock.domain.limits import DEFAULT_LIMITS, MINUTE, Limits
-from penstock.domain.message import Message, State
-from penstock.domain.queue import Queue, QueueSettings
-from penstock.domain.retry import Fixed
-from penstock.domain.scaling import Profile, Replicas, Sample, Window, analyse
+from penstock.domain.message.draft import Draft, NewMessage, send
+from penstock.domain.message.ids import uuid7
+from penstock.domain.message.lease import Lease, LeaseAct, Verb
+from penstock.domain.message.lifecycle import Message, State
+from penstock.domain.message.retry import Fixed
+from penstock.domain.queue.queue import Queue, QueueSettings
+from penstock.domain.scaling.fleet_run import Decision, FleetState
+from penstock.domain.scaling.fleet_status import FleetStatus, Made
+from penstock.domain.scaling.recommendation import Profile, Replicas, Sample, Window, analyse
 from tests.clocks import NOON
 
 BACKOFF_MS = 10_000

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, TypeVar
 
-from penstock.domain.pressure import Pressure
-from penstock.domain.scaling import Replicas, Sample
+from penstock.domain.scaling.pressure import Pressure
+from penstock.domain.scaling.recommendation import Replicas, Sample
 from penstock.ports.sender import Request, Response
 
 T = TypeVar("T")

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from penstock.domain.errors import DefaultProfileMissing, FleetsRefused, SourceUnknown
-from penstock.domain.fleet_sources import OwnSource, RabbitSource, staging_indicator_of
-from penstock.domain.fleets import Command, External, Processes
-from penstock.domain.scaling import Profile
+from penstock.domain.scaling.fleet import Command, External, Processes
+from penstock.domain.scaling.fleet_sources import OwnSource, RabbitSource, staging_indicator_of
+from penstock.domain.scaling.recommendation import Profile
 from penstock.settings.fleets import FleetsFile, parse_fleets, read_fleets
 
 LEAST = """

@@ -7,39 +7,39 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from penstock.client.app import Penstock as Penstock
-    from penstock.client.bus import Event as Event
-    from penstock.client.current import Current as Current
-    from penstock.client.current import current as current
-    from penstock.client.job import Enqueued as Enqueued
-    from penstock.client.job import Job as Job
-    from penstock.client.notifications import Due as Due
-    from penstock.client.options import Unique as Unique
+    from penstock.client.bus.bus import Event as Event
+    from penstock.client.bus.notifications import Due as Due
+    from penstock.client.jobs.current import Current as Current
+    from penstock.client.jobs.current import current as current
+    from penstock.client.jobs.job import Enqueued as Enqueued
+    from penstock.client.jobs.job import Job as Job
+    from penstock.client.jobs.options import Unique as Unique
     from penstock.domain.errors import PenstockError as PenstockError
-    from penstock.domain.notification import RetrySchedule as RetrySchedule
-    from penstock.domain.outcome import Bury as Bury
-    from penstock.domain.outcome import Cancel as Cancel
-    from penstock.domain.outcome import Retry as Retry
-    from penstock.domain.outcome import Snooze as Snooze
-    from penstock.domain.retry import Exponential as Exponential
+    from penstock.domain.message.notification import RetrySchedule as RetrySchedule
+    from penstock.domain.message.outcome import Bury as Bury
+    from penstock.domain.message.outcome import Cancel as Cancel
+    from penstock.domain.message.outcome import Retry as Retry
+    from penstock.domain.message.outcome import Snooze as Snooze
+    from penstock.domain.message.retry import Exponential as Exponential
 
 __version__ = "0.1.0"
 
 # Imported when they are asked for: most parts of Penstock need none of them.
 _HOMES = {
     "Penstock": "client.app",
-    "Job": "client.job",
-    "Enqueued": "client.job",
-    "Unique": "client.options",
-    "Exponential": "domain.retry",
-    "Retry": "domain.outcome",
-    "Snooze": "domain.outcome",
-    "Cancel": "domain.outcome",
-    "Bury": "domain.outcome",
-    "current": "client.current",
-    "Current": "client.current",
-    "Due": "client.notifications",
-    "Event": "client.bus",
-    "RetrySchedule": "domain.notification",
+    "Job": "client.jobs.job",
+    "Enqueued": "client.jobs.job",
+    "Unique": "client.jobs.options",
+    "Exponential": "domain.message.retry",
+    "Retry": "domain.message.outcome",
+    "Snooze": "domain.message.outcome",
+    "Cancel": "domain.message.outcome",
+    "Bury": "domain.message.outcome",
+    "current": "client.jobs.current",
+    "Current": "client.jobs.current",
+    "Due": "client.bus.notifications",
+    "Event": "client.bus.bus",
+    "RetrySchedule": "domain.message.notification",
     "PenstockError": "domain.errors",
 }
 

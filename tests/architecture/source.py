@@ -9,7 +9,7 @@ PACKAGE = ROOT / "src" / "penstock"
 
 
 def files(package: Path, *suffixes: str) -> Iterator[tuple[str, Path]]:
-    """Pairs of a place such as "edge/http/app.py" and its path."""
+    """Pairs of a place such as "edge/server/app.py" and its path."""
     for path in sorted(package.rglob("*")):
         if path.suffix in suffixes and path.is_file():
             yield path.relative_to(package).as_posix(), path

@@ -49,13 +49,13 @@ OUR_WORD_FOR = {
 # The last one spells what people type from habit beside our word for it.
 OUTSIDE_PROTOCOLS = (
     "edge/aweq/",
-    "edge/push/",
+    "edge/gateleen/",
     "edge/sqs/",
-    "edge/tasks/",
-    "domain/signature.py",
+    "edge/izenda/",
+    "domain/delivery/signature.py",
     "outbound/rabbitmq",
     "outbound/redis",
-    "edge/cli/words.py",
+    "edge/cli/kit/aliases.py",
 )
 
 _SPOKEN = "|".join(word.replace(" ", r"[_\- ]?") for word in OUR_WORD_FOR)

@@ -91,7 +91,7 @@ def test_telling_a_given_time_is_no_clock_read(tmp_path):
     ],
 )
 def test_a_planted_draw_is_found(tmp_path, leak):
-    assert draws(plant(tmp_path, "domain/retry.py", leak))
+    assert draws(plant(tmp_path, "domain/message/retry.py", leak))
 
 
 def test_comparing_secrets_is_no_draw(tmp_path):

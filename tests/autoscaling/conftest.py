@@ -13,7 +13,7 @@ import pytest
 from penstock import Penstock
 from penstock.settings import load
 from penstock.settings.load import Flag
-from penstock.wiring import Broker, migrate, open_broker
+from penstock.wiring.broker import Broker, migrate, open_broker
 from tests.autoscaling import shop
 from tests.autoscaling.driving import Driven
 

@@ -8,22 +8,22 @@ from typing import Any
 import msgspec
 
 from penstock.domain.fact import FactFilter
-from penstock.domain.fleet_run import Way
-from penstock.domain.fleet_status import DECISION, FleetStatus
-from penstock.domain.fleets import Fleets
+from penstock.domain.scaling.fleet import Fleets
+from penstock.domain.scaling.fleet_run import Way
+from penstock.domain.scaling.fleet_status import DECISION, FleetStatus
+from penstock.outbound.fleet_factory import Outfit
 from penstock.outbound.http_sender import HttpSender
-from penstock.outbound.outfit import Outfit
 from penstock.outbound.replicas.ledger import Book
 from penstock.outbound.replicas.process_table import birth
-from penstock.runtime.autoscaler.aside import Threads
 from penstock.runtime.autoscaler.autoscaler import Autoscaler
-from penstock.runtime.autoscaler.roster import Roster
+from penstock.runtime.autoscaler.background import Threads
+from penstock.runtime.autoscaler.fleet_list import Roster
 from penstock.runtime.loop import DutyLoop
-from penstock.services.fleet_roll import OwnFleetRoll
-from penstock.services.own_load import OwnLoad
 from penstock.services.scaling import Scaling
 from penstock.settings.fleets import parse_fleets
-from penstock.wiring import Broker
+from penstock.wiring.broker import Broker
+from penstock.wiring.fleet_registry import OwnFleetRoll
+from penstock.wiring.own_load import OwnLoad
 
 
 class Text:

@@ -6,7 +6,7 @@ import os
 import signal
 from pathlib import Path
 
-from penstock.upkeep.autoscaling import FOLDER
+from penstock.wiring.autoscaling import FOLDER
 from tests.autoscaling import shop
 from tests.autoscaling.test_command_line import PATIENCE_S, Autoscale, pids, started, workers
 from tests.support.waiting import eventually

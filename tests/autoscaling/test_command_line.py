@@ -14,13 +14,13 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from penstock.domain.breaker_settings import BreakerSettings
-from penstock.domain.circuit import circuit_hash
-from penstock.domain.fleet_status import FleetStatus
+from penstock.domain.circuit.circuit import circuit_hash
+from penstock.domain.circuit.settings import BreakerSettings
+from penstock.domain.scaling.fleet_status import FleetStatus
 from penstock.outbound.replicas.ledger import Book
 from penstock.outbound.replicas.process_table import birth
-from penstock.upkeep.autoscaling import FOLDER
-from penstock.wiring import Broker
+from penstock.wiring.autoscaling import FOLDER
+from penstock.wiring.broker import Broker
 from tests.autoscaling import shop
 from tests.support.waiting import eventually
 

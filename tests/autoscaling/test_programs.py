@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from penstock.domain.queue import QueueSettings
+from penstock.domain.queue.queue import QueueSettings
 from tests.support.redis_server import RedisServer
 from tests.support.waiting import eventually
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from penstock.domain.history import HistoryFilter
+from penstock.domain.message.history import HistoryFilter
 from tests.autoscaling import shop
 from tests.support.waiting import eventually
 

@@ -13,11 +13,11 @@ from typing import Any, TypeVar
 import pytest
 
 from penstock import Penstock
-from penstock.client.aside import aside
-from penstock.client.job import Enqueuing
-from penstock.client.jobs import Jobs
-from penstock.client.notifications import NotificationQueue
-from penstock.client.recurring_work import RecurringWork
+from penstock.client.bus.notifications import NotificationQueue
+from penstock.client.jobs.job import Enqueuing
+from penstock.client.jobs.jobs import Jobs
+from penstock.client.jobs.recurring import RecurringWork
+from penstock.client.off_loop import aside
 from penstock.testing import Kit
 
 T = TypeVar("T")

@@ -12,9 +12,9 @@ from typing import Any
 import pytest
 
 from penstock import Penstock
-from penstock.client.remote import Remote
-from penstock.store.postgres_store import migrate
-from penstock.wiring import Broker
+from penstock.client.remote.server import Remote
+from penstock.store.postgres.store import migrate
+from penstock.wiring.broker import Broker
 from tests.client.calls import BesideLoop, await_twins, running_loop
 from tests.client.ways import EVERY_WAY, LIMITS, NO_STORE, WAYS, Backend, Caller, Queues, Way
 from tests.clocks import ManualClock

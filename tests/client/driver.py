@@ -9,7 +9,7 @@ from penstock import Penstock
 from penstock.outbound.dice import SystemDice
 from penstock.ports.clock import Clock, Dice
 from penstock.ports.work import Answer, Work, WorkAct
-from penstock.runtime.handling import Ready, prepare
+from penstock.worker.handling import Ready, prepare
 from tests.client.calls import beside
 
 

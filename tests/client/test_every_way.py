@@ -7,9 +7,9 @@ from collections import Counter
 import pytest
 
 from penstock import Penstock
-from penstock.domain.counts import Counts
+from penstock.domain.queue.counts import Counts
 from penstock.runtime.recurring import Recurrer
-from penstock.wiring import Broker
+from penstock.wiring.broker import Broker
 from tests.client.driver import WorkerDriver
 from tests.clocks import ManualClock
 from tests.edge.api import a_name

@@ -5,10 +5,10 @@ from __future__ import annotations
 import msgspec
 import pytest
 
-from penstock.client.remote import Remote
+from penstock.client.remote.server import Remote
 from penstock.domain import errors
-from penstock.domain.breaker_settings import BreakerSettings
-from penstock.domain.circuit import CircuitState
+from penstock.domain.circuit.circuit import CircuitState
+from penstock.domain.circuit.settings import BreakerSettings
 
 pytestmark = pytest.mark.no_store("server")
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from penstock import Penstock
-from penstock.client.remote import Remote
+from penstock.client.remote.server import Remote
 from penstock.domain.errors import InvalidRequest
 from penstock.runtime.recurring import Recurrer
 from tests.client.jobs.desk import JobDesk

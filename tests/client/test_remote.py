@@ -7,16 +7,16 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from penstock.client.answers import Acted, Sent
 from penstock.client.drafts import Act, Draft
 from penstock.client.errors import Unreachable
-from penstock.client.remote import Remote
+from penstock.client.remote.answers import Acted, Sent
+from penstock.client.remote.server import Remote
 from penstock.domain import errors
-from penstock.domain.access import Role
-from penstock.domain.lease import Verb
-from penstock.domain.message import State
-from penstock.domain.move import MoveState
-from penstock.domain.queue import DedupUntil, QueueSettings
+from penstock.domain.access.api_key import Role
+from penstock.domain.message.lease import Verb
+from penstock.domain.message.lifecycle import State
+from penstock.domain.message.move_task import MoveState
+from penstock.domain.queue.queue import DedupUntil, QueueSettings
 from tests.edge import conftest as edge
 from tests.edge.api import a_name
 from tests.edge.duties import advance_moves

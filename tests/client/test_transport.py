@@ -10,7 +10,7 @@ from contextlib import suppress
 import pytest
 
 from penstock.client.errors import Unreachable, refusal
-from penstock.client.remote import Remote
+from penstock.client.remote.server import Remote
 from penstock.domain import errors
 from penstock.domain.errors import all_errors
 

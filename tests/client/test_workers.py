@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from penstock.client.remote import Remote
+from penstock.client.remote.server import Remote
 from penstock.client.worker.roll import about
 from penstock.domain import errors
 from penstock.domain.worker import NewWorker, WorkerState
-from penstock.runtime.worker.order import Order
+from penstock.worker.assignment import Order
 from tests.clocks import ManualClock
 from tests.edge import conftest as edge
 from tests.edge.api import a_name

@@ -14,8 +14,8 @@ from typing import Any, TypeVar
 import pytest
 from playwright.sync_api import Browser, expect, sync_playwright
 
-from penstock.domain.access import Role
-from penstock.wiring import migrate
+from penstock.domain.access.api_key import Role
+from penstock.wiring.broker import migrate
 from tests.clocks import ManualClock
 from tests.console.driving import Console
 from tests.edge.api import Api

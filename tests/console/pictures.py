@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 from playwright.sync_api import Browser, sync_playwright
 
-from penstock.wiring import migrate
+from penstock.wiring.broker import migrate
 from tests.clocks import ManualClock
 from tests.console.conftest import aside
 from tests.console.driving import Console

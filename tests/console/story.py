@@ -5,10 +5,10 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from penstock.domain.circuit import Outcome
-from penstock.domain.fleet_status import DECISION, Note
+from penstock.domain.circuit.circuit import Outcome
 from penstock.domain.limits import MINUTE
-from penstock.services.circuits import Reported, Wanted
+from penstock.domain.scaling.fleet_status import DECISION, Note
+from penstock.services.circuits.circuits import Reported, Wanted
 from tests.clocks import ManualClock
 from tests.edge.api import Api, told
 from tests.edge.duties import sample

@@ -6,9 +6,9 @@ from collections.abc import Iterator
 
 import pytest
 
-from penstock.domain.access import Role
-from penstock.domain.circuit import Outcome, circuit_hash
-from penstock.services.circuits import Reported, Wanted
+from penstock.domain.access.api_key import Role
+from penstock.domain.circuit.circuit import Outcome, circuit_hash
+from penstock.services.circuits.circuits import Reported, Wanted
 from tests.clocks import ManualClock
 from tests.console.conftest import NewKey, OpenConsole, aside
 from tests.console.driving import Console, expect

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from penstock.domain.circuit import circuit_hash
+from penstock.domain.circuit.circuit import circuit_hash
 from tests.console.conftest import OpenConsole
 from tests.console.driving import Console, Dialog, expect
 from tests.console.shell import run_call, run_command
@@ -71,7 +71,7 @@ def test_a_table_is_shown_and_plotted(console: Console) -> None:
 def test_a_server_without_pyarrow_says_so(
     console: Console, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("penstock.outbound.gold_files.find_spec", lambda name: None)
+    monkeypatch.setattr("penstock.outbound.table_files.find_spec", lambda name: None)
 
     console.open("/console/insights/slo")
 

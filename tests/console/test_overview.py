@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from penstock.domain.access import Role
+from penstock.domain.access.api_key import Role
 from tests.clocks import ManualClock
 from tests.console.conftest import NewKey, OpenConsole, aside
 from tests.console.driving import Console, expect

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from penstock.domain.queue import QueueSettings
+from penstock.domain.queue.queue import QueueSettings
 from penstock.ports.store import Session
 from tests.console.conftest import aside
 from tests.console.driving import Console, expect

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from penstock.domain.access import Role
+from penstock.domain.access.api_key import Role
 from tests.console.conftest import NewKey, OpenConsole
 from tests.console.driving import Console, expect
 from tests.console.entering import enter

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from penstock.domain.fleet_status import DECISION, FleetStatus, Note, Trouble
-from penstock.domain.scaling import Sample, combine
+from penstock.domain.scaling.fleet_status import DECISION, FleetStatus, Note, Trouble
+from penstock.domain.scaling.recommendation import Sample, combine
 from tests.clocks import ManualClock
 from tests.console.conftest import OpenConsole, aside
 from tests.console.driving import Console, expect

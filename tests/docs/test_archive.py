@@ -1,9 +1,9 @@
-"""The page on the lake says what domain/lake.py says, and its example runs as it stands."""
+"""The page on the lake says what domain/lake/layout.py says, and its example runs as it stands."""
 
 from __future__ import annotations
 
-from penstock.domain import lake
-from penstock.domain.lake import Table
+from penstock.domain.lake import layout as lake
+from penstock.domain.lake.layout import Table
 from tests.docs.snippets import ROOT
 
 PAGE = ROOT / "docs" / "archive.md"

@@ -11,17 +11,10 @@ from typing import get_args
 import msgspec
 import pytest
 
+from penstock.domain.datetimes import instant_of
 from penstock.domain.duration import duration_ms
-from penstock.domain.fleet_run import Cause
-from penstock.domain.fleet_schedule import Period
-from penstock.domain.fleet_sources import (
-    PrometheusSource,
-    RabbitSource,
-    RedisSource,
-    SourceSpec,
-    SqsSource,
-)
-from penstock.domain.fleets import (
+from penstock.domain.limits import HOUR
+from penstock.domain.scaling.fleet import (
     AlertSpec,
     Command,
     External,
@@ -30,11 +23,18 @@ from penstock.domain.fleets import (
     Kubernetes,
     Processes,
 )
-from penstock.domain.governor import Bound
-from penstock.domain.limits import HOUR
-from penstock.domain.moments import instant_of
-from penstock.domain.pressure import PressureLimits
-from penstock.domain.scaling import Profile, Reason
+from penstock.domain.scaling.fleet_run import Cause
+from penstock.domain.scaling.fleet_schedule import Period
+from penstock.domain.scaling.fleet_sources import (
+    PrometheusSource,
+    RabbitSource,
+    RedisSource,
+    SourceSpec,
+    SqsSource,
+)
+from penstock.domain.scaling.governor import Bound
+from penstock.domain.scaling.pressure import PressureLimits
+from penstock.domain.scaling.recommendation import Profile, Reason
 from penstock.settings.fleets import parse_fleets
 from tests.docs.snippets import ROOT, marked
 

@@ -7,7 +7,8 @@ import subprocess
 import sys
 from pathlib import Path
 
-from penstock.domain import notification, topic
+from penstock.domain import topic
+from penstock.domain.message import notification
 from tests.docs.snippets import ROOT, marked
 
 WORK = """

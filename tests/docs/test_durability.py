@@ -6,7 +6,7 @@ import re
 from pathlib import Path
 
 from penstock.domain.errors import StoreDamaged, StoreUnavailable
-from penstock.store.log_damage import MOST_UNSYNCED, SYNC_AFTER
+from penstock.store.damage.log_damage import MOST_UNSYNCED, SYNC_AFTER
 
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs/durability.md").read_text(encoding="utf-8")

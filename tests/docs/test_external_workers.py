@@ -17,9 +17,9 @@ from penstock.settings.work import Tasks, Workers
 from tests.docs.snippets import ROOT, marked, run_script
 from tests.edge.api import Api
 from tests.edge.conftest import MakeProcess
-from tests.edge.http.waiting import waiting_claims
+from tests.edge.izenda.outsider import Outsider
+from tests.edge.native.waiting import waiting_claims
 from tests.edge.process import ServerProcess
-from tests.edge.tasks.outsider import Outsider
 from tests.support.programs import need
 from tests.support.waiting import eventually
 

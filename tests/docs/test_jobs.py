@@ -8,8 +8,8 @@ import subprocess
 import sys
 from pathlib import Path
 
-from penstock.client.job_spec import JobSettings
-from penstock.client.options import JobOptions
+from penstock.client.jobs.job_spec import JobSettings
+from penstock.client.jobs.options import JobOptions
 from tests.docs.snippets import ROOT, marked
 
 

@@ -2,9 +2,16 @@
 
 import re
 
-from penstock.domain.message import EXHAUSTED, EXPIRED, PURGED, QUARANTINED, TIMED_OUT, State
+from penstock.domain.message.lifecycle import (
+    EXHAUSTED,
+    EXPIRED,
+    PURGED,
+    QUARANTINED,
+    TIMED_OUT,
+    State,
+)
 from tests.docs.snippets import ROOT
-from tests.domain.verbs import VERBS, outcome
+from tests.domain.message.verbs import VERBS, outcome
 
 PAGE = (ROOT / "docs" / "lifecycle.md").read_text(encoding="utf-8")
 

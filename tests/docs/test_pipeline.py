@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from penstock.domain.targets import read_targets
+from penstock.domain.lake.slo_targets import read_targets
 from penstock.pipeline.reference import with_tables
 from penstock.settings.catalogue import catalogue
 from tests.edge.process import ROOT

@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from penstock.domain.access import Role, Scope
-from penstock.edge.http.bounds import MAX_HEADER_BYTES, MAX_HEADERS, MOST_PIPELINED
-from penstock.edge.http.traffic import MOST_HELD_BYTES
+from penstock.domain.access.api_key import Role, Scope
+from penstock.edge.server.bounds import MAX_HEADER_BYTES, MAX_HEADERS, MOST_PIPELINED
+from penstock.edge.server.traffic import MOST_HELD_BYTES
 from penstock.outbound.secret_file import LEAST_BYTES
 from penstock.settings.catalogue import catalogue
 

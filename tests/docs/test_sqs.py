@@ -18,9 +18,9 @@ import pytest
 from botocore import xform_name
 from botocore.exceptions import ClientError
 
-from penstock.domain.access import Role
-from penstock.edge.sqs import typed
-from penstock.edge.sqs.calls import OPERATIONS
+from penstock.domain.access.api_key import Role
+from penstock.edge.sqs.rules import typed_attributes as typed
+from penstock.edge.sqs.wire.calls import OPERATIONS
 from penstock.settings.values import Sqs
 from tests.docs.snippets import ROOT, environment, here, marked, run_script
 from tests.edge.api import Api

@@ -10,7 +10,7 @@ from pathlib import Path
 import psycopg
 import pytest
 
-from penstock.store.postgres_store import migrate
+from penstock.store.postgres.store import migrate
 from tests.docs.snippets import ROOT, marked
 
 PAGE = "docs/transactions.md"

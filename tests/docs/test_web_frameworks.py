@@ -11,7 +11,7 @@ from pathlib import Path
 import psycopg
 import pytest
 
-from penstock.store.postgres_store import migrate
+from penstock.store.postgres.store import migrate
 from tests.docs.snippets import ROOT
 from tests.docs.test_jobs import run
 

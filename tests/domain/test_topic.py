@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from penstock.domain import topic
 from penstock.domain.errors import InvalidRequest
-from penstock.domain.queue import check_name
+from penstock.domain.queue.queue import check_name
 from penstock.domain.topic import Dispatch, Subscription
 from tests.factories import a_draft, an_id
 

@@ -13,7 +13,7 @@ import pytest
 
 from penstock.ports.clock import Clock
 from penstock.settings import Settings
-from penstock.wiring import migrate
+from penstock.wiring.broker import migrate
 from tests.clocks import ManualClock
 from tests.edge.api import Api
 from tests.edge.live import LiveServer

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from penstock.runtime.duties import Mover
-from penstock.runtime.sampler import Sampler
+from penstock.runtime.minute_counters import Sampler
 from tests.clocks import ManualClock
 from tests.edge.live import LiveServer
 

@@ -12,10 +12,10 @@ from urllib.parse import urlsplit
 
 import uvloop
 
-from penstock.edge.http.serve import run
+from penstock.edge.serve import run
 from penstock.ports.clock import Clock
 from penstock.settings import Settings
-from penstock.wiring import open_broker
+from penstock.wiring.broker import open_broker
 
 START_S = 20.0
 STOP_S = 20.0

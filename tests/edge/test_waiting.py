@@ -10,14 +10,14 @@ from typing import Any, Unpack
 
 import pytest
 
-from penstock.domain.draft import Draft
 from penstock.domain.errors import TooManyWaiting
-from penstock.domain.queue import Queue, QueueSettings
-from penstock.edge.waiting import WaitingRoom
+from penstock.domain.message.draft import Draft
+from penstock.domain.queue.queue import Queue, QueueSettings
+from penstock.edge.waiting_claims import WaitingRoom
 from penstock.ports.store import Claimable, Claimed
 from penstock.ports.ticket import Ticket
 from penstock.services.messages import ClaimOptions
-from penstock.wiring import Broker, open_broker
+from penstock.wiring.broker import Broker, open_broker
 from tests.clocks import ManualClock
 from tests.edge.conftest import some_settings
 from tests.store.desk import one_batch

@@ -15,13 +15,13 @@ from unittest import mock
 import apsw
 
 from penstock.domain.errors import PenstockError
-from penstock.domain.lease import Verb
-from penstock.domain.message import Message, State
-from penstock.domain.queue import Queue
+from penstock.domain.message.lease import Verb
+from penstock.domain.message.lifecycle import Message, State
+from penstock.domain.queue.queue import Queue
 from penstock.ports.store import Acted, Browse, Claim, Sent, Session
-from penstock.store import checksums
-from penstock.store.log_mover import LogMover
-from penstock.store.sql_store import SqlStore, open_sqlite
+from penstock.store.sqlite import checksums
+from penstock.store.sqlite.log_mover import LogMover
+from penstock.store.store import SqlStore, open_sqlite
 from tests.clocks import NOON
 from tests.factories import a_new_message, an_act, some_settings
 from tests.faults.directory import Directory, Names
@@ -178,7 +178,7 @@ def rigged(
     vfs = FaultyVFS(Directory(folder), Trouble(lambda: None, seed))
     with (
         mock.patch.object(apsw, "Connection", Connection),
-        mock.patch("penstock.store.sqlite.CHECKPOINT_PAGES", checkpoint_pages),
+        mock.patch("penstock.store.sqlite.connection.CHECKPOINT_PAGES", checkpoint_pages),
         mock.patch.object(LogMover, "is_possible", has_mover),
     ):
         rig = Rig(folder, vfs, seed)

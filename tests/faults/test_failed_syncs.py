@@ -10,9 +10,9 @@ import apsw
 import pytest
 
 from penstock.domain.errors import StoreUnavailable
-from penstock.store.sql_store import open_sqlite
-from penstock.store.sqlite_checks import examine
-from penstock.store.sqlite_log import log_of
+from penstock.store.maintenance.sqlite_checks import examine
+from penstock.store.sqlite.log_sync import log_of
+from penstock.store.store import open_sqlite
 from tests.clocks import NOON
 from tests.faults.directory import Names
 from tests.faults.disk import Loss

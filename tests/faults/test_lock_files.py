@@ -13,7 +13,7 @@ from unittest import mock
 import pytest
 
 from penstock.domain.errors import StoreUnavailable
-from penstock.store.turns import Turns
+from penstock.store.sqlite.write_lock import Turns
 from tests.factories import a_new_message
 from tests.faults.rig import rigged
 
@@ -25,7 +25,7 @@ def failing_notes(code: int) -> Iterator[None]:
     def fail(*_: object) -> int:
         raise OSError(code, os.strerror(code))
 
-    with mock.patch("penstock.store.turns.os.pwrite", fail):
+    with mock.patch("penstock.store.sqlite.write_lock.os.pwrite", fail):
         yield
 
 
@@ -118,7 +118,7 @@ def test_a_store_is_not_opened_while_the_disk_is_full(tmp_path: Path) -> None:
         rig.crash()
         full = SimpleNamespace(f_bavail=3, f_frsize=1024)
         with (
-            mock.patch("penstock.store.full_disk.os.statvfs", return_value=full),
+            mock.patch("penstock.store.sqlite.full_disk.os.statvfs", return_value=full),
             pytest.raises(StoreUnavailable, match="the disk is full: 3072 bytes are free"),
         ):
             rig.kill()

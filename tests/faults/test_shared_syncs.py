@@ -11,7 +11,7 @@ import pytest
 
 from penstock.domain.errors import PenstockError, StoreUnavailable
 from penstock.ports.store import Sent
-from penstock.store.sql_store import SqlStore, open_sqlite
+from penstock.store.store import SqlStore, open_sqlite
 from tests.factories import a_new_message
 from tests.faults.disk import Loss
 from tests.faults.figures import figure

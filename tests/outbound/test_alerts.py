@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import msgspec
 import pytest
 
-from penstock.domain.pressure import Alert
+from penstock.domain.scaling.pressure import Alert
 from penstock.outbound.alerts import EndpointAlerts, LoggedAlerts
 from penstock.outbound.clock import SystemClock
 from penstock.outbound.http_sender import HttpSender

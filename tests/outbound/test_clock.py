@@ -4,7 +4,7 @@ import itertools
 
 import pytest
 
-from penstock.domain.store_time import MAX_CARRY_MS
+from penstock.domain.store.store_time import MAX_CARRY_MS
 from penstock.outbound import clock as module
 from penstock.outbound.clock import TOLERATED_MS, ServerClock, SystemClock, WallClock
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from penstock.domain.addresses import Guard, Refused
+from penstock.domain.delivery.addresses import Guard, Refused
 from penstock.outbound import http_sender
 from penstock.outbound.clock import SystemClock
 from penstock.outbound.http_sender import HttpSender

@@ -10,8 +10,8 @@ from urllib.parse import parse_qs, urlsplit
 import pytest
 
 from penstock.domain.errors import QueueUnknown, SourceUnavailable
-from penstock.domain.fleet_sources import PrometheusSource
-from penstock.domain.scaling import Sample
+from penstock.domain.scaling.fleet_sources import PrometheusSource
+from penstock.domain.scaling.recommendation import Sample
 from penstock.outbound.prometheus_source import PrometheusLoad
 from tests.clocks import NOON
 from tests.support.http_backend import Answer, Behaviour, Hang, HangUp, HttpBackend, Seen

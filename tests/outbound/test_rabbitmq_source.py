@@ -10,9 +10,9 @@ import msgspec
 import pytest
 
 from penstock.domain.errors import PenstockError, QueueUnknown, SourceUnavailable
-from penstock.domain.fleet_sources import RabbitSource
-from penstock.domain.pressure import Pressure
-from penstock.domain.scaling import Sample, Staged
+from penstock.domain.scaling.fleet_sources import RabbitSource
+from penstock.domain.scaling.pressure import Pressure
+from penstock.domain.scaling.recommendation import Sample, Staged
 from penstock.outbound.rabbitmq_source import PAGE, RabbitLoad
 from tests.clocks import NOON
 from tests.edge.api import a_name

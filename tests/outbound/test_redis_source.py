@@ -11,8 +11,8 @@ from kombu.connection import Connection
 from kombu.entity import Exchange, Queue
 
 from penstock.domain.errors import FleetsRefused, QueueUnknown, SourceUnavailable
-from penstock.domain.fleet_sources import RedisSource
-from penstock.domain.scaling import Sample
+from penstock.domain.scaling.fleet_sources import RedisSource
+from penstock.domain.scaling.recommendation import Sample
 from penstock.outbound.redis_source import RedisLoad
 from tests.support.redis_server import RedisServer
 

@@ -11,11 +11,11 @@ from botocore.awsrequest import AWSRequest
 from botocore.credentials import Credentials as BotoCredentials
 from yarl import URL
 
-from penstock.domain.access import Role
+from penstock.domain.access.api_key import Role
 from penstock.domain.errors import QueueUnknown, SourceUnavailable
-from penstock.domain.fleet_sources import SqsSource
 from penstock.domain.limits import DAY
-from penstock.domain.scaling import Sample
+from penstock.domain.scaling.fleet_sources import SqsSource
+from penstock.domain.scaling.recommendation import Sample
 from penstock.outbound.aws_signature import Credentials, signed_headers
 from penstock.outbound.sqs_source import SqsLoad
 from tests.clocks import NOON

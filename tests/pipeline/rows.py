@@ -8,10 +8,10 @@ from typing import Any
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructField, StructType
 
-from penstock.domain import lake
-from penstock.domain.lake import Table, Type
+from penstock.domain.datetimes import instant_of, moment_of
+from penstock.domain.lake import layout as lake
+from penstock.domain.lake.layout import Table, Type
 from penstock.domain.limits import DAY
-from penstock.domain.moments import instant_of, moment_of
 from penstock.pipeline.frames import frame_of
 from penstock.pipeline.schemas import Derived, schema_of
 

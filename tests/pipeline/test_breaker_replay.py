@@ -5,9 +5,9 @@ import random
 import pytest
 from msgspec.structs import replace
 
-from penstock.domain import circuit as circuits
-from penstock.domain.breaker_settings import BreakerSettings, BreakerTask
-from penstock.domain.circuit import Outcome, Samples
+from penstock.domain.circuit import circuit as circuits
+from penstock.domain.circuit.circuit import Outcome, Samples
+from penstock.domain.circuit.settings import BreakerSettings, BreakerTask
 from penstock.domain.limits import MINUTE, SECOND
 from penstock.pipeline.replays.breaker import Call, Stretch, Window, judged, outages, replay
 

@@ -2,7 +2,7 @@
 
 from pyspark.testing import assertDataFrameEqual
 
-from penstock.domain.lake import ATTEMPTS, BACKLOG, HISTORY
+from penstock.domain.lake.layout import ATTEMPTS, BACKLOG, HISTORY
 from penstock.domain.limits import DAY, SECOND
 from penstock.pipeline.jobs.breaker_tuning import BREAKER_TUNING, breaker_tuning
 from penstock.pipeline.schemas import conform

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from pyspark.sql import DataFrame
 
-from penstock.domain.lake import BACKLOG
+from penstock.domain.lake.layout import BACKLOG
 from penstock.pipeline.jobs.capacity import CAPACITY, capacity
 from penstock.pipeline.jobs.rollups import ROLLUPS
 from penstock.pipeline.schemas import conform

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from penstock.domain.lake import HISTORY
+from penstock.domain.lake.layout import HISTORY
 from penstock.edge.cli.pipeline.shared import job_settings
 from penstock.pipeline import session as sessions
 from penstock.pipeline.registry import HOMES

@@ -9,15 +9,15 @@ import numpy as np
 import pyarrow.parquet as pq
 import pytest
 
-from penstock.domain import lake
 from penstock.domain.errors import InvalidRequest
+from penstock.domain.lake import layout as lake
 from penstock.outbound.lake_files import schema_of
 from penstock.pipeline.demo.make import make
 from penstock.pipeline.demo.story import MAX_ATTEMPTS, QUEUES, messages_of_days
 from penstock.pipeline.registry import derived_tables
 from tests.pipeline.rows import midnight
 from tests.pipeline.workbench import Workbench
-from tests.runtime.archive.rig import rows_of
+from tests.runtime.archiver.rig import rows_of
 
 FIRST = midnight("2030-01-01")
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from penstock.domain.lake import HISTORY
+from penstock.domain.lake.layout import HISTORY
 from penstock.edge.cli.pipeline import submit
 from penstock.pipeline.session import open_session
 from penstock.pipeline.watching import is_elsewhere

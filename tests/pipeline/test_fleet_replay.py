@@ -3,9 +3,9 @@
 import pytest
 from msgspec.structs import replace
 
-from penstock.domain.fleets import External, Fleet
 from penstock.domain.limits import HOUR, MINUTE, SECOND
-from penstock.domain.scaling import Profile
+from penstock.domain.scaling.fleet import External, Fleet
+from penstock.domain.scaling.recommendation import Profile
 from penstock.pipeline.replays.fleet import Arrival, Crew, backtest
 
 FLEET = Fleet(queue="mail", max=10, replicas=External())

@@ -7,7 +7,7 @@ from typing import Any
 from pyspark.sql import DataFrame
 from pyspark.testing import assertDataFrameEqual
 
-from penstock.domain.lake import HISTORY
+from penstock.domain.lake.layout import HISTORY
 from penstock.pipeline.jobs.lifecycle import LIFECYCLE, lifecycle
 from penstock.pipeline.schemas import conform
 from penstock.pipeline.settings import JobSettings

@@ -8,7 +8,7 @@ from typing import Any
 from pyspark.sql import DataFrame
 from pyspark.testing import assertDataFrameEqual
 
-from penstock.domain.lake import ATTEMPTS, FACTS, HISTORY
+from penstock.domain.lake.layout import ATTEMPTS, FACTS, HISTORY
 from penstock.domain.limits import DAY, HOUR
 from penstock.pipeline.jobs.poison import KINDS, MESSAGES, poison_kinds, poison_messages
 from penstock.pipeline.jobs.poison_facts import (

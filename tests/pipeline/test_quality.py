@@ -8,7 +8,7 @@ from typing import Any
 from pyspark.sql import DataFrame
 from pyspark.testing import assertDataFrameEqual
 
-from penstock.domain.lake import ATTEMPTS, BACKLOG, FACTS, HISTORY
+from penstock.domain.lake.layout import ATTEMPTS, BACKLOG, FACTS, HISTORY
 from penstock.pipeline.jobs.quality import QUALITY, QUARANTINE, quality, quarantine
 from penstock.pipeline.schemas import conform
 from penstock.pipeline.settings import JobSettings

@@ -8,13 +8,13 @@ from typing import Any
 import pytest
 from pyspark.sql import functions as F
 
-from penstock.domain.lease import Verb
 from penstock.domain.limits import HOUR, MINUTE
-from penstock.domain.message import State
-from penstock.domain.queue import Queue
-from penstock.domain.transfer import redrive
+from penstock.domain.message.lease import Verb
+from penstock.domain.message.lifecycle import State
+from penstock.domain.message.transfer import redrive
+from penstock.domain.queue.queue import Queue
 from tests.pipeline.workbench import Workbench
-from tests.runtime.archive.rig import Rig
+from tests.runtime.archiver.rig import Rig
 from tests.store.conftest import backend, clock, desk, open_store, postgres_home, store
 from tests.store.desk import Desk
 

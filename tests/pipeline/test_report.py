@@ -2,7 +2,7 @@
 
 import re
 
-from penstock.domain.lake import FACTS
+from penstock.domain.lake.layout import FACTS
 from penstock.domain.limits import DAY, HOUR, MINUTE
 from penstock.pipeline.jobs.breaker_tuning import BREAKER_TUNING
 from penstock.pipeline.jobs.capacity import CAPACITY

@@ -10,17 +10,17 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from pyspark.sql import functions as F
 
-from penstock.domain import lake
-from penstock.domain.lease import Verb
-from penstock.domain.message import State
+from penstock.domain.lake import layout as lake
+from penstock.domain.message.lease import Verb
+from penstock.domain.message.lifecycle import State
 from penstock.pipeline import restore
 from penstock.pipeline.lake import Lake
 from penstock.pipeline.restore import Bounds, Wanted
 from penstock.ports.store import Store
-from penstock.store.sql_store import open_sqlite
+from penstock.store.store import open_sqlite
 from tests.clocks import ManualClock
 from tests.pipeline.rows import frame
-from tests.runtime.archive.rig import Rig
+from tests.runtime.archiver.rig import Rig
 from tests.store.desk import Desk
 
 if TYPE_CHECKING:

@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from penstock.domain.lease import Verb
-from penstock.domain.message import Message, State
-from penstock.domain.moments import moment_of
+from penstock.domain.datetimes import moment_of
+from penstock.domain.message.lease import Verb
+from penstock.domain.message.lifecycle import Message, State
 from penstock.edge.cli.main import main
 from penstock.settings import Settings
-from penstock.upkeep import archiving
-from penstock.wiring import open_broker
+from penstock.wiring import manual_archive
+from penstock.wiring.broker import open_broker
 from tests.store.desk import Desk
 
 if TYPE_CHECKING:
@@ -67,8 +67,8 @@ def old(tmp_path: Path) -> Path:
         desk.send(mail, body='"ready"')
         desk.send(mail, body='"later"', delay_ms=3_600_000)
     settings = Settings(data=str(folder))
-    archiving.run(settings, anew=False, progress=lambda done, total: None)
-    archiving.snapshot(settings, progress=lambda done, total: None)
+    manual_archive.run(settings, anew=False, progress=lambda done, total: None)
+    manual_archive.snapshot(settings, progress=lambda done, total: None)
     return folder
 
 

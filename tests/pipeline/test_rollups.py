@@ -8,7 +8,7 @@ import pyarrow as pa
 from pyspark.sql import DataFrame
 from pyspark.testing import assertDataFrameEqual
 
-from penstock.domain.lake import BACKLOG, HISTORY
+from penstock.domain.lake.layout import BACKLOG, HISTORY
 from penstock.pipeline import rolling
 from penstock.pipeline.jobs.lifecycle import LIFECYCLE
 from penstock.pipeline.jobs.rollups import ROLLUPS, rollups

@@ -6,7 +6,7 @@ import msgspec
 import pytest
 
 from penstock.domain.errors import InvalidRequest
-from penstock.domain.lake import HISTORY
+from penstock.domain.lake.layout import HISTORY
 from penstock.pipeline import registry
 from penstock.pipeline.job import Job
 from penstock.pipeline.jobs.lifecycle import JOB, LIFECYCLE

@@ -2,8 +2,8 @@
 
 from pyspark.testing import assertDataFrameEqual
 
-from penstock.domain.lake import HISTORY
-from penstock.domain.scaling import Profile
+from penstock.domain.lake.layout import HISTORY
+from penstock.domain.scaling.recommendation import Profile
 from penstock.pipeline.jobs.lifecycle import LIFECYCLE
 from penstock.pipeline.jobs.scaling_backtest import (
     SCALING_BACKTEST,

@@ -6,7 +6,7 @@ import pyarrow as pa
 import pytest
 from pyspark.sql.pandas.types import from_arrow_schema
 
-from penstock.domain.lake import HISTORY, SNAPSHOTS, TABLES, Table
+from penstock.domain.lake.layout import HISTORY, SNAPSHOTS, TABLES, Table
 from penstock.outbound import lake_files
 from penstock.pipeline.registry import derived_tables
 from penstock.pipeline.schemas import schema_of

@@ -7,7 +7,7 @@ from typing import Any
 from pyspark.sql import DataFrame
 from pyspark.testing import assertDataFrameEqual
 
-from penstock.domain.targets import read_targets
+from penstock.domain.lake.slo_targets import read_targets
 from penstock.pipeline.jobs.lifecycle import LIFECYCLE
 from penstock.pipeline.jobs.slo import OFFENDERS, SLO, offenders, slo
 from penstock.pipeline.jobs.slo_budget import BUDGET, budget

@@ -16,16 +16,16 @@ from penstock.client.spark import register
 from penstock.client.spark.choices import TABLES, read, readable, streamable, writable
 from penstock.client.spark.streaming import StreamReader
 from penstock.client.spark.writing import refuse_unfit
-from penstock.domain import lake
 from penstock.domain.errors import InvalidRequest
-from penstock.domain.lease import Verb
+from penstock.domain.lake import layout as lake
 from penstock.domain.limits import DAY
-from penstock.domain.message import State
+from penstock.domain.message.lease import Verb
+from penstock.domain.message.lifecycle import State
 from penstock.pipeline.schemas import schema_of
-from penstock.runtime.archiver import sample
+from penstock.runtime.archiver.archiver import sample
 from penstock.settings import Settings
 from penstock.settings.values import Server, Store
-from penstock.wiring import Broker, migrate, open_broker
+from penstock.wiring.broker import Broker, migrate, open_broker
 from tests.edge.live import LiveServer
 from tests.factories import an_act
 from tests.store.desk import Desk

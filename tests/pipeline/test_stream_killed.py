@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 from pyspark.testing import assertDataFrameEqual
 
-from penstock.domain.lake import BACKLOG, HISTORY
+from penstock.domain.lake.layout import BACKLOG, HISTORY
 from penstock.pipeline.lake import Lake
 from tests.edge.process import ROOT
 from tests.pipeline.rows import NOON

@@ -7,7 +7,7 @@ import pytest
 from penstock.edge.cli.pipeline.stream import _live
 from penstock.pipeline.lake import Lake
 from penstock.pipeline.streaming import start
-from penstock.runtime.archiver import sample
+from penstock.runtime.archiver.archiver import sample
 from tests.pipeline.rows import pairs
 from tests.pipeline.test_source import broker, desk, finish, url
 

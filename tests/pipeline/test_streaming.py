@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from pyspark.testing import assertDataFrameEqual
 
-from penstock.domain.lake import BACKLOG, HISTORY
+from penstock.domain.lake.layout import BACKLOG, HISTORY
 from penstock.pipeline import streaming
 from penstock.pipeline.lake import Lake
 from penstock.pipeline.streaming import adding, feed, lake_stream, start

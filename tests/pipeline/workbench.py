@@ -9,8 +9,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from pyspark.sql import DataFrame, SparkSession
 
-from penstock.domain import lake
-from penstock.domain.lake import Range, Table
+from penstock.domain.lake import layout as lake
+from penstock.domain.lake.layout import Range, Table
 from penstock.outbound.lake_files import schema_of
 from penstock.pipeline.gates import GATES
 from penstock.pipeline.lake import Lake

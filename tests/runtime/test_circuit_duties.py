@@ -8,16 +8,16 @@ from typing import Any
 
 import pytest
 
-from penstock.domain.breaker_settings import BreakerSettings, BreakerTask
-from penstock.domain.circuit import CircuitState, Outcome, Permit, circuit_hash
+from penstock.domain.circuit.circuit import CircuitState, Outcome, Permit, circuit_hash
+from penstock.domain.circuit.settings import BreakerSettings, BreakerTask
 from penstock.domain.fact import FactFilter
 from penstock.domain.limits import MINUTE, SECOND
-from penstock.domain.queue import Queue
+from penstock.domain.queue.queue import Queue
 from penstock.runtime.circuit_duties import LOOK_MS, CircuitDuty, circuit_duties
-from penstock.services.circuits import Circuits, Reported, Wanted
+from penstock.services.circuits.circuits import Circuits, Reported, Wanted
 from penstock.services.routes import Routes
 from penstock.settings import Settings
-from penstock.wiring import Broker
+from penstock.wiring.broker import Broker
 from tests.store.backends import Open
 from tests.store.desk import Desk
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from penstock.domain.limits import DAY, SECOND
-from penstock.domain.store_time import MAX_CARRY_MS
+from penstock.domain.store.store_time import MAX_CARRY_MS
 from penstock.runtime.clock_watch import ClockWatch
 from tests.clocks import NOON, ManualClock
 

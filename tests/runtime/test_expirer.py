@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from penstock.domain.limits import MINUTE
-from penstock.domain.message import State
-from penstock.domain.queue import Queue
+from penstock.domain.message.lifecycle import State
+from penstock.domain.queue.queue import Queue
 from penstock.runtime import duties
 from penstock.runtime.duties import Expirer
 from tests.store.desk import Desk

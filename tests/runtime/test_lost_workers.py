@@ -7,13 +7,13 @@ from typing import Any
 
 import pytest
 
-from penstock.domain.draft import Draft
 from penstock.domain.errors import WorkerGone, WorkerNotFound
 from penstock.domain.fact import Fact, FactFilter
-from penstock.domain.history import AttemptOutcome
 from penstock.domain.limits import DAY, DEFAULT_LIMITS, HOUR, MINUTE
-from penstock.domain.message import QUARANTINED, State
-from penstock.domain.queue import Queue
+from penstock.domain.message.draft import Draft
+from penstock.domain.message.history import AttemptOutcome
+from penstock.domain.message.lifecycle import QUARANTINED, State
+from penstock.domain.queue.queue import Queue
 from penstock.domain.topic import Dispatch, node_queue_name
 from penstock.domain.worker import NewWorker, Worker, WorkerState
 from penstock.outbound.dice import SystemDice

@@ -7,8 +7,6 @@ from typing import Any
 
 import pytest
 
-from penstock.domain import message as lifecycle
-from penstock.domain import move
 from penstock.domain.errors import (
     InvalidRequest,
     MoveNotFound,
@@ -18,9 +16,11 @@ from penstock.domain.errors import (
     TargetNotFound,
 )
 from penstock.domain.limits import DAY, HOUR
-from penstock.domain.message import State
-from penstock.domain.move import MoveState, MoveTask
-from penstock.domain.queue import Queue
+from penstock.domain.message import lifecycle
+from penstock.domain.message import move_task as move
+from penstock.domain.message.lifecycle import State
+from penstock.domain.message.move_task import MoveState, MoveTask
+from penstock.domain.queue.queue import Queue
 from penstock.outbound.dice import SystemDice
 from penstock.ports.store import Session, Store
 from penstock.ports.ticket import Ticket

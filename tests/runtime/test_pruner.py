@@ -6,15 +6,15 @@ from pathlib import Path
 
 import pytest
 
-from penstock.domain import lake
 from penstock.domain.fact import FactFilter
+from penstock.domain.lake import layout as lake
 from penstock.domain.limits import DAY, MINUTE
-from penstock.domain.message import State
-from penstock.domain.queue import Queue
-from penstock.domain.repeat import KEPT_MS
-from penstock.runtime.archiver import sample
+from penstock.domain.message.claim_key import KEPT_MS
+from penstock.domain.message.lifecycle import State
+from penstock.domain.queue.queue import Queue
+from penstock.runtime.archiver.archiver import sample
 from penstock.runtime.duties import Pruner
-from tests.runtime.archive.rig import Rig
+from tests.runtime.archiver.rig import Rig
 from tests.store.desk import Desk
 
 RETENTION_DAYS = 7

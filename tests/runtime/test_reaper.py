@@ -7,8 +7,8 @@ from collections.abc import Mapping
 import pytest
 
 from penstock.domain.limits import MINUTE
-from penstock.domain.message import State
-from penstock.domain.queue import Queue
+from penstock.domain.message.lifecycle import State
+from penstock.domain.queue.queue import Queue
 from penstock.runtime import duties
 from penstock.runtime.duties import Reaper
 from tests.store.desk import Desk

@@ -7,17 +7,17 @@ from typing import Any, cast
 
 import pytest
 
-from penstock.domain import cron
 from penstock.domain.errors import InvalidRequest, QueueNotFound, ScheduleNotFound
-from penstock.domain.lease import Verb
 from penstock.domain.limits import DEFAULT_LIMITS, HOUR, SECOND
-from penstock.domain.message import State
-from penstock.domain.queue import Queue
-from penstock.domain.schedule import CatchUp, Cron, Every, Overlap, Schedule, Template
+from penstock.domain.message.lease import Verb
+from penstock.domain.message.lifecycle import State
+from penstock.domain.queue.queue import Queue
+from penstock.domain.schedule import cron
+from penstock.domain.schedule.schedule import CatchUp, Cron, Every, Overlap, Schedule, Template
 from penstock.outbound.dice import SystemDice
 from penstock.runtime.recurring import Recurrer
 from penstock.services.recurring import Recurring
-from penstock.store.postgres import PostgresDatabase
+from penstock.store.postgres.connection import PostgresDatabase
 from tests.store.backends import Open
 from tests.store.desk import Desk
 from tests.store.recount import check_books

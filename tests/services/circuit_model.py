@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from penstock.domain import circuit as circuits
-from penstock.domain.breaker_settings import BreakerSettings
-from penstock.domain.circuit import (
+from penstock.domain.circuit import circuit as circuits
+from penstock.domain.circuit.circuit import (
     Circuit,
     CircuitState,
     Held,
@@ -16,7 +15,8 @@ from penstock.domain.circuit import (
     Samples,
     circuit_hash,
 )
-from penstock.services.circuits import Reported
+from penstock.domain.circuit.settings import BreakerSettings
+from penstock.services.circuits.circuits import Reported
 
 OPEN, HALF, CLOSED = CircuitState.OPEN, CircuitState.HALF_OPEN, CircuitState.CLOSED
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from penstock.domain.queue import Queue
+from penstock.domain.queue.queue import Queue
 from tests.services.floor import Floor
 from tests.store.conftest import backend, clock, desk, open_store, postgres_home, store
 from tests.store.desk import Desk

@@ -5,11 +5,11 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from penstock.domain.breaker_settings import BreakerSettings, BreakerTask
-from penstock.domain.circuit import CircuitState, Outcome, Permit, Permitted, circuit_hash
+from penstock.domain.circuit.circuit import CircuitState, Outcome, Permit, Permitted, circuit_hash
+from penstock.domain.circuit.settings import BreakerSettings, BreakerTask
 from penstock.domain.fact import Fact, FactFilter
-from penstock.domain.queue import Queue
-from penstock.services.circuits import Circuits, Reported, Wanted
+from penstock.domain.queue.queue import Queue
+from penstock.services.circuits.circuits import Circuits, Reported, Wanted
 from penstock.services.routes import Routes
 from tests.store.desk import Desk
 

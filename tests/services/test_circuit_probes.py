@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from penstock.domain.circuit import (
-    PROBE_MS,
-)
-from penstock.services.circuits import Reported, Wanted
+from penstock.domain.circuit.circuit import PROBE_MS
+from penstock.services.circuits.circuits import Reported, Wanted
 from tests.services.floor import (
     CLOSED,
     FAILURE,

@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
-from penstock.domain.breaker_overrides import NONE, BreakerOverrides
-from penstock.domain.breaker_settings import BreakerSettings
-from penstock.domain.circuit import circuit_hash
+from penstock.domain.circuit.circuit import circuit_hash
+from penstock.domain.circuit.overrides import NONE, BreakerOverrides
+from penstock.domain.circuit.settings import BreakerSettings
 from penstock.domain.errors import CircuitNotFound, InvalidRequest
-from penstock.services.circuits import Reported
+from penstock.services.circuits.circuits import Reported
 from tests.services.floor import (
     CLOSED,
     FAILURE,

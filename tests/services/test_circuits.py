@@ -10,7 +10,7 @@ from penstock.domain.errors import (
     RouteNotFound,
     StoreUnavailable,
 )
-from penstock.services.circuits import Circuits, Reported, Wanted
+from penstock.services.circuits.circuits import Circuits, Reported, Wanted
 from tests.services.breaking import BreakingStore
 from tests.services.floor import (
     CLOSED,

@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from penstock.domain.breaker_overrides import BreakerOverrides
-from penstock.domain.breaker_settings import BreakerSettings, BreakerTask
-from penstock.domain.circuit import CircuitState, Outcome, Permitted, circuit_hash
-from penstock.services.circuits import Circuits, Reported, Wanted
+from penstock.domain.circuit.circuit import CircuitState, Outcome, Permitted, circuit_hash
+from penstock.domain.circuit.overrides import BreakerOverrides
+from penstock.domain.circuit.settings import BreakerSettings, BreakerTask
+from penstock.services.circuits.circuits import Circuits, Reported, Wanted
 from penstock.services.directory import Directory
 from penstock.services.queues import Queues
 from penstock.services.routes import Routes

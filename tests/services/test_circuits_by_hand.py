@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from penstock.domain.breaker_settings import BreakerSettings
-from penstock.domain.circuit import (
-    circuit_hash,
-)
+from penstock.domain.circuit.circuit import circuit_hash
+from penstock.domain.circuit.settings import BreakerSettings
 from penstock.domain.errors import (
     CircuitNotFound,
     InvalidRequest,

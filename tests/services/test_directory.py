@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from penstock.services.directory import Directory
-from penstock.store.sql_store import open_sqlite
+from penstock.store.store import open_sqlite
 from tests.clocks import ManualClock
 
 

@@ -8,8 +8,8 @@ from collections.abc import Callable
 import pytest
 
 from penstock.domain.errors import QueueNotFound
-from penstock.domain.queue import Queue
-from penstock.services import held_queues
+from penstock.domain.queue.queue import Queue
+from penstock.services.circuits import held_queues
 from penstock.services.directory import Directory
 from penstock.services.queues import Queues
 from tests.services.floor import HASH, HOLD, OPEN, OTHER, OTHER_HASH, PROBE, Floor

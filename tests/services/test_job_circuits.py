@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from penstock.domain.breaker_settings import BreakerSettings, BreakerTask
-from penstock.domain.circuit import PROBE_MS, Circuit, circuit_hash, retry_ms, wait_ms
-from penstock.services.circuits import Reported, Wanted
+from penstock.domain.circuit.circuit import PROBE_MS, Circuit, circuit_hash, retry_ms, wait_ms
+from penstock.domain.circuit.settings import BreakerSettings, BreakerTask
+from penstock.services.circuits.circuits import Reported, Wanted
 from tests.services.floor import CLOSED, FAILURE, GO, HALF, HOLD, OPEN, PATTERN, PROBE, SUCCESS
 
 STRIPE = circuit_hash("stripe")

@@ -6,11 +6,11 @@ import json
 
 import pytest
 
-from penstock.domain.breaker_settings import BreakerSettings
-from penstock.domain.circuit import CircuitState, Outcome, circuit_hash
+from penstock.domain.circuit.circuit import CircuitState, Outcome, circuit_hash
+from penstock.domain.circuit.settings import BreakerSettings
 from penstock.domain.errors import InvalidRequest, RouteNotFound
 from penstock.domain.fact import FactFilter
-from penstock.services.circuits import Circuits, Reported
+from penstock.services.circuits.circuits import Circuits, Reported
 from penstock.services.routes import Routes
 from tests.store.desk import Desk
 

@@ -8,8 +8,8 @@ from pathlib import Path
 import psycopg
 
 from penstock.ports.store import Store
-from penstock.store.postgres_store import migrate, open_postgres
-from penstock.store.sql_store import open_sqlite
+from penstock.store.postgres.store import migrate, open_postgres
+from penstock.store.store import open_sqlite
 
 BACKENDS = ("sqlite", "postgres")
 PLAIN = "sqlite, plain"  # without checksums: opened through Python's sqlite3

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from penstock.domain import circuit as circuits
-from penstock.domain.breaker_settings import BreakerSettings
-from penstock.domain.circuit import Circuit, CircuitState, Held, Outcome, circuit_hash
-from penstock.domain.queue import Queue
-from penstock.domain.sampling import note_all
+from penstock.domain.circuit import circuit as circuits
+from penstock.domain.circuit.circuit import Circuit, CircuitState, Held, Outcome, circuit_hash
+from penstock.domain.circuit.outcome_window import note_all
+from penstock.domain.circuit.settings import BreakerSettings
+from penstock.domain.queue.queue import Queue
 from penstock.ports.store import Session
 from tests.store.desk import Desk
 

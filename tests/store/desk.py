@@ -13,12 +13,12 @@ from typing import Any, TypeVar
 
 from msgspec.structs import replace
 
-from penstock.domain.counts import Counts
 from penstock.domain.errors import PenstockError
-from penstock.domain.history import Attempt, Ending, HistoryFilter
-from penstock.domain.lease import Verb
-from penstock.domain.message import Message, State
-from penstock.domain.queue import Queue
+from penstock.domain.message.history import Attempt, Ending, HistoryFilter
+from penstock.domain.message.lease import Verb
+from penstock.domain.message.lifecycle import Message, State
+from penstock.domain.queue.counts import Counts
+from penstock.domain.queue.queue import Queue
 from penstock.ports.store import Acted, Browse, Claim, Claimed, Sent, Session, Store
 from penstock.ports.ticket import Ticket
 from tests.clocks import ManualClock

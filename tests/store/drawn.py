@@ -6,9 +6,9 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from penstock.domain.lease import Verb
-from penstock.domain.pace import Rate
-from penstock.domain.queue import DedupScope, DedupUntil
+from penstock.domain.message.lease import Verb
+from penstock.domain.queue.queue import DedupScope, DedupUntil
+from penstock.domain.queue.rate import Rate
 
 
 def checked(draft: dict[str, Any]) -> dict[str, Any]:

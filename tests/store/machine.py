@@ -10,19 +10,12 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 from msgspec.structs import replace
 
-from penstock.domain import message as lifecycle
-from penstock.domain import transfer
 from penstock.domain.errors import PenstockError
-from penstock.domain.history import Attempt, HistoryFilter
-from penstock.domain.lease import Verb
-from penstock.domain.message import Message, State
-from penstock.domain.queue import (
-    DedupUntil,
-    Ordering,
-    Queue,
-    QueueSettings,
-    Redelivery,
-)
+from penstock.domain.message import lifecycle, transfer
+from penstock.domain.message.history import Attempt, HistoryFilter
+from penstock.domain.message.lease import Verb
+from penstock.domain.message.lifecycle import Message, State
+from penstock.domain.queue.queue import DedupUntil, Ordering, Queue, QueueSettings, Redelivery
 from penstock.ports.store import Browse, Claim, Claimed, Session, Store
 from penstock.ports.ticket import Ticket
 from tests.clocks import ManualClock

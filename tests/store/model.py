@@ -11,20 +11,19 @@ from typing import NamedTuple
 
 from msgspec.structs import replace
 
-from penstock.domain import lease as leases
-from penstock.domain import message as lifecycle
-from penstock.domain import transfer
-from penstock.domain.counts import Counts
-from penstock.domain.dedup import frees_key
-from penstock.domain.draft import NewMessage
 from penstock.domain.errors import LeaseLost, PenstockError, QueueFull
-from penstock.domain.history import FAILURES, OUTCOME_OF, Attempt, AttemptOutcome, attempt
-from penstock.domain.lease import LeaseAct, Verb
-from penstock.domain.message import LIVE, NEXT_ORDER, PURGED, Message, State
-from penstock.domain.opening import SHUT
-from penstock.domain.queue import DedupScope, Queue
-from penstock.domain.repeat import KEPT_MS, repeat
-from penstock.domain.repeat import Given as GivenLeases
+from penstock.domain.message import lease as leases
+from penstock.domain.message import lifecycle, transfer
+from penstock.domain.message.claim_key import KEPT_MS, repeat
+from penstock.domain.message.claim_key import Given as GivenLeases
+from penstock.domain.message.dedup import frees_key
+from penstock.domain.message.draft import NewMessage
+from penstock.domain.message.history import FAILURES, OUTCOME_OF, Attempt, AttemptOutcome, attempt
+from penstock.domain.message.lease import LeaseAct, Verb
+from penstock.domain.message.lifecycle import LIVE, NEXT_ORDER, PURGED, Message, State
+from penstock.domain.queue.counts import Counts
+from penstock.domain.queue.group_limit import SHUT
+from penstock.domain.queue.queue import DedupScope, Queue
 from penstock.ports.store import Claim, Sent
 from tests.store.steering_model import SteeringModel
 

@@ -7,7 +7,7 @@ from typing import Any
 from msgspec.structs import replace
 
 from penstock.domain.errors import PenstockError
-from penstock.domain.message import Message, State
+from penstock.domain.message.lifecycle import Message, State
 from penstock.ports.store import Acted, Claimed, Sent
 from tests.store.model import Given, Told
 

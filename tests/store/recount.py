@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections import Counter
 from typing import cast
 
-from penstock.domain.history import FAILURES, AttemptOutcome
-from penstock.domain.message import State
-from penstock.domain.queue import Queue
+from penstock.domain.message.history import FAILURES, AttemptOutcome
+from penstock.domain.message.lifecycle import State
+from penstock.domain.queue.queue import Queue
 from penstock.ports.store import Session
-from penstock.store.limit_checks import wrong_limits
-from penstock.store.session import SqlSession
+from penstock.store.commit.session import SqlSession
+from penstock.store.maintenance.limit_checks import wrong_limits
 from tests.store.desk import Desk
 
 AT_REST_OR_LIVE = (State.WAITING, State.READY, State.LEASED, State.DEAD)

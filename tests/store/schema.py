@@ -15,8 +15,8 @@ import apsw
 import psycopg
 
 import penstock.store
-from penstock.store.postgres_store import migrate
-from penstock.store.sql_store import migrate_sqlite
+from penstock.store.postgres.store import migrate
+from penstock.store.store import migrate_sqlite
 from tests.clocks import NOON
 from tests.support.postgres import PostgresCluster
 

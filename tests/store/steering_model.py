@@ -6,11 +6,13 @@ from collections.abc import Iterable
 
 from msgspec.structs import replace
 
-from penstock.domain import fairness, opening, pace
-from penstock.domain.message import LIVE, Message, State
-from penstock.domain.opening import NO_GATE, OPEN, SHUT
-from penstock.domain.pace import Bucket, Rate
-from penstock.domain.queue import Queue
+from penstock.domain.message.lifecycle import LIVE, Message, State
+from penstock.domain.queue import fair_share as fairness
+from penstock.domain.queue import group_limit as opening
+from penstock.domain.queue import rate as pace
+from penstock.domain.queue.group_limit import NO_GATE, OPEN, SHUT
+from penstock.domain.queue.queue import Queue
+from penstock.domain.queue.rate import Bucket, Rate
 
 EVERYBODY = 1_000_000
 

@@ -9,9 +9,9 @@ import apsw
 import pytest
 
 from penstock.domain.errors import InvalidRequest, StoreUnavailable
-from penstock.store import checksums
-from penstock.store.backup import STEP_PAGES, backup
-from penstock.store.sqlite import SqliteDatabase
+from penstock.store.maintenance.backup import STEP_PAGES, backup
+from penstock.store.sqlite import checksums
+from penstock.store.sqlite.connection import SqliteDatabase
 
 PAGE = 4096
 

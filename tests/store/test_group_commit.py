@@ -8,11 +8,11 @@ from typing import Any
 import pytest
 
 from penstock.domain.errors import StoreUnavailable
-from penstock.domain.lease import Verb
 from penstock.domain.limits import MINUTE
+from penstock.domain.message.lease import Verb
 from penstock.ports.store import Claim, Sent
-from penstock.store import lane
-from penstock.store.postgres_store import open_postgres
+from penstock.store.commit import lane
+from penstock.store.postgres.store import open_postgres
 from tests.factories import a_new_message, an_act
 from tests.store.backends import BACKENDS, PLAIN, PostgresHome
 from tests.store.desk import WAIT_S, Desk

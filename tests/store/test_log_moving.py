@@ -11,10 +11,10 @@ from typing import Any
 import apsw
 import pytest
 
-from penstock.store import full_disk, log_mover
-from penstock.store.log_mover import LogMover, sync_ahead
-from penstock.store.sql_store import open_sqlite
-from penstock.store.sqlite_log import log_of
+from penstock.store.sqlite import full_disk, log_mover
+from penstock.store.sqlite.log_mover import LogMover, sync_ahead
+from penstock.store.sqlite.log_sync import log_of
+from penstock.store.store import open_sqlite
 from tests.clocks import ManualClock
 from tests.store.desk import Desk
 from tests.store.recount import check_books
@@ -36,7 +36,7 @@ def path(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def desk(open_store, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr("penstock.store.sqlite.CHECKPOINT_PAGES", PAGES)
+    monkeypatch.setattr("penstock.store.sqlite.connection.CHECKPOINT_PAGES", PAGES)
     desk = Desk(open_store(), ManualClock())
     yield desk
     desk.store.close()

@@ -7,14 +7,14 @@ from collections.abc import Callable, Iterator
 import pytest
 
 from penstock.domain.errors import PenstockError, StoreRefused
-from penstock.store import migrations
 from penstock.store.database import Database
-from penstock.store.migrations import Migration
-from penstock.store.postgres import PostgresDatabase
-from penstock.store.postgres_store import open_postgres
-from penstock.store.postgres_url import parse
-from penstock.store.sql_store import open_sqlite
-from penstock.store.sqlite import SqliteDatabase
+from penstock.store.maintenance import migrate as migrations
+from penstock.store.maintenance.migrate import Migration
+from penstock.store.postgres.connection import PostgresDatabase
+from penstock.store.postgres.store import open_postgres
+from penstock.store.postgres.url import parse
+from penstock.store.sqlite.connection import SqliteDatabase
+from penstock.store.store import open_sqlite
 from tests.clocks import NOON
 from tests.store.backends import BACKENDS
 

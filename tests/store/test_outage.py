@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from penstock.domain.errors import StoreUnavailable
-from penstock.store.outage import Outage
+from penstock.store.commit.outage import Outage
 
 BROKEN = StoreUnavailable("no disk")
 

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from penstock.store.sql_store import open_sqlite
-from penstock.upkeep import machine
+from penstock.outbound import machine
+from penstock.store.store import open_sqlite
 from tests.clocks import ManualClock
 
 

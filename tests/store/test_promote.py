@@ -10,27 +10,27 @@ import apsw
 import psycopg
 import pytest
 
-from penstock.domain import lease as leases
-from penstock.domain.breaker_settings import BreakerSettings
-from penstock.domain.circuit import circuit_hash
+from penstock.domain.circuit.circuit import circuit_hash
+from penstock.domain.circuit.settings import BreakerSettings
 from penstock.domain.errors import InvalidRequest, StoreRefused
 from penstock.domain.fact import FactFilter
-from penstock.domain.lease import Lease, LeaseAct, Verb
 from penstock.domain.limits import DAY, DEFAULT_LIMITS
-from penstock.domain.message import State
-from penstock.domain.move import MoveState
-from penstock.domain.queue import DedupUntil
+from penstock.domain.message import lease as leases
+from penstock.domain.message.lease import Lease, LeaseAct, Verb
+from penstock.domain.message.lifecycle import State
+from penstock.domain.message.move_task import MoveState
+from penstock.domain.queue.queue import DedupUntil
 from penstock.domain.worker import NewWorker
 from penstock.outbound.dice import SystemDice
 from penstock.ports.store import Acted, Sent, Session
-from penstock.services.circuit_changes import hold
-from penstock.services.circuits import Circuits
+from penstock.services.circuits.changes import hold
+from penstock.services.circuits.circuits import Circuits
 from penstock.services.moves import Moves
 from penstock.services.routes import Routes
 from penstock.services.workers import Workers
-from penstock.store.postgres_store import PostgresStore, migrate, open_postgres
-from penstock.store.promote import promote
-from penstock.store.sql_store import open_sqlite
+from penstock.store.maintenance.promote import promote
+from penstock.store.postgres.store import PostgresStore, migrate, open_postgres
+from penstock.store.store import open_sqlite
 from tests.clocks import ManualClock
 from tests.factories import a_key
 from tests.store.desk import WAIT_S, Desk

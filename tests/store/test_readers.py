@@ -4,11 +4,11 @@ import threading
 from pathlib import Path
 
 from penstock.domain.limits import MINUTE
-from penstock.store.outage import Outage
-from penstock.store.readers import Readers
-from penstock.store.session import SqlSession
-from penstock.store.sql_store import migrate_sqlite
-from penstock.store.sqlite import SqliteDatabase
+from penstock.store.commit.outage import Outage
+from penstock.store.commit.readers import Readers
+from penstock.store.commit.session import SqlSession
+from penstock.store.sqlite.connection import SqliteDatabase
+from penstock.store.store import migrate_sqlite
 from penstock.supervision.health import Health
 from tests.clocks import NOON
 from tests.store.open_files import connections_to

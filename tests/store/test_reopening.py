@@ -3,10 +3,10 @@
 import pytest
 
 from penstock.domain.errors import ShuttingDown, StoreRefused
-from penstock.domain.lease import Lease, Verb, read_receipt, receipt
-from penstock.domain.message import State
+from penstock.domain.message.lease import Lease, Verb, read_receipt, receipt
+from penstock.domain.message.lifecycle import State
 from penstock.ports.store import Acted
-from penstock.store.sql_store import open_sqlite
+from penstock.store.store import open_sqlite
 from tests.clocks import ManualClock
 from tests.factories import a_new_message
 from tests.store.desk import Desk

@@ -17,9 +17,9 @@ import pytest
 
 from penstock.domain.errors import OutcomeUnknown, ShuttingDown, StoreUnavailable
 from penstock.ports.store import Claim
-from penstock.store import lane, readers
-from penstock.store.sql_store import REQUEST_TIMEOUT_MS
-from penstock.store.turns import Turns
+from penstock.store.commit import lane, readers
+from penstock.store.sqlite.write_lock import Turns
+from penstock.store.store import REQUEST_TIMEOUT_MS
 from tests.factories import a_new_message
 from tests.store.backends import PostgresHome
 from tests.store.desk import WAIT_S, Desk

@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from penstock.domain.errors import PenstockError
-from penstock.domain.queue import Queue
+from penstock.domain.queue.queue import Queue
 from penstock.ports.store import Claim, Sent
-from penstock.store.session import SqlSession
+from penstock.store.commit.session import SqlSession
 from tests.factories import a_new_message
 from tests.store.desk import Desk
 from tests.store.recount import check_books

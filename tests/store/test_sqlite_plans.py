@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from penstock.store.sql_store import open_sqlite
-from penstock.store.sqlite import SqliteDatabase
+from penstock.store.sqlite.connection import SqliteDatabase
+from penstock.store.store import open_sqlite
 
 WAYS = {
     "messages.claim": "message USING INDEX message_to_claim (queue_no=? AND is_blocked=?)",

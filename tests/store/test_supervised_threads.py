@@ -11,7 +11,7 @@ import pytest
 
 from penstock.domain.errors import StoreUnavailable
 from penstock.ports.store import Sent
-from penstock.store.turns import Turns
+from penstock.store.sqlite.write_lock import Turns
 from penstock.supervision.health import Health
 from tests.factories import a_new_message
 from tests.store.desk import WAIT_S

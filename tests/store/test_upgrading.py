@@ -3,13 +3,13 @@
 import pytest
 
 from penstock.domain.limits import DAY
-from penstock.domain.schedule import Every
-from penstock.store import migrations
+from penstock.domain.schedule.schedule import Every
 from penstock.store.database import Database
-from penstock.store.migrations import Migration
+from penstock.store.maintenance import migrate as migrations
+from penstock.store.maintenance.migrate import Migration
 from penstock.store.partitions import Partitions
-from penstock.store.postgres_store import open_postgres
-from penstock.store.sql_store import open_sqlite
+from penstock.store.postgres.store import open_postgres
+from penstock.store.store import open_sqlite
 from tests.clocks import NOON, ManualClock
 from tests.store.desk import Desk
 from tests.store.test_migrations import Connect, connect, in_transaction

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from penstock.store.postgres_store import migrate
+from penstock.store.postgres.store import migrate
 from tests.stories.stage import Stage
 
 EMBEDDED = ("sqlite", "postgres")

@@ -12,7 +12,7 @@ from typing import Any
 import psycopg
 
 from penstock import Penstock
-from penstock.domain.message import State
+from penstock.domain.message.lifecycle import State
 from tests.stories.stage import Stage
 
 APP = "tests.stories.billing:app"

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from itertools import groupby
 
-from penstock.domain.circuit import circuit_hash
+from penstock.domain.circuit.circuit import circuit_hash
 from tests.stories.stage import Stage
 from tests.support.private import free_port
 

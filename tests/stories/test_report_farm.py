@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from collections import Counter
 
-from penstock.client.remote import Remote
-from penstock.domain.message import State
-from tests.edge.tasks.outsider import Outsider
+from penstock.client.remote.server import Remote
+from penstock.domain.message.lifecycle import State
+from tests.edge.izenda.outsider import Outsider
 from tests.stories.stage import Stage
 
 WORKERS = 3

@@ -16,8 +16,8 @@ import pytest
 
 from penstock.settings import load
 from penstock.settings.load import Flag
-from penstock.upkeep.autoscaling import FOLDER
-from penstock.wiring import Broker, open_broker
+from penstock.wiring.autoscaling import FOLDER
+from penstock.wiring.broker import Broker, open_broker
 from tests.autoscaling.test_command_line import pids
 from tests.stories.stage import Program, Stage
 

@@ -8,7 +8,7 @@ import msgspec
 
 from penstock.client.drafts import Act
 from penstock.domain.errors import PenstockError, StoreUnavailable
-from penstock.domain.lease import LeaseAct, Verb
+from penstock.domain.message.lease import LeaseAct, Verb
 from penstock.ports.work import WorkAct
 from penstock.services.messages import Messages
 

@@ -14,44 +14,45 @@ from typing import TYPE_CHECKING, Any, ParamSpec, Self, TypeVar, Unpack, overloa
 
 import msgspec
 
-from penstock.client import naming, tracing
-from penstock.client.answers import Sent
-from penstock.client.backing import Backing
-from penstock.client.bus import BusPart
-from penstock.client.current import Current
+from penstock.client import application_name as naming
+from penstock.client.backend import Backing
+from penstock.client.bus.bus import BusPart
+from penstock.client.bus.notifications import NotificationQueue
 from penstock.client.declared_queues import DeclaredQueues
-from penstock.client.embedded import Embedded
-from penstock.client.handlers import JobHandlers
-from penstock.client.hooks import check_worker_hook
-from penstock.client.job import Enqueued, Job
-from penstock.client.job_spec import JobSettings, settle, spec_of
-from penstock.client.jobs import Jobs
-from penstock.client.notifications import NotificationQueue
-from penstock.client.opening import Opening
-from penstock.client.options import JobOptions, Settled
-from penstock.client.over_http import OverHttp
+from penstock.client.jobs import tracing
+from penstock.client.jobs.current import Current
+from penstock.client.jobs.handlers import JobHandlers
+from penstock.client.jobs.hooks import check_worker_hook
+from penstock.client.jobs.job import Enqueued, Job
+from penstock.client.jobs.job_spec import JobSettings, settle, spec_of
+from penstock.client.jobs.jobs import Jobs
+from penstock.client.jobs.options import JobOptions, Settled
+from penstock.client.jobs.recurring import RecurringWork
+from penstock.client.local.backend import Embedded
+from penstock.client.local.lazy_backend import Opening
 from penstock.client.queue_options import QueueOptions, settings_of
-from penstock.client.recurring_work import RecurringWork
-from penstock.client.retiring import RetiringRoll
+from penstock.client.recurring_registration import RetiringRoll
+from penstock.client.remote.answers import Sent
+from penstock.client.remote.backend import OverHttp
 from penstock.client.sending import all_sent, batches, draft_by_kind, traced
 from penstock.client.urls import SERVER, check_url
-from penstock.domain import ownership
-from penstock.domain.breaker_settings import BreakerSettings
-from penstock.domain.draft import Draft
+from penstock.domain.circuit.settings import BreakerSettings
 from penstock.domain.errors import InvalidRequest, PenstockError
 from penstock.domain.limits import DEFAULT_LIMITS
-from penstock.domain.queue import check_name
+from penstock.domain.message.draft import Draft
+from penstock.domain.queue.queue import check_name
+from penstock.domain.schedule import ownership
 from penstock.domain.worker import NewWorker
 from penstock.ports.clock import Clock
 from penstock.ports.work import WorkSource
-from penstock.runtime.worker.roll import Roll
 from penstock.settings import Settings, check_given, load
 from penstock.settings.values import SQLITE
-from penstock.wiring import migrate, own_clock
+from penstock.wiring.broker import migrate, own_clock
+from penstock.worker.registration import Roll
 
 if TYPE_CHECKING:
     from penstock.client.worker.starting import WorkerOptions
-    from penstock.runtime.worker.worker import Worker
+    from penstock.worker.worker import Worker
 
 P = ParamSpec("P")
 R = TypeVar("R")

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from penstock.client.backing import Backing
-from penstock.client.job import Job
+from penstock.client.backend import Backing
+from penstock.client.jobs.job import Job
 from penstock.domain.duration import duration_text
 from penstock.domain.errors import InvalidRequest
-from penstock.domain.queue import QueueSettings, check_name
+from penstock.domain.queue.queue import QueueSettings, check_name
 
 
 class DeclaredQueues:

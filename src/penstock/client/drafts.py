@@ -7,8 +7,8 @@ from typing import Any, TypedDict
 
 import msgspec
 
-from penstock.domain.lease import Verb
-from penstock.domain.queue import DedupUntil
+from penstock.domain.message.lease import Verb
+from penstock.domain.queue.queue import DedupUntil
 
 
 class SendOptions(TypedDict, total=False):

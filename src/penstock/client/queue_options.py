@@ -7,17 +7,17 @@ from typing import Any, Required, TypedDict
 
 import msgspec
 
-from penstock.client.options import BackoffLike, backoff_of
+from penstock.client.jobs.options import BackoffLike, backoff_of
 from penstock.domain.duration import Duration, as_ms
 from penstock.domain.errors import InvalidRequest
-from penstock.domain.pace import Rate
-from penstock.domain.queue import (
+from penstock.domain.queue.queue import (
     DedupScope,
     Ordering,
     QueueSettings,
     Redelivery,
     check_settings,
 )
+from penstock.domain.queue.rate import Rate
 
 
 class RateOptions(TypedDict, total=False):

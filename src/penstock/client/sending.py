@@ -6,11 +6,11 @@ from collections.abc import Mapping, Sequence
 
 import msgspec
 
-from penstock.client.answers import Sent
-from penstock.client.job import Enqueued
-from penstock.client.options import JobOptions, Settled
-from penstock.domain.draft import Draft
+from penstock.client.jobs.job import Enqueued
+from penstock.client.jobs.options import JobOptions, Settled
+from penstock.client.remote.answers import Sent
 from penstock.domain.errors import InvalidRequest, PenstockError
+from penstock.domain.message.draft import Draft
 
 
 def draft_by_kind(

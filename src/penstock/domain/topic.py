@@ -17,11 +17,11 @@ from fnmatch import fnmatchcase
 
 import msgspec
 
-from penstock.domain.draft import Draft
 from penstock.domain.errors import InvalidRequest
-from penstock.domain.ids import ID_CHARS
 from penstock.domain.limits import NUL
-from penstock.domain.queue import check_name
+from penstock.domain.message.draft import Draft
+from penstock.domain.message.ids import ID_CHARS
+from penstock.domain.queue.queue import check_name
 
 _NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,77}")
 _BETWEEN = "."

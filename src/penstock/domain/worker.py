@@ -19,11 +19,11 @@ from enum import StrEnum
 import msgspec
 from msgspec.structs import replace
 
-from penstock.domain.draft import is_label
+from penstock.domain.datetimes import moment_of
 from penstock.domain.errors import InvalidRequest, WorkerGone, WrongState
 from penstock.domain.limits import MINUTE, NUL, SECOND, Limits
-from penstock.domain.moments import moment_of
-from penstock.domain.queue import check_name
+from penstock.domain.message.draft import is_label
+from penstock.domain.queue.queue import check_name
 
 VALID_MS = 3 * MINUTE  # so long a worker is believed to be there after it was heard
 BEAT_MS = 15 * SECOND

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 
-from penstock.services.held_queues import HeldQueues
+from penstock.services.circuits.held_queues import HeldQueues
 from penstock.services.queues import CHUNK, Queues
 
 

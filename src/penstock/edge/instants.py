@@ -5,8 +5,8 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from functools import lru_cache
 
+from penstock.domain.datetimes import instant_of, moment_of
 from penstock.domain.errors import InvalidRequest
-from penstock.domain.moments import instant_of, moment_of
 
 
 def to_text(instant: int) -> str:

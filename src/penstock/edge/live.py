@@ -9,10 +9,10 @@ import asyncio
 import logging
 from collections.abc import Callable
 
-from penstock.domain.access import Caller
+from penstock.domain.access.api_key import Caller
 from penstock.domain.errors import TooManyWaiting
-from penstock.edge.http.stream import Stream, event
-from penstock.services.watching import Look, Watch
+from penstock.edge.server.stream import Stream, event
+from penstock.services.overview import Look, Watch
 from penstock.supervision.health import Health, Part
 from penstock.supervision.tasks import start_supervised
 

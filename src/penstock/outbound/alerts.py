@@ -6,7 +6,7 @@ import logging
 
 import msgspec
 
-from penstock.domain.pressure import Alert
+from penstock.domain.scaling.pressure import Alert
 from penstock.ports.sender import Request, Response, Sender
 
 _log = logging.getLogger("penstock.alerts")

@@ -10,7 +10,7 @@ from urllib.parse import quote
 import msgspec
 from yarl import URL
 
-from penstock.domain.moments import moment_of
+from penstock.domain.datetimes import moment_of
 
 _ALGORITHM = "AWS4-HMAC-SHA256"
 

@@ -2,7 +2,7 @@
 
 A clock set back must not hide messages, so the wall clock is read once, at the start; from then on
 time is that value plus what a steady clock has counted.  Where a store starts is decided by
-`domain/store_time.py`.
+`domain/store/store_time.py`.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import logging
 import time
 from collections.abc import Callable
 
-from penstock.domain.store_time import MAX_CARRY_MS, difference_text
+from penstock.domain.store.store_time import MAX_CARRY_MS, difference_text
 
 NANOS_PER_MILLI = 1_000_000
 TOLERATED_MS = 1_000  # so far a process may stand behind the latest instant of another

@@ -23,7 +23,7 @@ import aiohttp
 import uvloop
 from yarl import URL
 
-from penstock.domain.addresses import Guard, Refused
+from penstock.domain.delivery.addresses import Guard, Refused
 from penstock.ports.clock import Clock
 from penstock.ports.sender import Request, Response
 from penstock.supervision.health import Health

@@ -16,9 +16,9 @@ import msgspec
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from penstock.domain import lake
 from penstock.domain.errors import LakeRefused
-from penstock.domain.lake import Column, Range, Table, Type
+from penstock.domain.lake import layout as lake
+from penstock.domain.lake.layout import Column, Range, Table, Type
 from penstock.ports.archive import LakeFile, LakeRow
 from penstock.ports.clock import Dice
 

@@ -15,9 +15,9 @@ import msgspec
 from yarl import URL
 
 from penstock.domain.errors import QueueUnknown
-from penstock.domain.fleet_sources import PrometheusSource
-from penstock.domain.pressure import Pressure
-from penstock.domain.scaling import Sample
+from penstock.domain.scaling.fleet_sources import PrometheusSource
+from penstock.domain.scaling.pressure import Pressure
+from penstock.domain.scaling.recommendation import Sample
 from penstock.outbound.http_source import HttpSource, Session
 
 _MOST_CHARS = 300

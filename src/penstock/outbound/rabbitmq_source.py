@@ -17,9 +17,9 @@ import msgspec
 from yarl import URL
 
 from penstock.domain.errors import QueueUnknown, SourceUnavailable
-from penstock.domain.fleet_sources import RabbitSource as Spec
-from penstock.domain.pressure import Pressure
-from penstock.domain.scaling import Sample, Staged
+from penstock.domain.scaling.fleet_sources import RabbitSource as Spec
+from penstock.domain.scaling.pressure import Pressure
+from penstock.domain.scaling.recommendation import Sample, Staged
 from penstock.outbound.http_source import HttpSource, Session
 
 T = TypeVar("T")

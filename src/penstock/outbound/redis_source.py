@@ -13,11 +13,11 @@ from typing import Any, TypeVar
 from urllib.parse import urlsplit
 
 from penstock.domain.errors import FleetsRefused, QueueUnknown, SourceUnavailable
-from penstock.domain.extras import not_installed
-from penstock.domain.fleet_sources import RedisSource
-from penstock.domain.pressure import Pressure
-from penstock.domain.rates import Measured, measure
-from penstock.domain.scaling import Sample
+from penstock.domain.optional_parts import not_installed
+from penstock.domain.scaling.counter_rates import Measured, measure
+from penstock.domain.scaling.fleet_sources import RedisSource
+from penstock.domain.scaling.pressure import Pressure
+from penstock.domain.scaling.recommendation import Sample
 from penstock.outbound.http_source import read_secret
 
 T = TypeVar("T")

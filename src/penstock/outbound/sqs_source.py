@@ -14,9 +14,9 @@ import msgspec
 from yarl import URL
 
 from penstock.domain.errors import QueueUnknown
-from penstock.domain.fleet_sources import SqsSource
-from penstock.domain.pressure import Pressure
-from penstock.domain.scaling import Sample
+from penstock.domain.scaling.fleet_sources import SqsSource
+from penstock.domain.scaling.pressure import Pressure
+from penstock.domain.scaling.recommendation import Sample
 from penstock.outbound.aws_signature import Credentials, signed_headers
 from penstock.outbound.http_source import HttpSource, Session
 from penstock.ports.clock import Clock

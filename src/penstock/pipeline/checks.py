@@ -11,11 +11,11 @@ from functools import reduce
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from penstock.domain import lake
-from penstock.domain.history import AttemptOutcome
-from penstock.domain.lake import Table, Type
+from penstock.domain.lake import layout as lake
+from penstock.domain.lake.layout import Table, Type
 from penstock.domain.limits import DAY
-from penstock.domain.message import State
+from penstock.domain.message.history import AttemptOutcome
+from penstock.domain.message.lifecycle import State
 from penstock.pipeline.schemas import DT
 
 ENDINGS = (State.DONE, State.DEAD, State.CANCELLED)

@@ -19,7 +19,7 @@ from pathlib import Path
 from shutil import which
 
 from penstock.domain.errors import InvalidRequest
-from penstock.domain.extras import not_installed
+from penstock.domain.optional_parts import not_installed
 
 MISSING_MODULE = "--add-modules=jdk.incubator.vector"
 GONE_PACKAGE = "--add-opens=java.base/sun.security.action=ALL-UNNAMED"

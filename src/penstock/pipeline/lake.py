@@ -17,7 +17,7 @@ from pyspark.errors import AnalysisException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from penstock.domain.lake import TABLES
+from penstock.domain.lake.layout import TABLES
 from penstock.pipeline.frames import frame_of
 from penstock.pipeline.registry import derived_tables
 from penstock.pipeline.schemas import DT, Derived, conform, schema_of

@@ -11,7 +11,7 @@ from functools import cache
 from importlib import import_module
 
 from penstock.domain.errors import InvalidRequest
-from penstock.domain.lake import TABLES
+from penstock.domain.lake.layout import TABLES
 from penstock.pipeline.job import Job
 from penstock.pipeline.schemas import Derived
 

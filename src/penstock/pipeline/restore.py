@@ -21,7 +21,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
-from penstock.domain import lake
+from penstock.domain.lake import layout as lake
 from penstock.pipeline.job import Tables
 from penstock.pipeline.lake import Lake
 from penstock.pipeline.schemas import DT, schema_of

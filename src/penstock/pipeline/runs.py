@@ -16,8 +16,8 @@ from pyspark.errors import AnalysisException
 from pyspark.sql import SparkSession
 from pyspark.sql import types as T
 
+from penstock.domain.datetimes import instant_of, moment_of
 from penstock.domain.limits import DAY
-from penstock.domain.moments import instant_of, moment_of
 from penstock.pipeline.frames import frame_of
 from penstock.pipeline.job import Job
 from penstock.pipeline.lake import Lake, LakeFile, is_missing

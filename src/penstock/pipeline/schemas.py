@@ -1,4 +1,4 @@
-"""Tables as Spark knows them: those of the lake from domain/lake.py, and those that jobs derive.
+"""Tables as Spark knows them: those of the lake (domain/lake/layout.py) and those of the jobs.
 
 A derived table is said where its job is.  Columns are only ever added to either.
 """
@@ -12,7 +12,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
-from penstock.domain import lake
+from penstock.domain.lake import layout as lake
 
 DT = "dt"  # the day (UTC), by which every table is partitioned
 

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from penstock.domain.errors import InvalidRequest
-from penstock.domain.extras import not_installed
+from penstock.domain.optional_parts import not_installed
 from penstock.pipeline.java import java_home
 
 if TYPE_CHECKING:

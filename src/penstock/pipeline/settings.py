@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
-from penstock.domain.targets import DEFAULT_TARGETS, Target, read_targets
+from penstock.domain.lake.slo_targets import DEFAULT_TARGETS, Target, read_targets
 
 
 class JobSettings(msgspec.Struct, frozen=True, kw_only=True):

@@ -21,7 +21,7 @@ from pyspark.sql.pandas.types import from_arrow_schema
 from pyspark.sql.streaming.query import StreamingQuery
 from pyspark.sql.types import StringType, StructField, StructType
 
-from penstock.domain.lake import BACKLOG, HISTORY, Table
+from penstock.domain.lake.layout import BACKLOG, HISTORY, Table
 from penstock.domain.limits import MINUTE
 from penstock.pipeline.jobs.lifecycle import lifecycle
 from penstock.pipeline.jobs.rollups import ROLLUPS, narrowed, rolled, sampled

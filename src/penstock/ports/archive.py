@@ -7,15 +7,15 @@ from typing import Any, Protocol
 
 import msgspec
 
-from penstock.domain.archive import Cut, Mark, Place, Source
-from penstock.domain.lake import Range, Table
-from penstock.domain.message import Message
+from penstock.domain.lake.layout import Range, Table
+from penstock.domain.lake.progress import Cut, Mark, Place, Source
+from penstock.domain.message.lifecycle import Message
 
 LakeRow = tuple[Any, ...]  # in the order of the table's columns
 
 
 class Look(msgspec.Struct, frozen=True):
-    """The greatest numbers of one moment, and who is writing (see domain/settling.py)."""
+    """The greatest numbers of one moment, and who is writing (see domain/lake/contiguous.py)."""
 
     cut: Cut
     writers: frozenset[str]

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Protocol
 
-from penstock.domain.circuit import Circuit, CircuitState, Held, Outcome
+from penstock.domain.circuit.circuit import Circuit, CircuitState, Held, Outcome
+from penstock.domain.circuit.outcome_window import Batch, Lines
 from penstock.domain.document import Document, Latest
-from penstock.domain.sampling import Batch, Lines
 
 
 class Circuits(Protocol):

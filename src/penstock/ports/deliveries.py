@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Protocol
 
-from penstock.domain.queue import Queue
+from penstock.domain.queue.queue import Queue
 
 
 class Deliveries(Protocol):

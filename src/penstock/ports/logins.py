@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Protocol
 
-from penstock.domain.login import Login
+from penstock.domain.access.login import Login
 
 
 class Logins(Protocol):

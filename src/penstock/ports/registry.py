@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Protocol
 
 from penstock.domain.fact import Fact, FactFilter
-from penstock.domain.message import Message
+from penstock.domain.message.lifecycle import Message
 from penstock.domain.worker import Worker
 
 

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from typing import Protocol
 
-from penstock.domain.pressure import Alert, Pressure
-from penstock.domain.scaling import Replicas, Sample
+from penstock.domain.scaling.pressure import Alert, Pressure
+from penstock.domain.scaling.recommendation import Replicas, Sample
 
 
 class LoadSource(Protocol):

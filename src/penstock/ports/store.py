@@ -12,29 +12,29 @@ from typing import Protocol, TypeVar
 
 import msgspec
 
-from penstock.domain.access import ApiKey
-from penstock.domain.counts import Counts
-from penstock.domain.damage import Damage
-from penstock.domain.draft import NewMessage
+from penstock.domain.access.api_key import ApiKey
 from penstock.domain.errors import PenstockError
-from penstock.domain.history import Attempt, Ending, HistoryFilter
-from penstock.domain.lease import LeaseAct
 from penstock.domain.limits import DEFAULT_LIMITS
-from penstock.domain.message import Content, Message, State
-from penstock.domain.move import MoveTask
-from penstock.domain.picking import Pick
-from penstock.domain.queue import Queue, QueueSettings
-from penstock.domain.schedule import Schedule
+from penstock.domain.message.draft import NewMessage
+from penstock.domain.message.history import Attempt, Ending, HistoryFilter
+from penstock.domain.message.lease import LeaseAct
+from penstock.domain.message.lifecycle import Content, Message, State
+from penstock.domain.message.move_task import MoveTask
+from penstock.domain.message.selection import Pick
+from penstock.domain.queue.counts import Counts
+from penstock.domain.queue.queue import Queue, QueueSettings
+from penstock.domain.schedule.schedule import Schedule
+from penstock.domain.store.damage import Damage
 from penstock.ports.archive import Archive, Restoring
 from penstock.ports.circuits import Circuits, Documents, Duties
 from penstock.ports.deliveries import Deliveries
 from penstock.ports.logins import Logins
+from penstock.ports.minute_counters import Samples
+from penstock.ports.overview import Watching
 from penstock.ports.registry import Facts, Workers
-from penstock.ports.samples import Samples
-from penstock.ports.tagged import TaggedMessages
+from penstock.ports.tags import TaggedMessages
 from penstock.ports.ticket import Ticket
 from penstock.ports.topics import Topics
-from penstock.ports.watching import Watching
 
 T = TypeVar("T")
 
@@ -377,7 +377,7 @@ class Store(Protocol):
     def refuse_deadlock(self) -> None:
         """Raises TransactionBusy if a write would wait for the calling thread's own transaction.
 
-        That is as far as it can be told; see store/sqlite_deadlock.py.
+        That is as far as it can be told; see store/sqlite/deadlock.py.
         """
         ...
 

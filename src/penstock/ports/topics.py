@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Protocol
 
-from penstock.domain.draft import NewMessage
 from penstock.domain.errors import PenstockError
-from penstock.domain.queue import Queue
+from penstock.domain.message.draft import NewMessage
+from penstock.domain.queue.queue import Queue
 from penstock.domain.topic import Dispatch, NodeQueue, Subscription, Topic
 
 if TYPE_CHECKING:

@@ -11,10 +11,10 @@ from typing import Protocol
 
 import msgspec
 
-from penstock.domain.circuit import Permitted, Reported
+from penstock.domain.circuit.circuit import Permitted, Reported
 from penstock.domain.errors import PenstockError
-from penstock.domain.lease import Verb
-from penstock.domain.retry import Backoff
+from penstock.domain.message.lease import Verb
+from penstock.domain.message.retry import Backoff
 
 
 class Work(msgspec.Struct, frozen=True, kw_only=True):

@@ -10,11 +10,11 @@ import logging
 from collections.abc import Callable, Sequence
 from typing import Protocol
 
-from penstock.domain.breaker_settings import BreakerSettings, BreakerTask
+from penstock.domain.circuit.settings import BreakerSettings, BreakerTask
 from penstock.ports.ticket import Ticket
 from penstock.runtime.loop import Duty
-from penstock.services.circuits import Circuits, Ticked
-from penstock.services.held_queues import HeldQueues
+from penstock.services.circuits.circuits import Circuits, Ticked
+from penstock.services.circuits.held_queues import HeldQueues
 
 LOOK_MS = 1_000
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 
-from penstock.domain.store_time import MAX_CARRY_MS, difference_text, instant_text
+from penstock.domain.store.store_time import MAX_CARRY_MS, difference_text, instant_text
 from penstock.ports.clock import Clock
 
 _log = logging.getLogger("penstock.clock")

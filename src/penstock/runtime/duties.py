@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from penstock.domain import move
-from penstock.domain.archive import EVERYTHING, Archived, archived
+from penstock.domain.lake.progress import EVERYTHING, Archived, archived
 from penstock.domain.limits import DAY, MINUTE
+from penstock.domain.message import move_task as move
 from penstock.ports.store import Session, Store
 from penstock.services.moves import Moves
 

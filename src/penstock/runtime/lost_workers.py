@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 
-from penstock.domain.lease import Verb
+from penstock.domain.message.lease import Verb
 from penstock.domain.worker import Worker, last_words
 from penstock.services.workers import MOST_HELD, Workers
 

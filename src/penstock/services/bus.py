@@ -7,7 +7,6 @@ from collections.abc import Callable, Sequence
 import msgspec
 
 from penstock.domain import topic as topics
-from penstock.domain.draft import Draft, NewMessage, send
 from penstock.domain.errors import (
     InvalidRequest,
     PenstockError,
@@ -16,9 +15,10 @@ from penstock.domain.errors import (
     TopicNotEmpty,
     TopicNotFound,
 )
-from penstock.domain.ids import ID_DIGITS, uuid7
 from penstock.domain.limits import Limits
-from penstock.domain.queue import Queue, QueueSettings, check_settings
+from penstock.domain.message.draft import Draft, NewMessage, send
+from penstock.domain.message.ids import ID_DIGITS, uuid7
+from penstock.domain.queue.queue import Queue, QueueSettings, check_settings
 from penstock.domain.topic import Dispatch, Subscription, Topic
 from penstock.domain.worker import Worker, is_alive
 from penstock.ports.clock import Clock, Dice

@@ -7,7 +7,7 @@ What a transaction decides (is it paused, does it exist) it reads for itself; wh
 from __future__ import annotations
 
 from penstock.domain.errors import QueueExists, QueueNotFound
-from penstock.domain.queue import Queue, QueueSettings, check_name
+from penstock.domain.queue.queue import Queue, QueueSettings, check_name
 from penstock.ports.clock import Clock
 from penstock.ports.store import Session, Store
 from penstock.ports.ticket import Ticket

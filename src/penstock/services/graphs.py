@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import msgspec
 
-from penstock.domain import samples
 from penstock.domain.errors import QueueNotFound
 from penstock.domain.limits import HOUR
-from penstock.domain.samples import ALL, Point, choose_step
+from penstock.domain.queue import minute_counters as samples
+from penstock.domain.queue.minute_counters import ALL, Point, choose_step
 from penstock.ports.clock import Clock
 from penstock.ports.store import Session, Store
 from penstock.ports.ticket import Ticket

@@ -6,8 +6,8 @@ import logging
 
 import msgspec
 
-from penstock.domain import access
-from penstock.domain.access import ANYONE, ApiKey, Caller, Role
+from penstock.domain.access import api_key as access
+from penstock.domain.access.api_key import ANYONE, ApiKey, Caller, Role
 from penstock.domain.errors import InvalidRequest, NotFound, Unauthenticated
 from penstock.ports.clock import Clock, Dice
 from penstock.ports.store import Session, Store

@@ -6,10 +6,10 @@ import re
 
 import msgspec
 
-from penstock.domain import login
-from penstock.domain.access import Caller
+from penstock.domain.access import login
+from penstock.domain.access.api_key import Caller
+from penstock.domain.access.login import Login
 from penstock.domain.errors import Unauthenticated
-from penstock.domain.login import Login
 from penstock.ports.clock import Clock, Dice
 from penstock.ports.store import Session, Store
 from penstock.ports.ticket import Ticket

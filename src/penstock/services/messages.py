@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TypedDict
 
-from penstock.domain import lease as leases
-from penstock.domain import message as lifecycle
-from penstock.domain import transfer
-from penstock.domain.draft import (
+from penstock.domain.errors import InvalidRequest, MessageNotFound, PenstockError
+from penstock.domain.limits import NUL, Limits
+from penstock.domain.message import lease as leases
+from penstock.domain.message import lifecycle, transfer
+from penstock.domain.message.claim_key import MAX_KEY_CHARS
+from penstock.domain.message.draft import (
     Draft,
     NewMessage,
     check_delay,
@@ -16,14 +18,11 @@ from penstock.domain.draft import (
     is_label,
     send,
 )
-from penstock.domain.errors import InvalidRequest, MessageNotFound, PenstockError
-from penstock.domain.ids import ID_DIGITS, uuid7
-from penstock.domain.lease import Lease, LeaseAct, Verb
-from penstock.domain.limits import NUL, Limits
-from penstock.domain.message import Message, State
-from penstock.domain.picking import place_of
-from penstock.domain.queue import Queue
-from penstock.domain.repeat import MAX_KEY_CHARS
+from penstock.domain.message.ids import ID_DIGITS, uuid7
+from penstock.domain.message.lease import Lease, LeaseAct, Verb
+from penstock.domain.message.lifecycle import Message, State
+from penstock.domain.message.selection import place_of
+from penstock.domain.queue.queue import Queue
 from penstock.domain.text import proper
 from penstock.ports.clock import Clock, Dice
 from penstock.ports.store import Acted, Browse, Claim, Claimable, Claimed, Sent, Session, Store

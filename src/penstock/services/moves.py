@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from penstock.domain import move
 from penstock.domain.errors import InvalidRequest, MoveNotFound, QueueNotFound, TargetNotFound
-from penstock.domain.ids import ID_DIGITS, uuid7
-from penstock.domain.move import MoveState, MoveTask
-from penstock.domain.queue import Queue, check_name
+from penstock.domain.message import move_task as move
+from penstock.domain.message.ids import ID_DIGITS, uuid7
+from penstock.domain.message.move_task import MoveState, MoveTask
+from penstock.domain.queue.queue import Queue, check_name
 from penstock.ports.clock import Clock, Dice
 from penstock.ports.store import Session, Store
 from penstock.ports.ticket import Ticket

@@ -6,20 +6,19 @@ from collections.abc import Callable
 
 import msgspec
 
-from penstock.domain import message as lifecycle
-from penstock.domain import notification
-from penstock.domain.answer_size import count_fitting
-from penstock.domain.draft import Draft, NewMessage, check_delay, check_instant
 from penstock.domain.errors import InvalidRequest
-from penstock.domain.history import HistoryFilter, check_filter
-from penstock.domain.ids import ID_DIGITS, uuid7
 from penstock.domain.limits import MAX_INSTANT, Limits
-from penstock.domain.message import IN_LINE, Message, State
-from penstock.domain.notification import Change
-from penstock.domain.queue import Queue
+from penstock.domain.message import lifecycle, notification
+from penstock.domain.message.answer_size import count_fitting
+from penstock.domain.message.draft import Draft, NewMessage, check_delay, check_instant
+from penstock.domain.message.history import HistoryFilter, check_filter
+from penstock.domain.message.ids import ID_DIGITS, uuid7
+from penstock.domain.message.lifecycle import IN_LINE, Message, State
+from penstock.domain.message.notification import Change
+from penstock.domain.queue.queue import Queue
 from penstock.ports.clock import Clock, Dice
 from penstock.ports.store import Session, Store
-from penstock.ports.tagged import Tagged
+from penstock.ports.tags import Tagged
 from penstock.ports.ticket import Ticket
 from penstock.services.message_views import EndedPage
 from penstock.services.messages import Messages, MessageView
@@ -175,7 +174,7 @@ class Notifications:
             found = session.tagged.find(looked_for)
             if not found:
                 return Removed(0, is_done=True)
-            # One queue at a time: locks are taken in one order (store/holds.py).
+            # One queue at a time: locks are taken in one order (store/verbs/lock_order.py).
             queue_no = found[0].queue_no
             cancelled = session.tagged.cancel(looked_for, queue_no=queue_no, reason=kept, now=now)
             return Removed(cancelled, is_done=False)

@@ -7,13 +7,13 @@ from typing import Any
 
 import msgspec
 
-from penstock.domain.counts import Counts
 from penstock.domain.errors import InvalidRequest, QueueExists, QueueNotEmpty, QueueNotFound
-from penstock.domain.queue import Queue, QueueSettings, check_name, check_settings
+from penstock.domain.queue.counts import Counts
+from penstock.domain.queue.queue import Queue, QueueSettings, check_name, check_settings
 from penstock.ports.clock import Clock
 from penstock.ports.store import Session, Store
 from penstock.ports.ticket import Ticket
-from penstock.services import circuit_changes
+from penstock.services.circuits import changes as circuit_changes
 from penstock.services.directory import Directory
 
 CHUNK = 1_000  # messages per transaction when a queue is emptied or redriven

@@ -5,10 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import suppress
 
-from penstock.domain import message as lifecycle
-from penstock.domain import ownership
-from penstock.domain import schedule as schedules
-from penstock.domain.draft import NewMessage, is_label, send
 from penstock.domain.errors import (
     InvalidRequest,
     MessageNotFound,
@@ -17,12 +13,16 @@ from penstock.domain.errors import (
     ScheduleNotFound,
     WrongState,
 )
-from penstock.domain.ids import ID_DIGITS, uuid7
 from penstock.domain.limits import Limits
-from penstock.domain.message import LIVE
-from penstock.domain.ownership import RETIRED
-from penstock.domain.queue import Queue
-from penstock.domain.schedule import CatchUp, Overlap, Rhythm, Schedule, Template
+from penstock.domain.message import lifecycle
+from penstock.domain.message.draft import NewMessage, is_label, send
+from penstock.domain.message.ids import ID_DIGITS, uuid7
+from penstock.domain.message.lifecycle import LIVE
+from penstock.domain.queue.queue import Queue
+from penstock.domain.schedule import ownership
+from penstock.domain.schedule import schedule as schedules
+from penstock.domain.schedule.ownership import RETIRED
+from penstock.domain.schedule.schedule import CatchUp, Overlap, Rhythm, Schedule, Template
 from penstock.domain.worker import Worker
 from penstock.ports.clock import Clock, Dice
 from penstock.ports.store import Session, Store

@@ -9,17 +9,17 @@ import logging
 
 import msgspec
 
-from penstock.domain.addresses import Guard
+from penstock.domain.delivery.addresses import Guard
+from penstock.domain.delivery.route import Route, RouteTable
+from penstock.domain.delivery.route_rules import check_endpoints, parse_rules
+from penstock.domain.delivery.uri import check_uri
 from penstock.domain.document import Document
 from penstock.domain.errors import InvalidRequest, RouteNotFound
-from penstock.domain.route import Route, RouteTable
-from penstock.domain.route_rules import check_endpoints, parse_rules
-from penstock.domain.uri import check_uri
 from penstock.ports.clock import Clock
 from penstock.ports.store import Session, Store
 from penstock.ports.ticket import Ticket
-from penstock.services import circuit_changes
-from penstock.services.kept import Kept
+from penstock.services.circuits import changes as circuit_changes
+from penstock.services.document_version import Kept
 
 RULES = "routing_rules"
 

@@ -9,7 +9,7 @@ import msgspec
 
 from penstock.domain.errors import FleetNotFound, FleetNotWatched
 from penstock.domain.fact import FactFilter
-from penstock.domain.fleet_status import ALERT, FleetStatus, Note, is_watched
+from penstock.domain.scaling.fleet_status import ALERT, FleetStatus, Note, is_watched
 from penstock.ports.clock import Clock
 from penstock.ports.store import Session, Store
 from penstock.ports.ticket import Ticket

@@ -9,10 +9,10 @@ import msgspec
 
 from penstock.domain import worker as workers
 from penstock.domain.errors import InvalidRequest, PenstockError, WorkerGone, WorkerNotFound
-from penstock.domain.ids import ID_DIGITS, uuid7
-from penstock.domain.lease import Lease, LeaseAct, Verb
 from penstock.domain.limits import MINUTE, Limits
-from penstock.domain.message import Message
+from penstock.domain.message.ids import ID_DIGITS, uuid7
+from penstock.domain.message.lease import Lease, LeaseAct, Verb
+from penstock.domain.message.lifecycle import Message
 from penstock.domain.topic import node_queue_names
 from penstock.domain.worker import VALID_MS, NewWorker, Worker, WorkerState, check_about
 from penstock.ports.clock import Clock, Dice

@@ -7,7 +7,8 @@ from collections.abc import Sequence
 from urllib.parse import urlsplit
 
 from penstock.domain.errors import FleetsRefused
-from penstock.domain.fleet_sources import (
+from penstock.domain.scaling.fleet import DEFAULT, Fleet, Fleets
+from penstock.domain.scaling.fleet_sources import (
     OWN,
     OwnSource,
     PrometheusSource,
@@ -16,7 +17,6 @@ from penstock.domain.fleet_sources import (
     SourceSpec,
     SqsSource,
 )
-from penstock.domain.fleets import DEFAULT, Fleet, Fleets
 
 HTTP = ("http", "https")
 REDIS = ("redis", "rediss")

@@ -13,9 +13,7 @@ import msgspec
 
 from penstock.domain.duration import duration_ms
 from penstock.domain.errors import DefaultProfileMissing, FleetsRefused, SourceUnknown
-from penstock.domain.fleet_schedule import Period
-from penstock.domain.fleet_sources import OWN, SourceSpec
-from penstock.domain.fleets import (
+from penstock.domain.scaling.fleet import (
     DEFAULT,
     AlertSpec,
     Command,
@@ -24,8 +22,10 @@ from penstock.domain.fleets import (
     Kubernetes,
     Processes,
 )
-from penstock.domain.pressure import PressureLimits, check_limits
-from penstock.domain.scaling import Profile
+from penstock.domain.scaling.fleet_schedule import Period
+from penstock.domain.scaling.fleet_sources import OWN, SourceSpec
+from penstock.domain.scaling.pressure import PressureLimits, check_limits
+from penstock.domain.scaling.recommendation import Profile
 from penstock.settings.fleet_sources import check_goals, check_source, check_url
 
 SOURCES = get_args(SourceSpec)

@@ -7,9 +7,9 @@ from typing import Annotated
 import msgspec
 from msgspec import Meta
 
-from penstock.domain.breaker_settings import MAX_INT
+from penstock.domain.circuit.settings import MAX_INT
 from penstock.domain.errors import InvalidRequest
-from penstock.domain.targets import DEFAULT_TARGETS, read_targets
+from penstock.domain.lake.slo_targets import DEFAULT_TARGETS, read_targets
 
 PIB = 1024**5
 MILLIARD = 10**9

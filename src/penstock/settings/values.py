@@ -11,10 +11,10 @@ from typing import Annotated, Literal
 import msgspec
 from msgspec import Meta
 
-from penstock.domain.addresses import networks
+from penstock.domain.delivery.addresses import networks
 from penstock.domain.errors import InvalidRequest
 from penstock.domain.limits import DAY, HOUR, MINUTE, SECOND, Limits
-from penstock.domain.queue import check_name
+from penstock.domain.queue.queue import check_name
 from penstock.settings.archive import Archive
 from penstock.settings.console import Console
 from penstock.settings.insights import Insights

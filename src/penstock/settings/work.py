@@ -9,7 +9,7 @@ from msgspec import Meta
 
 from penstock.domain.errors import InvalidRequest
 from penstock.domain.limits import DAY, HOUR, SECOND
-from penstock.domain.queue import check_name
+from penstock.domain.queue.queue import check_name
 from penstock.domain.worker import BEAT_MS, VALID_MS
 
 _MIB = 1024 * 1024

@@ -2,7 +2,7 @@
 
 Marks in the text, filled in once per use:
     {columns}      the columns of a message, in the order of the record
-    SET {leased}   what a claim makes of a message, as domain/message.py has it
+    SET {leased}   what a claim makes of a message, as domain/message/lifecycle.py has it
     IN {list:NAME} one of the integers of the parameter NAME, a JSON list
     {json:COLUMN}  a column that holds JSON, for ->>
     {day} …        a number that is part of a table's name
@@ -14,7 +14,7 @@ import re
 from functools import cache
 from importlib import resources
 
-from penstock.domain.message import Message
+from penstock.domain.message.lifecycle import Message
 
 _NAME = re.compile(r"^-- name: (\w+)$", re.MULTILINE)
 _COMMENT = re.compile(r"^--.*\n?", re.MULTILINE)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from datetime import datetime
 
+from penstock.domain.datetimes import moment_of
 from penstock.domain.limits import DAY, HOUR, MINUTE, SECOND
-from penstock.domain.moments import moment_of
 
 NOON = 1_899_720_000_000  # 2030-03-14, 12:00 UTC: far from both ends of its day
 

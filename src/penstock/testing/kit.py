@@ -11,20 +11,20 @@ from pathlib import Path
 from typing import Any, ParamSpec, Self, TypedDict, Unpack
 
 from penstock.client.app import Penstock
-from penstock.client.aside import aside
-from penstock.client.job import Job
+from penstock.client.jobs.job import Job
+from penstock.client.off_loop import aside
 from penstock.domain.duration import Duration, as_ms
-from penstock.domain.lease import Verb
 from penstock.domain.limits import HOUR
-from penstock.domain.outcome import Outcome as HandlerOutcome
+from penstock.domain.message.lease import Verb
+from penstock.domain.message.outcome import Outcome as HandlerOutcome
 from penstock.ports.work import Work, WorkAct
-from penstock.runtime.awaiting import run_here
 from penstock.settings.values import SQLITE
 from penstock.testing import views
 from penstock.testing.clock import ManualClock
 from penstock.testing.inline import Inline
 from penstock.testing.runs import Run, Runner
 from penstock.testing.views import JobView, Wanted
+from penstock.worker.coroutines import run_here
 
 P = ParamSpec("P")
 

@@ -8,12 +8,12 @@ from enum import StrEnum
 
 import msgspec
 
-from penstock.client.aside import aside
-from penstock.domain.lease import Verb
+from penstock.client.off_loop import aside
+from penstock.domain.message.lease import Verb
 from penstock.ports.clock import Clock, Dice
 from penstock.ports.work import Controls, Handler, Handlers, Running, Work, WorkAct, WorkSource
-from penstock.runtime import outcomes
-from penstock.runtime.handling import Ready, prepare
+from penstock.worker import outcomes
+from penstock.worker.handling import Ready, prepare
 
 
 class Outcome(StrEnum):

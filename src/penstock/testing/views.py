@@ -8,13 +8,13 @@ from typing import Any
 
 import msgspec
 
-from penstock.client.job import Job
-from penstock.domain.history import Ending, HistoryFilter
-from penstock.domain.message import State
-from penstock.domain.moments import moment_of
-from penstock.domain.queue import Queue
+from penstock.client.jobs.job import Job
+from penstock.domain.datetimes import moment_of
+from penstock.domain.message.history import Ending, HistoryFilter
+from penstock.domain.message.lifecycle import State
+from penstock.domain.queue.queue import Queue
 from penstock.services.messages import MessageView
-from penstock.wiring import Broker
+from penstock.wiring.broker import Broker
 
 _PAGE = 1_000
 _NOT_ENDED = (State.READY, State.WAITING, State.LEASED, State.DEAD)

@@ -8,7 +8,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from penstock import Penstock
-from penstock.wiring import Broker
+from penstock.wiring.broker import Broker
 from tests.client.bus.hand_worker import HandWorker
 from tests.clocks import ManualClock
 from tests.edge.api import a_name

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from penstock import Penstock
-from penstock.client.embedded import Embedded
-from penstock.domain.counts import Counts
+from penstock.client.local.backend import Embedded
+from penstock.domain.queue.counts import Counts
 from penstock.domain.worker import NewWorker
 from penstock.ports.clock import Clock
 from penstock.ports.work import Work, WorkAct
-from penstock.wiring import Broker
+from penstock.wiring.broker import Broker
 from tests.client.driver import WorkerDriver
 
 

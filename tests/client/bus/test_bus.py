@@ -7,9 +7,9 @@ import pytest
 
 from penstock import Event, Penstock, RetrySchedule
 from penstock.domain.errors import InvalidRequest, QueueFull, TooLarge
-from penstock.domain.history import HistoryFilter
-from penstock.domain.message import State
-from penstock.domain.queue import QueueSettings
+from penstock.domain.message.history import HistoryFilter
+from penstock.domain.message.lifecycle import State
+from penstock.domain.queue.queue import QueueSettings
 from penstock.domain.topic import Dispatch
 from penstock.domain.worker import NewWorker
 from tests.client.bus.hand_worker import counts, exists

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from penstock import RetrySchedule, current
-from penstock.domain.message import State
+from penstock.domain.message.lifecycle import State
 from penstock.runtime.duties import Reaper
 from penstock.runtime.lost_workers import WorkerReaper
 from tests.client.bus.hand_worker import HandWorker

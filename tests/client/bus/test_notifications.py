@@ -8,7 +8,7 @@ import pytest
 
 from penstock import Due, Penstock, RetrySchedule
 from penstock.domain.errors import InvalidRequest, MessageNotFound, WrongState
-from penstock.domain.message import State
+from penstock.domain.message.lifecycle import State
 from tests.client.bus.due import InvoiceDue
 from tests.edge.api import a_name
 

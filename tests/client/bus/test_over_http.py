@@ -8,7 +8,7 @@ import pytest
 
 from penstock import Penstock
 from penstock.client.drafts import Draft
-from penstock.client.remote import Remote
+from penstock.client.remote.server import Remote
 from penstock.domain.errors import InvalidRequest, TopicNotFound
 from tests.clocks import ManualClock
 from tests.edge import conftest as edge

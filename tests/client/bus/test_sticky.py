@@ -7,8 +7,8 @@ import pytest
 from penstock import Penstock
 from penstock.domain.topic import Dispatch
 from penstock.domain.worker import NewWorker
-from penstock.runtime.node_queues import NodeQueues
-from penstock.wiring import Broker
+from penstock.runtime.worker_queues import NodeQueues
+from penstock.wiring.broker import Broker
 from tests.client.bus.hand_worker import HandWorker, counts, exists
 from tests.client.calls import beside
 

@@ -9,14 +9,14 @@ from typing import Any
 import pytest
 
 from penstock import Bury, Cancel, Penstock, Snooze
-from penstock.domain.circuit import CircuitState, circuit_hash
+from penstock.domain.circuit.circuit import CircuitState, circuit_hash
 from penstock.domain.errors import Forbidden, InvalidRequest, StoreUnavailable
-from penstock.domain.message import Message, State
-from penstock.runtime.worker.held import Fate
-from penstock.wiring import Broker
+from penstock.domain.message.lifecycle import Message, State
+from penstock.wiring.broker import Broker
+from penstock.worker.running_job import Fate
 from tests.clocks import ManualClock
 from tests.edge.api import a_name
-from tests.runtime.worker.rig import Rig
+from tests.worker.rig import Rig
 
 pytestmark = pytest.mark.ways("worker")
 

@@ -11,8 +11,8 @@ import pytest
 
 from penstock import Current, Snooze, current
 from penstock.domain.errors import InvalidRequest
-from penstock.domain.lease import Verb
-from penstock.runtime.handling import Ready, prepare
+from penstock.domain.message.lease import Verb
+from penstock.worker.handling import Ready, prepare
 from tests.client.calls import run
 from tests.client.jobs.desk import FixedDice
 

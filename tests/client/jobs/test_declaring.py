@@ -10,7 +10,7 @@ import pytest
 
 from penstock import Exponential, Penstock
 from penstock.domain.errors import InvalidRequest
-from penstock.domain.retry import Fixed, Listed
+from penstock.domain.message.retry import Fixed, Listed
 from tests.client.jobs.desk import JobDesk
 
 

@@ -11,7 +11,7 @@ import pytest
 
 from penstock import Penstock
 from penstock.domain.errors import InvalidRequest, QueueFull, TooLarge
-from penstock.domain.lease import Verb
+from penstock.domain.message.lease import Verb
 from tests.client.jobs.desk import JobDesk
 
 

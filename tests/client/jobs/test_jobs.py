@@ -11,16 +11,16 @@ from typing import Any
 import pytest
 
 from penstock import Bury, Cancel, Enqueued, Job, Penstock
-from penstock.client.flows import Flow
-from penstock.client.job_asks import BrowseJobs, SomeQueues, Which
-from penstock.client.job_records import JobCounts, JobPage, record_of
-from penstock.client.jobs import listing_of
+from penstock.client.jobs.job_records import JobCounts, JobPage, record_of
+from penstock.client.jobs.job_requests import BrowseJobs, SomeQueues, Which
+from penstock.client.jobs.jobs import listing_of
+from penstock.client.request_chain import Flow
+from penstock.domain.datetimes import moment_of
 from penstock.domain.errors import InvalidRequest, MessageNotFound, WrongState
-from penstock.domain.lease import Verb
-from penstock.domain.message import State
-from penstock.domain.moments import moment_of
+from penstock.domain.message.lease import Verb
+from penstock.domain.message.lifecycle import State
 from penstock.ports.work import WorkAct
-from penstock.wiring import Broker
+from penstock.wiring.broker import Broker
 from tests.client.jobs.desk import JobDesk
 from tests.clocks import ManualClock
 from tests.edge.api import a_name

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from penstock import Penstock
-from penstock.domain.access import Role
+from penstock.domain.access.api_key import Role
 from penstock.domain.errors import InvalidRequest, Unauthenticated
-from penstock.domain.queue import QueueSettings
+from penstock.domain.queue.queue import QueueSettings
 from tests.edge.conftest import make_server  # noqa: F401 (a fixture)
 from tests.support.waiting import eventually
 

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from penstock import Penstock
-from penstock.client.opening import Opening
+from penstock.client.local.lazy_backend import Opening
 from penstock.domain.errors import StoreRefused
 from tests.docs.snippets import ROOT
 

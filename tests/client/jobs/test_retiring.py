@@ -8,15 +8,15 @@ from typing import Any
 import pytest
 
 from penstock import Penstock
-from penstock.client import naming
+from penstock.client import application_name as naming
 from penstock.domain.errors import ScheduleNotFound
 from penstock.domain.fact import FactFilter
-from penstock.domain.ownership import RETIRED, YOUNG_MS
-from penstock.domain.queue import QueueSettings
-from penstock.domain.schedule import Every, Template
+from penstock.domain.queue.queue import QueueSettings
+from penstock.domain.schedule.ownership import RETIRED, YOUNG_MS
+from penstock.domain.schedule.schedule import Every, Template
 from penstock.domain.worker import NewWorker
-from penstock.runtime.worker.roll import Roll
-from penstock.wiring import Broker
+from penstock.wiring.broker import Broker
+from penstock.worker.registration import Roll
 from tests.client.calls import run
 from tests.clocks import ManualClock
 from tests.edge.api import a_name

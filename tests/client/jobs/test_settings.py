@@ -12,8 +12,8 @@ import pytest
 from penstock import Penstock
 from penstock.client.queue_options import QueueOptions
 from penstock.domain.errors import InvalidRequest, TooLarge
-from penstock.domain.pace import Rate
-from penstock.domain.queue import QueueSettings
+from penstock.domain.queue.queue import QueueSettings
+from penstock.domain.queue.rate import Rate
 from penstock.testing import Kit
 
 pytestmark = pytest.mark.no_store("embedded")

@@ -9,9 +9,9 @@ import httpx
 import pytest
 
 from penstock import Penstock
-from penstock.client.remote_source import RemoteSource
+from penstock.client.remote.source import RemoteSource
 from penstock.domain.errors import Forbidden, LeaseLost
-from penstock.domain.lease import Verb
+from penstock.domain.message.lease import Verb
 from penstock.ports.work import WorkAct
 from tests.client.jobs.desk import JobDesk
 from tests.edge.api import a_name

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from penstock.client.errors import Unreachable
-from penstock.client.remote_source import RemoteSource
+from penstock.client.remote.source import RemoteSource
 from penstock.domain.errors import Forbidden, LeaseLost, StoreDamaged
-from penstock.domain.lease import Verb
+from penstock.domain.message.lease import Verb
 from penstock.ports.work import Unanswered, Work, WorkAct
 from tests.edge.api import a_name
 

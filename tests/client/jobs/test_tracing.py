@@ -16,10 +16,10 @@ from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanE
 from opentelemetry.trace import SpanKind, StatusCode
 
 from penstock import Bury, Retry, Snooze, current
-from penstock.client import tracing
+from penstock.client.jobs import tracing
 from penstock.domain.errors import InvalidRequest, QueueFull
 from tests.docs.snippets import ROOT
-from tests.runtime.test_outcomes import some_work
+from tests.worker.test_outcomes import some_work
 
 PARENT = "00-" + "1" * 32 + "-" + "2" * 16 + "-01"
 

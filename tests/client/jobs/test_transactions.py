@@ -13,8 +13,8 @@ import pytest
 
 from penstock import Penstock, current
 from penstock.domain.errors import InvalidRequest, LeaseLost
-from penstock.domain.lease import Verb
-from penstock.runtime.outcomes import NOT_COMMITTED
+from penstock.domain.message.lease import Verb
+from penstock.worker.outcomes import NOT_COMMITTED
 from tests.client.jobs.desk import JobDesk
 from tests.client.ways import Backend, Way
 

@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 from typing import assert_type
 
 from penstock import Enqueued, Job, Penstock, Unique, current
-from penstock.client.job import Enqueuing
+from penstock.client.jobs.job import Enqueuing
 
 app = Penstock("sqlite:///jobs.db")
 

@@ -8,10 +8,10 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from penstock.domain.access import Role
+from penstock.domain.access.api_key import Role
 from penstock.domain.errors import PenstockError, StoreUnavailable
 from penstock.edge.aweq.answers import refusal
-from penstock.edge.http.request import Request
+from penstock.edge.server.request import Request
 from penstock.settings.values import Aweq
 from tests.edge.api import Api, told
 from tests.edge.aweq.client import AweqClient

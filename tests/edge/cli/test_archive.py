@@ -9,12 +9,12 @@ from typing import Any
 
 import pytest
 
-from penstock.domain import lake
-from penstock.domain.message import State
+from penstock.domain.lake import layout as lake
+from penstock.domain.message.lifecycle import State
 from penstock.settings import Settings
 from penstock.settings.values import Store
-from penstock.wiring import migrate, open_broker
-from tests.runtime.archive.rig import rows_of
+from penstock.wiring.broker import migrate, open_broker
+from tests.runtime.archiver.rig import rows_of
 from tests.store.desk import Desk
 
 

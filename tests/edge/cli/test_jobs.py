@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 from penstock import Bury, Penstock
-from penstock.domain.lease import Verb
-from penstock.domain.message import State
+from penstock.domain.message.lease import Verb
+from penstock.domain.message.lifecycle import State
 from penstock.ports.work import WorkAct
-from penstock.store.postgres_store import migrate
+from penstock.store.postgres.store import migrate
 from tests.edge.api import a_name
 from tests.edge.cli.conftest import Ran, Run
 from tests.edge.live import LiveServer

@@ -12,7 +12,7 @@ import pytest
 
 from penstock import __version__
 from penstock.domain.errors import all_errors
-from penstock.edge.cli import exits
+from penstock.edge.cli.kit import exits
 from penstock.edge.cli.registry import ENTRIES, env_names, load, parser_of
 from penstock.settings.catalogue import catalogue
 from tests.edge.api import Api
@@ -208,7 +208,7 @@ def test_the_list_of_commands_is_shown_without_loading_any_of_them():
     code = (
         "import sys; from penstock.edge.cli.main import main; main(['--help']);"
         "print([m for m in sys.modules if m.split('.')[0] in ('apsw', 'rich', 'psycopg', 'http')"
-        " or m.startswith(('penstock.store', 'penstock.wiring'))], file=sys.stderr)"
+        " or m.startswith(('penstock.store', 'penstock.wiring.broker'))], file=sys.stderr)"
     )
 
     ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=ROOT)

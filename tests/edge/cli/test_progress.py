@@ -8,8 +8,8 @@ import threading
 
 import pytest
 
-from penstock.edge.cli import progress as progress_module
-from penstock.edge.cli.progress import progress
+from penstock.edge.cli.kit import progress as progress_module
+from penstock.edge.cli.kit.progress import progress
 
 
 class Terminal(io.StringIO):

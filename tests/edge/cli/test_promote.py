@@ -2,7 +2,7 @@
 
 import json
 
-from penstock.store.postgres_store import migrate
+from penstock.store.postgres.store import migrate
 
 
 def test_a_store_is_moved_and_says_how_much(run, tmp_path, postgres_url):

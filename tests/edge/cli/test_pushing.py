@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from penstock.domain.circuit import circuit_hash
+from penstock.domain.circuit.circuit import circuit_hash
 from tests.edge.api import Api
 
 URL = "http://127.0.0.1:9"

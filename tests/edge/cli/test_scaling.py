@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from penstock.domain.fleet_status import DECISION, Note, Trouble
+from penstock.domain.scaling.fleet_status import DECISION, Note, Trouble
 from penstock.settings import load
 from penstock.settings.load import Flag
-from penstock.wiring import open_broker
+from penstock.wiring.broker import open_broker
 from tests.clocks import ManualClock
 from tests.edge.live import LiveServer
 from tests.factories import a_fleet_status

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from penstock.client.remote import Remote
-from penstock.edge.cli.tail import Follower
+from penstock.client.remote.server import Remote
+from penstock.edge.cli.broker.tail import Follower
 from tests.edge.api import Api
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 
-from penstock.edge.cli.throttle import Throttle
+from penstock.edge.cli.kit.throttle import Throttle
 from tests.clocks import ManualClock
 
 

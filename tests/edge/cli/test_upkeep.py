@@ -10,17 +10,17 @@ import apsw
 import psycopg
 import pytest
 
-from penstock.domain import problem
-from penstock.domain.access import matches
-from penstock.domain.breaker_settings import BreakerSettings
-from penstock.domain.circuit import circuit_hash
-from penstock.domain.draft import Draft
-from penstock.domain.queue import QueueSettings
-from penstock.services.circuits import Wanted
+from penstock.domain.access.api_key import matches
+from penstock.domain.circuit.circuit import circuit_hash
+from penstock.domain.circuit.settings import BreakerSettings
+from penstock.domain.message.draft import Draft
+from penstock.domain.queue import problem
+from penstock.domain.queue.queue import QueueSettings
+from penstock.services.circuits.circuits import Wanted
 from penstock.settings import Settings
 from penstock.settings.values import Store
 from penstock.store.meta_names import HIGH_WATER
-from penstock.wiring import open_broker
+from penstock.wiring.broker import open_broker
 from tests.clocks import ManualClock
 from tests.edge.api import Api
 from tests.edge.live import LiveServer

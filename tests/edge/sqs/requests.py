@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from urllib.parse import urlencode
 
-from penstock.edge.http.request import Request, split_target
+from penstock.edge.server.request import Request, split_target
 
 HOST = {b"host": b"localhost:7654"}
 

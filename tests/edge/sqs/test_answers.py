@@ -11,8 +11,9 @@ from botocore import parsers
 from hypothesis import given
 from hypothesis import strategies as st
 
-from penstock.edge.sqs import errors, model, protocols
-from penstock.edge.sqs.calls import OPERATIONS
+from penstock.edge.sqs import errors
+from penstock.edge.sqs.wire import model, protocols
+from penstock.edge.sqs.wire.calls import OPERATIONS
 from tests.edge.sqs.requests import a_form_request
 
 ID = "0190a3b4-0000-7000-8000-000000000000"

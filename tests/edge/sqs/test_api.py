@@ -10,11 +10,12 @@ from typing import Any
 
 import pytest
 
-from penstock.edge.http.request import Response
-from penstock.edge.sqs import api, protocols
-from penstock.edge.sqs.asked import Promise
-from penstock.edge.sqs.calls import OPERATIONS, Operation
-from penstock.edge.sqs.model import ListQueuesResult
+from penstock.edge.server.request import Response
+from penstock.edge.sqs import api
+from penstock.edge.sqs.wire import protocols
+from penstock.edge.sqs.wire.call import Promise
+from penstock.edge.sqs.wire.calls import OPERATIONS, Operation
+from penstock.edge.sqs.wire.model import ListQueuesResult
 from tests.edge.live import LiveServer
 
 

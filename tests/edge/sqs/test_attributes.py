@@ -6,10 +6,10 @@ import json
 
 import pytest
 
-from penstock.edge.sqs import attributes
-from penstock.edge.sqs.attributes import Figures, QueueAttributes
 from penstock.edge.sqs.errors import SqsError
-from penstock.edge.sqs.policies import RedriveAllowPolicy, RedrivePolicy
+from penstock.edge.sqs.rules import attributes
+from penstock.edge.sqs.rules.attributes import Figures, QueueAttributes
+from penstock.edge.sqs.rules.policies import RedriveAllowPolicy, RedrivePolicy
 
 DLQ = "arn:aws:sqs:eu-west-1:123456789012:dead"
 DLQ_ABROAD = DLQ.replace("eu-west-1", "us-east-1")

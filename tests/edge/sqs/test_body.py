@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from penstock.edge.sqs import body
 from penstock.edge.sqs.errors import SqsError
+from penstock.edge.sqs.rules import body
 
 
 def raw(text: str, *, ascii_only: bool = True) -> msgspec.Raw:

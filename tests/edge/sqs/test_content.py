@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from penstock.edge.sqs import batches, content, errors, message_attributes, names
+from penstock.edge.sqs import errors
 from penstock.edge.sqs.errors import SqsError
-from penstock.edge.sqs.model import (
+from penstock.edge.sqs.rules import batches, content, message_attributes, names
+from penstock.edge.sqs.wire.model import (
     BatchResultErrorEntry,
     DeleteMessageBatchRequestEntry,
     MessageAttributeValue,

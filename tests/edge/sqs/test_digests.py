@@ -6,8 +6,8 @@ import hashlib
 
 import pytest
 
-from penstock.edge.sqs import digests
-from penstock.edge.sqs.model import MessageAttributeValue
+from penstock.edge.sqs.rules import digests
+from penstock.edge.sqs.wire.model import MessageAttributeValue
 
 TRACE = "Root=1-5759e988-bd862e3fe1be46a994272793;Parent=53995c3f42cd8ad8;Sampled=1"
 

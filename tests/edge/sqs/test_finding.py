@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from penstock.domain.queue import Queue
-from penstock.edge.http.request import Request
-from penstock.edge.sqs.asked import Asked
+from penstock.domain.queue.queue import Queue
+from penstock.edge.server.request import Request
 from penstock.edge.sqs.errors import SqsError
-from penstock.edge.sqs.finding import Finder
-from penstock.edge.sqs.model import PurgeQueueRequest
+from penstock.edge.sqs.queue_lookup import Finder
+from penstock.edge.sqs.wire.call import Asked
+from penstock.edge.sqs.wire.model import PurgeQueueRequest
 from penstock.settings.values import Sqs
 from tests.edge.sqs.aws import ACCOUNT
 

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from penstock.edge.sqs.calls import OPERATIONS
-from penstock.edge.sqs.flat import Member, is_struct, members
+from penstock.edge.sqs.wire.calls import OPERATIONS
+from penstock.edge.sqs.wire.flat import Member, is_struct, members
 from tests.edge.api import Api
 from tests.edge.sqs.aws import Aws, arn_of
 

@@ -11,10 +11,10 @@ import botocore
 import msgspec
 import pytest
 
-from penstock.edge.sqs import model
-from penstock.edge.sqs.calls import OPERATIONS
 from penstock.edge.sqs.errors import SqsError
-from penstock.edge.sqs.flat import Member, members
+from penstock.edge.sqs.wire import model
+from penstock.edge.sqs.wire.calls import OPERATIONS
+from penstock.edge.sqs.wire.flat import Member, members
 
 _FOLDER = Path(botocore.__file__).parent / "data" / "sqs" / "2012-11-05"
 MODEL: dict[str, Any] = json.loads(gzip.decompress((_FOLDER / "service-2.json.gz").read_bytes()))

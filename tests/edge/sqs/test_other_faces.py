@@ -8,7 +8,7 @@ from typing import Any
 import httpx
 import pytest
 
-from penstock.domain.queue import QueueSettings
+from penstock.domain.queue.queue import QueueSettings
 from penstock.edge.cli.main import main
 from tests.clocks import ManualClock
 from tests.edge.api import Api, told

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from penstock.domain.access import ANYONE
-from penstock.domain.queue import QueueSettings
-from penstock.edge.sqs import pages
+from penstock.domain.access.api_key import ANYONE
+from penstock.domain.queue.queue import QueueSettings
+from penstock.edge.sqs.rules import pages
 from penstock.services.queues import QueueView
 from tests.edge.api import a_name
 from tests.edge.conftest import MakeServer

@@ -10,9 +10,9 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from penstock.edge.http.request import Request
-from penstock.edge.sqs import model, protocols
+from penstock.edge.server.request import Request
 from penstock.edge.sqs.errors import SqsError
+from penstock.edge.sqs.wire import model, protocols
 from tests.edge.sqs.requests import HOST, a_form, a_form_request, a_get, a_json_request
 
 ID = "0190a3b4-0000-7000-8000-000000000000"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from penstock.domain.queue import Queue, QueueSettings
+from penstock.domain.queue.queue import Queue, QueueSettings
 from penstock.ports.store import Session
 from tests.clocks import NOON, ManualClock
 from tests.edge.api import a_name

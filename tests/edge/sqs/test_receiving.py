@@ -9,12 +9,12 @@ from typing import Any
 
 import pytest
 
-from penstock.edge.sqs import digests
+from penstock.edge.sqs.rules import digests
 from tests.clocks import ManualClock
 from tests.edge.api import Api
 from tests.edge.conftest import InBackground, MakeServer
-from tests.edge.http.waiting import SOON_S, waiting_claims
 from tests.edge.live import LiveServer
+from tests.edge.native.waiting import SOON_S, waiting_claims
 from tests.edge.raw import Raw, request
 from tests.edge.sqs.aws import ACCOUNT, Aws, name_of, refused
 from tests.support.waiting import eventually

@@ -1,6 +1,6 @@
 """Who may do what over SQS: unsigned, wrongly signed, by each role, by keys for other queues.
 
-What is expected stands in docs/security.md; all other operations: tests/edge/http/test_rights.py.
+What is expected stands in docs/security.md; all other operations: tests/edge/native/test_rights.py.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ from botocore.auth import SigV4Auth
 from botocore.awsrequest import AWSRequest
 from botocore.credentials import Credentials
 
-from penstock.domain.access import ApiKey, Role, Scope
-from penstock.domain.queue import QueueSettings
+from penstock.domain.access.api_key import ApiKey, Role, Scope
+from penstock.domain.queue.queue import QueueSettings
 from tests.edge.conftest import some_settings
-from tests.edge.http import rights_table
-from tests.edge.http.rights_table import Table
 from tests.edge.live import LiveServer
+from tests.edge.native import rights_table
+from tests.edge.native.rights_table import Table
 
 URL = "http://127.0.0.1/000000000000/mail"
 ARN = "arn:aws:sqs:us-east-1:000000000000:"

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from penstock.domain import access
-from penstock.domain.access import ApiKey, Role
+from penstock.domain.access import api_key as access
+from penstock.domain.access.api_key import ApiKey, Role
 from penstock.domain.errors import InvalidRequest
-from penstock.wiring import Broker, open_broker
+from penstock.wiring.broker import Broker, open_broker
 from tests.edge.conftest import MakeServer, some_settings
 from tests.edge.live import LiveServer
 from tests.edge.sqs.aws import Aws, refused

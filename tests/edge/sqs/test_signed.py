@@ -13,7 +13,7 @@ from botocore.auth import SigV4Auth, SigV4QueryAuth
 from botocore.awsrequest import AWSPreparedRequest, AWSRequest
 from kombu.asynchronous.aws.sqs.connection import AsyncSQSConnection
 
-from penstock.domain.access import Role
+from penstock.domain.access.api_key import Role
 from tests.edge.api import Api, a_name
 from tests.edge.conftest import some_settings
 from tests.edge.live import LiveServer

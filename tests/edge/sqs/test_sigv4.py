@@ -10,10 +10,10 @@ from botocore import auth
 from botocore.awsrequest import AWSRequest
 from botocore.credentials import Credentials
 
-from penstock.domain.access import ANYONE
-from penstock.edge.http.request import Request, split_target
-from penstock.edge.sqs import sigv4
+from penstock.domain.access.api_key import ANYONE
+from penstock.edge.server.request import Request, split_target
 from penstock.edge.sqs.errors import SqsError
+from penstock.edge.sqs.wire import sigv4
 from penstock.services.keys import Signer
 
 KEY, SECRET = "AKIDEXAMPLE", "wJalrXUtnFEMI/K7MDENG+bPxRfiCYEXAMPLEKEY"

@@ -12,17 +12,17 @@ from typing import Any
 import msgspec
 import pytest
 
-from penstock.domain.fleets import Processes
 from penstock.domain.limits import Limits
+from penstock.domain.scaling.fleet import Processes
 from penstock.outbound.dice import SystemDice
 from penstock.outbound.replicas.launch import Launch
 from penstock.outbound.replicas.ledger import Book
 from penstock.outbound.replicas.process_table import birth, orphans
 from penstock.outbound.replicas.processes import ProcessReplicas
 from penstock.ports.store import Store
-from penstock.services.fleet_roll import OwnFleetRoll
 from penstock.services.workers import Workers
-from penstock.store.sql_store import open_sqlite
+from penstock.store.store import open_sqlite
+from penstock.wiring.fleet_registry import OwnFleetRoll
 from tests.clocks import ManualClock
 from tests.support.waiting import eventually
 

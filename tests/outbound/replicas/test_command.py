@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from penstock.domain.errors import FleetsRefused, ReplicasUnavailable
-from penstock.domain.fleets import Command
-from penstock.domain.scaling import Replicas
+from penstock.domain.scaling.fleet import Command
+from penstock.domain.scaling.recommendation import Replicas
 from penstock.outbound.replicas.command import CommandReplicas
 from penstock.outbound.replicas.process_table import birth
 from tests.clocks import NOON

@@ -5,12 +5,12 @@ from __future__ import annotations
 import pytest
 
 from penstock.domain.errors import ReplicasUnavailable
-from penstock.domain.fleets import External
-from penstock.domain.scaling import Replicas
+from penstock.domain.scaling.fleet import External
+from penstock.domain.scaling.recommendation import Replicas
 from penstock.domain.worker import NewWorker
 from penstock.outbound.replicas.external import ExternalReplicas
-from penstock.ports.roll import FLEET
-from penstock.services.fleet_roll import OwnFleetRoll
+from penstock.ports.fleet_registry import FLEET
+from penstock.wiring.fleet_registry import OwnFleetRoll
 from tests.clocks import NOON
 
 

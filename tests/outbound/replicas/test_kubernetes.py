@@ -9,12 +9,12 @@ from typing import Any
 import pytest
 
 from penstock.domain.errors import FleetsRefused, ReplicasUnavailable
-from penstock.domain.fleets import Kubernetes
-from penstock.domain.scaling import Replicas
+from penstock.domain.scaling.fleet import Kubernetes
+from penstock.domain.scaling.recommendation import Replicas
 from penstock.domain.worker import NewWorker
 from penstock.outbound.replicas.kubernetes import KubernetesReplicas
-from penstock.ports.roll import FLEET
-from penstock.services.fleet_roll import OwnFleetRoll
+from penstock.ports.fleet_registry import FLEET
+from penstock.wiring.fleet_registry import OwnFleetRoll
 from tests.clocks import NOON
 from tests.outbound.replicas.cluster import Cluster, Workload
 from tests.store.desk import Desk

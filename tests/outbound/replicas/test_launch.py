@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from penstock.domain.fleets import Processes, ReplicasSpec
+from penstock.domain.scaling.fleet import Processes, ReplicasSpec
 from penstock.outbound.replicas.launch import Launch
 
 STORE = "postgresql://me:s3cret@db/penstock"

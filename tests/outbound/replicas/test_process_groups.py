@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from penstock.domain.scaling import Replicas
+from penstock.domain.scaling.recommendation import Replicas
 from penstock.outbound.replicas.launch import Launch
 from penstock.outbound.replicas.ledger import Started
 from penstock.outbound.replicas.process_table import birth, orphans

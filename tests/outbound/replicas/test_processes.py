@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from penstock.domain.errors import ReplicasUnavailable
-from penstock.domain.scaling import Replicas
+from penstock.domain.scaling.recommendation import Replicas
 from penstock.outbound.replicas.process_table import birth, send
 from penstock.outbound.replicas.processes import ProcessReplicas
 from tests.clocks import NOON

@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from penstock.domain.errors import ReplicasUnavailable
-from penstock.domain.scaling import Replicas
+from penstock.domain.scaling.recommendation import Replicas
 from penstock.domain.worker import NewWorker, Worker
-from penstock.ports.roll import FLEET, REPLICA
+from penstock.ports.fleet_registry import FLEET, REPLICA
 from tests.clocks import NOON
 from tests.outbound.replicas.conftest import book, soon_gone
 from tests.store.desk import Desk

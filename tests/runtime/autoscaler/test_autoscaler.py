@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from penstock.domain.fleet_schedule import Period
-from penstock.domain.scaling import Replicas, Sample
+from penstock.domain.scaling.fleet_schedule import Period
+from penstock.domain.scaling.recommendation import Replicas, Sample
 from tests.runtime.autoscaler.yard import BUSY, QUIET, Yard, fleet
 
 # ---- acting

@@ -16,9 +16,9 @@ from penstock.domain.errors import (
     SourceUnavailable,
     StoreUnavailable,
 )
-from penstock.domain.pressure import Pressure
-from penstock.domain.scaling import Replicas, Sample
-from penstock.runtime.autoscaler.aside import Threads
+from penstock.domain.scaling.pressure import Pressure
+from penstock.domain.scaling.recommendation import Replicas, Sample
+from penstock.runtime.autoscaler.background import Threads
 from tests.runtime.autoscaler.yard import BUSY, QUIET, AtOnce, Slow, Yard, fleet
 from tests.services.breaking import BreakingStore
 

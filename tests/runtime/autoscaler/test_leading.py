@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from penstock.domain.errors import FleetsRefused
-from penstock.domain.fleets import Processes
-from penstock.domain.scaling import Sample
+from penstock.domain.scaling.fleet import Processes
+from penstock.domain.scaling.recommendation import Sample
 from tests.fakes import FakeReplicas
 from tests.runtime.autoscaler.yard import BUSY, Slow, Yard, fleet
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from penstock.domain.fleet_run import Way
-from penstock.domain.fleets import AlertSpec
-from penstock.domain.pressure import Pressure
-from penstock.domain.scaling import Replicas, Sample
+from penstock.domain.scaling.fleet import AlertSpec
+from penstock.domain.scaling.fleet_run import Way
+from penstock.domain.scaling.pressure import Pressure
+from penstock.domain.scaling.recommendation import Replicas, Sample
 from tests.runtime.autoscaler.yard import BUSY, Yard, fleet
 
 

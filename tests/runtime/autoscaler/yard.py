@@ -10,15 +10,15 @@ import msgspec
 
 from penstock.domain.errors import FleetsRefused
 from penstock.domain.fact import FactFilter
-from penstock.domain.fleet_run import Way
-from penstock.domain.fleet_sources import OwnSource, SourceSpec
-from penstock.domain.fleet_status import FleetStatus
-from penstock.domain.fleets import External, Fleet, Fleets
-from penstock.domain.pressure import Alert
-from penstock.domain.scaling import Profile, Sample
+from penstock.domain.scaling.fleet import External, Fleet, Fleets
+from penstock.domain.scaling.fleet_run import Way
+from penstock.domain.scaling.fleet_sources import OwnSource, SourceSpec
+from penstock.domain.scaling.fleet_status import FleetStatus
+from penstock.domain.scaling.pressure import Alert
+from penstock.domain.scaling.recommendation import Profile, Sample
 from penstock.ports.scaling import Alerts, LoadSource, ReplicaManager
 from penstock.runtime.autoscaler.autoscaler import Autoscaler
-from penstock.runtime.autoscaler.roster import Roster
+from penstock.runtime.autoscaler.fleet_list import Roster
 from penstock.services.scaling import Scaling
 from tests.fakes import FakeLoad, FakeReplicas
 from tests.store.desk import Desk

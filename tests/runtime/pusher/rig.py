@@ -9,17 +9,17 @@ from urllib.parse import urlsplit
 import msgspec
 from msgspec import UNSET, UnsetType
 
-from penstock.domain.breaker_settings import BreakerSettings
-from penstock.domain.delivery import GROUP, KIND, Delivery, queue_settings, to_body
+from penstock.domain.circuit.settings import BreakerSettings
+from penstock.domain.delivery.delivery import GROUP, KIND, Delivery, queue_settings, to_body
 from penstock.domain.limits import MINUTE, SECOND
-from penstock.domain.message import Message
-from penstock.domain.queue import Queue
+from penstock.domain.message.lifecycle import Message
+from penstock.domain.queue.queue import Queue
 from penstock.ports.sender import Request, Sender
 from penstock.runtime.duties import Reaper
 from penstock.runtime.pusher.backoff import Waits
 from penstock.runtime.pusher.pusher import Pace, Pusher
 from penstock.runtime.pusher.tally import Tally
-from penstock.services.circuits import Circuits
+from penstock.services.circuits.circuits import Circuits
 from penstock.services.routes import Routes
 from tests.fakes import FakeSender
 from tests.store.desk import Desk

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import cast
 
-from penstock.domain.breaker_settings import BreakerTask
-from penstock.domain.circuit import CircuitState, circuit_hash
-from penstock.domain.message import State
+from penstock.domain.circuit.circuit import CircuitState, circuit_hash
+from penstock.domain.circuit.settings import BreakerTask
+from penstock.domain.message.lifecycle import State
 from penstock.ports.store import Session
 from penstock.ports.wakeups import Wakeups
-from penstock.services import circuit_changes
+from penstock.services.circuits import changes as circuit_changes
 from tests.runtime.pusher.rig import RETRY_MS, Rig
 
 PATTERN = "/(.*)"

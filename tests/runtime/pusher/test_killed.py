@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from penstock.domain.delivery import GROUP, KIND, Delivery, queue_settings, to_body
-from penstock.domain.draft import Draft
-from penstock.domain.queue import Queue
+from penstock.domain.delivery.delivery import GROUP, KIND, Delivery, queue_settings, to_body
+from penstock.domain.message.draft import Draft
+from penstock.domain.queue.queue import Queue
 from penstock.settings import Settings
 from penstock.settings.values import Store as StoreSettings
-from penstock.wiring import Broker, migrate, open_broker
+from penstock.wiring.broker import Broker, migrate, open_broker
 from tests.edge.process import ServerProcess
 from tests.support.http_backend import HttpBackend
 

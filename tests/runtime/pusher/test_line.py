@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from penstock.runtime.pusher.line import Line
+from penstock.runtime.pusher.round_robin import Line
 
 
 def a_line(*queue_nos: int, most: int = 10, **limits: int) -> Line:

@@ -11,11 +11,11 @@ from pathlib import Path
 
 import pytest
 
-from penstock.domain.delivery import GROUP, KIND, Delivery, queue_settings, to_body
-from penstock.domain.draft import Draft
+from penstock.domain.delivery.delivery import GROUP, KIND, Delivery, queue_settings, to_body
+from penstock.domain.message.draft import Draft
 from penstock.settings import Settings
 from penstock.settings.push import Push
-from penstock.wiring import Broker, migrate, open_broker
+from penstock.wiring.broker import Broker, migrate, open_broker
 from tests.runtime.pusher.waiting import until
 from tests.support.http_backend import HttpBackend
 

@@ -6,9 +6,9 @@ import base64
 
 import pytest
 
-from penstock.domain.history import AttemptOutcome
 from penstock.domain.limits import SECOND
-from penstock.domain.message import State
+from penstock.domain.message.history import AttemptOutcome
+from penstock.domain.message.lifecycle import State
 from tests.fakes import FakeSender
 from tests.runtime.pusher.rig import LEASE_MS, RETRY_MS, Rig
 from tests.store.desk import Desk

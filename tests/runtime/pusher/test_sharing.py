@@ -7,7 +7,7 @@ from collections import Counter
 import pytest
 
 from penstock.domain.errors import StoreUnavailable
-from penstock.domain.message import State
+from penstock.domain.message.lifecycle import State
 from penstock.ports.store import Store
 from penstock.runtime.pusher.finder import Finder
 from tests.fakes import FakeSender

@@ -11,10 +11,10 @@ from collections.abc import Iterator
 
 import pytest
 
-from penstock.domain.breaker_settings import BreakerTask
-from penstock.domain.circuit import CircuitState, circuit_hash
+from penstock.domain.circuit.circuit import CircuitState, circuit_hash
+from penstock.domain.circuit.settings import BreakerTask
 from penstock.domain.limits import SECOND
-from penstock.domain.message import State
+from penstock.domain.message.lifecycle import State
 from penstock.outbound.http_sender import HttpSender
 from penstock.runtime.circuit_duties import circuit_duties
 from penstock.runtime.pusher.backoff import Waits

@@ -10,16 +10,16 @@ from typing import Any
 
 import pytest
 
-from penstock.domain.delivery import GROUP, KIND, Delivery, queue_settings, to_body
-from penstock.domain.draft import Draft
+from penstock.domain.delivery.delivery import GROUP, KIND, Delivery, queue_settings, to_body
 from penstock.domain.limits import SECOND
-from penstock.domain.message import State
-from penstock.domain.queue import Queue
+from penstock.domain.message.draft import Draft
+from penstock.domain.message.lifecycle import State
+from penstock.domain.queue.queue import Queue
 from penstock.settings import Settings
 from penstock.settings.push import Push
 from penstock.settings.values import Server
 from penstock.settings.values import Store as StoreSettings
-from penstock.wiring import Broker, migrate, open_broker
+from penstock.wiring.broker import Broker, migrate, open_broker
 from tests.runtime.pusher.waiting import until
 from tests.support.http_backend import HttpBackend
 

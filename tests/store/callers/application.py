@@ -8,9 +8,9 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-from penstock.domain.queue import Queue
-from penstock.store.postgres_store import open_postgres
-from penstock.store.sql_store import open_sqlite
+from penstock.domain.queue.queue import Queue
+from penstock.store.postgres.store import open_postgres
+from penstock.store.store import open_sqlite
 from tests.clocks import NOON
 from tests.factories import a_new_message
 from tests.store.callers.ways import ADD, WAYS

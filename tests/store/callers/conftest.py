@@ -10,8 +10,8 @@ import psycopg
 import pytest
 
 from penstock.ports.store import Store
-from penstock.store.postgres_store import open_postgres
-from penstock.store.sql_store import open_sqlite
+from penstock.store.postgres.store import open_postgres
+from penstock.store.store import open_sqlite
 from tests.store.backends import PostgresHome
 from tests.store.callers.ways import ALL, ORDERS, WAYS, Way
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from penstock.domain.errors import LeaseLost
-from penstock.domain.lease import Verb
-from penstock.domain.message import State
-from penstock.domain.queue import Ordering
+from penstock.domain.message.lease import Verb
+from penstock.domain.message.lifecycle import State
+from penstock.domain.queue.queue import Ordering
 from penstock.ports.store import Acted
 from tests.factories import an_act
 from tests.store.callers.ways import ADD, LOOK, Way

@@ -11,14 +11,14 @@ from pathlib import Path
 import pytest
 
 from penstock.domain.errors import PenstockError, StoreUnavailable, TransactionBusy
-from penstock.domain.lease import Verb
-from penstock.domain.queue import Queue
+from penstock.domain.message.lease import Verb
+from penstock.domain.queue.queue import Queue
 from penstock.ports.store import Acted, Sent
-from penstock.store import sqlite_plain
-from penstock.store.session import Kind, Request
-from penstock.store.sql_store import open_sqlite
-from penstock.store.sqlite_plain import LogMoves
-from penstock.store.turns import Turns
+from penstock.store.commit.session import Kind, Request
+from penstock.store.sqlite import shared_connection as sqlite_plain
+from penstock.store.sqlite.shared_connection import LogMoves
+from penstock.store.sqlite.write_lock import Turns
+from penstock.store.store import open_sqlite
 from tests.factories import a_new_message, an_act
 from tests.store.callers.ways import ADD, LOOK, ORDERS
 from tests.store.desk import WAIT_S, Desk

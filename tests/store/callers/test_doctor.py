@@ -8,7 +8,7 @@ import sys
 
 import pytest
 
-from penstock.domain.lease import Verb
+from penstock.domain.message.lease import Verb
 from tests.docs.snippets import ROOT
 from tests.factories import a_new_message, an_act
 from tests.store.callers.ways import Way

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 
 import pytest
 
-from penstock.domain.queue import Queue
+from penstock.domain.queue.queue import Queue
 from tests.docs.snippets import ROOT
 from tests.store.callers.ways import LOOK, Way
 from tests.store.desk import Desk

@@ -8,7 +8,7 @@ import pytest
 from hypothesis.stateful import run_state_machine_as_test
 
 from penstock.ports.store import Store
-from penstock.store.sql_store import open_sqlite
+from penstock.store.store import open_sqlite
 from tests.store.machine import StoreMachine
 from tests.store.test_state_machine import IS_FULL, PLAYS
 

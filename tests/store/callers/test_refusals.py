@@ -14,7 +14,7 @@ from sqlalchemy import create_engine
 from sqlalchemy.ext.asyncio import create_async_engine
 
 from penstock.domain.errors import InvalidRequest, ShuttingDown
-from penstock.store.sql_store import open_sqlite
+from penstock.store.store import open_sqlite
 from tests.clocks import ManualClock
 from tests.factories import a_new_message
 from tests.store.callers.ways import ADD, Way

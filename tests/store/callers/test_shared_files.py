@@ -11,10 +11,10 @@ from pathlib import Path
 import pytest
 
 from penstock.domain.errors import StoreRefused
-from penstock.store import sqlite_plain
-from penstock.store.file_header import reserved_bytes
-from penstock.store.sql_store import open_sqlite
-from penstock.store.sqlite_plain import is_plain, move_log
+from penstock.store.sqlite import shared_connection as sqlite_plain
+from penstock.store.sqlite.file_header import reserved_bytes
+from penstock.store.sqlite.shared_connection import is_plain, move_log
+from penstock.store.store import open_sqlite
 from tests.clocks import ManualClock
 from tests.factories import a_new_message
 from tests.store.callers.ways import ADD, Way

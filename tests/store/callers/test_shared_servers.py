@@ -12,10 +12,10 @@ import psycopg
 import pytest
 from psycopg.rows import dict_row
 
-from penstock.domain.lease import Verb
-from penstock.domain.queue import Ordering
+from penstock.domain.message.lease import Verb
+from penstock.domain.queue.queue import Ordering
 from penstock.ports.store import Acted, Sent
-from penstock.store.postgres_store import migrate, open_postgres
+from penstock.store.postgres.store import migrate, open_postgres
 from tests.factories import a_new_message, an_act
 from tests.store.callers.conftest import OpenWay
 from tests.store.callers.ways import Way

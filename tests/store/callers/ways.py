@@ -20,9 +20,9 @@ from sqlalchemy.ext.asyncio import AsyncConnection, AsyncSession, create_async_e
 from sqlalchemy.orm import Session as OrmSession
 from sqlalchemy.pool import NullPool
 
-from penstock.domain.draft import NewMessage
 from penstock.domain.errors import PenstockError
-from penstock.domain.lease import LeaseAct
+from penstock.domain.message.draft import NewMessage
+from penstock.domain.message.lease import LeaseAct
 from penstock.ports.store import Acted, Sent, Session, Store
 
 T = TypeVar("T")

@@ -3,12 +3,12 @@
 import pytest
 from msgspec.structs import replace
 
-from penstock.domain import lease as leases
-from penstock.domain import transfer
 from penstock.domain.errors import LeaseLost
-from penstock.domain.lease import Verb
 from penstock.domain.limits import MINUTE
-from penstock.domain.message import NEXT_ORDER, State
+from penstock.domain.message import lease as leases
+from penstock.domain.message import transfer
+from penstock.domain.message.lease import Verb
+from penstock.domain.message.lifecycle import NEXT_ORDER, State
 from penstock.ports.store import Acted
 from tests.factories import a_leased_message, an_act
 

@@ -4,9 +4,9 @@ from typing import Any
 
 import pytest
 
-from penstock.domain.message import Message, State
-from penstock.domain.queue import Ordering, Queue
-from penstock.store import shares
+from penstock.domain.message.lifecycle import Message, State
+from penstock.domain.queue.queue import Ordering, Queue
+from penstock.store.verbs import claim_batch as shares
 from tests.store.desk import WAIT_S, Desk
 
 SIZE = 1_000

@@ -2,10 +2,10 @@
 
 import pytest
 
-from penstock.domain.history import AttemptOutcome, attempt
-from penstock.domain.lease import Verb
 from penstock.domain.limits import DAY, MINUTE
-from penstock.domain.message import LEASE_EXPIRED
+from penstock.domain.message.history import AttemptOutcome, attempt
+from penstock.domain.message.lease import Verb
+from penstock.domain.message.lifecycle import LEASE_EXPIRED
 
 
 @pytest.fixture

@@ -2,9 +2,9 @@
 
 import pytest
 
-from penstock.domain import message as lifecycle
-from penstock.domain.message import State
-from penstock.domain.queue import Ordering
+from penstock.domain.message import lifecycle
+from penstock.domain.message.lifecycle import State
+from penstock.domain.queue.queue import Ordering
 from penstock.ports.store import Browse
 
 

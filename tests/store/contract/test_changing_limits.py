@@ -3,8 +3,8 @@
 import pytest
 
 from penstock.domain.limits import MINUTE, SECOND
-from penstock.domain.message import State
-from penstock.domain.pace import Rate
+from penstock.domain.message.lifecycle import State
+from penstock.domain.queue.rate import Rate
 from tests.store.recount import check_books
 
 

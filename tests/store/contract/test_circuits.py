@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from penstock.domain.circuit import Circuit, CircuitState
+from penstock.domain.circuit.circuit import Circuit, CircuitState
 from tests.store.circuits_desk import (
     FAILURE,
     HALF,

@@ -2,7 +2,7 @@
 
 import pytest
 
-from penstock.domain.queue import Ordering
+from penstock.domain.queue.queue import Ordering
 from penstock.ports.store import Claimable
 from tests.store.desk import Desk
 

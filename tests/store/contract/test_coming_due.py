@@ -3,11 +3,10 @@
 import pytest
 from msgspec.structs import replace
 
-from penstock.domain import message as lifecycle
-from penstock.domain import transfer
-from penstock.domain.lease import Verb
 from penstock.domain.limits import MINUTE
-from penstock.domain.message import State
+from penstock.domain.message import lifecycle, transfer
+from penstock.domain.message.lease import Verb
+from penstock.domain.message.lifecycle import State
 
 MANY = 520  # more than one step brings back
 

@@ -2,8 +2,8 @@
 
 import pytest
 
-from penstock.domain.lease import Verb
 from penstock.domain.limits import DAY
+from penstock.domain.message.lease import Verb
 
 
 @pytest.fixture

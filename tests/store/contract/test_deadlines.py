@@ -2,13 +2,13 @@
 
 import pytest
 
-from penstock.domain import message as lifecycle
 from penstock.domain.errors import LeaseLost
-from penstock.domain.history import AttemptOutcome
-from penstock.domain.lease import Verb
 from penstock.domain.limits import MINUTE, SECOND
-from penstock.domain.message import TOOK_TOO_LONG, State
-from penstock.domain.queue import Ordering
+from penstock.domain.message import lifecycle
+from penstock.domain.message.history import AttemptOutcome
+from penstock.domain.message.lease import Verb
+from penstock.domain.message.lifecycle import TOOK_TOO_LONG, State
+from penstock.domain.queue.queue import Ordering
 from penstock.ports.store import Acted
 from tests.factories import an_act
 

@@ -1,8 +1,8 @@
 """What makes two sends one message: keys made of contents, keys of a group, keys forgotten."""
 
-from penstock.domain.draft import content_key
 from penstock.domain.limits import MINUTE
-from penstock.domain.queue import DedupScope, Ordering
+from penstock.domain.message.draft import content_key
+from penstock.domain.queue.queue import DedupScope, Ordering
 from penstock.ports.store import Sent
 from tests.factories import a_new_message
 

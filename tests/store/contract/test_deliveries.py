@@ -5,13 +5,13 @@ import asyncio
 import pytest
 from msgspec import structs
 
-from penstock.domain.delivery import queue_settings
+from penstock.domain.delivery.delivery import queue_settings
 from penstock.domain.errors import QueueNotFound
-from penstock.domain.lease import Verb
 from penstock.domain.limits import MINUTE
-from penstock.domain.message import State
+from penstock.domain.message.lease import Verb
+from penstock.domain.message.lifecycle import State
 from penstock.ports.store import Claim
-from penstock.store.session import SqlSession
+from penstock.store.commit.session import SqlSession
 from tests.factories import an_act
 from tests.store.recount import check_books
 

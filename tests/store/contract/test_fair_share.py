@@ -2,10 +2,10 @@
 
 import pytest
 
-from penstock.domain import message as lifecycle
-from penstock.domain.lease import Verb
 from penstock.domain.limits import MINUTE
-from penstock.domain.queue import Ordering, Redelivery
+from penstock.domain.message import lifecycle
+from penstock.domain.message.lease import Verb
+from penstock.domain.queue.queue import Ordering, Redelivery
 from tests.factories import BACKOFF_MS
 
 

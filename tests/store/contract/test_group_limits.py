@@ -2,11 +2,11 @@
 
 import pytest
 
-from penstock.domain import message as lifecycle
-from penstock.domain.lease import Verb
 from penstock.domain.limits import MINUTE, SECOND
-from penstock.domain.message import State
-from penstock.domain.pace import Rate
+from penstock.domain.message import lifecycle
+from penstock.domain.message.lease import Verb
+from penstock.domain.message.lifecycle import State
+from penstock.domain.queue.rate import Rate
 from penstock.outbound.dice import SystemDice
 from penstock.services.moves import Moves
 from tests.factories import BACKOFF_MS

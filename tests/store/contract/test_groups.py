@@ -2,12 +2,11 @@
 
 import pytest
 
-from penstock.domain import message as lifecycle
-from penstock.domain import transfer
-from penstock.domain.lease import Verb
 from penstock.domain.limits import MINUTE
-from penstock.domain.message import State
-from penstock.domain.queue import Ordering
+from penstock.domain.message import lifecycle, transfer
+from penstock.domain.message.lease import Verb
+from penstock.domain.message.lifecycle import State
+from penstock.domain.queue.queue import Ordering
 from tests.factories import BACKOFF_MS
 
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from penstock.domain import circuit as circuits
-from penstock.domain.circuit import Held
-from penstock.domain.queue import Queue
+from penstock.domain.circuit import circuit as circuits
+from penstock.domain.circuit.circuit import Held
+from penstock.domain.queue.queue import Queue
 from penstock.ports.store import Claimed, Session
 from tests.store.circuits_desk import (
     CLOSED,

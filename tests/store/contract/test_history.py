@@ -3,13 +3,12 @@
 import pytest
 from msgspec.structs import replace
 
-from penstock.domain import lease as leases
-from penstock.domain import message as lifecycle
-from penstock.domain import transfer
-from penstock.domain.history import Ending
-from penstock.domain.lease import Verb
 from penstock.domain.limits import MINUTE
-from penstock.domain.message import EXHAUSTED, State
+from penstock.domain.message import lease as leases
+from penstock.domain.message import lifecycle, transfer
+from penstock.domain.message.history import Ending
+from penstock.domain.message.lease import Verb
+from penstock.domain.message.lifecycle import EXHAUSTED, State
 from tests.factories import an_act
 
 

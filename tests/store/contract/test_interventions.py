@@ -5,14 +5,13 @@ import threading
 import pytest
 from msgspec.structs import replace
 
-from penstock.domain import message as lifecycle
-from penstock.domain import transfer
-from penstock.domain.counts import Counts
 from penstock.domain.errors import LeaseLost, MessageNotFound, QueueNotFound, WrongState
-from penstock.domain.lease import Verb
 from penstock.domain.limits import MINUTE
-from penstock.domain.message import State
-from penstock.domain.queue import DedupUntil, Ordering
+from penstock.domain.message import lifecycle, transfer
+from penstock.domain.message.lease import Verb
+from penstock.domain.message.lifecycle import State
+from penstock.domain.queue.counts import Counts
+from penstock.domain.queue.queue import DedupUntil, Ordering
 
 
 @pytest.fixture

@@ -3,7 +3,7 @@
 import pytest
 
 from penstock.domain.errors import PenstockError, QueueExists, QueueNotFound
-from penstock.domain.message import State
+from penstock.domain.message.lifecycle import State
 from tests.factories import some_settings
 
 

@@ -3,7 +3,7 @@
 import pytest
 from msgspec.structs import replace
 
-from penstock.domain.access import Role
+from penstock.domain.access.api_key import Role
 from penstock.domain.errors import PenstockError
 from tests.clocks import NOON
 from tests.factories import a_key

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from penstock.domain.access import Role
-from penstock.domain.login import Login, hash_token
+from penstock.domain.access.api_key import Role
+from penstock.domain.access.login import Login, hash_token
 from penstock.outbound.dice import SystemDice
 from penstock.services.keys import Keyring, Keys
 from penstock.services.logins import FRESH_MS, Logins

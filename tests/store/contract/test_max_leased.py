@@ -3,9 +3,9 @@
 import pytest
 
 from penstock.domain.errors import LeaseLost
-from penstock.domain.lease import Verb
 from penstock.domain.limits import MINUTE
-from penstock.domain.queue import Ordering
+from penstock.domain.message.lease import Verb
+from penstock.domain.queue.queue import Ordering
 from penstock.ports.store import Acted
 from tests.factories import an_act
 

@@ -7,14 +7,14 @@ from collections.abc import Mapping
 import pytest
 from msgspec.structs import replace
 
-from penstock.domain import message as lifecycle
-from penstock.domain import move, transfer
-from penstock.domain.counts import Counts
 from penstock.domain.errors import MoveRunning
-from penstock.domain.lease import Verb
 from penstock.domain.limits import MINUTE
-from penstock.domain.message import State
-from penstock.domain.move import MoveState
+from penstock.domain.message import lifecycle, transfer
+from penstock.domain.message import move_task as move
+from penstock.domain.message.lease import Verb
+from penstock.domain.message.lifecycle import State
+from penstock.domain.message.move_task import MoveState
+from penstock.domain.queue.counts import Counts
 from tests.factories import an_id
 
 

@@ -4,9 +4,9 @@ from typing import Any
 
 import pytest
 
-from penstock.domain import message as lifecycle
-from penstock.domain.message import State
-from penstock.domain.picking import SHOWN, Pick, place_of
+from penstock.domain.message import lifecycle
+from penstock.domain.message.lifecycle import State
+from penstock.domain.message.selection import SHOWN, Pick, place_of
 from penstock.ports.store import Browse
 from tests.store.contract.test_browsing import fill
 

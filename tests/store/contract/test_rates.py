@@ -3,7 +3,7 @@
 import pytest
 
 from penstock.domain.limits import MINUTE, SECOND
-from penstock.domain.pace import Rate
+from penstock.domain.queue.rate import Rate
 
 
 @pytest.fixture

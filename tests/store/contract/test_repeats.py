@@ -3,10 +3,10 @@
 import pytest
 
 from penstock.domain.errors import ClaimNotRepeatable, PenstockError
-from penstock.domain.lease import Lease, Verb
 from penstock.domain.limits import MINUTE
-from penstock.domain.queue import Ordering
-from penstock.domain.repeat import KEPT_MS
+from penstock.domain.message.claim_key import KEPT_MS
+from penstock.domain.message.lease import Lease, Verb
+from penstock.domain.queue.queue import Ordering
 from penstock.ports.store import Claimed
 from tests.store.desk import WAIT_S, Desk
 

@@ -12,25 +12,25 @@ from typing import Any
 import pytest
 
 from penstock.domain import worker as workers
-from penstock.domain.archive import Mark, Source
-from penstock.domain.circuit import PROBE_MS
+from penstock.domain.circuit.circuit import PROBE_MS
 from penstock.domain.errors import LeaseLost
 from penstock.domain.fact import FactFilter
-from penstock.domain.lease import Verb
+from penstock.domain.lake.progress import Mark, Source
 from penstock.domain.limits import DAY, DEFAULT_LIMITS, HOUR, MINUTE, SECOND
-from penstock.domain.message import State
-from penstock.domain.pace import Rate
-from penstock.domain.queue import Queue
-from penstock.domain.repeat import KEPT_MS
-from penstock.domain.samples import Sample
-from penstock.domain.schedule import Every, Template
-from penstock.domain.store_time import LONGEST_DELAY_MS, MAX_CARRY_MS
+from penstock.domain.message.claim_key import KEPT_MS
+from penstock.domain.message.lease import Verb
+from penstock.domain.message.lifecycle import State
+from penstock.domain.queue.minute_counters import Sample
+from penstock.domain.queue.queue import Queue
+from penstock.domain.queue.rate import Rate
+from penstock.domain.schedule.schedule import Every, Template
+from penstock.domain.store.store_time import LONGEST_DELAY_MS, MAX_CARRY_MS
 from penstock.domain.worker import NewWorker
 from penstock.outbound.dice import SystemDice
 from penstock.ports.store import Acted, Sent
 from penstock.services.recurring import Recurring
-from penstock.store import clock_mark
-from penstock.store.clock_mark import SetBack
+from penstock.store.maintenance import clock_mark
+from penstock.store.maintenance.clock_mark import SetBack
 from tests.clocks import NOON, ManualClock
 from tests.factories import an_id
 from tests.store.circuits_desk import FAILURE, OPEN, add, get, note, samples

@@ -2,12 +2,12 @@
 
 import pytest
 
-from penstock.domain import notification
 from penstock.domain.errors import InvalidRequest, MessageNotFound, WrongState
 from penstock.domain.limits import DAY, DEFAULT_LIMITS, HOUR, MINUTE
-from penstock.domain.message import State
-from penstock.domain.notification import Change
-from penstock.ports.tagged import Tagged
+from penstock.domain.message import notification
+from penstock.domain.message.lifecycle import State
+from penstock.domain.message.notification import Change
+from penstock.ports.tags import Tagged
 from tests.store.desk import Desk
 
 FUTURE = (State.WAITING, State.READY)

@@ -3,7 +3,7 @@
 import pytest
 
 from penstock.domain.limits import MINUTE
-from penstock.domain.message import State
+from penstock.domain.message.lifecycle import State
 
 
 @pytest.fixture

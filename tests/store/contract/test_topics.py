@@ -6,7 +6,7 @@ import pytest
 
 from penstock.domain.errors import QueueExists, QueueFull
 from penstock.domain.limits import HOUR
-from penstock.domain.message import State
+from penstock.domain.message.lifecycle import State
 from penstock.domain.topic import Dispatch
 from penstock.ports.store import Sent
 from tests.factories import a_new_message

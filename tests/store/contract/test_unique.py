@@ -2,10 +2,10 @@
 
 import pytest
 
-from penstock.domain import message as lifecycle
-from penstock.domain.lease import Verb
 from penstock.domain.limits import MINUTE
-from penstock.domain.queue import DedupScope, DedupUntil, Ordering
+from penstock.domain.message import lifecycle
+from penstock.domain.message.lease import Verb
+from penstock.domain.queue.queue import DedupScope, DedupUntil, Ordering
 from penstock.ports.store import Sent
 from tests.factories import a_new_message, an_act
 

@@ -2,11 +2,11 @@
 
 import pytest
 
-from penstock.domain import message as lifecycle
 from penstock.domain.errors import PenstockError
-from penstock.domain.lease import Verb
 from penstock.domain.limits import MINUTE
-from penstock.domain.queue import Ordering
+from penstock.domain.message import lifecycle
+from penstock.domain.message.lease import Verb
+from penstock.domain.queue.queue import Ordering
 
 
 @pytest.fixture

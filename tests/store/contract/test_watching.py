@@ -5,12 +5,12 @@ from __future__ import annotations
 import pytest
 from msgspec import structs
 
-from penstock.domain.delivery import queue_settings
-from penstock.domain.lease import Verb
+from penstock.domain.delivery.delivery import queue_settings
 from penstock.domain.limits import MINUTE
-from penstock.domain.problem import HANGING_AFTER_MS, STUCK_AFTER_MS, HangingRoute, Problem
-from penstock.domain.queue import Queue
-from penstock.services.watching import Look, Watch
+from penstock.domain.message.lease import Verb
+from penstock.domain.queue.problem import HANGING_AFTER_MS, STUCK_AFTER_MS, HangingRoute, Problem
+from penstock.domain.queue.queue import Queue
+from penstock.services.overview import Look, Watch
 from tests.store.desk import Desk
 
 LATE = {"minutes": STUCK_AFTER_MS // MINUTE}

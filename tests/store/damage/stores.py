@@ -7,8 +7,8 @@ from pathlib import Path
 
 import apsw
 
-from penstock.domain.queue import Ordering
-from penstock.store.sql_store import open_sqlite
+from penstock.domain.queue.queue import Ordering
+from penstock.store.store import open_sqlite
 from tests.clocks import ManualClock
 from tests.store.desk import Desk
 

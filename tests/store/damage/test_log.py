@@ -9,11 +9,11 @@ from pathlib import Path
 import pytest
 
 from penstock.domain.errors import InvalidRequest, StoreDamaged
-from penstock.store.accept_loss import accept_loss
-from penstock.store.backup import backup
-from penstock.store.log_frames import LogFile
-from penstock.store.sql_store import open_sqlite
-from penstock.store.sqlite_plain import is_plain
+from penstock.store.damage.accept_loss import accept_loss
+from penstock.store.damage.log_frames import LogFile
+from penstock.store.maintenance.backup import backup
+from penstock.store.sqlite.shared_connection import is_plain
+from penstock.store.store import open_sqlite
 from tests.clocks import ManualClock
 from tests.store.damage.stores import (
     COUNT,

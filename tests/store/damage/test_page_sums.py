@@ -6,7 +6,7 @@ import random
 
 import pytest
 
-from penstock.store.page_sums import ZERO, flipped_bits, sums_of, with_bit_flipped
+from penstock.store.damage.page_sums import ZERO, flipped_bits, sums_of, with_bit_flipped
 
 
 @pytest.mark.parametrize("is_big_endian", [False, True])

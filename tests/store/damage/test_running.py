@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from penstock.domain.errors import StoreDamaged
-from penstock.domain.queue import Queue
+from penstock.domain.queue.queue import Queue
 from penstock.ports.store import Sent
-from penstock.store.sql_store import open_sqlite
+from penstock.store.store import open_sqlite
 from tests.clocks import ManualClock
 from tests.store.damage.stores import COUNT, PAGE, QUEUES, ask, copy_of, overwrite, page_of
 from tests.store.desk import WAIT_S, Desk

@@ -8,12 +8,12 @@ from pathlib import Path
 import pytest
 
 from penstock.domain.errors import InvalidRequest, StoreDamaged, StoreRefused
-from penstock.domain.finding import Grade
-from penstock.store.damage_map import damaged_pages
-from penstock.store.sql_store import open_sqlite
-from penstock.store.sqlite_checks import examine
-from penstock.store.sqlite_plain import is_plain
-from penstock.store.sqlite_salvage import Salvaged, salvage
+from penstock.domain.store.finding import Grade
+from penstock.store.damage.damage_map import damaged_pages
+from penstock.store.damage.salvage import Salvaged, salvage
+from penstock.store.maintenance.sqlite_checks import examine
+from penstock.store.sqlite.shared_connection import is_plain
+from penstock.store.store import open_sqlite
 from tests.clocks import ManualClock
 from tests.store.damage.stores import (
     COUNT,

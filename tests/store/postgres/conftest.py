@@ -4,8 +4,8 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from penstock.store.postgres import PostgresDatabase
-from penstock.store.postgres_store import PostgresStore, migrate, open_postgres
+from penstock.store.postgres.connection import PostgresDatabase
+from penstock.store.postgres.store import PostgresStore, migrate, open_postgres
 from tests.clocks import ManualClock
 from tests.store.desk import Desk
 

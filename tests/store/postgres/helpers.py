@@ -10,7 +10,7 @@ from contextlib import contextmanager
 
 import psycopg
 
-from penstock.domain.queue import Queue
+from penstock.domain.queue.queue import Queue
 from tests.store.desk import WAIT_S
 
 

@@ -5,14 +5,14 @@ from __future__ import annotations
 from contextlib import suppress
 from functools import partial
 
-from penstock.domain import notification
 from penstock.domain.errors import MessageNotFound, WrongState
 from penstock.domain.limits import DAY, DEFAULT_LIMITS
-from penstock.domain.message import Message, State
-from penstock.domain.notification import Change
+from penstock.domain.message import notification
+from penstock.domain.message.lifecycle import Message, State
+from penstock.domain.message.notification import Change
 from penstock.domain.topic import Dispatch
 from penstock.ports.store import Session
-from penstock.ports.tagged import Tagged
+from penstock.ports.tags import Tagged
 from tests.factories import a_new_message
 from tests.store.desk import Desk
 from tests.store.postgres.helpers import at_once

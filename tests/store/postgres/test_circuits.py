@@ -4,9 +4,9 @@ import json
 
 from msgspec.structs import replace
 
-from penstock.domain.breaker_settings import BreakerSettings, BreakerTask
-from penstock.domain.circuit import Outcome, Permit, circuit_hash
-from penstock.services.circuits import Circuits, Reported, Wanted
+from penstock.domain.circuit.circuit import Outcome, Permit, circuit_hash
+from penstock.domain.circuit.settings import BreakerSettings, BreakerTask
+from penstock.services.circuits.circuits import Circuits, Reported, Wanted
 from penstock.services.routes import Routes
 from tests.store.postgres.helpers import at_once, by_hand
 

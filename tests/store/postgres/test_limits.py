@@ -6,13 +6,13 @@ from contextlib import suppress
 import psycopg
 import pytest
 
-from penstock.domain import message as lifecycle
 from penstock.domain.errors import MessageNotFound, WrongState
-from penstock.domain.lease import Verb
 from penstock.domain.limits import DAY, MINUTE, SECOND
-from penstock.domain.message import Message, State
-from penstock.domain.pace import Rate
-from penstock.domain.queue import Queue
+from penstock.domain.message import lifecycle
+from penstock.domain.message.lease import Verb
+from penstock.domain.message.lifecycle import Message, State
+from penstock.domain.queue.queue import Queue
+from penstock.domain.queue.rate import Rate
 from penstock.ports.store import Session
 from tests.store.desk import WAIT_S, Desk
 from tests.store.postgres.helpers import at_once, somebody_waits, until

@@ -5,12 +5,12 @@ import re
 import pytest
 from msgspec.structs import replace
 
-from penstock.domain.draft import NewMessage
 from penstock.domain.errors import InvalidRequest
 from penstock.domain.limits import DAY
-from penstock.domain.message import Content, State
+from penstock.domain.message.draft import NewMessage
+from penstock.domain.message.lifecycle import Content, State
 from penstock.ports.store import Claim, Sent
-from penstock.store.postgres_statements import encoded, statement
+from penstock.store.postgres.statements import encoded, statement
 from tests.clocks import NOON
 from tests.factories import a_new_message
 from tests.store.desk import WAIT_S

@@ -11,11 +11,11 @@ from contextlib import contextmanager
 import psycopg
 import pytest
 
-from penstock.domain import message as lifecycle
-from penstock.domain.lease import Verb
 from penstock.domain.limits import DAY, MINUTE
-from penstock.domain.message import State
-from penstock.domain.queue import Queue
+from penstock.domain.message import lifecycle
+from penstock.domain.message.lease import Verb
+from penstock.domain.message.lifecycle import State
+from penstock.domain.queue.queue import Queue
 from penstock.outbound.dice import SystemDice
 from penstock.services.directory import Directory
 from penstock.services.moves import Moves

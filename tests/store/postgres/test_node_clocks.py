@@ -8,9 +8,9 @@ from penstock.domain.limits import DAY, MINUTE
 from penstock.outbound import clock as clocks
 from penstock.settings import Settings
 from penstock.settings.values import Store
-from penstock.store.clock_mark import read_mark
-from penstock.store.postgres_store import migrate
-from penstock.wiring import open_broker
+from penstock.store.maintenance.clock_mark import read_mark
+from penstock.store.postgres.store import migrate
+from penstock.wiring.broker import open_broker
 from tests.factories import a_new_message, some_settings
 
 
@@ -22,7 +22,7 @@ def test_a_node_whose_clock_is_days_off_does_not_change_the_store_s_time(
     real = clocks.wall_ms
     settings = Settings(store=Store(url=postgres_url))
     monkeypatch.setattr(clocks, "wall_ms", lambda: real() + ahead_ms)
-    monkeypatch.setattr("penstock.wiring.wall_ms", clocks.wall_ms)
+    monkeypatch.setattr("penstock.wiring.broker.wall_ms", clocks.wall_ms)
     broker = open_broker(settings)
     try:
         now = broker.clock.now()

@@ -6,20 +6,20 @@ import psycopg
 import pytest
 from msgspec.structs import replace
 
-from penstock.domain import message as lifecycle
-from penstock.domain import move
 from penstock.domain.errors import MoveRunning, QueueFull, QueueNotFound
-from penstock.domain.lease import Verb
 from penstock.domain.limits import DAY
-from penstock.domain.message import State
-from penstock.domain.move import MoveState, MoveTask
-from penstock.domain.queue import Queue, QueueSettings
+from penstock.domain.message import lifecycle
+from penstock.domain.message import move_task as move
+from penstock.domain.message.lease import Verb
+from penstock.domain.message.lifecycle import State
+from penstock.domain.message.move_task import MoveState, MoveTask
+from penstock.domain.queue.queue import Queue, QueueSettings
 from penstock.outbound.dice import SystemDice
 from penstock.ports.store import Acted, Sent
 from penstock.services.directory import Directory
 from penstock.services.moves import Moves
 from penstock.services.queues import Queues
-from penstock.store.postgres_store import clock_of
+from penstock.store.postgres.store import clock_of
 from tests.clocks import NOON
 from tests.store.desk import WAIT_S, Desk
 from tests.store.postgres.helpers import at_once, slot_of, somebody_waits, until

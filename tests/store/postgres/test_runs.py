@@ -6,7 +6,7 @@ import psycopg
 import pytest
 
 from penstock.domain.limits import DAY
-from penstock.domain.message import Message
+from penstock.domain.message.lifecycle import Message
 from tests.store.desk import Desk
 from tests.store.postgres.helpers import at_once, slot_of
 from tests.store.recount import check_books

@@ -3,8 +3,9 @@
 import pytest
 
 from penstock.domain.errors import InvalidRequest, StoreRefused, StoreUnavailable
-from penstock.store import migrations, postgres_store
-from penstock.store.postgres_store import migrate, open_postgres, pending_sql
+from penstock.store.maintenance import migrate as migrations
+from penstock.store.postgres import store as postgres_store
+from penstock.store.postgres.store import migrate, open_postgres, pending_sql
 from tests.store.postgres.helpers import at_once, by_hand
 
 DURABLE = {"server_version_num": "130000", "fsync": "on", "full_page_writes": "on"}

@@ -6,11 +6,11 @@ import psycopg
 import pytest
 
 from penstock.domain.errors import StoreUnavailable
-from penstock.domain.queue import QueueSettings
+from penstock.domain.queue.queue import QueueSettings
 from penstock.store.database import Collision
-from penstock.store.postgres import PostgresDatabase
-from penstock.store.postgres_sessions import LOOKS, StalledSessions
-from penstock.store.postgres_url import parse
+from penstock.store.postgres.connection import PostgresDatabase
+from penstock.store.postgres.sessions import LOOKS, StalledSessions
+from penstock.store.postgres.url import parse
 from tests.clocks import NOON
 from tests.faults.proxy import Proxy
 from tests.store.desk import WAIT_S

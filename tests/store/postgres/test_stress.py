@@ -7,18 +7,18 @@ from contextlib import suppress
 
 import pytest
 
-from penstock.domain import message as lifecycle
-from penstock.domain import move
 from penstock.domain.errors import MessageNotFound, MoveRunning, QueueNotFound, WrongState
-from penstock.domain.lease import Verb
 from penstock.domain.limits import DAY
-from penstock.domain.message import Message, State
-from penstock.domain.queue import DedupUntil, Queue
+from penstock.domain.message import lifecycle
+from penstock.domain.message import move_task as move
+from penstock.domain.message.lease import Verb
+from penstock.domain.message.lifecycle import Message, State
+from penstock.domain.queue.queue import DedupUntil, Queue
 from penstock.outbound.dice import SystemDice
 from penstock.services.directory import Directory
 from penstock.services.moves import Moves
 from penstock.services.queues import Queues
-from penstock.store.books import json_list
+from penstock.store.verbs.transaction_state import json_list
 from tests.store.desk import WAIT_S, Desk
 from tests.store.postgres.helpers import at_once
 from tests.store.recount import check_books

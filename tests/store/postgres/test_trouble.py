@@ -5,11 +5,11 @@ import threading
 import psycopg
 import pytest
 
-from penstock.domain import message as lifecycle
 from penstock.domain.errors import StoreUnavailable
 from penstock.domain.limits import DAY
-from penstock.domain.queue import QueueSettings
-from penstock.store.libpq import Link
+from penstock.domain.message import lifecycle
+from penstock.domain.queue.queue import QueueSettings
+from penstock.store.postgres.libpq import Link
 from tests.clocks import NOON
 from tests.store.desk import WAIT_S, Desk
 from tests.store.postgres.helpers import at_once, cut_off, stopped

@@ -10,7 +10,7 @@ from typing import Any
 import apsw
 import pytest
 
-from penstock.store.sql_store import SqlStore, open_sqlite
+from penstock.store.store import SqlStore, open_sqlite
 from tests.store.processes.peer import Peer
 
 

@@ -17,14 +17,14 @@ from collections.abc import Callable
 from contextlib import closing
 from typing import Any
 
-from penstock.domain.draft import Draft
 from penstock.domain.errors import QueueNotFound
-from penstock.domain.lease import Lease, Verb
-from penstock.domain.queue import Queue, QueueSettings
-from penstock.edge.waiting import WaitingRoom
+from penstock.domain.message.draft import Draft
+from penstock.domain.message.lease import Lease, Verb
+from penstock.domain.queue.queue import Queue, QueueSettings
+from penstock.edge.waiting_claims import WaitingRoom
 from penstock.ports.store import Acted, Sent
 from penstock.settings.values import Settings, Store
-from penstock.wiring import Broker, open_broker
+from penstock.wiring.broker import Broker, open_broker
 
 THREADS = 3
 FOR_EVER_MS = 60_000

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from penstock.store.sql_store import SqlStore
+from penstock.store.store import SqlStore
 from tests.faults.figures import figure
 from tests.store.processes.peer import Peer
 from tests.store.processes.test_side_by_side import all_ids, assert_sound, drain

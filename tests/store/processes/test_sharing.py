@@ -10,16 +10,17 @@ from pathlib import Path
 import pytest
 
 from penstock.domain.errors import QueueNotFound, StoreUnavailable
-from penstock.domain.lease import Verb
 from penstock.domain.limits import DAY, MINUTE
+from penstock.domain.message.lease import Verb
 from penstock.outbound import clock as clocks
 from penstock.outbound.clock import SystemClock
 from penstock.ports.store import Acted, Sent
 from penstock.runtime.duties import Expirer, Pruner, Reaper
 from penstock.services.directory import FRESH_MS, Directory
-from penstock.store import sqlite, sqlite_plain
-from penstock.store.sql_store import SqlStore
-from penstock.store.turns import Turns
+from penstock.store.sqlite import connection as sqlite
+from penstock.store.sqlite import shared_connection as sqlite_plain
+from penstock.store.sqlite.write_lock import Turns
+from penstock.store.store import SqlStore
 from tests.clocks import ManualClock
 from tests.factories import a_new_message
 from tests.store.desk import Desk

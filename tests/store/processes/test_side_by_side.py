@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from penstock.domain.history import HistoryFilter
-from penstock.domain.message import State
+from penstock.domain.message.history import HistoryFilter
+from penstock.domain.message.lifecycle import State
 from penstock.ports.store import Browse, Session
-from penstock.store.sql_store import SqlStore
-from penstock.store.sqlite_checks import examine
+from penstock.store.maintenance.sqlite_checks import examine
+from penstock.store.store import SqlStore
 from tests.clocks import NOON
 from tests.faults.figures import figure
 from tests.store.processes.peer import Peer

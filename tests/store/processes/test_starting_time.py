@@ -10,11 +10,11 @@ from pathlib import Path
 import pytest
 
 from penstock.domain.limits import DAY, HOUR, MINUTE
-from penstock.domain.store_time import MAX_CARRY_MS
+from penstock.domain.store.store_time import MAX_CARRY_MS
 from penstock.outbound import clock as clocks
 from penstock.settings import Settings
-from penstock.store.clock_mark import read_mark
-from penstock.wiring import Broker, open_broker
+from penstock.store.maintenance.clock_mark import read_mark
+from penstock.wiring.broker import Broker, open_broker
 from tests.factories import a_new_message, some_settings
 from tests.store.desk import Desk
 
@@ -31,7 +31,7 @@ def start(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Start]:
 
         def one(ahead_ms: int) -> Broker:
             monkeypatch.setattr(clocks, "wall_ms", lambda: real() + ahead_ms)
-            monkeypatch.setattr("penstock.wiring.wall_ms", clocks.wall_ms)
+            monkeypatch.setattr("penstock.wiring.broker.wall_ms", clocks.wall_ms)
             broker = open_broker(Settings(data=str(tmp_path)))
             stack.callback(broker.close)
             return broker

@@ -16,11 +16,11 @@ import pytest
 
 from penstock.domain.errors import PenstockError, QueueNotFound, StoreUnavailable
 from penstock.ports.store import Sent, Session
-from penstock.store import sqlite_plain
-from penstock.store.sql_store import SqlStore
-from penstock.store.sqlite_plain import LogMoves
-from penstock.store.strangers import Patience
-from penstock.store.turns import Turns
+from penstock.store.sqlite import shared_connection as sqlite_plain
+from penstock.store.sqlite.busy_wait import Patience
+from penstock.store.sqlite.shared_connection import LogMoves
+from penstock.store.sqlite.write_lock import Turns
+from penstock.store.store import SqlStore
 from tests.clocks import ManualClock
 from tests.factories import a_new_message
 from tests.store.desk import Desk
@@ -121,7 +121,7 @@ def test_where_there_are_no_locks_it_says_so_and_goes_on(
     def no_locks(*_: object) -> None:
         raise OSError(95, "Operation not supported")
 
-    monkeypatch.setattr("penstock.store.turns.fcntl.flock", no_locks)
+    monkeypatch.setattr("penstock.store.sqlite.write_lock.fcntl.flock", no_locks)
 
     with caplog.at_level(logging.WARNING):
         turns = places()
@@ -206,7 +206,7 @@ def test_a_stranger_that_keeps_the_store_is_told_of_in_our_words(
     places: Any,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("penstock.store.sqlite.BUSY_MS", 10)
+    monkeypatch.setattr("penstock.store.sqlite.connection.BUSY_MS", 10)
     desk = Desk(open_another(patience_ms=SOON_MS), ManualClock())
     mail = desk.queue()
     other = stranger()

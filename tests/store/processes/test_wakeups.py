@@ -9,14 +9,14 @@ from pathlib import Path
 
 import pytest
 
-from penstock.domain.queue import Queue
+from penstock.domain.queue.queue import Queue
 from penstock.ports.wakeups import Wakeups
-from penstock.store import sqlite_wakeups
-from penstock.store.session import Kind, Request, SqlSession
-from penstock.store.sql_store import SqlStore
-from penstock.store.sqlite import SqliteDatabase
-from penstock.store.sqlite_plain import LogMoves, PlainSqliteDatabase
-from penstock.store.sqlite_wakeups import SqliteWakeups
+from penstock.store.commit.session import Kind, Request, SqlSession
+from penstock.store.sqlite import wakeups as sqlite_wakeups
+from penstock.store.sqlite.connection import SqliteDatabase
+from penstock.store.sqlite.shared_connection import LogMoves, PlainSqliteDatabase
+from penstock.store.sqlite.wakeups import SqliteWakeups
+from penstock.store.store import SqlStore
 from tests.clocks import ManualClock
 from tests.factories import a_new_message
 from tests.store.desk import Desk

@@ -7,10 +7,10 @@ from difflib import get_close_matches
 
 import msgspec
 
-from penstock.domain import lake
-from penstock.domain.archive import Source
 from penstock.domain.duration import duration_ms
 from penstock.domain.errors import InvalidRequest
+from penstock.domain.lake import layout as lake
+from penstock.domain.lake.progress import Source
 from penstock.domain.limits import DAY
 from penstock.settings.values import POSTGRES, SQLITE
 

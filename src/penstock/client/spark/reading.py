@@ -14,16 +14,16 @@ from pyspark.sql.datasource import DataSourceReader, InputPartition
 from pyspark.sql.pandas.types import to_arrow_schema
 
 from penstock.client.spark.choices import MESSAGES, TABLES, Choices
-from penstock.domain import lake
-from penstock.domain.archive import ALL_DAYS, Source
 from penstock.domain.errors import InvalidRequest
-from penstock.domain.lake import Range
+from penstock.domain.lake import layout as lake
+from penstock.domain.lake.layout import Range
+from penstock.domain.lake.progress import ALL_DAYS, Source
 from penstock.pipeline.schemas import schema_of
 from penstock.ports.archive import LakeRow
 from penstock.ports.store import Session
 from penstock.settings import Settings
 from penstock.settings.values import Store
-from penstock.wiring import Broker, open_broker
+from penstock.wiring.broker import Broker, open_broker
 
 MOST_PARTITIONS = 256
 

@@ -1,7 +1,7 @@
 """A stream of what is added to a live store: offsets are numbers, by day where days have tables.
 
-An offset is given out only when nothing can appear below it any more (domain/settling.py), so a
-row is in exactly one batch, also after a restart from a checkpoint.
+An offset is given out only when nothing can appear below it any more (domain/lake/contiguous.py),
+so a row is in exactly one batch, also after a restart from a checkpoint.
 """
 
 from __future__ import annotations
@@ -14,12 +14,12 @@ from pyspark.sql.streaming.datasource import ReadLimit, ReadMaxRows
 
 from penstock.client.spark.choices import LATEST, Choices
 from penstock.client.spark.reading import Part, batches, opened, parts, source_of
-from penstock.domain.archive import Cut, Place, is_over
-from penstock.domain.lake import Range
+from penstock.domain.lake.contiguous import Settling
+from penstock.domain.lake.layout import Range
+from penstock.domain.lake.progress import Cut, Place, is_over
 from penstock.domain.limits import DAY
-from penstock.domain.settling import Settling
 from penstock.ports.store import Store
-from penstock.wiring import Broker
+from penstock.wiring.broker import Broker
 
 LOOKS = 20
 Offset = dict[str, int]  # by day: the last number that was read

@@ -16,8 +16,8 @@ from pyspark.sql.types import LongType, StringType, StructType
 
 from penstock.client.app import Penstock
 from penstock.client.spark.choices import Choices
-from penstock.domain.draft import Draft
 from penstock.domain.errors import InvalidRequest, PenstockError
+from penstock.domain.message.draft import Draft
 
 _TEXTS = ("queue", "body", "kind", "entity_id", "tag1", "tag2", "group_key", "route", "trace")
 _NUMBERS = ("priority", "due_at", "expires_at", "max_attempts", "timeout_ms")

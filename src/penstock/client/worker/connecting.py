@@ -14,7 +14,7 @@ from penstock.domain.errors import (
     Unauthenticated,
 )
 from penstock.ports.work import Unanswered, WorkAct, WorkSource
-from penstock.runtime.worker.frames import Waiting, Wire
+from penstock.worker.frames import Waiting, Wire
 
 if TYPE_CHECKING:
     from penstock.client.app import Penstock

@@ -8,7 +8,7 @@ from importlib import import_module
 
 from penstock.client.app import Penstock
 from penstock.domain.errors import InvalidRequest
-from penstock.runtime.error_text import error_text
+from penstock.worker.error_text import error_text
 
 _DEFAULT_NAME = "app"
 

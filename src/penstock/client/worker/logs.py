@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 import msgspec
 
-from penstock.client.current import running_job
+from penstock.client.jobs.current import running_job
 from penstock.domain.text import proper
 
 _JOB = "penstock_job"  # an application's own `extra` must not collide with these

@@ -32,25 +32,17 @@ from penstock.client.worker.settling import settled
 from penstock.domain.errors import PenstockError
 from penstock.ports.store import OUTAGES
 from penstock.ports.work import WorkSource
-from penstock.runtime.worker.death import LOOP_FAILED
-from penstock.runtime.worker.frames import (
-    Drain,
-    Dry,
-    Errand,
-    Finish,
-    Waiting,
-    Wire,
-    Working,
-)
-from penstock.runtime.worker.lifespan import StartFailed
-from penstock.runtime.worker.roll import Roll
-from penstock.runtime.worker.sandbox import hang_by
-from penstock.runtime.worker.sandboxes import Sandboxes
-from penstock.runtime.worker.supervisor import RETIRED, UNUSABLE
-from penstock.runtime.worker.table import Table
-from penstock.runtime.worker.worker import Worker
 from penstock.supervision.threads import start_logged
-from penstock.wiring import own_dice, steady_clock
+from penstock.wiring.broker import own_dice, steady_clock
+from penstock.worker.frames import Drain, Dry, Errand, Finish, Waiting, Wire, Working
+from penstock.worker.job_table import Table
+from penstock.worker.lifespan import StartFailed
+from penstock.worker.process_exit import LOOP_FAILED
+from penstock.worker.registration import Roll
+from penstock.worker.sandbox import hang_by
+from penstock.worker.sandboxes import Sandboxes
+from penstock.worker.supervisor import RETIRED, UNUSABLE
+from penstock.worker.worker import Worker
 
 _log = logging.getLogger("penstock.worker")
 

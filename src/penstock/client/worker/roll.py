@@ -7,12 +7,12 @@ import socket
 from collections.abc import Callable
 from contextlib import suppress
 
-from penstock.client.remote import Remote
+from penstock.client.remote.server import Remote
 from penstock.domain.errors import WorkerGone, WorkerNotFound
 from penstock.domain.worker import MOST_KINDS, MOST_QUEUES, NewWorker
-from penstock.runtime.worker.order import Order
-from penstock.runtime.worker.roll import Standing
 from penstock.services.workers import Workers
+from penstock.worker.assignment import Order
+from penstock.worker.registration import Standing
 
 
 def about(

@@ -6,13 +6,13 @@ from queue import SimpleQueue
 
 from penstock.ports.clock import Clock, Dice
 from penstock.ports.work import Handlers, WorkAct
-from penstock.runtime.handling import Ready, failed, prepare
-from penstock.runtime.worker.frames import Ended, Job, Prepared, Stop, Told, Wire
-from penstock.runtime.worker.lifespan import Lifespan, WorkerHooks
-from penstock.runtime.worker.loop_thread import LoopThread
-from penstock.runtime.worker.retirement import resident_bytes
-from penstock.runtime.worker.sandbox import kill_own_group
 from penstock.supervision.threads import start_logged
+from penstock.worker.frames import Ended, Job, Prepared, Stop, Told, Wire
+from penstock.worker.handling import Ready, failed, prepare
+from penstock.worker.lifespan import Lifespan, WorkerHooks
+from penstock.worker.loop_thread import LoopThread
+from penstock.worker.retirement import resident_bytes
+from penstock.worker.sandbox import kill_own_group
 
 
 class Controls:

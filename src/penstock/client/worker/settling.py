@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from penstock.domain.errors import InvalidRequest
-from penstock.domain.queue import check_name
-from penstock.runtime.worker.order import LEAST_MEMORY_BYTES, Order
+from penstock.domain.queue.queue import check_name
+from penstock.worker.assignment import LEAST_MEMORY_BYTES, Order
 
 if TYPE_CHECKING:
     from penstock.client.app import Penstock

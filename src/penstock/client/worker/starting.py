@@ -13,11 +13,11 @@ from penstock.client.worker.process import WORK, command
 from penstock.client.worker.roll import about
 from penstock.client.worker.settling import settled
 from penstock.domain.duration import Duration, as_ms
-from penstock.runtime.worker.frames import Errand
-from penstock.runtime.worker.order import Order
-from penstock.runtime.worker.supervisor import Supervisor
-from penstock.runtime.worker.worker import Worker
-from penstock.wiring import own_dice, steady_clock
+from penstock.wiring.broker import own_dice, steady_clock
+from penstock.worker.assignment import Order
+from penstock.worker.frames import Errand
+from penstock.worker.supervisor import Supervisor
+from penstock.worker.worker import Worker
 
 if TYPE_CHECKING:
     from penstock.client.app import Penstock

@@ -13,10 +13,10 @@ from html import escape
 import msgspec
 
 from penstock.domain.errors import PenstockError, StoreDamaged, StoreUnavailable
-from penstock.domain.message import Content, Message
-from penstock.edge.http.errors import STATUS
-from penstock.edge.http.request import Request, Response
-from penstock.edge.http.router import Refuse
+from penstock.domain.message.lifecycle import Content, Message
+from penstock.edge.server.errors import STATUS
+from penstock.edge.server.request import Request, Response
+from penstock.edge.server.router import Refuse
 
 ANY_ORIGIN = "*"
 JSON = b"application/json; charset=utf-8"

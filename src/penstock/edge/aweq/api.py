@@ -5,19 +5,21 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from penstock.domain.access import Role
-from penstock.domain.draft import Draft
+from penstock.domain.access.api_key import Role
 from penstock.domain.errors import LeaseLost, PenstockError
-from penstock.domain.lease import Lease, Verb
 from penstock.domain.limits import Limits
-from penstock.domain.queue import Queue, QueueSettings, Redelivery
-from penstock.edge.aweq import answers, asked, holders
+from penstock.domain.message.draft import Draft
+from penstock.domain.message.lease import Lease, Verb
+from penstock.domain.queue.queue import Queue, QueueSettings, Redelivery
+from penstock.edge.aweq import answers
+from penstock.edge.aweq import lease_holders as holders
+from penstock.edge.aweq import requests as asked
 from penstock.edge.chunks import bring_all_back
-from penstock.edge.http.app import refuse_pages
-from penstock.edge.http.request import Request, Respond, Response
-from penstock.edge.http.router import Route
-from penstock.edge.own_queue import OwnQueue
-from penstock.edge.waiting import WaitingRoom
+from penstock.edge.protocol_queue import OwnQueue
+from penstock.edge.server.app import refuse_pages
+from penstock.edge.server.request import Request, Respond, Response
+from penstock.edge.server.router import Route
+from penstock.edge.waiting_claims import WaitingRoom
 from penstock.services.directory import Directory
 from penstock.services.messages import Messages
 from penstock.services.queues import Queues

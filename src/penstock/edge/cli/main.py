@@ -10,10 +10,10 @@ from difflib import get_close_matches
 from penstock import __version__
 from penstock.client.errors import Unreachable
 from penstock.domain.errors import PenstockError
-from penstock.edge.cli import exits
-from penstock.edge.cli.exits import UsageError
-from penstock.edge.cli.output import Output
-from penstock.edge.cli.parser import Line, block
+from penstock.edge.cli.kit import exits
+from penstock.edge.cli.kit.exits import UsageError
+from penstock.edge.cli.kit.output import Output
+from penstock.edge.cli.kit.parser import Line, block
 from penstock.edge.cli.registry import ENTRIES, GROUPS, load, parser_of, pick
 
 

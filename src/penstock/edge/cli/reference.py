@@ -9,9 +9,9 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
+from penstock.edge.cli.kit.aliases import OTHER_NAMES
 from penstock.edge.cli.main import overview
 from penstock.edge.cli.registry import ENTRIES, load, parser_of
-from penstock.edge.cli.words import OTHER_NAMES
 from penstock.settings.describe import markdown_table
 
 BEGIN, END = "<!-- made from the code: begin -->\n", "<!-- made from the code: end -->\n"

@@ -8,14 +8,14 @@ from __future__ import annotations
 import msgspec
 
 from penstock import __version__
-from penstock.domain.access import ANYONE, Caller, Role
+from penstock.domain.access.api_key import ANYONE, Caller, Role
 from penstock.domain.errors import InvalidRequest, NotFound, Unauthenticated
 from penstock.edge.console.files import Files, StaticFile
-from penstock.edge.http import wire_in
-from penstock.edge.http.app import cookie
-from penstock.edge.http.request import Request, Respond, Response, json_response
-from penstock.edge.http.router import Route
 from penstock.edge.instants import to_text
+from penstock.edge.native import wire_in
+from penstock.edge.server.app import cookie
+from penstock.edge.server.request import Request, Respond, Response, json_response
+from penstock.edge.server.router import Route
 from penstock.services.keys import Keyring
 from penstock.services.logins import LoggedIn, Logins
 

@@ -8,26 +8,26 @@ from collections.abc import Awaitable, Callable, Iterator
 from functools import partial
 from typing import Any
 
-from penstock.domain.access import ANYONE, Caller
-from penstock.domain.addresses import networks
+from penstock.domain.access.api_key import ANYONE, Caller
+from penstock.domain.delivery.addresses import networks
 from penstock.domain.errors import PenstockError, ShuttingDown, TooLarge
-from penstock.edge.http.app import refuse_pages
-from penstock.edge.http.errors import error_response, unexpected
-from penstock.edge.http.request import Handler, Request, Respond, Response
-from penstock.edge.http.router import Route
-from penstock.edge.sqs import protocols, sigv4
-from penstock.edge.sqs.asked import Asked, Promise, Promised
-from penstock.edge.sqs.calls import OPERATIONS, Operation, WireProtocol
+from penstock.edge.server.app import refuse_pages
+from penstock.edge.server.errors import error_response, unexpected
+from penstock.edge.server.request import Handler, Request, Respond, Response
+from penstock.edge.server.router import Route
 from penstock.edge.sqs.errors import SqsError, from_core, method_not_allowed
-from penstock.edge.sqs.finding import Finder
-from penstock.edge.sqs.holding import Holding
-from penstock.edge.sqs.model import Output
-from penstock.edge.sqs.moving import Moving
+from penstock.edge.sqs.move_tasks import Moving
+from penstock.edge.sqs.queue_lookup import Finder
 from penstock.edge.sqs.queues import QueueOperations
 from penstock.edge.sqs.receiving import Receiving
 from penstock.edge.sqs.sending import Sending
-from penstock.edge.waiting import WaitingRoom
-from penstock.wiring import Broker
+from penstock.edge.sqs.visibility import Holding
+from penstock.edge.sqs.wire import protocols, sigv4
+from penstock.edge.sqs.wire.call import Asked, Promise, Promised
+from penstock.edge.sqs.wire.calls import OPERATIONS, Operation, WireProtocol
+from penstock.edge.sqs.wire.model import Output
+from penstock.edge.waiting_claims import WaitingRoom
+from penstock.wiring.broker import Broker
 
 SQS = "sqs"
 _QUEUE_PATH = "/{account:[0-9]{12}}/{queue}"

@@ -12,7 +12,7 @@ from typing import Any
 import msgspec
 
 from penstock.edge.sqs.errors import invalid_value, missing_parameter, over_limit
-from penstock.edge.sqs.policies import MOST_POLICY_BYTES
+from penstock.edge.sqs.rules.policies import MOST_POLICY_BYTES
 
 MOST_ACTIONS = 7
 _LABEL = re.compile(r"[A-Za-z0-9_-]{1,80}")

@@ -9,11 +9,9 @@ import msgspec
 
 from penstock.domain.errors import InvalidRequest, QueueExists, QueueNotFound
 from penstock.domain.limits import NUL
-from penstock.domain.queue import Queue, QueueSettings
+from penstock.domain.queue.queue import Queue, QueueSettings
 from penstock.edge.chunks import bring_all_back, purge_all
-from penstock.edge.sqs import attributes, kept, names, pages, permissions, policies
-from penstock.edge.sqs.asked import Asked
-from penstock.edge.sqs.attributes import Figures, QueueAttributes
+from penstock.edge.sqs import permissions
 from penstock.edge.sqs.errors import (
     SqsError,
     invalid_parameter,
@@ -25,8 +23,13 @@ from penstock.edge.sqs.errors import (
     queue_does_not_exist,
     queue_name_exists,
 )
-from penstock.edge.sqs.finding import Finder, allow
-from penstock.edge.sqs.model import (
+from penstock.edge.sqs.queue_lookup import Finder, allow
+from penstock.edge.sqs.rules import attributes, names, pages, policies
+from penstock.edge.sqs.rules import stored_attributes as kept
+from penstock.edge.sqs.rules.attributes import Figures, QueueAttributes
+from penstock.edge.sqs.rules.policies import RedrivePolicy
+from penstock.edge.sqs.wire.call import Asked
+from penstock.edge.sqs.wire.model import (
     CreateQueueRequest,
     CreateQueueResult,
     GetQueueAttributesRequest,
@@ -39,7 +42,6 @@ from penstock.edge.sqs.model import (
     ListQueuesResult,
     ListQueueTagsResult,
 )
-from penstock.edge.sqs.policies import RedrivePolicy
 from penstock.ports.clock import Clock
 from penstock.services.queues import Queues, QueueView
 

@@ -6,16 +6,17 @@ from collections.abc import Awaitable
 
 from penstock.domain.errors import ClaimNotRepeatable, QueueNotFound
 from penstock.domain.limits import SECOND
-from penstock.domain.message import Content
-from penstock.domain.message import Message as Claimable
-from penstock.domain.queue import Queue
-from penstock.edge.http.errors import unexpected
-from penstock.edge.sqs import body, content, digests, typed
-from penstock.edge.sqs.asked import Asked, Promise, Promised
+from penstock.domain.message.lifecycle import Content
+from penstock.domain.message.lifecycle import Message as Claimable
+from penstock.domain.queue.queue import Queue
+from penstock.edge.server.errors import unexpected
 from penstock.edge.sqs.errors import SqsError, invalid_value, over_limit, queue_does_not_exist
-from penstock.edge.sqs.finding import Finder
-from penstock.edge.sqs.model import Message, ReceiveMessageRequest, ReceiveMessageResult
-from penstock.edge.waiting import WaitingRoom
+from penstock.edge.sqs.queue_lookup import Finder
+from penstock.edge.sqs.rules import body, content, digests
+from penstock.edge.sqs.rules import typed_attributes as typed
+from penstock.edge.sqs.wire.call import Asked, Promise, Promised
+from penstock.edge.sqs.wire.model import Message, ReceiveMessageRequest, ReceiveMessageResult
+from penstock.edge.waiting_claims import WaitingRoom
 from penstock.ports.store import Claimed
 from penstock.services.messages import Messages
 from penstock.services.queues import Queues

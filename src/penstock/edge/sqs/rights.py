@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from penstock.domain.access import Role, Scope
+from penstock.domain.access.api_key import Role, Scope
 
 _PRODUCE = (Role.PRODUCE, Scope.NAMED)
 _CONSUME = (Role.CONSUME, Scope.NAMED)

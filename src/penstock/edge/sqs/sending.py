@@ -6,13 +6,10 @@ from collections.abc import Callable
 from functools import partial
 from typing import TypeVar
 
-from penstock.domain.draft import Draft, NewMessage
 from penstock.domain.errors import PenstockError, QueueNotFound
 from penstock.domain.limits import SECOND
-from penstock.domain.queue import Queue
-from penstock.edge.sqs import batches, body, content, digests, message_attributes, typed
-from penstock.edge.sqs.asked import Asked, Promise, Promised
-from penstock.edge.sqs.body import Body
+from penstock.domain.message.draft import Draft, NewMessage
+from penstock.domain.queue.queue import Queue
 from penstock.edge.sqs.errors import (
     SqsError,
     from_core,
@@ -20,8 +17,12 @@ from penstock.edge.sqs.errors import (
     missing_parameter,
     queue_does_not_exist,
 )
-from penstock.edge.sqs.finding import Finder
-from penstock.edge.sqs.model import (
+from penstock.edge.sqs.queue_lookup import Finder
+from penstock.edge.sqs.rules import batches, body, content, digests, message_attributes
+from penstock.edge.sqs.rules import typed_attributes as typed
+from penstock.edge.sqs.rules.body import Body
+from penstock.edge.sqs.wire.call import Asked, Promise, Promised
+from penstock.edge.sqs.wire.model import (
     BatchResultErrorEntry,
     MessageAttributeValue,
     SendMessageBatchRequestEntry,

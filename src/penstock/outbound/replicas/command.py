@@ -13,8 +13,8 @@ from typing import IO
 import msgspec
 
 from penstock.domain.errors import FleetsRefused, ReplicasUnavailable
-from penstock.domain.fleets import Command
-from penstock.domain.scaling import Replicas
+from penstock.domain.scaling.fleet import Command
+from penstock.domain.scaling.recommendation import Replicas
 
 NAMES = ("fleet", "wanted", "current", "change")
 _FIELD = re.compile(r"\{([a-z]+)\}")  # other braces are the program's own

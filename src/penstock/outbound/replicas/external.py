@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from penstock.domain.errors import ReplicasUnavailable, StoreUnavailable
-from penstock.domain.fleets import External
-from penstock.domain.scaling import Replicas
-from penstock.ports.roll import FleetRoll
+from penstock.domain.scaling.fleet import External
+from penstock.domain.scaling.recommendation import Replicas
+from penstock.ports.fleet_registry import FleetRoll
 
 
 class ExternalReplicas:

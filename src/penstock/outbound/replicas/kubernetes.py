@@ -17,10 +17,10 @@ from collections.abc import Callable
 from typing import Any, TypeVar
 
 from penstock.domain.errors import FleetsRefused, ReplicasUnavailable, StoreUnavailable
-from penstock.domain.extras import not_installed
-from penstock.domain.fleets import Kubernetes
-from penstock.domain.scaling import Replicas
-from penstock.ports.roll import FleetRoll
+from penstock.domain.optional_parts import not_installed
+from penstock.domain.scaling.fleet import Kubernetes
+from penstock.domain.scaling.recommendation import Replicas
+from penstock.ports.fleet_registry import FleetRoll
 
 T = TypeVar("T")
 

@@ -6,8 +6,8 @@ import os
 import subprocess
 import sys
 
-from penstock.domain.fleets import Processes
-from penstock.ports.roll import FLEET, REPLICA
+from penstock.domain.scaling.fleet import Processes
+from penstock.ports.fleet_registry import FLEET, REPLICA
 
 _STDERR = 2
 _REPLICA_VARIABLE = "PENSTOCK_REPLICA"

@@ -31,16 +31,16 @@ from typing import NamedTuple
 import msgspec
 
 from penstock.domain.errors import ReplicasUnavailable
-from penstock.domain.fleets import Processes
 from penstock.domain.limits import MINUTE, SECOND
-from penstock.domain.scaling import Replicas
+from penstock.domain.scaling.fleet import Processes
+from penstock.domain.scaling.recommendation import Replicas
 from penstock.outbound.replicas import crash_backoff
 from penstock.outbound.replicas.launch import Launch
 from penstock.outbound.replicas.ledger import Book, Ledger, Started
 from penstock.outbound.replicas.process_table import birth, orphans, send
 from penstock.outbound.replicas.registered import Registered, others
 from penstock.ports.clock import Clock, Dice
-from penstock.ports.roll import FleetRoll, Member
+from penstock.ports.fleet_registry import FleetRoll, Member
 
 _log = logging.getLogger("penstock.fleets")
 

@@ -11,7 +11,7 @@ import msgspec
 
 from penstock.domain.errors import ReplicasUnavailable, StoreUnavailable
 from penstock.outbound.replicas.ledger import Book
-from penstock.ports.roll import FleetRoll, Member
+from penstock.ports.fleet_registry import FleetRoll, Member
 
 T = TypeVar("T")
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 
 from penstock.domain import worker as workers
-from penstock.domain.circuit import circuit_hash
+from penstock.domain.circuit.circuit import circuit_hash
 from penstock.domain.limits import DAY, HOUR, MINUTE, SECOND
 from penstock.pipeline.demo.columns import WORKER_IDS
 from penstock.pipeline.demo.story import BROKEN_QUEUE, OUTAGE_FROM, OUTAGE_MS, QUEUES

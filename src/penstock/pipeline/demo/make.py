@@ -11,9 +11,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from pyspark.sql.pandas.types import to_arrow_schema
 
-from penstock.domain import lake
 from penstock.domain.errors import InvalidRequest
-from penstock.domain.lake import Range, Table
+from penstock.domain.lake import layout as lake
+from penstock.domain.lake.layout import Range, Table
 from penstock.domain.limits import DAY
 from penstock.pipeline.demo import story
 from penstock.pipeline.demo.backlog import Counters

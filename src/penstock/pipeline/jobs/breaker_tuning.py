@@ -14,15 +14,15 @@ from pyspark.sql import functions as F
 from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import StructType
 
-from penstock.domain import history
-from penstock.domain.breaker_settings import BreakerSettings, BreakerTask
-from penstock.domain.lake import ATTEMPTS, HISTORY
+from penstock.domain.circuit.settings import BreakerSettings, BreakerTask
+from penstock.domain.lake.layout import ATTEMPTS, HISTORY
 from penstock.domain.limits import DAY, MINUTE
-from penstock.domain.message import EXHAUSTED, QUARANTINED, TIMED_OUT, State
-from penstock.domain.tuning import USUAL_THRESHOLD, candidates, survival
+from penstock.domain.message import history
+from penstock.domain.message.lifecycle import EXHAUSTED, QUARANTINED, TIMED_OUT, State
 from penstock.pipeline.checks import sound
 from penstock.pipeline.job import Job, Output, Tables
 from penstock.pipeline.replays.breaker import Call, Stretch, judged, outages, replay
+from penstock.pipeline.replays.tuning import USUAL_THRESHOLD, candidates, survival
 from penstock.pipeline.schemas import DT, Derived, boolean, double, integer, long, text
 from penstock.pipeline.settings import JobSettings
 
@@ -249,7 +249,7 @@ def _played(calls: list[Call], said: dict[str, Any], settings: JobSettings) -> d
 def _midnight(dt: str) -> int:
     from datetime import datetime
 
-    from penstock.domain.moments import instant_of
+    from penstock.domain.datetimes import instant_of
 
     return instant_of(datetime.fromisoformat(f"{dt}T00:00+00:00"))
 

@@ -8,8 +8,8 @@ from __future__ import annotations
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from penstock.domain.lake import HISTORY
-from penstock.domain.message import State
+from penstock.domain.lake.layout import HISTORY
+from penstock.domain.message.lifecycle import State
 from penstock.pipeline.checks import sound
 from penstock.pipeline.job import Job, Output, Tables
 from penstock.pipeline.schemas import Derived, integer, long, text

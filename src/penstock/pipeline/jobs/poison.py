@@ -13,9 +13,9 @@ from __future__ import annotations
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from penstock.domain.history import AttemptOutcome
-from penstock.domain.lake import ATTEMPTS, HISTORY
-from penstock.domain.message import State
+from penstock.domain.lake.layout import ATTEMPTS, HISTORY
+from penstock.domain.message.history import AttemptOutcome
+from penstock.domain.message.lifecycle import State
 from penstock.pipeline.checks import sound
 from penstock.pipeline.job import Job, Output, Tables
 from penstock.pipeline.jobs.poison_facts import (

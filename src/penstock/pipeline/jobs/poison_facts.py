@@ -6,10 +6,10 @@ from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
 from penstock.domain import worker as workers
-from penstock.domain.circuit import CircuitState
-from penstock.domain.history import AttemptOutcome
-from penstock.domain.lake import ATTEMPTS, FACTS
+from penstock.domain.circuit.circuit import CircuitState
+from penstock.domain.lake.layout import ATTEMPTS, FACTS
 from penstock.domain.limits import DAY
+from penstock.domain.message.history import AttemptOutcome
 from penstock.pipeline.checks import sound
 from penstock.pipeline.job import Tables
 from penstock.pipeline.schemas import DT, Derived, boolean, long, text

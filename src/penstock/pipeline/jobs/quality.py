@@ -14,9 +14,9 @@ from functools import reduce
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from penstock.domain import lake
-from penstock.domain.lake import Table
-from penstock.domain.message import State
+from penstock.domain.lake import layout as lake
+from penstock.domain.lake.layout import Table
+from penstock.domain.message.lifecycle import State
 from penstock.pipeline.checks import doubled, problems_of, with_problems
 from penstock.pipeline.job import Job, Output, Tables
 from penstock.pipeline.lake import Lake

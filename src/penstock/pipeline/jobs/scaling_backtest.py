@@ -19,10 +19,10 @@ from pyspark.sql import functions as F
 from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import StructType
 
-from penstock.domain.fleets import External, Fleet
+from penstock.domain.datetimes import instant_of
 from penstock.domain.limits import DAY
-from penstock.domain.moments import instant_of
-from penstock.domain.scaling import Profile
+from penstock.domain.scaling.fleet import External, Fleet
+from penstock.domain.scaling.recommendation import Profile
 from penstock.pipeline.frames import frame_of
 from penstock.pipeline.job import Job, Output, Tables
 from penstock.pipeline.replays.fleet import Arrival, backtest

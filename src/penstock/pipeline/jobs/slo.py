@@ -11,8 +11,8 @@ from functools import reduce
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
-from penstock.domain.message import State
-from penstock.domain.targets import Objective, Target
+from penstock.domain.lake.slo_targets import Objective, Target
+from penstock.domain.message.lifecycle import State
 from penstock.pipeline.job import Job, Output, Tables
 from penstock.pipeline.schemas import DT, Derived, double, integer, long, text
 from penstock.pipeline.settings import JobSettings

@@ -1,4 +1,4 @@
-"""Calls of a route, played through domain/circuit.py under some settings.
+"""Calls of a route, played through domain/circuit/circuit.py under some settings.
 
 A call is an attempt that came to an end: when, of which message, and whether it failed.  One that
 comes while the circuit is open is held, and is not tried later in the replay; the first one after
@@ -16,9 +16,9 @@ from collections.abc import Iterable, Iterator, Sequence
 
 import msgspec
 
-from penstock.domain import circuit as circuits
-from penstock.domain.breaker_settings import BreakerSettings
-from penstock.domain.circuit import Circuit, CircuitState, Outcome, Permit, Tally
+from penstock.domain.circuit import circuit as circuits
+from penstock.domain.circuit.circuit import Circuit, CircuitState, Outcome, Permit, Tally
+from penstock.domain.circuit.settings import BreakerSettings
 from penstock.domain.limits import MINUTE
 
 OUTAGE_PERCENT = 50

@@ -3,7 +3,7 @@ smaller.
 
 Messages are claimed in the order in which they came, each takes as long as it took, and a worker
 that is let go finishes what it has.  At each interval the fleet is looked at as the autoscaler
-does: domain/fleet_run.py (scaling, steadiness, governor) decides.
+does: domain/scaling/fleet_run.py (scaling, steadiness, governor) decides.
 """
 
 from __future__ import annotations
@@ -16,10 +16,10 @@ from operator import attrgetter
 
 import msgspec
 
-from penstock.domain.fleet_run import FleetState, Reading, run, scaled
-from penstock.domain.fleets import Fleet
 from penstock.domain.limits import DAY, HOUR, MINUTE
-from penstock.domain.scaling import Profile, Replicas, Sample
+from penstock.domain.scaling.fleet import Fleet
+from penstock.domain.scaling.fleet_run import FleetState, Reading, run, scaled
+from penstock.domain.scaling.recommendation import Profile, Replicas, Sample
 
 FLAP_MS = 10 * MINUTE  # larger and then smaller within that, or the other way round
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Any
 
+from penstock.domain.datetimes import instant_of
 from penstock.domain.limits import DAY
-from penstock.domain.moments import instant_of
 from penstock.pipeline.lake import Lake
 from penstock.pipeline.report import plots, svg
 from penstock.pipeline.report.page import Section, figure, page, table

@@ -11,8 +11,8 @@ from html import escape
 
 import msgspec
 
+from penstock.domain.datetimes import moment_of
 from penstock.domain.limits import DAY, HOUR, MINUTE
-from penstock.domain.moments import moment_of
 
 PANEL = 540  # as wide as pictures are drawn: two beside each other, or one
 WIDE = 1120

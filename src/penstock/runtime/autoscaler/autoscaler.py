@@ -12,15 +12,18 @@ from collections.abc import Callable, Sequence
 
 import msgspec
 
-from penstock.domain import fleet_run
-from penstock.domain.fleet_run import FLAPPING, Decision, Reading, Way
-from penstock.domain.fleet_status import ALERT, DECISION, Note
-from penstock.domain.governor import Standing, who_makes_room
 from penstock.domain.limits import SECOND
-from penstock.domain.pressure import Pressure, alerts_due, level_of, yields
-from penstock.domain.scaling import Replicas
-from penstock.runtime.autoscaler.aside import Aside
-from penstock.runtime.autoscaler.asking import (
+from penstock.domain.scaling import fleet_run
+from penstock.domain.scaling.fleet_run import FLAPPING, Decision, Reading, Way
+from penstock.domain.scaling.fleet_status import ALERT, DECISION, Note
+from penstock.domain.scaling.governor import Standing, who_makes_room
+from penstock.domain.scaling.pressure import Pressure, alerts_due, level_of, yields
+from penstock.domain.scaling.recommendation import Replicas
+from penstock.runtime.autoscaler.background import Aside
+from penstock.runtime.autoscaler.fleet_list import Roster
+from penstock.runtime.autoscaler.fleet_watch import UnderWay, Watch, answer_of, outcome_of
+from penstock.runtime.autoscaler.leadership import Leading
+from penstock.runtime.autoscaler.questions import (
     ANSWERS,
     COUNT,
     PRESSURE,
@@ -30,9 +33,6 @@ from penstock.runtime.autoscaler.asking import (
     Answer,
     Wrong,
 )
-from penstock.runtime.autoscaler.leading import Leading
-from penstock.runtime.autoscaler.roster import Roster
-from penstock.runtime.autoscaler.watch import UnderWay, Watch, answer_of, outcome_of
 from penstock.services.scaling import Scaling
 
 LOOK_MS = 20  # how soon to look again while something is asked

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Mapping
 
 import msgspec
 
-from penstock.domain.delivery import is_for_deliveries
+from penstock.domain.delivery.delivery import is_for_deliveries
 from penstock.domain.limits import MINUTE
 from penstock.ports.store import Session, Store
 

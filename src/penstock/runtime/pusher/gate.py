@@ -12,16 +12,16 @@ from collections.abc import Sequence
 
 import msgspec
 
-from penstock.domain import delivery as deliveries
-from penstock.domain.circuit import Permit, Permitted
+from penstock.domain.circuit.circuit import Permit, Permitted
+from penstock.domain.delivery import delivery as deliveries
 from penstock.domain.errors import PenstockError
-from penstock.domain.lease import LeaseAct, Verb
-from penstock.domain.message import EXPIRED, Content, Message
+from penstock.domain.message.lease import LeaseAct, Verb
+from penstock.domain.message.lifecycle import EXPIRED, Content, Message
 from penstock.runtime.pusher.backoff import Waits, delay_ms
-from penstock.runtime.pusher.line import Line
+from penstock.runtime.pusher.in_flight import UnderWay, act_on
 from penstock.runtime.pusher.outgoing import request_of
-from penstock.runtime.pusher.under_way import UnderWay, act_on
-from penstock.services.circuits import Circuits, Wanted
+from penstock.runtime.pusher.round_robin import Line
+from penstock.services.circuits.circuits import Circuits, Wanted
 from penstock.services.routes import Routes
 
 

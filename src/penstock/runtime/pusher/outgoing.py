@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from penstock.domain.delivery import OF_THE_CONNECTION, Delivery
+from penstock.domain.delivery.delivery import OF_THE_CONNECTION, Delivery
+from penstock.domain.delivery.route import Route
+from penstock.domain.delivery.signature import HEADERS as SIGNED
+from penstock.domain.delivery.signature import sign
 from penstock.domain.limits import DAY
-from penstock.domain.route import Route
-from penstock.domain.signature import HEADERS as SIGNED
-from penstock.domain.signature import sign
 from penstock.ports.sender import Request, Response
 
 _TIMEOUT = "x-timeout"  # milliseconds, for this request alone

@@ -15,21 +15,21 @@ from collections.abc import Callable, Sequence
 
 import msgspec
 
-from penstock.domain.circuit import is_success, outcome_of
+from penstock.domain.circuit.circuit import is_success, outcome_of
+from penstock.domain.delivery.route import RouteTable
 from penstock.domain.errors import PenstockError, QueueNotFound
-from penstock.domain.lease import LeaseAct, Verb
-from penstock.domain.message import Content, Message, State
-from penstock.domain.route import RouteTable
+from penstock.domain.message.lease import LeaseAct, Verb
+from penstock.domain.message.lifecycle import Content, Message, State
 from penstock.ports.sender import Response, Sender
 from penstock.ports.store import Acted, Claim, Claimed, Store
 from penstock.runtime.pusher.backoff import Waits, delay_ms
 from penstock.runtime.pusher.finder import Finder
 from penstock.runtime.pusher.gate import Admitted, Gate
-from penstock.runtime.pusher.line import Line
+from penstock.runtime.pusher.in_flight import UnderWay, act_on
 from penstock.runtime.pusher.outgoing import told
+from penstock.runtime.pusher.round_robin import Line
 from penstock.runtime.pusher.tally import Ended, Tally
-from penstock.runtime.pusher.under_way import UnderWay, act_on
-from penstock.services.circuits import Circuits, Reported
+from penstock.services.circuits.circuits import Circuits, Reported
 from penstock.services.routes import Routes
 
 _log = logging.getLogger("penstock.push")

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from penstock import Penstock
-from penstock.store.postgres_store import migrate
+from penstock.store.postgres.store import migrate
 from tests.edge.cli.worker import shop
 from tests.edge.cli.worker.driving import WorkerProcess
 from tests.edge.live import LiveServer

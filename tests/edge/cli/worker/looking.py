@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from penstock import Penstock
-from penstock.domain.message import Message
+from penstock.domain.message.lifecycle import Message
 from penstock.services.messages import MessageView
 from tests.support.waiting import eventually
 

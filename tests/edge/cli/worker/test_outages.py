@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from penstock.store.postgres_store import migrate
+from penstock.store.postgres.store import migrate
 from tests.edge.cli.worker import office
 from tests.edge.cli.worker.driving import WorkerProcess
 from tests.edge.cli.worker.looking import PATIENCE_S

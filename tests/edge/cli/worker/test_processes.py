@@ -9,7 +9,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from penstock.domain.history import Ending
+from penstock.domain.message.history import Ending
 from tests.edge.cli.worker import hooked, shop
 from tests.edge.cli.worker.looking import PATIENCE_S, message, soon_dead, view
 from tests.support.processes import is_alive

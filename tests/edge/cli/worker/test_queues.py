@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from penstock import Penstock
-from penstock.client.remote import Remote
+from penstock.client.remote.server import Remote
 from tests.edge.cli.worker import office
 from tests.edge.cli.worker.looking import PATIENCE_S
 

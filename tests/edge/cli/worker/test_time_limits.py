@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from penstock.domain.history import Ending
+from penstock.domain.message.history import Ending
 from tests.edge.cli.worker import shop
 from tests.edge.cli.worker.looking import PATIENCE_S, message, soon_dead, view
 from tests.support.waiting import eventually

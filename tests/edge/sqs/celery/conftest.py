@@ -11,7 +11,7 @@ import pytest
 from celery import Celery
 from celery.result import AsyncResult
 
-from penstock.wiring import migrate
+from penstock.wiring.broker import migrate
 from tests.edge.api import a_name
 from tests.edge.conftest import BACKENDS, some_settings
 from tests.edge.live import LiveServer

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from botocore.exceptions import ClientError
 
-from penstock.domain.access import Role
+from penstock.domain.access.api_key import Role
 from penstock.edge.cli.main import main
 from tests.edge.live import LiveServer
 from tests.edge.sqs.celery.conftest import Shop, result_of

@@ -6,13 +6,14 @@ from argparse import ArgumentTypeError, Namespace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from penstock.domain.lake import dt_of
+from penstock.domain.datetimes import instant_of
+from penstock.domain.lake.layout import dt_of
 from penstock.domain.limits import DAY
-from penstock.domain.moments import instant_of
-from penstock.edge.cli import exits
-from penstock.edge.cli.flags import instant
-from penstock.edge.cli.output import Output
-from penstock.edge.cli.parser import Parser
+from penstock.edge.cli.kit import exits
+from penstock.edge.cli.kit.flags import instant
+from penstock.edge.cli.kit.output import Output
+from penstock.edge.cli.kit.parser import Parser
+from penstock.edge.cli.kit.progress import progress
 from penstock.edge.cli.pipeline.shared import (
     RUN_COLUMNS,
     day,
@@ -22,7 +23,6 @@ from penstock.edge.cli.pipeline.shared import (
     session,
     session_flags,
 )
-from penstock.edge.cli.progress import progress
 from penstock.edge.cli.registry import Command
 from penstock.settings.pipeline import Pipeline
 

@@ -8,9 +8,9 @@ from pathlib import Path
 from shutil import which
 
 from penstock.domain.errors import InvalidRequest
-from penstock.edge.cli import exits
-from penstock.edge.cli.output import Output
-from penstock.edge.cli.parser import Parser
+from penstock.edge.cli.kit import exits
+from penstock.edge.cli.kit.output import Output
+from penstock.edge.cli.kit.parser import Parser
 from penstock.edge.cli.registry import Command
 
 

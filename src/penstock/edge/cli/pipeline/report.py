@@ -5,9 +5,9 @@ from __future__ import annotations
 from argparse import Namespace
 from pathlib import Path
 
-from penstock.edge.cli import exits
-from penstock.edge.cli.output import Output
-from penstock.edge.cli.parser import Parser
+from penstock.edge.cli.kit import exits
+from penstock.edge.cli.kit.output import Output
+from penstock.edge.cli.kit.parser import Parser
 from penstock.edge.cli.pipeline.shared import day, lake_flags, lake_of, loaded_settings, session
 from penstock.edge.cli.registry import Command
 

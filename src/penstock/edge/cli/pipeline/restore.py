@@ -10,25 +10,25 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import msgspec
 
-from penstock.domain.draft import Draft
+from penstock.domain.datetimes import instant_of
 from penstock.domain.errors import PenstockError
 from penstock.domain.limits import DAY
-from penstock.domain.moments import instant_of
-from penstock.domain.pace import MAX_LIMIT
-from penstock.edge.cli import exits
-from penstock.edge.cli.flags import DEFAULT_SERVER, instant
-from penstock.edge.cli.output import Output
-from penstock.edge.cli.parser import Parser
+from penstock.domain.message.draft import Draft
+from penstock.domain.queue.rate import MAX_LIMIT
+from penstock.edge.cli.kit import exits
+from penstock.edge.cli.kit.flags import DEFAULT_SERVER, instant
+from penstock.edge.cli.kit.output import Output
+from penstock.edge.cli.kit.parser import Parser
+from penstock.edge.cli.kit.progress import progress
+from penstock.edge.cli.kit.throttle import Throttle
 from penstock.edge.cli.pipeline.shared import lake_flags, lake_of, loaded_settings, session
-from penstock.edge.cli.progress import progress
 from penstock.edge.cli.registry import Command
-from penstock.edge.cli.throttle import Throttle
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
     from penstock.pipeline.restore import Wanted
-    from penstock.services.restoring import Restored
+    from penstock.services.restore import Restored
 
 T = TypeVar("T")
 COLUMNS = ("queue", "state", "messages", "without body")
@@ -94,8 +94,8 @@ def _configure_resend(parser: Parser) -> None:
 
 def _restore(args: Namespace, out: Output) -> int:
     from penstock.pipeline import restore
-    from penstock.services.restoring import Restoring
-    from penstock.wiring import open_broker
+    from penstock.services.restore import Restoring
+    from penstock.wiring.broker import open_broker
 
     settings, at = loaded_settings(args), instant_of(args.at)
     with session(args) as spark:
@@ -122,7 +122,7 @@ def _restore(args: Namespace, out: Output) -> int:
 
 
 def _put(restoring: Any, rows: DataFrame, total: int, throttle: Throttle) -> Restored:
-    from penstock.services.restoring import Restored
+    from penstock.services.restore import Restored
 
     done = Restored()
     ordered = rows.orderBy("order_no", "message_no").toLocalIterator(prefetchPartitions=True)
@@ -158,7 +158,7 @@ def _resend(args: Namespace, out: Output) -> int:
 
 
 def _send(app: Any, rows: DataFrame, args: Namespace, throttle: Throttle, total: int) -> Restored:
-    from penstock.services.restoring import Restored
+    from penstock.services.restore import Restored
 
     done = Restored()
     ordered = rows.orderBy("queue", "message_no", "finished_at")
@@ -180,7 +180,7 @@ def _send(app: Any, rows: DataFrame, args: Namespace, throttle: Throttle, total:
 
 
 def _answered(message_id: str, answer: Any) -> Restored:
-    from penstock.services.restoring import Restored
+    from penstock.services.restore import Restored
 
     if isinstance(answer, PenstockError):
         return Restored(refused=((message_id, f"{answer} ({answer.code})"),))
@@ -247,7 +247,7 @@ def _chunks(rows: Iterable[T], most: int) -> Iterator[list[T]]:
 
 
 def _steady() -> Any:
-    from penstock.wiring import steady_clock
+    from penstock.wiring.broker import steady_clock
 
     return steady_clock()
 

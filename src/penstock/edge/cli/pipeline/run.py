@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from argparse import Namespace
 
-from penstock.edge.cli import exits
-from penstock.edge.cli.output import Output
-from penstock.edge.cli.parser import Parser
+from penstock.edge.cli.kit import exits
+from penstock.edge.cli.kit.output import Output
+from penstock.edge.cli.kit.parser import Parser
 from penstock.edge.cli.pipeline.shared import (
     RUN_COLUMNS,
     day,

@@ -9,11 +9,11 @@ from datetime import date
 from typing import TYPE_CHECKING
 
 from penstock.domain.errors import InvalidRequest
-from penstock.edge.cli import exits
-from penstock.edge.cli.archive import lake_flag, settings_of
-from penstock.edge.cli.flags import pair, store_flags
-from penstock.edge.cli.parser import Parser
-from penstock.edge.cli.progress import progress
+from penstock.edge.cli.kit import exits
+from penstock.edge.cli.kit.flags import pair, store_flags
+from penstock.edge.cli.kit.parser import Parser
+from penstock.edge.cli.kit.progress import progress
+from penstock.edge.cli.operate.archive import lake_flag, settings_of
 from penstock.settings import Settings
 from penstock.settings.pipeline import Pipeline
 
@@ -100,7 +100,7 @@ def loaded_settings(args: Namespace) -> Settings:
 
 
 def job_settings(pipeline: Pipeline) -> JobSettings:
-    from penstock.domain.targets import read_targets
+    from penstock.domain.lake.slo_targets import read_targets
     from penstock.pipeline.settings import JobSettings
 
     same = set(JobSettings.__struct_fields__) & set(Pipeline.__struct_fields__)

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from argparse import Namespace
 
-from penstock.domain.moments import moment_of
-from penstock.edge.cli import exits
-from penstock.edge.cli.output import Output
-from penstock.edge.cli.parser import Parser
+from penstock.domain.datetimes import moment_of
+from penstock.edge.cli.kit import exits
+from penstock.edge.cli.kit.output import Output
+from penstock.edge.cli.kit.parser import Parser
 from penstock.edge.cli.pipeline.shared import (
     job_settings,
     lake_flags,

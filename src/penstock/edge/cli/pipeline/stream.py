@@ -5,10 +5,10 @@ from __future__ import annotations
 from argparse import Namespace
 from typing import TYPE_CHECKING
 
-from penstock.edge.cli import exits
-from penstock.edge.cli.flags import duration
-from penstock.edge.cli.output import Output
-from penstock.edge.cli.parser import Parser
+from penstock.edge.cli.kit import exits
+from penstock.edge.cli.kit.flags import duration
+from penstock.edge.cli.kit.output import Output
+from penstock.edge.cli.kit.parser import Parser
 from penstock.edge.cli.pipeline.shared import lake_flags, lake_of, loaded_settings, session
 from penstock.edge.cli.registry import Command
 

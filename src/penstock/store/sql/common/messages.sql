@@ -126,7 +126,7 @@ SELECT q.queue_no
                 LIMIT 1 OFFSET 0);
 
 -- name: claim
--- Which messages, in which order: decided here.  What becomes of them: domain/message.py.  As many
+-- Which messages, in which order: decided here.  What becomes of them: domain/message/lifecycle.py.  As many
 -- as are wanted and as one answer holds; the first in any case.
 UPDATE message
    SET {leased}

@@ -1,4 +1,4 @@
--- Limits per group: who is let through.  The rule is in domain/opening.py.
+-- Limits per group: who is let through.  The rule is in domain/queue/group_limit.py.
 
 -- name: open_ones
 -- How many of each of these groups are let through, by their states.

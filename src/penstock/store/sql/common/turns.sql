@@ -1,4 +1,4 @@
--- Fair share: the numbers behind the turns.  The rule is in domain/fairness.py.
+-- Fair share: the numbers behind the turns.  The rule is in domain/queue/fair_share.py.
 
 -- name: lines
 -- How far the lines of some queues are.

@@ -21,7 +21,7 @@ SELECT count(*)
 
 -- name: suspects
 -- Queues with something in them that should not be there, or not any more; what exactly is wrong
--- says domain/problem.py.  The first in line is one look into an index for each queue, and
+-- says domain/queue/problem.py.  The first in line is one look into an index for each queue, and
 -- MATERIALIZED keeps it at one.
 WITH s AS MATERIALIZED (
   SELECT q.queue_no, q.held_by, q.is_paused, c.dead, c.live,

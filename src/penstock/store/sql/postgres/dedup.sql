@@ -16,7 +16,7 @@ DELETE FROM dedup
 
 -- name: give_back
 -- As in common/.  Nobody waits here: rows without an end are locked only by those who have locked the
--- message that took the key, whatever the order of locks (store/holds.py).
+-- message that took the key, whatever the order of locks (store/verbs/lock_order.py).
 DELETE FROM dedup
  WHERE ctid = ANY (ARRAY(
          SELECT d.ctid

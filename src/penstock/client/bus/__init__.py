@@ -1,0 +1,1 @@
+"""Notifications, topics and events as applications use them."""

@@ -1,0 +1,282 @@
+"""The bus as an application uses it: `@app.subscribe("orders")`, `app.publish("orders", …)`."""
+
+from __future__ import annotations
+
+import asyncio
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping, Sequence
+from datetime import datetime
+from typing import Any, TypeVar, Unpack
+
+import msgspec
+
+from penstock.client.backend import Backing
+from penstock.client.bus.answers import Published
+from penstock.client.bus.bodies import json_of
+from penstock.client.bus.listener import Listener, ListenerSettings
+from penstock.client.bus.requests import (
+    AreSubscribed,
+    Declared,
+    Publish,
+    Subscribe,
+    SubscribeAndPublish,
+)
+from penstock.client.bus.worker_events import StickySource
+from penstock.client.jobs import tracing
+from penstock.client.jobs.current import Current
+from penstock.client.jobs.handlers import JobHandlers
+from penstock.client.jobs.options import JobOptions, Settled
+from penstock.client.local.lazy_backend import Opening
+from penstock.client.queue_options import QueueOptions
+from penstock.client.request_kinds import Ask, ask, ask_async, look, look_async
+from penstock.client.sending import traced
+from penstock.domain import topic as topics
+from penstock.domain.errors import InvalidRequest
+from penstock.domain.message.draft import Draft
+from penstock.domain.topic import EVENT_ID, TOPIC, Dispatch
+from penstock.ports.work import WorkSource
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+class Event(msgspec.Struct, frozen=True, kw_only=True):
+    """What a handler is told about an event beside its body."""
+
+    id: str  # the same for all subscriptions; the message's own id is current().id
+    topic: str
+    kind: str | None
+    published_at: datetime
+    tags: tuple[str, ...]
+    group: str | None
+    attempts: int
+
+
+class SubscribeSettings(ListenerSettings, total=False):
+    """What `@app.subscribe(…)` takes beside its topic."""
+
+    name: str  # without it, the function's
+    kinds: str | Sequence[str]  # patterns of the kinds it wants; none: every event
+    dispatch: Dispatch | str
+    queue: QueueOptions  # how its queue is to be
+
+
+class BusPart(ABC):
+    """The part of an application that publishes and subscribes."""
+
+    handlers: JobHandlers
+    _opening: Opening
+
+    def __init__(self) -> None:
+        self._subscriptions: dict[str, Declared] = {}  # by queue
+        self._subscribed_at: Backing | None = None
+        self._found_at: Backing | None = None  # they existed there, maybe with older settings
+        self._sticky: StickySource | None = None
+
+    def subscribe(self, topic: str, **settings: Unpack[SubscribeSettings]) -> Callable[[F], F]:
+        """Make a function the handler of a subscription.
+
+        The subscription is made when this process first publishes or works; until then its events
+        are not kept for it.  Several functions may share a name, each for its own kinds.
+        """
+
+        def decorate(function: F) -> F:
+            name = settings.get("name") or function.__name__
+            queue = topics.queue_name(topic, name)
+            given = settings.get("kinds", ())
+            kinds = topics.check_kinds((given,) if isinstance(given, str) else tuple(given))
+            listener = Listener(
+                function,
+                kinds=kinds,
+                about=_event,
+                clock=lambda: self._opening.get().clock,
+                settings=settings,
+            )
+            dispatch = _dispatch(settings.get("dispatch", Dispatch.SHARED))
+            self._declare(queue, Declared(topic, name, kinds, dispatch))
+            self.handlers.listen(queue, listener)
+            if "queue" in settings:
+                self.queue(queue, **settings["queue"])
+            self.queue_at_least(queue, max_attempts=listener.max_attempts)
+            return function
+
+        return decorate
+
+    def publish(
+        self,
+        topic: str,
+        event: object,
+        *,
+        kind: str | None = None,
+        node: str | None = None,
+        **options: Unpack[JobOptions],
+    ) -> Published:
+        """One message for each subscription that wants it, all or none.
+
+        `tx`: the caller's own transaction.  `node`: the worker that publishes, for sticky
+        subscriptions; without it, the worker that runs in this process, if there is one.
+        """
+        [published] = self.publish_many(topic, [event], kind=kind, node=node, **options)
+        return published
+
+    def publish_many(
+        self,
+        topic: str,
+        events: Sequence[object],
+        *,
+        kind: str | None = None,
+        node: str | None = None,
+        **options: Unpack[JobOptions],
+    ) -> list[Published]:
+        """All of them or none."""
+        settled, drafts = self._event_drafts(events, kind, options)
+        backing = self.backing_for(settled.tx)
+        if settled.tx is None:
+            self._subscribe_all(backing)
+        elif not self._has_subscriptions(backing):
+            self._note_found(backing, look(backing, self._are_subscribed()))
+        with tracing.producing(topic, drafts) as span:
+            what = self._publishing(backing, topic, traced(drafts, span.trace), node)
+            return self._noted(ask(backing, what, settled.tx))
+
+    async def publish_async(
+        self,
+        topic: str,
+        event: object,
+        *,
+        kind: str | None = None,
+        node: str | None = None,
+        **options: Unpack[JobOptions],
+    ) -> Published:
+        [published] = await self.publish_many_async(topic, [event], kind=kind, node=node, **options)
+        return published
+
+    async def publish_many_async(
+        self,
+        topic: str,
+        events: Sequence[object],
+        *,
+        kind: str | None = None,
+        node: str | None = None,
+        **options: Unpack[JobOptions],
+    ) -> list[Published]:
+        settled, drafts = self._event_drafts(events, kind, options)
+        backing = await self.backing_for_async(settled.tx)
+        if settled.tx is None:
+            if self._subscribed_at is not backing:
+                await asyncio.to_thread(self._subscribe_all, backing)
+        elif not self._has_subscriptions(backing):
+            self._note_found(backing, await look_async(backing, self._are_subscribed()))
+        with tracing.producing(topic, drafts) as span:
+            what = self._publishing(backing, topic, traced(drafts, span.trace), node)
+            return self._noted(await ask_async(backing, what, settled.tx))
+
+    # --- what the rest of the application offers ---
+
+    @abstractmethod
+    def queue(self, name: str, **options: Unpack[QueueOptions]) -> None: ...
+
+    @abstractmethod
+    def queue_at_least(self, name: str, *, max_attempts: int | None) -> None: ...
+
+    @abstractmethod
+    def backing_for(self, tx: object) -> Backing: ...
+
+    @abstractmethod
+    async def backing_for_async(self, tx: object) -> Backing: ...
+
+    @abstractmethod
+    def declared(self, queue: str) -> Mapping[str, Any]: ...
+
+    @abstractmethod
+    def _settle(self, backing: Backing, queue: str) -> None: ...
+
+    # --- private ---
+
+    def _declare(self, queue: str, wanted: Declared) -> None:
+        """Functions that share a subscription want together what each of them wants."""
+        before = self._subscriptions.get(queue)
+        if before is not None:
+            if (before.topic, before.name) != (wanted.topic, wanted.name):
+                raise InvalidRequest(f"two subscriptions would have the queue {queue!r}")
+            if before.dispatch is not wanted.dispatch:
+                raise InvalidRequest(f"subscription {wanted.name!r} is {before.dispatch} elsewhere")
+            everything = not before.kinds or not wanted.kinds
+            kinds = () if everything else tuple(dict.fromkeys(before.kinds + wanted.kinds))
+            wanted = msgspec.structs.replace(wanted, kinds=kinds)
+        self._subscriptions[queue] = wanted
+        self._subscribed_at = self._found_at = None
+
+    def _subscribe_all(self, backing: Backing) -> None:
+        """Once for each backing, and again when another one was declared."""
+        if self._subscribed_at is not backing:
+            for queue, wanted in self._subscriptions.items():
+                self._settle(backing, queue)  # first, because a queue's ordering never changes
+                ask(backing, Subscribe(wanted))
+            self._subscribed_at = backing
+
+    def _has_subscriptions(self, backing: Backing) -> bool:
+        return backing is self._subscribed_at or backing is self._found_at
+
+    def _are_subscribed(self) -> AreSubscribed:
+        return AreSubscribed(list(self._subscriptions.values()))
+
+    def _note_found(self, backing: Backing, are_subscribed: bool) -> None:
+        if are_subscribed:
+            self._found_at = backing
+
+    def _with_own(self, source: WorkSource) -> WorkSource:
+        """The source of work, which also looks where this worker's own events wait."""
+        queues = frozenset(
+            queue for queue, s in self._subscriptions.items() if s.dispatch is Dispatch.STICKY
+        )
+        if not queues:
+            return source
+        if self._sticky is None or not self._sticky.is_for(source, queues):
+            self._sticky = StickySource(source, queues)
+        return self._sticky
+
+    def _event_drafts(
+        self, events: Sequence[object], kind: str | None, options: JobOptions
+    ) -> tuple[Settled, list[Draft]]:
+        settled = Settled().merged(options)
+        drafts = [
+            msgspec.structs.replace(settled.draft, kind=kind, body=json_of(event))
+            for event in events
+        ]
+        return settled, drafts
+
+    def _publishing(
+        self, backing: Backing, topic: str, drafts: Sequence[Draft], node: str | None
+    ) -> Ask[list[Published]]:
+        if node is None and self._sticky is not None:
+            node = self._sticky.worker_id
+        publish = Publish(topic, drafts, node)
+        if self._has_subscriptions(backing):
+            return publish
+        # In the caller's transaction: one of our own would wait for it.
+        queues = {queue: self.declared(queue) for queue in self._subscriptions}
+        return SubscribeAndPublish(list(self._subscriptions.values()), queues, publish)
+
+    def _noted(self, published: list[Published]) -> list[Published]:
+        if self._sticky is not None:
+            self._sticky.published()
+        return published
+
+
+def _dispatch(given: Dispatch | str) -> Dispatch:
+    try:
+        return Dispatch(given)
+    except ValueError:
+        raise InvalidRequest(f"dispatch is shared or sticky, not {given!r}") from None
+
+
+def _event(job: Current) -> Event:
+    return Event(
+        id=job.attributes.get(EVENT_ID, ""),
+        topic=job.attributes.get(TOPIC, ""),
+        kind=job.kind,
+        published_at=job.sent_at,
+        tags=job.tags,
+        group=job.group,
+        attempts=job.attempts,
+    )

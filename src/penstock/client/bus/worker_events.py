@@ -1,0 +1,77 @@
+"""A source of work that also looks where a worker's own events wait."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+
+from penstock.domain.circuit.circuit import Permitted, Reported
+from penstock.domain.topic import node_queue_name
+from penstock.ports.work import Answer, Work, WorkAct, WorkSource
+
+
+class StickySource:
+    """Its own queue comes before the shared one.
+
+    There is one only after this process has published; until then nobody looks for it.
+    """
+
+    def __init__(self, source: WorkSource, queues: frozenset[str]) -> None:
+        self._source = source
+        self._queues = queues
+        self._callbacks: dict[object, Callable[[], None]] = {}
+        self._has_published = False
+        self.worker_id: str | None = None
+
+    def is_for(self, source: WorkSource, queues: frozenset[str]) -> bool:
+        return self._source is source and self._queues == queues
+
+    def claim(
+        self,
+        queues: Sequence[str],
+        *,
+        limit: int,
+        lease_ms: int,
+        worker_id: str,
+        finishing: Sequence[WorkAct] = (),
+    ) -> tuple[list[Work], list[Answer]]:
+        self.worker_id = worker_id
+        return self._source.claim(
+            list(self._with_own(queues)),
+            limit=limit,
+            lease_ms=lease_ms,
+            worker_id=worker_id,
+            finishing=finishing,
+        )
+
+    def act(self, acts: Sequence[WorkAct]) -> list[Answer]:
+        return self._source.act(acts)
+
+    def listen(self, queues: Sequence[str], callback: Callable[[], None]) -> Callable[[], None]:
+        token = object()
+        stop = self._source.listen(queues, callback)
+        self._callbacks[token] = callback
+
+        def stop_both() -> None:
+            self._callbacks.pop(token, None)
+            stop()
+
+        return stop_both
+
+    def permits(self, jobs: Mapping[str, str]) -> Mapping[str, Permitted] | None:
+        return self._source.permits(jobs)
+
+    def report(self, reports: Sequence[Reported]) -> None:
+        self._source.report(reports)
+
+    def published(self) -> None:
+        """This process has published: there may be something in a queue of its own."""
+        if self.worker_id is not None:
+            self._has_published = True
+            for callback in list(self._callbacks.values()):
+                callback()
+
+    def _with_own(self, queues: Sequence[str]) -> Iterable[str]:
+        for queue in queues:
+            if self._has_published and self.worker_id is not None and queue in self._queues:
+                yield node_queue_name(queue, self.worker_id)
+            yield queue

@@ -1,0 +1,1 @@
+"""Jobs as applications declare, enqueue and inspect them."""

@@ -1,0 +1,220 @@
+"""The arguments of a job as JSON and back, by the annotations of its function.  Never pickle.
+
+The body is a JSON object by parameter names: `*args` is a list and `**kwargs` an object under their
+own names.  What the caller leaves out is not stored, so that the default at the time of the run
+counts.  Both ways go through the same types: a job that cannot be run is refused when it is
+enqueued, and one that was not enqueued by us is checked before it is run.
+"""
+
+from __future__ import annotations
+
+import inspect
+import math
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
+from inspect import Parameter
+from typing import Any, get_type_hints
+
+import msgspec
+from msgspec import UNSET, UnsetType
+
+from penstock.client.jobs.model_types import is_foreign, read_foreign, write_foreign
+from penstock.domain.errors import InvalidRequest
+
+_VARIADIC = (Parameter.VAR_POSITIONAL, Parameter.VAR_KEYWORD)
+_encoder = msgspec.json.Encoder(enc_hook=write_foreign)
+# Keys in a fixed order, sets sorted: the same arguments are the same text.
+_canonical = msgspec.json.Encoder(enc_hook=write_foreign, order="deterministic")
+
+
+class Arguments:
+    """The parameters of one function; raises InvalidRequest for those that JSON cannot carry."""
+
+    def __init__(
+        self, function: Callable[..., object], kind: str, *, ignores: Iterable[str] = ()
+    ) -> None:
+        self._function = function
+        self._kind = kind
+        self._ignored = frozenset(ignores)
+        self._signature = inspect.signature(function)
+        self._parameters = self._signature.parameters
+        for name in self._ignored & self._parameters.keys():
+            raise InvalidRequest(f"job {kind!r} takes {name!r} and cannot ignore it as well")
+        self._decoder: msgspec.json.Decoder[Any] | None = None
+        self._unchecked: tuple[str, ...] = ()
+        # An annotation may name what the module has not defined yet: then at the first use.
+        with suppress(NameError):
+            self._prepare()
+
+    def write(self, args: tuple[object, ...], kwargs: Mapping[str, object]) -> str:
+        """The body for a call with these arguments, or InvalidRequest as the call would raise."""
+        try:
+            given = self._signature.bind(*args, **kwargs).arguments
+        except TypeError as error:
+            raise InvalidRequest(f"job {self._kind!r}: {error}") from None
+        return self.write_named(given)
+
+    def write_named(self, given: Mapping[str, object]) -> str:
+        """The same for arguments by name."""
+        decoder = self._prepare()
+        for name in self._unchecked:
+            if name in given and not _is_json(given[name]):
+                if _has_big_integer(given[name]):
+                    raise InvalidRequest(
+                        f"job {self._kind!r}: argument {name!r} is {given[name]!r}: integers go "
+                        "from -2**63 to 2**64-1; pass larger ones as text"
+                    )
+                raise InvalidRequest(
+                    f"job {self._kind!r}: argument {name!r} has no annotation, "
+                    f"so it takes plain JSON and not {given[name]!r}"
+                )
+        try:
+            body = _encoder.encode(given)
+        except (TypeError, ValueError, OverflowError, RecursionError) as error:
+            raise InvalidRequest(f"job {self._kind!r}: {self._culprit(given)}{error}") from None
+        self._decode(decoder, body)
+        return body.decode()
+
+    def read(self, body: str) -> tuple[list[object], dict[str, object]]:
+        """What to call the function with; raises InvalidRequest for a body that does not fit."""
+        # Who sends nothing (recurring work without a body, `null` over HTTP) gives no arguments.
+        named = self._decode(self._prepare(), "{}" if body == "null" else body)
+        args: list[object] = []
+        kwargs: dict[str, object] = {}
+        for name, parameter in self._parameters.items():
+            value = getattr(named, name)
+            if parameter.kind is Parameter.VAR_POSITIONAL:
+                args += [] if value is UNSET else value
+            elif parameter.kind is Parameter.VAR_KEYWORD:
+                kwargs |= {} if value is UNSET else value
+            elif parameter.kind is Parameter.KEYWORD_ONLY:
+                if value is not UNSET:
+                    kwargs[name] = value
+            else:
+                # By position, so that *args follow: then a default in between has to be filled in.
+                args.append(parameter.default if value is UNSET else value)
+        return args, kwargs
+
+    def canonical(self, body: str, names: Iterable[str] | None = None) -> bytes:
+        """Some or all arguments in one form, defaults included, to tell calls apart."""
+        named = self._decode(self._prepare(), body)
+        wanted = list(self._parameters) if names is None else list(names)
+        values = {name: getattr(named, name) for name in wanted}
+        for name, value in values.items():
+            default = self._parameters[name].default
+            if value is UNSET:
+                values[name] = None if default is Parameter.empty else default
+        return _canonical.encode(values)
+
+    @property
+    def names(self) -> list[str]:
+        return list(self._parameters)
+
+    def _prepare(self) -> msgspec.json.Decoder[Any]:
+        if self._decoder is None:
+            hints = get_type_hints(self._function, include_extras=True)
+            types = {name: self._type(name, p, hints) for name, p in self._parameters.items()}
+            self._unchecked = tuple(name for name in types if _is_unchecked(name, hints))
+            fields: list[tuple[str, Any, Any] | tuple[str, Any]] = []
+            for name, parameter in self._parameters.items():
+                has_default = parameter.default is not Parameter.empty
+                if has_default or parameter.kind in _VARIADIC:
+                    fields.append((name, types[name] | UnsetType, UNSET))
+                else:
+                    fields.append((name, types[name]))
+            fields += [(name, Any, UNSET) for name in sorted(self._ignored)]
+            struct = msgspec.defstruct(
+                "Arguments", fields, kw_only=True, forbid_unknown_fields=True
+            )
+            self._decoder = msgspec.json.Decoder(struct, dec_hook=read_foreign)
+        return self._decoder
+
+    def _type(self, name: str, parameter: Parameter, hints: Mapping[str, Any]) -> Any:
+        hint = hints.get(name, Any)
+        hint = Any if hint is object else hint
+        match parameter.kind:
+            case Parameter.VAR_POSITIONAL:
+                hint = list[hint]  # type: ignore[valid-type]
+            case Parameter.VAR_KEYWORD:
+                hint = dict[str, hint]  # type: ignore[valid-type]
+        try:
+            unfit = _unfit(msgspec.inspect.type_info(hint))
+        except (TypeError, ValueError) as error:
+            unfit = str(error)
+        if unfit is not None:
+            raise InvalidRequest(
+                f"job {self._kind!r}: parameter {name!r} cannot be kept as JSON: {unfit}"
+            )
+        return hint
+
+    def _decode(self, decoder: msgspec.json.Decoder[Any], body: str | bytes) -> Any:
+        try:
+            return decoder.decode(body)
+        except msgspec.DecodeError as error:  # one that does not fit, or is no JSON
+            raise InvalidRequest(f"job {self._kind!r}: {_told(error)}") from None
+        except RecursionError as error:
+            raise InvalidRequest(f"job {self._kind!r}: {error}") from None
+
+    def _culprit(self, given: Mapping[str, object]) -> str:
+        for name, value in given.items():
+            try:
+                _encoder.encode(value)
+            except (TypeError, ValueError, OverflowError, RecursionError):
+                return f"argument {name!r}: "
+        return ""
+
+
+def _is_unchecked(name: str, hints: Mapping[str, Any]) -> bool:
+    return hints.get(name, Any) in (Any, object)
+
+
+def _is_json(value: object) -> bool:
+    """Does it come back as it was?  (Of a tuple: as a list.)"""
+    match value:
+        case None | bool() | str():
+            return not isinstance(value, str) or type(value) is str
+        case int():
+            return type(value) is int and not _has_big_integer(value)
+        case float():
+            return math.isfinite(value)
+        case list() | tuple():
+            return all(_is_json(inner) for inner in value)
+        case dict():
+            return all(type(key) is str and _is_json(inner) for key, inner in value.items())
+    return False
+
+
+def _has_big_integer(value: object) -> bool:
+    match value:
+        case int():
+            return not -(2**63) <= value < 2**64
+        case list() | tuple():
+            return any(map(_has_big_integer, value))
+        case dict():
+            return any(map(_has_big_integer, value.values()))
+    return False
+
+
+def _unfit(info: Any, seen: set[int] | None = None) -> str | None:
+    """Why a type, or one inside it, cannot go through JSON; or None."""
+    seen = set() if seen is None else seen
+    if id(info) in seen:  # a type may hold itself
+        return None
+    seen.add(id(info))
+    if isinstance(info, msgspec.inspect.CustomType):
+        return None if is_foreign(info.cls) else f"{info.cls!r} is not known to msgspec"
+    if isinstance(info, msgspec.inspect.RawType | msgspec.inspect.ExtType):
+        return f"{type(info).__name__} is not for arguments"
+    inside = [getattr(info, name, None) for name in ("type", "item_type", "key_type", "value_type")]
+    for name in ("types", "item_types", "fields"):
+        inside += getattr(info, name, ())
+    return next(filter(None, (_unfit(i, seen) for i in inside if i is not None)), None)
+
+
+def _told(error: msgspec.DecodeError) -> str:
+    """Msgspec says "… - at `$.to`"; we name the argument."""
+    text, _, path = str(error).partition(" - at `$")
+    if path:
+        return f"argument {path.rstrip('`').removeprefix('.')!r}: {text}"
+    text = text.replace("Object contains unknown field", "there is no argument")
+    return text.replace("Object missing required field", "missing a required argument:")

@@ -1,0 +1,188 @@
+"""Trace context that travels with a job, and spans where OpenTelemetry is installed.
+
+What is stored is W3C's: the traceparent, and after a space the tracestate if there is one.  An
+enqueue is a producer span, and the first attempt is its child.  Later attempts are traces of their
+own, linked to it: a job that is tried for days would otherwise stretch a trace over days.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from typing import TYPE_CHECKING, Any
+
+from penstock.domain.errors import InvalidRequest
+from penstock.domain.message.draft import Draft
+from penstock.domain.message.outcome import Bury, Outcome, Retry
+from penstock.ports.work import Work
+
+if TYPE_CHECKING:
+    from opentelemetry.trace import Span
+
+try:
+    from opentelemetry import context, trace
+    from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
+except ImportError:  # then nobody traces
+    _has_api = False
+else:
+    _has_api = True
+    _w3c = TraceContextTextMapPropagator()
+
+_TRACEPARENT = re.compile(r"[0-9a-f]{2}-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}")
+_MOST_CHARS = 1024  # of what is kept
+_SYSTEM = "penstock"
+
+
+class Told:
+    """Takes what a handler has returned; raised errors are seen by themselves."""
+
+    def __init__(self, span: Span | None = None) -> None:
+        self._span = span
+
+    def told(self, result: object) -> None:
+        if self._span is not None and isinstance(result, Retry | Bury):
+            _fail(self._span, result)
+
+
+def check(given: str) -> str:
+    """Return it, or raise InvalidRequest: a traceparent, maybe a space and a tracestate."""
+    parent, _, state = given.partition(" ")
+    if not _TRACEPARENT.fullmatch(parent) or len(given) > _MOST_CHARS or "\n" in state:
+        raise InvalidRequest(f"trace is a W3C traceparent, not {given[:100]!r}")
+    return given
+
+
+def of_now() -> str | None:
+    """The current span's context, to be stored; None where nobody traces."""
+    if not _has_api or not trace.get_current_span().get_span_context().is_valid:
+        return None
+    carrier: dict[str, str] = {}
+    _w3c.inject(carrier)
+    parent, state = carrier.get("traceparent"), carrier.get("tracestate")
+    if parent is None:
+        return None
+    kept = f"{parent} {state}" if state else parent
+    return kept if len(kept) <= _MOST_CHARS else parent
+
+
+class Producing:
+    """An enqueue under way: the trace context to store, and the span that measures it."""
+
+    def __init__(self, trace: str | None, span: Span | None = None) -> None:
+        self.trace = trace
+        self._span = span
+
+    def sent(self, ids: Sequence[str]) -> None:
+        if self._span is not None and len(ids) == 1:
+            self._span.set_attribute("messaging.message.id", ids[0])
+
+
+@contextmanager
+def producing(destination: str, drafts: Sequence[Draft]) -> Iterator[Producing]:
+    """A producer span around an enqueue or a publish; without an SDK only the current context."""
+    if not _has_api or not _is_recording():
+        yield Producing(of_now())
+        return
+    with trace.get_tracer("penstock").start_as_current_span(
+        f"send {destination}",
+        kind=trace.SpanKind.PRODUCER,
+        attributes=_producer_attributes(destination, drafts),
+        record_exception=False,
+        set_status_on_exception=False,
+    ) as span:
+        try:
+            yield Producing(of_now(), span)
+        except BaseException as error:
+            _fail(span, error)
+            raise
+
+
+def is_needed(work: Work) -> bool:
+    """Is there anything to do around this job?  Without a trace and without an SDK there is not."""
+    return _has_api and (work.trace is not None or _is_recording())
+
+
+@contextmanager
+def around(work: Work) -> Iterator[Told]:
+    """The handler's span; with OpenTelemetry's API alone only the sender's context."""
+    if not _has_api:
+        yield Told()
+        return
+    sender = _sender(work.trace)
+    if not _is_recording():
+        token = context.attach(sender)
+        try:
+            yield Told()
+        finally:
+            context.detach(token)
+        return
+    with _span(work, sender) as span:
+        try:
+            yield Told(span)
+        except BaseException as error:
+            if not isinstance(error, Outcome) or isinstance(error, Retry | Bury):
+                _fail(span, error)
+            raise
+
+
+def _is_recording() -> bool:
+    return not isinstance(trace.get_tracer_provider(), trace.ProxyTracerProvider)
+
+
+def _span(work: Work, sender: context.Context) -> AbstractContextManager[Span]:
+    parent = trace.get_current_span(sender).get_span_context()
+    is_first = work.attempts <= 1 and work.failures == 0
+    links = [trace.Link(parent)] if parent.is_valid and not is_first else []
+    return trace.get_tracer("penstock").start_as_current_span(
+        f"process {work.queue}",
+        context=sender if is_first else context.Context(),
+        kind=trace.SpanKind.CONSUMER,
+        attributes=_attributes(work),
+        links=links,
+        record_exception=False,
+        set_status_on_exception=False,
+    )
+
+
+def _sender(stored: str | None) -> context.Context:
+    parent, _, state = (stored or "").partition(" ")
+    carrier = {"traceparent": parent} | ({"tracestate": state} if state else {})
+    return _w3c.extract(carrier, context=context.Context())
+
+
+def _attributes(work: Work) -> dict[str, Any]:
+    about = {
+        "messaging.system": _SYSTEM,
+        "messaging.operation.name": "process",
+        "messaging.operation.type": "process",
+        "messaging.destination.name": work.queue,
+        "messaging.message.id": work.id,
+        "messaging.message.body.size": len(work.body.encode()),
+        "penstock.job.kind": work.kind,
+        "penstock.job.attempts": work.attempts,
+        "penstock.job.group": work.group,
+        "penstock.job.entity_id": work.entity_id,
+    }
+    return {name: value for name, value in about.items() if value is not None}
+
+
+def _producer_attributes(destination: str, drafts: Sequence[Draft]) -> dict[str, Any]:
+    about: dict[str, Any] = {
+        "messaging.system": _SYSTEM,
+        "messaging.operation.name": "send",
+        "messaging.operation.type": "send",
+        "messaging.destination.name": destination,
+    }
+    if len(drafts) > 1:
+        about["messaging.batch.message_count"] = len(drafts)
+    kinds = {draft.kind for draft in drafts}
+    if len(kinds) == 1 and None not in kinds:
+        about["penstock.job.kind"] = kinds.pop()
+    return about
+
+
+def _fail(span: Span, error: BaseException) -> None:
+    span.set_attribute("error.type", type(error).__qualname__)
+    span.record_exception(error)
+    span.set_status(trace.Status(trace.StatusCode.ERROR, str(error)))

@@ -1,0 +1,1 @@
+"""A store opened in the application's own process."""

@@ -1,0 +1,165 @@
+"""Work out of a store in the same process."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Mapping, Sequence
+
+from penstock.client.acts import DamagedQueues, log_refused_claim, planned
+from penstock.domain.circuit.circuit import Permitted, Reported
+from penstock.domain.errors import PenstockError, QueueNotFound, StoreDamaged
+from penstock.domain.message.lease import LeaseAct
+from penstock.domain.message.lifecycle import Content, Message
+from penstock.domain.queue.queue import Queue
+from penstock.ports.store import Acted
+from penstock.ports.work import Answer, Work, WorkAct
+from penstock.services.circuits.circuits import Wanted
+from penstock.wiring.broker import Broker
+
+_REFRESH_MS = 1_000
+_Listener = tuple[frozenset[str], Callable[[], None]]
+
+
+class EmbeddedSource:
+    def __init__(self, broker: Broker) -> None:
+        self._broker = broker
+        self._lock = threading.Lock()
+        self._listeners: dict[object, _Listener] = {}
+        self._refresh_at = 0
+        self._damaged = DamagedQueues()
+        broker.listen(self._woken)
+
+    def claim(
+        self,
+        queues: Sequence[str],
+        *,
+        limit: int,
+        lease_ms: int,
+        worker_id: str,
+        finishing: Sequence[WorkAct] = (),
+    ) -> tuple[list[Work], list[Answer]]:
+        plans = self._plans(finishing)
+        acts = [plan for plan in plans if isinstance(plan, LeaseAct)]
+        found: list[Work] = []
+        finished: list[Acted | PenstockError] | None = None
+        for queue in filter(None, map(self._queue, queues)):
+            if len(found) >= limit:
+                break
+            try:
+                ticket = self._broker.messages.claim(
+                    queue,
+                    limit=limit - len(found),
+                    lease_ms=lease_ms,
+                    claimed_by=worker_id,
+                    finishing=() if finished is not None else acts,
+                )
+                claimed = ticket.result()
+            except QueueNotFound:  # removed a moment ago
+                self._broker.directory.forget(queue.name)
+                continue
+            except StoreDamaged as error:
+                self._damaged.skip(queue.name, error)
+                continue
+            except PenstockError as error:
+                # What the other queues gave is leased to this worker, and the acts are done.
+                if not found and not finished:
+                    raise
+                log_refused_claim(queue.name, error)
+                break
+            finished = claimed.finished if finished is None else finished
+            found += [self._work(queue, *one) for one in claimed.messages]
+        if finished is None:  # no queue was asked
+            finished = self._broker.messages.act(acts).result() if acts else []
+        return found, _merged(plans, finished)
+
+    def act(self, acts: Sequence[WorkAct]) -> list[Answer]:
+        plans = self._plans(acts)
+        fit = [plan for plan in plans if isinstance(plan, LeaseAct)]
+        return _merged(plans, self._broker.messages.act(fit).result() if fit else [])
+
+    def listen(self, queues: Sequence[str], callback: Callable[[], None]) -> Callable[[], None]:
+        token = object()
+        with self._lock:
+            self._listeners[token] = (frozenset(queues), callback)
+
+        def stop() -> None:
+            with self._lock:
+                self._listeners.pop(token, None)
+
+        return stop
+
+    def permits(self, jobs: Mapping[str, str]) -> Mapping[str, Permitted] | None:
+        circuits = self._broker.circuits
+        now = self._broker.clock.now()
+        if now >= self._refresh_at:  # no duty may run in this process that would do it
+            circuits.refresh()
+            self._refresh_at = now + _REFRESH_MS
+        if not circuits.is_watching:
+            return None
+        told = circuits.permits([Wanted(route, is_of_table=False) for route in jobs]).result()
+        if not circuits.is_final(told):
+            told = circuits.secure(told).result()
+        return {one.pattern: one for one in told}
+
+    def report(self, reports: Sequence[Reported]) -> None:
+        self._broker.circuits.report(reports).result()
+
+    def _woken(self, woken: Mapping[int, int]) -> None:
+        if not self._listeners:
+            return
+        names = {self._broker.directory.known_name(queue_no) for queue_no in woken}
+        with self._lock:
+            listeners = list(self._listeners.values())
+        for queues, callback in listeners:
+            # A queue whose name is not known here yet may be one of theirs.
+            if None in names or not queues.isdisjoint(names):
+                callback()
+
+    def _plans(self, acts: Sequence[WorkAct]) -> list[LeaseAct | PenstockError]:
+        plans: list[LeaseAct | PenstockError] = []
+        for act in acts:
+            try:
+                plans.append(planned(self._broker.messages, act))
+            except PenstockError as error:
+                plans.append(error)
+        return plans
+
+    def _queue(self, name: str) -> Queue | None:
+        """None: it does not exist (yet), so there is no work in it."""
+        directory = self._broker.directory
+        try:
+            return directory.cached(name) or directory.load(name).result()
+        except QueueNotFound:
+            return None
+
+    def _work(self, queue: Queue, message: Message, content: Content) -> Work:
+        return Work(
+            id=message.id,
+            queue=queue.name,
+            receipt=self._broker.messages.receipt(message),
+            body=content.body,
+            sent_at=message.sent_at,
+            leased_until=message.due_at,
+            attempts=message.attempts,
+            failures=message.failures,
+            crashes=message.crashes,
+            timeout_ms=message.timeout_ms,
+            max_attempts=message.max_attempts,
+            kind=message.kind,
+            entity_id=message.entity_id,
+            tags=tuple(tag for tag in (message.tag1, message.tag2) if tag is not None),
+            group=message.group,
+            priority=message.priority,
+            attributes=content.attributes,
+            trace=content.trace,
+            route=message.route,
+        )
+
+
+def _merged(
+    plans: Sequence[LeaseAct | PenstockError], answers: Sequence[Acted | PenstockError]
+) -> list[Answer]:
+    """Each act's refusal or None: those that were not even asked have theirs already."""
+    left = iter(answers)
+    told = [plan if isinstance(plan, PenstockError) else next(left) for plan in plans]
+    return [one if isinstance(one, PenstockError) else None for one in told]

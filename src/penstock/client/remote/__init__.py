@@ -1,0 +1,1 @@
+"""A server elsewhere: the native API over HTTP."""

@@ -1,0 +1,116 @@
+"""Waiting for work at a server elsewhere.
+
+A server tells of work only by giving it to somebody who claims.  So while a worker could do more, a
+claim waits for it at each of its queues.  The first that gets something keeps it for the worker's
+next claim; the others give back what they are given, until the worker could do more again.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Callable, Sequence
+from functools import partial
+
+import msgspec
+
+from penstock.client.errors import Unreachable
+from penstock.client.remote.answers import RawMessage
+from penstock.client.remote.server import Remote
+from penstock.domain.errors import PenstockError, QueueNotFound
+from penstock.domain.limits import DEFAULT_LIMITS
+from penstock.domain.message.lease import Verb
+from penstock.supervision.health import Health
+from penstock.supervision.threads import SupervisedThread
+
+_log = logging.getLogger("penstock.client")
+_PAUSE_S = 1.0  # after an error, and while a queue does not exist
+
+
+class Idle(msgspec.Struct, frozen=True):
+    """A worker that could do more, and how it claims."""
+
+    lease_ms: int
+    worker_id: str
+
+
+class Waiting:
+    """The claims that wait for one worker."""
+
+    def __init__(self, remote: Remote, queues: Sequence[str], callback: Callable[[], None]) -> None:
+        self.queues = frozenset(queues)
+        self._remote = remote
+        self._callback = callback
+        self._changed = threading.Condition()
+        self._idle: Idle | None = None
+        self._found: list[RawMessage] = []
+        self._is_stopped = False
+        for queue in queues:
+            name = f"penstock-waiting-{queue}"
+            SupervisedThread(name, partial(self._wait, queue), health=Health()).start()
+
+    def begin(self, idle: Idle) -> None:
+        """The worker could do more."""
+        with self._changed:
+            if not self._found:
+                self._idle = idle
+                self._changed.notify_all()
+
+    def take(self) -> list[RawMessage]:
+        """What was found; the worker looks for itself now."""
+        with self._changed:
+            found, self._found = self._found, []
+            self._idle = None
+        return found
+
+    def stop(self) -> None:
+        """What is found from now on, or was not taken, goes back."""
+        with self._changed:
+            self._is_stopped = True
+            self._changed.notify_all()
+        self._give_back(self.take())
+
+    def _wait(self, queue: str) -> None:
+        while True:
+            with self._changed:
+                self._changed.wait_for(lambda: self._idle is not None or self._is_stopped)
+                idle = self._idle
+                if self._is_stopped or idle is None:
+                    return
+            messages = self._claim(queue, idle)
+            if messages and not self._hand_over(messages):
+                self._give_back(messages)
+
+    def _claim(self, queue: str, idle: Idle) -> list[RawMessage]:
+        try:
+            _, messages = self._remote.turn(
+                queue,
+                (),
+                limit=1,
+                lease_ms=idle.lease_ms,
+                claimed_by=idle.worker_id,
+                wait_ms=DEFAULT_LIMITS.max_wait_ms,
+            )
+        except (PenstockError, Unreachable) as error:
+            if not isinstance(error, QueueNotFound):  # the worker's claims report it
+                _log.debug("cannot wait for work in %r: %s", queue, error)
+            with self._changed:
+                self._changed.wait_for(lambda: self._is_stopped, timeout=_PAUSE_S)
+            return []
+        return messages
+
+    def _hand_over(self, messages: list[RawMessage]) -> bool:
+        with self._changed:
+            if self._idle is None or self._is_stopped:
+                return False
+            self._found += messages
+            self._idle = None
+        self._callback()
+        return True
+
+    def _give_back(self, messages: Sequence[RawMessage]) -> None:
+        for message in messages:
+            try:
+                self._remote.act(message.receipt, Verb.RELEASE)
+            except (PenstockError, Unreachable) as error:  # then its lease runs out
+                _log.warning("cannot give back %s: %s", message.id, error)

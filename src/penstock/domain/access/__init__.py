@@ -1,0 +1,1 @@
+"""API keys and console logins: who may do what."""

@@ -1,0 +1,1 @@
+"""Circuit breakers: states, outcome windows, settings."""

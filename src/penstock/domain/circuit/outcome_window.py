@@ -1,0 +1,107 @@
+"""Noting many outcomes at once, exactly as if one had been noted after the other.
+
+After every single outcome the seed counts, judges and trims.  Between two outcomes of one batch the
+ratio may cross the threshold and come back, so the batch is replayed here.  All that it needs to
+know of the samples is how many there are, how many of them are too old to count, which of the
+batch's requests are among them, and, where the limit is reached, the oldest ones.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Mapping, Sequence
+
+import msgspec
+
+from penstock.domain.circuit import circuit as circuits
+from penstock.domain.circuit.circuit import Circuit, CircuitState, Outcome, Tally
+from penstock.domain.circuit.murmur import murmur3_128
+from penstock.domain.circuit.settings import BreakerSettings
+
+MOST_ID_BYTES = 256  # an index of PostgreSQL takes no rows of more than some 2,700
+
+Batch = Sequence[tuple[str, Outcome]]
+
+
+class Line:
+    """The samples of one outcome: all that noting a batch can touch of them.
+
+    `known` has those of the batch's requests that are there, and the oldest ones, as many as may
+    have to go.
+    """
+
+    def __init__(self, size: int, old: int, known: Mapping[str, int], *, since: int) -> None:
+        self.size = size
+        self.counted = size - old  # within the window
+        self.noted: dict[str, int] = {}
+        self.removed: set[str] = set()
+        self._since = since
+        self._known = dict(known)
+        self._oldest = [(at, name) for name, at in known.items()]
+        heapq.heapify(self._oldest)
+
+    def note(self, request_id: str, *, now: int) -> None:
+        before = self._known.get(request_id)
+        if before is None:
+            self.size += 1
+        if before is None or before < self._since:
+            self.counted += 1
+        if before != now:
+            heapq.heappush(self._oldest, (now, request_id))
+        self._known[request_id] = self.noted[request_id] = now
+        self.removed.discard(request_id)
+
+    def trim(self, most: int) -> None:
+        while self.size > most:
+            at, request_id = heapq.heappop(self._oldest)
+            if self._known.get(request_id) != at:
+                continue  # it has been tried again since
+            del self._known[request_id]
+            self.noted.pop(request_id, None)
+            self.removed.add(request_id)
+            self.size -= 1
+            self.counted -= at >= self._since
+
+
+class Lines(msgspec.Struct, frozen=True):
+    success: Line
+    failure: Line
+
+    @property
+    def tally(self) -> Tally:
+        return Tally(self.success.counted, self.failure.counted)
+
+    def of(self, outcome: Outcome) -> Line:
+        return self.success if outcome is Outcome.SUCCESS else self.failure
+
+
+def note_all(
+    circuit: Circuit, lines: Lines, batch: Batch, settings: BreakerSettings, *, now: int
+) -> tuple[Circuit, int | None]:
+    """The circuit afterwards, and which outcome of the batch has opened it."""
+    opened_by = None
+    for i, (request_id, outcome) in enumerate(batch):
+        lines.of(outcome).note(request_id, now=now)
+        judged = circuits.judge(circuit, lines.tally, settings, now=now)
+        if judged.state is CircuitState.OPEN and circuit.state is CircuitState.CLOSED:
+            opened_by = i
+        circuit = judged
+        lines.success.trim(settings.max_queue_sample_count)
+        lines.failure.trim(settings.max_queue_sample_count)
+    return circuit, opened_by
+
+
+def to_know(size: int, batch: int, most: int) -> int:
+    """How many of the oldest ones may have to go, or would have if they were not tried again.
+
+    `batch`: how many different requests are noted.
+    """
+    return max(size + batch - most, 0)
+
+
+def sample_id(request_id: str) -> str:
+    """The id as it is kept: long ones shortened, and of characters only those a store takes."""
+    text = request_id.encode("utf-8", "replace").decode().replace("\0", "")
+    if len(text.encode()) <= MOST_ID_BYTES:
+        return text
+    return f"{text[:40]}~{murmur3_128(text.encode())}"

@@ -1,0 +1,80 @@
+"""Settings of single circuits: some of the breaker's settings, in place of the defaults.
+
+Only settings that concern one circuit.  The three tasks and the pace of unholding concern all
+circuits together, and have no override.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import msgspec
+from msgspec import UNSET, UnsetType
+from msgspec.structs import replace
+
+from penstock.domain.circuit.settings import BreakerSettings, check
+from penstock.domain.errors import InvalidRequest
+
+MAX_ROUTE_CHARS = 8_192
+
+
+class BreakerOverrides(
+    msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True
+):
+    """A field that is not set has the breaker's default."""
+
+    circuit_check_enabled: bool | UnsetType = UNSET
+    statistics_update_enabled: bool | UnsetType = UNSET
+    error_threshold_percentage: int | UnsetType = UNSET
+    entries_max_age_ms: int | UnsetType = UNSET
+    min_queue_sample_count: int | UnsetType = UNSET
+    max_queue_sample_count: int | UnsetType = UNSET
+    min_open_ms: int | UnsetType = UNSET
+    open_growth: float | UnsetType = UNSET
+    max_open_ms: int | UnsetType = UNSET
+    slow_call_ms: int | UnsetType | None = UNSET
+    single_probe: bool | UnsetType = UNSET
+
+    def values(self) -> dict[str, Any]:
+        """Those that are set."""
+        found = {name: getattr(self, name) for name in self.__struct_fields__}
+        return {name: value for name, value in found.items() if value is not UNSET}
+
+
+NONE = BreakerOverrides()
+
+
+def merged(defaults: BreakerSettings, overrides: BreakerOverrides) -> BreakerSettings:
+    """The settings in force for a circuit."""
+    return replace(defaults, **overrides.values())
+
+
+def read(values: Mapping[str, Any]) -> BreakerOverrides:
+    """Raises InvalidRequest for unknown names and values out of range."""
+    shared = sorted(name for name in values if name in _SHARED)
+    if shared:
+        raise InvalidRequest(f"{', '.join(shared)}: the same for all circuits; change the defaults")
+    try:
+        overrides = msgspec.convert(dict(values), BreakerOverrides)
+    except msgspec.ValidationError as error:
+        raise InvalidRequest(str(error)) from None
+    check(merged(BreakerSettings(), overrides))
+    return overrides
+
+
+def changed(changes: Mapping[str, Any], before: BreakerOverrides) -> BreakerOverrides:
+    """Those that are named; the others as they were.  Raises InvalidRequest."""
+    return read(before.values() | dict(changes))
+
+
+def check_route(route: str) -> str:
+    """Return it, or raise InvalidRequest: the pattern of a rule, or the route that jobs name."""
+    if not 1 <= len(route) <= MAX_ROUTE_CHARS or "\0" in route:
+        raise InvalidRequest(f"a route has 1 to {MAX_ROUTE_CHARS} characters, none of them NUL")
+    return route
+
+
+_SHARED = frozenset(BreakerSettings.__struct_fields__) - frozenset(
+    BreakerOverrides.__struct_fields__
+)

@@ -1,0 +1,1 @@
+"""Deliveries: HTTP requests in a queue, their routes, and the addresses they may reach."""

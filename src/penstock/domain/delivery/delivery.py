@@ -1,0 +1,149 @@
+"""A delivery: an HTTP request that waits in a queue until it is pushed to where its route leads.
+
+It is an ordinary message.  All deliveries of a queue have the same group, so that the first of them
+keeps the others back, also while it waits to be tried again: strictly in order, one at a time.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+
+import msgspec
+from msgspec import UNSET, UnsetType
+
+from penstock.domain.errors import InvalidRequest
+from penstock.domain.queue.queue import Ordering, Queue, QueueSettings
+
+LABEL = "penstock.push"  # of queues that hold deliveries
+GROUP = "push"
+KIND = "delivery"
+METHODS = ("DELETE", "HEAD", "OPTIONS", "PATCH", "POST", "PUT")  # those that can be queued
+MAX_REQUEST_ID_CHARS = 256  # as many as a label of a message has
+
+# Headers that mean something to one connection only.  Handed on, they could make a request end
+# somewhere else for the endpoint than for us.
+OF_THE_CONNECTION = frozenset(
+    {
+        "connection",
+        "content-length",
+        "expect",
+        "host",
+        "keep-alive",
+        "proxy-authenticate",
+        "proxy-authorization",
+        "proxy-connection",
+        "te",
+        "trailer",
+        "transfer-encoding",
+        "upgrade",
+    }
+)
+
+Header = tuple[str, str]
+
+_REQUEST_ID = ("x-rp-unique_id", "x-rp-unique-id")
+_EXPIRE_AFTER = ("x-queue-expire-after", "x-expire-after")  # the first one that says something
+_RETRY = "x-queue-retry-"
+_INTEGER = re.compile(r"[+-]?[0-9]{1,10}")
+_MAX_INT = 2**31 - 1
+_NEVER = -1
+
+
+class Delivery(msgspec.Struct, frozen=True, kw_only=True):
+    """As it stands in the message's body: JSON, the payload in base64."""
+
+    method: str
+    uri: str  # path and query, as they came
+    headers: tuple[Header, ...] = ()
+    payload: bytes | None = None
+    queued_at: int
+    # How the circuit tells requests apart.  UNSET: as gateleen does, by headers or the URI; None:
+    # every message is a request of its own; a text: what its sender calls it.
+    unique_id: str | UnsetType | None = UNSET
+
+    def header(self, name: str) -> str | None:
+        """The value of the first one of this name, which is in small letters."""
+        return next((text for given, text in self.headers if given.lower() == name), None)
+
+    @property
+    def request_id(self) -> str:
+        """The sender's own id, or where it goes."""
+        return self.unique_id or self._id_in_headers or short_id(self.uri)
+
+    def counted_as(self, message_id: str) -> str:
+        """The id that the circuit counts its attempts by."""
+        if self.unique_id is None:
+            return self._id_in_headers or message_id
+        return self.request_id
+
+    @property
+    def _id_in_headers(self) -> str | None:
+        given = next(filter(None, (self.header(name) for name in _REQUEST_ID)), None)
+        return given and short_id(given)
+
+    @property
+    def expire_after_s(self) -> int | None:
+        """None: never."""
+        for name in _EXPIRE_AFTER:
+            seconds = _integer(self.header(name))
+            if seconds is not None and seconds >= _NEVER:
+                return None if seconds == _NEVER else seconds
+        return None
+
+    @property
+    def retries(self) -> dict[str, str]:
+        """By status ("404") or class of it ("4xx"): how often the sender wants it tried again."""
+        pairs = ((name.lower(), text) for name, text in self.headers)
+        return {name[len(_RETRY) :]: text for name, text in pairs if name.startswith(_RETRY)}
+
+    def is_expired(self, *, now: int) -> bool:
+        seconds = self.expire_after_s
+        return seconds is not None and now > self.queued_at + seconds * 1_000
+
+
+_read = msgspec.json.Decoder(Delivery)
+_write = msgspec.json.Encoder().encode
+
+
+def to_body(delivery: Delivery) -> str:
+    return _write(delivery).decode()
+
+
+def from_body(body: str) -> Delivery:
+    """Raises InvalidRequest: anybody may send anything to a queue."""
+    try:
+        return _read.decode(body)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise InvalidRequest(f"this message holds no delivery: {error}") from None
+
+
+def queue_settings() -> QueueSettings:
+    """Of a queue that is made for deliveries: nothing is ever given up by itself."""
+    return QueueSettings(
+        ordering=Ordering.GROUP, max_attempts=None, max_crashes=None, labels={LABEL: "true"}
+    )
+
+
+def is_for_deliveries(queue: Queue) -> bool:
+    return queue.is_ordered and queue.settings.labels.get(LABEL) == "true"
+
+
+def short_id(text: str) -> str:
+    """As it is, or if it is long its beginning and a digest of it, so that no two are the same."""
+    if len(text) <= MAX_REQUEST_ID_CHARS:
+        return text
+    digest = hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
+    return f"{text[: MAX_REQUEST_ID_CHARS - len(digest) - 1]}#{digest}"
+
+
+def content_key(uri: str, payload: bytes | None) -> str:
+    """The same for the same request to the same place."""
+    return hashlib.sha256(uri.encode() + b"\n" + (payload or b"")).hexdigest()
+
+
+def _integer(text: str | None) -> int | None:
+    if text is None or not _INTEGER.fullmatch(text):
+        return None
+    number = int(text)
+    return number if -_MAX_INT - 1 <= number <= _MAX_INT else None

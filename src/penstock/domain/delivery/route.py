@@ -1,0 +1,219 @@
+r"""Routes: where a queued request goes.
+
+A table of routes is an ordered list; a request belongs to the first one whose pattern matches its
+whole URI, query included.  `$1`, `$2` … in the URL of a route stand for the groups of its pattern.
+How a table is written, as one JSON text, is told in `domain/delivery/route_rules.py`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from enum import StrEnum
+
+import msgspec
+
+from penstock.domain.circuit.circuit import circuit_hash
+from penstock.domain.delivery.addresses import Guard, Refused, literal
+from penstock.domain.delivery.pattern import Groups, InvalidPattern, compiled
+from penstock.domain.delivery.uri import has_dot_segment
+from penstock.domain.errors import InvalidRequest, InvalidUri, RouteNotFound
+from penstock.domain.limits import SECOND
+
+DEFAULT_TIMEOUT_MS = 120 * SECOND  # as long as gateleen waits for what it has queued
+
+Headers = list[tuple[str, str]]
+
+_MARK = re.compile(r"\$(\d{1,2})")
+_URL = re.compile(
+    r"(?P<scheme>https?)://(?P<host>\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9._-]+)"
+    r"(?::(?P<port>\d{1,5}|\$\d{1,2}))?(?P<path>/.*)?"
+)
+_REFERENCE = re.compile(r"<([^<>]+)>")
+
+
+class HeaderMode(StrEnum):
+    SET = "set"
+    COMPLETE = "complete"  # only if it is not there
+    OVERRIDE = "override"  # only if it is there
+
+
+class HeaderRule(msgspec.Struct, frozen=True):
+    """What is done with one header before a request goes out."""
+
+    name: str
+    value: str | None  # None: it is taken away; `<other>` stands for the value of another header
+    mode: HeaderMode = HeaderMode.SET
+
+
+class Route(msgspec.Struct, frozen=True, kw_only=True):
+    pattern: str
+    url: str
+    methods: frozenset[str] = frozenset()  # none: all
+    headers: tuple[HeaderRule, ...] = ()
+    timeout_ms: int = DEFAULT_TIMEOUT_MS
+    concurrency: int | None = None  # requests under way at the same time
+    retry_intervals_ms: tuple[int, ...] = ()  # after the 1st, 2nd … failure; the last one stays
+    signing_secrets: tuple[str, ...] = ()
+    statuses: tuple[tuple[str, int], ...] = ()  # what is made of the answers of the backend
+    metric_name: str | None = None
+    description: str | None = None
+
+    @property
+    def hash(self) -> str:
+        return circuit_hash(self.pattern)
+
+    @property
+    def endpoint(self) -> str:
+        """Scheme, host and port of its URL."""
+        return "/".join(self.url.split("/")[:3])
+
+    def takes(self, method: str | None) -> bool:
+        return method is None or not self.methods or method.upper() in self.methods
+
+    def target(self, uri: str) -> str:
+        """Where a request with this URI goes; raises InvalidRequest."""
+        found = compiled(self.pattern).fullmatch(uri)
+        if found is None:
+            raise RouteNotFound(uri)
+        url = _URL.fullmatch(self.url)
+        assert url is not None, "it was checked when the route was made"
+        port = url["port"]
+        if port is not None:
+            port = _filled(port, found)
+            # Otherwise whoever sends a request could name any host, as in `80@elsewhere`.
+            if not _is_port(port):
+                raise InvalidRequest(f"{port[:40]!r} of {uri[:200]!r} is not a port")
+        path = _filled(url["path"] or "/", found)
+        if has_dot_segment(path):
+            raise InvalidUri(f"uri {uri[:200]!r} makes a dot segment in {self.url[:200]!r}")
+        return f"{url['scheme']}://{url['host']}{':' + port if port else ''}{_clean(path)}"
+
+    def headers_for(self, headers: Iterable[tuple[str, str]]) -> Headers:
+        """The headers of a request as they go out."""
+        wanted = list(headers)
+        for rule in self.headers:
+            wanted = _with_header(wanted, rule)
+        return wanted
+
+    def status_of(self, status: int) -> int:
+        """A status of the backend as it counts for us."""
+        for pattern, meant in self.statuses:
+            if compiled(pattern).fullmatch(str(status)) is not None:
+                return meant
+        return status
+
+
+class RouteTable:
+    """Routes in order.  Made once, asked often."""
+
+    def __init__(self, routes: Sequence[Route] = ()) -> None:
+        self.routes = tuple(routes)
+        # Compiled here, where a table is made, and not when the first request asks for it.
+        self._patterns = [compiled(route.pattern) for route in self.routes]
+        self._by_hash = {route.hash: route for route in reversed(self.routes)}
+
+    @property
+    def patterns(self) -> dict[str, str]:
+        """By the hashes of their circuits."""
+        return {key: route.pattern for key, route in self._by_hash.items()}
+
+    def match(self, uri: str, *, method: str | None = None) -> Route | None:
+        """The first that fits.  Circuits go by the URI alone, whatever the methods of a route."""
+        for route, pattern in zip(self.routes, self._patterns, strict=True):
+            if route.takes(method) and pattern.fullmatch(uri) is not None:
+                return route
+        return None
+
+    def of_hash(self, circuit_hash: str) -> Route | None:
+        return self._by_hash.get(circuit_hash)
+
+
+def check_route(route: Route) -> Route:
+    """Return it, or raise InvalidRequest that says what is wrong."""
+    try:
+        pattern = compiled(route.pattern)
+    except InvalidPattern as error:
+        raise InvalidRequest(f"it is not a regular expression: {error}") from None
+    url = _URL.fullmatch(route.url)
+    if url is None:
+        raise InvalidRequest(
+            "url is http:// or https://, a host without groups, maybe a port, and a path"
+            f", not {route.url[:200]!r}"
+        )
+    for mark in _MARK.findall(route.url):
+        if not _group(mark, pattern.groups)[0]:
+            raise InvalidRequest(f"url has ${mark}, but the pattern has {pattern.groups} groups")
+    for text, _ in route.statuses:
+        try:
+            compiled(text)
+        except InvalidPattern as error:
+            raise InvalidRequest(f"translateStatus: {text!r}: {error}") from None
+    return route
+
+
+def check_endpoint(route: Route, guard: Guard) -> None:
+    """Raise InvalidRequest if nothing could ever be sent where a new route leads.
+
+    Rules that are stored already are not held to this: they load, and their deliveries fail.
+    """
+    url = _URL.fullmatch(route.url)
+    assert url is not None, "it was checked when the route was made"
+    port = url["port"]
+    if port is not None and not port.startswith("$") and not _is_port(port):
+        raise InvalidRequest(f"url has the port {port}; ports are 1 to 65535")
+    if has_dot_segment(url["path"] or "/"):
+        raise InvalidRequest("url has a dot segment: write the path that it stands for")
+    try:
+        address = literal(url["host"])
+        if address is not None:
+            guard.check(str(address))
+            # HTTP clients disagree about other notations, and ours takes only some of them.
+            if address.version == 4 and url["host"] != str(address):
+                raise InvalidRequest(f"url has the host {url['host']}: write it as {address}")
+    except (ValueError, Refused) as error:
+        raise InvalidRequest(f"url cannot be reached: {error}") from None
+
+
+def _is_port(text: str) -> bool:
+    return re.fullmatch("[0-9]{1,5}", text) is not None and 0 < int(text) < 65536
+
+
+def _filled(text: str, found: Groups) -> str:
+    def value(mark: re.Match[str]) -> str:
+        number, rest = _group(mark[1], len(found) - 1)
+        return found[number] + rest
+
+    return _MARK.sub(value, text)
+
+
+def _group(digits: str, groups: int) -> tuple[int, str]:
+    """As Java reads it: `$12` is group 1 and a 2 where there are less than twelve groups."""
+    if int(digits) <= groups:
+        return int(digits), ""
+    first = int(digits[0])
+    return (first, digits[1:]) if len(digits) > 1 and 0 < first <= groups else (0, "")
+
+
+def _clean(path: str) -> str:
+    """A URI that came in has no such characters; one that was written by hand might."""
+    return "".join(c if c > " " and c != "\x7f" else f"%{ord(c):02X}" for c in path)
+
+
+def _with_header(headers: Headers, rule: HeaderRule) -> Headers:
+    name = rule.name.lower()
+    is_there = any(other.lower() == name for other, _ in headers)
+    if rule.value is not None:
+        if rule.mode is HeaderMode.COMPLETE and is_there:
+            return headers
+        if rule.mode is HeaderMode.OVERRIDE and not is_there:
+            return headers
+    others = [(other, value) for other, value in headers if other.lower() != name]
+    if rule.value is None:
+        return others
+    return [*others, (rule.name, _resolved(rule.value, headers))]
+
+
+def _resolved(value: str, headers: Headers) -> str:
+    known = {name.lower(): text for name, text in reversed(headers)}
+    return _REFERENCE.sub(lambda found: known.get(found[1].lower(), ""), value)

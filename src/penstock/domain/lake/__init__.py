@@ -1,0 +1,1 @@
+"""The lake that the broker writes, and the tables that the pipeline computes."""

@@ -1,0 +1,304 @@
+"""The tables of the lake as plain data: what the archiver writes and the pipeline reads.
+
+    <lake>/<table>/dt=2026-01-31/<table>-<from>-<to>.parquet                 appended tables
+    <lake>/<table>/dt=2026-01-31/snapshot_no=7/<table>-<from>-<to>.parquet   tables of snapshots
+
+Every row stands in the lake once.  `dt` is the day (UTC) of the instant that the table goes by; a
+file holds the rows with the numbers `from` to `to` of its table and day, and never changes.  Names
+that begin with `_` or `.` are not for readers, as everywhere in the world of Parquet.
+
+Instants are milliseconds since 1970 (UTC).
+"""
+
+from __future__ import annotations
+
+import re
+from enum import StrEnum
+
+import msgspec
+
+from penstock.domain.datetimes import moment_of
+from penstock.domain.limits import DAY
+
+SCHEMA_VERSION = 1  # written into every file; columns are only ever added, and then nullable
+VERSION_KEY = "penstock.schema_version"  # the key of it in the metadata of a file
+
+
+class Type(StrEnum):
+    TEXT = "text"
+    INT = "int"  # 32 bits
+    LONG = "long"  # 64 bits: numbers, instants, totals
+    BOOL = "bool"
+
+
+class Column(msgspec.Struct, frozen=True):
+    name: str
+    type: Type
+    is_nullable: bool
+    meaning: str
+    repeats: bool = False  # a text of which there are few: kept as a dictionary
+
+
+class Table(msgspec.Struct, frozen=True, kw_only=True):
+    name: str
+    meaning: str
+    columns: tuple[Column, ...]
+    number: str  # the column that numbers the rows: of the whole table, or of each day
+    instant: str  # the column whose day is `dt`
+    of_snapshots: bool = False
+
+    @property
+    def partitions(self) -> tuple[str, ...]:
+        """The names of the folders between table and files, outermost first."""
+        return ("dt", "snapshot_no") if self.of_snapshots else ("dt",)
+
+
+def _text(name: str, meaning: str, *, repeats: bool = False) -> Column:
+    return Column(name, Type.TEXT, False, meaning, repeats)
+
+
+def _text_or_null(name: str, meaning: str, *, repeats: bool = False) -> Column:
+    return Column(name, Type.TEXT, True, meaning, repeats)
+
+
+def _int(name: str, meaning: str) -> Column:
+    return Column(name, Type.INT, False, meaning)
+
+
+def _int_or_null(name: str, meaning: str) -> Column:
+    return Column(name, Type.INT, True, meaning)
+
+
+def _long(name: str, meaning: str) -> Column:
+    return Column(name, Type.LONG, False, meaning)
+
+
+def _long_or_null(name: str, meaning: str) -> Column:
+    return Column(name, Type.LONG, True, meaning)
+
+
+def _bool(name: str, meaning: str) -> Column:
+    return Column(name, Type.BOOL, False, meaning)
+
+
+_MESSAGE_NO = _long("message_no", "number of the message: dense, never reused; group by this one")
+_ID = _text("id", "id of the message (UUIDv7)")
+_QUEUE_NO = _long("queue_no", "number of the queue; another queue of the same name has another")
+_QUEUE = _text("queue", "name of the queue", repeats=True)
+_LABELS = (
+    _text_or_null("kind", "picks the handler", repeats=True),
+    _text_or_null("entity_id", "what it is about"),
+    _text_or_null("tag1", "first tag"),
+    _text_or_null("tag2", "second tag"),
+    _text_or_null("group_key", "group, which is ordered or limited", repeats=True),
+    _int("priority", "smaller goes first"),
+)
+_ROUTE = _text_or_null("route", "where it belongs, as its sender says", repeats=True)
+_CONTENT = (
+    _text_or_null("body", "JSON text; null: it is not kept any more"),
+    _text_or_null("attributes", "texts beside the body, as a JSON object"),
+    _text_or_null("trace", "trace context of the sender"),
+)
+
+HISTORY = Table(
+    name="history",
+    meaning="one row per ending of a message (done, dead, cancelled)",
+    number="history_no",
+    instant="finished_at",
+    columns=(
+        _long("history_no", "number of the ending within its day"),
+        _MESSAGE_NO,
+        _ID,
+        _QUEUE_NO,
+        _QUEUE,
+        _text("outcome", "done, dead or cancelled", repeats=True),
+        _text_or_null("reason", "why it is dead or cancelled", repeats=True),
+        *_LABELS,
+        _long("sent_at", "when it was sent"),
+        _long("due_at", "when it fell due; of one that was held: when its last lease would end"),
+        _long_or_null("first_leased_at", "first claim"),
+        _long_or_null("leased_at", "last claim"),
+        _long("finished_at", "when it ended"),
+        _int("attempts", "claims that count"),
+        _int("failures", "attempts that failed"),
+        _int("crashes", "workers that died with it"),
+        _int("lease_no", "number of its last lease"),
+        _text_or_null("leased_by", "the worker that had it last", repeats=True),
+        _text_or_null("last_error", "what was wrong last", repeats=True),
+        _long("size", "bytes of the body"),
+        _ROUTE,
+        _text_or_null("held_key", "the dedup key that it held until it ended"),
+    ),
+)
+
+BODIES = Table(
+    name="bodies",
+    meaning="what the messages of history said; the file of the same name has the same rows",
+    number="history_no",
+    instant="finished_at",
+    columns=(
+        _long("history_no", "number of the ending within its day"),
+        _MESSAGE_NO,
+        _ID,
+        _long("finished_at", "when it ended"),
+        *_CONTENT,
+    ),
+)
+
+ATTEMPTS = Table(
+    name="attempts",
+    meaning="one row per lease that did not finish its message",
+    number="attempt_no",
+    instant="ended_at",
+    columns=(
+        _long("attempt_no", "number of the attempt within its day"),
+        _MESSAGE_NO,
+        _ID,
+        _QUEUE_NO,
+        _QUEUE,
+        _int("lease_no", "number of the lease"),
+        _text("outcome", "failed, expired, released, snoozed, timed_out, crashed", repeats=True),
+        _long_or_null("leased_at", "when it was claimed"),
+        _long("ended_at", "when the lease ended"),
+        _text_or_null("leased_by", "the worker that had it", repeats=True),
+        _text_or_null("error", "what was wrong", repeats=True),
+    ),
+)
+
+FACTS = Table(
+    name="facts",
+    meaning="what happened that is not about one message: circuits, workers, scaling",
+    number="fact_no",
+    instant="at",
+    columns=(
+        _long("fact_no", "number of the fact"),
+        _long("at", "when it happened"),
+        _text("kind", "what happened", repeats=True),
+        _text("subject", "to whom: an id or a name", repeats=True),
+        _text("data", "the rest, as a JSON object"),
+    ),
+)
+
+BACKLOG = Table(
+    name="backlog",
+    meaning=(
+        "the counters of a queue, each minute; no row: empty, and nothing has happened since the "
+        "row before"
+    ),
+    number="sample_no",
+    instant="at",
+    columns=(
+        _long("sample_no", "number of the sample"),
+        _long("at", "when the counters were read"),
+        _QUEUE_NO,
+        _QUEUE,
+        _long("waiting", "not due yet"),
+        _long("ready", "due, and nobody has them"),
+        _long("leased", "somebody has them"),
+        _long("dead", "dead, at rest in this queue"),
+        _long("sent_total", "arrivals since the queue was made: sends, redrives, dead letters"),
+        _long("done_total", "ended as done"),
+        _long("dead_total", "ended as dead"),
+        _long("cancelled_total", "ended as cancelled"),
+        _long("failed_total", "attempts that failed"),
+        _long("expired_total", "leases that ran out"),
+        _long("claimed_total", "claims"),
+    ),
+)
+
+_SNAPSHOT_COLUMNS = (
+    _long("taken_at", "the instant the snapshot is of"),
+    _QUEUE_NO,
+    _QUEUE,
+)
+
+SNAPSHOTS = Table(
+    name="snapshots",
+    meaning="consistent snapshots of all messages that have not ended, and of the dead at rest",
+    number="message_no",
+    instant="taken_at",
+    of_snapshots=True,
+    columns=(
+        _MESSAGE_NO,
+        _ID,
+        *_SNAPSHOT_COLUMNS,
+        _text("state", "waiting, ready, leased or dead", repeats=True),
+        *_LABELS,
+        _long("order_no", "place in line"),
+        _long("sent_at", "when it was sent"),
+        _long("due_at", "when it may be claimed; of a leased one: when its lease runs out"),
+        _long_or_null("expires_at", "when it is of no use any more"),
+        _long_or_null("first_leased_at", "first claim"),
+        _long_or_null("leased_at", "last claim"),
+        _text_or_null("leased_by", "the worker that has it or had it last", repeats=True),
+        _int("attempts", "claims that count"),
+        _int_or_null("max_attempts", "its own limit, in place of the queue's"),
+        _int("failures", "attempts that failed"),
+        _int("crashes", "workers that died with it"),
+        _int("lease_no", "number of its last lease"),
+        _text_or_null("last_error", "what was wrong last", repeats=True),
+        _text_or_null("dead_from", "the queue it died in, if this is a dead-letter queue"),
+        _text_or_null("reason", "why it died", repeats=True),
+        _text_or_null("dedup_key", "its dedup key"),
+        _text_or_null("dedup_until", "how long it holds the key: claimed or ended", repeats=True),
+        _long_or_null("timeout_ms", "how long one attempt may take"),
+        _bool("retries_timeouts", "whether an attempt that took too long is tried again"),
+        _ROUTE,
+        _long("size", "bytes of the body"),
+        *_CONTENT,
+    ),
+)
+
+QUEUES = Table(
+    name="queues",
+    meaning="the queues at the instant of each snapshot",
+    number="queue_no",
+    instant="taken_at",
+    of_snapshots=True,
+    columns=(
+        *_SNAPSHOT_COLUMNS,
+        _text("settings", "as a JSON object"),
+        _bool("is_paused", "whether an operator has stopped claims"),
+        _long("created_at", "when it was made"),
+    ),
+)
+
+TABLES = {t.name: t for t in (HISTORY, BODIES, ATTEMPTS, FACTS, BACKLOG, SNAPSHOTS, QUEUES)}
+
+
+class Range(msgspec.Struct, frozen=True, order=True):
+    """Rows of a table, by their numbers; both ends are in it."""
+
+    from_no: int
+    to_no: int
+
+
+_FILE = re.compile(r"([a-z]+)-(\d{19})-(\d{19})\.parquet")
+
+
+def dt_of(instant: int) -> str:
+    """The value of the partition for an instant: its day in UTC, as 2026-01-31."""
+    return moment_of(instant).date().isoformat()
+
+
+def dt_of_day(day: int) -> str:
+    """The same for days since 1970."""
+    return dt_of(day * DAY)
+
+
+def folder(table: Table, dt: str, *, snapshot_no: int | None = None) -> str:
+    """Where files of a table stand, below the lake."""
+    inner = "" if snapshot_no is None else f"/snapshot_no={snapshot_no}"
+    return f"{table.name}/dt={dt}{inner}"
+
+
+def file_name(table: Table, rows: Range) -> str:
+    return f"{table.name}-{rows.from_no:019}-{rows.to_no:019}.parquet"
+
+
+def range_of(table: Table, name: str) -> Range | None:
+    """What a file of this name holds; None: it is not one of ours."""
+    match = _FILE.fullmatch(name)
+    if match is None or match[1] != table.name:
+        return None
+    return Range(int(match[2]), int(match[3]))

@@ -1,0 +1,108 @@
+"""How far the archive is: a mark per source and day, moved in two steps around each file.
+
+First the store remembers which rows the next file will hold (`planned_no`), then the file gets its
+name, then the mark moves (`done_no`).  Rows below a settled number never change, and the name of a
+file follows from its rows.  So whoever comes after a kill, at whatever moment, writes the same file
+again or finds the mark moved: no row is missed, and none stands in two files.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from enum import StrEnum
+
+import msgspec
+from msgspec.structs import replace
+
+from penstock.domain.lake import layout as lake
+from penstock.domain.lake.layout import Range, Table
+
+ALL_DAYS = -1  # for sources that are one table, and not one of each day
+ROWS_PER_FILE = 1_000_000
+SETTLED_AFTER_DAYS = 1  # so long after its end nobody adds to a day any more
+
+
+class Source(StrEnum):
+    """What is read on by number, in the order in which it is written out.
+
+    The counters come last: whoever finds a sample of them in the lake finds their history there.
+    """
+
+    HISTORY = "history"
+    ATTEMPTS = "attempts"
+    FACTS = "facts"
+    BACKLOG = "backlog"
+
+    @property
+    def table(self) -> Table:
+        return lake.TABLES[self.value]
+
+    @property
+    def is_by_day(self) -> bool:
+        return self in (Source.HISTORY, Source.ATTEMPTS)
+
+
+Place = tuple[Source, int]  # a source and its day
+Cut = Mapping[Place, int]  # the greatest numbers of one moment
+
+
+class Mark(msgspec.Struct, frozen=True):
+    """The fields stand in the order of the columns."""
+
+    source: Source
+    day: int
+    done_no: int = 0  # everything up to here is in the lake
+    planned_no: int = 0  # and up to here it is about to be
+    rows_total: int = 0
+    is_closed: bool = False  # nothing comes any more
+    moved_at: int = 0
+
+    @property
+    def place(self) -> Place:
+        return self.source, self.day
+
+    @property
+    def planned(self) -> Range | None:
+        """The rows of the file that is about to be written."""
+        if self.planned_no == self.done_no:
+            return None
+        return Range(self.done_no + 1, self.planned_no)
+
+
+def plan(mark: Mark, *, upto: int, most: int) -> Mark:
+    """What comes next; a plan that is there already is kept to, whatever has come since."""
+    if mark.planned is not None or upto <= mark.done_no:
+        return mark
+    return replace(mark, planned_no=min(upto, mark.done_no + most))
+
+
+def done(mark: Mark, *, rows: int, now: int) -> Mark:
+    return replace(mark, done_no=mark.planned_no, rows_total=mark.rows_total + rows, moved_at=now)
+
+
+def is_over(day: int, *, today: int) -> bool:
+    """Nobody's clock is in that day any more."""
+    return day + SETTLED_AFTER_DAYS < today
+
+
+class Archived(msgspec.Struct, frozen=True):
+    """What may be forgotten because it is in the lake."""
+
+    facts_no: int
+    samples_no: int
+    days: frozenset[int] | None  # None: all of them
+
+
+EVERYTHING = Archived(2**62, 2**62, None)
+
+
+def archived(marks: Iterable[Mark]) -> Archived:
+    by_place = {mark.place: mark for mark in marks}
+    closed = [
+        {day for (s, day), m in by_place.items() if s is source and m.is_closed}
+        for source in Source
+        if source.is_by_day
+    ]
+    facts = by_place.get((Source.FACTS, ALL_DAYS), Mark(Source.FACTS, ALL_DAYS))
+    samples = by_place.get((Source.BACKLOG, ALL_DAYS), Mark(Source.BACKLOG, ALL_DAYS))
+    return Archived(facts.done_no, samples.done_no, frozenset.intersection(*map(frozenset, closed)))

@@ -1,0 +1,1 @@
+"""The lifecycle of a message, and everything that is decided about one."""

@@ -1,0 +1,165 @@
+"""What a holder may do with its lease, as data; and the receipt that proves the lease outside."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import hashlib
+import hmac
+import struct
+from enum import StrEnum
+
+import msgspec
+from msgspec.structs import replace
+
+from penstock.domain.errors import LeaseLost
+from penstock.domain.message import lifecycle
+from penstock.domain.message.deadline import is_overdue
+from penstock.domain.message.lifecycle import Message
+from penstock.domain.queue.queue import Queue
+
+_PLAIN = struct.Struct(">QIIQ")
+_MAC_BYTES = 16
+_RECEIPT_BYTES = _PLAIN.size + _MAC_BYTES
+
+
+class Verb(StrEnum):
+    COMPLETE = "complete"
+    FAIL = "fail"
+    RELEASE = "release"
+    EXTEND = "extend"
+    SNOOZE = "snooze"
+    BURY = "bury"
+    CANCEL = "cancel"
+    TIME_OUT = "time_out"
+    CRASH = "crash"
+
+
+# Acts whose loss in a power cut costs a redelivery at most, so they need not wait for the disk.
+FORGETTABLE = frozenset({Verb.EXTEND, Verb.RELEASE})
+
+
+class Lease(msgspec.Struct, frozen=True):
+    """What a receipt stands for.
+
+    The instant belongs to it: claims do not wait for the disk, so after a power cut the same
+    lease_no may be given again, and the holder from before must not be taken for the new one.
+    """
+
+    message_no: int
+    lease_no: int
+    queue_no: int
+    leased_at: int
+
+    @classmethod
+    def of(cls, message: Message) -> Lease:
+        return cls(message.message_no, message.lease_no, message.queue_no, message.leased_at or 0)
+
+
+class LeaseAct(msgspec.Struct, frozen=True, kw_only=True):
+    lease: Lease
+    verb: Verb
+    now: int
+    # fail, time_out: own back-off; release, snooze: how long; extend: new lease
+    delay_ms: int | None = None
+    text: str | None = None  # fail, time_out, crash: the error; others: the reason
+    dice: float = 0.5
+    is_late_ok: bool = False  # complete, extend: taken until somebody else claims the message
+    progress: str | None = None  # extend: JSON text, kept until the next attempt
+    is_start: bool = False  # extend: the message's time is counted from now
+
+
+def as_noticed(act: LeaseAct, message: Message) -> LeaseAct:
+    """Whoever extends past the deadline is there and has taken too long: that is a time-out.
+
+    Not if work begins only now: its time is counted from here.
+    """
+    starts = act.is_start and message.started_at is None
+    if act.verb is not Verb.EXTEND or starts or not is_overdue(message, now=act.now):
+        return act
+    return replace(act, verb=Verb.TIME_OUT, delay_ms=None, text=None)
+
+
+def apply(act: LeaseAct, message: Message, queue: Queue) -> Message:
+    """The message after the act, or LeaseLost."""
+    if message.leased_at != act.lease.leased_at:
+        raise LeaseLost(message.id)
+    no, now = act.lease.lease_no, act.now
+    # A dead letter in another queue is nobody's, although it has not been claimed there.
+    is_late_ok = act.is_late_ok and message.queue_no == act.lease.queue_no
+    if act.verb is Verb.EXTEND and is_late_ok:
+        # Its place among those that may be held at the same time is somebody else's by now.
+        settings = queue.settings
+        is_late_ok = settings.max_leased is None and settings.max_leased_per_group is None
+    match act.verb:
+        case Verb.COMPLETE:
+            done = lifecycle.complete(message, lease_no=no, is_late_ok=is_late_ok)
+            return done if act.text is None else replace(done, reason=act.text)
+        case Verb.FAIL:
+            return lifecycle.fail(
+                message,
+                queue,
+                lease_no=no,
+                now=now,
+                dice=act.dice,
+                error=act.text,
+                retry_in_ms=act.delay_ms,
+            )
+        case Verb.RELEASE:
+            delay = act.delay_ms or 0
+            return lifecycle.release(message, queue, lease_no=no, now=now, delay_ms=delay)
+        case Verb.SNOOZE:
+            delay = act.delay_ms or 0
+            return lifecycle.snooze(
+                message, queue, lease_no=no, now=now, delay_ms=delay, reason=act.text
+            )
+        case Verb.EXTEND:
+            lease_ms = queue.settings.lease_ms if act.delay_ms is None else act.delay_ms
+            return lifecycle.extend(
+                message,
+                lease_no=no,
+                now=now,
+                lease_ms=lease_ms,
+                is_late_ok=is_late_ok,
+                progress=act.progress,
+                is_start=act.is_start,
+            )
+        case Verb.BURY:
+            return lifecycle.bury(message, reason=act.text, lease_no=no)
+        case Verb.CANCEL:
+            return lifecycle.cancel(message, reason=act.text, lease_no=no)
+        case Verb.TIME_OUT:
+            return lifecycle.time_out(
+                message,
+                queue,
+                lease_no=no,
+                now=now,
+                dice=act.dice,
+                error=act.text,
+                retry_in_ms=act.delay_ms,
+            )
+        case Verb.CRASH:
+            return lifecycle.crash(message, queue, lease_no=no, now=now, error=act.text)
+
+
+def receipt(lease: Lease, *, secret: bytes) -> str:
+    """Opaque text that only a claim can have given: signed, so that nobody guesses another's."""
+    plain = _PLAIN.pack(lease.message_no, lease.lease_no, lease.queue_no, lease.leased_at)
+    mac = hashlib.blake2b(plain, digest_size=_MAC_BYTES, key=secret).digest()
+    return base64.urlsafe_b64encode(plain + mac).decode().rstrip("=")
+
+
+def read_receipt(text: str, *, secret: bytes) -> Lease:
+    """The lease behind the text, or LeaseLost: a forged receipt is as good as a stale one."""
+    try:
+        raw = base64.urlsafe_b64decode(text + "=" * (-len(text) % 4))
+    except (binascii.Error, ValueError):
+        raise LeaseLost from None
+    if len(raw) != _RECEIPT_BYTES:
+        raise LeaseLost
+    plain, mac = raw[: _PLAIN.size], raw[_PLAIN.size :]
+    expected = hashlib.blake2b(plain, digest_size=_MAC_BYTES, key=secret).digest()
+    # Comparing in constant time keeps the signature from being guessed byte by byte.
+    if not hmac.compare_digest(mac, expected):
+        raise LeaseLost
+    return Lease(*_PLAIN.unpack(plain))

@@ -1,0 +1,369 @@
+"""Message lifecycle: the one place that says how a message may change.
+
+                 claim                 complete
+    READY ─────────────────▶ LEASED ───────────────▶ DONE
+     ▲  ▲                     │  │ fail / expire, no attempt left; timed out; crashed too often
+     │  └── release, expire, ─┘  ├──────────▶ DEAD ──── redrive ───▶ READY
+     │      crash; fail with     │ cancel
+     │      a delay              │
+     └─ WAITING ◀────────────────┴──────────▶ CANCELLED
+        (not due yet: a delay, a back-off, a snooze)
+
+Pure: time, chance and settings come in as values, the changed message comes out.  Every act on a
+lease is fenced by `lease_no`, which grows with each claim and is never reset.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from enum import StrEnum
+from itertools import takewhile
+
+import msgspec
+from msgspec.structs import replace
+
+from penstock.domain.errors import LeaseLost, WrongState
+from penstock.domain.message import retry
+from penstock.domain.queue.fair_share import NO_TURN
+from penstock.domain.queue.group_limit import NO_GATE, OPEN
+from penstock.domain.queue.queue import DedupUntil, Queue, Redelivery
+
+NEXT_ORDER = 0  # "give it the next number": the store does when it saves the message
+
+
+class State(StrEnum):
+    WAITING = "waiting"
+    READY = "ready"
+    LEASED = "leased"
+    DONE = "done"
+    DEAD = "dead"
+    CANCELLED = "cancelled"
+
+
+LIVE = frozenset({State.WAITING, State.READY, State.LEASED})
+IN_LINE = frozenset({State.WAITING, State.READY})
+
+# Reasons we give ourselves; acts by people and handlers bring their own text.
+EXHAUSTED = "attempts_exhausted"
+EXPIRED = "expired"
+PURGED = "purged"
+TIMED_OUT = "timed_out"
+QUARANTINED = "quarantined"
+LEASE_EXPIRED = "the lease ran out"
+TOOK_TOO_LONG = "the attempt took too long"
+WORKER_DIED = "the worker died with it"
+
+
+class Message(msgspec.Struct, frozen=True, gc=False):
+    """The part of a message that changes.  Body and attributes are kept apart (`Content`).
+
+    The fields stand in the order of the columns, so that a row becomes a message in one call.
+    """
+
+    id: str
+    queue_no: int
+    due_at: int  # when it may be claimed; of a leased one: when the lease runs out
+    sent_at: int
+    message_no: int = 0
+    state: State = State.READY
+    order_no: int = NEXT_ORDER
+    priority: int = 0
+    expires_at: int | None = None
+    attempts: int = 0  # claims that count
+    max_attempts: int | None = None  # its own limit, in place of the queue's
+    failures: int = 0
+    lease_no: int = 0
+    is_blocked: bool = False  # by an earlier message of its group, or by a limit of its group
+    group: str | None = None
+    kind: str | None = None
+    entity_id: str | None = None
+    tag1: str | None = None
+    tag2: str | None = None
+    dedup_key: str | None = None
+    first_leased_at: int | None = None
+    leased_at: int | None = None
+    leased_by: str | None = None
+    last_error: str | None = None
+    dead_from: int | None = None  # the queue in which it died, if this is a dead-letter queue
+    reason: str | None = None
+    size: int = 0
+    body_day: int = 0  # which partition holds its content
+    timeout_ms: int | None = None  # how long one attempt may take
+    retries_timeouts: bool = False  # False: an attempt that takes too long is its last
+    started_at: int | None = None  # when its holder began, if that was not with the claim
+    crashes: int = 0  # workers that died with it
+    dedup_until: DedupUntil | None = None  # None: the window, or it holds its key no longer
+    progress: str | None = None  # JSON text of its holder, in this attempt
+    route: str | None = None  # whose circuit workers ask before they run it; no claim goes by it
+    turn: int = NO_TURN  # in a fair queue: its place, before order_no
+    gate: int = NO_GATE  # where groups are limited: OPEN or SHUT
+
+
+class Content(msgspec.Struct, frozen=True, gc=False):
+    """What the sender said, never changed: the body as JSON text, and texts beside it."""
+
+    body: str
+    attributes: dict[str, str] | None = None
+    trace: str | None = None
+
+
+def is_expired(message: Message, *, now: int) -> bool:
+    """In line, and too old to be of use; while somebody is at work on it, it is not."""
+    return message.state in IN_LINE and message.expires_at is not None and message.expires_at <= now
+
+
+def is_claimable(message: Message, *, now: int, in_a_row: bool = False) -> bool:
+    """`in_a_row`: whoever claims it has all those of its group that stand before it."""
+    in_front = message.state is State.READY and (in_a_row or not message.is_blocked)
+    return in_front and not is_expired(message, now=now)
+
+
+def run(group: Iterable[Message], *, now: int) -> list[Message]:
+    """Of the live messages of a group in their order, those that one claim may take in a row."""
+    return list(takewhile(lambda m: is_claimable(m, now=now, in_a_row=True), group))
+
+
+def claim(
+    message: Message,
+    *,
+    now: int,
+    lease_ms: int,
+    claimed_by: str | None = None,
+    in_a_row: bool = False,
+) -> Message:
+    if not is_claimable(message, now=now, in_a_row=in_a_row):
+        raise WrongState(f"message {message.id} cannot be claimed now")
+    first = now if message.first_leased_at is None else message.first_leased_at
+    return replace(
+        message,
+        state=State.LEASED,
+        due_at=now + lease_ms,
+        attempts=message.attempts + 1,
+        lease_no=message.lease_no + 1,
+        leased_at=now,
+        leased_by=claimed_by,
+        first_leased_at=first,
+        started_at=None,
+        progress=None,
+    )
+
+
+def complete(message: Message, *, lease_no: int, is_late_ok: bool = False) -> Message:
+    """Late is fine until the message is brought back; if `is_late_ok`, until the next claim."""
+    held = _still_mine(message, lease_no) if is_late_ok else _held(message, lease_no)
+    return replace(held, state=State.DONE, reason=None)
+
+
+def complete_by_hand(message: Message, *, reason: str | None = None) -> Message:
+    """An operator knows that it is done; only while nobody holds it."""
+    return replace(_mine_or_free(message, None), state=State.DONE, reason=reason)
+
+
+def fail(
+    message: Message,
+    queue: Queue,
+    *,
+    lease_no: int,
+    now: int,
+    dice: float = 0.5,
+    error: str | None = None,
+    retry_in_ms: int | None = None,
+) -> Message:
+    """Back off, or die when no attempt is left."""
+    failures = _held(message, lease_no).failures + 1
+    failed = replace(message, failures=failures, last_error=error)
+    if _is_exhausted(message, queue):
+        return replace(failed, state=State.DEAD, reason=EXHAUSTED)
+    if retry_in_ms is None:
+        retry_in_ms = retry.delay_ms(queue.settings.backoff, failures=failures, dice=dice)
+    return _return(failed, queue, now=now, delay_ms=retry_in_ms)
+
+
+def time_out(
+    message: Message,
+    queue: Queue,
+    *,
+    lease_no: int,
+    now: int,
+    dice: float = 0.5,
+    error: str | None = None,
+    retry_in_ms: int | None = None,
+) -> Message:
+    """The attempt took too long: dead, or, if the message is to be tried again, failed."""
+    held, error = _held(message, lease_no), error or TOOK_TOO_LONG
+    if not message.retries_timeouts:
+        return replace(held, state=State.DEAD, reason=TIMED_OUT, last_error=error)
+    return fail(
+        held, queue, lease_no=lease_no, now=now, dice=dice, error=error, retry_in_ms=retry_in_ms
+    )
+
+
+def crash(
+    message: Message, queue: Queue, *, lease_no: int, now: int, error: str | None = None
+) -> Message:
+    """Its worker died: back in line at once, but not for ever; it may be what kills them."""
+    crashes = _held(message, lease_no).crashes + 1
+    crashed = replace(message, crashes=crashes, last_error=error or WORKER_DIED)
+    limit = queue.settings.max_crashes
+    if limit is not None and crashes >= limit:
+        return replace(crashed, state=State.DEAD, reason=QUARANTINED)
+    if _is_exhausted(message, queue):
+        return replace(crashed, state=State.DEAD, reason=EXHAUSTED)
+    return _return(crashed, queue, now=now, delay_ms=0)
+
+
+def release(
+    message: Message, queue: Queue, *, lease_no: int, now: int, delay_ms: int = 0
+) -> Message:
+    """Give it back unhandled: the attempt does not count."""
+    held = _held(message, lease_no)
+    return _return(replace(held, attempts=held.attempts - 1), queue, now=now, delay_ms=delay_ms)
+
+
+def snooze(
+    message: Message,
+    queue: Queue,
+    *,
+    lease_no: int,
+    now: int,
+    delay_ms: int,
+    reason: str | None = None,
+) -> Message:
+    """The handler wants it later: the same as a release, but told apart in history.
+
+    The reason, if there is one, stands where those look who wonder why it does not get done.
+    """
+    back = release(message, queue, lease_no=lease_no, now=now, delay_ms=delay_ms)
+    return back if reason is None else replace(back, last_error=reason)
+
+
+def extend(
+    message: Message,
+    *,
+    lease_no: int,
+    now: int,
+    lease_ms: int,
+    is_late_ok: bool = False,
+    progress: str | None = None,
+    is_start: bool = False,
+) -> Message:
+    """If `is_late_ok`, one that was brought back is leased again, to whoever had it.
+
+    `is_start`: its time is counted from here, for whoever claims before it can begin.  Only once:
+    to say so again does not give it more time.
+    """
+    mine = _still_mine(message, lease_no) if is_late_ok else _held(message, lease_no)
+    starts = is_start and mine.started_at is None
+    return replace(
+        mine,
+        # It may have been released, which gave the attempt back; who holds it has one.
+        attempts=max(1, mine.attempts),
+        state=State.LEASED,
+        due_at=now + lease_ms,
+        started_at=now if starts else mine.started_at,
+        progress=mine.progress if progress is None else progress,
+    )
+
+
+def expire_lease(message: Message, queue: Queue, *, now: int) -> Message:
+    """The holder is gone: back in line at once, or dead when that was the last attempt."""
+    if message.state is not State.LEASED or message.due_at > now:
+        raise WrongState(f"the lease on message {message.id} has not run out")
+    if _is_exhausted(message, queue):
+        return replace(message, state=State.DEAD, reason=EXHAUSTED, last_error=LEASE_EXPIRED)
+    return _return(message, queue, now=now, delay_ms=0)
+
+
+def fall_due(message: Message, queue: Queue, *, now: int) -> Message:
+    """A delayed message joins the line when it falls due; one that comes back has its place."""
+    if message.state is not State.WAITING or message.due_at > now:
+        raise WrongState(f"message {message.id} is not due")
+    has_place = message.first_leased_at is not None or message.gate == OPEN
+    joins_now = not has_place and not queue.is_ordered
+    order_no = NEXT_ORDER if joins_now else message.order_no
+    return replace(message, state=State.READY, order_no=order_no)
+
+
+def bury(
+    message: Message,
+    *,
+    reason: str | None = None,
+    lease_no: int | None = None,
+    is_running_ok: bool = False,
+) -> Message:
+    """By its lease holder, or by an operator: `is_running_ok` takes it from the lease holder."""
+    free = _mine_or_free(message, lease_no, is_running_ok=is_running_ok)
+    return replace(free, state=State.DEAD, reason=reason)
+
+
+def cancel(
+    message: Message,
+    *,
+    reason: str | None = None,
+    lease_no: int | None = None,
+    is_running_ok: bool = False,
+) -> Message:
+    """By its lease holder, or by an operator: `is_running_ok` takes it from the lease holder.
+
+    The lease holder is fenced: whatever it does with its lease from now on is `lease_lost`.
+    """
+    if message.state is State.DEAD and lease_no is None:
+        return replace(message, state=State.CANCELLED)
+    free = _mine_or_free(message, lease_no, is_running_ok=is_running_ok)
+    return replace(free, state=State.CANCELLED, reason=reason)
+
+
+def expire(message: Message, *, now: int) -> Message:
+    """Too old to be of use: cancelled."""
+    if not is_expired(message, now=now):
+        raise WrongState(f"message {message.id} has not expired")
+    return replace(message, state=State.CANCELLED, reason=EXPIRED)
+
+
+def reschedule(message: Message, *, due_at: int, now: int) -> Message:
+    if message.state not in IN_LINE:
+        raise WrongState(f"message {message.id} is {message.state}; only one in line can be moved")
+    return replace(message, due_at=due_at, state=_state_at(due_at, now))
+
+
+def _return(message: Message, queue: Queue, *, now: int, delay_ms: int) -> Message:
+    to_back = queue.settings.redelivery is Redelivery.BACK
+    due_at = now + delay_ms
+    return replace(
+        message,
+        state=_state_at(due_at, now),
+        due_at=due_at,
+        order_no=NEXT_ORDER if to_back else message.order_no,
+    )
+
+
+def _state_at(due_at: int, now: int) -> State:
+    return State.READY if due_at <= now else State.WAITING
+
+
+def _is_exhausted(message: Message, queue: Queue) -> bool:
+    limit = queue.settings.max_attempts if message.max_attempts is None else message.max_attempts
+    return limit is not None and message.attempts >= limit
+
+
+def _held(message: Message, lease_no: int) -> Message:
+    if message.state is not State.LEASED or message.lease_no != lease_no:
+        raise LeaseLost(message.id)
+    return message
+
+
+def _still_mine(message: Message, lease_no: int) -> Message:
+    """In line again or not: nobody else has had it since."""
+    if message.state not in LIVE or message.lease_no != lease_no:
+        raise LeaseLost(message.id)
+    return message
+
+
+def _mine_or_free(
+    message: Message, lease_no: int | None, *, is_running_ok: bool = False
+) -> Message:
+    if lease_no is not None:
+        return _held(message, lease_no)
+    if message.state not in (LIVE if is_running_ok else IN_LINE):
+        raise WrongState(f"message {message.id} is {message.state}")
+    return message

@@ -1,0 +1,103 @@
+"""Which messages of a queue are meant, by what they are: for looking, and for acting on many."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+import msgspec
+
+from penstock.domain.errors import InvalidRequest
+from penstock.domain.limits import MAX_INSTANT
+from penstock.domain.message import lifecycle, transfer
+from penstock.domain.message.lifecycle import Message, State
+from penstock.domain.queue.queue import Queue
+
+SHOWN = (State.READY, State.WAITING, State.LEASED, State.DEAD)
+
+
+class Pick(msgspec.Struct, frozen=True, kw_only=True):
+    """All that is said must fit; `sent_from <= sent_at < sent_before`."""
+
+    state: State = State.READY
+    kind: str | None = None
+    tag: str | None = None  # the first or the second
+    group: str | None = None
+    entity_id: str | None = None
+    sent_from: int = 0
+    sent_before: int = MAX_INSTANT + 1
+
+    @property
+    def is_everything(self) -> bool:
+        return self == Pick(state=self.state)
+
+
+class BulkAct(StrEnum):
+    COMPLETE = "complete"
+    CANCEL = "cancel"
+    BURY = "bury"
+    REDRIVE = "redrive"
+    RESCHEDULE = "reschedule"
+
+
+# What each act can be done to; the rest is refused one by one.
+TAKES: dict[BulkAct, frozenset[State]] = {
+    BulkAct.COMPLETE: lifecycle.IN_LINE,
+    BulkAct.CANCEL: lifecycle.IN_LINE | {State.DEAD},
+    BulkAct.BURY: lifecycle.IN_LINE,
+    BulkAct.REDRIVE: lifecycle.IN_LINE | {State.DEAD},  # in line: dead letters
+    BulkAct.RESCHEDULE: lifecycle.IN_LINE,
+}
+
+
+# With is_running_ok these also end what is leased.
+ENDS_RUNNING = frozenset({BulkAct.CANCEL, BulkAct.BURY})
+
+
+class Order(msgspec.Struct, frozen=True, kw_only=True):
+    """An act by hand on many messages."""
+
+    act: BulkAct
+    reason: str | None = None
+    due_at: int | None = None
+    is_running_ok: bool = False  # cancel, bury: also those that are leased
+
+
+def check_order(order: Order, state: State | None) -> Order:
+    """Raises InvalidRequest; `state` of those that are meant, if that is known."""
+    if (order.due_at is None) is (order.act is BulkAct.RESCHEDULE):
+        raise InvalidRequest("due_at and delay_ms belong to reschedule, which needs one of them")
+    if order.reason is not None and order.act in (BulkAct.REDRIVE, BulkAct.RESCHEDULE):
+        raise InvalidRequest(f"{order.act} takes no reason")
+    if order.is_running_ok and order.act not in ENDS_RUNNING:
+        raise InvalidRequest(f"{order.act} takes no is_running_ok: it is for cancel and bury")
+    running = {State.LEASED} if order.is_running_ok else set()
+    if state is not None and state not in TAKES[order.act] | running:
+        raise InvalidRequest(f"{order.act} is not for messages that are {state}")
+    return order
+
+
+def apply(order: Order, message: Message, home: Queue, *, now: int) -> Message:
+    """The message afterwards; raises WrongState.  `home` is where a dead one goes back to."""
+    match order.act:
+        case BulkAct.COMPLETE:
+            return lifecycle.complete_by_hand(message, reason=order.reason)
+        case BulkAct.CANCEL:
+            return lifecycle.cancel(message, reason=order.reason, is_running_ok=order.is_running_ok)
+        case BulkAct.BURY:
+            return lifecycle.bury(message, reason=order.reason, is_running_ok=order.is_running_ok)
+        case BulkAct.REDRIVE:
+            return transfer.redrive(message, home, now=now)
+        case BulkAct.RESCHEDULE:
+            assert order.due_at is not None
+            return lifecycle.reschedule(message, due_at=order.due_at, now=now)
+
+
+def place_of(message: Message) -> tuple[int, int, int, int]:
+    """Where a page ended, in the order in which that state is looked at."""
+    match message.state:
+        case State.READY:
+            return int(message.is_blocked), message.priority, message.turn, message.order_no
+        case State.DEAD:
+            return message.message_no, 0, 0, 0
+        case _:
+            return message.due_at, message.message_no, 0, 0

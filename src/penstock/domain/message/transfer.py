@@ -1,0 +1,64 @@
+"""From one queue to another: dead letters, redrives, moves.  Pure, as all of the lifecycle."""
+
+from __future__ import annotations
+
+from msgspec.structs import replace
+
+from penstock.domain.errors import WrongState
+from penstock.domain.message.lifecycle import IN_LINE, NEXT_ORDER, Message, State
+from penstock.domain.queue.fair_share import NO_TURN
+from penstock.domain.queue.group_limit import NO_GATE
+from penstock.domain.queue.queue import Queue
+
+
+def redrive(message: Message, target: Queue, *, now: int) -> Message:
+    """A new life in `target`: behind all that wait there, with all its attempts before it."""
+    if message.state is not State.DEAD and (
+        message.state not in IN_LINE or message.dead_from is None
+    ):
+        raise WrongState(f"message {message.id} is {message.state} and was not buried")
+    return replace(_moved(message, target, now=now), dead_from=None, reason=None)
+
+
+def move(message: Message, target: Queue, *, now: int) -> Message:
+    """To another queue: a dead one with a new life, one that waits for its turn as if sent there.
+
+    An ordinary message keeps its expiry date, unless `target` keeps it for a shorter time.
+    """
+    if message.state is State.DEAD or message.dead_from is not None:
+        return redrive(message, target, now=now)
+    if message.state is not State.READY:
+        raise WrongState(f"message {message.id} is {message.state}; only a ready one can be moved")
+    expires_at = expiry(target, now=now, wanted=message.expires_at)
+    return replace(_moved(message, target, now=now), expires_at=expires_at)
+
+
+def dead_letter(message: Message, target: Queue, *, now: int) -> Message:
+    """A dead message as it stands in the dead-letter queue of the queue it died in."""
+    moved = _moved(message, target, now=now)
+    return replace(moved, dead_from=message.queue_no, reason=message.reason)
+
+
+def expiry(queue: Queue, *, now: int, wanted: int | None = None) -> int | None:
+    """The sooner of what the sender asked for and what the queue keeps."""
+    if queue.settings.retention_ms is None:
+        return wanted
+    kept = now + queue.settings.retention_ms
+    return kept if wanted is None else min(wanted, kept)
+
+
+def _moved(message: Message, target: Queue, *, now: int) -> Message:
+    return replace(
+        message,
+        queue_no=target.queue_no,
+        state=State.READY,
+        order_no=NEXT_ORDER,
+        due_at=now,
+        expires_at=expiry(target, now=now),
+        attempts=0,
+        failures=0,
+        crashes=0,
+        dedup_until=None,  # its key was that of the life, or of the queue, which it leaves
+        turn=NO_TURN,
+        gate=NO_GATE,
+    )

@@ -1,0 +1,1 @@
+"""Queues: settings, counters, limits."""

@@ -1,0 +1,111 @@
+"""What may be wrong with a queue at one moment: for operators, who want to see that first."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from enum import StrEnum
+
+import msgspec
+
+from penstock.domain.delivery.bulkhead import PATIENCE_MS
+from penstock.domain.limits import MINUTE
+from penstock.domain.queue.counts import Counts
+from penstock.domain.queue.queue import Queue
+
+HANGING_AFTER_MS = PATIENCE_MS  # an attempt to deliver that takes so long is without an answer
+STUCK_AFTER_MS = 5 * MINUTE  # so long the next in line may wait before it is called stuck
+OLD_TRANSACTION_AFTER_MS = MINUTE
+OLD_TRANSACTION_AFTER = 100_000  # transactions since, where no time is known
+
+
+class Problem(StrEnum):
+    """The worst first."""
+
+    FULL = "full"  # sends are refused
+    HELD = "held"  # by a circuit, and it has messages, due or not
+    STUCK = "stuck"  # the next in line could have been claimed long ago
+    DEAD = "dead"  # messages were given up here
+    DEAD_LETTERS = "dead_letters"  # … or elsewhere, and have come here
+    PAUSED = "paused"  # by an operator, and something is in line
+
+
+class Glance(msgspec.Struct, frozen=True):
+    """A queue as it is at one moment."""
+
+    queue: Queue
+    counts: Counts
+    oldest_ready_at: int | None = None
+    takes_letters: bool = False  # dead messages of another queue come here
+
+
+class HangingRoute(msgspec.Struct, frozen=True):
+    """A route whose endpoint leaves attempts to deliver without an answer."""
+
+    pattern: str
+    deliveries: int  # under way for too long
+    since: int  # when the oldest of them began
+
+
+class TransactionKind(StrEnum):
+    SESSION = "session"
+    STANDBY = "standby"  # one that reports its own queries
+    PREPARED = "prepared"  # a prepared transaction, for which no session is needed
+    SLOT = "slot"  # a replication slot
+
+
+class OldTransaction(msgspec.Struct, frozen=True):
+    """What keeps the database from removing deleted rows, over which claims have to step."""
+
+    kind: TransactionKind
+    transactions: int  # of the whole server since then
+    pid: int | None = None
+    name: str | None = None  # of a prepared transaction or a slot
+    application: str | None = None
+    user: str | None = None
+    since: int | None = None  # None: not known
+
+    @property
+    def label(self) -> str:
+        details = (("application", self.application), ("user", self.user))
+        known = ", ".join(f"{what} {value}" for what, value in details if value)
+        name = self.name if self.pid is None else self.pid
+        return f"{self.kind.value} {name}" + (f" ({known})" if known else "")
+
+    def is_old(self, *, now: int) -> bool:
+        if self.since is None:
+            return self.transactions >= OLD_TRANSACTION_AFTER
+        return self.since <= now - OLD_TRANSACTION_AFTER_MS
+
+
+def problems_of(glance: Glance, *, now: int) -> tuple[Problem, ...]:
+    return tuple(_found(glance, now))
+
+
+def _found(glance: Glance, now: int) -> Iterable[Problem]:
+    queue, counts, oldest_at = glance.queue, glance.counts, glance.oldest_ready_at
+    most = queue.settings.max_messages
+    if most is not None and counts.live >= most:
+        yield Problem.FULL
+    if queue.held_by is not None and counts.ready + counts.waiting:
+        yield Problem.HELD
+    is_late = oldest_at is not None and oldest_at <= now - STUCK_AFTER_MS
+    if is_late and queue.is_claimable and not glance.takes_letters:
+        yield Problem.STUCK
+    if counts.dead:
+        yield Problem.DEAD
+    if glance.takes_letters and counts.ready:
+        yield Problem.DEAD_LETTERS
+    if queue.is_paused and counts.ready:
+        yield Problem.PAUSED
+
+
+def worst_first(found: Iterable[tuple[Glance, tuple[Problem, ...]]]) -> list[Glance]:
+    """Among equals those with more messages."""
+    order = list(Problem)
+
+    def rank(one: tuple[Glance, tuple[Problem, ...]]) -> tuple[int, int, str]:
+        glance, problems = one
+        many = glance.counts.dead + glance.counts.ready
+        return order.index(problems[0]), -many, glance.queue.name
+
+    return [glance for glance, problems in sorted((f for f in found if f[1]), key=rank)]

@@ -1,0 +1,175 @@
+"""Queues: their names, their settings, and what a queue is at one moment."""
+
+from __future__ import annotations
+
+import re
+from enum import StrEnum
+
+import msgspec
+
+from penstock.domain.errors import InvalidRequest
+from penstock.domain.limits import DAY, HOUR, MINUTE, NUL, SECOND
+from penstock.domain.message import retry
+from penstock.domain.queue.fair_share import check_weights
+from penstock.domain.queue.group_limit import MAX_OPEN
+from penstock.domain.queue.rate import Rate, check_rate
+
+_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,79}")
+
+MAX_WAIT_MS = HOUR  # of a claim, whatever a node's own limit is
+MAX_TEXTS = 50  # labels, and as many annotations
+MAX_ANNOTATION_CHARS = 64 * 1024  # of all together: every transaction reads a queue's settings
+
+
+class Ordering(StrEnum):
+    STANDARD = "standard"
+    GROUP = "group"  # messages of one group are handled strictly one after the other
+
+
+class Redelivery(StrEnum):
+    FRONT = "front"  # a message that comes back keeps its place in line
+    BACK = "back"  # … goes behind all that wait now
+
+
+class DedupScope(StrEnum):
+    QUEUE = "queue"
+    GROUP = "group"  # the same key in different groups makes no duplicate
+
+
+class DedupUntil(StrEnum):
+    """How long a message keeps its dedup key to itself."""
+
+    WINDOW = "window"  # for the queue's window, whatever becomes of the message
+    CLAIMED = "claimed"  # until somebody claims it for the first time, or it ends before
+    ENDED = "ended"  # until it has ended, or has left its queue
+
+
+class QueueSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    lease_ms: int = 30 * SECOND
+    delay_ms: int = 0
+    retention_ms: int | None = None
+    max_attempts: int | None = 5
+    dead_letter_queue: str | None = None
+    ordering: Ordering = Ordering.STANDARD
+    redelivery: Redelivery = Redelivery.FRONT
+    backoff: retry.Backoff = retry.Exponential()
+    max_body_bytes: int | None = None
+    max_messages: int | None = None
+    dedup_window_ms: int = 5 * MINUTE
+    dedup_by_content: bool = False  # a message without a key gets one made of its body
+    dedup_scope: DedupScope = DedupScope.QUEUE
+    wait_ms: int | None = None  # of a claim that does not say; None: it does not wait
+    labels: dict[str, str] = {}
+    annotations: dict[str, str] = {}  # what faces keep with a queue; the core does not read them
+    max_crashes: int | None = 3  # workers that may die with a message; None: any number
+    max_leased: int | None = None  # at the same time
+    max_leased_per_group: int | None = None
+    rate: Rate | None = None  # of claims
+    rate_per_group: Rate | None = None
+    is_fair: bool = False  # groups share the queue by their weights, whoever sent how much
+    weights: dict[str, int] = {}  # of groups; others have 1, and "" is all without a group
+
+    @property
+    def limits_groups(self) -> bool:
+        return self.max_leased_per_group is not None or self.rate_per_group is not None
+
+    @property
+    def limits_claims(self) -> bool:
+        return self.max_leased is not None or self.rate is not None
+
+
+class Queue(msgspec.Struct, frozen=True, kw_only=True):
+    queue_no: int
+    name: str
+    settings: QueueSettings
+    created_at: int
+    changed_at: int = 0
+    is_paused: bool = False
+    version: int = 1  # grows with every change, so that caches know
+    held_by: str | None = None  # the circuit that holds it, whatever an operator says
+
+    @property
+    def is_claimable(self) -> bool:
+        return not self.is_paused and self.held_by is None
+
+    @property
+    def is_ordered(self) -> bool:
+        return self.settings.ordering is Ordering.GROUP
+
+    @property
+    def is_steered(self) -> bool:
+        """Whoever comes or goes changes what others may do: one transaction after the other."""
+        settings = self.settings
+        return settings.is_fair or settings.limits_claims or settings.limits_groups
+
+
+def check_name(name: str, *, what: str = "a queue name") -> str:
+    """Return it, or raise InvalidRequest: letters, digits, `_`, `-` and `.`, at most 80."""
+    if not _NAME.fullmatch(name):
+        raise InvalidRequest(
+            f"{what} is 1 to 80 letters, digits, '_', '-' or '.', not {name[:100]!r}"
+        )
+    return name
+
+
+def check_settings(settings: QueueSettings, *, name: str) -> QueueSettings:
+    """Return them, or raise InvalidRequest that names the first value out of range."""
+    _within("lease_ms", settings.lease_ms, 0, 12 * HOUR)
+    _within("delay_ms", settings.delay_ms, 0, 366 * DAY)
+    _within("retention_ms", settings.retention_ms, SECOND, 3660 * DAY)
+    _within("max_attempts", settings.max_attempts, 1, 1_000_000)
+    _within("max_crashes", settings.max_crashes, 1, 1_000_000)
+    _within("max_body_bytes", settings.max_body_bytes, 1, 64 * 1024 * 1024)
+    _within("max_messages", settings.max_messages, 1, 10**12)
+    _within("dedup_window_ms", settings.dedup_window_ms, 0, 366 * DAY)
+    _within("wait_ms", settings.wait_ms, 0, MAX_WAIT_MS)
+    _check_texts("labels", settings.labels, most_chars=256)
+    _check_texts("annotations", settings.annotations, most_chars=10_000)
+    _check_together(settings.annotations)
+    retry.check(settings.backoff)
+    if settings.dead_letter_queue is not None:
+        check_name(settings.dead_letter_queue)
+        if settings.dead_letter_queue == name:
+            raise InvalidRequest("a queue cannot be its own dead_letter_queue")
+    if settings.ordering is Ordering.GROUP and settings.redelivery is Redelivery.BACK:
+        raise InvalidRequest("a queue ordered by group cannot redeliver at the back")
+    _check_limits(settings)
+    return settings
+
+
+def _check_limits(settings: QueueSettings) -> None:
+    _within("max_leased", settings.max_leased, 1, 1_000_000)
+    _within("max_leased_per_group", settings.max_leased_per_group, 1, MAX_OPEN)
+    check_rate("rate", settings.rate, most_burst=1_000_000)
+    check_rate("rate_per_group", settings.rate_per_group, most_burst=MAX_OPEN)
+    check_weights(settings.weights)
+    if settings.limits_groups and settings.ordering is Ordering.GROUP:
+        raise InvalidRequest(
+            "a queue ordered by group gives one message of a group at a time: it takes neither "
+            "max_leased_per_group nor rate_per_group"
+        )
+
+
+def _within(name: str, value: int | None, low: int, high: int) -> None:
+    if value is not None and not low <= value <= high:
+        raise InvalidRequest(f"{name} must be from {low} to {high}, not {value}")
+
+
+def _check_texts(name: str, texts: dict[str, str], *, most_chars: int) -> None:
+    if len(texts) > MAX_TEXTS:
+        raise InvalidRequest(f"a queue has at most {MAX_TEXTS} {name}, not {len(texts)}")
+    for key, text in texts.items():
+        if not 1 <= len(key) <= 128:
+            raise InvalidRequest(f"the names of {name} have 1 to 128 characters, not {len(key)}")
+        if NUL in key or NUL in text:
+            raise InvalidRequest(f"{name} must not have a NUL in them")
+        if len(text) > most_chars:
+            raise InvalidRequest(f"of {name}, {key!r} has {len(text)} characters; {most_chars} fit")
+
+
+def _check_together(annotations: dict[str, str]) -> None:
+    together = sum(map(len, annotations.values()))
+    if together > MAX_ANNOTATION_CHARS:
+        raise InvalidRequest(
+            f"annotations have at most {MAX_ANNOTATION_CHARS} characters together, not {together}"
+        )

@@ -1,0 +1,269 @@
+"""One run of a fleet: from what was read to what is done, as a value in and a value out.
+
+In this order: a fleet yields to pressure whatever else holds; counts that changed by themselves
+must be told twice; a fleet that was scaled just now cools down; workers that were asked for are
+waited for; then the analyser recommends, circuits forbid, and the governor limits.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from enum import StrEnum
+
+import msgspec
+
+from penstock.domain.scaling.fleet import Fleet
+from penstock.domain.scaling.governor import Governed, Standing, govern
+from penstock.domain.scaling.recommendation import (
+    Inputs,
+    Profile,
+    Recommendation,
+    Replicas,
+    Sample,
+    Window,
+    analyse,
+)
+from penstock.domain.scaling.thrashing import Memory, least_needed, remember
+
+FLAPPING = 3  # so many odd counts in a row are told as trouble
+
+
+class Cause(StrEnum):
+    """Why a run came to its end before the governor.  Stable, as `scaling.Reason` is."""
+
+    PRESSURE = "pressure"
+    COUNT_CHANGED = "count_changed"
+    COOLING_DOWN = "cooling_down"
+    REPLICAS_MISSING = "replicas_missing"
+    MAKING_ROOM = "making_room"
+    CIRCUIT_OPEN = "circuit_open"
+    CIRCUIT_HALF_OPEN = "circuit_half_open"
+    STEADYING = "steadying"
+
+
+class Way(StrEnum):
+    """How it stands on the way of a fleet's work: the worst of its circuits."""
+
+    FREE = "free"
+    HALF_OPEN = "half_open"
+    OPEN = "open"
+
+
+class Reading(msgspec.Struct, frozen=True, kw_only=True):
+    replicas: Replicas
+    sample: Sample | None = None
+    trouble: str | None = None  # the code of why there is no sample
+    level: int = 0  # of pressure
+    yields: bool = False
+    way: Way = Way.FREE
+
+
+class FleetState(msgspec.Struct, frozen=True, kw_only=True):
+    """What is remembered from run to run; kept in the store, so that any node can go on with it."""
+
+    window: Window = Window()
+    replicas: Replicas | None = None  # as they were told last
+    expected: int | None = None  # what was asked for last
+    odd_counts: int = 0
+    cooling_runs: int = 0  # still to be left out
+    cooling_until: int = 0
+    # When workers were asked for that the manager has on request and that do not run yet.
+    missing_since: int | None = None
+    memory: Memory = Memory()
+    desired: int | None = None
+    wanted: int | None = None  # the last that was decided
+
+
+class Decision(msgspec.Struct, frozen=True, kw_only=True):
+    change: int
+    wanted: int
+    reason: str
+    level: int = 0
+    recommended: int | None = None  # the analyser's change, and why
+    because: str | None = None
+    inputs: Inputs | None = None
+
+    @property
+    def is_made(self) -> bool:
+        """Otherwise there is nothing new, and what was wanted before still is."""
+        return self.inputs is not None and self.inputs.needed is not None
+
+
+def run(
+    state: FleetState,
+    reading: Reading,
+    fleet: Fleet,
+    profile: Profile,
+    others: Sequence[Standing],
+    *,
+    now: int,
+) -> tuple[FleetState, Decision]:
+    before, told = state, reading.replicas
+    is_odd = not _is_explained(before, told)
+    state = msgspec.structs.replace(
+        state,
+        replicas=told,
+        odd_counts=before.odd_counts + 1 if is_odd else 0,
+        # Once the request is met, or withdrawn, the wait is over for good: a later fall of the
+        # count is a change like any other.
+        missing_since=before.missing_since if _lacks(told) else None,
+    )
+    if reading.yields:
+        # Also those that are only waited for.
+        return _ended(state, reading, Cause.PRESSURE, change=-max(told.total, told.requested))
+    if is_odd:
+        return _ended(state, reading, Cause.COUNT_CHANGED)
+    if state.cooling_runs or now < state.cooling_until:
+        left = max(0, state.cooling_runs - 1)
+        state = msgspec.structs.replace(state, cooling_runs=left)
+        return _ended(state, reading, Cause.COOLING_DOWN)
+    if _is_waited_for(state, fleet, now=now):
+        return _ended(state, reading, Cause.REPLICAS_MISSING)
+    return _analysed(state, reading, fleet, profile, others, now=now)
+
+
+def scaled(state: FleetState, decision: Decision, fleet: Fleet, *, now: int) -> FleetState:
+    """After it was really done."""
+    is_up = decision.change > 0
+    runs = fleet.cooldown_up_runs if is_up else fleet.cooldown_down_runs
+    pause_ms = fleet.cooldown_up_ms if is_up else fleet.cooldown_down_ms
+    return msgspec.structs.replace(
+        state,
+        expected=decision.wanted,
+        cooling_runs=fleet.cooldown_runs if runs is None else runs,
+        cooling_until=now + pause_ms if pause_ms else 0,
+        missing_since=now if is_up else None,
+        wanted=decision.wanted,
+    )
+
+
+def attempted(state: FleetState, decision: Decision) -> FleetState:
+    """After it failed, or nobody knows: some of it may have been done."""
+    return msgspec.structs.replace(state, expected=decision.wanted)
+
+
+def is_short(state: FleetState, told: Replicas, fleet: Fleet, *, now: int) -> bool:
+    """Those that were asked for have not appeared, and patience is at its end."""
+    since = state.missing_since
+    return since is not None and now - since >= fleet.patience_ms and _lacks(told)
+
+
+def found_short(state: FleetState) -> FleetState:
+    """It was told, and is not waited for any longer."""
+    return msgspec.structs.replace(state, missing_since=None, expected=None)
+
+
+def gives_one(state: FleetState) -> tuple[FleetState, Decision]:
+    """One of its workers makes room for those of another fleet."""
+    assert state.replicas is not None
+    decision = _decision(Reading(replicas=state.replicas), Cause.MAKING_ROOM, change=-1)
+    changed = msgspec.structs.replace(state, expected=decision.wanted, wanted=decision.wanted)
+    return changed, decision
+
+
+def _analysed(
+    state: FleetState,
+    reading: Reading,
+    fleet: Fleet,
+    profile: Profile,
+    others: Sequence[Standing],
+    *,
+    now: int,
+) -> tuple[FleetState, Decision]:
+    told = reading.replicas
+    change, why, recommended = 0, reading.trouble or "", None
+    if reading.sample is not None:
+        window, recommended = analyse(state.window, reading.sample, told, profile)
+        state = msgspec.structs.replace(
+            state,
+            window=window,
+            memory=remember(state.memory, recommended, fleet, now=now),
+            desired=_desired(recommended, told, state),
+        )
+        change, why = _on_this_way(recommended, reading.way, told)
+        if change < 0:
+            least = least_needed(state.memory, recommended, fleet, now=now)
+            change, why = _steadied(change, why, told, least)
+    governed = govern(change, total=told.total, least=fleet.min, most=fleet.max, others=others)
+    reason = governed.bound or why
+    decision = _decision(reading, reason, change=governed.change, recommended=recommended)
+    return _remembering(state, decision, fleet, governed), decision
+
+
+def _on_this_way(recommended: Recommendation, way: Way, told: Replicas) -> tuple[int, str]:
+    """No more workers for what may not be tried; for a circuit that is to be tried, one."""
+    if recommended.change > 0 and way is Way.OPEN:
+        return 0, Cause.CIRCUIT_OPEN
+    if recommended.change > 0 and way is Way.HALF_OPEN and told.total:
+        return 0, Cause.CIRCUIT_HALF_OPEN
+    if way is Way.HALF_OPEN and recommended.change > 1:
+        return 1, Cause.CIRCUIT_HALF_OPEN
+    return recommended.change, recommended.reason
+
+
+def _steadied(change: int, why: str, told: Replicas, least: int) -> tuple[int, str]:
+    steadied = min(0, max(change, least - told.total))
+    return (change, why) if steadied == change else (steadied, Cause.STEADYING)
+
+
+def _desired(recommended: Recommendation, told: Replicas, state: FleetState) -> int | None:
+    """As the seed reckons it, but a run that only gathers samples desires what the last one did."""
+    if recommended.change:
+        return max(0, told.running + recommended.change)
+    return state.desired if recommended.inputs.needed is None else told.total
+
+
+def _remembering(
+    state: FleetState, decision: Decision, fleet: Fleet, governed: Governed
+) -> FleetState:
+    is_new = governed.change or decision.is_made or state.wanted is None
+    wanted = decision.wanted if is_new else state.wanted
+    assert wanted is not None
+    return msgspec.structs.replace(state, wanted=min(max(wanted, fleet.min), fleet.max))
+
+
+def _is_explained(state: FleetState, told: Replicas) -> bool:
+    """Nothing has changed, or it lies on the way to what was asked for."""
+    if state.replicas is None:
+        return True
+    before = state.replicas.total
+    after = before if state.expected is None else state.expected
+    return min(before, after) <= told.total <= max(before, after)
+
+
+def _is_waited_for(state: FleetState, fleet: Fleet, *, now: int) -> bool:
+    since = state.missing_since
+    return since is not None and now - since < fleet.patience_ms
+
+
+def _lacks(replicas: Replicas) -> bool:
+    """The manager's word counts, not what was asked of it: a worker that ran and exited between
+    two looks was there, and a request that was withdrawn brings no worker."""
+    return replicas.requested > replicas.total
+
+
+def _ended(
+    state: FleetState, reading: Reading, cause: Cause, *, change: int = 0
+) -> tuple[FleetState, Decision]:
+    decision = _decision(reading, cause, change=change)
+    if cause is Cause.PRESSURE:
+        state = msgspec.structs.replace(state, wanted=0, missing_since=None)
+    return state, decision
+
+
+def _decision(
+    reading: Reading,
+    reason: str,
+    *,
+    change: int,
+    recommended: Recommendation | None = None,
+) -> Decision:
+    return Decision(
+        change=change,
+        wanted=max(0, reading.replicas.total + change),
+        reason=str(reason),
+        level=reading.level,
+        recommended=recommended.change if recommended else None,
+        because=str(recommended.reason) if recommended else None,
+        inputs=recommended.inputs if recommended else None,
+    )

@@ -1,0 +1,81 @@
+"""What is known of a fleet: kept in the store after each run, so that any node can go on."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import msgspec
+
+from penstock.domain.limits import MINUTE
+from penstock.domain.scaling.fleet_run import Decision, FleetState
+from penstock.domain.scaling.pressure import Pressure
+from penstock.domain.scaling.recommendation import Replicas, Sample
+
+DECISION = "scaling_decision"  # kinds of facts; of the first three the subject is the fleet
+TROUBLE = "scaling_trouble"
+RECOVERED = "scaling_recovered"
+ALERT = "scaling_alert"  # the subject is the source
+
+_RUNS_MISSED = 3  # and a minute: then whoever looked after the fleet does not any more
+
+
+class Trouble(msgspec.Struct, frozen=True):
+    part: str  # what is in trouble: "source", "replicas", …
+    code: str
+    text: str
+    since: int
+
+
+class Made(msgspec.Struct, frozen=True, kw_only=True):
+    """The last decision that changed something, or would have."""
+
+    at: int
+    change: int
+    wanted: int
+    reason: str
+    is_done: bool
+
+
+class FleetStatus(msgspec.Struct, frozen=True, kw_only=True):
+    name: str
+    group: str
+    queue: str  # the first, where there are several
+    source: str
+    profile: str
+    kind: str  # of replicas
+    min: int
+    max: int
+    interval_ms: int
+    seen_at: int
+    seen_by: str
+    is_dry: bool = False
+    level: int = 0  # of pressure
+    pressure: Pressure | None = None
+    sample: Sample | None = None
+    replicas: Replicas | None = None
+    decision: Decision | None = None  # of the last run
+    made: Made | None = None
+    troubles: tuple[Trouble, ...] = ()
+    queues: tuple[str, ...] = ()  # where there are several
+    state: FleetState = FleetState()
+
+    @property
+    def all_queues(self) -> tuple[str, ...]:
+        return self.queues or (self.queue,)
+
+    @property
+    def wanted(self) -> int | None:
+        return self.state.wanted
+
+
+class Note(msgspec.Struct, frozen=True):
+    """A fact to be."""
+
+    kind: str
+    subject: str
+    data: Mapping[str, object]
+
+
+def is_watched(status: FleetStatus, *, now: int) -> bool:
+    """Otherwise nobody looks after it any more, and what is wanted may be wrong."""
+    return abs(now - status.seen_at) <= _RUNS_MISSED * status.interval_ms + MINUTE

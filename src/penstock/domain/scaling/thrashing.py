@@ -1,0 +1,58 @@
+"""No thrashing: what keeps a fleet from losing a worker that it will need again in a moment.
+
+The analyser looks at the backlog only.  Where a share of a worker would do, it lets one go at each
+second decision and takes it back at the next.  So a fleet gets no smaller than
+
+    the largest number that was needed within the last `steady_ms`, and
+    what it takes to keep up with what arrives, by the rate of a worker that has work all the time.
+
+Neither ever starts a worker.
+"""
+
+from __future__ import annotations
+
+import math
+
+import msgspec
+
+from penstock.domain.scaling.fleet import Fleet
+from penstock.domain.scaling.recommendation import Inputs, Recommendation
+
+_FORGET = 0.9  # of what a worker can do, per decision: work may become slower
+
+
+class Memory(msgspec.Struct, frozen=True):
+    """What was needed, and what a worker can do."""
+
+    peaks: tuple[tuple[int, int], ...] = ()  # instants and numbers; each is more than all after it
+    full_rate: float = 0.0  # of one worker while there was a backlog
+
+
+def remember(memory: Memory, said: Recommendation, fleet: Fleet, *, now: int) -> Memory:
+    if not said.change and said.inputs.needed is None:
+        return memory  # no decision
+    return Memory(_peaks(memory, said.wanted, fleet, now), _full_rate(memory, said.inputs))
+
+
+def least_needed(memory: Memory, said: Recommendation, fleet: Fleet, *, now: int) -> int:
+    """Fewer than this there should not be."""
+    recent = [number for at, number in memory.peaks if now - at < fleet.steady_ms]
+    return max(recent, default=0) if not fleet.keep_up else max(*recent, 0, _kept_up(memory, said))
+
+
+def _kept_up(memory: Memory, said: Recommendation) -> int:
+    arriving = said.inputs.publish_rate
+    if not arriving or not memory.full_rate:
+        return 0
+    return math.ceil(min(arriving / memory.full_rate, 1e6) - 1e-9)
+
+
+def _peaks(memory: Memory, needed: int, fleet: Fleet, now: int) -> tuple[tuple[int, int], ...]:
+    recent = (peak for peak in memory.peaks if now - peak[0] < fleet.steady_ms)
+    return (*(peak for peak in recent if peak[1] > needed), (now, needed))
+
+
+def _full_rate(memory: Memory, inputs: Inputs) -> float:
+    if not inputs.rate_per_worker or not inputs.backlog:
+        return memory.full_rate  # they had to wait for work, so it says nothing
+    return max(inputs.rate_per_worker, _FORGET * memory.full_rate)

@@ -1,0 +1,62 @@
+"""Cron expressions, read by cronsim as Debian's cron reads them.
+
+A fixed time that daylight saving skips is fired right after the gap, one that it repeats is fired
+once, and hourly patterns follow real hours.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import suppress
+from datetime import datetime
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+
+from cronsim import CronSim, CronSimError
+
+from penstock.domain.datetimes import instant_of, moment_of
+from penstock.domain.errors import InvalidRequest
+
+MAX_EXPRESSION_CHARS = 256
+ALIASES = {
+    "@yearly": "0 0 1 1 *",
+    "@annually": "0 0 1 1 *",
+    "@monthly": "0 0 1 * *",
+    "@weekly": "0 0 * * 0",
+    "@daily": "0 0 * * *",
+    "@midnight": "0 0 * * *",
+    "@hourly": "0 * * * *",
+}
+
+
+def instants(expression: str, zone: str, after: int) -> Iterator[int]:
+    """All instants behind `after`, in their order; raises InvalidRequest."""
+    if len(expression) > MAX_EXPRESSION_CHARS:
+        raise InvalidRequest(f"a cron expression has at most {MAX_EXPRESSION_CHARS} characters")
+    start = moment_of(after).astimezone(_zone(zone))
+    if expression.startswith("@") and expression not in ALIASES:
+        known = ", ".join(ALIASES)
+        raise InvalidRequest(f"{expression[:100]!r} is not a cron expression: known are {known}")
+    try:
+        found = CronSim(ALIASES.get(expression, expression), start)
+    except CronSimError as error:
+        text = expression[:100]
+        raise InvalidRequest(f"{text!r} is not a cron expression: {error}") from None
+    return _behind(found, after)
+
+
+def _behind(found: Iterator[datetime], after: int) -> Iterator[int]:
+    last = after
+    with suppress(OverflowError):  # the calendar has ended
+        for moment in found:
+            at = instant_of(moment)
+            # A local time that comes twice is told by its first time, even if that has passed.
+            if at > last:
+                last = at
+                yield at
+
+
+def _zone(name: str) -> ZoneInfo:
+    try:
+        return ZoneInfo(name)
+    except (ZoneInfoNotFoundError, ValueError, OSError):
+        raise InvalidRequest(f"there is no time zone {name[:100]!r}") from None

@@ -1,0 +1,283 @@
+"""Schedules: when recurring work is sent, and what becomes of firings that were missed or overlap.
+
+    plan(schedule, now) ──▶ which instants are fired, how many are dropped, when to look again
+    settle(schedule, plan) ──▶ the schedule after that
+
+Pure: `now` comes in.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from enum import StrEnum
+from itertools import islice
+
+import msgspec
+from msgspec.structs import replace
+
+from penstock.domain.datetimes import moment_of
+from penstock.domain.errors import InvalidRequest
+from penstock.domain.limits import DAY, MAX_INSTANT, MINUTE, SECOND
+from penstock.domain.message.draft import Draft
+from penstock.domain.queue.queue import DedupUntil, check_name
+from penstock.domain.schedule import cron
+
+MAX_MISSED = 1_000  # firings that one look may find; the rest is found by the next
+LATE_MS = MINUTE  # a firing is missed, and not only late, after that
+SCHEDULE = "penstock.schedule"  # attributes of each message that is sent
+FIRE_AT = "penstock.fire_at"
+
+
+class Cron(msgspec.Struct, frozen=True, tag="cron", tag_field="type", forbid_unknown_fields=True):
+    expression: str  # five fields, six with seconds in front, or one of cron.ALIASES
+    zone: str = "UTC"
+
+
+class Every(msgspec.Struct, frozen=True, tag="every", tag_field="type", forbid_unknown_fields=True):
+    """At whole multiples of the time since 1970, so that all nodes and restarts agree."""
+
+    every_ms: int
+
+
+Rhythm = Cron | Every
+
+
+class CatchUp(StrEnum):
+    """What happens to firings that nobody was there for."""
+
+    SKIP = "skip"
+    ONE = "one"  # one firing, the latest, stands for all of them
+    ALL = "all"
+
+
+class Overlap(StrEnum):
+    """What a firing does while the one before it has not ended."""
+
+    ALLOW = "allow"
+    SKIP = "skip"
+    WAIT = "wait"  # it is fired when the one before it has ended
+    REPLACE = "replace"  # one that still waits in line is cancelled; one at work is left alone
+
+
+class Template(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """The message that each firing sends."""
+
+    queue: str
+    body: str = "null"  # JSON text
+    kind: str | None = None
+    entity_id: str | None = None
+    tags: tuple[str, ...] = ()
+    group: str | None = None
+    priority: int = 0
+    attributes: dict[str, str] = {}
+    max_attempts: int | None = None
+    expires_in_ms: int | None = None
+    timeout_ms: int | None = None
+    retries_timeouts: bool = False
+    route: str | None = None
+    dedup_key: str | None = None
+    dedup_until: DedupUntil | None = None
+
+    def draft(self, schedule: str, *, fire_at: int) -> Draft:
+        """The message of one firing, which says what it is a firing of."""
+        told = {SCHEDULE: schedule, FIRE_AT: _told(fire_at)}
+        return Draft(
+            body=self.body,
+            attributes=self.attributes | told,
+            kind=self.kind,
+            entity_id=self.entity_id,
+            tags=self.tags,
+            group=self.group,
+            priority=self.priority,
+            due_at=fire_at,
+            max_attempts=self.max_attempts,
+            expires_in_ms=self.expires_in_ms,
+            timeout_ms=self.timeout_ms,
+            retries_timeouts=self.retries_timeouts,
+            route=self.route,
+            dedup_key=self.dedup_key,
+            dedup_until=self.dedup_until,
+        )
+
+
+class Plan(msgspec.Struct, frozen=True, kw_only=True):
+    """What one look at a schedule decides."""
+
+    fire_at: tuple[int, ...] = ()
+    skipped: int = 0
+    next_at: int | None = None  # None: it has no more firings
+    is_held: bool = False  # a firing is due, but the one before it has not ended
+
+
+class Schedule(msgspec.Struct, frozen=True, kw_only=True):
+    name: str
+    rhythm: Rhythm
+    template: Template
+    created_at: int
+    changed_at: int
+    catch_up: CatchUp = CatchUp.ONE
+    overlap: Overlap = Overlap.ALLOW
+    is_paused: bool = False
+    next_at: int | None = None
+    last_at: int | None = None  # the instant of the last firing, as planned
+    last_id: str | None = None  # the message that it sent
+    fired_total: int = 0
+    skipped_total: int = 0
+    last_error: str | None = None  # why the last firing that was due could not be sent
+    owner: str | None = None  # the application that declared it; None: it was made by hand
+
+
+def check(name: str, rhythm: Rhythm, template: Template) -> None:
+    """Raises InvalidRequest."""
+    check_name(name, what="the name of recurring work")
+    check_name(template.queue)
+    check_rhythm(rhythm)
+
+
+def check_rhythm(rhythm: Rhythm) -> None:
+    """Raises InvalidRequest."""
+    match rhythm:
+        case Every(every_ms):
+            if not SECOND <= every_ms <= 366 * DAY:
+                raise InvalidRequest(f"every_ms must be from {SECOND} to {366 * DAY}")
+        case Cron():
+            if next_after(rhythm, 0) is None:
+                raise InvalidRequest(f"{rhythm.expression!r} never comes")
+
+
+def next_after(rhythm: Rhythm, after: int) -> int | None:
+    """The first instant of the rhythm behind `after`; raises InvalidRequest."""
+    return next(instants(rhythm, after), None)
+
+
+def instants(rhythm: Rhythm, after: int) -> Iterator[int]:
+    """All instants behind `after`, in their order."""
+    match rhythm:
+        case Every(every_ms):
+            first = after // every_ms + 1
+            return iter(range(first * every_ms, MAX_INSTANT, every_ms))
+        case Cron():
+            return cron.instants(rhythm.expression, rhythm.zone, after)
+
+
+def preview(rhythm: Rhythm, *, after: int, count: int) -> list[int]:
+    return list(islice(instants(rhythm, after), count))
+
+
+def plan(schedule: Schedule, *, now: int, is_busy: bool = False) -> Plan:
+    """`is_busy`: the message of the last firing has not ended."""
+    due = _due(schedule, now)
+    if schedule.is_paused or not due:
+        return Plan(next_at=schedule.next_at)
+    if is_busy and schedule.overlap is Overlap.WAIT:
+        return Plan(next_at=schedule.next_at, is_held=True)
+    next_at = next_after(schedule.rhythm, due[-1])
+    fired = _caught_up(schedule.catch_up, due, now)
+    if schedule.catch_up is not CatchUp.ALL and next_at is not None and next_at <= now:
+        fired = ()  # more were missed than one look finds; the latest of all stands for them
+    if schedule.overlap is Overlap.SKIP:
+        fired = () if is_busy else fired[-1:]
+    elif schedule.overlap is Overlap.REPLACE:
+        fired = fired[-1:]
+    elif schedule.overlap is Overlap.WAIT:
+        # One now; those behind it have their turn when it has ended.
+        fired = fired[:1]
+        if fired and schedule.catch_up is CatchUp.ALL:
+            due = due[: due.index(fired[0]) + 1]
+            next_at = next_after(schedule.rhythm, due[-1])
+    return Plan(fire_at=fired, skipped=len(due) - len(fired), next_at=next_at)
+
+
+def settle(schedule: Schedule, done: Plan, *, sent: Sequence[str]) -> Schedule:
+    """The schedule after its firings were sent; those that the queue did not take stay due."""
+    fired, left = done.fire_at[: len(sent)], done.fire_at[len(sent) :]
+    return replace(
+        schedule,
+        next_at=left[0] if left else done.next_at,
+        last_at=fired[-1] if fired else schedule.last_at,
+        last_id=sent[-1] if sent else schedule.last_id,
+        fired_total=schedule.fired_total + len(fired),
+        skipped_total=schedule.skipped_total + done.skipped,
+        last_error=None,
+    )
+
+
+def ran(schedule: Schedule, *, message_id: str, now: int) -> Schedule:
+    """It was run by hand: its own firings go on as if nothing had happened."""
+    return replace(schedule, last_at=now, last_id=message_id, fired_total=schedule.fired_total + 1)
+
+
+def failed(schedule: Schedule, error: str) -> Schedule:
+    """Nothing was sent; the firing stays due."""
+    return replace(schedule, last_error=error)
+
+
+def declared(before: Schedule | None, wanted: Schedule, *, now: int) -> Schedule:
+    """A schedule as its program says it, whether it is new or was there before.
+
+    The same words again change nothing: programs say them at every start, and a firing that fell
+    due while none of them ran must not be lost.
+    """
+    if before is None:
+        return replace(wanted, next_at=next_after(wanted.rhythm, now))
+    same = before.rhythm == wanted.rhythm
+    changed = replace(
+        before,
+        rhythm=wanted.rhythm,
+        template=wanted.template,
+        catch_up=wanted.catch_up,
+        overlap=wanted.overlap,
+        # A change by hand leaves it with the application that declared it.
+        owner=wanted.owner or before.owner,
+        next_at=before.next_at if same else next_after(wanted.rhythm, now),
+    )
+    return before if changed == before else replace(changed, changed_at=now)
+
+
+def pause(schedule: Schedule, *, now: int) -> Schedule:
+    return replace(schedule, is_paused=True, changed_at=now)
+
+
+def resume(schedule: Schedule, *, now: int) -> Schedule:
+    """What a pause held back was held back on purpose: it is not caught up."""
+    if not schedule.is_paused:
+        return schedule
+    next_at = next_after(schedule.rhythm, now)
+    return replace(schedule, is_paused=False, next_at=next_at, changed_at=now)
+
+
+def set_back(schedule: Schedule, *, now: int) -> Schedule:
+    """The store's time was ahead and is not any more.
+
+    What was fired ahead of its time is fired again in its time: only then its work can be done.
+    """
+    next_at = next_after(schedule.rhythm, now)
+    if schedule.next_at is None or next_at is None or schedule.next_at <= next_at:
+        return schedule
+    return replace(schedule, next_at=next_at)
+
+
+def _due(schedule: Schedule, now: int) -> list[int]:
+    if schedule.next_at is None or schedule.next_at > now:
+        return []
+    due = [schedule.next_at]
+    for at in instants(schedule.rhythm, schedule.next_at):
+        if at > now or len(due) == MAX_MISSED:
+            break
+        due.append(at)
+    return due
+
+
+def _caught_up(policy: CatchUp, due: list[int], now: int) -> tuple[int, ...]:
+    match policy:
+        case CatchUp.ALL:
+            return tuple(due)
+        case CatchUp.ONE:
+            return (due[-1],)
+        case CatchUp.SKIP:
+            return (due[-1],) if now - due[-1] <= LATE_MS else ()
+
+
+def _told(instant: int) -> str:
+    moment = moment_of(instant)
+    return moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")

@@ -1,0 +1,1 @@
+"""Commands about queues, messages, topics, routes and circuits."""

@@ -1,0 +1,134 @@
+"""`penstock tail`: what finishes, as it finishes, and how much waits.
+
+History is looked at again and again.  What is written at the same time may become visible a little
+out of order, so each look goes back a few seconds and skips what was shown already.
+"""
+
+from __future__ import annotations
+
+import threading
+from argparse import Namespace
+from collections.abc import Iterator
+from datetime import datetime, timedelta
+
+import msgspec
+
+from penstock.client.remote.answers import Counts, Ending
+from penstock.client.remote.server import Remote
+from penstock.edge.cli.kit import exits
+from penstock.edge.cli.kit.exits import UsageError
+from penstock.edge.cli.kit.flags import duration, remote, server_flags
+from penstock.edge.cli.kit.output import Output, shown
+from penstock.edge.cli.kit.parser import Parser
+from penstock.edge.cli.registry import Command
+
+OVERLAP = timedelta(seconds=5)
+
+
+def configure(parser: Parser) -> None:
+    parser.argument("QUEUE", "name of the queue; or --all", nargs="?")
+    parser.flag("--all", text="follow all queues")
+    parser.flag(
+        "-n", "--lines", value="N", text="so many of the past; default 10", type=int, default=10
+    )
+    parser.flag(
+        "--every",
+        value="DURATION",
+        text="how often to look; default 1s",
+        type=duration,
+        default=1000,
+    )
+    parser.flag("--once", text="show the past and end")
+    server_flags(parser)
+
+
+def run(args: Namespace, out: Output) -> int:
+    if (args.queue is None) != args.all:
+        raise UsageError("give a queue or --all")
+    with remote(args) as server:
+        follower = Follower(server, args.queue)
+        for ending in follower.past(args.lines):
+            _show_ending(ending, out)
+        pause = threading.Event()
+        before: Counts | None = None
+        while True:
+            counts = follower.counts()
+            if counts != before:
+                _show_counts(counts, out)
+                before = counts
+            if args.once:
+                return exits.OK
+            pause.wait(args.every / 1000)
+            for ending in follower.news():
+                _show_ending(ending, out)
+
+
+class Follower:
+    def __init__(self, server: Remote, queue: str | None) -> None:
+        self._server = server
+        self._queue = queue
+        self._seen: set[tuple[str, datetime, str]] = set()
+        self._latest: datetime | None = None
+
+    def past(self, count: int) -> list[Ending]:
+        """The last so many, oldest first; what comes later is news."""
+        found: list[Ending] = []
+        for ending in self._server.history.search(page_size=100, queue=self._queue):
+            # Some more than are told: later looks go back a little and must know them.
+            is_old = bool(found) and ending.finished_at < found[0].finished_at - OVERLAP
+            if len(found) >= count and is_old:
+                break
+            found.append(ending)
+        list(self._unseen(reversed(found)))
+        if self._latest is None:
+            self._latest = self._server.stats().now
+        return found[:count][::-1]
+
+    def news(self) -> list[Ending]:
+        """What has finished since the last look, oldest first."""
+        assert self._latest is not None
+        begin = self._latest - OVERLAP
+        found = list(self._server.history.search(page_size=500, queue=self._queue, from_at=begin))
+        news = list(self._unseen(reversed(found)))
+        self._seen = {key for key in self._seen if key[1] >= begin - OVERLAP}
+        return news
+
+    def counts(self) -> Counts:
+        if self._queue is None:
+            return self._server.stats().counts
+        return self._server.queues.get(self._queue).counts
+
+    def _unseen(self, endings: Iterator[Ending]) -> Iterator[Ending]:
+        for ending in endings:
+            key = (ending.id, ending.finished_at, ending.outcome)
+            if key not in self._seen:
+                self._seen.add(key)
+                self._latest = max(self._latest or ending.finished_at, ending.finished_at)
+                yield ending
+
+
+def _show_ending(ending: Ending, out: Output) -> None:
+    if out.json:
+        out.record({"ending": ending})
+        return
+    facts = [ending.finished_at, ending.queue, ending.outcome, ending.id, ending.kind or "-"]
+    facts += [f"attempts={ending.attempts}", ending.reason or "", ending.last_error or ""]
+    out.line("  ".join(shown(fact) for fact in facts if fact != ""))
+
+
+def _show_counts(counts: Counts, out: Output) -> None:
+    values = msgspec.structs.asdict(counts)
+    if out.json:
+        out.record({"counts": values})
+    else:
+        out.line("-- " + ", ".join(f"{value} {name}" for name, value in values.items()))
+
+
+COMMANDS = {
+    "tail": Command(
+        run,
+        configure,
+        more="Ctrl-C ends it.",
+        examples=("penstock tail mail", "penstock tail --all --json | jq .ending.outcome"),
+    )
+}

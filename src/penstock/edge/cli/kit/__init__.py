@@ -1,0 +1,1 @@
+"""What commands share: flags, output, exit codes."""

@@ -1,0 +1,156 @@
+"""Flags that several commands share, and how texts on the command line become values."""
+
+from __future__ import annotations
+
+import argparse
+import os
+from argparse import Namespace
+from collections.abc import Callable
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from penstock.domain.duration import duration_ms
+from penstock.edge.cli.kit.parser import PREFIX, Parser
+from penstock.settings import Flag, Loaded, load
+from penstock.settings.catalogue import catalogue
+from penstock.settings.read import SWITCHES
+from penstock.settings.units import size_bytes
+
+if TYPE_CHECKING:
+    from penstock.client.remote.server import Remote
+
+DEFAULT_SERVER = "http://127.0.0.1:7654"
+NONE = "none"  # takes a limit away
+
+T = TypeVar("T")
+
+
+def server_flags(parser: Parser) -> None:
+    """For commands that talk to a running server."""
+    parser.flag(
+        "--server",
+        value="URL",
+        text=f"the server to ask; default {DEFAULT_SERVER}",
+        env="PENSTOCK_SERVER",
+        default=DEFAULT_SERVER,
+    )
+    parser.flag("--key", value="SECRET", text="API key, where one is needed", env="PENSTOCK_KEY")
+    parser.flag(
+        "--timeout",
+        value="DURATION",
+        text="how long to wait for an answer; default 30s",
+        env="PENSTOCK_TIMEOUT",
+        type=duration,
+        default=30_000,
+    )
+
+
+def store_flags(parser: Parser) -> None:
+    """For commands that work on the store itself."""
+    keys = catalogue()
+    parser.flag(
+        "--data",
+        value="FOLDER",
+        text="where this node keeps everything; default ./data",
+        env=keys["data"].env,
+        reads_env=False,
+    )
+    parser.flag(
+        "--store",
+        value="URL",
+        text="sqlite:///path or postgresql://…; default: penstock.db in the data folder",
+        env=keys["store.url"].env,
+        reads_env=False,
+    )
+    parser.flag(
+        "--config",
+        value="FILE",
+        text="config file (TOML); default ./penstock.toml if there is one",
+        env="PENSTOCK_CONFIG",
+        reads_env=False,
+    )
+    parser.flag(
+        "--set",
+        value="KEY=VALUE",
+        text="any setting, may be repeated; `penstock settings` lists the keys and variables",
+        env="-",
+        reads_env=False,
+        action="append",
+        type=pair,
+        default=[],
+    )
+
+
+def remote(args: Namespace) -> Remote:
+    from penstock.client.remote.server import Remote
+
+    return Remote(args.server, key=args.key, timeout=args.timeout / 1000)
+
+
+def loaded(args: Namespace, **more: str) -> Loaded:
+    """The settings for a command with `store_flags`; `more` maps flags to keys."""
+    flags: dict[str, Flag] = {}
+    for name, key in {"data": "data", "store": "store.url", **more}.items():
+        given = getattr(args, name)
+        if given is not None:
+            flags[key] = Flag(f"--{name}", given)
+    flags.update((key, Flag("--set", value)) for key, value in args.set)
+    return load(config=args.config, flags=flags, other_env=_other_env())
+
+
+def _other_env() -> frozenset[str]:
+    # Variables such as PENSTOCK_QUEUES_CREATE_LEASE look like those of settings.
+    alike = ("ARCHIVE_", "HISTORY_", "PIPELINE_", "QUEUES_", "SCALING_", "WORKERS_")
+    if not any(name.startswith(tuple(PREFIX + one for one in alike)) for name in os.environ):
+        return frozenset()
+    from penstock.edge.cli.registry import env_names
+
+    return env_names()
+
+
+def duration(text: str) -> int:
+    return _typed(duration_ms, text)
+
+
+def size(text: str) -> int:
+    return _typed(size_bytes, text)
+
+
+def pair(text: str) -> tuple[str, str]:
+    name, sign, value = text.partition("=")
+    if not sign or not name:
+        raise argparse.ArgumentTypeError(f"{text!r} is not NAME=VALUE")
+    return name, value
+
+
+def or_none(read: Any) -> Any:
+    def convert(text: str) -> object:
+        return NONE if text == NONE else read(text)
+
+    convert.__name__ = f"{getattr(read, '__name__', 'value')} or none"
+    return convert
+
+
+def switch(text: str) -> bool:
+    try:
+        return SWITCHES[text.lower()]
+    except KeyError:
+        raise argparse.ArgumentTypeError(f"{text!r} is neither yes nor no") from None
+
+
+def instant(text: str) -> datetime:
+    """ISO 8601; without an offset it is UTC."""
+
+    def read(text: str) -> datetime:
+        moment = datetime.fromisoformat(text)
+        return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
+
+    return _typed(read, text)
+
+
+def _typed(read: Callable[[str], T], text: str) -> T:
+    # argparse shows the text of this error only.
+    try:
+        return read(text)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(str(error)) from None

@@ -1,0 +1,138 @@
+"""argparse with two additions: every flag has a variable in the environment, and help has one form.
+
+The variable's name follows from the flag: PENSTOCK_<COMMAND>_<FLAG>, or PENSTOCK_<FLAG> for flags
+that mean the same everywhere.  Lists are separated by commas.  The help is put together here,
+because argparse words it differently from one Python to the next.
+"""
+
+from __future__ import annotations
+
+import argparse
+import textwrap
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NoReturn
+
+import msgspec
+
+from penstock.edge.cli.kit.exits import UsageError
+from penstock.settings.read import SWITCHES
+
+PREFIX = "PENSTOCK_"
+WIDTH = 92
+COLUMN = 26
+
+
+class Line(msgspec.Struct, frozen=True):
+    """One argument or flag in the help."""
+
+    left: str
+    text: str
+
+
+class Parser(argparse.ArgumentParser):
+    def __init__(self, command: str, environ: Mapping[str, str]) -> None:
+        super().__init__(prog=f"penstock {command}", add_help=False, allow_abbrev=False)
+        self._command = command
+        self._environ = environ
+        self._arguments: list[Line] = []
+        self._flags: list[Line] = []
+        self._usage: list[str] = []
+        self._lists: dict[str, list[object]] = {}
+        self.env_names: list[str] = []
+        self.summary = ""
+        self.more = ""
+        self.examples: tuple[str, ...] = ()
+
+    def argument(self, name: str, text: str, **options: Any) -> None:
+        """A positional one; `nargs` as argparse has it."""
+        self.add_argument(name.lower(), metavar=name, **options)
+        many = options.get("nargs")
+        shown = {"?": f"[{name}]", "*": f"[{name}…]", "+": f"{name}…"}.get(str(many), name)
+        self._usage.append(shown)
+        self._arguments.append(Line(name, text))
+
+    def flag(
+        self,
+        *names: str,
+        text: str,
+        value: str = "",
+        env: str = "",
+        reads_env: bool = True,
+        **options: Any,
+    ) -> None:
+        """`value` names what follows the flag; without it the flag is a switch."""
+        env = env or PREFIX + f"{self._command}_{names[-1][2:]}".upper().replace("-", "_").replace(
+            " ", "_"
+        )
+        if value:
+            options["metavar"] = value
+        else:
+            options["action"] = "store_true"
+        if reads_env:
+            self.env_names.append(env)
+            if self._environ.get(env):
+                options |= self._from_env(env, options)
+        action = self.add_argument(*names, **options)
+        if isinstance(options.get("default"), list):
+            # A flag takes the place of the variable and is not added to it.
+            self._lists[action.dest], action.default = options["default"], []
+        shown = ", ".join(names) + (f" {value}" if value else "")
+        self._flags.append(Line(shown, f"{text} [{env}]" if env != "-" else text))
+
+    def add_common(self) -> None:
+        self.flag("--json", text="for programs: JSON, one document per line", env="PENSTOCK_JSON")
+        self.add_argument("-h", "--help", action="help")
+        self._flags.append(Line("-h, --help", "show this help"))
+
+    def read(self, words: Sequence[str]) -> argparse.Namespace:
+        """Raises UsageError, or SystemExit after --help."""
+        args = self.parse_args(words)
+        for name, value in self._lists.items():
+            setattr(args, name, getattr(args, name) or value)
+        return args
+
+    def error(self, message: str) -> NoReturn:
+        raise UsageError(f"{message}; see {self.prog} --help")
+
+    def format_help(self) -> str:
+        usage = " ".join((self.prog, *self._usage, "[flags]"))
+        summary = self.summary[0].upper() + self.summary[1:] + "."
+        parts = [f"Usage: {usage}", textwrap.fill(summary, WIDTH)]
+        if self.more:
+            parts.append(textwrap.fill(self.more, WIDTH))
+        if self._arguments:
+            parts.append(block("Arguments:", self._arguments))
+        parts.append(block("Flags [and their environment variables]:", self._flags))
+        if self.examples:
+            parts.append("Examples:\n" + "\n".join(f"  {line}" for line in self.examples))
+        return "\n\n".join(parts) + "\n"
+
+    def _from_env(self, env: str, options: dict[str, Any]) -> dict[str, Any]:
+        text = self._environ[env]
+        try:
+            if options.get("action") == "store_true":
+                return {"default": SWITCHES[text.strip().lower()]}
+            read: Callable[[str], object] = options.get("type", str)
+            is_list = options.get("action") == "append"
+            parts = [part.strip() for part in text.split(",")] if is_list else [text]
+            values = [read(part) for part in parts if part]
+        except (ValueError, KeyError, argparse.ArgumentTypeError) as error:
+            raise UsageError(f"{env} is {text!r}: {error}") from None
+        allowed = options.get("choices", values)
+        if not all(value in allowed for value in values):
+            raise UsageError(f"{env} is {text!r}; allowed: {', '.join(allowed)}")
+        return {"default": values if is_list else values[0], "required": False}
+
+
+def block(title: str, lines: list[Line]) -> str:
+    """A heading with two columns under it."""
+    shown = [title]
+    for line in lines:
+        texts = textwrap.wrap(line.text, WIDTH - COLUMN, break_on_hyphens=False) or [""]
+        left = f"  {line.left}"
+        if len(left) > COLUMN - 2:
+            shown.append(left)
+            left = ""
+        shown.append(f"{left:<{COLUMN}}{texts[0]}".rstrip())
+        shown += [" " * COLUMN + text for text in texts[1:]]
+    return "\n".join(shown)

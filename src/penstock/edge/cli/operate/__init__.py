@@ -1,0 +1,1 @@
+"""Commands for operators: serve, back up, migrate, check, manage keys."""

@@ -1,0 +1,68 @@
+"""`penstock doctor --salvage` and `--accept-loss`: what to do about a damaged SQLite store."""
+
+from __future__ import annotations
+
+from argparse import Namespace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from penstock.edge.cli.kit import exits
+from penstock.edge.cli.kit.flags import loaded
+from penstock.edge.cli.kit.output import Output
+from penstock.edge.cli.kit.progress import progress
+
+if TYPE_CHECKING:
+    from penstock.wiring.damage import Salvaged
+
+MOST_LISTED = 1_000
+
+
+def salvage(args: Namespace, out: Output) -> int:
+    from penstock.wiring.damage import salvage as copy
+
+    settings = loaded(args).settings
+    with progress("Salvaging") as advance:
+        result = copy(settings, Path(args.salvage), progress=advance)
+    if out.json:
+        out.record(result)
+    else:
+        _list(result, out)
+    return exits.OK if result.is_complete else exits.REFUSED
+
+
+def accept_loss(args: Namespace, out: Output) -> int:
+    from penstock.wiring.damage import accept_loss as accept
+
+    accepted = accept(loaded(args).settings)
+    if out.json:
+        out.record(accepted)
+    else:
+        out.line(
+            f"gave up {accepted.commits} commits from byte {accepted.offset} of the log on; "
+            f"the log as it was: {accepted.kept}"
+        )
+    return exits.OK
+
+
+def _list(result: Salvaged, out: Output) -> None:
+    for place in result.corrected:
+        out.line(f"corrected one flipped bit: {place}")
+    if result.lost_log_frames:
+        out.line(f"cannot read {result.lost_log_frames} frames of the log")
+    for table in result.tables:
+        if table.unreadable_pages or table.unreadable_rows:
+            out.line(
+                f"table {table.table}: copied {table.rows} rows, cannot read "
+                f"{table.unreadable_pages} pages and {table.unreadable_rows} rows"
+            )
+    for message in result.lost_messages[:MOST_LISTED]:
+        name = message.id or f"number {message.message_no}"
+        out.line(f"lost message {name} of queue {message.queue or '(unknown)'}: {message.reason}")
+    hidden = len(result.lost_messages) - MOST_LISTED
+    if hidden > 0:
+        out.line(f"and {hidden} more messages; --json lists all of them")
+    for change in result.repaired:
+        out.line(f"repaired: {change}")
+    rows = sum(table.rows for table in result.tables)
+    verdict = "all was read" if result.is_complete else "not all could be read"
+    out.line(f"{result.store}: copied {rows} rows of {len(result.tables)} tables; {verdict}")

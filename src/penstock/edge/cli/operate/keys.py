@@ -1,0 +1,154 @@
+"""`penstock keys`: API keys, on the store itself, so that the first one needs no key."""
+
+from __future__ import annotations
+
+from argparse import Namespace
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
+
+from penstock.domain.access.api_key import ApiKey, Role
+from penstock.domain.errors import NotFound
+from penstock.edge.cli.kit import exits
+from penstock.edge.cli.kit.flags import loaded, store_flags
+from penstock.edge.cli.kit.output import Output
+from penstock.edge.cli.kit.parser import Parser
+from penstock.edge.cli.registry import Command
+
+if TYPE_CHECKING:
+    from penstock.services.keys import Keys
+
+ROLES = [str(role) for role in Role]
+
+
+def _configure_create(parser: Parser) -> None:
+    parser.flag("--name", value="NAME", text="whose it is, for people", required=True)
+    parser.flag(
+        "--role",
+        value="ROLE",
+        text="produce, consume, operate or read; may be repeated",
+        action="append",
+        choices=ROLES,
+        default=[],
+        required=True,
+    )
+    parser.flag(
+        "--queues",
+        value="PATTERN",
+        text="for queues with names like mail or mail.*; may be repeated; default: all",
+        action="append",
+        default=[],
+    )
+    store_flags(parser)
+
+
+def _create(args: Namespace, out: Output) -> int:
+    roles = tuple(dict.fromkeys(Role(role) for role in args.role))
+    with _keys(args) as keys:
+        made = keys.create(args.name, roles=roles, queues=tuple(args.queues) or ("*",)).result()
+        signing = keys.signing_secret(made.key)
+    if out.json:
+        out.record({**_facts(made.key), "secret": made.secret, **_aws(made.key.key_id, signing)})
+    else:
+        out.line(made.secret)
+        exits.note("this secret is not shown again; who sends it as a bearer token gets in")
+    return exits.OK
+
+
+def _list(args: Namespace, out: Output) -> int:
+    with _keys(args) as keys:
+        found = keys.all().result()
+    if out.json:
+        for key in found:
+            out.record(_facts(key))
+    else:
+        columns = ("id", "name", "roles", "queues", "created", "revoked")
+        out.table(columns, [tuple(_facts(key).values()) for key in found])
+    return exits.OK
+
+
+def _configure_aws(parser: Parser) -> None:
+    parser.argument("ID", "id of the key, as the list shows it")
+    store_flags(parser)
+
+
+def _show_aws(args: Namespace, out: Output) -> int:
+    with _keys(args) as keys:
+        in_use = {key.key_id: key for key in keys.all().result() if key.revoked_at is None}
+        if args.id not in in_use:
+            raise NotFound(f"there is no key {args.id!r} in use")
+        shown = _aws(args.id, keys.signing_secret(in_use[args.id]))
+    if out.json:
+        out.record(shown)
+    else:
+        for name, value in shown.items():
+            out.line(f"{name.upper()}={value}")
+    return exits.OK
+
+
+def _aws(key_id: str, secret: str) -> dict[str, object]:
+    """By the names that AWS's tools read from the environment."""
+    return {"aws_access_key_id": key_id, "aws_secret_access_key": secret}
+
+
+def _configure_revoke(parser: Parser) -> None:
+    parser.argument("ID", "id of the key, as the list shows it")
+    store_flags(parser)
+
+
+def _revoke(args: Namespace, out: Output) -> int:
+    with _keys(args) as keys:
+        keys.revoke(args.id).result()
+    if out.json:
+        out.record({"revoked": args.id})
+    else:
+        out.line(f"{args.id} is revoked; servers notice within a second")
+    return exits.OK
+
+
+@contextmanager
+def _keys(args: Namespace) -> Iterator[Keys]:
+    from penstock.wiring.broker import open_broker
+
+    broker = open_broker(loaded(args).settings)
+    try:
+        yield broker.keys
+    finally:
+        broker.close()
+
+
+def _facts(key: ApiKey) -> dict[str, object]:
+    return {
+        "id": key.key_id,
+        "name": key.name,
+        "roles": key.roles,
+        "queues": key.queues,
+        "created_at": datetime.fromtimestamp(key.created_at / 1000, UTC),
+        "revoked_at": key.revoked_at and datetime.fromtimestamp(key.revoked_at / 1000, UTC),
+    }
+
+
+COMMANDS = {
+    "keys": Command(_list, store_flags, more="Revoked ones too.", examples=("penstock keys",)),
+    "keys create": Command(
+        _create,
+        _configure_create,
+        more="Works on the store itself, not through a server. As soon as there is a key, servers "
+        "let nobody in without one. Only a hash of the secret is kept.",
+        examples=(
+            "penstock keys create --name shop --role produce --queues 'mail.*'",
+            "penstock keys create --name ops --role operate --role read",
+        ),
+    ),
+    "keys aws": Command(
+        _show_aws,
+        _configure_aws,
+        more="What AWS's SDKs and tools need to sign requests to the SQS face with this key: the "
+        "lines can be put into the environment as they are.",
+        examples=("penstock keys aws 5d0c3a91fe",),
+    ),
+    "keys revoke": Command(
+        _revoke, _configure_revoke, examples=("penstock keys revoke 5d0c3a91fe",)
+    ),
+}

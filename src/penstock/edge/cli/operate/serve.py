@@ -1,0 +1,60 @@
+"""`penstock serve`"""
+
+from __future__ import annotations
+
+from argparse import Namespace
+from pathlib import Path
+
+from penstock.edge.cli.kit.flags import loaded, store_flags
+from penstock.edge.cli.kit.output import Output
+from penstock.edge.cli.kit.parser import Parser
+from penstock.edge.cli.registry import Command
+from penstock.settings.catalogue import catalogue
+
+
+def configure(parser: Parser) -> None:
+    keys = catalogue()
+    parser.flag(
+        "--host",
+        value="ADDRESS",
+        text="address to listen on; default 127.0.0.1",
+        env=keys["server.host"].env,
+        reads_env=False,
+    )
+    parser.flag(
+        "--port",
+        value="PORT",
+        text="port to listen on, 0 for any that is free; default 7654",
+        env=keys["server.port"].env,
+        reads_env=False,
+    )
+    store_flags(parser)
+
+
+def run(args: Namespace, out: Output) -> int:
+    from penstock.client.worker.logs import set_up
+    from penstock.edge.serve import serve
+
+    settings = loaded(args, host="server.host", port="server.port").settings
+    for file in (settings.server.tls_cert, settings.server.tls_key):
+        if file is not None:
+            Path(file).open("rb").close()  # what TLS says about a missing file does not name it
+    set_up(settings.log.level, settings.log.format)
+    if not out.json:
+        return serve(settings)
+    return serve(settings, on_ready=lambda line: out.record({"ready": line}))
+
+
+COMMANDS = {
+    "serve": Command(
+        run,
+        configure,
+        more="Keeps its messages in the data folder (SQLite), or in PostgreSQL with --store. "
+        "Prints one line when it is ready, and runs until it gets SIGINT (Ctrl-C) or SIGTERM.",
+        examples=(
+            "penstock serve --data ./data",
+            "penstock serve --port 8000 --set history.retention_days=30",
+            "penstock serve --store postgresql://penstock@db/penstock",
+        ),
+    )
+}

@@ -1,0 +1,34 @@
+"""`penstock version`"""
+
+from __future__ import annotations
+
+import platform
+from argparse import Namespace
+
+from penstock import __version__
+from penstock.edge.cli.kit import exits
+from penstock.edge.cli.kit.output import Output
+from penstock.edge.cli.kit.parser import Parser
+from penstock.edge.cli.registry import Command
+
+
+def configure(parser: Parser) -> None:
+    pass
+
+
+def run(args: Namespace, out: Output) -> int:
+    import apsw
+
+    facts = {
+        "penstock": __version__,
+        "python": platform.python_version(),
+        "sqlite": apsw.sqlite_lib_version(),
+    }
+    if out.json:
+        out.record(facts)
+    else:
+        out.line(f"penstock {__version__} (Python {facts['python']}, SQLite {facts['sqlite']})")
+    return exits.OK
+
+
+COMMANDS = {"version": Command(run, configure, examples=("penstock version --json",))}

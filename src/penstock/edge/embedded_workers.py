@@ -1,0 +1,88 @@
+"""Workers inside the server: processes of its own that run the modules named in the settings."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+from collections.abc import Callable
+from functools import partial
+
+from penstock.client.worker.starting import supervised
+from penstock.settings import Settings
+from penstock.settings.work import Workers
+from penstock.supervision.health import Health, Part
+from penstock.supervision.threads import SupervisedThread
+from penstock.worker.assignment import Order
+from penstock.worker.frames import Errand
+from penstock.worker.supervisor import Supervisor
+
+_log = logging.getLogger("penstock.workers")
+
+
+class EmbeddedWorkers:
+    """They work on the store itself, and need no key; those that die are started again."""
+
+    def __init__(self, settings: Settings, health: Health | None = None) -> None:
+        self._drain_ms = settings.server.drain_ms
+        names = [name.strip() for name in (settings.workers.modules or "").split(",")]
+        count = processes_of(settings.workers, cores=os.cpu_count() or 1)
+        order = Order(
+            queues=(),
+            beat_ms=settings.workers.beat_ms,
+            max_jobs=settings.workers.max_jobs,
+            max_memory_bytes=settings.workers.max_memory_bytes,
+        )
+        self._is_draining = False
+        self._supervisors: dict[str, Supervisor] = {}  # by the name of their module
+
+        def make(name: str) -> Supervisor:
+            return supervised(
+                Errand(
+                    app=name,
+                    url=settings.store_url,
+                    order=order,
+                    log_level=settings.log.level,
+                    log_format=settings.log.format,
+                ),
+                processes=count,
+                on_ready=partial(_log.info, "workers are ready: %s, %d processes", name, count),
+            )
+
+        self._threads = [
+            SupervisedThread(
+                "penstock-workers",
+                partial(self._run, name, make),
+                health=health or Health(),
+                part=Part(f"workers of {name}"),
+            )
+            for name in names
+            if name and count
+        ]
+
+    def start(self) -> None:
+        for thread in self._threads:
+            thread.start()
+
+    def drain(self) -> None:
+        self._is_draining = True
+        for supervisor in list(self._supervisors.values()):
+            supervisor.drain(self._drain_ms)
+
+    async def ended(self) -> None:
+        for thread in self._threads:
+            await asyncio.to_thread(thread.join)
+
+    def _run(self, name: str, make: Callable[[str], Supervisor]) -> None:
+        if self._is_draining:
+            return
+        self._supervisors[name] = supervisor = make(name)
+        if self._is_draining:  # since the question above
+            supervisor.drain(self._drain_ms)
+        if supervisor.run():
+            _log.error("embedded workers could not be started; the server goes on without them")
+
+
+def processes_of(workers: Workers, *, cores: int) -> int:
+    """For each module."""
+    return max(cores // 4, 1) if workers.embedded is None else workers.embedded

@@ -1,0 +1,29 @@
+"""What gateleen answers where it is not what the native API would."""
+
+from __future__ import annotations
+
+from penstock.domain.errors import PenstockError, QueueFull, ShuttingDown, StoreUnavailable
+from penstock.edge.server.errors import ErrorAnswer, ErrorBody, error_answer, error_response
+from penstock.edge.server.request import Request, Response, json_response
+
+TEXT = b"text/plain; charset=utf-8"
+
+
+def is_no_room(error: PenstockError) -> bool:
+    """Did the store or the queue not take it?  Another node may."""
+    if isinstance(error, ShuttingDown):
+        return False
+    return isinstance(error, QueueFull | StoreUnavailable)
+
+
+def refuse(request: Request, error: PenstockError) -> Response:
+    """A queue that takes nothing is answered with 500; all else as everywhere."""
+    if type(error) is PenstockError:  # the log has been told
+        return json_response(ErrorAnswer(ErrorBody(error.code, "internal error")), 500)
+    if is_no_room(error):
+        return json_response(error_answer(error), 500)
+    return error_response(error)
+
+
+def text(status: int, message: str = "") -> Response:
+    return Response(status, message.encode(), content_type=TEXT)

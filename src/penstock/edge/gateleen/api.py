@@ -1,0 +1,50 @@
+"""`ANY /push/{uri…}` with the header x-queue: stored, answered with 202, pushed later."""
+
+from __future__ import annotations
+
+from functools import partial
+
+from penstock.domain.access.api_key import Role, Scope
+from penstock.domain.delivery.delivery import METHODS, content_key
+from penstock.edge.gateleen.answers import refuse
+from penstock.edge.gateleen.intake import Intake
+from penstock.edge.gateleen.request import asked, uri_of
+from penstock.edge.server.app import refuse_other_sites
+from penstock.edge.server.request import Request, Respond, Response
+from penstock.edge.server.router import Route
+from penstock.ports.clock import Clock
+
+
+class PushApi:
+    def __init__(self, intake: Intake, clock: Clock, *, path: str) -> None:
+        self._intake = intake
+        self._clock = clock
+        self._path = path
+
+    def routes(self) -> list[Route]:
+        route = partial(
+            Route,
+            path=f"{self._path}/{{uri...}}",
+            handler=self.push,
+            role=Role.PRODUCE,
+            scope=Scope.NAMED,
+            takes_any_media=True,
+            is_native=False,
+            refuse=refuse,
+        )
+        # A HEAD comes to the handler of GET.
+        return [route(method=method) for method in ("GET", *METHODS) if method != "HEAD"]
+
+    async def push(self, request: Request, respond: Respond) -> Response:
+        refuse_other_sites(request.headers)  # also those with a method that seems harmless
+        found = asked(request, uri_of(request), now=self._clock.now())
+        delivery = found.delivery
+        is_checked = found.unique_for_ms is not None
+        sent, _ = await self._intake.take(
+            found.queue,
+            delivery,
+            caller=request.caller,
+            dedup_key=content_key(delivery.uri, delivery.payload) if is_checked else None,
+            dedup_window_ms=found.unique_for_ms,
+        )
+        return Response(202, headers=((b"x-message-id", sent.id.encode()),))

@@ -1,0 +1,91 @@
+"""Which payloads are logged, as gateleen's logging resource says it.
+
+    {"headers": ["x-rp-usr"], "payload": {"filters": [{"url": "/admin/.*", "method": "PUT"}]}}
+
+A filter fits if everything it names does: `url` and `method`, and headers by their names, each a
+pattern for the whole value.  The first filter that fits decides; with `reject` it says no.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Annotated, Any
+
+import msgspec
+from msgspec import Meta
+
+from penstock.domain.delivery.pattern import InvalidPattern, Pattern, compiled
+from penstock.domain.errors import InvalidRequest
+from penstock.edge.native import wire_in
+
+MOST_FILTERS = 1_000
+_Text = Annotated[str, Meta(max_length=1_000)]
+_URL, _METHOD, _REJECT = "url", "method", "reject"
+
+
+class Filter(msgspec.Struct, frozen=True):
+    fits: dict[str, Pattern]  # by url, method or name of a header
+    is_reject: bool = False
+
+    def takes(self, values: Mapping[str, str]) -> bool:
+        return all(
+            pattern.fullmatch(values.get(name, "")) is not None
+            for name, pattern in self.fits.items()
+        )
+
+
+class PayloadLogging(msgspec.Struct, frozen=True):
+    headers: tuple[str, ...] = ()  # names of those that are logged, too
+    filters: tuple[Filter, ...] = ()
+
+    def wants(self, *, url: str, method: str, headers: Mapping[str, str]) -> bool:
+        values = {**headers, _URL: url, _METHOD: method}
+        found = next((one for one in self.filters if one.takes(values)), None)
+        return found is not None and not found.is_reject
+
+
+class _PayloadIn(msgspec.Struct, forbid_unknown_fields=True):
+    filters: Annotated[list[dict[str, Any]], Meta(max_length=MOST_FILTERS)] = []
+
+
+class _LoggingIn(msgspec.Struct, forbid_unknown_fields=True):
+    headers: list[_Text] = []
+    payload: _PayloadIn = msgspec.field(default_factory=_PayloadIn)
+
+
+_logging = msgspec.json.Decoder(_LoggingIn)
+
+
+def read(body: bytes) -> PayloadLogging:
+    """Raises InvalidRequest."""
+    given = wire_in.decode(_logging, body)
+    filters = tuple(_filter(one) for one in given.payload.filters)
+    return PayloadLogging(tuple(name.lower() for name in given.headers), filters)
+
+
+def _filter(given: dict[str, Any]) -> Filter:
+    fits: dict[str, Pattern] = {}
+    for name, text in given.items():
+        if name == _REJECT:
+            continue
+        if not isinstance(text, str):
+            raise InvalidRequest(f"of a filter, {name[:40]!r} must be a text")
+        fits[name if name in (_URL, _METHOD) else name.lower()] = _pattern(name, text)
+    if not fits:
+        raise InvalidRequest("a filter names a url, a method or headers")
+    return Filter(fits, is_reject=_is_reject(given.get(_REJECT, False)))
+
+
+def _is_reject(value: Any) -> bool:
+    if value in (True, "true"):
+        return True
+    if value in (False, "false"):
+        return False
+    raise InvalidRequest("reject must be true or false")
+
+
+def _pattern(name: str, text: str) -> Pattern:
+    try:
+        return compiled(text)
+    except InvalidPattern as error:
+        raise InvalidRequest(f"of a filter, {name[:40]!r} is not a pattern: {error}") from None

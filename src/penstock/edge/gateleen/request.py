@@ -1,0 +1,103 @@
+"""A request that is to be queued: which queue it names, and what of it is kept.
+
+Kept is what the endpoint is to see: not what belongs to the connection it came on, not the queue,
+and never an API key or a console login of ours.
+"""
+
+from __future__ import annotations
+
+import re
+
+import msgspec
+
+from penstock.domain.delivery.delivery import METHODS, OF_THE_CONNECTION, Delivery, Header
+from penstock.domain.errors import InvalidRequest, MethodNotAllowed
+from penstock.domain.limits import DAY, SECOND
+from penstock.domain.queue.queue import check_name
+from penstock.edge.server.request import Request
+
+QUEUE = b"x-queue"
+DUPLICATE_CHECK = b"x-duplicate-check"
+QUEUED = ("x-originally-queued", "true")
+
+MOST_CHECKED_MS = 366 * DAY
+_CHECKED_MS = 60 * SECOND  # where the header says something, but no number
+_INTEGER = re.compile(r"[+-]?[0-9]{1,12}")
+_OUR_KEY = re.compile(rb"(?i:bearer)\s+pk_")
+_OUR_COOKIE = re.compile(rb"penstock_[0-9a-f]{8}=")  # as domain/access/login.py names it
+_PAGE_TOKEN = b"x-csrf-token"
+_OF_THE_CONNECTION = frozenset(name.encode() for name in OF_THE_CONNECTION)
+
+
+class Asked(msgspec.Struct, frozen=True):
+    queue: str
+    delivery: Delivery
+    unique_for_ms: int | None  # the same request is queued only once in this time
+
+
+def asked(request: Request, uri: str, *, now: int) -> Asked:
+    """Raises InvalidRequest or MethodNotAllowed."""
+    headers = request.headers
+    if request.method not in METHODS:
+        raise MethodNotAllowed(
+            f"a {request.method} is not queued: ask the endpoint itself", METHODS
+        )
+    delivery = Delivery(
+        method=request.method,
+        uri=uri,
+        headers=(*kept_headers(headers), QUEUED),
+        payload=request.body or None,
+        queued_at=now,
+    )
+    return Asked(queue_of(headers), delivery, unique_for_ms(headers))
+
+
+def uri_of(request: Request) -> str:
+    """What follows the prefix, with the query, as it came."""
+    path = f"/{request.params['uri']}"
+    return f"{path}?{request.query_bytes.decode('latin-1')}" if request.query_bytes else path
+
+
+def queue_of(headers: dict[bytes, bytes]) -> str:
+    name = headers.get(QUEUE, b"").decode("latin-1").strip()
+    if not name:
+        raise InvalidRequest("name the queue in the header x-queue")
+    return check_name(name)
+
+
+def unique_for_ms(headers: dict[bytes, bytes]) -> int | None:
+    given = headers.get(DUPLICATE_CHECK)
+    if given is None:
+        return None
+    text = given.decode("latin-1").strip()
+    if not _INTEGER.fullmatch(text):
+        return _CHECKED_MS
+    return min(int(text) * SECOND, MOST_CHECKED_MS) if int(text) > 0 else None
+
+
+def kept_headers(headers: dict[bytes, bytes]) -> list[Header]:
+    headers = _without_login(headers)
+    named = {name.strip() for name in headers.get(b"connection", b"").lower().split(b",")}
+    dropped = _OF_THE_CONNECTION | named | {QUEUE}
+    return [
+        (name.decode("latin-1"), value.decode("latin-1"))
+        for name, value in headers.items()
+        if name not in dropped and not is_our_key(name, value)
+    ]
+
+
+def _without_login(headers: dict[bytes, bytes]) -> dict[bytes, bytes]:
+    """A login of the console is as good as its key; cookies of the endpoint's own go on."""
+    parts = [part.strip() for part in headers.get(b"cookie", b"").split(b";")]
+    others = [part for part in parts if not _OUR_COOKIE.match(part)]
+    if len(others) == len(parts):
+        return headers
+    kept = {name: value for name, value in headers.items() if name != _PAGE_TOKEN}
+    kept[b"cookie"] = b"; ".join(others)
+    if not others:
+        del kept[b"cookie"]
+    return kept
+
+
+def is_our_key(name: bytes, value: bytes) -> bool:
+    return name == b"authorization" and _OUR_KEY.match(value) is not None

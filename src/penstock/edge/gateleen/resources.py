@@ -1,0 +1,133 @@
+"""gateleen's resources: the routing rules, the breaker's configuration, and what is logged of both.
+
+They concern all queues, so a key that is for some queues only does not open them.  The rules hold
+secrets of endpoints, which is why to read them takes as much as to change them.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from functools import partial
+
+from penstock.domain.access.api_key import Role, Scope
+from penstock.domain.errors import InvalidRequest
+from penstock.domain.limits import NUL
+from penstock.edge.gateleen import breaker_document, logging_document
+from penstock.edge.gateleen.answers import refuse
+from penstock.edge.gateleen.change_log import NAME as LOGGING
+from penstock.edge.gateleen.change_log import ChangeLog
+from penstock.edge.server.request import Request, Respond, Response, json_response
+from penstock.edge.server.router import Route
+from penstock.services.circuits.circuits import Circuits
+from penstock.services.documents import Documents
+from penstock.services.routes import Routes
+from penstock.settings.push import Push
+
+Do = Callable[[Request], Awaitable[Response]]
+
+_EMPTY = b"{}"
+
+
+class ResourceApi:
+    def __init__(
+        self, routes: Routes, circuits: Circuits, documents: Documents, settings: Push
+    ) -> None:
+        self._routes = routes
+        self._circuits = circuits
+        self._documents = documents
+        self._settings = settings
+        self._log = ChangeLog(documents, with_payloads=settings.log_changes)
+
+    def routes(self) -> list[Route]:
+        paths = self._settings.paths
+        return [
+            *self._resource(paths["rules_path"], self.get_rules, self.put_rules, self.remove_rules),
+            *self._resource(
+                paths["breaker_path"], self.get_breaker, self.put_breaker, self.reset_breaker
+            ),
+            *self._resource(
+                paths["logging_path"], self.get_logging, self.put_logging, self.remove_logging
+            ),
+        ]
+
+    def _resource(self, path: str, get: Do, put: Do, remove: Do) -> list[Route]:
+        async def read(request: Request, respond: Respond) -> Response:
+            return await get(request)
+
+        def changing(do: Do) -> Callable[[Request, Respond], Awaitable[Response]]:
+            async def change(request: Request, respond: Respond) -> Response:
+                response = await do(request)
+                await self._log.changed(request)
+                return response
+
+            return change
+
+        route = partial(
+            Route,
+            path=path,
+            role=Role.OPERATE,
+            scope=Scope.ALL,
+            takes_any_media=True,
+            is_native=False,
+            refuse=refuse,
+        )
+        return [
+            route(method="GET", handler=read),
+            route(method="PUT", handler=changing(put)),
+            route(method="DELETE", handler=changing(remove)),
+        ]
+
+    # --- routing rules ---
+
+    async def get_rules(self, request: Request) -> Response:
+        found = await self._routes.get()
+        return Response(200, _EMPTY if found is None else found.text.encode())
+
+    async def put_rules(self, request: Request) -> Response:
+        rules = await asyncio.to_thread(self._routes.parse, text_of(request))
+        await self._routes.keep(rules)
+        return Response(200)
+
+    async def remove_rules(self, request: Request) -> Response:
+        await self._routes.remove()
+        return Response(200)
+
+    # --- the breaker's configuration ---
+
+    async def get_breaker(self, request: Request) -> Response:
+        return json_response(breaker_document.told(await self._circuits.breaker.get()))
+
+    async def put_breaker(self, request: Request) -> Response:
+        await self._circuits.breaker.change(partial(breaker_document.read, request.body))
+        return Response(200)
+
+    async def reset_breaker(self, request: Request) -> Response:
+        await self._circuits.breaker.reset()
+        return Response(200)
+
+    # --- what is logged ---
+
+    async def get_logging(self, request: Request) -> Response:
+        found = await self._documents.get(LOGGING)
+        return Response(200, _EMPTY if found is None else found.text.encode())
+
+    async def put_logging(self, request: Request) -> Response:
+        logging_document.read(request.body)
+        await self._documents.put(LOGGING, text_of(request))
+        return Response(200)
+
+    async def remove_logging(self, request: Request) -> Response:
+        await self._documents.remove(LOGGING)
+        return Response(200)
+
+
+def text_of(request: Request) -> str:
+    """Raises InvalidRequest for what no store keeps as a text."""
+    try:
+        text = request.body.decode()
+    except UnicodeDecodeError:
+        raise InvalidRequest("the JSON is not valid UTF-8") from None
+    if NUL in text:
+        raise InvalidRequest("the JSON must not have a NUL in it")
+    return text

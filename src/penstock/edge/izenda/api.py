@@ -1,0 +1,268 @@
+"""Izenda's calls on an ordinary queue.  What is promised: docs/external-workers.md.
+
+`/v1/workers` and the alive ping are part of the native API (edge/native/operations/workers.py):
+they are the same for every worker.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from penstock.domain.access.api_key import Role
+from penstock.domain.errors import (
+    InvalidRequest,
+    LeaseLost,
+    MessageNotFound,
+    PenstockError,
+    QueueFull,
+    TooManyWaiting,
+    WorkerGone,
+    WrongState,
+)
+from penstock.domain.limits import Limits
+from penstock.domain.message.history import Ending
+from penstock.domain.message.lease import Lease, LeaseAct, Verb
+from penstock.domain.message.lifecycle import Message, State
+from penstock.domain.queue.queue import Queue
+from penstock.domain.worker import Worker
+from penstock.edge.izenda import wire
+from penstock.edge.izenda.task_leases import Holding
+from penstock.edge.native import wire_in
+from penstock.edge.protocol_queue import OwnQueue
+from penstock.edge.server.request import Request, Respond, Response, json_response
+from penstock.edge.server.router import Route
+from penstock.edge.waiting_claims import WaitingRoom
+from penstock.ports.clock import Clock
+from penstock.ports.store import Claimed
+from penstock.services.messages import Messages, MessageView
+from penstock.services.workers import Workers
+
+_new_task = msgspec.json.Decoder(wire.NewTaskIn)
+_dequeue = msgspec.json.Decoder(wire.NextTaskIn)
+_outcome = msgspec.json.Decoder(wire.TaskOutcomeIn)
+_progress = msgspec.json.Decoder(wire.TaskProgressIn)
+
+_EXAMPLE = {
+    "jobKind": "SendReport",
+    "jobEntityId": "0b6f3a52-8d1e-4c7e-9a55-2f9f6c1d7e10",
+    "jobData": "weekly",
+}
+
+
+class TaskApi:
+    def __init__(
+        self,
+        messages: Messages,
+        workers: Workers,
+        room: WaitingRoom,
+        queue: OwnQueue,
+        holding: Holding,
+        clock: Clock,
+        limits: Limits,
+        *,
+        timeout_ms: int | None,
+    ) -> None:
+        self._messages = messages
+        self._workers = workers
+        self._room = room
+        self._queue = queue
+        self._holding = holding
+        self._clock = clock
+        self._limits = limits
+        self._timeout_ms = timeout_ms
+
+    def routes(self) -> list[Route]:
+        one = "/v1/tasks/{task}"
+        return [
+            self._route(
+                "POST",
+                "/v1/tasks",
+                self.enqueue,
+                Role.PRODUCE,
+                name="enqueueTask",
+                summary="Enqueue a task; the answer means that it is on the disk.",
+                takes=wire.NewTaskIn,
+                example=_EXAMPLE,
+                gives=wire.EnqueuedOut,
+                status=201,
+                refuses=(QueueFull,),
+            ),
+            self._route(
+                "GET",
+                one,
+                self.status,
+                Role.READ,
+                name="getTask",
+                summary="A task: its status, its progress and who works on it.",
+                gives=wire.TaskStatusOut,
+                refuses=(MessageNotFound,),
+            ),
+            self._route(
+                "DELETE",
+                one,
+                self.cancel,
+                Role.OPERATE,
+                name="cancelTask",
+                summary="Cancel a task, queued or being processed; its worker loses it.",
+                gives=wire.TaskEndOut,
+                refuses=(MessageNotFound, WrongState),
+            ),
+            self._route(
+                "POST",
+                "/v1/workers/{worker}/dequeue",
+                self.dequeue,
+                Role.CONSUME,
+                name="dequeueTask",
+                summary="The oldest task for this worker, or null.",
+                takes=wire.NextTaskIn,
+                example={"kinds": ["SendReport"], "wait_ms": 1_000},
+                gives=wire.TaskOut | None,
+                refuses=(WorkerGone, TooManyWaiting),
+            ),
+            self._route(
+                "POST",
+                f"{one}/outcome",
+                self.outcome,
+                Role.CONSUME,
+                name="setTaskOutcome",
+                summary="How a task went, said by the worker that holds it.",
+                takes=wire.TaskOutcomeIn,
+                example={"outcome": "Succeeded", "workerId": "$WORKER"},
+                gives=wire.TaskEndOut,
+                refuses=(MessageNotFound, WorkerGone, LeaseLost),
+            ),
+            self._route(
+                "POST",
+                f"{one}/progress",
+                self.progress,
+                Role.CONSUME,
+                name="setTaskProgress",
+                summary="How far a task is, said by the worker that holds it.",
+                takes=wire.TaskProgressIn,
+                example={"progress": {"percent": 40}, "workerId": "$WORKER"},
+                gives=wire.TaskEndOut,
+                refuses=(MessageNotFound, WorkerGone, LeaseLost),
+            ),
+        ]
+
+    def _route(self, method: str, path: str, do: Any, role: Role, **more: Any) -> Route:
+        async def handle(request: Request, respond: Respond) -> Response:
+            response: Response = await do(request)
+            return response
+
+        name = self._queue.name
+        return Route(method=method, path=path, handler=handle, role=role, queue=name, **more)
+
+    async def enqueue(self, request: Request) -> Response:
+        wanted = wire_in.decode(_new_task, request.body)
+        draft = wanted.draft(timeout_ms=self._timeout_ms)
+
+        async def do(queue: Queue) -> Response:
+            [answer] = await self._messages.send([self._messages.draft(queue, draft)])
+            if isinstance(answer, PenstockError):
+                raise answer
+            return json_response(wire.EnqueuedOut(answer.id), 201)
+
+        return await self._queue.use(do)
+
+    async def dequeue(self, request: Request) -> Response:
+        wanted = wire_in.decode(_dequeue, request.body)
+        if not 0 <= wanted.wait_ms <= self._limits.max_wait_ms:
+            raise InvalidRequest(f"wait_ms must be from 0 to {self._limits.max_wait_ms}")
+        worker = await self._workers.alive(request.params["worker"])
+        if worker.is_draining:
+            return json_response(None)
+        kinds = wanted.kinds or worker.kinds or None
+
+        async def do(queue: Queue) -> Response:
+            now = self._clock.now()
+            claimed = await self._room.claim(
+                queue,
+                # Nobody is given a task after its time is over.
+                wait_ms=min(wanted.wait_ms, max(0, worker.alive_until - now)),
+                lease_ms=self._holding.lease_ms(worker, now=now),
+                claimed_by=worker.id,
+                kinds=kinds,
+            )
+            if not claimed.messages:
+                return json_response(None)
+            if wanted.wait_ms:
+                await self._refuse_gone(worker, claimed)
+            return json_response(wire.task_out(*claimed.messages[0]))
+
+        return await self._queue.use(do)
+
+    async def _refuse_gone(self, worker: Worker, claimed: Claimed) -> None:
+        """Whoever left while it waited is given nothing."""
+        try:
+            await self._workers.alive(worker.id)
+        except WorkerGone:
+            await self._messages.release([message for message, _ in claimed.messages])
+            raise
+
+    async def outcome(self, request: Request) -> Response:
+        told = wire_in.decode(_outcome, request.body)
+        message, _ = await self._held(request, told.worker_id)
+        reason = wire.FAILED if told.outcome is wire.Outcome.FAILED else None
+        act = self._messages.plan(Lease.of(message), wire.ACT_OF[told.outcome], text=reason)
+        await self._act(act)
+        return json_response(wire.TaskEndOut(message.id, wire.STATUS_OF[told.outcome]))
+
+    async def progress(self, request: Request) -> Response:
+        told = wire_in.decode(_progress, request.body)
+        message, lease_ms = await self._held(request, told.worker_id)
+        progress = msgspec.json.encode(told.progress).decode()
+        act = self._messages.plan(
+            Lease.of(message), Verb.EXTEND, delay_ms=lease_ms, progress=progress
+        )
+        await self._act(act)
+        return json_response(wire.TaskEndOut(message.id, wire.Status.PROCESSING))
+
+    async def status(self, request: Request) -> Response:
+        view = await self._known(request.params["task"])
+        return json_response(wire.status_out(view.message, view.content))
+
+    async def cancel(self, request: Request) -> Response:
+        view = await self._known(request.params["task"])
+        if isinstance(view.message, Ending):
+            status = wire.status_out(view.message, None).status
+            raise WrongState(f"task {view.message.id} has ended: {status}")
+        # A task that is being processed too: its worker's outcome is then lease_lost.
+        message = await self._messages.cancel(view.message.id, reason=None, is_running_ok=True)
+        return json_response(wire.TaskEndOut(message.id, wire.Status.CANCELLED))
+
+    async def _held(self, request: Request, worker_id: str) -> tuple[Message, int]:
+        """The task, if that worker is alive and holds it, and how long it stays with it."""
+        worker = await self._workers.alive(worker_id)
+        view = await self._known(request.params["task"])
+        message = view.message
+        if (
+            not isinstance(message, Message)
+            or view.queue != self._queue.name
+            or message.state is not State.LEASED
+            or message.leased_by != worker.id
+        ):
+            raise LeaseLost(view.message.id)
+        return message, self._holding.lease_ms(worker, now=self._clock.now())
+
+    async def _known(self, task_id: str) -> MessageView:
+        """A task, live or ended; what stands in other queues is none."""
+        view = await self._messages.get(task_id)
+        if view.queue != self._queue.name and not await self._died_here(view.message):
+            raise MessageNotFound(task_id)
+        return view
+
+    async def _died_here(self, message: Message | Ending) -> bool:
+        """Is it a task, in the dead-letter queue that somebody has given to the queue of tasks?"""
+        if not isinstance(message, Message) or message.dead_from is None:
+            return False
+        queue = await self._queue.find()
+        return queue is not None and message.dead_from == queue.queue_no
+
+    async def _act(self, act: LeaseAct) -> None:
+        """Fenced: if the task was given to somebody else since we looked, nothing happens."""
+        [answer] = await self._messages.act([act])
+        if isinstance(answer, PenstockError):
+            raise answer

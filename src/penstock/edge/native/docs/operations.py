@@ -1,0 +1,103 @@
+"""An operation for readers: what it takes, what it answers, and how to try it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from penstock.domain.access.api_key import Scope
+from penstock.edge.native.docs.curl import example
+from penstock.edge.native.docs.markup import Html, el, inline, join, table
+from penstock.edge.native.docs.schemas import in_words
+
+Part = dict[str, Any]
+
+# For which queues a key must be, beside its role.
+_QUEUES = {
+    Scope.QUEUE: " for the queue",
+    Scope.NAMED: " for the queue it is about",
+    Scope.FILTERED: "; the answer covers the queues that the key is for",
+    Scope.NONE: "",
+    Scope.ALL: " for all queues",
+}
+
+
+def card(method: str, path: str, operation: Part, *, with_key: bool) -> Html:
+    return el(
+        "section",
+        el("h3", verb(method), " ", el("code", path)),
+        el("p", inline(operation["summary"]), class_="summary"),
+        el("pre", el("code", example(method, path, operation, with_key=with_key))),
+        _parameters(operation),
+        _body(operation),
+        _answers(operation),
+        class_="card",
+        id=anchor(operation),
+    )
+
+
+def verb(method: str) -> Html:
+    return el("span", method, class_=f"verb {method.lower()}")
+
+
+def anchor(operation: Part) -> str:
+    return f"op-{operation['operationId']}"
+
+
+def _parameters(operation: Part) -> Html:
+    rows = [
+        (
+            join(el("code", p["name"]), " ", el("span", f"in {p['in']}", class_="small")),
+            in_words(p["schema"]),
+            join(inline(p["description"]), _default(p["schema"])),
+        )
+        for p in operation["parameters"]
+    ]
+    return table(("parameter", "type", "meaning"), rows)
+
+
+def _default(schema: Part) -> Html:
+    if "default" not in schema:
+        return join()
+    return join(" Default ", el("code", str(schema["default"]).lower()), ".")
+
+
+def _body(operation: Part) -> Html:
+    if "requestBody" not in operation:
+        return join()
+    body = operation["requestBody"]
+    [media] = body["content"].values()
+    needed = "" if body["required"] else " (may be left out)"
+    return el("p", el("strong", "Body: "), in_words(media["schema"]), needed, ".")
+
+
+def _answers(operation: Part) -> Html:
+    answers = operation["responses"].items()
+    good = [_success(status, told) for status, told in answers if status < "400"]
+    bad = [
+        join(status, " ", inline(told["description"]))
+        for status, told in answers
+        if status >= "400"
+    ]
+    return join(
+        el("p", el("strong", "Answer: "), join(*good, by=" or "), "."),
+        el("p", "Refusals: ", join(*bad, by=" · "), class_="small"),
+        _role(operation),
+    )
+
+
+def _success(status: str, told: Part) -> Html:
+    contents = told.get("content", {}).items()
+    what = [join(" ", in_words(of["schema"]), _unusual(media)) for media, of in contents]
+    return join(el("span", status, class_="status"), *what)
+
+
+def _unusual(media: str) -> str:
+    return "" if media == "application/json" else f" ({media})"
+
+
+def _role(operation: Part) -> Html:
+    if "security" not in operation:
+        return el("p", "No key is needed.", class_="small")
+    [[role]] = operation["security"][0].values()
+    queues = _QUEUES[Scope(operation["x-queues"])]
+    return el("p", "A key needs the role ", el("code", role), f"{queues}.", class_="small")

@@ -1,0 +1,92 @@
+"""The types of the API as JSON schemas: under public names, with their meanings."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from typing import Any
+
+import msgspec
+
+from penstock.edge.native.openapi.meanings import FIELDS
+
+Schema = dict[str, Any]
+
+REF = "#/components/schemas/"
+_SUFFIX = re.compile(r"(In|Out)$")
+_POSITIVE = frozenset(
+    {
+        "burst",
+        "limit",
+        "max_attempts",
+        "max_body_bytes",
+        "max_leased",
+        "max_leased_per_group",
+        "max_messages",
+        "max_per_second",
+        "per_ms",
+    }
+)
+_INSTANT = re.compile(r"(_at|_until)$|^now$")
+_SHORT_IDS = frozenset({"KeyOut"})  # the ids of all others are UUIDs
+
+
+def components(types: Iterable[Any]) -> dict[str, Schema]:
+    """The schemas of the types and of all that they are made of."""
+    _, found = msgspec.json.schema_components(types, ref_template=REF + "{name}")
+    told = {public_name(name): _told(name, schema) for name, schema in sorted(found.items())}
+    assert len(told) == len(found), "two types have the same public name"
+    return told
+
+
+def ref(kind: Any) -> Schema:
+    """A reference to a type of ours; what is simpler is told in place."""
+    [schema], _ = msgspec.json.schema_components([kind], ref_template=REF + "{name}")
+    told: Schema = _renamed(schema)
+    return told
+
+
+def public_name(name: str) -> str:
+    """In and Out matter to us, not to our clients: DraftIn is a Draft, QueueOut a Queue."""
+    return _SUFFIX.sub("", name)
+
+
+def _told(name: str, schema: Schema) -> Schema:
+    told: Schema = _renamed(schema)
+    told.pop("title", None)
+    for field, of_field in told.get("properties", {}).items():
+        meaning = FIELDS.get(f"{name}.{field}") or FIELDS.get(field)
+        if meaning is not None:
+            of_field["description"] = meaning
+        _sharpen(name, field, of_field)
+    if "enum" in told:
+        told["type"] = "string"
+    if told.get("required") == []:
+        del told["required"]
+    return told
+
+
+def _sharpen(name: str, field: str, schema: Schema) -> None:
+    """What a type alone does not say."""
+    choices = schema.get("anyOf", [schema])
+    if {} in choices:  # any JSON value, null among them
+        del schema["anyOf"]
+        schema.pop("default", None)
+    for choice in choices:
+        if choice.get("type") == "string" and _INSTANT.search(field):
+            choice["format"] = "date-time"
+        if choice.get("type") == "string" and field == "id" and name not in _SHORT_IDS:
+            choice["format"] = "uuid"
+        if choice.get("type") == "integer" and (field.endswith("_ms") or field in _POSITIVE):
+            choice["minimum"] = int(field in _POSITIVE)
+
+
+def _renamed(value: Any) -> Any:
+    """The same with all references under public names."""
+    if isinstance(value, dict):
+        return {key: _renamed(part) for key, part in value.items()}
+    if isinstance(value, list):
+        return [_renamed(part) for part in value]
+    if isinstance(value, str) and value.startswith(REF):
+        return REF + public_name(value.removeprefix(REF))
+    return value

@@ -1,0 +1,46 @@
+"""Everything about pushing that is served: natively, and as gateleen does it."""
+
+from __future__ import annotations
+
+from penstock.edge.gateleen import circuits as foreign_circuits
+from penstock.edge.gateleen.api import PushApi
+from penstock.edge.gateleen.intake import Intake
+from penstock.edge.gateleen.resources import ResourceApi
+from penstock.edge.native.operations.circuit_settings import CircuitSettingsApi
+from penstock.edge.native.operations.circuits import CircuitApi
+from penstock.edge.native.operations.deliveries import DeliveryApi
+from penstock.edge.native.operations.job_circuits import JobCircuitApi
+from penstock.edge.native.operations.routes import RouteApi
+from penstock.edge.server.router import Route
+from penstock.wiring.broker import Broker
+
+
+def push_routes(broker: Broker) -> list[Route]:
+    settings = broker.settings.push
+    intake = Intake(
+        broker.messages, broker.queues, broker.directory, broker.routes, broker.settings.limits
+    )
+    native = [
+        *DeliveryApi(intake, broker.clock).routes(),
+        *RouteApi(broker.routes).routes(),
+        *CircuitApi(broker.circuits, broker.circuit_insight).routes(),
+        *CircuitSettingsApi(broker.circuits.own_settings).routes(),
+        *JobCircuitApi(
+            broker.circuits, broker.routes, broker.job_routes, broker.settings.limits
+        ).routes(),
+    ]
+    if not settings.enabled:
+        return native
+    paths = settings.paths
+    return [
+        *native,
+        *PushApi(intake, broker.clock, path=paths["path"]).routes(),
+        *ResourceApi(broker.routes, broker.circuits, broker.documents, settings).routes(),
+        *foreign_circuits.CircuitApi(broker.circuits, path=paths["circuits_path"]).routes(),
+    ]
+
+
+def takes_coded(broker: Broker, target: bytes) -> bool:
+    """Compressed bodies are taken only where they are handed on as they are."""
+    settings = broker.settings.push
+    return settings.enabled and target.startswith(settings.paths["path"].encode() + b"/")

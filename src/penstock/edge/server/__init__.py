@@ -1,0 +1,1 @@
+"""The HTTP server kit: connections, requests, routing.  It knows nothing of queues."""

@@ -1,0 +1,196 @@
+"""The door: who asks, is it allowed, and which operation serves it."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections.abc import Awaitable
+
+from penstock.domain.access import api_key as access
+from penstock.domain.access.api_key import Caller, Scope
+from penstock.domain.errors import (
+    Forbidden,
+    PenstockError,
+    ShuttingDown,
+    UnsupportedMediaType,
+)
+from penstock.edge.server.errors import error_response, unexpected
+from penstock.edge.server.request import Request, Respond, Response
+from penstock.edge.server.router import Refuse, Route, Router
+from penstock.services.keys import Keyring
+from penstock.services.logins import Logins
+
+_SAFE = frozenset({"GET", "HEAD", "OPTIONS"})
+_LOOPBACK = frozenset({b"", b"localhost", b"127.0.0.1", b"[::1]"})  # HTTP/1.0 may name no host
+_HOST = re.compile(rb"(\[[^\]]*\]|[^:]*)(?::[0-9]*)?")
+_MOST_REMEMBERED = 100  # ports differ
+
+
+class App:
+    def __init__(
+        self, router: Router, keyring: Keyring, logins: Logins, *, hosts: frozenset[bytes]
+    ) -> None:
+        self._router = router
+        self._keyring = keyring
+        self._logins = logins
+        self._hosts = hosts | _LOOPBACK
+        self._welcome: set[bytes] = set()  # values of the header that were judged already
+        self._json: set[bytes] = set()  # likewise
+        self.is_closing = False
+
+    def __call__(self, request: Request, respond: Respond) -> Awaitable[Response] | None:
+        method = "GET" if request.method == "HEAD" else request.method
+        route, request.params = self._router.find(method, request.path)
+        if b"cookie" in request.headers:
+            token = self._login_to_load(request, route)
+            if token is not None:
+                return self._call_later(token, request, route)
+        return self._call(request, route, respond)
+
+    async def _call_later(self, token: str, request: Request, route: Route) -> Response:
+        """What this node does not know of a login, the store does."""
+        try:
+            await self._logins.load(token)
+        except Exception as error:
+            if route.refuse is None:
+                raise
+            return _refusal(route.refuse, request, error)
+        answer: asyncio.Future[Response] = asyncio.get_running_loop().create_future()
+
+        def respond(response: Response) -> None:
+            if not answer.done():  # the client may have gone
+                answer.set_result(response)
+
+        later = self._call(request, route, respond)
+        return await (answer if later is None else later)
+
+    def _call(self, request: Request, route: Route, respond: Respond) -> Awaitable[Response] | None:
+        if route.refuse is None:
+            self._let_in(request, route)
+            return route.handler(request, respond)
+        try:
+            self._let_in(request, route)
+            later = route.handler(request, respond)
+        except Exception as error:
+            respond(_refusal(route.refuse, request, error))
+            return None
+        return None if later is None else _foreign(route.refuse, request, later)
+
+    def refuse(self, request: Request, error: PenstockError) -> Response:
+        """For what comes to no handler, in the words of the protocol that the path belongs to."""
+        try:
+            route, _ = self._router.find(request.method, request.path)
+        except PenstockError:
+            return error_response(error)
+        if route.refuse is None:
+            return error_response(error)
+        return _refusal(route.refuse, request, error)
+
+    def _let_in(self, request: Request, route: Route) -> None:
+        if self.is_closing and (route.role is not None or route.refuse is not None):
+            raise ShuttingDown("this node is shutting down; ask another or again")
+        headers = request.headers
+        if not self._keyring.is_needed:
+            self._check_host(headers.get(b"host", b""))
+        if request.method not in _SAFE:
+            if not route.takes_other_sites:
+                refuse_other_sites(headers)
+            if request.body and not route.takes_any_media:
+                self._check_json(headers.get(b"content-type", b""))
+        if route.role is not None and self._keyring.is_needed:
+            request.caller = self._caller(headers)
+            access.allow(request.caller, route.role, route.queue or request.params.get("queue"))
+            if route.scope is Scope.ALL:
+                access.allow_everywhere(request.caller)
+
+    def _caller(self, headers: dict[bytes, bytes]) -> Caller:
+        """By the key that is shown or, for pages of the console, by the login."""
+        if b"cookie" in headers and b"authorization" not in headers:
+            token = cookie(headers, self._logins.cookie)
+            if token is not None:
+                given = headers.get(b"x-csrf-token")
+                return self._logins.caller(token, None if given is None else given.decode("latin1"))
+        return self._keyring.caller(_secret(headers))
+
+    def _login_to_load(self, request: Request, route: Route) -> str | None:
+        """The token of a login that decides about this request and is not known well enough."""
+        if route.role is None or not self._keyring.is_needed:
+            return None
+        if b"authorization" in request.headers:
+            return None
+        token = cookie(request.headers, self._logins.cookie)
+        return None if token is None or self._logins.is_fresh(token) else token
+
+    def _check_host(self, host: bytes) -> None:
+        """Without keys only this machine may come in; a page that renames itself to us may not."""
+        if host in self._welcome:
+            return
+        match = _HOST.fullmatch(host)
+        if match is None or match[1].lower() not in self._hosts:
+            raise Forbidden("this host name is not served without API keys")
+        _remember(self._welcome, host)
+
+    def _check_json(self, content_type: bytes) -> None:
+        if content_type in self._json:
+            return
+        if content_type.partition(b";")[0].strip().lower() != b"application/json":
+            raise UnsupportedMediaType(
+                "send JSON with the header content-type: application/json (curl: --json)"
+            )
+        _remember(self._json, content_type)
+
+
+async def _foreign(refuse: Refuse, request: Request, later: Awaitable[Response]) -> Response:
+    try:
+        return await later
+    except Exception as error:
+        return _refusal(refuse, request, error)
+
+
+def _refusal(refuse: Refuse, request: Request, error: Exception) -> Response:
+    """Protocols of others have words of their own for a refusal."""
+    if isinstance(error, PenstockError):
+        error_response(error)  # tells the log what is for the log
+        return refuse(request, error)
+    unexpected(error)
+    return refuse(request, PenstockError("internal error"))
+
+
+def _remember(judged: set[bytes], value: bytes) -> None:
+    if len(judged) < _MOST_REMEMBERED:
+        judged.add(value)
+
+
+def refuse_other_sites(headers: dict[bytes, bytes]) -> None:
+    """Browsers say where a request comes from; pages of other sites must not act here."""
+    origin = headers.get(b"origin")
+    if origin is not None and origin.partition(b"://")[2] != headers.get(b"host", b""):
+        raise Forbidden("requests from other sites are not taken")
+    if headers.get(b"sec-fetch-site") == b"cross-site":
+        raise Forbidden("requests from other sites are not taken")
+
+
+def refuse_pages(headers: dict[bytes, bytes]) -> None:
+    """Where a GET acts, too: a page need not say where that comes from.
+
+    What it shows as a picture, say; and whatever listens on another port is of the same site.
+    """
+    refuse_other_sites(headers)
+    if headers.get(b"sec-fetch-site") == b"same-site":
+        raise Forbidden("requests from other sites are not taken")
+
+
+def cookie(headers: dict[bytes, bytes], name: str) -> str | None:
+    """The value of a cookie, if it came."""
+    start = f"{name}=".encode()
+    for part in headers.get(b"cookie", b"").split(b";"):
+        if part.strip().startswith(start):
+            return part.strip()[len(start) :].decode("latin1")
+    return None
+
+
+def _secret(headers: dict[bytes, bytes]) -> str | None:
+    scheme, _, secret = headers.get(b"authorization", b"").partition(b" ")
+    if scheme.lower() != b"bearer" or not secret.isascii():
+        return None
+    return secret.strip().decode()

@@ -1,0 +1,75 @@
+"""The listener: opens the port, sweeps out those who dawdle, and closes without losing anything."""
+
+from __future__ import annotations
+
+import asyncio
+import ssl
+from contextlib import suppress
+from email.utils import formatdate
+
+from penstock.edge.server.protocol import HttpConnection
+from penstock.edge.server.tls import TlsListener, listen
+from penstock.edge.server.traffic import Traffic
+from penstock.ports.clock import Clock
+from penstock.supervision.health import Health, Part
+from penstock.supervision.tasks import start_supervised
+
+SWEEP_SECONDS = 1.0
+_BACKLOG = 1024
+
+
+class HttpServer:
+    def __init__(self, traffic: Traffic, clock: Clock, health: Health | None = None) -> None:
+        self._health = health or Health()
+        self._traffic = traffic
+        self._clock = clock
+        self._server: asyncio.Server | TlsListener | None = None
+        self._sweeper: asyncio.Task[None] | None = None
+
+    async def start(self, host: str, port: int, *, tls: ssl.SSLContext | None = None) -> int:
+        """Listen; returns the port, which matters when it was left open (0)."""
+        loop = asyncio.get_running_loop()
+        self._tell_date()
+        if tls is None:
+            server = await loop.create_server(
+                lambda: HttpConnection(self._traffic),
+                host,
+                port,
+                backlog=_BACKLOG,
+                reuse_address=True,
+            )
+            self._server, listening = server, list(server.sockets)
+        else:
+            listening = await listen(host, port, backlog=_BACKLOG)
+            self._server = TlsListener(listening, tls, self._traffic)
+        bound: int = listening[0].getsockname()[1]
+        self._sweeper = start_supervised("sweeper", self._sweep, health=self._health)
+        return bound
+
+    async def stop(self, *, drain_ms: int) -> None:
+        """Take no new connections, let those at work finish, then close what is left."""
+        if self._server is None or self._sweeper is None:
+            return
+        self._server.close()
+        self._traffic.is_draining = True
+        self._traffic.left.clear()
+        for connection in list(self._traffic.connections):
+            connection.drain()
+        if self._traffic.connections:
+            # Each closes with its answer; whoever takes longer than this is cut off.
+            with suppress(TimeoutError):
+                async with asyncio.timeout(drain_ms / 1000):
+                    await self._traffic.left.wait()
+        for connection in list(self._traffic.connections):
+            connection.abort()
+        self._sweeper.cancel()
+
+    async def _sweep(self, part: Part) -> None:
+        while True:
+            await asyncio.sleep(SWEEP_SECONDS)
+            self._tell_date()
+            self._traffic.sweep()
+            part.moved()
+
+    def _tell_date(self) -> None:
+        self._traffic.date = formatdate(self._clock.now() / 1000, usegmt=True).encode()

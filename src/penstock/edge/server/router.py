@@ -1,0 +1,140 @@
+"""Which handler serves a path, and what a caller needs to be let in."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable
+from types import UnionType
+from urllib.parse import unquote
+
+import msgspec
+
+from penstock.domain.access.api_key import Role, Scope
+from penstock.domain.errors import MethodNotAllowed, NotFound, PenstockError
+from penstock.domain.limits import NUL
+from penstock.edge.server.request import Handler, Request, Response
+
+_ANYTHING = re.compile(".+", re.DOTALL)
+_FEW = frozenset({"queue"})  # parts of paths that come again and again, unlike ids and receipts
+_SHORT = 150  # characters; what is remembered must not fill the memory
+_MOST_REMEMBERED = 20_000
+
+
+Refuse = Callable[[Request, PenstockError], Response]
+
+
+class Route(msgspec.Struct, frozen=True, kw_only=True):
+    """An operation, told well enough to make the OpenAPI document from."""
+
+    method: str
+    # "/v1/queues/{queue}/messages"; "{name:pattern}" where not everything fits; "{name...}" at the
+    # end for all the rest of a path, as it came.
+    path: str
+    handler: Handler
+    role: Role | None = None  # None: open to everybody
+    scope: Scope = Scope.QUEUE  # which queues a key with this role must be for
+    queue: str | None = None  # the one it is about, where the path does not name it
+    name: str = ""  # what a program would call it: "sendMessage"
+    summary: str = ""
+    takes: type | None = None  # the request's body
+    example: object = None  # … one that works
+    gives: type | UnionType | None = None
+    media: str = "application/json"  # what it answers with
+    status: int = 200
+    also: tuple[int, ...] = ()  # other statuses of success, with the same answer
+    refuses: tuple[type[PenstockError], ...] = ()  # beside what its path, body and role entail
+    query: tuple[str, ...] = ()
+    takes_any_media: bool = False  # clients of other protocols post forms too
+    takes_other_sites: bool = False  # pages of other sites may act here: AweQ's, as it promises
+    is_native: bool = True  # part of the native API and of its OpenAPI document
+    refuse: Refuse | None = None  # None: as the native API does
+
+    def __post_init__(self) -> None:
+        """An operation without a scope must not be served: nobody would check its queue."""
+        has_queue = self.queue is not None or "{queue}" in self.path
+        if self.role is not None and self.scope is Scope.QUEUE and not has_queue:
+            raise ValueError(f"{self.method} {self.path} names no queue: give it a scope")
+
+
+class _Node:
+    __slots__ = ("children", "fits", "name", "rest", "routes", "wild")
+
+    def __init__(self) -> None:
+        self.children: dict[str, _Node] = {}
+        self.wild: _Node | None = None
+        self.rest: _Node | None = None
+        self.name = ""
+        self.fits = _ANYTHING
+        self.routes: dict[str, Route] = {}
+
+
+class Router:
+    def __init__(self, routes: Iterable[Route]) -> None:
+        self.routes = list(routes)
+        self._root = _Node()
+        self._found: dict[tuple[str, str], tuple[Route, dict[str, str]]] = {}
+        for route in self.routes:
+            self._add(route)
+
+    def find(self, method: str, path: str) -> tuple[Route, dict[str, str]]:
+        """Raises NotFound or MethodNotAllowed."""
+        found = self._found.get((method, path))
+        if found is None:
+            found = self._look_up(method, path)
+            if len(path) <= _SHORT and found[1].keys() <= _FEW:
+                if len(self._found) >= _MOST_REMEMBERED:
+                    self._found.clear()
+                self._found[method, path] = found
+        return found
+
+    def _look_up(self, method: str, path: str) -> tuple[Route, dict[str, str]]:
+        params: dict[str, str] = {}
+        node: _Node | None = self._root
+        parts = path.split("/")
+        for place, part in enumerate(parts[1:], start=1):
+            assert node is not None
+            if node.rest is not None and part not in node.children:
+                node = node.rest
+                params[node.name] = "/".join(parts[place:])
+                break
+            child = node.children.get(part)
+            if child is None and node.wild is not None and node.wild.fits.fullmatch(part):
+                child = node.wild
+                params[child.name] = _unquoted(part) if "%" in part else part
+            if child is None:
+                raise NotFound(f"there is nothing at {path[:200]!r}")
+            node = child
+        assert node is not None
+        route = node.routes.get(method)
+        if route is None:
+            if not node.routes:
+                raise NotFound(f"there is nothing at {path[:200]!r}")
+            allowed = {*node.routes, "HEAD"} if "GET" in node.routes else node.routes.keys()
+            names = tuple(sorted(allowed))
+            raise MethodNotAllowed(f"{path[:200]!r} takes {', '.join(names)}", names)
+        return route, params
+
+    def _add(self, route: Route) -> None:
+        node = self._root
+        for part in route.path.split("/")[1:]:
+            if part.endswith("...}"):
+                if node.rest is None:
+                    node.rest = _Node()
+                    node.rest.name = part[1:-4]
+                node = node.rest
+            elif part.startswith("{"):
+                if node.wild is None:
+                    node.wild = _Node()
+                    node.wild.name, _, pattern = part[1:-1].partition(":")
+                    node.wild.fits = re.compile(pattern) if pattern else _ANYTHING
+                node = node.wild
+            else:
+                node = node.children.setdefault(part, _Node())
+        node.routes[route.method] = route
+
+
+def _unquoted(part: str) -> str:
+    text = unquote(part)
+    if NUL in text:  # nothing has such a name, and not every store takes the question
+        raise NotFound("there is nothing with a NUL in its name")
+    return text

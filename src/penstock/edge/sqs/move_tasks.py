@@ -1,0 +1,174 @@
+"""Message move tasks: start, list, cancel."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import re
+
+import msgspec
+
+from penstock.domain.errors import (
+    InvalidRequest,
+    MoveNotFound,
+    MoveNotRunning,
+    MoveRunning,
+    QueueNotFound,
+    TargetNotFound,
+)
+from penstock.domain.message.move_task import HOME_UNKNOWN, QUEUE_NOT_FOUND, MoveState, MoveTask
+from penstock.edge.chunks import bring_all_back
+from penstock.edge.sqs.errors import (
+    SqsError,
+    invalid_parameter,
+    invalid_value,
+    needed,
+    queue_does_not_exist,
+    resource_not_found,
+)
+from penstock.edge.sqs.queue_lookup import allow
+from penstock.edge.sqs.rules import content, names
+from penstock.edge.sqs.wire.call import Asked
+from penstock.edge.sqs.wire.model import (
+    CancelMessageMoveTaskResult,
+    ListMessageMoveTasksRequest,
+    ListMessageMoveTasksResult,
+    ListMessageMoveTasksResultEntry,
+    StartMessageMoveTaskRequest,
+    StartMessageMoveTaskResult,
+)
+from penstock.services.moves import Moves
+from penstock.services.queues import Queues
+
+MOST_PER_SECOND = 500
+MOST_LISTED = 10
+_REASONS = {
+    QUEUE_NOT_FOUND: queue_does_not_exist().code,
+    HOME_UNKNOWN: "CouldNotDetermineMessageSource",
+}
+_TASK_ID = re.compile("[0-9a-f-]{36}")
+
+
+class _Handle(msgspec.Struct):
+    taskId: str  # noqa: N815
+    sourceArn: str  # noqa: N815
+
+
+_handle = msgspec.json.Decoder(_Handle)
+_encode = msgspec.json.Encoder().encode
+
+
+class Moving:
+    def __init__(self, moves: Moves, queues: Queues) -> None:
+        self._moves = moves
+        self._queues = queues
+
+    async def start(self, asked: Asked) -> StartMessageMoveTaskResult:
+        given: StartMessageMoveTaskRequest = asked.input
+        source_arn = needed(given.SourceArn, "SourceArn")
+        source = self._name(asked, source_arn, "SourceArn")
+        target = None
+        if given.DestinationArn is not None:
+            target = self._name(asked, given.DestinationArn, "DestinationArn")
+            if target == source:
+                raise invalid_parameter(
+                    "Source queue arn and destination queue arn cannot be the same."
+                )
+        rate = given.MaxNumberOfMessagesPerSecond
+        if rate is not None and not 1 <= rate <= MOST_PER_SECOND:
+            reason = f"Must be between 1 and {MOST_PER_SECOND}, if provided."
+            raise invalid_value(rate, "MaxNumberOfMessagesPerSecond", reason)
+        await self._check_is_dead_letter_queue(source)
+        # Who has just looked at them, with no visibility timeout, means those as well.
+        await bring_all_back(self._queues, source)
+        try:
+            task = await self._moves.start(source, target=target, max_per_second=rate)
+        except TargetNotFound:  # which is a QueueNotFound, too
+            raise _no_resource("DestinationArn") from None
+        except QueueNotFound:
+            raise _no_resource("SourceArn") from None
+        except InvalidRequest:  # the rest of what the core refuses was asked above
+            raise invalid_parameter(
+                "Source queue and destination queue must both be FIFO queues or both be standard "
+                "queues."
+            ) from None
+        except MoveRunning:
+            raise invalid_parameter(
+                "There is already a task running. Only one active task is allowed for a source "
+                "queue arn at a given time."
+            ) from None
+        return StartMessageMoveTaskResult(_told_handle(asked, task))
+
+    async def list(self, asked: Asked) -> ListMessageMoveTasksResult:
+        given: ListMessageMoveTasksRequest = asked.input
+        source = self._name(asked, needed(given.SourceArn, "SourceArn"), "SourceArn")
+        if given.MaxResults is not None:
+            content.check_max_results(given.MaxResults, most=MOST_LISTED)
+        try:
+            found = await self._moves.of_source(source, limit=given.MaxResults or 1)
+        except QueueNotFound:
+            raise _no_resource("SourceArn") from None
+        return ListMessageMoveTasksResult([_entry(asked, task) for task in found])
+
+    async def cancel(self, asked: Asked) -> CancelMessageMoveTaskResult:
+        handle = _read_handle(needed(asked.input.TaskHandle, "TaskHandle"))
+        source = self._name(asked, handle.sourceArn, "SourceArn")
+        if not await self._queues.exists(source):
+            raise _no_resource("SourceArn")
+        try:
+            # A handle can be made by anybody: what was allowed is to act on this source.
+            is_id = _TASK_ID.fullmatch(handle.taskId) is not None
+            if not is_id or (await self._moves.get(handle.taskId)).source != source:
+                raise MoveNotFound(handle.taskId)
+            task = await self._moves.cancel(handle.taskId)
+        except MoveNotFound:
+            raise resource_not_found("Task does not exist.") from None
+        except MoveNotRunning:
+            raise invalid_parameter("Only active tasks can be cancelled.") from None
+        return CancelMessageMoveTaskResult(task.moved)
+
+    def _name(self, asked: Asked, text: str, parameter: str) -> str:
+        """The queue that an ARN names, if the caller may move its messages."""
+        arn = names.of_arn(text)
+        if arn is None or arn.account != asked.settings.account or not names.is_possible(arn.name):
+            raise _no_resource(parameter)
+        allow(asked, arn.name)
+        return arn.name
+
+    async def _check_is_dead_letter_queue(self, name: str) -> None:
+        if not await self._queues.exists(name):
+            raise _no_resource("SourceArn")
+        if not await self._queues.page(dead_letter_queue=name, limit=1):
+            raise invalid_parameter("Source queue must be configured as a Dead Letter Queue.")
+
+
+def _entry(asked: Asked, task: MoveTask) -> ListMessageMoveTasksResultEntry:
+    return ListMessageMoveTasksResultEntry(
+        TaskHandle=_told_handle(asked, task) if task.state is MoveState.RUNNING else None,
+        Status=task.state.value.upper(),
+        SourceArn=asked.arn(task.source),
+        DestinationArn=None if task.target is None else asked.arn(task.target),
+        MaxNumberOfMessagesPerSecond=task.max_per_second,
+        ApproximateNumberOfMessagesMoved=task.moved,
+        ApproximateNumberOfMessagesToMove=task.to_move,
+        FailureReason=_REASONS.get(task.reason or "", task.reason),
+        StartedTimestamp=task.started_at,
+    )
+
+
+def _told_handle(asked: Asked, task: MoveTask) -> str:
+    handle = _Handle(task.task_id, asked.arn(task.source))
+    return base64.b64encode(_encode(handle)).decode()
+
+
+def _read_handle(text: str) -> _Handle:
+    try:
+        return _handle.decode(base64.b64decode(text, validate=True))
+    except (binascii.Error, ValueError, msgspec.DecodeError):
+        raise invalid_parameter("Value for parameter TaskHandle is invalid.") from None
+
+
+def _no_resource(parameter: str) -> SqsError:
+    return resource_not_found(
+        f"The resource that you specified for the {parameter} parameter doesn't exist."
+    )

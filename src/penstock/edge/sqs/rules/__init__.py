@@ -1,0 +1,1 @@
+"""What SQS requires of names, attributes and bodies, and how it is stored."""

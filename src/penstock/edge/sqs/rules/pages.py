@@ -1,0 +1,59 @@
+"""Lists of queues that come in pages: MaxResults and NextToken."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+from collections.abc import Callable
+
+from penstock.domain.access.api_key import Caller, sees
+from penstock.edge.sqs.errors import invalid_parameter
+from penstock.edge.sqs.rules import content, names
+from penstock.ports.ticket import Ticket
+from penstock.services.queues import QueueView
+
+MOST = 1000  # on a page, and also without pages
+
+Look = Callable[[str, int], Ticket[list[QueueView]]]  # by the name to go on after, and a limit
+
+
+async def page(
+    look: Look, caller: Caller, *, size: int | None, token: str | None
+) -> tuple[list[str], str | None]:
+    """The names that the caller may see, and the token of the next page if there is one.
+
+    Raises InvalidParameterValue.
+    """
+    after = check(size, token)
+    room, shown = size or MOST, list[str]()
+    at_once = room + 1  # one more tells whether there is a next page
+    while True:
+        found = [view.queue.name for view in await look(after, at_once)]
+        shown += [name for name in found if sees(caller, name)]
+        if len(shown) > room:
+            # Who does not ask for pages gets the first one only, and no token.
+            return shown[:room], None if size is None else _token(shown[room - 1])
+        if len(found) < at_once:
+            return shown, None
+        after, at_once = found[-1], MOST  # the caller may not see all: look further ahead
+
+
+def check(size: int | None, token: str | None) -> str:
+    """The name to go on after; raises InvalidParameterValue."""
+    if size is not None:
+        content.check_max_results(size, most=MOST)
+    return _name(token) if token else ""
+
+
+def _token(name: str) -> str:
+    return base64.urlsafe_b64encode(name.encode()).decode()
+
+
+def _name(token: str) -> str:
+    try:
+        name = base64.urlsafe_b64decode(token).decode()
+    except (binascii.Error, ValueError):
+        name = ""
+    if not names.is_possible(name):
+        raise invalid_parameter("Invalid or expired next token.")
+    return name

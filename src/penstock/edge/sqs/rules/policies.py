@@ -1,0 +1,132 @@
+"""The queue attributes that are JSON: Policy, RedrivePolicy and RedriveAllowPolicy."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from penstock.edge.sqs.errors import SqsError, invalid_attribute_value, invalid_value
+from penstock.edge.sqs.rules.names import means_same, of_arn
+
+MOST_POLICY_BYTES = 8192
+MOST_RECEIVES = 1000
+MOST_SOURCES = 10
+_PERMISSIONS = ("allowAll", "denyAll", "byQueue")
+_TARGET = "deadLetterTargetArn"
+_COUNT = "maxReceiveCount"
+_encode = msgspec.json.Encoder().encode
+
+
+class RedrivePolicy(msgspec.Struct, frozen=True):
+    deadLetterTargetArn: str  # noqa: N815
+    maxReceiveCount: int  # noqa: N815
+
+    def says_same(self, other: RedrivePolicy | None) -> bool:
+        return (
+            other is not None
+            and self.maxReceiveCount == other.maxReceiveCount
+            and means_same(self.deadLetterTargetArn, other.deadLetterTargetArn)
+        )
+
+    def __str__(self) -> str:
+        return _encode(self).decode()
+
+
+class RedriveAllowPolicy(msgspec.Struct, frozen=True, omit_defaults=True):
+    redrivePermission: str  # noqa: N815
+    sourceQueueArns: tuple[str, ...] = ()  # noqa: N815
+
+    def __str__(self) -> str:
+        return _encode(self).decode()
+
+    def allows(self, source_arn: str) -> bool:
+        if self.redrivePermission == "byQueue":
+            return any(means_same(source_arn, arn) for arn in self.sourceQueueArns)
+        return self.redrivePermission == "allowAll"
+
+
+def check_policy(text: str) -> str:
+    """Any JSON object; who may do what is decided by API keys, not by it."""
+    if len(text.encode()) > MOST_POLICY_BYTES or _object(text) is None:
+        raise invalid_attribute_value("Policy")
+    return text
+
+
+def read_redrive_policy(text: str) -> RedrivePolicy:
+    """Raises InvalidParameterValue; whether the target exists is for the caller to see."""
+    given = _object(text)
+    if given is None:
+        raise invalid_redrive_policy(text, "Redrive policy is not a valid JSON map.")
+    for name in (_COUNT, _TARGET):  # in AWS's order
+        if given.get(name) in (None, ""):
+            raise invalid_redrive_policy(
+                text, f"Redrive policy does not contain mandatory attribute: {name}."
+            )
+    count = _count(given[_COUNT])
+    if count is None:
+        raise invalid_redrive_policy(
+            text,
+            f"Invalid value for maxReceiveCount: {given[_COUNT]}, valid values are from 1 to "
+            f"{MOST_RECEIVES} both inclusive.",
+        )
+    target = given[_TARGET]
+    if not isinstance(target, str) or of_arn(target) is None:
+        raise invalid_redrive_policy(text, "Invalid value for deadLetterTargetArn.")
+    return RedrivePolicy(target, count)
+
+
+NO_TARGET = "Dead letter target does not exist."
+ANOTHER_TYPE = "Dead-letter queue must be same type of queue as the source.."  # AWS's full stops
+TARGET_IS_SOURCE = "A queue cannot be its own dead-letter queue."
+# Its RedriveAllowPolicy does not name the source queue.
+TARGET_REFUSES = "The dead-letter queue does not allow this queue as its source."
+
+
+def invalid_redrive_policy(text: str, reason: str) -> SqsError:
+    return invalid_value(text, "RedrivePolicy", reason)
+
+
+def read_redrive_allow_policy(text: str) -> RedriveAllowPolicy:
+    """Raises InvalidParameterValue."""
+    given = _object(text)
+    if given is None:
+        raise _invalid_allow(text, "Redrive allow policy is not a valid JSON map.")
+    permission = given.get("redrivePermission")
+    if permission not in _PERMISSIONS:
+        raise _invalid_allow(
+            text,
+            "Amazon SQS can't create the redrive allow policy. redrivePermission must be one of "
+            "allowAll, denyAll and byQueue.",
+        )
+    sources = given.get("sourceQueueArns") or []
+    is_list = isinstance(sources, list) and all(isinstance(arn, str) for arn in sources)
+    if permission != "byQueue":
+        if sources:
+            raise _invalid_allow(
+                text, "sourceQueueArns may be given only when redrivePermission is byQueue."
+            )
+    elif not is_list or not 1 <= len(sources) <= MOST_SOURCES:
+        raise _invalid_allow(text, f"sourceQueueArns must have 1 to {MOST_SOURCES} ARNs.")
+    elif not all(of_arn(arn) for arn in sources):
+        raise _invalid_allow(text, "sourceQueueArns must be ARNs of queues.")
+    return RedriveAllowPolicy(permission, tuple(sources))
+
+
+def _invalid_allow(text: str, reason: str) -> SqsError:
+    return invalid_value(text, "RedriveAllowPolicy", reason)
+
+
+def _object(text: str) -> dict[str, Any] | None:
+    try:
+        given = msgspec.json.decode(text)
+    except (msgspec.DecodeError, UnicodeError, RecursionError):
+        return None
+    return given if isinstance(given, dict) else None
+
+
+def _count(value: Any) -> int | None:
+    """A number, or a number in quotes, as many tools send it."""
+    text = str(value) if isinstance(value, int | str) else ""
+    is_whole = text.isascii() and text.isdigit() and len(text) < 6
+    return int(text) if is_whole and 1 <= int(text) <= MOST_RECEIVES else None

@@ -1,0 +1,212 @@
+"""DeleteMessage, ChangeMessageVisibility, and their batches.
+
+A receipt handle is a lease.  What SQS forgives beyond it is asked for in a second step, so that the
+usual case stays short: of a standard queue, a handle whose time was over still deletes the message
+as long as nobody else got it, even if it died meanwhile; and any handle of a message changes its
+visibility.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from msgspec.structs import replace
+
+from penstock.domain.errors import LeaseLost, PenstockError
+from penstock.domain.limits import SECOND
+from penstock.domain.message.lease import Lease, LeaseAct, Verb
+from penstock.domain.message.lifecycle import Message
+from penstock.domain.queue.queue import Queue
+from penstock.edge.sqs.errors import (
+    SqsError,
+    from_core,
+    invalid_value,
+    needed,
+    receipt_handle_is_invalid,
+    receipt_handle_of_another_queue,
+)
+from penstock.edge.sqs.queue_lookup import Finder
+from penstock.edge.sqs.rules import batches, content
+from penstock.edge.sqs.wire.call import Asked, Promise, Promised
+from penstock.edge.sqs.wire.model import (
+    ChangeMessageVisibilityBatchRequestEntry,
+    ChangeMessageVisibilityBatchResult,
+    ChangeMessageVisibilityBatchResultEntry,
+    DeleteMessageBatchRequestEntry,
+    DeleteMessageBatchResult,
+    DeleteMessageBatchResultEntry,
+)
+from penstock.ports.clock import Clock
+from penstock.services.messages import Messages
+
+Planned = list[LeaseAct | SqsError]
+
+
+class Holding:
+    def __init__(self, messages: Messages, finder: Finder, clock: Clock) -> None:
+        self._messages = messages
+        self._finder = finder
+        self._clock = clock
+
+    # --- delete ---
+
+    def delete(self, asked: Asked) -> Promised:
+        queue = self._finder.known(asked)
+        if queue is None:
+            return self._delete_slowly(asked)
+        act = self._deletion(queue, asked.input.ReceiptHandle)
+        return Promise(
+            self._messages.act([act]),
+            lambda answers: self._deleted(queue, asked.input.ReceiptHandle, act, answers[0]),
+        )
+
+    async def _delete_slowly(self, asked: Asked) -> None:
+        queue = await self._finder.queue(asked)
+        handle = asked.input.ReceiptHandle
+        act = self._deletion(queue, handle)
+        [answer] = await self._messages.act([act])
+        await self._settle(queue, handle, act, answer)
+
+    def _deleted(self, queue: Queue, handle: str, act: LeaseAct, answer: Any) -> Any:
+        if isinstance(answer, LeaseLost):
+            return self._settle(queue, handle, act, answer)
+        if isinstance(answer, PenstockError):
+            raise from_core(answer)
+        return None
+
+    async def _settle(self, queue: Queue, handle: str, act: LeaseAct, answer: Any) -> None:
+        [result] = await self._second_step(queue, [handle], [act], [answer])
+        if result is not None:
+            raise result
+
+    def _deletion(self, queue: Queue, handle: str | None) -> LeaseAct:
+        return self._messages.plan(self._lease(queue, handle), Verb.COMPLETE)
+
+    async def delete_batch(self, asked: Asked) -> DeleteMessageBatchResult:
+        queue = await self._finder.queue(asked)
+        entries = batches.check(asked.input.Entries, DeleteMessageBatchRequestEntry)
+        planned = [_or_error(self._deletion, queue, entry.ReceiptHandle) for entry in entries]
+        results = await self._act(queue, [entry.ReceiptHandle or "" for entry in entries], planned)
+        told = batches.told(entries, results, DeleteMessageBatchResultEntry)
+        return DeleteMessageBatchResult(*told)
+
+    # --- change visibility ---
+
+    async def change(self, asked: Asked) -> None:
+        queue = await self._finder.queue(asked)
+        given = asked.input
+        act = self._change(queue, given.ReceiptHandle, given.VisibilityTimeout)
+        [error] = await self._act(queue, [given.ReceiptHandle], [act])
+        if error is not None:
+            raise error
+
+    async def change_batch(self, asked: Asked) -> ChangeMessageVisibilityBatchResult:
+        queue = await self._finder.queue(asked)
+        entries = batches.check(asked.input.Entries, ChangeMessageVisibilityBatchRequestEntry)
+        planned = [
+            _or_error(self._change, queue, entry.ReceiptHandle, entry.VisibilityTimeout)
+            for entry in entries
+        ]
+        results = await self._act(queue, [entry.ReceiptHandle or "" for entry in entries], planned)
+        told = batches.told(entries, results, ChangeMessageVisibilityBatchResultEntry)
+        return ChangeMessageVisibilityBatchResult(*told)
+
+    def _change(self, queue: Queue, handle: str | None, seconds: int | None) -> LeaseAct:
+        lease = self._lease(queue, handle)
+        timeout = needed(seconds, "VisibilityTimeout")
+        content.check_visibility_timeout(timeout)
+        held_ms = self._clock.now() - lease.leased_at
+        if held_ms + timeout * SECOND > content.LONGEST_VISIBILITY * SECOND:
+            raise invalid_value(
+                timeout,
+                "VisibilityTimeout",
+                "Total VisibilityTimeout for the message is beyond the limit "
+                f"[{content.LONGEST_VISIBILITY} seconds].",
+            )
+        return self._messages.plan(lease, Verb.EXTEND, delay_ms=timeout * SECOND)
+
+    # --- shared ---
+
+    def _lease(self, queue: Queue, handle: str | None) -> Lease:
+        text = needed(handle or None, "ReceiptHandle")
+        try:
+            lease = self._messages.read_receipt(text)
+        except LeaseLost:
+            raise receipt_handle_is_invalid(text) from None
+        if lease.queue_no != queue.queue_no:
+            raise receipt_handle_of_another_queue(text)
+        return lease
+
+    async def _act(
+        self, queue: Queue, handles: Sequence[str], planned: Planned
+    ) -> list[SqsError | None]:
+        """All in one transaction; each has its own result, None if it was done."""
+        acts = [plan for plan in planned if isinstance(plan, LeaseAct)]
+        answers = iter(await self._messages.act(acts) if acts else [])
+        first = [plan if isinstance(plan, SqsError) else next(answers) for plan in planned]
+        return await self._second_step(queue, handles, planned, first)
+
+    async def _second_step(
+        self, queue: Queue, handles: Sequence[str], planned: Planned, answers: Sequence[Any]
+    ) -> list[SqsError | None]:
+        results = list(answers)
+        lost = {
+            i: plan
+            for i, (plan, answer) in enumerate(zip(planned, answers, strict=True))
+            if isinstance(answer, LeaseLost) and isinstance(plan, LeaseAct)
+        }
+        if lost:
+            found = await self._messages.behind([act.lease for act in lost.values()])
+            again = {i: late for i, act in lost.items() if (late := self._late(queue, act, found))}
+            for i, act in lost.items():
+                if act.verb is Verb.COMPLETE and act.lease.message_no not in found:
+                    results[i] = None  # to delete twice is no mistake
+            if again:
+                late_answers = await self._messages.act(list(again.values()))
+                results = _put(results, dict(zip(again, late_answers, strict=True)))
+        return [
+            self._told(queue, handle, plan, result)
+            for handle, plan, result in zip(handles, planned, results, strict=True)
+        ]
+
+    def _late(self, queue: Queue, act: LeaseAct, found: Mapping[int, Message]) -> LeaseAct | None:
+        """What to try for a handle whose time is over; None: nothing, it stays refused."""
+        message = found.get(act.lease.message_no)
+        if message is None or queue.is_ordered:
+            return None
+        lease = Lease.of(message) if act.verb is Verb.EXTEND else act.lease
+        if message.queue_no != queue.queue_no:
+            # It died meanwhile.  On AWS it would still be here, as nobody has asked for it since.
+            if message.dead_from != queue.queue_no or act.verb is not Verb.COMPLETE:
+                return None
+            lease = replace(lease, queue_no=message.queue_no)
+        return self._messages.plan(lease, act.verb, delay_ms=act.delay_ms, is_late_ok=True)
+
+    def _told(self, queue: Queue, handle: str, plan: Any, result: Any) -> SqsError | None:
+        if isinstance(result, SqsError):
+            return result
+        if not isinstance(result, PenstockError):
+            return None
+        if not isinstance(result, LeaseLost):
+            return from_core(result)
+        if plan.verb is Verb.EXTEND:
+            return invalid_value(
+                handle,
+                "ReceiptHandle",
+                "Message does not exist or is not available for visibility timeout change.",
+            )
+        if queue.is_ordered:
+            return invalid_value(handle, "ReceiptHandle", "The receipt handle has expired.")
+        return None  # in other hands now, who may delete it
+
+
+def _put(results: list[Any], late: Mapping[int, Any]) -> list[Any]:
+    return [late.get(i, result) for i, result in enumerate(results)]
+
+
+def _or_error(plan: Any, *given: Any) -> Any:
+    try:
+        return plan(*given)
+    except SqsError as error:
+        return error

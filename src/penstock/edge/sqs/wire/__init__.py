@@ -1,0 +1,1 @@
+"""The two SQS protocols: requests, signatures, answers."""

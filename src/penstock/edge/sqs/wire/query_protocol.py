@@ -1,0 +1,201 @@
+"""The Query protocol: inputs as form fields or in the query string, answers in XML.
+
+Fields become the JSON that the other protocol sends, so that both are read by the same decoders.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import msgspec
+
+from penstock.edge.server.request import Request, Response
+from penstock.edge.sqs.errors import SqsError, invalid_action, invalid_value, serialization
+from penstock.edge.sqs.rules.content import MOST_BYTES
+from penstock.edge.sqs.wire import json_tree, xml
+from penstock.edge.sqs.wire.calls import ENVELOPE_BYTES, OPERATIONS, Operation
+from penstock.edge.sqs.wire.flat import Member, is_struct, members
+from penstock.edge.sqs.wire.model import Input, Output, QueueInput
+
+FORM = b"application/x-www-form-urlencoded"
+_XML = b"text/xml"
+_JSON = b"application/json"
+_NOT_ON_QUEUES = ("CreateQueue", "ListQueues")
+_MOST_FIELDS = 5_000
+_WHOLE = re.compile("-?[0-9]{1,18}")
+_POSITION = re.compile("[0-9]{1,6}")
+_NO_ESCAPE = re.compile(rb"%(?![0-9a-fA-F]{2})")
+_MOST_MISTAKES = 10_000
+_DEEPEST = 8  # SendMessageBatchRequestEntry.1.MessageAttribute.1.Value.StringListValue.1
+_HERE = "."  # the value of a field that has fields below it, too; no part of a name has a dot
+_ALIASES = {"Tags": "Tags"}  # TagQueue's, as AWS's SDKs for Java send them
+_encode = msgspec.json.Encoder().encode
+
+Node = dict[str, Any]  # of strings and nodes
+
+
+class Nameless(SqsError):
+    """A request that names no operation."""
+
+    def __init__(self) -> None:
+        unknown = invalid_action("")
+        super().__init__(unknown.shape, unknown.code, unknown.message, status=404)
+
+
+class QueryProtocol:
+    most_bytes = 3 * MOST_BYTES + ENVELOPE_BYTES  # %41
+
+    def __init__(self, *, wants_json: bool = False) -> None:
+        self._wants_json = wants_json
+
+    def read(self, request: Request) -> tuple[Operation, Input]:
+        try:
+            fields = _fields(request)
+        except ValueError:
+            raise serialization("The request's parameters cannot be read.") from None
+        action = fields.get("Action")
+        if action is None:
+            raise Nameless
+        operation = OPERATIONS.get(action)
+        is_on_queue = bool(request.path.strip("/"))
+        if operation is None or (is_on_queue and action in _NOT_ON_QUEUES):
+            raise invalid_action(action[:200])
+        given = _struct(operation.takes, _tree(fields))
+        if is_on_queue and issubclass(operation.takes, QueueInput):
+            given.setdefault("QueueUrl", request.path)
+        return operation, operation.decode(_encode(given))
+
+    def answer(self, operation: Operation, output: Output | None, request_id: str) -> Response:
+        given = None if operation.gives is None else output
+        if self._wants_json:
+            return _response(200, json_tree.answer(operation.name, given, request_id), request_id)
+        text = xml.answer(operation.name, given, request_id)
+        return _response(200, text.encode(), request_id, _XML)
+
+    def refuse(self, error: SqsError, request_id: str) -> Response:
+        if isinstance(error, Nameless):
+            return nameless(request_id)
+        if self._wants_json:
+            return _response(error.status, json_tree.refusal(error, request_id), request_id)
+        text = xml.refusal(error, request_id)
+        return _response(error.status, text.encode(), request_id, _XML)
+
+
+def nameless(request_id: str) -> Response:
+    return _response(404, b"<UnknownOperationException/>", request_id, _XML)
+
+
+def may_name(request: Request) -> bool:
+    """Can there be an Action?  Looks at no body, as nobody has asked yet who sent it."""
+    return bool(request.body and is_form(request)) or names_in_query(request)
+
+
+def names_in_query(request: Request) -> bool:
+    try:
+        return "Action" in _parsed(request.query_bytes)
+    except ValueError:
+        return True
+
+
+def _fields(request: Request) -> dict[str, str]:
+    """Of the query string and of a form; raises ValueError for what is malformed."""
+    found = _parsed(request.query_bytes)
+    if is_form(request):
+        found |= _parsed(request.body)
+    return found
+
+
+def is_form(request: Request) -> bool:
+    media = request.headers.get(b"content-type", b"").partition(b";")[0]
+    return media.strip().lower() == FORM
+
+
+def _parsed(data: bytes) -> dict[str, str]:
+    if data.count(b"&") >= _MOST_FIELDS:
+        raise ValueError
+    pairs = (part.partition(b"=") for part in data.split(b"&") if part)
+    return {_unquoted(name): _unquoted(value) for name, _, value in pairs}
+
+
+def _unquoted(data: bytes) -> str:
+    """As urllib does it, but an escape costs next to nothing: a megabyte of them may come.
+
+    Some clients do not escape what lies beyond ASCII, nor a per cent sign.
+    """
+    data = data.replace(b"+", b" ")
+    if b"%" not in data:
+        return data.decode()
+    data = data.replace(b"\\", rb"\\")
+    try:
+        return _unescaped(data)
+    except ValueError:
+        return _unescaped(_NO_ESCAPE.sub(b"%25", data, count=_MOST_MISTAKES))
+
+
+def _unescaped(data: bytes) -> str:
+    """With the escapes of Python's own texts, whose decoder is quick."""
+    return data.replace(b"%", rb"\x").decode("unicode_escape").encode("latin-1").decode()
+
+
+def _response(status: int, body: bytes, request_id: str, media: bytes = _JSON) -> Response:
+    headers = ((b"x-amzn-RequestId", request_id.encode()),)
+    return Response(status, body, content_type=media, headers=headers)
+
+
+# --- from flat names to what the JSON protocol would have sent ---
+
+
+def _tree(fields: dict[str, str]) -> Node:
+    root: Node = {}
+    for name, value in fields.items():
+        node = root
+        parts = name.split(".", _DEEPEST)
+        if len(parts) > _DEEPEST:
+            continue  # it means nothing
+        for part in parts:
+            node = node.setdefault(part, {})
+        node[_HERE] = value
+    return root
+
+
+def _struct(kind: type[msgspec.Struct], node: Node) -> dict[str, Any]:
+    found = ((member, _given(member, node)) for member in members(kind))
+    return {member.name: _value(member, given) for member, given in found if given is not None}
+
+
+def _given(member: Member, node: Node) -> Node | None:
+    given: Node | None = node.get(member.names.element)
+    return node.get(_ALIASES.get(member.name, "")) if given is None else given
+
+
+def _value(member: Member, node: Node) -> Any:
+    if member.kind is list:
+        return [_single(member.inner, one, member.name) for one in _in_order(node)]
+    if member.kind is dict:
+        return dict(_entry(member, one) for one in _in_order(node))
+    return _single(member.kind, node, member.name)
+
+
+def _entry(member: Member, node: Node) -> tuple[str, Any]:
+    _, key, value = member.names
+    empty = {_HERE: ""}
+    name = node.get(key, empty).get(_HERE, "")
+    return name, _single(member.inner, node.get(value, empty), member.name)
+
+
+def _in_order(node: Node) -> list[Node]:
+    """The entries of a flattened list by their number; a single one may come without."""
+    numbers = sorted((part for part in node if _POSITION.fullmatch(part)), key=int)
+    return [node[number] for number in numbers] or [node]
+
+
+def _single(kind: type, node: Node, name: str) -> Any:
+    if is_struct(kind):
+        return _struct(kind, node)
+    text = node.get(_HERE, "")
+    if kind is int:
+        if not _WHOLE.fullmatch(text):
+            raise invalid_value(text[:100], name, "Must be an integer.")
+        return int(text)
+    return text

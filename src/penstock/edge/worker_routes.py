@@ -1,0 +1,41 @@
+"""Everything about workers that is served: they themselves, their tasks, and what is remembered."""
+
+from __future__ import annotations
+
+from penstock.domain.queue.queue import QueueSettings
+from penstock.edge.izenda.api import TaskApi
+from penstock.edge.izenda.task_leases import Holding
+from penstock.edge.native.operations.facts import FactApi
+from penstock.edge.native.operations.workers import WorkerApi
+from penstock.edge.protocol_queue import OwnQueue
+from penstock.edge.server.router import Route
+from penstock.edge.waiting_claims import WaitingRoom
+from penstock.wiring.broker import Broker
+
+
+def work_routes(broker: Broker, room: WaitingRoom) -> list[Route]:
+    workers, tasks = broker.settings.workers, broker.settings.tasks
+    grace_ms, limits = workers.grace_ms, broker.settings.limits
+    queue = OwnQueue(
+        broker.queues,
+        broker.directory,
+        name=tasks.queue,
+        # Whoever dies with a task has it run again, in its old place; a failure ends it.
+        settings=QueueSettings(lease_ms=workers.valid_ms + grace_ms, max_attempts=None),
+    )
+    holding = Holding(broker.workers, queue, grace_ms=grace_ms, most_ms=limits.max_lease_ms)
+    task_api = TaskApi(
+        broker.messages,
+        broker.workers,
+        room,
+        queue,
+        holding,
+        broker.clock,
+        limits,
+        timeout_ms=tasks.timeout_ms,
+    )
+    return [
+        *WorkerApi(broker.workers, holding, beat_ms=workers.beat_ms).routes(),
+        *task_api.routes(),
+        *FactApi(broker.facts).routes(),
+    ]

@@ -1,0 +1,119 @@
+"""Makes what the file of fleets names: sources, managers of replicas, alerts.
+
+What needs a library is imported only when a file names it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import msgspec
+
+from penstock.domain.scaling.fleet import Command, External, Fleet, Fleets, Kubernetes, Processes
+from penstock.domain.scaling.fleet_sources import (
+    OwnSource,
+    PrometheusSource,
+    RabbitSource,
+    RedisSource,
+    SourceSpec,
+    SqsSource,
+)
+from penstock.outbound.alerts import EndpointAlerts, LoggedAlerts
+from penstock.outbound.clock import WallClock
+from penstock.ports.clock import Clock, Dice
+from penstock.ports.fleet_registry import FleetRoll
+from penstock.ports.scaling import Alerts, LoadSource, ReplicaManager
+from penstock.ports.sender import Sender
+
+
+class Outfit:
+    def __init__(
+        self,
+        *,
+        own: LoadSource,
+        roll: FleetRoll,
+        sender: Sender,
+        clock: Clock,
+        dice: Dice,
+        folder: Path,
+        store_url: str,
+        wanted_before: Callable[[str], int],
+        keeps: bool = False,
+    ) -> None:
+        """`own`: our own queues.  `folder`: where it is kept which processes were started.
+
+        `keeps`: processes stay when the autoscaler ends, whatever the file says of them.
+        """
+        self._own = own
+        self._roll = roll
+        self._sender = sender
+        self._clock = clock
+        self._dice = dice
+        self._folder = folder
+        self._store_url = store_url
+        self._wanted_before = wanted_before
+        self._keeps = keeps
+
+    def source(self, name: str, spec: SourceSpec) -> LoadSource:
+        """Raises FleetsRefused."""
+        match spec:
+            case OwnSource():
+                return self._own
+            case RabbitSource():
+                from penstock.outbound.rabbitmq_source import RabbitLoad
+
+                return RabbitLoad(name, spec)
+            case SqsSource():
+                from penstock.outbound.sqs_source import SqsLoad
+
+                return SqsLoad(name, spec, wall=WallClock())
+            case RedisSource():
+                from penstock.outbound.redis_source import RedisLoad
+
+                return RedisLoad(name, spec)
+            case PrometheusSource():
+                from penstock.outbound.prometheus_source import PrometheusLoad
+
+                return PrometheusLoad(name, spec)
+
+    def manager(self, fleet: Fleet) -> ReplicaManager:
+        """Raises FleetsRefused."""
+        match fleet.replicas:
+            case Processes() as spec:
+                return self._processes(fleet, spec)
+            case Command() as spec:
+                from penstock.outbound.replicas.command import CommandReplicas
+
+                return CommandReplicas(fleet.name, spec)
+            case Kubernetes() as spec:
+                from penstock.outbound.replicas.kubernetes import KubernetesReplicas
+
+                return KubernetesReplicas(fleet.name, spec, roll=self._roll)
+            case External() as spec:
+                from penstock.outbound.replicas.external import ExternalReplicas
+
+                return ExternalReplicas(
+                    fleet.name, spec, roll=self._roll, before=self._wanted_before
+                )
+
+    def alerts(self, fleets: Fleets) -> Alerts:
+        url = fleets.alerts.url
+        return LoggedAlerts() if url is None else EndpointAlerts(url, self._sender)
+
+    def _processes(self, fleet: Fleet, spec: Processes) -> ReplicaManager:
+        from penstock.outbound.replicas.launch import Launch
+        from penstock.outbound.replicas.processes import ProcessReplicas
+
+        if self._keeps:
+            spec = msgspec.structs.replace(spec, keep=True)
+        launch = Launch(fleet.name, spec, queues=fleet.all_queues, store_url=self._store_url)
+        return ProcessReplicas(
+            fleet.name,
+            spec,
+            launch,
+            folder=self._folder,
+            roll=self._roll,
+            clock=self._clock,
+            dice=self._dice,
+        )

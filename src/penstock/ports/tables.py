@@ -1,0 +1,20 @@
+"""Where the pipeline's tables are read from."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from penstock.domain.lake.tables import GoldReadiness, GoldRows, GoldTable
+
+
+class GoldTables(Protocol):
+    """Nothing here is quick: it reads files."""
+
+    def readiness(self) -> GoldReadiness: ...
+    def tables(self) -> list[GoldTable]:
+        """By name."""
+        ...
+
+    def rows(self, table: str, *, from_day: str, to_day: str, limit: int) -> GoldRows | None:
+        """`from_day <= day <= to_day`; None: there is no such table."""
+        ...

@@ -1,0 +1,1 @@
+"""The archiver: writes history to the lake and takes snapshots."""

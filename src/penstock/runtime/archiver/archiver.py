@@ -1,0 +1,283 @@
+"""Writes history, attempts, facts and counters out to the lake, each row once.
+
+How that stays true whatever is killed: domain/lake/progress.py.  How far it is safe to read:
+domain/lake/contiguous.py.  Reads are short pages, each in a transaction of its own.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from typing import NamedTuple, TypeVar
+
+import msgspec
+
+from penstock.domain.errors import LakeRefused, ShuttingDown
+from penstock.domain.lake import layout as lake
+from penstock.domain.lake import progress as archive
+from penstock.domain.lake.contiguous import Settling
+from penstock.domain.lake.layout import Range
+from penstock.domain.lake.progress import Cut, Mark, Place, Source
+from penstock.domain.limits import DAY, MINUTE
+from penstock.ports.archive import Lake, LakeFile, LakeRow, Page
+from penstock.ports.clock import Clock
+from penstock.ports.store import Session, Store
+
+PAGE = 2_000  # rows of one read
+LOOKS = 10  # so often a run looks whether those that were writing have ended: about 3 s
+LOOK_MS = 20  # at first; then more and more
+_MOST_LOOK_MS = 500
+_log = logging.getLogger("penstock.archive")
+
+T = TypeVar("T")
+Progress = Callable[[int, int], None]  # done, in all
+Pause = Callable[[int], object]  # milliseconds; true: stop
+
+
+class Archived(msgspec.Struct, frozen=True):
+    """What a run has written."""
+
+    rows: dict[str, int]
+    files: int
+    is_settled: bool  # False: transactions that go on hold back what is newer
+
+
+class Archiver:
+    def __init__(
+        self,
+        store: Store,
+        lake_: Lake,
+        clock: Clock,
+        *,
+        pause: Pause,
+        with_bodies: bool = True,
+        rows_per_file: int = archive.ROWS_PER_FILE,
+    ) -> None:
+        self._store = store
+        self._lake = lake_
+        self._clock = clock
+        self._pause = pause
+        self._with_bodies = with_bodies
+        self._most = rows_per_file
+        self._settling: Settling[Cut] = Settling()
+
+    def run(self, progress: Progress = lambda done, total: None) -> Archived:
+        """Everything that was there when it began, unless a transaction holds it back."""
+        open_lake(self._store, self._lake)
+        sample(self._store, now=self._clock.now())
+        cut = self.settled()
+        report = _Report()
+        if cut is not None:
+            marks = {mark.place: mark for mark in self._read(lambda s: s.archive.marks())}
+            ahead = {place: no - _done(marks, place) for place, no in cut.items()}
+            report = _Report(sum(no for no in ahead.values() if no > 0), progress)
+            for place, upto in cut.items():
+                self._write_out(marks.get(place) or Mark(*place), upto, report)
+            self._close_days(cut)
+        self._lake.tidy(older_ms=DAY)
+        return Archived(report.rows, report.files, cut is not None)
+
+    def settled(self, settling: Settling[Cut] | None = None, *, looks: int = LOOKS) -> Cut | None:
+        """The numbers of one moment below which nothing can appear any more.
+
+        Of an earlier moment, perhaps: unless `settling` is a new one.
+        """
+        settling = settling or self._settling
+        for turn in range(looks):
+            look = self._read(lambda s: s.archive.look())
+            cut = settling.look(look.cut, look.writers)
+            if cut is not None:
+                return cut
+            if self._pause(min(LOOK_MS << turn, _MOST_LOOK_MS)):
+                raise ShuttingDown("the archiver was stopped")
+        _log.warning("transactions that go on hold back the archive")
+        return None
+
+    def _write_out(self, mark: Mark, upto: int, report: _Report) -> None:
+        while mark.done_no < upto or mark.planned is not None:
+            planned = archive.plan(mark, upto=upto, most=self._most)
+            if planned != mark and not self._write(_plan(planned)):
+                mark = self._again(mark)
+                continue
+            written = self._write_file(planned, report)
+            after = archive.done(planned, rows=written.rows, now=self._clock.now())
+            if self._write(_move(planned, after)):
+                report.count(planned, written)
+            mark = self._again(mark)
+
+    def _write_file(self, mark: Mark, report: _Report) -> _Written:
+        rows = mark.planned
+        assert rows is not None
+        files = _Files(self._lake, mark.source, mark.day, rows)
+        count = 0
+        with ExitStack() as undo:
+            undo.callback(files.discard)
+            for page in self._pages(mark.source, mark.day, rows):
+                files.add(page)
+                count += len(page.rows)
+                report.show(page.rows[-1][0] - mark.done_no)
+            undo.pop_all()
+        return _Written(count, files.keep())
+
+    def _pages(self, source: Source, day: int, rows: Range) -> Iterator[Page]:
+        after = rows.from_no - 1
+        while after < rows.to_no:
+            left = Range(after + 1, rows.to_no)
+            page = self._read(_page(source, day, left, self._with_bodies))
+            if not page.rows:
+                return
+            yield page
+            after = page.rows[-1][0]
+            if self._pause(0):
+                raise ShuttingDown("the archiver was stopped")
+
+    def _close_days(self, cut: Cut) -> None:
+        """Days that are over, and were written out to the end."""
+        now = self._clock.now()
+        for source, day in cut:
+            if source.is_by_day and archive.is_over(day, today=now // DAY):
+                mark = self._read(_mark(source, day))
+                if mark.done_no >= cut[source, day]:
+                    self._write(_close(mark, now))
+
+    def _again(self, mark: Mark) -> Mark:
+        return self._read(_mark(mark.source, mark.day))
+
+    def _read(self, what: Callable[[Session], T]) -> T:
+        return self._store.read(what).result()
+
+    def _write(self, what: Callable[[Session], T]) -> T:
+        return self._store.write(what).result()
+
+
+class _Written(NamedTuple):
+    rows: int
+    files: int
+
+
+class _Report:
+    """How far it is goes by numbers, of which some may have no row."""
+
+    def __init__(self, total: int = 0, progress: Progress = lambda done, total: None) -> None:
+        self.rows = {source.value: 0 for source in Source}
+        self.files = 0
+        self._done = 0
+        self._total = total
+        self._progress = progress
+
+    def show(self, under_way: int = 0) -> None:
+        done = self._done + under_way
+        self._progress(done, max(done, self._total))
+
+    def count(self, mark: Mark, written: _Written) -> None:
+        self.rows[mark.source.value] += written.rows
+        self.files += written.files
+        self._done += mark.planned_no - mark.done_no
+        self.show()
+
+
+class _Files:
+    """The files of one plan: one of each day, and beside history the bodies."""
+
+    def __init__(self, lake_: Lake, source: Source, day: int, rows: Range) -> None:
+        self._lake = lake_
+        self._table = source.table
+        self._day = day if source.is_by_day else None
+        self._rows = rows
+        names = [column.name for column in self._table.columns]
+        self._instant = names.index(self._table.instant)
+        self._open: dict[tuple[str, str], LakeFile] = {}
+
+    def add(self, page: Page) -> None:
+        by_dt: dict[str, list[LakeRow]] = {}
+        if self._day is not None:
+            by_dt[lake.dt_of_day(self._day)] = page.rows
+        else:
+            for row in page.rows:
+                by_dt.setdefault(lake.dt_of(row[self._instant]), []).append(row)
+        for dt, rows in by_dt.items():
+            if page.contents:
+                self._file(lake.BODIES, dt).add(page.contents)
+            self._file(self._table, dt).add(rows)
+
+    def keep(self) -> int:
+        """Bodies are opened first and so named first: whoever finds an ending finds its body."""
+        for file in self._open.values():
+            file.keep()
+        return len(self._open)
+
+    def discard(self) -> None:
+        for file in self._open.values():
+            file.discard()
+
+    def _file(self, table: lake.Table, dt: str) -> LakeFile:
+        key = table.name, dt
+        if key not in self._open:
+            refuse_ahead(self._lake, table, dt, self._rows)
+            self._open[key] = self._lake.file(table, dt, self._rows)
+        return self._open[key]
+
+
+def open_lake(store: Store, lake_: Lake) -> None:
+    """Raises LakeRefused unless the lake is this store's own; makes it if there is none yet."""
+    lake_id = store.write(lambda s: s.archive.make_lake_id()).result()
+    found = lake_.id()
+    if found is None:
+        if store.read(lambda s: s.archive.marks()).result():
+            raise LakeRefused(
+                f"there is no lake in {lake_.place}, but this store has written to one: set "
+                "archive.folder to it, on every node the same; or begin a new one with "
+                "penstock archive run --anew"
+            )
+        lake_.found(lake_id)
+    elif found != lake_id:
+        raise LakeRefused(
+            f"the lake in {lake_.place} belongs to another store: set archive.folder to another"
+        )
+
+
+def refuse_ahead(lake_: Lake, table: lake.Table, dt: str, rows: Range) -> None:
+    """A store that was put back to an earlier state would write other rows of the same numbers."""
+    for there in lake_.files(table, dt):
+        if there.to_no >= rows.from_no and there != rows:
+            raise LakeRefused(
+                f"the lake in {lake_.place} has rows of {table.name} that this store has not "
+                "written yet: the store is an earlier one, put back from a copy; begin a new lake "
+                "in another folder with penstock archive run --anew"
+            )
+
+
+def sample(store: Store, *, now: int) -> None:
+    """The counters of all queues, once a minute in the whole cluster."""
+
+    def do(session: Session) -> None:
+        left_ms = MINUTE - now % MINUTE
+        if session.duties.take("backlog sampler", for_ms=left_ms, now=now) is not None:
+            session.archive.take_samples(now=now)
+
+    store.write(do).result()
+
+
+def _done(marks: dict[Place, Mark], place: Place) -> int:
+    return marks[place].done_no if place in marks else 0
+
+
+def _plan(mark: Mark) -> Callable[[Session], bool]:
+    return lambda session: session.archive.plan(mark)
+
+
+def _move(before: Mark, after: Mark) -> Callable[[Session], bool]:
+    return lambda session: session.archive.move(before, after)
+
+
+def _mark(source: Source, day: int) -> Callable[[Session], Mark]:
+    return lambda session: session.archive.mark(source, day)
+
+
+def _close(mark: Mark, now: int) -> Callable[[Session], None]:
+    return lambda session: session.archive.close(mark, now=now)
+
+
+def _page(source: Source, day: int, rows: Range, bodies: bool) -> Callable[[Session], Page]:
+    return lambda s: s.archive.page(source, day, rows, limit=PAGE, with_bodies=bodies)

@@ -1,0 +1,119 @@
+"""The sampler: once a minute, and once in the whole cluster, it writes down what the counters say.
+
+Only of queues that have changed since it looked last; after a start and once a day of all of them,
+so that the last word about a quiet queue is never old enough to be forgotten.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+
+import msgspec
+
+from penstock.domain.limits import DAY, HOUR, MINUTE
+from penstock.domain.queue.counts import Counts
+from penstock.domain.queue.minute_counters import ALL, MINUTES_KEPT_MS, Latency, Sample, latency_of
+from penstock.ports.store import Session, Store
+
+NAME = "sampler"
+_CHUNK = 500  # queues per transaction
+_MOST_TIMES = 20_000  # finished messages that are looked at in a minute
+_TIMES_PER_QUEUE = (20, 1_000)  # … of one queue, at least and at most
+
+
+class Sampler:
+    name = NAME
+
+    def __init__(self, store: Store, *, retention_days: int) -> None:
+        self._store = store
+        self._retention_ms = retention_days * DAY
+        self._marks: dict[int, int] = {}
+        self._done: dict[int, int] = {}  # totals of what was done, to see what is new
+        self._looked_at = 0
+        self._timed_until = 0  # what was done before is in the samples
+
+    def tick(self, now: int) -> int:
+        minute_at = now - now % MINUTE
+        next_at = minute_at + MINUTE
+        took = self._store.write(
+            lambda s: s.duties.take(NAME, for_ms=next_at - now, now=now)
+        ).result()
+        if took is not None:
+            self.sample(now)
+            if minute_at % HOUR == 0:
+                self._tidy(minute_at)
+        return next_at
+
+    def sample(self, now: int) -> None:
+        """For whoever has taken the duty."""
+        minute_at = now - now % MINUTE
+        marks = self._store.read(lambda s: s.watching.marks()).result()
+        if minute_at // DAY != self._looked_at // DAY:
+            self._marks = {}
+        changed = [no for no, mark in marks.items() if mark != self._marks.get(no)]
+        all_times: list[tuple[int, int]] = []
+        # Also what was done since the minute has ended: its queue may not change in the next one.
+        span = (max(self._timed_until, minute_at - MINUTE), now + 1)
+        limit = _share(len(changed))
+        for nos in _chunks(changed):
+            samples, times = self._store.read(self._look(nos, minute_at, span, limit)).result()
+            all_times += times
+            self._store.write(_add(samples)).result()
+        total = self._store.read(lambda s: _total(s, minute_at, all_times)).result()
+        self._store.write(_add([total])).result()
+        self._marks, self._looked_at, self._timed_until = marks, minute_at, span[1]
+
+    def _look(
+        self, nos: Sequence[int], minute_at: int, span: tuple[int, int], limit: int
+    ) -> Callable[[Session], tuple[list[Sample], list[tuple[int, int]]]]:
+        def do(session: Session) -> tuple[list[Sample], list[tuple[int, int]]]:
+            oldest = session.samples.oldest_ready(nos)
+            found, all_times = [], []
+            for no, counts in session.queues.counts(nos).items():
+                times: list[tuple[int, int]] = []
+                if counts.done_total != self._done.get(no):
+                    from_at, to_at = span
+                    times = session.samples.times(no, from_at=from_at, to_at=to_at, limit=limit)
+                self._done[no] = counts.done_total
+                all_times += times
+                found.append(_sample(no, minute_at, counts, oldest.get(no), latency_of(times)))
+            return found, all_times
+
+        return do
+
+    def _tidy(self, now: int) -> None:
+        before_at = now - self._retention_ms
+        if self._store.write(lambda s: s.tidying.may_prune(now=now)).result():
+            self._store.write(lambda s: s.samples.forget(before_at=before_at)).result()
+        # A day's worth each time, in case nobody was there for a while.
+        last_at = (now - MINUTES_KEPT_MS) // HOUR * HOUR
+        for to_at in range(last_at - DAY + HOUR, last_at + 1, HOUR):
+            self._store.write(_thin(to_at)).result()
+
+
+def _share(queues: int) -> int:
+    least, most = _TIMES_PER_QUEUE
+    return max(least, min(most, _MOST_TIMES // max(1, queues)))
+
+
+def _chunks(nos: Sequence[int]) -> Iterable[Sequence[int]]:
+    return (nos[start : start + _CHUNK] for start in range(0, len(nos), _CHUNK))
+
+
+def _total(session: Session, minute_at: int, times: Sequence[tuple[int, int]]) -> Sample:
+    return _sample(ALL, minute_at, session.queues.total(), None, latency_of(times))
+
+
+def _sample(
+    queue_no: int, minute_at: int, counts: Counts, oldest_at: int | None, latency: Latency
+) -> Sample:
+    told = msgspec.structs.astuple
+    return Sample(queue_no, minute_at, *(*told(counts), oldest_at, *told(latency)))
+
+
+def _add(samples: Sequence[Sample]) -> Callable[[Session], None]:
+    return lambda session: session.samples.add(samples)
+
+
+def _thin(to_at: int) -> Callable[[Session], int]:
+    return lambda session: session.samples.thin(from_at=to_at - HOUR, to_at=to_at)

@@ -1,0 +1,48 @@
+"""A request that somebody is being asked, and what may be done with the lease behind it."""
+
+from __future__ import annotations
+
+import msgspec
+
+from penstock.domain.circuit.circuit import Outcome, Permitted
+from penstock.domain.delivery.delivery import Delivery
+from penstock.domain.delivery.route import Route
+from penstock.domain.limits import NUL
+from penstock.domain.message.lease import Lease, LeaseAct, Verb
+from penstock.domain.message.lifecycle import Message
+from penstock.ports.sender import Request
+from penstock.services.circuits.circuits import Reported
+
+_MOST_CHARS = 4_000  # kept of what a backend said
+
+
+class UnderWay(msgspec.Struct):
+    message: Message
+    delivery: Delivery
+    route: Route
+    request: Request
+    is_expired: bool = False
+    permitted: Permitted | None = None
+    extend_at: int = 0
+
+    @property
+    def queue_no(self) -> int:
+        return self.message.queue_no
+
+    def reported(self, outcome: Outcome | None) -> Reported:
+        assert self.permitted is not None, "nothing is sent without having asked"
+        return Reported(self.permitted, self.delivery.counted_as(self.message.id), outcome)
+
+
+def act_on(
+    message: Message, verb: Verb, *, now: int, delay_ms: int | None = None, text: str | None = None
+) -> LeaseAct:
+    return LeaseAct(
+        lease=Lease.of(message),
+        verb=verb,
+        now=now,
+        delay_ms=delay_ms,
+        text=text and text[:_MOST_CHARS].replace(NUL, "\ufffd"),
+        # Late is as good: nobody else has begun with it, or it would be refused.
+        is_late_ok=verb in (Verb.COMPLETE, Verb.EXTEND),
+    )

@@ -1,0 +1,1 @@
+"""Use-cases about circuits and the settings of their breaker."""

@@ -1,0 +1,129 @@
+"""The settings of the circuit breaker: one document of the store, the same for all nodes.
+
+Each node keeps them as they were read last; a duty looks every second whether they have changed.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+
+import msgspec
+
+from penstock.domain.circuit.overrides import merged
+from penstock.domain.circuit.settings import BreakerSettings, check
+from penstock.domain.document import Document, Latest
+from penstock.ports.clock import Clock
+from penstock.ports.store import Session, Store
+from penstock.ports.ticket import Ticket
+from penstock.services.circuits.overrides import Overrides
+from penstock.services.document_version import Kept
+
+SETTINGS = "circuit_breaker"
+DEFAULTS = BreakerSettings()
+
+_log = logging.getLogger("penstock.circuits")
+_decoder = msgspec.json.Decoder(BreakerSettings)
+
+Change = Callable[[BreakerSettings], BreakerSettings]
+SettingsOf = Callable[[str], BreakerSettings]  # by hash of the circuit
+
+
+class Breaker:
+    """`settings` are the defaults of all circuits, `overrides` those of single ones."""
+
+    def __init__(self, store: Store, clock: Clock) -> None:
+        self._store = store
+        self._clock = clock
+        self.settings = DEFAULTS
+        self.overrides = Overrides(clock)
+        self._kept = Kept()
+
+    def of(self, one: str) -> BreakerSettings:
+        """The settings in force for a circuit, as they were read last."""
+        return self.in_force()(one)
+
+    def in_force(self) -> SettingsOf:
+        """The same for a transaction, which goes by one state of them from beginning to end."""
+        defaults, by_hash = self.settings, self.overrides.by_hash
+
+        def of(one: str) -> BreakerSettings:
+            overrides = by_hash.get(one)
+            return defaults if overrides is None else merged(defaults, overrides)
+
+        return of
+
+    @property
+    def is_checking(self) -> bool:
+        """Is any circuit asked before its requests are tried?"""
+        return self.settings.circuit_check_enabled or self.overrides.is_any_checked
+
+    @property
+    def is_checking_all(self) -> bool:
+        return self.settings.circuit_check_enabled and not self.overrides.is_any_unchecked
+
+    @property
+    def is_counting(self) -> bool:
+        """Are outcomes of any circuit counted?"""
+        return self.settings.statistics_update_enabled or self.overrides.is_any_counted
+
+    def get(self) -> Ticket[BreakerSettings]:
+        return self._store.read(self.read)
+
+    def read(self, session: Session) -> BreakerSettings:
+        """The defaults, as they are in the store."""
+        return _read(session.documents.find(SETTINGS))
+
+    def put(self, settings: BreakerSettings) -> Ticket[BreakerSettings]:
+        """Raises InvalidRequest; then nothing is kept."""
+        check(settings)
+        return self.change(lambda _: settings)
+
+    def change(self, change: Change) -> Ticket[BreakerSettings]:
+        """What they are made into; two who change them at once change what the other has left.
+
+        Its ticket raises InvalidRequest for what they cannot be; then nothing is kept.
+        """
+        now = self._clock.now()
+
+        def do(session: Session) -> BreakerSettings:
+            before = _read(session.documents.to_change(SETTINGS, now=now))
+            settings = check(change(before))
+            text = msgspec.json.encode(settings).decode()
+            put = session.documents.put(SETTINGS, text, now=now)
+            session.facts.add("breaker_changed", SETTINGS, at=now, data={"version": put.version})
+            self._take(settings, put.version, now=now)
+            return settings
+
+        return self._store.write(do)
+
+    def reset(self) -> Ticket[BreakerSettings]:
+        now = self._clock.now()
+
+        def do(session: Session) -> BreakerSettings:
+            version = session.documents.remove(SETTINGS, now=now)
+            if version:
+                session.facts.add("breaker_changed", SETTINGS, at=now, data={"version": version})
+                self._take(DEFAULTS, version, now=now)
+            return DEFAULTS
+
+        return self._store.write(do)
+
+    def refresh(self, session: Session) -> None:
+        """As they are in the store.  Settings that this version cannot read change nothing."""
+        self.overrides.refresh(session)
+        found = session.documents.latest(SETTINGS)
+        if not self._kept.is_news(found.version, now=self._clock.now()):
+            return
+        try:
+            self.settings = check(_read(found))
+        except (msgspec.ValidationError, ValueError) as error:
+            _log.warning("the settings of the breaker in the store are not taken: %s", error)
+
+    def _take(self, settings: BreakerSettings, version: int, *, now: int) -> None:
+        self.settings = settings
+        self._kept.put(version, now=now)
+
+
+def _read(found: Document | Latest | None) -> BreakerSettings:
+    return DEFAULTS if found is None or found.text is None else _decoder.decode(found.text)

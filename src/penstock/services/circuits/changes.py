@@ -1,0 +1,103 @@
+"""Changes of circuits inside a transaction: kept, told as facts, and their queues seen to."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from penstock.domain.circuit import circuit as circuits
+from penstock.domain.circuit.circuit import Circuit, CircuitState
+from penstock.ports.store import Session
+
+_KINDS = {
+    CircuitState.OPEN: "circuit_opened",
+    CircuitState.HALF_OPEN: "circuit_half_opened",
+    CircuitState.CLOSED: "circuit_closed",
+}
+
+
+def keep(
+    session: Session,
+    before: Mapping[str, Circuit],
+    after: Mapping[str, Circuit],
+    *,
+    by: str,
+    now: int,
+) -> None:
+    """`by`: what has changed them, such as "statistics" or "operator"."""
+    session.circuits.save(after)
+    for one, circuit in after.items():
+        if circuit.generation != before[one].generation:
+            _tell(session, one, before[one], circuit, by=by, now=now)
+
+
+def close(session: Session, found: Mapping[str, Circuit], *, by: str, now: int) -> None:
+    """They were asked for to be changed.  Closing a closed one forgets its samples."""
+    session.circuits.let_go(list(found))
+    after = {one: circuits.close(circuit) for one, circuit in found.items()}
+    keep(session, found, after, by=by, now=now)
+
+
+def close_and_remove(session: Session, patterns: Mapping[str, str], *, now: int) -> None:
+    """Their routes are gone: nobody will ask for them any more, and their queues are let go."""
+    found = session.circuits.to_change(patterns)
+    session.circuits.let_go(list(found))
+    session.circuits.remove(list(found))
+    for one, circuit in found.items():
+        data = {"pattern": circuit.pattern, "was": circuit.state, "by": "rules"}
+        session.facts.add("circuit_removed", one, at=now, data=data)
+
+
+def hold(session: Session, held: Mapping[str, Sequence[int]], *, now: int) -> None:
+    """Queues by circuits, which were asked for to be changed."""
+    if not held:
+        return
+    session.queues.keep_from_change([queue_no for nos in held.values() for queue_no in nos])
+    for one in sorted(held):
+        session.circuits.hold(one, held[one], now=now)
+        session.queues.hold(held[one], by=one)
+
+
+def release(session: Session, queue_nos: Sequence[int], *, now: int) -> int:
+    """Unhold queues and make their heads due; returns how many queues changed.
+
+    As in gateleen, which dispatches a queue when it unlocks it, whatever its retry interval.
+    """
+    unheld = session.queues.unhold(queue_nos)
+    tried = session.deliveries.end_backoff(queue_nos, now=now)
+    return len({*unheld, *tried})
+
+
+def unhold(session: Session, queue_nos: Sequence[int], *, now: int) -> set[int]:
+    """Out of turn: no circuit and no line remembers them; returns those that were held.
+
+    Circuits are locked before queues, as everywhere.  One that begins to hold a queue in between
+    keeps its own record of it, which only costs it a probe that finds the queue unheld.
+    """
+    holders = session.circuits.to_change(session.circuits.holders(queue_nos))
+    session.circuits.drop_holds(list(holders), queue_nos)
+    unheld = session.queues.unhold(queue_nos)
+    session.deliveries.end_backoff(unheld, now=now)
+    return set(unheld)
+
+
+def add_unheld_fact(session: Session, one: str, data: Mapping[str, object], *, now: int) -> None:
+    """`one`: the circuit that held the queues; it may be gone."""
+    session.facts.add("circuit_queues_unheld", one, at=now, data={**data, "by": "operator"})
+
+
+def _tell(
+    session: Session, circuit_hash: str, before: Circuit, after: Circuit, *, by: str, now: int
+) -> None:
+    kind = _KINDS[after.state]
+    if after.state is CircuitState.CLOSED and before.state is CircuitState.CLOSED:
+        return  # only its samples are forgotten
+    if after.state is CircuitState.OPEN and before.state is CircuitState.HALF_OPEN:
+        kind = "circuit_reopened"
+    data = {
+        "pattern": after.pattern,
+        "was": before.state,
+        "fail_ratio": before.fail_ratio if after.state is CircuitState.CLOSED else after.fail_ratio,
+        "generation": after.generation,
+        "by": by,
+    }
+    session.facts.add(kind, circuit_hash, at=now, data=data)

@@ -1,0 +1,358 @@
+"""What you can ask of circuits: may a request be tried, what became of it, open or close one.
+
+Their state is in the store, for all nodes; only the settings are kept here, as they were read last.
+A request asks before it is tried (`permits`, and `secure` if that did not say go), and what became
+of it is told afterwards (`report`), both for many requests at once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+
+import msgspec
+
+from penstock.domain.circuit import circuit as circuits
+from penstock.domain.circuit.circuit import (
+    Circuit,
+    CircuitState,
+    Permit,
+    Permitted,
+    Reported,
+    circuit_hash,
+)
+from penstock.domain.circuit.settings import BreakerSettings
+from penstock.domain.errors import CircuitNotFound
+from penstock.ports.clock import Clock
+from penstock.ports.store import Session, Store
+from penstock.ports.ticket import Ticket
+from penstock.services.circuits import changes as circuit_changes
+from penstock.services.circuits.breaker import Breaker, SettingsOf
+from penstock.services.circuits.held_queues import HeldQueues
+from penstock.services.circuits.permits import (
+    Wanted,
+    answer,
+    is_alone,
+    is_waiting,
+    permitted,
+    with_waits,
+)
+from penstock.services.circuits.reports import Reporting
+from penstock.services.circuits.settings import CircuitSettings
+from penstock.services.routes import Routes
+
+NOT_CLOSED = (CircuitState.OPEN, CircuitState.HALF_OPEN)
+
+HALF_OPENING = "circuits.half_open"
+LETTING_GO = "circuits.unhold"
+TRYING = "circuits.probe"
+
+Do = Callable[[Session, int], int]
+
+__all__ = ["Circuits", "CircuitView", "Reported", "Ticked", "Wanted"]
+
+
+class CircuitView(msgspec.Struct, frozen=True):
+    hash: str
+    circuit: Circuit
+    metric_name: str | None
+    held: int  # queues, those that wait to be unheld included
+    awaiting_unhold: int = 0  # of these: the circuit has closed, and their turn comes
+
+
+class Overview(msgspec.Struct, frozen=True):
+    circuits: dict[str, CircuitView]
+    held: dict[str, int]  # queues by circuit, also by circuits that were removed
+    awaiting_unhold: int  # queues, of all circuits together
+
+
+class Ticked(msgspec.Struct, frozen=True):
+    """What a duty of the cluster has done: None if it was not this node's turn."""
+
+    next_at: int
+    done: int | None
+
+
+class Circuits:
+    def __init__(self, store: Store, clock: Clock, routes: Routes) -> None:
+        self._store = store
+        self._clock = clock
+        self._routes = routes
+        self.breaker = Breaker(store, clock)
+        self.held_queues = HeldQueues(store, clock, self.breaker)
+        self.own_settings = CircuitSettings(store, routes, self.breaker)
+
+    # ---- settings
+
+    @property
+    def settings(self) -> BreakerSettings:
+        """As they were read last."""
+        return self.breaker.settings
+
+    def settings_of(self, one: str) -> BreakerSettings:
+        """Those of a circuit: the defaults, but for what it overrides."""
+        return self.breaker.of(one)
+
+    @property
+    def is_checking(self) -> bool:
+        """Otherwise everything may go, and need not ask."""
+        return self.breaker.is_checking
+
+    @property
+    def is_watching(self) -> bool:
+        """Otherwise what becomes of requests need not be told either."""
+        return self.is_checking or self.breaker.is_counting
+
+    def refresh(self) -> None:
+        """Settings and routes as they are in the store."""
+
+        def do(session: Session) -> None:
+            self._routes.refresh(session)
+            self.breaker.refresh(session)
+
+        self._store.read(do).result()
+
+    # ---- asking and telling
+
+    def unchecked(self, pattern: str, queue_no: int | None = None) -> Permitted:
+        """What every request is told while nothing is checked."""
+        return answer(Wanted(pattern, queue_no), Permit.GO, None)
+
+    def permits(self, wanted: Sequence[Wanted]) -> Ticket[list[Permitted]]:
+        """As things stand; nothing is held and no probe is taken yet (see `secure`)."""
+        settings_of, now = self.breaker.in_force(), self._clock.now()
+
+        def do(session: Session) -> list[Permitted]:
+            hashes = {one.pattern: circuit_hash(one.pattern) for one in wanted}
+            found = session.circuits.find(sorted(set(hashes.values())))
+            told = [
+                permitted(one, found.get(one_hash), settings_of(one_hash), now=now)
+                for one, one_hash in ((one, hashes[one.pattern]) for one in wanted)
+            ]
+            return _with_waits(session, told, found, settings_of, now)
+
+        return self._store.read(do)
+
+    def is_final(self, found: Iterable[Permitted]) -> bool:
+        """Otherwise they are to be secured before anything is tried."""
+        return not any(self._is_open_to_change(one) for one in found)
+
+    def _is_open_to_change(self, one: Permitted) -> bool:
+        if one.permit is Permit.HOLD:
+            return one.queue_no is not None
+        return one.permit is Permit.PROBE and is_alone(one, self.settings_of(one.hash))
+
+    def secure(self, found: Sequence[Permitted]) -> Ticket[list[Permitted]]:
+        """Hold the queues of those that may not go, and take the probes of those that try.
+
+        Circuits may have changed since they were asked, so what is true now is told anew.
+        """
+        settings_of, now = self.breaker.in_force(), self._clock.now()
+        hashes = {one.hash for one in found if one.permit is not Permit.GO}
+
+        def do(session: Session) -> list[Permitted]:
+            known = session.circuits.to_change(hashes)
+            probed: dict[str, Circuit] = {}
+            held: dict[str, list[int]] = {}
+            final = []
+            for one in found:
+                if one.hash not in hashes:
+                    final.append(one)
+                    continue
+                wanted = Wanted(one.pattern, one.queue_no, one.is_of_table)
+                settings = settings_of(one.hash)
+                told = permitted(wanted, known.get(one.hash), settings, now=now)
+                if told.permit is Permit.PROBE and is_alone(one, settings):
+                    probed[one.hash] = known[one.hash] = circuits.probe(known[one.hash], now=now)
+                if told.permit is Permit.HOLD and told.queue_no is not None:
+                    held.setdefault(one.hash, []).append(told.queue_no)
+                final.append(told)
+            session.circuits.save(probed)
+            circuit_changes.hold(session, held, now=now)
+            return _with_waits(session, final, known, settings_of, now)
+
+        return self._store.write(do)
+
+    def report(self, reports: Sequence[Reported]) -> Ticket[None]:
+        """What became of requests, in one transaction.
+
+        Those of routes that are not in the table any more count for nothing.
+        """
+        table = self._routes.table
+        settings_of = self.breaker.in_force()
+        reporting = Reporting(settings_of, now=self._clock.now())
+        timed = (circuits.timed(one, settings_of(one.permitted.hash)) for one in reports)
+        known = [
+            report
+            for report in timed
+            if not report.permitted.is_of_table or table.of_hash(report.permitted.hash) is not None
+            if reporting.counts(report)
+        ]
+        if not known:
+            return self._store.read(lambda _: None)  # nothing that the disk would have to keep
+        return self._store.write(lambda session: reporting.report(session, known))
+
+    # ---- looking
+
+    def state_of(self, uri: str) -> Ticket[CircuitState]:
+        """Raises RouteNotFound."""
+        return self.status(self._routes.match(uri).hash)
+
+    def status(self, one: str) -> Ticket[CircuitState]:
+        """One that nothing is known of is closed."""
+
+        def do(session: Session) -> CircuitState:
+            found = session.circuits.find([one]).get(one)
+            return found.state if found else CircuitState.CLOSED
+
+        return self._store.read(do)
+
+    def all(self) -> Ticket[dict[str, CircuitView]]:
+        """Those of which something was ever reported, or that were opened by hand."""
+        return self._store.read(lambda session: self._overview(session).circuits)
+
+    def overview(self) -> Ticket[Overview]:
+        """The same, and the held queues of all circuits, also of those that were removed."""
+        return self._store.read(self._overview)
+
+    def view_of(self, route: str, found: Overview) -> CircuitView:
+        """The circuit of a route; one that nothing was ever reported of is closed."""
+        one = circuit_hash(route)
+        known = found.circuits.get(one)
+        return known or self._view(one, Circuit(pattern=route), found.held, {})
+
+    def one(self, one: str) -> Ticket[CircuitView | None]:
+        def do(session: Session) -> CircuitView | None:
+            found = session.circuits.find([one]).get(one)
+            if found is None:
+                return None
+            circuits = session.circuits
+            return self._view(one, found, circuits.held_counts(), circuits.awaiting_counts())
+
+        return self._store.read(do)
+
+    def _overview(self, session: Session) -> Overview:
+        held, awaiting = session.circuits.held_counts(), session.circuits.awaiting_counts()
+        views = {
+            one: self._view(one, circuit, held, awaiting)
+            for one, circuit in session.circuits.all().items()
+        }
+        return Overview(views, held, sum(awaiting.values()))
+
+    def _view(
+        self, one: str, circuit: Circuit, held: Mapping[str, int], awaiting: Mapping[str, int]
+    ) -> CircuitView:
+        route = self._routes.table.of_hash(one)
+        metric_name = route.metric_name if route else None
+        return CircuitView(one, circuit, metric_name, held.get(one, 0), awaiting.get(one, 0))
+
+    # ---- by hand
+
+    def close(self, one: str) -> Ticket[None]:
+        """Its queues go into the line.  Of one that nothing is known of nothing changes."""
+        now = self._clock.now()
+
+        def do(session: Session) -> None:
+            found = session.circuits.to_change([one])
+            circuit_changes.close(session, found, by="operator", now=now)
+
+        return self._store.write(do)
+
+    def close_all(self) -> Ticket[int]:
+        """Those that are not closed; tells how many."""
+        now = self._clock.now()
+
+        def do(session: Session) -> int:
+            found = session.circuits.to_change_in(NOT_CLOSED)
+            circuit_changes.close(session, found, by="operator", now=now)
+            return len(found)
+
+        return self._store.write(do)
+
+    def force_open(self, one: str, *, pattern: str | None = None) -> Ticket[Circuit]:
+        """Until it is closed by hand.  `pattern`: of one that nothing is known of yet."""
+        now = self._clock.now()
+        route = self._routes.table.of_hash(one)
+        if pattern is None and route is not None:
+            pattern = route.pattern
+
+        def do(session: Session) -> Circuit:
+            if pattern is not None and circuit_hash(pattern) == one:
+                found = session.circuits.to_note({one: pattern})
+            else:
+                found = session.circuits.to_change([one])
+            if one not in found:
+                raise CircuitNotFound(one)
+            opened = circuits.force_open(found[one], now=now)
+            circuit_changes.keep(session, found, {one: opened}, by="operator", now=now)
+            return opened
+
+        return self._store.write(do)
+
+    # ---- duties, once per cluster: whoever fails leaves the turn to others
+
+    def half_open_all(self, *, now: int) -> Ticket[Ticked]:
+        """The open ones, if they have been so for long enough, may be tried."""
+        settings_of = self.breaker.in_force()
+        every_ms = self.settings.open_to_half_open.interval_ms
+
+        def do(session: Session, _: int) -> int:
+            found = session.circuits.to_change_in([CircuitState.OPEN])
+            after = {
+                one: circuits.half_open(it, settings_of(one), now=now) for one, it in found.items()
+            }
+            changed = {one: it for one, it in after.items() if it is not found[one]}
+            circuit_changes.keep(session, found, changed, by="tick", now=now)
+            return len(changed)
+
+        return self._once(HALF_OPENING, every_ms, do, now=now)
+
+    def let_probes_go(self, *, now: int) -> Ticket[Ticked]:
+        """Of each half-open circuit the queue that was held longest is let go to be tried.
+
+        Its head is tried at once, also if it backs off after a failure: one request per tick.  If
+        it waited, queues released by several ticks would send their requests in one instant.
+        """
+
+        def do(session: Session, _: int) -> int:
+            found = session.circuits.to_change_in([CircuitState.HALF_OPEN])
+            return circuit_changes.release(
+                session, session.circuits.rotate(list(found), now=now), now=now
+            )
+
+        return self._once(TRYING, self.settings.unlock_probes.interval_ms, do, now=now)
+
+    def let_next_go(self, *, now: int) -> Ticket[Ticked]:
+        """The next queue of the line; or more of them, the longer the line lasts."""
+        settings = self.settings
+
+        def do(session: Session, tick: int) -> int:
+            wanted = circuits.unlocks(settings, tick=tick)
+            taken = session.circuits.take_from_line(wanted)
+            circuit_changes.release(session, taken, now=now)
+            if len(taken) < wanted:
+                session.duties.restart(LETTING_GO)
+            return len(taken)
+
+        return self._once(LETTING_GO, settings.unlock_queues.interval_ms, do, now=now)
+
+    def _once(self, name: str, every_ms: int, do: Do, *, now: int) -> Ticket[Ticked]:
+        def once(session: Session) -> Ticked:
+            tick = session.duties.take(name, for_ms=every_ms, now=now)
+            if tick is None:
+                return Ticked(session.duties.until(name) or now + every_ms, None)
+            return Ticked(now + every_ms, do(session, tick))
+
+        return self._store.write(once)
+
+
+def _with_waits(
+    session: Session,
+    told: list[Permitted],
+    found: Mapping[str, Circuit],
+    settings_of: SettingsOf,
+    now: int,
+) -> list[Permitted]:
+    if not any(map(is_waiting, told)):
+        return told
+    tick_at = session.duties.until(HALF_OPENING)
+    return with_waits(told, found, settings_of, next_tick_at=tick_at, now=now)

@@ -1,0 +1,87 @@
+"""Held queues: unholding them by hand, and when no circuit and no duty would ever do it.
+
+A circuit holds queues only while it is checked, and a closed circuit's queues wait in a line for
+the `unlock_queues` duty.  Where circuits are not checked any more, their queues join that line;
+where the duty is off, the line is emptied at once.  So a queue stays held only for a reason that an
+operator can see: its circuit is open or half-open, or its place in the line has not come yet.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from functools import partial
+
+import msgspec
+
+from penstock.ports.clock import Clock
+from penstock.ports.store import Session, Store
+from penstock.ports.ticket import Ticket
+from penstock.services.circuits import changes as circuit_changes
+from penstock.services.circuits.breaker import Breaker
+
+CHUNK = 1_000  # queues per transaction
+
+
+class Unheld(msgspec.Struct, frozen=True):
+    """One chunk of queues that were unheld by hand."""
+
+    count: int
+    after: int | None  # where the next chunk begins; None: this was the last one
+
+
+class HeldQueues:
+    def __init__(self, store: Store, clock: Clock, breaker: Breaker) -> None:
+        self._store = store
+        self._clock = clock
+        self._breaker = breaker
+
+    def unhold_some(self, circuit_hash: str | None = None, *, after: int = 0) -> Ticket[Unheld]:
+        """Unhold a chunk of the queues of a circuit, or of all; repeat while `after` is set.
+
+        By number, so that queues which an open circuit holds anew meanwhile are not met again.
+        """
+        now = self._clock.now()
+
+        def do(session: Session) -> Unheld:
+            page = session.circuits.held_page(circuit_hash, after=after, limit=CHUNK)
+            unheld = circuit_changes.unhold(session, [queue_no for queue_no, _ in page], now=now)
+            circuits = Counter(held_by for queue_no, held_by in page if queue_no in unheld)
+            for one, count in sorted(circuits.items()):
+                circuit_changes.add_unheld_fact(session, one, {"queues": count}, now=now)
+            return Unheld(len(unheld), page[-1][0] if len(page) == CHUNK else None)
+
+        return self._store.write(do)
+
+    def release_idle(self) -> int:
+        """Unhold what no circuit and no duty would; returns how many queues were unheld."""
+        total = 0
+        release = partial(self._release_some, now=self._clock.now())
+        while self._store.read(self._is_anything_idle).result():
+            unheld = self._store.write(release).result()
+            total += unheld
+            if unheld < CHUNK:
+                break
+        return total
+
+    def _is_anything_idle(self, session: Session) -> bool:
+        return bool(self._unchecked(session) or (self._is_at_once and session.circuits.line(1)))
+
+    def _release_some(self, session: Session, *, now: int) -> int:
+        session.circuits.line_up(list(session.circuits.to_change(self._unchecked(session))))
+        if not self._is_at_once:
+            return 0
+        taken = session.circuits.take_from_line(CHUNK)
+        circuit_changes.release(session, taken, now=now)
+        return len(taken)
+
+    @property
+    def _is_at_once(self) -> bool:
+        return not self._breaker.settings.unlock_queues.enabled
+
+    def _unchecked(self, session: Session) -> list[str]:
+        """Circuits with held queues whose requests are tried whatever their state."""
+        breaker = self._breaker
+        if breaker.is_checking_all:
+            return []
+        holding = session.circuits.holding()
+        return [one for one in holding if not breaker.of(one).circuit_check_enabled]

@@ -1,0 +1,134 @@
+"""What reported outcomes do to circuits, for a whole batch in few statements.
+
+As if they had been told one after the other: a circuit may open in the middle of a batch, and a
+probe may close it there, so that what follows begins its samples anew.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from penstock.domain.circuit import circuit as circuits
+from penstock.domain.circuit.circuit import Circuit, CircuitState, Outcome, Permit, Reported
+from penstock.domain.circuit.outcome_window import Batch, Lines, note_all, sample_id
+from penstock.ports.store import Session
+from penstock.services.circuits import changes as circuit_changes
+from penstock.services.circuits.breaker import SettingsOf
+
+
+class Reporting:
+    def __init__(self, settings_of: SettingsOf, *, now: int) -> None:
+        self._settings_of = settings_of
+        self._now = now
+
+    def _is_counted(self, one: str) -> bool:
+        return self._settings_of(one).statistics_update_enabled
+
+    def report(self, session: Session, reports: Sequence[Reported]) -> None:
+        left: dict[str, list[Reported]] = {}
+        for report in reports:
+            if self.counts(report):
+                left.setdefault(report.permitted.hash, []).append(report)
+        if not left:
+            return
+        patterns = {one: told[0].permitted.pattern for one, told in left.items()}
+        found = session.circuits.to_change(patterns)
+        new = {
+            one: pattern
+            for one, pattern in patterns.items()
+            if one not in found and self._is_counted(one)
+        }
+        if new:
+            found |= session.circuits.to_note(new)
+        left = {one: told for one, told in left.items() if one in found}
+        while left:
+            parts = {one: _up_to_decision(found[one], told) for one, told in left.items()}
+            self._note(session, found, parts)
+            self._settle(session, found, parts)
+            left = {one: told[len(parts[one]) :] for one, told in left.items()}
+            left = {one: told for one, told in left.items() if told}
+
+    def counts(self, report: Reported) -> bool:
+        """Whoever was not let through has tried nothing."""
+        if report.permitted.permit is Permit.HOLD:
+            return False
+        is_noted = report.outcome is not None and self._is_counted(report.permitted.hash)
+        return is_noted or report.permitted.permit is Permit.PROBE
+
+    def _note(
+        self, session: Session, found: dict[str, Circuit], parts: dict[str, list[Reported]]
+    ) -> None:
+        told = {
+            one: [r for r in part if r.outcome is not None]
+            for one, part in parts.items()
+            if self._is_counted(one)
+        }
+        batches = {
+            one: [(sample_id(r.request_id), r.outcome) for r in part if r.outcome is not None]
+            for one, part in told.items()
+            if part
+        }
+        if not batches:
+            return
+        now, lines = self._now, self._lines(session, batches)
+        after: dict[str, Circuit] = {}
+        opened: dict[str, list[int]] = {}
+        for one, batch in batches.items():
+            settings = self._settings_of(one)
+            after[one], i = note_all(found[one], lines[one], batch, settings, now=now)
+            queue_no = None if i is None else told[one][i].permitted.queue_no
+            if queue_no is not None and settings.circuit_check_enabled:
+                opened[one] = [queue_no]
+        session.circuits.keep_lines(lines)
+        circuit_changes.keep(session, found, after, by="statistics", now=now)
+        circuit_changes.hold(session, opened, now=now)
+        found |= after
+
+    def _lines(self, session: Session, batches: Mapping[str, Batch]) -> dict[str, Lines]:
+        """Circuits whose windows are alike are read together: mostly all of them."""
+        alike: dict[tuple[int, int], dict[str, Batch]] = {}
+        for one, batch in batches.items():
+            settings = self._settings_of(one)
+            window = (settings.entries_max_age_ms, settings.max_queue_sample_count)
+            alike.setdefault(window, {})[one] = batch
+        lines: dict[str, Lines] = {}
+        for (age_ms, most), some in alike.items():
+            lines |= session.circuits.lines(some, since=self._now - age_ms, most=most)
+        return lines
+
+    def _settle(
+        self, session: Session, found: dict[str, Circuit], parts: dict[str, list[Reported]]
+    ) -> None:
+        """What a probe says about its circuit: only the last one of each part can decide."""
+        closing: dict[str, Circuit] = {}
+        others: dict[str, Circuit] = {}
+        for one, part in parts.items():
+            last, circuit = part[-1], found[one]
+            if not _is_valid(circuit, last):
+                continue
+            if last.outcome is None:
+                others[one] = circuits.free_probe(circuit)
+            elif last.outcome is Outcome.SUCCESS:
+                closing[one] = circuit
+            else:
+                others[one] = circuits.settle(circuit, last.outcome, now=self._now)
+        if others:
+            circuit_changes.keep(session, found, others, by="probe", now=self._now)
+            found |= others
+        if closing:
+            circuit_changes.close(session, closing, by="probe", now=self._now)
+            found |= {one: circuits.close(circuit) for one, circuit in closing.items()}
+
+
+def _up_to_decision(circuit: Circuit, reports: list[Reported]) -> list[Reported]:
+    for i, report in enumerate(reports):
+        if _is_valid(circuit, report):
+            return reports[: i + 1]
+    return reports
+
+
+def _is_valid(circuit: Circuit, report: Reported) -> bool:
+    """A probe counts for the circuit as it was when the probe was let through, not for a later."""
+    is_now = report.permitted.generation == circuit.generation
+    is_probe = report.permitted.permit is Permit.PROBE and not circuit.is_forced
+    return is_probe and is_now and circuit.state is CircuitState.HALF_OPEN

@@ -1,0 +1,81 @@
+"""What you can ask of the settings of single circuits: look at them, change them, list them."""
+
+from __future__ import annotations
+
+import msgspec
+
+from penstock.domain.circuit.circuit import circuit_hash
+from penstock.domain.circuit.overrides import NONE, BreakerOverrides, check_route, merged
+from penstock.domain.circuit.settings import BreakerSettings
+from penstock.domain.errors import CircuitNotFound, InvalidRequest
+from penstock.ports.store import Session, Store
+from penstock.ports.ticket import Ticket
+from penstock.services.circuits.breaker import Breaker
+from penstock.services.circuits.overrides import Change
+from penstock.services.routes import Routes
+
+
+class SettingsView(msgspec.Struct, frozen=True):
+    circuit: str  # hash
+    route: str
+    overrides: BreakerOverrides
+    settings: BreakerSettings  # in force: the defaults, but for the overrides
+
+
+class CircuitSettings:
+    def __init__(self, store: Store, routes: Routes, breaker: Breaker) -> None:
+        self._store = store
+        self._routes = routes
+        self._breaker = breaker
+
+    def all(self) -> Ticket[list[SettingsView]]:
+        """Of the circuits that override something, by their routes."""
+
+        def do(session: Session) -> list[SettingsView]:
+            defaults = self._breaker.read(session)
+            found = self._breaker.overrides.read(session)
+            return [_view(route, found[route], defaults) for route in sorted(found)]
+
+        return self._store.read(do)
+
+    def get(self, one: str, *, route: str | None = None) -> Ticket[SettingsView]:
+        """Raises CircuitNotFound.  `route`: of a circuit that nothing is known of yet."""
+
+        def do(session: Session) -> SettingsView:
+            named = self._route_of(session, one, route)
+            overrides = self._breaker.overrides.read(session).get(named, NONE)
+            return _view(named, overrides, self._breaker.read(session))
+
+        return self._store.read(do)
+
+    def change(self, one: str, change: Change, *, route: str | None = None) -> Ticket[SettingsView]:
+        """Raises CircuitNotFound, or InvalidRequest; then nothing is kept."""
+
+        def do(session: Session) -> SettingsView:
+            named = self._route_of(session, one, route)
+            overrides = self._breaker.overrides.change(session, named, change)
+            return _view(named, overrides, self._breaker.read(session))
+
+        return self._store.write(do)
+
+    def _route_of(self, session: Session, one: str, given: str | None) -> str:
+        if given is not None:
+            if circuit_hash(check_route(given)) != one:
+                raise InvalidRequest(
+                    f"the circuit of route {given!r} is {circuit_hash(given)}, not {one}"
+                )
+            return given
+        of_table = self._routes.table.of_hash(one)
+        if of_table is not None:
+            return of_table.pattern
+        known = session.circuits.find([one]).get(one)
+        if known is not None:
+            return known.pattern
+        for route in self._breaker.overrides.read(session):
+            if circuit_hash(route) == one:
+                return route
+        raise CircuitNotFound(one)
+
+
+def _view(route: str, overrides: BreakerOverrides, defaults: BreakerSettings) -> SettingsView:
+    return SettingsView(circuit_hash(route), route, overrides, merged(defaults, overrides))

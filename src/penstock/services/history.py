@@ -1,0 +1,113 @@
+"""What you can ask about the past and the whole: history, stats, readiness."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+import msgspec
+
+from penstock.domain.errors import MessageNotFound, QueueNotFound
+from penstock.domain.limits import Limits
+from penstock.domain.message.history import Attempt, Ending, HistoryFilter, check_filter
+from penstock.domain.message.lifecycle import Content
+from penstock.domain.queue.counts import Counts
+from penstock.domain.store.damage import Damage
+from penstock.ports.clock import Clock
+from penstock.ports.store import Session, Store
+from penstock.ports.ticket import Ticket
+from penstock.services.queues import QueueView
+
+
+class Stats(msgspec.Struct, frozen=True):
+    backend: str
+    queues: int
+    counts: Counts
+    now: int
+
+
+class Past(msgspec.Struct, frozen=True):
+    """Everything remembered of one message."""
+
+    endings: list[Ending]
+    attempts: list[Attempt]
+    content: Content | None
+    queues: frozenset[str]  # all it has been in; one that was removed may have no name any more
+
+
+class Insight:
+    def __init__(self, store: Store, clock: Clock, limits: Limits) -> None:
+        self._store = store
+        self._clock = clock
+        self._limits = limits
+        self.backend = store.backend
+
+    def stats(self) -> Ticket[Stats]:
+        """Over all queues."""
+
+        def do(session: Session) -> Stats:
+            number = session.queues.number_of()
+            return Stats(self.backend, number, session.queues.total(), self._clock.now())
+
+        return self._store.read(do)
+
+    def stats_of(self, views: Sequence[QueueView]) -> Stats:
+        """Over these queues."""
+        total = Counts()
+        for view in views:
+            total.add(view.counts)
+        return Stats(self.backend, len(views), total, self._clock.now())
+
+    def all_queues(self) -> Ticket[list[QueueView]]:
+        """Every queue with its counters, for metrics."""
+
+        def do(session: Session) -> list[QueueView]:
+            views: list[QueueView] = []
+            after = ""
+            while page := session.queues.page(prefix="", after=after, limit=1_000):
+                counts = session.queues.counts([queue.queue_no for queue in page])
+                views += [QueueView(queue, counts[queue.queue_no]) for queue in page]
+                after = page[-1].name
+            return views
+
+        return self._store.read(do)
+
+    def history(self, wanted: HistoryFilter) -> Ticket[list[Ending]]:
+        check_filter(wanted, max_limit=self._limits.max_claim)
+        return self._store.read(lambda session: session.history.search(wanted))
+
+    def past(self, message_id: str) -> Ticket[Past]:
+        """Raises MessageNotFound if nothing is remembered."""
+
+        def do(session: Session) -> Past:
+            endings = session.history.search(HistoryFilter(id=message_id, limit=100))
+            attempts = session.history.attempts(message_id)
+            live = session.messages.find(message_id)
+            if not endings and not attempts and live is None:
+                raise MessageNotFound(message_id)
+            content = session.history.content(endings[0]) if endings else None
+            queue_nos = {attempt.queue_no for attempt in attempts}
+            if live is not None:
+                queue_nos.add(live.queue_no)
+            names = {ending.queue for ending in endings} | _names(session, queue_nos)
+            return Past(endings, attempts, content, frozenset(names))
+
+        return self._store.read(do)
+
+    def ready(self) -> Ticket[None]:
+        """Answers only while the store takes work: a full disk can still be read from."""
+        now = self._clock.now()
+        return self._store.write(lambda session: session.tidying.leave_mark(now=now))
+
+    def damage(self) -> Damage | None:
+        """What of the store cannot be read any more, as far as requests have met it."""
+        return self._store.damage()
+
+
+def _names(session: Session, queue_nos: Iterable[int]) -> set[str]:
+    names = set()
+    for queue_no in queue_nos:
+        try:
+            names.add(session.queues.get(queue_no).name)
+        except QueueNotFound:
+            names.add("")
+    return names

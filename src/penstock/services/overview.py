@@ -1,0 +1,125 @@
+"""What you can ask about all queues at once: what has changed, and what is wrong."""
+
+from __future__ import annotations
+
+import msgspec
+
+from penstock.domain.queue.counts import Counts
+from penstock.domain.queue.problem import (
+    HANGING_AFTER_MS,
+    STUCK_AFTER_MS,
+    Glance,
+    HangingRoute,
+    OldTransaction,
+    Problem,
+    problems_of,
+    worst_first,
+)
+from penstock.domain.queue.queue import Queue
+from penstock.domain.store.damage import Damage
+from penstock.ports.clock import Clock
+from penstock.ports.store import Session, Store
+from penstock.ports.ticket import Ticket
+
+MOST_CHANGED = 500  # queues in one look; the rest is told to have changed, and no more
+MOST_SUSPECTS = 1_000
+MOST_HANGING = 100  # routes
+MOST_TRANSACTIONS = 20
+
+
+class Changed(msgspec.Struct, frozen=True):
+    queue: Queue
+    counts: Counts
+    before: Counts | None  # None: not known
+
+
+class Look(msgspec.Struct, frozen=True):
+    """Everything at one instant, and what is needed to tell what the next look finds changed."""
+
+    at: int
+    total: Counts
+    workers: int
+    open_circuits: int
+    marks: dict[int, int]
+    known: dict[int, Counts]
+    changed: list[Changed]
+    is_cut: bool = False  # more queues have changed
+
+
+class Wrong(msgspec.Struct, frozen=True):
+    glance: Glance
+    problems: tuple[Problem, ...]
+
+
+class Watch:
+    def __init__(self, store: Store, clock: Clock) -> None:
+        self._store = store
+        self._clock = clock
+
+    def look(self, before: Look | None = None) -> Ticket[Look]:
+        """With no look before it, no queue has changed."""
+        now = self._clock.now()
+        return self._store.read(lambda session: _look(session, before, now))
+
+    def problems(self) -> Ticket[list[Wrong]]:
+        """The worst first."""
+        now = self._clock.now()
+
+        def do(session: Session) -> list[Wrong]:
+            late_at = now - STUCK_AFTER_MS
+            suspects = session.watching.suspects(late_at=late_at, limit=MOST_SUSPECTS)
+            found = worst_first((one, problems_of(one, now=now)) for one in suspects)
+            return [Wrong(one, problems_of(one, now=now)) for one in found]
+
+        return self._store.read(do)
+
+    def hanging(self) -> Ticket[list[HangingRoute]]:
+        """Routes whose endpoint does not answer, on whichever node; those with most first."""
+        since = self._clock.now() - HANGING_AFTER_MS
+        return self._store.read(
+            lambda session: session.watching.hanging(since=since, limit=MOST_HANGING)
+        )
+
+    def transactions(self) -> Ticket[list[OldTransaction]]:
+        """Open transactions that slow claims down when they last; the oldest first."""
+        return self._store.read(
+            lambda session: session.watching.transactions(limit=MOST_TRANSACTIONS)
+        )
+
+    def old_transactions(self) -> Ticket[list[OldTransaction]]:
+        """Those of them that have lasted too long."""
+        now = self._clock.now()
+
+        def do(session: Session) -> list[OldTransaction]:
+            found = session.watching.transactions(limit=MOST_TRANSACTIONS)
+            return [one for one in found if one.is_old(now=now)]
+
+        return self._store.read(do)
+
+    def damage(self) -> Damage | None:
+        """What of the store cannot be read any more, as far as requests have met it."""
+        return self._store.damage()
+
+
+def _look(session: Session, before: Look | None, now: int) -> Look:
+    marks = session.watching.marks()
+    known = {} if before is None else before.known
+    nos: list[int] = []
+    if before is not None:
+        nos = [no for no, mark in marks.items() if before.marks.get(no) != mark]
+    told = nos[:MOST_CHANGED]
+    counts = session.queues.counts(told) if told else {}
+    changed = [
+        Changed(queue, counts[queue.queue_no], known.get(queue.queue_no))
+        for queue in session.queues.some(told)
+    ]
+    return Look(
+        at=now,
+        total=session.queues.total(),
+        workers=session.watching.workers(now=now),
+        open_circuits=session.watching.open_circuits(),
+        marks=marks,
+        known=known | counts,
+        changed=changed,
+        is_cut=len(nos) > len(told),
+    )

@@ -1,0 +1,146 @@
+"""Brings messages back from the lake, as they were: with their ids, dates and attempts.
+
+A message that the store knows, here or in its history, is left alone: so the same restore can be
+run again, after a kill or for no reason, and brings nothing twice.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import msgspec
+
+from penstock.domain.errors import InvalidRequest, PenstockError
+from penstock.domain.limits import DAY
+from penstock.domain.message import lifecycle
+from penstock.domain.message.draft import NewMessage
+from penstock.domain.message.lifecycle import NEXT_ORDER, Content, Message, State
+from penstock.domain.queue.queue import DedupUntil, Queue, QueueSettings, check_settings
+from penstock.ports.clock import Clock
+from penstock.ports.store import Sent, Session, Store
+from penstock.ports.ticket import Ticket
+
+LakeMessage = Mapping[str, Any]  # a row of a snapshot, by the names of its columns
+_attributes = msgspec.json.Decoder(dict[str, str])
+
+
+class Restored(msgspec.Struct, frozen=True):
+    restored: int = 0
+    known: int = 0  # were here already
+    without_body: int = 0  # the lake does not have what they said
+    refused: tuple[tuple[str, str], ...] = ()  # ids, and why
+
+    def __add__(self, other: Restored) -> Restored:
+        return Restored(
+            self.restored + other.restored,
+            self.known + other.known,
+            self.without_body + other.without_body,
+            self.refused + other.refused,
+        )
+
+
+class Restoring:
+    def __init__(self, store: Store, clock: Clock) -> None:
+        self._store = store
+        self._clock = clock
+
+    def make_queues(self, settings: Mapping[str, str]) -> int:
+        """Those that are missing, with the settings they had; JSON texts by name."""
+        now = self._clock.now()
+
+        def do(session: Session) -> int:
+            missing = [name for name in settings if session.queues.find(name) is None]
+            for name in missing:
+                session.queues.add(name, _settings(name, settings[name]), now=now)
+            return len(missing)
+
+        return self._store.write(do).result()
+
+    def put(self, rows: Sequence[LakeMessage]) -> Ticket[Restored]:
+        """All in one transaction."""
+        now = self._clock.now()
+        return self._store.write(lambda session: _put(session, rows, now=now))
+
+
+def _put(session: Session, rows: Sequence[LakeMessage], *, now: int) -> Restored:
+    known = session.restoring.known([row["id"] for row in rows])
+    fresh = [row for row in rows if row["id"] not in known]
+    whole = [row for row in fresh if row["body"] is not None]
+    new = [_new(row, _queue(session, row["queue"], now=now), now=now) for row in whole]
+    answers = session.send(new) if new else []
+    refused = [
+        (n.message.id, f"{answer} ({answer.code})")
+        for n, answer in zip(new, answers, strict=True)
+        if isinstance(answer, PenstockError)
+    ]
+    sent = [
+        (row, n.message)
+        for row, n, answer in zip(whole, new, answers, strict=True)
+        if isinstance(answer, Sent) and not answer.is_duplicate
+    ]
+    session.restoring.set_past([message for _, message in sent])
+    for row, message in sent:
+        if row["state"] == State.DEAD:
+            _bury(session, message.id, row["reason"], now=now)
+    return Restored(
+        restored=len(sent),
+        known=len(rows) - len(fresh) + len(whole) - len(sent) - len(refused),
+        without_body=len(fresh) - len(whole),
+        refused=tuple(refused),
+    )
+
+
+def _new(row: LakeMessage, queue: Queue, *, now: int) -> NewMessage:
+    is_waiting = row["due_at"] > now
+    until = row["dedup_until"]
+    message = Message(
+        id=row["id"],
+        queue_no=queue.queue_no,
+        due_at=row["due_at"],
+        sent_at=row["sent_at"],
+        state=State.WAITING if is_waiting else State.READY,
+        order_no=NEXT_ORDER,
+        priority=row["priority"],
+        expires_at=row["expires_at"],
+        attempts=row["attempts"],
+        max_attempts=row["max_attempts"],
+        failures=row["failures"],
+        crashes=row["crashes"],
+        lease_no=row["lease_no"],
+        group=row["group_key"],
+        kind=row["kind"],
+        entity_id=row["entity_id"],
+        tag1=row["tag1"],
+        tag2=row["tag2"],
+        dedup_key=row["dedup_key"],
+        dedup_until=None if until is None else DedupUntil(until),
+        first_leased_at=row["first_leased_at"],
+        last_error=row["last_error"],
+        size=row["size"],
+        body_day=now // DAY,
+        timeout_ms=row["timeout_ms"],
+        retries_timeouts=bool(row["retries_timeouts"]),
+        route=row["route"],
+    )
+    attributes = row["attributes"]
+    content = Content(
+        row["body"], None if attributes is None else _attributes.decode(attributes), row["trace"]
+    )
+    # Windows of keys are long over; a key that is held for longer is taken again.
+    return NewMessage(message, content, dedup_window_ms=0)
+
+
+def _queue(session: Session, name: str, *, now: int) -> Queue:
+    return session.queues.find(name) or session.queues.add(name, QueueSettings(), now=now)
+
+
+def _bury(session: Session, message_id: str, reason: str | None, *, now: int) -> None:
+    session.messages.change(message_id, lambda m, _: lifecycle.bury(m, reason=reason), now=now)
+
+
+def _settings(name: str, text: str) -> QueueSettings:
+    try:
+        return check_settings(msgspec.json.decode(text, type=QueueSettings), name=name)
+    except msgspec.MsgspecError as error:
+        raise InvalidRequest(f"the settings of queue {name!r} in the lake: {error}") from None

@@ -1,0 +1,41 @@
+"""What you can ask of the pipeline's tables."""
+
+from __future__ import annotations
+
+from penstock.domain.errors import InvalidRequest, TableNotFound
+from penstock.domain.lake.tables import (
+    MAX_ROWS,
+    GoldReadiness,
+    GoldRows,
+    GoldTable,
+    check_day,
+    check_table,
+)
+from penstock.ports.tables import GoldTables
+
+
+class Gold:
+    """Reads files: not for the event loop."""
+
+    def __init__(self, tables: GoldTables, *, folder: str) -> None:
+        self._tables = tables
+        self.folder = folder
+
+    def readiness(self) -> GoldReadiness:
+        return self._tables.readiness()
+
+    def tables(self) -> list[GoldTable]:
+        return self._tables.tables()
+
+    def rows(self, table: str, *, from_day: str, to_day: str, limit: int) -> GoldRows:
+        check_table(table)
+        check_day("from_day", from_day)
+        check_day("to_day", to_day)
+        if not 1 <= limit <= MAX_ROWS:
+            raise InvalidRequest(f"limit must be from 1 to {MAX_ROWS}")
+        if self.readiness() is GoldReadiness.NO_READER:
+            raise InvalidRequest("to read the pipeline's tables pyarrow has to be installed")
+        found = self._tables.rows(table, from_day=from_day, to_day=to_day, limit=limit)
+        if found is None:
+            raise TableNotFound(table)
+        return found

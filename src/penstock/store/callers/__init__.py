@@ -1,0 +1,1 @@
+"""Sends and acts inside a caller's own transaction."""

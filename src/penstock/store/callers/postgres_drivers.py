@@ -1,0 +1,178 @@
+"""The libraries through which a caller may talk to PostgreSQL: psycopg, psycopg2 and asyncpg.
+
+None of them is imported before a connection of it has come.  A cursor of ours is of the plain kind,
+whatever kind of rows the caller has asked for, and prepares nothing that would stay.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Coroutine
+from functools import cache
+from typing import Any
+
+from penstock.domain.errors import InvalidRequest, StoreUnavailable
+from penstock.store.callers.postgres_caller import Values
+from penstock.store.database import Row
+from penstock.store.postgres.libpq import ServerError
+from penstock.store.postgres.statements import encoded
+
+Wait = Callable[
+    [Coroutine[Any, Any, Any]], Any
+]  # from another thread: until the caller's loop has done it
+
+_IDLE = 0  # libpq's status of a transaction, the same in psycopg and psycopg2
+_NUMBER = re.compile(r"\$(\d+)")
+_TO_JSON = re.compile(r"CAST\((\$\d+) AS json\)")
+_AUTOCOMMIT = "tx has no transaction open: the connection is in autocommit"
+
+
+class PsycopgDriver:
+    def __init__(self, connection: Any) -> None:
+        from psycopg import RawCursor
+        from psycopg.rows import tuple_row
+
+        self._connection = connection
+        self._cursor: Any = RawCursor(connection, row_factory=tuple_row)
+
+    def refuse_without_transaction(self) -> None:
+        _refuse_autocommit(self._connection.autocommit, self._connection.info.transaction_status)
+
+    def rows(self, text: str, values: Values) -> list[Row]:
+        self._execute(text, values)
+        return self._cursor.fetchall() if self._cursor.description else []
+
+    def count(self, text: str, values: Values) -> int:
+        self._execute(text, values)
+        return int(max(self._cursor.rowcount, 0))
+
+    def _execute(self, text: str, values: Values) -> None:
+        from psycopg import Error
+
+        try:
+            self._cursor.execute(text.encode(), _texts(values), prepare=False)
+        except Error as error:
+            raise _server_error(error, error.sqlstate) from error
+
+
+class AsyncPsycopgDriver:
+    def __init__(self, connection: Any, wait: Wait) -> None:
+        from psycopg import AsyncRawCursor
+        from psycopg.rows import tuple_row
+
+        self._connection = connection
+        self._wait = wait
+        self._cursor: Any = AsyncRawCursor(connection, row_factory=tuple_row)
+
+    def refuse_without_transaction(self) -> None:
+        _refuse_autocommit(self._connection.autocommit, self._connection.info.transaction_status)
+
+    def rows(self, text: str, values: Values) -> list[Row]:
+        found: list[Row] = self._wait(self._execute(text, values))
+        return found
+
+    def count(self, text: str, values: Values) -> int:
+        self._wait(self._execute(text, values))
+        return int(max(self._cursor.rowcount, 0))
+
+    async def _execute(self, text: str, values: Values) -> list[Row]:
+        from psycopg import Error
+
+        try:
+            await self._cursor.execute(text.encode(), _texts(values), prepare=False)
+            return await self._cursor.fetchall() if self._cursor.description else []
+        except Error as error:
+            raise _server_error(error, error.sqlstate) from error
+
+
+class Psycopg2Driver:
+    """Knows no parameters but its own, and puts them into the text by itself."""
+
+    def __init__(self, connection: Any) -> None:
+        from psycopg2.extensions import cursor
+
+        self._connection = connection
+        self._cursor: Any = None if connection.closed else cursor(connection)
+
+    def refuse_without_transaction(self) -> None:
+        if self._cursor is None:
+            raise StoreUnavailable("tx is closed")
+        _refuse_autocommit(self._connection.autocommit, self._connection.get_transaction_status())
+
+    def rows(self, text: str, values: Values) -> list[Row]:
+        self._execute(text, values)
+        return self._cursor.fetchall() if self._cursor.description else []
+
+    def count(self, text: str, values: Values) -> int:
+        self._execute(text, values)
+        return int(max(self._cursor.rowcount, 0))
+
+    def _execute(self, text: str, values: Values) -> None:
+        from psycopg2 import Error
+
+        named = {f"p{i}": value for i, value in enumerate(_texts(values), start=1)}
+        try:
+            self._cursor.execute(_named(text), named)
+        except Error as error:
+            raise _server_error(error, error.pgcode) from error
+
+
+class AsyncpgDriver:
+    """Asks the server for the types of parameters and encodes them itself."""
+
+    def __init__(self, connection: Any, wait: Wait) -> None:
+        self._connection = connection
+        self._wait = wait
+
+    def refuse_without_transaction(self) -> None:
+        if self._connection.is_closed():
+            raise StoreUnavailable("tx is closed")
+        _refuse_autocommit(not self._connection.is_in_transaction(), _IDLE)
+
+    def rows(self, text: str, values: Values) -> list[Row]:
+        return [tuple(row) for row in self._run("fetch", text, values)]
+
+    def count(self, text: str, values: Values) -> int:
+        told: str = self._run("execute", text, values)
+        return int(told.rpartition(" ")[2]) if told[-1:].isdecimal() else 0
+
+    def _run(self, what: str, text: str, values: Values) -> Any:
+        encoded(values)  # refuses what the server would not keep
+        plain = [str.__str__(v) if isinstance(v, str) else v for v in values]
+        return self._wait(self._call(what, _without_codecs(text), plain))
+
+    async def _call(self, what: str, text: str, values: list[Any]) -> Any:
+        from asyncpg import InterfaceError, PostgresError
+
+        try:
+            return await getattr(self._connection, what)(text, *values)
+        except PostgresError as error:
+            raise _server_error(error, error.sqlstate) from error
+        except (InterfaceError, OSError) as error:
+            raise StoreUnavailable(f"{type(error).__name__}: {error}") from error
+
+
+@cache
+def _named(text: str) -> str:
+    """With psycopg2's parameters."""
+    return _NUMBER.sub(r"%(p\1)s", text.replace("%", "%%"))
+
+
+@cache
+def _without_codecs(text: str) -> str:
+    """Many callers have JSON encoded in a way of their own; ours is a text already."""
+    return _TO_JSON.sub(r"CAST(CAST(\1 AS text) AS json)", text)
+
+
+def _texts(values: Values) -> list[str | None]:
+    """Types are left to the server, which knows the columns."""
+    return [None if value is None else value.decode() for value in encoded(values)]
+
+
+def _refuse_autocommit(is_autocommit: bool, status: int) -> None:
+    if is_autocommit and status == _IDLE:
+        raise InvalidRequest(_AUTOCOMMIT)
+
+
+def _server_error(error: Exception, sqlstate: str | None) -> ServerError:
+    return ServerError(sqlstate or "", str(error).strip().partition("\n")[0])

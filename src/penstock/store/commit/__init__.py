@@ -1,0 +1,1 @@
+"""Group commit: requests wait for one transaction that serves them all."""

@@ -1,0 +1,1 @@
+"""Damage to SQLite files: found, named, and salvaged from."""

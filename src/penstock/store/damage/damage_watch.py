@@ -1,0 +1,69 @@
+"""Damage that a running store has met: logged once for each page, and known to those who ask."""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Callable, Sequence
+
+from penstock.domain.errors import PenstockError, StoreDamaged
+from penstock.domain.store.damage import Damage, DamagedPage
+from penstock.supervision.threads import start_logged
+
+_log = logging.getLogger("penstock.store")
+
+MET = (
+    "a page of the store that is needed for this is damaged. Retrying does not help: an operator "
+    "must run `penstock doctor`"
+)
+
+
+class DamageWatch:
+    """Called by any thread.  A thread of its own looks for the pages: that may take seconds."""
+
+    def __init__(self, find: Callable[[], Sequence[DamagedPage]]) -> None:
+        self._find = find
+        self._lock = threading.Lock()
+        self._times = 0
+        self._look_at = 1
+        self._is_looking = False
+        self._found: Damage | None = None
+
+    def damage(self) -> Damage | None:
+        return self._found
+
+    def met(self, error: object) -> StoreDamaged:
+        """What to tell the caller whose request has met damage."""
+        with self._lock:
+            self._times += 1
+            is_first = self._found is None
+            self._found = self._found or Damage()
+            # Other pages may be damaged later.  Each look is as far away as all before it.
+            is_due = self._times >= self._look_at and not self._is_looking
+            if is_due:
+                self._look_at *= 2
+                self._is_looking = True
+        if is_first:
+            _log.error("the store is damaged: %s; looking for the pages", error)
+        if is_due:
+            start_logged("penstock-damage", self._look)
+        return StoreDamaged(MET)
+
+    def _look(self) -> None:
+        try:
+            pages = tuple(self._find())
+        except (PenstockError, OSError, ValueError) as error:
+            _log.error("the damaged pages cannot be listed: %s", error)
+            pages = ()
+        finally:
+            self._is_looking = False
+        known = self._found.pages if self._found is not None else ()
+        for page in pages:
+            if page not in known:
+                _log.error(
+                    "the store is damaged: %s. Other queues are served. %s",
+                    page.text,
+                    "Stop the server and run `penstock doctor --salvage NEW_STORE`, or restore a "
+                    "backup",
+                )
+        self._found = Damage(pages or known)

@@ -1,0 +1,1 @@
+"""Limits per queue and group: concurrency, rates, fair share."""

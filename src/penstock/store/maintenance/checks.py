@@ -1,0 +1,76 @@
+"""A check-up of what every store has: its schema, its clock mark, its books."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from penstock.domain.errors import StoreRefused
+from penstock.domain.limits import MINUTE, SECOND
+from penstock.domain.queue.counts import Counts
+from penstock.domain.store.finding import Finding, fail, ok, warn
+from penstock.domain.store.store_time import difference_text, instant_text
+from penstock.store.commit.session import SqlSession
+from penstock.store.maintenance import migrate as migrations
+from penstock.store.maintenance.clock_mark import read_mark
+
+_PAGE = 1_000
+_STATES = ("waiting", "ready", "leased", "dead")
+
+
+def examine_schema(session: SqlSession) -> Finding:
+    try:
+        todo = session.read(lambda s: migrations.pending(s.db))
+    except StoreRefused as error:
+        return fail("schema", str(error))
+    if todo:
+        names = ", ".join(f"{m.number:04}_{m.name}" for m in todo)
+        return fail("schema", f"lacks {names}; run: penstock migrate --store URL")
+    latest = migrations.shipped(session.db.dialect)[-1]
+    return ok("schema", f"up to date ({latest.number:04}_{latest.name})")
+
+
+def examine_clock(session: SqlSession, *, now: int) -> Finding:
+    """The latest instant that the store has seen, against the clock it should go by."""
+    mark = session.read(read_mark)
+    if not mark:
+        return ok("clock", "nothing was written yet")
+    times = f"the store's time is {instant_text(mark)}, the clock's {instant_text(now)}"
+    if mark - now <= SECOND:
+        return ok("clock", f"{times}: the store is not ahead")
+    text = f"{times}: the store is {difference_text(mark - now)} ahead"
+    if mark - now <= MINUTE:
+        return ok("clock", text)
+    advice = "stop all processes that use the store and run penstock doctor --repair-clock"
+    return warn("clock", f"{text}; if the clock is right, {advice}")
+
+
+def examine_books(session: SqlSession) -> Iterator[Finding]:
+    """Do the counters add up, and do they agree with the messages that are there?"""
+    wrong, number = session.read(_wrong_books)
+    yield from (fail("books", text) for text in wrong)
+    if not wrong:
+        yield ok("books", f"the counters of {number} queues agree with their messages")
+
+
+def _wrong_books(session: SqlSession) -> tuple[list[str], int]:
+    session.db.be_patient()
+    real: dict[int, Counts] = {}
+    for queue_no, state, count in session.db.rows("checks.in_states"):
+        setattr(real.setdefault(queue_no, Counts()), state, int(count))
+    wrong: list[str] = []
+    number, after = 0, ""
+    while page := session.queues.page(prefix="", after=after, limit=_PAGE):
+        counted = session.queues.counts([queue.queue_no for queue in page])
+        for queue in page:
+            wrong += _wrong(queue.name, counted[queue.queue_no], real.get(queue.queue_no, Counts()))
+        number, after = number + len(page), page[-1].name
+    return wrong, number
+
+
+def _wrong(name: str, counted: Counts, real: Counts) -> Iterator[str]:
+    if not counted.is_balanced:
+        yield f"{name}: sent is not what is there plus what has ended"
+    for state in _STATES:
+        told, there = getattr(counted, state), getattr(real, state)
+        if told != there:
+            yield f"{name}: {told} {state} are counted, {there} are there"

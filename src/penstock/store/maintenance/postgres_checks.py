@@ -1,0 +1,106 @@
+"""A check-up of a PostgreSQL store."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+from penstock.domain.errors import PenstockError
+from penstock.domain.limits import SECOND
+from penstock.domain.store.finding import Finding, fail, ok, warn
+from penstock.domain.store.store_time import difference_text, instant_text
+from penstock.store.commit.session import SqlSession
+from penstock.store.maintenance.checks import examine_books, examine_clock, examine_schema
+from penstock.store.maintenance.hold_checks import examine_holds
+from penstock.store.maintenance.limit_checks import examine_limits
+from penstock.store.postgres.connection import PostgresDatabase
+from penstock.store.postgres.store import OLDEST_SERVER
+from penstock.store.postgres.url import parse
+
+# Without these an acknowledged message may be lost, or half a page be taken for a whole one.
+_PROMISES = {"fsync": "on", "full_page_writes": "on", "data_sync_retry": "off"}
+
+
+_MOST_TRANSACTIONS = 20
+
+
+def examine(url: str, *, clock: Callable[[], int]) -> Iterator[Finding]:
+    """`clock` tells the time of this machine."""
+    try:
+        session = SqlSession(PostgresDatabase(parse(url), read_only=True))
+    except PenstockError as error:
+        yield fail("store", str(error))
+        return
+    try:
+        yield from _server(dict(session.read(lambda s: s.db.rows("checks.promises"))))
+        yield _offset(session, clock)
+        schema = examine_schema(session)
+        yield schema
+        if schema.grade == "ok":
+            yield examine_clock(session, now=_time(session))
+            yield from examine_books(session)
+            yield from examine_limits(session)
+            yield from examine_holds(session)
+            yield from _transactions(session)
+    except PenstockError as error:
+        yield fail("store", str(error))
+    finally:
+        session.db.close()
+
+
+def _server(facts: dict[str, str]) -> Iterator[Finding]:
+    number = int(facts["server_version_num"])
+    version = f"{number // 10_000}.{number % 10_000}"
+    if number < OLDEST_SERVER:
+        yield fail("postgresql", f"{version} is too old; {OLDEST_SERVER // 10_000} is needed")
+    else:
+        yield ok("postgresql", version)
+    for name, wanted in _PROMISES.items():
+        found = facts.get(name, "unknown")
+        text = f"is {found}"
+        yield ok(name, text) if found == wanted else fail(name, f"{text}, must be {wanted}")
+    # Each transaction sets this one for itself; what the server says matters to others only.
+    default = facts.get("synchronous_commit", "unknown")
+    yield ok("synchronous_commit", f"is {default} by default; each transaction sets its own")
+
+
+def _transactions(session: SqlSession) -> Iterator[Finding]:
+    """Old ones keep vacuum from removing deleted rows, over which claims have to step."""
+    [(now,)] = session.read(lambda s: s.db.rows("clock.read"))
+    found = session.read(lambda s: s.watching.transactions(limit=_MOST_TRANSACTIONS))
+    old = [one for one in found if one.is_old(now=now)]
+    for one in old:
+        age = "" if one.since is None else f"{(now - one.since) // SECOND} s and "
+        yield warn(
+            "transactions",
+            f"{one.label} has been open for {age}{one.transactions} transactions of the server:"
+            " vacuum cannot remove rows deleted since, and claims get slower; end it"
+            + ("" if one.pid is None else f", if need be with pg_terminate_backend({one.pid})"),
+        )
+    [(sees_all,)] = session.read(lambda s: s.db.rows("checks.sees_all_sessions"))
+    if not sees_all:
+        yield warn(
+            "transactions",
+            "those of other PostgreSQL users are hidden from this one; grant it pg_read_all_stats",
+        )
+    elif not old:
+        yield ok("transactions", "none is old enough to hold back vacuum")
+
+
+def _offset(session: SqlSession, clock: Callable[[], int]) -> Finding:
+    """All nodes go by the database's time: a difference only makes logs harder to read."""
+    before = clock()
+    database = _time(session)
+    after = clock()
+    offset = database - (before + after) // 2
+    text = (
+        f"the database's clock says {instant_text(database)}, this machine's"
+        f" {instant_text(database - offset)}: the database is {difference_text(offset)}"
+        f" {'ahead' if offset >= 0 else 'behind'}"
+    )
+    name = "database clock"
+    return ok(name, text) if abs(offset) < SECOND else warn(name, text)
+
+
+def _time(session: SqlSession) -> int:
+    [(now,)] = session.read(lambda s: s.db.rows("clock.read"))
+    return int(now)

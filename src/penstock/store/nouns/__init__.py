@@ -1,0 +1,1 @@
+"""The nouns of the store port, each with its queries."""

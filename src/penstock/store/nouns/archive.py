@@ -1,0 +1,164 @@
+"""What the archive asks of a store: rows by number, and marks that say how far it is."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable
+from itertools import chain
+
+from penstock.domain.lake.layout import BODIES, HISTORY, SNAPSHOTS, Range
+from penstock.domain.lake.progress import ALL_DAYS, Mark, Place, Source
+from penstock.domain.message.answer_size import count_fitting
+from penstock.ports.archive import LakeRow, Look, Page, Snapshot
+from penstock.store.database import Answer, Row
+from penstock.store.verbs.transaction_state import Books, json_list
+
+LAKE = "lake_id"
+MAX_PAGE_BYTES = 32 * 1024 * 1024  # of bodies: a page with large ones is short, and not the last
+_NOTHING: Row = (None, None, None)
+_MESSAGE_NO = [c.name for c in HISTORY.columns].index("message_no")
+_ID = [c.name for c in HISTORY.columns].index("id")
+_FINISHED_AT = [c.name for c in HISTORY.columns].index("finished_at")
+_SIZE = [c.name for c in HISTORY.columns].index("size")
+_RETRIES = [c.name for c in SNAPSHOTS.columns].index("retries_timeouts")
+
+
+class SqlArchive:
+    def __init__(self, books: Books) -> None:
+        self._books = books
+        self._db = books.db
+
+    def look(self, *, without: Collection[Place] | None = None) -> Look:
+        """The numbers first, then who writes: the other way round a writer could slip through."""
+        if without is None:
+            without = {mark.place for mark in self.marks() if mark.is_closed}
+        asked: dict[Place, Answer] = {}
+        for source in Source:
+            days = self._books.partitions.days() if source.is_by_day else [ALL_DAYS]
+            for day in days:
+                if (source, day) not in without:
+                    asked[source, day] = self._db.ask(f"archive.last_{source}", day=day)
+        cut = {place: int(answer.rows()[0][0] or 0) for place, answer in asked.items()}
+        writers = frozenset(str(writer) for (writer,) in self._db.rows("archive.writers"))
+        return Look(cut, writers)
+
+    def marks(self) -> list[Mark]:
+        return list(map(_mark, self._db.rows("archive.marks")))
+
+    def mark(self, source: Source, day: int) -> Mark:
+        rows = self._db.rows("archive.mark", {"source": source.value, "day": day})
+        return _mark(rows[0]) if rows else Mark(source, day)
+
+    def plan(self, mark: Mark) -> bool:
+        params = _key(mark) | {"planned_no": mark.planned_no}
+        return bool(self._db.rows("archive.plan", params))
+
+    def move(self, before: Mark, after: Mark) -> bool:
+        params = _key(before) | {"planned_no": before.planned_no, "now": after.moved_at}
+        params["rows"] = after.rows_total - before.rows_total
+        return self._db.run("archive.move", params) == 1
+
+    def close(self, mark: Mark, *, now: int) -> None:
+        self._db.run("archive.close", _key(mark) | {"now": now})
+
+    def page(
+        self, source: Source, day: int, rows: Range, *, limit: int, with_bodies: bool = False
+    ) -> Page:
+        params = _range(rows, limit)
+        found = self._db.rows(f"archive.{source}", params, day=day)
+        if source is not Source.HISTORY:
+            return Page(found)
+        if with_bodies:
+            found = found[: count_fitting((row[_SIZE] for row in found), MAX_PAGE_BYTES)]
+        endings = [row[:-1] for row in found]
+        if not with_bodies:
+            return Page(endings)
+        contents = self._contents([(row[_MESSAGE_NO], row[-1]) for row in found])
+        return Page(endings, list(map(_body, endings, contents)))
+
+    def live_page(self, rows: Range, *, limit: int, taken_at: int) -> list[LakeRow]:
+        params = _range(rows, limit) | {"taken_at": taken_at}
+        found = self._db.rows("archive.messages", params)
+        found = found[: count_fitting((row[-2] for row in found), MAX_PAGE_BYTES)]
+        contents = self._contents([(row[0], row[-1]) for row in found])
+        return [
+            (*row[:_RETRIES], bool(row[_RETRIES]), *row[_RETRIES + 1 : -1], *content)
+            for row, content in zip(found, contents, strict=True)
+        ]
+
+    def message_nos(self) -> Range | None:
+        [(first,)] = self._db.rows("archive.first_message")
+        [(last,)] = self._db.rows("archive.last_message")
+        return None if first is None else Range(int(first), int(last))
+
+    def take_samples(self, *, now: int) -> int:
+        return self._db.run("archive.take_samples", {"now": now})
+
+    def forget_samples(self, *, before_at: int, upto_no: int, limit: int) -> int:
+        params = {"before_at": before_at, "upto_no": upto_no, "limit": limit}
+        return self._db.run("archive.forget_samples", params)
+
+    def next_snapshot(self) -> int:
+        [(number,)] = self._db.rows("archive.next_snapshot")
+        return int(number)
+
+    def end_snapshot(self, snapshot: Snapshot) -> None:
+        params = {
+            "snapshot_no": snapshot.snapshot_no,
+            "rows": snapshot.rows,
+            "taken_at": snapshot.taken_at,
+        }
+        self._db.run("archive.end_snapshot", params)
+
+    def snapshot(self) -> Snapshot | None:
+        rows = self._db.rows("archive.snapshot")
+        return Snapshot(*rows[0]) if rows else None
+
+    def lake_id(self) -> str | None:
+        rows = self._db.rows("meta.get", {"name": LAKE})
+        return str(rows[0][0]) if rows else None
+
+    def make_lake_id(self) -> str:
+        [(made,)] = self._db.rows("meta.new_secret")
+        self._db.run("meta.set_if_absent", {"name": LAKE, "value": made[:32]})
+        [(lake_id,)] = self._db.rows("meta.get", {"name": LAKE})
+        return str(lake_id)
+
+    def begin_anew(self) -> None:
+        self._db.run("archive.forget_marks")
+        self._db.run("archive.forget_lake")
+
+    def _contents(self, wanted: Iterable[tuple[int, int]]) -> list[Row]:
+        """Body, attributes and trace of each (message_no, day); of days that are gone nothing."""
+        wanted = list(wanted)
+        there = set(self._books.partitions.days())
+        by_day: dict[int, list[int]] = {}
+        for message_no, day in wanted:
+            if day in there:
+                by_day.setdefault(day, []).append(message_no)
+        asked = [
+            self._db.ask("messages.bodies", {"message_nos": json_list(nos)}, day=day)
+            for day, nos in by_day.items()
+        ]
+        found = {row[0]: row[1:] for row in chain.from_iterable(a.rows() for a in asked)}
+        return [found.get(message_no, _NOTHING) for message_no, _ in wanted]
+
+
+def _key(mark: Mark) -> dict[str, object]:
+    return {"source": mark.source.value, "day": mark.day, "done_no": mark.done_no}
+
+
+def _range(rows: Range, limit: int) -> dict[str, object]:
+    return {"after_no": rows.from_no - 1, "upto_no": rows.to_no, "limit": limit}
+
+
+def _mark(row: Row) -> Mark:
+    source, day, done_no, planned_no, rows_total, is_closed, moved_at = row
+    return Mark(Source(source), day, done_no, planned_no, rows_total, bool(is_closed), moved_at)
+
+
+def _body(ending: LakeRow, content: Row) -> LakeRow:
+    """A row of bodies beside its row of history."""
+    assert len(ending) == len(HISTORY.columns)
+    row = (ending[0], ending[_MESSAGE_NO], ending[_ID], ending[_FINISHED_AT], *content)
+    assert len(row) == len(BODIES.columns)
+    return row

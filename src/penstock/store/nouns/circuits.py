@@ -1,0 +1,235 @@
+"""Circuits as rows: their states, their samples, the queues they hold, and the line of those to go.
+
+A transaction that changes circuits locks their rows first, in the order of their hashes, and queues
+afterwards: so nobody waits crosswise.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import msgspec
+
+from penstock.domain.circuit.circuit import Circuit, CircuitState, Held, Outcome
+from penstock.domain.circuit.outcome_window import Batch, Line, Lines, to_know
+from penstock.store.database import Answer, Row
+from penstock.store.verbs.transaction_state import Books, json_list
+
+_OUTCOMES = (Outcome.SUCCESS, Outcome.FAILURE)  # by the number that stands in the rows
+_SAVED = ("fail_ratio", "opened_at", "reopened", "generation", "probe_until")
+_Key = tuple[int, int]  # number of the circuit, number of the outcome
+
+
+class Own(msgspec.Struct):
+    """What the rows have beyond the circuit itself: its number, and how many samples there are."""
+
+    no: int
+    sizes: list[int]
+
+
+class SqlCircuits:
+    def __init__(self, books: Books) -> None:
+        self._db = books.db
+        self._own: dict[str, Own] = {}  # by hash, as it was read last
+
+    def find(self, hashes: Sequence[str]) -> dict[str, Circuit]:
+        return self._found("by_hashes", {"hashes": json_list(hashes)}) if hashes else {}
+
+    def all(self) -> dict[str, Circuit]:
+        return self._found("everything", {})
+
+    def to_change(self, hashes: Iterable[str]) -> dict[str, Circuit]:
+        wanted = sorted(set(hashes))
+        return self._found("to_change", {"hashes": json_list(wanted)}) if wanted else {}
+
+    def to_change_in(self, states: Sequence[CircuitState]) -> dict[str, Circuit]:
+        return self._found("to_change_in", {"states": json_list(states)})
+
+    def to_note(self, patterns: Mapping[str, str]) -> dict[str, Circuit]:
+        found = self.to_change(patterns)
+        new = sorted(patterns.keys() - found.keys())
+        if new:
+            closed = CircuitState.CLOSED.value
+            self._db.insert("circuits.add", [(one, patterns[one], closed) for one in new])
+            found = self.to_change(patterns)
+        return found
+
+    def save(self, changed: Mapping[str, Circuit]) -> None:
+        rows = [self._row(one, changed[one]) for one in sorted(changed)]
+        self._db.update("circuits.save", rows)
+
+    def lines(self, batches: Mapping[str, Batch], *, since: int, most: int) -> dict[str, Lines]:
+        wanted = {
+            (self._own[one].no, number): {name for name, outcome in batch if outcome is kind}
+            for one, batch in batches.items()
+            for number, kind in enumerate(_OUTCOMES)
+        }
+        nos = json_list(sorted({no for no, _ in wanted}))
+        old_ones = self._db.ask("circuits.old_samples", {"circuit_nos": nos, "since": since})
+        asked = {key: self._ask_known(key, names) for key, names in wanted.items() if names}
+        oldest = {
+            key: self._ask_oldest(key, to_know(self._size(one, key), len(wanted[key]), most))
+            for one in batches
+            for key in self._keys(one)
+        }
+        old = {(no, number): count for no, number, count in old_ones.rows()}
+        found = {}
+        for one in batches:
+            pair = []
+            for key in self._keys(one):
+                answers = [a for a in (asked.get(key), oldest[key]) if a is not None]
+                known = {name: at for answer in answers for name, at in answer.rows()}
+                pair.append(Line(self._size(one, key), old.get(key, 0), known, since=since))
+            found[one] = Lines(*pair)
+        return found
+
+    def keep_lines(self, lines: Mapping[str, Lines]) -> None:
+        noted: list[Row] = []
+        for one, pair in sorted(lines.items()):
+            own = self._own[one]
+            for number, kind in enumerate(_OUTCOMES):
+                line = pair.of(kind)
+                own.sizes[number] = line.size
+                noted += ((own.no, number, name, at) for name, at in line.noted.items())
+                if line.removed:
+                    self._db.post("circuits.trim", _some((own.no, number), line.removed))
+        if noted:
+            self._db.insert("circuits.note", noted)
+
+    def hold(self, circuit_hash: str, queue_nos: Sequence[int], *, now: int) -> None:
+        no = self._own[circuit_hash].no
+        if queue_nos:
+            self._db.insert("circuits.hold", [(no, queue_no, now) for queue_no in set(queue_nos)])
+
+    def held(self, circuit_hash: str) -> list[Held]:
+        return [Held(*row) for row in self._db.rows("circuits.held", {"hash": circuit_hash})]
+
+    def held_names(self, circuit_hash: str, *, limit: int) -> list[str]:
+        params = {"hash": circuit_hash, "limit": limit}
+        return [name for (name,) in self._db.rows("circuits.held_names", params)]
+
+    def held_counts(self) -> dict[str, int]:
+        return {one: int(count) for one, count in self._db.rows("circuits.held_counts")}
+
+    def awaiting_counts(self) -> dict[str, int]:
+        return {one: int(count) for one, count in self._db.rows("circuits.awaiting_counts")}
+
+    def held_page(
+        self, circuit_hash: str | None, *, after: int, limit: int
+    ) -> list[tuple[int, str]]:
+        params: dict[str, Any] = {"after": after, "limit": limit}
+        if circuit_hash is None:
+            rows = self._db.rows("circuits.held_page", params)
+        else:
+            rows = self._db.rows("circuits.held_page_of", params | {"hash": circuit_hash})
+        return [(queue_no, held_by) for queue_no, held_by in rows]
+
+    def holding(self) -> list[str]:
+        return [one for (one,) in self._db.rows("circuits.holding")]
+
+    def holders(self, queue_nos: Sequence[int]) -> list[str]:
+        if not queue_nos:
+            return []
+        rows = self._db.rows("circuits.holders", {"queue_nos": json_list(queue_nos)})
+        return [one for (one,) in rows]
+
+    def drop_holds(self, hashes: Sequence[str], queue_nos: Sequence[int]) -> None:
+        if not queue_nos:
+            return
+        nos = json_list(queue_nos)
+        if hashes:
+            params = {"circuit_nos": self._nos(hashes), "queue_nos": nos}
+            self._db.run("circuits.drop_holds", params)
+        self._db.run("circuits.leave_line", {"queue_nos": nos})
+
+    def rotate(self, hashes: Sequence[str], *, now: int) -> list[int]:
+        if not hashes:
+            return []
+        rows = self._db.rows("circuits.held_longest", {"circuit_nos": self._nos(hashes)})
+        if rows:
+            self._db.insert("circuits.hold", [(*row, now) for row in rows])
+        return [queue_no for _, queue_no in rows]
+
+    def line_up(self, hashes: Sequence[str]) -> None:
+        if hashes:
+            nos = {"circuit_nos": self._nos(hashes)}
+            self._db.run("circuits.line_up", nos)
+            self._db.run("circuits.forget_holds", nos)
+
+    def let_go(self, hashes: Sequence[str]) -> None:
+        if not hashes:
+            return
+        self.line_up(hashes)
+        self._db.run("circuits.forget_samples", {"circuit_nos": self._nos(hashes)})
+        for one in hashes:
+            self._own[one].sizes = [0, 0]
+
+    def remove(self, hashes: Sequence[str]) -> None:
+        if hashes:
+            self._db.run("circuits.remove", {"circuit_nos": self._nos(hashes)})
+
+    def take_from_line(self, limit: int) -> list[int]:
+        rows = self._db.rows("circuits.take_from_line", {"limit": limit})
+        return [queue_no for _, queue_no in sorted(rows)]
+
+    def line(self, limit: int) -> list[int]:
+        rows = self._db.rows("circuits.line", {"limit": limit})
+        return [queue_no for _, queue_no in rows]
+
+    def samples(self, circuit_hash: str, outcome: Outcome) -> dict[str, int]:
+        params = {"hash": circuit_hash, "is_failure": _OUTCOMES.index(outcome)}
+        return dict(self._db.rows("circuits.samples", params))
+
+    def _keys(self, one: str) -> list[_Key]:
+        return [(self._own[one].no, number) for number in range(len(_OUTCOMES))]
+
+    def _size(self, one: str, key: _Key) -> int:
+        return self._own[one].sizes[key[1]]
+
+    def _ask_known(self, key: _Key, names: set[str]) -> Answer:
+        return self._db.ask("circuits.known_samples", _some(key, names))
+
+    def _ask_oldest(self, key: _Key, limit: int) -> Answer | None:
+        """Only where the limit is reached."""
+        params = {"circuit_no": key[0], "is_failure": key[1], "limit": limit}
+        return self._db.ask("circuits.oldest_samples", params) if limit else None
+
+    def _nos(self, hashes: Iterable[str]) -> str:
+        return json_list(sorted({self._own[one].no for one in hashes}))
+
+    def _row(self, circuit_hash: str, circuit: Circuit) -> dict[str, Any]:
+        own = self._own[circuit_hash]
+        successes, failures = own.sizes
+        return {name: getattr(circuit, name) for name in _SAVED} | {
+            "circuit_no": own.no,
+            "state": circuit.state.value,
+            "is_forced": int(circuit.is_forced),
+            "successes": successes,
+            "failures": failures,
+        }
+
+    def _found(self, which: str, params: dict[str, Any]) -> dict[str, Circuit]:
+        conditions = self._db.text(f"circuits.{which}")
+        rows = self._db.rows("circuits.find", params, conditions=conditions)
+        self._own |= {row[0]: Own(row[1], [row[2], row[3]]) for row in rows}
+        return {row[0]: _circuit_of(row[4:]) for row in rows}
+
+
+def _some(key: _Key, names: Iterable[str]) -> dict[str, Any]:
+    no, number = key
+    return {"circuit_no": no, "is_failure": number, "request_ids": json_list(sorted(names))}
+
+
+def _circuit_of(row: Row) -> Circuit:
+    pattern, state, fail_ratio, opened_at, reopened, is_forced, generation, probe_until = row
+    return Circuit(
+        pattern=pattern,
+        state=CircuitState(state),
+        fail_ratio=fail_ratio,
+        opened_at=opened_at,
+        reopened=reopened,
+        is_forced=bool(is_forced),
+        generation=generation,
+        probe_until=probe_until,
+    )

@@ -1,0 +1,64 @@
+"""Documents as rows, and who has which duty of the cluster."""
+
+from __future__ import annotations
+
+from penstock.domain.document import Document, Latest
+from penstock.store.verbs.transaction_state import Books
+
+
+class SqlDocuments:
+    def __init__(self, books: Books) -> None:
+        self._db = books.db
+
+    def find(self, name: str) -> Document | None:
+        rows = self._db.rows("documents.find", {"name": name})
+        return Document(*rows[0]) if rows else None
+
+    def latest(self, name: str) -> Latest:
+        rows = self._db.rows("documents.latest", {"name": name})
+        return Latest(*rows[0]) if rows else Latest(None, 0)
+
+    def to_change(self, name: str, *, now: int) -> Document | None:
+        # What is not there cannot be locked: two who make it would not know of each other.
+        self._db.run("documents.reserve", {"name": name, "now": now})
+        [row] = self._db.rows("documents.to_change", {"name": name})
+        return None if row[1] is None else Document(*row)
+
+    def put(self, name: str, text: str, *, now: int) -> Document:
+        [row] = self._db.rows("documents.put", {"name": name, "text": text, "now": now})
+        return Document(*row)
+
+    def remove(self, name: str, *, now: int) -> int:
+        rows = self._db.rows("documents.remove", {"name": name, "now": now})
+        return int(rows[0][0]) if rows else 0
+
+
+class SqlDuties:
+    def __init__(self, books: Books) -> None:
+        self._db = books.db
+
+    def take(self, name: str, *, for_ms: int, now: int, holder: str = "") -> int | None:
+        params = {"name": name, "until_at": now + for_ms, "holder": holder, "now": now}
+        rows = self._db.rows("duties.take", params)
+        return int(rows[0][0]) if rows else None
+
+    def until(self, name: str) -> int | None:
+        rows = self._db.rows("duties.until", {"name": name})
+        return int(rows[0][0]) if rows else None
+
+    def restart(self, name: str) -> None:
+        self._db.run("duties.restart", {"name": name})
+
+    def lead(self, name: str, *, holder: str, for_ms: int, now: int) -> bool:
+        params = {
+            "name": name,
+            "until_at": now + for_ms,
+            "holder": holder,
+            "now": now,
+            # Clocks of nodes differ a little: that must take it from nobody.
+            "absurd_at": now + 2 * for_ms,
+        }
+        return bool(self._db.rows("duties.lead", params))
+
+    def leave(self, name: str, *, holder: str) -> None:
+        self._db.run("duties.leave", {"name": name, "holder": holder})

@@ -1,0 +1,57 @@
+"""Samples of counters as rows."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import msgspec
+
+from penstock.domain.limits import DAY
+from penstock.domain.queue.minute_counters import Sample, Step
+from penstock.store.verbs.transaction_state import Books, json_list
+
+
+class SqlSamples:
+    def __init__(self, books: Books) -> None:
+        self._books = books
+        self._db = books.db
+
+    def add(self, samples: Sequence[Sample]) -> None:
+        if samples:
+            self._db.insert("samples.add", [msgspec.structs.astuple(one) for one in samples])
+
+    def first_at(self, queue_no: int) -> int | None:
+        [(first_at,)] = self._db.rows("samples.first_at", {"queue_no": queue_no})
+        return first_at  # type: ignore[no-any-return]
+
+    def before(self, queue_no: int, *, at: int) -> Sample | None:
+        rows = self._db.rows("samples.before", {"queue_no": queue_no, "at": at})
+        return Sample(*rows[0]) if rows else None
+
+    def steps(self, queue_no: int, *, from_at: int, to_at: int, step_ms: int) -> list[Step]:
+        params = {"queue_no": queue_no, "from_at": from_at, "to_at": to_at, "step_ms": step_ms}
+        return [
+            Step(step_no, Sample(*sample), most_ready)
+            for step_no, most_ready, *sample in self._db.rows("samples.steps", params)
+        ]
+
+    def oldest_ready(self, queue_nos: Sequence[int]) -> dict[int, int]:
+        rows = self._db.rows("samples.oldest", {"queue_nos": json_list(queue_nos)})
+        return {no: oldest_at for no, oldest_at in rows if oldest_at is not None}
+
+    def times(
+        self, queue_no: int, *, from_at: int, to_at: int, limit: int
+    ) -> list[tuple[int, int]]:
+        params = {"queue_no": queue_no, "from_at": from_at, "to_at": to_at, "limit": limit}
+        days = {from_at // DAY, (to_at - 1) // DAY} & set(self._books.partitions.days())
+        asked = [
+            self._db.ask("samples.times", params, day=day) for day in sorted(days, reverse=True)
+        ]
+        found = [(wait, work) for answer in asked for wait, work in answer.rows()]
+        return found[:limit]
+
+    def thin(self, *, from_at: int, to_at: int) -> int:
+        return self._db.run("samples.thin", {"from_at": from_at, "to_at": to_at})
+
+    def forget(self, *, before_at: int) -> int:
+        return self._db.run("samples.forget", {"before_at": before_at})

@@ -1,0 +1,118 @@
+"""Move tasks and what they move.  Count and messages are written in the same transaction."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from penstock.domain.errors import MoveRunning
+from penstock.domain.message import move_task as move
+from penstock.domain.message.lifecycle import Message
+from penstock.domain.message.move_task import MoveState, MoveTask
+from penstock.store.database import Row
+from penstock.store.verbs.lock_order import NO_LOCK, Holds
+from penstock.store.verbs.message_changes import Changes
+from penstock.store.verbs.transaction_state import Books
+from penstock.store.verbs.transfers import Journeys
+
+_STATE_AT = MoveTask.__struct_fields__.index("state")
+_ADDED = MoveTask.__struct_fields__[:-4]  # without its end and the names of its queues
+_SAVED = ("task_id", "state", "moved", "credit", "paced_at", "ended_at", "reason")
+
+
+class SqlMoves:
+    def __init__(self, books: Books, changes: Changes) -> None:
+        self._books = books
+        self._holds = Holds(books)
+        self._journeys = Journeys(books, changes)
+        self._db = books.db
+
+    def place(self) -> int:
+        """Behind all that is in any line now."""
+        return self._books.take_numbers(1)[0]
+
+    def add(self, task: MoveTask) -> None:
+        if not self._db.rows("moves.add", _values(task, _ADDED)):
+            raise MoveRunning(f"a move out of queue {task.source!r} is running already")
+
+    def find(self, task_id: str) -> MoveTask | None:
+        return self._one("by_id", task_id)
+
+    def to_change(self, task_id: str) -> MoveTask | None:
+        return self._one("to_change", task_id)
+
+    def to_advance(self, task_id: str) -> MoveTask | None:
+        return self._one("to_advance", task_id)
+
+    def of_source(self, queue_no: int, *, limit: int) -> list[MoveTask]:
+        params = {"source_no": queue_no, "limit": limit}
+        return self._found("of_source", params)
+
+    def active(self) -> list[str]:
+        return [task_id for (task_id,) in self._db.rows("moves.active")]
+
+    def save(self, task: MoveTask) -> None:
+        self._db.run("moves.save", _values(task, _SAVED))
+        if not task.is_active:
+            params = {"source_no": task.source_no, "kept": move.KEPT_PER_SOURCE}
+            self._db.run("moves.keep_latest", params)
+
+    def forget(self, *, before_at: int) -> int:
+        return self._db.run("moves.forget", {"before_at": before_at})
+
+    def move_some(self, task: MoveTask, *, limit: int, now: int) -> int:
+        def movable(lock: str) -> list[Message]:
+            return self._movable(task, limit, now, lock)
+
+        found = self._holds.to_bring(task.source_no, movable, to=task.target_no, now=now)
+        self._journeys.bring(found, to=task.target_no, now=now)
+        return len(found)
+
+    def is_done(self, task: MoveTask, *, now: int) -> bool:
+        return not self._movable(task, 1, now, NO_LOCK)
+
+    def stranded(self, task: MoveTask, *, now: int) -> str | None:
+        if task.target_no is not None:
+            return None
+        params = {"queue_no": task.source_no, "before_no": task.before_no}
+        if self._db.rows("moves.homeless", params):
+            return move.QUEUE_NOT_FOUND
+        letters = {"prefix": "", "contains": "", "after": "", "limit": 1}
+        letters["dead_letter_queue"] = task.source
+        is_letter_box = bool(self._db.rows("queues.page_of_sources", letters))
+        if is_letter_box and self._ordinary(task, 1, now, NO_LOCK):
+            return move.HOME_UNKNOWN
+        return None
+
+    def _movable(self, task: MoveTask, limit: int, now: int, lock: str) -> list[Message]:
+        """The dead first; with a target also what is ready to be claimed."""
+        has_target = task.target_no is not None
+        found = self._journeys.dead(
+            task.source_no, limit=limit, before_no=task.before_no, any_home=has_target, lock=lock
+        )
+        if has_target and len(found) < limit:
+            found += self._ordinary(task, limit - len(found), now, lock)
+        return found
+
+    def _ordinary(self, task: MoveTask, limit: int, now: int, lock: str) -> list[Message]:
+        return self._journeys.ordinary(
+            task.source_no, limit=limit, before_no=task.before_no, now=now, lock=lock
+        )
+
+    def _one(self, which: str, task_id: str) -> MoveTask | None:
+        found = self._found(which, {"task_id": task_id})
+        return found[0] if found else None
+
+    def _found(self, which: str, params: dict[str, Any]) -> list[MoveTask]:
+        conditions = self._db.text(f"moves.{which}")
+        return list(map(_task_of, self._db.rows("moves.find", params, conditions=conditions)))
+
+
+def _task_of(row: Row) -> MoveTask:
+    values = list(row)
+    values[_STATE_AT] = MoveState(values[_STATE_AT])
+    return MoveTask(*values)
+
+
+def _values(task: MoveTask, names: tuple[str, ...]) -> dict[str, Any]:
+    found = {name: getattr(task, name) for name in names}
+    return found | {"state": task.state.value}

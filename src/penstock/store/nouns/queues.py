@@ -1,0 +1,271 @@
+"""The nouns of the port that are not on the hot path: queues, messages, history, keys, tidying."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import msgspec
+
+from penstock.domain.access.api_key import ApiKey, Role
+from penstock.domain.errors import QueueExists
+from penstock.domain.message import lifecycle
+from penstock.domain.message.lifecycle import PURGED, Content, Message
+from penstock.domain.message.selection import Pick
+from penstock.domain.queue.counts import Counts
+from penstock.domain.queue.queue import Queue, QueueSettings
+from penstock.ports.store import Browse, Claimable, Stretch
+from penstock.store.limits.limit_changes import Steering
+from penstock.store.nouns.selection import FIRST, look_through
+from penstock.store.verbs.claims import Claims
+from penstock.store.verbs.dedup_claims import NO_END
+from penstock.store.verbs.lock_order import Holds
+from penstock.store.verbs.message_changes import Changes
+from penstock.store.verbs.transaction_state import Books, json_list, message_of
+from penstock.store.verbs.transfers import Journeys
+
+
+class SqlQueues:
+    def __init__(self, books: Books) -> None:
+        self._books = books
+        self._steering = Steering(books)
+        self._db = books.db
+
+    def add(self, name: str, settings: QueueSettings, *, now: int) -> Queue:
+        params = {"name": name, "settings": _text(settings), "now": now}
+        rows = self._db.rows("queues.add", params)
+        if not rows:
+            raise QueueExists(f"there is a queue {name!r} already")
+        made = self._books.queue_of(rows[0])
+        self._books.forget_queue(made.queue_no)
+        return made
+
+    def change(
+        self,
+        queue_no: int,
+        *,
+        settings: QueueSettings | None = None,
+        is_paused: bool | None = None,
+        now: int,
+    ) -> Queue:
+        params = {
+            "now": now,
+            "queue_no": queue_no,
+            "settings": None if settings is None else _text(settings),
+            "is_paused": None if is_paused is None else int(is_paused),
+        }
+        before = self._steering.prepare(queue_no, settings)
+        self._db.run("queues.change", params)
+        self._books.forget_queue(queue_no)
+        self._books.wake(queue_no)
+        after = self._books.queue(queue_no)
+        if before is not None:
+            self._steering.change(before, after, now=now)
+        return after
+
+    def keep_from_change(self, queue_nos: Sequence[int]) -> None:
+        if self._db.is_shared and queue_nos:
+            nos = json_list(sorted(set(queue_nos)))
+            self._db.post("queues.keep_from_change", {"queue_nos": nos})
+
+    def hold(self, queue_nos: Sequence[int], *, by: str) -> None:
+        self.keep_from_change(queue_nos)
+        if queue_nos:
+            self._db.run("queues.hold", {"queue_nos": json_list(queue_nos), "held_by": by})
+        for queue_no in queue_nos:
+            self._books.forget_queue(queue_no)
+
+    def unhold(self, queue_nos: Sequence[int]) -> list[int]:
+        self.keep_from_change(queue_nos)
+        if not queue_nos:
+            return []
+        rows = self._db.rows("queues.unhold", {"queue_nos": json_list(queue_nos)})
+        for (queue_no,) in rows:
+            self._books.forget_queue(queue_no)
+            self._books.wake(queue_no)
+        return [queue_no for (queue_no,) in rows]
+
+    def remove(self, queue_no: int, *, now: int) -> None:
+        self._db.run("queues.remove", {"queue_no": queue_no, "now": now})
+        self._books.forget_queue(queue_no)
+        self._steering.forget(queue_no)
+        self._books.wake(queue_no, 1_000_000)  # everybody who waits there shall hear of it
+
+    def removed_at(self, name: str) -> int | None:
+        [(instant,)] = self._db.rows("queues.removed_at", {"name": name})
+        return instant  # type: ignore[no-any-return]
+
+    def get(self, queue_no: int) -> Queue:
+        return self._books.queue(queue_no)
+
+    def find(self, name: str) -> Queue | None:
+        return self._books.queue_named(name)
+
+    def find_to_change(self, name: str) -> Queue | None:
+        self._steering.stop_if_needed()
+        rows = self._db.rows("queues.by_name_to_change", {"name": name})
+        return self._books.queue_of(rows[0]) if rows else None
+
+    def find_to_remove(self, name: str) -> Queue | None:
+        self._db.post("queues.line_up")
+        found = self._books.queue_named(name)
+        if found is not None:
+            self._db.post("queues.stop_sends")
+            self._books.forget_queue(found.queue_no)
+        return found
+
+    def page(
+        self,
+        *,
+        prefix: str,
+        after: str,
+        limit: int,
+        dead_letter_queue: str | None = None,
+        contains: str = "",
+    ) -> list[Queue]:
+        params = {"prefix": prefix, "after": after, "limit": limit, "contains": contains.lower()}
+        name = "queues.page"
+        if dead_letter_queue is not None:
+            name = "queues.page_of_sources"
+            params["dead_letter_queue"] = dead_letter_queue
+        return [self._books.queue_of(row) for row in self._db.rows(name, params)]
+
+    def some(self, queue_nos: Sequence[int]) -> list[Queue]:
+        rows = self._db.rows("queues.by_nos", {"queue_nos": json_list(queue_nos)})
+        return [self._books.queue_of(row) for row in rows]
+
+    def counts(self, queue_nos: Sequence[int]) -> dict[int, Counts]:
+        found = {no: Counts() for no in queue_nos}
+        for no, *values in self._db.rows("queues.counts", {"queue_nos": json_list(queue_nos)}):
+            found[no] = Counts(*map(int, values))
+        return found
+
+    def total(self) -> Counts:
+        [row] = self._db.rows("queues.total")
+        return Counts(*map(int, row))
+
+    def number_of(self) -> int:
+        [(number,)] = self._db.rows("queues.number_of")
+        return int(number)
+
+    def oldest_ready_at(self, queue_no: int) -> int | None:
+        rows = self._db.rows("messages.oldest_ready", {"queue_no": queue_no})
+        return rows[0][0] if rows else None
+
+    def claimable(self, queue_nos: Sequence[int]) -> list[Claimable]:
+        rows = self._db.rows("queues.claimable", {"queue_nos": json_list(queue_nos)})
+        return [Claimable(no, is_ready == 1, due_at) for no, is_ready, due_at in rows]
+
+
+class SqlMessages:
+    def __init__(self, books: Books, changes: Changes, claims: Claims) -> None:
+        self._books = books
+        self._changes = changes
+        self._claims = claims
+        self._holds = Holds(books)
+        self._journeys = Journeys(books, changes)
+        self._db = books.db
+
+    def find(self, message_id: str) -> Message | None:
+        rows = self._db.rows("messages.by_id", {"id": message_id})
+        return message_of(rows[0]) if rows else None
+
+    def numbered(self, message_nos: Sequence[int]) -> list[Message]:
+        params = {"message_nos": json_list(sorted(set(message_nos)))}
+        return list(map(message_of, self._db.rows("messages.numbered", params)))
+
+    def content(self, message: Message) -> Content | None:
+        return self._claims.contents([message]).get(message.message_no)
+
+    def browse(self, wanted: Browse) -> list[Message]:
+        after1, after2, after3, after4 = wanted.after or FIRST
+        params = {
+            "queue_no": wanted.queue_no,
+            "limit": wanted.limit,
+            "after1": after1,
+            "after2": after2,
+            "after3": after3,
+            "after4": after4,
+        }
+        return list(map(message_of, self._db.rows(f"messages.browse_{wanted.state}", params)))
+
+    def stretch(self, wanted: Browse, pick: Pick, *, length: int) -> Stretch:
+        return look_through(self._db, wanted, pick, length=length)
+
+    def change(
+        self, message_id: str, how: Callable[[Message, Queue], Message], *, now: int
+    ) -> Message:
+        before = self._holds.one(message_id, now=now)
+        after = how(before, self._books.queue(before.queue_no))
+        noted = self._changes.note(before, after, now=now)
+        self._changes.save()
+        return noted
+
+    def redrive(self, queue_no: int, *, to: int | None, limit: int, now: int) -> int:
+        """Dead ones at rest here and dead letters from elsewhere get a new life.
+
+        In `to`, or where they died; if that queue is gone, where they are.
+        """
+
+        def dead(lock: str) -> list[Message]:
+            return self._journeys.dead(queue_no, limit=limit, lock=lock)
+
+        found = self._holds.to_bring(queue_no, dead, to=to, now=now)
+        self._journeys.bring(found, to=to, now=now)
+        return len(found)
+
+    def purge(self, queue_no: int, *, limit: int, now: int) -> int:
+        """Cancel up to `limit` messages, whatever their state; leases on them are lost."""
+
+        def any_of(lock: str) -> list[Message]:
+            params = {"queue_no": queue_no, "limit": limit}
+            return list(map(message_of, self._db.rows("messages.any_of", params, lock=lock)))
+
+        found = self._holds.all_of(queue_no, any_of, now=now)
+        for before in found:
+            after = lifecycle.cancel(before, reason=PURGED, is_running_ok=True)
+            self._changes.note(before, after, now=now)
+        self._changes.save()
+        return len(found)
+
+    def forget_keys(self, queue_no: int, *, limit: int) -> int:
+        params = {"queue_no": queue_no, "limit": limit, "no_end": NO_END}
+        return self._db.run("dedup.forget_all", params)
+
+
+class SqlKeys:
+    def __init__(self, books: Books) -> None:
+        self._db = books.db
+
+    def add(self, key: ApiKey) -> None:
+        params = {
+            "key_id": key.key_id,
+            "name": key.name,
+            "secret_hash": key.secret_hash,
+            "roles": " ".join(key.roles),
+            "queues": " ".join(key.queues),
+            "created_at": key.created_at,
+            "signed_with": key.signed_with,
+        }
+        self._db.run("keys.add", params)
+
+    def all(self) -> list[ApiKey]:
+        return [
+            ApiKey(
+                key_id=row[0],
+                name=row[1],
+                secret_hash=row[2],
+                roles=tuple(Role(role) for role in row[3].split()),
+                queues=tuple(row[4].split()),
+                created_at=row[5],
+                revoked_at=row[6],
+                signed_with=row[7],
+            )
+            for row in self._db.rows("keys.all")
+        ]
+
+    def revoke(self, key_id: str, *, now: int) -> bool:
+        return self._db.run("keys.revoke", {"key_id": key_id, "now": now}) == 1
+
+
+def _text(settings: QueueSettings) -> str:
+    return msgspec.json.encode(settings).decode()

@@ -1,0 +1,42 @@
+"""Messages of a queue by what they are: a stretch at a time, however few of it fit."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from penstock.domain.message.selection import Pick
+from penstock.ports.store import Browse, Stretch
+from penstock.store.database import Database, Row
+from penstock.store.verbs.transaction_state import message_of
+
+FIRST = (-(2**62), -(2**62), -(2**62), -(2**62))
+_LABELS = ("kind", "tag", "group", "entity_id")
+
+
+def look_through(db: Database, wanted: Browse, pick: Pick, *, length: int) -> Stretch:
+    after1, after2, after3, after4 = wanted.after or FIRST
+    params: dict[str, Any] = {
+        "queue_no": wanted.queue_no,
+        "limit": wanted.limit,
+        "length": length,
+        "after1": after1,
+        "after2": after2,
+        "after3": after3,
+        "after4": after4,
+        "sent_from": pick.sent_from,
+        "sent_before": pick.sent_before,
+    }
+    begin = db.text(f"picking.begin_{wanted.state}")
+    order = db.text(f"picking.order_{wanted.state}")
+    end = db.rows("picking.end", params, begin=begin, order=order)
+    params |= {name: v for name in _LABELS if (v := getattr(pick, name)) is not None}
+    conditions = "\n   ".join(
+        db.text(f"picking.where_{name}") for name in _LABELS if name in params
+    )
+    rows = db.rows("picking.stretch", params, begin=begin, order=order, conditions=conditions)
+    return Stretch(list(map(message_of, rows)), _place(end[0]) if end else None)
+
+
+def _place(numbers: Row) -> tuple[int, int, int, int]:
+    first, second, third, fourth = (*numbers, 0, 0, 0)[:4]
+    return int(first), int(second), int(third), int(fourth)

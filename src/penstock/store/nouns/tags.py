@@ -1,0 +1,107 @@
+"""Messages by their tags, and what may be done with them while they wait."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import msgspec
+
+from penstock.domain.errors import InvalidRequest
+from penstock.domain.message import lifecycle
+from penstock.domain.message.draft import NewMessage
+from penstock.domain.message.lifecycle import IN_LINE, LIVE, Content, Message, State
+from penstock.ports.tags import Rewrite, Tagged
+from penstock.store.verbs.claims import Claims
+from penstock.store.verbs.lock_order import NO_LOCK, Holds
+from penstock.store.verbs.message_changes import Changes
+from penstock.store.verbs.transaction_state import Books, message_of
+
+_STATES = {
+    LIVE: "live",
+    IN_LINE: "in_line",
+    frozenset({State.LEASED}): "leased",
+}
+
+
+class SqlTagged:
+    def __init__(self, books: Books, changes: Changes, claims: Claims) -> None:
+        self._books = books
+        self._changes = changes
+        self._claims = claims
+        self._holds = Holds(books)
+        self._db = books.db
+
+    def find(self, wanted: Tagged) -> list[Message]:
+        return self._find(wanted, NO_LOCK)
+
+    def contents(self, messages: Sequence[Message]) -> dict[int, Content]:
+        return self._claims.contents(list(messages))
+
+    def cancel(self, wanted: Tagged, *, queue_no: int, reason: str | None, now: int) -> int:
+        of_queue = msgspec.structs.replace(
+            wanted, queue_no=queue_no, states=(State.WAITING, State.READY)
+        )
+        found = self._holds.all_of(queue_no, lambda lock: self._find(of_queue, lock), now=now)
+        # Whoever was waited for may have been claimed meanwhile.
+        found = [message for message in found if message.state in IN_LINE]
+        for before in found:
+            self._changes.note(before, lifecycle.cancel(before, reason=reason), now=now)
+        self._changes.save()
+        return len(found)
+
+    def rewrite(self, message_id: str, how: Rewrite, *, now: int) -> Message:
+        before = self._holds.one(message_id, now=now)
+        content = self.contents([before])[before.message_no]
+        new = how(before, content, self._books.queue(before.queue_no))
+        after = self._changes.note(before, new.message, now=now)
+        self._changes.save()
+        day = self._books.partitions.ensure(after.body_day)
+        self._db.run("tagged.put_body", _body(new), day=day)
+        self._db.run("tagged.relabel", _labels(after))
+        return after
+
+    def _find(self, wanted: Tagged, lock: str) -> list[Message]:
+        if wanted.tag is not None:
+            return self._either(wanted, lock)
+        if wanted.tag1 is None and wanted.tag2 is None:
+            raise InvalidRequest("name a tag to look for")
+        params: dict[str, Any] = {
+            "after_no": wanted.after_no,
+            "due_from": wanted.due_from,
+            "due_before": wanted.due_before,
+            "limit": wanted.limit,
+        }
+        conditions = [f"where_{_STATES[frozenset(wanted.states)]}"]
+        for name in ("tag1", "tag2", "queue_no"):
+            value = getattr(wanted, name)
+            if value is not None:
+                params[name] = value
+                conditions.append(f"where_{name}")
+        texts = [self._db.text(f"tagged.{name}") for name in conditions]
+        filled = "\n   ".join(texts)
+        rows = self._db.rows("tagged.find", params, conditions=filled, lock=lock)
+        return list(map(message_of, rows))
+
+    def _either(self, wanted: Tagged, lock: str) -> list[Message]:
+        """One look into each index; a message may have the same tag twice."""
+        found: dict[int, Message] = {}
+        for name in ("tag1", "tag2"):
+            one = msgspec.structs.replace(wanted, tag=None, **{name: wanted.tag})
+            found |= {m.message_no: m for m in self._find(one, lock)}
+        return [found[no] for no in sorted(found)][: wanted.limit]
+
+
+def _body(new: NewMessage) -> dict[str, Any]:
+    attributes = new.content.attributes
+    return {
+        "message_no": new.message.message_no,
+        "body": new.content.body,
+        "attributes": msgspec.json.encode(attributes).decode() if attributes else None,
+        "trace": new.content.trace,
+    }
+
+
+def _labels(message: Message) -> dict[str, Any]:
+    names = ("message_no", "kind", "tag1", "tag2", "size", "body_day")
+    return {name: getattr(message, name) for name in names}

@@ -1,0 +1,161 @@
+"""Topics and subscriptions, and the one transaction in which events become messages."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import msgspec
+
+from penstock.domain.errors import PenstockError, QueueExists
+from penstock.domain.limits import DAY
+from penstock.domain.message.draft import NewMessage
+from penstock.domain.message.lifecycle import Message
+from penstock.domain.queue.queue import Queue
+from penstock.domain.topic import Dispatch, NodeQueue, Subscription, Topic
+from penstock.ports.store import Sent
+from penstock.store.database import Row
+from penstock.store.verbs.lock_order import Holds
+from penstock.store.verbs.message_changes import Changes
+from penstock.store.verbs.sends import Sends
+from penstock.store.verbs.transaction_state import Books
+from penstock.store.verbs.transfers import NO_PLACE, Journeys
+
+_kinds = msgspec.json.Decoder(tuple[str, ...])
+
+
+class SqlTopics:
+    def __init__(self, books: Books, changes: Changes, sends: Sends) -> None:
+        self._books = books
+        self._sends = sends
+        self._holds = Holds(books)
+        self._journeys = Journeys(books, changes)
+        self._db = books.db
+
+    def add(self, name: str, *, now: int) -> bool:
+        return bool(self._db.rows("topics.add", {"name": name, "now": now}))
+
+    def find(self, name: str) -> Topic | None:
+        rows = self._db.rows("topics.by_name", {"name": name})
+        return _topic(rows[0]) if rows else None
+
+    def page(self, *, prefix: str, after: str, limit: int) -> list[Topic]:
+        params = {"prefix": prefix, "after": after, "limit": limit}
+        return list(map(_topic, self._db.rows("topics.page", params)))
+
+    def remove(self, topic_no: int) -> None:
+        for part in ("remove_subscriptions", "remove_counters", "remove"):
+            self._db.run(f"topics.{part}", {"topic_no": topic_no})
+
+    def subscribe(
+        self,
+        topic_no: int,
+        name: str,
+        *,
+        queue_no: int,
+        kinds: Sequence[str],
+        dispatch: Dispatch,
+        now: int,
+    ) -> bool:
+        before = self.subscription(topic_no, name)
+        params = {
+            "topic_no": topic_no,
+            "name": name,
+            "queue_no": queue_no,
+            "kinds": msgspec.json.encode(list(kinds)).decode(),
+            "dispatch": dispatch.value,
+            "now": now,
+        }
+        if not self._db.rows("topics.subscribe", params):
+            raise QueueExists("the queue of that name belongs to another subscription")
+        return before is None
+
+    def unsubscribe(self, subscription_no: int) -> None:
+        self._db.run("topics.unsubscribe", {"subscription_no": subscription_no})
+
+    def subscriptions(self, topic_no: int) -> list[Subscription]:
+        rows = self._db.rows("topics.subscriptions", {"topic_no": topic_no}, conditions="")
+        return [_subscription(*row) for row in rows]
+
+    def subscription(self, topic_no: int, name: str) -> Subscription | None:
+        rows = self._db.rows(
+            "topics.subscriptions",
+            {"topic_no": topic_no, "name": name},
+            conditions=self._db.text("topics.of_name"),
+        )
+        return _subscription(*rows[0]) if rows else None
+
+    def number_of_subscriptions(self, topic_no: int) -> int:
+        [(number,)] = self._db.rows("topics.number_of", {"topic_no": topic_no})
+        return int(number)
+
+    def to_publish(self, name: str, *, now: int) -> Topic | None:
+        if self._db.is_shared:  # the order of locks: see store/verbs/lock_order.py
+            self._books.partitions.ensure(now // DAY)
+        return self.find(name)
+
+    def queues_of(self, queue_nos: set[int]) -> dict[int, Queue]:
+        self._books.load_queues(queue_nos)
+        return {no: self._books.queue(no) for no in queue_nos}
+
+    def publish(
+        self, topic_no: int, new: Sequence[NewMessage], *, events: int, unmatched: int
+    ) -> list[Sent | PenstockError]:
+        sent: list[Sent | PenstockError] = []
+        if new:
+            self._sends.lock(new)
+            sent = self._sends.send(new)
+        params = {
+            "topic_no": topic_no,
+            "stripe": self._books.stripe,
+            "published": events,
+            "unmatched": unmatched,
+        }
+        self._db.run("topics.count", params)
+        return sent
+
+    def add_node(self, queue_no: int, *, subscription_no: int, node: str) -> None:
+        params = {"queue_no": queue_no, "subscription_no": subscription_no, "node": node}
+        self._db.run("topics.add_node", params)
+
+    def node_queues(self) -> list[tuple[NodeQueue, Subscription | None]]:
+        return [_node_queue(*row) for row in self._db.rows("topics.node_queues")]
+
+    def forget_nodes(self) -> int:
+        return self._db.run("topics.forget_nodes")
+
+    def hand_over(self, queue_no: int, *, to: int, limit: int, now: int) -> int:
+        def ready(lock: str) -> list[Message]:
+            return self._journeys.ordinary(
+                queue_no, limit=limit, before_no=NO_PLACE, now=now, lock=lock
+            )
+
+        found = self._holds.to_bring(queue_no, ready, to=to, now=now)
+        self._journeys.bring(found, to=to, now=now)
+        return len(found)
+
+
+def _topic(row: Row) -> Topic:
+    topic_no, name, created_at, published, unmatched = row
+    return Topic(topic_no, name, created_at, int(published), int(unmatched))
+
+
+def _subscription(*row: Any) -> Subscription:
+    subscription_no, topic, name, queue_no, queue, kinds, dispatch, created_at = row
+    return Subscription(
+        subscription_no,
+        topic,
+        name,
+        queue_no,
+        queue,
+        _kinds.decode(kinds),
+        Dispatch(dispatch),
+        created_at,
+    )
+
+
+def _node_queue(
+    queue_no: int, subscription_no: int, node: str, topic: str | None, *rest: Any
+) -> tuple[NodeQueue, Subscription | None]:
+    own = NodeQueue(queue_no, subscription_no, node)
+    return own, None if topic is None else _subscription(subscription_no, topic, *rest)

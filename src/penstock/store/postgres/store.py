@@ -1,0 +1,186 @@
+"""A store on PostgreSQL 13 or later, shared by any number of nodes."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from typing import TypeVar
+
+from penstock.domain.errors import StoreRefused, StoreUnavailable
+from penstock.store.callers.postgres_caller import Home
+from penstock.store.callers.postgres_transactions import PostgresCallers
+from penstock.store.commit.session import SqlSession
+from penstock.store.database import Collision, Database
+from penstock.store.maintenance import migrate as migrations
+from penstock.store.maintenance.migrate import Migration
+from penstock.store.postgres.connection import PostgresDatabase
+from penstock.store.postgres.sessions import SessionWatch
+from penstock.store.postgres.url import PostgresUrl, parse
+from penstock.store.postgres.wakeups import PostgresWakeups
+from penstock.store.queries import Queries
+from penstock.store.store import REQUEST_TIMEOUT_MS, SqlStore
+from penstock.supervision.health import Health
+
+T = TypeVar("T")
+
+OLDEST_SERVER = 130_000
+STRIPES = 64  # rows of counters per queue; connections are spread over them
+
+# Without these an acknowledged message may be lost, or half a page be taken for a whole one.
+_NEEDED = {
+    "fsync": "on",
+    "full_page_writes": "on",
+    "data_sync_retry": "off",
+    "server_encoding": "UTF8",
+}
+
+
+class PostgresStore(SqlStore):
+    def __init__(self, url: PostgresUrl, *, lanes: int, request_timeout_ms: int) -> None:
+        health = Health()
+        self.wakeups = PostgresWakeups(
+            lambda: PostgresDatabase(url), heard=self.tell, health=health
+        )
+        try:
+            super().__init__(
+                "postgres",
+                open_writer=lambda _: _open_writer(url),
+                open_reader=lambda: SqlSession(PostgresDatabase(url, read_only=True)),
+                lanes=lanes,
+                announce=self.wakeups.announce,
+                health=health,
+                request_timeout_ms=request_timeout_ms,
+            )
+            self.callers = PostgresCallers(self._home(), self._make_day)
+        except BaseException:
+            self.wakeups.close()
+            raise
+        self._watch = SessionWatch(
+            lambda: PostgresDatabase(url, read_only=True), every_ms=url.watch_ms, health=health
+        )
+
+    def close(self) -> None:
+        self._watch.close()
+        super().close()
+        self.wakeups.close()
+
+    def _home(self) -> Home:
+        [(database, schema)] = self.read(lambda s: s.db.rows("callers.schema")).result()  # type: ignore[attr-defined]
+        return Home(database=database, schema=schema, secret=self.secret.hex())
+
+    def _make_day(self, day: int) -> None:
+        self.write(lambda s: s.books.partitions.ensure(day)).result()  # type: ignore[attr-defined]
+
+
+def open_postgres(
+    url: str, *, lanes: int = 4, request_timeout_ms: int = REQUEST_TIMEOUT_MS
+) -> PostgresStore:
+    """Raises StoreRefused if the server cannot keep our promises or its schema is not ours."""
+    where = parse(url)
+    db = PostgresDatabase(where)
+    try:
+        refuse_unsafe(_look(db, _facts))
+        todo = _look(db, migrations.pending)
+    finally:
+        db.close()
+    if todo:
+        names = ", ".join(f"{m.number:04}_{m.name}" for m in todo)
+        raise StoreRefused(f"the schema lacks {names}; run: penstock migrate --store URL")
+    return PostgresStore(where, lanes=lanes, request_timeout_ms=request_timeout_ms)
+
+
+def clock_of(store: SqlStore) -> Callable[[], int]:
+    """Asks the database for its time, in milliseconds; to be called from a thread."""
+    return lambda: store.read(lambda session: _time(session.db)).result()  # type: ignore[attr-defined]
+
+
+def migrate(url: str) -> list[Migration]:
+    """Apply what is pending, all or nothing; returns what was applied."""
+    db = PostgresDatabase(parse(url))
+    try:
+        refuse_unsafe(_look(db, _facts))
+        return migrations.apply(db, now=_look(db, _time))
+    finally:
+        db.close()
+
+
+def pending_sql(url: str | None = None) -> str:
+    """What `migrate` would run, to be read or to be run by hand; without a URL, everything."""
+    if url is None:
+        return _script(migrations.shipped("postgres"), now=0)
+    db = PostgresDatabase(parse(url))
+    try:
+        return _script(_look(db, migrations.pending), now=_look(db, _time))
+    finally:
+        db.close()
+
+
+def refuse_unsafe(facts: Mapping[str, str]) -> None:
+    """The settings of a server by name; raises StoreRefused with the one that is wrong."""
+    version = int(facts["server_version_num"])
+    if version < OLDEST_SERVER:
+        raise StoreRefused(f"PostgreSQL {version // 10_000} is too old; 13 or later is needed")
+    for name, wanted in _NEEDED.items():
+        if facts.get(name, wanted) != wanted:
+            raise StoreRefused(f"PostgreSQL's {name} is {facts[name]}; it must be {wanted}")
+
+
+def _open_writer(url: PostgresUrl) -> SqlSession:
+    db = PostgresDatabase(url)
+    try:
+        refuse_unsafe(_look(db, _facts))  # it may have been another server when we started
+        process = _look(db, _process)
+    except BaseException:
+        db.abandon()
+        raise
+    return SqlSession(db, stripe=process % STRIPES)
+
+
+def _look(db: Database, what: Callable[[Database], T]) -> T:
+    """In a transaction of its own, which keeps nothing."""
+    for _ in range(2):
+        db.begin(durable=False)
+        try:
+            return what(db)
+        except Collision as error:  # a proxy that loses prepared statements shows at once
+            collision = error
+        finally:
+            db.rollback()
+    raise StoreUnavailable(str(collision)) from collision
+
+
+def _facts(db: Database) -> Mapping[str, str]:
+    return dict(db.rows("session.facts"))
+
+
+def _process(db: Database) -> int:
+    [(process,)] = db.rows("session.process")
+    return int(process)
+
+
+def _time(db: Database) -> int:
+    [(now,)] = db.rows("clock.read")
+    return int(now)
+
+
+def _script(todo: list[Migration], *, now: int) -> str:
+    if not todo:
+        return ""
+    queries = Queries("postgres")
+    parts = [queries.text("session.begin"), queries.text("migrations.lock")]
+    parts.append(queries.text("migrations.create"))
+    for migration in todo:
+        note = {"number": migration.number, "name": migration.name}
+        note |= {"checksum": migration.checksum, "applied_at": now}
+        parts += [migration.text.strip().rstrip(";"), _filled(queries.text("migrations.add"), note)]
+    return ";\n\n".join([*parts, "COMMIT"]) + ";\n"
+
+
+def _filled(text: str, values: Mapping[str, object]) -> str:
+    """The statement with its values written out, as one would type it."""
+
+    def literal(match: re.Match[str]) -> str:
+        value = values[match[1]]
+        return str(value) if isinstance(value, int) else "'" + str(value).replace("'", "''") + "'"
+
+    return re.sub(r":(\w+)", literal, text)

@@ -1,0 +1,1 @@
+"""SQLite: connections, the log, and the write lock between processes."""

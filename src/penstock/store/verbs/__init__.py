@@ -1,0 +1,1 @@
+"""What changes messages: send, claim, acts on leases, transfers."""

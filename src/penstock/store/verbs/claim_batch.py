@@ -1,0 +1,126 @@
+"""Claims of one transaction that are served together, and what each of them gets."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from operator import attrgetter
+
+import msgspec
+
+from penstock.domain.errors import PenstockError
+from penstock.domain.message.lifecycle import Message
+from penstock.ports.store import Claim
+from penstock.store.database import Row
+from penstock.store.verbs.transaction_state import message_of
+
+# The bodies that one transaction reads: many large claims at once must not fill the memory.
+MAX_TRANSACTION_BYTES = 32 * 1024 * 1024
+_SIZE_AT = Message.__struct_fields__.index("size")
+_as_claimed = attrgetter("priority", "turn", "order_no")
+
+
+class Share(msgspec.Struct):
+    """Claims that differ only in number: served by one statement.
+
+    A statement gives no more bytes than one answer holds.  So it may serve only some of the claims;
+    another one is for the others.
+    """
+
+    claims: list[Claim]
+    places: list[int]
+    parts: list[list[Message]] = []  # one for each claim that got something
+    error: PenstockError | None = None
+    most: int | None = None  # that the limits of the queue allow
+    bytes_left: int = MAX_TRANSACTION_BYTES
+    is_full: bool = False  # the last statement ended because an answer was full
+    is_short: bool = False  # it ended because nothing was left
+
+    @property
+    def queue_no(self) -> int:
+        return self.claims[0].queue_no
+
+    @property
+    def is_alone(self) -> bool:
+        return _is_alone(self.claims[0])
+
+    @property
+    def kinds(self) -> tuple[str, ...] | None:
+        return self.claims[0].kinds
+
+    @property
+    def messages(self) -> list[Message]:
+        return self.parts[0] if len(self.parts) == 1 else [m for part in self.parts for m in part]
+
+    @property
+    def wanted(self) -> int:
+        """By the claims that got nothing yet."""
+        return sum(map(self._limit, self.claims[len(self.parts) :]))
+
+    @property
+    def sought(self) -> int:
+        return self.wanted if self.most is None else min(self.wanted, self.most - self._taken)
+
+    @property
+    def max_bytes(self) -> int:
+        """Of one statement."""
+        most = self.claims[0].max_bytes
+        return min(most, self.bytes_left) if self.bytes_left > 0 else most
+
+    @property
+    def somebody_gets_nothing(self) -> bool:
+        return len(self.parts) < len(self.claims) and self.error is None
+
+    @property
+    def _taken(self) -> int:
+        return sum(map(len, self.parts))
+
+    def is_filled_by(self, rows: Sequence[Row]) -> bool:
+        """May the next message have been left out because it did not fit?"""
+        return total_size(rows) * 2 > self.max_bytes
+
+    def deal(self, rows: Sequence[Row]) -> None:
+        """Hand the rows of a statement out to the claims, in their order."""
+        is_less = len(rows) < self.sought
+        self.is_full = is_less and self.is_filled_by(rows)
+        self.is_short = is_less and not self.is_full
+        messages = sorted(map(message_of, rows), key=_as_claimed)
+        start = 0
+        for claim in self.claims[len(self.parts) :]:
+            part = messages[start : start + self._limit(claim)]
+            if not part:
+                break
+            self.parts.append(part)
+            start += len(part)
+        self.bytes_left -= total_size(rows)
+
+    def _limit(self, claim: Claim) -> int:
+        return claim.limit if self.bytes_left > 0 else 1
+
+
+def total_size(rows: Sequence[Row]) -> int:
+    return sum(row[_SIZE_AT] for row in rows)
+
+
+def alike(wanted: Sequence[Claim]) -> list[Share]:
+    shares: dict[object, Share] = {}
+    for i, claim in enumerate(wanted):
+        place = i if _is_alone(claim) else None
+        key = (
+            claim.queue_no,
+            claim.lease_ms,
+            claim.claimed_by,
+            claim.kinds,
+            claim.max_bytes,
+            place,
+        )
+        share = shares.setdefault(key, Share([], []))
+        share.claims.append(claim)
+        share.places.append(i)
+    for share in shares.values():
+        share.bytes_left = MAX_TRANSACTION_BYTES * len(share.claims) // len(wanted)
+    return list(shares.values())
+
+
+def _is_alone(claim: Claim) -> bool:
+    """Two must not share a run: nobody gets a message while somebody else has one before it."""
+    return claim.in_a_row or claim.claim_key is not None

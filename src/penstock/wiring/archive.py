@@ -1,0 +1,54 @@
+"""The archiver of a node, and the lake that it writes to."""
+
+from __future__ import annotations
+
+from threading import Event
+from typing import TYPE_CHECKING, NamedTuple
+
+from penstock.domain.errors import LakeRefused
+from penstock.domain.optional_parts import not_installed
+from penstock.ports.archive import Lake
+from penstock.runtime.archiver.archiver import Archiver, Pause
+from penstock.runtime.archiver.duties import ArchiveDuty, BacklogSampler, SnapshotDuty
+from penstock.runtime.archiver.snapshots import Snapshots
+from penstock.runtime.loop import Duty, DutyLoop
+
+if TYPE_CHECKING:
+    from penstock.wiring.broker import Broker
+
+
+class Archive(NamedTuple):
+    """What writes to the lake of a store."""
+
+    archiver: Archiver
+    snapshots: Snapshots
+    lake: Lake
+
+
+def open_archive(broker: Broker, *, pause: Pause) -> Archive:
+    """Raises LakeRefused if files cannot be written here; nothing is written yet."""
+    try:
+        from penstock.outbound.lake_files import LakeFiles
+    except ImportError as error:
+        raise LakeRefused(not_installed("archive support", "archive")) from error
+    lake = LakeFiles(broker.settings.lake_folder, broker.dice)
+    bodies = broker.settings.archive.bodies
+    archiver = Archiver(broker.store, lake, broker.clock, pause=pause, with_bodies=bodies)
+    snapshots = Snapshots(broker.store, lake, broker.clock, archiver, pause=pause)
+    return Archive(archiver, snapshots, lake)
+
+
+def archive_loop(broker: Broker) -> DutyLoop:
+    settings, store, stopped = broker.settings.archive, broker.store, Event()
+    archiver, snapshots, _ = open_archive(broker, pause=lambda ms: stopped.wait(ms / 1000))
+    duties: list[Duty] = [
+        BacklogSampler(store),
+        ArchiveDuty(store, archiver, every_ms=settings.every_ms),
+    ]
+    every_ms = settings.snapshot_every_ms
+    if every_ms:
+        duties.append(SnapshotDuty(store, snapshots, every_ms=every_ms, keep=settings.snapshots))
+    # Not watched for being stuck: to write a day of history may take long.
+    return DutyLoop(
+        duties, broker.clock, name="penstock-archive", stopped=stopped, health=broker.health
+    )

@@ -1,0 +1,86 @@
+"""The pusher of a node, and the HTTP client behind it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from penstock.ports.clock import Clock
+from penstock.ports.sender import Request, Response, Sender
+from penstock.runtime.pusher.backoff import Waits
+from penstock.runtime.pusher.pusher import Pace, Pusher
+from penstock.runtime.pusher.thread import Bell, PusherThread
+from penstock.settings.push import Push
+from penstock.supervision.health import Health
+
+if TYPE_CHECKING:
+    from penstock.wiring.broker import Broker
+
+
+class LazySender:
+    """Made when there is something to send: most nodes have no use for an HTTP client."""
+
+    def __init__(self, clock: Clock, push: Push, health: Health) -> None:
+        self._clock = clock
+        self._push = push
+        self._health = health
+        self._made: Sender | None = None
+
+    def send(self, request: Request, then: Callable[[Response], None]) -> None:
+        if self._made is None:
+            from penstock.outbound.http_sender import HttpSender
+
+            push = self._push
+            self._made = HttpSender(
+                self._clock,
+                connections=push.concurrency,
+                keep_alive_ms=push.keep_alive_ms,
+                denied=push.deny or "",
+                health=self._health,
+            )
+        self._made.send(request, then)
+
+    def close(self) -> None:
+        if self._made is not None:
+            self._made.close()
+
+
+def pusher_thread(broker: Broker) -> PusherThread:
+    push, bell = broker.settings.push, Bell()
+    sender = LazySender(broker.clock, push, broker.health)
+    waits = Waits(
+        retry_ms=push.retry_ms,
+        honours_retry_after=push.honour_retry_after,
+        max_retry_after_ms=push.max_retry_after_ms,
+    )
+    pusher = Pusher(
+        broker.store,
+        sender,
+        broker.routes,
+        broker.circuits,
+        pace=Pace(
+            concurrency=push.concurrency,
+            lease_ms=push.lease_ms,
+            scan_ms=push.scan_ms,
+            waits=waits,
+        ),
+        holder=f"pusher-{broker.dice.digits(12)}",
+        ring=bell.ring,
+        tally=broker.pushed,
+    )
+    broker.listen(pusher.heard)
+    drain_ms = broker.settings.server.drain_ms
+    return PusherThread(
+        pusher,
+        sender,
+        broker.clock,
+        bell,
+        drain_ms=drain_ms,
+        health=broker.health,
+        stuck_ms=broker.stuck_ms,
+    )
+
+
+def own_sender(broker: Broker) -> Sender:
+    """An HTTP client for alerts and other requests of the broker itself."""
+    return LazySender(broker.clock, broker.settings.push, broker.health)

@@ -1,0 +1,91 @@
+"""An event loop in a thread of its own, started when it is first needed."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Awaitable
+from concurrent.futures import Future
+from contextlib import suppress
+from typing import Any, TypeVar
+
+from penstock.worker.coroutines import result_of, run_until
+
+_CLEANING_UP_S = 1.0
+
+T = TypeVar("T")
+
+
+class LoopThread:
+    """Jobs cannot end it.  If the loop itself breaks, the next use starts a new one."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._thread: threading.Thread | None = None
+        self._is_closing = False
+        self._waiting: set[Future[Any]] = set()
+
+    def submit(self, awaitable: Awaitable[T]) -> Future[T]:
+        """Await it on the loop, in the caller's context; cancelling the future cancels it."""
+        with self._lock:
+            loop = self._running_loop()
+            future = asyncio.run_coroutine_threadsafe(result_of(awaitable), loop)
+            self._waiting.add(future)
+        future.add_done_callback(self._waiting.discard)
+        return future
+
+    def wait(self, awaitable: Awaitable[T]) -> T:
+        """From any other thread: what it returns or raises."""
+        return self.submit(awaitable).result()
+
+    def close(self) -> None:
+        with self._lock:
+            self._is_closing = True
+            if self._loop is not None:
+                with suppress(RuntimeError):
+                    self._loop.call_soon_threadsafe(self._loop.stop)
+
+    def join(self) -> None:
+        """Not for ever: a handler may block it."""
+        if self._thread is not None:
+            self._thread.join(2 * _CLEANING_UP_S)
+
+    def _tasks(self) -> list[asyncio.Task[None]]:
+        """Those that may clean up when the loop closes."""
+        return []
+
+    def _failed(self, error: BaseException) -> None:
+        """The loop is broken, and whatever ran on it will not go on."""
+
+    def _running_loop(self) -> asyncio.AbstractEventLoop:
+        if self._loop is None:
+            self._loop = asyncio.new_event_loop()
+            self._thread = threading.Thread(
+                target=self._drive, args=(self._loop,), name="penstock-loop", daemon=True
+            )
+            self._thread.start()
+        return self._loop
+
+    def _drive(self, loop: asyncio.AbstractEventLoop) -> None:
+        try:
+            run_until(loop, lambda: self._is_closing)
+            tasks = self._tasks()
+            if tasks:
+                loop.run_until_complete(asyncio.wait(tasks, timeout=_CLEANING_UP_S))
+            loop.run_until_complete(loop.shutdown_asyncgens())
+        except BaseException as error:
+            if not self._is_closing:
+                self._break(error)
+        finally:
+            with suppress(Exception):
+                loop.close()
+
+    def _break(self, error: BaseException) -> None:
+        with self._lock:
+            self._loop = None
+            waiting = list(self._waiting)
+        self._failed(error)
+        for future in waiting:
+            with suppress(Exception):  # it is done meanwhile
+                future.set_exception(RuntimeError(f"the event loop failed: {error!r}"))

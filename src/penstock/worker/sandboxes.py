@@ -1,0 +1,205 @@
+"""The sandboxes of a worker: for jobs that must be stopped at their time limit although they do not
+yield, and for jobs that have crashed a worker before.
+
+Each is started when it is needed, loads the application once, and is used again.  A job that has
+waited longest gets the next sandbox that is ready, whichever that is.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import threading
+from collections import deque
+from collections.abc import Callable, Sequence
+from concurrent.futures import Future
+from contextlib import suppress
+
+from penstock.domain.message.lease import Verb
+from penstock.ports.clock import Clock
+from penstock.ports.work import WorkAct
+from penstock.worker.frames import Ended, Errand, Job, Stop, Told
+from penstock.worker.process_exit import Death
+from penstock.worker.retirement import reason_to_retire
+from penstock.worker.running_job import Held
+from penstock.worker.sandbox import Sandbox
+
+_log = logging.getLogger("penstock.worker")
+_AGAIN_MS = 10_000  # when a sandbox could not be started
+
+
+class Sandboxes:
+    """`run` is called by the threads of the slots, one sandbox for each that needs one."""
+
+    def __init__(self, command: Sequence[str], errand: Errand, clock: Clock) -> None:
+        self._command = command
+        self._errand = errand
+        self._clock = clock
+        self._lock = threading.Lock()
+        self._idle: list[Sandbox] = []
+        self._waiting: deque[Future[Sandbox | None]] = deque()
+        self._starting: set[Sandbox] = set()
+        self._starters = 0  # threads; more at a time than cores would only delay the first
+        self._is_closed = False
+
+    def run(self, held: Held, begin: Callable[[Held], bool]) -> WorkAct | None:
+        """None: its fate is known otherwise."""
+        try:
+            sandbox = self._take(held)
+        except OSError as error:  # not the job's fault
+            _log.error("no sandbox could be started: %s", error)
+            return WorkAct(receipt=held.work.receipt, verb=Verb.RELEASE, delay_ms=_AGAIN_MS)
+        if sandbox is None:
+            return None
+        if not begin(held):
+            self._offer(sandbox)
+            return None
+        held.stop = sandbox.kill
+        if held.fate is not None:  # meanwhile
+            sandbox.kill()
+        act = self._listen(held, sandbox)
+        held.stop = held.ask = None
+        if act is not None:
+            self._keep(sandbox)
+            return act
+        return self._died(held, sandbox.reap())
+
+    def warm_up(self) -> None:
+        """Have one ready for the first."""
+        with self._lock:
+            self._starters += 1
+        self._start_thread()
+
+    def close(self) -> None:
+        with self._lock:
+            self._is_closed = True
+            idle, self._idle = self._idle, []
+            starting = list(self._starting)
+        for sandbox in starting:
+            sandbox.kill()
+        for sandbox in idle:
+            sandbox.dismiss()  # all at the same time
+        for sandbox in idle:
+            sandbox.reap()
+
+    # ---- having one
+
+    def _take(self, held: Held) -> Sandbox | None:
+        """Raises OSError if none can be started.  None: the job is not to begin any more."""
+        waiting: Future[Sandbox | None] = Future()
+        with self._lock:
+            while self._idle:
+                sandbox = self._idle.pop()
+                if sandbox.is_alive:
+                    return sandbox
+                sandbox.reap()
+            self._waiting.append(waiting)
+            is_starter_needed = self._starters < min(len(self._waiting), os.cpu_count() or 1)
+            self._starters += is_starter_needed
+        held.stop = lambda: self._leave(waiting)
+        if held.fate is not None:  # meanwhile
+            self._leave(waiting)
+        if is_starter_needed:
+            self._start_thread()
+        found = waiting.result()
+        held.stop = None
+        return found
+
+    def _leave(self, waiting: Future[Sandbox | None]) -> None:
+        with self._lock:
+            if waiting in self._waiting:
+                self._waiting.remove(waiting)
+                waiting.set_result(None)
+
+    def _keep(self, sandbox: Sandbox) -> None:
+        """For the next job, unless it has reached a limit of the worker: then it is replaced."""
+        reason = reason_to_retire(
+            self._errand.order, jobs=sandbox.jobs, memory_bytes=sandbox.memory_bytes
+        )
+        if reason is None or self._is_closed:
+            self._offer(sandbox)
+            return
+        _log.info("replacing a sandbox: %s", reason)
+        self.warm_up()
+        sandbox.dismiss()
+        sandbox.reap()
+
+    def _offer(self, sandbox: Sandbox) -> None:
+        with self._lock:
+            if self._waiting:
+                self._waiting.popleft().set_result(sandbox)
+                return
+            if not self._is_closed:
+                self._idle.append(sandbox)
+                return
+        sandbox.dismiss()
+        sandbox.reap()
+
+    def _start_thread(self) -> None:
+        threading.Thread(target=self._start, name="penstock-sandbox-start", daemon=True).start()
+
+    def _start(self) -> None:
+        """One after the other, until nobody waits."""
+        while True:
+            try:
+                self._offer(self._started())
+            except Exception as error:  # whatever it is, a job waits for the answer
+                if not isinstance(error, OSError):
+                    _log.exception("a sandbox could not be started")
+                    error = OSError(f"{type(error).__name__}: {error}")
+                with self._lock:
+                    if self._waiting:
+                        self._waiting.popleft().set_exception(error)
+            with self._lock:
+                if not self._waiting or self._is_closed:
+                    self._starters -= 1
+                    return
+
+    def _started(self) -> Sandbox:
+        sandbox = Sandbox(self._command, self._errand)
+        with self._lock:
+            self._starting.add(sandbox)
+            is_closed = self._is_closed
+        if is_closed:
+            sandbox.kill()
+        is_prepared = sandbox.prepare()
+        with self._lock:
+            self._starting.discard(sandbox)
+        if not is_prepared:
+            raise OSError(sandbox.reap().text())
+        return sandbox
+
+    # ---- running a job in it
+
+    def _listen(self, held: Held, sandbox: Sandbox) -> WorkAct | None:
+        held.ask = lambda: _ask(sandbox)  # it cannot see the flag here
+        try:
+            sandbox.wire.send(Job(held.work, held.deadline))
+        except OSError:
+            return None
+        while True:
+            frame = sandbox.wire.receive()
+            match frame:
+                case Told():
+                    with suppress(Exception):  # the lease is lost: it will be killed
+                        held.extend(lease_ms=frame.lease_ms, progress=frame.progress)
+                case Ended():
+                    sandbox.jobs += 1
+                    sandbox.memory_bytes = frame.memory_bytes
+                    return frame.act
+                case _:
+                    return None
+
+    def _died(self, held: Held, death: Death) -> WorkAct | None:
+        if held.fate is not None:
+            return None
+        seconds = (self._clock.now() - held.started_at) / 1000
+        text = (
+            f"its sandbox died: {death.text()}; handler {held.work.kind}, {seconds:.1f} s running"
+        )
+        return WorkAct(receipt=held.work.receipt, verb=Verb.CRASH, text=text)
+
+
+def _ask(sandbox: Sandbox) -> None:
+    with suppress(OSError):
+        sandbox.wire.send(Stop())

@@ -1,0 +1,162 @@
+"""What becomes of a recommendation within the limits of a fleet, and beside other fleets."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from penstock.domain.scaling.governor import Bound, Governed, Standing, govern, who_makes_room
+
+
+def standing(
+    fleet: str = "other",
+    *,
+    total: int | None,
+    least: int = 0,
+    desired: int | None = None,
+    is_excused: bool = False,
+) -> Standing:
+    return Standing(fleet=fleet, min=least, total=total, desired=desired, is_excused=is_excused)
+
+
+SERVED = standing(total=2, least=2)
+LACKING = standing(total=1, least=2)
+
+
+def test_below_the_minimum_with_others_below_too_it_is_raised_to_the_minimum() -> None:
+    governed = govern(1, total=0, least=3, most=10, others=[LACKING])
+
+    assert governed == Governed(3, Bound.BELOW_MINIMUM)
+
+
+def test_more_are_allowed_while_the_others_have_their_minimum() -> None:
+    assert govern(4, total=1, least=0, most=10, others=[SERVED]) == Governed(4)
+
+
+def test_more_while_above_the_maximum_become_fewer_by_the_excess() -> None:
+    governed = govern(5, total=150, least=0, most=10, others=[SERVED])
+
+    assert governed == Governed(-140, Bound.ABOVE_MAXIMUM)
+
+
+def test_more_are_limited_by_the_maximum() -> None:
+    assert govern(5, total=8, least=0, most=10) == Governed(2, Bound.AT_MAXIMUM)
+
+
+def test_fewer_are_allowed() -> None:
+    assert govern(-3, total=5, least=1, most=10) == Governed(-3)
+
+
+def test_fewer_at_the_minimum_are_none() -> None:
+    assert govern(-3, total=2, least=2, most=10) == Governed(0, Bound.AT_MINIMUM)
+
+
+def test_fewer_go_no_further_than_the_minimum() -> None:
+    assert govern(-5, total=6, least=2, most=10) == Governed(-4, Bound.AT_MINIMUM)
+
+
+def test_fewer_below_the_minimum_become_more() -> None:
+    assert govern(-1, total=1, least=3, most=10) == Governed(2, Bound.BELOW_MINIMUM)
+
+
+def test_no_change_stays_none() -> None:
+    assert govern(0, total=5, least=0, most=10, others=[LACKING]) == Governed(0)
+
+
+def test_no_change_below_the_minimum_becomes_more() -> None:
+    assert govern(0, total=1, least=3, most=10) == Governed(2, Bound.BELOW_MINIMUM)
+
+
+def test_no_change_above_the_maximum_becomes_fewer() -> None:
+    assert govern(0, total=12, least=3, most=10) == Governed(-2, Bound.ABOVE_MAXIMUM)
+
+
+def test_while_another_is_below_its_minimum_the_one_that_asks_shrinks_by_tenths() -> None:
+    totals, total = [], 100
+    while (governed := govern(5, total=total, least=2, most=200, others=[LACKING])).change:
+        assert governed.bound is Bound.OTHERS_FIRST
+        total += governed.change
+        totals.append(total)
+
+    assert totals[:3] == [90, 81, 72]
+    assert totals[-1] == 2
+
+
+def test_at_its_minimum_it_gets_nothing_while_another_is_below() -> None:
+    governed = govern(5, total=2, least=2, most=10, others=[SERVED, LACKING])
+
+    assert governed == Governed(0, Bound.OTHERS_FIRST)
+
+
+def test_others_that_were_stopped_by_pressure_do_not_hold_it_up() -> None:
+    stopped = standing(total=0, least=2, is_excused=True)
+
+    assert govern(5, total=8, least=0, most=10, others=[stopped]).change == 2
+
+
+def test_others_of_which_nothing_is_known_do_not_hold_it_up() -> None:
+    assert govern(2, total=1, least=0, most=10, others=[standing(total=None, least=2)]).change == 2
+
+
+bounds = st.tuples(st.integers(0, 50), st.integers(1, 100)).filter(lambda pair: pair[0] <= pair[1])
+
+
+@given(
+    change=st.integers(-200, 200),
+    total=st.integers(0, 200),
+    limits=bounds,
+    others=st.lists(st.sampled_from([SERVED, LACKING]), max_size=3),
+)
+def test_the_outcome_lies_within_the_limits_or_moves_toward_them(
+    change: int, total: int, limits: tuple[int, int], others: list[Standing]
+) -> None:
+    least, most = limits
+
+    after = total + govern(change, total=total, least=least, most=most, others=others).change
+
+    assert after >= min(total, least)
+    assert after <= max(total, most)
+    if change <= 0 and total < least:
+        assert after == least
+    if total > most and change >= 0:
+        assert after == most
+
+
+@given(change=st.integers(-200, 200), total=st.integers(0, 200), limits=bounds)
+def test_what_was_governed_once_is_not_turned_around_the_next_time(
+    change: int, total: int, limits: tuple[int, int]
+) -> None:
+    least, most = limits
+    first = govern(change, total=total, least=least, most=most)
+    if total + first.change < least:  # as in the seed, up is not raised to the minimum at once
+        return
+
+    again = govern(0, total=total + first.change, least=least, most=most)
+
+    assert again.change <= 0 if total + first.change > most else again.change == 0
+
+
+# ---- making room
+
+
+def test_the_one_in_least_need_of_what_it_has_makes_room() -> None:
+    asking = standing("asking", total=4, desired=8)
+    rich = standing("rich", total=10, desired=2)
+    poor = standing("poor", total=10, desired=9)
+
+    assert who_makes_room(asking, [asking, poor, rich]) is rich
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        standing("other", total=2, least=2, desired=0),  # has only its minimum
+        standing("other", total=4, desired=8),  # is in as much need
+        standing("other", total=4, desired=9),  # in more
+        standing("other", total=0, desired=0),  # has nothing
+        standing("other", total=None),
+    ],
+)
+def test_nobody_makes_room_who_is_in_as_much_need_or_has_only_its_minimum(other: Standing) -> None:
+    assert who_makes_room(standing("asking", total=4, desired=8), [other]) is None

@@ -1,0 +1,101 @@
+"""What keeps a fleet from losing a worker that it will need again in a moment."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from penstock.domain.scaling.fleet import External, Fleet
+from penstock.domain.scaling.recommendation import Inputs, Reason, Recommendation
+from penstock.domain.scaling.thrashing import Memory, least_needed, remember
+
+NOW = 10_000_000
+MINUTE = 60_000
+
+
+def fleet(**more: Any) -> Fleet:
+    return Fleet(name="mail", queue="mail", replicas=External(), **more)
+
+
+def said(needed: int | None, *, running: int = 4, **inputs: Any) -> Recommendation:
+    told = Inputs(
+        running=running,
+        starting=0,
+        requested=running,
+        samples=1,
+        samples_needed=1,
+        backlog_goal_s=300,
+        needed=needed,
+        **inputs,
+    )
+    change = 0 if needed is None else needed - running
+    return Recommendation(change=change, reason=Reason.STEADY, inputs=told)
+
+
+def after(*needed: tuple[int, int], of: Fleet | None = None) -> Memory:
+    """Decisions at these minutes."""
+    memory = Memory()
+    for minute, number in needed:
+        memory = remember(memory, said(number), of or fleet(), now=NOW + minute * MINUTE)
+    return memory
+
+
+def test_no_fewer_stay_than_were_needed_lately() -> None:
+    memory = after((0, 7), (1, 3), (2, 5), (3, 2))
+
+    least = [
+        least_needed(memory, said(2), fleet(), now=NOW + minute * MINUTE) for minute in range(9)
+    ]
+
+    assert least == [7, 7, 7, 7, 7, 5, 5, 2, 0]
+
+
+def test_without_a_time_only_the_present_counts() -> None:
+    of = fleet(steady_ms=0)
+
+    assert least_needed(after((0, 7), of=of), said(1), of, now=NOW + 1) == 0
+
+
+def test_a_run_that_decided_nothing_is_not_remembered() -> None:
+    assert remember(Memory(), said(None), fleet(), now=NOW) == Memory()
+
+
+def test_no_fewer_stay_than_keep_up_with_what_arrives() -> None:
+    memory = remember(Memory(), said(4, backlog=9, rate_per_worker=2.0), fleet(), now=NOW)
+    later = NOW + 10 * MINUTE
+
+    assert least_needed(memory, said(0, publish_rate=5.0), fleet(), now=later) == 3
+    assert least_needed(memory, said(0, publish_rate=4.0), fleet(), now=later) == 2
+    assert least_needed(memory, said(0, publish_rate=0.0), fleet(), now=later) == 0
+    assert least_needed(memory, said(0, publish_rate=5.0), fleet(keep_up=False), now=later) == 0
+
+
+def test_workers_that_had_to_wait_for_work_say_nothing_of_what_one_can_do() -> None:
+    memory = remember(Memory(), said(4, backlog=9, rate_per_worker=2.0), fleet(), now=NOW)
+
+    after_quiet = remember(memory, said(4, backlog=0, rate_per_worker=0.1), fleet(), now=NOW)
+
+    assert after_quiet.full_rate == 2.0
+
+
+def test_work_that_became_slower_is_learnt() -> None:
+    memory = Memory((), 2.0)
+    for _ in range(30):
+        memory = remember(memory, said(4, backlog=9, rate_per_worker=0.5), fleet(), now=NOW)
+
+    assert memory.full_rate == 0.5
+
+
+@given(numbers=st.lists(st.integers(0, 20), min_size=1, max_size=60))
+def test_the_peaks_say_the_same_as_all_numbers_would(numbers: list[int]) -> None:
+    memory, of = Memory(), fleet(keep_up=False)
+    for minute, number in enumerate(numbers):
+        now = NOW + minute * MINUTE
+        memory = remember(memory, said(number), of, now=now)
+
+        assert least_needed(memory, said(0), of, now=now) == max(
+            numbers[max(0, minute - 4) : minute + 1]
+        )
+        assert len(memory.peaks) <= 5

@@ -1,0 +1,1 @@
+"""Tests of a store's health and time."""

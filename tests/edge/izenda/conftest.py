@@ -1,0 +1,31 @@
+"""Workers of other programs on the servers that all tests share, with an empty queue of tasks."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import suppress
+
+import pytest
+
+from penstock.domain.errors import QueueNotFound
+from penstock.runtime.lost_workers import WorkerReaper
+from tests.clocks import ManualClock
+from tests.edge.api import Api
+from tests.edge.izenda.outsider import Outsider
+from tests.edge.live import LiveServer
+
+Reap = Callable[[], object]
+
+
+@pytest.fixture
+def outsider(server: LiveServer, api: Api) -> Outsider:
+    with suppress(QueueNotFound):
+        server.broker.queues.remove("tasks", force=True).result()
+    return Outsider(api)
+
+
+@pytest.fixture
+def reap(server: LiveServer, clock: ManualClock) -> Reap:
+    """The duty as the server runs it, at once."""
+    reaper = WorkerReaper(server.broker.workers, every_ms=1_000)
+    return lambda: reaper.tick(clock.now())

@@ -1,0 +1,108 @@
+"""Keys for some queues only, and with some roles only: notifications, topics and events."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from penstock.domain.access.api_key import Role
+from tests.edge.api import Api, assert_refused, told
+from tests.edge.native.conftest import LetIn
+
+
+@pytest.fixture(scope="module")
+def admin(let_in: LetIn) -> Api:
+    return let_in()
+
+
+@pytest.fixture(scope="module")
+def mailer(let_in: LetIn) -> Api:
+    """Has all roles, on queues and topics whose names begin with `mail`."""
+    return let_in(queues=("mail*",))
+
+
+@pytest.fixture(scope="module")
+def bank(admin: Api) -> str:
+    """Somebody else's notification, in a queue and a topic of theirs."""
+    queue = admin.make_queue("bank")
+    admin.call("PUT", "/v1/topics/bank/subscriptions/audit", {})
+    told(admin.call("POST", "/v1/topics/bank/events", {"body": 1}))
+    made = admin.call("POST", "/v1/notifications", {"queue": queue, "body": 1, "tags": ["a1"]})
+    admin.bank_queue = queue  # type: ignore[attr-defined]
+    return str(told(made)["id"])
+
+
+def test_its_own_are_open_to_it(admin: Api, mailer: Api) -> None:
+    queue = admin.make_queue("mail")
+
+    made = told(mailer.call("POST", "/v1/notifications", {"queue": queue, "body": 1}))
+    told(mailer.call("GET", f"/v1/notifications/{made['id']}"))
+    told(mailer.call("GET", f"/v1/notifications?tag=x&queue={queue}"))
+    assert mailer.call("DELETE", f"/v1/notifications/{made['id']}").is_success
+    told(mailer.call("PUT", "/v1/topics/mail/subscriptions/a", {}))
+    assert told(mailer.call("POST", "/v1/topics/mail/events", {"body": 1}))["messages"] == 1
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "body"),
+    [
+        ("POST", "/v1/notifications", {"queue": "bank-1", "body": 1}),
+        ("GET", "/v1/notifications?tag=a1&queue=bank-1", None),
+        ("DELETE", "/v1/notifications?tag=a1&queue=bank-1", None),
+        ("GET", "/v1/notifications/history?tag=a1&queue=bank-1", None),
+        ("GET", "/v1/messages?tag=a1&queue=bank-1", None),
+        ("GET", "/v1/notifications/{id}", None),
+        ("PATCH", "/v1/notifications/{id}", {"body": 2}),
+        ("DELETE", "/v1/notifications/{id}", None),
+        ("PUT", "/v1/topics/bank", None),
+        ("GET", "/v1/topics/bank", None),
+        ("DELETE", "/v1/topics/bank?force=true", None),
+        ("POST", "/v1/topics/bank/events", {"body": 1}),
+        ("POST", "/v1/topics/bank/events/batch", {"events": [{"body": 1}]}),
+        ("PUT", "/v1/topics/bank/subscriptions/audit", {}),
+        ("GET", "/v1/topics/bank/subscriptions/audit", None),
+        ("DELETE", "/v1/topics/bank/subscriptions/audit", None),
+    ],
+)
+def test_what_belongs_to_others_is_out_of_reach(
+    mailer: Api, bank: str, method: str, path: str, body: Any
+) -> None:
+    answer = mailer.call(method, path.replace("{id}", bank), body)
+
+    assert_refused(answer, 403, "forbidden")
+
+
+@pytest.mark.parametrize(
+    "path", ["/v1/notifications?tag=a1", "/v1/messages?tag=a1", "/v1/notifications/history?tag=a1"]
+)
+def test_a_search_over_all_queues_is_not_for_it(mailer: Api, path: str) -> None:
+    assert_refused(mailer.call("GET", path), 400, "invalid_request")
+
+
+def test_the_dead_letters_of_a_subscription_do_not_go_where_its_key_does_not_reach(
+    mailer: Api, admin: Api, bank: str
+) -> None:
+    letters = {"settings": {"dead_letter_queue": admin.bank_queue}}  # type: ignore[attr-defined]
+
+    answer = mailer.call("PUT", "/v1/topics/mail/subscriptions/letters", letters)
+
+    assert_refused(answer, 403, "forbidden")
+
+
+def test_topics_of_others_are_not_listed(mailer: Api, admin: Api, bank: str) -> None:
+    admin.call("PUT", "/v1/topics/mail.two")
+
+    names = {one["name"] for one in mailer.get("/v1/topics")["topics"]}
+
+    assert "bank" not in names
+    assert "mail.two" in names
+
+
+def test_who_may_only_send_cannot_take_back(let_in: LetIn, bank: str) -> None:
+    sender = let_in(Role.PRODUCE)
+
+    assert_refused(sender.call("DELETE", f"/v1/notifications/{bank}"), 403, "forbidden")
+    assert_refused(sender.call("PATCH", f"/v1/notifications/{bank}", {"body": 2}), 403, "forbidden")
+    assert_refused(sender.call("PUT", "/v1/topics/other"), 403, "forbidden")
+    assert told(sender.call("POST", "/v1/topics/bank/events", {"body": 1}))["messages"] == 1

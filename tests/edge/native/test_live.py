@@ -1,0 +1,173 @@
+"""News once a second: to all who listen, of what each may see, for as long as they listen."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from time import monotonic
+from typing import Any
+
+import pytest
+
+from penstock.domain.access.api_key import Role
+from tests.clocks import ManualClock
+from tests.edge.api import Api, a_name, assert_refused
+from tests.edge.conftest import MakeServer
+from tests.edge.live import LiveServer
+from tests.edge.native.conftest import LetIn, new_key
+from tests.support.waiting import eventually
+
+
+class Heard:
+    """The events of one listener, as they come."""
+
+    def __init__(self, lines: Iterator[str]) -> None:
+        self._lines = lines
+
+    def next(self) -> dict[str, Any]:
+        for line in self._lines:
+            if line.startswith("data: "):
+                return dict(json.loads(line.removeprefix("data: ")))
+        raise AssertionError("it ended")
+
+    def until(self, queue: str) -> dict[str, Any]:
+        """What is told of a queue when it is told of next."""
+        for _ in range(20):
+            for told in self.next()["queues"]:
+                if told["name"] == queue:
+                    return dict(told)
+        raise AssertionError(f"nothing was told of {queue}")
+
+    def rest(self) -> list[str]:
+        """All that comes until it ends."""
+        return [line for line in self._lines if line]
+
+
+@contextmanager
+def listening(api: Api, path: str = "/v1/live") -> Iterator[Heard]:
+    with api.http.stream("GET", path) as answer:
+        assert answer.status_code == 200
+        assert answer.headers["content-type"] == "text/event-stream"
+        yield Heard(answer.iter_lines())
+
+
+def test_the_first_news_come_at_once_and_tell_the_whole(api: Api) -> None:
+    with listening(api) as heard:
+        news = heard.next()
+    stats = api.get("/v1/stats")
+
+    assert (news["counts"], news["totals"]) == (stats["counts"], stats["totals"])
+    assert (news["queues"], news["is_cut"]) == ([], False)
+
+
+def test_a_queue_is_told_of_when_it_has_changed(api: Api, clock: ManualClock) -> None:
+    name = api.make_queue()
+    with listening(api) as heard:
+        heard.next()  # this may be what was seen before the queue was made
+        heard.next()
+        api.send(name)
+        first = heard.until(name)
+        clock.advance(seconds=2)
+        api.send_many(name, range(2))
+        second = heard.until(name)
+
+    assert first["counts"] == {"waiting": 0, "ready": 1, "leased": 0, "dead": 0}
+    assert second["counts"]["ready"] == 3
+    assert second["totals"]["sent"] == 3
+
+
+def test_rates_are_how_many_in_a_second(make_server: MakeServer) -> None:
+    clock = ManualClock()
+    server = make_server(clock=clock)
+    api = Api(server.url)
+    name = api.make_queue()
+    api.send(name)
+    with listening(api) as heard:
+        heard.next()
+        heard.next()
+        api.send_many(name, range(6))
+        clock.advance(seconds=2)
+        rates = [heard.next()["rates"]["sent"] for _ in range(4)]
+
+    assert sum(rate * 2 if rate < 6 else rate for rate in rates) == 6, rates
+    api.close()
+
+
+def test_it_ends_after_as_many_events_as_were_asked_for(api: Api) -> None:
+    with listening(api, "/v1/live?events=2") as heard:
+        heard.next()
+        heard.next()
+
+        assert heard.rest() == []
+
+
+@pytest.mark.parametrize("events", ["0", "-1", "x", "", "100001"])
+def test_a_number_that_makes_no_sense_is_refused(api: Api, events: str) -> None:
+    assert_refused(api.call("GET", f"/v1/live?events={events}"), 400, "invalid_request")
+
+
+def test_whoever_may_see_some_queues_hears_of_those_only(let_in: LetIn) -> None:
+    everybody, somebody = let_in(), let_in(Role.READ, queues=("mine-*",))
+    mine, other = f"mine-{a_name()}", a_name("other")
+    for name in (mine, other):
+        everybody.call("PUT", f"/v1/queues/{name}")
+    with listening(somebody) as heard, listening(everybody) as all_heard:
+        first = heard.next()
+        all_heard.next()
+        everybody.send(other)
+        everybody.send(mine)
+        seen = {told["name"] for _ in range(3) for told in heard.next()["queues"]}
+        all_heard.until(mine)
+
+    assert seen == {mine}
+    assert (first["counts"], first["totals"], first["rates"]) == (None, None, None)
+
+
+def test_only_so_many_may_listen_at_one_time(make_server: MakeServer) -> None:
+    server = make_server(limits={"max_listeners": 2})
+    api = Api(server.url)
+    with listening(api) as heard:
+        heard.next()
+        with listening(api) as other:
+            other.next()
+            assert_refused(api.call("GET", "/v1/live"), 429, "too_many_waiting")
+
+    # Whoever goes makes room.
+    eventually(lambda: api.call("GET", "/v1/live?events=1").status_code == 200)
+    api.close()
+
+
+def test_a_head_is_answered_and_nobody_listens(api: Api) -> None:
+    answer = api.call("HEAD", "/v1/live")
+
+    assert (answer.status_code, answer.content) == (200, b"")
+
+
+def test_a_stopping_server_lets_its_listeners_go(make_server: MakeServer) -> None:
+    server = make_server(server={"drain_ms": 18_000})
+    api = Api(server.url)
+    with listening(api) as heard:
+        heard.next()
+        began = monotonic()
+        server.stop()
+
+        heard.rest()
+        assert monotonic() - began < 12, "it does not wait for them to go"
+    api.close()
+
+
+def test_news_end_with_the_key_of_the_listener(guarded: LiveServer) -> None:
+    kept, lost = (Api(guarded.url, key=new_key(guarded, Role.READ)) for _ in range(2))
+    lost_id = lost.http.headers["Authorization"].split("_")[1]
+    with listening(kept) as staying, listening(lost) as leaving:
+        leaving.next()
+
+        guarded.broker.keys.revoke(lost_id).result()
+        guarded.broker.refresh_keys()
+
+        leaving.rest()  # it ends
+        staying.next()
+        assert staying.next()["queues"] is not None
+    for client in (kept, lost):
+        client.close()

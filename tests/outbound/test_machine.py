@@ -1,0 +1,72 @@
+"""The check-up of the machine."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from penstock.domain.store.finding import Grade
+from penstock.outbound import machine
+
+
+def findings(folder: Path, *, sync_ms: int = 1):
+    """With a clock that says how long all the syncs took."""
+    ticks = iter([0, sync_ms * machine.SYNCS])
+    return {found.name: found for found in machine.examine(folder, clock=lambda: next(ticks))}
+
+
+def test_a_usual_folder_is_fine_and_left_as_it_was(tmp_path):
+    found = findings(tmp_path)
+
+    assert found["data folder"].grade is Grade.OK
+    assert found["disk sync"].text == "1.00 ms per sync"
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(("sync_ms", "grade"), [(0, Grade.WARN), (5, Grade.OK), (30, Grade.WARN)])
+def test_a_disk_that_is_slow_or_too_good_to_be_true_is_worth_a_look(tmp_path, sync_ms, grade):
+    assert findings(tmp_path, sync_ms=sync_ms)["disk sync"].grade is grade
+
+
+@pytest.mark.parametrize(
+    ("kind", "grade"), [("tmpfs", Grade.WARN), ("nfs4", Grade.WARN), ("ext4", Grade.OK)]
+)
+def test_a_folder_in_memory_or_far_away_is_worth_a_look(tmp_path, monkeypatch, kind, grade):
+    monkeypatch.setattr(machine, "filesystem", lambda folder: kind)
+
+    assert findings(tmp_path)["file system"].grade is grade
+
+
+def test_the_file_system_of_a_folder_is_known_by_its_name(tmp_path):
+    assert machine.filesystem(Path("/proc")) == "proc"
+
+
+def test_a_folder_that_cannot_be_written_to_fails(tmp_path, monkeypatch):
+    def refuse(*args: object, **options: object) -> int:
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr(os, "open", refuse)
+
+    assert findings(tmp_path)["data folder"].grade is Grade.FAIL
+
+
+@pytest.mark.parametrize(
+    ("free", "grade"), [(2**20, Grade.FAIL), (2**28, Grade.WARN), (2**31, Grade.OK)]
+)
+def test_little_room_is_told_and_no_room_fails(tmp_path, monkeypatch, free, grade):
+    class Facts:
+        f_frsize = 1
+        f_bavail = free
+
+    monkeypatch.setattr(os, "statvfs", lambda folder: Facts)
+
+    assert findings(tmp_path)["disk space"].grade is grade
+
+
+def test_a_folder_that_is_not_there_yet_is_not_made(tmp_path):
+    found = findings(tmp_path / "nowhere")
+
+    assert found["data folder"].grade is Grade.WARN
+    assert not (tmp_path / "nowhere").exists()

@@ -1,0 +1,60 @@
+"""A desk with an archiver beside it, and looks into the lake."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pyarrow.parquet as pq
+
+from penstock.domain.lake import layout as lake
+from penstock.domain.queue.queue import Queue
+from penstock.outbound.dice import SystemDice
+from penstock.outbound.lake_files import LakeFiles
+from penstock.runtime.archiver.archiver import Archived, Archiver
+from penstock.runtime.archiver.snapshots import Snapshots
+from tests.store.desk import Desk
+
+
+class Rig:
+    def __init__(self, desk: Desk, folder: Path, **how: Any) -> None:
+        self.desk = desk
+        self.folder = folder
+        self.files = LakeFiles(folder, SystemDice())
+        self.pauses: list[int] = []
+        self.archiver = Archiver(desk.store, self.files, desk.clock, pause=self.pauses_none, **how)
+        self.snapshots = Snapshots(
+            desk.store, self.files, desk.clock, self.archiver, pause=self.pauses_none
+        )
+
+    def pauses_none(self, ms: int) -> None:
+        self.pauses.append(ms)
+
+    def run(self) -> Archived:
+        return self.archiver.run()
+
+    def finish(self, queue: Queue, count: int = 1, **draft: Any) -> list[str]:
+        """Send, claim and complete so many; their ids."""
+        ids = self.desk.send_many(queue, count, **draft)
+        for message in self.desk.claim(queue, count):
+            self.desk.complete(message)
+        return ids
+
+    def rows(self, table: lake.Table) -> list[dict[str, Any]]:
+        return rows_of(self.folder, table)
+
+    def ids(self, table: lake.Table) -> list[str]:
+        return [row["id"] for row in self.rows(table)]
+
+
+def rows_of(folder: Path, table: lake.Table) -> list[dict[str, Any]]:
+    """As any reader of Parquet finds them, with the values of the partitions."""
+    rows: list[dict[str, Any]] = []
+    for path in sorted((folder / table.name).glob("**/*.parquet")):
+        parts = path.relative_to(folder).parts
+        if any(part.startswith((".", "_")) for part in parts):
+            continue
+        values = dict(part.split("=") for part in parts if "=" in part)
+        for row in pq.ParquetFile(path).read().to_pylist():
+            rows.append(values | row)
+    return rows

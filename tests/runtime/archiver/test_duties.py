@@ -1,0 +1,106 @@
+"""A server archives by itself, once for the whole cluster."""
+
+from __future__ import annotations
+
+import sys
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from penstock.domain.errors import LakeRefused
+from penstock.domain.lake import layout as lake
+from penstock.domain.limits import HOUR, MINUTE
+from penstock.runtime.archiver.duties import ArchiveDuty, BacklogSampler, SnapshotDuty
+from penstock.settings import Settings
+from penstock.settings.archive import Archive
+from penstock.wiring.broker import open_broker
+from tests.clocks import ManualClock
+from tests.runtime.archiver.rig import Rig, rows_of
+from tests.store.desk import Desk
+
+
+def test_of_several_nodes_one_archives_per_interval(rig):
+    desk = rig.desk
+    nodes = [ArchiveDuty(desk.store, rig.archiver, every_ms=MINUTE) for _ in range(2)]
+    rig.finish(desk.queue("mail"))
+
+    assert nodes[0].tick(desk.now) == desk.now + MINUTE
+    assert len(rig.rows(lake.HISTORY)) == 1
+    rig.finish(desk.queues[0])
+    assert nodes[1].tick(desk.now) < desk.now + MINUTE, "it looks again soon: the other may die"
+    assert len(rig.rows(lake.HISTORY)) == 1
+
+    desk.clock.advance(ms=MINUTE)
+    nodes[1].tick(desk.now)
+    assert len(rig.rows(lake.HISTORY)) == 2
+
+
+def test_counters_are_sampled_when_a_minute_begins(rig):
+    desk = rig.desk
+    desk.send(desk.queue("mail"))
+    desk.clock.advance(ms=20_000)
+    nodes = [BacklogSampler(desk.store) for _ in range(2)]
+
+    assert {node.tick(desk.now) for node in nodes} == {desk.now + 40_000}
+
+    desk.clock.advance(ms=40_000)
+    for node in nodes:
+        node.tick(desk.now)
+    rig.run()
+    assert [row["at"] for row in rig.rows(lake.BACKLOG)] == [desk.now - 40_000, desk.now]
+
+
+def test_snapshots_are_taken_in_turn_and_old_ones_removed(rig):
+    desk = rig.desk
+    duty = SnapshotDuty(desk.store, rig.snapshots, every_ms=HOUR, keep=2)
+    for _ in range(3):
+        assert duty.tick(desk.now) == desk.now + HOUR
+        assert duty.tick(desk.now) < desk.now + HOUR
+        desk.clock.advance(ms=HOUR)
+    assert [no for _, no in rig.files.snapshots()] == [2, 3]
+
+
+@pytest.fixture
+def settings(tmp_path: Path) -> Settings:
+    return Settings(data=str(tmp_path), archive=Archive(enabled=True))
+
+
+def test_a_server_archives_if_it_is_told_to(settings):
+    clock = ManualClock()
+    with closing(open_broker(settings, clock=clock)) as broker:
+        desk = Desk(broker.store, clock)
+        mail = desk.queue("mail")
+        desk.send_many(mail, 2)
+        desk.complete(desk.claim(mail)[0])
+        broker.start_archiving()
+        assert broker._archiving is not None
+        broker._archiving.run_due()
+    # Either the loop or we were first; the other has waited, or had nothing to do.
+    assert len(rows_of(settings.lake_folder, lake.HISTORY)) == 1
+    assert len(rows_of(settings.lake_folder, lake.SNAPSHOTS)) == 1
+
+
+def test_it_does_not_unless_it_is_told_to(tmp_path):
+    with closing(open_broker(Settings(data=str(tmp_path)))) as broker:
+        broker.start_archiving()
+        assert broker._archiving is None
+
+
+def test_a_server_without_pyarrow_says_so_at_the_start(settings, monkeypatch):
+    monkeypatch.setitem(sys.modules, "penstock.outbound.lake_files", None)
+    with (
+        closing(open_broker(settings)) as broker,
+        pytest.raises(LakeRefused, match=r"penstock-queue\[archive\]"),
+    ):
+        broker.start_archiving()
+
+
+def test_it_stops_while_it_writes(settings, tmp_path):
+    with closing(open_broker(settings)) as broker:
+        desk = Desk(broker.store, broker.clock)  # type: ignore[arg-type]
+        rig = Rig(desk, settings.lake_folder)
+        rig.finish(desk.queue("mail"), 100)
+        broker.start_archiving()
+    # Closing has waited for the loop: nothing half written is left.
+    assert list(settings.lake_folder.glob("**/.tmp*")) == []

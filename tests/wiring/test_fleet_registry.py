@@ -1,0 +1,69 @@
+"""The registry of workers, as whoever runs a fleet sees it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from penstock.domain.limits import Limits
+from penstock.domain.worker import NewWorker, Worker
+from penstock.outbound.dice import SystemDice
+from penstock.ports.fleet_registry import Member
+from penstock.services.workers import Workers
+from penstock.wiring.fleet_registry import OwnFleetRoll
+
+
+@pytest.fixture
+def workers(store, clock) -> Workers:
+    return Workers(store, clock, SystemDice(), Limits(), valid_ms=60_000)
+
+
+@pytest.fixture
+def roll(workers, store, clock) -> OwnFleetRoll:
+    return OwnFleetRoll(workers, store, clock)
+
+
+def test_those_of_a_fleet_are_found_by_their_label_while_they_live(workers, roll, clock):
+    silent = _add(workers, "silent", fleet="mail")
+    clock.advance(seconds=50)
+    mine = _add(workers, "a", fleet="mail", replica="1")
+    draining = _add(workers, "b", fleet="mail")
+    left = _add(workers, "c", fleet="mail")
+    _add(workers, "d", fleet="reports")
+    _add(workers, "e")
+    workers.drain(draining.id).result()
+    workers.leave(left.id).result()
+    clock.advance(seconds=10)  # now the silent one is overdue, though nobody has said so yet
+
+    found = sorted(roll.members("mail"), key=lambda member: member.host or "")
+    assert found == [_member(mine, "a", replica="1"), _member(draining, "b", is_draining=True)]
+    assert silent.id not in {member.id for member in roll.members("mail")}
+
+
+def test_who_holds_something_is_not_idle(workers, roll, desk):
+    idle, busy = _add(workers, "a"), _add(workers, "b")
+    mail = desk.queue("mail")
+    desk.send_many(mail, 3)
+    desk.claim(mail, 3, claimed_by=busy.id)
+
+    assert roll.holding([idle.id, busy.id]) == {idle.id: 0, busy.id: 3}
+
+
+def test_a_worker_is_told_to_drain_and_one_that_has_gone_is_no_error(workers, roll):
+    there, gone = _add(workers, "a"), _add(workers, "b")
+    workers.leave(gone.id).result()
+
+    for worker_id in (there.id, gone.id, "nobody"):
+        roll.drain(worker_id)
+
+    assert workers.get(there.id).result().is_draining
+
+
+def _add(workers: Workers, host: str, **labels: str) -> Worker:
+    return workers.register(NewWorker(host=host, labels=labels)).result()
+
+
+def _member(worker: Worker, host: str, **more: Any) -> Member:
+    told = {"replica": None, "is_draining": False, **more}
+    return Member(id=worker.id, host=host, registered_at=worker.registered_at, **told)

@@ -1,0 +1,77 @@
+"""Workers on both stores."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, closing
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from penstock import Penstock
+from penstock.worker.worker import Worker
+from tests.clocks import ManualClock
+from tests.store.backends import PostgresHome
+from tests.store.conftest import backend, clock, desk, open_store, postgres_home, store
+from tests.worker.rig import Rig
+
+__all__ = ["backend", "clock", "desk", "open_store", "postgres_home", "store"]
+
+MakeRig = Callable[..., Rig]
+Start = Callable[..., Worker]
+
+
+@pytest.fixture
+def url(backend: str, tmp_path: Path, request: pytest.FixtureRequest) -> str:
+    if backend == "sqlite":
+        return f"sqlite:///{tmp_path / 'penstock.db'}"
+    home: PostgresHome = request.getfixturevalue("postgres_home")
+    return home.renew()
+
+
+@pytest.fixture
+def app(url: str, clock: ManualClock) -> Iterator[Penstock]:
+    app = Penstock(url, clock=clock)
+    app.queue("mail")
+    yield app
+    app.close()
+
+
+@pytest.fixture
+def timed_app(url: str) -> Iterator[Penstock]:
+    """An application whose time goes by itself."""
+    app = Penstock(url)
+    app.queue("mail")
+    yield app
+    app.close()
+
+
+@pytest.fixture
+def start(timed_app: Penstock) -> Iterator[Start]:
+    """Workers that run in threads until the test ends."""
+    started: list[tuple[Worker, threading.Thread]] = []
+
+    def start(**options: Any) -> Worker:
+        worker = timed_app.worker(queues=["mail"], **options)
+        thread = threading.Thread(target=worker.run)
+        started.append((worker, thread))
+        thread.start()
+        return worker
+
+    yield start
+    for worker, thread in started:
+        worker.drain(0)
+        thread.join(10)
+        assert not thread.is_alive()
+
+
+@pytest.fixture
+def make_rig(app: Penstock, clock: ManualClock) -> Iterator[MakeRig]:
+    with ExitStack() as stack:
+
+        def make(**order: Any) -> Rig:
+            return stack.enter_context(closing(Rig(app, clock, **order)))
+
+        yield make

@@ -1,0 +1,141 @@
+"""A pump whose slots are turned by hand: real store, real handlers, no threads, no waiting."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from penstock import Penstock
+from penstock.domain.circuit.circuit import Permitted, Reported
+from penstock.domain.message.lifecycle import Message
+from penstock.ports.work import Answer, Unanswered, Work, WorkAct, WorkSource
+from penstock.worker.assignment import Order
+from penstock.worker.job_table import Table
+from penstock.worker.pump import Pump
+from penstock.worker.running_job import Held
+from tests.clocks import ManualClock
+
+LEASE_MS = 30_000
+
+
+class HandSlots:
+    """As many begin as a test says, when it says so."""
+
+    def __init__(self) -> None:
+        self.line: deque[Held] = deque()
+
+    def give(self, held: Sequence[Held]) -> None:
+        self.line.extend(held)
+
+    def take_back(self) -> list[Held]:
+        taken, self.line = list(self.line), deque()
+        return taken
+
+
+class LuckyDice:
+    def share(self) -> float:
+        return 0.5
+
+    def digits(self, count: int) -> str:
+        return "0" * count
+
+
+class Interruptible:
+    """A source that can be out of reach."""
+
+    def __init__(self, source: WorkSource) -> None:
+        self._source = source
+        self.error: Exception | None = None
+        self.claims = 0
+        self.asked: list[list[str]] = []
+        self.reports = 0
+        self.no_answer: Exception | None = None  # to whoever asks for permits
+        self.answered: int | None = None  # how many acts of a call reach the store; None: all
+
+    def claim(self, *args: Any, **kwargs: Any) -> tuple[list[Work], list[Answer]]:
+        self.claims += 1
+        self._check()
+        acts = kwargs.pop("finishing", ())
+        missing = [Unanswered("gone")] * len(acts[self.answered :] if self.answered else ())
+        sent = acts[: len(acts) - len(missing)]
+        found, answers = self._source.claim(*args, finishing=sent, **kwargs)
+        return found, [*answers, *missing]
+
+    def act(self, acts: Sequence[WorkAct]) -> list[Answer]:
+        self._check()
+        return self._source.act(acts)
+
+    def listen(self, queues: Sequence[str], callback: Callable[[], None]) -> Callable[[], None]:
+        return self._source.listen(queues, callback)
+
+    def permits(self, jobs: Mapping[str, str]) -> Mapping[str, Permitted] | None:
+        self.asked.append(list(jobs))
+        if self.no_answer is not None:
+            raise self.no_answer
+        return self._source.permits(jobs)
+
+    def report(self, reports: Sequence[Reported]) -> None:
+        self._check()
+        self.reports += 1
+        self._source.report(reports)
+
+    def _check(self) -> None:
+        if self.error is not None:
+            raise self.error
+
+
+class Rig:
+    """One worker on an application; `turn` is a turn of its crank."""
+
+    def __init__(
+        self, app: Penstock, clock: ManualClock, *, has_sandbox: bool = False, **order: Any
+    ) -> None:
+        self.app = app
+        self.clock = clock
+        self.order = Order(**{"queues": ("mail",), "prefetch": 0, "lease_ms": LEASE_MS, **order})
+        self.slots = HandSlots()
+        self.source = Interruptible(app.work_source())
+        self.table = Table.create(self.order.places)
+        self.pump = Pump(
+            self.order,
+            self.source,
+            app.handlers,
+            clock,
+            LuckyDice(),
+            slots=self.slots,  # type: ignore[arg-type]
+            table=self.table,
+            has_sandbox=has_sandbox,
+        )
+        self.pump.worker_id = "ada"
+
+    def turn(self) -> int:
+        return self.pump.tick(self.clock.now())
+
+    def begin(self) -> Held:
+        """The next in line gets a slot."""
+        held = self.slots.line.popleft()
+        held.begin(self.clock.now())
+        self.table.begin(held.place, now=self.clock.now(), deadline=held.deadline, is_apart=False)
+        if held.is_late_start:
+            self.pump.told(held)
+        return held
+
+    def end(self, held: Held) -> None:
+        """Its handler is called, and done."""
+        act = held.ready.run(self.app.handlers, held, LuckyDice())
+        self.table.end(held.place)
+        self.pump.finished.append((held, act))
+
+    def run_all(self) -> None:
+        while self.slots.line:
+            self.end(self.begin())
+
+    def message(self, message_id: str) -> Message | None:
+        """None: it has ended."""
+        backing: Any = self.app._opening.get()
+        found: Message | None = backing.broker.messages.find(message_id).result()
+        return found
+
+    def close(self) -> None:
+        self.table.close()

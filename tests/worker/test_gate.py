@@ -1,0 +1,56 @@
+"""What the end of a job says about its route."""
+
+from __future__ import annotations
+
+import pytest
+
+from penstock.domain.circuit.circuit import Outcome
+from penstock.domain.errors import StoreUnavailable
+from penstock.domain.message.lease import Verb
+from penstock.ports.work import WorkAct
+from penstock.worker.circuit_gate import Gate, outcome_of
+from penstock.worker.handling import Ready
+from penstock.worker.outcomes import NOT_COMMITTED
+from tests.worker.test_outcomes import AHandler, some_work
+
+
+@pytest.mark.parametrize(
+    ("verb", "outcome"),
+    [
+        (Verb.COMPLETE, Outcome.SUCCESS),
+        (Verb.FAIL, Outcome.FAILURE),
+        (Verb.TIME_OUT, Outcome.FAILURE),
+        (Verb.CRASH, Outcome.FAILURE),
+        (Verb.SNOOZE, None),
+        (Verb.CANCEL, None),
+        (Verb.BURY, None),
+        (Verb.RELEASE, None),
+    ],
+)
+def test_only_what_was_done_or_failed_says_something(verb, outcome):
+    assert outcome_of(WorkAct(receipt="r", verb=verb)) is outcome
+
+
+def test_jobs_wait_while_circuits_cannot_be_asked_and_the_stores_address_stays_secret(caplog):
+    class Broken:
+        def permits(self, routes):
+            raise StoreUnavailable("cannot reach db.internal:5432")
+
+    ready = [
+        Ready(some_work(receipt=receipt, route=route), AHandler(), lambda: None)
+        for receipt, route in (("a", "stripe"), ("b", None))
+    ]
+
+    go, held = Gate(Broken()).admit(ready, 0)  # type: ignore[arg-type]
+
+    assert [one.work.receipt for one in go] == ["b"]
+    [act] = held
+    assert (act.receipt, act.verb) == ("a", Verb.SNOOZE)
+    assert act.text == "the state of its route's circuit is unavailable"
+    assert "db.internal:5432" in caplog.text, "for the operator"
+
+
+def test_a_job_that_completed_itself_was_done_with_its_route():
+    act = WorkAct(receipt="r", verb=Verb.FAIL, text=NOT_COMMITTED)
+
+    assert outcome_of(act) is Outcome.SUCCESS

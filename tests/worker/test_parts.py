@@ -1,0 +1,223 @@
+"""The small parts of a worker: how far ahead it claims, its table, its signs of life, an estate."""
+
+from __future__ import annotations
+
+from penstock.domain.errors import StoreUnavailable
+from penstock.domain.message.lease import Verb
+from penstock.worker.job_table import Entry, Noted, Table
+from penstock.worker.leftovers import acts_for
+from penstock.worker.outage import Outage
+from penstock.worker.prefetch import MOST, Pace
+from penstock.worker.process_exit import LOOP_FAILED, Death
+from penstock.worker.registration import Beats, Standing
+
+# ---- how far ahead
+
+
+def test_short_jobs_are_claimed_ahead_and_long_ones_are_not():
+    short, long = Pace(), Pace()
+    for now in range(0, 1_000, 10):
+        short.note(50, now=now)
+        long.note(1 if now % 500 == 0 else 0, now=now)
+
+    assert short.ahead == 5 * 50  # what is done in 50 ms
+    assert long.ahead <= 2
+
+
+def test_no_more_is_claimed_ahead_than_the_table_can_take():
+    pace = Pace()
+    for now in range(0, 100, 10):
+        pace.note(10_000, now=now)
+
+    assert pace.ahead == MOST
+
+
+# ---- the table
+
+
+def test_what_one_process_notes_another_can_read():
+    table = Table.create(4)
+    other = Table.inherited(table.fd)
+
+    table.sign("ada")
+    table.set_ahead(17)
+    table.note(2, receipt="r" * 54, id="an-id", kind="mail.welcome")
+    table.begin(2, now=1_000, deadline=6_000, is_apart=False)
+
+    assert other.entries() == [
+        Entry(Noted.RUNNING, 1_000, 6_000, "r" * 54, "an-id", "mail.welcome")
+    ]
+    assert (other.worker_id, other.ahead_ms) == ("ada", 17)
+
+
+def test_a_place_is_held_runs_has_ended_and_is_free_again():
+    table = Table.create(1)
+    states = []
+
+    table.note(0, receipt="r", id="i", kind="k")
+    states.append(table.entries()[0].state)
+    table.begin(0, now=1, deadline=None, is_apart=True)
+    states.append(table.entries()[0].state)
+    table.end(0)
+    states.append(table.entries()[0].state)
+    table.free(0)
+
+    assert states == [Noted.HELD, Noted.APART, Noted.ENDED]
+    assert table.entries() == []
+
+
+def test_a_receipt_or_a_kind_of_any_length_does_no_harm():
+    table = Table.create(2)
+
+    table.note(0, receipt="x" * 1_000, id="i", kind="k")
+    table.begin(0, now=1, deadline=None, is_apart=False)
+    table.note(1, receipt="x", id="i" * 100, kind="ü" * 200)
+
+    [entry] = table.entries()
+    assert entry.receipt == "x"
+    assert entry.kind.startswith("üü")
+
+
+def test_only_what_runs_in_the_process_itself_is_overdue():
+    table = Table.create(3)
+    for place, is_apart in enumerate((False, True, False)):
+        table.note(place, receipt=str(place), id="i", kind="k")
+        table.begin(place, now=0, deadline=None if place == 2 else 100, is_apart=is_apart)
+
+    assert [entry.receipt for entry in table.overdue(100)] == ["0"]
+    assert table.overdue(99) == []
+
+
+# ---- the estate of a dead process
+
+
+def test_what_ran_is_said_to_have_crashed_and_the_rest_is_given_back():
+    entries = [_entry("ran", Noted.RUNNING), _entry("line", Noted.HELD)]
+    entries += [_entry("apart", Noted.APART), _entry("done", Noted.ENDED)]
+
+    acts = acts_for(entries, Death(-11, 50 * 1024), now=3_500, worker_id="ada")
+
+    assert {act.receipt: act.verb for act in acts} == {
+        "ran": Verb.CRASH,
+        "line": Verb.RELEASE,
+        "apart": Verb.RELEASE,
+        "done": Verb.RELEASE,
+    }
+    assert acts[0].text == (
+        "its worker process died: signal SIGSEGV, peak memory 50 MB; "
+        "worker ada, handler mail, 2.5 s running"
+    )
+
+
+def test_what_kept_its_process_from_stopping_it_has_timed_out_and_its_neighbours_are_innocent():
+    entries = [_entry("stuck", Noted.RUNNING), _entry("beside", Noted.RUNNING)]
+
+    acts = acts_for(entries, Death(-9, 0), now=0, worker_id="ada", overdue=["stuck"])
+
+    assert [act.verb for act in acts] == [Verb.TIME_OUT, Verb.RELEASE]
+
+
+def test_nobody_is_to_blame_for_a_process_that_was_killed_at_the_end():
+    acts = acts_for(
+        [_entry("ran", Noted.RUNNING)], Death(-9, 0), now=0, worker_id="", is_our_doing=True
+    )
+
+    assert [act.verb for act in acts] == [Verb.RELEASE]
+
+
+# ---- signs of life
+
+
+class FakeRoll:
+    def __init__(self) -> None:
+        self.said: list[str] = []
+        self.standing = Standing.ALIVE
+        self.error: Exception | None = None
+
+    def register(self) -> str:
+        self.said.append("register")
+        return f"id-{self.said.count('register')}"
+
+    def beat(self, worker_id: str) -> Standing:
+        self.said.append(f"beat {worker_id}")
+        if self.error is not None:
+            raise self.error
+        return self.standing
+
+    def leave(self, worker_id: str) -> None:
+        self.said.append(f"leave {worker_id}")
+
+
+def test_a_worker_registers_beats_and_says_goodbye():
+    roll, beats, ids, _ = _beats()
+
+    assert beats.tick(0) == 1_000
+    assert beats.tick(999) == 1_000
+    beats.tick(1_000)
+    beats.leave()
+
+    assert roll.said == ["register", "beat id-1", "leave id-1"]
+    assert ids == ["id-1"]
+
+
+def test_a_worker_that_was_taken_for_lost_registers_anew():
+    roll, beats, ids, _ = _beats()
+    beats.tick(0)
+
+    roll.standing = Standing.UNKNOWN
+    beats.tick(1_000)
+
+    assert ids == ["id-1", "id-2"]
+
+
+def test_a_worker_that_is_to_drain_hears_of_it_with_its_beat():
+    roll, beats, _, drains = _beats()
+    beats.tick(0)
+
+    roll.standing = Standing.DRAINING
+    beats.tick(1_000)
+
+    assert drains == [True]
+
+
+def test_a_registry_out_of_reach_stops_nothing():
+    roll, beats, ids, _ = _beats()
+    beats.tick(0)
+
+    roll.error = StoreUnavailable("gone")
+    assert beats.tick(1_000) == 2_000
+    roll.error = None
+    beats.tick(2_000)
+
+    assert ids == ["id-1"]
+
+
+def _beats() -> tuple[FakeRoll, Beats, list[str], list[bool]]:
+    roll, ids, drains = FakeRoll(), [], []  # type: ignore[var-annotated]
+    beats = Beats(
+        roll,
+        every_ms=1_000,
+        on_id=ids.append,
+        on_drain=lambda: drains.append(True),
+        outage=Outage(),
+    )
+    return roll, beats, ids, drains
+
+
+def _entry(receipt: str, state: Noted) -> Entry:
+    return Entry(state, 1_000, 0, receipt, "an-id", "mail")
+
+
+def test_jobs_that_are_acquitted_have_not_crashed():
+    table = Table.create(3)
+    for place in range(3):
+        table.note(place, receipt=str(place), id="", kind="")
+        table.begin(place, now=1, deadline=None, is_apart=False)
+
+    table.acquit_all_but([1])
+
+    acts = acts_for(table.entries(), Death(LOOP_FAILED, 0), now=2, worker_id="w")
+    assert [act.verb for act in acts] == [Verb.RELEASE, Verb.CRASH, Verb.RELEASE]
+    assert "its event loop failed" in (acts[1].text or "")
+    assert "beside" not in (acts[1].text or "")
+    table.close()

@@ -1,0 +1,399 @@
+"""The turns of a worker's crank, one by one."""
+
+from __future__ import annotations
+
+import logging
+from contextlib import suppress
+
+import pytest
+
+from penstock import Penstock, Retry, Snooze, current
+from penstock.domain.errors import InvalidRequest, LeaseLost, StoreUnavailable
+from penstock.domain.message.lifecycle import State
+from penstock.worker.lease_keeper import NOTICE_MS
+from penstock.worker.leftovers import acts_for
+from penstock.worker.process_exit import Death
+from tests.worker.rig import LEASE_MS, LuckyDice
+
+
+def test_jobs_are_claimed_for_the_free_slots_and_completed_with_the_next_turn(app, make_rig):
+    done: list[int] = []
+
+    @app.job(queue="mail")
+    def count(n: int) -> None:
+        done.append(n)
+
+    sent = [count.enqueue(n) for n in range(5)]
+    rig = make_rig(slots=3)
+
+    rig.turn()
+    assert len(rig.slots.line) == 3
+    rig.run_all()
+    rig.turn()
+
+    assert done == [0, 1, 2]
+    assert [rig.message(job.id) is None for job in sent] == [True, True, True, False, False]
+    assert len(rig.slots.line) == 2  # they came in the same turn
+
+
+def test_a_turn_tells_and_claims_in_one_call(app, make_rig):
+    job = _nothing(app)
+    job.enqueue_many([{}] * 4)
+    rig = make_rig(slots=2)
+    rig.turn()
+    rig.run_all()
+    before = rig.source.claims
+
+    rig.turn()
+
+    assert rig.source.claims == before + 1
+
+
+def test_beyond_the_free_slots_as_many_are_claimed_as_prefetch_says(app, make_rig):
+    _nothing(app).enqueue_many([{}] * 9)
+    rig = make_rig(slots=2, prefetch=4)
+
+    rig.turn()
+
+    assert len(rig.slots.line) == 6
+
+
+def test_a_worker_without_a_free_slot_claims_nothing(app, make_rig):
+    _nothing(app).enqueue_many([{}] * 3)
+    rig = make_rig(slots=1)
+    rig.turn()
+    rig.begin()
+    before = rig.source.claims
+
+    rig.pump.is_woken = True
+    rig.turn()
+
+    assert rig.source.claims == before
+
+
+def test_a_worker_without_a_free_slot_sleeps_until_its_leases_are_due(app, clock, make_rig):
+    _nothing(app).enqueue_many([{}] * 3)
+    rig = make_rig(slots=1)
+    rig.turn()
+    rig.begin()
+    clock.advance(seconds=5)
+
+    assert rig.turn() > clock.now() + 1_000
+
+
+def test_leases_are_kept_of_what_runs_and_of_what_is_in_line(app, clock, make_rig):
+    job = _nothing(app)
+    ids = [job.enqueue().id for _ in range(2)]
+    rig = make_rig(slots=1, prefetch=1)
+    rig.turn()
+    running = rig.begin()
+
+    for _ in range(20):
+        clock.advance(ms=LEASE_MS // 3)
+        rig.turn()
+    rig.end(running)
+    rig.run_all()
+    rig.turn()
+
+    assert [rig.message(id) for id in ids] == [None, None]
+
+
+def test_without_a_turn_in_time_the_lease_is_lost_and_the_result_is_not_told(app, clock, make_rig):
+    sent = _nothing(app).enqueue()
+    late, other = make_rig(slots=1), make_rig(slots=1)
+    late.turn()
+    held = late.begin()
+
+    clock.advance(ms=LEASE_MS + 1)
+    other.turn()
+    late.turn()
+    assert held.is_stopping
+    late.end(held)
+    late.turn()
+
+    message = late.message(sent.id)
+    assert message is not None
+    assert message.state is State.LEASED  # the other's
+    assert message.attempts == 2
+
+
+@pytest.mark.parametrize("age_ms", [0, NOTICE_MS // 4, NOTICE_MS // 2, NOTICE_MS])
+def test_a_job_that_an_operator_cancels_is_stopped_within_four_seconds(
+    app, clock, make_rig, age_ms
+):
+    job = _nothing(app)
+    job.enqueue()
+    rig = make_rig(slots=2)
+    rig.turn()
+    rig.begin()
+    clock.advance(ms=NOTICE_MS - age_ms)  # the leases are looked after when this one is that old
+    rig.pump.is_woken = True
+    sent = job.enqueue()
+    rig.turn()
+    held, stopped = rig.begin(), []
+    held.stop = lambda: stopped.append(clock.now())
+    cancelled_at = clock.now()
+    app.backing.broker.messages.cancel(sent.id, reason="no", is_running_ok=True).result()
+
+    while not stopped:
+        clock.advance(ms=rig.turn() - clock.now())
+
+    assert stopped[0] - cancelled_at <= NOTICE_MS * 4 // 3
+    assert held.is_stopping
+    with pytest.raises(LeaseLost):
+        held.extend()
+    rig.end(held)  # a handler that nothing can stop comes to its end
+    rig.turn()
+    assert held.place == -1, "its place is free again"
+    [ending] = app.backing.broker.insight.past(sent.id).result().endings
+    assert (ending.outcome, ending.reason, ending.leased_by) == (State.CANCELLED, "no", "ada")
+
+
+def test_a_job_cancelled_before_it_gets_a_slot_is_not_begun(app, clock, make_rig):
+    ids = _nothing(app).enqueue_many([{}] * 2)
+    rig = make_rig(slots=1, prefetch=1)
+    rig.turn()
+    rig.begin()
+    app.backing.broker.messages.cancel(ids[1].id, reason=None, is_running_ok=True).result()
+
+    clock.advance(ms=NOTICE_MS)
+    rig.turn()
+
+    [waiting] = rig.slots.line
+    assert not waiting.begin(clock.now())
+
+
+def test_an_unknown_kind_is_parked_and_run_by_a_worker_that_knows_it(app, clock, make_rig):
+    sent = app.enqueue("from-the-future", {}, queue="mail")
+    rig = make_rig(slots=1)
+    rig.turn()
+    rig.turn()
+
+    parked = rig.message(sent.id)
+    assert parked is not None
+    assert (parked.state, parked.attempts) == (State.WAITING, 0)
+
+    done = []
+    app.job(queue="mail", kind="from-the-future")(lambda: done.append(1))
+    clock.advance(minutes=1)
+    rig.turn()
+    rig.run_all()
+    rig.turn()
+
+    assert done == [1]
+    assert rig.message(sent.id) is None
+
+
+def test_arguments_that_do_not_fit_park_a_job_that_may_come_from_a_newer_program(app, make_rig):
+    sent = app.enqueue("strict", {"number": "many"}, queue="mail")
+
+    @app.job(queue="mail", kind="strict")
+    def strict(number: int) -> None: ...
+
+    rig = make_rig(slots=1)
+    rig.turn()
+    rig.turn()
+
+    parked = rig.message(sent.id)
+    assert parked is not None
+    assert (parked.state, parked.attempts) == (State.WAITING, 0)
+
+
+def test_draining_gives_back_what_has_not_begun_and_lets_finish_what_runs(app, make_rig):
+    job = _nothing(app)
+    first, second = job.enqueue(), job.enqueue()
+    rig = make_rig(slots=1, prefetch=1)
+    rig.turn()
+    held = rig.begin()
+
+    rig.pump.drain()
+    rig.turn()
+    assert held.is_stopping  # it may know
+    assert not rig.pump.is_empty
+    rig.end(held)
+    rig.turn()
+
+    assert rig.pump.is_empty
+    assert rig.message(first.id) is None
+    unspent = rig.message(second.id)
+    assert unspent is not None
+    assert (unspent.state, unspent.attempts) == (State.READY, 0)
+
+
+def test_what_still_runs_when_draining_is_over_is_given_back_and_loses_no_attempt(app, make_rig):
+    sent = _nothing(app).enqueue()
+    rig = make_rig(slots=1)
+    rig.turn()
+    held = rig.begin()
+
+    rig.pump.drain()
+    rig.turn()
+    rig.pump.give_back()
+    rig.turn()
+    assert rig.pump.is_empty
+    rig.end(held)
+    rig.turn()
+
+    message = rig.message(sent.id)
+    assert message is not None
+    assert (message.state, message.attempts) == (State.READY, 0)
+
+
+def test_what_the_store_could_not_be_told_is_told_when_it_answers_again(app, clock, make_rig):
+    sent = _nothing(app).enqueue()
+    rig = make_rig(slots=1)
+    rig.turn()
+    rig.run_all()
+
+    rig.source.error = StoreUnavailable("the disk is full")
+    again_at = rig.turn()
+    assert again_at > clock.now()
+    before = rig.source.claims
+    rig.turn()
+    assert rig.source.claims == before  # it is left alone for a while
+    rig.source.error = None
+    clock.advance(ms=again_at - clock.now())
+    rig.turn()
+
+    assert rig.message(sent.id) is None
+
+
+def test_an_outage_is_logged_once_and_so_is_its_end(app, clock, make_rig, caplog):
+    caplog.set_level("INFO", "penstock.worker")
+    rig = make_rig()
+    for error in (StoreUnavailable("the disk is full"), OSError("gone"), None, None):
+        rig.source.error = error
+        rig.turn()
+        clock.advance(minutes=1)
+
+    lines = [r.getMessage() for r in caplog.records if r.name == "penstock.worker"]
+    assert lines == ["waiting for the store: the disk is full", "connected to the store again"]
+
+
+def test_only_the_ends_that_the_store_did_not_answer_are_sent_again(app, clock, make_rig, caplog):
+    job = _nothing(app)
+    sent = [job.enqueue() for _ in range(3)]
+    rig = make_rig()
+    rig.turn()
+    rig.run_all()
+    rig.source.answered = 1
+
+    rig.turn()
+    assert [rig.message(job.id) is None for job in sent] == [True, False, False]
+    rig.source.answered = None
+    clock.advance(seconds=1)
+    rig.turn()
+
+    assert [rig.message(job.id) for job in sent] == [None] * 3
+    assert rig.pump.is_empty
+    assert "was not taken" not in caplog.text
+
+
+def test_how_far_a_job_has_come_is_told_once_however_often_it_says_so(app, make_rig):
+    @app.job(queue="mail")
+    def long() -> Snooze:
+        for step in range(100):
+            current().progress(step / 100, "walking")
+        return Snooze("1m")
+
+    sent = long.enqueue()
+    rig = make_rig(slots=1)
+    rig.turn()
+    rig.run_all()
+    rig.turn()
+
+    message = rig.message(sent.id)
+    assert message is not None
+    assert message.progress == '{"fraction":0.99,"note":"walking"}'
+
+
+def test_what_has_crashed_a_worker_before_goes_to_a_sandbox(app, make_rig):
+    _nothing(app).enqueue()
+    victim = make_rig(slots=1)
+    victim.turn()
+    victim.begin()
+    _crash(victim)
+
+    rig = make_rig(slots=1, has_sandbox=True)
+    rig.turn()
+
+    [held] = rig.slots.line
+    assert held.work.crashes == 1
+    assert held.way.name == "SANDBOX"
+
+
+def _nothing(app: Penstock):
+    @app.job(queue="mail")
+    def nothing() -> None: ...
+
+    return nothing
+
+
+def _crash(rig) -> None:
+    acts = acts_for(rig.table.entries(), Death(-9, 0), now=rig.clock.now(), worker_id="ada")
+    assert rig.source.act(acts) == [None]
+
+
+def test_an_error_that_is_no_proper_text_is_kept_as_far_as_it_is(app, make_rig, caplog):
+    caplog.set_level(logging.ERROR)  # pytest's own processes cannot pass on such a line
+
+    @app.job(queue="mail")
+    def read() -> None:
+        raise FileNotFoundError("no such file: 'caf\udce9'")  # as Python tells of odd names
+
+    sent, other = read.enqueue(), _nothing(app).enqueue()
+    rig = make_rig(slots=2)
+    rig.turn()
+    rig.run_all()
+    rig.turn()
+
+    failed = rig.message(sent.id)
+    assert failed is not None
+    assert (failed.state, failed.failures) == (State.WAITING, 1)
+    assert "no such file: 'caf\ufffd'" in str(failed.last_error)
+    assert rig.message(other.id) is None
+
+
+@pytest.mark.parametrize(
+    "ask",
+    [
+        lambda: current().progress(note="x" * 100_000),
+        lambda: current().extend("30d"),
+    ],
+)
+def test_what_cannot_be_told_of_a_job_under_way_does_not_end_it(app, clock, make_rig, ask):
+    @app.job(queue="mail")
+    def long() -> None:
+        with suppress(InvalidRequest):
+            ask()
+
+    sent = long.enqueue()
+    rig = make_rig(slots=1)
+    rig.turn()
+    held = rig.begin()
+    held.ready.run(app.handlers, held, LuckyDice())  # it has asked, and goes on
+    for _ in range(9):
+        clock.advance(ms=LEASE_MS // 3)
+        rig.turn()
+
+    assert held.fate is None
+    rig.end(held)
+    rig.turn()
+    assert rig.message(sent.id) is None
+
+
+@pytest.mark.parametrize("outcome", [Snooze, Retry])
+def test_a_time_that_no_queue_takes_is_an_error_of_the_job(app, make_rig, outcome):
+    @app.job(queue="mail")
+    def never() -> None:
+        raise outcome("10000d")
+
+    sent = never.enqueue()
+    rig = make_rig(slots=1)
+    rig.turn()
+    rig.run_all()
+    rig.turn()
+
+    failed = rig.message(sent.id)
+    assert failed is not None
+    assert (failed.state, failed.failures) == (State.WAITING, 1)
