@@ -16,6 +16,7 @@ import uvloop
 from penstock.edge.aweq.api import AweqApi
 from penstock.edge.console.api import ConsoleApi
 from penstock.edge.embedded_workers import EmbeddedWorkers
+from penstock.edge.native.bind import routes_of
 from penstock.edge.native.docs.api import DocsApi
 from penstock.edge.native.operations.acts import ActApi
 from penstock.edge.native.operations.administration import AdministrationApi
@@ -24,7 +25,6 @@ from penstock.edge.native.operations.claims import ClaimApi
 from penstock.edge.native.operations.health import HealthApi
 from penstock.edge.native.operations.history import InsightApi
 from penstock.edge.native.operations.messages import MessageApi
-from penstock.edge.native.operations.moves import MoveApi
 from penstock.edge.native.operations.notifications import NotificationApi
 from penstock.edge.native.operations.overview import WatchingApi
 from penstock.edge.native.operations.queues import QueueApi
@@ -42,6 +42,7 @@ from penstock.edge.server.traffic import Traffic
 from penstock.edge.sqs.api import SqsApi
 from penstock.edge.waiting_claims import WaitingRoom
 from penstock.edge.worker_routes import work_routes
+from penstock.operations.moves import MoveOperations
 from penstock.settings import Settings
 from penstock.wiring.broker import CLOSING_WAIT_MS, Broker, open_broker
 
@@ -159,7 +160,7 @@ def routes(broker: Broker, room: WaitingRoom) -> list[Route]:
         *QueueApi(broker.queues).routes(),
         *MessageApi(broker.messages, broker.picking, broker.directory).routes(),
         *BulkApi(broker.messages, broker.picking, broker.directory).routes(),
-        *MoveApi(broker.moves).routes(),
+        *routes_of(MoveOperations(broker.moves).handlers()),
         *NotificationApi(broker.notifications, broker.messages, broker.directory).routes(),
         *TopicApi(
             broker.bus, broker.queues, limits, auto_create=broker.settings.queues.auto_create

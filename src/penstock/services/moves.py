@@ -1,4 +1,4 @@
-"""What you can ask of move tasks: start, look, cancel; and the step that a duty takes."""
+"""Move tasks: start, list, look up, cancel; and the step that a duty takes."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from penstock.domain.message.move_task import MoveState, MoveTask
 from penstock.domain.queue.queue import Queue, check_name
 from penstock.ports.clock import Clock, Dice
 from penstock.ports.store import Session, Store
-from penstock.ports.ticket import Ticket
+from penstock.ports.unit_of_work import Work, read, write
 
 
 class Moves:
@@ -20,7 +20,7 @@ class Moves:
 
     def start(
         self, source: str, *, target: str | None = None, max_per_second: int | None = None
-    ) -> Ticket[MoveTask]:
+    ) -> Work[MoveTask]:
         """To `target`, or each message to the queue it died in.
 
         Raises InvalidRequest, also with the ticket: the target must be of the same ordering.
@@ -47,22 +47,20 @@ class Moves:
             session.moves.add(task)
             return task
 
-        return self._store.write(do)
+        return write(self._store, do)
 
-    def of_source(
-        self, source: str, *, limit: int = move.KEPT_PER_SOURCE
-    ) -> Ticket[list[MoveTask]]:
+    def of_source(self, source: str, *, limit: int = move.KEPT_PER_SOURCE) -> Work[list[MoveTask]]:
         """The tasks of one source, newest first; raises QueueNotFound."""
 
         def do(session: Session) -> list[MoveTask]:
             return session.moves.of_source(_source(session, source).queue_no, limit=limit)
 
-        return self._store.read(do)
+        return read(self._store, do)
 
-    def get(self, task_id: str) -> Ticket[MoveTask]:
-        return self._store.read(lambda session: _existing(session.moves.find(task_id), task_id))
+    def get(self, task_id: str) -> Work[MoveTask]:
+        return read(self._store, lambda session: _existing(session.moves.find(task_id), task_id))
 
-    def cancel(self, task_id: str) -> Ticket[MoveTask]:
+    def cancel(self, task_id: str) -> Work[MoveTask]:
         """What was moved stays moved.  Raises MoveNotFound or MoveNotRunning."""
 
         def do(session: Session) -> MoveTask:
@@ -71,12 +69,12 @@ class Moves:
             session.moves.save(cancelled)
             return cancelled
 
-        return self._store.write(do)
+        return write(self._store, do)
 
-    def active(self) -> Ticket[list[str]]:
-        return self._store.read(lambda session: session.moves.active())
+    def active(self) -> Work[list[str]]:
+        return read(self._store, lambda session: session.moves.active())
 
-    def step(self, task_id: str, *, now: int) -> Ticket[MoveTask | None]:
+    def step(self, task_id: str, *, now: int) -> Work[MoveTask | None]:
         """Move what may be moved by now and count it, all or nothing.
 
         None if there is nothing to do for this node: it has ended, or another one is at it.
@@ -91,7 +89,7 @@ class Moves:
                 session.moves.save(after)
             return after
 
-        return self._store.write(do)
+        return write(self._store, do)
 
 
 def _step(session: Session, task: MoveTask, now: int) -> MoveTask:

@@ -10,7 +10,6 @@ import msgspec
 from penstock.domain.errors import PenstockError
 from penstock.domain.message.history import AttemptOutcome
 from penstock.domain.message.lifecycle import State
-from penstock.domain.message.move_task import MoveState
 from penstock.domain.queue.queue import DedupUntil, QueueSettings
 from penstock.domain.schedule.schedule import CatchUp, Overlap
 
@@ -155,21 +154,6 @@ class Attempt(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 class Past(msgspec.Struct, frozen=True):
     endings: list[Ending]
     attempts: list[Attempt]
-
-
-class Move(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """Messages moved out of a queue in the background."""
-
-    id: str
-    queue: str
-    state: MoveState
-    to_move: int
-    moved: int
-    started_at: datetime
-    to: str | None = None
-    max_per_second: int | None = None
-    ended_at: datetime | None = None
-    reason: str | None = None
 
 
 class Recurring(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):

@@ -10,16 +10,22 @@ import http.client
 import select
 import ssl
 from collections import deque
-from urllib.parse import urlsplit
+from functools import cache
+from typing import Any, TypeVar
+from urllib.parse import quote, urlencode, urlsplit
 
 import msgspec
 
+from penstock.api.operation import Operation, QueryRecord, RequestRecord
 from penstock.client.errors import Unreachable, refusal
 from penstock.domain.errors import InvalidRequest, PenstockError
 from penstock.settings.masking import quoted_url
 
 _BROKEN = (http.client.HTTPException, OSError)
 _MOST_IDLE = 32
+
+
+A = TypeVar("A")
 
 
 class _ErrorBody(msgspec.Struct):
@@ -60,6 +66,20 @@ class Transport:
         if key:
             self._headers["Authorization"] = f"Bearer {key}"
         self._idle: deque[http.client.HTTPConnection] = deque()
+
+    def request(
+        self,
+        operation: Operation[A],
+        body: RequestRecord | None = None,
+        query: QueryRecord | None = None,
+        **path: str,
+    ) -> A:
+        target = operation.path.format_map({name: quote(v, safe="") for name, v in path.items()})
+        if query is not None and (chosen := msgspec.to_builtins(query)):
+            target += "?" + urlencode(chosen)
+        answer = self.call(operation.method, target, body=body)
+        found: A = _decoder(operation).decode(answer.body)
+        return found
 
     def call(
         self,
@@ -142,6 +162,11 @@ class Transport:
         except msgspec.DecodeError:
             return PenstockError(f"{self.url} answered {answer.status}, and not as Penstock does")
         return refusal(told.code, told.message)
+
+
+@cache
+def _decoder(operation: Operation[Any]) -> msgspec.json.Decoder[Any]:
+    return msgspec.json.Decoder(operation.answer)
 
 
 def _is_dropped(connection: http.client.HTTPConnection) -> bool:

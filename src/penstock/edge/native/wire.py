@@ -10,7 +10,6 @@ from msgspec import Meta
 from penstock.domain.message.deadline import deadline
 from penstock.domain.message.history import Attempt, AttemptOutcome, Ending
 from penstock.domain.message.lifecycle import Content, Message, State
-from penstock.domain.message.move_task import MoveState, MoveTask
 from penstock.domain.queue.counts import Counts
 from penstock.domain.queue.queue import DedupUntil, QueueSettings
 from penstock.edge.instants import to_text
@@ -181,25 +180,6 @@ class QueuesOut(msgspec.Struct):
     next: str | None
 
 
-class MoveOut(msgspec.Struct, omit_defaults=True):
-    """A move task; what it does not have is left out."""
-
-    id: str
-    queue: str
-    state: MoveState
-    to_move: int
-    moved: int
-    started_at: str
-    to: str | None = None
-    max_per_second: int | None = None
-    ended_at: str | None = None
-    reason: str | None = None
-
-
-class MovesOut(msgspec.Struct):
-    moves: list[MoveOut]
-
-
 class StatsOut(msgspec.Struct):
     version: str
     backend: str
@@ -296,21 +276,6 @@ def queue_out(view: QueueView) -> QueueOut:
         *counts_out(view.counts),
         to_text(oldest) if isinstance(oldest, int) else oldest,
         view.queue.held_by or msgspec.UNSET,
-    )
-
-
-def move_out(task: MoveTask) -> MoveOut:
-    return MoveOut(
-        task.task_id,
-        task.source,
-        task.state,
-        task.to_move,
-        task.moved,
-        to_text(task.started_at),
-        task.target,
-        task.max_per_second,
-        None if task.ended_at is None else to_text(task.ended_at),
-        task.reason,
     )
 
 

@@ -174,11 +174,6 @@ class RedriveIn(msgspec.Struct, forbid_unknown_fields=True):
     to: str | None = None
 
 
-class StartMoveIn(msgspec.Struct, forbid_unknown_fields=True):
-    to: str | None = None
-    max_per_second: int | None = None
-
-
 _draft = msgspec.json.Decoder(DraftIn)
 _drafts = msgspec.json.Decoder(DraftsIn)
 _good_drafts = msgspec.json.Decoder(GoodDraftsIn)

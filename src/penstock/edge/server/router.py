@@ -5,10 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable
 from types import UnionType
+from typing import Any
 from urllib.parse import unquote
 
 import msgspec
 
+from penstock.api.operation import Operation
 from penstock.domain.access.api_key import Role, Scope
 from penstock.domain.errors import MethodNotAllowed, NotFound, PenstockError
 from penstock.domain.limits import NUL
@@ -48,6 +50,7 @@ class Route(msgspec.Struct, frozen=True, kw_only=True):
     takes_other_sites: bool = False  # pages of other sites may act here: AweQ's, as it promises
     is_native: bool = True  # part of the native API and of its OpenAPI document
     refuse: Refuse | None = None  # None: as the native API does
+    operation: Operation[Any] | None = None  # of the contract
 
     def __post_init__(self) -> None:
         """An operation without a scope must not be served: nobody would check its queue."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from argparse import Namespace
 
-from penstock.client.remote.answers import Move
+from penstock.api.moves import Move
 from penstock.edge.cli.broker.queues import named
 from penstock.edge.cli.kit import exits
 from penstock.edge.cli.kit.flags import remote, server_flags

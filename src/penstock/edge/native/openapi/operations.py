@@ -12,7 +12,7 @@ import msgspec
 from penstock.domain import errors
 from penstock.domain.errors import PenstockError
 from penstock.edge.native.openapi.meanings import PARAMETERS
-from penstock.edge.native.openapi.schemas import ref
+from penstock.edge.native.openapi.schemas import properties, ref
 from penstock.edge.server.errors import STATUS, ErrorAnswer
 from penstock.edge.server.router import Route
 
@@ -41,7 +41,7 @@ def operation(route: Route) -> Part:
         "operationId": route.name,
         "summary": route.summary,
         "tags": [chapter(route)],
-        "parameters": [*_path_parameters(route), *map(_query_parameter, route.query)],
+        "parameters": [*_path_parameters(route), *_query_parameters(route)],
         "responses": _responses(route),
     }
     if route.takes is not None:
@@ -85,8 +85,17 @@ def _path_parameters(route: Route) -> Iterable[Part]:
         yield _parameter(name) | {"in": "path", "required": True}
 
 
-def _query_parameter(name: str) -> Part:
-    return _parameter(name) | {"in": "query"}
+def _query_parameters(route: Route) -> Iterable[Part]:
+    if route.operation is None:
+        for name in route.query:
+            yield _parameter(name) | {"in": "query"}
+    elif route.operation.query is not None:
+        for name, schema in properties(route.operation.query).items():
+            parameter: Part = {"name": name, "in": "query", "schema": schema}
+            parameter["description"] = schema.pop("description")
+            if examples := schema.pop("examples", None):
+                [parameter["example"]] = examples
+            yield parameter
 
 
 def _parameter(name: str) -> Part:

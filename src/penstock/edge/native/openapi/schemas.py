@@ -46,6 +46,13 @@ def ref(kind: Any) -> Schema:
     return told
 
 
+def properties(kind: type[msgspec.Struct]) -> dict[str, Schema]:
+    """The schemas of a record's fields."""
+    found = msgspec.json.schema(kind, ref_template=REF + "{name}")
+    fields: dict[str, Schema] = found["$defs"][kind.__name__]["properties"]
+    return fields
+
+
 def public_name(name: str) -> str:
     """In and Out matter to us, not to our clients: DraftIn is a Draft, QueueOut a Queue."""
     return _SUFFIX.sub("", name)
@@ -55,9 +62,10 @@ def _told(name: str, schema: Schema) -> Schema:
     told: Schema = _renamed(schema)
     told.pop("title", None)
     for field, of_field in told.get("properties", {}).items():
-        meaning = FIELDS.get(f"{name}.{field}") or FIELDS.get(field)
-        if meaning is not None:
-            of_field["description"] = meaning
+        if "description" not in of_field:
+            meaning = FIELDS.get(f"{name}.{field}") or FIELDS.get(field)
+            if meaning is not None:
+                of_field["description"] = meaning
         _sharpen(name, field, of_field)
     if "enum" in told:
         told["type"] = "string"

@@ -1,0 +1,96 @@
+"""Operations of the contract as routes of the server: decode, call, encode."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Iterator
+from typing import Any
+
+import msgspec
+
+from penstock.api.operation import Operation, QueryRecord
+from penstock.domain.errors import InvalidRequest, PenstockError
+from penstock.edge.instants import to_text
+from penstock.edge.native.wire_in import decode
+from penstock.edge.server.errors import error_response, unexpected
+from penstock.edge.server.request import Request, Respond, Response, json_response
+from penstock.edge.server.router import Route
+from penstock.operations.call import Call, Handler, Handlers
+from penstock.ports.unit_of_work import Steps, Work, await_steps
+
+
+def routes_of(handlers: Handlers) -> Iterator[Route]:
+    for operation, handler in handlers.items():
+        yield Route(
+            method=operation.method,
+            path=operation.path,
+            handler=_bound(operation, handler),
+            role=operation.role,
+            scope=operation.scope,
+            name=operation.name,
+            summary=operation.summary,
+            takes=operation.request,
+            example=operation.example,
+            gives=operation.answer,
+            media=operation.media,
+            status=operation.status,
+            also=operation.also,
+            refuses=operation.errors,
+            query=() if operation.query is None else operation.query.__struct_fields__,
+            operation=operation,
+        )
+
+
+def _bound(operation: Operation[Any], handler: Handler) -> Callable[..., Any]:
+    body_of, query_of = _body_reader(operation), _query_reader(operation)
+    status = operation.status
+
+    def handle(request: Request, respond: Respond) -> Awaitable[Response] | None:
+        call = Call(
+            path=request.params,
+            body=body_of(request),
+            query=query_of(request),
+            caller=request.caller,
+            instant=to_text,  # type: ignore[arg-type]  # see api/operation.py: Instant
+        )
+        work = handler(call)
+        if not isinstance(work, Work):
+            return _respond_later(work, status)
+        # Without a task: one per request would cost as much as the request.
+        work.then(lambda answer: respond(_response(answer, status)))
+        return None
+
+    return handle
+
+
+async def _respond_later(steps: Steps[Any], status: int) -> Response:
+    return _response(await await_steps(steps), status)
+
+
+def _response(answer: Any, status: int) -> Response:
+    if isinstance(answer, PenstockError):
+        return error_response(answer)
+    if isinstance(answer, Exception):
+        return unexpected(answer)
+    return Response(status) if answer is None else json_response(answer, status)
+
+
+def _body_reader(operation: Operation[Any]) -> Callable[[Request], Any]:
+    if operation.request is None:
+        return lambda request: None
+    decoder: msgspec.json.Decoder[Any] = msgspec.json.Decoder(operation.request)
+    return lambda request: decode(decoder, request.body)
+
+
+def _query_reader(operation: Operation[Any]) -> Callable[[Request], Any]:
+    record = operation.query
+    if record is None:
+        return lambda request: None
+    names = record.__struct_fields__
+    return lambda request: _read_query(record, request.query(*names))
+
+
+def _read_query(record: type[QueryRecord], values: dict[str, str]) -> QueryRecord:
+    try:
+        return msgspec.convert(values, record, strict=False)
+    except msgspec.ValidationError as error:
+        raise InvalidRequest(f"query: {error}") from None

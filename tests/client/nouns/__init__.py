@@ -1,0 +1,1 @@
+"""Nouns as clients call them, over HTTP and in process."""
