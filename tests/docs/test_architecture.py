@@ -1,0 +1,32 @@
+"""The page about the architecture leads to files that exist."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+PAGE = (ROOT / "docs" / "architecture.md").read_text()
+PATHS = sorted(set(re.findall(r"`([a-z_]+(?:/[a-z_]+)+(?:\.\w+|/)?)`", PAGE)))
+
+
+def test_the_page_names_files() -> None:
+    assert len(PATHS) > 20
+
+
+@pytest.mark.parametrize("path", PATHS)
+def test_each_place_that_is_named_exists(path: str) -> None:
+    root = ROOT if path.startswith("tests/") else ROOT / "src" / "penstock"
+
+    assert (root / path).exists()
+
+
+def test_the_layers_are_those_that_are_checked() -> None:
+    layers = (ROOT / "pyproject.toml").read_text().partition("layers = [")[2].partition("]")[0]
+    checked = set(re.findall(r"\((\w+)\)", layers))
+
+    drawing = PAGE.partition("## Layers")[2].partition("Three rules")[0]
+
+    assert {name for name in checked if not re.search(rf"\b{name}\b", drawing)} == set()
