@@ -1,4 +1,4 @@
-"""Rows 1-4: the broker is killed, told to go, killed while it recovers, and paused, under load."""
+"""The broker is killed, told to go, killed while it recovers, and paused, under load."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from tests.faults.scenario import assert_kept, judge
 from tests.faults.server import Server
 from tests.faults.workload import Workload
 
-# Seconds of its own work: how busy the machine is otherwise is none of the broker's doing.
-BACK_AFTER_A_KILL_S = 2.0
-BACK_AFTER_SEVERAL_S = 5.0
+# CPU seconds of the process itself.  To start takes about one on an idle core and two where another
+# program keeps the second thread of the core busy; a recovery that reads everything takes minutes.
+BACK_S = 5.0
 GONE_AFTER_SIGTERM_S = 20.0
 STALE = 1.0  # leases shorter than the pauses, so that some end meanwhile
 
@@ -37,7 +37,7 @@ def test_a_killed_broker_is_back_after_little_work_and_has_kept_its_promises(
     verdict = judge(server, kill_again_and_again, Rules(min_acked=acked), workload=workload)
 
     assert_kept(verdict, server)
-    assert max(back) <= BACK_AFTER_A_KILL_S, f"back after {[f'{s:.2f}' for s in back]} s"
+    assert max(back) <= BACK_S, f"back after {[f'{s:.2f}' for s in back]} s"
 
 
 def test_a_broker_told_to_go_finishes_what_it_does_and_exits_with_zero(server: Server) -> None:
@@ -78,7 +78,7 @@ def test_a_broker_killed_again_while_it_recovers_still_comes_back(server: Server
     verdict = judge(server, kill_in_recovery, Rules(min_acked=300 * times))
 
     assert_kept(verdict, server)
-    assert max(back) <= BACK_AFTER_SEVERAL_S, f"back after {[f'{s:.2f}' for s in back]} s"
+    assert max(back) <= BACK_S, f"back after {[f'{s:.2f}' for s in back]} s"
 
 
 def test_a_paused_broker_judges_leases_by_the_time_that_really_passed(server: Server) -> None:
