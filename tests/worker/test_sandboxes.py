@@ -24,9 +24,9 @@ from tests.worker.test_outcomes import AHandler, some_work
 
 PROGRAM = """
 import os, socket, sys, time
-from penstock.domain.lease import Verb
+from penstock.domain.message.lease import Verb
 from penstock.ports.work import WorkAct
-from penstock.runtime.worker.frames import Ended, Prepared, Wire
+from penstock.worker.frames import Ended, Prepared, Wire
 
 wire = Wire(socket.socket(fileno=int(sys.argv[2])))
 wire.receive()

@@ -240,8 +240,8 @@ def test_a_stored_trace_that_is_none_does_no_harm(handled):
 def test_with_the_api_alone_there_are_no_spans_but_the_trace_goes_on(tmp_path):
     _run(
         f"""
-from penstock.client import tracing
-from tests.runtime.test_outcomes import some_work
+from penstock.client.jobs import tracing
+from tests.worker.test_outcomes import some_work
 with tracing.around(some_work(trace={PARENT!r})):
     with tracing.producing("mail", []) as span:
         assert span.trace == {PARENT!r}
@@ -261,8 +261,8 @@ def test_it_works_without_opentelemetry(tmp_path):
 import sys
 sys.modules["opentelemetry"] = None
 from penstock import Penstock
-from penstock.client import tracing
-from tests.runtime.test_outcomes import some_work
+from penstock.client.jobs import tracing
+from tests.worker.test_outcomes import some_work
 with tracing.around(some_work(trace={PARENT!r})) as told:
     told.told(None)
 assert tracing.of_now() is None

@@ -7,7 +7,7 @@ import sys
 
 PROGRAM = """
 import random, signal
-from penstock.edge.cli.ending import Ending
+from penstock.edge.cli.kit.stop_signal import Ending
 
 ending = Ending([signal.SIGALRM])
 for _ in range(5_000):
@@ -16,7 +16,7 @@ for _ in range(5_000):
 """
 OTHERS = """
 import os, signal
-from penstock.edge.cli.ending import Ending
+from penstock.edge.cli.kit.stop_signal import Ending
 
 ending = Ending()
 signal.signal(signal.SIGUSR1, lambda *_: print("not meant", flush=True))

@@ -375,7 +375,7 @@ def _all_dead(home: Path) -> None:
 _ELSEWHERE = """
 import sys
 from pathlib import Path
-from penstock.domain.fleets import Processes
+from penstock.domain.scaling.fleet import Processes
 from penstock.outbound.clock import SystemClock
 from penstock.outbound.dice import SystemDice
 from penstock.outbound.replicas.launch import Launch
