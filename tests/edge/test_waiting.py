@@ -137,6 +137,23 @@ def test_two_hints_at_once_wake_two(broker: Broker, queue: Queue) -> None:
     asyncio.run(scene())
 
 
+def test_a_hint_that_finds_nothing_costs_nobody_its_place(broker: Broker, queue: Queue) -> None:
+    async def play() -> None:
+        scene = Scene(broker, queue)
+        first, second = await scene.waiting(2)
+        scene.hint()
+        await scene.settle()
+
+        await scene.send(1)
+        scene.hint()
+
+        assert await served([first]) == [1]
+        assert not second.done()
+        second.cancel()
+
+    asyncio.run(play())
+
+
 def test_a_hint_of_nothing_has_each_look_until_nothing_is_found(
     broker: Broker, queue: Queue
 ) -> None:

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import asyncio
 import itertools
-from collections import OrderedDict
 from collections.abc import Iterable, Mapping
 from typing import Unpack
 
@@ -29,15 +28,15 @@ class _Alike:
     __slots__ = ("may_have_more", "waiters")
 
     def __init__(self) -> None:
-        self.waiters: OrderedDict[asyncio.Event, None] = OrderedDict()
+        self.waiters: dict[asyncio.Event, None] = {}  # who has waited longest comes first
         # Nobody knows how many messages a look may find, or when the next one falls due: until a
         # look finds nothing, each claim that leaves has the next one look.
         self.may_have_more = False
 
     def wake(self, count: int) -> None:
-        for waiter in list(itertools.islice(self.waiters, count)):
+        idle = (waiter for waiter in self.waiters if not waiter.is_set())
+        for waiter in itertools.islice(idle, count):
             waiter.set()
-            self.waiters.move_to_end(waiter)
 
 
 class _WaitedFor:
