@@ -6,6 +6,7 @@ in a thread, or inside a transaction of the caller's own.  Nothing runs before t
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Generator
 from typing import Any, Generic, TypeVar
 
@@ -17,7 +18,7 @@ U = TypeVar("U")
 
 
 class Work(Generic[T]):
-    __slots__ = ("_do", "_finish", "_is_write", "_store")
+    __slots__ = ("_do", "_finish", "_is_used", "_is_write", "_store")
 
     def __init__(
         self,
@@ -31,9 +32,15 @@ class Work(Generic[T]):
         self._do = do
         self._is_write = is_write
         self._finish = finish
+        self._is_used = False
+
+    def __del__(self) -> None:
+        if not self._is_used:  # as Python does for a coroutine that nobody awaits
+            warnings.warn(f"{self._do!r} was never run", RuntimeWarning, stacklevel=1)
 
     def map(self, finish: Callable[[T], U]) -> Work[U]:
         """The same work, its answer made of the result outside of the transaction."""
+        self._is_used = True
         before = self._finish
         after: Callable[[Any], U] = (
             finish if before is None else lambda result: finish(before(result))
@@ -41,6 +48,7 @@ class Work(Generic[T]):
         return Work(self._store, self._do, is_write=self._is_write, finish=after)
 
     def start(self) -> Ticket[Any]:
+        self._is_used = True
         store = self._store
         return store.write(self._do) if self._is_write else store.read(self._do)
 
@@ -73,9 +81,11 @@ class Work(Generic[T]):
 
     def result_in(self, tx: object) -> T:
         """In the caller's own transaction: it counts exactly if the caller commits."""
+        self._is_used = True
         return self.answer(self._store.write_in(tx, self._do))
 
     async def result_in_async(self, tx: object) -> T:
+        self._is_used = True
         return self.answer(await self._store.write_in_async(tx, self._do))
 
     def __iter__(self) -> Generator[Work[Any], Any, T]:

@@ -116,7 +116,7 @@ def test_a_move_takes_all_whether_held_back_or_not(desk, mail):
     task = moves.start("mail", target="other").result(30)
 
     for _ in range(3):
-        moves.step(task.task_id, now=desk.now)
+        moves.step(task.task_id, now=desk.now).result(30)
 
     assert desk.counts(mail).ready == 0
     assert moves.get(task.task_id).result(30).moved == 4

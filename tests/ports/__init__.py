@@ -1,0 +1,1 @@
+"""What ports promise by themselves."""
