@@ -273,9 +273,9 @@ class Lane:
         if is_ours or self._busy.acquire(blocking=False):  # a transaction may be open
             self._drop_session()
             self._busy.release()
-        # Last: who asks again at once must find the lane free.
-        answer_all(begun, [error] * len(begun))
+        # Last: a caller that asks again at once must find the lane free, and is not refused here.
         self._waiting.refuse_all(error)
+        answer_all(begun, [error] * len(begun))
 
     def _run_some(self) -> None:
         if not self._waiting:
