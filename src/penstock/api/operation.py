@@ -44,7 +44,7 @@ class Operation(msgspec.Struct, Generic[Answer], frozen=True, kw_only=True, eq=F
     method: str
     path: str  # "/v1/queues/{queue}/moves"
     summary: str
-    role: Role | None  # None: open to everybody
+    role: Role | None  # None: no key is needed
     scope: Scope = Scope.QUEUE  # which queues a key with this role must be for
     request: type | None = None
     example: Any = None  # a request that works

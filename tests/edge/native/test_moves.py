@@ -86,6 +86,16 @@ def test_the_moves_of_a_queue_are_listed_newest_first(
     assert len(api.get(f"/v1/queues/{letters}/moves", limit=1)["moves"]) == 1
 
 
+@pytest.mark.parametrize("limit", ["0", "1001", "1e1", "10.0", "-1", "many", ""])
+def test_a_limit_that_is_not_a_number_in_range_is_refused(
+    api: Api, letters: str, limit: str
+) -> None:
+    answer = api.call("GET", f"/v1/queues/{letters}/moves?limit={limit}")
+
+    assert answer.status_code == 400
+    assert answer.json()["error"]["message"] == "limit must be from 1 to 1000"
+
+
 def test_a_second_move_out_of_a_queue_is_a_conflict(api: Api, letters: str, queue: str) -> None:
     for _ in range(3):
         api.die(queue)

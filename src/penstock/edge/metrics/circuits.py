@@ -10,6 +10,7 @@ from collections.abc import Iterator, Sequence
 from itertools import accumulate
 
 from penstock.domain.circuit.circuit import CircuitState
+from penstock.edge.metrics.labels import escaped
 from penstock.runtime.pusher.tally import BUCKETS_MS, OfRoute
 from penstock.services.circuits.circuits import CircuitView, Overview
 
@@ -95,5 +96,4 @@ def _labels(view: CircuitView) -> str:
 
 
 def _text(value: str) -> str:
-    escaped = value.replace("\\", r"\\").replace('"', r"\"").replace("\n", r"\n")
-    return f'"{escaped}"'
+    return f'"{escaped(value)}"'

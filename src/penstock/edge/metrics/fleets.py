@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 
 from penstock.domain.scaling.fleet_status import FleetStatus
+from penstock.edge.metrics.labels import escaped
 
 _GAUGES: dict[str, tuple[str, Callable[[FleetStatus], float | None]]] = {
     "penstock_fleet_wanted": ("Workers that there should be.", lambda one: one.wanted),
@@ -61,7 +62,3 @@ def _oldest_s(fleet: FleetStatus) -> float | None:
     if fleet.sample is None or fleet.sample.oldest_ms is None:
         return None
     return fleet.sample.oldest_ms / 1000
-
-
-def escaped(text: str) -> str:
-    return text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")

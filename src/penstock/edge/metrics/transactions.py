@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from penstock.domain.limits import SECOND
 from penstock.domain.queue.problem import OldTransaction
-from penstock.edge.metrics.fleets import escaped
+from penstock.edge.metrics.labels import escaped
 
 _OLDEST = "penstock_oldest_transaction_seconds"
 _OLD = "penstock_old_transaction_seconds"

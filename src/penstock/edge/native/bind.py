@@ -10,6 +10,7 @@ import msgspec
 from penstock.api.operation import Operation, QueryRecord
 from penstock.domain.errors import InvalidRequest, PenstockError
 from penstock.edge.instants import to_text
+from penstock.edge.native.cursor import read_limit
 from penstock.edge.native.wire_in import decode
 from penstock.edge.server.errors import error_response, unexpected
 from penstock.edge.server.request import Request, Respond, Response, json_response
@@ -85,12 +86,30 @@ def _query_reader(operation: Operation[Any]) -> Callable[[Request], Any]:
     record = operation.query
     if record is None:
         return lambda request: None
-    names = record.__struct_fields__
-    return lambda request: _read_query(record, request.query(*names))
+    names, limits = record.__struct_fields__, _limits_of(record)
+
+    def read(request: Request) -> QueryRecord:
+        values: dict[str, Any] = {**request.query(*names)}
+        for name, most in limits.items():
+            if name in values:
+                values[name] = read_limit(values[name], most=most, name=name)
+        try:
+            return msgspec.convert(values, record, strict=False)
+        except msgspec.ValidationError as error:
+            raise InvalidRequest(f"query: {error}") from None
+
+    return read
 
 
-def _read_query(record: type[QueryRecord], values: dict[str, str]) -> QueryRecord:
-    try:
-        return msgspec.convert(values, record, strict=False)
-    except msgspec.ValidationError as error:
-        raise InvalidRequest(f"query: {error}") from None
+def _limits_of(record: type[QueryRecord]) -> dict[str, int]:
+    """Its numbers, each with its upper bound.  A lax conversion would take 1e1 and 10.0 as well."""
+    info = msgspec.inspect.type_info(record)
+    assert isinstance(info, msgspec.inspect.StructType)
+    found: dict[str, int] = {}
+    for field in info.fields:
+        kind = field.type.type if isinstance(field.type, msgspec.inspect.Metadata) else field.type
+        if isinstance(kind, msgspec.inspect.IntType):
+            assert kind.ge == 1, f"{field.name}: numbers of queries count from 1"
+            assert kind.le is not None, f"{field.name} needs an upper bound"
+            found[field.name] = kind.le
+    return found
