@@ -41,6 +41,7 @@ from penstock.edge.server.traffic import Traffic
 from penstock.edge.sqs.api import SqsApi
 from penstock.edge.waiting_claims import WaitingRoom
 from penstock.edge.worker_routes import work_routes
+from penstock.operations.history import HistoryOperations
 from penstock.operations.moves import MoveOperations
 from penstock.operations.queues import QueueOperations
 from penstock.settings import Settings
@@ -171,6 +172,7 @@ def routes(broker: Broker, room: WaitingRoom) -> list[Route]:
         *ScalingApi(broker.scaling, broker.facts, broker.clock).routes(),
         *InsightsApi(broker.gold).routes(),
         *AdministrationApi(broker.keys, broker.settings).routes(),
+        *routes_of(HistoryOperations(broker.insight).handlers()),
         *InsightApi(
             broker.insight, room, broker.circuits, broker.pushed, broker.scaling, broker.watch
         ).routes(),

@@ -9,7 +9,6 @@ import msgspec
 
 from penstock.api.queues import Counts, Totals
 from penstock.domain.errors import PenstockError
-from penstock.domain.message.history import AttemptOutcome
 from penstock.domain.message.lifecycle import State
 from penstock.domain.queue.queue import DedupUntil
 from penstock.domain.schedule.schedule import CatchUp, Overlap
@@ -87,47 +86,6 @@ class RawMessage(Message, frozen=True, kw_only=True):
     body: msgspec.Raw = msgspec.Raw(b"null")
 
 
-class Ending(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """How a message ended."""
-
-    id: str
-    queue: str
-    outcome: State
-    sent_at: datetime
-    finished_at: datetime
-    attempts: int = 0
-    failures: int = 0
-    size: int = 0
-    reason: str | None = None
-    kind: str | None = None
-    entity_id: str | None = None
-    tags: tuple[str, ...] = ()
-    group: str | None = None
-    priority: int = 0
-    first_leased_at: datetime | None = None
-    leased_at: datetime | None = None
-    leased_by: str | None = None
-    last_error: str | None = None
-    route: str | None = None
-    crashes: int = 0
-
-
-class Attempt(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """A lease that ended without finishing its message."""
-
-    lease_no: int
-    outcome: AttemptOutcome
-    ended_at: datetime
-    leased_at: datetime | None = None
-    leased_by: str | None = None
-    error: str | None = None
-
-
-class Past(msgspec.Struct, frozen=True):
-    endings: list[Ending]
-    attempts: list[Attempt]
-
-
 class Recurring(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """Work that is sent again and again."""
 
@@ -186,11 +144,6 @@ class MessagePage(msgspec.Struct, frozen=True):
 
 class RawPage(msgspec.Struct, frozen=True):
     messages: list[RawMessage]
-
-
-class EndingPage(msgspec.Struct, frozen=True):
-    endings: list[Ending]
-    next: str | None = None
 
 
 SendResult = Sent | PenstockError

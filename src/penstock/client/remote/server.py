@@ -18,6 +18,7 @@ import msgspec
 
 from penstock.client.drafts import Act, ActOptions, Draft, SendOptions
 from penstock.client.errors import refusal
+from penstock.client.nouns.history import History
 from penstock.client.nouns.moves import Moves
 from penstock.client.nouns.queues import Queues
 from penstock.client.remote.answers import (
@@ -33,7 +34,6 @@ from penstock.client.remote.answers import (
     Stats,
 )
 from penstock.client.remote.circuits import RemoteCircuits
-from penstock.client.remote.history import RemoteHistory
 from penstock.client.remote.messages import RemoteMessages
 from penstock.client.remote.notifications import RemoteNotifications
 from penstock.client.remote.recurring import RemoteRecurring
@@ -76,7 +76,7 @@ class Remote:
         self.moves = Moves(self._transport)
         self.recurring = RemoteRecurring(self._transport)
         self.messages = RemoteMessages(self._transport)
-        self.history = RemoteHistory(self._transport)
+        self.history = History(self._transport)
         self.notifications = RemoteNotifications(self._transport)
         self.topics = RemoteTopics(self._transport)
         self.workers = RemoteWorkers(self._transport)

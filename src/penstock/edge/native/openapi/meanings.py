@@ -37,8 +37,6 @@ FIELDS = {
     "dedup_window_ms": "How long a dedup key is remembered.",
     "delay_ms": "How long from now until it may be claimed.",
     "due_at": "When it may be claimed.",
-    "ended_at": "When the lease ended.",
-    "endings": "How messages ended, newest first.",
     "entity_id": "What the message is about, for searching.",
     "error": "What went wrong.",
     "expires_at": "When it is of no use any more: it is cancelled if still in line then.",
@@ -69,7 +67,6 @@ FIELDS = {
     "moves": "The moves, newest first.",
     "next": "Cursor of the next page; null: this is the last.",
     "now": "The server's time.",
-    "outcome": "How it ended.",
     "priority": "Smaller goes first.",
     "progress": "How far its holder is: any JSON value, kept until the next attempt.",
     "queue": "The queue's name.",
@@ -104,7 +101,6 @@ FIELDS = {
     "ExtendIn.lease_ms": "How long from now it is held; null: as the queue says.",
     "MessageOut.max_attempts": "Its own limit in place of the queue's.",
     "MessageOut.started_at": "When its holder said that work begins.",
-    "PastOut.attempts": "Leases that ended without finishing the message.",
     "StatsOut.queues": "How many queues there are.",
 }
 
@@ -167,11 +163,6 @@ PARAMETERS: dict[str, tuple[str, dict[str, Any], str]] = {
         "10",
     ),
     "move": ("The move's id.", {"type": "string", "format": "uuid"}, ""),
-    "outcome": (
-        "Only messages that ended so.",
-        {"type": "string", "enum": ["done", "dead", "cancelled"]},
-        "",
-    ),
     "prefix": ("Only queues whose names begin like this.", _TEXT, "ma"),
     "count": (
         "How many instants to tell.",

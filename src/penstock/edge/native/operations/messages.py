@@ -6,6 +6,7 @@ from typing import Any
 
 import msgspec
 
+from penstock.api import history
 from penstock.domain.access import api_key as access
 from penstock.domain.access.api_key import Role, Scope
 from penstock.domain.datetimes import parse_instant, read_instant
@@ -235,10 +236,13 @@ def shown(view: MessageView) -> wire.MessageOut:
 
 
 def _ended(view: MessageView, ending: Ending) -> wire.MessageOut:
-    shown = wire.ending_out(ending)
-    out = wire.MessageOut(ending.id, ending.queue, ending.outcome, ending.attempts, shown.sent_at)
+    shown = history.Ending.of(ending, to_text)  # type: ignore[arg-type]
+    out = wire.MessageOut(
+        ending.id, ending.queue, ending.outcome, ending.attempts, to_text(ending.sent_at)
+    )
     for name in _OF_AN_ENDING:
         setattr(out, name, getattr(shown, name))
+    out.tags = list(shown.tags)
     if view.content is not None:
         out.body = msgspec.Raw(view.content.body.encode())
         out.attributes = view.content.attributes
