@@ -30,7 +30,7 @@ _POSITIVE = frozenset(
 _INSTANT = re.compile(r"(_at|_until)$|^now$")
 # Instants that the document has always shown as plain text.
 _PLAIN = frozenset({"at", "from", "since", "to"})
-_SHORT_IDS = frozenset({"KeyOut"})  # the ids of all others are UUIDs
+_SHORT_IDS = frozenset({"Key"})  # the ids of all others are UUIDs
 
 
 def components(types: Iterable[Any]) -> dict[str, Schema]:
