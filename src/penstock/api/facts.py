@@ -9,9 +9,11 @@ import msgspec
 
 from penstock.api.operation import (
     AnswerRecord,
+    Cursor,
     Instant,
     InstantIn,
     Limit,
+    Next,
     Operation,
     QueryRecord,
     about,
@@ -38,7 +40,7 @@ class Fact(AnswerRecord, frozen=True):
 
 class Facts(AnswerRecord, frozen=True):
     facts: Annotated[list[Fact], about("What happened, newest first.")]
-    next: Annotated[str | None, about("Cursor of the next page; null: this is the last.")]
+    next: Next
 
 
 class SearchFacts(QueryRecord):
@@ -49,9 +51,7 @@ class SearchFacts(QueryRecord):
     )
     to: Annotated[InstantIn | None, about("Only facts from before this instant.")] = None
     limit: Limit = 100
-    cursor: Annotated[
-        str | None, about("`next` of the page before; without it, the first page.")
-    ] = None
+    cursor: Cursor = None
 
 
 SEARCH = Operation(

@@ -47,7 +47,7 @@ def route_of(operation: Operation[Any], handler: Callable[..., Any]) -> Route:
 
 def _bound(operation: Operation[Any], handler: Handler) -> Callable[..., Any]:
     body_of, query_of = _body_reader(operation), query_reader(operation)
-    status = operation.status
+    status, is_put = operation.status, operation.method == "PUT"
 
     def handle(request: Request, respond: Respond) -> Awaitable[Response] | None:
         call = Call(
@@ -55,7 +55,7 @@ def _bound(operation: Operation[Any], handler: Handler) -> Callable[..., Any]:
             body=body_of(request),
             query=query_of(request),
             caller=request.caller,
-            only_new=request.headers.get(b"if-none-match") == b"*",
+            only_new=is_put and request.headers.get(b"if-none-match") == b"*",
             instant=to_text,  # type: ignore[arg-type]  # see api/operation.py: Instant
         )
         work = handler(call)
