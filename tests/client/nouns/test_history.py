@@ -54,6 +54,7 @@ def test_endings_are_found_by_time(history: History, ids: list[str]) -> None:
 
     assert len(list(history.search(from_at=noon, to_at=noon + timedelta(seconds=1)))) == 3
     assert list(history.search(to_at=noon)) == []
+    assert list(history.search(from_at=noon + timedelta(seconds=1))) == []
 
 
 def test_one_message_is_looked_up_with_its_attempts(history: History, ids: list[str]) -> None:
