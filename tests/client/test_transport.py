@@ -17,8 +17,11 @@ from penstock.domain.errors import all_errors
 pytestmark = pytest.mark.no_store("server")
 
 STATS = (
-    b'{"backend":"sqlite","queues":0,"now":"2030-01-01T00:00:00.000Z",'
-    b'"counts":{},"totals":{},"something_new":1}'
+    b'{"version":"1","backend":"sqlite","queues":0,"waiting_claims":0,'
+    b'"now":"2030-01-01T00:00:00.000Z",'
+    b'"counts":{"waiting":0,"ready":0,"leased":0,"dead":0},'
+    b'"totals":{"sent":0,"done":0,"dead":0,"cancelled":0,"failed":0,"expired_leases":0,'
+    b'"claimed":0},"something_new":1}'
 )
 SENT = b'{"id":"1"}'
 

@@ -5,11 +5,12 @@ from __future__ import annotations
 from penstock.domain.queue.queue import QueueSettings
 from penstock.edge.izenda.api import TaskApi
 from penstock.edge.izenda.task_leases import Holding
-from penstock.edge.native.operations.facts import FactApi
+from penstock.edge.native.bind import routes_of
 from penstock.edge.native.operations.workers import WorkerApi
 from penstock.edge.protocol_queue import OwnQueue
 from penstock.edge.server.router import Route
 from penstock.edge.waiting_claims import WaitingRoom
+from penstock.operations.facts import FactOperations
 from penstock.wiring.broker import Broker
 
 
@@ -37,5 +38,5 @@ def work_routes(broker: Broker, room: WaitingRoom) -> list[Route]:
     return [
         *WorkerApi(broker.workers, holding, beat_ms=workers.beat_ms).routes(),
         *task_api.routes(),
-        *FactApi(broker.facts).routes(),
+        *routes_of(FactOperations(broker.facts).handlers()),
     ]

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, TypeVar, cast
 
-from penstock.api.operation import Operation, QueryRecord, RequestRecord
+import msgspec
+
+from penstock.api.operation import Operation, QueryRecord
+from penstock.client.channel import Body
 from penstock.client.off_loop import aside
 from penstock.domain.datetimes import moment_of
-from penstock.operations.call import Call, Handlers
+from penstock.domain.errors import InvalidRequest
+from penstock.operations.call import Call, Handlers, Reply
 from penstock.ports.unit_of_work import Work, run_steps
 
 Answer = TypeVar("Answer")
@@ -20,15 +25,43 @@ class LocalChannel:
     def request(
         self,
         operation: Operation[Answer],
-        body: RequestRecord | None = None,
+        body: Body | None = None,
         query: QueryRecord | None = None,
+        *,
+        only_new: bool = False,
         **path: str,
     ) -> Answer:
-        call = Call(path=path, body=body, query=query, instant=moment_of)
+        call = Call(
+            path=path,
+            body=_record(operation, body),
+            query=_checked(query),
+            only_new=only_new,
+            instant=moment_of,
+        )
         handler = self._handlers[operation]
 
         def run() -> Any:
             work = handler(call)
-            return work.result() if isinstance(work, Work) else run_steps(work)
+            answer = work.result() if isinstance(work, Work) else run_steps(work)
+            return answer.answer if isinstance(answer, Reply) else answer
 
         return cast(Answer, aside(run))
+
+
+def _checked(query: QueryRecord | None) -> QueryRecord | None:
+    """The same limits as over HTTP, where decoding checks them."""
+    if query is None:
+        return None
+    try:
+        return msgspec.convert(msgspec.to_builtins(query), type(query))
+    except msgspec.ValidationError as error:
+        raise InvalidRequest(f"query: {error}") from None
+
+
+def _record(operation: Operation[Any], body: Body | None) -> Any:
+    if operation.request is None or operation.is_partial or not isinstance(body, Mapping):
+        return body
+    try:
+        return msgspec.convert(body, operation.request)
+    except msgspec.ValidationError as error:
+        raise InvalidRequest(str(error)) from None

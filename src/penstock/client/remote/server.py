@@ -16,9 +16,14 @@ from urllib.parse import quote
 
 import msgspec
 
+from penstock.api import health, overview
+from penstock.api.health import Readiness
+from penstock.api.overview import Stats
 from penstock.client.drafts import Act, ActOptions, Draft, SendOptions
 from penstock.client.errors import refusal
+from penstock.client.nouns.history import History
 from penstock.client.nouns.moves import Moves
+from penstock.client.nouns.queues import Queues
 from penstock.client.remote.answers import (
     Acted,
     ActResult,
@@ -26,16 +31,12 @@ from penstock.client.remote.answers import (
     MessagePage,
     RawMessage,
     RawPage,
-    Readiness,
     SendResult,
     Sent,
-    Stats,
 )
 from penstock.client.remote.circuits import RemoteCircuits
-from penstock.client.remote.history import RemoteHistory
 from penstock.client.remote.messages import RemoteMessages
 from penstock.client.remote.notifications import RemoteNotifications
-from penstock.client.remote.queues import RemoteQueues
 from penstock.client.remote.recurring import RemoteRecurring
 from penstock.client.remote.routes import RemoteRoutes
 from penstock.client.remote.scaling import RemoteScaling
@@ -63,8 +64,6 @@ _claimed = msgspec.json.Decoder(MessagePage)
 _raw = msgspec.json.Decoder(RawPage)
 _turn = msgspec.json.Decoder(_Turn)
 _results = msgspec.json.Decoder(_Results)
-_stats = msgspec.json.Decoder(Stats)
-_readiness = msgspec.json.Decoder(Readiness)
 
 
 class Remote:
@@ -72,11 +71,11 @@ class Remote:
 
     def __init__(self, url: str, *, key: str | None = None, timeout: float = 30.0) -> None:
         self._transport = Transport(url, key=key, timeout=timeout)
-        self.queues = RemoteQueues(self._transport)
+        self.queues = Queues(self._transport)
         self.moves = Moves(self._transport)
         self.recurring = RemoteRecurring(self._transport)
         self.messages = RemoteMessages(self._transport)
-        self.history = RemoteHistory(self._transport)
+        self.history = History(self._transport)
         self.notifications = RemoteNotifications(self._transport)
         self.topics = RemoteTopics(self._transport)
         self.workers = RemoteWorkers(self._transport)
@@ -258,7 +257,7 @@ class Remote:
         return _each(_results.decode(answer.body).results, Acted)
 
     def stats(self) -> Stats:
-        return _stats.decode(self._transport.call("GET", "/v1/stats").body)
+        return self._transport.request(overview.STATS)
 
     def is_ready(self) -> bool:
         """Does the store behind the server answer?  Raises Unreachable if the server does not."""
@@ -267,7 +266,7 @@ class Remote:
     def readiness(self) -> Readiness | None:
         """None: the store behind the server does not answer.  Raises Unreachable."""
         try:
-            return _readiness.decode(self._transport.call("GET", "/readyz").body)
+            return self._transport.request(health.READY)
         except PenstockError:
             return None
 

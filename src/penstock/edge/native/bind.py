@@ -2,48 +2,54 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable, Generator, Iterator
 from typing import Any
 
 import msgspec
 
-from penstock.api.operation import Operation, QueryRecord
-from penstock.domain.errors import InvalidRequest, PenstockError
+from penstock.api.operation import Operation
+from penstock.domain.errors import PenstockError
 from penstock.edge.instants import to_text
-from penstock.edge.native.cursor import read_limit
+from penstock.edge.native.query_in import query_reader
 from penstock.edge.native.wire_in import decode
+from penstock.edge.server import request as http
 from penstock.edge.server.errors import error_response, unexpected
 from penstock.edge.server.request import Request, Respond, Response, json_response
 from penstock.edge.server.router import Route
-from penstock.operations.call import Call, Handler, Handlers
+from penstock.operations.call import Call, Handler, Handlers, Reply
 from penstock.ports.unit_of_work import Steps, Work, await_steps
 
 
 def routes_of(handlers: Handlers) -> Iterator[Route]:
     for operation, handler in handlers.items():
-        yield Route(
-            method=operation.method,
-            path=operation.path,
-            handler=_bound(operation, handler),
-            role=operation.role,
-            scope=operation.scope,
-            name=operation.name,
-            summary=operation.summary,
-            takes=operation.request,
-            example=operation.example,
-            gives=operation.answer,
-            media=operation.media,
-            status=operation.status,
-            also=operation.also,
-            refuses=operation.errors,
-            query=() if operation.query is None else operation.query.__struct_fields__,
-            operation=operation,
-        )
+        yield route_of(operation, _bound(operation, handler))
+
+
+def route_of(operation: Operation[Any], handler: http.Handler) -> Route:
+    """For a handler that reads the request itself: hot paths, streams, plain text."""
+    return Route(
+        method=operation.method,
+        path=operation.path,
+        handler=handler,
+        role=operation.role,
+        scope=operation.scope,
+        name=operation.name,
+        summary=operation.summary,
+        takes=operation.request,
+        example=operation.example,
+        gives=operation.answer,
+        media=operation.media,
+        status=operation.status,
+        also=operation.also,
+        refuses=operation.errors,
+        query=() if operation.query is None else operation.query.__struct_encode_fields__,
+        operation=operation,
+    )
 
 
 def _bound(operation: Operation[Any], handler: Handler) -> Callable[..., Any]:
-    body_of, query_of = _body_reader(operation), _query_reader(operation)
-    status = operation.status
+    body_of, query_of = _body_reader(operation), query_reader(operation)
+    status, is_put = operation.status, operation.method == "PUT"
 
     def handle(request: Request, respond: Respond) -> Awaitable[Response] | None:
         call = Call(
@@ -51,13 +57,18 @@ def _bound(operation: Operation[Any], handler: Handler) -> Callable[..., Any]:
             body=body_of(request),
             query=query_of(request),
             caller=request.caller,
+            only_new=is_put and request.headers.get(b"if-none-match") == b"*",
             instant=to_text,  # type: ignore[arg-type]  # see api/operation.py: Instant
+            json_value=raw_json,
         )
         work = handler(call)
-        if not isinstance(work, Work):
+        if isinstance(work, Generator):
             return _respond_later(work, status)
-        # Without a task: one per request would cost as much as the request.
-        work.then(lambda answer: respond(_response(answer, status)))
+        if isinstance(work, Work):
+            # Without a task: one per request would cost as much as the request.
+            work.then(lambda answer: respond(_response(answer, status)))
+        else:
+            respond(_response(work, status))
         return None
 
     return handle
@@ -67,49 +78,24 @@ async def _respond_later(steps: Steps[Any], status: int) -> Response:
     return _response(await await_steps(steps), status)
 
 
+def raw_json(json_text: str) -> msgspec.Raw:
+    """As it is stored, so that no value changes by being decoded."""
+    return msgspec.Raw(json_text.encode())
+
+
 def _response(answer: Any, status: int) -> Response:
     if isinstance(answer, PenstockError):
         return error_response(answer)
     if isinstance(answer, Exception):
         return unexpected(answer)
+    if isinstance(answer, Reply):
+        answer, status = answer.answer, answer.status
     return Response(status) if answer is None else json_response(answer, status)
 
 
 def _body_reader(operation: Operation[Any]) -> Callable[[Request], Any]:
     if operation.request is None:
         return lambda request: None
-    decoder: msgspec.json.Decoder[Any] = msgspec.json.Decoder(operation.request)
+    kind = dict[str, Any] if operation.is_partial else operation.request
+    decoder: msgspec.json.Decoder[Any] = msgspec.json.Decoder(kind)
     return lambda request: decode(decoder, request.body)
-
-
-def _query_reader(operation: Operation[Any]) -> Callable[[Request], Any]:
-    record = operation.query
-    if record is None:
-        return lambda request: None
-    names, limits = record.__struct_fields__, _limits_of(record)
-
-    def read(request: Request) -> QueryRecord:
-        values: dict[str, Any] = {**request.query(*names)}
-        for name, most in limits.items():
-            if name in values:
-                values[name] = read_limit(values[name], most=most, name=name)
-        try:
-            return msgspec.convert(values, record, strict=False)
-        except msgspec.ValidationError as error:
-            raise InvalidRequest(f"query: {error}") from None
-
-    return read
-
-
-def _limits_of(record: type[QueryRecord]) -> dict[str, int]:
-    """Its numbers, each with its upper bound.  A lax conversion would take 1e1 and 10.0 as well."""
-    info = msgspec.inspect.type_info(record)
-    assert isinstance(info, msgspec.inspect.StructType)
-    found: dict[str, int] = {}
-    for field in info.fields:
-        kind = field.type.type if isinstance(field.type, msgspec.inspect.Metadata) else field.type
-        if isinstance(kind, msgspec.inspect.IntType):
-            assert kind.ge == 1, f"{field.name}: numbers of queries count from 1"
-            assert kind.le is not None, f"{field.name} needs an upper bound"
-            found[field.name] = kind.le
-    return found

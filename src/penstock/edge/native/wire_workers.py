@@ -7,7 +7,6 @@ from typing import Any
 
 import msgspec
 
-from penstock.domain.fact import Fact
 from penstock.domain.worker import NewWorker, Worker, WorkerState
 from penstock.edge.instants import to_text
 from penstock.services.workers import HeldLease
@@ -67,18 +66,6 @@ class WorkersOut(msgspec.Struct):
     next: str | None
 
 
-class FactOut(msgspec.Struct):
-    at: str
-    kind: str
-    subject: str
-    data: dict[str, Any]
-
-
-class FactsOut(msgspec.Struct):
-    facts: list[FactOut]
-    next: str | None
-
-
 def worker_out(
     worker: Worker, *, holding: int | None = None, leases: Sequence[HeldLease] | None = None
 ) -> WorkerOut:
@@ -90,10 +77,6 @@ def worker_out(
 
 def registered_out(worker: Worker, *, valid_ms: int, beat_ms: int) -> RegisteredOut:
     return RegisteredOut(**_told(worker), valid_ms=valid_ms, beat_ms=beat_ms)
-
-
-def fact_out(fact: Fact) -> FactOut:
-    return FactOut(to_text(fact.at), fact.kind, fact.subject, msgspec.json.decode(fact.data))
 
 
 def _told(worker: Worker) -> dict[str, Any]:

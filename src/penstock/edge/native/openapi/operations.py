@@ -91,11 +91,22 @@ def _query_parameters(route: Route) -> Iterable[Part]:
             yield _parameter(name) | {"in": "query"}
     elif route.operation.query is not None:
         for name, schema in properties(route.operation.query).items():
-            parameter: Part = {"name": name, "in": "query", "schema": schema}
+            parameter: Part = {"name": name, "in": "query"}
             parameter["description"] = schema.pop("description")
+            schema = parameter["schema"] = _without_null(schema)
             if examples := schema.pop("examples", None):
                 [parameter["example"]] = examples
             yield parameter
+
+
+def _without_null(schema: Part) -> Part:
+    """A parameter is left out, never null."""
+    if schema.get("default", ...) is None:
+        del schema["default"]
+    choices = [choice for choice in schema.pop("anyOf", ()) if choice != {"type": "null"}]
+    if len(choices) < 2:
+        return schema | dict(*choices)
+    return schema | {"anyOf": choices}
 
 
 def _parameter(name: str) -> Part:

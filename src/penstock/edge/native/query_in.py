@@ -1,0 +1,62 @@
+"""The query of a request as the operation's record.  As strict as a body: no 1e1, no True."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import msgspec
+from msgspec import inspect
+
+from penstock.api.operation import Operation
+from penstock.domain.errors import InvalidRequest
+from penstock.edge.server.request import Request
+from penstock.operations.cursor import read_limit
+
+_BOOLEANS = {"true": True, "false": False}
+
+
+def query_reader(operation: Operation[Any]) -> Callable[[Request], Any]:
+    record = operation.query
+    if record is None:
+        return lambda request: None
+    info = inspect.type_info(record)
+    assert isinstance(info, inspect.StructType)
+    names = [field.encode_name for field in info.fields]
+    readers = {field.encode_name: _reader(field.encode_name, field.type) for field in info.fields}
+
+    def read(request: Request) -> Any:
+        values = {name: readers[name](text) for name, text in request.query(*names).items()}
+        try:
+            return msgspec.convert(values, record, strict=False)
+        except msgspec.ValidationError as error:
+            raise InvalidRequest(f"query: {error}") from None
+
+    return read
+
+
+def _reader(name: str, kind: inspect.Type) -> Callable[[str], Any]:
+    match kind:
+        case inspect.Metadata():
+            return _reader(name, kind.type)
+        case inspect.IntType(ge=1, le=int(most)):
+            return lambda text: read_limit(text, most=most, name=name)
+        case inspect.IntType():
+            return lambda text: _integer(name, text)
+        case inspect.BoolType():
+            return lambda text: _boolean(name, text)
+        case _:
+            return lambda text: text
+
+
+def _integer(name: str, text: str) -> int:
+    digits = text.removeprefix("-")
+    if not (digits.isascii() and digits.isdigit() and len(digits) < 20):
+        raise InvalidRequest(f"{name} must be a whole number")
+    return int(text)
+
+
+def _boolean(name: str, text: str) -> bool:
+    if text not in _BOOLEANS:
+        raise InvalidRequest(f"{name} must be true or false")
+    return _BOOLEANS[text]
