@@ -28,7 +28,6 @@ from penstock.edge.native.operations.messages import MessageApi
 from penstock.edge.native.operations.notifications import NotificationApi
 from penstock.edge.native.operations.overview import WatchingApi
 from penstock.edge.native.operations.queues import QueueApi
-from penstock.edge.native.operations.recurring import RecurringApi
 from penstock.edge.native.operations.scaling import ScalingApi
 from penstock.edge.native.operations.sends import SendApi
 from penstock.edge.native.operations.tables import InsightsApi
@@ -43,6 +42,7 @@ from penstock.edge.sqs.api import SqsApi
 from penstock.edge.waiting_claims import WaitingRoom
 from penstock.edge.worker_routes import work_routes
 from penstock.operations.moves import MoveOperations
+from penstock.operations.recurring import RecurringOperations
 from penstock.settings import Settings
 from penstock.wiring.broker import CLOSING_WAIT_MS, Broker, open_broker
 
@@ -166,7 +166,7 @@ def routes(broker: Broker, room: WaitingRoom) -> list[Route]:
             broker.bus, broker.queues, limits, auto_create=broker.settings.queues.auto_create
         ).routes(),
         *work_routes(broker, room),
-        *RecurringApi(broker.recurring).routes(),
+        *routes_of(RecurringOperations(broker.recurring).handlers()),
         *push_routes(broker),
         *ScalingApi(broker.scaling, broker.facts, broker.clock).routes(),
         *InsightsApi(broker.gold).routes(),

@@ -11,7 +11,6 @@ from penstock.domain.errors import PenstockError
 from penstock.domain.message.history import AttemptOutcome
 from penstock.domain.message.lifecycle import State
 from penstock.domain.queue.queue import DedupUntil, QueueSettings
-from penstock.domain.schedule.schedule import CatchUp, Overlap
 
 
 class Sent(msgspec.Struct, frozen=True):
@@ -154,42 +153,6 @@ class Attempt(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 class Past(msgspec.Struct, frozen=True):
     endings: list[Ending]
     attempts: list[Attempt]
-
-
-class Recurring(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """Work that is sent again and again."""
-
-    name: str
-    queue: str
-    body: Any
-    catch_up: CatchUp
-    overlap: Overlap
-    is_paused: bool
-    created_at: datetime
-    changed_at: datetime
-    fired: int
-    skipped: int
-    cron: str | None = None
-    zone: str | None = None
-    every_ms: int | None = None
-    kind: str | None = None
-    entity_id: str | None = None
-    tags: tuple[str, ...] = ()
-    group: str | None = None
-    priority: int = 0
-    attributes: dict[str, str] = {}
-    max_attempts: int | None = None
-    expires_in_ms: int | None = None
-    timeout_ms: int | None = None
-    retries_timeouts: bool = False
-    route: str | None = None
-    dedup_key: str | None = None
-    dedup_until: DedupUntil | None = None
-    next_at: datetime | None = None
-    last_at: datetime | None = None
-    last_id: str | None = None
-    last_error: str | None = None
-    owner: str | None = None  # the application that declared it; None: it was made by hand
 
 
 class Readiness(msgspec.Struct, frozen=True):

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import msgspec
 
 from penstock.client import drafts as wire
-from penstock.client.jobs.recurrence import Recurrence
+from penstock.client.channel import Channel
+from penstock.client.errors import no_transaction
 from penstock.client.remote.answers import SendResult
 from penstock.client.remote.server import Remote
 from penstock.client.remote.source import RemoteSource
@@ -30,6 +31,7 @@ _log = logging.getLogger("penstock.client")
 class OverHttp:
     def __init__(self, url: str, *, key: str | None, clock: Clock) -> None:
         self.remote = Remote(url, key=key)
+        self.channel: Channel = self.remote.channel
         self.clock = clock
         self._source: RemoteSource | None = None
 
@@ -76,15 +78,6 @@ class OverHttp:
     def queue_names(self, *, prefix: str, limit: int) -> list[str]:
         return [queue.name for queue in self.remote.queues.page(prefix=prefix, limit=limit).queues]
 
-    def recur(self, wanted: Recurrence) -> None:
-        try:
-            self.remote.recurring.put(wanted.name, wanted.template.queue, **wanted.options())
-        except Forbidden as error:
-            _log.warning("recurring work %r is not declared: %s", wanted.name, error)
-
-    def retire(self, owner: str, declared: Collection[str]) -> list[str]:
-        return self.remote.recurring.retire(owner, declared)
-
     def change_breaker(self, changes: Mapping[str, Any], route: str | None) -> BreakerSettings:
         if route is None:
             return self.remote.circuits.change_settings(changes)
@@ -122,13 +115,6 @@ class OverHttp:
             raise InvalidRequest(
                 f"there is no queue {queue!r}, and this key may not make one (role operate)"
             ) from None
-
-
-def no_transaction() -> InvalidRequest:
-    return InvalidRequest(
-        "tx= needs the store in the database of your transaction: "
-        "open Penstock on the URL of that database, not on a server's"
-    )
 
 
 def to_wire(draft: Draft) -> wire.Draft:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable, Generator, Iterator
 from typing import Any
 
 import msgspec
@@ -35,7 +35,7 @@ def routes_of(handlers: Handlers) -> Iterator[Route]:
             status=operation.status,
             also=operation.also,
             refuses=operation.errors,
-            query=() if operation.query is None else operation.query.__struct_fields__,
+            query=() if operation.query is None else operation.query.__struct_encode_fields__,
             operation=operation,
         )
 
@@ -51,15 +51,24 @@ def _bound(operation: Operation[Any], handler: Handler) -> Callable[..., Any]:
             query=query_of(request),
             caller=request.caller,
             instant=to_text,  # type: ignore[arg-type]  # see api/operation.py: Instant
+            json_value=_raw,
         )
         work = handler(call)
-        if not isinstance(work, Work):
+        if isinstance(work, Generator):
             return _respond_later(work, status)
-        # Without a task: one per request would cost as much as the request.
-        work.then(lambda answer: respond(_response(answer, status)))
+        if isinstance(work, Work):
+            # Without a task: one per request would cost as much as the request.
+            work.then(lambda answer: respond(_response(answer, status)))
+        else:
+            respond(_response(work, status))
         return None
 
     return handle
+
+
+def _raw(json_text: str) -> msgspec.Raw:
+    """As it is stored, so that no value changes by being decoded."""
+    return msgspec.Raw(json_text.encode())
 
 
 async def _respond_later(steps: Steps[Any], status: int) -> Response:
@@ -77,7 +86,8 @@ def _response(answer: Any, status: int) -> Response:
 def _body_reader(operation: Operation[Any]) -> Callable[[Request], Any]:
     if operation.request is None:
         return lambda request: None
-    decoder: msgspec.json.Decoder[Any] = msgspec.json.Decoder(operation.request)
+    record = dict[str, Any] if operation.is_partial else operation.request
+    decoder: msgspec.json.Decoder[Any] = msgspec.json.Decoder(record)
     return lambda request: decode(decoder, request.body)
 
 
@@ -85,7 +95,7 @@ def _query_reader(operation: Operation[Any]) -> Callable[[Request], Any]:
     record = operation.query
     if record is None:
         return lambda request: None
-    names = record.__struct_fields__
+    names = record.__struct_encode_fields__
     return lambda request: _read_query(record, request.query(*names))
 
 

@@ -162,37 +162,6 @@ FIELDS = {
 
 _TEXT = {"type": "string"}
 
-# Recurring work.
-FIELDS |= {
-    "catch_up": "What happens to firings that nobody was there for.",
-    "cron": "A cron expression of five fields, or six with seconds in front.",
-    "every_ms": "The time between firings, which fall on whole multiples of it since 1970.",
-    "fired": "How often it was fired.",
-    "instants": "When it is fired next.",
-    "last_at": "The last firing, as planned.",
-    "last_id": "The message that the last firing sent.",
-    "next_at": "The next firing.",
-    "owner": "The application that declared it; without one it was made by hand.",
-    "declared": "The names of all recurring work that the application declares now.",
-    "retired": "The names of what was removed.",
-    "overlap": "What a firing does while the message of the one before it has not ended.",
-    "recurring": "Recurring work, by name.",
-    "skipped": "How many firings were left out, as catch_up and overlap say.",
-    "zone": "The time zone that the cron expression is read in.",
-    "PreviewIn.count": "How many instants to tell.",
-    "NewRecurringIn.body": "The body of each message: any JSON value.",
-    "NewRecurringIn.queue": "The queue that the messages go to.",
-    "NewRecurringIn.max_attempts": "Of each message, in place of the queue's.",
-    "RecurringOut.is_paused": "Is it held back?",
-    "RecurringOut.last_error": "Why the last firing that was due could not be sent.",
-    "RecurringOut.max_attempts": "Of each message, in place of the queue's.",
-    "RecurringOut.name": "The name of the recurring work.",
-    "RecurringOut.queue": "The queue that the messages go to.",
-    "RecurringOut.changed_at": "When it was changed last.",
-    "RecurringOut.created_at": "When it was made.",
-    "RunOut.id": "The message that was sent.",
-}
-
 _INSTANT = {"anyOf": [{"type": "string", "format": "date-time"}, {"type": "integer"}]}
 
 # Name: meaning, schema, and a value that works (for most filters: none, or nothing is found).
@@ -227,11 +196,6 @@ PARAMETERS: dict[str, tuple[str, dict[str, Any], str]] = {
         "",
     ),
     "prefix": ("Only queues whose names begin like this.", _TEXT, "ma"),
-    "count": (
-        "How many instants to tell.",
-        {"type": "integer", "minimum": 1, "maximum": 1000, "default": 10},
-        "3",
-    ),
     "schedule": (
         "The name of the recurring work.",
         {"type": "string", "pattern": "^[A-Za-z0-9_][A-Za-z0-9_.-]{0,79}$"},

@@ -1,0 +1,15 @@
+"""What answers the operations of the contract in one process."""
+
+from __future__ import annotations
+
+from penstock.operations.call import Handlers
+from penstock.operations.moves import MoveOperations
+from penstock.operations.recurring import RecurringOperations
+from penstock.wiring.broker import Broker
+
+
+def handlers_of(broker: Broker) -> Handlers:
+    return {
+        **MoveOperations(broker.moves).handlers(),
+        **RecurringOperations(broker.recurring).handlers(),
+    }
