@@ -23,6 +23,12 @@ Instant = datetime
 Id = Annotated[str, Meta(extra_json_schema={"format": "uuid"})]
 Positive = Annotated[int, Meta(extra_json_schema={"minimum": 1})]
 DurationMs = Annotated[int, Meta(extra_json_schema={"minimum": 0})]
+QueueName = Annotated[
+    str, Meta(extra_json_schema={"pattern": "^[A-Za-z0-9_][A-Za-z0-9_.-]{0,79}$"})
+]
+
+# An instant as a client sends it: ISO 8601 text, or milliseconds since the epoch.
+InstantIn = Annotated[str, Meta(extra_json_schema={"format": "date-time"})] | int
 
 Limit = Annotated[int, Meta(description="How many at most.", ge=1, le=1_000, examples=[10])]
 

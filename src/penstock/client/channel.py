@@ -5,9 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Protocol, TypeVar
 
-from penstock.api.operation import Operation, QueryRecord, RequestRecord
+import msgspec
+
+from penstock.api.operation import Operation, QueryRecord
 
 Answer = TypeVar("Answer")
+Body = msgspec.Struct | Mapping[str, Any]
 
 
 class Channel(Protocol):
@@ -16,24 +19,27 @@ class Channel(Protocol):
     def request(
         self,
         operation: Operation[Answer],
-        body: RequestRecord | Mapping[str, Any] | None = None,
+        body: Body | None = None,
         query: QueryRecord | None = None,
         *,
+        only_new: bool = False,
         tx: object = None,
         **path: str,
     ) -> Answer:
         """Raises the error that the broker answered with, or Unreachable.
 
-        `tx`: the caller's own transaction, in which everything is read and written.
+        With `only_new` a PUT must not change what exists.  `tx` is the caller's own transaction, in
+        which everything is read and written.
         """
         ...
 
     async def request_async(
         self,
         operation: Operation[Answer],
-        body: RequestRecord | Mapping[str, Any] | None = None,
+        body: Body | None = None,
         query: QueryRecord | None = None,
         *,
+        only_new: bool = False,
         tx: object = None,
         **path: str,
     ) -> Answer:

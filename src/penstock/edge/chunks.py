@@ -2,19 +2,8 @@
 
 from __future__ import annotations
 
-import asyncio
-
 from penstock.services.circuits.held_queues import HeldQueues
 from penstock.services.queues import CHUNK, Queues
-
-
-async def purge_all(queues: Queues, name: str) -> int:
-    """How many were cancelled."""
-    total = 0
-    while not (purged := await queues.purge_some(name)).is_done:
-        total += purged.cancelled
-        await asyncio.sleep(0)
-    return total
 
 
 async def unhold_all(held_queues: HeldQueues, circuit_hash: str | None = None) -> int:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from penstock.operations.call import Handlers
 from penstock.operations.moves import MoveOperations
+from penstock.operations.queues import QueueOperations
 from penstock.operations.recurring import RecurringOperations
 from penstock.wiring.broker import Broker
 
@@ -11,5 +12,6 @@ from penstock.wiring.broker import Broker
 def handlers_of(broker: Broker) -> Handlers:
     return {
         **MoveOperations(broker.moves).handlers(),
+        **QueueOperations(broker.queues).handlers(),
         **RecurringOperations(broker.recurring).handlers(),
     }

@@ -8,10 +8,12 @@ from typing import Any, TypeVar, cast
 
 import msgspec
 
-from penstock.api.operation import Operation, QueryRecord, RequestRecord
+from penstock.api.operation import Operation, QueryRecord
+from penstock.client.channel import Body
 from penstock.client.off_loop import aside
 from penstock.domain.datetimes import moment_of
-from penstock.operations.call import Call, Handlers
+from penstock.domain.errors import InvalidRequest
+from penstock.operations.call import Call, Handlers, Reply
 from penstock.ports.unit_of_work import Step, Work, await_steps, run_steps
 
 Answer = TypeVar("Answer")
@@ -29,13 +31,14 @@ class LocalChannel:
     def request(
         self,
         operation: Operation[Answer],
-        body: RequestRecord | Mapping[str, Any] | None = None,
+        body: Body | None = None,
         query: QueryRecord | None = None,
         *,
+        only_new: bool = False,
         tx: object = None,
         **path: str,
     ) -> Answer:
-        call = _call(operation, body, query, path)
+        call = _call(operation, body, query, path, only_new=only_new)
         handler = self._handlers[operation]
 
         def run() -> Any:
@@ -45,36 +48,45 @@ class LocalChannel:
             return _result(work, tx) if isinstance(work, Work) else work
 
         if tx is not None:  # it belongs to the calling thread
-            return cast(Answer, run())
+            return cast(Answer, _answer(run()))
         if operation.method != "GET":
             self._refuse_deadlock()
-        return cast(Answer, aside(run))
+        return cast(Answer, _answer(aside(run)))
 
     async def request_async(
         self,
         operation: Operation[Answer],
-        body: RequestRecord | Mapping[str, Any] | None = None,
+        body: Body | None = None,
         query: QueryRecord | None = None,
         *,
+        only_new: bool = False,
         tx: object = None,
         **path: str,
     ) -> Answer:
-        work = self._handlers[operation](_call(operation, body, query, path))
+        work = self._handlers[operation](_call(operation, body, query, path, only_new=only_new))
         if isinstance(work, Generator):
-            return cast(Answer, await await_steps(work, partial(_result_async, tx=tx)))
-        return cast(Answer, await _result_async(work, tx) if isinstance(work, Work) else work)
+            return cast(Answer, _answer(await await_steps(work, partial(_result_async, tx=tx))))
+        answer = await _result_async(work, tx) if isinstance(work, Work) else work
+        return cast(Answer, _answer(answer))
 
 
 def _call(
     operation: Operation[Any],
-    body: RequestRecord | Mapping[str, Any] | None,
+    body: Body | None,
     query: QueryRecord | None,
     path: Mapping[str, str],
+    *,
+    only_new: bool,
 ) -> Call[Any, Any]:
     if query is None and operation.query is not None:
         query = operation.query()
     return Call(
-        path=path, body=body, query=query, instant=moment_of, json_value=msgspec.json.decode
+        path=path,
+        body=_record(operation, body),
+        query=_checked(query),
+        only_new=only_new,
+        instant=moment_of,
+        json_value=msgspec.json.decode,
     )
 
 
@@ -86,3 +98,26 @@ async def _result_async(step: Step, tx: object) -> Any:
     if tx is not None and isinstance(step, Work):
         return await step.result_in_async(tx)
     return await step
+
+
+def _answer(answer: Any) -> Any:
+    return answer.answer if isinstance(answer, Reply) else answer
+
+
+def _checked(query: QueryRecord | None) -> QueryRecord | None:
+    """The same limits as over HTTP, where decoding checks them."""
+    if query is None:
+        return None
+    try:
+        return msgspec.convert(msgspec.to_builtins(query), type(query))
+    except msgspec.ValidationError as error:
+        raise InvalidRequest(f"query: {error}") from None
+
+
+def _record(operation: Operation[Any], body: Body | None) -> Any:
+    if operation.request is None or operation.is_partial or not isinstance(body, Mapping):
+        return body
+    try:
+        return msgspec.convert(body, operation.request)
+    except msgspec.ValidationError as error:
+        raise InvalidRequest(str(error)) from None

@@ -7,10 +7,11 @@ from typing import Any
 
 import msgspec
 
+from penstock.api.queues import Counts, Totals
 from penstock.domain.errors import PenstockError
 from penstock.domain.message.history import AttemptOutcome
 from penstock.domain.message.lifecycle import State
-from penstock.domain.queue.queue import DedupUntil, QueueSettings
+from penstock.domain.queue.queue import DedupUntil
 
 
 class Sent(msgspec.Struct, frozen=True):
@@ -85,35 +86,6 @@ class RawMessage(Message, frozen=True, kw_only=True):
     body: msgspec.Raw = msgspec.Raw(b"null")
 
 
-class Counts(msgspec.Struct, frozen=True):
-    waiting: int = 0
-    ready: int = 0
-    leased: int = 0
-    dead: int = 0
-
-
-class Totals(msgspec.Struct, frozen=True):
-    sent: int = 0
-    done: int = 0
-    dead: int = 0
-    cancelled: int = 0
-    failed: int = 0
-    expired_leases: int = 0
-    claimed: int = 0
-
-
-class Queue(msgspec.Struct, frozen=True, kw_only=True):
-    name: str
-    settings: QueueSettings
-    is_paused: bool
-    created_at: datetime
-    counts: Counts
-    totals: Totals
-    oldest_ready_at: datetime | None = None
-    held_by: str | None = None  # the circuit that holds it
-    note: str | None = None  # after a resume: why claims do not go on all the same
-
-
 class Ending(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """How a message ended."""
 
@@ -168,11 +140,6 @@ class Stats(msgspec.Struct, frozen=True, kw_only=True):
     totals: Totals
     version: str = ""
     waiting_claims: int = 0
-
-
-class QueuePage(msgspec.Struct, frozen=True):
-    queues: list[Queue]
-    next: str | None = None
 
 
 class MessagePage(msgspec.Struct, frozen=True):

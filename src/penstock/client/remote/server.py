@@ -20,6 +20,7 @@ from penstock.client.channel import Channel
 from penstock.client.drafts import Act, ActOptions, Draft, SendOptions
 from penstock.client.errors import refusal
 from penstock.client.nouns.moves import Moves
+from penstock.client.nouns.queues import Queues
 from penstock.client.nouns.recurring import Schedules
 from penstock.client.remote.answers import (
     Acted,
@@ -37,7 +38,6 @@ from penstock.client.remote.circuits import RemoteCircuits
 from penstock.client.remote.history import RemoteHistory
 from penstock.client.remote.messages import RemoteMessages
 from penstock.client.remote.notifications import RemoteNotifications
-from penstock.client.remote.queues import RemoteQueues
 from penstock.client.remote.routes import RemoteRoutes
 from penstock.client.remote.scaling import RemoteScaling
 from penstock.client.remote.topics import RemoteTopics
@@ -74,7 +74,7 @@ class Remote:
     def __init__(self, url: str, *, key: str | None = None, timeout: float = 30.0) -> None:
         self._transport = Transport(url, key=key, timeout=timeout)
         self.channel: Channel = self._transport
-        self.queues = RemoteQueues(self._transport)
+        self.queues = Queues(self._transport)
         self.moves = Moves(self._transport)
         self.recurring = Schedules(self._transport)
         self.messages = RemoteMessages(self._transport)

@@ -14,7 +14,7 @@ from penstock.edge.native.wire_in import decode
 from penstock.edge.server.errors import error_response, unexpected
 from penstock.edge.server.request import Request, Respond, Response, json_response
 from penstock.edge.server.router import Route
-from penstock.operations.call import Call, Handler, Handlers
+from penstock.operations.call import Call, Handler, Handlers, Reply
 from penstock.ports.unit_of_work import Steps, Work, await_steps
 
 
@@ -50,6 +50,7 @@ def _bound(operation: Operation[Any], handler: Handler) -> Callable[..., Any]:
             body=body_of(request),
             query=query_of(request),
             caller=request.caller,
+            only_new=request.headers.get(b"if-none-match") == b"*",
             instant=to_text,  # type: ignore[arg-type]  # see api/operation.py: Instant
             json_value=_raw,
         )
@@ -80,6 +81,8 @@ def _response(answer: Any, status: int) -> Response:
         return error_response(answer)
     if isinstance(answer, Exception):
         return unexpected(answer)
+    if isinstance(answer, Reply):
+        answer, status = answer.answer, answer.status
     return Response(status) if answer is None else json_response(answer, status)
 
 

@@ -7,14 +7,13 @@ from typing import Annotated, Any
 import msgspec
 from msgspec import Meta
 
+from penstock.api.queues import Counts, Totals
 from penstock.domain.message.deadline import deadline
 from penstock.domain.message.history import Attempt, AttemptOutcome, Ending
 from penstock.domain.message.lifecycle import Content, Message, State
-from penstock.domain.queue.counts import Counts
-from penstock.domain.queue.queue import DedupUntil, QueueSettings
+from penstock.domain.queue.queue import DedupUntil
 from penstock.edge.instants import to_text
 from penstock.ports.store import Acted, Sent
-from penstock.services.queues import QueueView
 
 
 def _one_of(*names: str) -> Meta:
@@ -142,52 +141,14 @@ class PastOut(msgspec.Struct):
     attempts: list[AttemptOut]
 
 
-class CountsOut(msgspec.Struct):
-    """Messages that are there now."""
-
-    waiting: int
-    ready: int
-    leased: int
-    dead: int
-
-
-class TotalsOut(msgspec.Struct):
-    """All there ever were."""
-
-    sent: int
-    done: int
-    dead: int
-    cancelled: int
-    failed: int
-    expired_leases: int
-    claimed: int
-
-
-class QueueOut(msgspec.Struct):
-    name: str
-    settings: QueueSettings
-    is_paused: bool
-    created_at: str
-    counts: CountsOut
-    totals: TotalsOut
-    oldest_ready_at: str | msgspec.UnsetType | None = msgspec.UNSET
-    held_by: str | msgspec.UnsetType = msgspec.UNSET
-    note: str | msgspec.UnsetType = msgspec.UNSET
-
-
-class QueuesOut(msgspec.Struct):
-    queues: list[QueueOut]
-    next: str | None
-
-
 class StatsOut(msgspec.Struct):
     version: str
     backend: str
     queues: int
     waiting_claims: int
     now: str
-    counts: CountsOut
-    totals: TotalsOut
+    counts: Counts
+    totals: Totals
 
 
 def message_out(queue: str, message: Message, content: Content | None) -> MessageOut:
@@ -264,32 +225,6 @@ def sent_out(sent: Sent) -> SentOut:
 
 def acted_out(acted: Acted) -> ActedOut:
     return ActedOut(acted.id, acted.state, to_text(acted.due_at))
-
-
-def queue_out(view: QueueView) -> QueueOut:
-    oldest = view.oldest_ready_at
-    return QueueOut(
-        view.queue.name,
-        view.queue.settings,
-        view.queue.is_paused,
-        to_text(view.queue.created_at),
-        *counts_out(view.counts),
-        to_text(oldest) if isinstance(oldest, int) else oldest,
-        view.queue.held_by or msgspec.UNSET,
-    )
-
-
-def counts_out(counts: Counts) -> tuple[CountsOut, TotalsOut]:
-    c = counts
-    return CountsOut(c.waiting, c.ready, c.leased, c.dead), TotalsOut(
-        sent=c.sent_total,
-        done=c.done_total,
-        dead=c.dead_total,
-        cancelled=c.cancelled_total,
-        failed=c.failed_total,
-        expired_leases=c.expired_total,
-        claimed=c.claimed_total,
-    )
 
 
 def _tags(*tags: str | None) -> list[str]:

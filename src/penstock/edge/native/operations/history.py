@@ -6,22 +6,24 @@ from collections.abc import Sequence
 from typing import Any
 
 from penstock import __version__
+from penstock.api.queues import Counts, Totals
 from penstock.domain.access import api_key as access
 from penstock.domain.access.api_key import Caller, Role, Scope
+from penstock.domain.datetimes import read_instant
 from penstock.domain.errors import InvalidRequest
 from penstock.domain.message.history import HistoryFilter
 from penstock.domain.message.lifecycle import State
 from penstock.domain.queue.queue import check_name
-from penstock.edge.instants import read_instant, to_text
+from penstock.edge.instants import to_text
 from penstock.edge.metrics import circuits as circuit_metrics
 from penstock.edge.metrics.fleets import render_fleets
 from penstock.edge.metrics.queues import render
 from penstock.edge.metrics.transactions import render_transactions
 from penstock.edge.native import wire
-from penstock.edge.native.cursor import from_cursor, read_limit, to_cursor
 from penstock.edge.server.request import Request, Respond, Response, json_response
 from penstock.edge.server.router import Route
 from penstock.edge.waiting_claims import WaitingRoom
+from penstock.operations.cursor import from_cursor, read_limit, to_cursor
 from penstock.runtime.pusher.tally import Tally
 from penstock.services.circuits.circuits import Circuits
 from penstock.services.history import Insight
@@ -130,7 +132,8 @@ class InsightApi:
                 stats.queues,
                 waiting,
                 to_text(stats.now),
-                *wire.counts_out(stats.counts),
+                Counts.of(stats.counts),
+                Totals.of(stats.counts),
             )
         )
 
