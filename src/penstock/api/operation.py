@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import datetime
 from types import UnionType
-from typing import Annotated, Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, Generic, TypeVar
 
 import msgspec
 from msgspec import Meta
@@ -23,6 +23,28 @@ Instant = datetime
 Id = Annotated[str, Meta(extra_json_schema={"format": "uuid"})]
 Positive = Annotated[int, Meta(extra_json_schema={"minimum": 1})]
 DurationMs = Annotated[int, Meta(extra_json_schema={"minimum": 0})]
+
+# In an answer: what a client decodes; the server puts the stored text there, as msgspec.Raw.
+Json = Annotated[Any, Meta(extra_json_schema={"anyOf": [{}]})]
+
+if TYPE_CHECKING:
+    JsonIn = Any
+    InstantOrMs = datetime | int | str
+    InstantOrText = datetime | int | str
+else:
+    # In a request, clients put any value that can be JSON, and datetimes.  The server decodes a
+    # value as the text that it stores, and an instant as text or as milliseconds.
+    JsonIn = msgspec.Raw
+    InstantOrMs = int | str
+    # The same in a query, which is all text.
+    InstantOrText = Annotated[
+        Any,
+        Meta(
+            extra_json_schema={
+                "anyOf": [{"type": "string", "format": "date-time"}, {"type": "integer"}]
+            }
+        ),
+    ]
 
 Limit = Annotated[int, Meta(description="How many at most.", ge=1, le=1_000, examples=[10])]
 
@@ -47,6 +69,7 @@ class Operation(msgspec.Struct, Generic[Answer], frozen=True, kw_only=True, eq=F
     role: Role | None  # None: open to everybody
     scope: Scope = Scope.QUEUE  # which queues a key with this role must be for
     request: type | None = None
+    is_partial: bool = False  # any of the request's fields may be given; a mapping holds just those
     example: Any = None  # a request that works
     query: type[QueryRecord] | None = None
     answer: type[Answer] | UnionType | None = None
@@ -54,8 +77,15 @@ class Operation(msgspec.Struct, Generic[Answer], frozen=True, kw_only=True, eq=F
     also: tuple[int, ...] = ()  # other statuses of success, with the same answer
     media: str = "application/json"
     errors: tuple[type[PenstockError], ...] = ()  # beside those that path, body and role entail
+    is_idempotent: bool = False  # clients repeat it when the answer is lost, as they do each GET
 
 
 def about(text: str) -> Meta:
     """The description of a field."""
     return Meta(description=text)
+
+
+def one_of(*names: str) -> Meta:
+    """The schemas that a field holds one of, where its type cannot name them."""
+    refs = [{"$ref": f"#/components/schemas/{name}"} for name in names]
+    return Meta(extra_json_schema={"oneOf": refs})

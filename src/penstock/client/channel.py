@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Protocol, TypeVar
+from collections.abc import Mapping
+from typing import Any, Protocol, TypeVar
 
 from penstock.api.operation import Operation, QueryRecord, RequestRecord
 
@@ -15,9 +16,26 @@ class Channel(Protocol):
     def request(
         self,
         operation: Operation[Answer],
-        body: RequestRecord | None = None,
+        body: RequestRecord | Mapping[str, Any] | None = None,
         query: QueryRecord | None = None,
+        *,
+        tx: object = None,
         **path: str,
     ) -> Answer:
-        """Raises the error that the broker answered with, or Unreachable."""
+        """Raises the error that the broker answered with, or Unreachable.
+
+        `tx`: the caller's own transaction, in which everything is read and written.
+        """
+        ...
+
+    async def request_async(
+        self,
+        operation: Operation[Answer],
+        body: RequestRecord | Mapping[str, Any] | None = None,
+        query: QueryRecord | None = None,
+        *,
+        tx: object = None,
+        **path: str,
+    ) -> Answer:
+        """The same on an event loop, which is not blocked."""
         ...

@@ -21,7 +21,9 @@ class Call(msgspec.Struct, Generic[Body, Query], frozen=True, kw_only=True):
     query: Query
     caller: Caller = ANYONE
     instant: Callable[[int], Instant]  # how answers hold instants: text for HTTP, else datetimes
+    json_value: Callable[[str], Any]  # how they hold stored JSON: raw for HTTP, else decoded
 
 
-Handler = Callable[[Call[Any, Any]], Work[Any] | Steps[Any]]
+# Work for the store, several steps, or at once the answer that needs neither.
+Handler = Callable[[Call[Any, Any]], Work[Any] | Steps[Any] | msgspec.Struct]
 Handlers = Mapping[Operation[Any], Handler]

@@ -8,8 +8,9 @@ from typing import Any
 import msgspec
 
 from penstock.client.bus.answers import Published
+from penstock.client.errors import no_transaction
 from penstock.client.local.backend import ensure_queue, queue_settings
-from penstock.client.remote.backend import no_transaction, to_wire
+from penstock.client.remote.backend import to_wire
 from penstock.client.remote.server import Remote
 from penstock.client.request_kinds import Ask
 from penstock.domain import topic as topics

@@ -6,18 +6,20 @@ can know whether it was done.  The caller is told so (`Unreachable.was_sent`) an
 
 from __future__ import annotations
 
+import asyncio
 import http.client
 import select
 import ssl
 from collections import deque
+from collections.abc import Mapping
 from functools import cache
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 from urllib.parse import quote, urlencode, urlsplit
 
 import msgspec
 
 from penstock.api.operation import Operation, QueryRecord, RequestRecord
-from penstock.client.errors import Unreachable, refusal
+from penstock.client.errors import Unreachable, no_transaction, refusal
 from penstock.domain.errors import InvalidRequest, PenstockError
 from penstock.settings.masking import quoted_url
 
@@ -70,16 +72,47 @@ class Transport:
     def request(
         self,
         operation: Operation[A],
-        body: RequestRecord | None = None,
+        body: RequestRecord | Mapping[str, Any] | None = None,
         query: QueryRecord | None = None,
+        *,
+        tx: object = None,
         **path: str,
     ) -> A:
+        if tx is not None:
+            raise no_transaction()
+        return self.exchange(operation, path, body, query)
+
+    def exchange(
+        self,
+        operation: Operation[A],
+        path: Mapping[str, str],
+        body: RequestRecord | Mapping[str, Any] | None = None,
+        query: QueryRecord | None = None,
+        *,
+        wait_s: float = 0.0,
+        is_safe: bool = False,
+    ) -> A:
+        """`wait_s`: how long the server may wait before it answers.  `is_safe`: see `call`."""
         target = operation.path.format_map({name: quote(v, safe="") for name, v in path.items()})
         if query is not None and (chosen := msgspec.to_builtins(query)):
             target += "?" + urlencode(chosen)
-        answer = self.call(operation.method, target, body=body)
+        is_safe = is_safe or operation.is_idempotent
+        answer = self.call(operation.method, target, body=body, wait_s=wait_s, is_safe=is_safe)
+        if operation.answer is None:
+            return cast(A, None)
         found: A = _decoder(operation).decode(answer.body)
         return found
+
+    async def request_async(
+        self,
+        operation: Operation[A],
+        body: RequestRecord | Mapping[str, Any] | None = None,
+        query: QueryRecord | None = None,
+        *,
+        tx: object = None,
+        **path: str,
+    ) -> A:
+        return await asyncio.to_thread(lambda: self.request(operation, body, query, tx=tx, **path))
 
     def call(
         self,

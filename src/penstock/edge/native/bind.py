@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable, Generator, Iterator
 from typing import Any
 
 import msgspec
@@ -11,6 +11,7 @@ from penstock.api.operation import Operation, QueryRecord
 from penstock.domain.errors import InvalidRequest, PenstockError
 from penstock.edge.instants import to_text
 from penstock.edge.native.wire_in import decode
+from penstock.edge.server import request as http
 from penstock.edge.server.errors import error_response, unexpected
 from penstock.edge.server.request import Request, Respond, Response, json_response
 from penstock.edge.server.router import Route
@@ -20,24 +21,29 @@ from penstock.ports.unit_of_work import Steps, Work, await_steps
 
 def routes_of(handlers: Handlers) -> Iterator[Route]:
     for operation, handler in handlers.items():
-        yield Route(
-            method=operation.method,
-            path=operation.path,
-            handler=_bound(operation, handler),
-            role=operation.role,
-            scope=operation.scope,
-            name=operation.name,
-            summary=operation.summary,
-            takes=operation.request,
-            example=operation.example,
-            gives=operation.answer,
-            media=operation.media,
-            status=operation.status,
-            also=operation.also,
-            refuses=operation.errors,
-            query=() if operation.query is None else operation.query.__struct_fields__,
-            operation=operation,
-        )
+        yield route_of(operation, _bound(operation, handler))
+
+
+def route_of(operation: Operation[Any], handler: http.Handler) -> Route:
+    """For a handler that reads the request itself: hot paths, streams."""
+    return Route(
+        method=operation.method,
+        path=operation.path,
+        handler=handler,
+        role=operation.role,
+        scope=operation.scope,
+        name=operation.name,
+        summary=operation.summary,
+        takes=operation.request,
+        example=operation.example,
+        gives=operation.answer,
+        media=operation.media,
+        status=operation.status,
+        also=operation.also,
+        refuses=operation.errors,
+        query=() if operation.query is None else operation.query.__struct_encode_fields__,
+        operation=operation,
+    )
 
 
 def _bound(operation: Operation[Any], handler: Handler) -> Callable[..., Any]:
@@ -51,15 +57,24 @@ def _bound(operation: Operation[Any], handler: Handler) -> Callable[..., Any]:
             query=query_of(request),
             caller=request.caller,
             instant=to_text,  # type: ignore[arg-type]  # see api/operation.py: Instant
+            json_value=raw_json,
         )
         work = handler(call)
-        if not isinstance(work, Work):
+        if isinstance(work, Generator):
             return _respond_later(work, status)
-        # Without a task: one per request would cost as much as the request.
-        work.then(lambda answer: respond(_response(answer, status)))
+        if isinstance(work, Work):
+            # Without a task: one per request would cost as much as the request.
+            work.then(lambda answer: respond(_response(answer, status)))
+        else:
+            respond(_response(work, status))
         return None
 
     return handle
+
+
+def raw_json(json_text: str) -> msgspec.Raw:
+    """As it is stored, so that no value changes by being decoded."""
+    return msgspec.Raw(json_text.encode())
 
 
 async def _respond_later(steps: Steps[Any], status: int) -> Response:
@@ -77,7 +92,8 @@ def _response(answer: Any, status: int) -> Response:
 def _body_reader(operation: Operation[Any]) -> Callable[[Request], Any]:
     if operation.request is None:
         return lambda request: None
-    decoder: msgspec.json.Decoder[Any] = msgspec.json.Decoder(operation.request)
+    record = dict[str, Any] if operation.is_partial else operation.request
+    decoder: msgspec.json.Decoder[Any] = msgspec.json.Decoder(record)
     return lambda request: decode(decoder, request.body)
 
 
@@ -85,7 +101,7 @@ def _query_reader(operation: Operation[Any]) -> Callable[[Request], Any]:
     record = operation.query
     if record is None:
         return lambda request: None
-    names = record.__struct_fields__
+    names = record.__struct_encode_fields__
     return lambda request: _read_query(record, request.query(*names))
 
 

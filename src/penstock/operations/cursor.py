@@ -1,0 +1,38 @@
+"""Cursors: opaque text that says where a page ended."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+
+import msgspec
+
+from penstock.domain.errors import InvalidRequest
+
+
+def to_cursor(*place: int) -> str:
+    return base64.urlsafe_b64encode(msgspec.json.encode(place)).decode().rstrip("=")
+
+
+def from_cursor(text: str | None, size: int) -> tuple[int, ...] | None:
+    """The place behind a cursor; raises InvalidRequest for anything that we have not given."""
+    if not text:
+        return None
+    try:
+        raw = base64.urlsafe_b64decode(text + "=" * (-len(text) % 4))
+        place = msgspec.json.decode(raw, type=tuple[int, ...])
+    except (binascii.Error, ValueError, msgspec.DecodeError, RecursionError):
+        raise InvalidRequest("this cursor is not one of ours") from None
+    if len(place) != size or any(abs(number) > 2**62 for number in place):
+        raise InvalidRequest("this cursor is not one of ours")
+    return place
+
+
+def read_limit(
+    text: str | None, *, default: int = 100, most: int = 1_000, name: str = "limit"
+) -> int:
+    if text is None:
+        return default
+    if not (text.isascii() and text.isdigit() and len(text) < 10 and 1 <= int(text) <= most):
+        raise InvalidRequest(f"{name} must be from 1 to {most}")
+    return int(text)
