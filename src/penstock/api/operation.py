@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import datetime
 from types import UnionType
-from typing import Annotated, Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, Generic, TypeVar
 
 import msgspec
 from msgspec import Meta
@@ -29,6 +29,28 @@ QueueName = Annotated[
 
 # An instant as a client sends it: ISO 8601 text, or milliseconds since the epoch.
 InstantIn = Annotated[str, Meta(extra_json_schema={"format": "date-time"})] | int
+
+# In an answer: what a client decodes; the server puts the stored text there, as msgspec.Raw.
+Json = Annotated[Any, Meta(extra_json_schema={"anyOf": [{}]})]
+
+if TYPE_CHECKING:
+    JsonIn = Any
+    InstantOrMs = datetime | int | str
+    InstantOrText = datetime | int | str
+else:
+    # In a request, clients put any value that can be JSON, and datetimes.  The server decodes a
+    # value as the text that it stores, and an instant as text or as milliseconds.
+    JsonIn = msgspec.Raw
+    InstantOrMs = int | str
+    # The same in a query, which is all text.
+    InstantOrText = Annotated[
+        Any,
+        Meta(
+            extra_json_schema={
+                "anyOf": [{"type": "string", "format": "date-time"}, {"type": "integer"}]
+            }
+        ),
+    ]
 
 Limit = Annotated[int, Meta(description="How many at most.", ge=1, le=1_000, examples=[10])]
 
@@ -67,3 +89,9 @@ class Operation(msgspec.Struct, Generic[Answer], frozen=True, kw_only=True, eq=F
 def about(text: str) -> Meta:
     """The description of a field."""
     return Meta(description=text)
+
+
+def one_of(*names: str) -> Meta:
+    """The schemas that a field holds one of, where its type cannot name them."""
+    refs = [{"$ref": f"#/components/schemas/{name}"} for name in names]
+    return Meta(extra_json_schema={"oneOf": refs})

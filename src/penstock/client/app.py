@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, ParamSpec, Self, TypeVar, Unpack, overloa
 
 import msgspec
 
+from penstock.api.sends import Sent
 from penstock.client import application_name as naming
 from penstock.client.backend import Backing
 from penstock.client.bus.bus import BusPart
@@ -33,7 +34,6 @@ from penstock.client.local.lazy_backend import Opening
 from penstock.client.nouns.recurring import Schedules
 from penstock.client.queue_options import QueueOptions, settings_of
 from penstock.client.recurring_registration import RetiringRoll
-from penstock.client.remote.answers import Sent
 from penstock.client.remote.backend import OverHttp
 from penstock.client.sending import all_sent, batches, draft_by_kind, traced
 from penstock.client.urls import SERVER, check_url

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 
+from penstock.api.sends import SendResult
 from penstock.client.channel import Channel
-from penstock.client.remote.answers import SendResult
 from penstock.domain.circuit.settings import BreakerSettings
 from penstock.domain.message.draft import Draft
 from penstock.domain.worker import NewWorker

@@ -20,11 +20,9 @@ from penstock.edge.native.bind import routes_of
 from penstock.edge.native.docs.api import DocsApi
 from penstock.edge.native.operations.acts import ActApi
 from penstock.edge.native.operations.administration import AdministrationApi
-from penstock.edge.native.operations.bulk import BulkApi
 from penstock.edge.native.operations.claims import ClaimApi
 from penstock.edge.native.operations.health import HealthApi
 from penstock.edge.native.operations.history import InsightApi
-from penstock.edge.native.operations.messages import MessageApi
 from penstock.edge.native.operations.notifications import NotificationApi
 from penstock.edge.native.operations.overview import WatchingApi
 from penstock.edge.native.operations.scaling import ScalingApi
@@ -40,6 +38,8 @@ from penstock.edge.server.traffic import Traffic
 from penstock.edge.sqs.api import SqsApi
 from penstock.edge.waiting_claims import WaitingRoom
 from penstock.edge.worker_routes import work_routes
+from penstock.operations.bulk import BulkOperations
+from penstock.operations.messages import MessageOperations
 from penstock.operations.moves import MoveOperations
 from penstock.operations.queues import QueueOperations
 from penstock.operations.recurring import RecurringOperations
@@ -158,8 +158,8 @@ def routes(broker: Broker, room: WaitingRoom) -> list[Route]:
         *ClaimApi(broker.messages, broker.directory, room, limits).routes(),
         *ActApi(broker.messages, broker.directory, limits).routes(),
         *routes_of(QueueOperations(broker.queues).handlers()),
-        *MessageApi(broker.messages, broker.picking, broker.directory).routes(),
-        *BulkApi(broker.messages, broker.picking, broker.directory).routes(),
+        *routes_of(MessageOperations(broker.messages, broker.picking).handlers()),
+        *routes_of(BulkOperations(broker.messages, broker.picking).handlers()),
         *routes_of(MoveOperations(broker.moves).handlers()),
         *NotificationApi(broker.notifications, broker.messages, broker.directory).routes(),
         *TopicApi(

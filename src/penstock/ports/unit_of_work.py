@@ -7,9 +7,10 @@ in a thread, or inside a transaction of the caller's own.  Nothing runs before t
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Generator
+from collections.abc import Awaitable, Callable, Generator, Sequence
 from typing import Any, Generic, TypeVar
 
+from penstock.domain.errors import PenstockError
 from penstock.ports.store import Session, Store
 from penstock.ports.ticket import Ticket
 
@@ -76,6 +77,10 @@ class Work(Generic[T]):
         """In the caller's own transaction: it counts exactly if the caller commits."""
         return self.answer(self._store.write_in(tx, self._do))
 
+    def run_in(self, session: Session) -> T:
+        """As a part of other work, in its transaction."""
+        return self.answer(self._do(session))
+
     async def result_in_async(self, tx: object) -> T:
         return self.answer(await self._store.write_in_async(tx, self._do))
 
@@ -112,7 +117,41 @@ class Computation(Generic[T]):
         return answer
 
 
-Step = Work[Any] | Computation[Any] | Ticket[Any]
+class Together(Generic[T]):
+    """Independent work that is started at once, so that it shares commits.
+
+    The answer is a list: the answer of each, or the error that it raised.
+    """
+
+    __slots__ = ("_works",)
+
+    def __init__(self, works: Sequence[Work[T]]) -> None:
+        self._works = works
+
+    def result(self, timeout: float | None = None) -> list[T | PenstockError]:
+        answers: list[T | PenstockError] = []
+        for work, ticket in [(work, work.start()) for work in self._works]:
+            try:
+                answers.append(work.answer(ticket.result(timeout)))
+            except PenstockError as error:
+                answers.append(error)
+        return answers
+
+    def __await__(self) -> Generator[Any, None, list[T | PenstockError]]:
+        answers: list[T | PenstockError] = []
+        for work, ticket in [(work, work.start()) for work in self._works]:
+            try:
+                answers.append(work.answer((yield from ticket.__await__())))
+            except PenstockError as error:
+                answers.append(error)
+        return answers
+
+    def __iter__(self) -> Generator[Together[Any], Any, list[T | PenstockError]]:
+        answer: list[T | PenstockError] = yield self
+        return answer
+
+
+Step = Work[Any] | Together[Any] | Computation[Any] | Ticket[Any]
 
 # Several transactions, one after the other: yields work, and is sent its answer or its error.
 Steps = Generator[Step, Any, T]

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from penstock.operations.bulk import BulkOperations
 from penstock.operations.call import Handlers
+from penstock.operations.messages import MessageOperations
 from penstock.operations.moves import MoveOperations
 from penstock.operations.queues import QueueOperations
 from penstock.operations.recurring import RecurringOperations
@@ -12,6 +14,8 @@ from penstock.wiring.broker import Broker
 def handlers_of(broker: Broker) -> Handlers:
     return {
         **MoveOperations(broker.moves).handlers(),
+        **BulkOperations(broker.messages, broker.picking).handlers(),
+        **MessageOperations(broker.messages, broker.picking).handlers(),
         **QueueOperations(broker.queues).handlers(),
         **RecurringOperations(broker.recurring).handlers(),
     }

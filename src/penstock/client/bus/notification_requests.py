@@ -8,8 +8,8 @@ from typing import Any
 
 import msgspec
 
+from penstock.api.messages import Acted
 from penstock.client.bus.answers import Notification, NotificationPage
-from penstock.client.remote.answers import Acted
 from penstock.client.remote.server import Remote
 from penstock.client.request_kinds import Ask
 from penstock.domain.datetimes import instant_of, moment_of

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, Unpack
 
 import msgspec
 
+from penstock.api.messages import Acted
 from penstock.client.bus.answers import Notification, NotificationPage, Recorded
 from penstock.client.bus.bodies import json_of
 from penstock.client.bus.listener import Listener, ListenerSettings
@@ -21,7 +22,6 @@ from penstock.client.bus.notification_options import (
 from penstock.client.bus.notification_requests import ChangeIt, Find, Past, Remove, RemoveAll, Tags
 from penstock.client.jobs.current import Current
 from penstock.client.jobs.options import JobOptions, Settled, instant, texts
-from penstock.client.remote.answers import Acted
 from penstock.client.request_kinds import Ask, ask, ask_async, look, look_async
 from penstock.domain.datetimes import moment_of
 from penstock.domain.errors import InvalidRequest

@@ -8,12 +8,12 @@ from typing import Any, TypeVar
 
 import msgspec
 
+from penstock.api.sends import SendResult, Sent
 from penstock.client.acts import planned
 from penstock.client.channel import Channel
 from penstock.client.local.channel import LocalChannel
 from penstock.client.local.source import EmbeddedSource
 from penstock.client.off_loop import aside
-from penstock.client.remote.answers import SendResult, Sent
 from penstock.client.worker.roll import OwnRoll
 from penstock.domain.circuit import overrides as breaker_overrides
 from penstock.domain.circuit.circuit import circuit_hash

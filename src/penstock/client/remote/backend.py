@@ -9,10 +9,10 @@ from typing import Any
 
 import msgspec
 
-from penstock.client import drafts as wire
+from penstock.api import sends
+from penstock.api.sends import SendResult
 from penstock.client.channel import Channel
 from penstock.client.errors import no_transaction
-from penstock.client.remote.answers import SendResult
 from penstock.client.remote.server import Remote
 from penstock.client.remote.source import RemoteSource
 from penstock.client.worker.roll import RemoteRoll
@@ -99,12 +99,11 @@ class OverHttp:
             self._source.close()
         self.remote.close()
 
-    def _send(self, queue: str, drafts: Sequence[wire.Draft]) -> list[SendResult]:
+    def _send(self, queue: str, drafts: Sequence[sends.Draft]) -> list[SendResult]:
         if len(drafts) > 1:
             return self.remote.send_batch(queue, drafts)
         [draft] = drafts
-        options = {name: getattr(draft, name) for name in draft.__struct_fields__[1:]}
-        return [self.remote.send(queue, draft.body, **options)]
+        return [self.remote.send_draft(queue, draft)]
 
     def _make(self, queue: str) -> None:
         try:
@@ -117,9 +116,9 @@ class OverHttp:
             ) from None
 
 
-def to_wire(draft: Draft) -> wire.Draft:
-    given = {name: getattr(draft, name) for name in wire.Draft.__struct_fields__[1:]}
+def to_wire(draft: Draft) -> sends.Draft:
+    given = {name: getattr(draft, name) for name in sends.Draft.__struct_fields__[1:]}
     for name in ("due_at", "expires_at"):
         if given[name] is not None:
             given[name] = moment_of(given[name])
-    return wire.Draft(msgspec.Raw(draft.body.encode()), **given)
+    return sends.Draft(msgspec.Raw(draft.body.encode()), **given)

@@ -9,9 +9,9 @@ from urllib.parse import quote, urlencode
 
 import msgspec
 
+from penstock.api.messages import Acted
+from penstock.api.sends import Draft, SendOptions
 from penstock.client.bus.answers import Notification, NotificationPage, Recorded
-from penstock.client.drafts import Draft, SendOptions
-from penstock.client.remote.answers import Acted
 from penstock.client.remote.topics import fields_of
 from penstock.client.remote.transport import Transport
 

@@ -8,8 +8,8 @@ from urllib.parse import quote, urlencode
 
 import msgspec
 
+from penstock.api.sends import Draft, SendOptions
 from penstock.client.bus.answers import Published, Subscription, Topic, TopicPage
-from penstock.client.drafts import Draft, SendOptions
 from penstock.client.remote.transport import Transport
 from penstock.domain.topic import Dispatch
 

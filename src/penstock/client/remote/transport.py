@@ -11,6 +11,7 @@ import http.client
 import select
 import ssl
 from collections import deque
+from collections.abc import Mapping
 from functools import cache
 from typing import Any, TypeVar
 from urllib.parse import quote, urlencode, urlsplit
@@ -81,6 +82,20 @@ class Transport:
     ) -> A:
         if tx is not None:
             raise no_transaction()
+        return self.exchange(operation, path, body, query, only_new=only_new)
+
+    def exchange(
+        self,
+        operation: Operation[A],
+        path: Mapping[str, str],
+        body: Body | None = None,
+        query: QueryRecord | None = None,
+        *,
+        only_new: bool = False,
+        wait_s: float = 0.0,
+        is_safe: bool = False,
+    ) -> A:
+        """`wait_s`: how long the server may wait before it answers.  `is_safe`: see `call`."""
         target = operation.path.format_map({name: quote(v, safe="") for name, v in path.items()})
         if query is not None and (chosen := msgspec.to_builtins(query)):
             target += "?" + urlencode({name: _parameter(value) for name, value in chosen.items()})
@@ -89,7 +104,8 @@ class Transport:
             target,
             body=body,
             headers={"If-None-Match": "*"} if only_new else None,
-            is_safe=operation.is_idempotent and not only_new,
+            wait_s=wait_s,
+            is_safe=is_safe or (operation.is_idempotent and not only_new),
         )
         found: A = _decoder(operation).decode(answer.body or b"null")
         return found

@@ -11,6 +11,7 @@ from penstock.api.operation import Operation, QueryRecord
 from penstock.domain.errors import InvalidRequest, PenstockError
 from penstock.edge.instants import to_text
 from penstock.edge.native.wire_in import decode
+from penstock.edge.server import request as http
 from penstock.edge.server.errors import error_response, unexpected
 from penstock.edge.server.request import Request, Respond, Response, json_response
 from penstock.edge.server.router import Route
@@ -20,24 +21,29 @@ from penstock.ports.unit_of_work import Steps, Work, await_steps
 
 def routes_of(handlers: Handlers) -> Iterator[Route]:
     for operation, handler in handlers.items():
-        yield Route(
-            method=operation.method,
-            path=operation.path,
-            handler=_bound(operation, handler),
-            role=operation.role,
-            scope=operation.scope,
-            name=operation.name,
-            summary=operation.summary,
-            takes=operation.request,
-            example=operation.example,
-            gives=operation.answer,
-            media=operation.media,
-            status=operation.status,
-            also=operation.also,
-            refuses=operation.errors,
-            query=() if operation.query is None else operation.query.__struct_encode_fields__,
-            operation=operation,
-        )
+        yield route_of(operation, _bound(operation, handler))
+
+
+def route_of(operation: Operation[Any], handler: http.Handler) -> Route:
+    """For a handler that reads the request itself: hot paths, streams."""
+    return Route(
+        method=operation.method,
+        path=operation.path,
+        handler=handler,
+        role=operation.role,
+        scope=operation.scope,
+        name=operation.name,
+        summary=operation.summary,
+        takes=operation.request,
+        example=operation.example,
+        gives=operation.answer,
+        media=operation.media,
+        status=operation.status,
+        also=operation.also,
+        refuses=operation.errors,
+        query=() if operation.query is None else operation.query.__struct_encode_fields__,
+        operation=operation,
+    )
 
 
 def _bound(operation: Operation[Any], handler: Handler) -> Callable[..., Any]:
@@ -52,7 +58,7 @@ def _bound(operation: Operation[Any], handler: Handler) -> Callable[..., Any]:
             caller=request.caller,
             only_new=request.headers.get(b"if-none-match") == b"*",
             instant=to_text,  # type: ignore[arg-type]  # see api/operation.py: Instant
-            json_value=_raw,
+            json_value=raw_json,
         )
         work = handler(call)
         if isinstance(work, Generator):
@@ -67,7 +73,7 @@ def _bound(operation: Operation[Any], handler: Handler) -> Callable[..., Any]:
     return handle
 
 
-def _raw(json_text: str) -> msgspec.Raw:
+def raw_json(json_text: str) -> msgspec.Raw:
     """As it is stored, so that no value changes by being decoded."""
     return msgspec.Raw(json_text.encode())
 

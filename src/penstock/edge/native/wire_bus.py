@@ -7,6 +7,7 @@ from typing import Annotated, Any
 import msgspec
 from msgspec import Meta
 
+from penstock.api.sends import Draft
 from penstock.domain.datetimes import parse_instant
 from penstock.domain.message import notification
 from penstock.domain.message.history import Ending
@@ -16,13 +17,13 @@ from penstock.domain.queue.queue import QueueSettings
 from penstock.domain.topic import Dispatch, Subscription, Topic
 from penstock.edge.instants import to_text
 from penstock.edge.native import wire_in
-from penstock.edge.native.wire_in import DraftIn
+from penstock.operations.json_text import text_of
 from penstock.services.messages import MessageView
 
 _anything = msgspec.json.Decoder()
 
 
-class NewNotificationIn(DraftIn, forbid_unknown_fields=True, kw_only=True):
+class NewNotificationIn(Draft, forbid_unknown_fields=True, kw_only=True):
     queue: str
     user_token: str | None = None
 
@@ -36,7 +37,7 @@ class ChangeIn(msgspec.Struct, forbid_unknown_fields=True):
     def change(self) -> Change:
         body = None
         if self.body is not msgspec.UNSET:
-            body = DraftIn(body=self.body).draft().body
+            body = text_of(self.body)
         return Change(
             due_at=None if self.due_at is None else parse_instant("due_at", self.due_at),
             body=body,
@@ -109,12 +110,12 @@ class TopicsOut(msgspec.Struct):
     next: str | None
 
 
-class EventIn(DraftIn, forbid_unknown_fields=True, kw_only=True):
+class EventIn(Draft, forbid_unknown_fields=True, kw_only=True):
     node: str | None = None
 
 
 class EventsIn(msgspec.Struct, forbid_unknown_fields=True):
-    events: list[DraftIn]
+    events: list[Draft]
     node: str | None = None
 
 

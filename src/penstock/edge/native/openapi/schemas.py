@@ -13,7 +13,7 @@ from penstock.edge.native.openapi.meanings import FIELDS
 Schema = dict[str, Any]
 
 REF = "#/components/schemas/"
-_SUFFIX = re.compile(r"(In|Out)$")
+_SUFFIX = re.compile(r"(In|(?<!^Time)Out)$")  # TimeOut is a name of its own
 _POSITIVE = frozenset(
     {
         "burst",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from typing import Any
 
+from penstock.api.messages import Acted, Page
 from penstock.api.queues import Cancelled
 from penstock.domain.access import api_key as access
 from penstock.domain.access.api_key import Role, Scope
@@ -22,12 +23,13 @@ from penstock.domain.message.lifecycle import Message
 from penstock.domain.message.notification import FUTURE_TOKEN
 from penstock.domain.queue.queue import check_name
 from penstock.edge.instants import to_text
-from penstock.edge.native import wire
 from penstock.edge.native import wire_bus as bus
-from penstock.edge.native.operations.messages import shown
+from penstock.edge.native.bind import raw_json
 from penstock.edge.server.request import Request, Respond, Response, json_response
 from penstock.edge.server.router import Route
 from penstock.operations.cursor import from_cursor, read_limit, to_cursor
+from penstock.operations.drafts import draft_of
+from penstock.operations.messages import acted_of, record_of
 from penstock.ports.store import Sent
 from penstock.services.directory import Directory
 from penstock.services.messages import Messages
@@ -129,7 +131,7 @@ class NotificationApi:
                 role=Role.OPERATE,
                 takes=bus.ChangeIn,
                 example={"due_at": "2031-12-31T18:00:00Z"},
-                gives=wire.ActedOut,
+                gives=Acted,
                 refuses=(WrongState,),
             ),
             route(
@@ -140,7 +142,7 @@ class NotificationApi:
                 name="removeNotification",
                 scope=Scope.NAMED,
                 role=Role.OPERATE,
-                gives=wire.ActedOut,
+                gives=Acted,
                 refuses=(WrongState,),
             ),
             route(
@@ -151,7 +153,7 @@ class NotificationApi:
                 name="findMessages",
                 scope=Scope.NAMED,
                 role=Role.READ,
-                gives=wire.PageOut,
+                gives=Page,
                 query=_FIND,
                 refuses=(QueueNotFound,),
             ),
@@ -162,7 +164,7 @@ class NotificationApi:
         access.allow(request.caller, Role.PRODUCE, check_name(wanted.queue))
         directory = self._directory
         queue = directory.cached(wanted.queue) or await directory.load_to_send(wanted.queue)
-        new = self._notifications.plan(queue, wanted.draft(), user_token=wanted.user_token)
+        new = self._notifications.plan(queue, draft_of(wanted), user_token=wanted.user_token)
         [sent] = await self._messages.send([new])
         if isinstance(sent, PenstockError):
             if isinstance(sent, QueueNotFound):
@@ -179,7 +181,10 @@ class NotificationApi:
     async def tagged(self, request: Request, respond: Respond) -> Response:
         found = await self._notifications.find(await self._wanted(request))
         return json_response(
-            wire.PageOut([shown(view) for view in found.views], _next(found.next_no))
+            Page(
+                [record_of(view, to_text, raw_json) for view in found.views],  # type: ignore[arg-type]
+                _next(found.next_no),
+            )
         )
 
     async def past(self, request: Request, respond: Respond) -> Response:
@@ -279,4 +284,4 @@ def _recorded(sent: Sent, message: Message, attributes: dict[str, str]) -> bus.R
 
 
 def _changed(message: Message) -> Response:
-    return json_response(wire.ActedOut(message.id, message.state, to_text(message.due_at)))
+    return json_response(acted_of(message, to_text))  # type: ignore[arg-type]

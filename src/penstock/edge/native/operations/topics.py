@@ -23,6 +23,7 @@ from penstock.edge.native.operations.results import check_batch
 from penstock.edge.server.request import Request, Respond, Response, json_response
 from penstock.edge.server.router import Route
 from penstock.operations.cursor import read_limit
+from penstock.operations.drafts import draft_of
 from penstock.operations.queues import allow_dead_letters
 from penstock.ports.unit_of_work import await_steps
 from penstock.services.bus import Bus, Published
@@ -220,13 +221,13 @@ class TopicApi:
 
     async def publish(self, request: Request, respond: Respond) -> Response:
         event = wire.read_event(request.body)
-        [published] = await self._publish(request, [event.draft()], event.node)
+        [published] = await self._publish(request, [draft_of(event)], event.node)
         return json_response(_out(published), 201)
 
     async def publish_batch(self, request: Request, respond: Respond) -> Response:
         wanted = wire.read_events(request.body)
         check_batch(len(wanted.events), self._limits)
-        drafts = [event.draft() for event in wanted.events]
+        drafts = [draft_of(event) for event in wanted.events]
         published = await self._publish(request, drafts, wanted.node)
         return json_response(wire.AllPublishedOut([_out(one) for one in published]), 201)
 
