@@ -58,6 +58,11 @@ Limit = Annotated[int, Meta(description="How many at most.", ge=1, le=1_000, exa
 class RequestRecord(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True):
     """What a client sends.  Unknown fields are rejected, so that typos are noticed."""
 
+    @property
+    def is_idempotent(self) -> bool:
+        """Whether a client may repeat this request although its operation is not idempotent."""
+        return False
+
 
 class QueryRecord(msgspec.Struct, omit_defaults=True, kw_only=True):
     """The parameters of a query string."""

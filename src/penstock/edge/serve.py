@@ -23,12 +23,10 @@ from penstock.edge.native.operations.administration import AdministrationApi
 from penstock.edge.native.operations.claims import ClaimApi
 from penstock.edge.native.operations.health import HealthApi
 from penstock.edge.native.operations.history import InsightApi
-from penstock.edge.native.operations.notifications import NotificationApi
 from penstock.edge.native.operations.overview import WatchingApi
 from penstock.edge.native.operations.scaling import ScalingApi
 from penstock.edge.native.operations.sends import SendApi
 from penstock.edge.native.operations.tables import InsightsApi
-from penstock.edge.native.operations.topics import TopicApi
 from penstock.edge.push_routes import push_routes, takes_coded
 from penstock.edge.server.allocator import return_large_blocks
 from penstock.edge.server.app import App
@@ -41,10 +39,12 @@ from penstock.edge.worker_routes import work_routes
 from penstock.operations.bulk import BulkOperations
 from penstock.operations.messages import MessageOperations
 from penstock.operations.moves import MoveOperations
+from penstock.operations.notifications import NotificationOperations
 from penstock.operations.queues import QueueOperations
 from penstock.operations.recurring import RecurringOperations
 from penstock.settings import Settings
 from penstock.wiring.broker import CLOSING_WAIT_MS, Broker, open_broker
+from penstock.wiring.handlers import topic_operations
 
 # Framing and the fields around the bodies of a batch.
 _ENVELOPE_BYTES = 64 * 1024
@@ -161,10 +161,12 @@ def routes(broker: Broker, room: WaitingRoom) -> list[Route]:
         *routes_of(MessageOperations(broker.messages, broker.picking).handlers()),
         *routes_of(BulkOperations(broker.messages, broker.picking).handlers()),
         *routes_of(MoveOperations(broker.moves).handlers()),
-        *NotificationApi(broker.notifications, broker.messages, broker.directory).routes(),
-        *TopicApi(
-            broker.bus, broker.queues, limits, auto_create=broker.settings.queues.auto_create
-        ).routes(),
+        *routes_of(
+            NotificationOperations(
+                broker.notifications, broker.messages, broker.directory
+            ).handlers()
+        ),
+        *routes_of(topic_operations(broker).handlers()),
         *work_routes(broker, room),
         *routes_of(RecurringOperations(broker.recurring).handlers()),
         *push_routes(broker),

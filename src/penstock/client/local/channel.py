@@ -115,9 +115,13 @@ def _checked(query: QueryRecord | None) -> QueryRecord | None:
 
 
 def _record(operation: Operation[Any], body: Body | None) -> Any:
-    if operation.request is None or operation.is_partial or not isinstance(body, Mapping):
+    """As it would arrive over HTTP: checked, with JSON values as text and instants as clients send
+    them.
+    """
+    if operation.request is None or body is None:
         return body
+    kind: Any = dict[str, Any] if operation.is_partial else operation.request
     try:
-        return msgspec.convert(body, operation.request)
+        return msgspec.json.decode(msgspec.json.encode(body), type=kind)
     except msgspec.ValidationError as error:
         raise InvalidRequest(str(error)) from None

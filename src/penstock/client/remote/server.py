@@ -25,15 +25,15 @@ from penstock.client.channel import Channel
 from penstock.client.errors import refusal
 from penstock.client.nouns.messages import Messages
 from penstock.client.nouns.moves import Moves
+from penstock.client.nouns.notifications import Notifications
 from penstock.client.nouns.queues import Queues
 from penstock.client.nouns.recurring import Schedules
+from penstock.client.nouns.topics import Topics
 from penstock.client.remote.answers import Readiness, Stats
 from penstock.client.remote.circuits import RemoteCircuits
 from penstock.client.remote.history import RemoteHistory
-from penstock.client.remote.notifications import RemoteNotifications
 from penstock.client.remote.routes import RemoteRoutes
 from penstock.client.remote.scaling import RemoteScaling
-from penstock.client.remote.topics import RemoteTopics
 from penstock.client.remote.transport import Transport
 from penstock.client.remote.workers import RemoteWorkers
 from penstock.domain.errors import PenstockError
@@ -85,8 +85,8 @@ class Remote:
         self.recurring = Schedules(self._transport)
         self.messages = Messages(self._transport)
         self.history = RemoteHistory(self._transport)
-        self.notifications = RemoteNotifications(self._transport)
-        self.topics = RemoteTopics(self._transport)
+        self.notifications = Notifications(self._transport)
+        self.topics = Topics(self._transport)
         self.workers = RemoteWorkers(self._transport)
         self.routes = RemoteRoutes(self._transport)
         self.circuits = RemoteCircuits(self._transport)

@@ -18,7 +18,7 @@ from urllib.parse import quote, urlencode, urlsplit
 
 import msgspec
 
-from penstock.api.operation import Operation, QueryRecord
+from penstock.api.operation import Operation, QueryRecord, RequestRecord
 from penstock.client.channel import Body
 from penstock.client.errors import Unreachable, no_transaction, refusal
 from penstock.domain.errors import InvalidRequest, PenstockError
@@ -105,7 +105,7 @@ class Transport:
             body=body,
             headers={"If-None-Match": "*"} if only_new else None,
             wait_s=wait_s,
-            is_safe=is_safe or (operation.is_idempotent and not only_new),
+            is_safe=is_safe or _is_idempotent(operation, body, only_new),
         )
         found: A = _decoder(operation).decode(answer.body or b"null")
         return found
@@ -209,6 +209,12 @@ class Transport:
 
 def _parameter(value: Any) -> str:
     return value if isinstance(value, str) else msgspec.json.encode(value).decode()
+
+
+def _is_idempotent(operation: Operation[Any], body: Body | None, only_new: bool) -> bool:
+    if isinstance(body, RequestRecord) and body.is_idempotent:
+        return True
+    return operation.is_idempotent and not only_new
 
 
 @cache

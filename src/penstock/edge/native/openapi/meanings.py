@@ -118,7 +118,6 @@ PARAMETERS: dict[str, tuple[str, dict[str, Any], str]] = {
 
 FIELDS |= work_meanings.FIELDS
 PARAMETERS |= work_meanings.PARAMETERS
-FIELDS |= bus_meanings.FIELDS
 PARAMETERS |= bus_meanings.PARAMETERS
 FIELDS |= push_meanings.FIELDS
 PARAMETERS |= push_meanings.PARAMETERS
