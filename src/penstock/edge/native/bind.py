@@ -105,10 +105,24 @@ def _query_reader(operation: Operation[Any]) -> Callable[[Request], Any]:
     if record is None:
         return lambda request: None
     names = record.__struct_encode_fields__
-    return lambda request: _read_query(record, request.query(*names))
+    numbers = frozenset(f.encode_name for f in msgspec.structs.fields(record) if _is_int(f.type))
+    return lambda request: _read_query(record, request.query(*names), numbers)
 
 
-def _read_query(record: type[QueryRecord], values: dict[str, str]) -> QueryRecord:
+def _is_int(kind: Any) -> bool:
+    info = msgspec.inspect.type_info(kind)
+    while isinstance(info, msgspec.inspect.Metadata):
+        info = info.type
+    return isinstance(info, msgspec.inspect.IntType)
+
+
+def _read_query(
+    record: type[QueryRecord], values: dict[str, str], numbers: frozenset[str]
+) -> QueryRecord:
+    for name in numbers & values.keys():
+        # The conversion would take any number that is whole: 1e1, 10.0.
+        if not values[name].removeprefix("-").isdecimal():
+            raise InvalidRequest(f"query: {name} must be a whole number, not {values[name][:40]!r}")
     try:
         return msgspec.convert(values, record, strict=False)
     except msgspec.ValidationError as error:
