@@ -18,6 +18,7 @@ from penstock.client.jobs.job import Enqueuing
 from penstock.client.jobs.jobs import Jobs
 from penstock.client.jobs.recurring import RecurringWork
 from penstock.client.off_loop import aside
+from penstock.ports.unit_of_work import Work
 from penstock.testing import Kit
 
 T = TypeVar("T")
@@ -102,6 +103,13 @@ class BesideLoop:
         found = getattr(self._find(), name)
         if type(found).__module__.startswith(("penstock.services", "penstock.store")):
             return BesideLoop(lambda: found)
-        if callable(found):
+        if isinstance(self._find(), Work):
             return lambda *args, **kwargs: beside(lambda: found(*args, **kwargs))
+        if callable(found):
+            return lambda *args, **kwargs: _beside_loop(beside(lambda: found(*args, **kwargs)))
         return found
+
+
+def _beside_loop(answer: Any) -> Any:
+    """Work runs where it is asked for its result, which must be beside the loop as well."""
+    return BesideLoop(lambda: answer) if isinstance(answer, Work) else answer

@@ -7,9 +7,10 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from penstock.client.drafts import Act, Draft
+from penstock.api.leases import BatchAct
+from penstock.api.messages import Acted
+from penstock.api.sends import Draft, Sent
 from penstock.client.errors import Unreachable
-from penstock.client.remote.answers import Acted, Sent
 from penstock.client.remote.server import Remote
 from penstock.domain import errors
 from penstock.domain.access.api_key import Role
@@ -73,9 +74,9 @@ def test_acts_in_a_batch_are_told_apart(remote, queue):
 
     results = remote.act_batch(
         [
-            Act(one.receipt, Verb.COMPLETE),
-            Act(two.receipt, Verb.FAIL, error="boom", retry_in_ms=60_000),
-            Act(one.receipt, Verb.COMPLETE),
+            BatchAct(one.receipt, Verb.COMPLETE),
+            BatchAct(two.receipt, Verb.FAIL, error="boom", retry_in_ms=60_000),
+            BatchAct(one.receipt, Verb.COMPLETE),
         ]
     )
 
@@ -271,7 +272,7 @@ def test_timeouts_and_crashes_are_acts_like_others(remote, queue):
     first, second = remote.claim(queue, limit=2)
 
     timed_out = remote.time_out(first.receipt, error="slow")
-    [crashed] = remote.act_batch([Act(second.receipt, Verb.CRASH, error="signal 9")])
+    [crashed] = remote.act_batch([BatchAct(second.receipt, Verb.CRASH, error="signal 9")])
 
     assert (timed_out.state, crashed.state) == (State.DEAD, State.READY)
     [ending] = remote.history.of(first.id).endings

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import datetime
 from types import UnionType
-from typing import Annotated, Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, Generic, TypeVar
 
 import msgspec
 from msgspec import Meta
@@ -30,6 +30,28 @@ QueueName = Annotated[
 # An instant as a client sends it: ISO 8601 text, or milliseconds since the epoch.
 InstantIn = Annotated[str, Meta(extra_json_schema={"format": "date-time"})] | int
 
+# In an answer: what a client decodes; the server puts the stored text there, as msgspec.Raw.
+Json = Annotated[Any, Meta(extra_json_schema={"anyOf": [{}]})]
+
+if TYPE_CHECKING:
+    JsonIn = Any
+    InstantOrMs = datetime | int | str
+    InstantOrText = datetime | int | str
+else:
+    # In a request, clients put any value that can be JSON, and datetimes.  The server decodes a
+    # value as the text that it stores, and an instant as text or as milliseconds.
+    JsonIn = msgspec.Raw
+    InstantOrMs = int | str
+    # The same in a query, which is all text.
+    InstantOrText = Annotated[
+        Any,
+        Meta(
+            extra_json_schema={
+                "anyOf": [{"type": "string", "format": "date-time"}, {"type": "integer"}]
+            }
+        ),
+    ]
+
 Limit = Annotated[int, Meta(description="How many at most.", ge=1, le=1_000, examples=[10])]
 
 
@@ -41,6 +63,11 @@ Next = Annotated[str | None, Meta(description="Cursor of the next page; null: th
 
 class RequestRecord(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True):
     """What a client sends.  Unknown fields are rejected, so that typos are noticed."""
+
+    @property
+    def is_idempotent(self) -> bool:
+        """Whether a client may repeat this request although its operation is not idempotent."""
+        return False
 
 
 class QueryRecord(msgspec.Struct, omit_defaults=True, kw_only=True):
@@ -59,7 +86,7 @@ class Operation(msgspec.Struct, Generic[Answer], frozen=True, kw_only=True, eq=F
     role: Role | None  # None: no key is needed
     scope: Scope = Scope.QUEUE  # which queues a key with this role must be for
     request: type | None = None
-    is_partial: bool = False  # any part of the request's fields; handlers get a dictionary
+    is_partial: bool = False  # any of the request's fields may be given; a mapping holds just those
     example: Any = None  # a request that works
     query: type[QueryRecord] | None = None
     answer: type[Answer] | UnionType | None = None
@@ -67,9 +94,15 @@ class Operation(msgspec.Struct, Generic[Answer], frozen=True, kw_only=True, eq=F
     also: tuple[int, ...] = ()  # other statuses of success, with the same answer
     media: str = "application/json"
     errors: tuple[type[PenstockError], ...] = ()  # beside those that path, body and role entail
-    is_idempotent: bool = False  # clients repeat it if the answer is lost, as they do every GET
+    is_idempotent: bool = False  # clients repeat it when the answer is lost, as they do each GET
 
 
 def about(text: str) -> Meta:
     """The description of a field."""
     return Meta(description=text)
+
+
+def one_of(*names: str) -> Meta:
+    """The schemas that a field holds one of, where its type cannot name them."""
+    refs = [{"$ref": f"#/components/schemas/{name}"} for name in names]
+    return Meta(extra_json_schema={"oneOf": refs})

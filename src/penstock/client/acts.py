@@ -6,7 +6,7 @@ import logging
 
 import msgspec
 
-from penstock.client.drafts import Act
+from penstock.api.leases import BatchAct
 from penstock.domain.errors import PenstockError, StoreUnavailable
 from penstock.domain.message.lease import LeaseAct, Verb
 from penstock.ports.work import WorkAct
@@ -27,14 +27,14 @@ def planned(messages: Messages, act: WorkAct) -> LeaseAct:
     )
 
 
-def over_http(act: WorkAct) -> Act:
+def over_http(act: WorkAct) -> BatchAct:
     match act.verb:
         case Verb.FAIL | Verb.TIME_OUT:
-            return Act(act.receipt, act.verb, error=act.text, retry_in_ms=act.delay_ms)
+            return BatchAct(act.receipt, act.verb, error=act.text, retry_in_ms=act.delay_ms)
         case Verb.CRASH:
-            return Act(act.receipt, act.verb, error=act.text)
+            return BatchAct(act.receipt, act.verb, error=act.text)
         case Verb.EXTEND:
-            return Act(
+            return BatchAct(
                 act.receipt,
                 act.verb,
                 lease_ms=act.delay_ms,
@@ -42,13 +42,13 @@ def over_http(act: WorkAct) -> Act:
                 progress=None if act.progress is None else msgspec.Raw(act.progress.encode()),
             )
         case Verb.BURY | Verb.CANCEL:
-            return Act(act.receipt, act.verb, reason=act.text)
+            return BatchAct(act.receipt, act.verb, reason=act.text)
         case Verb.SNOOZE:
-            return Act(act.receipt, act.verb, delay_ms=act.delay_ms, reason=act.text)
+            return BatchAct(act.receipt, act.verb, delay_ms=act.delay_ms, reason=act.text)
         case Verb.RELEASE:
-            return Act(act.receipt, act.verb, delay_ms=act.delay_ms)
+            return BatchAct(act.receipt, act.verb, delay_ms=act.delay_ms)
         case Verb.COMPLETE:
-            return Act(act.receipt, act.verb)
+            return BatchAct(act.receipt, act.verb)
 
 
 def log_refused_claim(queue: str, error: PenstockError) -> None:

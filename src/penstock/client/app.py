@@ -14,12 +14,13 @@ from typing import TYPE_CHECKING, Any, ParamSpec, Self, TypeVar, Unpack, overloa
 
 import msgspec
 
+from penstock.api.sends import Sent
 from penstock.client import application_name as naming
 from penstock.client.backend import Backing
 from penstock.client.bus.bus import BusPart
 from penstock.client.bus.notifications import NotificationQueue
 from penstock.client.declared_queues import DeclaredQueues
-from penstock.client.jobs import tracing
+from penstock.client.jobs import recurring, tracing
 from penstock.client.jobs.current import Current
 from penstock.client.jobs.handlers import JobHandlers
 from penstock.client.jobs.hooks import check_worker_hook
@@ -30,9 +31,9 @@ from penstock.client.jobs.options import JobOptions, Settled
 from penstock.client.jobs.recurring import RecurringWork
 from penstock.client.local.backend import Embedded
 from penstock.client.local.lazy_backend import Opening
+from penstock.client.nouns.recurring import Schedules
 from penstock.client.queue_options import QueueOptions, settings_of
 from penstock.client.recurring_registration import RetiringRoll
-from penstock.client.remote.answers import Sent
 from penstock.client.remote.backend import OverHttp
 from penstock.client.sending import all_sent, batches, draft_by_kind, traced
 from penstock.client.urls import SERVER, check_url
@@ -278,7 +279,7 @@ class Penstock(BusPart):
         for name in self.queues:
             self._settle(backing, name)
         for recurrence in self.recurring.declared:
-            backing.recur(msgspec.structs.replace(recurrence, owner=self.name))
+            recurring.declare(backing.channel, recurrence, owner=self.name)
         return self._with_own(backing.source())
 
     def roll(self, about: NewWorker) -> Roll:
@@ -289,7 +290,8 @@ class Penstock(BusPart):
         declared = frozenset(recurrence.name for recurrence in self.recurring.declared)
         labels = about.labels | ownership.labels(owner, declared)
         roll = backing.roll(msgspec.structs.replace(about, labels=labels))
-        return RetiringRoll(roll, lambda: backing.retire(owner, declared), owner=owner)
+        retire = Schedules(backing.channel).retire
+        return RetiringRoll(roll, lambda: retire(owner, declared), owner=owner)
 
     def worker(self, **options: Unpack[WorkerOptions]) -> Worker:
         """A worker in this process: `run()` it in any thread, `drain()` ends it.

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 
-from penstock.client.jobs.recurrence import Recurrence
-from penstock.client.remote.answers import SendResult
+from penstock.api.sends import SendResult
+from penstock.client.channel import Channel
 from penstock.domain.circuit.settings import BreakerSettings
 from penstock.domain.message.draft import Draft
 from penstock.domain.worker import NewWorker
@@ -20,6 +20,11 @@ class Backing(Protocol):
 
     @property
     def clock(self) -> Clock: ...
+
+    @property
+    def channel(self) -> Channel:
+        """What answers the operations of the API."""
+        ...
 
     def send(self, queue: str, drafts: Sequence[Draft]) -> list[SendResult]:
         """A missing queue is made."""
@@ -50,14 +55,6 @@ class Backing(Protocol):
     async def declare_async(self, queue: str, settings: Mapping[str, Any]) -> None: ...
     def queue_names(self, *, prefix: str, limit: int) -> list[str]:
         """Of the queues that exist, in their order."""
-        ...
-
-    def recur(self, wanted: Recurrence) -> None:
-        """Declare recurring work; the same again changes nothing."""
-        ...
-
-    def retire(self, owner: str, declared: Collection[str]) -> list[str]:
-        """Remove recurring work that this application no longer declares; the names of it."""
         ...
 
     def change_breaker(self, changes: Mapping[str, Any], route: str | None) -> BreakerSettings:

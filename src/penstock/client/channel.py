@@ -23,10 +23,25 @@ class Channel(Protocol):
         query: QueryRecord | None = None,
         *,
         only_new: bool = False,
+        tx: object = None,
         **path: str,
     ) -> Answer:
         """Raises the error that the broker answered with, or Unreachable.
 
-        With `only_new` a PUT must not change what exists.
+        With `only_new` a PUT must not change what exists.  `tx` is the caller's own transaction, in
+        which everything is read and written.
         """
+        ...
+
+    async def request_async(
+        self,
+        operation: Operation[Answer],
+        body: Body | None = None,
+        query: QueryRecord | None = None,
+        *,
+        only_new: bool = False,
+        tx: object = None,
+        **path: str,
+    ) -> Answer:
+        """The same on an event loop, which is not blocked."""
         ...

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from penstock.domain.errors import PenstockError, all_errors
+from penstock.domain.errors import InvalidRequest, PenstockError, all_errors
 
 
 class Unreachable(ConnectionError):
@@ -22,3 +22,10 @@ def refusal(code: str, text: str) -> PenstockError:
     error = kind.__new__(kind)
     Exception.__init__(error, text if kind.code == code else f"{text} ({code})")
     return error
+
+
+def no_transaction() -> InvalidRequest:
+    return InvalidRequest(
+        "tx= needs the store in the database of your transaction: "
+        "open Penstock on the URL of that database, not on a server's"
+    )

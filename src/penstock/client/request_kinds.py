@@ -11,8 +11,9 @@ from collections.abc import Callable
 from typing import Generic, TypeVar
 
 from penstock.client.backend import Backing
+from penstock.client.errors import no_transaction
 from penstock.client.local.backend import Embedded, wait_for
-from penstock.client.remote.backend import OverHttp, no_transaction
+from penstock.client.remote.backend import OverHttp
 from penstock.client.remote.server import Remote
 from penstock.ports.store import Session
 from penstock.wiring.broker import Broker

@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 
 import msgspec
 
+from penstock.api.sends import Sent
 from penstock.client.jobs.job import Enqueued
 from penstock.client.jobs.options import JobOptions, Settled
-from penstock.client.remote.answers import Sent
 from penstock.domain.errors import InvalidRequest, PenstockError
 from penstock.domain.message.draft import Draft
 

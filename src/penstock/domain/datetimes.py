@@ -19,20 +19,20 @@ def instant_of(moment: datetime) -> int:
     return (moment - _EPOCH) // _MILLI
 
 
-def parse_instant(name: str, value: int | str) -> int:
+def parse_instant(name: str, value: datetime | int | str) -> int:
     """Milliseconds since the epoch; text without an offset is UTC."""
     if isinstance(value, int):
         return value
     try:
-        moment = datetime.fromisoformat(value)
+        moment = value if isinstance(value, datetime) else datetime.fromisoformat(value)
         if moment.tzinfo is None:
             moment = moment.replace(tzinfo=UTC)
         return instant_of(moment)
     except (ValueError, OverflowError):
-        raise InvalidRequest(f"{name} is not an ISO 8601 instant: {value[:40]!r}") from None
+        raise InvalidRequest(f"{name} is not an ISO 8601 instant: {str(value)[:40]!r}") from None
 
 
-def read_instant(name: str, value: int | str | None, *, default: int) -> int:
+def read_instant(name: str, value: datetime | int | str | None, *, default: int) -> int:
     """From a query, where a number may be text, too."""
     if value is None:
         return default

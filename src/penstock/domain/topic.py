@@ -71,6 +71,12 @@ class NodeQueue(msgspec.Struct, frozen=True):
     node: str
 
 
+class Published(msgspec.Struct, frozen=True):
+    id: str  # of the event; its messages have ids of their own
+    messages: int  # how many it has become
+    duplicates: int = 0  # how many were not sent because their dedup key was held already
+
+
 def check_topic(name: str) -> str:
     """Return it, or raise InvalidRequest: as for queues, and room for a subscription's name."""
     if not _NAME.fullmatch(name):

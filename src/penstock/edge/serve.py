@@ -20,18 +20,13 @@ from penstock.edge.embedded_workers import EmbeddedWorkers
 from penstock.edge.native.bind import routes_of
 from penstock.edge.native.docs.api import DocsApi
 from penstock.edge.native.operations.acts import ActApi
-from penstock.edge.native.operations.bulk import BulkApi
 from penstock.edge.native.operations.claims import ClaimApi
 from penstock.edge.native.operations.health import HealthApi
 from penstock.edge.native.operations.live import LiveApi
-from penstock.edge.native.operations.messages import MessageApi
 from penstock.edge.native.operations.metrics import MetricsApi
-from penstock.edge.native.operations.notifications import NotificationApi
-from penstock.edge.native.operations.recurring import RecurringApi
 from penstock.edge.native.operations.scaling import ScalingApi
 from penstock.edge.native.operations.sends import SendApi
 from penstock.edge.native.operations.tables import InsightsApi
-from penstock.edge.native.operations.topics import TopicApi
 from penstock.edge.push_routes import push_routes, takes_coded
 from penstock.edge.server.allocator import return_large_blocks
 from penstock.edge.server.app import App
@@ -42,12 +37,17 @@ from penstock.edge.sqs.api import SqsApi
 from penstock.edge.waiting_claims import WaitingRoom
 from penstock.edge.worker_routes import work_routes
 from penstock.operations.administration import AdministrationOperations
+from penstock.operations.bulk import BulkOperations
 from penstock.operations.history import HistoryOperations
+from penstock.operations.messages import MessageOperations
 from penstock.operations.moves import MoveOperations
+from penstock.operations.notifications import NotificationOperations
 from penstock.operations.overview import OverviewOperations
 from penstock.operations.queues import QueueOperations
+from penstock.operations.recurring import RecurringOperations
 from penstock.settings import Settings
 from penstock.wiring.broker import CLOSING_WAIT_MS, Broker, open_broker
+from penstock.wiring.handlers import topic_operations
 
 # Framing and the fields around the bodies of a batch.
 _ENVELOPE_BYTES = 64 * 1024
@@ -161,15 +161,17 @@ def routes(broker: Broker, room: WaitingRoom) -> list[Route]:
         *ClaimApi(broker.messages, broker.directory, room, limits).routes(),
         *ActApi(broker.messages, broker.directory, limits).routes(),
         *routes_of(QueueOperations(broker.queues).handlers()),
-        *MessageApi(broker.messages, broker.picking, broker.directory).routes(),
-        *BulkApi(broker.messages, broker.picking, broker.directory).routes(),
+        *routes_of(MessageOperations(broker.messages, broker.picking).handlers()),
+        *routes_of(BulkOperations(broker.messages, broker.picking).handlers()),
         *routes_of(MoveOperations(broker.moves).handlers()),
-        *NotificationApi(broker.notifications, broker.messages, broker.directory).routes(),
-        *TopicApi(
-            broker.bus, broker.queues, limits, auto_create=broker.settings.queues.auto_create
-        ).routes(),
+        *routes_of(
+            NotificationOperations(
+                broker.notifications, broker.messages, broker.directory
+            ).handlers()
+        ),
+        *routes_of(topic_operations(broker).handlers()),
         *work_routes(broker, room),
-        *RecurringApi(broker.recurring).routes(),
+        *routes_of(RecurringOperations(broker.recurring).handlers()),
         *push_routes(broker),
         *ScalingApi(broker.scaling, broker.facts, broker.clock).routes(),
         *InsightsApi(broker.gold).routes(),

@@ -6,10 +6,12 @@ in a thread, or inside a transaction of the caller's own.  Nothing runs before t
 
 from __future__ import annotations
 
+import asyncio
 import warnings
-from collections.abc import Callable, Generator
+from collections.abc import Awaitable, Callable, Generator, Sequence
 from typing import Any, Generic, TypeVar
 
+from penstock.domain.errors import PenstockError
 from penstock.ports.store import Session, Store
 from penstock.ports.ticket import Ticket
 
@@ -84,6 +86,11 @@ class Work(Generic[T]):
         self._is_used = True
         return self.answer(self._store.write_in(tx, self._do))
 
+    def run_in(self, session: Session) -> T:
+        """As a part of other work, in its transaction."""
+        self._is_used = True
+        return self.answer(self._do(session))
+
     async def result_in_async(self, tx: object) -> T:
         self._is_used = True
         return self.answer(await self._store.write_in_async(tx, self._do))
@@ -102,27 +109,98 @@ def write(store: Store, do: Callable[[Session], T]) -> Work[T]:
     return Work(store, do, is_write=True)
 
 
-# Several transactions, one after the other: yields work, and is sent its answer.
-Steps = Generator[Work[Any], Any, T]
+class Computation(Generic[T]):
+    """A slow step that needs no store: an event loop runs it in a thread."""
+
+    __slots__ = ("_compute",)
+
+    def __init__(self, compute: Callable[[], T]) -> None:
+        self._compute = compute
+
+    def result(self, timeout: float | None = None) -> T:
+        return self._compute()
+
+    def __await__(self) -> Generator[Any, None, T]:
+        return asyncio.to_thread(self._compute).__await__()
+
+    def __iter__(self) -> Generator[Computation[Any], Any, T]:
+        answer: T = yield self
+        return answer
 
 
-def run_steps(steps: Steps[T]) -> T:
-    answer: Any = None
+class Together(Generic[T]):
+    """Independent work that is started at once, so that it shares commits.
+
+    The answer is a list: the answer of each, or the error that it raised.
+    """
+
+    __slots__ = ("_works",)
+
+    def __init__(self, works: Sequence[Work[T]]) -> None:
+        self._works = works
+
+    def result(self, timeout: float | None = None) -> list[T | PenstockError]:
+        answers: list[T | PenstockError] = []
+        for work, ticket in [(work, work.start()) for work in self._works]:
+            try:
+                answers.append(work.answer(ticket.result(timeout)))
+            except PenstockError as error:
+                answers.append(error)
+        return answers
+
+    def __await__(self) -> Generator[Any, None, list[T | PenstockError]]:
+        answers: list[T | PenstockError] = []
+        for work, ticket in [(work, work.start()) for work in self._works]:
+            try:
+                answers.append(work.answer((yield from ticket.__await__())))
+            except PenstockError as error:
+                answers.append(error)
+        return answers
+
+    def __iter__(self) -> Generator[Together[Any], Any, list[T | PenstockError]]:
+        answer: list[T | PenstockError] = yield self
+        return answer
+
+
+Step = Work[Any] | Together[Any] | Computation[Any] | Ticket[Any]
+
+# Several transactions, one after the other: yields work, and is sent its answer or its error.
+Steps = Generator[Step, Any, T]
+
+
+def _result(step: Step) -> Any:
+    return step.result()
+
+
+def run_steps(steps: Steps[T], run: Callable[[Step], Any] = _result) -> T:
+    proceed: Callable[[Any], Step] = steps.send
+    value: Any = None
     while True:
         try:
-            work = steps.send(answer)
+            step = proceed(value)
         except StopIteration as end:
-            value: T = end.value
-            return value
-        answer = work.result()
+            answer: T = end.value
+            return answer
+        try:
+            proceed, value = steps.send, run(step)
+        except Exception as error:
+            proceed, value = steps.throw, error
 
 
-async def await_steps(steps: Steps[T]) -> T:
-    answer: Any = None
+async def _awaited(step: Step) -> Any:
+    return await step
+
+
+async def await_steps(steps: Steps[T], run: Callable[[Step], Awaitable[Any]] = _awaited) -> T:
+    proceed: Callable[[Any], Step] = steps.send
+    value: Any = None
     while True:
         try:
-            work = steps.send(answer)
+            step = proceed(value)
         except StopIteration as end:
-            value: T = end.value
-            return value
-        answer = await work
+            answer: T = end.value
+            return answer
+        try:
+            proceed, value = steps.send, await run(step)
+        except Exception as error:
+            proceed, value = steps.throw, error

@@ -1,4 +1,4 @@
-"""What you can ask of the bus: topics, subscriptions, and to publish events."""
+"""The bus: topics, subscriptions, and publishing of events."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ from penstock.domain.limits import Limits
 from penstock.domain.message.draft import Draft, NewMessage, send
 from penstock.domain.message.ids import ID_DIGITS, uuid7
 from penstock.domain.queue.queue import Queue, QueueSettings, check_settings
-from penstock.domain.topic import Dispatch, Subscription, Topic
+from penstock.domain.topic import Dispatch, Published, Subscription, Topic
 from penstock.domain.worker import Worker, is_alive
 from penstock.ports.clock import Clock, Dice
 from penstock.ports.store import Sent, Session, Store
-from penstock.ports.ticket import Ticket
+from penstock.ports.unit_of_work import Work, read, write
 from penstock.services.directory import Directory
 from penstock.services.queues import CHUNK
 
@@ -45,12 +45,6 @@ class Subscribed(msgspec.Struct, frozen=True):
     is_new: bool
 
 
-class Published(msgspec.Struct, frozen=True):
-    id: str  # of the event; its messages have ids of their own
-    messages: int  # how many it has become
-    duplicates: int = 0  # … and how many it would have, had they not been there by their dedup_key
-
-
 class Abandoned(msgspec.Struct, frozen=True):
     """The queue of a worker that will not claim from it any more."""
 
@@ -69,7 +63,7 @@ class Bus:
         self._limits = limits
         self._directory = directory
 
-    def put(self, name: str) -> Ticket[Put]:
+    def put(self, name: str) -> Work[Put]:
         """Make the topic, unless it is there."""
         topics.check_topic(name)
         now = self._clock.now()
@@ -78,15 +72,15 @@ class Bus:
             is_new = session.topics.add(name, now=now)
             return Put(_view(session, _existing(session, name)), is_new)
 
-        return self._store.write(do)
+        return write(self._store, do)
 
-    def get(self, name: str) -> Ticket[TopicView]:
-        return self._store.read(lambda session: _view(session, _existing(session, name)))
+    def get(self, name: str) -> Work[TopicView]:
+        return read(self._store, lambda session: _view(session, _existing(session, name)))
 
-    def page(self, *, prefix: str = "", after: str = "", limit: int = 100) -> Ticket[list[Topic]]:
-        return self._store.read(lambda s: s.topics.page(prefix=prefix, after=after, limit=limit))
+    def page(self, *, prefix: str = "", after: str = "", limit: int = 100) -> Work[list[Topic]]:
+        return read(self._store, lambda s: s.topics.page(prefix=prefix, after=after, limit=limit))
 
-    def remove(self, name: str, *, force: bool = False) -> Ticket[None]:
+    def remove(self, name: str, *, force: bool = False) -> Work[None]:
         """With force, its subscriptions go with it; their queues stay, with all that they hold."""
 
         def do(session: Session) -> None:
@@ -95,7 +89,7 @@ class Bus:
                 raise TopicNotEmpty(f"topic {name!r} has subscriptions; remove them or use force")
             session.topics.remove(view.topic.topic_no)
 
-        return self._store.write(do)
+        return write(self._store, do)
 
     def subscribe(
         self,
@@ -105,14 +99,15 @@ class Bus:
         kinds: Sequence[str] = (),
         dispatch: Dispatch = Dispatch.SHARED,
         settings: QueueSettings | None = None,
-    ) -> Ticket[Subscribed]:
+    ) -> Work[Subscribed]:
         """Make the subscription, or change it; with it the topic and the queue, if need be.
 
         It gets what is published from now on.  `settings` are those of its queue: None leaves the
         queue as it is.
         """
-        return self._store.write(
-            self.subscribing(topic, name, kinds=kinds, dispatch=dispatch, settings=settings)
+        return write(
+            self._store,
+            self.subscribing(topic, name, kinds=kinds, dispatch=dispatch, settings=settings),
         )
 
     def subscribing(
@@ -144,10 +139,10 @@ class Bus:
 
         return do
 
-    def subscription(self, topic: str, name: str) -> Ticket[Subscription]:
-        return self._store.read(lambda session: _subscription(session, topic, name))
+    def subscription(self, topic: str, name: str) -> Work[Subscription]:
+        return read(self._store, lambda session: _subscription(session, topic, name))
 
-    def unsubscribe(self, topic: str, name: str, *, with_queue: bool = False) -> Ticket[None]:
+    def unsubscribe(self, topic: str, name: str, *, with_queue: bool = False) -> Work[None]:
         """No more events for it.  Its queue stays to be emptied, or goes with all it holds.
 
         With `with_queue` purge the queue first (`Queues.purge_some`) if it may be long.
@@ -163,17 +158,17 @@ class Bus:
                 session.queues.remove(found.queue_no, now=now)
                 self._directory.forget(found.queue)
 
-        return self._store.write(do)
+        return write(self._store, do)
 
     def publish(
         self, topic: str, drafts: Sequence[Draft], *, node: str | None = None
-    ) -> Ticket[list[Published]]:
+    ) -> Work[list[Published]]:
         """Each event becomes one message for each subscription that wants it: all or none.
 
         `node`: the worker that publishes; sticky subscriptions leave the event to it.
-        Raises InvalidRequest; TopicNotFound, TooLarge and QueueFull come with the ticket.
+        Raises InvalidRequest; TopicNotFound, TooLarge and QueueFull when it runs.
         """
-        return self._store.write(self.publishing(topic, drafts, node=node))
+        return write(self._store, self.publishing(topic, drafts, node=node))
 
     def publishing(
         self,
@@ -283,7 +278,7 @@ class Bus:
 
     # --- what one worker is to handle itself ---
 
-    def abandoned(self, *, now: int) -> Ticket[list[Abandoned]]:
+    def abandoned(self, *, now: int) -> Work[list[Abandoned]]:
         """Queues of workers that are gone or about to go, or whose subscription is not sticky."""
 
         def do(session: Session) -> list[Abandoned]:
@@ -297,9 +292,9 @@ class Bus:
                 found.append(Abandoned(name, own.queue_no, to))
             return found
 
-        return self._store.read(do)
+        return read(self._store, do)
 
-    def hand_over_some(self, left: Abandoned, *, now: int) -> Ticket[int]:
+    def hand_over_some(self, left: Abandoned, *, now: int) -> Work[int]:
         """A chunk of what is ready there goes to everybody; to be repeated until it answers 0.
 
         What is leased or delayed follows when it is ready; the dead stay to be looked at.
@@ -307,12 +302,12 @@ class Bus:
         to = left.to
         if to is None:  # nobody to hand it to: unsubscribed
             raise SubscriptionNotFound(left.queue)
-        return self._store.write(
-            lambda s: s.topics.hand_over(left.queue_no, to=to, limit=CHUNK, now=now)
+        return write(
+            self._store, lambda s: s.topics.hand_over(left.queue_no, to=to, limit=CHUNK, now=now)
         )
 
-    def forget_removed(self) -> Ticket[int]:
-        return self._store.write(lambda session: session.topics.forget_nodes())
+    def forget_removed(self) -> Work[int]:
+        return write(self._store, lambda session: session.topics.forget_nodes())
 
     def _new_id(self, now: int) -> str:
         return uuid7(now, self._dice.digits(ID_DIGITS))

@@ -69,6 +69,14 @@ def view_of(session: Session, queue: str, message: Message) -> MessageView:
     return MessageView(queue, message, session.messages.content(message), dead_from)
 
 
+def queue_named(session: Session, name: str) -> Queue:
+    """Raises QueueNotFound."""
+    found = session.queues.find(name)
+    if found is None:
+        raise QueueNotFound(name)
+    return found
+
+
 def home_of(session: Session, message: Message) -> Queue:
     """Where a dead one goes back to: the queue it died in, or if that is gone where it is."""
     try:

@@ -27,7 +27,15 @@ from penstock.domain.text import proper
 from penstock.ports.clock import Clock, Dice
 from penstock.ports.store import Acted, Browse, Claim, Claimable, Claimed, Sent, Session, Store
 from penstock.ports.ticket import Ticket
-from penstock.services.message_views import MessagePage, Place, home_of, page_of, view_of_id
+from penstock.ports.unit_of_work import Work, read, write
+from penstock.services.message_views import (
+    MessagePage,
+    Place,
+    home_of,
+    page_of,
+    queue_named,
+    view_of_id,
+)
 from penstock.services.message_views import MessageView as MessageView
 
 MAX_KINDS = 100  # of one claim
@@ -192,42 +200,44 @@ class Messages:
         """Give back what was claimed for somebody who has gone away."""
         return self._store.act([self.plan(Lease.of(m), Verb.RELEASE) for m in messages])
 
-    def behind(self, held: Sequence[Lease]) -> Ticket[dict[int, Message]]:
+    def behind(self, held: Sequence[Lease]) -> Work[dict[int, Message]]:
         """By number: what became of the messages of leases, those that are gone left out."""
         nos = [lease.message_no for lease in held]
-        return self._store.read(lambda s: {m.message_no: m for m in s.messages.numbered(nos)})
+        return read(self._store, lambda s: {m.message_no: m for m in s.messages.numbered(nos)})
 
-    def find(self, message_id: str) -> Ticket[Message | None]:
+    def find(self, message_id: str) -> Work[Message | None]:
         """The live message, without what was sent."""
-        return self._store.read(lambda session: session.messages.find(message_id))
+        return read(self._store, lambda session: session.messages.find(message_id))
 
-    def get(self, message_id: str) -> Ticket[MessageView]:
-        """Live, or from history; MessageNotFound comes with the ticket."""
-        return self._store.read(lambda session: view_of_id(session, message_id))
+    def get(self, message_id: str) -> Work[MessageView]:
+        """Live, or from history; raises MessageNotFound."""
+        return read(self._store, lambda session: view_of_id(session, message_id))
 
     def browse(
-        self, queue: Queue, state: State, *, limit: int, after: Place | None
-    ) -> Ticket[MessagePage]:
-        """Look at messages without touching them."""
+        self, queue: str, state: State, *, limit: int, after: Place | None
+    ) -> Work[MessagePage]:
+        """A page of messages, in the order of claims; raises QueueNotFound."""
         if not 1 <= limit <= self._limits.max_claim:
             raise InvalidRequest(f"limit must be from 1 to {self._limits.max_claim}")
-        wanted = Browse(queue_no=queue.queue_no, state=state, limit=limit, after=after)
 
         def do(session: Session) -> MessagePage:
-            found = session.messages.browse(wanted)
+            queue_no = queue_named(session, queue).queue_no
+            found = session.messages.browse(
+                Browse(queue_no=queue_no, state=state, limit=limit, after=after)
+            )
             end = place_of(found[-1]) if len(found) == limit else None
             max_bytes = self._limits.max_answer_bytes
-            return page_of(session, queue.name, found, end=end, max_bytes=max_bytes)
+            return page_of(session, queue, found, end=end, max_bytes=max_bytes)
 
-        return self._store.read(do)
+        return read(self._store, do)
 
-    def complete(self, message_id: str, *, reason: str | None) -> Ticket[Message]:
+    def complete(self, message_id: str, *, reason: str | None) -> Work[Message]:
         kept = self.kept(reason)
         return self._change(message_id, lambda m, _: lifecycle.complete_by_hand(m, reason=kept))
 
     def cancel(
         self, message_id: str, *, reason: str | None, is_running_ok: bool = False
-    ) -> Ticket[Message]:
+    ) -> Work[Message]:
         """`is_running_ok`: also one that is leased, whose lease holder is fenced."""
         kept = self.kept(reason)
         return self._change(
@@ -237,13 +247,13 @@ class Messages:
 
     def bury(
         self, message_id: str, *, reason: str | None, is_running_ok: bool = False
-    ) -> Ticket[Message]:
+    ) -> Work[Message]:
         kept = self.kept(reason)
         return self._change(
             message_id, lambda m, _: lifecycle.bury(m, reason=kept, is_running_ok=is_running_ok)
         )
 
-    def reschedule(self, message_id: str, *, due_at: int) -> Ticket[Message]:
+    def reschedule(self, message_id: str, *, due_at: int) -> Work[Message]:
         check_instant("due_at", due_at)
         now = self._clock.now()
         return self._change(
@@ -259,7 +269,7 @@ class Messages:
         assert delay_ms is not None
         return self._clock.now() + check_delay("delay_ms", delay_ms)
 
-    def redrive(self, message_id: str) -> Ticket[Message]:
+    def redrive(self, message_id: str) -> Work[Message]:
         """Back to the queue it died in."""
         now = self._clock.now()
 
@@ -272,12 +282,12 @@ class Messages:
                 message_id, lambda m, _: transfer.redrive(m, home, now=now), now=now
             )
 
-        return self._store.write(do)
+        return write(self._store, do)
 
     def kept(self, text: str | None) -> str | None:
         """Errors and reasons: cut rather than refused, because they must not keep an act back."""
         return text and proper(text[: self._limits.max_error_chars])
 
-    def _change(self, message_id: str, how: Callable[[Message, Queue], Message]) -> Ticket[Message]:
+    def _change(self, message_id: str, how: Callable[[Message, Queue], Message]) -> Work[Message]:
         now = self._clock.now()
-        return self._store.write(lambda s: s.messages.change(message_id, how, now=now))
+        return write(self._store, lambda s: s.messages.change(message_id, how, now=now))

@@ -1,12 +1,10 @@
-"""What you can ask of notifications: messages for a set time, found again by their tags."""
+"""Notifications: messages for a set time, found again by their tags."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import msgspec
 
-from penstock.domain.errors import InvalidRequest
+from penstock.domain.errors import InvalidRequest, QueueNotFound
 from penstock.domain.limits import MAX_INSTANT, Limits
 from penstock.domain.message import lifecycle, notification
 from penstock.domain.message.answer_size import count_fitting
@@ -19,7 +17,7 @@ from penstock.domain.queue.queue import Queue
 from penstock.ports.clock import Clock, Dice
 from penstock.ports.store import Session, Store
 from penstock.ports.tags import Tagged
-from penstock.ports.ticket import Ticket
+from penstock.ports.unit_of_work import Work, read, write
 from penstock.services.message_views import EndedPage
 from penstock.services.messages import Messages, MessageView
 
@@ -32,7 +30,7 @@ LIVE = (*FUTURE, *HELD)
 class Wanted(msgspec.Struct, frozen=True, kw_only=True):
     """Which notifications: by both tags or one of them, in one queue or in all."""
 
-    queue_no: int | None = None
+    queue: str | None = None
     tag: str | None = None  # in either place
     tag1: str | None = None
     tag2: str | None = None
@@ -82,24 +80,15 @@ class Notifications:
         )
         return self._messages.draft(queue, planned)
 
-    def find(self, wanted: Wanted) -> Ticket[Found]:
-        """Live ones, in the order in which they were recorded."""
-        return self._store.read(self.finding(wanted))
-
-    def finding(self, wanted: Wanted) -> Callable[[Session], Found]:
-        """The same, to be run in a transaction or on a view."""
-        looked_for = self._checked(wanted)
+    def find(self, wanted: Wanted) -> Work[Found]:
+        """Live ones, in the order in which they were recorded; raises QueueNotFound."""
+        self._check(wanted)
         max_bytes = self._limits.max_answer_bytes
-        return lambda session: _found(session, looked_for, max_bytes)
+        return read(self._store, lambda session: _found(session, wanted, max_bytes))
 
-    def past(self, wanted: HistoryFilter) -> Ticket[EndedPage]:
-        """Those that have ended, newest first, with what was sent if that is still kept."""
-        return self._store.read(self.searching(wanted))
-
-    def searching(self, wanted: HistoryFilter) -> Callable[[Session], EndedPage]:
-        """The same, to be run in a transaction or on a view."""
+    def past(self, wanted: HistoryFilter) -> Work[EndedPage]:
+        """Those that have ended, newest first, with their content as long as that is stored."""
         check_filter(wanted, max_limit=self._limits.max_claim)
-
         max_bytes = self._limits.max_answer_bytes
 
         def do(session: Session) -> EndedPage:
@@ -110,86 +99,85 @@ class Notifications:
             before = None if is_last else (endings[-1].finished_at, endings[-1].history_no)
             return EndedPage(views, before)
 
-        return do
+        return read(self._store, do)
 
-    def change(self, message_id: str, wanted: Change) -> Ticket[Message]:
-        """Another date, body, kind or tags while it is in line.
+    def change(self, message_id: str, wanted: Change) -> Work[Message]:
+        """Another date, body, kind or tags of an unclaimed notification.
 
-        MessageNotFound, WrongState, InvalidRequest and TooLarge come with the ticket.
+        Raises InvalidRequest; MessageNotFound, WrongState and TooLarge when it runs.
         """
-        return self._store.write(self.changing(message_id, wanted))
-
-    def remove(self, message_id: str, *, reason: str | None = None) -> Ticket[Message]:
-        """It will not be handled; refused (WrongState) while somebody is at it."""
-        return self._store.write(self.removing(message_id, reason=reason))
-
-    def remove_some(self, wanted: Wanted, *, reason: str | None = None) -> Ticket[Removed]:
-        """Cancel a chunk of those in line; to be repeated until it is done."""
-        return self._store.write(self._removing_some(wanted, reason))
-
-    # --- the same, to be run in a transaction: ours, or the caller's own (Store.write_in) ---
-
-    def changing(self, message_id: str, wanted: Change) -> Callable[[Session], Message]:
         if wanted == Change():
             raise InvalidRequest("nothing to change: give due_at, body, tags or kind")
         if wanted.due_at is not None:
             check_instant("due_at", wanted.due_at)
         now, limits = self._clock.now(), self._limits
-        return lambda session: session.tagged.rewrite(
-            message_id,
-            lambda m, content, queue: notification.change(
-                m, content, queue, wanted, now=now, limits=limits
+        return write(
+            self._store,
+            lambda session: session.tagged.rewrite(
+                message_id,
+                lambda m, content, queue: notification.change(
+                    m, content, queue, wanted, now=now, limits=limits
+                ),
+                now=now,
             ),
-            now=now,
         )
 
-    def removing(
-        self, message_id: str, *, reason: str | None = None
-    ) -> Callable[[Session], Message]:
+    def remove(self, message_id: str, *, reason: str | None = None) -> Work[Message]:
+        """Cancel it; raises WrongState while a worker is handling it."""
         now, kept = self._clock.now(), self._messages.kept(reason)
-        return lambda session: session.messages.change(
-            message_id, lambda m, _: lifecycle.cancel(m, reason=kept), now=now
+        return write(
+            self._store,
+            lambda session: session.messages.change(
+                message_id, lambda m, _: lifecycle.cancel(m, reason=kept), now=now
+            ),
         )
 
-    def removing_all(
-        self, wanted: Wanted, *, reason: str | None = None
-    ) -> Callable[[Session], Removed]:
-        """Not in chunks, however many there are: it is one transaction."""
-        some = self._removing_some(wanted, reason)
-
-        def everything(session: Session) -> Removed:
-            total = 0
-            while not (removed := some(session)).is_done:
-                total += removed.cancelled
-            return Removed(total, is_done=True)
-
-        return everything
-
-    def _removing_some(self, wanted: Wanted, reason: str | None) -> Callable[[Session], Removed]:
+    def remove_some(self, wanted: Wanted, *, reason: str | None = None) -> Work[Removed]:
+        """Cancel a chunk of the unclaimed ones; to be repeated until it is done."""
         now, kept = self._clock.now(), self._messages.kept(reason)
-        in_line = msgspec.structs.replace(wanted, states=FUTURE, after_no=0, limit=CHUNK)
-        looked_for = self._checked(in_line)
+        unclaimed = msgspec.structs.replace(wanted, states=FUTURE, after_no=0, limit=CHUNK)
+        self._check(unclaimed)
 
-        def some(session: Session) -> Removed:
-            found = session.tagged.find(looked_for)
+        def do(session: Session) -> Removed:
+            tagged = _tagged(session, unclaimed)
+            found = session.tagged.find(tagged)
             if not found:
                 return Removed(0, is_done=True)
             # One queue at a time: locks are taken in one order (store/verbs/lock_order.py).
             queue_no = found[0].queue_no
-            cancelled = session.tagged.cancel(looked_for, queue_no=queue_no, reason=kept, now=now)
+            cancelled = session.tagged.cancel(tagged, queue_no=queue_no, reason=kept, now=now)
             return Removed(cancelled, is_done=False)
 
-        return some
+        return write(self._store, do)
 
-    def _checked(self, wanted: Wanted) -> Tagged:
+    def _check(self, wanted: Wanted) -> None:
         check_tags(wanted.tag, wanted.tag1, wanted.tag2)
         if not 1 <= wanted.limit <= self._limits.max_claim:
             raise InvalidRequest(f"limit must be from 1 to {self._limits.max_claim}")
-        return msgspec.convert(msgspec.structs.asdict(wanted), Tagged)
 
 
-def _found(session: Session, wanted: Tagged, max_bytes: int) -> Found:
-    matching = session.tagged.find(wanted)
+def _tagged(session: Session, wanted: Wanted) -> Tagged:
+    queue_no = None
+    if wanted.queue is not None:
+        queue = session.queues.find(wanted.queue)
+        if queue is None:
+            raise QueueNotFound(wanted.queue)
+        queue_no = queue.queue_no
+    return Tagged(
+        tag=wanted.tag,
+        tag1=wanted.tag1,
+        tag2=wanted.tag2,
+        queue_no=queue_no,
+        states=wanted.states,
+        due_from=wanted.due_from,
+        due_before=wanted.due_before,
+        after_no=wanted.after_no,
+        limit=wanted.limit,
+    )
+
+
+def _found(session: Session, wanted: Wanted, max_bytes: int) -> Found:
+    matching = session.tagged.find(_tagged(session, wanted))
     found = matching[: count_fitting((message.size for message in matching), max_bytes)]
     contents = session.tagged.contents(found)
     views = []

@@ -1,10 +1,11 @@
-"""What you can ask of recurring work: declare, look, pause, run now; and the step of a duty."""
+"""Recurring work: declare, look, pause, run now; and what the duty that fires it does."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import suppress
 
+from penstock.api.recurring import MAX_PREVIEW
 from penstock.domain.errors import (
     InvalidRequest,
     MessageNotFound,
@@ -26,9 +27,8 @@ from penstock.domain.schedule.schedule import CatchUp, Overlap, Rhythm, Schedule
 from penstock.domain.worker import Worker
 from penstock.ports.clock import Clock, Dice
 from penstock.ports.store import Session, Store
-from penstock.ports.ticket import Ticket
+from penstock.ports.unit_of_work import Computation, Work, read, write
 
-MAX_PREVIEW = 1_000
 REPLACED = "replaced"  # why an earlier firing was cancelled
 _PAGE = 1_000
 
@@ -51,11 +51,11 @@ class Recurring:
         catch_up: CatchUp = CatchUp.ONE,
         overlap: Overlap = Overlap.ALLOW,
         owner: str | None = None,
-    ) -> Ticket[Schedule]:
+    ) -> Work[Schedule]:
         """Make it, or change it to this; the same again changes nothing, not even its next firing.
 
         `owner`: the application that declares it, which may `retire` it later.
-        Raises InvalidRequest, also with the ticket; QueueNotFound comes with the ticket.
+        Raises InvalidRequest at once or when it runs, QueueNotFound when it runs.
         """
         schedules.check(name, rhythm, template)
         now = self._clock.now()
@@ -83,42 +83,43 @@ class Recurring:
                 session.schedules.save(after)
             return after
 
-        return self._store.write(do)
+        return write(self._store, do)
 
-    def get(self, name: str) -> Ticket[Schedule]:
-        return self._store.read(lambda session: _existing(session.schedules.find(name), name))
+    def get(self, name: str) -> Work[Schedule]:
+        return read(self._store, lambda session: _existing(session.schedules.find(name), name))
 
-    def page(self, *, after: str = "", limit: int = 100) -> Ticket[list[Schedule]]:
+    def page(self, *, after: str = "", limit: int = 100) -> Work[list[Schedule]]:
         if not 1 <= limit <= _PAGE:
             raise InvalidRequest(f"limit must be from 1 to {_PAGE}")
-        return self._store.read(lambda session: session.schedules.page(after=after, limit=limit))
+        return read(self._store, lambda session: session.schedules.page(after=after, limit=limit))
 
-    def remove(self, name: str) -> Ticket[None]:
+    def remove(self, name: str) -> Work[None]:
         """What it has sent stays."""
 
         def do(session: Session) -> None:
             if not session.schedules.remove(name):
                 raise ScheduleNotFound(name)
 
-        return self._store.write(do)
+        return write(self._store, do)
 
     def dropped(
         self, owner: str, declared: Collection[str], *, may: May = lambda _: True
-    ) -> Ticket[list[str]]:
+    ) -> Work[list[str]]:
         """What this application declared before and does not declare now, by name.
 
         Nothing while workers of another version of it are alive.  `may`: only of these.
         """
         now = self._clock.now()
-        return self._store.read(
+        return read(
+            self._store,
             lambda session: [
                 schedule.name for schedule in _dropped(session, owner, declared, may, now=now)
-            ]
+            ],
         )
 
     def retire(
         self, owner: str, declared: Collection[str], *, may: May = lambda _: True
-    ) -> Ticket[list[str]]:
+    ) -> Work[list[str]]:
         """Remove what is `dropped`; each leaves a fact.  What it has sent stays."""
         now = self._clock.now()
 
@@ -130,26 +131,28 @@ class Recurring:
                     session.facts.add(RETIRED, schedule.name, at=now, data=_known(schedule))
             return names
 
-        return self._store.write(do)
+        return write(self._store, do)
 
-    def pause(self, name: str) -> Ticket[Schedule]:
+    def pause(self, name: str) -> Work[Schedule]:
         now = self._clock.now()
-        return self._store.write(
+        return write(
+            self._store,
             lambda s: _save(
                 s, schedules.pause(_existing(s.schedules.to_change(name), name), now=now)
-            )
+            ),
         )
 
-    def resume(self, name: str) -> Ticket[Schedule]:
+    def resume(self, name: str) -> Work[Schedule]:
         """Firings that fell into the pause are not caught up."""
         now = self._clock.now()
-        return self._store.write(
+        return write(
+            self._store,
             lambda s: _save(
                 s, schedules.resume(_existing(s.schedules.to_change(name), name), now=now)
-            )
+            ),
         )
 
-    def run_now(self, name: str) -> Ticket[str]:
+    def run_now(self, name: str) -> Work[str]:
         """Send it once more, now, whether it is paused or not; returns the message's id."""
         now = self._clock.now()
 
@@ -159,27 +162,30 @@ class Recurring:
             _save(session, schedules.ran(found, message_id=message_id, now=now))
             return message_id
 
-        return self._store.write(do)
+        return write(self._store, do)
 
-    def preview(self, rhythm: Rhythm, *, count: int, after: int | None = None) -> list[int]:
+    def preview(
+        self, rhythm: Rhythm, *, count: int, after: int | None = None
+    ) -> Computation[list[int]]:
         """The next instants of a rhythm, also of one that is not declared."""
         if not 1 <= count <= MAX_PREVIEW:
             raise InvalidRequest(f"count must be from 1 to {MAX_PREVIEW}")
         schedules.check_rhythm(rhythm)
         start = self._clock.now() if after is None else after
-        return schedules.preview(rhythm, after=start, count=count)
+        # A thousand firings that are years apart take half a second to find.
+        return Computation(lambda: schedules.preview(rhythm, after=start, count=count))
 
     def due(
         self, *, now: int, limit: int, after: tuple[int, str] = (-1, "")
-    ) -> Ticket[list[tuple[int, str]]]:
+    ) -> Work[list[tuple[int, str]]]:
         """Since when, and names of those whose time has come; the longest due first."""
-        return self._store.read(lambda s: s.schedules.due(now=now, limit=limit, after=after))
+        return read(self._store, lambda s: s.schedules.due(now=now, limit=limit, after=after))
 
-    def next_at(self, *, now: int) -> Ticket[int | None]:
+    def next_at(self, *, now: int) -> Work[int | None]:
         """When the next one falls due that is not due yet."""
-        return self._store.read(lambda session: session.schedules.next_at(now=now))
+        return read(self._store, lambda session: session.schedules.next_at(now=now))
 
-    def fire(self, name: str, *, now: int) -> Ticket[Schedule | None]:
+    def fire(self, name: str, *, now: int) -> Work[Schedule | None]:
         """Send what is due and note it, all or nothing.
 
         None if there is nothing to do for this node: another one is at it, or has been.
@@ -202,7 +208,7 @@ class Recurring:
                 _cancel(session, replaced, now=now)
             return _save(session, schedules.settle(found, plan, sent=sent))
 
-        return self._store.write(do)
+        return write(self._store, do)
 
     def _checked(self, owner: str) -> str:
         if not is_label(owner, self._limits):

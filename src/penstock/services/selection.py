@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import msgspec
 
 from penstock.domain.errors import InvalidRequest, MessageNotFound
@@ -11,11 +9,10 @@ from penstock.domain.limits import Limits
 from penstock.domain.message.draft import is_label
 from penstock.domain.message.lifecycle import Message
 from penstock.domain.message.selection import Order, Pick, apply, place_of
-from penstock.domain.queue.queue import Queue
 from penstock.ports.clock import Clock
 from penstock.ports.store import Browse, Session, Store, Stretch
-from penstock.ports.ticket import Ticket
-from penstock.services.message_views import MessagePage, Place, home_of, page_of
+from penstock.ports.unit_of_work import Work, read, write
+from penstock.services.message_views import MessagePage, Place, home_of, page_of, queue_named
 from penstock.services.messages import Messages
 
 STRETCH = 10_000  # so many are looked at for one page
@@ -35,72 +32,60 @@ class Picking:
         self._limits = limits
         self._messages = messages
 
-    def page(
-        self, queue: Queue, pick: Pick, *, limit: int, after: Place | None
-    ) -> Ticket[MessagePage]:
+    def page(self, queue: str, pick: Pick, *, limit: int, after: Place | None) -> Work[MessagePage]:
         """A page that looks at some thousands at most: it may be short, and not the last."""
-        return self._store.read(self.paging(queue, pick, limit=limit, after=after))
-
-    def paging(
-        self, queue: Queue, pick: Pick, *, limit: int, after: Place | None
-    ) -> Callable[[Session], MessagePage]:
-        """The same, to be run in a transaction or on a view."""
-        wanted = self._browse(queue, pick, limit, after)
-
-        max_bytes = self._limits.max_answer_bytes
+        if pick.is_everything:
+            return self._messages.browse(queue, pick.state, limit=limit, after=after)
+        self._check(pick, limit)
 
         def do(session: Session) -> MessagePage:
-            found = _look(session, wanted, pick)
-            return page_of(session, queue.name, found.messages, end=found.end, max_bytes=max_bytes)
+            found = _look(session, queue, pick, limit, after)
+            max_bytes = self._limits.max_answer_bytes
+            return page_of(session, queue, found.messages, end=found.end, max_bytes=max_bytes)
 
-        return do
+        return read(self._store, do)
 
-    def ids(self, queue: Queue, pick: Pick, *, after: Place | None) -> Ticket[PickedIds]:
-        wanted = self._browse(queue, pick, self._limits.max_claim, after)
+    def ids(self, queue: str, pick: Pick, *, after: Place | None) -> Work[PickedIds]:
+        limit = self._limits.max_claim
+        self._check(pick, limit)
 
         def do(session: Session) -> PickedIds:
-            found = _look(session, wanted, pick)
+            found = _look(session, queue, pick, limit, after)
             return PickedIds([message.id for message in found.messages], found.end)
 
-        return self._store.read(do)
+        return read(self._store, do)
 
-    def of_queue(self, queue: Queue, ids: list[str]) -> Ticket[list[str]]:
+    def of_queue(self, queue: str, ids: list[str]) -> Work[list[str]]:
         """Those of them that are in this queue, each once."""
         if not 1 <= len(ids) <= MAX_IDS:
             raise InvalidRequest(f"ids are 1 to {MAX_IDS}")
 
         def do(session: Session) -> list[str]:
+            queue_no = queue_named(session, queue).queue_no
             found = (session.messages.find(message_id) for message_id in dict.fromkeys(ids))
-            return [m.id for m in found if m is not None and m.queue_no == queue.queue_no]
+            return [m.id for m in found if m is not None and m.queue_no == queue_no]
 
-        return self._store.read(do)
+        return read(self._store, do)
 
-    def act(self, queue: Queue, message_id: str, order: Order) -> Ticket[Message]:
-        """Raises WrongState, or MessageNotFound if it is not in this queue any more."""
-        return self._store.write(self.acting(message_id, order, queue=queue))
-
-    def acting(
-        self, message_id: str, order: Order, *, queue: Queue | None = None
-    ) -> Callable[[Session], Message]:
-        """An act by hand in a transaction, ours or the caller's own; `queue`: only if it is there.
-
-        WrongState and MessageNotFound are raised by what is returned.
-        """
+    def act(self, message_id: str, order: Order, *, queue: str | None = None) -> Work[Message]:
+        """Raises WrongState, or MessageNotFound; `queue`: only while it is in that queue."""
         now = self._clock.now()
         kept = msgspec.structs.replace(order, reason=self._messages.kept(order.reason))
 
         def do(session: Session) -> Message:
             seen = session.messages.find(message_id)
-            if seen is None or (queue is not None and seen.queue_no != queue.queue_no):
+            if seen is None or (
+                queue is not None and session.queues.get(seen.queue_no).name != queue
+            ):
                 raise MessageNotFound(message_id)
             home = home_of(session, seen)
             return session.messages.change(
                 message_id, lambda m, _: apply(kept, m, home, now=now), now=now
             )
 
-        return do
+        return write(self._store, do)
 
-    def _browse(self, queue: Queue, pick: Pick, limit: int, after: Place | None) -> Browse:
+    def _check(self, pick: Pick, limit: int) -> None:
         if not 1 <= limit <= self._limits.max_claim:
             raise InvalidRequest(f"limit must be from 1 to {self._limits.max_claim}")
         for label in (pick.kind, pick.tag, pick.group, pick.entity_id):
@@ -108,10 +93,11 @@ class Picking:
                 raise InvalidRequest(
                     f"what is looked for has 1 to {self._limits.max_label_chars} characters"
                 )
-        return Browse(queue_no=queue.queue_no, state=pick.state, limit=limit, after=after)
 
 
-def _look(session: Session, wanted: Browse, pick: Pick) -> Stretch:
+def _look(session: Session, queue: str, pick: Pick, limit: int, after: Place | None) -> Stretch:
+    queue_no = queue_named(session, queue).queue_no
+    wanted = Browse(queue_no=queue_no, state=pick.state, limit=limit, after=after)
     found = session.messages.stretch(wanted, pick, length=STRETCH)
     if len(found.messages) < wanted.limit:
         return found

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+from penstock.api.sends import SendResult
 from penstock.client.local.backend import Embedded
-from penstock.client.remote.answers import SendResult
 from penstock.domain.message.draft import Draft
 from penstock.ports.clock import Clock
 from penstock.settings import Settings

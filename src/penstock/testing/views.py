@@ -12,7 +12,6 @@ from penstock.client.jobs.job import Job
 from penstock.domain.datetimes import moment_of
 from penstock.domain.message.history import Ending, HistoryFilter
 from penstock.domain.message.lifecycle import State
-from penstock.domain.queue.queue import Queue
 from penstock.services.messages import MessageView
 from penstock.wiring.broker import Broker
 
@@ -73,11 +72,11 @@ def live(broker: Broker) -> list[JobView]:
     found: list[MessageView] = []
     for view in broker.queues.page(prefix="", after="", limit=_PAGE).result():
         for state in _NOT_ENDED:
-            found += _browsed(broker, view.queue, state)
+            found += _browsed(broker, view.queue.name, state)
     return [_job(one) for one in sorted(found, key=lambda view: view.message.message_no)]
 
 
-def _browsed(broker: Broker, queue: Queue, state: State) -> list[MessageView]:
+def _browsed(broker: Broker, queue: str, state: State) -> list[MessageView]:
     page = broker.messages.browse(queue, state, limit=_PAGE, after=None).result()
     found = page.views
     while page.after is not None and len(found) < _PAGE:

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from penstock import Bury, Cancel, Enqueued, Job, Penstock
-from penstock.client.jobs.job_records import JobCounts, JobPage, record_of
+from penstock.client.jobs.job_records import JobCounts, JobPage, job_of
 from penstock.client.jobs.job_requests import BrowseJobs, SomeQueues, Which
 from penstock.client.jobs.jobs import listing_of
 from penstock.client.request_chain import Flow
@@ -64,7 +64,7 @@ def test_a_job_is_described_in_the_same_words_by_every_backing(
     assert (job.id, job.state, job.kind, job.queue) == (sent.id, state, "mail", mail.queue)
     assert (job.tags, job.body["n"]) == (("a", "b"), job.body["n"])
     assert job == app.jobs.get(sent.id)
-    assert job == record_of(broker.messages.get(sent.id).result())
+    assert job == job_of(broker.messages.get(sent.id).result())
 
 
 def test_a_failed_job_says_why_and_a_running_one_who_has_it_and_how_far_it_is(

@@ -112,9 +112,8 @@ def test_at_a_stop_what_was_answered_is_settled_and_the_rest_is_given_back(
     try:
         found = after.states("slow")
         assert (found["ready"], found["leased"]) == (1, 0)
-        page = after.broker.messages.browse(
-            after.broker.directory.load("slow").result(), State.READY, limit=10, after=None
-        ).result()
+        browse = after.broker.messages.browse
+        page = browse("slow", State.READY, limit=10, after=None).result()
         [message] = page.views
         assert message.message.attempts == 0
     finally:

@@ -10,8 +10,8 @@ from typing import Any, TypeVar, Unpack
 
 import msgspec
 
+from penstock.api.topics import Published
 from penstock.client.backend import Backing
-from penstock.client.bus.answers import Published
 from penstock.client.bus.bodies import json_of
 from penstock.client.bus.listener import Listener, ListenerSettings
 from penstock.client.bus.requests import (

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import datetime
-from typing import Literal, TypedDict
+from typing import TypedDict
 
-Which = Literal["future", "leased", "live"]
+from penstock.api.notifications import Which
 
 
 class TagOptions(TypedDict, total=False):

@@ -4,11 +4,27 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
 from datetime import datetime
-from typing import TYPE_CHECKING, Any, TypeVar, Unpack
+from typing import TYPE_CHECKING, Any, TypeVar, Unpack, get_args
 
 import msgspec
 
-from penstock.client.bus.answers import Notification, NotificationPage, Recorded
+from penstock.api.messages import Acted
+from penstock.api.notifications import (
+    CHANGE,
+    FIND,
+    PAST,
+    REMOVE,
+    REMOVE_ALL,
+    ByTags,
+    Change,
+    Find,
+    Notification,
+    Notifications,
+    Past,
+    Recorded,
+    Which,
+)
+from penstock.api.operation import Operation
 from penstock.client.bus.bodies import json_of
 from penstock.client.bus.listener import Listener, ListenerSettings
 from penstock.client.bus.notification_options import (
@@ -16,29 +32,27 @@ from penstock.client.bus.notification_options import (
     FindOptions,
     PastOptions,
     TagOptions,
-    Which,
 )
-from penstock.client.bus.notification_requests import ChangeIt, Find, Past, Remove, RemoveAll, Tags
+from penstock.client.channel import Channel
 from penstock.client.jobs.current import Current
 from penstock.client.jobs.options import JobOptions, Settled, instant, texts
-from penstock.client.remote.answers import Acted
-from penstock.client.request_kinds import Ask, ask, ask_async, look, look_async
 from penstock.domain.datetimes import moment_of
-from penstock.domain.errors import InvalidRequest
+from penstock.domain.errors import InvalidRequest, QueueNotFound
 from penstock.domain.message import notification
 from penstock.domain.message.draft import Draft, check_instant
 from penstock.domain.message.ids import ID_DIGITS, uuid7
-from penstock.domain.message.notification import FUTURE_TOKEN, USER_TOKEN, Change
+from penstock.domain.message.notification import FUTURE_TOKEN, USER_TOKEN
+from penstock.services.notifications import check_tags
 from penstock.wiring.broker import own_dice
 
 if TYPE_CHECKING:
     from penstock.client.app import Penstock
 
 F = TypeVar("F", bound=Callable[..., Any])
-T = TypeVar("T")
-Page = Callable[[str | None], Ask[NotificationPage]]
+Q = TypeVar("Q", Find, Past)
 
 _PAGE_SIZE = 100
+_NOTHING = Notifications(notifications=[], next=None)
 _dice = own_dice()
 
 
@@ -94,25 +108,25 @@ class NotificationQueue:
 
         With `tx` they are read in the caller's transaction, with its uncommitted changes.
         """
-        page = self._find_page(**wanted)
-        return _pages(lambda cursor: look(self._app.backing_for(tx), page(cursor), tx))
+        query = self._find(**wanted)
+        return _pages(lambda cursor: self._page(FIND, query, cursor, tx))
 
     def find_async(
         self, *, tx: object = None, **wanted: Unpack[FindOptions]
     ) -> AsyncIterator[Notification]:
-        page = self._find_page(**wanted)
-        return _pages_async(lambda cursor: self._look_async(page(cursor), tx))
+        query = self._find(**wanted)
+        return _pages_async(lambda cursor: self._page_async(FIND, query, cursor, tx))
 
     def past(self, *, tx: object = None, **wanted: Unpack[PastOptions]) -> Iterator[Notification]:
         """Notifications that have ended, newest first; `from_at <= finished_at < to_at`."""
-        page = self._past_page(**wanted)
-        return _pages(lambda cursor: look(self._app.backing_for(tx), page(cursor), tx))
+        query = self._past(**wanted)
+        return _pages(lambda cursor: self._page(PAST, query, cursor, tx))
 
     def past_async(
         self, *, tx: object = None, **wanted: Unpack[PastOptions]
     ) -> AsyncIterator[Notification]:
-        page = self._past_page(**wanted)
-        return _pages_async(lambda cursor: self._look_async(page(cursor), tx))
+        query = self._past(**wanted)
+        return _pages_async(lambda cursor: self._page_async(PAST, query, cursor, tx))
 
     def move(self, notification_id: str, due_at: datetime, *, tx: object = None) -> Acted:
         """Change the date of a notification that is not claimed yet."""
@@ -127,27 +141,40 @@ class NotificationQueue:
         self, notification_id: str, *, tx: object = None, **changes: Unpack[ChangeOptions]
     ) -> Acted:
         """Fields that are not given stay.  Raises WrongState once a worker has claimed it."""
-        wanted = ChangeIt(notification_id, _change(**changes))
-        return ask(self._app.backing_for(tx), wanted, tx)
+        wanted = _change(**changes)
+        return self._channel(tx).request(CHANGE, wanted, tx=tx, id=notification_id)
 
     async def change_async(
         self, notification_id: str, *, tx: object = None, **changes: Unpack[ChangeOptions]
     ) -> Acted:
-        return await self._ask_async(ChangeIt(notification_id, _change(**changes)), tx)
+        wanted, channel = _change(**changes), await self._channel_async(tx)
+        return await channel.request_async(CHANGE, wanted, tx=tx, id=notification_id)
 
     def remove(self, notification_id: str, *, tx: object = None) -> Acted:
         """Cancel it.  Raises WrongState while a worker is handling it."""
-        return ask(self._app.backing_for(tx), Remove(notification_id), tx)
+        return self._channel(tx).request(REMOVE, tx=tx, id=notification_id)
 
     async def remove_async(self, notification_id: str, *, tx: object = None) -> Acted:
-        return await self._ask_async(Remove(notification_id), tx)
+        channel = await self._channel_async(tx)
+        return await channel.request_async(REMOVE, tx=tx, id=notification_id)
 
     def remove_all(self, *, tx: object = None, **tags: Unpack[TagOptions]) -> int:
-        """Cancel all unclaimed notifications with these tags in one transaction; their number."""
-        return ask(self._app.backing_for(tx), RemoveAll(self._tags(**tags)), tx)
+        """Cancel all unclaimed notifications with these tags; returns their number.
+
+        Without `tx` in several transactions, so that many do not keep other writers waiting.
+        """
+        query = self._tags(**tags)
+        try:
+            return self._channel(tx).request(REMOVE_ALL, query=query, tx=tx).cancelled
+        except QueueNotFound:
+            return 0
 
     async def remove_all_async(self, *, tx: object = None, **tags: Unpack[TagOptions]) -> int:
-        return await self._ask_async(RemoveAll(self._tags(**tags)), tx)
+        query, channel = self._tags(**tags), await self._channel_async(tx)
+        try:
+            return (await channel.request_async(REMOVE_ALL, query=query, tx=tx)).cancelled
+        except QueueNotFound:
+            return 0
 
     def handler(self, *kinds: str, **settings: Unpack[ListenerSettings]) -> Callable[[F], F]:
         """Make a function the handler of this queue's notifications, all or those of some kinds.
@@ -189,56 +216,76 @@ class NotificationQueue:
         )
         return settled, planned
 
-    def _find_page(
+    def _find(
         self,
         *,
         which: Which = "live",
         due_from: datetime | None = None,
         due_before: datetime | None = None,
         **tags: Unpack[TagOptions],
-    ) -> Page:
-        if which not in ("future", "leased", "live"):
+    ) -> Find:
+        if which not in get_args(Which):
             raise InvalidRequest(f"which is future, leased or live, not {which!r}")
-        given = self._tags(**tags)
-        return lambda cursor: Find(
-            given,
+        return Find(
             which=which,
             due_from=due_from,
             due_before=due_before,
             limit=_PAGE_SIZE,
-            cursor=cursor,
+            **self._by_tags(**tags),
         )
 
-    def _past_page(
+    def _past(
         self,
         *,
         from_at: datetime | None = None,
         to_at: datetime | None = None,
         **tags: Unpack[TagOptions],
-    ) -> Page:
-        given = self._tags(**tags)
-        return lambda cursor: Past(
-            given, from_at=from_at, to_at=to_at, limit=_PAGE_SIZE, cursor=cursor
-        )
+    ) -> Past:
+        tagged = self._by_tags(**tags)
+        return Past(from_at=from_at, to_at=to_at, limit=_PAGE_SIZE, **tagged)
 
-    def _tags(
+    def _tags(self, **tags: Unpack[TagOptions]) -> ByTags:
+        return ByTags(**self._by_tags(**tags))
+
+    def _by_tags(
         self,
         *,
         tag: str | None = None,
         tag1: str | None = None,
         tag2: str | None = None,
         everywhere: bool = False,
-    ) -> Tags:
-        return Tags(queue=None if everywhere else self.queue, tag=tag, tag1=tag1, tag2=tag2)
+    ) -> dict[str, Any]:
+        check_tags(tag, tag1, tag2)  # now, and not when the first page is read
+        queue = None if everywhere else self.queue
+        return {"queue": queue, "tag": tag, "tag1": tag1, "tag2": tag2}
 
-    async def _ask_async(self, what: Ask[T], tx: object) -> T:
-        return await ask_async(await self._app.backing_for_async(tx), what, tx)
+    def _page(
+        self, operation: Operation[Notifications], query: Q, cursor: str | None, tx: object
+    ) -> Notifications:
+        page = msgspec.structs.replace(query, cursor=cursor)
+        try:
+            return self._channel(tx).request(operation, query=page, tx=tx)
+        except QueueNotFound:  # nothing was recorded yet
+            return _NOTHING
 
-    async def _look_async(self, what: Ask[T], tx: object) -> T:
-        return await look_async(await self._app.backing_for_async(tx), what, tx)
+    async def _page_async(
+        self, operation: Operation[Notifications], query: Q, cursor: str | None, tx: object
+    ) -> Notifications:
+        channel = await self._channel_async(tx)
+        page = msgspec.structs.replace(query, cursor=cursor)
+        try:
+            return await channel.request_async(operation, query=page, tx=tx)
+        except QueueNotFound:
+            return _NOTHING
+
+    def _channel(self, tx: object) -> Channel:
+        return self._app.backing_for(tx).channel
+
+    async def _channel_async(self, tx: object) -> Channel:
+        return (await self._app.backing_for_async(tx)).channel
 
 
-def _pages(page: Callable[[str | None], NotificationPage]) -> Iterator[Notification]:
+def _pages(page: Callable[[str | None], Notifications]) -> Iterator[Notification]:
     cursor: str | None = None
     while True:
         found = page(cursor)
@@ -249,7 +296,7 @@ def _pages(page: Callable[[str | None], NotificationPage]) -> Iterator[Notificat
 
 
 async def _pages_async(
-    page: Callable[[str | None], Awaitable[NotificationPage]],
+    page: Callable[[str | None], Awaitable[Notifications]],
 ) -> AsyncIterator[Notification]:
     cursor: str | None = None
     while True:
@@ -270,19 +317,19 @@ def _change(
 ) -> Change:
     return Change(
         due_at=None if due_at is None else instant("due_at", due_at),
-        body=None if body is msgspec.UNSET else json_of(body),
+        body=msgspec.UNSET if body is msgspec.UNSET else msgspec.Raw(json_of(body).encode()),
         tags=None if tags is None else texts("tags", tags),
         kind=kind,
     )
 
 
 def _recorded(message_id: str, is_duplicate: bool, draft: Draft) -> Recorded:
-    attributes = draft.attributes or {}
+    assert draft.due_at is not None  # it is planned
     return Recorded(
-        message_id,
-        is_duplicate,
-        _moment(draft.due_at),
-        None if is_duplicate else attributes[FUTURE_TOKEN],
+        id=message_id,
+        is_duplicate=is_duplicate,
+        due_at=moment_of(draft.due_at),
+        future_user_token=None if is_duplicate else (draft.attributes or {})[FUTURE_TOKEN],
     )
 
 
@@ -292,13 +339,9 @@ def _due(job: Current) -> Due:
         id=job.id,
         queue=job.queue,
         kind=job.kind,
-        due_at=_moment(planned),
+        due_at=None if planned is None else moment_of(planned),
         tags=job.tags,
         user_token=job.attributes.get(USER_TOKEN),
         future_user_token=job.attributes.get(FUTURE_TOKEN),
         attempts=job.attempts,
     )
-
-
-def _moment(ms: int | None) -> datetime | None:
-    return None if ms is None else moment_of(ms)

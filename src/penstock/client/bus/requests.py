@@ -7,9 +7,10 @@ from typing import Any
 
 import msgspec
 
-from penstock.client.bus.answers import Published
+from penstock.api.topics import Published
+from penstock.client.errors import no_transaction
 from penstock.client.local.backend import ensure_queue, queue_settings
-from penstock.client.remote.backend import no_transaction, to_wire
+from penstock.client.remote.backend import to_wire
 from penstock.client.remote.server import Remote
 from penstock.client.request_kinds import Ask
 from penstock.domain import topic as topics
@@ -57,7 +58,7 @@ class Publish(Ask[list[Published]]):
 
     def in_store(self, broker: Broker) -> Callable[[Session], list[Published]]:
         do = broker.bus.publishing(self._topic, self._drafts, node=self._node, makes_topic=True)
-        return lambda session: [Published(p.id, p.messages, p.duplicates) for p in do(session)]
+        return lambda session: [Published.of(one) for one in do(session)]
 
     def over_http(self, remote: Remote) -> list[Published]:
         drafts = [to_wire(draft) for draft in self._drafts]

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import msgspec
 
 from penstock.api.history import Ending
-from penstock.client.jobs.job_records import JobCounts, JobPage, counts_of, record_of
-from penstock.client.remote.answers import Acted, Message
+from penstock.api.messages import Acted, Message
+from penstock.client.jobs.job_records import JobCounts, JobPage, counts_of, job_of
 from penstock.client.remote.server import Remote
 from penstock.client.request_kinds import Ask
 from penstock.domain.datetimes import moment_of
@@ -17,6 +18,7 @@ from penstock.domain.errors import InvalidRequest, QueueNotFound
 from penstock.domain.message.history import HistoryFilter, check_filter
 from penstock.domain.message.lifecycle import State
 from penstock.domain.message.selection import BulkAct, Order, Pick
+from penstock.operations.messages import acted_of
 from penstock.ports.store import Session
 from penstock.services.message_views import MessageView, view_of_id
 from penstock.services.queues import CHUNK
@@ -38,7 +40,7 @@ class GetJob(Ask[Message]):
         self._id = job_id
 
     def in_store(self, broker: Broker) -> Callable[[Session], Message]:
-        return lambda session: record_of(view_of_id(session, self._id))
+        return lambda session: job_of(view_of_id(session, self._id))
 
     def over_http(self, remote: Remote) -> Message:
         return remote.messages.get(self._id)
@@ -50,13 +52,8 @@ class ActOnJob(Ask[Acted]):
         self._order = order
 
     def in_store(self, broker: Broker) -> Callable[[Session], Acted]:
-        act = broker.picking.acting(self._id, self._order)
-
-        def do(session: Session) -> Acted:
-            changed = act(session)
-            return Acted(changed.id, changed.state, moment_of(changed.due_at))
-
-        return do
+        act = broker.picking.act(self._id, self._order)
+        return act.map(partial(acted_of, instant=moment_of)).run_in
 
     def over_http(self, remote: Remote) -> Acted:
         order, messages = self._order, remote.messages
@@ -89,12 +86,14 @@ class BrowseJobs(Ask[JobPage]):
         pick = Pick(state=self._state, **self._which.named())
         after: Any = place_of(self._cursor, 4)
 
+        found = broker.picking.page(self._queue, pick, limit=self._limit, after=after)
+
         def do(session: Session) -> JobPage:
-            queue = session.queues.find(self._queue)
-            if queue is None:
+            try:
+                page = found.run_in(session)
+            except QueueNotFound:
                 return JobPage([])
-            page = broker.picking.paging(queue, pick, limit=self._limit, after=after)(session)
-            return JobPage(list(map(record_of, page.views)), cursor_of(page.after))
+            return JobPage(list(map(job_of, page.views)), cursor_of(page.after))
 
         return do
 
@@ -136,7 +135,7 @@ class EndedJobs(Ask[JobPage]):
 
         def do(session: Session) -> JobPage:
             endings = session.history.search(wanted)
-            jobs = [record_of(MessageView(ending.queue, ending, None)) for ending in endings]
+            jobs = [job_of(MessageView(ending.queue, ending, None)) for ending in endings]
             is_last = len(endings) < self._limit
             last = None if is_last else (endings[-1].finished_at, endings[-1].history_no)
             return JobPage(jobs, cursor_of(last))

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, TypeVar
 import msgspec
 from msgspec.structs import replace
 
+from penstock.api.messages import Acted, Message
 from penstock.client.jobs.job import Enqueued
 from penstock.client.jobs.job_records import JobCounts, JobPage
 from penstock.client.jobs.job_requests import (
@@ -26,7 +27,6 @@ from penstock.client.jobs.job_requests import (
     Which,
 )
 from penstock.client.jobs.options import instant
-from penstock.client.remote.answers import Acted, Message
 from penstock.client.request_chain import Flow, Pause, Read, run, run_async
 from penstock.client.request_kinds import Ask, ask, ask_async
 from penstock.domain.duration import Duration, as_ms

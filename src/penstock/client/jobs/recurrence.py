@@ -8,8 +8,8 @@ from typing import Literal, Protocol, TypedDict, TypeVar
 
 import msgspec
 
+from penstock.api.recurring import NewRecurring
 from penstock.client.jobs.options import JobOptions, Settled
-from penstock.client.remote.recurring import RecurringOptions
 from penstock.domain.duration import Duration, as_ms
 from penstock.domain.errors import InvalidRequest
 from penstock.domain.message.draft import Draft
@@ -18,7 +18,8 @@ from penstock.domain.schedule.schedule import CatchUp, Cron, Every, Overlap, Rhy
 
 E = TypeVar("E", bound=StrEnum)
 
-_UNSAID = ("queue", "body", "attributes")  # the others have the same names in a draft
+# Fields with the same name and meaning in a draft.
+_SAME = frozenset(Template.__struct_fields__) - {"queue", "body", "attributes"}
 
 
 class RecurrenceOptions(TypedDict, total=False):
@@ -34,28 +35,7 @@ class RecurrenceOptions(TypedDict, total=False):
 
 class Recurrence(msgspec.Struct, frozen=True, kw_only=True):
     name: str
-    rhythm: Rhythm
-    template: Template
-    catch_up: CatchUp
-    overlap: Overlap
-    owner: str | None = None  # the application that declares it
-
-    def options(self) -> RecurringOptions:
-        """As a server is told."""
-        template = msgspec.structs.asdict(self.template)
-        del template["queue"]
-        told: RecurringOptions = template | {  # type: ignore[assignment]
-            "body": msgspec.Raw(self.template.body.encode()),
-            "catch_up": self.catch_up,
-            "overlap": self.overlap,
-            "owner": self.owner,
-        }
-        match self.rhythm:
-            case Cron(expression, zone):
-                told |= {"cron": expression, "zone": zone}
-            case Every(every_ms):
-                told |= {"every_ms": every_ms}
-        return told
+    wanted: NewRecurring
 
 
 class Recurs(Protocol):
@@ -83,19 +63,22 @@ def recurrence_of(job: Recurs, rhythm: Rhythm, given: RecurrenceOptions) -> Recu
     if not hasattr(job, "named"):
         raise InvalidRequest("recurring work is a job: @app.recurring stands above @app.job")
     settled, draft = job.named(given.get("arguments", {}), {})
-    same = {
-        name: getattr(draft, name) for name in Template.__struct_fields__ if name not in _UNSAID
-    }
-    template = Template(
-        queue=settled.queue, body=draft.body, attributes=draft.attributes or {}, **same
+    wanted = NewRecurring(
+        queue=settled.queue,
+        body=msgspec.Raw(draft.body.encode()),
+        attributes=draft.attributes or {},
+        catch_up=_one_of(CatchUp, "catch_up", given.get("catch_up", CatchUp.ONE)),
+        overlap=_one_of(Overlap, "overlap", given.get("overlap", Overlap.ALLOW)),
+        **{name: getattr(draft, name) for name in _SAME},
     )
-    catch_up = _one_of(CatchUp, "catch_up", given.get("catch_up", CatchUp.ONE))
-    overlap = _one_of(Overlap, "overlap", given.get("overlap", Overlap.ALLOW))
+    match rhythm:
+        case Cron(expression, zone):
+            wanted.cron, wanted.zone = expression, zone
+        case Every(every_ms):
+            wanted.every_ms = every_ms
     name = given.get("name", job.kind)
-    schedules.check(name, rhythm, template)
-    return Recurrence(
-        name=name, rhythm=rhythm, template=template, catch_up=catch_up, overlap=overlap
-    )
+    schedules.check(name, rhythm, wanted.template(draft.body))
+    return Recurrence(name=name, wanted=wanted)
 
 
 def _one_of(policies: type[E], name: str, value: str) -> E:

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any, TypeVar
 
 import msgspec
 
+from penstock.api.sends import SendResult, Sent
 from penstock.client.acts import planned
-from penstock.client.jobs.recurrence import Recurrence
+from penstock.client.channel import Channel
+from penstock.client.local.channel import LocalChannel
 from penstock.client.local.source import EmbeddedSource
 from penstock.client.off_loop import aside
-from penstock.client.remote.answers import SendResult, Sent
 from penstock.client.worker.roll import OwnRoll
 from penstock.domain.circuit import overrides as breaker_overrides
 from penstock.domain.circuit.circuit import circuit_hash
@@ -29,6 +30,7 @@ from penstock.ports.ticket import Ticket
 from penstock.ports.work import WorkAct, WorkSource
 from penstock.settings import Settings
 from penstock.wiring.broker import open_broker
+from penstock.wiring.handlers import handlers_of
 from penstock.worker.registration import Roll
 
 T = TypeVar("T")
@@ -38,6 +40,9 @@ class Embedded:
     def __init__(self, settings: Settings, *, clock: Clock | None = None) -> None:
         # The caller's thread may run an event loop, on which the tickets of opening cannot wait.
         self.broker = aside(lambda: open_broker(settings, clock=clock))
+        self.channel: Channel = LocalChannel(
+            handlers_of(self.broker), refuse_deadlock=self.broker.store.refuse_deadlock
+        )
         self._source: EmbeddedSource | None = None
         self._has_duties = False
 
@@ -104,24 +109,6 @@ class Embedded:
     def queue_names(self, *, prefix: str, limit: int) -> list[str]:
         page = wait_for(lambda: self.broker.queues.page(prefix=prefix, limit=limit))
         return [view.queue.name for view in page]
-
-    def recur(self, wanted: Recurrence) -> None:
-        self.write(
-            lambda: self.broker.recurring.declare(
-                wanted.name,
-                wanted.rhythm,
-                wanted.template,
-                catch_up=wanted.catch_up,
-                overlap=wanted.overlap,
-                owner=wanted.owner,
-            )
-        )
-
-    def retire(self, owner: str, declared: Collection[str]) -> list[str]:
-        recurring = self.broker.recurring
-        if not wait_for(lambda: recurring.dropped(owner, declared)):
-            return []
-        return self.write(lambda: recurring.retire(owner, declared))
 
     def change_breaker(self, changes: Mapping[str, Any], route: str | None) -> BreakerSettings:
         circuits = self.broker.circuits

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Generator, Mapping
+from functools import partial
 from typing import Any, TypeVar, cast
 
 import msgspec
@@ -13,14 +14,19 @@ from penstock.client.off_loop import aside
 from penstock.domain.datetimes import moment_of
 from penstock.domain.errors import InvalidRequest
 from penstock.operations.call import Call, Handlers, Reply
-from penstock.ports.unit_of_work import Work, run_steps
+from penstock.ports.unit_of_work import Step, Work, await_steps, run_steps
 
 Answer = TypeVar("Answer")
 
 
 class LocalChannel:
-    def __init__(self, handlers: Handlers) -> None:
+    """`refuse_deadlock` raises if a write would wait for a transaction of the calling thread."""
+
+    def __init__(
+        self, handlers: Handlers, *, refuse_deadlock: Callable[[], None] = lambda: None
+    ) -> None:
         self._handlers = handlers
+        self._refuse_deadlock = refuse_deadlock
 
     def request(
         self,
@@ -29,23 +35,73 @@ class LocalChannel:
         query: QueryRecord | None = None,
         *,
         only_new: bool = False,
+        tx: object = None,
         **path: str,
     ) -> Answer:
-        call = Call(
-            path=path,
-            body=_record(operation, body),
-            query=_checked(query),
-            only_new=only_new,
-            instant=moment_of,
-        )
+        call = _call(operation, body, query, path, only_new=only_new)
         handler = self._handlers[operation]
 
         def run() -> Any:
             work = handler(call)
-            answer = work.result() if isinstance(work, Work) else run_steps(work)
-            return answer.answer if isinstance(answer, Reply) else answer
+            if isinstance(work, Generator):
+                return run_steps(work, partial(_result, tx=tx))
+            return _result(work, tx) if isinstance(work, Work) else work
 
-        return cast(Answer, aside(run))
+        if tx is not None:  # it belongs to the calling thread
+            return cast(Answer, _answer(run()))
+        if operation.method != "GET":
+            self._refuse_deadlock()
+        return cast(Answer, _answer(aside(run)))
+
+    async def request_async(
+        self,
+        operation: Operation[Answer],
+        body: Body | None = None,
+        query: QueryRecord | None = None,
+        *,
+        only_new: bool = False,
+        tx: object = None,
+        **path: str,
+    ) -> Answer:
+        work = self._handlers[operation](_call(operation, body, query, path, only_new=only_new))
+        if isinstance(work, Generator):
+            return cast(Answer, _answer(await await_steps(work, partial(_result_async, tx=tx))))
+        answer = await _result_async(work, tx) if isinstance(work, Work) else work
+        return cast(Answer, _answer(answer))
+
+
+def _call(
+    operation: Operation[Any],
+    body: Body | None,
+    query: QueryRecord | None,
+    path: Mapping[str, str],
+    *,
+    only_new: bool,
+) -> Call[Any, Any]:
+    if query is None and operation.query is not None:
+        query = operation.query()
+    return Call(
+        path=path,
+        body=_record(operation, body),
+        query=_checked(query),
+        only_new=only_new,
+        instant=moment_of,
+        json_value=msgspec.json.decode,
+    )
+
+
+def _result(step: Step, tx: object) -> Any:
+    return step.result_in(tx) if tx is not None and isinstance(step, Work) else step.result()
+
+
+async def _result_async(step: Step, tx: object) -> Any:
+    if tx is not None and isinstance(step, Work):
+        return await step.result_in_async(tx)
+    return await step
+
+
+def _answer(answer: Any) -> Any:
+    return answer.answer if isinstance(answer, Reply) else answer
 
 
 def _checked(query: QueryRecord | None) -> QueryRecord | None:
@@ -59,9 +115,13 @@ def _checked(query: QueryRecord | None) -> QueryRecord | None:
 
 
 def _record(operation: Operation[Any], body: Body | None) -> Any:
-    if operation.request is None or operation.is_partial or not isinstance(body, Mapping):
+    """As it would arrive over HTTP: checked, with JSON values as text and instants as clients send
+    them.
+    """
+    if operation.request is None or body is None:
         return body
+    kind: Any = dict[str, Any] if operation.is_partial else operation.request
     try:
-        return msgspec.convert(body, operation.request)
+        return msgspec.json.decode(msgspec.json.encode(body), type=kind)
     except msgspec.ValidationError as error:
         raise InvalidRequest(str(error)) from None

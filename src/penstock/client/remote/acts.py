@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 
+from penstock.api.leases import ActResult
 from penstock.client.acts import over_http
-from penstock.client.remote.answers import ActResult
 from penstock.client.remote.server import Remote
 from penstock.domain.errors import PenstockError
 from penstock.domain.message.lease import Verb

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import msgspec
 
-from penstock.client import drafts as wire
-from penstock.client.jobs.recurrence import Recurrence
-from penstock.client.remote.answers import SendResult
+from penstock.api import sends
+from penstock.api.sends import SendResult
+from penstock.client.channel import Channel
+from penstock.client.errors import no_transaction
 from penstock.client.remote.server import Remote
 from penstock.client.remote.source import RemoteSource
 from penstock.client.worker.roll import RemoteRoll
@@ -30,6 +31,7 @@ _log = logging.getLogger("penstock.client")
 class OverHttp:
     def __init__(self, url: str, *, key: str | None, clock: Clock) -> None:
         self.remote = Remote(url, key=key)
+        self.channel: Channel = self.remote.channel
         self.clock = clock
         self._source: RemoteSource | None = None
 
@@ -76,15 +78,6 @@ class OverHttp:
     def queue_names(self, *, prefix: str, limit: int) -> list[str]:
         return [queue.name for queue in self.remote.queues.page(prefix=prefix, limit=limit).queues]
 
-    def recur(self, wanted: Recurrence) -> None:
-        try:
-            self.remote.recurring.put(wanted.name, wanted.template.queue, **wanted.options())
-        except Forbidden as error:
-            _log.warning("recurring work %r is not declared: %s", wanted.name, error)
-
-    def retire(self, owner: str, declared: Collection[str]) -> list[str]:
-        return self.remote.recurring.retire(owner, declared)
-
     def change_breaker(self, changes: Mapping[str, Any], route: str | None) -> BreakerSettings:
         if route is None:
             return self.remote.circuits.change_settings(changes)
@@ -106,12 +99,11 @@ class OverHttp:
             self._source.close()
         self.remote.close()
 
-    def _send(self, queue: str, drafts: Sequence[wire.Draft]) -> list[SendResult]:
+    def _send(self, queue: str, drafts: Sequence[sends.Draft]) -> list[SendResult]:
         if len(drafts) > 1:
             return self.remote.send_batch(queue, drafts)
         [draft] = drafts
-        options = {name: getattr(draft, name) for name in draft.__struct_fields__[1:]}
-        return [self.remote.send(queue, draft.body, **options)]
+        return [self.remote.send_draft(queue, draft)]
 
     def _make(self, queue: str) -> None:
         try:
@@ -124,16 +116,9 @@ class OverHttp:
             ) from None
 
 
-def no_transaction() -> InvalidRequest:
-    return InvalidRequest(
-        "tx= needs the store in the database of your transaction: "
-        "open Penstock on the URL of that database, not on a server's"
-    )
-
-
-def to_wire(draft: Draft) -> wire.Draft:
-    given = {name: getattr(draft, name) for name in wire.Draft.__struct_fields__[1:]}
+def to_wire(draft: Draft) -> sends.Draft:
+    given = {name: getattr(draft, name) for name in sends.Draft.__struct_fields__[1:]}
     for name in ("due_at", "expires_at"):
         if given[name] is not None:
             given[name] = moment_of(given[name])
-    return wire.Draft(msgspec.Raw(draft.body.encode()), **given)
+    return sends.Draft(msgspec.Raw(draft.body.encode()), **given)

@@ -10,38 +10,32 @@ Refusals are raised as the errors of `penstock.domain.errors`, no answer as `Unr
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any, Self, TypeVar, Unpack
-from urllib.parse import quote
 
 import msgspec
+from msgspec import structs
 
-from penstock.api import health, overview
+from penstock.api import health, leases, overview, sends
 from penstock.api.health import Readiness
+from penstock.api.leases import ActFields, ActOptions, ActResult, Acts, BatchAct, Claim
+from penstock.api.messages import Acted, Message
+from penstock.api.operation import Operation
 from penstock.api.overview import Stats
-from penstock.client.drafts import Act, ActOptions, Draft, SendOptions
+from penstock.api.sends import Draft, SendOptions, SendResult, Sent
+from penstock.client.channel import Channel
 from penstock.client.errors import refusal
 from penstock.client.nouns.history import History
+from penstock.client.nouns.messages import Messages
 from penstock.client.nouns.moves import Moves
+from penstock.client.nouns.notifications import Notifications
 from penstock.client.nouns.queues import Queues
-from penstock.client.remote.answers import (
-    Acted,
-    ActResult,
-    Message,
-    MessagePage,
-    RawMessage,
-    RawPage,
-    SendResult,
-    Sent,
-)
+from penstock.client.nouns.recurring import Schedules
+from penstock.client.nouns.topics import Topics
 from penstock.client.remote.circuits import RemoteCircuits
-from penstock.client.remote.messages import RemoteMessages
-from penstock.client.remote.notifications import RemoteNotifications
-from penstock.client.remote.recurring import RemoteRecurring
 from penstock.client.remote.routes import RemoteRoutes
 from penstock.client.remote.scaling import RemoteScaling
-from penstock.client.remote.topics import RemoteTopics
-from penstock.client.remote.transport import ErrorAnswer, Transport
+from penstock.client.remote.transport import Transport
 from penstock.client.remote.workers import RemoteWorkers
 from penstock.domain.errors import PenstockError
 from penstock.domain.limits import DEFAULT_LIMITS
@@ -50,20 +44,31 @@ from penstock.domain.message.lease import Verb
 A = TypeVar("A")
 
 
-class _Results(msgspec.Struct):
-    results: list[msgspec.Raw]
+class ClaimedMessage(Message, frozen=True, kw_only=True):
+    """A message with a receipt, which all messages of a claim have."""
+
+    receipt: str
 
 
-class _Turn(msgspec.Struct):
-    completed: list[msgspec.Raw] = []
+class RawMessage(ClaimedMessage, frozen=True, kw_only=True):
+    """The same with its body as it came, for workers."""
+
+    body: msgspec.Raw = msgspec.Raw(b"null")
 
 
-_sent = msgspec.json.Decoder(Sent)
-_acted = msgspec.json.Decoder(Acted)
-_claimed = msgspec.json.Decoder(MessagePage)
-_raw = msgspec.json.Decoder(RawPage)
-_turn = msgspec.json.Decoder(_Turn)
-_results = msgspec.json.Decoder(_Results)
+class _Claimed(msgspec.Struct):
+    messages: list[ClaimedMessage]
+    completed: list[Any] = []
+
+
+class _RawClaimed(msgspec.Struct):
+    messages: list[RawMessage]
+    completed: list[Any] = []
+
+
+# The claim of the contract, its answer decoded as these records.
+_CLAIM: Operation[Any] = structs.replace(leases.CLAIM, answer=_Claimed)
+_CLAIM_RAW: Operation[Any] = structs.replace(leases.CLAIM, answer=_RawClaimed)
 
 
 class Remote:
@@ -71,13 +76,15 @@ class Remote:
 
     def __init__(self, url: str, *, key: str | None = None, timeout: float = 30.0) -> None:
         self._transport = Transport(url, key=key, timeout=timeout)
+        self._exchange = self._transport.exchange
+        self.channel: Channel = self._transport
         self.queues = Queues(self._transport)
         self.moves = Moves(self._transport)
-        self.recurring = RemoteRecurring(self._transport)
-        self.messages = RemoteMessages(self._transport)
+        self.recurring = Schedules(self._transport)
+        self.messages = Messages(self._transport)
         self.history = History(self._transport)
-        self.notifications = RemoteNotifications(self._transport)
-        self.topics = RemoteTopics(self._transport)
+        self.notifications = Notifications(self._transport)
+        self.topics = Topics(self._transport)
         self.workers = RemoteWorkers(self._transport)
         self.routes = RemoteRoutes(self._transport)
         self.circuits = RemoteCircuits(self._transport)
@@ -93,18 +100,21 @@ class Remote:
         self._transport.close()
 
     def send(self, queue: str, body: object, **options: Unpack[SendOptions]) -> Sent:
-        """Returns when it is on disk.  With a `dedup_key` a lost answer is asked for again."""
-        draft = Draft(body, **options)
-        path = f"/v1/queues/{quote(queue, safe='')}/messages"
+        """Returns when it is on disk.  With a `dedup_key` the request is repeated if its answer
+        is lost.
+        """
+        return self.send_draft(queue, Draft(body, **options))
+
+    def send_draft(self, queue: str, draft: Draft) -> Sent:
         is_safe = draft.dedup_key is not None
-        return _sent.decode(self._transport.call("POST", path, body=draft, is_safe=is_safe).body)
+        return self._exchange(sends.SEND, {"queue": queue}, draft, is_safe=is_safe)
 
     def send_batch(self, queue: str, drafts: Sequence[Draft]) -> list[SendResult]:
-        """One transaction; a result or a refusal for each draft, in their order."""
-        path = f"/v1/queues/{quote(queue, safe='')}/messages/batch"
+        """One transaction; a result or an error for each draft, in their order."""
         is_safe = all(draft.dedup_key is not None for draft in drafts)
-        answer = self._transport.call("POST", path, body={"messages": drafts}, is_safe=is_safe)
-        return _each(_results.decode(answer.body).results, Sent)
+        body = {"messages": drafts}
+        answer = self._exchange(sends.SEND_BATCH, {"queue": queue}, body, is_safe=is_safe)
+        return _each(answer.results, Sent)
 
     def claim(
         self,
@@ -117,22 +127,23 @@ class Remote:
         in_a_row: bool = False,
         claim_key: str | None = None,
         kinds: Sequence[str] | None = None,
-    ) -> list[Message]:
-        """Lease messages; waits up to `wait_ms` for the first, or as long as the queue says.
+    ) -> list[ClaimedMessage]:
+        """Lease messages; waits up to `wait_ms` for the first, or as the queue is set.
 
-        With a `claim_key` a lost answer is asked for again.  With `kinds` only messages of these.
+        With a `claim_key` the request is repeated if its answer is lost.  With `kinds` only
+        messages of these.
         """
-        wanted = {
-            "limit": limit,
-            "wait_ms": wait_ms,
-            "lease_ms": lease_ms,
-            "claimed_by": claimed_by,
-            "in_a_row": in_a_row,
-            "claim_key": claim_key,
-            "kinds": kinds,
-        }
-        body = self._claim(queue, wanted, wait_ms, is_safe=claim_key is not None)
-        return _claimed.decode(body).messages
+        wanted = Claim(
+            limit=limit,
+            wait_ms=wait_ms,
+            lease_ms=lease_ms,
+            claimed_by=claimed_by,
+            in_a_row=in_a_row,
+            claim_key=claim_key,
+            kinds=None if kinds is None else tuple(kinds),
+        )
+        claimed: _Claimed = self._claim(_CLAIM, queue, wanted)
+        return claimed.messages
 
     def complete_and_claim(
         self,
@@ -144,18 +155,18 @@ class Remote:
         lease_ms: int | None = None,
         claimed_by: str | None = None,
         kinds: Sequence[str] | None = None,
-    ) -> tuple[list[ActResult], list[Message]]:
-        """What became of the messages that are done, and the next ones, in one round trip."""
-        wanted = {
-            "complete": receipts,
-            "limit": limit,
-            "wait_ms": wait_ms,
-            "lease_ms": lease_ms,
-            "claimed_by": claimed_by,
-            "kinds": kinds,
-        }
-        body = self._claim(queue, wanted, wait_ms)
-        return _each(_turn.decode(body).completed, Acted), _claimed.decode(body).messages
+    ) -> tuple[list[ActResult], list[ClaimedMessage]]:
+        """Complete messages and claim the next ones in one round trip."""
+        wanted = Claim(
+            complete=list(receipts),
+            limit=limit,
+            wait_ms=wait_ms,
+            lease_ms=lease_ms,
+            claimed_by=claimed_by,
+            kinds=None if kinds is None else tuple(kinds),
+        )
+        claimed: _Claimed = self._claim(_CLAIM, queue, wanted)
+        return _each(claimed.completed, Acted), claimed.messages
 
     def turn(
         self,
@@ -167,35 +178,27 @@ class Remote:
         claimed_by: str,
         wait_ms: int = 0,
     ) -> tuple[list[ActResult], list[RawMessage]]:
-        """The same for workers: gives bodies as they came."""
-        wanted = {
-            "complete": receipts,
-            "limit": limit,
-            "wait_ms": wait_ms,
-            "lease_ms": lease_ms,
-            "claimed_by": claimed_by,
-        }
-        body = self._claim(queue, wanted, wait_ms)
-        return _each(_turn.decode(body).completed, Acted), _raw.decode(body).messages
+        """The same for workers: bodies are not decoded."""
+        wanted = Claim(
+            complete=list(receipts),
+            limit=limit,
+            wait_ms=wait_ms,
+            lease_ms=lease_ms,
+            claimed_by=claimed_by,
+        )
+        claimed: _RawClaimed = self._claim(_CLAIM_RAW, queue, wanted)
+        return _each(claimed.completed, Acted), claimed.messages
 
-    def _claim(
-        self,
-        queue: str,
-        wanted: Mapping[str, object],
-        wait_ms: int | None,
-        *,
-        is_safe: bool = False,
-    ) -> bytes:
-        path = f"/v1/queues/{quote(queue, safe='')}/claims"
-        patience_s = (DEFAULT_LIMITS.max_wait_ms if wait_ms is None else wait_ms) / 1000
-        answer = self._transport.call("POST", path, body=wanted, wait_s=patience_s, is_safe=is_safe)
-        return answer.body
+    def _claim(self, operation: Operation[Any], queue: str, wanted: Claim) -> Any:
+        wait_ms = DEFAULT_LIMITS.max_wait_ms if wanted.wait_ms is None else wanted.wait_ms
+        is_safe = wanted.claim_key is not None
+        return self._exchange(
+            operation, {"queue": queue}, wanted, wait_s=wait_ms / 1000, is_safe=is_safe
+        )
 
     def act(self, receipt: str, verb: Verb, **options: Unpack[ActOptions]) -> Acted:
         """Any act on a lease; raises LeaseLost when it is not held any more."""
-        body = {name: value for name, value in options.items() if value is not None}
-        path = f"/v1/leases/{quote(receipt, safe='')}/{verb}"
-        return _acted.decode(self._transport.call("POST", path, body=body).body)
+        return self._exchange(leases.ACTS[verb], {"receipt": receipt}, ActFields(**options))
 
     def complete(self, receipt: str, *, is_late_ok: bool | None = None) -> Acted:
         """With `is_late_ok` also after the lease ran out, until somebody else has the message."""
@@ -251,10 +254,10 @@ class Remote:
     def cancel(self, receipt: str, *, reason: str | None = None) -> Acted:
         return self.act(receipt, Verb.CANCEL, reason=reason)
 
-    def act_batch(self, acts: Sequence[Act]) -> list[ActResult]:
-        """One transaction; a result or a refusal for each act, in their order."""
-        answer = self._transport.call("POST", "/v1/leases/batch", body={"acts": acts})
-        return _each(_results.decode(answer.body).results, Acted)
+    def act_batch(self, acts: Sequence[BatchAct]) -> list[ActResult]:
+        """One transaction; a result or an error for each act, in their order."""
+        answer = self._exchange(leases.ACT_BATCH, {}, Acts(list(acts)))
+        return _each(answer.results, Acted)
 
     def stats(self) -> Stats:
         return self._transport.request(overview.STATS)
@@ -271,13 +274,13 @@ class Remote:
             return None
 
 
-def _each(answers: list[msgspec.Raw], kind: type[A]) -> list[A | PenstockError]:
-    """What was answered for each part of a batch: its result, or why it was refused."""
+def _each(answers: list[Any], kind: type[A]) -> list[A | PenstockError]:
+    """What the server answered to each part of a batch: its result or its error."""
     results: list[A | PenstockError] = []
-    for raw in answers:
-        try:
-            results.append(msgspec.json.decode(raw, type=kind))
-        except msgspec.ValidationError:
-            told = msgspec.json.decode(raw, type=ErrorAnswer).error
-            results.append(refusal(told.code, told.message))
+    for answer in answers:
+        if "error" in answer:
+            error = answer["error"]
+            results.append(refusal(error["code"], error["message"]))
+        else:
+            results.append(msgspec.convert(answer, kind))
     return results

@@ -7,8 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 from penstock.client.acts import DamagedQueues, log_refused_claim
 from penstock.client.remote.acts import MOST_ACTS, RemoteActs
-from penstock.client.remote.answers import RawMessage
-from penstock.client.remote.server import Remote
+from penstock.client.remote.server import RawMessage, Remote
 from penstock.client.remote.waiting import Idle, Waiting
 from penstock.domain.circuit.circuit import Permitted, Reported
 from penstock.domain.datetimes import instant_of

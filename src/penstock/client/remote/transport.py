@@ -6,19 +6,21 @@ can know whether it was done.  The caller is told so (`Unreachable.was_sent`) an
 
 from __future__ import annotations
 
+import asyncio
 import http.client
 import select
 import ssl
 from collections import deque
+from collections.abc import Mapping
 from functools import cache
 from typing import Any, TypeVar
 from urllib.parse import quote, urlencode, urlsplit
 
 import msgspec
 
-from penstock.api.operation import Operation, QueryRecord
+from penstock.api.operation import Operation, QueryRecord, RequestRecord
 from penstock.client.channel import Body
-from penstock.client.errors import Unreachable, refusal
+from penstock.client.errors import Unreachable, no_transaction, refusal
 from penstock.domain.errors import InvalidRequest, PenstockError
 from penstock.settings.masking import quoted_url
 
@@ -75,8 +77,25 @@ class Transport:
         query: QueryRecord | None = None,
         *,
         only_new: bool = False,
+        tx: object = None,
         **path: str,
     ) -> A:
+        if tx is not None:
+            raise no_transaction()
+        return self.exchange(operation, path, body, query, only_new=only_new)
+
+    def exchange(
+        self,
+        operation: Operation[A],
+        path: Mapping[str, str],
+        body: Body | None = None,
+        query: QueryRecord | None = None,
+        *,
+        only_new: bool = False,
+        wait_s: float = 0.0,
+        is_safe: bool = False,
+    ) -> A:
+        """`wait_s`: how long the server may wait before it answers.  `is_safe`: see `call`."""
         target = operation.path.format_map({name: quote(v, safe="") for name, v in path.items()})
         if query is not None and (chosen := msgspec.to_builtins(query)):
             target += "?" + urlencode({name: _parameter(value) for name, value in chosen.items()})
@@ -85,10 +104,25 @@ class Transport:
             target,
             body=body,
             headers={"If-None-Match": "*"} if only_new else None,
-            is_safe=operation.is_idempotent and not only_new,
+            wait_s=wait_s,
+            is_safe=is_safe or _is_idempotent(operation, body, only_new),
         )
         found: A = _decoder(operation).decode(answer.body or b"null")
         return found
+
+    async def request_async(
+        self,
+        operation: Operation[A],
+        body: Body | None = None,
+        query: QueryRecord | None = None,
+        *,
+        only_new: bool = False,
+        tx: object = None,
+        **path: str,
+    ) -> A:
+        return await asyncio.to_thread(
+            lambda: self.request(operation, body, query, only_new=only_new, tx=tx, **path)
+        )
 
     def call(
         self,
@@ -175,6 +209,12 @@ class Transport:
 
 def _parameter(value: Any) -> str:
     return value if isinstance(value, str) else msgspec.json.encode(value).decode()
+
+
+def _is_idempotent(operation: Operation[Any], body: Body | None, only_new: bool) -> bool:
+    if isinstance(body, RequestRecord) and body.is_idempotent:
+        return True
+    return operation.is_idempotent and not only_new
 
 
 @cache

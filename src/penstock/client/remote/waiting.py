@@ -15,8 +15,7 @@ from functools import partial
 import msgspec
 
 from penstock.client.errors import Unreachable
-from penstock.client.remote.answers import RawMessage
-from penstock.client.remote.server import Remote
+from penstock.client.remote.server import RawMessage, Remote
 from penstock.domain.errors import PenstockError, QueueNotFound
 from penstock.domain.limits import DEFAULT_LIMITS
 from penstock.domain.message.lease import Verb

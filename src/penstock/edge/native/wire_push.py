@@ -24,7 +24,7 @@ from penstock.domain.delivery.delivery import METHODS, OF_THE_CONNECTION, Delive
 from penstock.domain.delivery.route import Route
 from penstock.domain.errors import InvalidRequest
 from penstock.edge.instants import to_text
-from penstock.edge.native import wire_in
+from penstock.operations.json_text import text_of
 from penstock.ports.store import Sent
 from penstock.services.circuits.circuits import CircuitView
 from penstock.services.circuits.settings import SettingsView
@@ -72,7 +72,7 @@ class DeliveryIn(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
         if self.body is not UNSET:
             if self.payload is not None:
                 raise InvalidRequest("give body or payload, not both")
-            return wire_in.text_of(self.body).encode()
+            return text_of(self.body).encode()
         try:
             return base64.b64decode(self.payload, validate=True) if self.payload else None
         except (binascii.Error, ValueError):
@@ -276,4 +276,4 @@ def circuit_settings_out(view: SettingsView) -> CircuitSettingsOut:
 
 def rules_text(given: RulesIn) -> str:
     """The rules as they were written; raises InvalidRequest."""
-    return wire_in.text_of(given.rules)
+    return text_of(given.rules)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from argparse import Namespace
 
-from penstock.client.drafts import Act
-from penstock.client.remote.answers import Acted, Message
-from penstock.client.remote.server import Remote
+from penstock.api.leases import BatchAct
+from penstock.api.messages import Acted, Message
+from penstock.client.remote.server import ClaimedMessage, Remote
 from penstock.domain.message.lease import Verb
 from penstock.edge.cli.kit import exits
 from penstock.edge.cli.kit.aliases import FINISH, TAKE
@@ -83,8 +83,8 @@ def show(message: Message, out: Output) -> None:
     out.line()
 
 
-def _complete(server: Remote, messages: list[Message]) -> int:
-    results = server.act_batch([Act(m.receipt, Verb.COMPLETE) for m in messages])
+def _complete(server: Remote, messages: list[ClaimedMessage]) -> int:
+    results = server.act_batch([BatchAct(m.receipt, Verb.COMPLETE) for m in messages])
     refused = [result for result in results if not isinstance(result, Acted)]
     for error in refused:
         exits.tell(error, error.code)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from argparse import Namespace
 from collections.abc import Callable
 
-from penstock.client.drafts import Act, ActOptions
-from penstock.client.remote.answers import Acted
+from penstock.api.leases import ActOptions, BatchAct
+from penstock.api.messages import Acted
 from penstock.domain.message.lease import Verb
 from penstock.edge.cli.kit import exits
 from penstock.edge.cli.kit.aliases import FINISH
@@ -31,7 +31,7 @@ def _command(
         server_flags(parser)
 
     def run(args: Namespace, out: Output) -> int:
-        acts = [Act(receipt, verb, **options(args)) for receipt in args.receipt]
+        acts = [BatchAct(receipt, verb, **options(args)) for receipt in args.receipt]
         with remote(args) as server:
             results = server.act_batch(acts)
         code = exits.OK

@@ -5,7 +5,8 @@ from __future__ import annotations
 from argparse import Namespace
 from collections.abc import Callable
 
-from penstock.client.remote.answers import Acted, Message
+from penstock.api.manual_acts import Buried
+from penstock.api.messages import Acted, Message
 from penstock.client.remote.server import Remote
 from penstock.domain.message.lifecycle import State
 from penstock.edge.cli.broker.messages_bulk import pick_flags, picked
@@ -89,7 +90,9 @@ def _show(args: Namespace, out: Output) -> int:
 
 
 def _acting(
-    act: Callable[[Remote, str, Namespace], Acted], flags: Callable[[Parser], None], example: str
+    act: Callable[[Remote, str, Namespace], Acted | Buried],
+    flags: Callable[[Parser], None],
+    example: str,
 ) -> Command:
     def configure(parser: Parser) -> None:
         parser.argument("ID", "ids of the messages", nargs="+")

@@ -5,6 +5,8 @@ from __future__ import annotations
 from argparse import Namespace
 from typing import Any
 
+from penstock.api.manual_acts import Where
+from penstock.domain.message.lifecycle import State
 from penstock.domain.message.selection import BulkAct
 from penstock.edge.cli.kit import exits
 from penstock.edge.cli.kit.flags import duration, instant, remote, server_flags
@@ -55,7 +57,7 @@ def _run(args: Namespace, out: Output) -> int:
         done = server.messages.change_many(
             args.queue,
             BulkAct(args.act),
-            where={"state": args.state, **picked(args)},
+            where=Where(State(args.state), **picked(args)),
             reason=args.reason,
             due_at=args.due_at,
             delay_ms=args.delay,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from argparse import Namespace
 from itertools import islice
 
-from penstock.client.bus.answers import Notification
+from penstock.api.notifications import Notification
 from penstock.edge.cli.kit import exits
 from penstock.edge.cli.kit.bodies import body_of
 from penstock.edge.cli.kit.exits import UsageError

@@ -6,8 +6,9 @@ from argparse import Namespace
 from datetime import datetime
 from zoneinfo import ZoneInfo
 
-from penstock.client.remote.answers import Recurring
-from penstock.client.remote.recurring import RecurringOptions
+import msgspec
+
+from penstock.api.recurring import NewRecurring, Preview, Recurring
 from penstock.domain.duration import duration_text
 from penstock.domain.schedule.schedule import CatchUp, Overlap
 from penstock.edge.cli.kit import exits
@@ -85,27 +86,28 @@ def _list(args: Namespace, out: Output) -> int:
 
 
 def _set(args: Namespace, out: Output) -> int:
-    options: RecurringOptions = {
-        "cron": args.cron,
-        "zone": args.zone,
-        "every_ms": args.every,
-        "kind": args.kind,
-        "entity_id": args.entity_id,
-        "group": args.group,
-        "max_attempts": args.max_attempts,
-        "expires_in_ms": args.expires_in,
-        "attributes": dict(args.attribute),
-    }
+    wanted = NewRecurring(
+        queue=args.queue,
+        cron=args.cron,
+        zone=args.zone,
+        every_ms=args.every,
+        kind=args.kind,
+        entity_id=args.entity_id,
+        group=args.group,
+        max_attempts=args.max_attempts,
+        expires_in_ms=args.expires_in,
+        attributes=dict(args.attribute),
+    )
     if args.body is not None:
-        options["body"] = body_of(args.body)
+        wanted.body = msgspec.Raw(msgspec.json.encode(body_of(args.body)))
     if args.priority is not None:
-        options["priority"] = args.priority
+        wanted.priority = args.priority
     if args.catch_up is not None:
-        options["catch_up"] = CatchUp(args.catch_up)
+        wanted.catch_up = CatchUp(args.catch_up)
     if args.overlap is not None:
-        options["overlap"] = Overlap(args.overlap)
+        wanted.overlap = Overlap(args.overlap)
     with remote(args) as server:
-        return _show_one(server.recurring.put(args.name, args.queue, **options), out)
+        return _show_one(server.recurring.put(args.name, wanted), out)
 
 
 def _show(args: Namespace, out: Output) -> int:
@@ -146,9 +148,8 @@ def _preview(args: Namespace, out: Output) -> int:
             instants = server.recurring.preview(args.name, count=args.count)
         else:
             zone = args.zone
-            instants = server.recurring.preview_rhythm(
-                cron=args.cron, zone=zone, every_ms=args.every, count=args.count
-            )
+            rhythm = Preview(cron=args.cron, zone=zone, every_ms=args.every, count=args.count)
+            instants = server.recurring.preview_rhythm(rhythm)
     for instant in instants:
         if out.json:
             out.record({"at": instant})

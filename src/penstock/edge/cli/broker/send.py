@@ -6,8 +6,7 @@ from argparse import Namespace
 from collections.abc import Iterator
 from itertools import islice
 
-from penstock.client.drafts import Draft, SendOptions
-from penstock.client.remote.answers import SendResult, Sent
+from penstock.api.sends import Draft, SendOptions, SendResult, Sent
 from penstock.domain.queue.queue import DedupUntil
 from penstock.edge.cli.kit import exits
 from penstock.edge.cli.kit.bodies import Lines, body_of, whole

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from argparse import Namespace
 
-from penstock.client.bus.answers import Subscription, Topic
+from penstock.api.topics import Subscription, Topic
 from penstock.domain.topic import Dispatch
 from penstock.edge.cli.kit import exits
 from penstock.edge.cli.kit.bodies import body_of

@@ -5,7 +5,8 @@ from __future__ import annotations
 from argparse import Namespace
 from collections.abc import Callable, Sequence
 
-from penstock.client.remote.answers import Acted
+from penstock.api.manual_acts import Buried
+from penstock.api.messages import Acted
 from penstock.domain.errors import PenstockError
 from penstock.edge.cli.kit import exits
 from penstock.edge.cli.kit.exits import UsageError
@@ -14,7 +15,7 @@ from penstock.edge.cli.kit.output import Output
 from penstock.edge.cli.kit.parser import Parser
 
 
-def act_on_each(ids: Sequence[str], act: Callable[[str], Acted], out: Output) -> int:
+def act_on_each(ids: Sequence[str], act: Callable[[str], Acted | Buried], out: Output) -> int:
     """All are tried.  Returns the exit code: that of the last refusal, if there was one."""
     code = exits.OK
     for one in ids:
@@ -25,7 +26,9 @@ def act_on_each(ids: Sequence[str], act: Callable[[str], Acted], out: Output) ->
             code = exits.exit_code(error)
             continue
         if out.json:
-            out.record(acted)
+            # A buried message is not due again; its document has the same keys all the same.
+            due_at = acted.due_at if isinstance(acted, Acted) else None
+            out.record({"id": acted.id, "state": acted.state, "due_at": due_at})
         else:
             out.line(f"{acted.id} {acted.state}")
     return code

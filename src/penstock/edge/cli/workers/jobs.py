@@ -6,7 +6,7 @@ from argparse import Namespace
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from penstock.client.remote.answers import Acted, Message
+from penstock.api.messages import Acted, Message
 from penstock.domain.message.lifecycle import State
 from penstock.edge.cli.kit import exits
 from penstock.edge.cli.kit.acts_by_id import act_on_each, check_due, due_flags, reason_flag

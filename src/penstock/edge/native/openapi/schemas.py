@@ -13,7 +13,7 @@ from penstock.edge.native.openapi.meanings import FIELDS
 Schema = dict[str, Any]
 
 REF = "#/components/schemas/"
-_SUFFIX = re.compile(r"(In|Out)$")
+_SUFFIX = re.compile(r"(In|(?<!^Time)Out)$")  # TimeOut is a name of its own
 _POSITIVE = frozenset(
     {
         "burst",
@@ -79,6 +79,8 @@ def _told(name: str, schema: Schema) -> Schema:
 def _sharpen(name: str, field: str, schema: Schema) -> None:
     """What a type alone does not say."""
     choices = schema.get("anyOf", [schema])
+    if field == "instants":  # published without a format in 0.1.0
+        schema["items"].pop("format", None)
     if {} in choices:  # any JSON value, null among them
         del schema["anyOf"]
         schema.pop("default", None)

@@ -7,51 +7,26 @@ from typing import Any
 
 import msgspec
 
+from penstock.api import leases
+from penstock.api.leases import ActFields, Acts, BatchAct
 from penstock.domain.access import api_key as access
-from penstock.domain.access.api_key import Role, Scope
+from penstock.domain.access.api_key import Role
 from penstock.domain.errors import InvalidRequest, PenstockError
 from penstock.domain.limits import Limits
 from penstock.domain.message.lease import Lease, LeaseAct, Verb
-from penstock.edge.native import wire, wire_in
-from penstock.edge.native.operations.results import check_batch, results
+from penstock.edge.native.bind import route_of
+from penstock.edge.native.operations.results import acted, check_batch, results
+from penstock.edge.native.wire_in import decode
 from penstock.edge.server.errors import error_response
 from penstock.edge.server.request import Request, Respond, Response, json_response
 from penstock.edge.server.router import Route
 from penstock.services.directory import Directory
 from penstock.services.messages import Messages
 
-_act = msgspec.json.Decoder(wire_in.ActIn)
-_acts = msgspec.json.Decoder(wire_in.ActsIn)
+_act = msgspec.json.Decoder(ActFields)
+_acts = msgspec.json.Decoder(Acts)
 _encode = msgspec.json.Encoder().encode
-_NO_FIELDS = wire_in.ActIn()
-
-# What each act is for, and a body that shows what it takes.
-_ACTS: dict[Verb, tuple[str, object]] = {
-    Verb.COMPLETE: ("The message is handled.", {"is_late_ok": False}),
-    Verb.FAIL: (
-        "This attempt did not work: try again later, or bury it when no attempt is left.",
-        {"error": "the mail server does not answer", "retry_in_ms": 60_000},
-    ),
-    Verb.RELEASE: ("Give it back unhandled; the attempt does not count.", {"delay_ms": 0}),
-    Verb.EXTEND: (
-        "Hold it for longer, counted from now; tell that work begins, or how far it is.",
-        {"lease_ms": 60_000, "progress": {"done": 10, "of": 100}},
-    ),
-    Verb.SNOOZE: (
-        "Postpone it; the attempt does not count.",
-        {"delay_ms": 3_600_000, "reason": "the shop is closed"},
-    ),
-    Verb.BURY: ("Give it up: it dies.", {"reason": "no such address"}),
-    Verb.CANCEL: ("It will not be handled, on purpose.", {"reason": "the order was withdrawn"}),
-    Verb.TIME_OUT: (
-        "This attempt took too long: it dies, or is tried again if it retries timeouts.",
-        {"error": "no answer within a minute"},
-    ),
-    Verb.CRASH: (
-        "Its worker died: back in line, or dead when it has killed too many of them.",
-        {"error": "killed by signal 9"},
-    ),
-}
+_NO_FIELDS = ActFields()
 
 
 class ActApi:
@@ -61,42 +36,16 @@ class ActApi:
         self._limits = limits
 
     def routes(self) -> list[Route]:
+        acts = leases.ACTS.items()
         return [
-            Route(
-                method="POST",
-                path="/v1/leases/batch",
-                handler=self.act_batch,
-                role=Role.CONSUME,
-                name="actOnLeases",
-                scope=Scope.NAMED,
-                summary="Several acts on leases in one transaction; each has its own result.",
-                takes=wire_in.ActsIn,
-                example={"acts": [{"receipt": "$RECEIPT", "act": "complete"}]},
-                gives=wire.ActResultsOut,
-            ),
-            *(
-                Route(
-                    method="POST",
-                    path="/v1/leases/{receipt}/" + verb.value,
-                    handler=self._act_handler(verb),
-                    role=Role.CONSUME,
-                    name=_name(verb),
-                    scope=Scope.NAMED,
-                    summary=summary,
-                    takes=wire_in.act_body(verb),
-                    example=example,
-                    gives=wire.ActedOut,
-                )
-                for verb, (summary, example) in _ACTS.items()
-            ),
+            route_of(leases.ACT_BATCH, self.act_batch),
+            *(route_of(operation, self._act_handler(verb)) for verb, operation in acts),
         ]
-
-    # --- acts ---
 
     def _act_handler(self, verb: Verb) -> Callable[[Request, Respond], Awaitable[Response] | None]:
         def handle(request: Request, respond: Respond) -> Awaitable[Response] | None:
             lease = self._messages.read_receipt(request.params["receipt"])
-            fields = wire_in.decode(_act, request.body) if request.body else _NO_FIELDS
+            fields = decode(_act, request.body) if request.body else _NO_FIELDS
             act = self._plan(lease, verb, fields)
             if not self._may(request, lease):
                 return self._act_checked(request, act)
@@ -114,16 +63,14 @@ class ActApi:
         return self._act_batch(request)
 
     async def _act_batch(self, request: Request) -> Response:
-        wanted = wire_in.decode(_acts, request.body).acts
+        wanted = decode(_acts, request.body).acts
         check_batch(len(wanted), self._limits)
         planned = [await self._plan_act(request, act) for act in wanted]
         acts = [plan for plan in planned if isinstance(plan, LeaseAct)]
         answers = await self._messages.act(acts) if acts else []
-        return json_response(wire.ActResultsOut(results(planned, answers)))
+        return json_response(leases.ActResults(results(planned, answers)))
 
-    async def _plan_act(
-        self, request: Request, act: wire_in.BatchActIn
-    ) -> LeaseAct | PenstockError:
+    async def _plan_act(self, request: Request, act: BatchAct) -> LeaseAct | PenstockError:
         try:
             lease = self._messages.read_receipt(act.receipt)
             if not self._may(request, lease):
@@ -132,9 +79,9 @@ class ActApi:
         except PenstockError as error:
             return error
 
-    def _plan(self, lease: Lease, verb: Verb, act: wire_in.ActIn) -> LeaseAct:
+    def _plan(self, lease: Lease, verb: Verb, act: ActFields) -> LeaseAct:
         if act is not _NO_FIELDS:
-            act.check(verb)
+            _check_fields(verb, act)
         match verb:
             case Verb.FAIL | Verb.TIME_OUT | Verb.CRASH:
                 return self._messages.plan(lease, verb, delay_ms=act.retry_in_ms, text=act.error)
@@ -166,9 +113,11 @@ class ActApi:
         access.allow(request.caller, Role.CONSUME, name)
 
 
-def _name(verb: Verb) -> str:
-    first, *others = verb.value.split("_")
-    return "".join([first, *(part.capitalize() for part in others), "Message"])
+def _check_fields(verb: Verb, act: ActFields) -> None:
+    """Raises InvalidRequest for a field that the verb does not take."""
+    for name in ActFields.__struct_fields__:
+        if getattr(act, name) is not None and name not in leases.FIELDS_OF[verb]:
+            raise InvalidRequest(f"{name} means nothing to {verb.value}")
 
 
 def _acted(answer: Any) -> Response:
@@ -176,4 +125,4 @@ def _acted(answer: Any) -> Response:
         answer = answer[0]
     if isinstance(answer, PenstockError):
         return error_response(answer)
-    return json_response(wire.acted_out(answer))
+    return json_response(acted(answer))

@@ -1,5 +1,5 @@
-"""Claims.  Whoever has handled messages may complete them in the same request, and so in the same
-transaction: a worker needs one round trip per message instead of two.
+"""Claims.  A worker may complete messages in the same request, and so in the same transaction:
+one round trip per message instead of two.
 """
 
 from __future__ import annotations
@@ -9,20 +9,17 @@ from typing import Any
 
 import msgspec
 
-from penstock.domain.access.api_key import Role
-from penstock.domain.errors import (
-    ClaimNotRepeatable,
-    InvalidRequest,
-    LeaseLost,
-    PenstockError,
-    TooManyWaiting,
-)
+from penstock.api import leases, messages
+from penstock.api.leases import Claim
+from penstock.domain.errors import InvalidRequest, LeaseLost, PenstockError
 from penstock.domain.limits import Limits
 from penstock.domain.message.lease import LeaseAct, Verb
+from penstock.domain.message.lifecycle import Content, Message
 from penstock.domain.queue.queue import Queue
 from penstock.edge.instants import to_text
-from penstock.edge.native import wire, wire_in
+from penstock.edge.native.bind import raw_json, route_of
 from penstock.edge.native.operations.results import check_batch, refusal, results
+from penstock.edge.native.wire_in import decode
 from penstock.edge.server.request import Request, Respond, Response, json_response
 from penstock.edge.server.router import Route
 from penstock.edge.waiting_claims import WaitingRoom
@@ -30,7 +27,7 @@ from penstock.ports.store import Claimed
 from penstock.services.directory import Directory
 from penstock.services.messages import ClaimOptions, Messages
 
-_claim = msgspec.json.Decoder(wire_in.ClaimIn)
+_claim = msgspec.json.Decoder(Claim)
 
 
 class ClaimApi:
@@ -43,24 +40,10 @@ class ClaimApi:
         self._limits = limits
 
     def routes(self) -> list[Route]:
-        queue = "/v1/queues/{queue}"
-        return [
-            Route(
-                method="POST",
-                path=f"{queue}/claims",
-                handler=self.claim,
-                role=Role.CONSUME,
-                name="claimMessages",
-                summary="Lease messages, and complete those that are done; waits for the first.",
-                takes=wire_in.ClaimIn,
-                example={"limit": 10, "wait_ms": 1_000, "claimed_by": "worker-1"},
-                refuses=(ClaimNotRepeatable, TooManyWaiting),
-                gives=wire.ClaimedOut,
-            ),
-        ]
+        return [route_of(leases.CLAIM, self.claim)]
 
     def claim(self, request: Request, respond: Respond) -> Awaitable[Response] | None:
-        wanted = wire_in.decode(_claim, request.body)
+        wanted = decode(_claim, request.body)
         if wanted.wait_ms is not None and not 0 <= wanted.wait_ms <= self._limits.max_wait_ms:
             raise InvalidRequest(f"wait_ms must be from 0 to {self._limits.max_wait_ms}")
         if wanted.complete:
@@ -82,7 +65,7 @@ class ClaimApi:
         ticket.then(lambda answer: respond(self._answer(queue, planned, answer)))
         return None
 
-    async def _claim_waiting(self, request: Request, wanted: wire_in.ClaimIn) -> Response:
+    async def _claim_waiting(self, request: Request, wanted: Claim) -> Response:
         name = request.params["queue"]
         queue = self._directory.cached(name) or await self._directory.load(name)
         planned = self._plan(queue, wanted.complete)
@@ -115,7 +98,7 @@ class ClaimApi:
             return LeaseLost("of another queue")
         return self._messages.plan(lease, Verb.COMPLETE)
 
-    def _wait_ms(self, queue: Queue, wanted: wire_in.ClaimIn) -> int:
+    def _wait_ms(self, queue: Queue, wanted: Claim) -> int:
         if wanted.wait_ms is not None:
             return wanted.wait_ms
         return min(queue.settings.wait_ms or 0, self._limits.max_wait_ms)
@@ -134,17 +117,20 @@ class ClaimApi:
         claimed: Claimed,
         finished: Sequence[Any],
     ) -> Response:
-        out = wire.ClaimedOut([])
-        for message, content in claimed.messages:
-            shown = wire.message_out(queue.name, message, content)
-            shown.receipt = self._messages.receipt(message)
-            shown.leased_until = to_text(message.due_at)
-            if message.dead_from is not None:
-                shown.dead_from = self._directory.known_name(message.dead_from)
-            out.messages.append(shown)
-        if planned:
-            out.completed = results(planned, finished)
-        return json_response(out)
+        found = [self._record(queue, *one) for one in claimed.messages]
+        return json_response(leases.Claimed(found, results(planned, finished) if planned else []))
+
+    def _record(self, queue: Queue, message: Message, content: Content) -> messages.Message:
+        home = message.dead_from
+        return messages.Message.of(
+            queue.name,
+            message,
+            content,
+            to_text,  # type: ignore[arg-type]  # see api/operation.py: Instant
+            raw_json,
+            receipt=self._messages.receipt(message),
+            dead_from=None if home is None else self._directory.known_name(home),
+        )
 
 
 def _acts(planned: Sequence[LeaseAct | PenstockError]) -> list[LeaseAct]:

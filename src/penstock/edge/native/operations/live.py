@@ -14,7 +14,8 @@ from penstock.domain.limits import SECOND
 from penstock.domain.queue import counts as domain_counts
 from penstock.edge.instants import to_text
 from penstock.edge.live import LiveFeed
-from penstock.edge.native.bind import query_reader, route_of
+from penstock.edge.native.bind import route_of
+from penstock.edge.native.query_in import query_reader
 from penstock.edge.server.request import Request, Respond, Response
 from penstock.edge.server.router import Route
 from penstock.edge.server.stream import EVENTS

@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from penstock.api import messages, sends
 from penstock.domain.errors import InvalidRequest, PenstockError, QueueNotFound
 from penstock.domain.limits import Limits
 from penstock.domain.queue.queue import Queue
-from penstock.edge.native import wire
+from penstock.edge.instants import to_text
 from penstock.edge.server.errors import error_answer, error_response
 from penstock.edge.server.request import Response
-from penstock.ports.store import Sent
+from penstock.ports.store import Acted, Sent
 from penstock.services.directory import Directory
 
 
@@ -35,7 +36,12 @@ def refusal(error: Any, queue: Queue, directory: Directory) -> Response:
     raise error
 
 
+def acted(result: Acted) -> messages.Acted:
+    due_at = to_text(result.due_at)
+    return messages.Acted(result.id, result.state, due_at)  # type: ignore[arg-type]
+
+
 def _result(result: Any) -> Any:
     if isinstance(result, Sent):
-        return wire.sent_out(result)
-    return error_answer(result) if isinstance(result, PenstockError) else wire.acted_out(result)
+        return sends.Sent(result.id, result.is_duplicate)
+    return error_answer(result) if isinstance(result, PenstockError) else acted(result)

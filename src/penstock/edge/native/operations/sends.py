@@ -9,18 +9,33 @@ from __future__ import annotations
 from collections.abc import Awaitable, Sequence
 from typing import Any
 
-from penstock.domain.access.api_key import Role
-from penstock.domain.errors import PenstockError, QueueFull
+import msgspec
+
+from penstock.api import sends
+from penstock.domain.errors import InvalidRequest, PenstockError
 from penstock.domain.limits import Limits
 from penstock.domain.message.draft import Draft, NewMessage
 from penstock.domain.queue.queue import Queue
-from penstock.edge.native import wire, wire_in
+from penstock.edge.native.bind import route_of
 from penstock.edge.native.operations.results import check_batch, refusal, results
+from penstock.edge.native.wire_in import decode
 from penstock.edge.server.request import Request, Respond, Response, json_response
 from penstock.edge.server.router import Route
+from penstock.operations.drafts import draft_of
 from penstock.ports.store import Sent
 from penstock.services.directory import Directory
 from penstock.services.messages import Messages
+
+
+class _ValidDrafts(msgspec.Struct, forbid_unknown_fields=True):
+    """A batch in which every draft is valid, decoded in one go."""
+
+    messages: list[sends.Draft]
+
+
+_draft = msgspec.json.Decoder(sends.Draft)
+_drafts = msgspec.json.Decoder(sends.Drafts)
+_valid_drafts = msgspec.json.Decoder(_ValidDrafts)
 
 
 class SendApi:
@@ -30,38 +45,10 @@ class SendApi:
         self._limits = limits
 
     def routes(self) -> list[Route]:
-        queue = "/v1/queues/{queue}"
-        return [
-            Route(
-                method="POST",
-                path=f"{queue}/messages",
-                handler=self.send,
-                role=Role.PRODUCE,
-                name="sendMessage",
-                summary="Send a message; answered when it is on disk.",
-                takes=wire_in.DraftIn,
-                example={"body": {"to": "ada@example.org"}, "delay_ms": 0},
-                refuses=(QueueFull,),
-                gives=wire.SentOut,
-                status=201,
-            ),
-            Route(
-                method="POST",
-                path=f"{queue}/messages/batch",
-                handler=self.send_batch,
-                role=Role.PRODUCE,
-                name="sendMessages",
-                summary="Send several messages in one transaction; each has its own result.",
-                takes=wire_in.DraftsIn,
-                example={"messages": [{"body": "one"}, {"body": "two", "priority": -1}]},
-                gives=wire.SendResultsOut,
-            ),
-        ]
-
-    # --- send ---
+        return [route_of(sends.SEND, self.send), route_of(sends.SEND_BATCH, self.send_batch)]
 
     def send(self, request: Request, respond: Respond) -> Awaitable[Response] | None:
-        draft = wire_in.draft(request.body)
+        draft = draft_of(decode(_draft, request.body))
         queue = self._directory.cached(request.params["queue"])
         if queue is None:
             return self._send_unknown(request, draft)
@@ -77,11 +64,11 @@ class SendApi:
         if isinstance(answer, list):
             answer = answer[0]
         if isinstance(answer, Sent):
-            return json_response(wire.sent_out(answer), 201)
+            return json_response(sends.Sent(answer.id, answer.is_duplicate), 201)
         return refusal(answer, queue, self._directory)
 
     def send_batch(self, request: Request, respond: Respond) -> Awaitable[Response] | None:
-        drafts = wire_in.drafts(request.body)
+        drafts = _read_batch(request.body)
         check_batch(len(drafts), self._limits)
         queue = self._directory.cached(request.params["queue"])
         if queue is None:
@@ -96,7 +83,7 @@ class SendApi:
         return None
 
     async def _send_batch_unknown(
-        self, request: Request, drafts: list[wire_in.DraftIn | PenstockError]
+        self, request: Request, drafts: list[sends.Draft | PenstockError]
     ) -> Response:
         queue = await self._directory.load_to_send(request.params["queue"])
         planned = [self._plan_draft(queue, draft) for draft in drafts]
@@ -104,12 +91,12 @@ class SendApi:
         return _batch(planned, await self._messages.send(new) if new else [])
 
     def _plan_draft(
-        self, queue: Queue, draft: wire_in.DraftIn | PenstockError
+        self, queue: Queue, draft: sends.Draft | PenstockError
     ) -> NewMessage | PenstockError:
         try:
             if isinstance(draft, PenstockError):
                 return draft
-            return self._messages.draft(queue, draft.draft())
+            return self._messages.draft(queue, draft_of(draft))
         except PenstockError as error:
             return error
 
@@ -120,4 +107,18 @@ class SendApi:
 
 
 def _batch(planned: Sequence[Any], answers: Sequence[Any]) -> Response:
-    return json_response(wire.SendResultsOut(results(planned, answers)))
+    return json_response(sends.SendResults(results(planned, answers)))
+
+
+def _read_batch(body: bytes) -> list[sends.Draft | PenstockError]:
+    try:
+        return [*_valid_drafts.decode(body).messages]
+    except (msgspec.DecodeError, RecursionError, UnicodeDecodeError):
+        return [_draft_or_error(raw) for raw in decode(_drafts, body).messages]
+
+
+def _draft_or_error(raw: msgspec.Raw) -> sends.Draft | PenstockError:
+    try:
+        return decode(_draft, raw)
+    except InvalidRequest as error:
+        return error

@@ -1,0 +1,208 @@
+"""Claims, and acts on the leases that they give."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, TypedDict
+
+import msgspec
+
+from penstock.api.messages import Acted, Message
+from penstock.api.operation import (
+    AnswerRecord,
+    DurationMs,
+    Operation,
+    Positive,
+    RequestRecord,
+    about,
+    one_of,
+)
+from penstock.domain.access.api_key import Role, Scope
+from penstock.domain.errors import ClaimNotRepeatable, PenstockError, TooManyWaiting
+from penstock.domain.message.lease import Verb
+
+
+class Claim(RequestRecord):
+    limit: Annotated[Positive, about("How many messages at most.")] = 1
+    wait_ms: Annotated[
+        DurationMs | None,
+        about("How long to wait for the first message; null: the setting of the queue."),
+    ] = None
+    lease_ms: Annotated[
+        DurationMs | None, about("How long they are leased; null: the setting of the queue.")
+    ] = None
+    claimed_by: Annotated[str | None, about("Who claims, for operators.")] = None
+    in_a_row: Annotated[
+        bool, about("Claim consecutive messages of one group, in a queue ordered by group.")
+    ] = False
+    claim_key: Annotated[
+        str | None, about("For five minutes the same key returns the same messages.")
+    ] = None
+    complete: Annotated[
+        list[str], about("Receipts of this queue to complete first, in the same transaction.")
+    ] = msgspec.field(default_factory=list)
+    kinds: Annotated[
+        tuple[str, ...] | None,
+        about("Only messages of these 1 to 100 kinds; null: of all. Not with in_a_row."),
+    ] = None
+
+
+_ACT_RESULT = one_of("Acted", "ErrorAnswer")
+
+
+class Claimed(AnswerRecord, frozen=True, omit_defaults=True):
+    messages: Annotated[list[Message], about("The messages, each with a receipt.")]
+    completed: Annotated[
+        list[Annotated[Any, _ACT_RESULT]], about("One result per receipt to complete.")
+    ] = msgspec.field(default_factory=list)
+
+
+class ActFields(RequestRecord, kw_only=True):
+    """The fields of all acts; each verb takes some of them."""
+
+    error: Annotated[str | None, about("What went wrong (fail, time_out, crash).")] = None
+    reason: Annotated[str | None, about("Why (bury, cancel, snooze).")] = None
+    retry_in_ms: Annotated[
+        DurationMs | None,
+        about("When to try again (fail, time_out); null: after the back-off of the queue."),
+    ] = None
+    delay_ms: Annotated[
+        DurationMs | None, about("How long from now until it may be claimed (release, snooze).")
+    ] = None
+    lease_ms: Annotated[
+        DurationMs | None,
+        about("Length of the lease from now (extend); null: the setting of the queue."),
+    ] = None
+    is_late_ok: Annotated[
+        bool | None,
+        about("Even after the lease expired, unless it was claimed again (complete, extend)."),
+    ] = None
+    is_start: Annotated[
+        bool | None, about("Work begins now, and so does the timeout of the attempt (extend).")
+    ] = None
+    progress: Annotated[Any, about("Any JSON value, shown until the next attempt (extend).")] = None
+
+
+class ActOptions(TypedDict, total=False):
+    """The same as keyword arguments."""
+
+    error: str | None
+    reason: str | None
+    retry_in_ms: int | None
+    delay_ms: int | None
+    lease_ms: int | None
+    is_late_ok: bool | None
+    is_start: bool | None
+    progress: Any
+
+
+FIELDS_OF: dict[Verb, tuple[str, ...]] = {
+    Verb.COMPLETE: ("is_late_ok",),
+    Verb.FAIL: ("error", "retry_in_ms"),
+    Verb.RELEASE: ("delay_ms",),
+    Verb.EXTEND: ("lease_ms", "is_late_ok", "is_start", "progress"),
+    Verb.SNOOZE: ("delay_ms", "reason"),
+    Verb.BURY: ("reason",),
+    Verb.CANCEL: ("reason",),
+    Verb.TIME_OUT: ("error", "retry_in_ms"),
+    Verb.CRASH: ("error",),
+}
+
+
+class BatchAct(ActFields):
+    receipt: Annotated[str, about("The receipt of the claimed message.")]
+    act: Annotated[Verb, about("What to do; its own operation describes the fields it takes.")]
+
+
+class Acts(RequestRecord):
+    acts: Annotated[list[BatchAct], about("The acts; each has its own result.")]
+
+
+class ActResults(AnswerRecord, frozen=True):
+    results: Annotated[list[Annotated[Any, _ACT_RESULT]], about("One per act, in their order.")]
+
+
+ActResult = Acted | PenstockError  # of one act in a batch, as clients return it
+
+
+def _body_of(verb: Verb) -> type[msgspec.Struct]:
+    """The record with the fields of one verb."""
+    types = {field.name: field.type for field in msgspec.structs.fields(ActFields)}
+    fields: list[Any] = [(name, types[name], None) for name in FIELDS_OF[verb]]
+    if verb is Verb.SNOOZE:
+        fields[0] = ("delay_ms", Annotated[DurationMs, about("How long it is postponed.")])
+    name = verb.value.title().replace("_", "")
+    return msgspec.defstruct(name, fields, bases=(RequestRecord,))
+
+
+def _act(verb: Verb, summary: str, example: object) -> Operation[Acted]:
+    first, *others = verb.value.split("_")
+    return Operation(
+        name="".join([first, *(part.capitalize() for part in others), "Message"]),
+        method="POST",
+        path="/v1/leases/{receipt}/" + verb.value,
+        summary=summary,
+        role=Role.CONSUME,
+        scope=Scope.NAMED,
+        request=_body_of(verb),
+        example=example,
+        answer=Acted,
+    )
+
+
+CLAIM = Operation(
+    name="claimMessages",
+    method="POST",
+    path="/v1/queues/{queue}/claims",
+    summary="Lease messages, and complete those that are done; waits for the first.",
+    role=Role.CONSUME,
+    request=Claim,
+    example={"limit": 10, "wait_ms": 1_000, "claimed_by": "worker-1"},
+    answer=Claimed,
+    errors=(ClaimNotRepeatable, TooManyWaiting),
+)
+ACT_BATCH = Operation(
+    name="actOnLeases",
+    method="POST",
+    path="/v1/leases/batch",
+    summary="Several acts on leases in one transaction; each has its own result.",
+    role=Role.CONSUME,
+    scope=Scope.NAMED,
+    request=Acts,
+    example={"acts": [{"receipt": "$RECEIPT", "act": "complete"}]},
+    answer=ActResults,
+)
+ACTS = {
+    Verb.COMPLETE: _act(Verb.COMPLETE, "The message is handled.", {"is_late_ok": False}),
+    Verb.FAIL: _act(
+        Verb.FAIL,
+        "This attempt did not work: try again later, or bury it when no attempt is left.",
+        {"error": "the mail server does not answer", "retry_in_ms": 60_000},
+    ),
+    Verb.RELEASE: _act(
+        Verb.RELEASE, "Give it back unhandled; the attempt does not count.", {"delay_ms": 0}
+    ),
+    Verb.EXTEND: _act(
+        Verb.EXTEND,
+        "Hold it for longer, counted from now; tell that work begins, or how far it is.",
+        {"lease_ms": 60_000, "progress": {"done": 10, "of": 100}},
+    ),
+    Verb.SNOOZE: _act(
+        Verb.SNOOZE,
+        "Postpone it; the attempt does not count.",
+        {"delay_ms": 3_600_000, "reason": "the shop is closed"},
+    ),
+    Verb.BURY: _act(Verb.BURY, "Give it up: it dies.", {"reason": "no such address"}),
+    Verb.CANCEL: _act(
+        Verb.CANCEL, "It will not be handled, on purpose.", {"reason": "the order was withdrawn"}
+    ),
+    Verb.TIME_OUT: _act(
+        Verb.TIME_OUT,
+        "This attempt took too long: it dies, or is tried again if it retries timeouts.",
+        {"error": "no answer within a minute"},
+    ),
+    Verb.CRASH: _act(
+        Verb.CRASH,
+        "Its worker died: back in line, or dead when it has killed too many of them.",
+        {"error": "killed by signal 9"},
+    ),
+}

@@ -1,0 +1,372 @@
+"""Recurring work: messages that a schedule sends again and again."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Annotated, Any, Self
+
+import msgspec
+from msgspec import Meta
+
+from penstock.api.operation import (
+    AnswerRecord,
+    DurationMs,
+    Id,
+    Instant,
+    Limit,
+    Operation,
+    Positive,
+    QueryRecord,
+    RequestRecord,
+    about,
+)
+from penstock.domain.access.api_key import Role, Scope
+from penstock.domain.errors import InvalidRequest, QueueFull, QueueNotFound
+from penstock.domain.queue.queue import DedupUntil
+from penstock.domain.schedule.schedule import (
+    CatchUp,
+    Cron,
+    Every,
+    Overlap,
+    Rhythm,
+    Schedule,
+    Template,
+)
+
+MAX_PREVIEW = 1_000
+
+# --- fields that several records have ---
+
+CronExpression = Annotated[
+    str | None, about("A cron expression of five fields, or six with seconds in front.")
+]
+EveryMs = Annotated[
+    DurationMs | None,
+    about("The time between firings, which fall on whole multiples of it since 1970."),
+]
+ToQueue = Annotated[str, about("The queue that the messages are sent to.")]
+Body = Annotated[Any, about("The body of each message: any JSON value.")]
+Kind = Annotated[str | None, about("The kind of each message, which selects a handler.")]
+EntityId = Annotated[str | None, about("What each message is about, for searching.")]
+Tags = Annotated[tuple[str, ...], about("Up to two texts, for searching.")]
+Group = Annotated[
+    str | None,
+    about("A queue ordered by group handles the messages of one group one after the other."),
+]
+Priority = Annotated[int, about("Messages with a smaller number are claimed first.")]
+Attributes = Annotated[dict[str, str], about("Texts beside the body.")]
+MaxAttempts = Annotated[
+    Positive | None,
+    about("How many attempts each message has; null: as many as the queue's settings allow."),
+]
+ExpiresInMs = Annotated[
+    DurationMs | None, about("How long after its firing an unclaimed message is cancelled.")
+]
+TimeoutMs = Annotated[
+    DurationMs | None, about("How long one attempt may take; null: as long as it is extended.")
+]
+RetriesTimeouts = Annotated[
+    bool, about("Whether an attempt that timed out is retried; otherwise the message is dead.")
+]
+Route = Annotated[
+    str | None, about("The route of each message: workers ask its circuit before they run it.")
+]
+DedupKey = Annotated[
+    str | None, about("A second message with this key within the window is not sent.")
+]
+DedupKeyUntil = Annotated[
+    DedupUntil | None, about("How long its dedup key is taken; null: for the queue's window.")
+]
+CatchUpPolicy = Annotated[
+    CatchUp, about("What happens to firings that were missed because no server was running.")
+]
+OverlapPolicy = Annotated[
+    Overlap, about("What a firing does while the message of the previous one has not ended.")
+]
+Owner = Annotated[
+    str | None, about("The application that declared it; without one it was made by hand.")
+]
+
+
+class RhythmFields(RequestRecord, kw_only=True):
+    cron: CronExpression = None
+    zone: Annotated[str, about("The time zone of the cron expression.")] = "UTC"
+    every_ms: EveryMs = None
+
+    def rhythm(self) -> Rhythm:
+        if (self.cron is None) == (self.every_ms is None):
+            raise InvalidRequest("give cron or every_ms: one of them")
+        if self.every_ms is not None:
+            return Every(self.every_ms)
+        return Cron(self.cron or "", self.zone)
+
+
+class NewRecurring(RhythmFields, kw_only=True):
+    queue: ToQueue
+    body: Annotated[msgspec.Raw, about("The body of each message: any JSON value.")] = (
+        msgspec.field(default_factory=lambda: msgspec.Raw(b"null"))
+    )
+    kind: Kind = None
+    entity_id: EntityId = None
+    tags: Tags = ()
+    group: Group = None
+    priority: Priority = 0
+    attributes: Attributes = msgspec.field(default_factory=dict)
+    max_attempts: MaxAttempts = None
+    expires_in_ms: ExpiresInMs = None
+    timeout_ms: TimeoutMs = None
+    retries_timeouts: RetriesTimeouts = False
+    route: Route = None
+    dedup_key: DedupKey = None
+    dedup_until: DedupKeyUntil = None
+    catch_up: CatchUpPolicy = CatchUp.ONE
+    overlap: OverlapPolicy = Overlap.ALLOW
+    owner: Owner = None
+
+    def template(self, body: str) -> Template:
+        """The message of each firing, with this JSON text as its body."""
+        return Template(
+            queue=self.queue,
+            body=body,
+            kind=self.kind,
+            entity_id=self.entity_id,
+            tags=self.tags,
+            group=self.group,
+            priority=self.priority,
+            attributes=self.attributes,
+            max_attempts=self.max_attempts,
+            expires_in_ms=self.expires_in_ms,
+            timeout_ms=self.timeout_ms,
+            retries_timeouts=self.retries_timeouts,
+            route=self.route,
+            dedup_key=self.dedup_key,
+            dedup_until=self.dedup_until,
+        )
+
+
+class Retire(RequestRecord):
+    owner: Annotated[str, about("The application.")]
+    declared: Annotated[
+        tuple[str, ...], about("The names of all recurring work that the application declares now.")
+    ]
+
+
+class Retired(AnswerRecord, frozen=True):
+    retired: Annotated[list[str], about("The names of the recurring work that was removed.")]
+
+
+class Preview(RhythmFields, kw_only=True):
+    count: Annotated[int, about("How many instants to return.")] = 10
+
+
+class Recurring(AnswerRecord, frozen=True, omit_defaults=True):
+    """Recurring work; fields without a value are left out."""
+
+    name: Annotated[str, about("The name of the recurring work.")]
+    queue: ToQueue
+    body: Body
+    catch_up: CatchUpPolicy
+    overlap: OverlapPolicy
+    is_paused: Annotated[bool, about("Whether firings are paused.")]
+    created_at: Annotated[Instant, about("When it was created.")]
+    changed_at: Annotated[Instant, about("When it was last changed.")]
+    fired: Annotated[int, about("How often it was fired.")]
+    skipped: Annotated[int, about("How many firings catch_up and overlap left out.")]
+    cron: CronExpression = None
+    zone: Annotated[str | None, about("The time zone of the cron expression.")] = None
+    every_ms: EveryMs = None
+    kind: Kind = None
+    entity_id: EntityId = None
+    tags: Tags = ()
+    group: Group = None
+    priority: Priority = 0
+    attributes: Attributes = msgspec.field(default_factory=dict)
+    max_attempts: MaxAttempts = None
+    expires_in_ms: ExpiresInMs = None
+    timeout_ms: TimeoutMs = None
+    retries_timeouts: RetriesTimeouts = False
+    route: Route = None
+    dedup_key: DedupKey = None
+    dedup_until: DedupKeyUntil = None
+    next_at: Annotated[Instant | None, about("The next firing.")] = None
+    last_at: Annotated[Instant | None, about("The last firing, as planned.")] = None
+    last_id: Annotated[str | None, about("The message that the last firing sent.")] = None
+    last_error: Annotated[
+        str | None, about("Why the last firing that was due could not be sent.")
+    ] = None
+    owner: Owner = None
+
+    @classmethod
+    def of(
+        cls,
+        schedule: Schedule,
+        instant: Callable[[int], Instant],
+        json_value: Callable[[str], Any],
+    ) -> Self:
+        rhythm, template = schedule.rhythm, schedule.template
+        cron = rhythm if isinstance(rhythm, Cron) else None
+        return cls(
+            name=schedule.name,
+            queue=template.queue,
+            body=json_value(template.body),
+            catch_up=schedule.catch_up,
+            overlap=schedule.overlap,
+            is_paused=schedule.is_paused,
+            created_at=instant(schedule.created_at),
+            changed_at=instant(schedule.changed_at),
+            fired=schedule.fired_total,
+            skipped=schedule.skipped_total,
+            cron=None if cron is None else cron.expression,
+            zone=None if cron is None else cron.zone,
+            every_ms=rhythm.every_ms if isinstance(rhythm, Every) else None,
+            kind=template.kind,
+            entity_id=template.entity_id,
+            tags=template.tags,
+            group=template.group,
+            priority=template.priority,
+            attributes=template.attributes,
+            max_attempts=template.max_attempts,
+            expires_in_ms=template.expires_in_ms,
+            timeout_ms=template.timeout_ms,
+            retries_timeouts=template.retries_timeouts,
+            route=template.route,
+            dedup_key=template.dedup_key,
+            dedup_until=template.dedup_until,
+            next_at=None if schedule.next_at is None else instant(schedule.next_at),
+            last_at=None if schedule.last_at is None else instant(schedule.last_at),
+            last_id=schedule.last_id,
+            last_error=schedule.last_error,
+            owner=schedule.owner,
+        )
+
+
+class RecurringPage(AnswerRecord, frozen=True):
+    recurring: Annotated[list[Recurring], about("Recurring work, by name.")]
+    next: Annotated[str | None, about("Cursor of the next page; null: this is the last.")]
+
+
+class Run(AnswerRecord, frozen=True):
+    id: Annotated[Id, about("The message that was sent.")]
+
+
+class Instants(AnswerRecord, frozen=True):
+    instants: Annotated[list[Instant], about("The next firings.")]
+
+
+class Paging(QueryRecord):
+    limit: Limit = 100
+    cursor: Annotated[
+        str | None, about("`next` of the page before; without it the first page.")
+    ] = None
+
+
+class Count(QueryRecord):
+    count: Annotated[
+        int, Meta(description="How many instants to return.", ge=1, le=MAX_PREVIEW, examples=[3])
+    ] = 10
+
+
+LIST = Operation(
+    name="listRecurring",
+    method="GET",
+    path="/v1/recurring",
+    summary="Recurring work, by name.",
+    role=Role.READ,
+    scope=Scope.FILTERED,
+    query=Paging,
+    answer=RecurringPage,
+)
+PREVIEW_RHYTHM = Operation(
+    name="previewRhythm",
+    method="POST",
+    path="/v1/recurring/preview",
+    summary="The next instants of a rhythm, before it is used.",
+    role=Role.READ,
+    scope=Scope.NONE,
+    request=Preview,
+    example={"cron": "30 2 * * *", "zone": "Europe/Berlin", "count": 3},
+    answer=Instants,
+    is_idempotent=True,
+)
+RETIRE = Operation(
+    name="retireRecurring",
+    method="POST",
+    path="/v1/recurring/retire",
+    summary="Remove what an application declared before and does not declare now.",
+    role=Role.OPERATE,
+    scope=Scope.FILTERED,
+    request=Retire,
+    example={"owner": "shop.jobs", "declared": ["nightly_report"]},
+    answer=Retired,
+    is_idempotent=True,
+)
+PUT = Operation(
+    name="putRecurring",
+    method="PUT",
+    path="/v1/recurring/{schedule}",
+    summary="Make recurring work, or change it; the same again changes nothing.",
+    role=Role.OPERATE,
+    scope=Scope.NAMED,
+    request=NewRecurring,
+    example={"queue": "mail", "cron": "30 2 * * *", "body": {"report": "nightly"}},
+    answer=Recurring,
+    errors=(QueueNotFound,),
+    is_idempotent=True,
+)
+GET = Operation(
+    name="getRecurring",
+    method="GET",
+    path="/v1/recurring/{schedule}",
+    summary="Recurring work with its next and its last firing.",
+    role=Role.READ,
+    scope=Scope.NAMED,
+    answer=Recurring,
+)
+REMOVE: Operation[None] = Operation(
+    name="removeRecurring",
+    method="DELETE",
+    path="/v1/recurring/{schedule}",
+    summary="No more firings; what was sent stays.",
+    role=Role.OPERATE,
+    scope=Scope.NAMED,
+    status=204,
+)
+PREVIEW = Operation(
+    name="previewRecurring",
+    method="GET",
+    path="/v1/recurring/{schedule}/preview",
+    summary="The next firings.",
+    role=Role.READ,
+    scope=Scope.NAMED,
+    query=Count,
+    answer=Instants,
+)
+PAUSE = Operation(
+    name="pauseRecurring",
+    method="POST",
+    path="/v1/recurring/{schedule}/pause",
+    summary="Hold firings back.",
+    role=Role.OPERATE,
+    scope=Scope.NAMED,
+    answer=Recurring,
+)
+RESUME = Operation(
+    name="resumeRecurring",
+    method="POST",
+    path="/v1/recurring/{schedule}/resume",
+    summary="Let firings go on; those of the pause are not caught up.",
+    role=Role.OPERATE,
+    scope=Scope.NAMED,
+    answer=Recurring,
+)
+RUN = Operation(
+    name="runRecurring",
+    method="POST",
+    path="/v1/recurring/{schedule}/run",
+    summary="Send it once now, besides its firings.",
+    role=Role.OPERATE,
+    scope=Scope.NAMED,
+    answer=Run,
+    status=201,
+    errors=(QueueFull, QueueNotFound),
+)

@@ -1,0 +1,142 @@
+"""Messages on their way into a queue."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Annotated, Any, TypedDict
+
+import msgspec
+from msgspec import Meta
+
+from penstock.api.operation import (
+    AnswerRecord,
+    DurationMs,
+    Id,
+    InstantOrMs,
+    JsonIn,
+    Operation,
+    Positive,
+    RequestRecord,
+    about,
+    one_of,
+)
+from penstock.domain.access.api_key import Role
+from penstock.domain.errors import PenstockError, QueueFull
+from penstock.domain.queue.queue import DedupUntil
+
+
+class Draft(RequestRecord):
+    """A message to be sent."""
+
+    body: Annotated[JsonIn, about("Any JSON value.")]
+    attributes: Annotated[dict[str, str] | None, about("Texts beside the body.")] = None
+    kind: Annotated[str | None, about("The name by which a worker chooses the handler.")] = None
+    entity_id: Annotated[str | None, about("What the message is about, for searching.")] = None
+    tags: Annotated[tuple[str, ...], about("Up to two texts, for searching.")] = ()
+    group: Annotated[
+        str | None,
+        about("In a queue ordered by group, messages of one group are handled one at a time."),
+    ] = None
+    priority: Annotated[int, about("A smaller number is claimed first.")] = 0
+    due_at: Annotated[InstantOrMs | None, about("When it may be claimed; null: at once.")] = None
+    delay_ms: Annotated[DurationMs | None, about("The same as due_at, counted from now.")] = None
+    dedup_key: Annotated[
+        str | None, about("A second message with this key within the window is not sent again.")
+    ] = None
+    expires_at: Annotated[
+        InstantOrMs | None, about("When it becomes useless: it is cancelled if unclaimed by then.")
+    ] = None
+    expires_in_ms: Annotated[
+        DurationMs | None, about("The same as expires_at, counted from now.")
+    ] = None
+    max_attempts: Annotated[Positive | None, about("Overrides the limit of the queue.")] = None
+    trace: Annotated[str | None, about("Trace context, handed on unchanged.")] = None
+    timeout_ms: Annotated[
+        DurationMs | None,
+        about("How long one attempt may take; null: as long as its lease is extended."),
+    ] = None
+    retries_timeouts: Annotated[
+        bool, about("Retry an attempt that timed out; false: the message is dead.")
+    ] = False
+    dedup_until: Annotated[
+        DedupUntil | None, about("How long its dedup key is held; null: for the queue's window.")
+    ] = None
+    route: Annotated[
+        str | None, about("Workers ask the circuit of this name before they run it.")
+    ] = None
+    dedup_window_ms: Annotated[
+        DurationMs | None, about("Overrides the queue's window of deduplication.")
+    ] = None
+
+
+class SendOptions(TypedDict, total=False):
+    """The fields of a draft except its body, as keyword arguments."""
+
+    attributes: dict[str, str] | None
+    kind: str | None
+    entity_id: str | None
+    tags: tuple[str, ...]
+    group: str | None
+    priority: int
+    due_at: datetime | None
+    delay_ms: int | None
+    dedup_key: str | None
+    expires_at: datetime | None
+    expires_in_ms: int | None
+    max_attempts: int | None
+    trace: str | None
+    timeout_ms: int | None
+    retries_timeouts: bool
+    dedup_until: DedupUntil | None
+    route: str | None
+    dedup_window_ms: int | None
+
+
+_A_DRAFT = Meta(extra_json_schema={"$ref": "#/components/schemas/Draft"})
+
+
+class Drafts(RequestRecord):
+    """Each draft is decoded on its own, so that an invalid one does not affect the others."""
+
+    messages: Annotated[
+        list[Annotated[msgspec.Raw, _A_DRAFT]], about("The messages; each has its own result.")
+    ]
+
+
+class Sent(AnswerRecord, frozen=True):
+    id: Annotated[Id, about("The id of the message.")]
+    is_duplicate: Annotated[
+        bool, about("True if the dedup key was held already; the id is that of the first message.")
+    ] = False
+
+
+class SendResults(AnswerRecord, frozen=True):
+    results: Annotated[
+        list[Annotated[Any, one_of("Sent", "ErrorAnswer")]], about("One per draft, in their order.")
+    ]
+
+
+SendResult = Sent | PenstockError  # of one draft in a batch, as clients return it
+
+SEND = Operation(
+    name="sendMessage",
+    method="POST",
+    path="/v1/queues/{queue}/messages",
+    summary="Send a message; answered when it is on disk.",
+    role=Role.PRODUCE,
+    request=Draft,
+    example={"body": {"to": "ada@example.org"}, "delay_ms": 0},
+    answer=Sent,
+    status=201,
+    errors=(QueueFull,),
+)
+SEND_BATCH = Operation(
+    name="sendMessages",
+    method="POST",
+    path="/v1/queues/{queue}/messages/batch",
+    summary="Send several messages in one transaction; each has its own result.",
+    role=Role.PRODUCE,
+    request=Drafts,
+    example={"messages": [{"body": "one"}, {"body": "two", "priority": -1}]},
+    answer=SendResults,
+)

@@ -1,0 +1,119 @@
+"""Notifications: messages for a set time, found again by their tags."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from datetime import datetime
+from typing import TypedDict, Unpack
+
+import msgspec
+
+from penstock.api import notifications
+from penstock.api.messages import Acted
+from penstock.api.notifications import (
+    ByTags,
+    Change,
+    Find,
+    NewNotification,
+    Notification,
+    Past,
+    Recorded,
+    Which,
+)
+from penstock.api.sends import SendOptions
+from penstock.client.channel import Channel
+
+
+class Tags(TypedDict, total=False):
+    """Both tags, one of them in its place, or one in either place; in one queue or in all."""
+
+    queue: str | None
+    tag: str | None
+    tag1: str | None
+    tag2: str | None
+
+
+class FindOptions(Tags, total=False):
+    which: Which  # unclaimed, due or not; claimed; or both
+    due_from: datetime | None  # inclusive
+    due_before: datetime | None  # exclusive
+
+
+class PastOptions(Tags, total=False):
+    from_at: datetime | None  # inclusive
+    to_at: datetime | None  # exclusive
+
+
+class Notifications:
+    def __init__(self, channel: Channel) -> None:
+        self._request = channel.request
+
+    def record(
+        self,
+        queue: str,
+        body: object,
+        *,
+        user_token: str | None = None,
+        **options: Unpack[SendOptions],
+    ) -> Recorded:
+        """Returns when it is on disk.
+
+        With a `dedup_key` the client repeats the request if the answer is lost.
+        """
+        wanted = NewNotification(body=body, queue=queue, user_token=user_token, **options)
+        return self._request(notifications.RECORD, wanted)
+
+    def find(
+        self, *, page_size: int = 100, **wanted: Unpack[FindOptions]
+    ) -> Iterator[Notification]:
+        """Those that have not ended, as they were recorded, one page after the other."""
+        cursor: str | None = None
+        while True:
+            page = self.page(limit=page_size, cursor=cursor, **wanted)
+            yield from page.notifications
+            cursor = page.next
+            if cursor is None:
+                return
+
+    def page(
+        self, *, limit: int = 100, cursor: str | None = None, **wanted: Unpack[FindOptions]
+    ) -> notifications.Notifications:
+        query = Find(limit=limit, cursor=cursor, **wanted)
+        return self._request(notifications.FIND, query=query)
+
+    def past(
+        self, *, limit: int = 100, cursor: str | None = None, **wanted: Unpack[PastOptions]
+    ) -> notifications.Notifications:
+        """Those that have ended, newest first; `from_at <= finished_at < to_at`."""
+        query = Past(limit=limit, cursor=cursor, **wanted)
+        return self._request(notifications.PAST, query=query)
+
+    def get(self, notification_id: str) -> Notification:
+        """Live, or from history; raises MessageNotFound."""
+        return self._request(notifications.GET, id=notification_id)
+
+    def move(self, notification_id: str, due_at: datetime) -> Acted:
+        """To another date, until a worker has claimed it."""
+        return self.change(notification_id, due_at=due_at)
+
+    def change(
+        self,
+        notification_id: str,
+        *,
+        due_at: datetime | None = None,
+        body: object = msgspec.UNSET,
+        tags: Sequence[str] | None = None,
+        kind: str | None = None,
+    ) -> Acted:
+        """Fields that are not given stay."""
+        given = None if tags is None else tuple(tags)
+        wanted = Change(due_at=due_at, body=body, tags=given, kind=kind)
+        return self._request(notifications.CHANGE, wanted, id=notification_id)
+
+    def remove(self, notification_id: str) -> Acted:
+        """Raises WrongState while a worker is handling it."""
+        return self._request(notifications.REMOVE, id=notification_id)
+
+    def remove_all(self, **tags: Unpack[Tags]) -> int:
+        """All unclaimed ones with these tags; how many there were."""
+        return self._request(notifications.REMOVE_ALL, query=ByTags(**tags)).cancelled

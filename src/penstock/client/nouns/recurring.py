@@ -1,0 +1,65 @@
+"""Recurring work: messages that a schedule sends again and again."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from datetime import datetime
+
+import msgspec
+
+from penstock.api import recurring
+from penstock.api.recurring import Count, NewRecurring, Paging, Preview, Recurring, Retire
+from penstock.client.channel import Channel
+
+Instants = list[datetime]  # inside the class `list` is a method
+Names = list[str]
+
+
+class Schedules:
+    """Each method raises ScheduleNotFound where it needs one that does not exist."""
+
+    def __init__(self, channel: Channel) -> None:
+        self._request = channel.request
+
+    def put(self, name: str, wanted: NewRecurring) -> Recurring:
+        """Create or change it; the same again changes nothing."""
+        return self._request(recurring.PUT, wanted, schedule=name)
+
+    def list(self) -> Iterator[Recurring]:
+        """All of it by name, one page after the other."""
+        query = Paging()
+        while True:
+            page = self._request(recurring.LIST, query=query)
+            yield from page.recurring
+            if page.next is None:
+                return
+            query = msgspec.structs.replace(query, cursor=page.next)
+
+    def get(self, name: str) -> Recurring:
+        return self._request(recurring.GET, schedule=name)
+
+    def remove(self, name: str) -> None:
+        self._request(recurring.REMOVE, schedule=name)
+
+    def retire(self, owner: str, declared: Iterable[str]) -> Names:
+        """Remove what this application declared before and does not declare now; their names."""
+        wanted = Retire(owner=owner, declared=tuple(sorted(declared)))
+        return self._request(recurring.RETIRE, wanted).retired
+
+    def pause(self, name: str) -> Recurring:
+        return self._request(recurring.PAUSE, schedule=name)
+
+    def resume(self, name: str) -> Recurring:
+        """Firings that fell into the pause are not caught up."""
+        return self._request(recurring.RESUME, schedule=name)
+
+    def run(self, name: str) -> str:
+        """Send it once now; the message's id."""
+        return self._request(recurring.RUN, schedule=name).id
+
+    def preview(self, name: str, *, count: int = 10) -> Instants:
+        return self._request(recurring.PREVIEW, query=Count(count=count), schedule=name).instants
+
+    def preview_rhythm(self, wanted: Preview) -> Instants:
+        """The next instants of a rhythm, before it is used."""
+        return self._request(recurring.PREVIEW_RHYTHM, wanted).instants

@@ -1,0 +1,188 @@
+"""Notifications: messages for a set time, found again by their tags."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from msgspec import UnsetType
+
+from penstock.api import notifications
+from penstock.api.messages import Acted, Page
+from penstock.api.notifications import (
+    ByTags,
+    Change,
+    Find,
+    NewNotification,
+    Notification,
+    Past,
+    Recorded,
+)
+from penstock.api.queues import Cancelled
+from penstock.domain.access.api_key import Caller, Role, allow
+from penstock.domain.datetimes import parse_instant, read_instant
+from penstock.domain.errors import InvalidRequest, PenstockError, QueueNotFound
+from penstock.domain.limits import MAX_INSTANT
+from penstock.domain.message import notification
+from penstock.domain.message.history import HistoryFilter
+from penstock.domain.message.notification import FUTURE_TOKEN
+from penstock.domain.queue.queue import check_name
+from penstock.operations.call import Call, Handlers
+from penstock.operations.cursor import from_cursor, to_cursor
+from penstock.operations.drafts import draft_of
+from penstock.operations.json_text import text_of
+from penstock.operations.messages import acted_of, record_of
+from penstock.ports.unit_of_work import Steps, Work
+from penstock.services.directory import Directory
+from penstock.services.messages import Messages, MessageView
+from penstock.services.notifications import FUTURE, HELD, LIVE, Found, Notifications, Wanted
+
+_STATES = {"future": FUTURE, "leased": HELD, "live": LIVE}
+
+
+class NotificationOperations:
+    def __init__(self, service: Notifications, messages: Messages, directory: Directory) -> None:
+        self._notifications = service
+        self._messages = messages
+        self._directory = directory
+
+    def handlers(self) -> Handlers:
+        return {
+            notifications.RECORD: self.record,
+            notifications.FIND: self.find,
+            notifications.REMOVE_ALL: self.remove_all,
+            notifications.PAST: self.past,
+            notifications.GET: self.get,
+            notifications.CHANGE: self.change,
+            notifications.REMOVE: self.remove,
+            notifications.FIND_MESSAGES: self.find_messages,
+        }
+
+    def record(self, call: Call[NewNotification, None]) -> Steps[Recorded]:
+        wanted, directory = call.body, self._directory
+        allow(call.caller, Role.PRODUCE, check_name(wanted.queue))
+        queue = directory.cached(wanted.queue) or (yield directory.load_to_send(wanted.queue))
+        new = self._notifications.plan(queue, draft_of(wanted), user_token=wanted.user_token)
+        [sent] = yield self._messages.send([new])
+        if isinstance(sent, QueueNotFound):
+            directory.forget(wanted.queue)  # it was removed a moment ago
+            raise QueueNotFound(wanted.queue)
+        if isinstance(sent, PenstockError):
+            raise sent
+        # The token of a duplicate is that of the first message, which holds it.
+        token = None if sent.is_duplicate else (new.content.attributes or {})[FUTURE_TOKEN]
+        return Recorded(
+            id=sent.id,
+            is_duplicate=sent.is_duplicate,
+            due_at=call.instant(new.message.due_at),
+            future_user_token=token,
+        )
+
+    def find(self, call: Call[None, Find]) -> Work[notifications.Notifications]:
+        return self._find(call).map(
+            lambda found: notifications.Notifications(
+                notifications=[_notification(call, view) for view in found.views],
+                next=_next(found),
+            )
+        )
+
+    def find_messages(self, call: Call[None, Find]) -> Work[Page]:
+        return self._find(call).map(
+            lambda found: Page(
+                messages=[record_of(view, call.instant, call.json_value) for view in found.views],
+                next=_next(found),
+            )
+        )
+
+    def past(self, call: Call[None, Past]) -> Work[notifications.Notifications]:
+        query = call.query
+        _allow_some(call.caller, query, Role.READ)
+        if query.tag is None and query.tag1 is None and query.tag2 is None:
+            raise InvalidRequest("notifications are found by their tags: name tag1, tag2 or tag")
+        before: Any = from_cursor(query.cursor, 2)
+        wanted = HistoryFilter(
+            queue=None if query.queue is None else check_name(query.queue),
+            tag=query.tag,
+            tag1=query.tag1,
+            tag2=query.tag2,
+            from_at=read_instant("from", query.from_at, default=0),
+            to_at=read_instant("to", query.to_at, default=2**62),
+            before=before,
+            limit=query.limit,
+        )
+        return self._notifications.past(wanted).map(
+            lambda page: notifications.Notifications(
+                notifications=[_notification(call, view) for view in page.views],
+                next=None if page.before is None else to_cursor(*page.before),
+            )
+        )
+
+    def get(self, call: Call[None, None]) -> Steps[Notification]:
+        view = yield from self._messages.get(call.path["id"])
+        allow(call.caller, Role.READ, view.queue)
+        return _notification(call, view)
+
+    def change(self, call: Call[Change, None]) -> Steps[Acted]:
+        given = call.body
+        wanted = notification.Change(
+            due_at=None if given.due_at is None else parse_instant("due_at", given.due_at),
+            body=None if isinstance(given.body, UnsetType) else text_of(given.body),
+            tags=given.tags,
+            kind=given.kind,
+        )
+        yield from self._check(call)
+        changed = yield from self._notifications.change(call.path["id"], wanted)
+        return acted_of(changed, call.instant)
+
+    def remove(self, call: Call[None, None]) -> Steps[Acted]:
+        yield from self._check(call)
+        removed = yield from self._notifications.remove(call.path["id"])
+        return acted_of(removed, call.instant)
+
+    def remove_all(self, call: Call[None, ByTags]) -> Steps[Cancelled]:
+        """In several transactions, so that other requests are not kept waiting."""
+        _allow_some(call.caller, call.query, Role.OPERATE)
+        wanted, total = _wanted(call.query), 0
+        while not (removed := (yield from self._notifications.remove_some(wanted))).is_done:
+            total += removed.cancelled
+        return Cancelled(cancelled=total)
+
+    def _find(self, call: Call[None, Find]) -> Work[Found]:
+        query = call.query
+        _allow_some(call.caller, query, Role.READ)
+        [after_no] = from_cursor(query.cursor, 1) or [0]
+        return self._notifications.find(
+            _wanted(
+                query,
+                states=_STATES[query.which],
+                due_from=read_instant("due_from", query.due_from, default=0),
+                due_before=read_instant("due_before", query.due_before, default=MAX_INSTANT + 1),
+                after_no=after_no,
+                limit=query.limit,
+            )
+        )
+
+    def _check(self, call: Call[Any, None]) -> Steps[None]:
+        """May the caller act on the queue of this notification?"""
+        if "*" not in call.caller.queues:
+            view = yield from self._messages.get(call.path["id"])
+            allow(call.caller, Role.OPERATE, view.queue)
+
+
+def _allow_some(caller: Caller, query: ByTags, role: Role) -> None:
+    if "*" not in caller.queues:
+        if query.queue is None:
+            raise InvalidRequest("this key is for some queues only: name one with ?queue=")
+        allow(caller, role, query.queue)
+
+
+def _wanted(query: ByTags, **more: Any) -> Wanted:
+    queue = None if query.queue is None else check_name(query.queue)
+    return Wanted(queue=queue, tag=query.tag, tag1=query.tag1, tag2=query.tag2, **more)
+
+
+def _notification(call: Call[Any, Any], view: MessageView) -> Notification:
+    return Notification.of(view.queue, view.message, view.content, call.instant, call.json_value)
+
+
+def _next(found: Found) -> str | None:
+    return None if found.next_no is None else to_cursor(found.next_no)

@@ -1,0 +1,141 @@
+"""Topics, their subscriptions, and the events that are published to them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from penstock.api import topics
+from penstock.api.topics import AllPublished, Event, Events, Published, Subscribe, Subscription
+from penstock.domain.access.api_key import Role, allow, sees
+from penstock.domain.errors import InvalidRequest, TopicNotFound
+from penstock.domain.limits import Limits
+from penstock.domain.message.draft import Draft
+from penstock.domain.topic import check_topic, queue_name
+from penstock.operations.call import Call, Handlers, Reply
+from penstock.operations.drafts import draft_of
+from penstock.operations.queues import allow_dead_letters
+from penstock.ports.unit_of_work import Steps, Work
+from penstock.services import bus
+from penstock.services.bus import Bus
+from penstock.services.queues import Queues
+
+
+class TopicOperations:
+    def __init__(self, service: Bus, queues: Queues, limits: Limits, *, auto_create: bool) -> None:
+        self._bus = service
+        self._queues = queues
+        self._limits = limits
+        self._auto_create = auto_create
+
+    def handlers(self) -> Handlers:
+        return {
+            topics.PUT: self.put,
+            topics.LIST: self.page,
+            topics.GET: self.get,
+            topics.REMOVE: self.remove,
+            topics.SUBSCRIBE: self.subscribe,
+            topics.GET_SUBSCRIPTION: self.subscription,
+            topics.UNSUBSCRIBE: self.unsubscribe,
+            topics.PUBLISH: self.publish,
+            topics.PUBLISH_BATCH: self.publish_batch,
+        }
+
+    # --- topics ---
+
+    def put(self, call: Call[None, None]) -> Work[topics.Topic | Reply[topics.Topic]]:
+        def answer(put: bus.Put) -> topics.Topic | Reply[topics.Topic]:
+            topic = _topic(call, put.view)
+            return topic if put.is_new else Reply(topic, 200)
+
+        return self._bus.put(_name(call, Role.OPERATE)).map(answer)
+
+    def page(self, call: Call[None, topics.ListTopics]) -> Work[topics.Topics]:
+        limit = call.query.limit
+
+        def answer(found: list[Any]) -> topics.Topics:
+            seen = [topic for topic in found if sees(call.caller, topic.name)]
+            return topics.Topics(
+                topics=[topics.Topic.of(topic, call.instant) for topic in seen],
+                next=found[-1].name if len(found) == limit else None,
+            )
+
+        after, prefix = call.query.cursor or "", call.query.prefix or ""
+        return self._bus.page(prefix=prefix, after=after, limit=limit).map(answer)
+
+    def get(self, call: Call[None, None]) -> Work[topics.Topic]:
+        return self._bus.get(_name(call, Role.READ)).map(lambda view: _topic(call, view))
+
+    def remove(self, call: Call[None, topics.RemoveTopic]) -> Work[None]:
+        return self._bus.remove(_name(call, Role.OPERATE), force=call.query.force)
+
+    # --- subscriptions ---
+
+    def subscribe(self, call: Call[Subscribe, None]) -> Work[Subscription | Reply[Subscription]]:
+        topic, name = _subscription(call, Role.OPERATE)
+        wanted = call.body
+        allow_dead_letters(call.caller, wanted.settings and wanted.settings.dead_letter_queue)
+
+        def answer(made: bus.Subscribed) -> Subscription | Reply[Subscription]:
+            subscription = Subscription.of(made.subscription, call.instant)
+            return subscription if made.is_new else Reply(subscription, 200)
+
+        return self._bus.subscribe(
+            topic, name, kinds=wanted.kinds, dispatch=wanted.dispatch, settings=wanted.settings
+        ).map(answer)
+
+    def subscription(self, call: Call[None, None]) -> Work[Subscription]:
+        found = self._bus.subscription(*_subscription(call, Role.READ))
+        return found.map(lambda one: Subscription.of(one, call.instant))
+
+    def unsubscribe(self, call: Call[None, topics.RemoveSubscription]) -> Steps[None]:
+        with_queue = call.query.with_queue
+        topic, name = _subscription(call, Role.OPERATE)
+        found = yield from self._bus.subscription(topic, name)
+        if with_queue:
+            yield from self._queues.purge(found.queue)
+        yield from self._bus.unsubscribe(topic, name, with_queue=with_queue)
+
+    # --- events ---
+
+    def publish(self, call: Call[Event, None]) -> Steps[Published]:
+        [published] = yield from self._publish(call, [draft_of(call.body)], call.body.node)
+        return published
+
+    def publish_batch(self, call: Call[Events, None]) -> Steps[AllPublished]:
+        events, most = call.body.events, self._limits.max_batch
+        if not 1 <= len(events) <= most:
+            raise InvalidRequest(f"a batch has 1 to {most} entries, not {len(events)}")
+        drafts = [draft_of(event) for event in events]
+        published = yield from self._publish(call, drafts, call.body.node)
+        return AllPublished(events=published)
+
+    def _publish(
+        self, call: Call[Any, None], drafts: Sequence[Draft], node: str | None
+    ) -> Steps[list[Published]]:
+        topic = _name(call, Role.PRODUCE)
+        try:
+            published = yield from self._bus.publish(topic, drafts, node=node)
+        except TopicNotFound:
+            if not self._auto_create:
+                raise
+            yield from self._bus.put(topic)
+            published = yield from self._bus.publish(topic, drafts, node=node)
+        return [Published.of(one) for one in published]
+
+
+def _name(call: Call[Any, Any], role: Role) -> str:
+    """The topic's name; a key for some queues is also for topics whose names match."""
+    name = check_topic(call.path["topic"])
+    allow(call.caller, role, name)
+    return name
+
+
+def _subscription(call: Call[Any, Any], role: Role) -> tuple[str, str]:
+    topic, name = call.path["topic"], call.path["subscription"]
+    allow(call.caller, role, queue_name(topic, name))
+    return topic, name
+
+
+def _topic(call: Call[Any, Any], view: bus.TopicView) -> topics.Topic:
+    return topics.Topic.of(view.topic, call.instant, view.subscriptions)
