@@ -112,7 +112,6 @@ class Message(AnswerRecord, frozen=True, omit_defaults=True):
         content: Content | None,
         instant: Callable[[int], Instant],
         json_value: Callable[[str], Any],
-        *,
         receipt: str | None = None,
         dead_from: str | None = None,
     ) -> Self:
@@ -134,7 +133,7 @@ class Message(AnswerRecord, frozen=True, omit_defaults=True):
             None if content is None else content.attributes,
             m.kind,
             m.entity_id,
-            () if m.tag1 is None else tags_of(m.tag1, m.tag2),
+            () if m.tag1 is None else (m.tag1,) if m.tag2 is None else (m.tag1, m.tag2),
             m.group,
             m.is_blocked,
             m.priority,

@@ -157,7 +157,7 @@ def routes(broker: Broker, room: WaitingRoom) -> list[Route]:
     scheme = "https" if broker.settings.server.tls_cert else "http"
     found = [
         *_aweq_routes(broker, room),
-        *SendApi(broker.messages, broker.directory, limits).routes(),
+        *SendApi(broker.messages, limits).routes(),
         *ClaimApi(broker.messages, broker.directory, room, limits).routes(),
         *ActApi(broker.messages, broker.directory, limits).routes(),
         *routes_of(QueueOperations(broker.queues).handlers()),

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Generator
-from typing import Any, Protocol, TypeVar
+from typing import Any, Generic, Protocol, TypeVar
 
+A = TypeVar("A")
+B = TypeVar("B")
 T_co = TypeVar("T_co", covariant=True)
 
 
@@ -16,3 +18,34 @@ class Ticket(Protocol[T_co]):
         ...
 
     def __await__(self) -> Generator[Any, None, T_co]: ...
+
+
+class Chain(Generic[A, B]):
+    """Work that needs the answer of other work first.  Like a ticket, it is used once."""
+
+    __slots__ = ("_first", "_following")
+
+    def __init__(self, first: Ticket[A], following: Callable[[A], Ticket[B]]) -> None:
+        self._first = first
+        self._following = following
+
+    def result(self, timeout: float | None = None) -> B:
+        return self._following(self._first.result(timeout)).result(timeout)
+
+    def then(self, callback: Callable[[Any], None]) -> None:
+        def on_first(answer: Any) -> None:
+            if not isinstance(answer, BaseException):
+                try:
+                    following = self._following(answer)
+                except Exception as error:
+                    answer = error
+                else:
+                    following.then(callback)
+                    return
+            callback(answer)
+
+        self._first.then(on_first)
+
+    def __await__(self) -> Generator[Any, None, B]:
+        first = yield from self._first.__await__()
+        return (yield from self._following(first).__await__())

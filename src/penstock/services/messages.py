@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TypedDict
+from functools import partial
+from typing import TypedDict, Unpack
 
-from penstock.domain.errors import InvalidRequest, MessageNotFound, PenstockError
+from penstock.domain.errors import InvalidRequest, MessageNotFound, PenstockError, QueueNotFound
 from penstock.domain.limits import NUL, Limits
 from penstock.domain.message import lease as leases
 from penstock.domain.message import lifecycle, transfer
@@ -26,8 +27,9 @@ from penstock.domain.queue.queue import Queue
 from penstock.domain.text import proper
 from penstock.ports.clock import Clock, Dice
 from penstock.ports.store import Acted, Browse, Claim, Claimable, Claimed, Sent, Session, Store
-from penstock.ports.ticket import Ticket
-from penstock.ports.unit_of_work import Work, read, write
+from penstock.ports.ticket import Chain, Ticket
+from penstock.ports.unit_of_work import Steps, Work, read, write
+from penstock.services.directory import Directory
 from penstock.services.message_views import (
     MessagePage,
     Place,
@@ -55,8 +57,11 @@ class ClaimOptions(TypedDict, total=False):
 
 
 class Messages:
-    def __init__(self, store: Store, clock: Clock, dice: Dice, limits: Limits) -> None:
+    def __init__(
+        self, store: Store, clock: Clock, dice: Dice, limits: Limits, directory: Directory
+    ) -> None:
         self._store = store
+        self._directory = directory
         self._clock = clock
         self._dice = dice
         self._limits = limits
@@ -66,6 +71,48 @@ class Messages:
         now = self._clock.now()
         message_id = uuid7(now, self._dice.digits(ID_DIGITS))
         return send(draft, queue, now=now, message_id=message_id, limits=self._limits)
+
+    def send_to(self, name: str, drafts: Sequence[Draft]) -> Ticket[list[Sent | PenstockError]]:
+        """To the queue of this name, or none of them: raises InvalidRequest or TooLarge.
+
+        Both, and QueueNotFound, may come with the ticket.  An answer that is an error goes through
+        `error_of`.
+        """
+        queue = self._directory.cached(name)
+        if queue is None:
+            return Chain(self._directory.load_to_send(name), partial(self._send_all, drafts))
+        return self._send_all(drafts, queue)
+
+    def _send_all(
+        self, drafts: Sequence[Draft], queue: Queue
+    ) -> Ticket[list[Sent | PenstockError]]:
+        return self._store.send([self.draft(queue, draft) for draft in drafts])
+
+    def send_each(
+        self, name: str, drafts: Sequence[Draft | PenstockError]
+    ) -> Steps[list[Sent | PenstockError]]:
+        """The same, but an invalid draft does not affect the others: its error is its answer."""
+        queue = self._directory.cached(name) or (yield self._directory.load_to_send(name))
+        planned = [self._draft_or_error(queue, draft) for draft in drafts]
+        new = [plan for plan in planned if isinstance(plan, NewMessage)]
+        left = iter((yield self._store.send(new)) if new else ())
+        answers = [plan if isinstance(plan, PenstockError) else next(left) for plan in planned]
+        return [a if isinstance(a, Sent) else self.error_of(name, a) for a in answers]
+
+    def _draft_or_error(
+        self, queue: Queue, draft: Draft | PenstockError
+    ) -> NewMessage | PenstockError:
+        try:
+            return draft if isinstance(draft, PenstockError) else self.draft(queue, draft)
+        except PenstockError as error:
+            return error
+
+    def error_of(self, name: str, error: PenstockError) -> PenstockError:
+        """What to report about the queue of this name, which the store knows by number only."""
+        if isinstance(error, QueueNotFound):  # removed while the directory remembered it
+            self._directory.forget(name)
+            return QueueNotFound(name)
+        return error
 
     def send(self, new: Sequence[NewMessage]) -> Ticket[list[Sent | PenstockError]]:
         return self._store.send(new)
@@ -125,6 +172,15 @@ class Messages:
                 max_bytes=limits.max_answer_bytes,
             )
         )
+
+    def claim_from(self, name: str, **options: Unpack[ClaimOptions]) -> Steps[Claimed]:
+        """From the queue of this name; raises QueueNotFound."""
+        queue = self._directory.cached(name) or (yield self._directory.load(name))
+        try:
+            claimed: Claimed = yield self.claim(queue, **options)
+        except QueueNotFound as error:
+            raise self.error_of(name, error) from None
+        return claimed
 
     def claimable(self, queue_nos: Sequence[int]) -> Ticket[list[Claimable]]:
         """Which of these queues a claim would find something in, now or at a known instant."""

@@ -96,7 +96,7 @@ class Broker:
         self.wall = wall or clock
         self.directory = Directory(store, clock, auto_create=settings.queues.auto_create)
         self.queues = Queues(store, clock, self.directory)
-        self.messages = Messages(store, clock, dice, settings.limits)
+        self.messages = Messages(store, clock, dice, settings.limits, self.directory)
         self.picking = Picking(store, clock, settings.limits, self.messages)
         self.circuit_insight = CircuitInsight(store)
         folder = settings.insights_folder

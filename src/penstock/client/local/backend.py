@@ -51,16 +51,11 @@ class Embedded:
         return self.broker.clock
 
     def send(self, queue: str, drafts: Sequence[Draft]) -> list[SendResult]:
-        found = self.broker.directory.cached(queue) or self.write(
-            lambda: self.broker.directory.load_to_send(queue)
-        )
-        new = self._new(found, drafts)
-        return _results(self.write(lambda: self.broker.messages.send(new)))
+        messages = self.broker.messages
+        return self._results(queue, self.write(lambda: messages.send_to(queue, drafts)))
 
     async def send_async(self, queue: str, drafts: Sequence[Draft]) -> list[SendResult]:
-        directory = self.broker.directory
-        found = directory.cached(queue) or await directory.load_to_send(queue)
-        return _results(await self.broker.messages.send(self._new(found, drafts)))
+        return self._results(queue, await self.broker.messages.send_to(queue, drafts))
 
     def send_in(
         self, tx: object, queue: str, drafts: Sequence[Draft], settings: Mapping[str, Any]
@@ -70,7 +65,7 @@ class Embedded:
             found = directory.cached(queue) or wait_for(lambda: directory.load(queue))
         except QueueNotFound:
             found = self.broker.store.write_in(tx, self._making(queue, settings))
-        return _results(messages.send_in(tx, self._new(found, drafts)))
+        return self._results(queue, messages.send_in(tx, self._new(found, drafts)))
 
     async def send_in_async(
         self, tx: object, queue: str, drafts: Sequence[Draft], settings: Mapping[str, Any]
@@ -80,7 +75,7 @@ class Embedded:
             found = directory.cached(queue) or await directory.load(queue)
         except QueueNotFound:
             found = await self.broker.store.write_in_async(tx, self._making(queue, settings))
-        return _results(await messages.send_in_async(tx, self._new(found, drafts)))
+        return self._results(queue, await messages.send_in_async(tx, self._new(found, drafts)))
 
     def act_in(self, tx: object, act: WorkAct) -> None:
         messages = self.broker.messages
@@ -149,6 +144,15 @@ class Embedded:
     def _wanted(self, queue: str, settings: Mapping[str, Any]) -> QueueSettings:
         return queue_settings(queue, settings, self.broker.settings.limits)
 
+    def _results(
+        self, queue: str, answers: Sequence[store.Sent | PenstockError]
+    ) -> list[SendResult]:
+        error_of = self.broker.messages.error_of
+        return [
+            error_of(queue, a) if isinstance(a, PenstockError) else Sent(a.id, a.is_duplicate)
+            for a in answers
+        ]
+
     def _new(self, queue: Queue, drafts: Sequence[Draft]) -> list[NewMessage]:
         return [self.broker.messages.draft(queue, draft) for draft in drafts]
 
@@ -178,10 +182,6 @@ def _raise(answers: Sequence[store.Acted | PenstockError]) -> None:
     for answer in answers:
         if isinstance(answer, PenstockError):
             raise answer
-
-
-def _results(answers: Sequence[store.Sent | PenstockError]) -> list[SendResult]:
-    return [a if isinstance(a, PenstockError) else Sent(a.id, a.is_duplicate) for a in answers]
 
 
 def wait_for(ask: Callable[[], Ticket[T]]) -> T:

@@ -10,8 +10,8 @@ from penstock.domain.circuit.circuit import Permitted, Reported
 from penstock.domain.errors import PenstockError, QueueNotFound, StoreDamaged
 from penstock.domain.message.lease import LeaseAct
 from penstock.domain.message.lifecycle import Content, Message
-from penstock.domain.queue.queue import Queue
 from penstock.ports.store import Acted
+from penstock.ports.unit_of_work import run_steps
 from penstock.ports.work import Answer, Work, WorkAct
 from penstock.services.circuits.circuits import Wanted
 from penstock.wiring.broker import Broker
@@ -42,29 +42,29 @@ class EmbeddedSource:
         acts = [plan for plan in plans if isinstance(plan, LeaseAct)]
         found: list[Work] = []
         finished: list[Acted | PenstockError] | None = None
-        for queue in filter(None, map(self._queue, queues)):
+        for queue in queues:
             if len(found) >= limit:
                 break
             try:
-                ticket = self._broker.messages.claim(
-                    queue,
-                    limit=limit - len(found),
-                    lease_ms=lease_ms,
-                    claimed_by=worker_id,
-                    finishing=() if finished is not None else acts,
+                claimed = run_steps(
+                    self._broker.messages.claim_from(
+                        queue,
+                        limit=limit - len(found),
+                        lease_ms=lease_ms,
+                        claimed_by=worker_id,
+                        finishing=() if finished is not None else acts,
+                    )
                 )
-                claimed = ticket.result()
-            except QueueNotFound:  # removed a moment ago
-                self._broker.directory.forget(queue.name)
-                continue
+            except QueueNotFound:
+                continue  # not created yet, or removed
             except StoreDamaged as error:
-                self._damaged.skip(queue.name, error)
+                self._damaged.skip(queue, error)
                 continue
             except PenstockError as error:
                 # What the other queues gave is leased to this worker, and the acts are done.
                 if not found and not finished:
                     raise
-                log_refused_claim(queue.name, error)
+                log_refused_claim(queue, error)
                 break
             finished = claimed.finished if finished is None else finished
             found += [self._work(queue, *one) for one in claimed.messages]
@@ -124,18 +124,10 @@ class EmbeddedSource:
                 plans.append(error)
         return plans
 
-    def _queue(self, name: str) -> Queue | None:
-        """None: it does not exist (yet), so there is no work in it."""
-        directory = self._broker.directory
-        try:
-            return directory.cached(name) or directory.load(name).result()
-        except QueueNotFound:
-            return None
-
-    def _work(self, queue: Queue, message: Message, content: Content) -> Work:
+    def _work(self, queue: str, message: Message, content: Content) -> Work:
         return Work(
             id=message.id,
-            queue=queue.name,
+            queue=queue,
             receipt=self._broker.messages.receipt(message),
             body=content.body,
             sent_at=message.sent_at,

@@ -18,8 +18,9 @@ from penstock.domain.message.lifecycle import Content, Message
 from penstock.domain.queue.queue import Queue
 from penstock.edge.instants import to_text
 from penstock.edge.native.bind import raw_json, route_of
-from penstock.edge.native.operations.results import check_batch, refusal, results
+from penstock.edge.native.operations.results import check_batch, results
 from penstock.edge.native.wire_in import decode
+from penstock.edge.server.errors import error_response, unexpected
 from penstock.edge.server.request import Request, Respond, Response, json_response
 from penstock.edge.server.router import Route
 from penstock.edge.waiting_claims import WaitingRoom
@@ -108,7 +109,9 @@ class ClaimApi:
     ) -> Response:
         if isinstance(answer, Claimed):
             return self._claimed(queue, planned, answer, answer.finished)
-        return refusal(answer, queue, self._directory)
+        if isinstance(answer, PenstockError):
+            return error_response(self._messages.error_of(queue.name, answer))
+        return unexpected(answer)
 
     def _claimed(
         self,
@@ -128,8 +131,8 @@ class ClaimApi:
             content,
             to_text,  # type: ignore[arg-type]  # see api/operation.py: Instant
             raw_json,
-            receipt=self._messages.receipt(message),
-            dead_from=None if home is None else self._directory.known_name(home),
+            self._messages.receipt(message),
+            None if home is None else self._directory.known_name(home),
         )
 
 

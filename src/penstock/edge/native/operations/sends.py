@@ -1,12 +1,11 @@
 """Sending, one message or several.
 
-There is a way without any task or coroutine: decode, hand to the store, answer when it calls back.
-The slower way is taken only when the queue is not known yet.
+One message is sent without a task or a coroutine: decode, hand to the store, respond when it calls
+back.
 """
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Sequence
 from typing import Any
 
 import msgspec
@@ -14,16 +13,16 @@ import msgspec
 from penstock.api import sends
 from penstock.domain.errors import InvalidRequest, PenstockError
 from penstock.domain.limits import Limits
-from penstock.domain.message.draft import Draft, NewMessage
-from penstock.domain.queue.queue import Queue
+from penstock.domain.message.draft import Draft
 from penstock.edge.native.bind import route_of
-from penstock.edge.native.operations.results import check_batch, refusal, results
+from penstock.edge.native.operations.results import check_batch, result_of
 from penstock.edge.native.wire_in import decode
+from penstock.edge.server.errors import error_response, unexpected
 from penstock.edge.server.request import Request, Respond, Response, json_response
 from penstock.edge.server.router import Route
 from penstock.operations.drafts import draft_of
 from penstock.ports.store import Sent
-from penstock.services.directory import Directory
+from penstock.ports.unit_of_work import await_steps
 from penstock.services.messages import Messages
 
 
@@ -39,86 +38,42 @@ _valid_drafts = msgspec.json.Decoder(_ValidDrafts)
 
 
 class SendApi:
-    def __init__(self, messages: Messages, directory: Directory, limits: Limits) -> None:
+    def __init__(self, messages: Messages, limits: Limits) -> None:
         self._messages = messages
-        self._directory = directory
         self._limits = limits
 
     def routes(self) -> list[Route]:
         return [route_of(sends.SEND, self.send), route_of(sends.SEND_BATCH, self.send_batch)]
 
-    def send(self, request: Request, respond: Respond) -> Awaitable[Response] | None:
-        draft = draft_of(decode(_draft, request.body))
-        queue = self._directory.cached(request.params["queue"])
-        if queue is None:
-            return self._send_unknown(request, draft)
-        ticket = self._messages.send([self._messages.draft(queue, draft)])
-        ticket.then(lambda answer: respond(self._sent(queue, answer)))
-        return None
+    def send(self, request: Request, respond: Respond) -> None:
+        draft, queue = draft_of(decode(_draft, request.body)), request.params["queue"]
+        ticket = self._messages.send_to(queue, [draft])
+        ticket.then(lambda answers: respond(self._sent(queue, answers)))
 
-    async def _send_unknown(self, request: Request, draft: Draft) -> Response:
-        queue = await self._directory.load_to_send(request.params["queue"])
-        return self._sent(queue, await self._messages.send([self._messages.draft(queue, draft)]))
-
-    def _sent(self, queue: Queue, answer: Any) -> Response:
-        if isinstance(answer, list):
-            answer = answer[0]
+    def _sent(self, queue: str, answers: Any) -> Response:
+        answer = answers[0] if isinstance(answers, list) else answers
         if isinstance(answer, Sent):
             return json_response(sends.Sent(answer.id, answer.is_duplicate), 201)
-        return refusal(answer, queue, self._directory)
+        if isinstance(answer, PenstockError):
+            return error_response(self._messages.error_of(queue, answer))
+        return unexpected(answer)
 
-    def send_batch(self, request: Request, respond: Respond) -> Awaitable[Response] | None:
+    async def send_batch(self, request: Request, respond: Respond) -> Response:
         drafts = _read_batch(request.body)
         check_batch(len(drafts), self._limits)
-        queue = self._directory.cached(request.params["queue"])
-        if queue is None:
-            return self._send_batch_unknown(request, drafts)
-        planned = [self._plan_draft(queue, draft) for draft in drafts]
-        new = [plan for plan in planned if isinstance(plan, NewMessage)]
-        if not new:
-            respond(_batch(planned, []))
-            return None
-        ticket = self._messages.send(new)
-        ticket.then(lambda answers: respond(self._all_sent(queue, planned, answers)))
-        return None
-
-    async def _send_batch_unknown(
-        self, request: Request, drafts: list[sends.Draft | PenstockError]
-    ) -> Response:
-        queue = await self._directory.load_to_send(request.params["queue"])
-        planned = [self._plan_draft(queue, draft) for draft in drafts]
-        new = [plan for plan in planned if isinstance(plan, NewMessage)]
-        return _batch(planned, await self._messages.send(new) if new else [])
-
-    def _plan_draft(
-        self, queue: Queue, draft: sends.Draft | PenstockError
-    ) -> NewMessage | PenstockError:
-        try:
-            if isinstance(draft, PenstockError):
-                return draft
-            return self._messages.draft(queue, draft_of(draft))
-        except PenstockError as error:
-            return error
-
-    def _all_sent(self, queue: Queue, planned: Sequence[Any], answers: Any) -> Response:
-        if isinstance(answers, list):
-            return _batch(planned, answers)
-        return refusal(answers, queue, self._directory)
+        answers = await await_steps(self._messages.send_each(request.params["queue"], drafts))
+        return json_response(sends.SendResults([result_of(answer) for answer in answers]))
 
 
-def _batch(planned: Sequence[Any], answers: Sequence[Any]) -> Response:
-    return json_response(sends.SendResults(results(planned, answers)))
-
-
-def _read_batch(body: bytes) -> list[sends.Draft | PenstockError]:
+def _read_batch(body: bytes) -> list[Draft | PenstockError]:
     try:
-        return [*_valid_drafts.decode(body).messages]
+        return [_read(draft) for draft in _valid_drafts.decode(body).messages]
     except (msgspec.DecodeError, RecursionError, UnicodeDecodeError):
-        return [_draft_or_error(raw) for raw in decode(_drafts, body).messages]
+        return [_read(raw) for raw in decode(_drafts, body).messages]
 
 
-def _draft_or_error(raw: msgspec.Raw) -> sends.Draft | PenstockError:
+def _read(given: sends.Draft | msgspec.Raw) -> Draft | PenstockError:
     try:
-        return decode(_draft, raw)
+        return draft_of(decode(_draft, given) if isinstance(given, msgspec.Raw) else given)
     except InvalidRequest as error:
         return error
