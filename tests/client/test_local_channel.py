@@ -38,7 +38,7 @@ def test_a_read_waits_for_nobody_and_is_not_refused() -> None:
 
 def test_work_in_the_callers_transaction_stays_on_the_callers_thread() -> None:
     threads: list[threading.Thread] = []
-    channel = LocalChannel({recurring.PAUSE: lambda _: threads.append(threading.current_thread())})  # type: ignore[dict-item, func-returns-value]
+    channel = LocalChannel({recurring.PAUSE: lambda _: threads.append(threading.current_thread())})  # type: ignore[dict-item, return-value]
 
     async def on_a_loop() -> None:
         channel.request(recurring.PAUSE, tx=object(), schedule="nightly")
