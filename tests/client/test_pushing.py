@@ -15,18 +15,6 @@ pytestmark = pytest.mark.no_store("server")
 RULES = msgspec.Raw(b'{"/shop/(.*)": {"url": "http://127.0.0.1:9/$1", "metricName": "shop"}}')
 
 
-def test_routes_are_put_listed_and_matched(remote: Remote):
-    [route] = remote.routes.put(RULES)
-
-    assert remote.routes.list() == [route]
-    assert (route.pattern, route.metric_name, route.timeout_ms) == ("/shop/(.*)", "shop", 120_000)
-    assert remote.routes.match("/shop/a b").target == "http://127.0.0.1:9/a%20b"
-    with pytest.raises(errors.RouteNotFound):
-        remote.routes.match("/other")
-    with pytest.raises(errors.InvalidRequest):
-        remote.routes.put(msgspec.Raw(b'{"/a": {}}'))
-
-
 def test_a_circuit_is_opened_and_closed(remote: Remote):
     [route] = remote.routes.put(RULES)
 

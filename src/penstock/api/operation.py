@@ -47,6 +47,7 @@ class Operation(msgspec.Struct, Generic[Answer], frozen=True, kw_only=True, eq=F
     role: Role | None  # None: open to everybody
     scope: Scope = Scope.QUEUE  # which queues a key with this role must be for
     request: type | None = None
+    is_partial: bool = False  # any of the request's fields may be given; a mapping holds just those
     example: Any = None  # a request that works
     query: type[QueryRecord] | None = None
     answer: type[Answer] | UnionType | None = None
@@ -54,6 +55,7 @@ class Operation(msgspec.Struct, Generic[Answer], frozen=True, kw_only=True, eq=F
     also: tuple[int, ...] = ()  # other statuses of success, with the same answer
     media: str = "application/json"
     errors: tuple[type[PenstockError], ...] = ()  # beside those that path, body and role entail
+    is_idempotent: bool = False  # clients repeat it when the answer is lost, as they do each GET
 
 
 def about(text: str) -> Meta:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Protocol, TypeVar
+from collections.abc import Mapping
+from typing import Any, Protocol, TypeVar
 
 from penstock.api.operation import Operation, QueryRecord, RequestRecord
 
@@ -15,7 +16,7 @@ class Channel(Protocol):
     def request(
         self,
         operation: Operation[Answer],
-        body: RequestRecord | None = None,
+        body: RequestRecord | Mapping[str, Any] | None = None,
         query: QueryRecord | None = None,
         **path: str,
     ) -> Answer:

@@ -4,25 +4,26 @@ from __future__ import annotations
 
 from penstock.edge.gateleen import circuits as foreign_circuits
 from penstock.edge.gateleen.api import PushApi
-from penstock.edge.gateleen.intake import Intake
 from penstock.edge.gateleen.resources import ResourceApi
+from penstock.edge.native.bind import routes_of
 from penstock.edge.native.operations.circuit_settings import CircuitSettingsApi
 from penstock.edge.native.operations.circuits import CircuitApi
-from penstock.edge.native.operations.deliveries import DeliveryApi
 from penstock.edge.native.operations.job_circuits import JobCircuitApi
-from penstock.edge.native.operations.routes import RouteApi
 from penstock.edge.server.router import Route
+from penstock.operations.deliveries import DeliveryOperations
+from penstock.operations.routes import RouteOperations
+from penstock.services.deliveries import Deliveries
 from penstock.wiring.broker import Broker
 
 
 def push_routes(broker: Broker) -> list[Route]:
     settings = broker.settings.push
-    intake = Intake(
+    deliveries = Deliveries(
         broker.messages, broker.queues, broker.directory, broker.routes, broker.settings.limits
     )
     native = [
-        *DeliveryApi(intake, broker.clock).routes(),
-        *RouteApi(broker.routes).routes(),
+        *routes_of(DeliveryOperations(deliveries, broker.clock).handlers()),
+        *routes_of(RouteOperations(broker.routes).handlers()),
         *CircuitApi(broker.circuits, broker.circuit_insight).routes(),
         *CircuitSettingsApi(broker.circuits.own_settings).routes(),
         *JobCircuitApi(
@@ -34,7 +35,7 @@ def push_routes(broker: Broker) -> list[Route]:
     paths = settings.paths
     return [
         *native,
-        *PushApi(intake, broker.clock, path=paths["path"]).routes(),
+        *PushApi(deliveries, broker.clock, path=paths["path"]).routes(),
         *ResourceApi(broker.routes, broker.circuits, broker.documents, settings).routes(),
         *foreign_circuits.CircuitApi(broker.circuits, path=paths["circuits_path"]).routes(),
     ]

@@ -23,5 +23,6 @@ class Call(msgspec.Struct, Generic[Body, Query], frozen=True, kw_only=True):
     instant: Callable[[int], Instant]  # how answers hold instants: text for HTTP, else datetimes
 
 
-Handler = Callable[[Call[Any, Any]], Work[Any] | Steps[Any]]
+# Work for the store, several steps, or at once the answer that needs neither.
+Handler = Callable[[Call[Any, Any]], Work[Any] | Steps[Any] | msgspec.Struct]
 Handlers = Mapping[Operation[Any], Handler]

@@ -6,6 +6,7 @@ in a thread, or inside a transaction of the caller's own.  Nothing runs before t
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Generator
 from typing import Any, Generic, TypeVar
 
@@ -92,27 +93,56 @@ def write(store: Store, do: Callable[[Session], T]) -> Work[T]:
     return Work(store, do, is_write=True)
 
 
-# Several transactions, one after the other: yields work, and is sent its answer.
-Steps = Generator[Work[Any], Any, T]
+class Computation(Generic[T]):
+    """A slow step that needs no store: an event loop runs it in a thread."""
+
+    __slots__ = ("_compute",)
+
+    def __init__(self, compute: Callable[[], T]) -> None:
+        self._compute = compute
+
+    def result(self, timeout: float | None = None) -> T:
+        return self._compute()
+
+    def __await__(self) -> Generator[Any, None, T]:
+        return asyncio.to_thread(self._compute).__await__()
+
+    def __iter__(self) -> Generator[Computation[Any], Any, T]:
+        answer: T = yield self
+        return answer
+
+
+Step = Work[Any] | Computation[Any] | Ticket[Any]
+
+# Several transactions, one after the other: yields work, and is sent its answer or its error.
+Steps = Generator[Step, Any, T]
 
 
 def run_steps(steps: Steps[T]) -> T:
-    answer: Any = None
+    proceed: Callable[[Any], Step] = steps.send
+    value: Any = None
     while True:
         try:
-            work = steps.send(answer)
+            step = proceed(value)
         except StopIteration as end:
-            value: T = end.value
-            return value
-        answer = work.result()
+            answer: T = end.value
+            return answer
+        try:
+            proceed, value = steps.send, step.result()
+        except Exception as error:
+            proceed, value = steps.throw, error
 
 
 async def await_steps(steps: Steps[T]) -> T:
-    answer: Any = None
+    proceed: Callable[[Any], Step] = steps.send
+    value: Any = None
     while True:
         try:
-            work = steps.send(answer)
+            step = proceed(value)
         except StopIteration as end:
-            value: T = end.value
-            return value
-        answer = await work
+            answer: T = end.value
+            return answer
+        try:
+            proceed, value = steps.send, await step
+        except Exception as error:
+            proceed, value = steps.throw, error

@@ -13,6 +13,7 @@ from penstock.domain.queue.queue import Queue, QueueSettings, check_name, check_
 from penstock.ports.clock import Clock
 from penstock.ports.store import Session, Store
 from penstock.ports.ticket import Ticket
+from penstock.ports.unit_of_work import Steps, Work, write
 from penstock.services.circuits import changes as circuit_changes
 from penstock.services.directory import Directory
 
@@ -41,7 +42,7 @@ class Queues:
         self._clock = clock
         self._directory = directory
 
-    def put(self, name: str, settings: QueueSettings, *, only_new: bool = False) -> Ticket[Put]:
+    def put(self, name: str, settings: QueueSettings, *, only_new: bool = False) -> Work[Put]:
         """Make the queue, or give it these settings."""
         check_settings(settings, name=check_name(name))
         now = self._clock.now()
@@ -55,7 +56,22 @@ class Queues:
                 return Put(QueueView(self._directory.keep(made), Counts(), None), is_new=True)
             return Put(self._change(session, found, settings), is_new=False)
 
-        return self._store.write(do)
+        return write(self._store, do)
+
+    def get_or_create(self, name: str, settings: QueueSettings) -> Steps[Queue]:
+        """The queue of this name, which gets these settings if it does not exist yet."""
+        cached = self._directory.cached(name)
+        if cached is not None:
+            return cached
+        try:
+            return (yield from self._directory.load(name))
+        except QueueNotFound:
+            pass
+        try:
+            put = yield from self.put(name, settings, only_new=True)
+        except QueueExists:  # another caller has just created it
+            return (yield from self._directory.load(name))
+        return put.view.queue
 
     def change(self, name: str, how: Callable[[Queue], QueueSettings]) -> Ticket[QueueView]:
         """New settings made out of the present ones; nobody else changes them in between.

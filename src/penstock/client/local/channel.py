@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Generator, Mapping
 from typing import Any, TypeVar, cast
 
 from penstock.api.operation import Operation, QueryRecord, RequestRecord
@@ -20,7 +21,7 @@ class LocalChannel:
     def request(
         self,
         operation: Operation[Answer],
-        body: RequestRecord | None = None,
+        body: RequestRecord | Mapping[str, Any] | None = None,
         query: QueryRecord | None = None,
         **path: str,
     ) -> Answer:
@@ -29,6 +30,8 @@ class LocalChannel:
 
         def run() -> Any:
             work = handler(call)
-            return work.result() if isinstance(work, Work) else run_steps(work)
+            if isinstance(work, Generator):
+                return run_steps(work)
+            return work.result() if isinstance(work, Work) else work
 
         return cast(Answer, aside(run))

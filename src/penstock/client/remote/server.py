@@ -19,6 +19,7 @@ import msgspec
 from penstock.client.drafts import Act, ActOptions, Draft, SendOptions
 from penstock.client.errors import refusal
 from penstock.client.nouns.moves import Moves
+from penstock.client.nouns.routes import Routes
 from penstock.client.remote.answers import (
     Acted,
     ActResult,
@@ -37,7 +38,6 @@ from penstock.client.remote.messages import RemoteMessages
 from penstock.client.remote.notifications import RemoteNotifications
 from penstock.client.remote.queues import RemoteQueues
 from penstock.client.remote.recurring import RemoteRecurring
-from penstock.client.remote.routes import RemoteRoutes
 from penstock.client.remote.scaling import RemoteScaling
 from penstock.client.remote.topics import RemoteTopics
 from penstock.client.remote.transport import ErrorAnswer, Transport
@@ -80,7 +80,7 @@ class Remote:
         self.notifications = RemoteNotifications(self._transport)
         self.topics = RemoteTopics(self._transport)
         self.workers = RemoteWorkers(self._transport)
-        self.routes = RemoteRoutes(self._transport)
+        self.routes = Routes(self._transport)
         self.circuits = RemoteCircuits(self._transport)
         self.scaling = RemoteScaling(self._transport)
 

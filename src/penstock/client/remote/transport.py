@@ -10,8 +10,9 @@ import http.client
 import select
 import ssl
 from collections import deque
+from collections.abc import Mapping
 from functools import cache
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 from urllib.parse import quote, urlencode, urlsplit
 
 import msgspec
@@ -70,14 +71,17 @@ class Transport:
     def request(
         self,
         operation: Operation[A],
-        body: RequestRecord | None = None,
+        body: RequestRecord | Mapping[str, Any] | None = None,
         query: QueryRecord | None = None,
         **path: str,
     ) -> A:
         target = operation.path.format_map({name: quote(v, safe="") for name, v in path.items()})
         if query is not None and (chosen := msgspec.to_builtins(query)):
             target += "?" + urlencode(chosen)
-        answer = self.call(operation.method, target, body=body)
+        is_safe = operation.is_idempotent
+        answer = self.call(operation.method, target, body=body, is_safe=is_safe)
+        if operation.answer is None:
+            return cast(A, None)
         found: A = _decoder(operation).decode(answer.body)
         return found
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable, Generator, Iterator
 from typing import Any
 
 import msgspec
@@ -53,10 +53,13 @@ def _bound(operation: Operation[Any], handler: Handler) -> Callable[..., Any]:
             instant=to_text,  # type: ignore[arg-type]  # see api/operation.py: Instant
         )
         work = handler(call)
-        if not isinstance(work, Work):
+        if isinstance(work, Generator):
             return _respond_later(work, status)
-        # Without a task: one per request would cost as much as the request.
-        work.then(lambda answer: respond(_response(answer, status)))
+        if isinstance(work, Work):
+            # Without a task: one per request would cost as much as the request.
+            work.then(lambda answer: respond(_response(answer, status)))
+        else:
+            respond(_response(work, status))
         return None
 
     return handle
@@ -77,7 +80,8 @@ def _response(answer: Any, status: int) -> Response:
 def _body_reader(operation: Operation[Any]) -> Callable[[Request], Any]:
     if operation.request is None:
         return lambda request: None
-    decoder: msgspec.json.Decoder[Any] = msgspec.json.Decoder(operation.request)
+    record = dict[str, Any] if operation.is_partial else operation.request
+    decoder: msgspec.json.Decoder[Any] = msgspec.json.Decoder(record)
     return lambda request: decode(decoder, request.body)
 
 

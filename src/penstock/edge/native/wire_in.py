@@ -12,10 +12,9 @@ from penstock.domain.message.draft import Draft
 from penstock.domain.message.lease import Verb
 from penstock.domain.queue.queue import DedupUntil
 from penstock.edge.instants import from_text
+from penstock.operations.json_text import text_of
 
 T = TypeVar("T")
-
-_anything = msgspec.json.Decoder()
 
 _A_DRAFT = {"$ref": "#/components/schemas/DraftIn"}
 
@@ -65,20 +64,6 @@ class DraftIn(msgspec.Struct, forbid_unknown_fields=True):
             route=self.route,
             dedup_window_ms=self.dedup_window_ms,
         )
-
-
-def text_of(raw: msgspec.Raw) -> str:
-    """A JSON value as the text that is kept; raises InvalidRequest."""
-    try:
-        body = str(raw, "utf-8")
-        if body[0] != '"':
-            # Numbers that no program can hold would spoil the answer of whoever claims them.
-            _anything.decode(body)
-    except UnicodeDecodeError:
-        raise InvalidRequest("the body is not valid UTF-8") from None
-    except msgspec.ValidationError as error:
-        raise InvalidRequest(f"the body cannot be read: {error}") from None
-    return body
 
 
 class DraftsIn(msgspec.Struct, forbid_unknown_fields=True):

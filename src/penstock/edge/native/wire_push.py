@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-import base64
-import binascii
-import re
-from typing import Annotated, Literal
+from typing import Literal
 
 import msgspec
-from msgspec import UNSET, Meta, UnsetType
 
 from penstock.domain.circuit.circuit import (
     CircuitState,
@@ -20,111 +16,9 @@ from penstock.domain.circuit.circuit import (
 )
 from penstock.domain.circuit.overrides import BreakerOverrides
 from penstock.domain.circuit.settings import BreakerSettings
-from penstock.domain.delivery.delivery import METHODS, OF_THE_CONNECTION, Delivery, Header, short_id
-from penstock.domain.delivery.route import Route
-from penstock.domain.errors import InvalidRequest
 from penstock.edge.instants import to_text
-from penstock.edge.native import wire_in
-from penstock.ports.store import Sent
 from penstock.services.circuits.circuits import CircuitView
 from penstock.services.circuits.settings import SettingsView
-
-MAX_HEADERS = 100
-_NAME = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]{1,200}")
-_VALUE = re.compile(r"[\t\x20-\x7e\x80-\xff]{0,8192}")
-_URI = re.compile(r"/[\x21-\x7e]{0,8191}")
-_OBJECT = {"type": "object"}
-_JSON = ("content-type", "application/json")
-
-
-class DeliveryIn(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
-    queue: str
-    uri: str
-    method: str = "POST"
-    headers: dict[str, str] = {}
-    body: msgspec.Raw | UnsetType = UNSET
-    payload: str | None = None
-    request_id: str | None = None
-    dedup_key: str | None = None
-    expires_in_ms: int | None = None
-
-    def delivery(self, *, now: int) -> Delivery:
-        """Raises InvalidRequest."""
-        if self.method not in METHODS:
-            raise InvalidRequest(
-                f"method {self.method[:20]!r} cannot be queued; use one of {', '.join(METHODS)}"
-            )
-        if not _URI.fullmatch(self.uri):
-            raise InvalidRequest("uri is a path that begins with /, and maybe a query, as in HTTP")
-        payload, headers = self._payload(), self._headers()
-        if self.body is not UNSET and not any(name.lower() == _JSON[0] for name, _ in headers):
-            headers = (*headers, _JSON)
-        return Delivery(
-            method=self.method,
-            uri=self.uri,
-            headers=headers,
-            payload=payload,
-            queued_at=now,
-            unique_id=short_id(self.request_id) if self.request_id else None,
-        )
-
-    def _payload(self) -> bytes | None:
-        if self.body is not UNSET:
-            if self.payload is not None:
-                raise InvalidRequest("give body or payload, not both")
-            return wire_in.text_of(self.body).encode()
-        try:
-            return base64.b64decode(self.payload, validate=True) if self.payload else None
-        except (binascii.Error, ValueError):
-            raise InvalidRequest("payload is base64") from None
-
-    def _headers(self) -> tuple[Header, ...]:
-        if len(self.headers) > MAX_HEADERS:
-            raise InvalidRequest(f"a delivery has at most {MAX_HEADERS} headers")
-        for name, text in self.headers.items():
-            if not _NAME.fullmatch(name) or not _VALUE.fullmatch(text):
-                raise InvalidRequest(f"{name[:40]!r} is no header that HTTP could carry")
-            if name.lower() in OF_THE_CONNECTION:
-                raise InvalidRequest(
-                    f"the header {name} belongs to a connection, not to a delivery"
-                )
-        return tuple(self.headers.items())
-
-
-class AcceptedOut(msgspec.Struct):
-    id: str
-    queue: str
-    route: str
-    is_duplicate: bool = False
-
-
-class RulesIn(msgspec.Struct, forbid_unknown_fields=True):
-    rules: Annotated[msgspec.Raw, Meta(extra_json_schema=_OBJECT)]
-
-
-class RouteOut(msgspec.Struct, omit_defaults=True, kw_only=True):
-    """A route; what it does not have is left out, and its secrets and headers' values are, too."""
-
-    pattern: str
-    url: str
-    circuit: str
-    timeout_ms: int
-    methods: tuple[str, ...] = ()
-    header_names: tuple[str, ...] = ()
-    concurrency: int | None = None
-    retry_intervals_ms: tuple[int, ...] = ()
-    is_signed: bool = False
-    metric_name: str | None = None
-    description: str | None = None
-
-
-class RoutesOut(msgspec.Struct):
-    routes: list[RouteOut]
-
-
-class MatchOut(msgspec.Struct):
-    route: RouteOut
-    target: str
 
 
 class CircuitOut(msgspec.Struct, omit_defaults=True, kw_only=True):
@@ -234,26 +128,6 @@ def permit_out(permitted: Permitted) -> RoutePermitOut:
     )
 
 
-def accepted_out(sent: Sent, queue: str, route: Route) -> AcceptedOut:
-    return AcceptedOut(sent.id, queue, route.pattern, sent.is_duplicate)
-
-
-def route_out(route: Route) -> RouteOut:
-    return RouteOut(
-        pattern=route.pattern,
-        url=route.url,
-        circuit=route.hash,
-        timeout_ms=route.timeout_ms,
-        methods=tuple(sorted(route.methods)),
-        header_names=tuple(rule.name for rule in route.headers),
-        concurrency=route.concurrency,
-        retry_intervals_ms=tuple(route.retry_intervals_ms),
-        is_signed=bool(route.signing_secrets),
-        metric_name=route.metric_name,
-        description=route.description,
-    )
-
-
 def circuit_out(view: CircuitView) -> CircuitOut:
     circuit = view.circuit
     return CircuitOut(
@@ -272,8 +146,3 @@ def circuit_out(view: CircuitView) -> CircuitOut:
 
 def circuit_settings_out(view: SettingsView) -> CircuitSettingsOut:
     return CircuitSettingsOut(view.circuit, view.route, view.overrides, view.settings)
-
-
-def rules_text(given: RulesIn) -> str:
-    """The rules as they were written; raises InvalidRequest."""
-    return wire_in.text_of(given.rules)

@@ -16,7 +16,7 @@ from penstock.domain.schedule.schedule import (
     Template,
 )
 from penstock.edge.instants import to_text
-from penstock.edge.native import wire_in
+from penstock.operations.json_text import text_of
 
 
 class RhythmFields(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
@@ -55,7 +55,7 @@ class NewRecurringIn(RhythmFields, forbid_unknown_fields=True, kw_only=True):
     def template(self) -> Template:
         return Template(
             queue=self.queue,
-            body=wire_in.text_of(self.body),
+            body=text_of(self.body),
             kind=self.kind,
             entity_id=self.entity_id,
             tags=self.tags,
