@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 
-from penstock.services.circuits.held_queues import HeldQueues
 from penstock.services.queues import CHUNK, Queues
 
 
@@ -15,17 +14,6 @@ async def purge_all(queues: Queues, name: str) -> int:
         total += purged.cancelled
         await asyncio.sleep(0)
     return total
-
-
-async def unhold_all(held_queues: HeldQueues, circuit_hash: str | None = None) -> int:
-    """How many queues were unheld: those of a circuit, or all."""
-    total, after = 0, 0
-    while True:
-        unheld = await held_queues.unhold_some(circuit_hash, after=after)
-        total += unheld.count
-        if unheld.after is None:
-            return total
-        after = unheld.after
 
 
 async def bring_all_back(queues: Queues, name: str) -> None:

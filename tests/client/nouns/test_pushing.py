@@ -1,4 +1,4 @@
-"""Routes and deliveries through both channels of a client."""
+"""Routes, deliveries and circuits through both channels of a client."""
 
 from __future__ import annotations
 
@@ -7,19 +7,31 @@ from pathlib import Path
 
 import msgspec
 import pytest
+from msgspec.structs import replace
 
 from penstock.api import deliveries
 from penstock.api.deliveries import Delivery
 from penstock.client.channel import Channel
 from penstock.client.local.channel import LocalChannel
+from penstock.client.nouns.circuits import Circuits
 from penstock.client.nouns.routes import Routes
 from penstock.client.remote.transport import Transport
-from penstock.domain.errors import InvalidRequest, NotForDeliveries, RouteNotFound
+from penstock.domain.circuit.circuit import CircuitState, Outcome, Permit, Reported, circuit_hash
+from penstock.domain.circuit.settings import BreakerSettings
+from penstock.domain.errors import (
+    CircuitNotFound,
+    InvalidRequest,
+    NotForDeliveries,
+    RouteNotFound,
+)
 from penstock.domain.queue.queue import QueueSettings
+from penstock.operations.circuit_settings import CircuitSettingsOperations
+from penstock.operations.circuits import CircuitOperations
 from penstock.operations.deliveries import DeliveryOperations
+from penstock.operations.job_circuits import JobCircuitOperations
 from penstock.operations.routes import RouteOperations
 from penstock.services.deliveries import Deliveries
-from tests.clocks import ManualClock
+from tests.clocks import NOON, ManualClock
 from tests.edge.conftest import some_settings
 from tests.edge.live import LiveServer
 
@@ -39,14 +51,16 @@ def server(tmp_path: Path) -> Iterator[LiveServer]:
 def channel(request: pytest.FixtureRequest, server: LiveServer) -> Channel:
     if request.param == "over HTTP":
         return Transport(server.url)
-    broker = server.broker
-    sending = Deliveries(
-        broker.messages, broker.queues, broker.directory, broker.routes, broker.settings.limits
-    )
+    broker, circuits, limits = server.broker, server.broker.circuits, server.broker.settings.limits
+    sending = Deliveries(broker.messages, broker.queues, broker.directory, broker.routes, limits)
+    jobs = JobCircuitOperations(circuits, broker.routes, broker.job_routes, limits)
     return LocalChannel(
         {
             **RouteOperations(broker.routes).handlers(),
             **DeliveryOperations(sending, broker.clock).handlers(),
+            **CircuitOperations(circuits, broker.circuit_insight).handlers(),
+            **CircuitSettingsOperations(circuits.breaker, circuits.own_settings).handlers(),
+            **jobs.handlers(),
         }
     )
 
@@ -107,3 +121,72 @@ def test_a_delivery_is_rejected_by_a_queue_that_is_not_for_deliveries(
 
     with pytest.raises(NotForDeliveries):
         channel.request(deliveries.SEND, Delivery(queue="mail", uri="/shop/a"))
+
+
+def test_a_circuit_is_opened_and_closed(channel: Channel) -> None:
+    circuits = Circuits(channel)
+    [route] = Routes(channel).put(RULES)
+
+    opened = circuits.open(route.circuit)
+
+    assert (opened.state, opened.is_forced) == (CircuitState.OPEN, True)
+    assert opened.opened_at is not None
+    assert opened.opened_at.timestamp() * 1000 == NOON
+    alone = circuits.get(route.circuit)
+    assert (alone.held_queues, replace(alone, held_queues=None)) == ([], opened)
+    assert circuits.list() == [opened]
+    assert circuits.close(route.circuit).state is CircuitState.CLOSED
+    circuits.open(route.circuit)
+    assert circuits.close_all() == 1
+    assert circuits.unhold(route.circuit) == circuits.unhold_all() == 0
+    for act in (circuits.get, circuits.open, circuits.close, circuits.unhold):
+        with pytest.raises(CircuitNotFound):
+            act("none")
+
+
+def test_settings_are_changed_and_reset(channel: Channel) -> None:
+    circuits = Circuits(channel)
+
+    changed = circuits.change_settings({"single_probe": True})
+
+    assert changed == circuits.settings() == BreakerSettings(single_probe=True)
+    assert circuits.reset_settings() == BreakerSettings()
+    with pytest.raises(InvalidRequest):
+        circuits.change_settings({"single_prob": True})
+
+
+def test_one_circuit_overrides_settings(channel: Channel) -> None:
+    circuits = Circuits(channel)
+
+    circuits.put_own_settings({"single_probe": True}, route="stripe")
+    own = circuits.change_own_settings({"min_open_ms": 5}, route="stripe")
+
+    assert (own.route, own.circuit) == ("stripe", circuit_hash("stripe"))
+    assert own.overrides.values() == {"single_probe": True, "min_open_ms": 5}
+    assert own.settings == BreakerSettings(single_probe=True, min_open_ms=5)
+    assert circuits.own_settings(circuit_hash("stripe")) == own
+    assert circuits.all_own_settings() == [own]
+    assert circuits.reset_own_settings(route="stripe").overrides.values() == {}
+    with pytest.raises(InvalidRequest):
+        circuits.own_settings()
+
+
+def test_outcomes_of_jobs_open_their_circuit(channel: Channel) -> None:
+    circuits = Circuits(channel)
+    assert circuits.permits({"stripe": "job-1"}) is None, "no circuit is watched yet"
+    circuits.change_settings(
+        {
+            "circuit_check_enabled": True,
+            "statistics_update_enabled": True,
+            "min_queue_sample_count": 1,
+        }
+    )
+
+    permits = circuits.permits({"stripe": "job-1"})
+    assert permits is not None
+    assert permits["stripe"].permit is Permit.GO
+    circuits.report([Reported(permits["stripe"], "job-1", Outcome.FAILURE)])
+
+    held = circuits.permits({"stripe": "job-2"})
+    assert held is not None
+    assert (held["stripe"].permit, held["stripe"].wait_ms) == (Permit.HOLD, 120_000)

@@ -118,7 +118,7 @@ def test_no_meaning_is_left_over(document: dict[str, Any]) -> None:
     }
 
     assert [field for field in FIELDS if not is_used(field, named, plain)] == []
-    assert set(PARAMETERS) == used
+    assert set(PARAMETERS) <= used
 
 
 def test_every_code_of_an_error_can_be_looked_up(document: dict[str, Any]) -> None:

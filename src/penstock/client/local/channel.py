@@ -25,6 +25,11 @@ class LocalChannel:
         query: QueryRecord | None = None,
         **path: str,
     ) -> Answer:
+        # What is left out has its defaults, as an empty body or query has over HTTP.
+        if query is None and operation.query is not None:
+            query = operation.query()
+        if body is None and operation.request is not None:
+            body = {} if operation.is_partial else operation.request()
         call = Call(path=path, body=body, query=query, instant=moment_of)
         handler = self._handlers[operation]
 

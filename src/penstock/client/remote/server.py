@@ -18,6 +18,7 @@ import msgspec
 
 from penstock.client.drafts import Act, ActOptions, Draft, SendOptions
 from penstock.client.errors import refusal
+from penstock.client.nouns.circuits import Circuits
 from penstock.client.nouns.moves import Moves
 from penstock.client.nouns.routes import Routes
 from penstock.client.remote.answers import (
@@ -32,7 +33,6 @@ from penstock.client.remote.answers import (
     Sent,
     Stats,
 )
-from penstock.client.remote.circuits import RemoteCircuits
 from penstock.client.remote.history import RemoteHistory
 from penstock.client.remote.messages import RemoteMessages
 from penstock.client.remote.notifications import RemoteNotifications
@@ -81,7 +81,7 @@ class Remote:
         self.topics = RemoteTopics(self._transport)
         self.workers = RemoteWorkers(self._transport)
         self.routes = Routes(self._transport)
-        self.circuits = RemoteCircuits(self._transport)
+        self.circuits = Circuits(self._transport)
         self.scaling = RemoteScaling(self._transport)
 
     def __enter__(self) -> Self:

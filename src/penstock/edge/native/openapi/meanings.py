@@ -9,7 +9,6 @@ from typing import Any
 
 from penstock.edge.native.openapi import (
     bus_meanings,
-    push_meanings,
     scaling_meanings,
     steering_meanings,
     watching_meanings,
@@ -179,6 +178,8 @@ FIELDS |= {
     "recurring": "Recurring work, by name.",
     "skipped": "How many firings were left out, as catch_up and overlap say.",
     "zone": "The time zone that the cron expression is read in.",
+    "QueueOut.held_by": "The circuit that holds it; absent if none does.",
+    "QueueOut.note": "After a resume: why its messages still cannot be claimed.",
     "PreviewIn.count": "How many instants to tell.",
     "NewRecurringIn.body": "The body of each message: any JSON value.",
     "NewRecurringIn.queue": "The queue that the messages go to.",
@@ -221,6 +222,7 @@ PARAMETERS: dict[str, tuple[str, dict[str, Any], str]] = {
     "contains": ("Only queues with this in their names, in small letters or capitals.", _TEXT, ""),
     "dead_letter_queue": ("Only queues whose dead messages go there.", _TEXT, ""),
     "move": ("The move's id.", {"type": "string", "format": "uuid"}, ""),
+    "circuit": ("The circuit's hash.", {"type": "string"}, ""),
     "outcome": (
         "Only messages that ended so.",
         {"type": "string", "enum": ["done", "dead", "cancelled"]},
@@ -250,8 +252,6 @@ FIELDS |= work_meanings.FIELDS
 PARAMETERS |= work_meanings.PARAMETERS
 FIELDS |= bus_meanings.FIELDS
 PARAMETERS |= bus_meanings.PARAMETERS
-FIELDS |= push_meanings.FIELDS
-PARAMETERS |= push_meanings.PARAMETERS
 FIELDS |= scaling_meanings.FIELDS
 PARAMETERS |= scaling_meanings.PARAMETERS
 FIELDS |= watching_meanings.FIELDS
