@@ -23,6 +23,12 @@ Instant = datetime
 Id = Annotated[str, Meta(extra_json_schema={"format": "uuid"})]
 Positive = Annotated[int, Meta(extra_json_schema={"minimum": 1})]
 DurationMs = Annotated[int, Meta(extra_json_schema={"minimum": 0})]
+QueueName = Annotated[
+    str, Meta(extra_json_schema={"pattern": "^[A-Za-z0-9_][A-Za-z0-9_.-]{0,79}$"})
+]
+
+# An instant as a client sends it: ISO 8601 text, or milliseconds since the epoch.
+InstantIn = Annotated[str, Meta(extra_json_schema={"format": "date-time"})] | int
 
 Limit = Annotated[int, Meta(description="How many at most.", ge=1, le=1_000, examples=[10])]
 
@@ -47,7 +53,7 @@ class Operation(msgspec.Struct, Generic[Answer], frozen=True, kw_only=True, eq=F
     role: Role | None  # None: open to everybody
     scope: Scope = Scope.QUEUE  # which queues a key with this role must be for
     request: type | None = None
-    is_partial: bool = False  # any of the request's fields may be given; a mapping holds just those
+    is_partial: bool = False  # any part of the request's fields; handlers get a dictionary
     example: Any = None  # a request that works
     query: type[QueryRecord] | None = None
     answer: type[Answer] | UnionType | None = None
@@ -55,7 +61,7 @@ class Operation(msgspec.Struct, Generic[Answer], frozen=True, kw_only=True, eq=F
     also: tuple[int, ...] = ()  # other statuses of success, with the same answer
     media: str = "application/json"
     errors: tuple[type[PenstockError], ...] = ()  # beside those that path, body and role entail
-    is_idempotent: bool = False  # clients repeat it when the answer is lost, as they do each GET
+    is_idempotent: bool = False  # clients repeat it if the answer is lost, as they do every GET
 
 
 def about(text: str) -> Meta:

@@ -5,9 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Protocol, TypeVar
 
-from penstock.api.operation import Operation, QueryRecord, RequestRecord
+import msgspec
+
+from penstock.api.operation import Operation, QueryRecord
 
 Answer = TypeVar("Answer")
+Body = msgspec.Struct | Mapping[str, Any]
 
 
 class Channel(Protocol):
@@ -16,9 +19,14 @@ class Channel(Protocol):
     def request(
         self,
         operation: Operation[Answer],
-        body: RequestRecord | Mapping[str, Any] | None = None,
+        body: Body | None = None,
         query: QueryRecord | None = None,
+        *,
+        only_new: bool = False,
         **path: str,
     ) -> Answer:
-        """Raises the error that the broker answered with, or Unreachable."""
+        """Raises the error that the broker answered with, or Unreachable.
+
+        With `only_new` a PUT must not change what exists.
+        """
         ...

@@ -27,7 +27,6 @@ from penstock.edge.native.operations.history import InsightApi
 from penstock.edge.native.operations.messages import MessageApi
 from penstock.edge.native.operations.notifications import NotificationApi
 from penstock.edge.native.operations.overview import WatchingApi
-from penstock.edge.native.operations.queues import QueueApi
 from penstock.edge.native.operations.recurring import RecurringApi
 from penstock.edge.native.operations.scaling import ScalingApi
 from penstock.edge.native.operations.sends import SendApi
@@ -42,7 +41,9 @@ from penstock.edge.server.traffic import Traffic
 from penstock.edge.sqs.api import SqsApi
 from penstock.edge.waiting_claims import WaitingRoom
 from penstock.edge.worker_routes import work_routes
+from penstock.operations.history import HistoryOperations
 from penstock.operations.moves import MoveOperations
+from penstock.operations.queues import QueueOperations
 from penstock.settings import Settings
 from penstock.wiring.broker import CLOSING_WAIT_MS, Broker, open_broker
 
@@ -157,7 +158,7 @@ def routes(broker: Broker, room: WaitingRoom) -> list[Route]:
         *SendApi(broker.messages, broker.directory, limits).routes(),
         *ClaimApi(broker.messages, broker.directory, room, limits).routes(),
         *ActApi(broker.messages, broker.directory, limits).routes(),
-        *QueueApi(broker.queues).routes(),
+        *routes_of(QueueOperations(broker.queues).handlers()),
         *MessageApi(broker.messages, broker.picking, broker.directory).routes(),
         *BulkApi(broker.messages, broker.picking, broker.directory).routes(),
         *routes_of(MoveOperations(broker.moves).handlers()),
@@ -171,6 +172,7 @@ def routes(broker: Broker, room: WaitingRoom) -> list[Route]:
         *ScalingApi(broker.scaling, broker.facts, broker.clock).routes(),
         *InsightsApi(broker.gold).routes(),
         *AdministrationApi(broker.keys, broker.settings).routes(),
+        *routes_of(HistoryOperations(broker.insight).handlers()),
         *InsightApi(
             broker.insight, room, broker.circuits, broker.pushed, broker.scaling, broker.watch
         ).routes(),

@@ -20,7 +20,15 @@ class Call(msgspec.Struct, Generic[Body, Query], frozen=True, kw_only=True):
     body: Body
     query: Query
     caller: Caller = ANYONE
+    only_new: bool = False  # a PUT must not change what exists (HTTP: If-None-Match: *)
     instant: Callable[[int], Instant]  # how answers hold instants: text for HTTP, else datetimes
+
+
+class Reply(msgspec.Struct, Generic[Body], frozen=True):
+    """An answer with one of the operation's other statuses of success."""
+
+    answer: Body
+    status: int
 
 
 # Work for the store, several steps, or at once the answer that needs neither.

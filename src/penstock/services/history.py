@@ -1,4 +1,4 @@
-"""What you can ask about the past and the whole: history, stats, readiness."""
+"""History of finished messages, stats over all queues, readiness of the store."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from penstock.domain.queue.counts import Counts
 from penstock.domain.store.damage import Damage
 from penstock.ports.clock import Clock
 from penstock.ports.store import Session, Store
-from penstock.ports.ticket import Ticket
+from penstock.ports.unit_of_work import Work, read, write
 from penstock.services.queues import QueueView
 
 
@@ -41,14 +41,14 @@ class Insight:
         self._limits = limits
         self.backend = store.backend
 
-    def stats(self) -> Ticket[Stats]:
+    def stats(self) -> Work[Stats]:
         """Over all queues."""
 
         def do(session: Session) -> Stats:
             number = session.queues.number_of()
             return Stats(self.backend, number, session.queues.total(), self._clock.now())
 
-        return self._store.read(do)
+        return read(self._store, do)
 
     def stats_of(self, views: Sequence[QueueView]) -> Stats:
         """Over these queues."""
@@ -57,7 +57,7 @@ class Insight:
             total.add(view.counts)
         return Stats(self.backend, len(views), total, self._clock.now())
 
-    def all_queues(self) -> Ticket[list[QueueView]]:
+    def all_queues(self) -> Work[list[QueueView]]:
         """Every queue with its counters, for metrics."""
 
         def do(session: Session) -> list[QueueView]:
@@ -69,13 +69,13 @@ class Insight:
                 after = page[-1].name
             return views
 
-        return self._store.read(do)
+        return read(self._store, do)
 
-    def history(self, wanted: HistoryFilter) -> Ticket[list[Ending]]:
+    def history(self, wanted: HistoryFilter) -> Work[list[Ending]]:
         check_filter(wanted, max_limit=self._limits.max_claim)
-        return self._store.read(lambda session: session.history.search(wanted))
+        return read(self._store, lambda session: session.history.search(wanted))
 
-    def past(self, message_id: str) -> Ticket[Past]:
+    def past(self, message_id: str) -> Work[Past]:
         """Raises MessageNotFound if nothing is remembered."""
 
         def do(session: Session) -> Past:
@@ -91,12 +91,12 @@ class Insight:
             names = {ending.queue for ending in endings} | _names(session, queue_nos)
             return Past(endings, attempts, content, frozenset(names))
 
-        return self._store.read(do)
+        return read(self._store, do)
 
-    def ready(self) -> Ticket[None]:
+    def ready(self) -> Work[None]:
         """Answers only while the store takes work: a full disk can still be read from."""
         now = self._clock.now()
-        return self._store.write(lambda session: session.tidying.leave_mark(now=now))
+        return write(self._store, lambda session: session.tidying.leave_mark(now=now))
 
     def damage(self) -> Damage | None:
         """What of the store cannot be read any more, as far as requests have met it."""

@@ -1,4 +1,4 @@
-"""What you can ask of queues."""
+"""Queues: create, change, look up, empty and remove them."""
 
 from __future__ import annotations
 
@@ -12,8 +12,7 @@ from penstock.domain.queue.counts import Counts
 from penstock.domain.queue.queue import Queue, QueueSettings, check_name, check_settings
 from penstock.ports.clock import Clock
 from penstock.ports.store import Session, Store
-from penstock.ports.ticket import Ticket
-from penstock.ports.unit_of_work import Steps, Work, write
+from penstock.ports.unit_of_work import Steps, Work, read, write
 from penstock.services.circuits import changes as circuit_changes
 from penstock.services.directory import Directory
 
@@ -73,7 +72,7 @@ class Queues:
             return (yield from self._directory.load(name))
         return put.view.queue
 
-    def change(self, name: str, how: Callable[[Queue], QueueSettings]) -> Ticket[QueueView]:
+    def change(self, name: str, how: Callable[[Queue], QueueSettings]) -> Work[QueueView]:
         """New settings made out of the present ones; nobody else changes them in between.
 
         `how` runs inside the transaction, maybe more than once; what it raises is the answer.
@@ -85,9 +84,9 @@ class Queues:
                 raise QueueNotFound(name)
             return self._change(session, found, check_settings(how(found), name=name))
 
-        return self._store.write(do)
+        return write(self._store, do)
 
-    def patch(self, name: str, changes: Mapping[str, Any]) -> Ticket[QueueView]:
+    def patch(self, name: str, changes: Mapping[str, Any]) -> Work[QueueView]:
         """Change some settings and leave the others."""
 
         def merged(queue: Queue) -> QueueSettings:
@@ -99,7 +98,7 @@ class Queues:
 
         return self.change(name, merged)
 
-    def pause(self, name: str, *, is_paused: bool) -> Ticket[QueueView]:
+    def pause(self, name: str, *, is_paused: bool) -> Work[QueueView]:
         now = self._clock.now()
 
         def do(session: Session) -> QueueView:
@@ -107,9 +106,9 @@ class Queues:
             changed = session.queues.change(found.queue_no, is_paused=is_paused, now=now)
             return _view(session, self._directory.keep(changed))
 
-        return self._store.write(do)
+        return write(self._store, do)
 
-    def unhold(self, name: str) -> Ticket[QueueView]:
+    def unhold(self, name: str) -> Work[QueueView]:
         """Whichever circuit holds it.  While that is open, its next request is held again."""
         now = self._clock.now()
 
@@ -121,13 +120,13 @@ class Queues:
                 circuit_changes.add_unheld_fact(session, found.held_by, data, now=now)
             return _view(session, self._directory.keep(_existing(session, name)))
 
-        return self._store.write(do)
+        return write(self._store, do)
 
-    def get(self, name: str) -> Ticket[QueueView]:
-        return self._store.read(lambda session: _view(session, _existing(session, name)))
+    def get(self, name: str) -> Work[QueueView]:
+        return read(self._store, lambda session: _view(session, _existing(session, name)))
 
-    def exists(self, name: str) -> Ticket[bool]:
-        return self._store.read(lambda session: session.queues.find(name) is not None)
+    def exists(self, name: str) -> Work[bool]:
+        return read(self._store, lambda session: session.queues.find(name) is not None)
 
     def page(
         self,
@@ -137,7 +136,7 @@ class Queues:
         limit: int = 100,
         dead_letter_queue: str | None = None,
         contains: str = "",
-    ) -> Ticket[list[QueueView]]:
+    ) -> Work[list[QueueView]]:
         """By name; with a `dead_letter_queue` only those whose dead messages go there."""
 
         def do(session: Session) -> list[QueueView]:
@@ -151,10 +150,10 @@ class Queues:
             counts = session.queues.counts([queue.queue_no for queue in queues])
             return [QueueView(queue, counts[queue.queue_no]) for queue in queues]
 
-        return self._store.read(do)
+        return read(self._store, do)
 
-    def remove(self, name: str, *, force: bool) -> Ticket[None]:
-        """With force, purge it first (see `purge_some`); what slips in between goes with it."""
+    def remove(self, name: str, *, force: bool) -> Work[None]:
+        """With force, purge it first (see `purge`); what slips in between goes with it."""
         now = self._clock.now()
 
         def do(session: Session) -> None:
@@ -169,17 +168,26 @@ class Queues:
             session.queues.remove(found.queue_no, now=now)
             self._directory.forget(name)
 
-        return self._store.write(do)
+        return write(self._store, do)
 
-    def removed_at(self, name: str) -> Ticket[int | None]:
+    def removed_at(self, name: str) -> Work[int | None]:
         """When a queue of this name was removed last."""
-        return self._store.read(lambda session: session.queues.removed_at(name))
+        return read(self._store, lambda session: session.queues.removed_at(name))
 
-    def purge_some(self, name: str) -> Ticket[Purged]:
-        """Cancel a chunk; to be repeated until it is done, so that others get their turn.
+    def purge(self, name: str) -> Steps[int]:
+        """Cancel all messages, a chunk per transaction; the answer is how many there were.
 
         What was sent can be sent again: its dedup keys are forgotten.
         """
+        total = 0
+        while True:
+            purged = yield from self.purge_some(name)
+            if purged.is_done:
+                return total
+            total += purged.cancelled
+
+    def purge_some(self, name: str) -> Work[Purged]:
+        """Cancel a chunk; to be repeated until it is done."""
         now = self._clock.now()
 
         def do(session: Session) -> Purged:
@@ -190,9 +198,9 @@ class Queues:
             # Whatever was sent in between and lost its key is cancelled the next time.
             return Purged(cancelled, is_done=not cancelled and not forgotten)
 
-        return self._store.write(do)
+        return write(self._store, do)
 
-    def bring_back_some(self, name: str) -> Ticket[int]:
+    def bring_back_some(self, name: str) -> Work[int]:
         """What fell due goes back in line at once, and what is too old goes.
 
         To be repeated while it answers CHUNK.
@@ -204,19 +212,34 @@ class Queues:
             expired = session.tidying.expire(queue_no, now=now, limit=CHUNK)
             return max(expired, session.tidying.bring_back(queue_no, now=now, limit=CHUNK))
 
-        return self._store.write(do)
+        return write(self._store, do)
 
-    def redrive_some(self, name: str, *, to: str | None = None, limit: int = CHUNK) -> Ticket[int]:
-        """Bring a chunk of dead messages back; to be repeated until it answers 0."""
+    def redrive(self, name: str, *, to: str | None = None, limit: int | None = None) -> Steps[int]:
+        """Send dead messages back, a chunk per transaction; the answer is how many there were.
+
+        At most what is there now: messages that die again meanwhile wait for the next redrive.
+        """
+        counts = (yield from self.get(name)).counts
+        left = counts.dead + counts.ready + counts.waiting
+        if limit is not None:
+            left = min(left, limit)
+        total = 0
+        while left > 0:
+            redriven = yield from self._redrive_some(name, to=to, limit=min(left, CHUNK))
+            if not redriven:
+                break
+            total, left = total + redriven, left - redriven
+        return total
+
+    def _redrive_some(self, name: str, *, to: str | None, limit: int) -> Work[int]:
         now = self._clock.now()
 
         def do(session: Session) -> int:
             found = _existing(session, name)
             target = None if to is None else _existing(session, to).queue_no
-            size = min(limit, CHUNK)
-            return session.messages.redrive(found.queue_no, to=target, limit=size, now=now)
+            return session.messages.redrive(found.queue_no, to=target, limit=limit, now=now)
 
-        return self._store.write(do)
+        return write(self._store, do)
 
     def _change(self, session: Session, queue: Queue, settings: QueueSettings) -> QueueView:
         if settings.ordering is not queue.settings.ordering:

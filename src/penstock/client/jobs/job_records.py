@@ -7,7 +7,8 @@ from typing import Any
 
 import msgspec
 
-from penstock.client.remote.answers import Counts, Message, Totals
+from penstock.api.queues import Totals
+from penstock.client.remote.answers import Message
 from penstock.domain.datetimes import moment_of
 from penstock.domain.message.deadline import deadline
 from penstock.domain.message.history import Ending
@@ -33,10 +34,14 @@ class JobPage(msgspec.Struct, frozen=True):
         return len(self.jobs)
 
 
-class JobCounts(Counts, frozen=True, kw_only=True):
+class JobCounts(msgspec.Struct, frozen=True, kw_only=True):
     """Jobs that are there now, by state; `totals` counts all there ever were."""
 
-    totals: Totals = Totals()
+    waiting: int = 0
+    ready: int = 0
+    leased: int = 0
+    dead: int = 0
+    totals: Totals = Totals.of(counts.Counts())
 
 
 def record_of(view: MessageView) -> Message:
@@ -68,15 +73,7 @@ def counts_of(found: counts.Counts) -> JobCounts:
         ready=found.ready,
         leased=found.leased,
         dead=found.dead,
-        totals=Totals(
-            sent=found.sent_total,
-            done=found.done_total,
-            dead=found.dead_total,
-            cancelled=found.cancelled_total,
-            failed=found.failed_total,
-            expired_leases=found.expired_total,
-            claimed=found.claimed_total,
-        ),
+        totals=Totals.of(found),
     )
 
 

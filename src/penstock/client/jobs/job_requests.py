@@ -7,8 +7,9 @@ from typing import Any
 
 import msgspec
 
+from penstock.api.history import Ending
 from penstock.client.jobs.job_records import JobCounts, JobPage, counts_of, record_of
-from penstock.client.remote.answers import Acted, Ending, Message
+from penstock.client.remote.answers import Acted, Message
 from penstock.client.remote.server import Remote
 from penstock.client.request_kinds import Ask
 from penstock.domain.datetimes import moment_of

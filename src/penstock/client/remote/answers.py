@@ -7,10 +7,10 @@ from typing import Any
 
 import msgspec
 
+from penstock.api.queues import Counts, Totals
 from penstock.domain.errors import PenstockError
-from penstock.domain.message.history import AttemptOutcome
 from penstock.domain.message.lifecycle import State
-from penstock.domain.queue.queue import DedupUntil, QueueSettings
+from penstock.domain.queue.queue import DedupUntil
 from penstock.domain.schedule.schedule import CatchUp, Overlap
 
 
@@ -86,76 +86,6 @@ class RawMessage(Message, frozen=True, kw_only=True):
     body: msgspec.Raw = msgspec.Raw(b"null")
 
 
-class Counts(msgspec.Struct, frozen=True):
-    waiting: int = 0
-    ready: int = 0
-    leased: int = 0
-    dead: int = 0
-
-
-class Totals(msgspec.Struct, frozen=True):
-    sent: int = 0
-    done: int = 0
-    dead: int = 0
-    cancelled: int = 0
-    failed: int = 0
-    expired_leases: int = 0
-    claimed: int = 0
-
-
-class Queue(msgspec.Struct, frozen=True, kw_only=True):
-    name: str
-    settings: QueueSettings
-    is_paused: bool
-    created_at: datetime
-    counts: Counts
-    totals: Totals
-    oldest_ready_at: datetime | None = None
-    held_by: str | None = None  # the circuit that holds it
-    note: str | None = None  # after a resume: why claims do not go on all the same
-
-
-class Ending(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """How a message ended."""
-
-    id: str
-    queue: str
-    outcome: State
-    sent_at: datetime
-    finished_at: datetime
-    attempts: int = 0
-    failures: int = 0
-    size: int = 0
-    reason: str | None = None
-    kind: str | None = None
-    entity_id: str | None = None
-    tags: tuple[str, ...] = ()
-    group: str | None = None
-    priority: int = 0
-    first_leased_at: datetime | None = None
-    leased_at: datetime | None = None
-    leased_by: str | None = None
-    last_error: str | None = None
-    route: str | None = None
-    crashes: int = 0
-
-
-class Attempt(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """A lease that ended without finishing its message."""
-
-    lease_no: int
-    outcome: AttemptOutcome
-    ended_at: datetime
-    leased_at: datetime | None = None
-    leased_by: str | None = None
-    error: str | None = None
-
-
-class Past(msgspec.Struct, frozen=True):
-    endings: list[Ending]
-    attempts: list[Attempt]
-
-
 class Recurring(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """Work that is sent again and again."""
 
@@ -207,11 +137,6 @@ class Stats(msgspec.Struct, frozen=True, kw_only=True):
     waiting_claims: int = 0
 
 
-class QueuePage(msgspec.Struct, frozen=True):
-    queues: list[Queue]
-    next: str | None = None
-
-
 class MessagePage(msgspec.Struct, frozen=True):
     messages: list[Message]
     next: str | None = None
@@ -219,11 +144,6 @@ class MessagePage(msgspec.Struct, frozen=True):
 
 class RawPage(msgspec.Struct, frozen=True):
     messages: list[RawMessage]
-
-
-class EndingPage(msgspec.Struct, frozen=True):
-    endings: list[Ending]
-    next: str | None = None
 
 
 SendResult = Sent | PenstockError

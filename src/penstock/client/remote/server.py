@@ -19,7 +19,9 @@ import msgspec
 from penstock.client.drafts import Act, ActOptions, Draft, SendOptions
 from penstock.client.errors import refusal
 from penstock.client.nouns.circuits import Circuits
+from penstock.client.nouns.history import History
 from penstock.client.nouns.moves import Moves
+from penstock.client.nouns.queues import Queues
 from penstock.client.nouns.routes import Routes
 from penstock.client.remote.answers import (
     Acted,
@@ -33,10 +35,8 @@ from penstock.client.remote.answers import (
     Sent,
     Stats,
 )
-from penstock.client.remote.history import RemoteHistory
 from penstock.client.remote.messages import RemoteMessages
 from penstock.client.remote.notifications import RemoteNotifications
-from penstock.client.remote.queues import RemoteQueues
 from penstock.client.remote.recurring import RemoteRecurring
 from penstock.client.remote.scaling import RemoteScaling
 from penstock.client.remote.topics import RemoteTopics
@@ -72,11 +72,11 @@ class Remote:
 
     def __init__(self, url: str, *, key: str | None = None, timeout: float = 30.0) -> None:
         self._transport = Transport(url, key=key, timeout=timeout)
-        self.queues = RemoteQueues(self._transport)
+        self.queues = Queues(self._transport)
         self.moves = Moves(self._transport)
         self.recurring = RemoteRecurring(self._transport)
         self.messages = RemoteMessages(self._transport)
-        self.history = RemoteHistory(self._transport)
+        self.history = History(self._transport)
         self.notifications = RemoteNotifications(self._transport)
         self.topics = RemoteTopics(self._transport)
         self.workers = RemoteWorkers(self._transport)

@@ -10,14 +10,14 @@ import http.client
 import select
 import ssl
 from collections import deque
-from collections.abc import Mapping
 from functools import cache
-from typing import Any, TypeVar, cast
+from typing import Any, TypeVar
 from urllib.parse import quote, urlencode, urlsplit
 
 import msgspec
 
-from penstock.api.operation import Operation, QueryRecord, RequestRecord
+from penstock.api.operation import Operation, QueryRecord
+from penstock.client.channel import Body
 from penstock.client.errors import Unreachable, refusal
 from penstock.domain.errors import InvalidRequest, PenstockError
 from penstock.settings.masking import quoted_url
@@ -71,18 +71,23 @@ class Transport:
     def request(
         self,
         operation: Operation[A],
-        body: RequestRecord | Mapping[str, Any] | None = None,
+        body: Body | None = None,
         query: QueryRecord | None = None,
+        *,
+        only_new: bool = False,
         **path: str,
     ) -> A:
         target = operation.path.format_map({name: quote(v, safe="") for name, v in path.items()})
         if query is not None and (chosen := msgspec.to_builtins(query)):
-            target += "?" + urlencode(chosen)
-        is_safe = operation.is_idempotent
-        answer = self.call(operation.method, target, body=body, is_safe=is_safe)
-        if operation.answer is None:
-            return cast(A, None)
-        found: A = _decoder(operation).decode(answer.body)
+            target += "?" + urlencode({name: _parameter(value) for name, value in chosen.items()})
+        answer = self.call(
+            operation.method,
+            target,
+            body=body,
+            headers={"If-None-Match": "*"} if only_new else None,
+            is_safe=operation.is_idempotent and not only_new,
+        )
+        found: A = _decoder(operation).decode(answer.body or b"null")
         return found
 
     def call(
@@ -166,6 +171,10 @@ class Transport:
         except msgspec.DecodeError:
             return PenstockError(f"{self.url} answered {answer.status}, and not as Penstock does")
         return refusal(told.code, told.message)
+
+
+def _parameter(value: Any) -> str:
+    return value if isinstance(value, str) else msgspec.json.encode(value).decode()
 
 
 @cache

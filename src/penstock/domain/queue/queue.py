@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import re
 from enum import StrEnum
+from typing import Annotated
 
 import msgspec
+from msgspec import Meta
 
 from penstock.domain.errors import InvalidRequest
 from penstock.domain.limits import DAY, HOUR, MINUTE, NUL, SECOND
@@ -45,29 +47,87 @@ class DedupUntil(StrEnum):
 
 
 class QueueSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    lease_ms: int = 30 * SECOND
-    delay_ms: int = 0
-    retention_ms: int | None = None
-    max_attempts: int | None = 5
-    dead_letter_queue: str | None = None
-    ordering: Ordering = Ordering.STANDARD
-    redelivery: Redelivery = Redelivery.FRONT
-    backoff: retry.Backoff = retry.Exponential()
-    max_body_bytes: int | None = None
-    max_messages: int | None = None
-    dedup_window_ms: int = 5 * MINUTE
-    dedup_by_content: bool = False  # a message without a key gets one made of its body
-    dedup_scope: DedupScope = DedupScope.QUEUE
-    wait_ms: int | None = None  # of a claim that does not say; None: it does not wait
-    labels: dict[str, str] = {}
-    annotations: dict[str, str] = {}  # what faces keep with a queue; the core does not read them
-    max_crashes: int | None = 3  # workers that may die with a message; None: any number
-    max_leased: int | None = None  # at the same time
-    max_leased_per_group: int | None = None
-    rate: Rate | None = None  # of claims
-    rate_per_group: Rate | None = None
-    is_fair: bool = False  # groups share the queue by their weights, whoever sent how much
-    weights: dict[str, int] = {}  # of groups; others have 1, and "" is all without a group
+    lease_ms: Annotated[
+        int,
+        Meta(description="How long a claimed message is leased, unless the claim says otherwise."),
+    ] = 30 * SECOND
+    delay_ms: Annotated[
+        int, Meta(description="How long a new message waits before it can be claimed.")
+    ] = 0
+    retention_ms: Annotated[
+        int | None,
+        Meta(description="How long a message may wait before it is cancelled; null: for ever."),
+    ] = None
+    max_attempts: Annotated[
+        int | None, Meta(description="After how many attempts a message dies; null: never.")
+    ] = 5
+    dead_letter_queue: Annotated[
+        str | None, Meta(description="Where dead messages go; null: they stay in this queue.")
+    ] = None
+    ordering: Annotated[
+        Ordering,
+        Meta(description="Whether messages of one group are handled strictly one after the other."),
+    ] = Ordering.STANDARD
+    redelivery: Annotated[
+        Redelivery,
+        Meta(
+            description="Where a message that comes back is put: at its old place or at the back."
+        ),
+    ] = Redelivery.FRONT
+    backoff: Annotated[
+        retry.Backoff,
+        Meta(description="How long a failed message waits before it can be claimed again."),
+    ] = retry.Exponential()
+    max_body_bytes: Annotated[
+        int | None, Meta(description="The largest body accepted; null: the server's limit.")
+    ] = None
+    max_messages: Annotated[
+        int | None, Meta(description="How many messages the queue holds at most; null: no limit.")
+    ] = None
+    dedup_window_ms: Annotated[int, Meta(description="How long a dedup key is remembered.")] = (
+        5 * MINUTE
+    )
+    dedup_by_content: Annotated[
+        bool, Meta(description="A message without a dedup key gets one: the SHA-256 of its body.")
+    ] = False
+    dedup_scope: Annotated[
+        DedupScope, Meta(description="Among which messages a dedup key must be unique.")
+    ] = DedupScope.QUEUE
+    wait_ms: Annotated[
+        int | None,
+        Meta(description="How long a claim waits that names no time; null: it does not wait."),
+    ] = None
+    labels: Annotated[dict[str, str], Meta(description="Labels of the queue, for people.")] = {}
+    annotations: Annotated[
+        dict[str, str],
+        Meta(description="Texts that the server's other protocols keep with the queue."),
+    ] = {}
+    max_crashes: Annotated[
+        int | None, Meta(description="After how many crashed workers a message dies; null: never.")
+    ] = 3
+    max_leased: Annotated[
+        int | None,
+        Meta(description="How many messages may be leased at once; null: no limit."),
+    ] = None
+    max_leased_per_group: Annotated[
+        int | None,
+        Meta(description="How many messages of one group may be leased at once; null: no limit."),
+    ] = None
+    rate: Annotated[
+        Rate | None,
+        Meta(description="How many messages may be claimed per period; null: no limit."),
+    ] = None
+    rate_per_group: Annotated[
+        Rate | None,
+        Meta(
+            description="How many messages of one group may be claimed per period; null: no limit."
+        ),
+    ] = None
+    is_fair: Annotated[bool, Meta(description="Weighted fair sharing between groups.")] = False
+    weights: Annotated[
+        dict[str, int],
+        Meta(description='Weights of groups in a fair queue, 1 by default; "" is no group.'),
+    ] = {}
 
     @property
     def limits_groups(self) -> bool:

@@ -8,7 +8,10 @@ earns `limit`.  Pure: time comes in as a value.
 
 from __future__ import annotations
 
+from typing import Annotated
+
 import msgspec
+from msgspec import Meta
 
 from penstock.domain.errors import InvalidRequest
 from penstock.domain.limits import DAY, SECOND
@@ -18,9 +21,9 @@ MAX_PER_MS = 366 * DAY
 
 
 class Rate(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    limit: int
-    per_ms: int = SECOND
-    burst: int = 1  # after a pause so many may come at once
+    limit: Annotated[int, Meta(description="How many messages per period.")]
+    per_ms: Annotated[int, Meta(description="The length of the period.")] = SECOND
+    burst: Annotated[int, Meta(description="How many may be claimed at once after a pause.")] = 1
 
 
 class Bucket(msgspec.Struct, frozen=True):

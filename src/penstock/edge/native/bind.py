@@ -14,7 +14,7 @@ from penstock.edge.native.wire_in import decode
 from penstock.edge.server.errors import error_response, unexpected
 from penstock.edge.server.request import Request, Respond, Response, json_response
 from penstock.edge.server.router import Route
-from penstock.operations.call import Call, Handler, Handlers
+from penstock.operations.call import Call, Handler, Handlers, Reply
 from penstock.ports.unit_of_work import Steps, Work, await_steps
 
 
@@ -35,7 +35,7 @@ def routes_of(handlers: Handlers) -> Iterator[Route]:
             status=operation.status,
             also=operation.also,
             refuses=operation.errors,
-            query=() if operation.query is None else operation.query.__struct_fields__,
+            query=() if operation.query is None else operation.query.__struct_encode_fields__,
             operation=operation,
         )
 
@@ -50,6 +50,7 @@ def _bound(operation: Operation[Any], handler: Handler) -> Callable[..., Any]:
             body=body_of(request),
             query=query_of(request),
             caller=request.caller,
+            only_new=request.headers.get(b"if-none-match") == b"*",
             instant=to_text,  # type: ignore[arg-type]  # see api/operation.py: Instant
         )
         work = handler(call)
@@ -74,14 +75,16 @@ def _response(answer: Any, status: int) -> Response:
         return error_response(answer)
     if isinstance(answer, Exception):
         return unexpected(answer)
+    if isinstance(answer, Reply):
+        answer, status = answer.answer, answer.status
     return Response(status) if answer is None else json_response(answer, status)
 
 
 def _body_reader(operation: Operation[Any]) -> Callable[[Request], Any]:
     if operation.request is None:
         return lambda request: None
-    record = dict[str, Any] if operation.is_partial else operation.request
-    decoder: msgspec.json.Decoder[Any] = msgspec.json.Decoder(record)
+    kind = dict[str, Any] if operation.is_partial else operation.request
+    decoder: msgspec.json.Decoder[Any] = msgspec.json.Decoder(kind)
     return lambda request: decode(decoder, request.body)
 
 
@@ -89,7 +92,7 @@ def _query_reader(operation: Operation[Any]) -> Callable[[Request], Any]:
     record = operation.query
     if record is None:
         return lambda request: None
-    names = record.__struct_fields__
+    names = record.__struct_encode_fields__
     return lambda request: _read_query(record, request.query(*names))
 
 

@@ -7,14 +7,12 @@ from typing import Annotated, Any
 import msgspec
 from msgspec import Meta
 
+from penstock.api.queues import Counts, Totals
 from penstock.domain.message.deadline import deadline
-from penstock.domain.message.history import Attempt, AttemptOutcome, Ending
 from penstock.domain.message.lifecycle import Content, Message, State
-from penstock.domain.queue.counts import Counts
-from penstock.domain.queue.queue import DedupUntil, QueueSettings
+from penstock.domain.queue.queue import DedupUntil
 from penstock.edge.instants import to_text
 from penstock.ports.store import Acted, Sent
-from penstock.services.queues import QueueView
 
 
 def _one_of(*names: str) -> Meta:
@@ -100,94 +98,14 @@ class PageOut(msgspec.Struct):
     next: str | None
 
 
-class EndingOut(msgspec.Struct, omit_defaults=True):
-    id: str
-    queue: str
-    outcome: State
-    sent_at: str
-    finished_at: str
-    attempts: int
-    failures: int
-    size: int
-    reason: str | None = None
-    kind: str | None = None
-    entity_id: str | None = None
-    tags: list[str] = []
-    group: str | None = None
-    priority: int = 0
-    first_leased_at: str | None = None
-    leased_at: str | None = None
-    leased_by: str | None = None
-    last_error: str | None = None
-    route: str | None = None
-    crashes: int = 0
-
-
-class AttemptOut(msgspec.Struct, omit_defaults=True):
-    lease_no: int
-    outcome: AttemptOutcome
-    ended_at: str
-    leased_at: str | None = None
-    leased_by: str | None = None
-    error: str | None = None
-
-
-class HistoryOut(msgspec.Struct):
-    endings: list[EndingOut]
-    next: str | None
-
-
-class PastOut(msgspec.Struct):
-    endings: list[EndingOut]
-    attempts: list[AttemptOut]
-
-
-class CountsOut(msgspec.Struct):
-    """Messages that are there now."""
-
-    waiting: int
-    ready: int
-    leased: int
-    dead: int
-
-
-class TotalsOut(msgspec.Struct):
-    """All there ever were."""
-
-    sent: int
-    done: int
-    dead: int
-    cancelled: int
-    failed: int
-    expired_leases: int
-    claimed: int
-
-
-class QueueOut(msgspec.Struct):
-    name: str
-    settings: QueueSettings
-    is_paused: bool
-    created_at: str
-    counts: CountsOut
-    totals: TotalsOut
-    oldest_ready_at: str | msgspec.UnsetType | None = msgspec.UNSET
-    held_by: str | msgspec.UnsetType = msgspec.UNSET
-    note: str | msgspec.UnsetType = msgspec.UNSET
-
-
-class QueuesOut(msgspec.Struct):
-    queues: list[QueueOut]
-    next: str | None
-
-
 class StatsOut(msgspec.Struct):
     version: str
     backend: str
     queues: int
     waiting_claims: int
     now: str
-    counts: CountsOut
-    totals: TotalsOut
+    counts: Counts
+    totals: Totals
 
 
 def message_out(queue: str, message: Message, content: Content | None) -> MessageOut:
@@ -226,70 +144,12 @@ def _say_more(out: MessageOut, m: Message) -> None:
         out.deadline_at = to_text(end)
 
 
-def ending_out(ending: Ending) -> EndingOut:
-    e = ending
-    return EndingOut(
-        e.id,
-        e.queue,
-        e.outcome,
-        to_text(e.sent_at),
-        to_text(e.finished_at),
-        e.attempts,
-        e.failures,
-        e.size,
-        e.reason,
-        e.kind,
-        e.entity_id,
-        _tags(e.tag1, e.tag2),
-        e.group,
-        e.priority,
-        None if e.first_leased_at is None else to_text(e.first_leased_at),
-        None if e.leased_at is None else to_text(e.leased_at),
-        e.leased_by,
-        e.last_error,
-        e.route,
-        e.crashes,
-    )
-
-
-def attempt_out(attempt: Attempt) -> AttemptOut:
-    a = attempt
-    leased_at = None if a.leased_at is None else to_text(a.leased_at)
-    return AttemptOut(a.lease_no, a.outcome, to_text(a.ended_at), leased_at, a.leased_by, a.error)
-
-
 def sent_out(sent: Sent) -> SentOut:
     return SentOut(sent.id, sent.is_duplicate)
 
 
 def acted_out(acted: Acted) -> ActedOut:
     return ActedOut(acted.id, acted.state, to_text(acted.due_at))
-
-
-def queue_out(view: QueueView) -> QueueOut:
-    oldest = view.oldest_ready_at
-    return QueueOut(
-        view.queue.name,
-        view.queue.settings,
-        view.queue.is_paused,
-        to_text(view.queue.created_at),
-        *counts_out(view.counts),
-        to_text(oldest) if isinstance(oldest, int) else oldest,
-        view.queue.held_by or msgspec.UNSET,
-    )
-
-
-def counts_out(counts: Counts) -> tuple[CountsOut, TotalsOut]:
-    c = counts
-    return CountsOut(c.waiting, c.ready, c.leased, c.dead), TotalsOut(
-        sent=c.sent_total,
-        done=c.done_total,
-        dead=c.dead_total,
-        cancelled=c.cancelled_total,
-        failed=c.failed_total,
-        expired_leases=c.expired_total,
-        claimed=c.claimed_total,
-    )
 
 
 def _tags(*tags: str | None) -> list[str]:

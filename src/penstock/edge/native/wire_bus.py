@@ -7,13 +7,14 @@ from typing import Annotated, Any
 import msgspec
 from msgspec import Meta
 
+from penstock.domain.datetimes import parse_instant
 from penstock.domain.message import notification
 from penstock.domain.message.history import Ending
 from penstock.domain.message.lifecycle import State
 from penstock.domain.message.notification import FUTURE_TOKEN, OWN, USER_TOKEN, Change
 from penstock.domain.queue.queue import QueueSettings
 from penstock.domain.topic import Dispatch, Subscription, Topic
-from penstock.edge.instants import from_text, to_text
+from penstock.edge.instants import to_text
 from penstock.edge.native import wire_in
 from penstock.edge.native.wire_in import DraftIn
 from penstock.services.messages import MessageView
@@ -37,7 +38,7 @@ class ChangeIn(msgspec.Struct, forbid_unknown_fields=True):
         if self.body is not msgspec.UNSET:
             body = DraftIn(body=self.body).draft().body
         return Change(
-            due_at=None if self.due_at is None else from_text("due_at", self.due_at),
+            due_at=None if self.due_at is None else parse_instant("due_at", self.due_at),
             body=body,
             tags=self.tags,
             kind=self.kind,

@@ -7,11 +7,11 @@ from typing import Annotated, Any, TypeVar
 import msgspec
 from msgspec import Meta
 
+from penstock.domain.datetimes import parse_instant
 from penstock.domain.errors import InvalidRequest, PenstockError
 from penstock.domain.message.draft import Draft
 from penstock.domain.message.lease import Verb
 from penstock.domain.queue.queue import DedupUntil
-from penstock.edge.instants import from_text
 from penstock.operations.json_text import text_of
 
 T = TypeVar("T")
@@ -51,10 +51,10 @@ class DraftIn(msgspec.Struct, forbid_unknown_fields=True):
             tags=self.tags,
             group=self.group,
             priority=self.priority,
-            due_at=None if due_at is None else from_text("due_at", due_at),
+            due_at=None if due_at is None else parse_instant("due_at", due_at),
             delay_ms=self.delay_ms,
             dedup_key=self.dedup_key,
-            expires_at=None if expires_at is None else from_text("expires_at", expires_at),
+            expires_at=None if expires_at is None else parse_instant("expires_at", expires_at),
             expires_in_ms=self.expires_in_ms,
             max_attempts=self.max_attempts,
             trace=self.trace,
@@ -152,11 +152,6 @@ class EndIn(ReasonIn, forbid_unknown_fields=True):
 class RescheduleIn(msgspec.Struct, forbid_unknown_fields=True):
     due_at: int | str | None = None
     delay_ms: int | None = None
-
-
-class RedriveIn(msgspec.Struct, forbid_unknown_fields=True):
-    limit: int | None = None
-    to: str | None = None
 
 
 _draft = msgspec.json.Decoder(DraftIn)

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import msgspec
 
+from penstock.api.queues import Counts, Totals
 from penstock.domain.access import api_key as access
 from penstock.domain.access.api_key import Caller
 from penstock.domain.circuit.circuit import circuit_hash
 from penstock.domain.delivery.route import RouteTable
 from penstock.domain.limits import SECOND
-from penstock.domain.queue.counts import Counts
+from penstock.domain.queue import counts as domain_counts
 from penstock.domain.queue.minute_counters import Point
 from penstock.domain.queue.problem import HangingRoute, OldTransaction, Problem, TransactionKind
 from penstock.domain.store.damage import Damage
 from penstock.edge.instants import to_text
-from penstock.edge.native.wire import CountsOut, TotalsOut, counts_out
 from penstock.services.graphs import Graph
 from penstock.services.overview import Changed, Look, Wrong
 
@@ -33,8 +33,8 @@ class RatesOut(msgspec.Struct):
 
 class LiveQueueOut(msgspec.Struct, omit_defaults=True):
     name: str
-    counts: CountsOut
-    totals: TotalsOut
+    counts: Counts
+    totals: Totals
     rates: RatesOut
     is_paused: bool
     held_by: str | None = None
@@ -46,15 +46,15 @@ class LiveOut(msgspec.Struct):
     open_circuits: int | None  # likewise
     queues: list[LiveQueueOut]
     is_cut: bool
-    counts: CountsOut | None = None
-    totals: TotalsOut | None = None
+    counts: Counts | None = None
+    totals: Totals | None = None
     rates: RatesOut | None = None
 
 
 class QueueProblemsOut(msgspec.Struct):
     queue: str
     problems: list[Problem]
-    counts: CountsOut
+    counts: Counts
     oldest_ready_at: str | None
     is_paused: bool
     held_by: str | None
@@ -107,7 +107,7 @@ class PointOut(msgspec.Struct, omit_defaults=True):
     leased: int
     dead: int
     most_ready: int
-    happened: TotalsOut
+    happened: Totals
     oldest_ready_at: str | None = None
     wait_p50_ms: int | None = None
     wait_p95_ms: int | None = None
@@ -140,7 +140,7 @@ def _point_out(point: Point) -> PointOut:
         point.leased,
         point.dead,
         point.most_ready,
-        TotalsOut(
+        Totals(
             sent=happened["sent_total"],
             done=happened["done_total"],
             dead=happened["dead_total"],
@@ -170,7 +170,7 @@ def live_out(look: Look, before: Look | None, caller: Caller) -> LiveOut:
     )
     if not access.is_limited(caller):
         out.workers, out.open_circuits = look.workers, look.open_circuits
-        out.counts, out.totals = counts_out(look.total)
+        out.counts, out.totals = Counts.of(look.total), Totals.of(look.total)
         out.rates = _rates(look.total, None if before is None else before.total, passed_ms)
     return out
 
@@ -181,7 +181,7 @@ def problem_out(wrong: Wrong) -> QueueProblemsOut:
     return QueueProblemsOut(
         glance.queue.name,
         list(wrong.problems),
-        counts_out(glance.counts)[0],
+        Counts.of(glance.counts),
         None if oldest_at is None else to_text(oldest_at),
         glance.queue.is_paused,
         glance.queue.held_by,
@@ -222,14 +222,17 @@ def _queue_out(changed: Changed, passed_ms: int) -> LiveQueueOut:
     queue = changed.queue
     return LiveQueueOut(
         queue.name,
-        *counts_out(changed.counts),
+        Counts.of(changed.counts),
+        Totals.of(changed.counts),
         _rates(changed.counts, changed.before, passed_ms),
         queue.is_paused,
         queue.held_by,
     )
 
 
-def _rates(after: Counts, before: Counts | None, passed_ms: int) -> RatesOut:
+def _rates(
+    after: domain_counts.Counts, before: domain_counts.Counts | None, passed_ms: int
+) -> RatesOut:
     if before is None:
         return RatesOut()
 

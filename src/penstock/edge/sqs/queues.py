@@ -10,7 +10,7 @@ import msgspec
 from penstock.domain.errors import InvalidRequest, QueueExists, QueueNotFound
 from penstock.domain.limits import NUL
 from penstock.domain.queue.queue import Queue, QueueSettings
-from penstock.edge.chunks import bring_all_back, purge_all
+from penstock.edge.chunks import bring_all_back
 from penstock.edge.sqs import permissions
 from penstock.edge.sqs.errors import (
     SqsError,
@@ -43,6 +43,7 @@ from penstock.edge.sqs.wire.model import (
     ListQueueTagsResult,
 )
 from penstock.ports.clock import Clock
+from penstock.ports.unit_of_work import await_steps
 from penstock.services.queues import Queues, QueueView
 
 MOST_TAGS = 50
@@ -169,7 +170,7 @@ class QueueOperations:
         queue = await self._finder.queue(asked)
         if asked.settings.limits == "strict":
             await self._change(queue.name, self._note_purge)
-        await purge_all(self._queues, queue.name)
+        await await_steps(self._queues.purge(queue.name))
 
     def _note_purge(self, queue: Queue) -> QueueSettings:
         now = self._clock.now()
@@ -180,7 +181,7 @@ class QueueOperations:
 
     async def delete(self, asked: Asked) -> None:
         queue = await self._finder.queue(asked)
-        await purge_all(self._queues, queue.name)
+        await await_steps(self._queues.purge(queue.name))
         await self._queues.remove(queue.name, force=True)
 
     # --- tags and permissions ---

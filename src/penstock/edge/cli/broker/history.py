@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from datetime import datetime, timedelta
 from itertools import islice
 
-from penstock.client.remote.answers import Ending
+from penstock.api.history import Ending
 from penstock.client.remote.server import Remote
 from penstock.domain.duration import duration_text
 from penstock.domain.message.lifecycle import State

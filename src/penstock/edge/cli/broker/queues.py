@@ -6,7 +6,7 @@ from argparse import Namespace
 
 import msgspec
 
-from penstock.client.remote.answers import Queue
+from penstock.api.queues import Queue
 from penstock.domain.duration import duration_text
 from penstock.edge.cli.kit import exits
 from penstock.edge.cli.kit.flags import remote, server_flags
@@ -24,16 +24,16 @@ def named(parser: Parser) -> None:
 def show(queue: Queue, out: Output) -> int:
     """A queue with everything about it."""
     if out.json:
-        out.record(queue)
+        out.record(document(queue))
         return exits.OK
     counts, totals = queue.counts, queue.totals
     out.fields(
         [
             ("name", queue.name),
             ("paused", queue.is_paused),
-            ("held by", queue.held_by),
+            ("held by", queue.held_by or None),
             ("created", queue.created_at),
-            ("oldest ready", queue.oldest_ready_at),
+            ("oldest ready", queue.oldest_ready_at or None),
         ]
     )
     out.line()
@@ -44,6 +44,12 @@ def show(queue: Queue, out: Output) -> int:
     values = msgspec.structs.asdict(queue.settings)
     out.fields((name, _setting(name, value)) for name, value in values.items())
     return exits.OK
+
+
+def document(queue: Queue) -> dict[str, object]:
+    """For JSON: fields without a value are null, as scripts know them."""
+    fields = msgspec.structs.asdict(queue)
+    return {name: None if value is msgspec.UNSET else value for name, value in fields.items()}
 
 
 def _setting(name: str, value: object) -> object:
@@ -72,7 +78,7 @@ def _list(args: Namespace, out: Output) -> int:
         )
         if out.json:
             for queue in queues:
-                out.record(queue)
+                out.record(document(queue))
         else:
             out.table(
                 ("queue", "ready", "waiting", "leased", "dead", "done", "stopped"),
@@ -95,25 +101,25 @@ def _show(args: Namespace, out: Output) -> int:
 
 def _pause(args: Namespace, out: Output) -> int:
     with remote(args) as server:
-        return _told(server.queues.pause(args.queue), out)
+        return _show_state(server.queues.pause(args.queue), out)
 
 
 def _resume(args: Namespace, out: Output) -> int:
     with remote(args) as server:
-        return _told(server.queues.resume(args.queue), out)
+        return _show_state(server.queues.resume(args.queue), out)
 
 
 def _unhold(args: Namespace, out: Output) -> int:
     with remote(args) as server:
-        return _told(server.queues.unhold(args.queue), out)
+        return _show_state(server.queues.unhold(args.queue), out)
 
 
-def _told(queue: Queue, out: Output) -> int:
+def _show_state(queue: Queue, out: Output) -> int:
     if out.json:
-        out.record(queue)
+        out.record(document(queue))
         return exits.OK
     out.line(f"{queue.name} is {'paused' if queue.is_paused else 'not paused'}")
-    if queue.held_by is not None:
+    if queue.held_by:
         out.line(
             f"circuit {queue.held_by} holds it: `penstock queues unhold {queue.name}` ends the hold"
         )

@@ -11,7 +11,7 @@ import msgspec
 
 from penstock.domain.errors import QueueExists, QueueNotFound
 from penstock.domain.queue.queue import DedupScope, Ordering, Redelivery
-from penstock.edge.cli.broker.queues import show
+from penstock.edge.cli.broker.queues import document, show
 from penstock.edge.cli.kit import exits
 from penstock.edge.cli.kit.exits import UsageError
 from penstock.edge.cli.kit.flags import (
@@ -158,7 +158,7 @@ def _create(args: Namespace, out: Output) -> int:
                 raise QueueExists(f"there is a queue {args.queue!r} already; --replace changes it")
         queue = server.queues.put(args.queue, _wanted(args), only_new=not args.replace)
     if out.json:
-        out.record(queue)
+        out.record(document(queue))
     else:
         out.line(f"{queue.name} is there")
     return exits.OK

@@ -13,7 +13,8 @@ from datetime import datetime, timedelta
 
 import msgspec
 
-from penstock.client.remote.answers import Counts, Ending
+from penstock.api.history import Ending
+from penstock.api.queues import Counts
 from penstock.client.remote.server import Remote
 from penstock.edge.cli.kit import exits
 from penstock.edge.cli.kit.exits import UsageError

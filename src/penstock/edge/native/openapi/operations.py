@@ -91,22 +91,22 @@ def _query_parameters(route: Route) -> Iterable[Part]:
             yield _parameter(name) | {"in": "query"}
     elif route.operation.query is not None:
         for name, schema in properties(route.operation.query).items():
-            parameter: Part = {"name": name, "in": "query", "schema": _without_null(schema)}
+            parameter: Part = {"name": name, "in": "query"}
             parameter["description"] = schema.pop("description")
+            schema = parameter["schema"] = _without_null(schema)
             if examples := schema.pop("examples", None):
                 [parameter["example"]] = examples
             yield parameter
 
 
 def _without_null(schema: Part) -> Part:
-    """A query cannot hold null: a parameter that has no value is left out."""
-    choices = [choice for choice in schema.get("anyOf", ()) if choice != {"type": "null"}]
-    if len(choices) == 1:
-        del schema["anyOf"]
-        schema |= choices[0]
-    if "default" in schema and schema["default"] is None:
+    """A parameter is left out, never null."""
+    if schema.get("default", ...) is None:
         del schema["default"]
-    return schema
+    choices = [choice for choice in schema.pop("anyOf", ()) if choice != {"type": "null"}]
+    if len(choices) < 2:
+        return schema | dict(*choices)
+    return schema | {"anyOf": choices}
 
 
 def _parameter(name: str) -> Part:

@@ -8,12 +8,12 @@ from typing import Any
 import msgspec
 
 from penstock.domain.access.api_key import Role
+from penstock.domain.datetimes import parse_instant
 from penstock.domain.errors import InvalidRequest, MessageNotFound, QueueNotFound, WrongState
 from penstock.domain.limits import MAX_INSTANT
 from penstock.domain.message.lifecycle import State
 from penstock.domain.message.selection import SHOWN, BulkAct, Order, Pick, check_order
 from penstock.domain.queue.queue import Queue
-from penstock.edge.instants import from_text
 from penstock.edge.native import wire_in
 from penstock.edge.server.request import Request, Respond, Response, json_response
 from penstock.edge.server.router import Route
@@ -116,7 +116,7 @@ class BulkApi:
         return json_response(ChangedOut(len(ids), changed, len(ids) - changed + absent, is_cut))
 
     def _due_at(self, wanted: BulkIn) -> int | None:
-        said = None if wanted.due_at is None else from_text("due_at", wanted.due_at)
+        said = None if wanted.due_at is None else parse_instant("due_at", wanted.due_at)
         if said is None and wanted.delay_ms is None:
             return None
         return self._messages.due_at(said, wanted.delay_ms)
@@ -153,4 +153,4 @@ def shown_state(state: Any) -> State:
 
 
 def _instant(name: str, value: int | str | None, default: int) -> int:
-    return default if value is None else from_text(name, value)
+    return default if value is None else parse_instant(name, value)

@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 from penstock.domain.access.api_key import Role, Scope
+from penstock.domain.datetimes import read_instant
 from penstock.domain.fact import FactFilter
-from penstock.edge.instants import read_instant
 from penstock.edge.native import wire_workers as wire
-from penstock.edge.native.cursor import from_cursor, read_limit, to_cursor
 from penstock.edge.server.request import Request, Respond, Response, json_response
 from penstock.edge.server.router import Route
+from penstock.operations.cursor import from_cursor, read_limit, to_cursor
 from penstock.services.facts import Facts
 
 _FILTERS = ("kind", "subject", "from", "to", "limit", "cursor")

@@ -6,19 +6,15 @@ from collections.abc import Sequence
 from typing import Any
 
 from penstock import __version__
+from penstock.api.queues import Counts, Totals
 from penstock.domain.access import api_key as access
 from penstock.domain.access.api_key import Caller, Role, Scope
-from penstock.domain.errors import InvalidRequest
-from penstock.domain.message.history import HistoryFilter
-from penstock.domain.message.lifecycle import State
-from penstock.domain.queue.queue import check_name
-from penstock.edge.instants import read_instant, to_text
+from penstock.edge.instants import to_text
 from penstock.edge.metrics import circuits as circuit_metrics
 from penstock.edge.metrics.fleets import render_fleets
 from penstock.edge.metrics.queues import render
 from penstock.edge.metrics.transactions import render_transactions
 from penstock.edge.native import wire
-from penstock.edge.native.cursor import from_cursor, read_limit, to_cursor
 from penstock.edge.server.request import Request, Respond, Response, json_response
 from penstock.edge.server.router import Route
 from penstock.edge.waiting_claims import WaitingRoom
@@ -28,8 +24,6 @@ from penstock.services.history import Insight
 from penstock.services.overview import Watch
 from penstock.services.queues import QueueView
 from penstock.services.scaling import Scaling
-
-_FILTERS = ("queue", "kind", "tag", "entity_id", "outcome", "from", "to", "limit", "cursor")
 
 
 class InsightApi:
@@ -55,25 +49,6 @@ class InsightApi:
 
         return [
             route(
-                "/v1/history",
-                self.history,
-                "Finished messages, newest first.",
-                name="searchHistory",
-                scope=Scope.NAMED,
-                role=Role.READ,
-                gives=wire.HistoryOut,
-                query=_FILTERS,
-            ),
-            route(
-                "/v1/history/{id}",
-                self.past,
-                "The endings and the attempts of one message.",
-                name="getHistory",
-                scope=Scope.NAMED,
-                role=Role.READ,
-                gives=wire.PastOut,
-            ),
-            route(
                 "/v1/stats",
                 self.stats,
                 "Counts over all queues that the key is for.",
@@ -93,30 +68,6 @@ class InsightApi:
             ),
         ]
 
-    async def history(self, request: Request, respond: Respond) -> Response:
-        query = request.query(*_FILTERS)
-        if "*" not in request.caller.queues:
-            if "queue" not in query:
-                raise InvalidRequest("this key is for some queues only: name one with ?queue=")
-            access.allow(request.caller, Role.READ, query["queue"])
-        wanted = _filter(query)
-        endings = await self._insight.history(wanted)
-        following = None
-        if len(endings) == wanted.limit:
-            following = to_cursor(endings[-1].finished_at, endings[-1].history_no)
-        return json_response(wire.HistoryOut([wire.ending_out(e) for e in endings], following))
-
-    async def past(self, request: Request, respond: Respond) -> Response:
-        past = await self._insight.past(request.params["id"])
-        for queue in past.queues:
-            access.allow(request.caller, Role.READ, queue)
-        return json_response(
-            wire.PastOut(
-                [wire.ending_out(ending) for ending in past.endings],
-                [wire.attempt_out(attempt) for attempt in past.attempts],
-            )
-        )
-
     async def stats(self, request: Request, respond: Respond) -> Response:
         if access.is_limited(request.caller):
             views = await self._views(request.caller)
@@ -130,7 +81,8 @@ class InsightApi:
                 stats.queues,
                 waiting,
                 to_text(stats.now),
-                *wire.counts_out(stats.counts),
+                Counts.of(stats.counts),
+                Totals.of(stats.counts),
             )
         )
 
@@ -158,22 +110,3 @@ class InsightApi:
 
     def _waiting(self, views: Sequence[QueueView]) -> int:
         return self._room.waiting_for(view.queue.queue_no for view in views)
-
-
-def _filter(query: dict[str, str]) -> HistoryFilter:
-    try:
-        outcome = State(query["outcome"]) if "outcome" in query else None
-    except ValueError:
-        raise InvalidRequest("outcome is done, dead or cancelled") from None
-    before: Any = from_cursor(query.get("cursor"), 2)
-    return HistoryFilter(
-        queue=check_name(query["queue"]) if "queue" in query else None,
-        kind=query.get("kind"),
-        tag=query.get("tag"),
-        entity_id=query.get("entity_id"),
-        outcome=outcome,
-        from_at=read_instant("from", query.get("from"), default=0),
-        to_at=read_instant("to", query.get("to"), default=2**62),
-        before=before,
-        limit=read_limit(query.get("limit")),
-    )

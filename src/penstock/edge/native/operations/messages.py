@@ -6,19 +6,21 @@ from typing import Any
 
 import msgspec
 
+from penstock.api import history
 from penstock.domain.access import api_key as access
 from penstock.domain.access.api_key import Role, Scope
+from penstock.domain.datetimes import parse_instant, read_instant
 from penstock.domain.errors import WrongState
 from penstock.domain.limits import MAX_INSTANT
 from penstock.domain.message.history import Ending
 from penstock.domain.message.lifecycle import Message, State
 from penstock.domain.message.selection import Pick
-from penstock.edge.instants import from_text, read_instant, to_text
+from penstock.edge.instants import to_text
 from penstock.edge.native import wire, wire_in
-from penstock.edge.native.cursor import from_cursor, read_limit, to_cursor
 from penstock.edge.native.operations.bulk import shown_state
 from penstock.edge.server.request import Request, Respond, Response, json_response
 from penstock.edge.server.router import Route
+from penstock.operations.cursor import from_cursor, read_limit, to_cursor
 from penstock.services.directory import Directory
 from penstock.services.messages import Messages, MessageView
 from penstock.services.selection import Picking
@@ -175,7 +177,8 @@ class MessageApi:
     async def reschedule(self, request: Request, respond: Respond) -> Response:
         wanted = wire_in.decode(_reschedule, request.body)
         due_at = self._messages.due_at(
-            None if wanted.due_at is None else from_text("due_at", wanted.due_at), wanted.delay_ms
+            None if wanted.due_at is None else parse_instant("due_at", wanted.due_at),
+            wanted.delay_ms,
         )
         await self._check(request)
         return _changed(await self._messages.reschedule(request.params["id"], due_at=due_at))
@@ -233,10 +236,13 @@ def shown(view: MessageView) -> wire.MessageOut:
 
 
 def _ended(view: MessageView, ending: Ending) -> wire.MessageOut:
-    shown = wire.ending_out(ending)
-    out = wire.MessageOut(ending.id, ending.queue, ending.outcome, ending.attempts, shown.sent_at)
+    shown = history.Ending.of(ending, to_text)  # type: ignore[arg-type]
+    out = wire.MessageOut(
+        ending.id, ending.queue, ending.outcome, ending.attempts, to_text(ending.sent_at)
+    )
     for name in _OF_AN_ENDING:
         setattr(out, name, getattr(shown, name))
+    out.tags = list(shown.tags)
     if view.content is not None:
         out.body = msgspec.Raw(view.content.body.encode())
         out.attributes = view.content.attributes

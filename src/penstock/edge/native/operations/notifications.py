@@ -5,8 +5,10 @@ from __future__ import annotations
 import asyncio
 from typing import Any
 
+from penstock.api.queues import Cancelled
 from penstock.domain.access import api_key as access
 from penstock.domain.access.api_key import Role, Scope
+from penstock.domain.datetimes import read_instant
 from penstock.domain.errors import (
     InvalidRequest,
     PenstockError,
@@ -19,14 +21,13 @@ from penstock.domain.message.history import HistoryFilter
 from penstock.domain.message.lifecycle import Message
 from penstock.domain.message.notification import FUTURE_TOKEN
 from penstock.domain.queue.queue import check_name
-from penstock.edge.instants import read_instant, to_text
+from penstock.edge.instants import to_text
 from penstock.edge.native import wire
 from penstock.edge.native import wire_bus as bus
-from penstock.edge.native.cursor import from_cursor, read_limit, to_cursor
 from penstock.edge.native.operations.messages import shown
-from penstock.edge.native.operations.queues import Cancelled
 from penstock.edge.server.request import Request, Respond, Response, json_response
 from penstock.edge.server.router import Route
+from penstock.operations.cursor import from_cursor, read_limit, to_cursor
 from penstock.ports.store import Sent
 from penstock.services.directory import Directory
 from penstock.services.messages import Messages
@@ -224,7 +225,7 @@ class NotificationApi:
         while not (removed := await self._notifications.remove_some(wanted)).is_done:
             total += removed.cancelled
             await asyncio.sleep(0)
-        return json_response(Cancelled(total))
+        return json_response(Cancelled(cancelled=total))
 
     async def _wanted(self, request: Request) -> Wanted:
         query = request.query(*_FIND)

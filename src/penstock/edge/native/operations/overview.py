@@ -8,11 +8,10 @@ import msgspec
 
 from penstock.domain.access import api_key as access
 from penstock.domain.access.api_key import Caller, Role, Scope
+from penstock.domain.datetimes import read_instant
 from penstock.domain.errors import TooManyWaiting
 from penstock.domain.limits import DAY
-from penstock.edge.instants import read_instant
 from penstock.edge.live import LiveFeed
-from penstock.edge.native.cursor import read_limit
 from penstock.edge.native.wire_overview import (
     GraphOut,
     ProblemsOut,
@@ -26,6 +25,7 @@ from penstock.edge.native.wire_overview import (
 from penstock.edge.server.request import Request, Respond, Response, json_response
 from penstock.edge.server.router import Route
 from penstock.edge.server.stream import EVENTS
+from penstock.operations.cursor import read_limit
 from penstock.services.graphs import Graphs
 from penstock.services.overview import Look, Watch
 from penstock.services.routes import Routes

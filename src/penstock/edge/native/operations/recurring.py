@@ -15,7 +15,6 @@ from penstock.domain.queue.queue import check_name
 from penstock.domain.schedule.schedule import Rhythm, Schedule
 from penstock.edge.instants import to_text
 from penstock.edge.native import wire_in
-from penstock.edge.native.cursor import read_limit
 from penstock.edge.native.wire_recurring import (
     InstantsOut,
     NewRecurringIn,
@@ -29,6 +28,7 @@ from penstock.edge.native.wire_recurring import (
 )
 from penstock.edge.server.request import Request, Respond, Response, json_response
 from penstock.edge.server.router import Route
+from penstock.operations.cursor import read_limit
 from penstock.services.recurring import MAX_PREVIEW, Recurring
 
 _recurring = msgspec.json.Decoder(NewRecurringIn)

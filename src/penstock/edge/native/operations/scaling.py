@@ -15,9 +15,9 @@ from penstock.domain.fact import FactFilter
 from penstock.domain.scaling.fleet_sources import OWN
 from penstock.domain.scaling.fleet_status import DECISION, FleetStatus
 from penstock.edge.native import wire_scaling as wire
-from penstock.edge.native.cursor import from_cursor, read_limit, to_cursor
 from penstock.edge.server.request import Request, Respond, Response, json_response
 from penstock.edge.server.router import Route
+from penstock.operations.cursor import from_cursor, read_limit, to_cursor
 from penstock.ports.clock import Clock
 from penstock.services.facts import Facts
 from penstock.services.scaling import Scaling

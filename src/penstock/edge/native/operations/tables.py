@@ -10,9 +10,9 @@ import msgspec
 from penstock.domain.access.api_key import Role, Scope
 from penstock.domain.errors import TableNotFound
 from penstock.domain.lake.tables import MAX_ROWS, GoldReadiness, GoldTable
-from penstock.edge.native.cursor import read_limit
 from penstock.edge.server.request import Request, Respond, Response, json_response
 from penstock.edge.server.router import Route
+from penstock.operations.cursor import read_limit
 from penstock.services.tables import Gold
 
 _QUERY = ("from_day", "to_day", "limit")

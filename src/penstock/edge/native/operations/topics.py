@@ -18,13 +18,13 @@ from penstock.domain.errors import (
 )
 from penstock.domain.limits import Limits
 from penstock.domain.topic import check_topic, queue_name
-from penstock.edge.chunks import purge_all
 from penstock.edge.native import wire_bus as wire
-from penstock.edge.native.cursor import read_limit
-from penstock.edge.native.operations.queues import check_letters
 from penstock.edge.native.operations.results import check_batch
 from penstock.edge.server.request import Request, Respond, Response, json_response
 from penstock.edge.server.router import Route
+from penstock.operations.cursor import read_limit
+from penstock.operations.queues import allow_dead_letters
+from penstock.ports.unit_of_work import await_steps
 from penstock.services.bus import Bus, Published
 from penstock.services.queues import Queues
 
@@ -196,7 +196,7 @@ class TopicApi:
     async def subscribe(self, request: Request, respond: Respond) -> Response:
         topic, name = _subscription(request, Role.OPERATE)
         wanted = wire.read_subscribe(request.body)
-        check_letters(request, wanted.settings and wanted.settings.dead_letter_queue)
+        allow_dead_letters(request.caller, wanted.settings and wanted.settings.dead_letter_queue)
         made = await self._bus.subscribe(
             topic, name, kinds=wanted.kinds, dispatch=wanted.dispatch, settings=wanted.settings
         )
@@ -212,7 +212,7 @@ class TopicApi:
         topic, name = _subscription(request, Role.OPERATE)
         found = await self._bus.subscription(topic, name)
         if with_queue:
-            await purge_all(self._queues, found.queue)
+            await await_steps(self._queues.purge(found.queue))
         await self._bus.unsubscribe(topic, name, with_queue=with_queue)
         return Response(204)
 

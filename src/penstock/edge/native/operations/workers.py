@@ -14,9 +14,9 @@ from penstock.domain.worker import Worker
 from penstock.edge.izenda.task_leases import Holding
 from penstock.edge.native import wire_in
 from penstock.edge.native import wire_workers as wire
-from penstock.edge.native.cursor import read_limit
 from penstock.edge.server.request import Request, Respond, Response, json_response
 from penstock.edge.server.router import Route
+from penstock.operations.cursor import read_limit
 from penstock.services.workers import Workers
 
 _about = msgspec.json.Decoder(wire.NewWorkerIn)

@@ -4,17 +4,16 @@ from __future__ import annotations
 
 import base64
 import binascii
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 
 from penstock.domain.access.api_key import Caller, sees
 from penstock.edge.sqs.errors import invalid_parameter
 from penstock.edge.sqs.rules import content, names
-from penstock.ports.ticket import Ticket
 from penstock.services.queues import QueueView
 
 MOST = 1000  # on a page, and also without pages
 
-Look = Callable[[str, int], Ticket[list[QueueView]]]  # by the name to go on after, and a limit
+Look = Callable[[str, int], Awaitable[list[QueueView]]]  # by the name to go on after, and a limit
 
 
 async def page(

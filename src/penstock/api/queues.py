@@ -1,0 +1,252 @@
+"""Queues: their settings, their counts, and what operators do to them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Annotated, Self
+
+from msgspec import UNSET, Meta, UnsetType
+
+from penstock.api.operation import (
+    AnswerRecord,
+    Instant,
+    Limit,
+    Operation,
+    Positive,
+    QueryRecord,
+    RequestRecord,
+    about,
+)
+from penstock.domain.access.api_key import Role, Scope
+from penstock.domain.errors import QueueExists, QueueNotEmpty
+from penstock.domain.queue import counts as domain_counts
+from penstock.domain.queue import queue as domain_queue
+from penstock.domain.queue.queue import QueueSettings
+
+
+class Counts(AnswerRecord, frozen=True):
+    """Messages that are there now."""
+
+    waiting: Annotated[int, about("How many are not due yet.")]
+    ready: Annotated[int, about("How many can be claimed.")]
+    leased: Annotated[int, about("How many are leased.")]
+    dead: Annotated[int, about("How many are dead and wait for a redrive.")]
+
+    @classmethod
+    def of(cls, counts: domain_counts.Counts) -> Self:
+        return cls(
+            waiting=counts.waiting, ready=counts.ready, leased=counts.leased, dead=counts.dead
+        )
+
+
+class Totals(AnswerRecord, frozen=True):
+    """All there ever were."""
+
+    sent: Annotated[int, about("How many arrived.")]
+    done: Annotated[int, about("How many were completed.")]
+    dead: Annotated[int, about("How many died.")]
+    cancelled: Annotated[int, about("How many were cancelled.")]
+    failed: Annotated[int, about("How many attempts failed.")]
+    expired_leases: Annotated[int, about("How many leases expired.")]
+    claimed: Annotated[int, about("How many claims returned a message.")]
+
+    @classmethod
+    def of(cls, counts: domain_counts.Counts) -> Self:
+        return cls(
+            sent=counts.sent_total,
+            done=counts.done_total,
+            dead=counts.dead_total,
+            cancelled=counts.cancelled_total,
+            failed=counts.failed_total,
+            expired_leases=counts.expired_total,
+            claimed=counts.claimed_total,
+        )
+
+
+class Queue(AnswerRecord, frozen=True):
+    name: Annotated[str, about("The queue's name.")]
+    settings: Annotated[QueueSettings, about("How the queue behaves.")]
+    is_paused: Annotated[bool, about("True while an operator has stopped claims.")]
+    created_at: Annotated[Instant, about("When the queue was created.")]
+    counts: Annotated[Counts, about("How many messages there are now, by state.")]
+    totals: Annotated[Totals, about("How many messages there ever were.")]
+    oldest_ready_at: Annotated[
+        Instant | UnsetType | None,
+        about(
+            "Since when the message at the front can be claimed; null: none can. Absent in lists."
+        ),
+    ] = UNSET
+    held_by: Annotated[
+        str | UnsetType, about("The hash of the circuit that holds the queue; absent: none does.")
+    ] = UNSET
+    note: Annotated[
+        str | UnsetType,
+        about("After a resume: why claims are still stopped, if they are."),
+    ] = UNSET
+
+    @classmethod
+    def of(
+        cls,
+        queue: domain_queue.Queue,
+        counts: domain_counts.Counts,
+        instant: Callable[[int], Instant],
+        *,
+        oldest_ready_at: int | UnsetType | None = UNSET,
+        note: str | UnsetType = UNSET,
+    ) -> Self:
+        return cls(
+            name=queue.name,
+            settings=queue.settings,
+            is_paused=queue.is_paused,
+            created_at=instant(queue.created_at),
+            counts=Counts.of(counts),
+            totals=Totals.of(counts),
+            oldest_ready_at=(
+                instant(oldest_ready_at) if isinstance(oldest_ready_at, int) else oldest_ready_at
+            ),
+            held_by=queue.held_by or UNSET,
+            note=note,
+        )
+
+
+class Queues(AnswerRecord, frozen=True):
+    queues: Annotated[list[Queue], about("The queues, by name.")]
+    next: Annotated[str | None, about("Cursor of the next page; null: this is the last.")]
+
+
+class ListQueues(QueryRecord):
+    prefix: Annotated[
+        str | None, Meta(description="Only queues whose names begin with this.", examples=["ma"])
+    ] = None
+    contains: Annotated[
+        str | None, about("Only queues whose names contain this; upper and lower case are alike.")
+    ] = None
+    dead_letter_queue: Annotated[
+        str | None, about("Only queues whose dead messages go to this queue.")
+    ] = None
+    limit: Limit = 100
+    cursor: Annotated[
+        str | None, about("`next` of the page before; without it, the first page.")
+    ] = None
+
+
+class RemoveQueue(QueryRecord):
+    force: Annotated[
+        bool, Meta(description="Remove the queue and all messages in it.", examples=[True])
+    ] = False
+
+
+class Cancelled(AnswerRecord, frozen=True):
+    cancelled: Annotated[int, about("How many messages were cancelled.")]
+
+
+class Redrive(RequestRecord):
+    limit: Annotated[Positive | None, about("How many to redrive at most; null: all.")] = None
+    to: Annotated[str | None, about("The queue to send them to; null: the queue each died in.")] = (
+        None
+    )
+
+
+class Redriven(AnswerRecord, frozen=True):
+    redriven: Annotated[int, about("How many messages were redriven.")]
+
+
+LIST = Operation(
+    name="listQueues",
+    method="GET",
+    path="/v1/queues",
+    summary="The queues by name, with their counts.",
+    role=Role.READ,
+    scope=Scope.FILTERED,
+    query=ListQueues,
+    answer=Queues,
+)
+PUT = Operation(
+    name="putQueue",
+    method="PUT",
+    path="/v1/queues/{queue}",
+    summary="Make a queue (201), or give it these settings (200).",
+    role=Role.OPERATE,
+    request=QueueSettings,
+    example={"lease_ms": 60_000, "max_attempts": 3},
+    answer=Queue,
+    status=201,
+    also=(200,),
+    errors=(QueueExists,),  # with If-None-Match, or when two clients create it at the same time
+    is_idempotent=True,
+)
+CHANGE = Operation(
+    name="changeQueue",
+    method="PATCH",
+    path="/v1/queues/{queue}",
+    summary="Change some settings and leave the others.",
+    role=Role.OPERATE,
+    request=QueueSettings,
+    is_partial=True,
+    example={"max_attempts": None},
+    answer=Queue,
+    is_idempotent=True,
+)
+GET = Operation(
+    name="getQueue",
+    method="GET",
+    path="/v1/queues/{queue}",
+    summary="One queue with its counts.",
+    role=Role.READ,
+    answer=Queue,
+)
+REMOVE: Operation[None] = Operation(
+    name="removeQueue",
+    method="DELETE",
+    path="/v1/queues/{queue}",
+    summary="Remove a queue; with force=true also what it holds.",
+    role=Role.OPERATE,
+    query=RemoveQueue,
+    status=204,
+    errors=(QueueNotEmpty,),
+)
+PAUSE = Operation(
+    name="pauseQueue",
+    method="POST",
+    path="/v1/queues/{queue}/pause",
+    summary="Stop claims; sends go on.",
+    role=Role.OPERATE,
+    answer=Queue,
+    is_idempotent=True,
+)
+RESUME = Operation(
+    name="resumeQueue",
+    method="POST",
+    path="/v1/queues/{queue}/resume",
+    summary="Let claims go on; a circuit may still hold the queue (see unholdQueue).",
+    role=Role.OPERATE,
+    answer=Queue,
+    is_idempotent=True,
+)
+UNHOLD = Operation(
+    name="unholdQueue",
+    method="POST",
+    path="/v1/queues/{queue}/unhold",
+    summary="End the hold of a circuit on the queue; a pause stays.",
+    role=Role.OPERATE,
+    answer=Queue,
+    is_idempotent=True,
+)
+PURGE = Operation(
+    name="purgeQueue",
+    method="POST",
+    path="/v1/queues/{queue}/purge",
+    summary="Cancel everything in the queue; leases on it are lost.",
+    role=Role.OPERATE,
+    answer=Cancelled,
+)
+REDRIVE = Operation(
+    name="redriveQueue",
+    method="POST",
+    path="/v1/queues/{queue}/redrive",
+    summary="Bring dead messages back to the queues they died in, or to another.",
+    role=Role.OPERATE,
+    request=Redrive,
+    example={"limit": 100},
+    answer=Redriven,
+)

@@ -1,0 +1,63 @@
+"""Finished messages: search them, and look up one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import datetime
+from typing import TypedDict, Unpack
+
+from penstock.api import history
+from penstock.api.history import Ending, Past, SearchHistory
+from penstock.client.channel import Channel
+from penstock.domain.message.lifecycle import State
+
+
+class EndingFilter(TypedDict, total=False):
+    """`from_at <= finished_at < to_at`"""
+
+    queue: str | None
+    kind: str | None
+    tag: str | None
+    entity_id: str | None
+    outcome: State | None
+    from_at: datetime | None
+    to_at: datetime | None
+
+
+class History:
+    def __init__(self, channel: Channel) -> None:
+        self._request = channel.request
+
+    def search(self, *, page_size: int = 100, **wanted: Unpack[EndingFilter]) -> Iterator[Ending]:
+        """Newest first, page by page, as far as the caller reads."""
+        cursor: str | None = None
+        while True:
+            page = self.page(limit=page_size, cursor=cursor, **wanted)
+            yield from page.endings
+            cursor = page.next
+            if cursor is None:
+                return
+
+    def page(
+        self, *, limit: int = 100, cursor: str | None = None, **wanted: Unpack[EndingFilter]
+    ) -> history.History:
+        query = SearchHistory(
+            queue=wanted.get("queue"),
+            kind=wanted.get("kind"),
+            tag=wanted.get("tag"),
+            entity_id=wanted.get("entity_id"),
+            outcome=wanted.get("outcome"),
+            from_=_text(wanted.get("from_at")),
+            to=_text(wanted.get("to_at")),
+            limit=limit,
+            cursor=cursor,
+        )
+        return self._request(history.SEARCH, query=query)
+
+    def of(self, message_id: str) -> Past:
+        """The endings and the unfinished attempts of one message."""
+        return self._request(history.GET, id=message_id)
+
+
+def _text(moment: datetime | None) -> str | None:
+    return None if moment is None else moment.isoformat(timespec="milliseconds")

@@ -1,0 +1,74 @@
+"""History."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from penstock.api import history
+from penstock.api.history import Attempt, Ending, Past, SearchHistory
+from penstock.domain.access.api_key import Role, allow
+from penstock.domain.datetimes import read_instant
+from penstock.domain.errors import InvalidRequest
+from penstock.domain.message import history as domain
+from penstock.domain.message.history import HistoryFilter
+from penstock.domain.message.lifecycle import State
+from penstock.domain.queue.queue import check_name
+from penstock.operations.call import Call, Handlers
+from penstock.operations.cursor import from_cursor, to_cursor
+from penstock.ports.unit_of_work import Steps, Work
+from penstock.services.history import Insight
+
+
+class HistoryOperations:
+    def __init__(self, service: Insight) -> None:
+        self._history = service
+
+    def handlers(self) -> Handlers:
+        return {history.SEARCH: self.search, history.GET: self.get}
+
+    def search(self, call: Call[None, SearchHistory]) -> Work[history.History]:
+        if "*" not in call.caller.queues:
+            if call.query.queue is None:
+                raise InvalidRequest("this key is for some queues only: name one with ?queue=")
+            allow(call.caller, Role.READ, call.query.queue)
+        wanted = _filter(call.query)
+
+        def answer(endings: list[domain.Ending]) -> history.History:
+            following = None
+            if len(endings) == wanted.limit:
+                following = to_cursor(endings[-1].finished_at, endings[-1].history_no)
+            return history.History(
+                endings=[Ending.of(ending, call.instant) for ending in endings], next=following
+            )
+
+        return self._history.history(wanted).map(answer)
+
+    def get(self, call: Call[None, None]) -> Steps[Past]:
+        past = yield from self._history.past(call.path["id"])
+        for queue in past.queues:
+            allow(call.caller, Role.READ, queue)
+        return Past(
+            endings=[Ending.of(ending, call.instant) for ending in past.endings],
+            attempts=[Attempt.of(attempt, call.instant) for attempt in past.attempts],
+        )
+
+
+def _filter(query: SearchHistory) -> HistoryFilter:
+    try:
+        outcome = None if query.outcome is None else State(query.outcome)
+    except ValueError:
+        raise InvalidRequest(
+            f"outcome is done, dead or cancelled, not {query.outcome!r:.40}"
+        ) from None
+    before: Any = from_cursor(query.cursor, 2)
+    return HistoryFilter(
+        queue=None if query.queue is None else check_name(query.queue),
+        kind=query.kind,
+        tag=query.tag,
+        entity_id=query.entity_id,
+        outcome=outcome,
+        from_at=read_instant("from", query.from_, default=0),
+        to_at=read_instant("to", query.to, default=2**62),
+        before=before,
+        limit=query.limit,
+    )

@@ -1,0 +1,131 @@
+"""Queues."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from penstock.api import queues
+from penstock.api.queues import Cancelled, ListQueues, Queue, Redrive, Redriven, RemoveQueue
+from penstock.domain.access.api_key import Caller, Role, allow, sees
+from penstock.domain.errors import InvalidRequest
+from penstock.domain.queue.queue import QueueSettings, check_name
+from penstock.operations.call import Call, Handlers, Reply
+from penstock.ports.unit_of_work import Steps, Work
+from penstock.services.queues import Put, Queues, QueueView
+
+
+class QueueOperations:
+    def __init__(self, service: Queues) -> None:
+        self._queues = service
+
+    def handlers(self) -> Handlers:
+        return {
+            queues.LIST: self.page,
+            queues.PUT: self.put,
+            queues.CHANGE: self.change,
+            queues.GET: self.get,
+            queues.REMOVE: self.remove,
+            queues.PAUSE: self.pause,
+            queues.RESUME: self.resume,
+            queues.UNHOLD: self.unhold,
+            queues.PURGE: self.purge,
+            queues.REDRIVE: self.redrive,
+        }
+
+    def page(self, call: Call[None, ListQueues]) -> Steps[queues.Queues]:
+        query = call.query
+        after = query.cursor or ""
+        views: list[QueueView] = []
+        # Queues that the caller may not see do not count for the page.
+        while len(views) < query.limit:
+            page = yield from self._queues.page(
+                prefix=query.prefix or "",
+                after=after,
+                limit=query.limit,
+                dead_letter_queue=query.dead_letter_queue,
+                contains=query.contains or "",
+            )
+            views += [view for view in page if sees(call.caller, view.queue.name)]
+            if len(page) < query.limit:
+                break
+            after = page[-1].queue.name
+        views = views[: query.limit]
+        return queues.Queues(
+            queues=[_queue(view, call) for view in views],
+            next=views[-1].queue.name if len(views) == query.limit else None,
+        )
+
+    def put(self, call: Call[QueueSettings, None]) -> Work[Queue | Reply[Queue]]:
+        allow_dead_letters(call.caller, call.body.dead_letter_queue)
+
+        def answer(put: Put) -> Queue | Reply[Queue]:
+            queue = _queue(put.view, call)
+            return queue if put.is_new else Reply(queue, 200)
+
+        put = self._queues.put(call.path["queue"], call.body, only_new=call.only_new)
+        return put.map(answer)
+
+    def change(self, call: Call[dict[str, Any], None]) -> Work[Queue]:
+        allow_dead_letters(call.caller, call.body.get("dead_letter_queue"))
+        changed = self._queues.patch(call.path["queue"], call.body)
+        return changed.map(lambda view: _queue(view, call))
+
+    def get(self, call: Call[None, None]) -> Work[Queue]:
+        return self._queues.get(call.path["queue"]).map(lambda view: _queue(view, call))
+
+    def remove(self, call: Call[None, RemoveQueue]) -> Steps[None]:
+        name, force = call.path["queue"], call.query.force
+        if force:
+            yield from self._queues.purge(name)
+        yield from self._queues.remove(name, force=force)
+
+    def pause(self, call: Call[None, None]) -> Work[Queue]:
+        paused = self._queues.pause(call.path["queue"], is_paused=True)
+        return paused.map(lambda view: _queue(view, call))
+
+    def resume(self, call: Call[None, None]) -> Work[Queue]:
+        resumed = self._queues.pause(call.path["queue"], is_paused=False)
+        return resumed.map(lambda view: _resumed(view, call))
+
+    def unhold(self, call: Call[None, None]) -> Work[Queue]:
+        return self._queues.unhold(call.path["queue"]).map(lambda view: _queue(view, call))
+
+    def purge(self, call: Call[None, None]) -> Steps[Cancelled]:
+        cancelled = yield from self._queues.purge(call.path["queue"])
+        return Cancelled(cancelled=cancelled)
+
+    def redrive(self, call: Call[Redrive, None]) -> Steps[Redriven]:
+        limit, target = call.body.limit, call.body.to
+        if limit is not None and limit < 1:
+            raise InvalidRequest(f"limit must be at least 1, not {limit}")
+        if target is not None:
+            allow(call.caller, Role.OPERATE, check_name(target))
+        redriven = yield from self._queues.redrive(call.path["queue"], to=target, limit=limit)
+        return Redriven(redriven=redriven)
+
+
+def allow_dead_letters(caller: Caller, queue: Any) -> None:
+    """Dead letters are sent: their queue needs the same right as one that is operated."""
+    if isinstance(queue, str):
+        allow(caller, Role.OPERATE, queue)
+
+
+def _queue(view: QueueView, call: Call[Any, Any]) -> Queue:
+    return Queue.of(view.queue, view.counts, call.instant, oldest_ready_at=view.oldest_ready_at)
+
+
+def _resumed(view: QueueView, call: Call[Any, Any]) -> Queue:
+    queue = view.queue
+    if queue.held_by is None:
+        return _queue(view, call)
+    # Claims are still stopped, so a plain 200 would mislead.
+    return Queue.of(
+        queue,
+        view.counts,
+        call.instant,
+        oldest_ready_at=view.oldest_ready_at,
+        note=(
+            f"circuit {queue.held_by} holds the queue, whether paused or not; "
+            f"POST /v1/queues/{queue.name}/unhold ends the hold"
+        ),
+    )
