@@ -28,7 +28,6 @@ from penstock.edge.native.operations.messages import MessageApi
 from penstock.edge.native.operations.notifications import NotificationApi
 from penstock.edge.native.operations.overview import WatchingApi
 from penstock.edge.native.operations.recurring import RecurringApi
-from penstock.edge.native.operations.scaling import ScalingApi
 from penstock.edge.native.operations.sends import SendApi
 from penstock.edge.native.operations.tables import InsightsApi
 from penstock.edge.native.operations.topics import TopicApi
@@ -44,6 +43,7 @@ from penstock.edge.worker_routes import work_routes
 from penstock.operations.history import HistoryOperations
 from penstock.operations.moves import MoveOperations
 from penstock.operations.queues import QueueOperations
+from penstock.operations.scaling import ScalingOperations
 from penstock.settings import Settings
 from penstock.wiring.broker import CLOSING_WAIT_MS, Broker, open_broker
 
@@ -169,7 +169,7 @@ def routes(broker: Broker, room: WaitingRoom) -> list[Route]:
         *work_routes(broker, room),
         *RecurringApi(broker.recurring).routes(),
         *push_routes(broker),
-        *ScalingApi(broker.scaling, broker.facts, broker.clock).routes(),
+        *routes_of(ScalingOperations(broker.scaling, broker.facts, broker.clock).handlers()),
         *InsightsApi(broker.gold).routes(),
         *AdministrationApi(broker.keys, broker.settings).routes(),
         *routes_of(HistoryOperations(broker.insight).handlers()),

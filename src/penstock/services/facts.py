@@ -5,7 +5,7 @@ from __future__ import annotations
 from penstock.domain.fact import Fact, FactFilter, check_filter
 from penstock.domain.limits import Limits
 from penstock.ports.store import Store
-from penstock.ports.ticket import Ticket
+from penstock.ports.unit_of_work import Work, read
 
 
 class Facts:
@@ -13,6 +13,6 @@ class Facts:
         self._store = store
         self._limits = limits
 
-    def search(self, wanted: FactFilter) -> Ticket[list[Fact]]:
+    def search(self, wanted: FactFilter) -> Work[list[Fact]]:
         check_filter(wanted, max_limit=self._limits.max_claim)
-        return self._store.read(lambda session: session.facts.search(wanted))
+        return read(self._store, lambda session: session.facts.search(wanted))

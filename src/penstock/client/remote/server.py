@@ -23,6 +23,7 @@ from penstock.client.nouns.history import History
 from penstock.client.nouns.moves import Moves
 from penstock.client.nouns.queues import Queues
 from penstock.client.nouns.routes import Routes
+from penstock.client.nouns.scaling import Scaling
 from penstock.client.remote.answers import (
     Acted,
     ActResult,
@@ -38,7 +39,6 @@ from penstock.client.remote.answers import (
 from penstock.client.remote.messages import RemoteMessages
 from penstock.client.remote.notifications import RemoteNotifications
 from penstock.client.remote.recurring import RemoteRecurring
-from penstock.client.remote.scaling import RemoteScaling
 from penstock.client.remote.topics import RemoteTopics
 from penstock.client.remote.transport import ErrorAnswer, Transport
 from penstock.client.remote.workers import RemoteWorkers
@@ -82,7 +82,7 @@ class Remote:
         self.workers = RemoteWorkers(self._transport)
         self.routes = Routes(self._transport)
         self.circuits = Circuits(self._transport)
-        self.scaling = RemoteScaling(self._transport)
+        self.scaling = Scaling(self._transport)
 
     def __enter__(self) -> Self:
         return self

@@ -9,7 +9,6 @@ from typing import Any
 
 from penstock.edge.native.openapi import (
     bus_meanings,
-    scaling_meanings,
     steering_meanings,
     watching_meanings,
     work_meanings,
@@ -163,6 +162,7 @@ PARAMETERS: dict[str, tuple[str, dict[str, Any], str]] = {
     ),
     "move": ("The move's id.", {"type": "string", "format": "uuid"}, ""),
     "circuit": ("The circuit's hash.", {"type": "string"}, ""),
+    "fleet": ("The fleet's name.", {"type": "string"}, "mail"),
     "prefix": ("Only queues whose names begin like this.", _TEXT, "ma"),
     "count": (
         "How many instants to tell.",
@@ -187,8 +187,6 @@ FIELDS |= work_meanings.FIELDS
 PARAMETERS |= work_meanings.PARAMETERS
 FIELDS |= bus_meanings.FIELDS
 PARAMETERS |= bus_meanings.PARAMETERS
-FIELDS |= scaling_meanings.FIELDS
-PARAMETERS |= scaling_meanings.PARAMETERS
 FIELDS |= watching_meanings.FIELDS
 PARAMETERS |= watching_meanings.PARAMETERS
 FIELDS |= steering_meanings.FIELDS
