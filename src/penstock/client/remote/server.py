@@ -24,6 +24,7 @@ from penstock.client.nouns.moves import Moves
 from penstock.client.nouns.queues import Queues
 from penstock.client.nouns.routes import Routes
 from penstock.client.nouns.scaling import Scaling
+from penstock.client.nouns.workers import Workers
 from penstock.client.remote.answers import (
     Acted,
     ActResult,
@@ -41,7 +42,6 @@ from penstock.client.remote.notifications import RemoteNotifications
 from penstock.client.remote.recurring import RemoteRecurring
 from penstock.client.remote.topics import RemoteTopics
 from penstock.client.remote.transport import ErrorAnswer, Transport
-from penstock.client.remote.workers import RemoteWorkers
 from penstock.domain.errors import PenstockError
 from penstock.domain.limits import DEFAULT_LIMITS
 from penstock.domain.message.lease import Verb
@@ -79,7 +79,7 @@ class Remote:
         self.history = History(self._transport)
         self.notifications = RemoteNotifications(self._transport)
         self.topics = RemoteTopics(self._transport)
-        self.workers = RemoteWorkers(self._transport)
+        self.workers = Workers(self._transport)
         self.routes = Routes(self._transport)
         self.circuits = Circuits(self._transport)
         self.scaling = Scaling(self._transport)
