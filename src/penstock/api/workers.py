@@ -1,4 +1,4 @@
-"""Workers: they register, send heartbeats and leave; operators list and drain them."""
+"""Workers: they register, send beats and leave; operators list and drain them."""
 
 from __future__ import annotations
 
@@ -56,8 +56,8 @@ class Worker(AnswerRecord, frozen=True, kw_only=True, omit_defaults=True):
     state: Annotated[WorkerState, about("Active, draining, left or lost.")]
     slots: Annotated[int, about("How many messages it handles at a time.")]
     registered_at: Annotated[Instant, about("When it registered.")]
-    beat_at: Annotated[Instant, about("When its last heartbeat came.")]
-    alive_until: Annotated[Instant, about("When it counts as lost without another heartbeat.")]
+    beat_at: Annotated[Instant, about("When its last beat came.")]
+    alive_until: Annotated[Instant, about("When it counts as lost without another beat.")]
     name: Annotated[str | None, about("Its name, which other workers may share.")] = None
     host: Annotated[str | None, about("The machine it runs on.")] = None
     pid: Annotated[int | None, about("The id of its process.")] = None
@@ -105,12 +105,10 @@ class Worker(AnswerRecord, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class Registered(Worker, frozen=True, kw_only=True):
-    """A worker, and how often it has to send a heartbeat."""
+    """A worker, and how often it has to send a beat."""
 
-    valid_ms: Annotated[
-        DurationMs, about("How long a worker counts as alive after its last heartbeat.")
-    ]
-    beat_ms: Annotated[DurationMs, about("How often it should send a heartbeat.")]
+    valid_ms: Annotated[DurationMs, about("How long a worker counts as alive after its last beat.")]
+    beat_ms: Annotated[DurationMs, about("How often it should send a beat.")]
 
 
 class Workers(AnswerRecord, frozen=True):

@@ -29,7 +29,6 @@ from penstock.edge.native.operations.notifications import NotificationApi
 from penstock.edge.native.operations.overview import WatchingApi
 from penstock.edge.native.operations.recurring import RecurringApi
 from penstock.edge.native.operations.sends import SendApi
-from penstock.edge.native.operations.tables import InsightsApi
 from penstock.edge.native.operations.topics import TopicApi
 from penstock.edge.push_routes import push_routes, takes_coded
 from penstock.edge.server.allocator import return_large_blocks
@@ -44,6 +43,7 @@ from penstock.operations.history import HistoryOperations
 from penstock.operations.moves import MoveOperations
 from penstock.operations.queues import QueueOperations
 from penstock.operations.scaling import ScalingOperations
+from penstock.operations.tables import TableOperations
 from penstock.settings import Settings
 from penstock.wiring.broker import CLOSING_WAIT_MS, Broker, open_broker
 
@@ -170,7 +170,7 @@ def routes(broker: Broker, room: WaitingRoom) -> list[Route]:
         *RecurringApi(broker.recurring).routes(),
         *push_routes(broker),
         *routes_of(ScalingOperations(broker.scaling, broker.facts, broker.clock).handlers()),
-        *InsightsApi(broker.gold).routes(),
+        *routes_of(TableOperations(broker.gold).handlers()),
         *AdministrationApi(broker.keys, broker.settings).routes(),
         *routes_of(HistoryOperations(broker.insight).handlers()),
         *InsightApi(

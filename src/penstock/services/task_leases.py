@@ -1,4 +1,4 @@
-"""Leases of tasks: each heartbeat of a worker extends those that it holds."""
+"""Leases of tasks: each beat of a worker extends those that it holds."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Workers: they register, send heartbeats and leave; operators list and drain them."""
+"""Workers: they register, send beats and leave; operators list and drain them."""
 
 from __future__ import annotations
 
