@@ -10,10 +10,12 @@ from msgspec import Meta
 
 from penstock.api.operation import (
     AnswerRecord,
+    Cursor,
     Id,
     Instant,
     InstantIn,
     Limit,
+    Next,
     Operation,
     QueryRecord,
     QueueName,
@@ -102,7 +104,7 @@ class Attempt(AnswerRecord, frozen=True, omit_defaults=True):
 
 class History(AnswerRecord, frozen=True):
     endings: Annotated[list[Ending], about("How messages ended, newest first.")]
-    next: Annotated[str | None, about("Cursor of the next page; null: this is the last.")]
+    next: Next
 
 
 class Past(AnswerRecord, frozen=True):
@@ -129,9 +131,7 @@ class SearchHistory(QueryRecord):
     ] = msgspec.field(default=None, name="from")
     to: Annotated[InstantIn | None, about("Only messages that ended before this instant.")] = None
     limit: Limit = 100
-    cursor: Annotated[
-        str | None, about("`next` of the page before; without it, the first page.")
-    ] = None
+    cursor: Cursor = None
 
 
 SEARCH = Operation(

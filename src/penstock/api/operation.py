@@ -33,6 +33,12 @@ InstantIn = Annotated[str, Meta(extra_json_schema={"format": "date-time"})] | in
 Limit = Annotated[int, Meta(description="How many at most.", ge=1, le=1_000, examples=[10])]
 
 
+Cursor = Annotated[
+    str | None, Meta(description="`next` of the page before; without it, the first page.")
+]
+Next = Annotated[str | None, Meta(description="Cursor of the next page; null: this is the last.")]
+
+
 class RequestRecord(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True):
     """What a client sends.  Unknown fields are rejected, so that typos are noticed."""
 

@@ -9,8 +9,10 @@ from msgspec import UNSET, Meta, UnsetType
 
 from penstock.api.operation import (
     AnswerRecord,
+    Cursor,
     Instant,
     Limit,
+    Next,
     Operation,
     Positive,
     QueryRecord,
@@ -111,7 +113,7 @@ class Queue(AnswerRecord, frozen=True):
 
 class Queues(AnswerRecord, frozen=True):
     queues: Annotated[list[Queue], about("The queues, by name.")]
-    next: Annotated[str | None, about("Cursor of the next page; null: this is the last.")]
+    next: Next
 
 
 class ListQueues(QueryRecord):
@@ -125,9 +127,7 @@ class ListQueues(QueryRecord):
         str | None, about("Only queues whose dead messages go to this queue.")
     ] = None
     limit: Limit = 100
-    cursor: Annotated[
-        str | None, about("`next` of the page before; without it, the first page.")
-    ] = None
+    cursor: Cursor = None
 
 
 class RemoveQueue(QueryRecord):

@@ -13,20 +13,20 @@ from functools import partial
 
 import uvloop
 
+from penstock import __version__
 from penstock.edge.aweq.api import AweqApi
 from penstock.edge.console.api import ConsoleApi
 from penstock.edge.embedded_workers import EmbeddedWorkers
 from penstock.edge.native.bind import routes_of
 from penstock.edge.native.docs.api import DocsApi
 from penstock.edge.native.operations.acts import ActApi
-from penstock.edge.native.operations.administration import AdministrationApi
 from penstock.edge.native.operations.bulk import BulkApi
 from penstock.edge.native.operations.claims import ClaimApi
 from penstock.edge.native.operations.health import HealthApi
-from penstock.edge.native.operations.history import InsightApi
+from penstock.edge.native.operations.live import LiveApi
 from penstock.edge.native.operations.messages import MessageApi
+from penstock.edge.native.operations.metrics import MetricsApi
 from penstock.edge.native.operations.notifications import NotificationApi
-from penstock.edge.native.operations.overview import WatchingApi
 from penstock.edge.native.operations.recurring import RecurringApi
 from penstock.edge.native.operations.sends import SendApi
 from penstock.edge.native.operations.topics import TopicApi
@@ -39,8 +39,10 @@ from penstock.edge.server.traffic import Traffic
 from penstock.edge.sqs.api import SqsApi
 from penstock.edge.waiting_claims import WaitingRoom
 from penstock.edge.worker_routes import work_routes
+from penstock.operations.administration import AdministrationOperations
 from penstock.operations.history import HistoryOperations
 from penstock.operations.moves import MoveOperations
+from penstock.operations.overview import OverviewOperations
 from penstock.operations.queues import QueueOperations
 from penstock.operations.scaling import ScalingOperations
 from penstock.operations.tables import TableOperations
@@ -171,16 +173,24 @@ def routes(broker: Broker, room: WaitingRoom) -> list[Route]:
         *push_routes(broker),
         *routes_of(ScalingOperations(broker.scaling, broker.facts, broker.clock).handlers()),
         *routes_of(TableOperations(broker.gold).handlers()),
-        *AdministrationApi(broker.keys, broker.settings).routes(),
+        *routes_of(AdministrationOperations(broker.keys, broker.settings).handlers()),
         *routes_of(HistoryOperations(broker.insight).handlers()),
-        *InsightApi(
+        *MetricsApi(
             broker.insight, room, broker.circuits, broker.pushed, broker.scaling, broker.watch
         ).routes(),
         *HealthApi(broker.insight, broker.health).routes(),
-        *WatchingApi(
+        *routes_of(
+            OverviewOperations(
+                broker.insight,
+                broker.watch,
+                broker.graphs,
+                broker.routes,
+                room,
+                version=__version__,
+            ).handlers()
+        ),
+        *LiveApi(
             broker.watch,
-            broker.graphs,
-            broker.routes,
             most_listeners=limits.max_listeners,
             is_let_in=broker.keyring.is_let_in,
             health=broker.health,

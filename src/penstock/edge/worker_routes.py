@@ -5,10 +5,10 @@ from __future__ import annotations
 from penstock.domain.queue.queue import QueueSettings
 from penstock.edge.izenda.api import TaskApi
 from penstock.edge.native.bind import routes_of
-from penstock.edge.native.operations.facts import FactApi
 from penstock.edge.protocol_queue import OwnQueue
 from penstock.edge.server.router import Route
 from penstock.edge.waiting_claims import WaitingRoom
+from penstock.operations.facts import FactOperations
 from penstock.operations.workers import WorkerOperations
 from penstock.services.task_leases import TaskLeases
 from penstock.wiring.broker import Broker
@@ -46,5 +46,5 @@ def work_routes(broker: Broker, room: WaitingRoom) -> list[Route]:
             WorkerOperations(broker.workers, task_leases, beat_ms=workers.beat_ms).handlers()
         ),
         *task_api.routes(),
-        *FactApi(broker.facts).routes(),
+        *routes_of(FactOperations(broker.facts).handlers()),
     ]

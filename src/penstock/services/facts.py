@@ -1,4 +1,4 @@
-"""What you can ask about facts."""
+"""Facts: search what happened to other things than messages."""
 
 from __future__ import annotations
 

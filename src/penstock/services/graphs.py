@@ -1,4 +1,4 @@
-"""What you can ask of the past of counters: graphs of a queue, or of all together."""
+"""Graphs of the counters of a queue, or of all queues together."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from penstock.domain.queue import minute_counters as samples
 from penstock.domain.queue.minute_counters import ALL, Point, choose_step
 from penstock.ports.clock import Clock
 from penstock.ports.store import Session, Store
-from penstock.ports.ticket import Ticket
+from penstock.ports.unit_of_work import Work, read
 
 
 class Graph(msgspec.Struct, frozen=True):
@@ -32,10 +32,10 @@ class Graphs:
         from_at: int | None = None,
         to_at: int | None = None,
         step_ms: int | None = None,
-    ) -> Ticket[Graph]:
+    ) -> Work[Graph]:
         """Of the last hour unless told otherwise, and until the last minute that was written down.
 
-        Raises InvalidRequest; QueueNotFound comes with the ticket.
+        Raises InvalidRequest; running the work may raise QueueNotFound.
         """
         now = self._clock.now()
         until_at = now if to_at is None else min(to_at, now)
@@ -62,7 +62,7 @@ class Graphs:
             )
             return Graph(since_at, told_at, step, drawn)
 
-        return self._store.read(do)
+        return read(self._store, do)
 
 
 def _is_new(session: Session, queue_no: int) -> bool:

@@ -1,4 +1,4 @@
-"""API keys: made, listed, revoked, and asked for at the door."""
+"""API keys: create, list and revoke them; who sends a request with one."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from penstock.domain.access.api_key import ANYONE, ApiKey, Caller, Role
 from penstock.domain.errors import InvalidRequest, NotFound, Unauthenticated
 from penstock.ports.clock import Clock, Dice
 from penstock.ports.store import Session, Store
-from penstock.ports.ticket import Ticket
+from penstock.ports.unit_of_work import Work, read, write
 
 _log = logging.getLogger("penstock.keys")
 
@@ -46,7 +46,7 @@ class Keys:
 
     def create(
         self, name: str, *, roles: tuple[Role, ...], queues: tuple[str, ...] = ("*",)
-    ) -> Ticket[NewKey]:
+    ) -> Work[NewKey]:
         if not name or len(name) > 80 or not roles:
             raise InvalidRequest("a key needs a name of 1 to 80 characters and at least one role")
         key_id = self._dice.digits(_ID_DIGITS)
@@ -65,10 +65,10 @@ class Keys:
             session.keys.add(key)
             return NewKey(key, secret)
 
-        return self._store.write(do)
+        return write(self._store, do)
 
-    def all(self) -> Ticket[list[ApiKey]]:
-        return self._store.read(lambda session: session.keys.all())
+    def all(self) -> Work[list[ApiKey]]:
+        return read(self._store, lambda session: session.keys.all())
 
     def signing_secret(self, key: ApiKey) -> str:
         """Raises InvalidRequest where the secret file is not set that the key was made with."""
@@ -82,14 +82,14 @@ class Keys:
             )
         return access.signing_secret(key.key_id, secret=secret)
 
-    def revoke(self, key_id: str) -> Ticket[None]:
+    def revoke(self, key_id: str) -> Work[None]:
         now = self._clock.now()
 
         def do(session: Session) -> None:
             if not session.keys.revoke(key_id, now=now):
                 raise NotFound(f"there is no key {key_id!r} in use")
 
-        return self._store.write(do)
+        return write(self._store, do)
 
 
 class _Ring:

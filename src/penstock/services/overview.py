@@ -1,4 +1,4 @@
-"""What you can ask about all queues at once: what has changed, and what is wrong."""
+"""All queues at once: what has changed, and what is wrong."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from penstock.domain.queue.queue import Queue
 from penstock.domain.store.damage import Damage
 from penstock.ports.clock import Clock
 from penstock.ports.store import Session, Store
-from penstock.ports.ticket import Ticket
+from penstock.ports.unit_of_work import Work, read
 
 MOST_CHANGED = 500  # queues in one look; the rest is told to have changed, and no more
 MOST_SUSPECTS = 1_000
@@ -56,12 +56,12 @@ class Watch:
         self._store = store
         self._clock = clock
 
-    def look(self, before: Look | None = None) -> Ticket[Look]:
+    def look(self, before: Look | None = None) -> Work[Look]:
         """With no look before it, no queue has changed."""
         now = self._clock.now()
-        return self._store.read(lambda session: _look(session, before, now))
+        return read(self._store, lambda session: _look(session, before, now))
 
-    def problems(self) -> Ticket[list[Wrong]]:
+    def problems(self) -> Work[list[Wrong]]:
         """The worst first."""
         now = self._clock.now()
 
@@ -71,22 +71,22 @@ class Watch:
             found = worst_first((one, problems_of(one, now=now)) for one in suspects)
             return [Wrong(one, problems_of(one, now=now)) for one in found]
 
-        return self._store.read(do)
+        return read(self._store, do)
 
-    def hanging(self) -> Ticket[list[HangingRoute]]:
+    def hanging(self) -> Work[list[HangingRoute]]:
         """Routes whose endpoint does not answer, on whichever node; those with most first."""
         since = self._clock.now() - HANGING_AFTER_MS
-        return self._store.read(
-            lambda session: session.watching.hanging(since=since, limit=MOST_HANGING)
+        return read(
+            self._store, lambda session: session.watching.hanging(since=since, limit=MOST_HANGING)
         )
 
-    def transactions(self) -> Ticket[list[OldTransaction]]:
+    def transactions(self) -> Work[list[OldTransaction]]:
         """Open transactions that slow claims down when they last; the oldest first."""
-        return self._store.read(
-            lambda session: session.watching.transactions(limit=MOST_TRANSACTIONS)
+        return read(
+            self._store, lambda session: session.watching.transactions(limit=MOST_TRANSACTIONS)
         )
 
-    def old_transactions(self) -> Ticket[list[OldTransaction]]:
+    def old_transactions(self) -> Work[list[OldTransaction]]:
         """Those of them that have lasted too long."""
         now = self._clock.now()
 
@@ -94,7 +94,7 @@ class Watch:
             found = session.watching.transactions(limit=MOST_TRANSACTIONS)
             return [one for one in found if one.is_old(now=now)]
 
-        return self._store.read(do)
+        return read(self._store, do)
 
     def damage(self) -> Damage | None:
         """What of the store cannot be read any more, as far as requests have met it."""

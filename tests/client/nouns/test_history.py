@@ -2,34 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from datetime import timedelta
-from pathlib import Path
 
 import pytest
 
-from penstock.client.channel import Channel
-from penstock.client.local.channel import LocalChannel
 from penstock.client.nouns.history import History
 from penstock.client.remote.server import Remote
-from penstock.client.remote.transport import Transport
 from penstock.domain.datetimes import moment_of
 from penstock.domain.errors import InvalidRequest, MessageNotFound
 from penstock.domain.message.history import AttemptOutcome
 from penstock.domain.message.lifecycle import State
 from penstock.operations.history import HistoryOperations
-from tests.clocks import NOON, ManualClock
-from tests.edge.conftest import some_settings
+from tests.client.nouns.conftest import Connect
+from tests.clocks import NOON
 from tests.edge.live import LiveServer
 
 pytestmark = pytest.mark.no_store("server")
-
-
-@pytest.fixture
-def server(tmp_path: Path) -> Iterator[LiveServer]:
-    settings = some_settings(tmp_path / "data")
-    with LiveServer(settings, clock=ManualClock(), has_duties=False) as started:
-        yield started
 
 
 @pytest.fixture
@@ -48,14 +36,9 @@ def ids(server: LiveServer) -> list[str]:
         return sent
 
 
-@pytest.fixture(params=["over HTTP", "in process"])
-def history(request: pytest.FixtureRequest, server: LiveServer) -> History:
-    channel: Channel
-    if request.param == "over HTTP":
-        channel = Transport(server.url)
-    else:
-        channel = LocalChannel(HistoryOperations(server.broker.insight).handlers())
-    return History(channel)
+@pytest.fixture
+def history(connect: Connect, server: LiveServer) -> History:
+    return History(connect(HistoryOperations(server.broker.insight).handlers()))
 
 
 def test_endings_are_found_page_by_page(history: History, ids: list[str]) -> None:

@@ -2,43 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from datetime import datetime
-from pathlib import Path
 
 import msgspec
 import pytest
 
-from penstock.client.channel import Channel
-from penstock.client.local.channel import LocalChannel
 from penstock.client.nouns.queues import Queues
 from penstock.client.remote.server import Remote
-from penstock.client.remote.transport import Transport
 from penstock.domain.errors import InvalidRequest, QueueExists, QueueNotEmpty, QueueNotFound
 from penstock.domain.queue.queue import QueueSettings
 from penstock.operations.queues import QueueOperations
-from tests.clocks import NOON, ManualClock
-from tests.edge.conftest import some_settings
+from tests.client.nouns.conftest import Connect
+from tests.clocks import NOON
 from tests.edge.live import LiveServer
 
 pytestmark = pytest.mark.no_store("server")
 
 
 @pytest.fixture
-def server(tmp_path: Path) -> Iterator[LiveServer]:
-    settings = some_settings(tmp_path / "data")
-    with LiveServer(settings, clock=ManualClock(), has_duties=False) as started:
-        yield started
-
-
-@pytest.fixture(params=["over HTTP", "in process"])
-def queues(request: pytest.FixtureRequest, server: LiveServer) -> Queues:
-    channel: Channel
-    if request.param == "over HTTP":
-        channel = Transport(server.url)
-    else:
-        channel = LocalChannel(QueueOperations(server.broker.queues).handlers())
-    return Queues(channel)
+def queues(connect: Connect, server: LiveServer) -> Queues:
+    return Queues(connect(QueueOperations(server.broker.queues).handlers()))
 
 
 def send(server: LiveServer, queue: str, count: int = 1) -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from penstock.client.remote.answers import Readiness
+from penstock.api.health import Readiness
 from penstock.client.remote.server import Remote
 from tests.edge.api import Api, assert_refused
 from tests.edge.api import told as ok
@@ -73,4 +73,4 @@ def test_the_server_stays_ready_for_the_others_and_says_that_it_is_degraded(api:
     assert "\npenstock_store_damaged_pages 1\n" in api.call("GET", "/metrics").text
     with Remote(str(api.http.base_url)) as remote:  # as `penstock doctor` asks
         assert remote.is_ready()
-        assert remote.readiness() == Readiness(readiness["status"], readiness["reason"])
+        assert remote.readiness() == Readiness(**readiness)

@@ -7,7 +7,6 @@ from typing import Any
 
 import msgspec
 
-from penstock.api.queues import Counts, Totals
 from penstock.domain.errors import PenstockError
 from penstock.domain.message.lifecycle import State
 from penstock.domain.queue.queue import DedupUntil
@@ -120,21 +119,6 @@ class Recurring(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     last_id: str | None = None
     last_error: str | None = None
     owner: str | None = None  # the application that declared it; None: it was made by hand
-
-
-class Readiness(msgspec.Struct, frozen=True):
-    status: str
-    reason: str | None = None  # why it is degraded
-
-
-class Stats(msgspec.Struct, frozen=True, kw_only=True):
-    backend: str
-    queues: int
-    now: datetime
-    counts: Counts
-    totals: Totals
-    version: str = ""
-    waiting_claims: int = 0
 
 
 class MessagePage(msgspec.Struct, frozen=True):

@@ -16,6 +16,9 @@ from urllib.parse import quote
 
 import msgspec
 
+from penstock.api import health, overview
+from penstock.api.health import Readiness
+from penstock.api.overview import Stats
 from penstock.client.drafts import Act, ActOptions, Draft, SendOptions
 from penstock.client.errors import refusal
 from penstock.client.nouns.circuits import Circuits
@@ -32,10 +35,8 @@ from penstock.client.remote.answers import (
     MessagePage,
     RawMessage,
     RawPage,
-    Readiness,
     SendResult,
     Sent,
-    Stats,
 )
 from penstock.client.remote.messages import RemoteMessages
 from penstock.client.remote.notifications import RemoteNotifications
@@ -63,8 +64,6 @@ _claimed = msgspec.json.Decoder(MessagePage)
 _raw = msgspec.json.Decoder(RawPage)
 _turn = msgspec.json.Decoder(_Turn)
 _results = msgspec.json.Decoder(_Results)
-_stats = msgspec.json.Decoder(Stats)
-_readiness = msgspec.json.Decoder(Readiness)
 
 
 class Remote:
@@ -258,7 +257,7 @@ class Remote:
         return _each(_results.decode(answer.body).results, Acted)
 
     def stats(self) -> Stats:
-        return _stats.decode(self._transport.call("GET", "/v1/stats").body)
+        return self._transport.request(overview.STATS)
 
     def is_ready(self) -> bool:
         """Does the store behind the server answer?  Raises Unreachable if the server does not."""
@@ -267,7 +266,7 @@ class Remote:
     def readiness(self) -> Readiness | None:
         """None: the store behind the server does not answer.  Raises Unreachable."""
         try:
-            return _readiness.decode(self._transport.call("GET", "/readyz").body)
+            return self._transport.request(health.READY)
         except PenstockError:
             return None
 

@@ -16,6 +16,7 @@ from penstock.domain.limits import DAY, HOUR, MINUTE
 
 ALL = 0  # in place of a queue's number: all queues together
 MOST_POINTS = 500
+MAX_STEP_MS = 366 * DAY
 MINUTES_KEPT_MS = 3 * DAY  # after that the last sample of each hour is enough
 _STEPS = (MINUTE, 5 * MINUTE, 15 * MINUTE, HOUR, 3 * HOUR, 6 * HOUR, DAY, 7 * DAY)
 TOTALS = (
@@ -114,7 +115,9 @@ def choose_step(from_at: int, to_at: int, step_ms: int | None = None) -> int:
             raise InvalidRequest("from and to are too far from each other")
         return step_ms
     if step_ms < MINUTE or step_ms % MINUTE:
-        raise InvalidRequest("step_ms must be a multiple of 60000")
+        raise InvalidRequest(f"step_ms must be a multiple of 60000, not {step_ms}")
+    if step_ms > MAX_STEP_MS:
+        raise InvalidRequest(f"step_ms must be at most {MAX_STEP_MS}, not {step_ms}")
     if (to_at - from_at) / step_ms > MOST_POINTS:
         raise InvalidRequest(f"this would be more than {MOST_POINTS} points; take longer steps")
     return step_ms

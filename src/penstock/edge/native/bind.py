@@ -20,29 +20,34 @@ from penstock.ports.unit_of_work import Steps, Work, await_steps
 
 def routes_of(handlers: Handlers) -> Iterator[Route]:
     for operation, handler in handlers.items():
-        yield Route(
-            method=operation.method,
-            path=operation.path,
-            handler=_bound(operation, handler),
-            role=operation.role,
-            scope=operation.scope,
-            name=operation.name,
-            summary=operation.summary,
-            takes=operation.request,
-            example=operation.example,
-            gives=operation.answer,
-            media=operation.media,
-            status=operation.status,
-            also=operation.also,
-            refuses=operation.errors,
-            query=() if operation.query is None else operation.query.__struct_encode_fields__,
-            operation=operation,
-        )
+        yield route_of(operation, _bound(operation, handler))
+
+
+def route_of(operation: Operation[Any], handler: Callable[..., Any]) -> Route:
+    """For a handler of requests and responses: streams, text, statuses of its own."""
+    return Route(
+        method=operation.method,
+        path=operation.path,
+        handler=handler,
+        role=operation.role,
+        scope=operation.scope,
+        name=operation.name,
+        summary=operation.summary,
+        takes=operation.request,
+        example=operation.example,
+        gives=operation.answer,
+        media=operation.media,
+        status=operation.status,
+        also=operation.also,
+        refuses=operation.errors,
+        query=() if operation.query is None else operation.query.__struct_encode_fields__,
+        operation=operation,
+    )
 
 
 def _bound(operation: Operation[Any], handler: Handler) -> Callable[..., Any]:
-    body_of, query_of = _body_reader(operation), _query_reader(operation)
-    status = operation.status
+    body_of, query_of = _body_reader(operation), query_reader(operation)
+    status, is_put = operation.status, operation.method == "PUT"
 
     def handle(request: Request, respond: Respond) -> Awaitable[Response] | None:
         call = Call(
@@ -50,7 +55,7 @@ def _bound(operation: Operation[Any], handler: Handler) -> Callable[..., Any]:
             body=body_of(request),
             query=query_of(request),
             caller=request.caller,
-            only_new=request.headers.get(b"if-none-match") == b"*",
+            only_new=is_put and request.headers.get(b"if-none-match") == b"*",
             instant=to_text,  # type: ignore[arg-type]  # see api/operation.py: Instant
         )
         work = handler(call)
@@ -88,7 +93,7 @@ def _body_reader(operation: Operation[Any]) -> Callable[[Request], Any]:
     return lambda request: decode(decoder, request.body)
 
 
-def _query_reader(operation: Operation[Any]) -> Callable[[Request], Any]:
+def query_reader(operation: Operation[Any]) -> Callable[[Request], Any]:
     record = operation.query
     if record is None:
         return lambda request: None

@@ -7,7 +7,6 @@ from typing import Annotated, Any
 import msgspec
 from msgspec import Meta
 
-from penstock.api.queues import Counts, Totals
 from penstock.domain.message.deadline import deadline
 from penstock.domain.message.lifecycle import Content, Message, State
 from penstock.domain.queue.queue import DedupUntil
@@ -96,16 +95,6 @@ class ClaimedOut(msgspec.Struct, omit_defaults=True):
 class PageOut(msgspec.Struct):
     messages: list[MessageOut]
     next: str | None
-
-
-class StatsOut(msgspec.Struct):
-    version: str
-    backend: str
-    queues: int
-    waiting_claims: int
-    now: str
-    counts: Counts
-    totals: Totals
 
 
 def message_out(queue: str, message: Message, content: Content | None) -> MessageOut:

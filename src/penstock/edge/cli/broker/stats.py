@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from argparse import Namespace
 
-from penstock.client.remote.answers import Stats
+from penstock.api.overview import Stats
 from penstock.edge.cli.broker.queues import show
 from penstock.edge.cli.kit import exits
 from penstock.edge.cli.kit.flags import remote, server_flags

@@ -10,7 +10,6 @@ from typing import Any
 from penstock.edge.native.openapi import (
     bus_meanings,
     steering_meanings,
-    watching_meanings,
     work_meanings,
 )
 
@@ -19,7 +18,6 @@ FIELDS = {
     "acts": "What to do, one after the other; each has its own result.",
     "attempts": "Claims that count.",
     "attributes": "Texts beside the body.",
-    "backend": "The store behind this node: sqlite or postgres.",
     "body": "Any JSON value.",
     "complete": "Receipts of this queue: what is done is completed in the same transaction.",
     "completed": "What became of them, each with its own result.",
@@ -27,7 +25,6 @@ FIELDS = {
     "claimed_by": "Who claims, for operators to see.",
     "code": "Stable: programs may depend on it.",
     "crashes": "Workers that died with it.",
-    "counts": "How many are there now, by state.",
     "dead_from": "The queue in which it died, while it stands in a dead-letter queue.",
     "dedup_key": "A second message with this key within the window is not sent again.",
     "dedup_until": "How long its dedup key is taken; null: for the queue's window.",
@@ -46,10 +43,10 @@ FIELDS = {
     "id": "The message's id.",
     "in_a_row": "Take as many of a group as are ready, in a queue ordered by group.",
     "is_blocked": "An earlier message of its group is not finished yet, or its group has enough.",
+    "is_cut": "There are more.",
     "is_duplicate": "There was a message with this dedup key already; the id is that one's.",
     "is_late_ok": "Take it although the lease ran out, as long as nobody else claimed the message.",
     "is_start": "Work begins now: the message's timeout is counted from here, the first time.",
-    "is_paused": "Claims are stopped by an operator.",
     "kind": "The name that picks a handler.",
     "kinds": "Only messages of these kinds, 1 to 100; null: of all. Not with in_a_row.",
     "last_error": "What the last failed attempt said.",
@@ -64,7 +61,6 @@ FIELDS = {
     "messages": "The messages.",
     "moves": "The moves, newest first.",
     "next": "Cursor of the next page; null: this is the last.",
-    "now": "The server's time.",
     "priority": "Smaller goes first.",
     "progress": "How far its holder is: any JSON value, kept until the next attempt.",
     "queue": "The queue's name.",
@@ -77,15 +73,11 @@ FIELDS = {
     "sent_at": "When it was sent.",
     "size": "Bytes of the body.",
     "state": "Where it is in its life.",
-    "status": "How it is.",
     "tags": "Up to two texts, for searching.",
     "timeout_ms": "How long one attempt may take; null: as long as it is extended.",
-    "totals": "How many there ever were.",
     "trace": "Context for tracing, handed on as it is.",
     "type": "Which kind of back-off this is.",
-    "version": "The version of this server.",
     "wait_ms": "How long to wait for the first message; null: as the queue says.",
-    "waiting_claims": "How many claims wait for a message.",
     "BatchActIn.delay_ms": "For release and snooze: how long from now until it may be claimed.",
     "BatchActIn.error": "For fail, time_out and crash: what went wrong.",
     "BatchActIn.is_late_ok": "For complete and extend: take it although the lease ran out.",
@@ -99,7 +91,6 @@ FIELDS = {
     "ExtendIn.lease_ms": "How long from now it is held; null: as the queue says.",
     "MessageOut.max_attempts": "Its own limit in place of the queue's.",
     "MessageOut.started_at": "When its holder said that work begins.",
-    "StatsOut.queues": "How many queues there are.",
 }
 
 _TEXT = {"type": "string"}
@@ -163,6 +154,7 @@ PARAMETERS: dict[str, tuple[str, dict[str, Any], str]] = {
     "move": ("The move's id.", {"type": "string", "format": "uuid"}, ""),
     "circuit": ("The circuit's hash.", {"type": "string"}, ""),
     "fleet": ("The fleet's name.", {"type": "string"}, "mail"),
+    "table": ("The table's name.", {"type": "string", "pattern": "^[a-z][a-z0-9_]*$"}, "slo"),
     "prefix": ("Only queues whose names begin like this.", _TEXT, "ma"),
     "count": (
         "How many instants to tell.",
@@ -187,7 +179,5 @@ FIELDS |= work_meanings.FIELDS
 PARAMETERS |= work_meanings.PARAMETERS
 FIELDS |= bus_meanings.FIELDS
 PARAMETERS |= bus_meanings.PARAMETERS
-FIELDS |= watching_meanings.FIELDS
-PARAMETERS |= watching_meanings.PARAMETERS
 FIELDS |= steering_meanings.FIELDS
 PARAMETERS |= steering_meanings.PARAMETERS

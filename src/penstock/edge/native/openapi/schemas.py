@@ -28,7 +28,9 @@ _POSITIVE = frozenset(
     }
 )
 _INSTANT = re.compile(r"(_at|_until)$|^now$")
-_SHORT_IDS = frozenset({"KeyOut"})  # the ids of all others are UUIDs
+# Instants that the document has always shown as plain text.
+_PLAIN = frozenset({"at", "from", "since", "to"})
+_SHORT_IDS = frozenset({"Key"})  # the ids of all others are UUIDs
 
 
 def components(types: Iterable[Any]) -> dict[str, Schema]:
@@ -83,6 +85,8 @@ def _sharpen(name: str, field: str, schema: Schema) -> None:
     for choice in choices:
         if choice.get("type") == "string" and _INSTANT.search(field):
             choice["format"] = "date-time"
+        elif field in _PLAIN:
+            choice.pop("format", None)
         if choice.get("type") == "string" and field == "id" and name not in _SHORT_IDS:
             choice["format"] = "uuid"
         if choice.get("type") == "integer" and (field.endswith("_ms") or field in _POSITIVE):

@@ -14,20 +14,6 @@ FIELDS = {
     "matched": "How many were found.",
     "refused": "How many were not there, or not in a state for this.",
     "where": "Messages that are all of this; without a value everything fits.",
-    "env": "The environment variable that sets it.",
-    "is_default": "Is it as it was never set?",
-    "keys": "The keys, revoked ones among them.",
-    "revoked_at": "Since when it opens nothing any more; without it, it is in use.",
-    "roles": "What it may do.",
-    "KeyOut.created_at": "When it was made.",
-    "KeyOut.id": "The key's id, the middle part of its secret.",
-    "KeyOut.name": "Whom it is for.",
-    "KeyOut.queues": "Patterns of the queues it is for.",
-    "SettingOut.default": "What it is unless it is set; null: nothing.",
-    "SettingOut.key": "As it stands in the config file.",
-    "SettingOut.text": "What it means.",
-    "SettingOut.value": "As the config file would say it; null: it is not set.",
-    "SettingsOut.settings": "The settings.",
     "BulkIn.act": "What to do with each of them.",
     "BulkIn.due_at": "For reschedule: when they may be claimed.",
     "BulkIn.delay_ms": "The same as due_at, counted from now.",
@@ -46,7 +32,6 @@ FIELDS = {
 
 PARAMETERS: dict[str, tuple[str, dict[str, Any], str]] = {
     "group": ("Only messages of this group.", _TEXT, ""),
-    "table": ("The table's name.", {"type": "string", "pattern": "^[a-z][a-z0-9_]*$"}, "slo"),
     "sent_before": ("Only messages sent before this instant.", _INSTANT, ""),
     "sent_from": ("Only messages sent at this instant or later.", _INSTANT, ""),
 }

@@ -6,20 +6,16 @@ from typing import Any
 
 FIELDS = {
     "at": "When it happened.",
-    "data": "What is known about it.",
     "enqueuedAt": "When the task was enqueued.",
-    "facts": "What happened, newest first.",
     "finishedAt": "When the task ended.",
     "jobData": "What the worker needs to know.",
     "jobEntityId": "What the task is about.",
     "jobKind": "The kind of the task.",
     "startedAt": "When a worker took it.",
-    "subject": "Whom or what it is about.",
     "workerId": "The worker's id.",
     "NextTaskIn.kinds": "Only tasks of these kinds; null: of those that the worker has named.",
     "NextTaskIn.wait_ms": "How long to wait for a task.",
     "EnqueuedOut.id": "The task's id.",
-    "FactOut.kind": "What happened.",
     "TaskOutcomeIn.outcome": "How it went.",
     "TaskProgressIn.progress": "Any JSON value.",
     "TaskEndOut.id": "The task's id.",
@@ -33,7 +29,6 @@ FIELDS = {
 }
 
 PARAMETERS: dict[str, tuple[str, dict[str, Any], str]] = {
-    "subject": ("Only what is about this.", {"type": "string"}, ""),
     "task": ("The task's id.", {"type": "string", "format": "uuid"}, ""),
     "worker": ("The worker's id.", {"type": "string"}, ""),
 }

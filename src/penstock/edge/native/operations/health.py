@@ -1,18 +1,19 @@
-"""Whether this node runs and takes work, for orchestrators.  Neither answer waits for long."""
+"""Whether this node runs and accepts work.  Both respond soon, with statuses of their own."""
 
 from __future__ import annotations
 
 import asyncio
 
-import msgspec
-
 from penstock import __version__
+from penstock.api import health
+from penstock.api.health import Health, Part, Readiness
 from penstock.domain.errors import PenstockError, StoreUnavailable
+from penstock.edge.native.bind import route_of
 from penstock.edge.server.errors import error_response
 from penstock.edge.server.request import Request, Respond, Response, json_response
 from penstock.edge.server.router import Route
 from penstock.services.history import Insight
-from penstock.supervision.health import Health
+from penstock.supervision import health as supervision
 
 READY_PATIENCE_S = 2.0
 OK, FAILING = "ok", "failing"
@@ -20,57 +21,20 @@ READY, DEGRADED = "ready", "degraded"
 DAMAGED = "some pages of the store are damaged: see GET /v1/problems, and run `penstock doctor`"
 
 
-class PartOut(msgspec.Struct):
-    """A part of the node that does not work."""
-
-    name: str
-    state: str
-    message: str
-
-
-class HealthOut(msgspec.Struct, omit_defaults=True):
-    status: str
-    version: str
-    parts: list[PartOut] = []
-
-
-class Readiness(msgspec.Struct, omit_defaults=True):
-    status: str
-    reason: str | None = None
-
-
 class HealthApi:
-    def __init__(self, insight: Insight, health: Health) -> None:
+    def __init__(self, insight: Insight, parts: supervision.Health) -> None:
         self._insight = insight
-        self._health = health
+        self._health = parts
 
     def routes(self) -> list[Route]:
-        return [
-            Route(
-                method="GET",
-                path="/healthz",
-                handler=self.healthz,
-                name="isAlive",
-                summary="Every part of the process runs; else 503 with those that do not.",
-                gives=HealthOut,
-            ),
-            Route(
-                method="GET",
-                path="/readyz",
-                handler=self.readyz,
-                name="isReady",
-                summary="The store takes work.",
-                gives=Readiness,
-                refuses=(StoreUnavailable,),
-            ),
-        ]
+        return [route_of(health.ALIVE, self.healthz), route_of(health.READY, self.readyz)]
 
     async def healthz(self, request: Request, respond: Respond) -> Response:
         troubles = self._health.troubles()
-        parts = [PartOut(one.part, one.state, one.text) for one in troubles]
+        parts = tuple(Part(name=one.part, state=one.state, message=one.text) for one in troubles)
         if parts:
-            return json_response(HealthOut(FAILING, __version__, parts), 503)
-        return json_response(HealthOut(OK, __version__))
+            return json_response(Health(status=FAILING, version=__version__, parts=parts), 503)
+        return json_response(Health(status=OK, version=__version__))
 
     async def readyz(self, request: Request, respond: Respond) -> Response:
         try:
@@ -83,5 +47,5 @@ class HealthApi:
             return error_response(StoreUnavailable(text))
         if self._insight.damage() is not None:
             # 200: other queues are served, and a restart would not help.
-            return json_response(Readiness(DEGRADED, DAMAGED))
-        return json_response(Readiness(READY))
+            return json_response(Readiness(status=DEGRADED, reason=DAMAGED))
+        return json_response(Readiness(status=READY))

@@ -1,0 +1,72 @@
+"""Keys and settings, read-only; secrets are never shown."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Annotated, Self
+
+from penstock.api.operation import AnswerRecord, Instant, Operation, about
+from penstock.domain.access.api_key import ApiKey, Role, Scope
+
+
+class Key(AnswerRecord, frozen=True, omit_defaults=True):
+    """A key without its secret, of which only a hash is stored."""
+
+    id: Annotated[str, about("The key's id: the middle part of its secret.")]
+    name: Annotated[str, about("What the key is for.")]
+    roles: Annotated[tuple[Role, ...], about("What the key allows.")]
+    queues: Annotated[tuple[str, ...], about("Patterns of the queues it is for.")]
+    created_at: Annotated[Instant, about("When it was created.")]
+    revoked_at: Annotated[Instant | None, about("When it was revoked; absent: it is in use.")] = (
+        None
+    )
+
+    @classmethod
+    def of(cls, key: ApiKey, instant: Callable[[int], Instant]) -> Self:
+        return cls(
+            id=key.key_id,
+            name=key.name,
+            roles=key.roles,
+            queues=key.queues,
+            created_at=instant(key.created_at),
+            revoked_at=None if key.revoked_at is None else instant(key.revoked_at),
+        )
+
+
+class Keys(AnswerRecord, frozen=True):
+    keys: Annotated[list[Key], about("The keys, including revoked ones.")]
+
+
+class Setting(AnswerRecord, frozen=True):
+    """A setting as it is in force on this node."""
+
+    key: Annotated[str, about("Its name in the config file.")]
+    value: Annotated[str | None, about("As the config file would write it; null: not set.")]
+    default: Annotated[str | None, about("Its value unless it is set; null: none.")]
+    is_default: Annotated[bool, about("True if the value is the default.")]
+    text: Annotated[str, about("What it means.")]
+    env: Annotated[str, about("The environment variable that sets it.")]
+
+
+class Settings(AnswerRecord, frozen=True):
+    settings: Annotated[list[Setting], about("The settings, in the order of the config file.")]
+
+
+LIST_KEYS = Operation(
+    name="listKeys",
+    method="GET",
+    path="/v1/keys",
+    summary="The API keys and what they are for, without their secrets.",
+    role=Role.READ,
+    scope=Scope.ALL,
+    answer=Keys,
+)
+GET_SETTINGS = Operation(
+    name="getSettings",
+    method="GET",
+    path="/v1/settings",
+    summary="The settings this node goes by, without the passwords in them.",
+    role=Role.READ,
+    scope=Scope.ALL,
+    answer=Settings,
+)

@@ -1,0 +1,68 @@
+"""Live news: an event per second, while a client listens."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from msgspec import Meta
+
+from penstock.api.operation import AnswerRecord, Instant, Operation, QueryRecord, about
+from penstock.api.queues import Counts, Totals
+from penstock.domain.access.api_key import Role, Scope
+from penstock.domain.errors import TooManyWaiting
+
+MAX_EVENTS = 100_000
+
+
+class Rates(AnswerRecord, frozen=True):
+    """How many per second."""
+
+    sent: float = 0
+    done: float = 0
+    dead: float = 0
+    cancelled: float = 0
+    failed: float = 0
+    expired_leases: float = 0
+    claimed: float = 0
+
+
+class LiveQueue(AnswerRecord, frozen=True, omit_defaults=True):
+    name: str
+    counts: Counts
+    totals: Totals
+    rates: Rates
+    is_paused: bool
+    held_by: str | None = None
+
+
+class Live(AnswerRecord, frozen=True):
+    """The data of one event."""
+
+    at: Instant
+    workers: Annotated[int | None, about("Null if the key is for some queues only.")]
+    open_circuits: Annotated[int | None, about("Null if the key is for some queues only.")]
+    queues: Annotated[list[LiveQueue], about("Queues that have changed since the last event.")]
+    is_cut: Annotated[bool, about("True if more queues have changed.")]
+    counts: Annotated[Counts | None, about("Of all queues; null as above.")] = None
+    totals: Annotated[Totals | None, about("Of all queues; null as above.")] = None
+    rates: Annotated[Rates | None, about("Of all queues; null as above.")] = None
+
+
+class WatchLive(QueryRecord):
+    events: Annotated[
+        Annotated[int, Meta(ge=1, le=MAX_EVENTS, examples=[1])] | None,
+        about("End after this many events; without it, never."),
+    ] = None
+
+
+WATCH: Operation[None] = Operation(
+    name="watchLive",
+    method="GET",
+    path="/v1/live",
+    summary="News once a second, as server-sent events.",
+    role=Role.READ,
+    scope=Scope.FILTERED,
+    query=WatchLive,
+    media="text/event-stream",
+    errors=(TooManyWaiting,),
+)

@@ -1,0 +1,196 @@
+"""What operators look at first: stats, metrics and problems."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Annotated, Self
+
+from penstock.api.operation import (
+    AnswerRecord,
+    Instant,
+    Limit,
+    Operation,
+    QueryRecord,
+    about,
+)
+from penstock.api.queues import Counts, Totals
+from penstock.domain.access.api_key import Role, Scope
+from penstock.domain.queue import problem
+from penstock.domain.queue.problem import Glance, Problem, TransactionKind
+from penstock.domain.store import damage as domain_damage
+
+
+class Stats(AnswerRecord, frozen=True):
+    version: Annotated[str, about("The version of this server.")]
+    backend: Annotated[str, about("The store behind this node: sqlite or postgres.")]
+    queues: Annotated[int, about("How many queues there are.")]
+    waiting_claims: Annotated[int, about("How many claims are waiting for a message.")]
+    now: Annotated[Instant, about("The server's time.")]
+    counts: Annotated[Counts, about("How many messages there are now, by state.")]
+    totals: Annotated[Totals, about("How many messages there ever were.")]
+
+
+class QueueProblems(AnswerRecord, frozen=True):
+    queue: Annotated[str, about("The queue's name.")]
+    problems: Annotated[list[Problem], about("What is wrong, the worst first.")]
+    counts: Annotated[Counts, about("How many messages there are now, by state.")]
+    oldest_ready_at: Annotated[
+        Instant | None, about("Since when the message at the front can be claimed; null: none can.")
+    ]
+    is_paused: Annotated[bool, about("True while an operator has stopped claims.")]
+    held_by: Annotated[
+        str | None, about("The hash of the circuit that holds the queue; null: none does.")
+    ]
+
+    @classmethod
+    def of(
+        cls, glance: Glance, problems: Sequence[Problem], instant: Callable[[int], Instant]
+    ) -> Self:
+        oldest_at = glance.oldest_ready_at
+        return cls(
+            queue=glance.queue.name,
+            problems=list(problems),
+            counts=Counts.of(glance.counts),
+            oldest_ready_at=None if oldest_at is None else instant(oldest_at),
+            is_paused=glance.queue.is_paused,
+            held_by=glance.queue.held_by,
+        )
+
+
+class HangingRoute(AnswerRecord, frozen=True):
+    route: Annotated[str, about("The route's pattern.")]
+    endpoint: Annotated[
+        str | None, about("Where the route leads; null: it is no longer in the table.")
+    ]
+    deliveries: Annotated[
+        int, about("How many deliveries have had no response for 10 seconds or longer.")
+    ]
+    since: Annotated[Instant, about("When the oldest of these attempts began.")]
+
+    @classmethod
+    def of(
+        cls,
+        hanging: problem.HangingRoute,
+        endpoint: str | None,
+        instant: Callable[[int], Instant],
+    ) -> Self:
+        return cls(
+            route=hanging.pattern,
+            endpoint=endpoint,
+            deliveries=hanging.deliveries,
+            since=instant(hanging.since),
+        )
+
+
+class OldTransaction(AnswerRecord, frozen=True):
+    kind: Annotated[
+        TransactionKind,
+        about(
+            "A session, a standby that reports its queries, a prepared transaction "
+            "or a replication slot."
+        ),
+    ]
+    pid: Annotated[int | None, about("The server process; null: there is none.")]
+    name: Annotated[
+        str | None, about("The name of the prepared transaction or slot; null: it has none.")
+    ]
+    application: Annotated[str | None, about("The application_name of the session; null: unknown.")]
+    user: Annotated[str | None, about("The PostgreSQL user; null: unknown.")]
+    since: Annotated[Instant | None, about("When the transaction began; null: unknown.")]
+    transactions: Annotated[int, about("How many transactions the server has begun since.")]
+
+    @classmethod
+    def of(cls, old: problem.OldTransaction, instant: Callable[[int], Instant]) -> Self:
+        return cls(
+            kind=old.kind,
+            pid=old.pid,
+            name=old.name,
+            application=old.application,
+            user=old.user,
+            since=None if old.since is None else instant(old.since),
+            transactions=old.transactions,
+        )
+
+
+class DamagedPage(AnswerRecord, frozen=True):
+    page: Annotated[int, about("Its number in the database file.")]
+    table: Annotated[str | None, about("The table it belongs to; null: unknown.")]
+    index: Annotated[
+        str | None, about("The index it belongs to; null: it holds rows, or that is unknown.")
+    ]
+    queues: Annotated[list[str], about("Queues whose messages may be on it, as far as known.")]
+    text: Annotated[str, about("The same as a sentence.")]
+
+
+class Damage(AnswerRecord, frozen=True):
+    text: Annotated[str, about("The same as a sentence.")]
+    pages: Annotated[
+        list[DamagedPage], about("The pages found; empty while the server looks for them.")
+    ]
+
+    @classmethod
+    def of(cls, damage: domain_damage.Damage) -> Self:
+        pages = [
+            DamagedPage(
+                page=page.page_no,
+                table=page.table,
+                index=page.index,
+                queues=list(page.queues),
+                text=page.text,
+            )
+            for page in damage.pages
+        ]
+        return cls(text=damage.text, pages=pages)
+
+
+class Problems(AnswerRecord, frozen=True):
+    problems: Annotated[list[QueueProblems], about("Queues with problems, the worst first.")]
+    is_cut: Annotated[bool, about("True if there are more.")]
+    hanging_routes: Annotated[
+        tuple[HangingRoute, ...],
+        about("Routes whose endpoint does not respond, those with most deliveries first."),
+    ] = ()
+    old_transactions: Annotated[
+        tuple[OldTransaction, ...],
+        about(
+            "On PostgreSQL: transactions that have been open for a minute or longer and keep "
+            "vacuum from removing deleted rows, which slows claims; the oldest first."
+        ),
+    ] = ()
+    damage: Annotated[
+        Damage | None, about("Pages of the store that requests could not read; null: none.")
+    ] = None
+
+
+class ListProblems(QueryRecord):
+    limit: Limit = 100
+
+
+STATS = Operation(
+    name="getStats",
+    method="GET",
+    path="/v1/stats",
+    summary="Counts over all queues that the key is for.",
+    role=Role.READ,
+    scope=Scope.FILTERED,
+    answer=Stats,
+)
+METRICS: Operation[None] = Operation(
+    name="getMetrics",
+    method="GET",
+    path="/metrics",
+    summary="Metrics for Prometheus.",
+    role=Role.READ,
+    scope=Scope.FILTERED,
+    media="text/plain; version=0.0.4",
+)
+PROBLEMS = Operation(
+    name="listProblems",
+    method="GET",
+    path="/v1/problems",
+    summary="Queues with problems, the worst first; hanging routes; old transactions.",
+    role=Role.READ,
+    scope=Scope.FILTERED,
+    query=ListProblems,
+    answer=Problems,
+)

@@ -1,0 +1,57 @@
+"""Metrics for Prometheus: text, so not an answer record."""
+
+from __future__ import annotations
+
+from penstock.api import overview
+from penstock.domain.access.api_key import is_limited
+from penstock.edge.metrics import circuits as circuit_metrics
+from penstock.edge.metrics.fleets import render_fleets
+from penstock.edge.metrics.queues import render
+from penstock.edge.metrics.transactions import render_transactions
+from penstock.edge.native.bind import route_of
+from penstock.edge.server.request import Request, Respond, Response
+from penstock.edge.server.router import Route
+from penstock.operations.overview import WaitingClaims, visible, waiting_for
+from penstock.runtime.pusher.tally import Tally
+from penstock.services.circuits.circuits import Circuits
+from penstock.services.history import Insight
+from penstock.services.overview import Watch
+from penstock.services.scaling import Scaling
+
+
+class MetricsApi:
+    def __init__(
+        self,
+        insight: Insight,
+        claims: WaitingClaims,
+        circuits: Circuits,
+        pushed: Tally,
+        scaling: Scaling,
+        watch: Watch,
+    ) -> None:
+        self._insight = insight
+        self._claims = claims
+        self._circuits = circuits
+        self._pushed = pushed
+        self._scaling = scaling
+        self._watch = watch
+
+    def routes(self) -> list[Route]:
+        return [route_of(overview.METRICS, self.metrics)]
+
+    async def metrics(self, request: Request, respond: Respond) -> Response:
+        """Circuits, deliveries by route and fleets concern all queues: not for limited keys."""
+        is_partial = is_limited(request.caller)
+        views = visible(request.caller, await self._insight.all_queues())
+        text = render(
+            views,
+            waiting_claims=waiting_for(self._claims, views) if is_partial else self._claims.waiting,
+            backend=self._insight.backend,
+            damage=None if is_partial else self._insight.damage(),
+        )
+        if not is_partial:
+            text += circuit_metrics.render(await self._circuits.overview(), self._pushed.all())
+            text += render_fleets(await self._scaling.all())
+            now = self._insight.stats_of(views).now
+            text += render_transactions(await self._watch.transactions(), now=now)
+        return Response(200, text.encode(), content_type=overview.METRICS.media.encode())

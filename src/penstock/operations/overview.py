@@ -1,0 +1,136 @@
+"""Stats, problems and graphs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Protocol
+
+from penstock.api import overview, samples
+from penstock.api.overview import (
+    Damage,
+    HangingRoute,
+    ListProblems,
+    OldTransaction,
+    Problems,
+    QueueProblems,
+    Stats,
+)
+from penstock.api.queues import Counts, Totals
+from penstock.api.samples import GetSamples, Graph, Point
+from penstock.domain.access.api_key import Caller, is_limited, sees
+from penstock.domain.circuit.circuit import circuit_hash
+from penstock.domain.datetimes import read_instant
+from penstock.domain.queue import problem
+from penstock.operations.call import Call, Handlers
+from penstock.ports.unit_of_work import Steps, Work
+from penstock.services import graphs
+from penstock.services.graphs import Graphs
+from penstock.services.history import Insight
+from penstock.services.overview import Watch
+from penstock.services.queues import QueueView
+from penstock.services.routes import Routes
+
+
+class WaitingClaims(Protocol):
+    """Claims on this node that wait for a message."""
+
+    @property
+    def waiting(self) -> int: ...
+
+    def waiting_for(self, queue_nos: Iterable[int]) -> int: ...
+
+
+class OverviewOperations:
+    def __init__(
+        self,
+        insight: Insight,
+        watch: Watch,
+        drawing: Graphs,
+        routes: Routes,
+        claims: WaitingClaims,
+        *,
+        version: str,
+    ) -> None:
+        self._insight = insight
+        self._watch = watch
+        self._graphs = drawing
+        self._routes = routes
+        self._claims = claims
+        self._version = version
+
+    def handlers(self) -> Handlers:
+        return {
+            overview.STATS: self.stats,
+            overview.PROBLEMS: self.problems,
+            samples.SAMPLES: self.samples,
+            samples.QUEUE_SAMPLES: self.samples,
+        }
+
+    def stats(self, call: Call[None, None]) -> Steps[Stats]:
+        if is_limited(call.caller):
+            views = visible(call.caller, (yield from self._insight.all_queues()))
+            stats, waiting = self._insight.stats_of(views), waiting_for(self._claims, views)
+        else:
+            stats, waiting = (yield from self._insight.stats()), self._claims.waiting
+        return Stats(
+            version=self._version,
+            backend=stats.backend,
+            queues=stats.queues,
+            waiting_claims=waiting,
+            now=call.instant(stats.now),
+            counts=Counts.of(stats.counts),
+            totals=Totals.of(stats.counts),
+        )
+
+    def problems(self, call: Call[None, ListProblems]) -> Steps[Problems]:
+        limit, instant = call.query.limit, call.instant
+        found = [
+            QueueProblems.of(wrong.glance, wrong.problems, instant)
+            for wrong in (yield from self._watch.problems())
+            if sees(call.caller, wrong.glance.queue.name)
+        ]
+        if "*" not in call.caller.queues:  # a route is nobody's queue, and damage names queues
+            return Problems(problems=found[:limit], is_cut=len(found) > limit)
+        hanging = yield from self._watch.hanging()
+        old = yield from self._watch.old_transactions()
+        damage = self._watch.damage()
+        return Problems(
+            problems=found[:limit],
+            is_cut=len(found) > limit,
+            hanging_routes=tuple(
+                HangingRoute.of(one, self._endpoint(one), instant) for one in hanging
+            ),
+            old_transactions=tuple(OldTransaction.of(one, instant) for one in old),
+            damage=None if damage is None else Damage.of(damage),
+        )
+
+    def samples(self, call: Call[None, GetSamples]) -> Work[Graph]:
+        begin, end = call.query.from_, call.query.to
+
+        def answer(graph: graphs.Graph) -> Graph:
+            return Graph(
+                from_=call.instant(graph.from_at),
+                to=call.instant(graph.to_at),
+                step_ms=graph.step_ms,
+                points=[Point.of(point, call.instant) for point in graph.points],
+            )
+
+        return self._graphs.draw(
+            call.path.get("queue"),
+            from_at=None if begin is None else read_instant("from", begin, default=0),
+            to_at=None if end is None else read_instant("to", end, default=0),
+            step_ms=call.query.step_ms,
+        ).map(answer)
+
+    def _endpoint(self, hanging: problem.HangingRoute) -> str | None:
+        route = self._routes.table.of_hash(circuit_hash(hanging.pattern))
+        return None if route is None else route.endpoint
+
+
+def visible(caller: Caller, views: Iterable[QueueView]) -> list[QueueView]:
+    """The queues that the caller's key is for."""
+    return [view for view in views if sees(caller, view.queue.name)]
+
+
+def waiting_for(claims: WaitingClaims, views: Sequence[QueueView]) -> int:
+    return claims.waiting_for(view.queue.queue_no for view in views)

@@ -1,0 +1,133 @@
+"""Operations without a noun in the client: both channels give the same records."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from penstock import __version__
+from penstock.api import administration, facts, overview, samples
+from penstock.api.facts import SearchFacts
+from penstock.api.operation import Operation, QueryRecord
+from penstock.api.overview import ListProblems
+from penstock.api.samples import GetSamples
+from penstock.client.local.channel import LocalChannel
+from penstock.client.remote.server import Remote
+from penstock.client.remote.transport import Transport
+from penstock.domain.access.api_key import Role
+from penstock.domain.errors import InvalidRequest, PenstockError, QueueNotFound
+from penstock.operations.administration import AdministrationOperations
+from penstock.operations.facts import FactOperations
+from penstock.operations.overview import OverviewOperations
+from tests.clocks import ManualClock
+from tests.edge.conftest import some_settings
+from tests.edge.live import LiveServer
+
+pytestmark = pytest.mark.no_store("server")
+
+
+class NoClaims:
+    """A process without a server has no claims that wait."""
+
+    waiting = 0
+
+    def waiting_for(self, queue_nos: object) -> int:
+        return 0
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LiveServer]:
+    settings = some_settings(tmp_path_factory.mktemp("server") / "data")
+    with LiveServer(settings, clock=ManualClock(), has_duties=False) as started:
+        with Remote(started.url) as remote:
+            remote.queues.put("mail")
+            remote.send("mail", {})
+            remote.queues.pause("mail")
+            remote.workers.register()
+        started.broker.keys.create("for the list", roles=(Role.READ,)).result()
+        yield started
+
+
+@pytest.fixture
+def over_http(server: LiveServer) -> Transport:
+    return Transport(server.url)
+
+
+@pytest.fixture
+def in_process(server: LiveServer) -> LocalChannel:
+    broker = server.broker
+    overviews = OverviewOperations(
+        broker.insight, broker.watch, broker.graphs, broker.routes, NoClaims(), version=__version__
+    )
+    return LocalChannel(
+        {
+            **overviews.handlers(),
+            **FactOperations(broker.facts).handlers(),
+            **AdministrationOperations(broker.keys, broker.settings).handlers(),
+        }
+    )
+
+
+@pytest.mark.parametrize(
+    ("operation", "query", "path"),
+    [
+        (overview.STATS, None, {}),
+        (overview.PROBLEMS, ListProblems(), {}),
+        (samples.SAMPLES, GetSamples(step_ms=60_000), {}),
+        (samples.QUEUE_SAMPLES, GetSamples(), {"queue": "mail"}),
+        (facts.SEARCH, SearchFacts(limit=1), {}),
+        (administration.LIST_KEYS, None, {}),
+        (administration.GET_SETTINGS, None, {}),
+    ],
+    ids=lambda value: value.name if isinstance(value, Operation) else "",
+)
+def test_both_channels_give_the_same_record(
+    over_http: Transport,
+    in_process: LocalChannel,
+    operation: Operation[Any],
+    query: QueryRecord | None,
+    path: dict[str, Any],
+) -> None:
+    answer = in_process.request(operation, query=query, **path)
+
+    assert isinstance(answer, operation.answer)  # type: ignore[arg-type]
+    assert answer == over_http.request(operation, query=query, **path)
+
+
+def test_the_records_are_not_empty(in_process: LocalChannel) -> None:
+    assert in_process.request(overview.STATS).counts.ready == 1
+    [problems] = in_process.request(overview.PROBLEMS, query=ListProblems()).problems
+    assert problems.queue == "mail"
+    assert in_process.request(facts.SEARCH, query=SearchFacts()).facts
+    assert [key.name for key in in_process.request(administration.LIST_KEYS).keys] == [
+        "for the list"
+    ]
+
+
+@pytest.mark.parametrize(
+    ("operation", "query", "path", "error"),
+    [
+        (overview.PROBLEMS, ListProblems(limit=0), {}, InvalidRequest),
+        (samples.SAMPLES, GetSamples(step_ms=1_000), {}, InvalidRequest),
+        (samples.SAMPLES, GetSamples(step_ms=60_000 * 10**12), {}, InvalidRequest),
+        (samples.QUEUE_SAMPLES, GetSamples(), {"queue": "nowhere"}, QueueNotFound),
+        (facts.SEARCH, SearchFacts(cursor="x"), {}, InvalidRequest),
+        (facts.SEARCH, SearchFacts(from_="yesterday"), {}, InvalidRequest),
+    ],
+)
+def test_both_channels_raise_the_same_error(
+    over_http: Transport,
+    in_process: LocalChannel,
+    operation: Operation[Any],
+    query: QueryRecord | None,
+    path: dict[str, Any],
+    error: type[PenstockError],
+) -> None:
+    with pytest.raises(error) as raised:
+        over_http.request(operation, query=query, **path)
+    with pytest.raises(error) as raised_here:
+        in_process.request(operation, query=query, **path)
+
+    assert str(raised.value) == str(raised_here.value)
