@@ -15,8 +15,10 @@ host, and one that was thought lost may come back beside its successor.
 from __future__ import annotations
 
 from enum import StrEnum
+from typing import Annotated
 
 import msgspec
+from msgspec import Meta
 from msgspec.structs import replace
 
 from penstock.domain.datetimes import moment_of
@@ -50,16 +52,18 @@ class WorkerState(StrEnum):
 PRESENT = frozenset({WorkerState.ACTIVE, WorkerState.DRAINING})
 
 
-class NewWorker(msgspec.Struct, frozen=True, kw_only=True):
-    """What a worker tells of itself."""
+class NewWorker(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What a worker reports about itself when it registers."""
 
-    name: str | None = None
-    host: str | None = None
-    pid: int | None = None
-    queues: tuple[str, ...] = ()  # none named: it may claim from any
-    kinds: tuple[str, ...] = ()
-    slots: int = 1
-    labels: dict[str, str] = {}
+    name: Annotated[str | None, Meta(description="Its name, which other workers may share.")] = None
+    host: Annotated[str | None, Meta(description="The machine it runs on.")] = None
+    pid: Annotated[int | None, Meta(description="The id of its process.")] = None
+    queues: Annotated[
+        tuple[str, ...], Meta(description="The queues it claims from; empty: any.")
+    ] = ()
+    kinds: Annotated[tuple[str, ...], Meta(description="The kinds it handles; empty: all.")] = ()
+    slots: Annotated[int, Meta(description="How many messages it handles at a time.")] = 1
+    labels: Annotated[dict[str, str], Meta(description="Its labels.")] = {}
 
 
 class Worker(msgspec.Struct, frozen=True):

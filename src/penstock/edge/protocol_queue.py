@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from typing import TypeVar
 
-from penstock.domain.errors import QueueExists, QueueNotFound
+from penstock.domain.errors import QueueNotFound
 from penstock.domain.queue.queue import Queue, QueueSettings
+from penstock.ports.unit_of_work import await_steps
 from penstock.services.directory import Directory
 from penstock.services.queues import Queues
 
@@ -41,11 +42,4 @@ class OwnQueue:
             return None
 
     async def _get(self) -> Queue:
-        return await self.find() or await self._make()
-
-    async def _make(self) -> Queue:
-        try:
-            put = await self._queues.put(self.name, self._settings, only_new=True)
-        except QueueExists:  # somebody was faster
-            return await self._directory.load(self.name)
-        return put.view.queue
+        return await await_steps(self._queues.get_or_create(self.name, self._settings))

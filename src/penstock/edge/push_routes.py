@@ -4,39 +4,42 @@ from __future__ import annotations
 
 from penstock.edge.gateleen import circuits as foreign_circuits
 from penstock.edge.gateleen.api import PushApi
-from penstock.edge.gateleen.intake import Intake
 from penstock.edge.gateleen.resources import ResourceApi
-from penstock.edge.native.operations.circuit_settings import CircuitSettingsApi
-from penstock.edge.native.operations.circuits import CircuitApi
-from penstock.edge.native.operations.deliveries import DeliveryApi
-from penstock.edge.native.operations.job_circuits import JobCircuitApi
-from penstock.edge.native.operations.routes import RouteApi
+from penstock.edge.native.bind import routes_of
 from penstock.edge.server.router import Route
+from penstock.operations.circuit_settings import CircuitSettingsOperations
+from penstock.operations.circuits import CircuitOperations
+from penstock.operations.deliveries import DeliveryOperations
+from penstock.operations.job_circuits import JobCircuitOperations
+from penstock.operations.routes import RouteOperations
+from penstock.services.deliveries import Deliveries
 from penstock.wiring.broker import Broker
 
 
 def push_routes(broker: Broker) -> list[Route]:
-    settings = broker.settings.push
-    intake = Intake(
+    settings, circuits = broker.settings.push, broker.circuits
+    deliveries = Deliveries(
         broker.messages, broker.queues, broker.directory, broker.routes, broker.settings.limits
     )
     native = [
-        *DeliveryApi(intake, broker.clock).routes(),
-        *RouteApi(broker.routes).routes(),
-        *CircuitApi(broker.circuits, broker.circuit_insight).routes(),
-        *CircuitSettingsApi(broker.circuits.own_settings).routes(),
-        *JobCircuitApi(
-            broker.circuits, broker.routes, broker.job_routes, broker.settings.limits
-        ).routes(),
+        *routes_of(DeliveryOperations(deliveries, broker.clock).handlers()),
+        *routes_of(RouteOperations(broker.routes).handlers()),
+        *routes_of(CircuitOperations(circuits, broker.circuit_insight).handlers()),
+        *routes_of(CircuitSettingsOperations(circuits.breaker, circuits.own_settings).handlers()),
+        *routes_of(
+            JobCircuitOperations(
+                circuits, broker.routes, broker.job_routes, broker.settings.limits
+            ).handlers()
+        ),
     ]
     if not settings.enabled:
         return native
     paths = settings.paths
     return [
         *native,
-        *PushApi(intake, broker.clock, path=paths["path"]).routes(),
-        *ResourceApi(broker.routes, broker.circuits, broker.documents, settings).routes(),
-        *foreign_circuits.CircuitApi(broker.circuits, path=paths["circuits_path"]).routes(),
+        *PushApi(deliveries, broker.clock, path=paths["path"]).routes(),
+        *ResourceApi(broker.routes, circuits, broker.documents, settings).routes(),
+        *foreign_circuits.CircuitApi(circuits, path=paths["circuits_path"]).routes(),
     ]
 
 

@@ -24,9 +24,7 @@ from penstock.edge.native.operations.claims import ClaimApi
 from penstock.edge.native.operations.health import HealthApi
 from penstock.edge.native.operations.live import LiveApi
 from penstock.edge.native.operations.metrics import MetricsApi
-from penstock.edge.native.operations.scaling import ScalingApi
 from penstock.edge.native.operations.sends import SendApi
-from penstock.edge.native.operations.tables import InsightsApi
 from penstock.edge.push_routes import push_routes, takes_coded
 from penstock.edge.server.allocator import return_large_blocks
 from penstock.edge.server.app import App
@@ -45,6 +43,8 @@ from penstock.operations.notifications import NotificationOperations
 from penstock.operations.overview import OverviewOperations
 from penstock.operations.queues import QueueOperations
 from penstock.operations.recurring import RecurringOperations
+from penstock.operations.scaling import ScalingOperations
+from penstock.operations.tables import TableOperations
 from penstock.settings import Settings
 from penstock.wiring.broker import CLOSING_WAIT_MS, Broker, open_broker
 from penstock.wiring.handlers import topic_operations
@@ -173,8 +173,8 @@ def routes(broker: Broker, room: WaitingRoom) -> list[Route]:
         *work_routes(broker, room),
         *routes_of(RecurringOperations(broker.recurring).handlers()),
         *push_routes(broker),
-        *ScalingApi(broker.scaling, broker.facts, broker.clock).routes(),
-        *InsightsApi(broker.gold).routes(),
+        *routes_of(ScalingOperations(broker.scaling, broker.facts, broker.clock).handlers()),
+        *routes_of(TableOperations(broker.gold).handlers()),
         *routes_of(AdministrationOperations(broker.keys, broker.settings).handlers()),
         *routes_of(HistoryOperations(broker.insight).handlers()),
         *MetricsApi(

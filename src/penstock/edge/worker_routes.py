@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from penstock.domain.queue.queue import QueueSettings
 from penstock.edge.izenda.api import TaskApi
-from penstock.edge.izenda.task_leases import Holding
 from penstock.edge.native.bind import routes_of
-from penstock.edge.native.operations.workers import WorkerApi
 from penstock.edge.protocol_queue import OwnQueue
 from penstock.edge.server.router import Route
 from penstock.edge.waiting_claims import WaitingRoom
 from penstock.operations.facts import FactOperations
+from penstock.operations.workers import WorkerOperations
+from penstock.services.task_leases import TaskLeases
 from penstock.wiring.broker import Broker
 
 
@@ -24,19 +24,27 @@ def work_routes(broker: Broker, room: WaitingRoom) -> list[Route]:
         # Whoever dies with a task has it run again, in its old place; a failure ends it.
         settings=QueueSettings(lease_ms=workers.valid_ms + grace_ms, max_attempts=None),
     )
-    holding = Holding(broker.workers, queue, grace_ms=grace_ms, most_ms=limits.max_lease_ms)
+    task_leases = TaskLeases(
+        broker.workers,
+        broker.directory,
+        queue=tasks.queue,
+        grace_ms=grace_ms,
+        most_ms=limits.max_lease_ms,
+    )
     task_api = TaskApi(
         broker.messages,
         broker.workers,
         room,
         queue,
-        holding,
+        task_leases,
         broker.clock,
         limits,
         timeout_ms=tasks.timeout_ms,
     )
     return [
-        *WorkerApi(broker.workers, holding, beat_ms=workers.beat_ms).routes(),
+        *routes_of(
+            WorkerOperations(broker.workers, task_leases, beat_ms=workers.beat_ms).handlers()
+        ),
         *task_api.routes(),
         *routes_of(FactOperations(broker.facts).handlers()),
     ]

@@ -11,6 +11,7 @@ from penstock.domain.queue.queue import Queue, QueueSettings, check_name
 from penstock.ports.clock import Clock
 from penstock.ports.store import Session, Store
 from penstock.ports.ticket import Ticket
+from penstock.ports.unit_of_work import Work, read
 
 FRESH_MS = 1_000
 ASKING_MS = 100
@@ -37,7 +38,7 @@ class Directory:
             return None
         return queue
 
-    def load(self, name: str) -> Ticket[Queue]:
+    def load(self, name: str) -> Work[Queue]:
         """Ask the store; raises QueueNotFound."""
 
         def look(session: Session) -> Queue:
@@ -47,7 +48,7 @@ class Directory:
                 raise QueueNotFound(name)
             return self.keep(found)
 
-        return self._store.read(look)
+        return read(self._store, look)
 
     def load_to_send(self, name: str) -> Ticket[Queue]:
         """The same, but where queues make themselves a send makes this one."""

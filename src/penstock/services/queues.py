@@ -57,6 +57,21 @@ class Queues:
 
         return write(self._store, do)
 
+    def get_or_create(self, name: str, settings: QueueSettings) -> Steps[Queue]:
+        """The queue of this name, which gets these settings if it does not exist yet."""
+        cached = self._directory.cached(name)
+        if cached is not None:
+            return cached
+        try:
+            return (yield from self._directory.load(name))
+        except QueueNotFound:
+            pass
+        try:
+            put = yield from self.put(name, settings, only_new=True)
+        except QueueExists:  # another caller has just created it
+            return (yield from self._directory.load(name))
+        return put.view.queue
+
     def change(self, name: str, how: Callable[[Queue], QueueSettings]) -> Work[QueueView]:
         """New settings made out of the present ones; nobody else changes them in between.
 

@@ -17,7 +17,7 @@ from penstock.domain.document import Document
 from penstock.domain.errors import InvalidRequest, RouteNotFound
 from penstock.ports.clock import Clock
 from penstock.ports.store import Session, Store
-from penstock.ports.ticket import Ticket
+from penstock.ports.unit_of_work import Work, read, write
 from penstock.services.circuits import changes as circuit_changes
 from penstock.services.document_version import Kept
 
@@ -49,8 +49,8 @@ class Routes:
             raise RouteNotFound(uri)
         return found
 
-    def get(self) -> Ticket[Document | None]:
-        return self._store.read(lambda session: session.documents.find(RULES))
+    def get(self) -> Work[Document | None]:
+        return read(self._store, lambda session: session.documents.find(RULES))
 
     def parse(self, text: str) -> Rules:
         """Raises InvalidRequest.  Thousands of rules take a second: not for an event loop."""
@@ -58,11 +58,11 @@ class Routes:
         check_endpoints(table, self._guard)
         return Rules(text, table)
 
-    def put(self, text: str) -> Ticket[Document]:
+    def put(self, text: str) -> Work[Document]:
         """All of them at once, or InvalidRequest.  Circuits of patterns that go, go with them."""
         return self.keep(self.parse(text))
 
-    def keep(self, rules: Rules) -> Ticket[Document]:
+    def keep(self, rules: Rules) -> Work[Document]:
         """The second half of `put`: what was parsed replaces what there was."""
         table, now = rules.table, self._clock.now()
 
@@ -73,9 +73,9 @@ class Routes:
             self._take(table, put.version, now=now)
             return put
 
-        return self._store.write(do)
+        return write(self._store, do)
 
-    def remove(self) -> Ticket[bool]:
+    def remove(self) -> Work[bool]:
         """All rules; False: there were none."""
         now = self._clock.now()
 
@@ -87,7 +87,7 @@ class Routes:
                 self._take(RouteTable(), version, now=now)
             return bool(version)
 
-        return self._store.write(do)
+        return write(self._store, do)
 
     def refresh(self, session: Session) -> None:
         """As they are in the store.  Rules that this version cannot read change nothing."""

@@ -12,7 +12,7 @@ from penstock.domain.fact import FactFilter
 from penstock.domain.scaling.fleet_status import ALERT, FleetStatus, Note, is_watched
 from penstock.ports.clock import Clock
 from penstock.ports.store import Session, Store
-from penstock.ports.ticket import Ticket
+from penstock.ports.unit_of_work import Work, read, write
 
 INDEX = "scaling"  # a document with the names of all fleets
 
@@ -57,7 +57,7 @@ class Scaling:
         *,
         gone: Iterable[str] = (),
         now: int,
-    ) -> Ticket[None]:
+    ) -> Work[None]:
         """What has come of a tick, all of it or nothing."""
         gone = frozenset(gone)
 
@@ -70,7 +70,7 @@ class Scaling:
             for note in notes:
                 session.facts.add(note.kind, note.subject, at=now, data=note.data)
 
-        return self._store.write(do)
+        return write(self._store, do)
 
     def of_group(self, group: str) -> dict[str, FleetStatus]:
         """What whoever looked after it before has left."""
@@ -85,16 +85,16 @@ class Scaling:
 
     # ---- for everybody
 
-    def all(self) -> Ticket[list[FleetStatus]]:
+    def all(self) -> Work[list[FleetStatus]]:
         """By their names."""
 
         def do(session: Session) -> list[FleetStatus]:
             found = (_find(session, name) for name in sorted(_read_index(session)))
             return [status for status in found if status is not None]
 
-        return self._store.read(do)
+        return read(self._store, do)
 
-    def one(self, name: str) -> Ticket[FleetStatus]:
+    def one(self, name: str) -> Work[FleetStatus]:
         """Raises FleetNotFound."""
 
         def do(session: Session) -> FleetStatus:
@@ -103,9 +103,9 @@ class Scaling:
                 raise FleetNotFound(name)
             return found
 
-        return self._store.read(do)
+        return read(self._store, do)
 
-    def wanted(self, name: str) -> Ticket[int]:
+    def wanted(self, name: str) -> Work[int]:
         """How many workers it should have; raises FleetNotFound and FleetNotWatched."""
         now = self._clock.now()
 
@@ -114,10 +114,12 @@ class Scaling:
             if found is None:
                 raise FleetNotFound(name)
             if found.wanted is None or not is_watched(found, now=now):
-                raise FleetNotWatched(f"nobody has looked after fleet {name!r} for too long")
+                raise FleetNotWatched(
+                    f"no autoscaler has handled fleet {name!r} lately; run penstock autoscale"
+                )
             return found.wanted
 
-        return self._store.read(do)
+        return read(self._store, do)
 
 
 def _duty(group: str) -> str:

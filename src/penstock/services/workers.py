@@ -18,6 +18,7 @@ from penstock.domain.worker import VALID_MS, NewWorker, Worker, WorkerState, che
 from penstock.ports.clock import Clock, Dice
 from penstock.ports.store import Acted, Session, Store
 from penstock.ports.ticket import Ticket
+from penstock.ports.unit_of_work import Work, read, write
 
 MOST_HELD = 1_000  # leases in one answer, and given back in one go
 _MOST_LOST = 100  # workers in one step
@@ -53,7 +54,7 @@ class Workers:
         self._everybodys = everybodys
         self.valid_ms = valid_ms
 
-    def register(self, about: NewWorker) -> Ticket[Worker]:
+    def register(self, about: NewWorker) -> Work[Worker]:
         """Raises InvalidRequest.  Its id is what its claims carry as `claimed_by`."""
         check_about(about, self._limits)
         now = self._clock.now()
@@ -65,9 +66,9 @@ class Workers:
             _note(session, workers.REGISTERED, worker, at=now)
             return worker
 
-        return self._store.write(do)
+        return write(self._store, do)
 
-    def beat(self, worker_id: str) -> Ticket[Worker | None]:
+    def beat(self, worker_id: str) -> Work[Worker | None]:
         """The worker, or None: it is unknown, has left or was lost, and must register anew."""
         now, valid_ms = self._clock.now(), self.valid_ms
 
@@ -82,30 +83,30 @@ class Workers:
             session.workers.save(after)
             return after
 
-        return self._store.write(do)
+        return write(self._store, do)
 
-    def drain(self, worker_id: str) -> Ticket[Worker]:
+    def drain(self, worker_id: str) -> Work[Worker]:
         """It hears of it with its next beat.  Raises WorkerNotFound or WorkerGone."""
         now = self._clock.now()
         return self._change(
             worker_id, lambda worker: workers.drain(worker, now=now), workers.DRAINED, now
         )
 
-    def leave(self, worker_id: str) -> Ticket[Worker]:
+    def leave(self, worker_id: str) -> Work[Worker]:
         """Raises WorkerNotFound.  What it still holds is for the caller to give back."""
         now = self._clock.now()
         return self._change(
             worker_id, lambda worker: workers.leave(worker, now=now), workers.LEFT, now
         )
 
-    def find(self, worker_id: str) -> Ticket[Worker | None]:
-        return self._store.read(lambda session: session.workers.find(worker_id))
+    def find(self, worker_id: str) -> Work[Worker | None]:
+        return read(self._store, lambda session: session.workers.find(worker_id))
 
-    def get(self, worker_id: str) -> Ticket[Worker]:
+    def get(self, worker_id: str) -> Work[Worker]:
         """Raises WorkerNotFound."""
-        return self._store.read(lambda s: _existing(s.workers.find(worker_id), worker_id))
+        return read(self._store, lambda s: _existing(s.workers.find(worker_id), worker_id))
 
-    def alive(self, worker_id: str) -> Ticket[Worker]:
+    def alive(self, worker_id: str) -> Work[Worker]:
         """The same, but only while it is alive; raises WorkerGone."""
         now = self._clock.now()
 
@@ -115,9 +116,9 @@ class Workers:
                 raise WorkerGone(worker_id[:80])
             return found
 
-        return self._store.read(do)
+        return read(self._store, do)
 
-    def all(self) -> Ticket[list[Worker]]:
+    def all(self) -> Work[list[Worker]]:
         """Those that are there."""
 
         def do(session: Session) -> list[Worker]:
@@ -128,11 +129,11 @@ class Workers:
                 after = page[-1].id
             return found
 
-        return self._store.read(do)
+        return read(self._store, do)
 
     def page(
         self, *, after: str = "", limit: int = 100, with_gone: bool = False
-    ) -> Ticket[list[WorkerView]]:
+    ) -> Work[list[WorkerView]]:
         """In the order in which they registered, and how much each of them holds."""
         if not 1 <= limit <= self._limits.max_claim:
             raise InvalidRequest(f"limit must be from 1 to {self._limits.max_claim}")
@@ -144,9 +145,9 @@ class Workers:
             counts = Counter(message.leased_by for message in held)
             return [WorkerView(worker, counts[worker.id]) for worker in found]
 
-        return self._store.read(do)
+        return read(self._store, do)
 
-    def leases_of(self, worker: Worker) -> Ticket[list[HeldLease]]:
+    def leases_of(self, worker: Worker) -> Work[list[HeldLease]]:
         """What it holds in the queues that it has named, or anywhere if it has named none."""
 
         def do(session: Session) -> list[HeldLease]:
@@ -154,12 +155,12 @@ class Workers:
             names = {m.queue_no: session.queues.get(m.queue_no).name for m in held}
             return [HeldLease(names[m.queue_no], m) for m in held]
 
-        return self._store.read(do)
+        return read(self._store, do)
 
-    def leases_in(self, worker: Worker, queue: str) -> Ticket[list[Message]]:
+    def leases_in(self, worker: Worker, queue: str) -> Work[list[Message]]:
         """What it holds in one queue."""
-        return self._store.read(
-            lambda s: s.workers.held([worker.id], queues=[queue], limit=MOST_HELD)
+        return read(
+            self._store, lambda s: s.workers.held([worker.id], queues=[queue], limit=MOST_HELD)
         )
 
     def act_on(
@@ -186,7 +187,7 @@ class Workers:
             ]
         )
 
-    def lose_overdue(self, *, now: int) -> Ticket[int]:
+    def lose_overdue(self, *, now: int) -> Work[int]:
         """Call those lost that were not heard of in time; of several nodes one does it."""
 
         def do(session: Session) -> int:
@@ -201,12 +202,12 @@ class Workers:
                 lost += 1
             return lost
 
-        return self._store.write(do)
+        return write(self._store, do)
 
-    def has_overdue(self, *, now: int) -> Ticket[bool]:
-        return self._store.read(lambda s: bool(s.workers.overdue(now=now, limit=1)))
+    def has_overdue(self, *, now: int) -> Work[bool]:
+        return read(self._store, lambda s: bool(s.workers.overdue(now=now, limit=1)))
 
-    def lately_lost(self, *, now: int) -> Ticket[list[Worker]]:
+    def lately_lost(self, *, now: int) -> Work[list[Worker]]:
         """Those that may still hold something."""
         since = now - _STILL_WATCHED_MS
 
@@ -218,7 +219,7 @@ class Workers:
                 after = (page[-1].ended_at or since, page[-1].id)
             return found
 
-        return self._store.read(do)
+        return read(self._store, do)
 
     def _where(self, worker: Worker) -> tuple[str, ...] | None:
         if not worker.queues:
@@ -227,7 +228,7 @@ class Workers:
 
     def _change(
         self, worker_id: str, how: Callable[[Worker], Worker], kind: str, now: int
-    ) -> Ticket[Worker]:
+    ) -> Work[Worker]:
         def do(session: Session) -> Worker:
             before = _existing(session.workers.to_change(worker_id), worker_id)
             after = how(before)
@@ -236,7 +237,7 @@ class Workers:
                 _note(session, kind, after, at=now)
             return after
 
-        return self._store.write(do)
+        return write(self._store, do)
 
 
 def _existing(worker: Worker | None, worker_id: str) -> Worker:

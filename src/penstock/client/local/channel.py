@@ -78,12 +78,10 @@ def _call(
     *,
     only_new: bool,
 ) -> Call[Any, Any]:
-    if query is None and operation.query is not None:
-        query = operation.query()
     return Call(
         path=path,
         body=_record(operation, body),
-        query=_checked(query),
+        query=_checked(operation, query),
         only_new=only_new,
         instant=moment_of,
         json_value=msgspec.json.decode,
@@ -104,10 +102,10 @@ def _answer(answer: Any) -> Any:
     return answer.answer if isinstance(answer, Reply) else answer
 
 
-def _checked(query: QueryRecord | None) -> QueryRecord | None:
-    """The same limits as over HTTP, where decoding checks them."""
+def _checked(operation: Operation[Any], query: QueryRecord | None) -> QueryRecord | None:
+    """With the same defaults and limits as over HTTP, where decoding sets them."""
     if query is None:
-        return None
+        return None if operation.query is None else operation.query()
     try:
         return msgspec.convert(msgspec.to_builtins(query), type(query))
     except msgspec.ValidationError as error:
@@ -118,10 +116,10 @@ def _record(operation: Operation[Any], body: Body | None) -> Any:
     """As it would arrive over HTTP: checked, with JSON values as text and instants as clients send
     them.
     """
-    if operation.request is None or body is None:
-        return body
+    if operation.request is None:
+        return None
     kind: Any = dict[str, Any] if operation.is_partial else operation.request
     try:
-        return msgspec.json.decode(msgspec.json.encode(body), type=kind)
+        return msgspec.json.decode(msgspec.json.encode({} if body is None else body), type=kind)
     except msgspec.ValidationError as error:
         raise InvalidRequest(str(error)) from None

@@ -13,7 +13,6 @@ from penstock.domain.message.lifecycle import Content, Message
 from penstock.ports.store import Acted
 from penstock.ports.unit_of_work import run_steps
 from penstock.ports.work import Answer, Work, WorkAct
-from penstock.services.circuits.circuits import Wanted
 from penstock.wiring.broker import Broker
 
 _REFRESH_MS = 1_000
@@ -94,12 +93,8 @@ class EmbeddedSource:
         if now >= self._refresh_at:  # no duty may run in this process that would do it
             circuits.refresh()
             self._refresh_at = now + _REFRESH_MS
-        if not circuits.is_watching:
-            return None
-        told = circuits.permits([Wanted(route, is_of_table=False) for route in jobs]).result()
-        if not circuits.is_final(told):
-            told = circuits.secure(told).result()
-        return {one.pattern: one for one in told}
+        found = run_steps(circuits.permits_of_jobs(jobs))
+        return None if found is None else {one.pattern: one for one in found}
 
     def report(self, reports: Sequence[Reported]) -> None:
         self._broker.circuits.report(reports).result()

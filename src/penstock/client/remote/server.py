@@ -25,18 +25,18 @@ from penstock.api.overview import Stats
 from penstock.api.sends import Draft, SendOptions, SendResult, Sent
 from penstock.client.channel import Channel
 from penstock.client.errors import refusal
+from penstock.client.nouns.circuits import Circuits
 from penstock.client.nouns.history import History
 from penstock.client.nouns.messages import Messages
 from penstock.client.nouns.moves import Moves
 from penstock.client.nouns.notifications import Notifications
 from penstock.client.nouns.queues import Queues
 from penstock.client.nouns.recurring import Schedules
+from penstock.client.nouns.routes import Routes
+from penstock.client.nouns.scaling import Scaling
 from penstock.client.nouns.topics import Topics
-from penstock.client.remote.circuits import RemoteCircuits
-from penstock.client.remote.routes import RemoteRoutes
-from penstock.client.remote.scaling import RemoteScaling
+from penstock.client.nouns.workers import Workers
 from penstock.client.remote.transport import Transport
-from penstock.client.remote.workers import RemoteWorkers
 from penstock.domain.errors import PenstockError
 from penstock.domain.limits import DEFAULT_LIMITS
 from penstock.domain.message.lease import Verb
@@ -85,10 +85,10 @@ class Remote:
         self.history = History(self._transport)
         self.notifications = Notifications(self._transport)
         self.topics = Topics(self._transport)
-        self.workers = RemoteWorkers(self._transport)
-        self.routes = RemoteRoutes(self._transport)
-        self.circuits = RemoteCircuits(self._transport)
-        self.scaling = RemoteScaling(self._transport)
+        self.workers = Workers(self._transport)
+        self.routes = Routes(self._transport)
+        self.circuits = Circuits(self._transport)
+        self.scaling = Scaling(self._transport)
 
     def __enter__(self) -> Self:
         return self

@@ -13,6 +13,7 @@ import msgspec
 from msgspec import UNSET, UnsetType
 from msgspec.structs import replace
 
+from penstock.domain.circuit import settings as types
 from penstock.domain.circuit.settings import BreakerSettings, check
 from penstock.domain.errors import InvalidRequest
 
@@ -24,17 +25,17 @@ class BreakerOverrides(
 ):
     """A field that is not set has the breaker's default."""
 
-    circuit_check_enabled: bool | UnsetType = UNSET
-    statistics_update_enabled: bool | UnsetType = UNSET
-    error_threshold_percentage: int | UnsetType = UNSET
-    entries_max_age_ms: int | UnsetType = UNSET
-    min_queue_sample_count: int | UnsetType = UNSET
-    max_queue_sample_count: int | UnsetType = UNSET
-    min_open_ms: int | UnsetType = UNSET
-    open_growth: float | UnsetType = UNSET
-    max_open_ms: int | UnsetType = UNSET
-    slow_call_ms: int | UnsetType | None = UNSET
-    single_probe: bool | UnsetType = UNSET
+    circuit_check_enabled: types.CircuitCheck | UnsetType = UNSET
+    statistics_update_enabled: types.StatisticsUpdate | UnsetType = UNSET
+    error_threshold_percentage: types.ErrorThreshold | UnsetType = UNSET
+    entries_max_age_ms: types.EntriesMaxAge | UnsetType = UNSET
+    min_queue_sample_count: types.MinSamples | UnsetType = UNSET
+    max_queue_sample_count: types.MaxSamples | UnsetType = UNSET
+    min_open_ms: types.MinOpen | UnsetType = UNSET
+    open_growth: types.OpenGrowth | UnsetType = UNSET
+    max_open_ms: types.MaxOpen | UnsetType = UNSET
+    slow_call_ms: types.SlowCall | UnsetType = UNSET
+    single_probe: types.SingleProbe | UnsetType = UNSET
 
     def values(self) -> dict[str, Any]:
         """Those that are set."""

@@ -1,46 +1,80 @@
-"""The settings of the circuit breaker: the seed's, with its defaults, and some beyond.
+"""The settings of the circuit breaker: gateleen's, with its defaults, and some beyond.
 
-Those beyond the seed are off or neutral by default, so that the seed's behaviour stays exact.
+Those beyond gateleen's are off or neutral by default, so that its behaviour stays exact.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Annotated, Any
 
 import msgspec
+from msgspec import Meta
 
 from penstock.domain.errors import InvalidRequest
 from penstock.domain.limits import DAY, HOUR, MINUTE, SECOND
 
-MAX_INT = 2**31 - 1  # the seed's numbers have 32 bits
+MAX_INT = 2**31 - 1  # gateleen's numbers have 32 bits
+
+# The settings that single circuits can override are of these types.
+CircuitCheck = Annotated[bool, Meta(description="Hold back the requests of open circuits.")]
+StatisticsUpdate = Annotated[bool, Meta(description="Count the outcomes of requests.")]
+ErrorThreshold = Annotated[
+    int, Meta(description="The share of failures that opens a circuit, in percent.")
+]
+EntriesMaxAge = Annotated[int, Meta(description="The age at which a sample no longer counts.")]
+MinSamples = Annotated[int, Meta(description="A circuit with fewer samples does not open.")]
+MaxSamples = Annotated[int, Meta(description="How many samples of each outcome are kept.")]
+MinOpen = Annotated[int, Meta(description="How long a circuit stays open at least.")]
+OpenGrowth = Annotated[
+    float, Meta(description="Growth factor of the time a circuit stays open, per failed probe.")
+]
+MaxOpen = Annotated[
+    int, Meta(description="The longest time that open_growth keeps a circuit open.")
+]
+SlowCall = Annotated[
+    int | None, Meta(description="An answer that takes this long counts as a failure; null: none.")
+]
+SingleProbe = Annotated[
+    bool, Meta(description="Try one request at a time while a circuit is half-open.")
+]
 
 
 class BreakerTask(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Something that is done again and again, once per cluster."""
+    """A periodic task, run once per cluster."""
 
-    enabled: bool = False
-    interval_ms: int = 2 * MINUTE
+    enabled: Annotated[bool, Meta(description="Run the task.")] = False
+    interval_ms: Annotated[int, Meta(description="The time between two runs.")] = 2 * MINUTE
 
 
 class BreakerSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    circuit_check_enabled: bool = False
-    statistics_update_enabled: bool = False
-    error_threshold_percentage: int = 90
-    entries_max_age_ms: int = DAY
-    min_queue_sample_count: int = 100
-    max_queue_sample_count: int = 5_000
-    open_to_half_open: BreakerTask = BreakerTask()
-    unlock_queues: BreakerTask = BreakerTask(interval_ms=10 * SECOND)
-    unlock_probes: BreakerTask = BreakerTask()  # of half-open circuits
-    # Beyond the seed.
-    unlock_growth: float = 1.0  # each tick lets so many times more queues go than the one before
-    max_unlocks: int = 1_000  # … but not more than that
-    min_open_ms: int = 0  # how long a circuit stays open at least, before a tick half-opens it
-    open_growth: float = 1.0  # after each failed try it stays open so many times longer
-    max_open_ms: int = HOUR  # … but not longer than that
-    slow_call_ms: int | None = None  # an answer that takes longer counts as a failure
-    single_probe: bool = False  # half-open, one request at a time is tried
+    circuit_check_enabled: CircuitCheck = False
+    statistics_update_enabled: StatisticsUpdate = False
+    error_threshold_percentage: ErrorThreshold = 90
+    entries_max_age_ms: EntriesMaxAge = DAY
+    min_queue_sample_count: MinSamples = 100
+    max_queue_sample_count: MaxSamples = 5_000
+    open_to_half_open: Annotated[
+        BreakerTask, Meta(description="Half-opens circuits that have been open long enough.")
+    ] = BreakerTask()
+    unlock_queues: Annotated[
+        BreakerTask, Meta(description="Releases queues of closed circuits, a few per run.")
+    ] = BreakerTask(interval_ms=10 * SECOND)
+    unlock_probes: Annotated[
+        BreakerTask, Meta(description="Releases one queue of each half-open circuit as a probe.")
+    ] = BreakerTask()
+    # Beyond gateleen's.
+    unlock_growth: Annotated[
+        float, Meta(description="Growth factor of queues released per run of unlock_queues.")
+    ] = 1.0
+    max_unlocks: Annotated[
+        int, Meta(description="The most queues that unlock_growth releases per run.")
+    ] = 1_000
+    min_open_ms: MinOpen = 0
+    open_growth: OpenGrowth = 1.0
+    max_open_ms: MaxOpen = HOUR
+    slow_call_ms: SlowCall = None
+    single_probe: SingleProbe = False
 
 
 def changed(changes: Mapping[str, Any], before: BreakerSettings) -> BreakerSettings:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import re
 from enum import StrEnum
-from typing import Any
+from typing import Annotated, Any
 
 import msgspec
+from msgspec import Meta
 
 from penstock.domain.errors import InvalidRequest
 
@@ -23,11 +24,11 @@ class GoldReadiness(StrEnum):
 
 
 class GoldTable(msgspec.Struct, frozen=True, kw_only=True):
-    name: str
-    days: int
-    first_day: str
-    last_day: str
-    bytes: int
+    name: Annotated[str, Meta(description="The table's name.")]
+    days: Annotated[int, Meta(description="How many days have rows.")]
+    first_day: Annotated[str, Meta(description="The first day that has rows.")]
+    last_day: Annotated[str, Meta(description="The last day that has rows.")]
+    bytes: Annotated[int, Meta(description="The size of its files.")]
 
 
 class GoldRows(msgspec.Struct, frozen=True, kw_only=True):

@@ -9,8 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from enum import StrEnum
+from typing import Annotated
 
 import msgspec
+from msgspec import Meta
 
 from penstock.domain.scaling.fleet import Fleet
 from penstock.domain.scaling.governor import Governed, Standing, govern
@@ -75,13 +77,20 @@ class FleetState(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Decision(msgspec.Struct, frozen=True, kw_only=True):
-    change: int
-    wanted: int
-    reason: str
-    level: int = 0
-    recommended: int | None = None  # the analyser's change, and why
-    because: str | None = None
-    inputs: Inputs | None = None
+    change: Annotated[int, Meta(description="The number of workers added; negative: removed.")]
+    wanted: Annotated[int, Meta(description="How many workers there should be.")]
+    reason: Annotated[
+        str, Meta(description="Why: one of the reasons that docs/autoscaling.md lists.")
+    ]
+    level: Annotated[int, Meta(description="The level of pressure, from 0 to 3.")] = 0
+    recommended: Annotated[
+        int | None, Meta(description="The change that the analyser recommended, before any limit.")
+    ] = None
+    because: Annotated[str | None, Meta(description="Why the analyser recommended it.")] = None
+    inputs: Annotated[
+        Inputs | None,
+        Meta(description="What the recommendation is based on; null: the run ended before."),
+    ] = None
 
     @property
     def is_made(self) -> bool:

@@ -26,8 +26,15 @@ Order = Annotated[int, Meta(ge=0, le=10**6)]
 class Pressure(msgspec.Struct, frozen=True, kw_only=True):
     """The fullest node of a broker counts; None: not told."""
 
-    memory_percent: float | None = None  # used, of what it may use
-    disk_free_mb: int | None = None
+    memory_percent: Annotated[
+        float | None,
+        Meta(
+            description="Memory in use on the fullest node of the broker, in percent of its limit."
+        ),
+    ] = None
+    disk_free_mb: Annotated[
+        int | None, Meta(description="The least free space of a disk of the broker, in MB.")
+    ] = None
 
 
 class PressureLimits(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

@@ -52,36 +52,48 @@ class Profile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
 class Staged(msgspec.Struct, frozen=True):
     """A queue beside the one that is worked on, whose messages will get there."""
 
-    queue: str
-    ready: int
-    publish_rate: float = 0.0  # per second
+    queue: Annotated[str, Meta(description="The name of the staging queue.")]
+    ready: Annotated[int, Meta(description="Messages that wait there.")]
+    publish_rate: Annotated[float, Meta(description="Messages that arrive there per second.")] = 0.0
 
 
 class QueueLoad(msgspec.Struct, frozen=True):
     """One of several queues of a fleet."""
 
-    queue: str
-    ready: int
-    leased: int = 0
-    oldest_ms: int | None = None
+    queue: Annotated[str, Meta(description="The name of the queue.")]
+    ready: Annotated[int, Meta(description="Messages that can be claimed.")]
+    leased: Annotated[int, Meta(description="Messages that are leased.")] = 0
+    oldest_ms: Annotated[
+        int | None, Meta(description="The age of the oldest message that can be claimed.")
+    ] = None
 
 
 class Sample(msgspec.Struct, frozen=True, kw_only=True):
     """One look at the queues of a fleet.  Rates are per second; one that is not reported is 0."""
 
-    ready: int
-    leased: int = 0
-    consume_rate: float = 0.0
-    publish_rate: float = 0.0
-    oldest_ms: int | None = None  # age of the oldest ready message; None: there is none, or unknown
-    staged: tuple[Staged, ...] = ()
-    queues: tuple[QueueLoad, ...] = ()  # where there are several
+    ready: Annotated[int, Meta(description="Messages that can be claimed.")]
+    leased: Annotated[int, Meta(description="Messages that are leased.")] = 0
+    consume_rate: Annotated[float, Meta(description="Messages claimed per second.")] = 0.0
+    publish_rate: Annotated[float, Meta(description="Messages that arrive per second.")] = 0.0
+    oldest_ms: Annotated[
+        int | None,
+        Meta(
+            description="The age of the oldest message that can be claimed; null: none, or unknown."
+        ),
+    ] = None
+    staged: Annotated[tuple[Staged, ...], Meta(description="Its staging queues.")] = ()
+    queues: Annotated[
+        tuple[QueueLoad, ...], Meta(description="Each of its queues, where it has several.")
+    ] = ()
 
 
 class Replicas(msgspec.Struct, frozen=True, kw_only=True):
-    running: int
-    starting: int = 0
-    requested: int  # with those that wait to be started
+    running: Annotated[int, Meta(description="Workers that run.")]
+    starting: Annotated[int, Meta(description="Workers that start.")] = 0
+    requested: Annotated[
+        int,
+        Meta(description="Workers that were requested, including those that wait to be started."),
+    ]
 
     @property
     def total(self) -> int:
@@ -106,25 +118,54 @@ class Reason(StrEnum):
 class Inputs(msgspec.Struct, frozen=True, kw_only=True):
     """All that a recommendation was made of; None: it did not come to that."""
 
-    running: int
-    starting: int
-    requested: int
-    samples: int
-    samples_needed: int
-    backlog_goal_s: int
-    messages_per_worker: int | None = None
-    oldest_goal_ms: int | None = None
-    ready: int | None = None
-    leased: int | None = None
-    staged: int | None = None  # messages
-    backlog: int | None = None  # what counts of these
-    oldest_ms: int | None = None
-    average_backlog: float | None = None
-    consume_rate: float | None = None  # averages from here on
-    publish_rate: float | None = None
-    staged_publish_rate: float | None = None
-    rate_per_worker: float | None = None
-    needed: int | None = None
+    running: Annotated[int, Meta(description="Workers that ran.")]
+    starting: Annotated[int, Meta(description="Workers that started.")]
+    requested: Annotated[
+        int,
+        Meta(description="Workers that were requested, including those that waited to be started."),
+    ]
+    samples: Annotated[
+        int, Meta(description="How many samples there were since the last decision.")
+    ]
+    samples_needed: Annotated[int, Meta(description="How many samples a decision needs.")]
+    backlog_goal_s: Annotated[
+        int,
+        Meta(
+            description="The seconds within which the backlog should be cleared; 0: no such goal."
+        ),
+    ]
+    messages_per_worker: Annotated[
+        int | None, Meta(description="How many waiting messages one worker should have.")
+    ] = None
+    oldest_goal_ms: Annotated[
+        int | None, Meta(description="The age that the oldest message should not exceed.")
+    ] = None
+    ready: Annotated[int | None, Meta(description="Messages that could be claimed.")] = None
+    leased: Annotated[int | None, Meta(description="Messages that were leased.")] = None
+    staged: Annotated[int | None, Meta(description="Messages in the staging queues.")] = None
+    backlog: Annotated[int | None, Meta(description="The messages that count as backlog.")] = None
+    oldest_ms: Annotated[
+        int | None, Meta(description="The age of the oldest message that could be claimed.")
+    ] = None
+    average_backlog: Annotated[
+        float | None, Meta(description="The average backlog of the samples.")
+    ] = None
+    consume_rate: Annotated[
+        float | None, Meta(description="Messages claimed per second, on average.")
+    ] = None
+    publish_rate: Annotated[
+        float | None, Meta(description="Messages that arrived per second, on average.")
+    ] = None
+    staged_publish_rate: Annotated[
+        float | None,
+        Meta(description="Messages that arrived in the staging queues per second, on average."),
+    ] = None
+    rate_per_worker: Annotated[
+        float | None, Meta(description="Messages that one worker claimed per second, on average.")
+    ] = None
+    needed: Annotated[
+        int | None, Meta(description="How many workers clear the backlog within the goal.")
+    ] = None
 
 
 class Recommendation(msgspec.Struct, frozen=True, kw_only=True):

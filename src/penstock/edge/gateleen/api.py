@@ -4,20 +4,22 @@ from __future__ import annotations
 
 from functools import partial
 
-from penstock.domain.access.api_key import Role, Scope
+from penstock.domain.access.api_key import Role, Scope, allow
 from penstock.domain.delivery.delivery import METHODS, content_key
+from penstock.domain.queue.queue import check_name
 from penstock.edge.gateleen.answers import refuse
-from penstock.edge.gateleen.intake import Intake
 from penstock.edge.gateleen.request import asked, uri_of
 from penstock.edge.server.app import refuse_other_sites
 from penstock.edge.server.request import Request, Respond, Response
 from penstock.edge.server.router import Route
 from penstock.ports.clock import Clock
+from penstock.ports.unit_of_work import await_steps
+from penstock.services.deliveries import Deliveries
 
 
 class PushApi:
-    def __init__(self, intake: Intake, clock: Clock, *, path: str) -> None:
-        self._intake = intake
+    def __init__(self, deliveries: Deliveries, clock: Clock, *, path: str) -> None:
+        self._deliveries = deliveries
         self._clock = clock
         self._path = path
 
@@ -40,11 +42,12 @@ class PushApi:
         found = asked(request, uri_of(request), now=self._clock.now())
         delivery = found.delivery
         is_checked = found.unique_for_ms is not None
-        sent, _ = await self._intake.take(
+        allow(request.caller, Role.PRODUCE, check_name(found.queue))
+        sending = self._deliveries.send(
             found.queue,
             delivery,
-            caller=request.caller,
             dedup_key=content_key(delivery.uri, delivery.payload) if is_checked else None,
             dedup_window_ms=found.unique_for_ms,
         )
+        sent, _ = await await_steps(sending)
         return Response(202, headers=((b"x-message-id", sent.id.encode()),))

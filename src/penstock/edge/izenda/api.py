@@ -1,6 +1,6 @@
 """Izenda's calls on an ordinary queue.  What is promised: docs/external-workers.md.
 
-`/v1/workers` and the alive ping are part of the native API (edge/native/operations/workers.py):
+`/v1/workers` and the alive ping are part of the native API (operations/workers.py):
 they are the same for every worker.
 """
 
@@ -28,7 +28,6 @@ from penstock.domain.message.lifecycle import Message, State
 from penstock.domain.queue.queue import Queue
 from penstock.domain.worker import Worker
 from penstock.edge.izenda import wire
-from penstock.edge.izenda.task_leases import Holding
 from penstock.edge.native import wire_in
 from penstock.edge.protocol_queue import OwnQueue
 from penstock.edge.server.request import Request, Respond, Response, json_response
@@ -37,6 +36,7 @@ from penstock.edge.waiting_claims import WaitingRoom
 from penstock.ports.clock import Clock
 from penstock.ports.store import Claimed
 from penstock.services.messages import Messages, MessageView
+from penstock.services.task_leases import TaskLeases
 from penstock.services.workers import Workers
 
 _new_task = msgspec.json.Decoder(wire.NewTaskIn)
@@ -58,7 +58,7 @@ class TaskApi:
         workers: Workers,
         room: WaitingRoom,
         queue: OwnQueue,
-        holding: Holding,
+        task_leases: TaskLeases,
         clock: Clock,
         limits: Limits,
         *,
@@ -68,7 +68,7 @@ class TaskApi:
         self._workers = workers
         self._room = room
         self._queue = queue
-        self._holding = holding
+        self._task_leases = task_leases
         self._clock = clock
         self._limits = limits
         self._timeout_ms = timeout_ms
@@ -182,7 +182,7 @@ class TaskApi:
                 queue,
                 # Nobody is given a task after its time is over.
                 wait_ms=min(wanted.wait_ms, max(0, worker.alive_until - now)),
-                lease_ms=self._holding.lease_ms(worker, now=now),
+                lease_ms=self._task_leases.lease_ms(worker, now=now),
                 claimed_by=worker.id,
                 kinds=kinds,
             )
@@ -245,7 +245,7 @@ class TaskApi:
             or message.leased_by != worker.id
         ):
             raise LeaseLost(view.message.id)
-        return message, self._holding.lease_ms(worker, now=self._clock.now())
+        return message, self._task_leases.lease_ms(worker, now=self._clock.now())
 
     async def _known(self, task_id: str) -> MessageView:
         """A task, live or ended; what stands in other queues is none."""

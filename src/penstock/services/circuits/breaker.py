@@ -15,7 +15,7 @@ from penstock.domain.circuit.settings import BreakerSettings, check
 from penstock.domain.document import Document, Latest
 from penstock.ports.clock import Clock
 from penstock.ports.store import Session, Store
-from penstock.ports.ticket import Ticket
+from penstock.ports.unit_of_work import Work, read, write
 from penstock.services.circuits.overrides import Overrides
 from penstock.services.document_version import Kept
 
@@ -67,19 +67,19 @@ class Breaker:
         """Are outcomes of any circuit counted?"""
         return self.settings.statistics_update_enabled or self.overrides.is_any_counted
 
-    def get(self) -> Ticket[BreakerSettings]:
-        return self._store.read(self.read)
+    def get(self) -> Work[BreakerSettings]:
+        return read(self._store, self.read)
 
     def read(self, session: Session) -> BreakerSettings:
         """The defaults, as they are in the store."""
         return _read(session.documents.find(SETTINGS))
 
-    def put(self, settings: BreakerSettings) -> Ticket[BreakerSettings]:
+    def put(self, settings: BreakerSettings) -> Work[BreakerSettings]:
         """Raises InvalidRequest; then nothing is kept."""
         check(settings)
         return self.change(lambda _: settings)
 
-    def change(self, change: Change) -> Ticket[BreakerSettings]:
+    def change(self, change: Change) -> Work[BreakerSettings]:
         """What they are made into; two who change them at once change what the other has left.
 
         Its ticket raises InvalidRequest for what they cannot be; then nothing is kept.
@@ -95,9 +95,9 @@ class Breaker:
             self._take(settings, put.version, now=now)
             return settings
 
-        return self._store.write(do)
+        return write(self._store, do)
 
-    def reset(self) -> Ticket[BreakerSettings]:
+    def reset(self) -> Work[BreakerSettings]:
         now = self._clock.now()
 
         def do(session: Session) -> BreakerSettings:
@@ -107,7 +107,7 @@ class Breaker:
                 self._take(DEFAULTS, version, now=now)
             return DEFAULTS
 
-        return self._store.write(do)
+        return write(self._store, do)
 
     def refresh(self, session: Session) -> None:
         """As they are in the store.  Settings that this version cannot read change nothing."""

@@ -24,7 +24,7 @@ from penstock.domain.circuit.settings import BreakerSettings
 from penstock.domain.errors import CircuitNotFound
 from penstock.ports.clock import Clock
 from penstock.ports.store import Session, Store
-from penstock.ports.ticket import Ticket
+from penstock.ports.unit_of_work import Steps, Work, read, write
 from penstock.services.circuits import changes as circuit_changes
 from penstock.services.circuits.breaker import Breaker, SettingsOf
 from penstock.services.circuits.held_queues import HeldQueues
@@ -117,7 +117,7 @@ class Circuits:
         """What every request is told while nothing is checked."""
         return answer(Wanted(pattern, queue_no), Permit.GO, None)
 
-    def permits(self, wanted: Sequence[Wanted]) -> Ticket[list[Permitted]]:
+    def permits(self, wanted: Sequence[Wanted]) -> Work[list[Permitted]]:
         """As things stand; nothing is held and no probe is taken yet (see `secure`)."""
         settings_of, now = self.breaker.in_force(), self._clock.now()
 
@@ -130,7 +130,7 @@ class Circuits:
             ]
             return _with_waits(session, told, found, settings_of, now)
 
-        return self._store.read(do)
+        return read(self._store, do)
 
     def is_final(self, found: Iterable[Permitted]) -> bool:
         """Otherwise they are to be secured before anything is tried."""
@@ -141,7 +141,7 @@ class Circuits:
             return one.queue_no is not None
         return one.permit is Permit.PROBE and is_alone(one, self.settings_of(one.hash))
 
-    def secure(self, found: Sequence[Permitted]) -> Ticket[list[Permitted]]:
+    def secure(self, found: Sequence[Permitted]) -> Work[list[Permitted]]:
         """Hold the queues of those that may not go, and take the probes of those that try.
 
         Circuits may have changed since they were asked, so what is true now is told anew.
@@ -170,9 +170,17 @@ class Circuits:
             circuit_changes.hold(session, held, now=now)
             return _with_waits(session, final, known, settings_of, now)
 
-        return self._store.write(do)
+        return write(self._store, do)
 
-    def report(self, reports: Sequence[Reported]) -> Ticket[None]:
+    def permits_of_jobs(self, routes: Iterable[str]) -> Steps[list[Permitted] | None]:
+        """Whether jobs of these routes may be run now; None: no circuit is watched."""
+        if not self.is_watching:
+            return None
+        wanted = [Wanted(route, is_of_table=False) for route in dict.fromkeys(routes)]
+        found = yield from self.permits(wanted)
+        return found if self.is_final(found) else (yield from self.secure(found))
+
+    def report(self, reports: Sequence[Reported]) -> Work[None]:
         """What became of requests, in one transaction.
 
         Those of routes that are not in the table any more count for nothing.
@@ -188,31 +196,31 @@ class Circuits:
             if reporting.counts(report)
         ]
         if not known:
-            return self._store.read(lambda _: None)  # nothing that the disk would have to keep
-        return self._store.write(lambda session: reporting.report(session, known))
+            return read(self._store, lambda _: None)  # nothing that the disk would have to keep
+        return write(self._store, lambda session: reporting.report(session, known))
 
     # ---- looking
 
-    def state_of(self, uri: str) -> Ticket[CircuitState]:
+    def state_of(self, uri: str) -> Work[CircuitState]:
         """Raises RouteNotFound."""
         return self.status(self._routes.match(uri).hash)
 
-    def status(self, one: str) -> Ticket[CircuitState]:
+    def status(self, one: str) -> Work[CircuitState]:
         """One that nothing is known of is closed."""
 
         def do(session: Session) -> CircuitState:
             found = session.circuits.find([one]).get(one)
             return found.state if found else CircuitState.CLOSED
 
-        return self._store.read(do)
+        return read(self._store, do)
 
-    def all(self) -> Ticket[dict[str, CircuitView]]:
+    def all(self) -> Work[dict[str, CircuitView]]:
         """Those of which something was ever reported, or that were opened by hand."""
-        return self._store.read(lambda session: self._overview(session).circuits)
+        return read(self._store, lambda session: self._overview(session).circuits)
 
-    def overview(self) -> Ticket[Overview]:
+    def overview(self) -> Work[Overview]:
         """The same, and the held queues of all circuits, also of those that were removed."""
-        return self._store.read(self._overview)
+        return read(self._store, self._overview)
 
     def view_of(self, route: str, found: Overview) -> CircuitView:
         """The circuit of a route; one that nothing was ever reported of is closed."""
@@ -220,7 +228,7 @@ class Circuits:
         known = found.circuits.get(one)
         return known or self._view(one, Circuit(pattern=route), found.held, {})
 
-    def one(self, one: str) -> Ticket[CircuitView | None]:
+    def one(self, one: str) -> Work[CircuitView | None]:
         def do(session: Session) -> CircuitView | None:
             found = session.circuits.find([one]).get(one)
             if found is None:
@@ -228,7 +236,7 @@ class Circuits:
             circuits = session.circuits
             return self._view(one, found, circuits.held_counts(), circuits.awaiting_counts())
 
-        return self._store.read(do)
+        return read(self._store, do)
 
     def _overview(self, session: Session) -> Overview:
         held, awaiting = session.circuits.held_counts(), session.circuits.awaiting_counts()
@@ -247,7 +255,7 @@ class Circuits:
 
     # ---- by hand
 
-    def close(self, one: str) -> Ticket[None]:
+    def close(self, one: str) -> Work[None]:
         """Its queues go into the line.  Of one that nothing is known of nothing changes."""
         now = self._clock.now()
 
@@ -255,9 +263,9 @@ class Circuits:
             found = session.circuits.to_change([one])
             circuit_changes.close(session, found, by="operator", now=now)
 
-        return self._store.write(do)
+        return write(self._store, do)
 
-    def close_all(self) -> Ticket[int]:
+    def close_all(self) -> Work[int]:
         """Those that are not closed; tells how many."""
         now = self._clock.now()
 
@@ -266,9 +274,9 @@ class Circuits:
             circuit_changes.close(session, found, by="operator", now=now)
             return len(found)
 
-        return self._store.write(do)
+        return write(self._store, do)
 
-    def force_open(self, one: str, *, pattern: str | None = None) -> Ticket[Circuit]:
+    def force_open(self, one: str, *, pattern: str | None = None) -> Work[Circuit]:
         """Until it is closed by hand.  `pattern`: of one that nothing is known of yet."""
         now = self._clock.now()
         route = self._routes.table.of_hash(one)
@@ -286,11 +294,11 @@ class Circuits:
             circuit_changes.keep(session, found, {one: opened}, by="operator", now=now)
             return opened
 
-        return self._store.write(do)
+        return write(self._store, do)
 
     # ---- duties, once per cluster: whoever fails leaves the turn to others
 
-    def half_open_all(self, *, now: int) -> Ticket[Ticked]:
+    def half_open_all(self, *, now: int) -> Work[Ticked]:
         """The open ones, if they have been so for long enough, may be tried."""
         settings_of = self.breaker.in_force()
         every_ms = self.settings.open_to_half_open.interval_ms
@@ -306,7 +314,7 @@ class Circuits:
 
         return self._once(HALF_OPENING, every_ms, do, now=now)
 
-    def let_probes_go(self, *, now: int) -> Ticket[Ticked]:
+    def let_probes_go(self, *, now: int) -> Work[Ticked]:
         """Of each half-open circuit the queue that was held longest is let go to be tried.
 
         Its head is tried at once, also if it backs off after a failure: one request per tick.  If
@@ -321,7 +329,7 @@ class Circuits:
 
         return self._once(TRYING, self.settings.unlock_probes.interval_ms, do, now=now)
 
-    def let_next_go(self, *, now: int) -> Ticket[Ticked]:
+    def let_next_go(self, *, now: int) -> Work[Ticked]:
         """The next queue of the line; or more of them, the longer the line lasts."""
         settings = self.settings
 
@@ -335,14 +343,14 @@ class Circuits:
 
         return self._once(LETTING_GO, settings.unlock_queues.interval_ms, do, now=now)
 
-    def _once(self, name: str, every_ms: int, do: Do, *, now: int) -> Ticket[Ticked]:
+    def _once(self, name: str, every_ms: int, do: Do, *, now: int) -> Work[Ticked]:
         def once(session: Session) -> Ticked:
             tick = session.duties.take(name, for_ms=every_ms, now=now)
             if tick is None:
                 return Ticked(session.duties.until(name) or now + every_ms, None)
             return Ticked(now + every_ms, do(session, tick))
 
-        return self._store.write(once)
+        return write(self._store, once)
 
 
 def _with_waits(

@@ -15,7 +15,7 @@ import msgspec
 
 from penstock.ports.clock import Clock
 from penstock.ports.store import Session, Store
-from penstock.ports.ticket import Ticket
+from penstock.ports.unit_of_work import Steps, Work, write
 from penstock.services.circuits import changes as circuit_changes
 from penstock.services.circuits.breaker import Breaker
 
@@ -35,7 +35,7 @@ class HeldQueues:
         self._clock = clock
         self._breaker = breaker
 
-    def unhold_some(self, circuit_hash: str | None = None, *, after: int = 0) -> Ticket[Unheld]:
+    def unhold_some(self, circuit_hash: str | None = None, *, after: int = 0) -> Work[Unheld]:
         """Unhold a chunk of the queues of a circuit, or of all; repeat while `after` is set.
 
         By number, so that queues which an open circuit holds anew meanwhile are not met again.
@@ -50,7 +50,17 @@ class HeldQueues:
                 circuit_changes.add_unheld_fact(session, one, {"queues": count}, now=now)
             return Unheld(len(unheld), page[-1][0] if len(page) == CHUNK else None)
 
-        return self._store.write(do)
+        return write(self._store, do)
+
+    def unhold(self, circuit_hash: str | None = None) -> Steps[int]:
+        """Unhold all queues of a circuit, or of all circuits; returns how many were held."""
+        total, after = 0, 0
+        while True:
+            unheld = yield from self.unhold_some(circuit_hash, after=after)
+            total += unheld.count
+            if unheld.after is None:
+                return total
+            after = unheld.after
 
     def release_idle(self) -> int:
         """Unhold what no circuit and no duty would; returns how many queues were unheld."""

@@ -9,7 +9,7 @@ import msgspec
 from penstock.domain.circuit.circuit import Outcome
 from penstock.domain.limits import MINUTE
 from penstock.ports.store import Session, Store
-from penstock.ports.ticket import Ticket
+from penstock.ports.unit_of_work import Work, read
 
 MAX_HELD = 1_000  # names that are told
 MAX_MINUTES = 500
@@ -31,15 +31,15 @@ class CircuitInsight:
     def __init__(self, store: Store) -> None:
         self._store = store
 
-    def held_queues(self, circuit_hash: str) -> Ticket[list[str]]:
+    def held_queues(self, circuit_hash: str) -> Work[list[str]]:
         """By name, also those that wait to be unheld."""
 
         def do(session: Session) -> list[str]:
             return session.circuits.held_names(circuit_hash, limit=MAX_HELD)
 
-        return self._store.read(do)
+        return read(self._store, do)
 
-    def held_among(self, covers: Callable[[str], bool]) -> Ticket[dict[str, list[str]]]:
+    def held_among(self, covers: Callable[[str], bool]) -> Work[dict[str, list[str]]]:
         """The held queues whose names `covers` accepts, by circuit."""
 
         def do(session: Session) -> dict[str, list[str]]:
@@ -52,9 +52,9 @@ class CircuitInsight:
                 after = page[-1].name
             return found
 
-        return self._store.read(do)
+        return read(self._store, do)
 
-    def minutes(self, circuit_hash: str) -> Ticket[list[Minute]]:
+    def minutes(self, circuit_hash: str) -> Work[list[Minute]]:
         """The samples that are kept, minute by minute, oldest first."""
 
         def do(session: Session) -> list[Minute]:
@@ -64,4 +64,4 @@ class CircuitInsight:
                     counted.setdefault(at // MINUTE * MINUTE, [0, 0])[place] += 1
             return [Minute(at, *counted[at]) for at in sorted(counted)][-MAX_MINUTES:]
 
-        return self._store.read(do)
+        return read(self._store, do)

@@ -13,7 +13,7 @@ from penstock.domain.circuit.circuit import circuit_hash
 from penstock.domain.errors import MessageNotFound, QueueNotFound
 from penstock.domain.message.lifecycle import Message, State
 from penstock.ports.store import Session, Store
-from penstock.ports.ticket import Ticket
+from penstock.ports.unit_of_work import Work, read
 from penstock.services.message_views import view_of_id
 
 Covers = Callable[[str], bool]  # does a key cover the queue of this name?
@@ -23,7 +23,7 @@ class JobRoutes:
     def __init__(self, store: Store) -> None:
         self._store = store
 
-    def claimed(self, ids: Iterable[str], *, covers: Covers) -> Ticket[set[str]]:
+    def claimed(self, ids: Iterable[str], *, covers: Covers) -> Work[set[str]]:
         """The circuits of those of these jobs that are claimed now, and in queues of the key."""
 
         def do(session: Session) -> set[str]:
@@ -37,9 +37,9 @@ class JobRoutes:
                         found.add(circuit_hash(message.route))
             return found
 
-        return self._store.read(do)
+        return read(self._store, do)
 
-    def circuits_of(self, ids: Iterable[str], *, covers: Covers) -> Ticket[dict[str, str]]:
+    def circuits_of(self, ids: Iterable[str], *, covers: Covers) -> Work[dict[str, str]]:
         """The circuit of each of these jobs, live or ended, that is of a queue of the key."""
 
         def do(session: Session) -> dict[str, str]:
@@ -54,4 +54,4 @@ class JobRoutes:
                         found[job_id] = circuit_hash(view.message.route)
             return found
 
-        return self._store.read(do)
+        return read(self._store, do)

@@ -9,7 +9,7 @@ from penstock.domain.circuit.overrides import NONE, BreakerOverrides, check_rout
 from penstock.domain.circuit.settings import BreakerSettings
 from penstock.domain.errors import CircuitNotFound, InvalidRequest
 from penstock.ports.store import Session, Store
-from penstock.ports.ticket import Ticket
+from penstock.ports.unit_of_work import Work, read, write
 from penstock.services.circuits.breaker import Breaker
 from penstock.services.circuits.overrides import Change
 from penstock.services.routes import Routes
@@ -28,7 +28,7 @@ class CircuitSettings:
         self._routes = routes
         self._breaker = breaker
 
-    def all(self) -> Ticket[list[SettingsView]]:
+    def all(self) -> Work[list[SettingsView]]:
         """Of the circuits that override something, by their routes."""
 
         def do(session: Session) -> list[SettingsView]:
@@ -36,9 +36,9 @@ class CircuitSettings:
             found = self._breaker.overrides.read(session)
             return [_view(route, found[route], defaults) for route in sorted(found)]
 
-        return self._store.read(do)
+        return read(self._store, do)
 
-    def get(self, one: str, *, route: str | None = None) -> Ticket[SettingsView]:
+    def get(self, one: str, *, route: str | None = None) -> Work[SettingsView]:
         """Raises CircuitNotFound.  `route`: of a circuit that nothing is known of yet."""
 
         def do(session: Session) -> SettingsView:
@@ -46,9 +46,9 @@ class CircuitSettings:
             overrides = self._breaker.overrides.read(session).get(named, NONE)
             return _view(named, overrides, self._breaker.read(session))
 
-        return self._store.read(do)
+        return read(self._store, do)
 
-    def change(self, one: str, change: Change, *, route: str | None = None) -> Ticket[SettingsView]:
+    def change(self, one: str, change: Change, *, route: str | None = None) -> Work[SettingsView]:
         """Raises CircuitNotFound, or InvalidRequest; then nothing is kept."""
 
         def do(session: Session) -> SettingsView:
@@ -56,7 +56,7 @@ class CircuitSettings:
             overrides = self._breaker.overrides.change(session, named, change)
             return _view(named, overrides, self._breaker.read(session))
 
-        return self._store.write(do)
+        return write(self._store, do)
 
     def _route_of(self, session: Session, one: str, given: str | None) -> str:
         if given is not None:

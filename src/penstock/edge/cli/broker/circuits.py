@@ -7,7 +7,9 @@ from typing import Any
 
 import msgspec
 
-from penstock.client.remote.circuits import Circuit, CircuitSettings, RemoteCircuits
+from penstock.api.circuit_settings import CircuitSettings
+from penstock.api.circuits import Circuit
+from penstock.client.nouns.circuits import Circuits
 from penstock.domain.circuit.settings import BreakerSettings
 from penstock.edge.cli.kit import exits
 from penstock.edge.cli.kit.exits import UsageError
@@ -129,7 +131,7 @@ def _set(args: Namespace, out: Output) -> int:
         return _shown_settings(circuits.settings(), out)
 
 
-def _set_own(circuits: RemoteCircuits, changes: dict[str, Any], args: Namespace) -> CircuitSettings:
+def _set_own(circuits: Circuits, changes: dict[str, Any], args: Namespace) -> CircuitSettings:
     if not args.reset:
         return circuits.change_own_settings(changes, args.circuit, route=args.route)
     if changes:
@@ -171,7 +173,7 @@ def _shown(circuit: Circuit, out: Output) -> int:
         ("awaiting unhold", circuit.awaiting_unhold or None),
         ("reopened", circuit.reopened),
         ("metric name", circuit.metric_name),
-        ("held queues", ", ".join(circuit.held_queues)),
+        ("held queues", ", ".join(circuit.held_queues or ())),
     ]
     out.fields([*zip(COLUMNS, _row(circuit), strict=True), *more])
     return exits.OK

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 
 import msgspec
 
-from penstock.client.remote.routes import Route
+from penstock.api.routes import Route
 from penstock.domain.duration import duration_text
 from penstock.domain.errors import InvalidRequest
 from penstock.edge.cli.kit import exits

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import argparse
 from argparse import Namespace
+from collections.abc import Sequence
 
-from penstock.client.remote.scaling import Decided, Fleet
+from penstock.api.scaling import Decided, Fleet
 from penstock.domain.scaling.recommendation import QueueLoad
 from penstock.edge.cli.kit import exits
 from penstock.edge.cli.kit.flags import remote, server_flags
@@ -48,7 +49,7 @@ def _run(args: Namespace, out: Output) -> int:
     return exits.OK
 
 
-def _listed(fleets: list[Fleet], out: Output) -> int:
+def _listed(fleets: Sequence[Fleet], out: Output) -> int:
     if out.json:
         for fleet in fleets:
             out.record(fleet)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from argparse import Namespace
 
-from penstock.client.remote.workers import Worker
+from penstock.api.workers import Worker
 from penstock.edge.cli.kit import exits
 from penstock.edge.cli.kit.flags import remote, server_flags
 from penstock.edge.cli.kit.output import Output

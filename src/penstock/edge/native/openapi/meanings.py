@@ -9,9 +9,6 @@ from typing import Any
 
 from penstock.edge.native.openapi import (
     bus_meanings,
-    push_meanings,
-    scaling_meanings,
-    steering_meanings,
     work_meanings,
 )
 
@@ -88,6 +85,9 @@ PARAMETERS: dict[str, tuple[str, dict[str, Any], str]] = {
         "10",
     ),
     "move": ("The move's id.", {"type": "string", "format": "uuid"}, ""),
+    "circuit": ("The circuit's hash.", {"type": "string"}, ""),
+    "fleet": ("The fleet's name.", {"type": "string"}, "mail"),
+    "table": ("The table's name.", {"type": "string", "pattern": "^[a-z][a-z0-9_]*$"}, "slo"),
     "prefix": ("Only queues whose names begin like this.", _TEXT, "ma"),
     "schedule": (
         "The name of the recurring work.",
@@ -101,9 +101,3 @@ PARAMETERS: dict[str, tuple[str, dict[str, Any], str]] = {
 FIELDS |= work_meanings.FIELDS
 PARAMETERS |= work_meanings.PARAMETERS
 PARAMETERS |= bus_meanings.PARAMETERS
-FIELDS |= push_meanings.FIELDS
-PARAMETERS |= push_meanings.PARAMETERS
-FIELDS |= scaling_meanings.FIELDS
-PARAMETERS |= scaling_meanings.PARAMETERS
-FIELDS |= steering_meanings.FIELDS
-PARAMETERS |= steering_meanings.PARAMETERS

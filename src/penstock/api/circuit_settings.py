@@ -1,0 +1,129 @@
+"""The settings of the circuit breaker, for all circuits and for single ones."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from penstock.api.operation import AnswerRecord, Operation, QueryRecord, about
+from penstock.domain.access.api_key import Role, Scope
+from penstock.domain.circuit.overrides import BreakerOverrides
+from penstock.domain.circuit.settings import BreakerSettings
+from penstock.domain.errors import CircuitNotFound
+
+
+class CircuitSettings(AnswerRecord, frozen=True):
+    circuit: Annotated[str, about("The hash of its circuit.")]
+    route: Annotated[str, about("The pattern of its route, or the route that its jobs name.")]
+    overrides: Annotated[
+        BreakerOverrides, about("What it overrides; fields that are left out have defaults.")
+    ]
+    settings: Annotated[BreakerSettings, about("The settings in force for it.")]
+
+
+class CircuitSettingsList(AnswerRecord, frozen=True):
+    circuits: Annotated[
+        list[CircuitSettings], about("The circuits that override a setting, by their routes.")
+    ]
+
+
+class CircuitRoute(QueryRecord):
+    route: Annotated[
+        str | None, about("The route of the circuit, needed if it has not been used yet.")
+    ] = None
+
+
+GET_BREAKER = Operation(
+    name="getBreaker",
+    method="GET",
+    path="/v1/breaker",
+    summary="The settings of the circuit breaker.",
+    role=Role.READ,
+    scope=Scope.ALL,
+    answer=BreakerSettings,
+)
+CHANGE_BREAKER = Operation(
+    name="changeBreaker",
+    method="PATCH",
+    path="/v1/breaker",
+    summary="Change some settings of the circuit breaker and leave the others.",
+    role=Role.OPERATE,
+    scope=Scope.ALL,
+    request=BreakerSettings,
+    is_partial=True,
+    example={"error_threshold_percentage": 80, "single_probe": True},
+    answer=BreakerSettings,
+    is_idempotent=True,
+)
+RESET_BREAKER = Operation(
+    name="resetBreaker",
+    method="DELETE",
+    path="/v1/breaker",
+    summary="Bring all settings of the circuit breaker back to their defaults.",
+    role=Role.OPERATE,
+    scope=Scope.ALL,
+    answer=BreakerSettings,
+    is_idempotent=True,
+)
+
+LIST = Operation(
+    name="listCircuitSettings",
+    method="GET",
+    path="/v1/circuits/settings",
+    summary="The circuits that override settings of the breaker.",
+    role=Role.READ,
+    scope=Scope.ALL,
+    answer=CircuitSettingsList,
+)
+GET = Operation(
+    name="getCircuitSettings",
+    method="GET",
+    path="/v1/circuits/{circuit}/settings",
+    summary="The settings of one circuit: what it overrides, and what is in force.",
+    role=Role.READ,
+    scope=Scope.ALL,
+    query=CircuitRoute,
+    answer=CircuitSettings,
+    errors=(CircuitNotFound,),
+)
+PUT = Operation(
+    name="putCircuitSettings",
+    method="PUT",
+    path="/v1/circuits/{circuit}/settings",
+    summary="Override just these settings of the breaker for one circuit.",
+    role=Role.OPERATE,
+    scope=Scope.ALL,
+    request=BreakerOverrides,
+    is_partial=True,
+    example={"error_threshold_percentage": 50, "min_queue_sample_count": 20},
+    query=CircuitRoute,
+    answer=CircuitSettings,
+    errors=(CircuitNotFound,),
+    is_idempotent=True,
+)
+CHANGE = Operation(
+    name="changeCircuitSettings",
+    method="PATCH",
+    path="/v1/circuits/{circuit}/settings",
+    summary="Override some settings of the breaker and leave the other overrides.",
+    role=Role.OPERATE,
+    scope=Scope.ALL,
+    request=BreakerOverrides,
+    is_partial=True,
+    example={"entries_max_age_ms": 300_000},
+    query=CircuitRoute,
+    answer=CircuitSettings,
+    errors=(CircuitNotFound,),
+    is_idempotent=True,
+)
+RESET = Operation(
+    name="resetCircuitSettings",
+    method="DELETE",
+    path="/v1/circuits/{circuit}/settings",
+    summary="Bring one circuit back to the breaker's defaults.",
+    role=Role.OPERATE,
+    scope=Scope.ALL,
+    query=CircuitRoute,
+    answer=CircuitSettings,
+    errors=(CircuitNotFound,),
+    is_idempotent=True,
+)

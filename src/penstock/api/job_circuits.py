@@ -1,0 +1,126 @@
+"""The circuits of jobs: a worker asks before it runs them, and reports how they ended."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal, Self
+
+import msgspec
+
+from penstock.api.operation import AnswerRecord, DurationMs, Id, Operation, RequestRecord, about
+from penstock.domain.access.api_key import Role, Scope
+from penstock.domain.circuit.circuit import Outcome, Permit, Permitted, Reported, circuit_hash
+
+
+class RouteNames(RequestRecord):
+    routes: Annotated[list[str], about("The routes that jobs name.")]
+    ids: Annotated[
+        list[str],
+        about("Ids of claimed jobs with these routes; needed with a key for some queues only."),
+    ] = msgspec.field(default_factory=list)
+
+
+class RoutePermit(AnswerRecord, frozen=True, omit_defaults=True):
+    """Whether jobs of a route may be run now."""
+
+    route: Annotated[str, about("The route.")]
+    permit: Annotated[
+        Permit, about("go: run them; probe: run one, its outcome decides; hold: run none.")
+    ]
+    generation: Annotated[int, about("State generation; send it back with the outcome.")]
+    wait_ms: Annotated[DurationMs, about("How long jobs wait that may not be run now.")] = 0
+    retry_ms: Annotated[
+        DurationMs, about("How long a probe that fails waits, without losing an attempt.")
+    ] = 0
+
+    @classmethod
+    def of(cls, permitted: Permitted) -> Self:
+        return cls(
+            route=permitted.pattern,
+            permit=permitted.permit,
+            generation=permitted.generation,
+            wait_ms=permitted.wait_ms,
+            retry_ms=permitted.retry_ms,
+        )
+
+    @property
+    def permitted(self) -> Permitted:
+        return Permitted(
+            permit=self.permit,
+            pattern=self.route,
+            hash=circuit_hash(self.route),
+            generation=self.generation,
+            is_of_table=False,
+            wait_ms=self.wait_ms,
+            retry_ms=self.retry_ms,
+        )
+
+
+class RoutePermits(AnswerRecord, frozen=True):
+    is_watching: Annotated[
+        bool, about("False if no circuit is watched; then do not ask again for a second.")
+    ]
+    permits: Annotated[list[RoutePermit], about("One for each route.")]
+
+
+class JobOutcome(RequestRecord, kw_only=True):
+    route: Annotated[str, about("The route of the job.")]
+    id: Annotated[Id, about("The job's id; attempts of one job count once.")]
+    outcome: Annotated[
+        Literal["success", "failure"] | None, about("success, failure, or null: no outcome.")
+    ]
+    permit: Annotated[Permit, about("The permit that its route was given.")] = Permit.GO
+    generation: Annotated[int, about("The generation that came with the permit.")] = -1
+    took_ms: Annotated[DurationMs, about("How long it took.")] = 0
+
+    @classmethod
+    def of(cls, reported: Reported) -> Self:
+        return cls(
+            route=reported.permitted.pattern,
+            id=reported.request_id,
+            outcome=None if reported.outcome is None else reported.outcome.value,
+            permit=reported.permitted.permit,
+            generation=reported.permitted.generation,
+            took_ms=reported.took_ms,
+        )
+
+    @property
+    def reported(self) -> Reported:
+        permitted = Permitted(
+            permit=self.permit,
+            pattern=self.route,
+            hash=circuit_hash(self.route),
+            generation=self.generation,
+            is_of_table=False,
+        )
+        outcome = None if self.outcome is None else Outcome(self.outcome)
+        return Reported(permitted, self.id, outcome, self.took_ms)
+
+
+class JobOutcomes(RequestRecord):
+    outcomes: Annotated[list[JobOutcome], about("The outcomes of jobs.")]
+
+
+# Not repeated: a probe may have been granted with an answer that was lost.
+PERMITS = Operation(
+    name="askCircuits",
+    method="POST",
+    path="/v1/circuits/permits",
+    summary="Whether jobs of some routes may be run now; a probe is for one job.",
+    role=Role.CONSUME,
+    scope=Scope.NAMED,
+    request=RouteNames,
+    example={"routes": ["stripe"]},
+    answer=RoutePermits,
+)
+OUTCOMES: Operation[None] = Operation(
+    name="tellCircuits",
+    method="POST",
+    path="/v1/circuits/outcomes",
+    summary="What became of jobs that were let through.",
+    role=Role.CONSUME,
+    scope=Scope.NAMED,
+    request=JobOutcomes,
+    example={"outcomes": [{"route": "stripe", "id": "job-17", "outcome": "success"}]},
+    status=204,
+    is_idempotent=True,
+)

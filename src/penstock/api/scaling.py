@@ -1,0 +1,192 @@
+"""Fleets: how many workers there are, how many are wanted, and why."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Annotated, Any, Self
+
+import msgspec
+
+from penstock.api.operation import (
+    AnswerRecord,
+    DurationMs,
+    Instant,
+    Limit,
+    Operation,
+    QueryRecord,
+    about,
+)
+from penstock.domain.access.api_key import Role, Scope
+from penstock.domain.errors import FleetNotFound, FleetNotWatched
+from penstock.domain.fact import Fact
+from penstock.domain.scaling import fleet_status as domain
+from penstock.domain.scaling.fleet_run import Decision
+from penstock.domain.scaling.pressure import Pressure
+from penstock.domain.scaling.recommendation import Replicas, Sample
+
+ToInstant = Callable[[int], Instant]
+
+
+class Made(AnswerRecord, frozen=True):
+    at: Annotated[Instant, about("When it was decided.")]
+    change: Annotated[int, about("The number of workers added; negative: removed.")]
+    wanted: Annotated[int, about("How many workers there should be.")]
+    reason: Annotated[str, about("Why: one of the reasons that docs/autoscaling.md lists.")]
+    is_done: Annotated[bool, about("False if it failed, or in a dry run.")]
+
+    @classmethod
+    def of(cls, made: domain.Made, instant: ToInstant) -> Self:
+        return cls(
+            at=instant(made.at),
+            change=made.change,
+            wanted=made.wanted,
+            reason=made.reason,
+            is_done=made.is_done,
+        )
+
+
+class Trouble(AnswerRecord, frozen=True):
+    part: Annotated[str, about("What does not work: source, replicas, …")]
+    code: Annotated[str, about("Stable: programs may depend on it.")]
+    text: Annotated[str, about("For people; it may change.")]
+    since_at: Annotated[Instant, about("When it began.")]
+
+    @classmethod
+    def of(cls, trouble: domain.Trouble, instant: ToInstant) -> Self:
+        return cls(
+            part=trouble.part,
+            code=trouble.code,
+            text=trouble.text,
+            since_at=instant(trouble.since),
+        )
+
+
+class Fleet(AnswerRecord, frozen=True, omit_defaults=True):
+    """A fleet as its autoscaler last saw it; fields without a value are left out."""
+
+    name: Annotated[str, about("The fleet's name.")]
+    group: Annotated[str, about("Its group, in which one autoscaler acts at a time.")]
+    queue: Annotated[str, about("The queue that its workers serve; the first of several.")]
+    source: Annotated[str, about("Where its queue is: own, or a name from the file of fleets.")]
+    profile: Annotated[str, about("The profile that it is analysed with.")]
+    replicas_by: Annotated[
+        str, about("What runs its workers: processes, command, kubernetes or external.")
+    ]
+    min: Annotated[int, about("The fewest workers it may have.")]
+    max: Annotated[int, about("The most workers it may have.")]
+    interval_ms: Annotated[DurationMs, about("The time between two runs of its autoscaler.")]
+    is_watched: Annotated[bool, about("True if an autoscaler has handled it lately.")]
+    is_dry: Annotated[bool, about("True for a dry run.")]
+    pressure_level: Annotated[int, about("The level of pressure on its source, from 0 to 3.")]
+    troubles: Annotated[list[Trouble], about("What does not work; empty: everything works.")]
+    seen_at: Annotated[Instant | None, about("When its autoscaler last ran.")] = None
+    seen_by: Annotated[str | None, about("Its autoscaler.")] = None
+    wanted: Annotated[int | None, about("How many workers there should be.")] = None
+    replicas: Annotated[Replicas | None, about("Its workers.")] = None
+    sample: Annotated[Sample | None, about("The last reading of its queues.")] = None
+    pressure: Annotated[Pressure | None, about("How full the broker is.")] = None
+    decision: Annotated[Decision | None, about("The result of the last run.")] = None
+    last_change: Annotated[
+        Made | None, about("The last decision to have more workers or fewer.")
+    ] = None
+    queues: Annotated[list[str], about("All of its queues, where it has several.")] = msgspec.field(
+        default_factory=list
+    )
+
+    @classmethod
+    def of(cls, status: domain.FleetStatus, instant: ToInstant, *, now: int) -> Self:
+        return cls(
+            name=status.name,
+            group=status.group,
+            queue=status.queue,
+            source=status.source,
+            profile=status.profile,
+            replicas_by=status.kind,
+            min=status.min,
+            max=status.max,
+            interval_ms=status.interval_ms,
+            is_watched=domain.is_watched(status, now=now),
+            is_dry=status.is_dry,
+            pressure_level=status.level,
+            troubles=[Trouble.of(trouble, instant) for trouble in status.troubles],
+            seen_at=instant(status.seen_at) if status.seen_at else None,
+            seen_by=status.seen_by,
+            wanted=status.wanted,
+            replicas=status.replicas,
+            sample=status.sample,
+            pressure=status.pressure,
+            decision=status.decision,
+            last_change=None if status.made is None else Made.of(status.made, instant),
+            queues=[*status.queues],
+        )
+
+
+class Fleets(AnswerRecord, frozen=True):
+    fleets: Annotated[list[Fleet], about("The fleets, by name.")]
+
+
+class Decided(AnswerRecord, frozen=True):
+    at: Annotated[Instant, about("When it was decided.")]
+    decision: Annotated[dict[str, Any], about("The decision, its reason and its inputs.")]
+
+    @classmethod
+    def of(cls, fact: Fact, instant: ToInstant) -> Self:
+        return cls(at=instant(fact.at), decision=msgspec.json.decode(fact.data))
+
+
+class Decisions(AnswerRecord, frozen=True):
+    decisions: Annotated[list[Decided], about("The decisions, newest first.")]
+    next: Annotated[str | None, about("The cursor of the next page; null: this is the last.")]
+
+
+class PageOfDecisions(QueryRecord):
+    limit: Limit = 100
+    cursor: Annotated[
+        str | None, about("`next` of the page before; without it the first page.")
+    ] = None
+
+
+class Wanted(AnswerRecord, frozen=True):
+    value: Annotated[int, about("How many workers there should be.")]
+
+
+LIST = Operation(
+    name="listFleets",
+    method="GET",
+    path="/v1/scaling",
+    summary="The fleets, what was seen of them last, what was decided and why.",
+    role=Role.READ,
+    scope=Scope.FILTERED,
+    answer=Fleets,
+)
+GET = Operation(
+    name="getFleet",
+    method="GET",
+    path="/v1/scaling/{fleet}",
+    summary="One fleet.",
+    role=Role.READ,
+    scope=Scope.NAMED,
+    answer=Fleet,
+    errors=(FleetNotFound,),
+)
+DECISIONS = Operation(
+    name="listDecisions",
+    method="GET",
+    path="/v1/scaling/{fleet}/decisions",
+    summary="What was decided about a fleet, newest first.",
+    role=Role.READ,
+    scope=Scope.NAMED,
+    query=PageOfDecisions,
+    answer=Decisions,
+    errors=(FleetNotFound,),
+)
+WANTED = Operation(
+    name="getWanted",
+    method="GET",
+    path="/v1/scaling/{fleet}/wanted",
+    summary="How many workers a fleet should have, as KEDA's metrics-api scaler asks.",
+    role=Role.READ,
+    scope=Scope.NAMED,
+    answer=Wanted,
+    errors=(FleetNotFound, FleetNotWatched),
+)

@@ -1,0 +1,66 @@
+"""The pipeline's tables, as small JSON."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Self
+
+from msgspec import Meta
+
+from penstock.api.operation import AnswerRecord, Limit, Operation, QueryRecord, about
+from penstock.domain.access.api_key import Role, Scope
+from penstock.domain.errors import TableNotFound
+from penstock.domain.lake.tables import GoldReadiness, GoldRows, GoldTable
+
+_DAY = {"format": "date"}
+
+
+class Insights(AnswerRecord, frozen=True):
+    readiness: Annotated[
+        GoldReadiness, about("no_reader: pyarrow is not installed; no_tables: none exist yet.")
+    ]
+    folder: Annotated[str, about("The folder that the tables are read from.")]
+    tables: Annotated[list[GoldTable], about("The tables, by name.")]
+
+
+class InsightRows(AnswerRecord, frozen=True):
+    columns: Annotated[list[str], about("The names of the values in each row.")]
+    rows: Annotated[
+        list[list[Any]], about("The rows, each a list of values in the order of the columns.")
+    ]
+    is_cut: Annotated[bool, about("True if there are more rows.")]
+
+    @classmethod
+    def of(cls, found: GoldRows) -> Self:
+        return cls(columns=found.columns, rows=found.rows, is_cut=found.is_cut)
+
+
+class Days(QueryRecord):
+    from_day: Annotated[
+        str | None, Meta(description="Only this day and later.", extra_json_schema=_DAY)
+    ] = None
+    to_day: Annotated[
+        str | None, Meta(description="Only this day and earlier.", extra_json_schema=_DAY)
+    ] = None
+    limit: Limit = 100
+
+
+LIST = Operation(
+    name="listInsights",
+    method="GET",
+    path="/v1/insights",
+    summary="The tables that the pipeline has made of history.",
+    role=Role.READ,
+    scope=Scope.ALL,
+    answer=Insights,
+)
+GET = Operation(
+    name="getInsight",
+    method="GET",
+    path="/v1/insights/{table}",
+    summary="Rows of one of these tables, the newest days first.",
+    role=Role.READ,
+    scope=Scope.ALL,
+    query=Days,
+    answer=InsightRows,
+    errors=(TableNotFound,),
+)

@@ -1,0 +1,203 @@
+"""Workers: they register, send beats and leave; operators list and drain them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Annotated, Any, Self
+
+import msgspec
+from msgspec import Meta
+
+from penstock.api.operation import (
+    AnswerRecord,
+    DurationMs,
+    Id,
+    Instant,
+    Limit,
+    Operation,
+    QueryRecord,
+    about,
+)
+from penstock.domain import worker as domain
+from penstock.domain.access.api_key import Role, Scope
+from penstock.domain.errors import WorkerGone, WorkerNotFound
+from penstock.domain.message.lifecycle import Message
+from penstock.domain.worker import NewWorker, WorkerState
+
+ToInstant = Callable[[int], Instant]
+
+
+class Lease(AnswerRecord, frozen=True, omit_defaults=True):
+    """A message that a worker holds."""
+
+    id: Annotated[Id, about("The message's id.")]
+    queue: Annotated[str, about("The queue's name.")]
+    attempts: Annotated[int, about("Claims that count.")]
+    leased_until: Annotated[Instant, about("When the lease expires.")]
+    leased_at: Annotated[Instant | None, about("When it was claimed.")] = None
+    kind: Annotated[str | None, about("The kind of the message.")] = None
+
+    @classmethod
+    def of(cls, message: Message, queue: str, instant: ToInstant) -> Self:
+        return cls(
+            id=message.id,
+            queue=queue,
+            attempts=message.attempts,
+            leased_until=instant(message.due_at),
+            leased_at=None if message.leased_at is None else instant(message.leased_at),
+            kind=message.kind,
+        )
+
+
+class Worker(AnswerRecord, frozen=True, kw_only=True, omit_defaults=True):
+    """A worker; fields without a value are left out."""
+
+    id: Annotated[Id, about("The worker's id.")]
+    state: Annotated[WorkerState, about("Active, draining, left or lost.")]
+    slots: Annotated[int, about("How many messages it handles at a time.")]
+    registered_at: Annotated[Instant, about("When it registered.")]
+    beat_at: Annotated[Instant, about("When its last beat came.")]
+    alive_until: Annotated[Instant, about("When it counts as lost without another beat.")]
+    name: Annotated[str | None, about("Its name, which other workers may share.")] = None
+    host: Annotated[str | None, about("The machine it runs on.")] = None
+    pid: Annotated[int | None, about("The id of its process.")] = None
+    queues: Annotated[tuple[str, ...], about("The queues it claims from; empty: any.")] = ()
+    kinds: Annotated[tuple[str, ...], about("The kinds it handles; empty: all.")] = ()
+    labels: Annotated[dict[str, str], about("Its labels.")] = msgspec.field(default_factory=dict)
+    ended_at: Annotated[Instant | None, about("When it left or was lost.")] = None
+    holding: Annotated[int | None, about("How many leases it holds.")] = None
+    leases: Annotated[
+        list[Lease] | None, about("The leases it holds, in the answer for one worker.")
+    ] = None
+
+    @property
+    def is_draining(self) -> bool:
+        return self.state is WorkerState.DRAINING
+
+    @classmethod
+    def of(
+        cls,
+        worker: domain.Worker,
+        instant: ToInstant,
+        *,
+        holding: int | None = None,
+        leases: Sequence[Lease] | None = None,
+        **more: Any,
+    ) -> Self:
+        return cls(
+            id=worker.id,
+            state=worker.state,
+            slots=worker.slots,
+            registered_at=instant(worker.registered_at),
+            beat_at=instant(worker.beat_at),
+            alive_until=instant(worker.alive_until),
+            name=worker.name,
+            host=worker.host,
+            pid=worker.pid,
+            queues=worker.queues,
+            kinds=worker.kinds,
+            labels=worker.labels,
+            ended_at=None if worker.ended_at is None else instant(worker.ended_at),
+            holding=holding if leases is None else len(leases),
+            leases=None if leases is None else [*leases],
+            **more,
+        )
+
+
+class Registered(Worker, frozen=True, kw_only=True):
+    """A worker, and how often it has to send a beat."""
+
+    valid_ms: Annotated[DurationMs, about("How long a worker counts as alive after its last beat.")]
+    beat_ms: Annotated[DurationMs, about("How often it should send a beat.")]
+
+
+class Workers(AnswerRecord, frozen=True):
+    workers: Annotated[list[Worker], about("The workers, in the order in which they registered.")]
+    next: Annotated[str | None, about("The cursor of the next page; null: this is the last.")]
+
+
+class PageOfWorkers(QueryRecord):
+    gone: Annotated[
+        bool, Meta(description="Also those that have left or were lost.", examples=[True])
+    ] = False
+    limit: Limit = 100
+    cursor: Annotated[
+        str | None, about("`next` of the page before; without it the first page.")
+    ] = None
+
+
+REGISTER = Operation(
+    name="registerWorker",
+    method="POST",
+    path="/v1/workers",
+    summary="Register a worker; its claims carry the id as `claimed_by`.",
+    role=Role.CONSUME,
+    scope=Scope.NAMED,
+    request=NewWorker,
+    example={"name": "mailer", "host": "node-1", "pid": 4711, "queues": ["mail"], "slots": 4},
+    answer=Registered,
+    status=201,
+)
+LIST = Operation(
+    name="listWorkers",
+    method="GET",
+    path="/v1/workers",
+    summary="The workers that are there, and how much each of them holds.",
+    role=Role.READ,
+    scope=Scope.FILTERED,
+    query=PageOfWorkers,
+    answer=Workers,
+)
+GET = Operation(
+    name="getWorker",
+    method="GET",
+    path="/v1/workers/{worker}",
+    summary="One worker, and what it holds.",
+    role=Role.READ,
+    scope=Scope.NAMED,
+    answer=Worker,
+    errors=(WorkerNotFound,),
+)
+ALIVE = Operation(
+    name="isWorkerAlive",
+    method="POST",
+    path="/v1/workers/{worker}/alive",
+    summary="A sign of life: true, or false for a worker that must register again.",
+    role=Role.CONSUME,
+    scope=Scope.NAMED,
+    answer=bool,
+    is_idempotent=True,
+)
+BEAT = Operation(
+    name="beatWorker",
+    method="POST",
+    path="/v1/workers/{worker}/beat",
+    summary="A sign of life that also tells whether the worker is to drain.",
+    role=Role.CONSUME,
+    scope=Scope.NAMED,
+    answer=Registered,
+    errors=(WorkerGone,),
+    is_idempotent=True,
+)
+DRAIN = Operation(
+    name="drainWorker",
+    method="POST",
+    path="/v1/workers/{worker}/drain",
+    summary="Have it finish what it holds and claim nothing more.",
+    role=Role.OPERATE,
+    scope=Scope.NAMED,
+    answer=Worker,
+    errors=(WorkerNotFound, WorkerGone),
+    is_idempotent=True,
+)
+LEAVE: Operation[None] = Operation(
+    name="removeWorker",
+    method="DELETE",
+    path="/v1/workers/{worker}",
+    summary="A worker leaves; what it still holds is given back.",
+    role=Role.CONSUME,
+    scope=Scope.NAMED,
+    status=204,
+    errors=(WorkerNotFound,),
+    is_idempotent=True,
+)

@@ -1,0 +1,31 @@
+"""Fleets: how many workers there are, how many are wanted, and why."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from penstock.api import scaling
+from penstock.api.scaling import Decided, Fleet, PageOfDecisions
+from penstock.client.channel import Channel
+
+
+class Scaling:
+    def __init__(self, channel: Channel) -> None:
+        self._request = channel.request
+
+    def list(self) -> Sequence[Fleet]:
+        """By name."""
+        return self._request(scaling.LIST).fleets
+
+    def get(self, fleet: str) -> Fleet:
+        """Raises FleetNotFound."""
+        return self._request(scaling.GET, fleet=fleet)
+
+    def decisions(self, fleet: str, *, limit: int = 10) -> Sequence[Decided]:
+        """Newest first; raises FleetNotFound."""
+        query = PageOfDecisions(limit=limit)
+        return self._request(scaling.DECISIONS, query=query, fleet=fleet).decisions
+
+    def wanted(self, fleet: str) -> int:
+        """Raises FleetNotFound and FleetNotWatched."""
+        return self._request(scaling.WANTED, fleet=fleet).value

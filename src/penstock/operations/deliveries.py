@@ -1,0 +1,95 @@
+"""Deliveries."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import re
+
+from msgspec import UNSET
+
+from penstock.api import deliveries
+from penstock.api.deliveries import Accepted
+from penstock.domain.access.api_key import Role, allow
+from penstock.domain.delivery.delivery import METHODS, OF_THE_CONNECTION, Delivery, Header, short_id
+from penstock.domain.errors import InvalidRequest
+from penstock.domain.queue.queue import check_name
+from penstock.operations.call import Call, Handlers
+from penstock.operations.json_text import text_of
+from penstock.ports.clock import Clock
+from penstock.ports.unit_of_work import Steps
+from penstock.services.deliveries import Deliveries
+
+MAX_HEADERS = 100
+_NAME = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]{1,200}")
+_VALUE = re.compile(r"[\t\x20-\x7e\x80-\xff]{0,8192}")
+_URI = re.compile(r"/[\x21-\x7e]{0,8191}")
+_JSON = ("content-type", "application/json")
+
+
+class DeliveryOperations:
+    def __init__(self, service: Deliveries, clock: Clock) -> None:
+        self._deliveries = service
+        self._clock = clock
+
+    def handlers(self) -> Handlers:
+        return {deliveries.SEND: self.send}
+
+    def send(self, call: Call[deliveries.Delivery, None]) -> Steps[Accepted]:
+        wanted = call.body
+        delivery = _delivery(wanted, now=self._clock.now())
+        allow(call.caller, Role.PRODUCE, check_name(wanted.queue))
+        sent, route = yield from self._deliveries.send(
+            wanted.queue,
+            delivery,
+            dedup_key=wanted.dedup_key,
+            expires_in_ms=wanted.expires_in_ms,
+        )
+        return Accepted(
+            id=sent.id, queue=wanted.queue, route=route.pattern, is_duplicate=sent.is_duplicate
+        )
+
+
+def _delivery(wanted: deliveries.Delivery, *, now: int) -> Delivery:
+    """Raises InvalidRequest."""
+    if wanted.method not in METHODS:
+        raise InvalidRequest(
+            f"method {wanted.method[:20]!r} cannot be queued; use one of {', '.join(METHODS)}"
+        )
+    if not _URI.fullmatch(wanted.uri):
+        raise InvalidRequest(
+            f"uri must be a path that begins with /, and may have a query, not {wanted.uri[:80]!r}"
+        )
+    payload, headers = _payload(wanted), _headers(wanted.headers)
+    if wanted.body is not UNSET and not any(name.lower() == _JSON[0] for name, _ in headers):
+        headers = (*headers, _JSON)
+    return Delivery(
+        method=wanted.method,
+        uri=wanted.uri,
+        headers=headers,
+        payload=payload,
+        queued_at=now,
+        unique_id=short_id(wanted.request_id) if wanted.request_id else None,
+    )
+
+
+def _payload(wanted: deliveries.Delivery) -> bytes | None:
+    if wanted.body is not UNSET:
+        if wanted.payload is not None:
+            raise InvalidRequest("give body or payload, not both")
+        return text_of(wanted.body).encode()
+    try:
+        return base64.b64decode(wanted.payload, validate=True) if wanted.payload else None
+    except (binascii.Error, ValueError):
+        raise InvalidRequest("payload must be base64; give a JSON value as body") from None
+
+
+def _headers(headers: dict[str, str]) -> tuple[Header, ...]:
+    if len(headers) > MAX_HEADERS:
+        raise InvalidRequest(f"a delivery has at most {MAX_HEADERS} headers, not {len(headers)}")
+    for name, text in headers.items():
+        if not _NAME.fullmatch(name) or not _VALUE.fullmatch(text):
+            raise InvalidRequest(f"header {name[:40]!r} has a name or value that HTTP cannot carry")
+        if name.lower() in OF_THE_CONNECTION:
+            raise InvalidRequest(f"header {name} belongs to one connection; leave it out")
+    return tuple(headers.items())

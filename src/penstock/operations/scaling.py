@@ -1,0 +1,83 @@
+"""Fleets: what their autoscalers saw and decided, and how many workers are wanted.
+
+A key for some queues only sees the fleets of those.  Queues of other brokers are in no key, so
+their fleets are for callers that may see everything.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from penstock.api import scaling
+from penstock.api.scaling import Decided, Decisions, Fleet, Fleets, PageOfDecisions, Wanted
+from penstock.domain.access.api_key import Caller, sees
+from penstock.domain.errors import FleetNotFound
+from penstock.domain.fact import FactFilter
+from penstock.domain.scaling.fleet_sources import OWN
+from penstock.domain.scaling.fleet_status import DECISION, FleetStatus
+from penstock.operations.call import Call, Handlers
+from penstock.operations.cursor import from_cursor, to_cursor
+from penstock.ports.clock import Clock
+from penstock.ports.unit_of_work import Steps, Work
+from penstock.services.facts import Facts
+from penstock.services.scaling import Scaling
+
+
+class ScalingOperations:
+    def __init__(self, service: Scaling, facts: Facts, clock: Clock) -> None:
+        self._scaling = service
+        self._facts = facts
+        self._clock = clock
+
+    def handlers(self) -> Handlers:
+        return {
+            scaling.LIST: self.list,
+            scaling.GET: self.get,
+            scaling.DECISIONS: self.decisions,
+            scaling.WANTED: self.wanted,
+        }
+
+    def list(self, call: Call[None, None]) -> Work[Fleets]:
+        now = self._clock.now()
+        return self._scaling.all().map(
+            lambda found: Fleets(
+                fleets=[
+                    Fleet.of(status, call.instant, now=now)
+                    for status in found
+                    if _sees(call.caller, status)
+                ]
+            )
+        )
+
+    def get(self, call: Call[None, None]) -> Steps[Fleet]:
+        status = yield from self._visible(call)
+        return Fleet.of(status, call.instant, now=self._clock.now())
+
+    def decisions(self, call: Call[None, PageOfDecisions]) -> Steps[Decisions]:
+        status = yield from self._visible(call)
+        before: Any = from_cursor(call.query.cursor, 2)
+        limit = call.query.limit
+        wanted = FactFilter(kind=DECISION, subject=status.name, before=before, limit=limit)
+        found = yield from self._facts.search(wanted)
+        following = None
+        if len(found) == limit:
+            following = to_cursor(found[-1].at, found[-1].fact_no)
+        decided = [Decided.of(fact, call.instant) for fact in found]
+        return Decisions(decisions=decided, next=following)
+
+    def wanted(self, call: Call[None, None]) -> Steps[Wanted]:
+        status = yield from self._visible(call)
+        return Wanted(value=(yield from self._scaling.wanted(status.name)))
+
+    def _visible(self, call: Call[None, Any]) -> Steps[FleetStatus]:
+        """Raises FleetNotFound, also for a fleet that the caller may not see."""
+        status = yield from self._scaling.one(call.path["fleet"])
+        if not _sees(call.caller, status):
+            raise FleetNotFound(status.name)
+        return status
+
+
+def _sees(caller: Caller, status: FleetStatus) -> bool:
+    return "*" in caller.queues or (
+        status.source == OWN and all(sees(caller, queue) for queue in status.all_queues)
+    )

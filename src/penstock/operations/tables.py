@@ -1,0 +1,36 @@
+"""The pipeline's tables.  The server needs no Spark to read them."""
+
+from __future__ import annotations
+
+from functools import partial
+
+from penstock.api import tables
+from penstock.api.tables import Days, InsightRows, Insights
+from penstock.operations.call import Call, Handlers
+from penstock.ports.unit_of_work import Computation, Steps
+from penstock.services.tables import Gold
+
+_FIRST_DAY, _LAST_DAY = "0000-01-01", "9999-12-31"
+
+
+class TableOperations:
+    def __init__(self, service: Gold) -> None:
+        self._tables = service
+
+    def handlers(self) -> Handlers:
+        return {tables.LIST: self.list, tables.GET: self.get}
+
+    def list(self, call: Call[None, None]) -> Steps[Insights]:
+        readiness = yield from Computation(self._tables.readiness)
+        found = yield from Computation(self._tables.tables)
+        return Insights(readiness=readiness, folder=self._tables.folder, tables=found)
+
+    def get(self, call: Call[None, Days]) -> Steps[InsightRows]:
+        read = partial(
+            self._tables.rows,
+            call.path["table"],
+            from_day=_FIRST_DAY if call.query.from_day is None else call.query.from_day,
+            to_day=_LAST_DAY if call.query.to_day is None else call.query.to_day,
+            limit=call.query.limit,
+        )
+        return InsightRows.of((yield from Computation(read)))

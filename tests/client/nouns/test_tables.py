@@ -1,0 +1,59 @@
+"""The pipeline's tables through both channels of a client."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from penstock.api import tables
+from penstock.api.tables import Days
+from penstock.client.channel import Channel
+from penstock.client.local.channel import LocalChannel
+from penstock.client.remote.transport import Transport
+from penstock.domain.errors import InvalidRequest, TableNotFound
+from penstock.domain.lake.tables import GoldReadiness
+from penstock.operations.tables import TableOperations
+from tests.edge.conftest import some_settings
+from tests.edge.gold import write_day
+from tests.edge.live import LiveServer
+
+pytestmark = pytest.mark.no_store("server")
+
+
+@pytest.fixture
+def server(tmp_path: Path) -> Iterator[LiveServer]:
+    with LiveServer(some_settings(tmp_path / "data"), has_duties=False) as started:
+        yield started
+
+
+@pytest.fixture(params=["over HTTP", "in process"])
+def channel(request: pytest.FixtureRequest, server: LiveServer) -> Channel:
+    if request.param == "over HTTP":
+        return Transport(server.url)
+    return LocalChannel(TableOperations(server.broker.gold).handlers())
+
+
+def test_tables_are_listed_and_read(channel: Channel, server: LiveServer) -> None:
+    folder = server.broker.settings.insights_folder
+    assert channel.request(tables.LIST).readiness is GoldReadiness.NO_TABLES
+    for day in ("2031-01-01", "2031-01-02"):
+        write_day(folder, "slo", day, [{"queue": "mail", "bad": 1}])
+
+    found = channel.request(tables.LIST)
+
+    assert (found.readiness, found.folder) == (GoldReadiness.READY, str(folder))
+    assert [(table.name, table.days) for table in found.tables] == [("slo", 2)]
+    newest = channel.request(tables.GET, query=Days(limit=1), table="slo")
+    assert (newest.rows, newest.is_cut) == ([["2031-01-02", "mail", 1]], True)
+    first = channel.request(tables.GET, query=Days(to_day="2031-01-01"), table="slo")
+    assert (first.rows, first.is_cut) == ([["2031-01-01", "mail", 1]], False)
+
+
+def test_what_cannot_be_read_is_rejected(channel: Channel) -> None:
+    with pytest.raises(TableNotFound):
+        channel.request(tables.GET, table="slo")
+    for wrong in (Days(from_day="today"), Days(to_day=""), Days(limit=0)):
+        with pytest.raises(InvalidRequest):
+            channel.request(tables.GET, query=wrong, table="slo")
