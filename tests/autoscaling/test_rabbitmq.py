@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.edge.api import a_name
-from tests.support.rabbit_desk import RabbitDesk
+from tests.support.rabbit_desk import RabbitDriver
 from tests.support.waiting import eventually
 
 PATIENCE_S = 120.0
@@ -47,9 +47,9 @@ def url(tmp_path: Path) -> str:
 
 def test_consumers_come_with_the_backlog_and_go_when_it_is_done(rabbit, autoscale, tmp_path):
     queue, seen = a_name("mail"), tmp_path / "seen"
-    with RabbitDesk(rabbit) as desk:
-        desk.declare(queue)
-        desk.publish(queue, 200)
+    with RabbitDriver(rabbit) as driver:
+        driver.declare(queue)
+        driver.publish(queue, 200)
 
     autoscaler = autoscale(_fleets(rabbit, queue, seen))
     eventually(lambda: len(autoscaler.pids("consumers")) == 3, within_s=PATIENCE_S)
@@ -62,9 +62,9 @@ def test_consumers_come_with_the_backlog_and_go_when_it_is_done(rabbit, autoscal
 
 def test_what_waits_in_a_staging_queue_brings_a_consumer(rabbit, autoscale, tmp_path):
     queue, seen = a_name("mail"), tmp_path / "seen"
-    with RabbitDesk(rabbit) as desk:
-        desk.declare(queue, f"{queue}»tenant")
-        desk.publish(f"{queue}»tenant")
+    with RabbitDriver(rabbit) as driver:
+        driver.declare(queue, f"{queue}»tenant")
+        driver.publish(f"{queue}»tenant")
 
         autoscaler = autoscale(_fleets(rabbit, queue, seen))
 
@@ -75,9 +75,9 @@ def test_under_pressure_consumers_go_whatever_waits_and_somebody_is_told(
     rabbit, autoscale, tmp_path, caplog
 ):
     queue, seen = a_name("mail"), tmp_path / "seen"
-    with RabbitDesk(rabbit) as desk:
-        desk.declare(queue)
-        desk.publish(queue, 50)
+    with RabbitDriver(rabbit) as driver:
+        driver.declare(queue)
+        driver.publish(queue, 50)
     calm = autoscale(_fleets(rabbit, queue, seen, more="keep = true"))
     eventually(lambda: calm.pids("consumers"), within_s=PATIENCE_S)
     calm.close()

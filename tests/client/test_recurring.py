@@ -10,7 +10,7 @@ from penstock import Penstock
 from penstock.client.remote.server import Remote
 from penstock.domain.errors import InvalidRequest
 from penstock.runtime.recurring import Recurrer
-from tests.client.jobs.desk import JobDesk
+from tests.client.jobs.driver import JobDriver
 from tests.edge.api import a_name
 from tests.edge.live import LiveServer
 
@@ -28,17 +28,17 @@ def declare(app: Penstock, name: str) -> None:
 
 def test_a_worker_declares_recurring_jobs_and_each_firing_is_one_job(app, name, clock, broker):
     declare(app, name)
-    desk = JobDesk(app, clock, name)
-    assert desk.claim() == []
-    assert desk.claim() == [], "to declare it again changes nothing"
+    driver = JobDriver(app, clock, name)
+    assert driver.claim() == []
+    assert driver.claim() == [], "to declare it again changes nothing"
 
     clock.advance(hours=1)
     Recurrer(broker.recurring).tick(clock.now())
 
-    [work] = desk.claim()
+    [work] = driver.claim()
     assert work.body == '{"days":7}'
     assert (work.max_attempts, work.timeout_ms, work.priority) == (3, 30_000, 2)
-    assert desk.claim() == []
+    assert driver.claim() == []
 
 
 def test_a_firing_of_a_unique_job_is_the_one_that_is_there_already(app, name, clock, broker):
@@ -46,14 +46,14 @@ def test_a_firing_of_a_unique_job_is_the_one_that_is_there_already(app, name, cl
     @app.job(queue=name, unique=True)
     def report(days: int) -> None: ...
 
-    desk = JobDesk(app, clock, name)
-    assert desk.claim() == []
+    driver = JobDriver(app, clock, name)
+    assert driver.claim() == []
     by_hand = report.enqueue(7)
 
     clock.advance(hours=1)
     Recurrer(broker.recurring).tick(clock.now())
 
-    assert [work.id for work in desk.claim()] == [by_hand.id]
+    assert [work.id for work in driver.claim()] == [by_hand.id]
     assert broker.recurring.get(name).result().last_id == by_hand.id
 
 

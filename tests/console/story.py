@@ -10,7 +10,7 @@ from penstock.domain.limits import MINUTE
 from penstock.domain.scaling.fleet_status import DECISION, Note
 from penstock.services.circuits.circuits import Reported, Wanted
 from tests.clocks import ManualClock
-from tests.edge.api import Api, told
+from tests.edge.api import Api, ok
 from tests.edge.duties import sample
 from tests.edge.gold import write_day
 from tests.edge.live import LiveServer
@@ -36,7 +36,7 @@ class Story:
     def tell(self) -> dict[str, str]:
         """Ids of what is worth a picture, by name."""
         for name, settings in QUEUES.items():
-            told(self._api.call("PUT", f"/v1/queues/{name}", settings))
+            ok(self._api.call("PUT", f"/v1/queues/{name}", settings))
         self._routes()
         for minute in range(MINUTES):
             self._minute(minute)
@@ -79,7 +79,7 @@ class Story:
             }
             for n in range(many)
         ]
-        told(self._api.call("POST", f"/v1/queues/{queue}/messages/batch", {"messages": drafts}))
+        ok(self._api.call("POST", f"/v1/queues/{queue}/messages/batch", {"messages": drafts}))
 
     def _work(self, queue: str, many: int) -> None:
         claimed = self._api.claim(queue, limit=many, claimed_by="mailer-1")
@@ -91,11 +91,11 @@ class Story:
             for n, m in enumerate(claimed)
         ]
         if acts:
-            told(self._api.call("POST", "/v1/leases/batch", {"acts": acts}))
+            ok(self._api.call("POST", "/v1/leases/batch", {"acts": acts}))
 
     def _failing_message(self) -> str:
         quick = {"max_attempts": 3, "backoff": {"type": "fixed", "delay_ms": 0}}
-        told(self._api.call("PUT", "/v1/queues/exports", quick))
+        ok(self._api.call("PUT", "/v1/queues/exports", quick))
         message_id = self._api.send(
             "exports",
             {"customer": 4711, "format": "pdf", "pages": [1, 2, 3], "checksum": 2**60 + 1},
@@ -108,7 +108,7 @@ class Story:
             claimed = self._api.claim_one("exports", claimed_by="exporter-2")
             self._clock.advance(seconds=4)
             trace = f'Traceback (most recent call last):\n  File "export.py", line 88\n{error}'
-            told(self._api.act(claimed["receipt"], "fail", error=trace))
+            ok(self._api.act(claimed["receipt"], "fail", error=trace))
             self._clock.advance(seconds=30)
         return message_id
 
@@ -121,10 +121,10 @@ class Story:
         ):
             queue = "thumbnails" if name == "images-1" else "mail"
             about = {"name": name, "host": host, "pid": 4100, "queues": [queue], "slots": slots}
-            worker = told(self._api.call("POST", "/v1/workers", about))["id"]
+            worker = ok(self._api.call("POST", "/v1/workers", about))["id"]
             self._api.claim(queue, limit=held, claimed_by=worker)
             ids.append(str(worker))
-        told(self._api.call("POST", f"/v1/workers/{ids[1]}/drain"))
+        ok(self._api.call("POST", f"/v1/workers/{ids[1]}/drain"))
         return ids[0]
 
     def _routes(self) -> None:
@@ -132,9 +132,9 @@ class Story:
             SHOP: {"url": "https://shop.example.org/hooks/$1", "concurrency": 4},
             CRM: {"url": "https://crm.example.org/in/$1", "timeout": 10},
         }
-        told(self._api.call("PUT", "/v1/routes", {"rules": rules}))
+        ok(self._api.call("PUT", "/v1/routes", {"rules": rules}))
         breaker = {"circuit_check_enabled": True, "statistics_update_enabled": True}
-        told(self._api.call("PATCH", "/v1/breaker", breaker))
+        ok(self._api.call("PATCH", "/v1/breaker", breaker))
         self._server.broker.circuits.refresh()
 
     def _requests(self, minute: int) -> None:
@@ -152,7 +152,7 @@ class Story:
 
     def _open_circuit(self) -> str:
         found = {c["pattern"]: c["hash"] for c in self._api.get("/v1/circuits")["circuits"]}
-        told(self._api.call("POST", f"/v1/circuits/{found[SHOP]}/open"))
+        ok(self._api.call("POST", f"/v1/circuits/{found[SHOP]}/open"))
         return str(found[SHOP])
 
     def _recurring(self) -> dict[str, str]:
@@ -162,8 +162,8 @@ class Story:
             ("pulse", {"every_ms": 300_000}),
         ):
             wanted = {"queue": "reports", "body": {"report": name}, "kind": "report", **rhythm}
-            told(self._api.call("PUT", f"/v1/recurring/{name}", wanted))
-        told(self._api.call("POST", "/v1/recurring/hourly-export/run"))
+            ok(self._api.call("PUT", f"/v1/recurring/{name}", wanted))
+        ok(self._api.call("POST", "/v1/recurring/hourly-export/run"))
         return {"schedule": "nightly-report"}
 
     def _fleets(self) -> dict[str, str]:

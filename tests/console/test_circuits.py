@@ -14,7 +14,7 @@ from tests.console.conftest import NewKey, OpenConsole, aside
 from tests.console.driving import Console, expect
 from tests.console.entering import enter
 from tests.console.shell import run_call, run_command
-from tests.edge.api import Api, told
+from tests.edge.api import Api, ok
 from tests.edge.live import LiveServer
 
 SHOP, MAIL = "/shop/(.*)", "/mail/(.*)"
@@ -25,18 +25,18 @@ NOBODY = "http://127.0.0.1:9/"
 @pytest.fixture
 def routes(server: LiveServer, api: Api) -> Iterator[None]:
     rules = {pattern: {"url": NOBODY} for pattern in (SHOP, MAIL, HOSTILE)}
-    told(api.call("PUT", "/v1/routes", {"rules": rules}))
+    ok(api.call("PUT", "/v1/routes", {"rules": rules}))
     noting = {"circuit_check_enabled": True, "statistics_update_enabled": True}
-    told(api.call("PATCH", "/v1/breaker", noting))
+    ok(api.call("PATCH", "/v1/breaker", noting))
     aside(server.broker.circuits.refresh)
-    told(api.call("POST", "/v1/circuits/unhold"))
+    ok(api.call("POST", "/v1/circuits/unhold"))
     yield
-    told(api.call("POST", "/v1/circuits/close"))
-    told(api.call("POST", "/v1/circuits/unhold"))
-    told(api.call("PUT", "/v1/routes", {"rules": {}}))
-    told(api.call("DELETE", "/v1/breaker"))
+    ok(api.call("POST", "/v1/circuits/close"))
+    ok(api.call("POST", "/v1/circuits/unhold"))
+    ok(api.call("PUT", "/v1/routes", {"rules": {}}))
+    ok(api.call("DELETE", "/v1/breaker"))
     for one in api.get("/v1/circuits/settings")["circuits"]:
-        told(api.call("DELETE", f"/v1/circuits/{one['circuit']}/settings"))
+        ok(api.call("DELETE", f"/v1/circuits/{one['circuit']}/settings"))
     aside(server.broker.circuits.refresh)
 
 
@@ -58,7 +58,7 @@ def test_circuits_are_listed_worst_first_beside_their_routes(
     console: Console, api: Api, server: LiveServer
 ) -> None:
     tried(server, MAIL, Outcome.SUCCESS)
-    told(api.call("POST", f"/v1/circuits/{circuit_hash(SHOP)}/open"))
+    ok(api.call("POST", f"/v1/circuits/{circuit_hash(SHOP)}/open"))
 
     console.open("/console/circuits")
 
@@ -85,7 +85,7 @@ def test_one_circuit_shows_its_failures_over_time_and_what_happened(
         (3, 1, 25),
         (1, 1, 50),
     ]
-    told(api.call("POST", f"/v1/circuits/{circuit_hash(SHOP)}/open"))
+    ok(api.call("POST", f"/v1/circuits/{circuit_hash(SHOP)}/open"))
 
     console.open(f"/console/circuits/{circuit_hash(SHOP)}")
 
@@ -124,7 +124,7 @@ def test_a_circuit_is_opened_and_closed_by_button_command_and_call(
 @pytest.mark.parametrize("way", ["button", "command", "call"])
 def test_all_are_closed_together_and_counted_first(console: Console, api: Api, way: str) -> None:
     for pattern in (SHOP, MAIL):
-        told(api.call("POST", f"/v1/circuits/{circuit_hash(pattern)}/open"))
+        ok(api.call("POST", f"/v1/circuits/{circuit_hash(pattern)}/open"))
 
     console.open("/console/circuits")
     dialog = console.ask("Close all")
@@ -143,7 +143,7 @@ def test_all_are_closed_together_and_counted_first(console: Console, api: Api, w
 
 def hold(server: LiveServer, api: Api, *queues: str) -> None:
     """An open circuit holds them."""
-    told(api.call("POST", f"/v1/circuits/{circuit_hash(SHOP)}/open"))
+    ok(api.call("POST", f"/v1/circuits/{circuit_hash(SHOP)}/open"))
 
     def do() -> None:
         broker = server.broker
@@ -175,7 +175,7 @@ def test_held_queues_are_unheld_by_button_command_and_call(
         return {"held_by" in api.queue(name) for name in queues}
 
     hold(server, api, *queues)
-    told(api.call("POST", f"/v1/circuits/{circuit_hash(SHOP)}/close"))
+    ok(api.call("POST", f"/v1/circuits/{circuit_hash(SHOP)}/close"))
     console.open(f"/console/circuits/{circuit_hash(SHOP)}")
     expect(console.page.locator(".facts").first).to_contain_text("Wait to be unheld2")
     dialog = console.ask("Unhold")
@@ -233,10 +233,10 @@ def test_settings_of_one_circuit_are_changed_by_button_command_and_call(
     dialog.fill("Slow answers fail after", "none")
     run_command(dialog.command())
     assert api.get(path)["overrides"] == wanted
-    told(api.call("DELETE", path))
+    ok(api.call("DELETE", path))
     run_call(dialog.call())
     assert api.get(path)["overrides"] == wanted
-    told(api.call("DELETE", path))
+    ok(api.call("DELETE", path))
     dialog.confirm()
     console.told("The settings of the circuit are saved.")
     assert api.get(path)["overrides"] == wanted
@@ -256,7 +256,7 @@ def test_settings_of_one_circuit_are_changed_by_button_command_and_call(
 def test_a_hostile_route_is_only_text_and_fits_a_phone(
     open_console: OpenConsole, server: LiveServer, api: Api
 ) -> None:
-    told(api.call("POST", f"/v1/circuits/{circuit_hash(HOSTILE)}/open"))
+    ok(api.call("POST", f"/v1/circuits/{circuit_hash(HOSTILE)}/open"))
     phone = open_console(server.url, width=360, scheme="dark")
 
     for path in ("/console/circuits", f"/console/circuits/{circuit_hash(HOSTILE)}"):
@@ -270,9 +270,9 @@ def test_who_may_only_read_cannot_open_or_close(
     guarded: LiveServer, open_console: OpenConsole, new_key: NewKey
 ) -> None:
     api = Api(guarded.url, key=new_key())
-    told(api.call("PUT", "/v1/routes", {"rules": {SHOP: {"url": NOBODY}}}))
+    ok(api.call("PUT", "/v1/routes", {"rules": {SHOP: {"url": NOBODY}}}))
     aside(guarded.broker.circuits.refresh)
-    told(api.call("POST", f"/v1/circuits/{circuit_hash(SHOP)}/open"))
+    ok(api.call("POST", f"/v1/circuits/{circuit_hash(SHOP)}/open"))
     reader = enter(open_console, guarded.url, new_key(Role.READ))
 
     reader.open(f"/console/circuits/{circuit_hash(SHOP)}")
@@ -285,8 +285,8 @@ def test_a_key_for_some_queues_sees_the_circuits_that_hold_one_of_them(
     guarded: LiveServer, open_console: OpenConsole, new_key: NewKey
 ) -> None:
     operator = Api(guarded.url, key=new_key())
-    told(operator.call("PUT", "/v1/routes", {"rules": {SHOP: {"url": NOBODY}}}))
-    told(operator.call("POST", f"/v1/circuits/{circuit_hash(SHOP)}/open"))
+    ok(operator.call("PUT", "/v1/routes", {"rules": {SHOP: {"url": NOBODY}}}))
+    ok(operator.call("POST", f"/v1/circuits/{circuit_hash(SHOP)}/open"))
     console = open_console(guarded.url)
     console.page.goto("/console/circuits")
 
@@ -295,5 +295,5 @@ def test_a_key_for_some_queues_sees_the_circuits_that_hold_one_of_them(
     expect(console.page.locator(".notice")).to_contain_text("for some queues only")
     expect(console.page.locator("main")).to_contain_text("No circuit holds a queue of yours.")
     expect(console.page.locator("main")).not_to_contain_text("/shop/")
-    told(operator.call("PUT", "/v1/routes", {"rules": {}}))
+    ok(operator.call("PUT", "/v1/routes", {"rules": {}}))
     operator.close()

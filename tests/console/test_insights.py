@@ -12,7 +12,7 @@ from penstock.domain.circuit.circuit import circuit_hash
 from tests.console.conftest import OpenConsole
 from tests.console.driving import Console, Dialog, expect
 from tests.console.shell import run_call, run_command
-from tests.edge.api import Api, told
+from tests.edge.api import Api, ok
 from tests.edge.gold import write_day
 from tests.edge.live import LiveServer
 
@@ -97,9 +97,9 @@ def tuning(gold: Path, api: Api) -> Iterator[None]:
         ]
         write_day(gold, "breaker_tuning", day, rows)
     yield
-    told(api.call("DELETE", "/v1/breaker"))
+    ok(api.call("DELETE", "/v1/breaker"))
     for one in api.get("/v1/circuits/settings")["circuits"]:
-        told(api.call("DELETE", f"/v1/circuits/{one['circuit']}/settings"))
+        ok(api.call("DELETE", f"/v1/circuits/{one['circuit']}/settings"))
 
 
 @pytest.mark.usefixtures("tuning")
@@ -122,7 +122,7 @@ def test_recommended_settings_of_the_breaker_are_applied(console: Console, api: 
     dialog = apply("stripe")
     run_command(dialog.command())
     assert api.get(path)["overrides"] == advice
-    told(api.call("DELETE", path))
+    ok(api.call("DELETE", path))
     run_call(dialog.call())
     assert api.get(path)["overrides"] == advice
     dialog.confirm()

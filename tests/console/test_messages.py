@@ -10,14 +10,14 @@ from tests.console.conftest import NewKey, OpenConsole
 from tests.console.driving import Console, expect
 from tests.console.entering import enter
 from tests.console.shell import run_call, run_command
-from tests.edge.api import Api, a_name, told
+from tests.edge.api import Api, a_name, ok
 from tests.edge.live import LiveServer
 
 HOSTILE = "<img src=x onerror=\"document.title='owned'\"><script>document.title='owned'</script>"
 
 
 def fails(api: Api, queue: str, error: str) -> None:
-    told(api.act(api.claim_one(queue, claimed_by="w-1")["receipt"], "fail", error=error))
+    ok(api.act(api.claim_one(queue, claimed_by="w-1")["receipt"], "fail", error=error))
 
 
 def test_messages_are_listed_by_state_with_what_is_in_them(console: Console, api: Api) -> None:
@@ -298,7 +298,7 @@ def test_a_hostile_message_is_only_text(console: Console, api: Api) -> None:
         queue, {HOSTILE: HOSTILE}, kind=HOSTILE, tags=[HOSTILE], group=HOSTILE,
         attributes={HOSTILE: HOSTILE}, entity_id="javascript:alert(1)", trace=HOSTILE,
     )  # fmt: skip
-    told(api.act(api.claim_one(queue, claimed_by=HOSTILE)["receipt"], "fail", error=HOSTILE))
+    ok(api.act(api.claim_one(queue, claimed_by=HOSTILE)["receipt"], "fail", error=HOSTILE))
 
     console.open(f"/console/messages?queue={queue}&state=waiting")
     expect(console.row(message_id)).to_contain_text(HOSTILE)

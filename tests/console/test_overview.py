@@ -10,7 +10,7 @@ from penstock.domain.access.api_key import Role
 from tests.clocks import ManualClock
 from tests.console.conftest import NewKey, OpenConsole, aside
 from tests.console.driving import Console, expect
-from tests.edge.api import Api, told
+from tests.edge.api import Api, ok
 from tests.edge.duties import sample
 from tests.edge.live import LiveServer
 
@@ -26,7 +26,7 @@ def calm(api: Api) -> None:
         query = query | {"cursor": page["next"]} if page["next"] else {}
         for queue in page["queues"]:
             if any(queue["counts"][state] for state in ("ready", "waiting", "dead")):
-                told(api.call("POST", f"/v1/queues/{queue['name']}/purge"))
+                ok(api.call("POST", f"/v1/queues/{queue['name']}/purge"))
 
 
 def test_figures_are_those_of_this_second(console: Console, api: Api) -> None:
@@ -64,7 +64,7 @@ def test_what_is_wrong_comes_first_and_leads_to_its_queue(
     assert console.keys().index(stuck) < console.keys().index(dead)
     console.shoot("overview")
 
-    told(api.call("POST", f"/v1/queues/{dead}/purge"))
+    ok(api.call("POST", f"/v1/queues/{dead}/purge"))
     expect(console.row(dead)).to_have_count(0)
     console.row(stuck).get_by_role("link").click()
     expect(console.heading).to_have_text(stuck)

@@ -9,7 +9,7 @@ from tests.console.conftest import NewKey, OpenConsole
 from tests.console.driving import Console, expect
 from tests.console.entering import enter
 from tests.console.shell import run_call, run_command
-from tests.edge.api import Api, a_name, told
+from tests.edge.api import Api, a_name, ok
 from tests.edge.live import LiveServer
 
 HOSTILE = "<img src=x onerror=\"document.title='owned'\">"
@@ -18,7 +18,7 @@ HOSTILE = "<img src=x onerror=\"document.title='owned'\">"
 def recur(api: Api, queue: str, **more: Any) -> str:
     name = a_name("nightly")
     wanted = {"queue": queue, "cron": "30 2 * * *", "zone": "Europe/Berlin", **more}
-    told(api.call("PUT", f"/v1/recurring/{name}", wanted))
+    ok(api.call("PUT", f"/v1/recurring/{name}", wanted))
     return name
 
 

@@ -9,14 +9,14 @@ from tests.console.conftest import NewKey, OpenConsole
 from tests.console.driving import Console, expect
 from tests.console.entering import enter
 from tests.console.shell import run_call, run_command
-from tests.edge.api import Api, told
+from tests.edge.api import Api, ok
 from tests.edge.live import LiveServer
 
 HOSTILE = "<img src=x onerror=\"document.title='owned'\">"
 
 
 def register(api: Api, **about: Any) -> str:
-    return str(told(api.call("POST", "/v1/workers", about))["id"])
+    return str(ok(api.call("POST", "/v1/workers", about))["id"])
 
 
 def test_workers_are_listed_with_their_slots_and_health(console: Console, api: Api) -> None:

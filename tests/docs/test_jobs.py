@@ -28,10 +28,10 @@ def run(program: str, folder: Path) -> str:
 
 
 WORK = """
-from tests.client.jobs.desk import JobDesk
+from tests.client.jobs.driver import JobDriver
 for queue in app.queues:
-    desk = JobDesk(app, app.clock, queue)
-    for act in desk.run_due():
+    driver = JobDriver(app, app.clock, queue)
+    for act in driver.run_due():
         print(queue, act.verb.value, act.text)
 app.close()
 """
@@ -54,11 +54,11 @@ def test_the_transactions_of_the_page_work(tmp_path):
 
 # What completed itself is over before the worker acts.
 WORK_IN_TX = """
-from tests.client.jobs.desk import JobDesk
-desk = JobDesk(app, app.clock, "default")
-[work] = desk.claim()
-act = desk.act_of(work)
-[answer] = desk.act(act)
+from tests.client.jobs.driver import JobDriver
+driver = JobDriver(app, app.clock, "default")
+[work] = driver.claim()
+act = driver.act_of(work)
+[answer] = driver.act(act)
 print(act.verb.value, type(answer).__name__, connection.execute("SELECT * FROM orders").fetchall())
 app.close()
 """

@@ -18,9 +18,9 @@ from tests.docs.test_jobs import run
 URL = "postgresql://localhost/shop"
 
 WORK = """
-from tests.client.jobs.desk import JobDesk
+from tests.client.jobs.driver import JobDriver
 for queue in app.queues:
-    for act in JobDesk(app, app.clock, queue).run_due():
+    for act in JobDriver(app, app.clock, queue).run_due():
         print(queue, act.verb.value, act.text)
 app.close()
 """

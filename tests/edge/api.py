@@ -40,7 +40,7 @@ class Api:
         return self.http.request(method, path, **options)
 
     def get(self, path: str, **query: Any) -> Any:
-        return told(self.call("GET", path, params=query))
+        return ok(self.call("GET", path, params=query))
 
     def make_queue(self, start: str = "queue", **settings: Any) -> str:
         name = a_name(start)
@@ -48,16 +48,16 @@ class Api:
         return name
 
     def send(self, queue: str, body: Any = "hello", **fields: Any) -> str:
-        sent = told(self.call("POST", f"/v1/queues/{queue}/messages", {"body": body, **fields}))
+        sent = ok(self.call("POST", f"/v1/queues/{queue}/messages", {"body": body, **fields}))
         return str(sent["id"])
 
     def send_many(self, queue: str, bodies: Iterable[Any]) -> None:
         """In one transaction."""
         drafts = [{"body": body} for body in bodies]
-        told(self.call("POST", f"/v1/queues/{queue}/messages/batch", {"messages": drafts}))
+        ok(self.call("POST", f"/v1/queues/{queue}/messages/batch", {"messages": drafts}))
 
     def claim(self, queue: str, **wanted: Any) -> list[dict[str, Any]]:
-        claimed = told(self.call("POST", f"/v1/queues/{queue}/claims", wanted))
+        claimed = ok(self.call("POST", f"/v1/queues/{queue}/claims", wanted))
         return list(claimed["messages"])
 
     def claim_one(self, queue: str, **wanted: Any) -> dict[str, Any]:
@@ -80,20 +80,20 @@ class Api:
     def die(self, queue: str, **draft: Any) -> str:
         """Send a message and give it up; returns its id."""
         message_id = self.send(queue, **draft)
-        told(self.act(self.claim_one(queue)["receipt"], "bury", reason="broken"))
+        ok(self.act(self.claim_one(queue)["receipt"], "bury", reason="broken"))
         return message_id
 
     def finish(self, queue: str, **draft: Any) -> str:
         """Send a message, claim and complete it; returns its id."""
         message_id = self.send(queue, **draft)
-        told(self.act(self.claim_one(queue)["receipt"], "complete"))
+        ok(self.act(self.claim_one(queue)["receipt"], "complete"))
         return message_id
 
     def close(self) -> None:
         self.http.close()
 
 
-def told(response: httpx.Response) -> Any:
+def ok(response: httpx.Response) -> Any:
     """The answer's JSON; it must be a success."""
     assert response.is_success, f"{response.status_code}: {response.text}"
     return response.json()

@@ -20,7 +20,7 @@ from penstock.services.messages import ClaimOptions
 from penstock.wiring.broker import Broker, open_broker
 from tests.clocks import ManualClock
 from tests.edge.conftest import some_settings
-from tests.store.desk import one_batch
+from tests.store.driver import one_batch
 
 SOON_S = 2.0
 NEVER_MS = 60_000

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from tests.edge.api import Api, assert_refused, told
+from tests.edge.api import Api, assert_refused, ok
 from tests.faults.scenario import on_faulty_disk
 from tests.faults.server import Server
 from tests.support.waiting import eventually
@@ -59,7 +59,7 @@ def test_while_the_disk_hangs_requests_are_refused_in_time_and_then_it_goes_on(
 
     eventually(lambda: api.call("GET", "/readyz").status_code == 200)
     eventually(lambda: api.call("GET", "/healthz").status_code == 200)
-    assert told(api.call("POST", f"/v1/queues/{queue}/messages", {"body": "after"}))["id"]
+    assert ok(api.call("POST", f"/v1/queues/{queue}/messages", {"body": "after"}))["id"]
     begun = sum(MAY_BE_STORED in refused.text for refused in sends)
     assert api.counts(queue) == {"ready": 2 + begun}, "what was not begun is not stored"
 

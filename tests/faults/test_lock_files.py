@@ -15,7 +15,7 @@ import pytest
 from penstock.domain.errors import StoreUnavailable
 from penstock.store.sqlite.write_lock import Turns
 from tests.factories import a_new_message
-from tests.faults.rig import rigged
+from tests.faults.driver import rigged
 
 FAILURES = [errno.ENOSPC, errno.EIO, errno.EROFS]
 
@@ -46,18 +46,18 @@ def make_turns(tmp_path: Path) -> Iterator[Callable[[], Turns]]:
 def test_the_store_is_unavailable_while_syncs_and_notes_fail_and_heals_with_the_disk(
     tmp_path: Path, code: int
 ) -> None:
-    with rigged(tmp_path, seed=1) as rig:
-        assert rig.send(5, 100)
-        rig.trouble.syncs_fail = 1.0
+    with rigged(tmp_path, seed=1) as driver:
+        assert driver.send(5, 100)
+        driver.trouble.syncs_fail = 1.0
         with failing_notes(code):
             for _ in range(3):
                 with pytest.raises(StoreUnavailable):
-                    rig.store.send([a_new_message(rig.queue)]).result()
-        rig.trouble.syncs_fail = 0.0
+                    driver.store.send([a_new_message(driver.queue)]).result()
+        driver.trouble.syncs_fail = 0.0
 
-        assert rig.send(5, 100)
+        assert driver.send(5, 100)
 
-        rig.assert_kept()
+        driver.assert_kept()
 
 
 @pytest.mark.parametrize("code", FAILURES)
@@ -113,16 +113,16 @@ def test_a_doubt_that_an_earlier_version_left_is_still_seen(
 
 def test_a_store_is_not_opened_while_the_disk_is_full(tmp_path: Path) -> None:
     """Opening maps a file into memory, and touching that on a full disk ends the process."""
-    with rigged(tmp_path, seed=1) as rig:
-        assert rig.send(5, 100)
-        rig.crash()
+    with rigged(tmp_path, seed=1) as driver:
+        assert driver.send(5, 100)
+        driver.crash()
         full = SimpleNamespace(f_bavail=3, f_frsize=1024)
         with (
             mock.patch("penstock.store.sqlite.full_disk.os.statvfs", return_value=full),
             pytest.raises(StoreUnavailable, match="the disk is full: 3072 bytes are free"),
         ):
-            rig.kill()
+            driver.kill()
 
-        rig.kill()
+        driver.kill()
 
-        rig.assert_kept()
+        driver.assert_kept()

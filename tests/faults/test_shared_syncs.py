@@ -14,17 +14,17 @@ from penstock.ports.store import Sent
 from penstock.store.store import SqlStore, open_sqlite
 from tests.factories import a_new_message
 from tests.faults.disk import Loss
+from tests.faults.driver import FaultyStoreDriver, rigged
 from tests.faults.figures import figure
-from tests.faults.rig import Rig, rigged
 
 WALKS = figure(10, 300)
 STEPS = 30
 
 
 @contextmanager
-def beside(rig: Rig, count: int = 1) -> Iterator[list[SqlStore]]:
+def beside(driver: FaultyStoreDriver, count: int = 1) -> Iterator[list[SqlStore]]:
     """Others that have the same store open, as other processes would."""
-    others = [open_sqlite(rig.path) for _ in range(count)]
+    others = [open_sqlite(driver.path) for _ in range(count)]
     try:
         yield others
     finally:
@@ -32,67 +32,67 @@ def beside(rig: Rig, count: int = 1) -> Iterator[list[SqlStore]]:
             other.close()
 
 
-def send_through(rig: Rig, store: SqlStore) -> bool:
-    new = a_new_message(rig.queue)
+def send_through(driver: FaultyStoreDriver, store: SqlStore) -> bool:
+    new = a_new_message(driver.queue)
     with suppress(PenstockError):
         [answer] = store.send([new]).result()
         assert isinstance(answer, Sent)
-        rig.kept.add(new.message.id)
+        driver.kept.add(new.message.id)
         return True
     return False
 
 
-def fail_a_sync(rig: Rig) -> None:
-    rig.claim(100)
-    rig.trouble.fates = [False]
-    assert not rig.send(1, 10)
+def fail_a_sync(driver: FaultyStoreDriver) -> None:
+    driver.claim(100)
+    driver.trouble.fates = [False]
+    assert not driver.send(1, 10)
 
 
 @pytest.mark.parametrize("loss", list(Loss))
 def test_what_others_commit_after_a_sync_has_failed_survives_a_power_cut(
     tmp_path: Path, loss: Loss
 ) -> None:
-    with rigged(tmp_path, 0) as rig:
-        rig.loss = loss
-        assert rig.send(20, 10)
-        with beside(rig) as [other]:
-            assert send_through(rig, other)
-            fail_a_sync(rig)
+    with rigged(tmp_path, 0) as driver:
+        driver.loss = loss
+        assert driver.send(20, 10)
+        with beside(driver) as [other]:
+            assert send_through(driver, other)
+            fail_a_sync(driver)
 
-            assert send_through(rig, other)
+            assert send_through(driver, other)
             other.close()
-        rig.cut_power()
+        driver.cut_power()
 
-        rig.assert_kept()
+        driver.assert_kept()
 
 
 def test_the_others_let_go_at_once_also_when_they_have_nothing_to_do(tmp_path: Path) -> None:
-    with rigged(tmp_path, 0, checkpoint_pages=5) as rig:
-        assert rig.send(20, 10)
-        with beside(rig, 3) as others:
+    with rigged(tmp_path, 0, checkpoint_pages=5) as driver:
+        assert driver.send(20, 10)
+        with beside(driver, 3) as others:
             for other in others:
-                assert send_through(rig, other)
+                assert send_through(driver, other)
                 other.read(lambda session: session.queues.number_of()).result()
-            fail_a_sync(rig)
+            fail_a_sync(driver)
 
-            assert rig.send(1, 10)
-            assert all(send_through(rig, other) for other in others)
-        rig.cut_power()
+            assert driver.send(1, 10)
+            assert all(send_through(driver, other) for other in others)
+        driver.cut_power()
 
-        rig.assert_kept()
+        driver.assert_kept()
 
 
 def test_a_store_that_is_not_settled_is_opened_by_nobody(tmp_path: Path) -> None:
-    with rigged(tmp_path, 0) as rig:
-        assert rig.send(1, 10)
-        with beside(rig) as [other]:
+    with rigged(tmp_path, 0) as driver:
+        assert driver.send(1, 10)
+        with beside(driver) as [other]:
             other.let_go = lambda then: None  # type: ignore[method-assign]  # as if it were stopped
-            fail_a_sync(rig)
+            fail_a_sync(driver)
 
             with pytest.raises(StoreUnavailable):
-                open_sqlite(rig.path)
+                open_sqlite(driver.path)
 
-        open_sqlite(rig.path).close()
+        open_sqlite(driver.path).close()
 
 
 @pytest.mark.parametrize("seed", range(WALKS))
@@ -100,22 +100,22 @@ def test_whatever_syncs_fail_in_whichever_process_nothing_acknowledged_is_lost(
     tmp_path: Path, seed: int
 ) -> None:
     dice = random.Random(seed)
-    with rigged(tmp_path, seed, checkpoint_pages=(5, 40, 10_000)[seed % 3]) as rig:
-        assert rig.send(30, 10)
+    with rigged(tmp_path, seed, checkpoint_pages=(5, 40, 10_000)[seed % 3]) as driver:
+        assert driver.send(30, 10)
         for _ in range(2):
-            with beside(rig, 2) as others:
+            with beside(driver, 2) as others:
                 for _ in range(STEPS):
                     if dice.random() < 0.3:
-                        rig.trouble.syncs_fail = dice.choice((0.0, 0.0, 0.3))
+                        driver.trouble.syncs_fail = dice.choice((0.0, 0.0, 0.3))
                     match dice.randrange(4):
                         case 0:
-                            rig.send(1, dice.choice((10, 3000)))
+                            driver.send(1, dice.choice((10, 3000)))
                         case 1:
-                            rig.claim(5)
+                            driver.claim(5)
                         case 2:
-                            rig.complete()
+                            driver.complete()
                         case _:
-                            send_through(rig, dice.choice(others))
-                rig.trouble.syncs_fail = 0.0
-            rig.cut_power()
-            rig.assert_kept()
+                            send_through(driver, dice.choice(others))
+                driver.trouble.syncs_fail = 0.0
+            driver.cut_power()
+            driver.assert_kept()

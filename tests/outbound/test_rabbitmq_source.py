@@ -17,7 +17,7 @@ from penstock.outbound.rabbitmq_source import PAGE, RabbitLoad
 from tests.clocks import NOON
 from tests.edge.api import a_name
 from tests.support.http_backend import Answer, Hang, HangUp, HttpBackend
-from tests.support.rabbit_desk import RabbitDesk, add_user, add_vhost
+from tests.support.rabbit_desk import RabbitDriver, add_user, add_vhost
 from tests.support.rabbitmq import RabbitNode
 from tests.support.waiting import eventually
 
@@ -26,9 +26,9 @@ MB = 1024 * 1024
 
 
 @pytest.fixture
-def desk(rabbit: RabbitNode) -> Iterator[RabbitDesk]:
-    with RabbitDesk(rabbit) as desk:
-        yield desk
+def driver(rabbit: RabbitNode) -> Iterator[RabbitDriver]:
+    with RabbitDriver(rabbit) as driver:
+        yield driver
 
 
 @pytest.fixture
@@ -45,22 +45,22 @@ def backend() -> Iterator[HttpBackend]:
 # ---- a real broker
 
 
-def test_what_waits_and_what_is_being_worked_on_are_told_apart(source, desk):
+def test_what_waits_and_what_is_being_worked_on_are_told_apart(source, driver):
     queue = a_name("mail")
-    desk.declare(queue)
-    desk.publish(queue, 5)
-    desk.take(queue, 2)
+    driver.declare(queue)
+    driver.publish(queue, 5)
+    driver.take(queue, 2)
 
     sample = _soon(source, queue, lambda sample: (sample.ready, sample.leased) == (3, 2))
 
     assert sample.staged == ()
 
 
-def test_rates_are_there_while_messages_flow_and_gone_when_they_do_not(source, desk):
+def test_rates_are_there_while_messages_flow_and_gone_when_they_do_not(source, driver):
     queue = a_name("mail")
-    desk.declare(queue)
+    driver.declare(queue)
 
-    with desk.traffic(queue):
+    with driver.traffic(queue):
         flowing = _soon(source, queue, lambda s: s.consume_rate and s.publish_rate)
     # Nothing of that is told of one instant: the last count may be older than the last rate.
     _soon(source, queue, lambda s: not (s.consume_rate or s.publish_rate or s.ready))
@@ -69,14 +69,16 @@ def test_rates_are_there_while_messages_flow_and_gone_when_they_do_not(source, d
     assert flowing.publish_rate > 0
 
 
-def test_staging_queues_are_found_by_their_names_and_by_nothing_that_only_looks_alike(source, desk):
+def test_staging_queues_are_found_by_their_names_and_by_nothing_that_only_looks_alike(
+    source, driver
+):
     target = a_name("mail") + ".v1"
     staged = [f"{target}»tenant-{n}/a" for n in (1, 2)]
     alike = [target.replace(".", "x") + "»tenant", f"{target}»", f"other.{target}»tenant"]
-    desk.declare(target, *staged, *alike)
-    desk.publish(staged[0], 3)
+    driver.declare(target, *staged, *alike)
+    driver.publish(staged[0], 3)
     for other in alike:
-        desk.publish(other)
+        driver.publish(other)
 
     def look() -> Sample | None:
         sample = _known(source, target, "»")
@@ -88,20 +90,20 @@ def test_staging_queues_are_found_by_their_names_and_by_nothing_that_only_looks_
     assert {one.queue: one.ready for one in sample.staged} == {staged[0]: 3, staged[1]: 0}
 
 
-def test_what_flows_into_a_staging_queue_has_a_rate(source, desk):
+def test_what_flows_into_a_staging_queue_has_a_rate(source, driver):
     target = a_name("mail")
-    desk.declare(target, f"{target}»a")
+    driver.declare(target, f"{target}»a")
 
-    with desk.traffic(f"{target}»a"):
+    with driver.traffic(f"{target}»a"):
         eventually(
             lambda: [s for s in _staged(source, target) if s.publish_rate > 0],
             within_s=FIGURES_S,
         )
 
 
-def test_staging_queues_beyond_the_first_page_count_too(source, desk):
+def test_staging_queues_beyond_the_first_page_count_too(source, driver):
     target = a_name("mail")
-    desk.declare(target, *(f"{target}-{n:03}" for n in range(PAGE + 20)))
+    driver.declare(target, *(f"{target}-{n:03}" for n in range(PAGE + 20)))
 
     found = eventually(lambda: _staged(source, target, "-"), within_s=FIGURES_S)
 
@@ -117,9 +119,9 @@ def test_a_virtual_host_is_named_as_it_is_whatever_characters_it_has(rabbit):
     vhost = a_name("shop") + "/a b"
     add_vhost(rabbit, vhost)
     source = _source(rabbit, vhost=vhost)
-    with RabbitDesk(rabbit, vhost=vhost) as desk:
-        desk.declare("mail/1?x")
-        desk.publish("mail/1?x", 2)
+    with RabbitDriver(rabbit, vhost=vhost) as driver:
+        driver.declare("mail/1?x")
+        driver.publish("mail/1?x", 2)
 
         _soon(source, "mail/1?x", lambda sample: sample.ready == 2)
 

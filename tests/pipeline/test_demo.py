@@ -17,7 +17,7 @@ from penstock.pipeline.demo.story import MAX_ATTEMPTS, QUEUES, messages_of_days
 from penstock.pipeline.registry import derived_tables
 from tests.pipeline.rows import midnight
 from tests.pipeline.workbench import Workbench
-from tests.runtime.archiver.rig import rows_of
+from tests.runtime.archiver.driver import rows_of
 
 FIRST = midnight("2030-01-01")
 

@@ -14,59 +14,64 @@ from penstock.domain.message.lifecycle import State
 from penstock.domain.message.transfer import redrive
 from penstock.domain.queue.queue import Queue
 from tests.pipeline.workbench import Workbench
-from tests.runtime.archiver.rig import Rig
-from tests.store.conftest import backend, clock, desk, open_store, postgres_home, store
-from tests.store.desk import Desk
+from tests.runtime.archiver.driver import ArchiverDriver
+from tests.store.conftest import backend, clock, open_store, postgres_home, store, store_driver
+from tests.store.driver import StoreDriver
 
-__all__ = ["backend", "clock", "desk", "open_store", "postgres_home", "store"]
+__all__ = ["backend", "clock", "store_driver", "open_store", "postgres_home", "store"]
 
 
 @pytest.fixture
-def rig(desk: Desk, tmp_path: Path) -> Rig:
-    return Rig(desk, tmp_path / "lake")
+def driver(store_driver: StoreDriver, tmp_path: Path) -> ArchiverDriver:
+    return ArchiverDriver(store_driver, tmp_path / "lake")
 
 
-def play(rig: Rig) -> list[Queue]:
+def play(driver: ArchiverDriver) -> list[Queue]:
     """Two days and a bit in the life of a broker, archived now and then."""
-    desk = rig.desk
-    queues = [desk.queue("mail", max_attempts=2), desk.queue("orders", max_attempts=3)]
+    store_driver = driver.store_driver
+    queues = [
+        store_driver.queue("mail", max_attempts=2),
+        store_driver.queue("orders", max_attempts=3),
+    ]
     for turn in range(26):
         queue = queues[turn % 2]
-        desk.send_many(queue, 4, kind=f"kind-{turn % 3}")
-        desk.clock.advance(ms=1_700)
-        claimed = desk.claim(queue, 3 + turn % 2, claimed_by=f"w-{turn % 4}", lease_ms=MINUTE)
+        store_driver.send_many(queue, 4, kind=f"kind-{turn % 3}")
+        store_driver.clock.advance(ms=1_700)
+        claimed = store_driver.claim(
+            queue, 3 + turn % 2, claimed_by=f"w-{turn % 4}", lease_ms=MINUTE
+        )
         for number, message in enumerate(claimed):
-            desk.clock.advance(ms=350)
-            _end(rig, turn + number, message)
+            store_driver.clock.advance(ms=350)
+            _end(driver, turn + number, message)
         if turn % 5 == 4:
-            rig.run()
-        desk.clock.advance(ms=2 * HOUR)
-    for message_id in desk.browse_ids(queues[0], State.DEAD)[:2]:
-        desk.alter(message_id, lambda m, q: redrive(m, q, now=desk.now))
-    rig.run()
+            driver.run()
+        store_driver.clock.advance(ms=2 * HOUR)
+    for message_id in store_driver.browse_ids(queues[0], State.DEAD)[:2]:
+        store_driver.alter(message_id, lambda m, q: redrive(m, q, now=store_driver.now))
+    driver.run()
     return queues
 
 
-def _end(rig: Rig, number: int, message: Any) -> None:
-    desk = rig.desk
+def _end(driver: ArchiverDriver, number: int, message: Any) -> None:
+    store_driver = driver.store_driver
     match number % 7:
         case 0:
-            desk.act(Verb.FAIL, message, text="no")
+            store_driver.act(Verb.FAIL, message, text="no")
         case 1:
-            desk.act(Verb.RELEASE, message)
+            store_driver.act(Verb.RELEASE, message)
         case 2:
             pass  # its lease runs out
         case 3:
-            desk.act(Verb.BURY, message, text="no use")
+            store_driver.act(Verb.BURY, message, text="no use")
         case 4:
-            desk.act(Verb.CANCEL, message)
+            store_driver.act(Verb.CANCEL, message)
         case _:
-            desk.complete(message)
+            store_driver.complete(message)
 
 
-def test_the_numbers_of_the_jobs_are_the_brokers_own_counters(rig, spark):
-    queues = play(rig)
-    bench = Workbench(spark, rig.folder)
+def test_the_numbers_of_the_jobs_are_the_brokers_own_counters(driver, spark):
+    queues = play(driver)
+    bench = Workbench(spark, driver.folder)
 
     runs = bench.run("rollups", "capacity")
 
@@ -81,7 +86,7 @@ def test_the_numbers_of_the_jobs_are_the_brokers_own_counters(rig, spark):
         r["queue"]: r["count"] for r in bench.read("lifecycle").groupBy("queue").count().collect()
     }
     for queue in queues:
-        counts = rig.desk.counts(queue)
+        counts = driver.store_driver.counts(queue)
         assert counts.is_balanced
         assert found[queue.name].done == counts.done_total > 0
         assert found[queue.name].dead == counts.dead_total > 0

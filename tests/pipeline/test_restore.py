@@ -20,8 +20,8 @@ from penstock.ports.store import Store
 from penstock.store.store import open_sqlite
 from tests.clocks import ManualClock
 from tests.pipeline.rows import frame
-from tests.runtime.archiver.rig import Rig
-from tests.store.desk import Desk
+from tests.runtime.archiver.driver import ArchiverDriver
+from tests.store.driver import StoreDriver
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -35,16 +35,16 @@ def store(tmp_path: Path) -> Iterator[Store]:
 
 
 @pytest.fixture
-def rig(store: Store, tmp_path: Path) -> Rig:
-    return Rig(Desk(store, ManualClock()), tmp_path / "lake")
+def driver(store: Store, tmp_path: Path) -> ArchiverDriver:
+    return ArchiverDriver(StoreDriver(store, ManualClock()), tmp_path / "lake")
 
 
-def live(desk: Desk) -> dict[str, tuple[Any, ...]]:
+def live(store_driver: StoreDriver) -> dict[str, tuple[Any, ...]]:
     """What a restore brings back of each message: whoever was leased is ready."""
     found = {}
-    for queue in desk.queues:
+    for queue in store_driver.queues:
         for state in (State.WAITING, State.READY, State.LEASED, State.DEAD):
-            for m in desk.browse(queue, state):
+            for m in store_driver.browse(queue, state):
                 held = 1 if state is State.LEASED else 0
                 shown = State.READY if state is State.LEASED else state
                 found[m.id] = (queue.name, shown.value, m.attempts - held, m.failures)
@@ -61,8 +61,8 @@ def _without_dates(row: tuple[Any, ...]) -> tuple[Any, ...]:
     return (row[0], "ready" if row[1] == "waiting" else row[1], *row[2:])
 
 
-def at(spark: SparkSession, rig: Rig, instant: int) -> Any:
-    lake_ = Lake(spark, str(rig.folder))
+def at(spark: SparkSession, driver: ArchiverDriver, instant: int) -> Any:
+    lake_ = Lake(spark, str(driver.folder))
     tables = restore.tables_of(lake_)
     bounds = restore.bounds_of(tables["snapshots"], at=instant)
     return restore.state_at(tables, at=instant, bounds=bounds)
@@ -71,44 +71,44 @@ def at(spark: SparkSession, rig: Rig, instant: int) -> Any:
 class Traffic:
     """Random, but nothing is dead for long: what is dead at rest is in the next snapshot."""
 
-    def __init__(self, rig: Rig) -> None:
-        self._desk = desk = rig.desk
+    def __init__(self, driver: ArchiverDriver) -> None:
+        self._store_driver = store_driver = driver.store_driver
         self._chance = random.Random(11)
-        self.mail = desk.queue("mail", max_attempts=2)
-        self.post = desk.queue("post", max_attempts=2, dead_letter_queue="letters")
-        self.letters = desk.queue("letters")
+        self.mail = store_driver.queue("mail", max_attempts=2)
+        self.post = store_driver.queue("post", max_attempts=2, dead_letter_queue="letters")
+        self.letters = store_driver.queue("letters")
 
     def step(self) -> None:
-        desk, chance = self._desk, self._chance
-        desk.clock.advance(ms=chance.randint(1, 500))
+        store_driver, chance = self._store_driver, self._chance
+        store_driver.clock.advance(ms=chance.randint(1, 500))
         for queue in (self.mail, self.post):
-            desk.send_many(queue, chance.randint(0, 3), body='"b"')
+            store_driver.send_many(queue, chance.randint(0, 3), body='"b"')
             if chance.random() < 0.3:
-                desk.send(queue, delay_ms=chance.randint(100, 20_000), body='"later"')
+                store_driver.send(queue, delay_ms=chance.randint(100, 20_000), body='"later"')
         for queue in (self.mail, self.post, self.letters):
-            for held in desk.claim(queue, chance.randint(0, 3)):
+            for held in store_driver.claim(queue, chance.randint(0, 3)):
                 verb = chance.choice(
                     [Verb.COMPLETE, Verb.COMPLETE, Verb.FAIL, Verb.RELEASE, Verb.EXTEND]
                 )
-                desk.clock.advance(ms=1)
-                desk.act(verb, held, delay_ms=chance.randint(1, 900))
+                store_driver.clock.advance(ms=1)
+                store_driver.act(verb, held, delay_ms=chance.randint(1, 900))
 
 
-def test_what_is_told_of_any_instant_is_what_was_there(spark, rig):
-    traffic = Traffic(rig)
+def test_what_is_told_of_any_instant_is_what_was_there(spark, driver):
+    traffic = Traffic(driver)
     truth: dict[int, dict[str, tuple[Any, ...]]] = {}
     for step in range(60):
         traffic.step()
         if step in (4, 30, 59):
-            rig.snapshots.take()
+            driver.snapshots.take()
         if step in (2, 29, 45):
-            rig.desk.clock.advance(ms=1)
-            truth[rig.desk.now] = live(rig.desk)
-            rig.desk.clock.advance(ms=1)
-    rig.run()
+            driver.store_driver.clock.advance(ms=1)
+            truth[driver.store_driver.now] = live(driver.store_driver)
+            driver.store_driver.clock.advance(ms=1)
+    driver.run()
 
     for instant, was in truth.items():
-        rows = at(spark, rig, instant).cache()
+        rows = at(spark, driver, instant).cache()
         found = told(rows)
         # A due date is not known any more of whoever is known only by its end: then it is ready.
         assert {i: _without_dates(row) for i, row in found.items()} == {
@@ -120,38 +120,38 @@ def test_what_is_told_of_any_instant_is_what_was_there(spark, rig):
         assert rows.where("body IS NULL").count() == 0
 
 
-def test_without_a_later_snapshot_what_is_known_of_is_told(spark, rig):
+def test_without_a_later_snapshot_what_is_known_of_is_told(spark, driver):
     """The store is lost, and with it what was sent after the last snapshot and had not ended."""
-    desk = rig.desk
-    mail = desk.queue("mail")
-    before = desk.send_many(mail, 3)
-    desk.clock.advance(ms=10)
-    rig.snapshots.take()
-    desk.clock.advance(ms=10)
-    lost = desk.send(mail)
-    desk.complete(desk.claim(mail)[0])
-    desk.clock.advance(ms=10)
-    rig.run()
+    store_driver = driver.store_driver
+    mail = store_driver.queue("mail")
+    before = store_driver.send_many(mail, 3)
+    store_driver.clock.advance(ms=10)
+    driver.snapshots.take()
+    store_driver.clock.advance(ms=10)
+    lost = store_driver.send(mail)
+    store_driver.complete(store_driver.claim(mail)[0])
+    store_driver.clock.advance(ms=10)
+    driver.run()
 
-    found = told(at(spark, rig, desk.now))
+    found = told(at(spark, driver, store_driver.now))
 
     assert set(found) == set(before[1:])
     assert lost not in found
 
 
-def test_waiting_messages_keep_their_dates_and_keys(spark, rig):
-    desk = rig.desk
-    mail = desk.queue("mail")
-    later = desk.send(
+def test_waiting_messages_keep_their_dates_and_keys(spark, driver):
+    store_driver = driver.store_driver
+    mail = store_driver.queue("mail")
+    later = store_driver.send(
         mail, delay_ms=60_000, kind="letter", tags=("a",), dedup_key="k", attributes={"x": "y"},
         max_attempts=9, priority=4, expires_in_ms=90_000,
     )  # fmt: skip
-    rig.snapshots.take()
-    rig.run()
+    driver.snapshots.take()
+    driver.run()
 
-    [row] = at(spark, rig, desk.now).collect()
+    [row] = at(spark, driver, store_driver.now).collect()
 
-    message = desk.get(later)
+    message = store_driver.get(later)
     assert (row.id, row.state, row.due_at) == (later, "waiting", message.due_at)
     assert (row.kind, row.tag1, row.priority, row.max_attempts) == ("letter", "a", 4, 9)
     assert (row.dedup_key, row.expires_at) == ("k", message.expires_at)

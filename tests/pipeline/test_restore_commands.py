@@ -17,7 +17,7 @@ from penstock.edge.cli.main import main
 from penstock.settings import Settings
 from penstock.wiring import manual_archive
 from penstock.wiring.broker import open_broker
-from tests.store.desk import Desk
+from tests.store.driver import StoreDriver
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -26,12 +26,12 @@ Run = Callable[..., list[Any]]
 
 
 @contextmanager
-def a_desk(folder: Path) -> Iterator[Desk]:
+def a_desk(folder: Path) -> Iterator[StoreDriver]:
     with closing(open_broker(Settings(data=str(folder)))) as broker:
-        desk = Desk(broker.store, broker.clock)  # type: ignore[arg-type]
-        found = desk.read(lambda s: s.queues.page(prefix="", after="", limit=100))
-        desk.queues.extend(found)
-        yield desk
+        driver = StoreDriver(broker.store, broker.clock)  # type: ignore[arg-type]
+        found = driver.read(lambda s: s.queues.page(prefix="", after="", limit=100))
+        driver.queues.extend(found)
+        yield driver
 
 
 @pytest.fixture
@@ -58,14 +58,14 @@ def run(
 def old(tmp_path: Path) -> Path:
     """A store that has archived its past: one done, one dead, two that wait for somebody."""
     folder = tmp_path / "old"
-    with a_desk(folder) as desk:
-        mail = desk.queue("mail", max_attempts=1)
-        desk.send(mail, body='"done"')
-        desk.complete(desk.claim(mail)[0])
-        desk.send(mail, body='"dead"', kind="letter", attributes={"a": "b"}, tags=("t",))
-        desk.act(Verb.FAIL, desk.claim(mail)[0], text="broken")
-        desk.send(mail, body='"ready"')
-        desk.send(mail, body='"later"', delay_ms=3_600_000)
+    with a_desk(folder) as driver:
+        mail = driver.queue("mail", max_attempts=1)
+        driver.send(mail, body='"done"')
+        driver.complete(driver.claim(mail)[0])
+        driver.send(mail, body='"dead"', kind="letter", attributes={"a": "b"}, tags=("t",))
+        driver.act(Verb.FAIL, driver.claim(mail)[0], text="broken")
+        driver.send(mail, body='"ready"')
+        driver.send(mail, body='"later"', delay_ms=3_600_000)
     settings = Settings(data=str(folder))
     manual_archive.run(settings, anew=False, progress=lambda done, total: None)
     manual_archive.snapshot(settings, progress=lambda done, total: None)
@@ -73,18 +73,18 @@ def old(tmp_path: Path) -> Path:
 
 
 def now_of(folder: Path) -> str:
-    with a_desk(folder) as desk:
-        return moment_of(desk.now).isoformat()
+    with a_desk(folder) as driver:
+        return moment_of(driver.now).isoformat()
 
 
-def states(desk: Desk) -> dict[str, list[str]]:
-    [mail] = desk.queues
+def states(driver: StoreDriver) -> dict[str, list[str]]:
+    [mail] = driver.queues
     found = (State.READY, State.WAITING, State.DEAD)
-    return {s.value: [body(desk, m) for m in desk.browse(mail, s)] for s in found}
+    return {s.value: [body(driver, m) for m in driver.browse(mail, s)] for s in found}
 
 
-def body(desk: Desk, message: Message) -> str:
-    content = desk.read(lambda s: s.messages.content(message))
+def body(driver: StoreDriver, message: Message) -> str:
+    content = driver.read(lambda s: s.messages.content(message))
     assert content is not None
     return content.body
 
@@ -104,13 +104,13 @@ def test_a_store_is_rebuilt_and_again_changes_nothing(run, old, tmp_path):
 
     assert (first["restored"], first["known"]) == (3, 0)
     assert (again["restored"], again["known"]) == (0, 3)
-    with a_desk(new) as desk, a_desk(old) as before:
-        assert states(desk) == states(before)
-        assert states(desk) == {
+    with a_desk(new) as driver, a_desk(old) as before:
+        assert states(driver) == states(before)
+        assert states(driver) == {
             "ready": ['"ready"'], "waiting": ['"later"'], "dead": ['"dead"'],
         }  # fmt: skip
-        assert desk.queues[0].settings == before.queues[0].settings
-        assert {m.id for m in desk.browse(desk.queues[0], State.READY)} == {
+        assert driver.queues[0].settings == before.queues[0].settings
+        assert {m.id for m in driver.browse(driver.queues[0], State.READY)} == {
             m.id for m in before.browse(before.queues[0], State.READY)
         }
 
@@ -133,10 +133,10 @@ def test_dead_ones_are_sent_once_more_under_a_name(run, old):
     assert run(*words)[-1]["restored"] == 1
     assert run(*words)[-1] == {"restored": 0, "known": 1, "without_body": 0, "refused": []}
 
-    with a_desk(old) as desk:
-        [mail] = desk.queues
-        [_, again] = desk.browse(mail, State.READY)
-        content = desk.read(lambda s: s.messages.content(again))
+    with a_desk(old) as driver:
+        [mail] = driver.queues
+        [_, again] = driver.browse(mail, State.READY)
+        content = driver.read(lambda s: s.messages.content(again))
         assert content is not None
         assert (content.body, content.attributes) == ('"dead"', {"a": "b"})
         assert (again.kind, again.tag1, again.attempts) == ("letter", "t", 0)

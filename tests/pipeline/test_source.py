@@ -28,7 +28,7 @@ from penstock.settings.values import Server, Store
 from penstock.wiring.broker import Broker, migrate, open_broker
 from tests.edge.live import LiveServer
 from tests.factories import an_act
-from tests.store.desk import Desk
+from tests.store.driver import StoreDriver
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -50,8 +50,8 @@ def broker(url: str) -> Iterator[Broker]:
 
 
 @pytest.fixture
-def desk(broker: Broker) -> Desk:
-    return Desk(broker.store, broker.clock)  # type: ignore[arg-type]
+def driver(broker: Broker) -> StoreDriver:
+    return StoreDriver(broker.store, broker.clock)  # type: ignore[arg-type]
 
 
 @pytest.fixture(autouse=True)
@@ -64,23 +64,23 @@ def load(spark: SparkSession, url: str, table: str, **options: Any) -> DataFrame
     return reader.options(**options).load()
 
 
-def finish(desk: Desk, count: int) -> list[str]:
-    queue = desk.queues[0]
-    ids = desk.send_many(queue, count, body='"b"')
-    for held in desk.claim(queue, count):
-        desk.complete(held)
+def finish(driver: StoreDriver, count: int) -> list[str]:
+    queue = driver.queues[0]
+    ids = driver.send_many(queue, count, body='"b"')
+    for held in driver.claim(queue, count):
+        driver.complete(held)
     return ids
 
 
-def test_every_table_is_read_as_the_lake_has_it(spark, url, desk):
-    mail = desk.queue("mail")
-    done = finish(desk, 2)
-    live = desk.send(mail, body='{"to": "ü"}', attributes={"a": "b"})
-    [held] = desk.claim(mail)
-    desk.act(Verb.RELEASE, held)
-    now = desk.now
-    desk.write(lambda s: s.facts.add("tick", "x", at=now, data={"n": 1}))
-    sample(desk.store, now=now)
+def test_every_table_is_read_as_the_lake_has_it(spark, url, driver):
+    mail = driver.queue("mail")
+    done = finish(driver, 2)
+    live = driver.send(mail, body='{"to": "ü"}', attributes={"a": "b"})
+    [held] = driver.claim(mail)
+    driver.act(Verb.RELEASE, held)
+    now = driver.now
+    driver.write(lambda s: s.facts.add("tick", "x", at=now, data={"n": 1}))
+    sample(driver.store, now=now)
 
     frames = {table: load(spark, url, table) for table in TABLES}
     found = {table: frame.collect() for table, frame in frames.items()}
@@ -99,9 +99,9 @@ def test_every_table_is_read_as_the_lake_has_it(spark, url, desk):
     assert [(row.queue, row.ready) for row in found["backlog"]] == [("mail", 1)]
 
 
-def test_partitions_are_ranges_of_numbers_and_pages_are_short(spark, url, desk):
-    desk.queue("mail")
-    ids = finish(desk, 25)
+def test_partitions_are_ranges_of_numbers_and_pages_are_short(spark, url, driver):
+    driver.queue("mail")
+    ids = finish(driver, 25)
     rows = load(spark, url, "history", partitionRows=10, pageRows=3)
 
     assert rows.rdd.getNumPartitions() == 3
@@ -109,8 +109,8 @@ def test_partitions_are_ranges_of_numbers_and_pages_are_short(spark, url, desk):
     assert rows.where("message_no > 20").count() > 0
 
 
-def test_a_stream_gives_every_row_once_over_restarts(spark, url, desk, tmp_path):
-    desk.queue("mail")
+def test_a_stream_gives_every_row_once_over_restarts(spark, url, driver, tmp_path):
+    driver.queue("mail")
     target, checkpoint = str(tmp_path / "out"), str(tmp_path / "checkpoint")
 
     def go_on() -> None:
@@ -125,23 +125,23 @@ def test_a_stream_gives_every_row_once_over_restarts(spark, url, desk, tmp_path)
         )
         query.awaitTermination()
 
-    ids = finish(desk, 12)
+    ids = finish(driver, 12)
     go_on()
-    ids += finish(desk, 5)
+    ids += finish(driver, 5)
     go_on()
     go_on()
 
     assert sorted(row.id for row in spark.read.parquet(target).collect()) == sorted(ids)
 
 
-def test_a_stream_that_starts_at_the_latest_leaves_out_what_was_there(spark, url, desk):
-    desk.queue("mail")
-    finish(desk, 3)
+def test_a_stream_that_starts_at_the_latest_leaves_out_what_was_there(spark, url, driver):
+    driver.queue("mail")
+    finish(driver, 3)
     stream = spark.readStream.format("penstock").options(url=url, starting="latest").load()
     query = stream.writeStream.format("memory").queryName("latest").start()
     try:
         query.processAllAvailable()
-        new = finish(desk, 2)
+        new = finish(driver, 2)
         query.processAllAvailable()
         assert sorted(row.id for row in spark.table("latest").collect()) == sorted(new)
     finally:
@@ -162,38 +162,38 @@ def write(frame: DataFrame, url: str, **options: Any) -> None:
     frame.write.format("penstock").mode("append").options(url=url, **options).save()
 
 
-def test_a_frame_is_sent_once_however_often_it_is_written(spark, url, desk):
-    mail = desk.queue("mail")
+def test_a_frame_is_sent_once_however_often_it_is_written(spark, url, driver):
+    mail = driver.queue("mail")
     frame = rows_to_send(spark, 30).repartition(3)
 
     write(frame, url, queue="mail")
     write(frame, url, queue="mail")
     write(rows_to_send(spark, 32), url, queue="mail", batchRows=5)
 
-    assert desk.counts(mail).ready == 32
-    [first, *_] = desk.browse(mail, State.READY)
-    content = desk.read(lambda s: s.messages.content(first))
+    assert driver.counts(mail).ready == 32
+    [first, *_] = driver.browse(mail, State.READY)
+    content = driver.read(lambda s: s.messages.content(first))
     assert (first.kind, first.priority, first.tag1, first.dedup_key) == ("letter", 0, "t", "row-0")
     assert content is not None
     assert (content.body, content.attributes) == ('{"n": 0}', {"a": "b"})
 
 
-def test_keys_are_remembered_longer_than_a_queue_would(spark, url, desk):
-    mail = desk.queue("mail", dedup_window_ms=0)
+def test_keys_are_remembered_longer_than_a_queue_would(spark, url, driver):
+    mail = driver.queue("mail", dedup_window_ms=0)
     write(rows_to_send(spark, 3), url, queue="mail")
-    for held in desk.claim(mail, 10):
-        desk.complete(held)
+    for held in driver.claim(mail, 10):
+        driver.complete(held)
     write(rows_to_send(spark, 3), url, queue="mail")
-    assert desk.counts(mail).ready == 0
+    assert driver.counts(mail).ready == 0
 
 
-def test_rows_may_say_themselves_where_they_go_and_queues_are_made(spark, url, desk):
+def test_rows_may_say_themselves_where_they_go_and_queues_are_made(spark, url, driver):
     frame = rows_to_send(spark, 6, queue="concat('q', priority % 2)").withColumnRenamed(
         "key", "my_key"
     )
     write(frame, url, key="my_key")
-    queues = [desk.read(lambda s, n=n: s.queues.find(n)) for n in ("q0", "q1")]
-    assert [desk.counts(q).ready for q in queues if q is not None] == [3, 3]
+    queues = [driver.read(lambda s, n=n: s.queues.find(n)) for n in ("q0", "q1")]
+    assert [driver.counts(q).ready for q in queues if q is not None] == [3, 3]
 
 
 FITS = "key string, body string, priority int, attributes map<string, string>"
@@ -217,8 +217,8 @@ def test_what_does_not_fit_is_refused_before_anything_is_sent(spark, columns, op
         refuse_unfit(read({"url": "sqlite:///x", **options}), schema)
 
 
-def test_a_body_that_is_no_json_is_refused(spark, url, desk):
-    desk.queue("mail")
+def test_a_body_that_is_no_json_is_refused(spark, url, driver):
+    driver.queue("mail")
     frame = spark.createDataFrame([("k", "no json")], "key string, body string")
     with pytest.raises(PySparkException, match="not JSON"):
         write(frame, url, queue="mail")
@@ -262,11 +262,11 @@ def test_a_store_that_is_not_there_is_not_made_by_a_reader(spark, tmp_path):
 
 def test_over_http_too_a_row_is_sent_once(spark, tmp_path):
     with LiveServer(Settings(data=str(tmp_path), server=Server(port=0))) as server:
-        desk = Desk(server.broker.store, server.clock)  # type: ignore[arg-type]
-        mail = desk.queue("mail", dedup_window_ms=0)
+        driver = StoreDriver(server.broker.store, server.clock)  # type: ignore[arg-type]
+        mail = driver.queue("mail", dedup_window_ms=0)
         for _ in range(2):
             write(rows_to_send(spark, 5), server.url, queue="mail")
-        assert desk.counts(mail).ready == 5
+        assert driver.counts(mail).ready == 5
 
 
 def test_an_offset_is_given_out_only_when_nothing_can_appear_below_it(postgres_url):
@@ -276,16 +276,16 @@ def test_an_offset_is_given_out_only_when_nothing_can_appear_below_it(postgres_u
     reader = StreamReader(read({"url": postgres_url}))
     limit = ReadAllAvailable()
     with closing(open_broker(settings)) as broker, psycopg.connect(postgres_url) as application:
-        desk = Desk(broker.store, broker.clock)  # type: ignore[arg-type]
-        mail = desk.queue("mail")
-        desk.send_many(mail, 2)
-        late, early = desk.claim(mail, 2)
-        desk.store.act_in(application, [an_act(Verb.COMPLETE, late, now=desk.now)])
-        desk.complete(early)
+        driver = StoreDriver(broker.store, broker.clock)  # type: ignore[arg-type]
+        mail = driver.queue("mail")
+        driver.send_many(mail, 2)
+        late, early = driver.claim(mail, 2)
+        driver.store.act_in(application, [an_act(Verb.COMPLETE, late, now=driver.now)])
+        driver.complete(early)
 
         assert reader.latestOffset({}, limit) == {}
         application.commit()
         [last_no] = reader.latestOffset({}, limit).values()
         assert last_no == 2
-        assert reader.latestOffset({"0": 7}, ReadMaxRows(1)) == {"0": 7, str(desk.now // DAY): 1}
+        assert reader.latestOffset({"0": 7}, ReadMaxRows(1)) == {"0": 7, str(driver.now // DAY): 1}
     reader.stop()

@@ -9,25 +9,25 @@ from penstock.pipeline.lake import Lake
 from penstock.pipeline.streaming import start
 from penstock.runtime.archiver.archiver import sample
 from tests.pipeline.rows import pairs
-from tests.pipeline.test_source import broker, desk, finish, url
+from tests.pipeline.test_source import broker, driver, finish, url
 
-__all__ = ["broker", "desk", "url"]
+__all__ = ["broker", "driver", "url"]
 
 
 @pytest.mark.timeout(900)  # several streams, one after the other
-def test_what_ends_in_the_store_is_in_the_rollups_once_over_restarts(spark, url, desk, tmp_path):
-    desk.queue("mail")
+def test_what_ends_in_the_store_is_in_the_rollups_once_over_restarts(spark, url, driver, tmp_path):
+    driver.queue("mail")
     derived = Lake(spark, f"{tmp_path}/none", derived=f"{tmp_path}/derived")
 
     def catch_up() -> None:
         query = start(derived, *_live(spark, url), every_s=None, name="store")
         assert query.awaitTermination(400)
 
-    finish(desk, 3)
-    desk.send(desk.queues[0])
-    sample(desk.store, now=desk.now)
+    finish(driver, 3)
+    driver.send(driver.queues[0])
+    sample(driver.store, now=driver.now)
     catch_up()
-    finish(desk, 2)
+    finish(driver, 2)
     catch_up()
     catch_up()  # nothing is new
 

@@ -19,7 +19,7 @@ from penstock.services.routes import Routes
 from penstock.settings import Settings
 from penstock.wiring.broker import Broker
 from tests.store.backends import Open
-from tests.store.desk import Desk
+from tests.store.driver import StoreDriver
 
 OPEN, HALF, CLOSED = CircuitState.OPEN, CircuitState.HALF_OPEN, CircuitState.CLOSED
 PATTERN = "/pay/(.*)"
@@ -41,15 +41,15 @@ ON: dict[str, Any] = {
 class Node:
     """One of several, each with its own memory of settings and its own duties."""
 
-    def __init__(self, desk: Desk, store: Any) -> None:
-        self.desk = desk
-        self.circuits = Circuits(store, desk.clock, Routes(store, desk.clock))
+    def __init__(self, driver: StoreDriver, store: Any) -> None:
+        self.driver = driver
+        self.circuits = Circuits(store, driver.clock, Routes(store, driver.clock))
         self.duties = circuit_duties(self.circuits)
 
     def tick(self) -> list[int]:
         """All duties, after a look at the settings; returns when they want to be asked again."""
         self.circuits.refresh()
-        now = self.desk.now
+        now = self.driver.now
         return [duty.tick(now) for duty in self.duties]
 
     def put(self, **changes: Any) -> None:
@@ -60,7 +60,7 @@ class Node:
         told = self.circuits.permits([Wanted(PATTERN, queues[0].queue_no)]).result()
         self.circuits.report([Reported(told[0], "a", Outcome.FAILURE)]).result()
         for queue in queues[1:]:
-            self.desk.clock.advance(ms=1)
+            self.driver.clock.advance(ms=1)
             found = self.circuits.permits([Wanted(PATTERN, queue.queue_no)]).result()
             assert [one.permit for one in self.circuits.secure(found).result()] == [Permit.HOLD]
 
@@ -70,113 +70,113 @@ class Node:
 
 
 @pytest.fixture
-def node(desk: Desk) -> Node:
-    made = Node(desk, desk.store)
+def node(driver: StoreDriver) -> Node:
+    made = Node(driver, driver.store)
     made.put()
     rules = json.dumps({PATTERN: {"url": "http://h/"}})
-    Routes(desk.store, desk.clock).put(rules).result()
+    Routes(driver.store, driver.clock).put(rules).result()
     made.circuits.refresh()
     return made
 
 
 @pytest.fixture
-def other(desk: Desk, node: Node, open_store: Open) -> Iterator[Node]:
-    store = open_store() if desk.store.backend == "postgres" else desk.store
-    yield Node(desk, store)
-    if store is not desk.store:
+def other(driver: StoreDriver, node: Node, open_store: Open) -> Iterator[Node]:
+    store = open_store() if driver.store.backend == "postgres" else driver.store
+    yield Node(driver, store)
+    if store is not driver.store:
         store.close()
 
 
 @pytest.fixture
-def queues(desk: Desk) -> list[Queue]:
-    return [desk.queue(f"q{i}") for i in range(4)]
+def queues(driver: StoreDriver) -> list[Queue]:
+    return [driver.queue(f"q{i}") for i in range(4)]
 
 
-def held(desk: Desk, queues: list[Queue]) -> list[str]:
-    found = [desk.read(lambda s: s.queues.get(queue.queue_no)) for queue in queues]  # noqa: B023
+def held(driver: StoreDriver, queues: list[Queue]) -> list[str]:
+    found = [driver.read(lambda s: s.queues.get(queue.queue_no)) for queue in queues]  # noqa: B023
     return [queue.name for queue in found if queue.held_by is not None]
 
 
-def changes(desk: Desk) -> list[str]:
-    found = desk.read(lambda s: s.facts.search(FactFilter(subject=HASH)))
+def changes(driver: StoreDriver) -> list[str]:
+    found = driver.read(lambda s: s.facts.search(FactFilter(subject=HASH)))
     return [fact.kind.removeprefix("circuit_") for fact in found[::-1]]
 
 
-def test_an_open_circuit_may_be_tried_after_the_interval(desk, node, queues):
+def test_an_open_circuit_may_be_tried_after_the_interval(driver, node, queues):
     node.tick()
     node.open(queues[0])
-    desk.clock.advance(ms=HALVES - 1)
+    driver.clock.advance(ms=HALVES - 1)
     node.tick()
     assert node.state is OPEN
 
-    desk.clock.advance(ms=1)
+    driver.clock.advance(ms=1)
     node.tick()
     assert node.state is HALF
 
 
 def test_one_queue_of_a_half_open_circuit_tries_per_interval_the_longest_held_first(
-    desk, node, queues
+    driver, node, queues
 ):
     node.open(queues[2], queues[0], queues[1])
     node.tick()
     assert node.state is HALF
     gone = []
     for _ in range(4):
-        before = held(desk, queues)
-        desk.clock.advance(ms=PROBES)
+        before = held(driver, queues)
+        driver.clock.advance(ms=PROBES)
         node.tick()
-        [tried] = set(before) - set(held(desk, queues))
+        [tried] = set(before) - set(held(driver, queues))
         gone.append(tried)
-        desk.write(lambda s: s.queues.hold([q.queue_no for q in queues[:3]], by=HASH))
+        driver.write(lambda s: s.queues.hold([q.queue_no for q in queues[:3]], by=HASH))
 
     assert gone == ["q0", "q1", "q2", "q0"], "q2 had gone at the first tick"
 
 
-def test_queues_of_a_closed_circuit_go_one_per_interval(desk, node, queues):
+def test_queues_of_a_closed_circuit_go_one_per_interval(driver, node, queues):
     node.tick()
     node.open(*queues)
     node.circuits.close(HASH).result()
     left = []
     for _ in range(5):
-        desk.clock.advance(ms=GOING)
+        driver.clock.advance(ms=GOING)
         node.tick()
-        left.append(held(desk, queues))
+        left.append(held(driver, queues))
 
     assert left == [["q1", "q2", "q3"], ["q2", "q3"], ["q3"], [], []]
 
 
-def test_ever_more_queues_go_if_so_set_and_it_begins_anew_when_the_line_was_empty(desk, node):
+def test_ever_more_queues_go_if_so_set_and_it_begins_anew_when_the_line_was_empty(driver, node):
     node.put(unlock_growth=2.0, max_unlocks=3)
     node.tick()
-    queues = [desk.queue(f"r{i}") for i in range(9)]
+    queues = [driver.queue(f"r{i}") for i in range(9)]
     for _ in range(2):
         node.open(*queues)
         node.circuits.close(HASH).result()
         left = []
         for _ in range(4):
-            desk.clock.advance(ms=GOING)
+            driver.clock.advance(ms=GOING)
             node.tick()
-            left.append(len(held(desk, queues)))
+            left.append(len(held(driver, queues)))
         assert left == [8, 6, 3, 0]
-        desk.clock.advance(ms=GOING)
+        driver.clock.advance(ms=GOING)
         node.tick()
 
 
-def test_a_circuit_that_failed_its_probes_stays_open_ever_longer_if_so_set(desk, node, queues):
+def test_a_circuit_that_failed_its_probes_stays_open_ever_longer_if_so_set(driver, node, queues):
     node.put(open_growth=2.0)
     node.open(queues[0])
     for tries in range(3):
-        desk.clock.advance(ms=HALVES * 2**tries - 1)
+        driver.clock.advance(ms=HALVES * 2**tries - 1)
         node.tick()
         assert node.state is OPEN
-        desk.clock.advance(ms=HALVES)
+        driver.clock.advance(ms=HALVES)
         node.tick()
         assert node.state is HALF
         [told] = node.circuits.permits([Wanted(PATTERN, queues[1].queue_no)]).result()
         node.circuits.report([Reported(told, "p", Outcome.FAILURE)]).result()
 
 
-def test_however_many_nodes_look_each_is_done_once_per_interval(desk, node, other, queues):
+def test_however_many_nodes_look_each_is_done_once_per_interval(driver, node, other, queues):
     nodes = [node, other]
     for one in nodes * 2:
         one.tick()
@@ -185,81 +185,83 @@ def test_however_many_nodes_look_each_is_done_once_per_interval(desk, node, othe
     left = []
     for _ in range(3):
         for _ in range(2):
-            desk.clock.advance(ms=GOING // 2)
+            driver.clock.advance(ms=GOING // 2)
             for one in nodes:
                 one.tick()
-        left.append(len(held(desk, queues)))
+        left.append(len(held(driver, queues)))
 
     assert left == [3, 2, 1]
 
 
-def test_a_circuit_is_half_opened_by_one_of_the_nodes(desk, node, other, queues):
+def test_a_circuit_is_half_opened_by_one_of_the_nodes(driver, node, other, queues):
     node.open(queues[0])
 
     for one in (node, other, node, other):
         one.tick()
 
-    assert changes(desk) == ["opened", "half_opened"]
-    assert len(held(desk, queues)) == 0, "and its only queue was let go to try, once"
+    assert changes(driver) == ["opened", "half_opened"]
+    assert len(held(driver, queues)) == 0, "and its only queue was let go to try, once"
 
 
-def test_when_a_node_dies_another_goes_on(desk, node, other, queues):
+def test_when_a_node_dies_another_goes_on(driver, node, other, queues):
     node.tick()
     node.open(queues[0])
     other.tick()
-    desk.clock.advance(ms=HALVES)
+    driver.clock.advance(ms=HALVES)
 
     other.tick()
 
     assert other.state is HALF
 
 
-def test_a_node_that_was_not_first_asks_again_when_it_is_time(desk, node, other):
+def test_a_node_that_was_not_first_asks_again_when_it_is_time(driver, node, other):
     node.put(unlock_queues=BreakerTask(enabled=True, interval_ms=500))
     first = node.tick()
-    desk.clock.advance(ms=200)
+    driver.clock.advance(ms=200)
 
-    assert first[2] == desk.now + 300
-    assert other.tick()[2] == desk.now + 300
+    assert first[2] == driver.now + 300
+    assert other.tick()[2] == driver.now + 300
 
 
-def test_what_is_not_enabled_is_not_done(desk, node, queues):
+def test_what_is_not_enabled_is_not_done(driver, node, queues):
     node.put(open_to_half_open=OFF, unlock_probes=OFF)
     node.open(*queues)
-    desk.clock.advance(ms=HALVES)
+    driver.clock.advance(ms=HALVES)
 
     node.tick()
 
     assert node.state is OPEN
-    assert len(held(desk, queues)) == 4
+    assert len(held(driver, queues)) == 4
 
 
-def test_queues_of_a_closed_circuit_go_at_once_where_no_duty_would_let_them_go(desk, node, queues):
+def test_queues_of_a_closed_circuit_go_at_once_where_no_duty_would_let_them_go(
+    driver, node, queues
+):
     node.put(unlock_queues=OFF)
     node.open(*queues)
 
-    assert node.tick()[-1] == desk.now + LOOK_MS
-    assert len(held(desk, queues)) == 3, "an open circuit holds them, but for the one that tries"
+    assert node.tick()[-1] == driver.now + LOOK_MS
+    assert len(held(driver, queues)) == 3, "an open circuit holds them, but for the one that tries"
 
     node.circuits.close(HASH).result()
     node.tick()
-    assert held(desk, queues) == []
+    assert held(driver, queues) == []
 
 
-def test_held_queues_go_when_nothing_is_checked_any_more(desk, node, other, queues):
+def test_held_queues_go_when_nothing_is_checked_any_more(driver, node, other, queues):
     node.put(open_to_half_open=OFF)
     node.open(*queues)
     node.tick()
-    assert len(held(desk, queues)) == 4
+    assert len(held(driver, queues)) == 4
 
     node.circuits.breaker.reset().result()
     other.tick()
 
-    assert held(desk, queues) == []
+    assert held(driver, queues) == []
     assert node.state is OPEN, "it is only not asked"
 
 
-def test_held_queues_go_slowly_if_so_set_when_nothing_is_checked_any_more(desk, node, queues):
+def test_held_queues_go_slowly_if_so_set_when_nothing_is_checked_any_more(driver, node, queues):
     node.put(open_to_half_open=OFF)
     node.tick()
     node.open(*queues)
@@ -267,30 +269,30 @@ def test_held_queues_go_slowly_if_so_set_when_nothing_is_checked_any_more(desk, 
     left = []
     for _ in range(4):
         node.tick()
-        desk.clock.advance(ms=GOING)
+        driver.clock.advance(ms=GOING)
         node.tick()
-        left.append(len(held(desk, queues)))
+        left.append(len(held(driver, queues)))
 
     assert left == [3, 2, 1, 0]
 
 
 def test_queues_of_a_rule_that_is_gone_go_at_once_where_no_duty_would_let_them_go(
-    desk, node, queues
+    driver, node, queues
 ):
     node.put(unlock_queues=OFF)
     node.open(*queues)
 
-    Routes(desk.store, desk.clock).remove().result()
+    Routes(driver.store, driver.clock).remove().result()
     node.tick()
 
-    assert held(desk, queues) == []
+    assert held(driver, queues) == []
 
 
-def test_new_settings_count_at_once(desk, node, other, queues):
+def test_new_settings_count_at_once(driver, node, other, queues):
     node.tick()
     other.tick()
     node.open(queues[0])
-    desk.clock.advance(ms=10)
+    driver.clock.advance(ms=10)
 
     node.put(open_to_half_open=BreakerTask(enabled=True, interval_ms=100))
     other.tick()
@@ -298,7 +300,7 @@ def test_new_settings_count_at_once(desk, node, other, queues):
     assert other.state is HALF
 
 
-def test_the_store_is_asked_only_when_something_is_due(desk, node):
+def test_the_store_is_asked_only_when_something_is_due(driver, node):
     asked = []
 
     def do(*, now: int) -> Any:
@@ -306,16 +308,16 @@ def test_the_store_is_asked_only_when_something_is_due(desk, node):
         return node.circuits.let_next_go(now=now)
 
     duty = CircuitDuty("queues let go", node.circuits, do, lambda s: s.unlock_queues)
-    start = desk.now
+    start = driver.now
     for _ in range(21):
-        assert duty.tick(desk.now) == desk.now + LOOK_MS
-        desk.clock.advance(ms=LOOK_MS)
+        assert duty.tick(driver.now) == driver.now + LOOK_MS
+        driver.clock.advance(ms=LOOK_MS)
 
     assert asked == [start, start + GOING, start + 2 * GOING]
 
 
-def test_a_broker_has_circuits_and_does_their_duties(desk, node, queues):
-    broker = Broker(desk.store, desk.clock, Settings())
+def test_a_broker_has_circuits_and_does_their_duties(driver, node, queues):
+    broker = Broker(driver.store, driver.clock, Settings())
     broker.circuits.refresh()
     node.open(queues[0])
 

@@ -9,57 +9,61 @@ from penstock.domain.message.lifecycle import State
 from penstock.domain.queue.queue import Queue
 from penstock.runtime import duties
 from penstock.runtime.duties import Expirer
-from tests.store.desk import Desk
+from tests.store.driver import StoreDriver
 
 EVERY_MS = 2_000
 
 
 @pytest.fixture
-def mail(desk: Desk) -> Queue:
-    return desk.queue("mail")
+def mail(driver: StoreDriver) -> Queue:
+    return driver.queue("mail")
 
 
 @pytest.fixture
-def expirer(desk: Desk) -> Expirer:
-    return Expirer(desk.store, every_ms=EVERY_MS)
+def expirer(driver: StoreDriver) -> Expirer:
+    return Expirer(driver.store, every_ms=EVERY_MS)
 
 
-def test_messages_in_line_end_at_their_instant(desk: Desk, mail: Queue, expirer: Expirer) -> None:
-    old = desk.send(mail, expires_in_ms=MINUTE)
-    waiting = desk.send(mail, expires_in_ms=MINUTE, delay_ms=2 * MINUTE)
-    young = desk.send(mail, expires_in_ms=MINUTE + 1)
-    desk.clock.advance(minutes=1)
+def test_messages_in_line_end_at_their_instant(
+    driver: StoreDriver, mail: Queue, expirer: Expirer
+) -> None:
+    old = driver.send(mail, expires_in_ms=MINUTE)
+    waiting = driver.send(mail, expires_in_ms=MINUTE, delay_ms=2 * MINUTE)
+    young = driver.send(mail, expires_in_ms=MINUTE + 1)
+    driver.clock.advance(minutes=1)
 
-    next_due = expirer.tick(desk.now)
+    next_due = expirer.tick(driver.now)
 
-    assert next_due == desk.now + EVERY_MS
-    assert desk.get(young).state is State.READY
-    assert {(e.id, e.outcome, e.reason) for e in desk.endings()} == {
+    assert next_due == driver.now + EVERY_MS
+    assert driver.get(young).state is State.READY
+    assert {(e.id, e.outcome, e.reason) for e in driver.endings()} == {
         (old, State.CANCELLED, "expired"),
         (waiting, State.CANCELLED, "expired"),
     }
-    assert desk.counts(mail).is_balanced
+    assert driver.counts(mail).is_balanced
 
 
-def test_what_somebody_holds_does_not_expire(desk: Desk, mail: Queue, expirer: Expirer) -> None:
-    message_id = desk.send(mail, expires_in_ms=MINUTE)
-    desk.claim(mail, lease_ms=10 * MINUTE)
-    desk.clock.advance(minutes=1)
+def test_what_somebody_holds_does_not_expire(
+    driver: StoreDriver, mail: Queue, expirer: Expirer
+) -> None:
+    message_id = driver.send(mail, expires_in_ms=MINUTE)
+    driver.claim(mail, lease_ms=10 * MINUTE)
+    driver.clock.advance(minutes=1)
 
-    expirer.tick(desk.now)
+    expirer.tick(driver.now)
 
-    assert desk.get(message_id).state is State.LEASED
+    assert driver.get(message_id).state is State.LEASED
 
 
 def test_a_great_many_expire_bit_by_bit(
-    desk: Desk, mail: Queue, expirer: Expirer, monkeypatch: pytest.MonkeyPatch
+    driver: StoreDriver, mail: Queue, expirer: Expirer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(duties, "_CHUNK", 2)
     monkeypatch.setattr(duties, "_CHUNKS_PER_TICK", 2)
-    desk.send_many(mail, 5, expires_in_ms=MINUTE)
-    desk.clock.advance(minutes=1)
+    driver.send_many(mail, 5, expires_in_ms=MINUTE)
+    driver.clock.advance(minutes=1)
 
-    asks_again_in = [expirer.tick(desk.now) - desk.now for _ in range(2)]
+    asks_again_in = [expirer.tick(driver.now) - driver.now for _ in range(2)]
 
     assert asks_again_in == [1, EVERY_MS]
-    assert desk.counts(mail).cancelled_total == 5
+    assert driver.counts(mail).cancelled_total == 5

@@ -25,7 +25,7 @@ from penstock.services.bus import Bus
 from penstock.services.directory import Directory
 from penstock.services.workers import Workers
 from tests.store.backends import Open
-from tests.store.desk import Desk
+from tests.store.driver import StoreDriver
 from tests.store.recount import check_books
 
 EVERY_MS = 2_000
@@ -33,13 +33,13 @@ VALID_MS = 3 * MINUTE
 
 
 @pytest.fixture
-def mail(desk: Desk) -> Queue:
-    return desk.queue("mail", lease_ms=HOUR, max_attempts=None)
+def mail(driver: StoreDriver) -> Queue:
+    return driver.queue("mail", lease_ms=HOUR, max_attempts=None)
 
 
 @pytest.fixture
-def workers(desk: Desk) -> Workers:
-    return make(desk)
+def workers(driver: StoreDriver) -> Workers:
+    return make(driver)
 
 
 @pytest.fixture
@@ -47,17 +47,19 @@ def reaper(workers: Workers) -> WorkerReaper:
     return WorkerReaper(workers, every_ms=EVERY_MS)
 
 
-def make(desk: Desk, **more: Any) -> Workers:
-    return Workers(desk.store, desk.clock, SystemDice(), DEFAULT_LIMITS, valid_ms=VALID_MS, **more)
+def make(driver: StoreDriver, **more: Any) -> Workers:
+    return Workers(
+        driver.store, driver.clock, SystemDice(), DEFAULT_LIMITS, valid_ms=VALID_MS, **more
+    )
 
 
 def register(workers: Workers, **about: Any) -> Worker:
     return workers.register(NewWorker(**about)).result()
 
 
-def facts(desk: Desk, **wanted: Any) -> list[Fact]:
+def facts(driver: StoreDriver, **wanted: Any) -> list[Fact]:
     """Oldest first."""
-    return desk.read(lambda s: s.facts.search(FactFilter(**wanted)))[::-1]
+    return driver.read(lambda s: s.facts.search(FactFilter(**wanted)))[::-1]
 
 
 def state(workers: Workers, worker: Worker) -> WorkerState:
@@ -71,22 +73,22 @@ def test_a_worker_is_known_by_a_new_id_each_time_it_registers(workers):
     assert {worker.id for worker in workers.all().result()} == {first.id, second.id}
 
 
-def test_beats_keep_a_worker_alive_for_ever(desk, workers, reaper):
+def test_beats_keep_a_worker_alive_for_ever(driver, workers, reaper):
     worker = register(workers)
     for _ in range(10):
-        desk.clock.advance(ms=VALID_MS - 1)
-        assert workers.beat(worker.id).result().beat_at == desk.now
-        reaper.tick(desk.now)
+        driver.clock.advance(ms=VALID_MS - 1)
+        assert workers.beat(worker.id).result().beat_at == driver.now
+        reaper.tick(driver.now)
 
     assert state(workers, worker) is WorkerState.ACTIVE
 
 
-def test_who_is_not_known_has_left_or_was_lost_must_register_anew(desk, workers, reaper):
+def test_who_is_not_known_has_left_or_was_lost_must_register_anew(driver, workers, reaper):
     left, lost, late = (register(workers) for _ in range(3))
     workers.leave(left.id).result()
-    desk.clock.advance(ms=VALID_MS)
+    driver.clock.advance(ms=VALID_MS)
     assert workers.beat(late.id).result() is None, "too late, although nobody has noticed"
-    reaper.tick(desk.now)
+    reaper.tick(driver.now)
 
     for worker_id in (left.id, lost.id, "unknown"):
         assert workers.beat(worker_id).result() is None
@@ -97,180 +99,182 @@ def test_who_is_not_known_has_left_or_was_lost_must_register_anew(desk, workers,
     assert workers.all().result() == []
 
 
-def test_a_lost_workers_messages_are_there_for_others_at_once(desk, mail, workers, reaper):
+def test_a_lost_workers_messages_are_there_for_others_at_once(driver, mail, workers, reaper):
     worker = register(workers, name="mailer", host="node-1", pid=4711)
     other = register(workers)
-    ids = desk.send_many(mail, 3)
-    desk.claim(mail, 2, claimed_by=worker.id)
-    [kept] = desk.claim(mail, 1, claimed_by=other.id)
-    desk.clock.advance(minutes=1)
+    ids = driver.send_many(mail, 3)
+    driver.claim(mail, 2, claimed_by=worker.id)
+    [kept] = driver.claim(mail, 1, claimed_by=other.id)
+    driver.clock.advance(minutes=1)
     workers.beat(other.id).result()
-    desk.clock.advance(minutes=2)
+    driver.clock.advance(minutes=2)
 
-    next_due = reaper.tick(desk.now)
+    next_due = reaper.tick(driver.now)
 
-    assert next_due == desk.now + EVERY_MS
+    assert next_due == driver.now + EVERY_MS
     assert state(workers, worker) is WorkerState.LOST
     assert state(workers, other) is WorkerState.ACTIVE
-    again = desk.claim(mail, 9)
+    again = driver.claim(mail, 9)
     assert [m.id for m in again] == ids[:2], "in their old places"
     assert {m.attempts for m in again} == {2}
     assert {m.crashes for m in again} == {1}
-    assert desk.get(kept.id).state is State.LEASED
-    check_books(desk)
+    assert driver.get(kept.id).state is State.LEASED
+    check_books(driver)
 
 
 def test_whoever_looks_at_the_message_is_told_what_is_known_of_the_worker(
-    desk, mail, workers, reaper
+    driver, mail, workers, reaper
 ):
     worker = register(workers, name="mailer", host="node-1", pid=4711)
-    message_id = desk.send(mail)
-    desk.claim(mail, claimed_by=worker.id)
-    desk.clock.advance(ms=VALID_MS)
+    message_id = driver.send(mail)
+    driver.claim(mail, claimed_by=worker.id)
+    driver.clock.advance(ms=VALID_MS)
 
-    reaper.tick(desk.now)
+    reaper.tick(driver.now)
 
-    [attempt] = desk.attempts(message_id)
+    [attempt] = driver.attempts(message_id)
     assert attempt.outcome is AttemptOutcome.CRASHED
     assert attempt.leased_by == worker.id
-    assert attempt.error == desk.get(message_id).last_error
+    assert attempt.error == driver.get(message_id).last_error
     for known in ("mailer", worker.id, "host node-1", "pid 4711", "2030-03-14T12:00:00.000Z"):
         assert known in str(attempt.error)
 
 
 def test_a_message_that_loses_one_worker_after_the_other_is_quarantined(
-    desk, mail, workers, reaper
+    driver, mail, workers, reaper
 ):
-    message_id = desk.send(mail)
+    message_id = driver.send(mail)
     for _ in range(3):
         worker = register(workers)
-        desk.claim(mail, claimed_by=worker.id)
-        desk.clock.advance(ms=VALID_MS)
-        reaper.tick(desk.now)
+        driver.claim(mail, claimed_by=worker.id)
+        driver.clock.advance(ms=VALID_MS)
+        reaper.tick(driver.now)
 
-    dead = desk.get(message_id)
+    dead = driver.get(message_id)
     assert (dead.state, dead.reason, dead.crashes) == (State.DEAD, QUARANTINED, 3)
     assert worker.id in str(dead.last_error)
 
 
-def test_only_the_queues_that_a_worker_has_named_are_looked_at(desk, mail, workers, reaper):
-    desk.queue("reports")
+def test_only_the_queues_that_a_worker_has_named_are_looked_at(driver, mail, workers, reaper):
+    driver.queue("reports")
     worker = register(workers, queues=("reports", "no-such-queue"))
-    desk.send(mail)
-    desk.claim(mail, claimed_by=worker.id)
-    desk.clock.advance(ms=VALID_MS)
+    driver.send(mail)
+    driver.claim(mail, claimed_by=worker.id)
+    driver.clock.advance(ms=VALID_MS)
 
-    reaper.tick(desk.now)
+    reaper.tick(driver.now)
 
-    assert desk.counts(mail).leased == 1, "its lease runs out by itself"
+    assert driver.counts(mail).leased == 1, "its lease runs out by itself"
 
 
-def test_what_a_worker_published_for_itself_comes_back_too(desk, workers, reaper):
+def test_what_a_worker_published_for_itself_comes_back_too(driver, workers, reaper):
     limits = DEFAULT_LIMITS
-    bus = Bus(desk.store, desk.clock, SystemDice(), limits, Directory(desk.store, desk.clock))
+    bus = Bus(
+        driver.store, driver.clock, SystemDice(), limits, Directory(driver.store, driver.clock)
+    )
     bus.subscribe("orders", "mailer", dispatch=Dispatch.STICKY).result()
     worker = register(workers, queues=("orders.mailer",))
     bus.publish("orders", [Draft(body="1")], node=worker.id).result()
-    own = desk.read(lambda s: s.queues.find(node_queue_name("orders.mailer", worker.id)))
+    own = driver.read(lambda s: s.queues.find(node_queue_name("orders.mailer", worker.id)))
     assert own is not None
-    [held] = desk.claim(own, lease_ms=HOUR, claimed_by=worker.id)
-    desk.clock.advance(ms=VALID_MS)
+    [held] = driver.claim(own, lease_ms=HOUR, claimed_by=worker.id)
+    driver.clock.advance(ms=VALID_MS)
 
-    reaper.tick(desk.now)
+    reaper.tick(driver.now)
 
-    assert desk.get(held.id).state is State.READY
+    assert driver.get(held.id).state is State.READY
 
 
-def test_a_queue_for_everybody_is_looked_at_although_it_was_not_named(desk, mail):
-    workers = make(desk, everybodys=("mail",))
+def test_a_queue_for_everybody_is_looked_at_although_it_was_not_named(driver, mail):
+    workers = make(driver, everybodys=("mail",))
     worker = register(workers, queues=("reports",))
-    desk.send(mail)
-    desk.claim(mail, claimed_by=worker.id)
-    desk.clock.advance(ms=VALID_MS)
+    driver.send(mail)
+    driver.claim(mail, claimed_by=worker.id)
+    driver.clock.advance(ms=VALID_MS)
 
-    WorkerReaper(workers, every_ms=EVERY_MS).tick(desk.now)
+    WorkerReaper(workers, every_ms=EVERY_MS).tick(driver.now)
 
-    assert desk.counts(mail).ready == 1
+    assert driver.counts(mail).ready == 1
 
 
 def test_a_claim_that_was_under_way_when_its_worker_was_lost_comes_back_too(
-    desk, mail, workers, reaper
+    driver, mail, workers, reaper
 ):
     worker = register(workers)
-    desk.clock.advance(ms=VALID_MS)
-    reaper.tick(desk.now)
-    desk.send(mail)
-    desk.claim(mail, claimed_by=worker.id)
+    driver.clock.advance(ms=VALID_MS)
+    reaper.tick(driver.now)
+    driver.send(mail)
+    driver.claim(mail, claimed_by=worker.id)
 
-    reaper.tick(desk.clock.advance(ms=EVERY_MS))
+    reaper.tick(driver.clock.advance(ms=EVERY_MS))
 
-    assert desk.counts(mail).ready == 1
+    assert driver.counts(mail).ready == 1
 
 
 def test_a_great_many_leases_come_back_chunk_by_chunk(
-    desk, mail, workers, reaper, monkeypatch: pytest.MonkeyPatch
+    driver, mail, workers, reaper, monkeypatch: pytest.MonkeyPatch
 ):
     monkeypatch.setattr(services, "MOST_HELD", 2)
     monkeypatch.setattr(lost_workers, "MOST_HELD", 2)
     monkeypatch.setattr(lost_workers, "_CHUNKS_PER_TICK", 2)
     worker = register(workers)
-    desk.send_many(mail, 5)
-    desk.claim(mail, 5, claimed_by=worker.id)
-    desk.clock.advance(ms=VALID_MS)
+    driver.send_many(mail, 5)
+    driver.claim(mail, 5, claimed_by=worker.id)
+    driver.clock.advance(ms=VALID_MS)
 
-    asks_again_in = [reaper.tick(desk.now) - desk.now for _ in range(2)]
+    asks_again_in = [reaper.tick(driver.now) - driver.now for _ in range(2)]
 
     assert asks_again_in == [1, EVERY_MS]
-    assert desk.counts(mail).ready == 5
+    assert driver.counts(mail).ready == 5
 
 
 def test_however_many_workers_are_lost_at_once_all_that_they_held_comes_back(
-    desk, mail, workers, reaper, monkeypatch
+    driver, mail, workers, reaper, monkeypatch
 ):
     monkeypatch.setattr(services, "_MOST_LOST", 2)
-    desk.send_many(mail, 5)
+    driver.send_many(mail, 5)
     for _ in range(5):
-        desk.claim(mail, claimed_by=register(workers).id)
-    desk.clock.advance(ms=VALID_MS)
+        driver.claim(mail, claimed_by=register(workers).id)
+    driver.clock.advance(ms=VALID_MS)
 
     for _ in range(5):
-        desk.clock.advance(ms=reaper.tick(desk.now) - desk.now)
+        driver.clock.advance(ms=reaper.tick(driver.now) - driver.now)
 
-    assert len(desk.claim(mail, 9)) == 5
+    assert len(driver.claim(mail, 9)) == 5
 
 
-def test_of_several_nodes_one_calls_a_worker_lost(desk, mail, workers, open_store: Open):
+def test_of_several_nodes_one_calls_a_worker_lost(driver, mail, workers, open_store: Open):
     worker = register(workers)
-    message_id = desk.send(mail)
-    desk.claim(mail, claimed_by=worker.id)
-    desk.clock.advance(ms=VALID_MS)
-    store = open_store() if desk.store.backend == "postgres" else desk.store
-    there = Workers(store, desk.clock, SystemDice(), DEFAULT_LIMITS, valid_ms=VALID_MS)
+    message_id = driver.send(mail)
+    driver.claim(mail, claimed_by=worker.id)
+    driver.clock.advance(ms=VALID_MS)
+    store = open_store() if driver.store.backend == "postgres" else driver.store
+    there = Workers(store, driver.clock, SystemDice(), DEFAULT_LIMITS, valid_ms=VALID_MS)
 
     nodes = [WorkerReaper(node, every_ms=EVERY_MS) for node in (workers, there)]
     for node in nodes + nodes:
-        node.tick(desk.now)
+        node.tick(driver.now)
 
-    assert [fact.kind for fact in facts(desk, subject=worker.id)] == [
+    assert [fact.kind for fact in facts(driver, subject=worker.id)] == [
         "worker_registered",
         "worker_lost",
     ]
-    assert desk.get(message_id).crashes == 1
-    if store is not desk.store:
+    assert driver.get(message_id).crashes == 1
+    if store is not driver.store:
         store.close()
 
 
-def test_facts_tell_a_workers_life(desk, workers, reaper):
+def test_facts_tell_a_workers_life(driver, workers, reaper):
     leaving = register(workers, name="a", host="node-1", pid=1, queues=("mail",), slots=3)
     lost = register(workers, name="b")
     workers.drain(leaving.id).result()
     workers.drain(leaving.id).result()
     workers.leave(leaving.id).result()
     workers.leave(leaving.id).result()
-    desk.clock.advance(ms=VALID_MS)
-    reaper.tick(desk.now)
+    driver.clock.advance(ms=VALID_MS)
+    reaper.tick(driver.now)
 
-    told = facts(desk, subject=leaving.id)
+    told = facts(driver, subject=leaving.id)
     assert [fact.kind for fact in told] == ["worker_registered", "worker_drained", "worker_left"]
     assert json.loads(told[0].data) == {
         "name": "a",
@@ -280,16 +284,16 @@ def test_facts_tell_a_workers_life(desk, workers, reaper):
         "kinds": [],
         "slots": 3,
     }
-    [_, loss] = facts(desk, subject=lost.id)
-    assert (loss.kind, loss.at) == ("worker_lost", desk.now)
+    [_, loss] = facts(driver, subject=lost.id)
+    assert (loss.kind, loss.at) == ("worker_lost", driver.now)
     assert json.loads(loss.data)["beat_at"] == lost.beat_at
 
 
-def test_the_list_tells_how_much_everybody_holds(desk, mail, workers):
+def test_the_list_tells_how_much_everybody_holds(driver, mail, workers):
     busy, idle = register(workers), register(workers)
-    desk.send_many(mail, 3)
-    held = desk.claim(mail, 2, claimed_by=busy.id)
-    desk.claim(mail, 1, claimed_by="somebody else")
+    driver.send_many(mail, 3)
+    held = driver.claim(mail, 2, claimed_by=busy.id)
+    driver.claim(mail, 1, claimed_by="somebody else")
 
     listed = {view.worker.id: view.holding for view in workers.page().result()}
 
@@ -298,24 +302,24 @@ def test_the_list_tells_how_much_everybody_holds(desk, mail, workers):
     assert [(lease.queue, lease.message.id) for lease in leases] == [("mail", m.id) for m in held]
 
 
-def test_those_that_have_gone_are_forgotten_with_the_history(desk, workers, reaper):
+def test_those_that_have_gone_are_forgotten_with_the_history(driver, workers, reaper):
     left, there = register(workers), register(workers)
     workers.leave(left.id).result()
-    pruner = Pruner(desk.store, retention_days=7)
+    pruner = Pruner(driver.store, retention_days=7)
 
-    desk.clock.advance(days=7, ms=-HOUR)
-    pruner.tick(desk.now)
+    driver.clock.advance(days=7, ms=-HOUR)
+    pruner.tick(driver.now)
     assert workers.find(left.id).result() is not None
-    assert len(facts(desk)) == 3
+    assert len(facts(driver)) == 3
 
-    desk.clock.advance(ms=DAY)
-    pruner.tick(desk.now)
+    driver.clock.advance(ms=DAY)
+    pruner.tick(driver.now)
     assert workers.find(left.id).result() is None
     assert workers.find(there.id).result() is not None, "nobody has called it lost"
-    assert facts(desk) == []
+    assert facts(driver) == []
 
 
-def test_with_nobody_lost_nothing_is_written(desk, workers, reaper):
+def test_with_nobody_lost_nothing_is_written(driver, workers, reaper):
     register(workers)
 
-    assert reaper.tick(desk.now) == desk.now + EVERY_MS
+    assert reaper.tick(driver.now) == driver.now + EVERY_MS

@@ -28,25 +28,25 @@ from penstock.runtime import duties
 from penstock.runtime.duties import Mover, Pruner
 from penstock.services.moves import Moves
 from tests.store.backends import Open
-from tests.store.desk import Desk
+from tests.store.driver import StoreDriver
 from tests.store.recount import check_books
 
 EVERY_MS = 500
 
 
 @pytest.fixture
-def dead(desk: Desk) -> Queue:
-    return desk.queue("dead")
+def dead(driver: StoreDriver) -> Queue:
+    return driver.queue("dead")
 
 
 @pytest.fixture
-def mail(desk: Desk, dead: Queue) -> Queue:
-    return desk.queue("mail", dead_letter_queue="dead")
+def mail(driver: StoreDriver, dead: Queue) -> Queue:
+    return driver.queue("mail", dead_letter_queue="dead")
 
 
 @pytest.fixture
-def moves(desk: Desk) -> Moves:
-    return Moves(desk.store, desk.clock, SystemDice())
+def moves(driver: StoreDriver) -> Moves:
+    return Moves(driver.store, driver.clock, SystemDice())
 
 
 @pytest.fixture
@@ -54,10 +54,10 @@ def mover(moves: Moves) -> Mover:
     return Mover(moves, every_ms=EVERY_MS)
 
 
-def die(desk: Desk, queue: Queue, count: int = 1) -> list[str]:
-    ids = desk.send_many(queue, count)
+def die(driver: StoreDriver, queue: Queue, count: int = 1) -> list[str]:
+    ids = driver.send_many(queue, count)
     for message_id in ids:
-        desk.alter(message_id, lambda m, _: lifecycle.bury(m))
+        driver.alter(message_id, lambda m, _: lifecycle.bury(m))
     return ids
 
 
@@ -65,85 +65,85 @@ def get(moves: Moves, task: MoveTask) -> MoveTask:
     return moves.get(task.task_id).result()
 
 
-def remove(desk: Desk, queue: Queue) -> None:
-    desk.write(lambda s: s.queues.remove(queue.queue_no, now=desk.now))
+def remove(driver: StoreDriver, queue: Queue) -> None:
+    driver.write(lambda s: s.queues.remove(queue.queue_no, now=driver.now))
 
 
 def test_a_move_without_a_rate_is_done_at_the_first_tick(
-    desk: Desk, dead: Queue, mail: Queue, moves: Moves, mover: Mover
+    driver: StoreDriver, dead: Queue, mail: Queue, moves: Moves, mover: Mover
 ) -> None:
-    ids = die(desk, mail, 5)
+    ids = die(driver, mail, 5)
     task = moves.start("dead").result()
-    desk.clock.advance(seconds=1)
+    driver.clock.advance(seconds=1)
 
-    next_due = mover.tick(desk.now)
+    next_due = mover.tick(driver.now)
 
     ended = get(moves, task)
     assert (ended.state, ended.moved, ended.to_move) == (MoveState.COMPLETED, 5, 5)
-    assert (ended.started_at, ended.ended_at) == (desk.now - 1000, desk.now)
-    assert next_due == desk.now + EVERY_MS
-    assert desk.claim_ids(mail) == ids
-    check_books(desk)
+    assert (ended.started_at, ended.ended_at) == (driver.now - 1000, driver.now)
+    assert next_due == driver.now + EVERY_MS
+    assert driver.claim_ids(mail) == ids
+    check_books(driver)
 
 
 def test_with_nothing_to_do_the_mover_writes_nothing(
-    desk: Desk, dead: Queue, moves: Moves, mover: Mover
+    driver: StoreDriver, dead: Queue, moves: Moves, mover: Mover
 ) -> None:
-    assert mover.tick(desk.now) == desk.now + EVERY_MS
+    assert mover.tick(driver.now) == driver.now + EVERY_MS
 
 
 def test_a_move_out_of_an_empty_queue_completes_at_once(
-    desk: Desk, dead: Queue, moves: Moves, mover: Mover
+    driver: StoreDriver, dead: Queue, moves: Moves, mover: Mover
 ) -> None:
     task = moves.start("dead", max_per_second=1).result()
 
-    mover.tick(desk.now)
+    mover.tick(driver.now)
 
     assert get(moves, task).state is MoveState.COMPLETED
 
 
 def test_a_rate_is_kept_and_the_move_ends_with_its_last_message(
-    desk: Desk, dead: Queue, mail: Queue, moves: Moves, mover: Mover
+    driver: StoreDriver, dead: Queue, mail: Queue, moves: Moves, mover: Mover
 ) -> None:
-    die(desk, mail, 4)
+    die(driver, mail, 4)
     task = moves.start("dead", max_per_second=2).result()
-    started, moved = desk.now, {}
+    started, moved = driver.now, {}
 
     while get(moves, task).is_active:
-        next_due = mover.tick(desk.now)
-        moved[desk.now - started] = get(moves, task).moved
-        assert desk.now < next_due <= desk.now + EVERY_MS
-        desk.clock.advance(ms=next_due - desk.now)
+        next_due = mover.tick(driver.now)
+        moved[driver.now - started] = get(moves, task).moved
+        assert driver.now < next_due <= driver.now + EVERY_MS
+        driver.clock.advance(ms=next_due - driver.now)
 
     assert moved == {0: 1, 500: 2, 1000: 3, 1500: 4}
 
 
 def test_the_mover_comes_back_as_soon_as_the_next_messages_may_go(
-    desk: Desk, dead: Queue, mail: Queue, moves: Moves, mover: Mover
+    driver: StoreDriver, dead: Queue, mail: Queue, moves: Moves, mover: Mover
 ) -> None:
-    die(desk, mail, 9)
+    die(driver, mail, 9)
     moves.start("dead", max_per_second=50).result()
 
-    next_due = mover.tick(desk.now)
+    next_due = mover.tick(driver.now)
 
-    assert next_due == desk.now + 100, "a tenth of a second's worth at a time"
+    assert next_due == driver.now + 100, "a tenth of a second's worth at a time"
 
 
 def test_an_hour_without_a_node_is_not_made_up_for(
-    desk: Desk, dead: Queue, mail: Queue, moves: Moves, mover: Mover
+    driver: StoreDriver, dead: Queue, mail: Queue, moves: Moves, mover: Mover
 ) -> None:
-    die(desk, mail, 30)
+    die(driver, mail, 30)
     task = moves.start("dead", max_per_second=20).result()
-    mover.tick(desk.now)
-    desk.clock.advance(hours=1)
+    mover.tick(driver.now)
+    driver.clock.advance(hours=1)
 
-    mover.tick(desk.now)
+    mover.tick(driver.now)
 
     assert get(moves, task).moved == 1 + 4
 
 
 def test_a_great_many_are_moved_chunk_by_chunk_so_that_others_get_their_turn(
-    desk: Desk,
+    driver: StoreDriver,
     dead: Queue,
     mail: Queue,
     moves: Moves,
@@ -152,12 +152,12 @@ def test_a_great_many_are_moved_chunk_by_chunk_so_that_others_get_their_turn(
 ) -> None:
     monkeypatch.setattr(move, "CHUNK", 2)
     monkeypatch.setattr(duties, "_CHUNKS_PER_TICK", 3)
-    die(desk, mail, 13)
+    die(driver, mail, 13)
     task = moves.start("dead").result()
 
     asks_again_in, moved = [], []
     for _ in range(3):
-        asks_again_in.append(mover.tick(desk.now) - desk.now)
+        asks_again_in.append(mover.tick(driver.now) - driver.now)
         moved.append(get(moves, task).moved)
 
     assert moved == [6, 12, 13]
@@ -165,93 +165,93 @@ def test_a_great_many_are_moved_chunk_by_chunk_so_that_others_get_their_turn(
 
 
 def test_several_moves_go_on_side_by_side(
-    desk: Desk, dead: Queue, mail: Queue, moves: Moves, mover: Mover
+    driver: StoreDriver, dead: Queue, mail: Queue, moves: Moves, mover: Mover
 ) -> None:
-    post = desk.queue("post")
-    die(desk, mail, 3)
-    die(desk, post, 3)
+    post = driver.queue("post")
+    die(driver, mail, 3)
+    die(driver, post, 3)
     slow, fast = (moves.start(name, max_per_second=1).result() for name in ("dead", "post"))
 
     for _ in range(3):
-        mover.tick(desk.now)
-        desk.clock.advance(seconds=1)
+        mover.tick(driver.now)
+        driver.clock.advance(seconds=1)
 
     assert [get(moves, task).moved for task in (slow, fast)] == [3, 3]
 
 
 def test_a_cancelled_move_stops_and_what_it_has_moved_stays_moved(
-    desk: Desk, dead: Queue, mail: Queue, moves: Moves, mover: Mover
+    driver: StoreDriver, dead: Queue, mail: Queue, moves: Moves, mover: Mover
 ) -> None:
-    die(desk, mail, 3)
+    die(driver, mail, 3)
     task = moves.start("dead", max_per_second=1).result()
-    mover.tick(desk.now)
+    mover.tick(driver.now)
 
     cancelling = moves.cancel(task.task_id).result()
-    desk.clock.advance(seconds=1)
-    mover.tick(desk.now)
+    driver.clock.advance(seconds=1)
+    mover.tick(driver.now)
 
     assert (cancelling.state, cancelling.moved) == (MoveState.CANCELLING, 1)
     cancelled = get(moves, task)
     assert (cancelled.state, cancelled.moved, cancelled.ended_at) == (
         MoveState.CANCELLED,
         1,
-        desk.now,
+        driver.now,
     )
-    assert (desk.counts(mail).ready, desk.counts(dead).ready) == (1, 2)
+    assert (driver.counts(mail).ready, driver.counts(dead).ready) == (1, 2)
     with pytest.raises(MoveNotRunning):
         moves.cancel(task.task_id).result()
 
 
 @pytest.mark.parametrize("gone", ["dead", "other"])
 def test_a_move_whose_source_or_target_is_removed_fails(
-    desk: Desk, dead: Queue, mail: Queue, moves: Moves, mover: Mover, gone: str
+    driver: StoreDriver, dead: Queue, mail: Queue, moves: Moves, mover: Mover, gone: str
 ) -> None:
-    other = desk.queue("other")
-    die(desk, mail, 3)
+    other = driver.queue("other")
+    die(driver, mail, 3)
     task = moves.start("dead", target="other", max_per_second=1).result()
-    mover.tick(desk.now)
-    remove(desk, dead if gone == "dead" else other)
+    mover.tick(driver.now)
+    remove(driver, dead if gone == "dead" else other)
 
-    mover.tick(desk.now)
+    mover.tick(driver.now)
 
     failed = get(moves, task)
     assert (failed.state, failed.reason, failed.moved) == (MoveState.FAILED, "queue_not_found", 1)
 
 
 def test_messages_without_a_way_home_fail_the_move_after_all_others_are_home(
-    desk: Desk, dead: Queue, mail: Queue, moves: Moves, mover: Mover
+    driver: StoreDriver, dead: Queue, mail: Queue, moves: Moves, mover: Mover
 ) -> None:
-    ordinary = desk.send(dead)
-    [letter] = die(desk, mail)
+    ordinary = driver.send(dead)
+    [letter] = die(driver, mail)
     task = moves.start("dead").result()
 
-    mover.tick(desk.now)
+    mover.tick(driver.now)
 
     failed = get(moves, task)
     assert (failed.state, failed.reason, failed.moved) == (MoveState.FAILED, "home_unknown", 1)
-    assert desk.get(letter).queue_no == mail.queue_no
-    assert desk.get(ordinary).queue_no == dead.queue_no
+    assert driver.get(letter).queue_no == mail.queue_no
+    assert driver.get(ordinary).queue_no == dead.queue_no
 
 
 def test_a_move_goes_on_where_it_was_when_the_store_is_opened_again(
-    desk: Desk, dead: Queue, mail: Queue, moves: Moves, mover: Mover, open_store: Open
+    driver: StoreDriver, dead: Queue, mail: Queue, moves: Moves, mover: Mover, open_store: Open
 ) -> None:
-    ids = die(desk, mail, 3)
+    ids = die(driver, mail, 3)
     task = moves.start("dead", max_per_second=1).result()
-    mover.tick(desk.now)
-    desk.store.close()
+    mover.tick(driver.now)
+    driver.store.close()
 
-    desk.store = open_store()
-    again = Moves(desk.store, desk.clock, SystemDice())
+    driver.store = open_store()
+    again = Moves(driver.store, driver.clock, SystemDice())
     for _ in range(2):
-        desk.clock.advance(seconds=1)
-        Mover(again, every_ms=EVERY_MS).tick(desk.now)
+        driver.clock.advance(seconds=1)
+        Mover(again, every_ms=EVERY_MS).tick(driver.now)
 
     ended = get(again, task)
     assert (ended.state, ended.moved) == (MoveState.COMPLETED, 3)
-    assert desk.claim_ids(mail) == ids
-    check_books(desk)
-    desk.store.close()
+    assert driver.claim_ids(mail) == ids
+    check_books(driver)
+    driver.store.close()
 
 
 class Killed(BaseException):
@@ -277,7 +277,7 @@ class Dying:
 
 @pytest.mark.parametrize("commits", range(5))
 def test_between_any_two_commits_the_count_is_what_was_moved(
-    desk: Desk,
+    driver: StoreDriver,
     dead: Queue,
     mail: Queue,
     moves: Moves,
@@ -286,30 +286,30 @@ def test_between_any_two_commits_the_count_is_what_was_moved(
     commits: int,
 ) -> None:
     monkeypatch.setattr(move, "CHUNK", 2)
-    ids = die(desk, mail, 11)
+    ids = die(driver, mail, 11)
     task = moves.start("dead").result()
-    dying: Any = Dying(desk.store, commits=commits)
+    dying: Any = Dying(driver.store, commits=commits)
 
     with pytest.raises(Killed):
-        Mover(Moves(dying, desk.clock, SystemDice()), every_ms=EVERY_MS).tick(desk.now)
+        Mover(Moves(dying, driver.clock, SystemDice()), every_ms=EVERY_MS).tick(driver.now)
 
     left = get(moves, task)
     assert (left.state, left.moved) == (MoveState.RUNNING, 2 * commits)
-    assert desk.counts(mail).ready == 2 * commits
-    assert desk.counts(dead).ready == 11 - 2 * commits
-    mover.tick(desk.now)
+    assert driver.counts(mail).ready == 2 * commits
+    assert driver.counts(dead).ready == 11 - 2 * commits
+    mover.tick(driver.now)
     assert get(moves, task).moved == 11
-    assert desk.claim_ids(mail) == ids
+    assert driver.claim_ids(mail) == ids
 
 
 def test_a_second_move_out_of_a_queue_waits_until_the_first_has_ended(
-    desk: Desk, dead: Queue, mail: Queue, moves: Moves, mover: Mover
+    driver: StoreDriver, dead: Queue, mail: Queue, moves: Moves, mover: Mover
 ) -> None:
     first = moves.start("dead").result()
     with pytest.raises(MoveRunning):
         moves.start("dead", target="mail").result()
 
-    mover.tick(desk.now)
+    mover.tick(driver.now)
     second = moves.start("dead", target="mail").result()
 
     listed = moves.of_source("dead").result()
@@ -317,7 +317,7 @@ def test_a_second_move_out_of_a_queue_waits_until_the_first_has_ended(
     assert (second.source, second.target) == ("dead", "mail")
 
 
-def test_what_cannot_be_started_is_refused(desk: Desk, dead: Queue, moves: Moves) -> None:
+def test_what_cannot_be_started_is_refused(driver: StoreDriver, dead: Queue, moves: Moves) -> None:
     with pytest.raises(QueueNotFound) as refusal:
         moves.start("none", target="dead").result()
     assert not isinstance(refusal.value, TargetNotFound)
@@ -325,7 +325,7 @@ def test_what_cannot_be_started_is_refused(desk: Desk, dead: Queue, moves: Moves
         moves.start("dead", target="none").result()
     with pytest.raises(InvalidRequest, match="itself"):
         moves.start("dead", target="dead")
-    desk.queue("line", ordering="group")
+    driver.queue("line", ordering="group")
     for source, target in (("dead", "line"), ("line", "dead")):
         with pytest.raises(InvalidRequest, match="same ordering"):
             moves.start(source, target=target).result()
@@ -340,31 +340,31 @@ def test_what_cannot_be_started_is_refused(desk: Desk, dead: Queue, moves: Moves
 
 
 def test_old_moves_are_pruned_with_the_history(
-    desk: Desk, dead: Queue, mail: Queue, moves: Moves, mover: Mover
+    driver: StoreDriver, dead: Queue, mail: Queue, moves: Moves, mover: Mover
 ) -> None:
     task = moves.start("dead").result()
-    mover.tick(desk.now)
-    pruner = Pruner(desk.store, retention_days=7)
+    mover.tick(driver.now)
+    pruner = Pruner(driver.store, retention_days=7)
 
-    desk.clock.advance(days=7, ms=-HOUR)
-    pruner.tick(desk.now)
+    driver.clock.advance(days=7, ms=-HOUR)
+    pruner.tick(driver.now)
     assert get(moves, task).state is MoveState.COMPLETED
 
-    desk.clock.advance(ms=DAY)
-    pruner.tick(desk.now)
+    driver.clock.advance(ms=DAY)
+    pruner.tick(driver.now)
     with pytest.raises(MoveNotFound):
         get(moves, task)
 
 
 def test_what_a_holder_has_is_finished_in_peace(
-    desk: Desk, dead: Queue, mail: Queue, moves: Moves, mover: Mover
+    driver: StoreDriver, dead: Queue, mail: Queue, moves: Moves, mover: Mover
 ) -> None:
-    die(desk, mail, 2)
-    [held] = desk.claim(dead)
+    die(driver, mail, 2)
+    [held] = driver.claim(dead)
     task = moves.start("dead").result()
 
-    mover.tick(desk.now)
-    desk.complete(held)
+    mover.tick(driver.now)
+    driver.complete(held)
 
     assert get(moves, task).moved == 1
-    assert desk.endings(id=held.id)[0].outcome is State.DONE
+    assert driver.endings(id=held.id)[0].outcome is State.DONE

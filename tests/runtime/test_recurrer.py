@@ -19,7 +19,7 @@ from penstock.runtime.recurring import Recurrer
 from penstock.services.recurring import Recurring
 from penstock.store.postgres.connection import PostgresDatabase
 from tests.store.backends import Open
-from tests.store.desk import Desk
+from tests.store.driver import StoreDriver
 from tests.store.recount import check_books
 
 HOURLY = Every(HOUR)
@@ -27,13 +27,13 @@ TO_MAIL = Template(queue="mail", kind="report", body='{"a":1}')
 
 
 @pytest.fixture
-def mail(desk: Desk) -> Queue:
-    return desk.queue("mail")
+def mail(driver: StoreDriver) -> Queue:
+    return driver.queue("mail")
 
 
 @pytest.fixture
-def recurring(desk: Desk, mail: Queue) -> Recurring:
-    return Recurring(desk.store, desk.clock, SystemDice(), DEFAULT_LIMITS)
+def recurring(driver: StoreDriver, mail: Queue) -> Recurring:
+    return Recurring(driver.store, driver.clock, SystemDice(), DEFAULT_LIMITS)
 
 
 @pytest.fixture
@@ -45,106 +45,106 @@ def declare(recurring: Recurring, name: str = "hourly", **options: object) -> Sc
     return recurring.declare(name, HOURLY, TO_MAIL, **options).result()  # type: ignore[arg-type]
 
 
-def waiting(desk: Desk, mail: Queue) -> list[str]:
-    return [message.id for message in desk.browse(mail, State.READY)]
+def waiting(driver: StoreDriver, mail: Queue) -> list[str]:
+    return [message.id for message in driver.browse(mail, State.READY)]
 
 
 def test_work_is_sent_when_its_time_has_come_and_not_before(
-    desk: Desk, mail: Queue, recurring: Recurring, recurrer: Recurrer
+    driver: StoreDriver, mail: Queue, recurring: Recurring, recurrer: Recurrer
 ) -> None:
     declare(recurring)
 
-    desk.clock.advance(minutes=59)
-    recurrer.tick(desk.now)
-    assert waiting(desk, mail) == []
+    driver.clock.advance(minutes=59)
+    recurrer.tick(driver.now)
+    assert waiting(driver, mail) == []
 
-    desk.clock.advance(minutes=1)
-    recurrer.tick(desk.now)
-    recurrer.tick(desk.now)
-    [message] = desk.browse(mail, State.READY)
-    assert (message.kind, message.due_at) == ("report", desk.now)
+    driver.clock.advance(minutes=1)
+    recurrer.tick(driver.now)
+    recurrer.tick(driver.now)
+    [message] = driver.browse(mail, State.READY)
+    assert (message.kind, message.due_at) == ("report", driver.now)
     found = recurring.get("hourly").result()
     assert (found.last_id, found.fired_total) == (message.id, 1)
-    assert found.next_at == desk.now + HOUR
+    assert found.next_at == driver.now + HOUR
 
 
 def test_the_duty_asks_to_be_called_at_the_next_firing(
-    desk: Desk, recurring: Recurring, recurrer: Recurrer
+    driver: StoreDriver, recurring: Recurring, recurrer: Recurrer
 ) -> None:
     declare(recurring)
 
-    assert recurrer.tick(desk.now) == desk.now + SECOND
-    desk.clock.advance(minutes=59, seconds=59, ms=500)
-    assert recurrer.tick(desk.now) == desk.now + 500
+    assert recurrer.tick(driver.now) == driver.now + SECOND
+    driver.clock.advance(minutes=59, seconds=59, ms=500)
+    assert recurrer.tick(driver.now) == driver.now + 500
 
 
-def test_of_several_nodes_one_fires(desk: Desk, mail: Queue, open_store: Open) -> None:
-    nodes = [Recurring(open_store(), desk.clock, SystemDice(), DEFAULT_LIMITS) for _ in range(3)]
+def test_of_several_nodes_one_fires(driver: StoreDriver, mail: Queue, open_store: Open) -> None:
+    nodes = [Recurring(open_store(), driver.clock, SystemDice(), DEFAULT_LIMITS) for _ in range(3)]
     for i in range(10):
         declare(nodes[0], f"hourly{i}")
-    desk.clock.advance(hours=1)
+    driver.clock.advance(hours=1)
 
-    threads = [threading.Thread(target=Recurrer(node).tick, args=(desk.now,)) for node in nodes]
+    threads = [threading.Thread(target=Recurrer(node).tick, args=(driver.now,)) for node in nodes]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
 
-    assert len(waiting(desk, mail)) == 10
-    check_books(desk)
+    assert len(waiting(driver, mail)) == 10
+    check_books(driver)
 
 
 def test_a_schedule_declared_again_at_a_restart_catches_up_what_fell_due_meanwhile(
-    desk: Desk, mail: Queue, recurring: Recurring, recurrer: Recurrer
+    driver: StoreDriver, mail: Queue, recurring: Recurring, recurrer: Recurrer
 ) -> None:
     declare(recurring, catch_up=CatchUp.ALL)
-    desk.clock.advance(hours=3)
+    driver.clock.advance(hours=3)
 
     declare(recurring, catch_up=CatchUp.ALL)
-    recurrer.tick(desk.now)
+    recurrer.tick(driver.now)
 
-    assert len(waiting(desk, mail)) == 3
+    assert len(waiting(driver, mail)) == 3
 
 
 def test_a_firing_is_skipped_while_the_last_one_is_at_work(
-    desk: Desk, mail: Queue, recurring: Recurring, recurrer: Recurrer
+    driver: StoreDriver, mail: Queue, recurring: Recurring, recurrer: Recurrer
 ) -> None:
     declare(recurring, overlap=Overlap.SKIP)
-    desk.clock.advance(hours=1)
-    recurrer.tick(desk.now)
-    [held] = desk.claim(mail, lease_ms=2 * HOUR)
+    driver.clock.advance(hours=1)
+    recurrer.tick(driver.now)
+    [held] = driver.claim(mail, lease_ms=2 * HOUR)
 
-    desk.clock.advance(hours=1)
-    recurrer.tick(desk.now)
-    assert waiting(desk, mail) == []
+    driver.clock.advance(hours=1)
+    recurrer.tick(driver.now)
+    assert waiting(driver, mail) == []
 
-    desk.complete(held)
-    desk.clock.advance(hours=1)
-    recurrer.tick(desk.now)
-    assert len(waiting(desk, mail)) == 1
+    driver.complete(held)
+    driver.clock.advance(hours=1)
+    recurrer.tick(driver.now)
+    assert len(waiting(driver, mail)) == 1
     assert recurring.get("hourly").result().skipped_total == 1
 
 
 def test_a_firing_that_waits_comes_as_soon_as_the_last_one_has_ended(
-    desk: Desk, mail: Queue, recurring: Recurring, recurrer: Recurrer
+    driver: StoreDriver, mail: Queue, recurring: Recurring, recurrer: Recurrer
 ) -> None:
     declare(recurring, overlap=Overlap.WAIT)
-    desk.clock.advance(hours=1)
-    recurrer.tick(desk.now)
-    [held] = desk.claim(mail, lease_ms=2 * HOUR)
-    desk.clock.advance(hours=1)
-    recurrer.tick(desk.now)
-    assert waiting(desk, mail) == []
+    driver.clock.advance(hours=1)
+    recurrer.tick(driver.now)
+    [held] = driver.claim(mail, lease_ms=2 * HOUR)
+    driver.clock.advance(hours=1)
+    recurrer.tick(driver.now)
+    assert waiting(driver, mail) == []
 
-    desk.clock.advance(minutes=5)
-    desk.complete(held)
-    recurrer.tick(desk.now)
+    driver.clock.advance(minutes=5)
+    driver.complete(held)
+    recurrer.tick(driver.now)
 
-    assert len(waiting(desk, mail)) == 1
+    assert len(waiting(driver, mail)) == 1
 
 
 def test_many_that_wait_do_not_keep_others_from_being_fired(
-    desk: Desk,
+    driver: StoreDriver,
     mail: Queue,
     recurring: Recurring,
     recurrer: Recurrer,
@@ -153,43 +153,43 @@ def test_many_that_wait_do_not_keep_others_from_being_fired(
     monkeypatch.setattr("penstock.runtime.recurring._AT_ONCE", 2)
     for i in range(3):
         declare(recurring, f"a{i}", overlap=Overlap.WAIT)
-    desk.clock.advance(hours=1)
-    recurrer.tick(desk.now)
+    driver.clock.advance(hours=1)
+    recurrer.tick(driver.now)
     declare(recurring, "z")
 
-    desk.clock.advance(hours=1)
-    recurrer.tick(desk.now)
+    driver.clock.advance(hours=1)
+    recurrer.tick(driver.now)
 
     assert recurring.get("z").result().fired_total == 1
 
 
 def test_a_firing_replaces_one_that_still_waits_in_line_but_not_one_at_work(
-    desk: Desk, mail: Queue, recurring: Recurring, recurrer: Recurrer
+    driver: StoreDriver, mail: Queue, recurring: Recurring, recurrer: Recurrer
 ) -> None:
     declare(recurring, overlap=Overlap.REPLACE)
-    desk.clock.advance(hours=1)
-    recurrer.tick(desk.now)
-    [first] = waiting(desk, mail)
+    driver.clock.advance(hours=1)
+    recurrer.tick(driver.now)
+    [first] = waiting(driver, mail)
 
-    desk.clock.advance(hours=1)
-    recurrer.tick(desk.now)
-    [second] = waiting(desk, mail)
-    assert desk.find(first) is None
+    driver.clock.advance(hours=1)
+    recurrer.tick(driver.now)
+    [second] = waiting(driver, mail)
+    assert driver.find(first) is None
 
-    [held] = desk.claim(mail, lease_ms=2 * HOUR)
-    desk.clock.advance(hours=1)
-    recurrer.tick(desk.now)
+    [held] = driver.claim(mail, lease_ms=2 * HOUR)
+    driver.clock.advance(hours=1)
+    recurrer.tick(driver.now)
     assert held.id == second
-    assert desk.get(second).state is State.LEASED
-    assert len(waiting(desk, mail)) == 1
-    check_books(desk)
+    assert driver.get(second).state is State.LEASED
+    assert len(waiting(driver, mail)) == 1
+    check_books(driver)
 
 
 @pytest.mark.parametrize("error", [InvalidRequest("no such zone here"), ArithmeticError("a bug")])
 def test_one_that_cannot_be_reckoned_here_does_not_keep_others_from_being_fired(
     recurring: Recurring,
     recurrer: Recurrer,
-    desk: Desk,
+    driver: StoreDriver,
     monkeypatch: pytest.MonkeyPatch,
     error: Exception,
 ) -> None:
@@ -204,7 +204,7 @@ def test_one_that_cannot_be_reckoned_here_does_not_keep_others_from_being_fired(
 
     monkeypatch.setattr(cron, "_zone", other_zones)
 
-    recurrer.tick(desk.clock.advance(hours=1))
+    recurrer.tick(driver.clock.advance(hours=1))
 
     assert recurring.get("z").result().fired_total == 1
     if isinstance(error, InvalidRequest):
@@ -212,14 +212,14 @@ def test_one_that_cannot_be_reckoned_here_does_not_keep_others_from_being_fired(
 
 
 def test_a_firing_that_replaces_waits_for_all_lines_at_once(
-    desk: Desk, recurring: Recurring, recurrer: Recurrer, monkeypatch: pytest.MonkeyPatch
+    driver: StoreDriver, recurring: Recurring, recurrer: Recurrer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """One after the other, it and whoever moves dead letters would wait for each other."""
-    desk.queue("letters", max_leased=1)
-    desk.queue("limited", max_leased=1, dead_letter_queue="letters")
+    driver.queue("letters", max_leased=1)
+    driver.queue("limited", max_leased=1, dead_letter_queue="letters")
     template = Template(queue="limited")
     recurring.declare("hourly", HOURLY, template, overlap=Overlap.REPLACE).result()
-    recurrer.tick(desk.clock.advance(hours=1))
+    recurrer.tick(driver.clock.advance(hours=1))
     waited_for: list[str] = []
     post = PostgresDatabase.post
 
@@ -230,95 +230,95 @@ def test_a_firing_that_replaces_waits_for_all_lines_at_once(
 
     monkeypatch.setattr(PostgresDatabase, "post", noting)
 
-    recurrer.tick(desk.clock.advance(hours=1))
+    recurrer.tick(driver.clock.advance(hours=1))
 
-    assert len(waited_for) == (1 if desk.read(lambda s: cast(Any, s).db.is_shared) else 0)
+    assert len(waited_for) == (1 if driver.read(lambda s: cast(Any, s).db.is_shared) else 0)
 
 
 def test_a_firing_that_the_queue_takes_for_a_duplicate_does_not_cancel_what_it_stands_for(
-    desk: Desk, recurring: Recurring, recurrer: Recurrer
+    driver: StoreDriver, recurring: Recurring, recurrer: Recurrer
 ) -> None:
-    once = desk.queue("once", dedup_by_content=True, dedup_window_ms=3 * HOUR)
+    once = driver.queue("once", dedup_by_content=True, dedup_window_ms=3 * HOUR)
     template = Template(queue="once", body="1")
     recurring.declare("hourly", HOURLY, template, overlap=Overlap.REPLACE).result()
-    desk.clock.advance(hours=1)
-    recurrer.tick(desk.now)
-    first = waiting(desk, once)
+    driver.clock.advance(hours=1)
+    recurrer.tick(driver.now)
+    first = waiting(driver, once)
 
-    desk.clock.advance(hours=1)
-    recurrer.tick(desk.now)
+    driver.clock.advance(hours=1)
+    recurrer.tick(driver.now)
 
     assert len(first) == 1
-    assert waiting(desk, once) == first
+    assert waiting(driver, once) == first
 
 
-def test_a_dead_letter_counts_as_ended(desk: Desk) -> None:
-    desk.queue("letters")
-    mail = desk.queue("mail", dead_letter_queue="letters")
-    recurring = Recurring(desk.store, desk.clock, SystemDice(), DEFAULT_LIMITS)
+def test_a_dead_letter_counts_as_ended(driver: StoreDriver) -> None:
+    driver.queue("letters")
+    mail = driver.queue("mail", dead_letter_queue="letters")
+    recurring = Recurring(driver.store, driver.clock, SystemDice(), DEFAULT_LIMITS)
     declare(recurring, overlap=Overlap.SKIP)
-    desk.clock.advance(hours=1)
-    Recurrer(recurring).tick(desk.now)
-    [held] = desk.claim(mail)
-    desk.act(Verb.BURY, held)
+    driver.clock.advance(hours=1)
+    Recurrer(recurring).tick(driver.now)
+    [held] = driver.claim(mail)
+    driver.act(Verb.BURY, held)
 
-    desk.clock.advance(hours=1)
-    Recurrer(recurring).tick(desk.now)
+    driver.clock.advance(hours=1)
+    Recurrer(recurring).tick(driver.now)
 
-    assert len(waiting(desk, mail)) == 1
+    assert len(waiting(driver, mail)) == 1
 
 
 def test_a_pause_holds_firings_back_and_running_now_does_not_mind(
-    desk: Desk, mail: Queue, recurring: Recurring, recurrer: Recurrer
+    driver: StoreDriver, mail: Queue, recurring: Recurring, recurrer: Recurrer
 ) -> None:
     declare(recurring)
     recurring.pause("hourly").result()
-    desk.clock.advance(hours=2)
-    recurrer.tick(desk.now)
-    assert waiting(desk, mail) == []
+    driver.clock.advance(hours=2)
+    recurrer.tick(driver.now)
+    assert waiting(driver, mail) == []
 
     sent = recurring.run_now("hourly").result()
-    assert waiting(desk, mail) == [sent]
+    assert waiting(driver, mail) == [sent]
 
     recurring.resume("hourly").result()
-    recurrer.tick(desk.now)
-    assert waiting(desk, mail) == [sent]
-    assert recurring.get("hourly").result().next_at == desk.now + HOUR
+    recurrer.tick(driver.now)
+    assert waiting(driver, mail) == [sent]
+    assert recurring.get("hourly").result().next_at == driver.now + HOUR
 
 
 def test_what_a_full_queue_does_not_take_is_sent_when_there_is_room(
-    desk: Desk, open_store: Open
+    driver: StoreDriver, open_store: Open
 ) -> None:
-    mail = desk.queue("mail", max_messages=2)
-    recurring = Recurring(desk.store, desk.clock, SystemDice(), DEFAULT_LIMITS)
+    mail = driver.queue("mail", max_messages=2)
+    recurring = Recurring(driver.store, driver.clock, SystemDice(), DEFAULT_LIMITS)
     declare(recurring, catch_up=CatchUp.ALL)
-    desk.clock.advance(hours=3)
+    driver.clock.advance(hours=3)
 
-    Recurrer(recurring).tick(desk.now)
-    assert len(waiting(desk, mail)) == 2
-    Recurrer(recurring).tick(desk.now)
+    Recurrer(recurring).tick(driver.now)
+    assert len(waiting(driver, mail)) == 2
+    Recurrer(recurring).tick(driver.now)
     assert "limit of 2" in (recurring.get("hourly").result().last_error or "")
 
-    for message in desk.claim(mail, 2):
-        desk.complete(message)
-    Recurrer(recurring).tick(desk.now)
-    assert len(waiting(desk, mail)) == 1
+    for message in driver.claim(mail, 2):
+        driver.complete(message)
+    Recurrer(recurring).tick(driver.now)
+    assert len(waiting(driver, mail)) == 1
     assert recurring.get("hourly").result().last_error is None
 
 
 def test_work_for_a_queue_that_is_gone_waits_for_it(
-    desk: Desk, recurring: Recurring, recurrer: Recurrer, mail: Queue
+    driver: StoreDriver, recurring: Recurring, recurrer: Recurrer, mail: Queue
 ) -> None:
     declare(recurring)
-    desk.write(lambda s: s.queues.remove(mail.queue_no, now=desk.now))
-    desk.queues.clear()
-    desk.clock.advance(hours=1)
+    driver.write(lambda s: s.queues.remove(mail.queue_no, now=driver.now))
+    driver.queues.clear()
+    driver.clock.advance(hours=1)
 
-    recurrer.tick(desk.now)
+    recurrer.tick(driver.now)
 
     found = recurring.get("hourly").result()
     assert found.last_error is not None
-    assert found.next_at == desk.now
+    assert found.next_at == driver.now
 
 
 def test_bad_schedules_are_refused_at_once(recurring: Recurring) -> None:
@@ -350,28 +350,28 @@ def test_schedules_are_listed_by_name_page_by_page(recurring: Recurring) -> None
     assert [s.name for s in recurring.page().result()] == ["a", "c"]
 
 
-def test_a_firing_goes_into_an_ordered_queue_in_its_group(desk: Desk) -> None:
-    letters = desk.queue("letters", ordering="group")
-    recurring = Recurring(desk.store, desk.clock, SystemDice(), DEFAULT_LIMITS)
+def test_a_firing_goes_into_an_ordered_queue_in_its_group(driver: StoreDriver) -> None:
+    letters = driver.queue("letters", ordering="group")
+    recurring = Recurring(driver.store, driver.clock, SystemDice(), DEFAULT_LIMITS)
     template = Template(queue="letters", group="g")
     recurring.declare("x", HOURLY, template, catch_up=CatchUp.ALL).result()
-    desk.clock.advance(hours=2)
+    driver.clock.advance(hours=2)
 
-    Recurrer(recurring).tick(desk.now)
+    Recurrer(recurring).tick(driver.now)
 
-    assert len(desk.claim(letters, 10)) == 1
-    check_books(desk)
+    assert len(driver.claim(letters, 10)) == 1
+    check_books(driver)
 
 
-def test_a_firing_keeps_to_the_limits_of_its_queue(desk: Desk) -> None:
-    limited = desk.queue("limited", max_leased_per_group=1, is_fair=True)
-    recurring = Recurring(desk.store, desk.clock, SystemDice(), DEFAULT_LIMITS)
+def test_a_firing_keeps_to_the_limits_of_its_queue(driver: StoreDriver) -> None:
+    limited = driver.queue("limited", max_leased_per_group=1, is_fair=True)
+    recurring = Recurring(driver.store, driver.clock, SystemDice(), DEFAULT_LIMITS)
     template = Template(queue="limited", group="g")
     recurring.declare("x", HOURLY, template, catch_up=CatchUp.ALL).result()
-    desk.clock.advance(hours=2)
+    driver.clock.advance(hours=2)
 
-    Recurrer(recurring).tick(desk.now)
+    Recurrer(recurring).tick(driver.now)
 
     assert recurring.get("x").result().fired_total == 2
-    assert len(desk.claim(limited, 10)) == 1
-    check_books(desk)
+    assert len(driver.claim(limited, 10)) == 1
+    check_books(driver)

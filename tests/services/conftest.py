@@ -3,25 +3,25 @@
 import pytest
 
 from penstock.domain.queue.queue import Queue
-from tests.services.floor import Floor
-from tests.store.conftest import backend, clock, desk, open_store, postgres_home, store
-from tests.store.desk import Desk
+from tests.services.driver import CircuitDriver
+from tests.store.conftest import backend, clock, open_store, postgres_home, store, store_driver
+from tests.store.driver import StoreDriver
 
-__all__ = ["backend", "clock", "desk", "open_store", "postgres_home", "store"]
+__all__ = ["backend", "clock", "store_driver", "open_store", "postgres_home", "store"]
 
 
 @pytest.fixture
-def floor(desk: Desk) -> Floor:
-    made = Floor(desk)
+def driver(store_driver: StoreDriver) -> CircuitDriver:
+    made = CircuitDriver(store_driver)
     made.begin()
     return made
 
 
 @pytest.fixture
-def queue(desk: Desk) -> Queue:
-    return desk.queue("q1")
+def queue(store_driver: StoreDriver) -> Queue:
+    return store_driver.queue("q1")
 
 
 @pytest.fixture
-def other(desk: Desk) -> Queue:
-    return desk.queue("q2")
+def other(store_driver: StoreDriver) -> Queue:
+    return store_driver.queue("q2")

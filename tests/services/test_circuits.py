@@ -12,7 +12,7 @@ from penstock.domain.errors import (
 )
 from penstock.services.circuits.circuits import Circuits, Reported, Wanted
 from tests.services.breaking import BreakingStore
-from tests.services.floor import (
+from tests.services.driver import (
     CLOSED,
     FAILURE,
     GO,
@@ -25,203 +25,212 @@ from tests.services.floor import (
     PATTERN,
     PROBE,
     SUCCESS,
-    Floor,
+    CircuitDriver,
 )
 
 # ---- opening
 
 
-def test_a_circuit_opens_only_with_enough_samples_and_its_ratio_goes_on_changing(floor, queue):
-    told = floor.ask(queue)
+def test_a_circuit_opens_only_with_enough_samples_and_its_ratio_goes_on_changing(driver, queue):
+    told = driver.ask(queue)
     ratios = []
     for name, outcome in [("a", FAILURE), ("b", FAILURE), ("c", SUCCESS), ("d", SUCCESS)]:
-        floor.tell(told, outcome, name)
-        view = floor.circuits.one(HASH).result()
+        driver.tell(told, outcome, name)
+        view = driver.circuits.one(HASH).result()
         ratios.append((view.circuit.state, view.circuit.fail_ratio))
 
     assert ratios == [(CLOSED, 100), (OPEN, 100), (OPEN, 66), (OPEN, 50)]
 
 
-def test_a_circuit_does_not_close_by_itself_however_good_its_ratio_gets(floor, queue):
-    told = floor.ask(queue)
-    floor.fail(queue)
-    floor.circuits.report([Reported(told, f"s{i}", SUCCESS) for i in range(500)]).result()
+def test_a_circuit_does_not_close_by_itself_however_good_its_ratio_gets(driver, queue):
+    told = driver.ask(queue)
+    driver.fail(queue)
+    driver.circuits.report([Reported(told, f"s{i}", SUCCESS) for i in range(500)]).result()
 
-    view = floor.circuits.one(HASH).result()
+    view = driver.circuits.one(HASH).result()
     assert (view.circuit.state, view.circuit.fail_ratio) == (OPEN, 0)
 
 
-def test_a_queue_that_keeps_trying_one_request_counts_once(floor, queue):
-    told = floor.ask(queue)
+def test_a_queue_that_keeps_trying_one_request_counts_once(driver, queue):
+    told = driver.ask(queue)
     for _ in range(5):
-        floor.tell(told, FAILURE, "same")
+        driver.tell(told, FAILURE, "same")
 
-    assert floor.state is CLOSED
+    assert driver.state is CLOSED
 
 
 def test_samples_outside_of_the_window_count_neither_for_the_ratio_nor_for_their_number(
-    desk, queue
+    store_driver, queue
 ):
-    floor = Floor(desk)
-    floor.begin(entries_max_age_ms=1_000)
-    told = floor.ask(queue)
-    floor.tell(told, FAILURE, "a")
-    desk.clock.advance(ms=1_001)
+    driver = CircuitDriver(store_driver)
+    driver.begin(entries_max_age_ms=1_000)
+    told = driver.ask(queue)
+    driver.tell(told, FAILURE, "a")
+    store_driver.clock.advance(ms=1_001)
 
-    floor.tell(told, FAILURE, "b")
-    assert floor.state is CLOSED
+    driver.tell(told, FAILURE, "b")
+    assert driver.state is CLOSED
 
-    desk.clock.advance(ms=1_000)
-    floor.tell(told, FAILURE, "c")
-    assert floor.state is OPEN, "the older edge belongs to it"
+    store_driver.clock.advance(ms=1_000)
+    driver.tell(told, FAILURE, "c")
+    assert driver.state is OPEN, "the older edge belongs to it"
 
 
-def test_the_queue_that_makes_it_open_is_held_at_once_and_others_when_they_ask(floor, queue, other):
-    was_told = floor.ask(other)
-    floor.fail(queue)
+def test_the_queue_that_makes_it_open_is_held_at_once_and_others_when_they_ask(
+    driver, queue, other
+):
+    was_told = driver.ask(other)
+    driver.fail(queue)
 
-    assert floor.is_held(queue)
-    assert not floor.is_held(other)
+    assert driver.is_held(queue)
+    assert not driver.is_held(other)
     assert was_told.permit is GO, "and may finish"
 
-    assert floor.ask(other).permit is HOLD
-    assert floor.is_held(other)
-    assert [held.queue for held in floor.desk.read(lambda s: s.circuits.held(HASH))] == ["q1", "q2"]
+    assert driver.ask(other).permit is HOLD
+    assert driver.is_held(other)
+    assert [held.queue for held in driver.store_driver.read(lambda s: s.circuits.held(HASH))] == [
+        "q1",
+        "q2",
+    ]
 
 
-def test_of_a_batch_that_queue_is_held_whose_outcome_made_it_open(floor, queue, other, desk):
-    third = desk.queue("q3")
-    tellers = [floor.ask(one) for one in (queue, other, third)]
+def test_of_a_batch_that_queue_is_held_whose_outcome_made_it_open(
+    driver, queue, other, store_driver
+):
+    third = store_driver.queue("q3")
+    tellers = [driver.ask(one) for one in (queue, other, third)]
 
     reports = [Reported(told, f"r{told.queue_no}", FAILURE) for told in tellers]
-    floor.circuits.report(reports).result()
+    driver.circuits.report(reports).result()
 
-    assert [floor.is_held(one) for one in (queue, other, third)] == [False, True, False]
-
-
-def test_with_statistics_alone_circuits_open_and_nothing_is_stopped(desk, queue, other):
-    floor = Floor(desk)
-    floor.begin(circuit_check_enabled=False)
-    assert not floor.circuits.is_checking
-    told = floor.circuits.unchecked(PATTERN, queue.queue_no)
-    floor.circuits.report([Reported(told, name, FAILURE) for name in "ab"]).result()
-
-    assert floor.state is OPEN
-    assert not floor.is_held(queue), "nothing would ever unhold it"
-    assert floor.ask(other).permit is GO
-    floor.half_open()
-    floor.tell(floor.ask(other), SUCCESS)
-    assert floor.state is HALF, "nobody was let through as a probe"
+    assert [driver.is_held(one) for one in (queue, other, third)] == [False, True, False]
 
 
-def test_without_statistics_nothing_opens(desk, queue):
-    floor = Floor(desk)
-    floor.begin(statistics_update_enabled=False)
+def test_with_statistics_alone_circuits_open_and_nothing_is_stopped(store_driver, queue, other):
+    driver = CircuitDriver(store_driver)
+    driver.begin(circuit_check_enabled=False)
+    assert not driver.circuits.is_checking
+    told = driver.circuits.unchecked(PATTERN, queue.queue_no)
+    driver.circuits.report([Reported(told, name, FAILURE) for name in "ab"]).result()
 
-    floor.fail(queue, 50)
-
-    assert floor.circuits.all().result() == {}
-
-
-def test_what_counts_for_nothing_is_not_written(desk, queue):
-    floor = Floor(desk, BreakingStore(desk.store, "circuits", "to_change"))
-    floor.store.is_broken = False
-    floor.begin(statistics_update_enabled=False)
-    written = floor.store.writes
-
-    floor.fail(queue, 50)
-    floor.circuits.report([]).result()
-
-    assert floor.store.writes == written
+    assert driver.state is OPEN
+    assert not driver.is_held(queue), "nothing would ever unhold it"
+    assert driver.ask(other).permit is GO
+    driver.half_open()
+    driver.tell(driver.ask(other), SUCCESS)
+    assert driver.state is HALF, "nobody was let through as a probe"
 
 
-def test_who_was_not_let_through_has_nothing_to_tell(floor, queue, other):
-    floor.fail(queue)
-    before = floor.circuits.one(HASH).result()
+def test_without_statistics_nothing_opens(store_driver, queue):
+    driver = CircuitDriver(store_driver)
+    driver.begin(statistics_update_enabled=False)
 
-    floor.tell(floor.ask(other), SUCCESS, "late")
+    driver.fail(queue, 50)
 
-    assert floor.circuits.one(HASH).result().circuit == before.circuit
+    assert driver.circuits.all().result() == {}
+
+
+def test_what_counts_for_nothing_is_not_written(store_driver, queue):
+    driver = CircuitDriver(store_driver, BreakingStore(store_driver.store, "circuits", "to_change"))
+    driver.store.is_broken = False
+    driver.begin(statistics_update_enabled=False)
+    written = driver.store.writes
+
+    driver.fail(queue, 50)
+    driver.circuits.report([]).result()
+
+    assert driver.store.writes == written
+
+
+def test_who_was_not_let_through_has_nothing_to_tell(driver, queue, other):
+    driver.fail(queue)
+    before = driver.circuits.one(HASH).result()
+
+    driver.tell(driver.ask(other), SUCCESS, "late")
+
+    assert driver.circuits.one(HASH).result().circuit == before.circuit
 
 
 # ---- asking
 
 
 @pytest.mark.parametrize(("state", "permit"), [(CLOSED, GO), (OPEN, HOLD), (HALF, PROBE)])
-def test_a_request_is_told_by_the_state_of_its_circuit(floor, queue, other, state, permit):
+def test_a_request_is_told_by_the_state_of_its_circuit(driver, queue, other, state, permit):
     if state is not CLOSED:
-        floor.fail(queue)
+        driver.fail(queue)
     if state is HALF:
-        floor.half_open()
+        driver.half_open()
 
-    assert floor.circuits.state_of("/pay/1?x=2").result() is state
-    assert floor.ask(other).permit is permit
-    assert floor.ask(other).permit is permit
-    assert floor.is_held(other) is (state is OPEN)
+    assert driver.circuits.state_of("/pay/1?x=2").result() is state
+    assert driver.ask(other).permit is permit
+    assert driver.ask(other).permit is permit
+    assert driver.is_held(other) is (state is OPEN)
 
 
-def test_a_request_that_no_route_matches_is_refused(floor):
+def test_a_request_that_no_route_matches_is_refused(driver):
     with pytest.raises(RouteNotFound):
-        floor.circuits.state_of("/unknown")
+        driver.circuits.state_of("/unknown")
 
 
-def test_circuits_of_other_routes_are_not_touched(floor, queue, other):
-    floor.fail(queue)
+def test_circuits_of_other_routes_are_not_touched(driver, queue, other):
+    driver.fail(queue)
 
-    assert floor.ask(other, OTHER).permit is GO
-    assert floor.circuits.status(OTHER_HASH).result() is CLOSED
+    assert driver.ask(other, OTHER).permit is GO
+    assert driver.circuits.status(OTHER_HASH).result() is CLOSED
 
 
-def test_many_are_asked_for_at_once(floor, queue, other):
-    floor.fail(queue)
+def test_many_are_asked_for_at_once(driver, queue, other):
+    driver.fail(queue)
     wanted = [Wanted(OTHER, other.queue_no), Wanted(PATTERN, other.queue_no)]
 
-    found = floor.circuits.permits(wanted).result()
+    found = driver.circuits.permits(wanted).result()
     assert [one.permit for one in found] == [GO, HOLD]
-    assert not floor.circuits.is_final(found)
-    assert [one.permit for one in floor.circuits.secure(found).result()] == [GO, HOLD]
-    assert floor.circuits.is_final(found[:1])
+    assert not driver.circuits.is_final(found)
+    assert [one.permit for one in driver.circuits.secure(found).result()] == [GO, HOLD]
+    assert driver.circuits.is_final(found[:1])
 
 
-def test_a_circuit_that_closes_between_the_question_and_the_hold_holds_nothing(floor, queue, other):
-    floor.fail(queue)
-    found = floor.circuits.permits([Wanted(PATTERN, other.queue_no)]).result()
-    floor.circuits.close(HASH).result()
+def test_a_circuit_that_closes_between_the_question_and_the_hold_holds_nothing(
+    driver, queue, other
+):
+    driver.fail(queue)
+    found = driver.circuits.permits([Wanted(PATTERN, other.queue_no)]).result()
+    driver.circuits.close(HASH).result()
 
-    [told] = floor.circuits.secure(found).result()
+    [told] = driver.circuits.secure(found).result()
 
     assert told.permit is GO
-    assert not floor.is_held(other)
+    assert not driver.is_held(other)
 
 
 # ---- looking
 
 
-def test_circuits_are_listed_with_what_is_known_of_them(floor, queue, other):
-    assert floor.circuits.all().result() == {}
-    floor.fail(queue)
-    floor.tell(floor.ask(other, OTHER), SUCCESS)
+def test_circuits_are_listed_with_what_is_known_of_them(driver, queue, other):
+    assert driver.circuits.all().result() == {}
+    driver.fail(queue)
+    driver.tell(driver.ask(other, OTHER), SUCCESS)
 
-    views = floor.circuits.all().result()
+    views = driver.circuits.all().result()
 
     pay, mail = views[HASH], views[OTHER_HASH]
     assert (pay.circuit.pattern, pay.circuit.state, pay.circuit.fail_ratio) == (PATTERN, OPEN, 100)
     assert (pay.metric_name, pay.held) == ("pay", 1)
     assert (mail.circuit.state, mail.metric_name, mail.held) == (CLOSED, None, 0)
-    assert floor.circuits.one(HASH).result() == pay
+    assert driver.circuits.one(HASH).result() == pay
 
 
-def test_facts_tell_what_happened_to_a_circuit(floor, queue, other):
-    floor.fail(queue)
-    floor.half_open()
-    floor.tell(floor.ask(other), FAILURE)
-    floor.half_open()
-    floor.tell(floor.ask(other), SUCCESS)
-    floor.circuits.close(HASH).result()
-    floor.circuits.force_open(HASH).result()
-    floor.circuits.close(HASH).result()
+def test_facts_tell_what_happened_to_a_circuit(driver, queue, other):
+    driver.fail(queue)
+    driver.half_open()
+    driver.tell(driver.ask(other), FAILURE)
+    driver.half_open()
+    driver.tell(driver.ask(other), SUCCESS)
+    driver.circuits.close(HASH).result()
+    driver.circuits.force_open(HASH).result()
+    driver.circuits.close(HASH).result()
 
-    told = [(fact.kind, json.loads(fact.data)["by"]) for fact in floor.facts()]
+    told = [(fact.kind, json.loads(fact.data)["by"]) for fact in driver.facts()]
     assert told == [
         ("circuit_opened", "statistics"),
         ("circuit_half_opened", "tick"),
@@ -231,7 +240,7 @@ def test_facts_tell_what_happened_to_a_circuit(floor, queue, other):
         ("circuit_opened", "operator"),
         ("circuit_closed", "operator"),
     ]
-    assert json.loads(floor.facts()[0].data) == {
+    assert json.loads(driver.facts()[0].data) == {
         "pattern": PATTERN,
         "was": "closed",
         "fail_ratio": 100,
@@ -243,13 +252,13 @@ def test_facts_tell_what_happened_to_a_circuit(floor, queue, other):
 # ---- trouble
 
 
-def test_an_outcome_of_a_route_that_is_gone_counts_for_nothing(floor, queue):
-    told = floor.ask(queue)
-    floor.routes.remove().result()
+def test_an_outcome_of_a_route_that_is_gone_counts_for_nothing(driver, queue):
+    told = driver.ask(queue)
+    driver.routes.remove().result()
 
-    floor.circuits.report([Reported(told, name, FAILURE) for name in "ab"]).result()
+    driver.circuits.report([Reported(told, name, FAILURE) for name in "ab"]).result()
 
-    assert floor.circuits.all().result() == {}
+    assert driver.circuits.all().result() == {}
 
 
 BROKEN = {
@@ -281,21 +290,21 @@ BROKEN = {
     ],
 )
 def test_when_the_store_fails_nothing_is_changed_and_the_next_try_does_it(
-    desk, queue, other, where, act
+    store_driver, queue, other, where, act
 ):
-    floor = Floor(desk)
-    floor.begin()
+    driver = CircuitDriver(store_driver)
+    driver.begin()
     if act != "open":
-        floor.fail(queue)
+        driver.fail(queue)
     if act in ("probes", "reopen", "close"):
-        floor.half_open()
-    probe = floor.ask(other)
+        driver.half_open()
+    probe = driver.ask(other)
     if act == "next":
-        floor.circuits.close(HASH).result()
-    store = BreakingStore(desk.store, *BROKEN[where])
-    broken = Circuits(store, desk.clock, floor.routes)
+        driver.circuits.close(HASH).result()
+    store = BreakingStore(store_driver.store, *BROKEN[where])
+    broken = Circuits(store, store_driver.clock, driver.routes)
     broken.refresh()
-    now = desk.clock.advance(seconds=5)
+    now = store_driver.clock.advance(seconds=5)
 
     def do() -> None:
         match act:
@@ -315,7 +324,7 @@ def test_when_the_store_fails_nothing_is_changed_and_the_next_try_does_it(
                 assert broken.let_next_go(now=now).result().done == 1
 
     def everything() -> object:
-        return desk.read(
+        return store_driver.read(
             lambda s: (
                 s.circuits.all(),
                 s.circuits.held(HASH),

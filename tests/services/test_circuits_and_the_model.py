@@ -16,7 +16,7 @@ from penstock.services.directory import Directory
 from penstock.services.queues import Queues
 from penstock.services.routes import Routes
 from tests.services.circuit_model import Model
-from tests.store.desk import Desk
+from tests.store.driver import StoreDriver
 
 PATTERNS = ("/a/(.*)", "/b/(.*)")
 SOON = BreakerTask(enabled=True, interval_ms=1)
@@ -44,18 +44,24 @@ KINDS: list[dict[str, Any]] = [
 
 
 class Play:
-    def __init__(self, desk: Desk, settings: BreakerSettings, dice: random.Random) -> None:
-        self.desk = desk
+    def __init__(
+        self, store_driver: StoreDriver, settings: BreakerSettings, dice: random.Random
+    ) -> None:
+        self.store_driver = store_driver
         self.dice = dice
-        queues = [desk.queue(f"q{i}") for i in range(4)]
+        queues = [store_driver.queue(f"q{i}") for i in range(4)]
         self.queue_nos = [queue.queue_no for queue in queues]
-        routes = Routes(desk.store, desk.clock)
+        routes = Routes(store_driver.store, store_driver.clock)
         rules = ", ".join(f'"{pattern}": {{"url": "http://h/"}}' for pattern in PATTERNS)
         routes.put("{" + rules + "}").result()
-        self.circuits = Circuits(desk.store, desk.clock, routes)
+        self.circuits = Circuits(store_driver.store, store_driver.clock, routes)
         self.circuits.breaker.put(settings).result()
         patterns = {circuit_hash(pattern): pattern for pattern in PATTERNS}
-        self.queues = Queues(desk.store, desk.clock, Directory(desk.store, desk.clock))
+        self.queues = Queues(
+            store_driver.store,
+            store_driver.clock,
+            Directory(store_driver.store, store_driver.clock),
+        )
         self.model = Model(settings, {q.queue_no: q.name for q in queues}, patterns)
         self.seen: set[CircuitState] = set()
         self.told: list[Permitted] = []
@@ -70,7 +76,7 @@ class Play:
         self.model.own[one] = replace(self.model.settings, **changes)
 
     def step(self) -> None:
-        self.desk.clock.advance(ms=self.dice.randint(1, 8))
+        self.store_driver.clock.advance(ms=self.dice.randint(1, 8))
         acts = [self.ask] * 4 + [self.tell] * 6 + [self.tick] * 4 + [self.by_hand]
         self.dice.choice(acts)()
         self.check()
@@ -80,7 +86,7 @@ class Play:
             Wanted(self.dice.choice(PATTERNS), self.dice.choice(self.queue_nos))
             for _ in range(self.dice.randint(1, 4))
         ]
-        now = self.desk.now
+        now = self.store_driver.now
         found = self.circuits.permits(wanted).result()
         assert [one.permit for one in found] == [
             self.model.permit(one.pattern, now=now) for one in wanted
@@ -108,11 +114,11 @@ class Play:
             for _ in range(count if self.told else 0)
         ]
         self.circuits.report(reports).result()
-        self.model.report(reports, now=self.desk.now)
+        self.model.report(reports, now=self.store_driver.now)
         self.told = self.told[-6:]
 
     def tick(self) -> None:
-        now = self.desk.now
+        now = self.store_driver.now
         match self.dice.randint(0, 3):
             case 0:
                 assert self.circuits.half_open_all(now=now).result().done is not None
@@ -135,7 +141,7 @@ class Play:
             self.model.unhold(queue_no)
         elif self.dice.random() < 0.4:
             self.circuits.force_open(one).result()
-            self.model.force_open(one, now=self.desk.now)
+            self.model.force_open(one, now=self.store_driver.now)
         elif self.dice.random() < 0.7:
             self.circuits.close(one).result()
             self.model.close(one)
@@ -144,19 +150,20 @@ class Play:
             self.model.close_all()
 
     def check(self) -> None:
-        model, desk = self.model, self.desk
-        found = desk.read(lambda s: s.circuits.all())
+        model, store_driver = self.model, self.store_driver
+        found = store_driver.read(lambda s: s.circuits.all())
         assert found == model.circuits
         self.seen |= {circuit.state for circuit in found.values()}
         for one in found:
             for outcome in Outcome:
-                samples = desk.read(lambda s: s.circuits.samples(one, outcome))  # noqa: B023
+                samples = store_driver.read(lambda s: s.circuits.samples(one, outcome))  # noqa: B023
                 expected = model.samples.get(one)
                 assert samples == (getattr(expected, outcome) if expected else {})
-            held = {h.queue: h.at for h in desk.read(lambda s: s.circuits.held(one))}  # noqa: B023
+            held = {h.queue: h.at for h in store_driver.read(lambda s: s.circuits.held(one))}  # noqa: B023
             assert held == {model.names[no]: at for no, at in model.held.get(one, {}).items()}
-        assert desk.read(lambda s: s.circuits.line(100)) == model.line
-        is_held = {no for no in self.queue_nos if desk.read(lambda s: s.queues.get(no)).held_by}  # noqa: B023
+        assert store_driver.read(lambda s: s.circuits.line(100)) == model.line
+        get = store_driver.read
+        is_held = {no for no in self.queue_nos if get(lambda s: s.queues.get(no)).held_by}  # noqa: B023
         assert is_held == model.is_held
 
 
@@ -170,9 +177,9 @@ OWN: list[dict[str, Any]] = [
 
 @pytest.mark.parametrize("changes", OWN)
 def test_the_store_has_what_the_rules_say_by_the_settings_of_each_circuit(
-    desk: Desk, changes: dict[str, Any]
+    store_driver: StoreDriver, changes: dict[str, Any]
 ) -> None:
-    play = Play(desk, BreakerSettings(**BASE), random.Random(5))
+    play = Play(store_driver, BreakerSettings(**BASE), random.Random(5))
 
     play.override(PATTERNS[1], changes)
     for _ in range(60):
@@ -183,8 +190,10 @@ def test_the_store_has_what_the_rules_say_by_the_settings_of_each_circuit(
 
 @pytest.mark.parametrize("changes", KINDS)
 @pytest.mark.parametrize("seed", range(2))
-def test_the_store_has_what_the_rules_say(desk: Desk, changes: dict[str, Any], seed: int) -> None:
-    play = Play(desk, BreakerSettings(**BASE), random.Random(seed))
+def test_the_store_has_what_the_rules_say(
+    store_driver: StoreDriver, changes: dict[str, Any], seed: int
+) -> None:
+    play = Play(store_driver, BreakerSettings(**BASE), random.Random(seed))
 
     for _ in range(30):
         play.step()

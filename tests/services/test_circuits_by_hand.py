@@ -10,7 +10,7 @@ from penstock.domain.errors import (
     CircuitNotFound,
     InvalidRequest,
 )
-from tests.services.floor import (
+from tests.services.driver import (
     CLOSED,
     FAILURE,
     GO,
@@ -19,71 +19,71 @@ from tests.services.floor import (
     ON,
     OPEN,
     OTHER,
-    Floor,
+    CircuitDriver,
 )
 
 
-def test_closing_one_that_is_closed_forgets_its_samples(floor, queue):
-    floor.tell(floor.ask(queue), FAILURE)
+def test_closing_one_that_is_closed_forgets_its_samples(driver, queue):
+    driver.tell(driver.ask(queue), FAILURE)
 
-    floor.circuits.close(HASH).result()
+    driver.circuits.close(HASH).result()
 
-    assert floor.desk.read(lambda s: s.circuits.samples(HASH, FAILURE)) == {}
-    assert floor.circuits.one(HASH).result().circuit.fail_ratio == 0
-
-
-def test_closing_one_that_nobody_knows_changes_nothing(floor):
-    floor.circuits.close("0" * 32).result()
-
-    assert floor.circuits.all().result() == {}
-    assert floor.circuits.status("0" * 32).result() is CLOSED
-    assert floor.circuits.one("0" * 32).result() is None
+    assert driver.store_driver.read(lambda s: s.circuits.samples(HASH, FAILURE)) == {}
+    assert driver.circuits.one(HASH).result().circuit.fail_ratio == 0
 
 
-def test_closing_all_closes_those_that_are_open_or_half_open(floor, queue, other):
-    assert floor.circuits.close_all().result() == 0
-    floor.fail(queue)
-    floor.half_open()
-    floor.fail(other, pattern=OTHER)
+def test_closing_one_that_nobody_knows_changes_nothing(driver):
+    driver.circuits.close("0" * 32).result()
 
-    assert floor.circuits.close_all().result() == 2
+    assert driver.circuits.all().result() == {}
+    assert driver.circuits.status("0" * 32).result() is CLOSED
+    assert driver.circuits.one("0" * 32).result() is None
 
-    views = floor.circuits.all().result()
+
+def test_closing_all_closes_those_that_are_open_or_half_open(driver, queue, other):
+    assert driver.circuits.close_all().result() == 0
+    driver.fail(queue)
+    driver.half_open()
+    driver.fail(other, pattern=OTHER)
+
+    assert driver.circuits.close_all().result() == 2
+
+    views = driver.circuits.all().result()
     assert {view.circuit.state for view in views.values()} == {CLOSED}
-    line = floor.desk.read(lambda s: s.circuits.line(9))
+    line = driver.store_driver.read(lambda s: s.circuits.line(9))
     assert line == [queue.queue_no, other.queue_no]
 
 
-def test_one_that_a_person_opens_stays_open_until_a_person_closes_it(floor, queue):
-    floor.circuits.force_open(HASH).result()
-    assert floor.ask(queue).permit is HOLD
+def test_one_that_a_person_opens_stays_open_until_a_person_closes_it(driver, queue):
+    driver.circuits.force_open(HASH).result()
+    assert driver.ask(queue).permit is HOLD
 
-    floor.half_open()
-    assert floor.state is OPEN
-    assert floor.circuits.one(HASH).result().circuit.is_forced
+    driver.half_open()
+    assert driver.state is OPEN
+    assert driver.circuits.one(HASH).result().circuit.is_forced
 
-    floor.circuits.close(HASH).result()
-    assert floor.state is CLOSED
-    assert floor.ask(queue).permit is GO
+    driver.circuits.close(HASH).result()
+    assert driver.state is CLOSED
+    assert driver.ask(queue).permit is GO
 
 
-def test_a_circuit_that_nobody_knows_is_not_opened(floor):
+def test_a_circuit_that_nobody_knows_is_not_opened(driver):
     with pytest.raises(CircuitNotFound):
-        floor.circuits.force_open("0" * 32).result()
+        driver.circuits.force_open("0" * 32).result()
 
     jobs = circuit_hash("stripe")
-    assert floor.circuits.force_open(jobs, pattern="stripe").result().state is OPEN
-    assert floor.ask_for_job().permit is HOLD
+    assert driver.circuits.force_open(jobs, pattern="stripe").result().state is OPEN
+    assert driver.ask_for_job().permit is HOLD
 
 
-def test_settings_are_the_seeds_until_somebody_sets_them(desk):
-    floor = Floor(desk)
+def test_settings_are_the_seeds_until_somebody_sets_them(store_driver):
+    driver = CircuitDriver(store_driver)
 
-    assert floor.circuits.breaker.get().result() == floor.circuits.settings == BreakerSettings()
+    assert driver.circuits.breaker.get().result() == driver.circuits.settings == BreakerSettings()
 
 
-def test_settings_are_taken_by_all_nodes_and_reset_for_all(desk):
-    here, there = Floor(desk), Floor(desk)
+def test_settings_are_taken_by_all_nodes_and_reset_for_all(store_driver):
+    here, there = CircuitDriver(store_driver), CircuitDriver(store_driver)
     wanted = BreakerSettings(**ON)
 
     assert here.circuits.breaker.put(wanted).result() == wanted
@@ -98,20 +98,24 @@ def test_settings_are_taken_by_all_nodes_and_reset_for_all(desk):
     assert here.circuits.breaker.get().result() == BreakerSettings()
 
 
-def test_settings_out_of_range_are_refused_and_not_kept(floor):
-    before = floor.circuits.settings
+def test_settings_out_of_range_are_refused_and_not_kept(driver):
+    before = driver.circuits.settings
 
     with pytest.raises(InvalidRequest, match="error_threshold_percentage"):
-        floor.circuits.breaker.put(BreakerSettings(error_threshold_percentage=101))
+        driver.circuits.breaker.put(BreakerSettings(error_threshold_percentage=101))
 
-    assert floor.circuits.settings == floor.circuits.breaker.get().result() == before
+    assert driver.circuits.settings == driver.circuits.breaker.get().result() == before
 
 
-def test_settings_that_this_version_cannot_read_leave_the_present_ones(floor, desk, caplog):
-    before = floor.circuits.settings
-    desk.write(lambda s: s.documents.put("circuit_breaker", '{"of_the_future": 1}', now=desk.now))
+def test_settings_that_this_version_cannot_read_leave_the_present_ones(
+    driver, store_driver, caplog
+):
+    before = driver.circuits.settings
+    store_driver.write(
+        lambda s: s.documents.put("circuit_breaker", '{"of_the_future": 1}', now=store_driver.now)
+    )
 
-    floor.circuits.refresh()
+    driver.circuits.refresh()
 
-    assert floor.circuits.settings == before
+    assert driver.circuits.settings == before
     assert "not taken" in caplog.text

@@ -7,69 +7,69 @@ import pytest
 from penstock.domain.circuit.circuit import PROBE_MS, Circuit, circuit_hash, retry_ms, wait_ms
 from penstock.domain.circuit.settings import BreakerSettings, BreakerTask
 from penstock.services.circuits.circuits import Reported, Wanted
-from tests.services.floor import CLOSED, FAILURE, GO, HALF, HOLD, OPEN, PATTERN, PROBE, SUCCESS
+from tests.services.driver import CLOSED, FAILURE, GO, HALF, HOLD, OPEN, PATTERN, PROBE, SUCCESS
 
 STRIPE = circuit_hash("stripe")
 
 
-def fail(floor, route="stripe", count=2):
-    told = floor.ask_for_job(route)
-    floor.circuits.report([Reported(told, f"job-{i}", FAILURE) for i in range(count)]).result()
+def fail(driver, route="stripe", count=2):
+    told = driver.ask_for_job(route)
+    driver.circuits.report([Reported(told, f"job-{i}", FAILURE) for i in range(count)]).result()
     return told
 
 
-def test_a_job_has_the_same_breaker_by_the_name_of_its_route(floor):
-    told = fail(floor)
+def test_a_job_has_the_same_breaker_by_the_name_of_its_route(driver):
+    told = fail(driver)
 
-    refused = floor.ask_for_job()
+    refused = driver.ask_for_job()
     assert (told.permit, refused.permit) == (GO, HOLD)
-    assert floor.ask_for_job("mail").permit is GO, "another route has another circuit"
+    assert driver.ask_for_job("mail").permit is GO, "another route has another circuit"
 
-    floor.half_open()
-    floor.tell(floor.ask_for_job(), SUCCESS)
-    assert floor.circuits.status(STRIPE).result() is CLOSED
-    assert floor.ask_for_job().permit is GO
-
-
-def test_a_job_and_the_deliveries_of_a_route_of_that_name_have_one_circuit(floor, queue):
-    fail(floor, PATTERN)
-
-    assert floor.state is OPEN
-    assert floor.ask(queue).permit is HOLD
+    driver.half_open()
+    driver.tell(driver.ask_for_job(), SUCCESS)
+    assert driver.circuits.status(STRIPE).result() is CLOSED
+    assert driver.ask_for_job().permit is GO
 
 
-def test_one_job_at_a_time_is_tried_whatever_deliveries_do(floor):
-    assert not floor.circuits.settings.single_probe
-    fail(floor)
-    floor.half_open()
+def test_a_job_and_the_deliveries_of_a_route_of_that_name_have_one_circuit(driver, queue):
+    fail(driver, PATTERN)
 
-    assert [floor.ask_for_job().permit for _ in range(3)] == [PROBE, HOLD, HOLD]
-
-
-def test_a_job_that_came_to_nothing_leaves_its_try_to_the_next(floor):
-    fail(floor)
-    floor.half_open()
-    floor.tell(floor.ask_for_job(), None)
-
-    assert floor.circuits.status(STRIPE).result() is HALF
-    assert floor.ask_for_job().permit is PROBE
+    assert driver.state is OPEN
+    assert driver.ask(queue).permit is HOLD
 
 
-def test_a_try_that_fails_keeps_the_others_until_the_next_tick(floor):
-    fail(floor)
-    floor.half_open()
-    floor.tell(floor.ask_for_job(), FAILURE, "probe")
+def test_one_job_at_a_time_is_tried_whatever_deliveries_do(driver):
+    assert not driver.circuits.settings.single_probe
+    fail(driver)
+    driver.half_open()
 
-    told = floor.ask_for_job()
+    assert [driver.ask_for_job().permit for _ in range(3)] == [PROBE, HOLD, HOLD]
+
+
+def test_a_job_that_came_to_nothing_leaves_its_try_to_the_next(driver):
+    fail(driver)
+    driver.half_open()
+    driver.tell(driver.ask_for_job(), None)
+
+    assert driver.circuits.status(STRIPE).result() is HALF
+    assert driver.ask_for_job().permit is PROBE
+
+
+def test_a_try_that_fails_keeps_the_others_until_the_next_tick(driver):
+    fail(driver)
+    driver.half_open()
+    driver.tell(driver.ask_for_job(), FAILURE, "probe")
+
+    told = driver.ask_for_job()
 
     assert (told.permit, told.wait_ms) == (HOLD, 2_000), "the tick comes in a second"
 
 
-def test_many_routes_are_asked_for_at_once(floor):
-    fail(floor)
+def test_many_routes_are_asked_for_at_once(driver):
+    fail(driver)
 
     wanted = [Wanted(route, is_of_table=False) for route in ("stripe", "mail", PATTERN)]
-    told = floor.circuits.permits(wanted).result()
+    told = driver.circuits.permits(wanted).result()
 
     assert [(one.pattern, one.permit, one.wait_ms) for one in told] == [
         ("stripe", HOLD, 2_000),
@@ -78,22 +78,22 @@ def test_many_routes_are_asked_for_at_once(floor):
     ]
 
 
-def test_a_job_that_took_too_long_counts_as_a_failure_if_so_set(floor):
-    floor.begin(slow_call_ms=500)
-    told = floor.ask_for_job()
+def test_a_job_that_took_too_long_counts_as_a_failure_if_so_set(driver):
+    driver.begin(slow_call_ms=500)
+    told = driver.ask_for_job()
 
-    floor.circuits.report([Reported(told, "fast", SUCCESS, 499)]).result()
-    floor.circuits.report([Reported(told, "slow", SUCCESS, 500)]).result()
+    driver.circuits.report([Reported(told, "fast", SUCCESS, 499)]).result()
+    driver.circuits.report([Reported(told, "slow", SUCCESS, 500)]).result()
 
-    assert floor.circuits.all().result()[STRIPE].circuit.fail_ratio == 50
+    assert driver.circuits.all().result()[STRIPE].circuit.fail_ratio == 50
 
 
-def test_a_circuit_of_jobs_does_not_go_with_the_rules(floor):
-    fail(floor)
+def test_a_circuit_of_jobs_does_not_go_with_the_rules(driver):
+    fail(driver)
 
-    floor.routes.remove().result()
+    driver.routes.remove().result()
 
-    assert list(floor.circuits.all().result()) == [STRIPE]
+    assert list(driver.circuits.all().result()) == [STRIPE]
 
 
 @pytest.mark.parametrize(

@@ -14,125 +14,129 @@ from penstock.domain.message.lease import Verb
 from penstock.domain.message.lifecycle import State
 from penstock.services.restore import Restored, Restoring
 from tests.factories import an_id, some_settings
-from tests.store.desk import Desk
+from tests.store.driver import StoreDriver
 from tests.store.recount import check_books
 
 NAMES = [column.name for column in lake.SNAPSHOTS.columns]
 
 
 @pytest.fixture
-def restoring(desk: Desk) -> Restoring:
-    return Restoring(desk.store, desk.clock)
+def restoring(store_driver: StoreDriver) -> Restoring:
+    return Restoring(store_driver.store, store_driver.clock)
 
 
 @pytest.fixture(autouse=True)
-def books_balance(desk: Desk) -> Iterator[None]:
+def books_balance(store_driver: StoreDriver) -> Iterator[None]:
     yield
-    check_books(desk)
+    check_books(store_driver)
 
 
 def put(restoring: Restoring, *rows: dict[str, Any]) -> Restored:
     return restoring.put(rows).result()
 
 
-def a_row(desk: Desk, **given: Any) -> dict[str, Any]:
+def a_row(store_driver: StoreDriver, **given: Any) -> dict[str, Any]:
     row: dict[str, Any] = dict.fromkeys(NAMES)
     row |= {
-        "id": an_id(), "queue": "mail", "state": "ready", "priority": 0, "sent_at": desk.now - 9,
-        "due_at": desk.now - 9, "attempts": 0, "failures": 0, "crashes": 0, "lease_no": 0,
+        "id": an_id(), "queue": "mail", "state": "ready", "priority": 0,
+        "sent_at": store_driver.now - 9, "due_at": store_driver.now - 9,
+        "attempts": 0, "failures": 0, "crashes": 0, "lease_no": 0,
         "retries_timeouts": False, "size": 3, "body": '"b"',
     }  # fmt: skip
-    desk.sent_ids.append(row["id"])
+    store_driver.sent_ids.append(row["id"])
     return row | given
 
 
-def snapshot(desk: Desk) -> list[dict[str, Any]]:
-    rows = desk.read(lambda s: s.archive.live_page(Range(0, 2**60), limit=1_000, taken_at=desk.now))
+def snapshot(store_driver: StoreDriver) -> list[dict[str, Any]]:
+    rows = store_driver.read(
+        lambda s: s.archive.live_page(Range(0, 2**60), limit=1_000, taken_at=store_driver.now)
+    )
     return [dict(zip(NAMES, row, strict=True)) for row in rows]
 
 
-def test_a_message_is_as_it_was(desk, restoring):
-    desk.queue("mail")
+def test_a_message_is_as_it_was(store_driver, restoring):
+    store_driver.queue("mail")
     row = a_row(
-        desk, state="waiting", due_at=desk.now + 5_000, kind="letter", entity_id="e", tag1="a",
-        tag2="b", group_key="g", priority=3, expires_at=desk.now + 9_000, max_attempts=7,
-        attempts=2, failures=1, crashes=1, lease_no=4, first_leased_at=desk.now - 5,
-        last_error="broken", timeout_ms=100, retries_timeouts=True, route="r",
-        attributes='{"x":"y"}', trace="t", dedup_key="k", dedup_until="ended",
+        store_driver, state="waiting", due_at=store_driver.now + 5_000, kind="letter",
+        entity_id="e", tag1="a", tag2="b", group_key="g", priority=3,
+        expires_at=store_driver.now + 9_000, max_attempts=7, attempts=2, failures=1, crashes=1,
+        lease_no=4, first_leased_at=store_driver.now - 5, last_error="broken", timeout_ms=100,
+        retries_timeouts=True, route="r", attributes='{"x":"y"}', trace="t", dedup_key="k",
+        dedup_until="ended",
     )  # fmt: skip
 
     assert put(restoring, row) == Restored(restored=1)
 
-    [back] = snapshot(desk)
+    [back] = snapshot(store_driver)
     same = set(NAMES) - {"message_no", "order_no", "queue_no", "taken_at"}
     assert {name: back[name] for name in same} == {name: row[name] for name in same}
 
 
-def test_the_same_again_brings_nothing(desk, restoring):
-    mail = desk.queue("mail")
-    rows = [a_row(desk) for _ in range(3)]
+def test_the_same_again_brings_nothing(store_driver, restoring):
+    mail = store_driver.queue("mail")
+    rows = [a_row(store_driver) for _ in range(3)]
     assert put(restoring, *rows[:2]).restored == 2
-    desk.complete(desk.claim(mail)[0])
+    store_driver.complete(store_driver.claim(mail)[0])
 
     again = put(restoring, *rows)
 
     assert (again.restored, again.known) == (1, 2), "also of the one that has ended since"
-    assert desk.counts(mail).ready == 2
+    assert store_driver.counts(mail).ready == 2
 
 
-def test_the_dead_are_dead_again(desk, restoring):
-    mail = desk.queue("mail")
-    put(restoring, a_row(desk, state="dead", reason="broken", attempts=3, failures=3))
-    [dead] = desk.browse(mail, State.DEAD)
+def test_the_dead_are_dead_again(store_driver, restoring):
+    mail = store_driver.queue("mail")
+    put(restoring, a_row(store_driver, state="dead", reason="broken", attempts=3, failures=3))
+    [dead] = store_driver.browse(mail, State.DEAD)
     assert (dead.reason, dead.attempts, dead.failures) == ("broken", 3, 3)
-    assert desk.claim_ids(mail) == []
+    assert store_driver.claim_ids(mail) == []
 
 
-def test_attempts_count_on(desk, restoring):
-    mail = desk.queue("mail", max_attempts=3)
-    put(restoring, a_row(desk, attempts=2, failures=2, lease_no=2))
-    [held] = desk.claim(mail)
+def test_attempts_count_on(store_driver, restoring):
+    mail = store_driver.queue("mail", max_attempts=3)
+    put(restoring, a_row(store_driver, attempts=2, failures=2, lease_no=2))
+    [held] = store_driver.claim(mail)
     assert (held.attempts, held.lease_no) == (3, 3)
-    desk.act(Verb.FAIL, held)
-    assert desk.counts(mail).dead == 1
+    store_driver.act(Verb.FAIL, held)
+    assert store_driver.counts(mail).dead == 1
 
 
-def test_a_key_that_is_held_is_held_again(desk, restoring):
-    mail = desk.queue("mail")
-    put(restoring, a_row(desk, dedup_key="k", dedup_until="ended"))
-    put(restoring, a_row(desk, dedup_key="w"))
-    [answer] = desk.submit_send(mail, dedup_key="k").result()
+def test_a_key_that_is_held_is_held_again(store_driver, restoring):
+    mail = store_driver.queue("mail")
+    put(restoring, a_row(store_driver, dedup_key="k", dedup_until="ended"))
+    put(restoring, a_row(store_driver, dedup_key="w"))
+    [answer] = store_driver.submit_send(mail, dedup_key="k").result()
     assert answer.is_duplicate
-    assert desk.send(mail, dedup_key="w"), "a window is long over"
+    assert store_driver.send(mail, dedup_key="w"), "a window is long over"
 
 
-def test_what_has_no_body_or_no_room_is_told(desk, restoring):
-    desk.queue("mail", max_messages=1)
-    rows = [a_row(desk), a_row(desk), a_row(desk, body=None)]
+def test_what_has_no_body_or_no_room_is_told(store_driver, restoring):
+    store_driver.queue("mail", max_messages=1)
+    rows = [a_row(store_driver), a_row(store_driver), a_row(store_driver, body=None)]
     done = put(restoring, *rows)
     assert (done.restored, done.without_body) == (1, 1)
     [(message_id, why)] = done.refused
     assert (message_id, "queue_full" in why) == (rows[1]["id"], True)
 
 
-def test_queues_are_made_with_the_settings_they_had(desk, restoring):
+def test_queues_are_made_with_the_settings_they_had(store_driver, restoring):
     text = msgspec.json.encode(some_settings(max_attempts=9)).decode()
-    desk.queue("old", max_attempts=1)
+    store_driver.queue("old", max_attempts=1)
     assert restoring.make_queues({"old": text, "new": text}) == 1
 
-    settings = [desk.read(lambda s, n=n: s.queues.find(n)).settings for n in ("old", "new")]
+    settings = [store_driver.read(lambda s, n=n: s.queues.find(n)).settings for n in ("old", "new")]
     assert [s.max_attempts for s in settings] == [1, 9]
-    put(restoring, a_row(desk, queue="unheard-of"))
-    assert desk.read(lambda s: s.queues.find("unheard-of")) is not None
+    put(restoring, a_row(store_driver, queue="unheard-of"))
+    assert store_driver.read(lambda s: s.queues.find("unheard-of")) is not None
 
 
-def test_groups_keep_their_order(desk, restoring):
-    mail = desk.queue("mail", ordering="group")
-    rows = [a_row(desk, group_key="g") for _ in range(3)]
+def test_groups_keep_their_order(store_driver, restoring):
+    mail = store_driver.queue("mail", ordering="group")
+    rows = [a_row(store_driver, group_key="g") for _ in range(3)]
     put(restoring, *rows)
     seen = []
     for _ in rows:
-        [held] = desk.claim(mail, 10)
+        [held] = store_driver.claim(mail, 10)
         seen.append(held.id)
-        desk.complete(held)
+        store_driver.complete(held)
     assert seen == [row["id"] for row in rows]

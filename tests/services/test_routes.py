@@ -12,7 +12,7 @@ from penstock.domain.errors import InvalidRequest, RouteNotFound
 from penstock.domain.fact import FactFilter
 from penstock.services.circuits.circuits import Circuits, Reported
 from penstock.services.routes import Routes
-from tests.store.desk import Desk
+from tests.store.driver import StoreDriver
 
 
 def rules(*patterns: str) -> str:
@@ -20,13 +20,13 @@ def rules(*patterns: str) -> str:
 
 
 @pytest.fixture
-def routes(desk: Desk) -> Routes:
-    return Routes(desk.store, desk.clock)
+def routes(store_driver: StoreDriver) -> Routes:
+    return Routes(store_driver.store, store_driver.clock)
 
 
 @pytest.fixture
-def circuits(desk: Desk, routes: Routes) -> Circuits:
-    made = Circuits(desk.store, desk.clock, routes)
+def circuits(store_driver: StoreDriver, routes: Routes) -> Circuits:
+    made = Circuits(store_driver.store, store_driver.clock, routes)
     made.breaker.put(
         BreakerSettings(
             circuit_check_enabled=True, statistics_update_enabled=True, min_queue_sample_count=1
@@ -46,14 +46,14 @@ def test_without_rules_no_request_is_taken(routes):
         routes.match("/a")
 
 
-def test_rules_are_taken_at_once_here_and_soon_elsewhere(desk, routes, circuits):
-    there = Routes(desk.store, desk.clock)
+def test_rules_are_taken_at_once_here_and_soon_elsewhere(store_driver, routes, circuits):
+    there = Routes(store_driver.store, store_driver.clock)
     put = routes.put(rules("/a", "/b/(.*)")).result()
 
     assert routes.match("/b/c?d").pattern == "/b/(.*)"
     assert there.get().result() == put
     assert there.table.match("/a") is None
-    Circuits(desk.store, desk.clock, there).refresh()
+    Circuits(store_driver.store, store_driver.clock, there).refresh()
     assert there.match("/a").pattern == "/a"
 
     assert there.remove().result()
@@ -72,8 +72,10 @@ def test_rules_that_are_refused_leave_those_that_are_there(routes):
     assert routes.match("/a")
 
 
-def test_circuits_of_patterns_that_stay_keep_their_state_and_others_go(desk, routes, circuits):
-    queue = desk.queue("q")
+def test_circuits_of_patterns_that_stay_keep_their_state_and_others_go(
+    store_driver, routes, circuits
+):
+    queue = store_driver.queue("q")
     routes.put(rules("/a", "/b")).result()
     break_(circuits, "/a")
     break_(circuits, "/b", queue.queue_no)
@@ -83,26 +85,32 @@ def test_circuits_of_patterns_that_stay_keep_their_state_and_others_go(desk, rou
     views = circuits.all().result()
     assert list(views) == [circuit_hash("/a")]
     assert views[circuit_hash("/a")].circuit.state is CircuitState.OPEN
-    assert desk.read(lambda s: s.circuits.line(9)) == [queue.queue_no], "it is let go in its turn"
-    facts = desk.read(lambda s: s.facts.search(FactFilter(subject=circuit_hash("/b"))))
+    assert store_driver.read(lambda s: s.circuits.line(9)) == [queue.queue_no], (
+        "it is let go in its turn"
+    )
+    facts = store_driver.read(lambda s: s.facts.search(FactFilter(subject=circuit_hash("/b"))))
     assert [fact.kind for fact in facts] == ["circuit_removed", "circuit_opened"]
 
 
 def test_the_rules_of_the_store_decide_what_goes_not_those_that_a_node_remembers(
-    desk, routes, circuits
+    store_driver, routes, circuits
 ):
     routes.put(rules("/a")).result()
     break_(circuits, "/a")
-    stale = Routes(desk.store, desk.clock)
+    stale = Routes(store_driver.store, store_driver.clock)
 
     stale.put(rules("/b")).result()
 
     assert circuits.all().result() == {}
 
 
-def test_rules_that_this_version_cannot_read_leave_the_present_ones(desk, routes, circuits, caplog):
+def test_rules_that_this_version_cannot_read_leave_the_present_ones(
+    store_driver, routes, circuits, caplog
+):
     routes.put(rules("/a")).result()
-    desk.write(lambda s: s.documents.put("routing_rules", '{"/b": {"new": 1}}', now=desk.now))
+    store_driver.write(
+        lambda s: s.documents.put("routing_rules", '{"/b": {"new": 1}}', now=store_driver.now)
+    )
 
     circuits.refresh()
 
@@ -112,9 +120,9 @@ def test_rules_that_this_version_cannot_read_leave_the_present_ones(desk, routes
     assert routes.match("/c")
 
 
-def test_facts_tell_that_rules_were_changed(desk, routes):
+def test_facts_tell_that_rules_were_changed(store_driver, routes):
     routes.put(rules("/a", "/b")).result()
     routes.remove().result()
 
-    facts = desk.read(lambda s: s.facts.search(FactFilter(kind="routes_changed")))
+    facts = store_driver.read(lambda s: s.facts.search(FactFilter(kind="routes_changed")))
     assert [json.loads(fact.data)["routes"] for fact in facts] == [0, 2]

@@ -3,4 +3,4 @@
 import pytest
 
 # Helpers that assert should say what they have found, as tests do.
-pytest.register_assert_rewrite("tests.store.desk", "tests.store.machine", "tests.store.recount")
+pytest.register_assert_rewrite("tests.store.driver", "tests.store.machine", "tests.store.recount")

@@ -10,7 +10,7 @@ from penstock.domain.circuit.outcome_window import note_all
 from penstock.domain.circuit.settings import BreakerSettings
 from penstock.domain.queue.queue import Queue
 from penstock.ports.store import Session
-from tests.store.desk import Desk
+from tests.store.driver import StoreDriver
 
 OPEN, HALF, CLOSED = CircuitState.OPEN, CircuitState.HALF_OPEN, CircuitState.CLOSED
 FAILURE, SUCCESS = Outcome.FAILURE, Outcome.SUCCESS
@@ -21,7 +21,7 @@ OTHER_HASH = circuit_hash(OTHER)
 SETTINGS = BreakerSettings(max_queue_sample_count=5, entries_max_age_ms=1_000)
 
 
-def add(desk: Desk, pattern: str = PATTERN, **changes: Any) -> Circuit:
+def add(driver: StoreDriver, pattern: str = PATTERN, **changes: Any) -> Circuit:
     """A circuit as it stands in the store."""
     wanted = Circuit(pattern=pattern, **changes)
 
@@ -30,60 +30,60 @@ def add(desk: Desk, pattern: str = PATTERN, **changes: Any) -> Circuit:
         session.circuits.save({circuit_hash(pattern): wanted})
         return wanted
 
-    return desk.write(do)
+    return driver.write(do)
 
 
-def get(desk: Desk, one: str = HASH) -> Circuit | None:
-    return desk.read(lambda s: s.circuits.find([one])).get(one)
+def get(driver: StoreDriver, one: str = HASH) -> Circuit | None:
+    return driver.read(lambda s: s.circuits.find([one])).get(one)
 
 
-def note(desk: Desk, *batch: tuple[str, Outcome], pattern: str = PATTERN) -> Circuit:
+def note(driver: StoreDriver, *batch: tuple[str, Outcome], pattern: str = PATTERN) -> Circuit:
     """As one report; the ratio and all else as the domain says."""
     one = circuit_hash(pattern)
-    since = desk.now - SETTINGS.entries_max_age_ms
+    since = driver.now - SETTINGS.entries_max_age_ms
 
     def do(session: Session) -> Circuit:
         found = session.circuits.to_note({one: pattern})[one]
         most = SETTINGS.max_queue_sample_count
         lines = session.circuits.lines({one: batch}, since=since, most=most)
-        after, _ = note_all(found, lines[one], batch, SETTINGS, now=desk.now)
+        after, _ = note_all(found, lines[one], batch, SETTINGS, now=driver.now)
         session.circuits.keep_lines(lines)
         session.circuits.save({one: after})
         return after
 
-    return desk.write(do)
+    return driver.write(do)
 
 
-def samples(desk: Desk, outcome: Outcome, one: str = HASH) -> dict[str, int]:
-    return desk.read(lambda s: s.circuits.samples(one, outcome))
+def samples(driver: StoreDriver, outcome: Outcome, one: str = HASH) -> dict[str, int]:
+    return driver.read(lambda s: s.circuits.samples(one, outcome))
 
 
-def hold(desk: Desk, *queues: Queue, pattern: str = PATTERN) -> None:
+def hold(driver: StoreDriver, *queues: Queue, pattern: str = PATTERN) -> None:
     """At one instant."""
     one = circuit_hash(pattern)
     nos = [queue.queue_no for queue in queues]
 
     def do(session: Session) -> None:
         session.circuits.to_note({one: pattern})
-        session.circuits.hold(one, nos, now=desk.now)
+        session.circuits.hold(one, nos, now=driver.now)
         session.queues.hold(nos, by=one)
 
-    desk.write(do)
-    desk.clock.advance(ms=1)
+    driver.write(do)
+    driver.clock.advance(ms=1)
 
 
-def held(desk: Desk, one: str = HASH) -> list[Held]:
-    return desk.read(lambda s: s.circuits.held(one))
+def held(driver: StoreDriver, one: str = HASH) -> list[Held]:
+    return driver.read(lambda s: s.circuits.held(one))
 
 
-def let_go(desk: Desk, *hashes: str) -> None:
+def let_go(driver: StoreDriver, *hashes: str) -> None:
     def do(session: Session) -> None:
         found = session.circuits.to_change(hashes)
         session.circuits.let_go(hashes)
         session.circuits.save({one: circuits.close(it) for one, it in found.items()})
 
-    desk.write(do)
+    driver.write(do)
 
 
-def line(desk: Desk) -> list[int]:
-    return desk.read(lambda s: s.circuits.line(100))
+def line(driver: StoreDriver) -> list[int]:
+    return driver.read(lambda s: s.circuits.line(100))

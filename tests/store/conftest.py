@@ -8,7 +8,7 @@ import pytest
 from penstock.ports.store import Store
 from tests.clocks import ManualClock
 from tests.store.backends import BACKENDS, PLAIN, Open, PostgresHome, postgres_at, sqlite_at
-from tests.store.desk import Desk
+from tests.store.driver import StoreDriver
 from tests.support.postgres import PostgresCluster
 
 
@@ -45,5 +45,11 @@ def clock() -> ManualClock:
 
 
 @pytest.fixture
-def desk(store: Store, clock: ManualClock) -> Desk:
-    return Desk(store, clock)
+def store_driver(store: Store, clock: ManualClock) -> StoreDriver:
+    return StoreDriver(store, clock)
+
+
+@pytest.fixture
+def driver(store_driver: StoreDriver) -> StoreDriver:
+    """The store's, unless the folder has one of its own."""
+    return store_driver

@@ -20,7 +20,6 @@ from penstock.ports.store import Browse, Claim, Claimed, Session, Store
 from penstock.ports.ticket import Ticket
 from tests.clocks import ManualClock
 from tests.factories import a_new_message, an_act, some_settings
-from tests.store.desk import WAIT_S, one_batch
 from tests.store.drawn import (
     ACTS,
     CLAIMS,
@@ -33,6 +32,7 @@ from tests.store.drawn import (
     WHICH,
     allowed,
 )
+from tests.store.driver import WAIT_S, one_batch
 from tests.store.model import End, Model
 from tests.store.plain import in_line, plain, plain_acted, plain_claimed, plain_sent
 from tests.store.recount import held_without_reason

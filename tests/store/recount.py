@@ -11,18 +11,18 @@ from penstock.domain.queue.queue import Queue
 from penstock.ports.store import Session
 from penstock.store.commit.session import SqlSession
 from penstock.store.maintenance.limit_checks import wrong_limits
-from tests.store.desk import Desk
+from tests.store.driver import StoreDriver
 
 AT_REST_OR_LIVE = (State.WAITING, State.READY, State.LEASED, State.DEAD)
 
 
-def check_books(desk: Desk) -> None:
+def check_books(driver: StoreDriver) -> None:
     """At any moment: the counters of every queue balance, and say what is in the tables."""
-    for queue in desk.queues:
-        check_states(desk, queue)
-    assert desk.read(held_without_reason) == []
-    if desk.keeps_history:
-        check_totals(desk)
+    for queue in driver.queues:
+        check_states(driver, queue)
+    assert driver.read(held_without_reason) == []
+    if driver.keeps_history:
+        check_totals(driver)
 
 
 def held_without_reason(session: Session) -> list[str]:
@@ -30,26 +30,26 @@ def held_without_reason(session: Session) -> list[str]:
     return wrong_limits(cast(SqlSession, session))
 
 
-def check_states(desk: Desk, queue: Queue) -> None:
-    counts = desk.counts(queue)
+def check_states(driver: StoreDriver, queue: Queue) -> None:
+    counts = driver.counts(queue)
     told = {state: getattr(counts, state.value) for state in AT_REST_OR_LIVE}
-    found = {state: len(desk.browse(queue, state)) for state in AT_REST_OR_LIVE}
+    found = {state: len(driver.browse(queue, state)) for state in AT_REST_OR_LIVE}
 
     assert told == found, queue.name
     assert counts.is_balanced, (queue.name, counts)
 
 
-def check_totals(desk: Desk) -> None:
-    endings = Counter((ending.queue, ending.outcome) for ending in desk.endings())
+def check_totals(driver: StoreDriver) -> None:
+    endings = Counter((ending.queue, ending.outcome) for ending in driver.endings())
     attempts = Counter(
         (attempt.queue_no, attempt.outcome)
-        for message_id in desk.sent_ids
-        for attempt in desk.attempts(message_id)
+        for message_id in driver.sent_ids
+        for attempt in driver.attempts(message_id)
     )
-    for name in {queue.name for queue in desk.queues}:
+    for name in {queue.name for queue in driver.queues}:
         # A name may have been given twice; history goes by the name.
-        namesakes = [queue for queue in desk.queues if queue.name == name]
-        totals = [desk.counts(queue) for queue in namesakes]
+        namesakes = [queue for queue in driver.queues if queue.name == name]
+        totals = [driver.counts(queue) for queue in namesakes]
         assert sum(t.done_total for t in totals) == endings[name, State.DONE]
         assert sum(t.dead_total for t in totals) == endings[name, State.DEAD]
         # A dead letter that is redriven leaves its queue without an ending.

@@ -15,7 +15,7 @@ from penstock.store.commit import lane
 from penstock.store.postgres.store import open_postgres
 from tests.factories import a_new_message, an_act
 from tests.store.backends import BACKENDS, PLAIN, PostgresHome
-from tests.store.desk import WAIT_S, Desk
+from tests.store.driver import WAIT_S, StoreDriver
 from tests.store.plain import unnumbered
 from tests.store.recount import check_books
 from tests.store.trouble import TOO_BIG, cut_off, no_room
@@ -27,8 +27,8 @@ A_MOMENT = threading.Event()  # never set
 
 
 @pytest.fixture
-def mail(desk):
-    return desk.queue("mail", lease_ms=MINUTE)
+def mail(driver):
+    return driver.queue("mail", lease_ms=MINUTE)
 
 
 @pytest.fixture
@@ -56,10 +56,10 @@ def in_threads(count, do):
     return answers
 
 
-def test_every_thread_gets_the_answers_to_its_own_requests(desk, mail):
+def test_every_thread_gets_the_answers_to_its_own_requests(driver, mail):
     def send_some(_):
-        new = [a_new_message(mail, now=desk.now) for _ in range(EACH)]
-        tickets = [desk.store.send([n]) for n in new]
+        new = [a_new_message(mail, now=driver.now) for _ in range(EACH)]
+        tickets = [driver.store.send([n]) for n in new]
         return [
             (n.message.id, ticket.result(WAIT_S)) for n, ticket in zip(new, tickets, strict=True)
         ]
@@ -68,46 +68,46 @@ def test_every_thread_gets_the_answers_to_its_own_requests(desk, mail):
 
     for part in answers:
         assert [sent.id for _, [sent] in part] == [message_id for message_id, _ in part]
-    assert desk.counts(mail).ready == THREADS * EACH
+    assert driver.counts(mail).ready == THREADS * EACH
 
 
-def test_many_requests_share_a_commit(desk, mail):
+def test_many_requests_share_a_commit(driver, mail):
     batches: list[Any] = []
-    desk.store.listen(lambda woken: batches.append(woken[mail.queue_no]))
+    driver.store.listen(lambda woken: batches.append(woken[mail.queue_no]))
 
-    in_threads(THREADS, lambda _: [desk.send(mail) for _ in range(EACH)])
+    in_threads(THREADS, lambda _: [driver.send(mail) for _ in range(EACH)])
 
     assert sum(batches) == THREADS * EACH
     assert len(batches) < THREADS * EACH
 
 
-def test_what_gathers_while_the_writer_is_busy_is_one_batch(desk, mail):
+def test_what_gathers_while_the_writer_is_busy_is_one_batch(driver, mail):
     batches: list[Any] = []
-    desk.store.listen(batches.append)
+    driver.store.listen(batches.append)
 
-    with desk.together():
-        tickets = [desk.submit_send(mail) for _ in range(100)]
+    with driver.together():
+        tickets = [driver.submit_send(mail) for _ in range(100)]
     for ticket in tickets:
         ticket.result(WAIT_S)
 
     assert batches == [{mail.queue_no: 100}]
 
 
-def test_what_one_thread_asks_for_happens_in_its_order(desk, mail):
-    with desk.together():
-        tickets = [desk.submit_send(mail) for _ in range(20)]
+def test_what_one_thread_asks_for_happens_in_its_order(driver, mail):
+    with driver.together():
+        tickets = [driver.submit_send(mail) for _ in range(20)]
     for ticket in tickets:
         ticket.result(WAIT_S)
 
-    assert desk.claim_ids(mail) == desk.sent_ids
+    assert driver.claim_ids(mail) == driver.sent_ids
 
 
-def test_every_task_of_an_event_loop_gets_its_own_answer(desk, mail):
+def test_every_task_of_an_event_loop_gets_its_own_answer(driver, mail):
     async def send_and_claim(n):
-        new = a_new_message(mail, now=desk.now, body=str(n))
-        sent = await desk.store.send([new])
-        claimed = await desk.store.claim(Claim(queue_no=mail.queue_no, now=desk.now))
-        counts = await desk.store.read(lambda s: s.queues.counts([mail.queue_no]))
+        new = a_new_message(mail, now=driver.now, body=str(n))
+        sent = await driver.store.send([new])
+        claimed = await driver.store.claim(Claim(queue_no=mail.queue_no, now=driver.now))
+        counts = await driver.store.read(lambda s: s.queues.counts([mail.queue_no]))
         assert [answer.id for answer in sent] == [new.message.id]
         assert counts[mail.queue_no].sent_total > 0
         return [message.id for message, _ in claimed.messages]
@@ -122,12 +122,12 @@ def test_every_task_of_an_event_loop_gets_its_own_answer(desk, mail):
     assert set(ids.values()) == {1}
 
 
-def test_what_one_turn_of_a_loop_asks_for_is_one_batch(desk, mail):
+def test_what_one_turn_of_a_loop_asks_for_is_one_batch(driver, mail):
     batches: list[Any] = []
-    desk.store.listen(batches.append)
+    driver.store.listen(batches.append)
 
     async def main():
-        await asyncio.gather(*(awaited(desk.submit_send(mail)) for _ in range(50)))
+        await asyncio.gather(*(awaited(driver.submit_send(mail)) for _ in range(50)))
 
     asyncio.run(main())
 
@@ -138,87 +138,87 @@ async def awaited(ticket):
     return await ticket
 
 
-def test_what_does_not_fit_into_one_batch_is_not_left_waiting(desk, mail, monkeypatch):
+def test_what_does_not_fit_into_one_batch_is_not_left_waiting(driver, mail, monkeypatch):
     monkeypatch.setattr(lane, "MOST_PER_BATCH", 3)
 
     async def main():
-        sends = [awaited(desk.submit_send(mail)) for _ in range(10)]
+        sends = [awaited(driver.submit_send(mail)) for _ in range(10)]
         return await asyncio.wait_for(asyncio.gather(*sends), WAIT_S)
 
     assert len(asyncio.run(main())) == 10
 
 
 @pytest.mark.parametrize("backend", ["sqlite"])
-def test_what_comes_while_the_connections_are_let_go_is_not_left_waiting(desk, mail):
+def test_what_comes_while_the_connections_are_let_go_is_not_left_waiting(driver, mail):
     async def main():
         loop, tickets = asyncio.get_running_loop(), []
 
         def come_too_early():
-            loop.call_soon_threadsafe(lambda: tickets.append(desk.submit_send(mail)))
+            loop.call_soon_threadsafe(lambda: tickets.append(driver.submit_send(mail)))
             A_MOMENT.wait(0.1)  # in which the writer's thread looks, and finds somebody at it
 
-        await asyncio.to_thread(desk.store.let_go, come_too_early)
+        await asyncio.to_thread(driver.store.let_go, come_too_early)
         return await asyncio.wait_for(awaited(tickets[0]), WAIT_S)
 
     assert len(asyncio.run(main())) == 1
 
 
-def test_threads_and_loops_share_the_writer(desk, mail):
+def test_threads_and_loops_share_the_writer(driver, mail):
     async def main():
-        return await asyncio.gather(*(awaited(desk.submit_send(mail)) for _ in range(EACH)))
+        return await asyncio.gather(*(awaited(driver.submit_send(mail)) for _ in range(EACH)))
 
     def send_some(n):
         if n % 2:
             return asyncio.run(main())
-        return [desk.submit_send(mail).result(WAIT_S) for _ in range(EACH)]
+        return [driver.submit_send(mail).result(WAIT_S) for _ in range(EACH)]
 
     answers = in_threads(4, send_some)
 
     ids = {answer.id for part in answers for [answer] in part}
     assert len(ids) == 4 * EACH
-    assert desk.counts(mail).ready == 4 * EACH
+    assert driver.counts(mail).ready == 4 * EACH
 
 
 @ALSO_PLAIN
 def test_trouble_with_the_storage_is_told_to_the_whole_batch_and_nothing_is_kept(
-    desk, mail, break_storage
+    driver, mail, break_storage
 ):
-    held_id = desk.send(mail)
-    [held] = desk.claim(mail)
+    held_id = driver.send(mail)
+    [held] = driver.claim(mail)
 
-    with desk.together():
+    with driver.together():
         tickets = [
-            desk.store.write(break_storage),
-            *(desk.submit_send(mail, body=TOO_BIG) for _ in range(3)),
-            desk.submit_act(Verb.COMPLETE, held),
-            desk.submit_claim(mail),
+            driver.store.write(break_storage),
+            *(driver.submit_send(mail, body=TOO_BIG) for _ in range(3)),
+            driver.submit_act(Verb.COMPLETE, held),
+            driver.submit_claim(mail),
         ]
     for ticket in tickets:
         with pytest.raises(StoreUnavailable):
             ticket.result(WAIT_S)
 
-    assert desk.get(held_id) == held
-    assert desk.counts(mail).sent_total == 1
+    assert driver.get(held_id) == held
+    assert driver.counts(mail).sent_total == 1
 
 
 @ALSO_PLAIN
-def test_after_trouble_with_the_storage_the_next_request_is_served(desk, mail, break_storage):
-    with desk.together():
-        broken = desk.store.write(break_storage)
-        desk.submit_send(mail, body=TOO_BIG)
+def test_after_trouble_with_the_storage_the_next_request_is_served(driver, mail, break_storage):
+    with driver.together():
+        broken = driver.store.write(break_storage)
+        driver.submit_send(mail, body=TOO_BIG)
     with pytest.raises(StoreUnavailable):
         broken.result(WAIT_S)
 
-    message_id = desk.send(mail, body=TOO_BIG)
+    message_id = driver.send(mail, body=TOO_BIG)
 
-    assert desk.claim_ids(mail) == [message_id]
-    check_books(desk)
+    assert driver.claim_ids(mail) == [message_id]
+    check_books(driver)
 
 
 @ALSO_PLAIN
-def test_trouble_is_told_to_tasks_as_well(desk, mail, break_storage):
+def test_trouble_is_told_to_tasks_as_well(driver, mail, break_storage):
     async def main():
-        tickets = [desk.store.write(break_storage), desk.submit_send(mail, body=TOO_BIG)]
+        tickets = [driver.store.write(break_storage), driver.submit_send(mail, body=TOO_BIG)]
         return await asyncio.gather(*map(awaited, tickets), return_exceptions=True)
 
     answers = asyncio.run(main())
@@ -227,60 +227,62 @@ def test_trouble_is_told_to_tasks_as_well(desk, mail, break_storage):
 
 
 def test_closing_finishes_what_was_taken(open_store, clock):
-    desk = Desk(open_store(), clock)
-    mail = desk.queue()
-    closer = threading.Thread(target=desk.store.close)
+    driver = StoreDriver(open_store(), clock)
+    mail = driver.queue()
+    closer = threading.Thread(target=driver.store.close)
 
-    with desk.together():
-        tickets = [desk.submit_send(mail) for _ in range(10)]
+    with driver.together():
+        tickets = [driver.submit_send(mail) for _ in range(10)]
         closer.start()
     closer.join(WAIT_S)
 
     told = [unnumbered(ticket.result(WAIT_S)) for ticket in tickets]
-    assert told == [[Sent(message_id)] for message_id in desk.sent_ids]
-    again = Desk(open_store(), clock)
-    assert again.claim_ids(mail) == desk.sent_ids
+    assert told == [[Sent(message_id)] for message_id in driver.sent_ids]
+    again = StoreDriver(open_store(), clock)
+    assert again.claim_ids(mail) == driver.sent_ids
     again.store.close()
 
 
-def work_off(desk, mail):
+def work_off(driver, mail):
     """Send, claim and complete until nothing is left; returns the ids this one has completed."""
-    desk.send_many(mail, EACH)
+    driver.send_many(mail, EACH)
     done = []
-    while held := desk.claim(mail, 3):
+    while held := driver.claim(mail, 3):
         for message in held:
-            [answer] = desk.store.act([an_act(Verb.COMPLETE, message, now=desk.now)]).result(WAIT_S)
+            [answer] = driver.store.act([an_act(Verb.COMPLETE, message, now=driver.now)]).result(
+                WAIT_S
+            )
             done.append(answer.id)
     return done
 
 
-def test_however_many_work_at_once_every_message_is_handled_once(desk, mail):
-    parts = in_threads(4, lambda _: work_off(desk, mail))
+def test_however_many_work_at_once_every_message_is_handled_once(driver, mail):
+    parts = in_threads(4, lambda _: work_off(driver, mail))
 
     handled = Counter(message_id for part in parts for message_id in part)
     assert set(handled.values()) == {1}
-    assert sorted(handled) == sorted(desk.sent_ids)
-    check_books(desk)
+    assert sorted(handled) == sorted(driver.sent_ids)
+    check_books(driver)
 
 
 def test_several_writers_do_not_get_into_each_others_way(postgres_home, clock):
     store = open_postgres(postgres_home.renew(), lanes=4)
-    desk = Desk(store, clock)
-    mail = desk.queue("mail", lease_ms=MINUTE)
+    driver = StoreDriver(store, clock)
+    mail = driver.queue("mail", lease_ms=MINUTE)
 
-    parts = in_threads(8, lambda _: work_off(desk, mail))
+    parts = in_threads(8, lambda _: work_off(driver, mail))
 
     handled = Counter(message_id for part in parts for message_id in part)
-    left = desk.claim_ids(mail, 1_000)
+    left = driver.claim_ids(mail, 1_000)
     assert set(handled.values()) == {1}
-    assert sorted([*handled, *left]) == sorted(desk.sent_ids)
-    check_books(desk)
+    assert sorted([*handled, *left]) == sorted(driver.sent_ids)
+    check_books(driver)
     store.close()
 
 
-def test_the_writer_survives_an_unexpected_error_and_reports_an_outage(desk, mail, monkeypatch):
+def test_the_writer_survives_an_unexpected_error_and_reports_an_outage(driver, mail, monkeypatch):
     """A writer thread that ended would leave every later request waiting for ever."""
-    lanes = desk.store._commits._lanes
+    lanes = driver.store._commits._lanes
 
     def fail():
         raise OSError("No space left on device")
@@ -288,25 +290,25 @@ def test_the_writer_survives_an_unexpected_error_and_reports_an_outage(desk, mai
     for each in lanes:
         each.let_go(lambda: None)
         monkeypatch.setattr(each, "_open_session", fail)
-    new = a_new_message(mail, now=desk.now)
+    new = a_new_message(mail, now=driver.now)
 
     with pytest.raises(StoreUnavailable, match="No space left on device"):
-        desk.store.send([new]).result(WAIT_S)
+        driver.store.send([new]).result(WAIT_S)
     monkeypatch.undo()
 
     assert all(each._thread.is_alive() for each in lanes)
-    [sent] = desk.store.send([new]).result(WAIT_S)
+    [sent] = driver.store.send([new]).result(WAIT_S)
     assert isinstance(sent, Sent)
 
 
-def test_on_a_loop_the_writer_survives_an_unexpected_error(desk, mail, monkeypatch):
-    lanes = desk.store._commits._lanes
+def test_on_a_loop_the_writer_survives_an_unexpected_error(driver, mail, monkeypatch):
+    lanes = driver.store._commits._lanes
 
     def fail(**_):
         raise OSError("Input/output error")
 
     async def send():
-        return await asyncio.wait_for(desk.store.send([a_new_message(mail)]), WAIT_S)
+        return await asyncio.wait_for(driver.store.send([a_new_message(mail)]), WAIT_S)
 
     for each in lanes:
         monkeypatch.setattr(each._session.db, "take_turn", fail, raising=False)

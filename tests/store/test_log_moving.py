@@ -16,7 +16,7 @@ from penstock.store.sqlite.log_mover import LogMover, sync_ahead
 from penstock.store.sqlite.log_sync import log_of
 from penstock.store.store import open_sqlite
 from tests.clocks import ManualClock
-from tests.store.desk import Desk
+from tests.store.driver import StoreDriver
 from tests.store.recount import check_books
 
 PAGES = 50
@@ -35,11 +35,11 @@ def path(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def desk(open_store, monkeypatch: pytest.MonkeyPatch):
+def driver(open_store, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr("penstock.store.sqlite.connection.CHECKPOINT_PAGES", PAGES)
-    desk = Desk(open_store(), ManualClock())
-    yield desk
-    desk.store.close()
+    driver = StoreDriver(open_store(), ManualClock())
+    yield driver
+    driver.store.close()
 
 
 @pytest.fixture
@@ -77,48 +77,48 @@ def _fail(error: Exception):
     return fail
 
 
-def send_until(desk: Desk, mail, is_enough, *, in_step_with=()) -> list[str]:
+def send_until(driver: StoreDriver, mail, is_enough, *, in_step_with=()) -> list[str]:
     """In step: nothing is sent while a log is moved, which would make it longer."""
     sent: list[str] = []
     while not is_enough():
         assert len(sent) < 2_000, "that does not end"
-        sent.append(desk.send(mail, body=LARGE))
+        sent.append(driver.send(mail, body=LARGE))
         if in_step_with and in_step_with[-1].is_moving:
             wait(in_step_with[-1])
     return sent
 
 
-def database_of(desk: Desk) -> Path:
+def database_of(driver: StoreDriver) -> Path:
     def ask(session: Any) -> str:
         return str(session.db.connection.db_filename("main"))
 
-    return Path(desk.read(ask))
+    return Path(driver.read(ask))
 
 
-def test_sends_are_answered_while_the_log_is_moved(desk, gate, moves):
-    mail = desk.queue()
-    send_until(desk, mail, lambda: moves)
+def test_sends_are_answered_while_the_log_is_moved(driver, gate, moves):
+    mail = driver.queue()
+    send_until(driver, mail, lambda: moves)
 
-    more = [desk.send(mail, body=LARGE) for _ in range(20)]
+    more = [driver.send(mail, body=LARGE) for _ in range(20)]
 
     assert moves[0].is_moving
-    assert {desk.get(one).id for one in more} == set(more)
+    assert {driver.get(one).id for one in more} == set(more)
 
 
-def test_a_log_that_was_moved_begins_anew(desk, moves):
-    mail, log = desk.queue(), log_of(database_of(desk))
+def test_a_log_that_was_moved_begins_anew(driver, moves):
+    mail, log = driver.queue(), log_of(database_of(driver))
 
-    send_until(desk, mail, lambda: len(moves) >= 20, in_step_with=moves)
+    send_until(driver, mail, lambda: len(moves) >= 20, in_step_with=moves)
 
-    written = desk.counts(mail).ready * len(LARGE)
+    written = driver.counts(mail).ready * len(LARGE)
     assert log.stat().st_size < written / 2, "it only grew"
 
 
-def test_what_was_moved_is_whole(desk, moves, open_store):
-    mail = desk.queue()
-    sent = send_until(desk, mail, lambda: len(moves) >= 6)
-    path = database_of(desk)
-    desk.store.close()
+def test_what_was_moved_is_whole(driver, moves, open_store):
+    mail = driver.queue()
+    sent = send_until(driver, mail, lambda: len(moves) >= 6)
+    path = database_of(driver)
+    driver.store.close()
 
     db = apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READONLY)
     assert db.execute("PRAGMA integrity_check").get == "ok"
@@ -127,20 +127,20 @@ def test_what_was_moved_is_whole(desk, moves, open_store):
     assert all(db.execute("SELECT verify_checksum(?)", (page,)).get == 1 for page in pages)
     db.close()
 
-    desk.store = open_store()
-    assert desk.claim_ids(mail, limit=len(sent)) == sent
-    check_books(desk)
+    driver.store = open_store()
+    assert driver.claim_ids(mail, limit=len(sent)) == sent
+    check_books(driver)
 
 
 def fail_to_sync(path: str) -> None:
     raise OSError(errno.EIO, "the disk is in trouble")
 
 
-def fail_a_move(desk: Desk, mail, moves, monkeypatch) -> list[str]:
+def fail_a_move(driver: StoreDriver, mail, moves, monkeypatch) -> list[str]:
     """After this a move has failed, and the writer has not come by since."""
     with monkeypatch.context() as trouble:
         trouble.setattr(log_mover, "sync_ahead", fail_to_sync)
-        sent = send_until(desk, mail, lambda: moves)
+        sent = send_until(driver, mail, lambda: moves)
         wait(moves[0])
     return sent
 
@@ -156,52 +156,54 @@ def is_in_doubt(path: Path) -> bool:
 
 
 def test_a_move_that_fails_is_the_end_of_the_connection_and_of_nothing_else(
-    desk, moves, monkeypatch, caplog
+    driver, moves, monkeypatch, caplog
 ):
-    mail, path = desk.queue(), database_of(desk)
-    sent = fail_a_move(desk, mail, moves, monkeypatch)
+    mail, path = driver.queue(), database_of(driver)
+    sent = fail_a_move(driver, mail, moves, monkeypatch)
 
-    sent += [desk.send(mail), desk.send(mail)]
+    sent += [driver.send(mail), driver.send(mail)]
 
     assert "the disk is in trouble" in caplog.text
     assert not is_in_doubt(path), "the log is settled"
     failed = moves[0]
-    sent += send_until(desk, mail, lambda: moves[-1] is not failed)
-    assert desk.claim_ids(mail, limit=len(sent)) == sent
+    sent += send_until(driver, mail, lambda: moves[-1] is not failed)
+    assert driver.claim_ids(mail, limit=len(sent)) == sent
 
 
 def test_everybody_is_told_of_a_move_that_failed_before_the_writer_comes_by(
-    desk, moves, monkeypatch
+    driver, moves, monkeypatch
 ):
-    mail, path = desk.queue(), database_of(desk)
-    sent = fail_a_move(desk, mail, moves, monkeypatch)
+    mail, path = driver.queue(), database_of(driver)
+    sent = fail_a_move(driver, mail, moves, monkeypatch)
     assert is_in_doubt(path)
 
-    other = Desk(open_sqlite(path), desk.clock)  # settles the log, when the first has let go of it
+    other = StoreDriver(
+        open_sqlite(path), driver.clock
+    )  # settles the log, when the first has let go of it
 
     assert not is_in_doubt(path)
     sent.append(other.send(mail))
-    assert desk.claim_ids(mail, limit=len(sent)) == sent
+    assert driver.claim_ids(mail, limit=len(sent)) == sent
     other.store.close()
 
 
 def test_a_store_that_closes_after_a_failed_move_leaves_the_log_to_the_next_one(
-    desk, moves, monkeypatch, open_store
+    driver, moves, monkeypatch, open_store
 ):
-    mail, path = desk.queue(), database_of(desk)
-    sent = fail_a_move(desk, mail, moves, monkeypatch)
-    desk.store.readers.shut()  # the last one to close moves the log, if it is a writer
+    mail, path = driver.queue(), database_of(driver)
+    sent = fail_a_move(driver, mail, moves, monkeypatch)
+    driver.store.readers.shut()  # the last one to close moves the log, if it is a writer
 
-    desk.store.close()
+    driver.store.close()
 
     assert is_in_doubt(path)
     assert log_of(path).stat().st_size > 0, "what it holds is not certain to be in the database"
-    desk.store = open_store()
-    assert desk.claim_ids(mail, limit=len(sent)) == sent
+    driver.store = open_store()
+    assert driver.claim_ids(mail, limit=len(sent)) == sent
 
 
-def test_so_does_one_whose_move_fails_while_it_closes(desk, moves, monkeypatch):
-    mail, path = desk.queue(), database_of(desk)
+def test_so_does_one_whose_move_fails_while_it_closes(driver, moves, monkeypatch):
+    mail, path = driver.queue(), database_of(driver)
     is_syncing, may_fail = threading.Event(), threading.Event()
 
     def fail_in_the_end(path: str) -> None:
@@ -210,10 +212,10 @@ def test_so_does_one_whose_move_fails_while_it_closes(desk, moves, monkeypatch):
         fail_to_sync(path)
 
     monkeypatch.setattr(log_mover, "sync_ahead", fail_in_the_end)
-    send_until(desk, mail, lambda: moves)
+    send_until(driver, mail, lambda: moves)
     assert is_syncing.wait(30)
-    desk.store.readers.shut()
-    closing = threading.Thread(target=desk.store.close)
+    driver.store.readers.shut()
+    closing = threading.Thread(target=driver.store.close)
     closing.start()
     closing.join(0.1)
 
@@ -224,10 +226,10 @@ def test_so_does_one_whose_move_fails_while_it_closes(desk, moves, monkeypatch):
     assert log_of(path).stat().st_size > 0
 
 
-def test_who_closes_waits_for_the_mover(desk, gate, moves):
-    mail = desk.queue()
-    send_until(desk, mail, lambda: moves)
-    closing = threading.Thread(target=desk.store.close)
+def test_who_closes_waits_for_the_mover(driver, gate, moves):
+    mail = driver.queue()
+    send_until(driver, mail, lambda: moves)
+    closing = threading.Thread(target=driver.store.close)
 
     closing.start()
     closing.join(0.1)
@@ -239,32 +241,32 @@ def test_who_closes_waits_for_the_mover(desk, gate, moves):
     assert not closing.is_alive()
 
 
-def test_behind_a_reader_it_is_not_tried_at_every_commit(desk, moves):
-    mail, log = desk.queue(), log_of(database_of(desk))
-    reader = apsw.Connection(str(database_of(desk)), flags=apsw.SQLITE_OPEN_READONLY)
+def test_behind_a_reader_it_is_not_tried_at_every_commit(driver, moves):
+    mail, log = driver.queue(), log_of(database_of(driver))
+    reader = apsw.Connection(str(database_of(driver)), flags=apsw.SQLITE_OPEN_READONLY)
     reader.execute("BEGIN; SELECT count(*) FROM message").fetchall()
-    send_until(desk, mail, lambda: moves)
+    send_until(driver, mail, lambda: moves)
     wait(moves[0])
-    desk.send(mail)
+    driver.send(mail)
     tries = len(moves)
 
     for _ in range(PAGES // 20):  # a small one fills less than ten pages
-        desk.send(mail)
+        driver.send(mail)
 
     assert len(moves) == tries
     reader.close()
-    sent = send_until(desk, mail, lambda: len(moves) > tries + 20, in_step_with=moves)
+    sent = send_until(driver, mail, lambda: len(moves) > tries + 20, in_step_with=moves)
     assert log.stat().st_size < len(sent) * len(LARGE) / 2, "it only grew"
 
 
-def test_a_log_that_somebody_else_began_anew_is_moved_as_early_as_ever(desk, moves):
-    mail, path = desk.queue(), database_of(desk)
+def test_a_log_that_somebody_else_began_anew_is_moved_as_early_as_ever(driver, moves):
+    mail, path = driver.queue(), database_of(driver)
     reader = apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READONLY)
     reader.execute("BEGIN; SELECT count(*) FROM message").fetchall()
     long = 10 * PAGES * FRAME_BYTES
-    send_until(desk, mail, lambda: log_of(path).stat().st_size > long)
+    send_until(driver, mail, lambda: log_of(path).stat().st_size > long)
     while moves[-1].is_moving or moves[-1].has_ended:
-        desk.send(mail)  # hears of it
+        driver.send(mail)  # hears of it
     reader.close()
     other = apsw.Connection(str(path))
     other.pragma("schema_version")  # before it has read anything it knows of no log
@@ -272,7 +274,7 @@ def test_a_log_that_somebody_else_began_anew_is_moved_as_early_as_ever(desk, mov
     moves.clear()
 
     for _ in range(PAGES // 4):  # a large one fills more than four pages
-        desk.send(mail, body=LARGE)
+        driver.send(mail, body=LARGE)
 
     assert moves
     other.close()
@@ -286,15 +288,15 @@ def test_a_log_that_somebody_else_began_anew_is_moved_as_early_as_ever(desk, mov
         pytest.param((threading.Thread, "start", _fail(RuntimeError("threads"))), id="no threads"),
     ],
 )
-def test_where_there_can_be_no_mover_the_writer_moves_the_log(desk, moves, monkeypatch, trouble):
-    mail, path = desk.queue(), database_of(desk)
+def test_where_there_can_be_no_mover_the_writer_moves_the_log(driver, moves, monkeypatch, trouble):
+    mail, path = driver.queue(), database_of(driver)
     monkeypatch.setattr(*trouble)
 
-    send_until(desk, mail, lambda: len(moves) >= 20, in_step_with=moves)
+    send_until(driver, mail, lambda: len(moves) >= 20, in_step_with=moves)
 
     assert not any(mover.is_moving for mover in moves)
     assert not is_in_doubt(path)
-    written = desk.counts(mail).ready * len(LARGE)
+    written = driver.counts(mail).ready * len(LARGE)
     assert log_of(path).stat().st_size < written / 2, "it only grew"
     monkeypatch.undo()
 

@@ -33,7 +33,7 @@ from penstock.store.postgres.store import PostgresStore, migrate, open_postgres
 from penstock.store.store import open_sqlite
 from tests.clocks import ManualClock
 from tests.factories import a_key
-from tests.store.desk import WAIT_S, Desk
+from tests.store.driver import WAIT_S, StoreDriver
 from tests.store.recount import check_books
 
 ODD = "tab\t newline\n return\r backslash \\ \\N quote \" ' end \u20ac \U0001f426"
@@ -51,43 +51,45 @@ def clock() -> ManualClock:
 
 
 @pytest.fixture
-def full(path: Path, clock: ManualClock) -> Desk:
+def full(path: Path, clock: ManualClock) -> StoreDriver:
     """A SQLite store that has seen a bit of everything, closed."""
-    desk = Desk(open_sqlite(path), clock)
-    mail = desk.queue("mail", max_attempts=2, dead_letter_queue="dead")
-    orders = desk.queue("orders", ordering="group")
-    desk.queue("dead")
-    gone = desk.queue("gone")
-    desk.write(lambda s: s.queues.remove(gone.queue_no, now=clock.now()))
-    desk.write(lambda s: s.keys.add(a_key(name=ODD)))
-    workers = Workers(desk.store, clock, SystemDice(), DEFAULT_LIMITS)
+    driver = StoreDriver(open_sqlite(path), clock)
+    mail = driver.queue("mail", max_attempts=2, dead_letter_queue="dead")
+    orders = driver.queue("orders", ordering="group")
+    driver.queue("dead")
+    gone = driver.queue("gone")
+    driver.write(lambda s: s.queues.remove(gone.queue_no, now=clock.now()))
+    driver.write(lambda s: s.keys.add(a_key(name=ODD)))
+    workers = Workers(driver.store, clock, SystemDice(), DEFAULT_LIMITS)
     workers.register(NewWorker(name="näme", labels={"odd": ODD})).result()
-    moves = Moves(desk.store, clock, SystemDice())
+    moves = Moves(driver.store, clock, SystemDice())
     moves.start("orders", max_per_second=5).result()
     moves.step(moves.start("dead", target="mail").result().task_id, now=clock.now()).result()
     for day in range(3):
-        desk.send_many(mail, 40, kind="greeting", tags=("a", "b"))
-        desk.send(mail, body=f'"{day}"', attributes={"odd": ODD}, entity_id=ODD, trace=ODD)
-        desk.send(mail, delay_ms=10**9, dedup_key=f"key-{day}")
-        desk.send(mail, dedup_key=f"held-{day}", dedup_until=DedupUntil.ENDED, delay_ms=10**9)
-        desk.send(orders, timeout_ms=day + 1, retries_timeouts=True, route=ODD)
+        driver.send_many(mail, 40, kind="greeting", tags=("a", "b"))
+        driver.send(mail, body=f'"{day}"', attributes={"odd": ODD}, entity_id=ODD, trace=ODD)
+        driver.send(mail, delay_ms=10**9, dedup_key=f"key-{day}")
+        driver.send(mail, dedup_key=f"held-{day}", dedup_until=DedupUntil.ENDED, delay_ms=10**9)
+        driver.send(orders, timeout_ms=day + 1, retries_timeouts=True, route=ODD)
         for group in ("x", "x", "y"):
-            desk.send(orders, group=group)
+            driver.send(orders, group=group)
         for verb in (Verb.COMPLETE, Verb.FAIL, Verb.BURY, Verb.CANCEL, Verb.RELEASE):
-            for m in desk.claim(mail, 3):
-                desk.act(verb, m, text=ODD)
-        [first, *_] = desk.claim(orders, 1)
-        desk.act(Verb.EXTEND, first, is_start=True, progress='"1\\n2"')
-        desk.act(Verb.CRASH, first, text=ODD)
-        for m in desk.claim(orders, 1):
-            desk.complete(m)
+            for m in driver.claim(mail, 3):
+                driver.act(verb, m, text=ODD)
+        [first, *_] = driver.claim(orders, 1)
+        driver.act(Verb.EXTEND, first, is_start=True, progress='"1\\n2"')
+        driver.act(Verb.CRASH, first, text=ODD)
+        for m in driver.claim(orders, 1):
+            driver.complete(m)
         clock.advance(days=1)
-    return desk
+    return driver
 
 
 @pytest.fixture
-def promoted(full: Desk, path: Path, postgres_url: str) -> Iterator[tuple[Desk, PostgresStore]]:
-    """The old desk and the new store."""
+def promoted(
+    full: StoreDriver, path: Path, postgres_url: str
+) -> Iterator[tuple[StoreDriver, PostgresStore]]:
+    """The old driver and the new store."""
     full.store.close()
     migrate(postgres_url)
     promote(path, postgres_url, progress=lambda *_: None)
@@ -117,7 +119,7 @@ def test_every_row_of_every_table_arrives(promoted, path, postgres_url):
 
 def test_the_new_store_answers_as_the_old_one_did(promoted, clock):
     old, store = promoted
-    new = Desk(store, clock)
+    new = StoreDriver(store, clock)
     new.queues, new.sent_ids = old.queues, old.sent_ids
 
     check_books(new)
@@ -200,7 +202,7 @@ def test_a_receipt_of_the_old_store_is_good_for_the_new_one(full, path, clock, p
 
 def test_numbers_go_on_where_they_were(promoted, clock):
     old, store = promoted
-    new = Desk(store, clock)
+    new = StoreDriver(store, clock)
     last = max(m.message_no for q in old.queues for s in State for m in _all(new, q, s))
 
     new.send(old.queues[0])
@@ -213,7 +215,7 @@ def test_numbers_go_on_where_they_were(promoted, clock):
 
 def test_keys_of_the_old_store_still_find_duplicates(promoted, clock):
     old, store = promoted
-    new = Desk(store, clock)
+    new = StoreDriver(store, clock)
     new.change(old.queues[0], dedup_window_ms=10**10)
     clock.advance(days=-1)
 
@@ -244,7 +246,7 @@ def test_a_store_that_is_not_empty_is_not_touched(full, path, postgres_url):
     full.store.close()
     migrate(postgres_url)
     store = open_postgres(postgres_url)
-    Desk(store, ManualClock()).queue("mine")
+    StoreDriver(store, ManualClock()).queue("mine")
     store.close()
 
     with pytest.raises(StoreRefused, match="not empty"):
@@ -292,9 +294,9 @@ def test_after_a_failure_in_the_middle_it_can_be_tried_again(full, path, postgre
     assert count(postgres_url, "message") == counts["message"] > 0
 
 
-def _all(desk: Desk, queue, state: State):
+def _all(driver: StoreDriver, queue, state: State):
     is_browsable = state in (State.WAITING, State.READY, State.LEASED, State.DEAD)
-    return desk.browse(queue, state) if is_browsable else []
+    return driver.browse(queue, state) if is_browsable else []
 
 
 def count(url: str, table: str) -> int:

@@ -9,18 +9,18 @@ from penstock.ports.store import Acted
 from penstock.store.store import open_sqlite
 from tests.clocks import ManualClock
 from tests.factories import a_new_message
-from tests.store.desk import Desk
+from tests.store.driver import StoreDriver
 
 
 def test_everything_is_there_again(open_store):
-    first = Desk(open_store(), ManualClock())
+    first = StoreDriver(open_store(), ManualClock())
     mail = first.queue()
     ready, waiting = first.send(mail, body='"b"'), first.send(mail, delay_ms=5)
     [held] = first.claim(mail)
     counts = first.counts(mail)
     first.store.close()
 
-    second = Desk(open_store(), first.clock)
+    second = StoreDriver(open_store(), first.clock)
 
     assert second.read(lambda s: s.queues.find("mail")) == mail
     assert second.get(ready) == held
@@ -31,12 +31,12 @@ def test_everything_is_there_again(open_store):
 
 
 def test_new_messages_stand_behind_the_old_ones(open_store):
-    first = Desk(open_store(), ManualClock())
+    first = StoreDriver(open_store(), ManualClock())
     mail = first.queue()
     old = first.send(mail)
     first.store.close()
 
-    second = Desk(open_store(), first.clock)
+    second = StoreDriver(open_store(), first.clock)
     new = second.send(mail)
 
     assert second.claim_ids(mail) == [old, new]
@@ -44,7 +44,7 @@ def test_new_messages_stand_behind_the_old_ones(open_store):
 
 
 def test_receipts_hold_over_a_restart(open_store):
-    first = Desk(open_store(), ManualClock())
+    first = StoreDriver(open_store(), ManualClock())
     first.send(first.queue())
     [held] = first.claim(first.queues[0])
     lease = Lease.of(held)
@@ -58,7 +58,7 @@ def test_receipts_hold_over_a_restart(open_store):
 
 
 def test_the_latest_instant_seen_is_kept(open_store):
-    first = Desk(open_store(), ManualClock())
+    first = StoreDriver(open_store(), ManualClock())
     mail = first.queue()
     first.send(mail)
     first.clock.advance(minutes=5)
@@ -72,16 +72,16 @@ def test_the_latest_instant_seen_is_kept(open_store):
 
 
 def test_a_closed_store_refuses_new_work(open_store, clock):
-    desk = Desk(open_store(), clock)
-    mail = desk.queue()
-    desk.store.close()
+    driver = StoreDriver(open_store(), clock)
+    mail = driver.queue()
+    driver.store.close()
 
     for submit in (
-        lambda: desk.store.send([a_new_message(mail, now=desk.now)]),
-        lambda: desk.submit_claim(mail),
-        lambda: desk.store.act([]),
-        lambda: desk.store.write(lambda s: None),
-        lambda: desk.store.read(lambda s: None),
+        lambda: driver.store.send([a_new_message(mail, now=driver.now)]),
+        lambda: driver.submit_claim(mail),
+        lambda: driver.store.act([]),
+        lambda: driver.store.write(lambda s: None),
+        lambda: driver.store.read(lambda s: None),
     ):
         with pytest.raises(ShuttingDown):
             submit()

@@ -22,7 +22,7 @@ from penstock.store.sqlite.write_lock import Turns
 from penstock.store.store import REQUEST_TIMEOUT_MS
 from tests.factories import a_new_message
 from tests.store.backends import PostgresHome
-from tests.store.desk import WAIT_S, Desk
+from tests.store.driver import WAIT_S, StoreDriver
 from tests.support.waiting import eventually
 
 LATER = 1 << 40  # in milliseconds: far behind what the watchdog itself has counted
@@ -35,8 +35,8 @@ def pass_time(store: Any, ms: int = REQUEST_TIMEOUT_MS) -> None:
 
 
 @pytest.fixture
-def mail(desk: Desk) -> Any:
-    return desk.queue()
+def mail(driver: StoreDriver) -> Any:
+    return driver.queue()
 
 
 class Held:
@@ -91,98 +91,98 @@ def _ask(submit: Any, what: Held) -> None:
         return
 
 
-def test_a_send_that_was_not_begun_is_refused_and_never_stored(desk, mail):
-    with busy_writer(desk.store):
-        ticket = desk.submit_send(mail)
-        pass_time(desk.store)
+def test_a_send_that_was_not_begun_is_refused_and_never_stored(driver, mail):
+    with busy_writer(driver.store):
+        ticket = driver.submit_send(mail)
+        pass_time(driver.store)
         with pytest.raises(StoreUnavailable, match="has not begun") as refusal:
             ticket.result(WAIT_S)
 
     assert not isinstance(refusal.value, OutcomeUnknown)
-    assert desk.send(mail)
-    assert desk.counts(mail).sent_total == 1
+    assert driver.send(mail)
+    assert driver.counts(mail).sent_total == 1
 
 
-def test_before_its_time_is_over_a_request_goes_on_waiting(desk, mail):
-    with busy_writer(desk.store):
-        ticket = desk.submit_send(mail)
-        pass_time(desk.store, REQUEST_TIMEOUT_MS - 1)
+def test_before_its_time_is_over_a_request_goes_on_waiting(driver, mail):
+    with busy_writer(driver.store):
+        ticket = driver.submit_send(mail)
+        pass_time(driver.store, REQUEST_TIMEOUT_MS - 1)
 
     assert ticket.result(WAIT_S)
 
 
-def test_a_write_that_was_begun_is_answered_as_unknown_and_may_still_be_carried_out(desk, mail):
+def test_a_write_that_was_begun_is_answered_as_unknown_and_may_still_be_carried_out(driver, mail):
     held, answers = Held(), []
 
     def write(session: Any) -> None:
         held(session)
-        session.queues.change(mail.queue_no, is_paused=True, now=desk.now)
+        session.queues.change(mail.queue_no, is_paused=True, now=driver.now)
 
     def ask() -> None:
         try:
-            desk.store.write(write).result(WAIT_S)
+            driver.store.write(write).result(WAIT_S)
         except StoreUnavailable as error:
             answers.append(error)
 
     thread = threading.Thread(target=ask)
     thread.start()
     assert held.is_in.wait(WAIT_S)
-    pass_time(desk.store)
+    pass_time(driver.store)
     thread.join(WAIT_S)
 
     [answer] = answers
     assert isinstance(answer, OutcomeUnknown)
     held.may_go.set()
-    eventually(lambda: desk.read(lambda s: s.queues.get(mail.queue_no).is_paused))
+    eventually(lambda: driver.read(lambda s: s.queues.get(mail.queue_no).is_paused))
 
 
-def test_a_read_is_refused_while_all_readers_hang(desk, mail):
-    with reads_that_hang(desk.store):
-        waiting = desk.store.read(lambda s: s.queues.number_of())
-        pass_time(desk.store)
+def test_a_read_is_refused_while_all_readers_hang(driver, mail):
+    with reads_that_hang(driver.store):
+        waiting = driver.store.read(lambda s: s.queues.number_of())
+        pass_time(driver.store)
         with pytest.raises(StoreUnavailable, match="has not begun"):
             waiting.result(WAIT_S)
 
-    assert desk.read(lambda s: s.queues.number_of()) == 1
+    assert driver.read(lambda s: s.queues.number_of()) == 1
 
 
-def test_tasks_of_an_event_loop_are_answered_as_well(desk, mail):
+def test_tasks_of_an_event_loop_are_answered_as_well(driver, mail):
     async def main() -> list[Any]:
-        claim = Claim(queue_no=mail.queue_no, now=desk.now)
+        claim = Claim(queue_no=mail.queue_no, now=driver.now)
         tickets = [
-            desk.store.send([a_new_message(mail, now=desk.now)]),
-            desk.store.claim(claim),
-            desk.store.read(lambda s: s.queues.number_of()),
+            driver.store.send([a_new_message(mail, now=driver.now)]),
+            driver.store.claim(claim),
+            driver.store.read(lambda s: s.queues.number_of()),
         ]
         waiting = asyncio.gather(*map(_awaited, tickets), return_exceptions=True)
         await asyncio.sleep(0)  # the loop hands them over
         await asyncio.sleep(0)
-        pass_time(desk.store)
+        pass_time(driver.store)
         return await asyncio.wait_for(waiting, WAIT_S)
 
-    with busy_writer(desk.store), reads_that_hang(desk.store):
+    with busy_writer(driver.store), reads_that_hang(driver.store):
         answers = asyncio.run(main())
 
     assert [type(answer) for answer in answers] == [StoreUnavailable] * 3
-    assert desk.counts(mail).sent_total == 0
+    assert driver.counts(mail).sent_total == 0
 
 
-def test_what_takes_long_does_not_disturb_those_who_come_after_it(desk, mail):
-    with busy_writer(desk.store):
-        early = desk.submit_send(mail)
-        pass_time(desk.store)
-        late = desk.submit_send(mail)
+def test_what_takes_long_does_not_disturb_those_who_come_after_it(driver, mail):
+    with busy_writer(driver.store):
+        early = driver.submit_send(mail)
+        pass_time(driver.store)
+        late = driver.submit_send(mail)
 
     with pytest.raises(StoreUnavailable):
         early.result(WAIT_S)
     assert late.result(WAIT_S)
 
 
-def test_waits_can_be_made_shorter_for_those_who_wait_already(desk, mail):
-    with busy_writer(desk.store):
-        ticket = desk.submit_send(mail)
-        desk.store.limit_waits(100)
-        pass_time(desk.store, 100)
+def test_waits_can_be_made_shorter_for_those_who_wait_already(driver, mail):
+    with busy_writer(driver.store):
+        ticket = driver.submit_send(mail)
+        driver.store.limit_waits(100)
+        pass_time(driver.store, 100)
 
         with pytest.raises(StoreUnavailable):
             ticket.result(WAIT_S)
@@ -192,8 +192,8 @@ def test_a_store_whose_writer_hangs_can_be_closed(open_store, clock, monkeypatch
     monkeypatch.setattr(lane, "CLOSING_PATIENCE_S", 0.05)
     monkeypatch.setattr(readers, "CLOSING_PATIENCE_S", 0.05)
     store: Any = open_store()
-    desk, held, refusals = Desk(store, clock), Held(), []
-    mail = desk.queue()
+    driver, held, refusals = StoreDriver(store, clock), Held(), []
+    mail = driver.queue()
 
     def ask(submit: Any) -> None:
         try:
@@ -201,16 +201,16 @@ def test_a_store_whose_writer_hangs_can_be_closed(open_store, clock, monkeypatch
         except StoreUnavailable as error:
             refusals.append(error)
 
-    begun = threading.Thread(target=ask, args=(lambda: desk.store.write(held),))
+    begun = threading.Thread(target=ask, args=(lambda: driver.store.write(held),))
     begun.start()
     assert held.is_in.wait(WAIT_S)
-    waiting = threading.Thread(target=ask, args=(lambda: desk.submit_send(mail),))
+    waiting = threading.Thread(target=ask, args=(lambda: driver.submit_send(mail),))
     waiting.start()
     eventually(lambda: store._commits.pending)
-    reading = threading.Thread(target=ask, args=(lambda: desk.store.read(held),))
+    reading = threading.Thread(target=ask, args=(lambda: driver.store.read(held),))
     reading.start()
 
-    closing = threading.Thread(target=desk.store.close)
+    closing = threading.Thread(target=driver.store.close)
     closing.start()
     closing.join(WAIT_S)
 
@@ -223,33 +223,35 @@ def test_a_store_whose_writer_hangs_can_be_closed(open_store, clock, monkeypatch
 
 
 @pytest.mark.parametrize("backend", ["sqlite"])
-def test_a_write_does_not_wait_for_ever_for_another_process(desk, mail, tmp_path: Path):
+def test_a_write_does_not_wait_for_ever_for_another_process(driver, mail, tmp_path: Path):
     rival = Turns(tmp_path / "penstock.db")  # as a process that was stopped while it wrote
     assert rival.take()
-    ticket = desk.submit_send(mail)
+    ticket = driver.submit_send(mail)
 
-    pass_time(desk.store)
+    pass_time(driver.store)
 
     with pytest.raises(StoreUnavailable):
         ticket.result(WAIT_S)
     rival.close()
-    assert desk.send(mail)
-    assert desk.counts(mail).sent_total == 1
+    assert driver.send(mail)
+    assert driver.counts(mail).sent_total == 1
 
 
 @pytest.mark.parametrize("backend", ["postgres"])
-def test_a_write_does_not_wait_for_ever_for_a_locked_table(desk, mail, postgres_home: PostgresHome):
+def test_a_write_does_not_wait_for_ever_for_a_locked_table(
+    driver, mail, postgres_home: PostgresHome
+):
     with psycopg.connect(postgres_home.url) as rival:
         rival.execute("LOCK TABLE message IN ACCESS EXCLUSIVE MODE")
-        ticket = desk.submit_send(mail)
-        eventually(lambda: desk.store._commits.begun())  # it waits for the lock
+        ticket = driver.submit_send(mail)
+        eventually(lambda: driver.store._commits.begun())  # it waits for the lock
 
-        pass_time(desk.store)
+        pass_time(driver.store)
 
         with pytest.raises(OutcomeUnknown):
             ticket.result(WAIT_S)
-    eventually(lambda: not desk.store._commits.begun())
-    assert desk.send(mail)
+    eventually(lambda: not driver.store._commits.begun())
+    assert driver.send(mail)
 
 
 async def _awaited(ticket: Any) -> Any:

@@ -12,7 +12,7 @@ from penstock.domain.queue.queue import Queue
 from penstock.ports.store import Claim, Sent
 from penstock.store.commit.session import SqlSession
 from tests.factories import a_new_message
-from tests.store.desk import Desk
+from tests.store.driver import StoreDriver
 from tests.store.recount import check_books
 
 TASKS, EACH = 20, 10
@@ -37,24 +37,24 @@ def committed_by(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
     return names
 
 
-async def send_all(desk: Desk, mail: Queue) -> list[Any]:
+async def send_all(driver: StoreDriver, mail: Queue) -> list[Any]:
     async def send_some() -> list[Any]:
         answers: list[Any] = []
         for _ in range(EACH):
-            answers += await desk.store.send([a_new_message(mail, now=desk.now)])
+            answers += await driver.store.send([a_new_message(mail, now=driver.now)])
         return answers
 
     parts = await asyncio.gather(*(send_some() for _ in range(TASKS)))
     return [answer for part in parts for answer in part]
 
 
-def test_a_loop_commits_claims_itself(desk, committed_by):
-    mail = desk.queue()
-    desk.send_many(mail, EACH)
+def test_a_loop_commits_claims_itself(driver, committed_by):
+    mail = driver.queue()
+    driver.send_many(mail, EACH)
     committed_by.clear()
 
     async def claim() -> Any:
-        return await desk.store.claim(Claim(queue_no=mail.queue_no, now=desk.now, limit=EACH))
+        return await driver.store.claim(Claim(queue_no=mail.queue_no, now=driver.now, limit=EACH))
 
     claimed = asyncio.run(claim())
 
@@ -62,32 +62,32 @@ def test_a_loop_commits_claims_itself(desk, committed_by):
     assert set(committed_by) == {threading.current_thread().name}
 
 
-def test_the_thread_commits_what_is_synced_and_nothing_is_lost(desk, committed_by):
-    mail = desk.queue()
+def test_the_thread_commits_what_is_synced_and_nothing_is_lost(driver, committed_by):
+    mail = driver.queue()
     committed_by.clear()
 
-    answers = asyncio.run(send_all(desk, mail))
+    answers = asyncio.run(send_all(driver, mail))
 
     assert len({answer.id for answer in answers}) == TASKS * EACH
     assert set(committed_by) == {"penstock-writer"}
-    assert desk.counts(mail).ready == TASKS * EACH
-    check_books(desk)
+    assert driver.counts(mail).ready == TASKS * EACH
+    check_books(driver)
 
 
-def test_a_request_that_cannot_be_kept_fails_alone_on_a_loop_too(desk):
-    mail = desk.queue()
+def test_a_request_that_cannot_be_kept_fails_alone_on_a_loop_too(driver):
+    mail = driver.queue()
 
     async def both() -> Any:
-        new = a_new_message(mail, now=desk.now)
-        good = desk.store.send([new])
-        bad = desk.store.send([new])  # an id can be there only once
+        new = a_new_message(mail, now=driver.now)
+        good = driver.store.send([new])
+        bad = driver.store.send([new])  # an id can be there only once
         return await asyncio.gather(_answer(good), _answer(bad), return_exceptions=True)
 
     good, bad = asyncio.run(both())
 
     assert isinstance(good[0], Sent)
     assert isinstance(bad, PenstockError)
-    assert desk.counts(mail).ready == 1
+    assert driver.counts(mail).ready == 1
 
 
 async def _answer(ticket):

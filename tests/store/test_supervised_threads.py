@@ -13,7 +13,7 @@ from penstock.domain.errors import StoreUnavailable
 from penstock.store.sqlite.write_lock import Turns
 from penstock.supervision.health import Health
 from tests.factories import a_new_message
-from tests.store.desk import WAIT_S
+from tests.store.driver import WAIT_S
 from tests.store.test_request_timeouts import busy_writer, pass_time
 from tests.support.waiting import eventually
 
@@ -21,8 +21,8 @@ MISTAKE = "nobody thought of this"
 
 
 @pytest.fixture
-def mail(desk):
-    return desk.queue()
+def mail(driver):
+    return driver.queue()
 
 
 def fail_once(owner: object, name: str, monkeypatch: pytest.MonkeyPatch) -> list[str]:
@@ -40,10 +40,10 @@ def fail_once(owner: object, name: str, monkeypatch: pytest.MonkeyPatch) -> list
     return failed
 
 
-def sends_again(desk, mail) -> bool:
+def sends_again(driver, mail) -> bool:
     """What is asked in the moment of the failure is refused, too."""
     try:
-        return bool(desk.send(mail))
+        return bool(driver.send(mail))
     except StoreUnavailable:
         return False
 
@@ -61,62 +61,64 @@ def assert_logged(caplog: pytest.LogCaptureFixture, part: str) -> None:
 
 
 def test_a_writer_that_fails_answers_its_callers_and_goes_on(
-    desk, mail, monkeypatch, caplog, long_pause
+    driver, mail, monkeypatch, caplog, long_pause
 ):
-    [writer] = desk.store._commits._lanes
+    [writer] = driver.store._commits._lanes
     fail_once(writer, "_run_some", monkeypatch)
 
     with pytest.raises(StoreUnavailable, match=MISTAKE):
-        desk.submit_send(mail).result(WAIT_S)
+        driver.submit_send(mail).result(WAIT_S)
 
     assert_logged(caplog, "writer")
-    assert [one.part for one in desk.store.health.troubles()] == ["writer"]
-    eventually(lambda: not desk.store.health.troubles())
-    assert desk.send(mail)
+    assert [one.part for one in driver.store.health.troubles()] == ["writer"]
+    eventually(lambda: not driver.store.health.troubles())
+    assert driver.send(mail)
 
 
 def test_a_writer_that_fails_after_a_commit_answers_with_what_was_committed(
-    desk, mail, monkeypatch, caplog
+    driver, mail, monkeypatch, caplog
 ):
-    [writer] = desk.store._commits._lanes
+    [writer] = driver.store._commits._lanes
     fail_once(writer, "_on_woken", monkeypatch)
 
-    assert desk.send(mail)
+    assert driver.send(mail)
 
     eventually(lambda: any("writer failed" in r.getMessage() for r in caplog.records))
     assert_logged(caplog, "writer")
-    eventually(lambda: sends_again(desk, mail))
-    assert desk.counts(mail).ready == 2
+    eventually(lambda: sends_again(driver, mail))
+    assert driver.counts(mail).ready == 2
 
 
-def test_a_task_whose_writer_fails_is_answered(desk, mail, monkeypatch):
-    [writer] = desk.store._commits._lanes
+def test_a_task_whose_writer_fails_is_answered(driver, mail, monkeypatch):
+    [writer] = driver.store._commits._lanes
     fail_once(writer, "_commit", monkeypatch)
 
     async def send() -> Any:
-        return await asyncio.wait_for(desk.store.send([a_new_message(mail, now=desk.now)]), WAIT_S)
+        return await asyncio.wait_for(
+            driver.store.send([a_new_message(mail, now=driver.now)]), WAIT_S
+        )
 
     with pytest.raises(StoreUnavailable, match=MISTAKE):
         asyncio.run(send())
-    eventually(lambda: sends_again(desk, mail))
+    eventually(lambda: sends_again(driver, mail))
 
 
 def test_a_reader_that_fails_answers_its_caller_and_goes_on(
-    desk, mail, monkeypatch, caplog, long_pause
+    driver, mail, monkeypatch, caplog, long_pause
 ):
-    fail_once(desk.store.readers, "_run", monkeypatch)
+    fail_once(driver.store.readers, "_run", monkeypatch)
 
     with pytest.raises(StoreUnavailable, match=MISTAKE):
-        desk.counts(mail)
+        driver.counts(mail)
 
     assert_logged(caplog, "readers")
-    assert [one.part for one in desk.store.health.troubles()] == ["readers"]
-    assert desk.counts(mail).ready == 0
-    eventually(lambda: not desk.store.health.troubles())
+    assert [one.part for one in driver.store.health.troubles()] == ["readers"]
+    assert driver.counts(mail).ready == 0
+    eventually(lambda: not driver.store.health.troubles())
 
 
-def test_a_thread_of_wake_ups_that_fails_goes_on(desk, monkeypatch, caplog, long_pause):
-    store = desk.store
+def test_a_thread_of_wake_ups_that_fails_goes_on(driver, monkeypatch, caplog, long_pause):
+    store = driver.store
     wakeups = store.wakeups if store.backend == "postgres" else store._beside._wakeups
     failed = fail_once(wakeups, "_tell", monkeypatch)
     monkeypatch.setattr(wakeups, "_peers", ["a peer"], raising=False)
@@ -131,16 +133,16 @@ def test_a_thread_of_wake_ups_that_fails_goes_on(desk, monkeypatch, caplog, long
     assert wakeups._thread.is_alive()
 
 
-def test_a_watchdog_that_fails_goes_on(desk, mail, monkeypatch, caplog):
-    failed = fail_once(desk.store._timeouts, "expire", monkeypatch)
+def test_a_watchdog_that_fails_goes_on(driver, mail, monkeypatch, caplog):
+    failed = fail_once(driver.store._timeouts, "expire", monkeypatch)
 
     eventually(lambda: failed)
-    eventually(lambda: not desk.store.health.troubles())
+    eventually(lambda: not driver.store.health.troubles())
 
     assert_logged(caplog, "penstock-watchdog")
-    with busy_writer(desk.store):
-        ticket = desk.submit_send(mail)
-        pass_time(desk.store)
+    with busy_writer(driver.store):
+        ticket = driver.submit_send(mail)
+        pass_time(driver.store)
         with pytest.raises(StoreUnavailable):
             ticket.result(WAIT_S)
 
@@ -164,13 +166,13 @@ def test_a_thread_that_waits_for_other_processes_answers_when_it_fails(
     rival.close()
 
 
-def test_a_writer_that_hangs_is_stuck_until_it_moves(desk, mail):
-    with busy_writer(desk.store):
-        pass_time(desk.store, 1 << 20)
-        assert [(one.part, one.state) for one in desk.store.health.troubles()] == [
+def test_a_writer_that_hangs_is_stuck_until_it_moves(driver, mail):
+    with busy_writer(driver.store):
+        pass_time(driver.store, 1 << 20)
+        assert [(one.part, one.state) for one in driver.store.health.troubles()] == [
             ("writer", "stuck")
         ]
 
-    assert desk.send(mail)
-    pass_time(desk.store, 0)
-    assert desk.store.health.troubles() == []
+    assert driver.send(mail)
+    pass_time(driver.store, 0)
+    assert driver.store.health.troubles() == []

@@ -18,12 +18,12 @@ FILLED = {
 
 
 @pytest.fixture
-def explain(backend, desk, request):
+def explain(backend, driver, request):
     """How the database would go about a query, with ten thousand other messages around."""
-    queue = desk.queue()
+    queue = driver.queue()
     for _ in range(10):
-        desk.send_many(queue, 1_000)
-        desk.send_many(queue, 30, tags=("x", "y"))
+        driver.send_many(queue, 1_000)
+        driver.send_many(queue, 30, tags=("x", "y"))
 
     def sqlite(text: str) -> str:
         path = request.getfixturevalue("tmp_path") / "penstock.db"

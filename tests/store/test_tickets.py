@@ -6,60 +6,60 @@ from typing import Any
 import pytest
 
 from penstock.domain.errors import PenstockError, ShuttingDown
-from tests.store.desk import WAIT_S, Desk, one_batch
+from tests.store.driver import WAIT_S, StoreDriver, one_batch
 
 
 @pytest.fixture
-def mail(desk):
-    return desk.queue("mail")
+def mail(driver):
+    return driver.queue("mail")
 
 
 async def awaited(ticket):
     return await ticket
 
 
-def test_a_thread_may_ask_for_its_answer_as_often_as_it_likes(desk, mail):
-    ticket = desk.submit_send(mail)
+def test_a_thread_may_ask_for_its_answer_as_often_as_it_likes(driver, mail):
+    ticket = driver.submit_send(mail)
 
     assert ticket.result(WAIT_S) == ticket.result(WAIT_S) == ticket.result(0)
 
 
-def test_an_answer_that_takes_too_long_can_still_be_waited_for(desk, mail):
-    with desk.together():
-        ticket = desk.submit_send(mail)
+def test_an_answer_that_takes_too_long_can_still_be_waited_for(driver, mail):
+    with driver.together():
+        ticket = driver.submit_send(mail)
         with pytest.raises(TimeoutError):
             ticket.result(0)
 
-    assert [sent.id for sent in ticket.result(WAIT_S)] == desk.sent_ids
+    assert [sent.id for sent in ticket.result(WAIT_S)] == driver.sent_ids
 
 
-def test_a_refusal_reaches_the_task_that_asked(desk):
+def test_a_refusal_reaches_the_task_that_asked(driver):
     async def main():
-        await desk.store.write(lambda s: s.queues.get(12345))
+        await driver.store.write(lambda s: s.queues.get(12345))
 
     with pytest.raises(PenstockError, match="12345"):
         asyncio.run(main())
 
 
-def test_an_answer_is_called_back_once_whether_it_is_there_already_or_not(desk, mail):
+def test_an_answer_is_called_back_once_whether_it_is_there_already_or_not(driver, mail):
     heard: list[Any] = []
 
     async def main():
-        early = desk.submit_send(mail)
+        early = driver.submit_send(mail)
         early.then(heard.append)
-        await awaited(desk.submit_send(mail))
+        await awaited(driver.submit_send(mail))
         early.then(heard.append)
 
     asyncio.run(main())
 
-    assert [sent.id for [sent] in heard] == [desk.sent_ids[0]] * 2
+    assert [sent.id for [sent] in heard] == [driver.sent_ids[0]] * 2
 
 
-def test_a_ticket_of_a_loop_is_awaited_and_one_of_a_thread_is_not(desk, mail):
-    from_a_thread = desk.submit_send(mail)
+def test_a_ticket_of_a_loop_is_awaited_and_one_of_a_thread_is_not(driver, mail):
+    from_a_thread = driver.submit_send(mail)
 
     async def main():
-        from_the_loop = desk.submit_send(mail)
+        from_the_loop = driver.submit_send(mail)
         with pytest.raises(RuntimeError, match="await"):
             from_the_loop.result()
         with pytest.raises(RuntimeError, match="result"):
@@ -69,39 +69,39 @@ def test_a_ticket_of_a_loop_is_awaited_and_one_of_a_thread_is_not(desk, mail):
     asyncio.run(main())
 
 
-def test_whoever_goes_away_before_the_answer_disturbs_nobody(desk, mail):
+def test_whoever_goes_away_before_the_answer_disturbs_nobody(driver, mail):
     async def main():
-        with one_batch(desk.store):
-            gone = asyncio.create_task(awaited(desk.submit_send(mail)))
-            stays = asyncio.create_task(awaited(desk.submit_send(mail)))
+        with one_batch(driver.store):
+            gone = asyncio.create_task(awaited(driver.submit_send(mail)))
+            stays = asyncio.create_task(awaited(driver.submit_send(mail)))
             await asyncio.sleep(0)
             gone.cancel()
         return await stays
 
-    assert [sent.id for sent in asyncio.run(main())] == [desk.sent_ids[1]]
+    assert [sent.id for sent in asyncio.run(main())] == [driver.sent_ids[1]]
 
-    assert desk.counts(mail).ready == 2
+    assert driver.counts(mail).ready == 2
 
 
-def test_a_loop_that_is_closed_before_the_answer_disturbs_nobody(desk, mail):
+def test_a_loop_that_is_closed_before_the_answer_disturbs_nobody(driver, mail):
     async def main():
-        desk.submit_send(mail)
+        driver.submit_send(mail)
         await asyncio.sleep(0)
 
-    with desk.together():
+    with driver.together():
         asyncio.run(main())
 
-    assert desk.send(mail)
-    assert desk.counts(mail).ready == 2
+    assert driver.send(mail)
+    assert driver.counts(mail).ready == 2
 
 
 def test_nobody_waits_in_vain_for_a_store_that_closes(open_store, clock):
-    desk = Desk(open_store(), clock)
-    mail = desk.queue()
+    driver = StoreDriver(open_store(), clock)
+    mail = driver.queue()
 
     async def main():
-        ticket = desk.submit_send(mail)  # the loop has not handed it over yet
-        desk.store.close()
+        ticket = driver.submit_send(mail)  # the loop has not handed it over yet
+        driver.store.close()
         await asyncio.wait_for(awaited(ticket), WAIT_S)
 
     with pytest.raises(ShuttingDown):

@@ -11,7 +11,7 @@ from penstock.store.partitions import Partitions
 from penstock.store.postgres.store import open_postgres
 from penstock.store.store import open_sqlite
 from tests.clocks import NOON, ManualClock
-from tests.store.desk import Desk
+from tests.store.driver import StoreDriver
 from tests.store.test_migrations import Connect, connect, in_transaction
 
 __all__ = ["connect"]  # the fixture
@@ -95,15 +95,15 @@ def test_what_ended_before_is_still_told_and_what_ends_now_stands_beside_it(
     else:
         store = open_postgres(request.getfixturevalue("postgres_url"))
     try:
-        desk = Desk(store, ManualClock())
-        mail = desk.queue()
-        desk.send(mail, route="eu")
-        desk.complete(*desk.claim(mail))
+        driver = StoreDriver(store, ManualClock())
+        mail = driver.queue()
+        driver.send(mail, route="eu")
+        driver.complete(*driver.claim(mail))
 
-        told = [(e.id, e.route, e.crashes) for e in desk.endings()]
+        told = [(e.id, e.route, e.crashes) for e in driver.endings()]
     finally:
         store.close()
-    new = desk.sent_ids[0]
+    new = driver.sent_ids[0]
     assert told == [(new, "eu", 0), (f"old-{TODAY}", None, 0), (f"old-{TODAY - 1}", None, 0)]
 
 
@@ -130,10 +130,10 @@ def test_a_store_whose_migrations_were_renumbered_since_is_upgraded(
     else:
         store = open_postgres(request.getfixturevalue("postgres_url"))
     try:
-        desk = Desk(store, ManualClock())
-        mail = desk.queue()
-        desk.send(mail)
-        assert len(desk.claim(mail)) == 1
+        driver = StoreDriver(store, ManualClock())
+        mail = driver.queue()
+        driver.send(mail)
+        assert len(driver.claim(mail)) == 1
     finally:
         store.close()
 
@@ -153,7 +153,9 @@ def test_schedules_from_before_there_were_owners_have_none(
     else:
         store = open_postgres(request.getfixturevalue("postgres_url"))
     try:
-        [schedule] = Desk(store, ManualClock()).read(lambda s: s.schedules.page(after="", limit=9))
+        [schedule] = StoreDriver(store, ManualClock()).read(
+            lambda s: s.schedules.page(after="", limit=9)
+        )
     finally:
         store.close()
 

@@ -14,7 +14,7 @@ from typing import Any, Self
 
 import httpx
 
-from tests.edge.api import Api, told
+from tests.edge.api import Api, ok
 from tests.edge.process import ServerProcess
 from tests.support.private import free_port
 from tests.support.waiting import eventually
@@ -123,7 +123,7 @@ class Stage:
         answer = self.api.call("GET", f"/v1/queues/{queue}")
         if answer.status_code == httpx.codes.NOT_FOUND:  # the first message makes it
             return {}
-        found = told(answer)
+        found = ok(answer)
         counted = {**found["counts"], **found["totals"]}
         wanted = ("ready", "waiting", "leased", "dead", "done", "cancelled")
         return {name: counted[name] for name in wanted if counted.get(name)}

@@ -19,7 +19,7 @@ from tests.support.rabbitmq import HOST, PASSWORD, USER, RabbitNode
 _STEP_S = 0.01
 
 
-class RabbitDesk:
+class RabbitDriver:
     def __init__(self, node: RabbitNode, *, vhost: str = "/") -> None:
         self._node = node
         self._params = pika.ConnectionParameters(

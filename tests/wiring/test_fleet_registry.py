@@ -41,11 +41,11 @@ def test_those_of_a_fleet_are_found_by_their_label_while_they_live(workers, roll
     assert silent.id not in {member.id for member in roll.members("mail")}
 
 
-def test_who_holds_something_is_not_idle(workers, roll, desk):
+def test_who_holds_something_is_not_idle(workers, roll, driver):
     idle, busy = _add(workers, "a"), _add(workers, "b")
-    mail = desk.queue("mail")
-    desk.send_many(mail, 3)
-    desk.claim(mail, 3, claimed_by=busy.id)
+    mail = driver.queue("mail")
+    driver.send_many(mail, 3)
+    driver.claim(mail, 3, claimed_by=busy.id)
 
     assert roll.holding([idle.id, busy.id]) == {idle.id: 0, busy.id: 3}
 

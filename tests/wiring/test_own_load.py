@@ -9,7 +9,7 @@ from penstock.domain.message.lease import Verb
 from penstock.domain.scaling.recommendation import Sample, Staged
 from penstock.wiring.own_load import OwnLoad
 from tests.clocks import NOON
-from tests.store.desk import Desk
+from tests.store.driver import StoreDriver
 
 
 @pytest.fixture
@@ -17,101 +17,103 @@ def load(store) -> OwnLoad:
     return OwnLoad(store)
 
 
-def test_what_waits_for_a_worker_and_what_is_being_worked_on_are_told_apart(desk, load):
-    mail = desk.queue("mail")
-    desk.send_many(mail, 5)
-    desk.send(mail, delay_ms=60_000)
-    desk.claim(mail, 2)
+def test_what_waits_for_a_worker_and_what_is_being_worked_on_are_told_apart(driver, load):
+    mail = driver.queue("mail")
+    driver.send_many(mail, 5)
+    driver.send(mail, delay_ms=60_000)
+    driver.claim(mail, 2)
 
-    sample = load.read("mail", None, now=desk.now)
+    sample = load.read("mail", None, now=driver.now)
 
     assert sample == Sample(ready=3, leased=2, oldest_ms=0)
 
 
-def test_the_oldest_is_as_old_as_the_time_since_it_could_be_claimed(desk, load):
-    mail = desk.queue("mail")
-    assert load.read("mail", None, now=desk.now).oldest_ms is None
-    desk.send(mail, delay_ms=60_000)
-    desk.clock.advance(seconds=10)
-    desk.send(mail)
-    desk.clock.advance(seconds=30)
+def test_the_oldest_is_as_old_as_the_time_since_it_could_be_claimed(driver, load):
+    mail = driver.queue("mail")
+    assert load.read("mail", None, now=driver.now).oldest_ms is None
+    driver.send(mail, delay_ms=60_000)
+    driver.clock.advance(seconds=10)
+    driver.send(mail)
+    driver.clock.advance(seconds=30)
 
-    sample = load.read("mail", None, now=desk.now)
-    desk.claim(mail)
-    after = load.read("mail", None, now=desk.now)
+    sample = load.read("mail", None, now=driver.now)
+    driver.claim(mail)
+    after = load.read("mail", None, now=driver.now)
 
     assert (sample.ready, sample.oldest_ms) == (1, 30_000)
     assert (after.ready, after.oldest_ms) == (0, None)
 
 
-def test_a_rate_is_what_has_ended_and_what_has_come_since_the_last_look_per_second(desk, load):
-    mail = desk.queue("mail", max_attempts=1)
-    desk.send_many(mail, 10)
-    load.read("mail", None, now=desk.now)
-    desk.send_many(mail, 6)
-    done, lost, *_ = desk.claim(mail, 3)
-    desk.complete(done)
-    desk.act(Verb.FAIL, lost, text="no")  # its only attempt: it is dead
+def test_a_rate_is_what_has_ended_and_what_has_come_since_the_last_look_per_second(driver, load):
+    mail = driver.queue("mail", max_attempts=1)
+    driver.send_many(mail, 10)
+    load.read("mail", None, now=driver.now)
+    driver.send_many(mail, 6)
+    done, lost, *_ = driver.claim(mail, 3)
+    driver.complete(done)
+    driver.act(Verb.FAIL, lost, text="no")  # its only attempt: it is dead
 
-    desk.clock.advance(seconds=4)
-    sample = load.read("mail", None, now=desk.now)
-    desk.clock.advance(seconds=4)
-    later = load.read("mail", None, now=desk.now)
+    driver.clock.advance(seconds=4)
+    sample = load.read("mail", None, now=driver.now)
+    driver.clock.advance(seconds=4)
+    later = load.read("mail", None, now=driver.now)
 
     assert (sample.consume_rate, sample.publish_rate) == (0.5, 1.5)
     assert (later.consume_rate, later.publish_rate) == (0.0, 0.0)
 
 
-def test_attempts_that_will_be_made_again_are_no_progress(desk, load):
-    mail = desk.queue("mail", max_attempts=5)
-    desk.send(mail)
-    load.read("mail", None, now=desk.now)
-    [message] = desk.claim(mail)
-    desk.act(Verb.FAIL, message, text="no")
+def test_attempts_that_will_be_made_again_are_no_progress(driver, load):
+    mail = driver.queue("mail", max_attempts=5)
+    driver.send(mail)
+    load.read("mail", None, now=driver.now)
+    [message] = driver.claim(mail)
+    driver.act(Verb.FAIL, message, text="no")
 
-    desk.clock.advance(seconds=1)
+    driver.clock.advance(seconds=1)
 
-    assert load.read("mail", None, now=desk.now).consume_rate == 0.0
+    assert load.read("mail", None, now=driver.now).consume_rate == 0.0
 
 
-def test_two_looks_at_almost_the_same_time_tell_the_same_rate(desk, load):
-    mail = desk.queue("mail")
-    load.read("mail", None, now=desk.now)
-    desk.send_many(mail, 2)
-    desk.clock.advance(seconds=2)
-    first = load.read("mail", None, now=desk.now)
-    desk.send_many(mail, 100)
+def test_two_looks_at_almost_the_same_time_tell_the_same_rate(driver, load):
+    mail = driver.queue("mail")
+    load.read("mail", None, now=driver.now)
+    driver.send_many(mail, 2)
+    driver.clock.advance(seconds=2)
+    first = load.read("mail", None, now=driver.now)
+    driver.send_many(mail, 100)
 
     for ms in (0, 499):
-        assert load.read("mail", None, now=desk.now + ms).publish_rate == first.publish_rate == 1.0
+        assert (
+            load.read("mail", None, now=driver.now + ms).publish_rate == first.publish_rate == 1.0
+        )
 
 
-def test_a_queue_that_was_made_anew_begins_anew(desk, load):
-    mail = desk.queue("mail")
-    desk.send_many(mail, 5)
-    load.read("mail", None, now=desk.now)
-    desk.write(lambda s: s.messages.purge(mail.queue_no, limit=100, now=desk.now))
-    desk.write(lambda s: s.queues.remove(mail.queue_no, now=desk.now))
-    desk.send_many(desk.queue("mail"), 8)  # more than the one before had ever got
+def test_a_queue_that_was_made_anew_begins_anew(driver, load):
+    mail = driver.queue("mail")
+    driver.send_many(mail, 5)
+    load.read("mail", None, now=driver.now)
+    driver.write(lambda s: s.messages.purge(mail.queue_no, limit=100, now=driver.now))
+    driver.write(lambda s: s.queues.remove(mail.queue_no, now=driver.now))
+    driver.send_many(driver.queue("mail"), 8)  # more than the one before had ever got
 
-    desk.clock.advance(seconds=1)
+    driver.clock.advance(seconds=1)
 
-    assert load.read("mail", None, now=desk.now) == Sample(ready=8, oldest_ms=1_000)
+    assert load.read("mail", None, now=driver.now) == Sample(ready=8, oldest_ms=1_000)
 
 
-def test_queues_whose_names_go_on_after_the_indicator_are_staging_queues(desk: Desk, load):
+def test_queues_whose_names_go_on_after_the_indicator_are_staging_queues(driver: StoreDriver, load):
     for name in ("mail", "mail.stage.", "mailstage", "mail.other.a"):
-        desk.queue(name)
-    stage = [desk.queue(f"mail.stage.{n}") for n in "ab"]
-    desk.send_many(stage[0], 3)
-    load.read("mail", ".stage.", now=desk.now)
-    desk.send_many(stage[0], 2)
-    desk.clock.advance(seconds=2)
+        driver.queue(name)
+    stage = [driver.queue(f"mail.stage.{n}") for n in "ab"]
+    driver.send_many(stage[0], 3)
+    load.read("mail", ".stage.", now=driver.now)
+    driver.send_many(stage[0], 2)
+    driver.clock.advance(seconds=2)
 
-    sample = load.read("mail", ".stage.", now=desk.now)
+    sample = load.read("mail", ".stage.", now=driver.now)
 
     assert sample.staged == (Staged("mail.stage.a", 5, 1.0), Staged("mail.stage.b", 0, 0.0))
-    assert load.read("mail", None, now=desk.now).staged == ()
+    assert load.read("mail", None, now=driver.now).staged == ()
 
 
 def test_a_queue_that_is_not_there_is_told_as_unknown(load):

@@ -14,12 +14,12 @@ from penstock import Penstock
 from penstock.worker.worker import Worker
 from tests.clocks import ManualClock
 from tests.store.backends import PostgresHome
-from tests.store.conftest import backend, clock, desk, open_store, postgres_home, store
-from tests.worker.rig import Rig
+from tests.store.conftest import backend, clock, open_store, postgres_home, store, store_driver
+from tests.worker.driver import PumpDriver
 
-__all__ = ["backend", "clock", "desk", "open_store", "postgres_home", "store"]
+__all__ = ["backend", "clock", "store_driver", "open_store", "postgres_home", "store"]
 
-MakeRig = Callable[..., Rig]
+MakeRig = Callable[..., PumpDriver]
 Start = Callable[..., Worker]
 
 
@@ -71,7 +71,7 @@ def start(timed_app: Penstock) -> Iterator[Start]:
 def make_rig(app: Penstock, clock: ManualClock) -> Iterator[MakeRig]:
     with ExitStack() as stack:
 
-        def make(**order: Any) -> Rig:
-            return stack.enter_context(closing(Rig(app, clock, **order)))
+        def make(**order: Any) -> PumpDriver:
+            return stack.enter_context(closing(PumpDriver(app, clock, **order)))
 
         yield make

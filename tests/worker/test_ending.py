@@ -12,7 +12,7 @@ from penstock.worker.assignment import Order
 from penstock.worker.worker import LAST_WORDS_MS, Worker
 from tests.clocks import ManualClock
 from tests.support.waiting import eventually
-from tests.worker.rig import Interruptible, LuckyDice
+from tests.worker.driver import Interruptible, LuckyDice
 
 
 @pytest.mark.parametrize("backend", ["sqlite"])

@@ -17,7 +17,7 @@ from penstock.domain.message.retry import Backoff, Exponential, Fixed, Listed
 from penstock.ports.work import Work, WorkAct
 from penstock.worker.handling import Ready
 from penstock.worker.outcomes import NOT_COMMITTED, act_for, misfit, parked, timed_out
-from tests.worker.rig import LuckyDice
+from tests.worker.driver import LuckyDice
 
 NOW = 1_000 * DAY
 

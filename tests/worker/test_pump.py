@@ -13,7 +13,7 @@ from penstock.domain.message.lifecycle import State
 from penstock.worker.lease_keeper import NOTICE_MS
 from penstock.worker.leftovers import acts_for
 from penstock.worker.process_exit import Death
-from tests.worker.rig import LEASE_MS, LuckyDice
+from tests.worker.driver import LEASE_MS, LuckyDice
 
 
 def test_jobs_are_claimed_for_the_free_slots_and_completed_with_the_next_turn(app, make_rig):
@@ -24,78 +24,78 @@ def test_jobs_are_claimed_for_the_free_slots_and_completed_with_the_next_turn(ap
         done.append(n)
 
     sent = [count.enqueue(n) for n in range(5)]
-    rig = make_rig(slots=3)
+    driver = make_rig(slots=3)
 
-    rig.turn()
-    assert len(rig.slots.line) == 3
-    rig.run_all()
-    rig.turn()
+    driver.turn()
+    assert len(driver.slots.line) == 3
+    driver.run_all()
+    driver.turn()
 
     assert done == [0, 1, 2]
-    assert [rig.message(job.id) is None for job in sent] == [True, True, True, False, False]
-    assert len(rig.slots.line) == 2  # they came in the same turn
+    assert [driver.message(job.id) is None for job in sent] == [True, True, True, False, False]
+    assert len(driver.slots.line) == 2  # they came in the same turn
 
 
 def test_a_turn_tells_and_claims_in_one_call(app, make_rig):
     job = _nothing(app)
     job.enqueue_many([{}] * 4)
-    rig = make_rig(slots=2)
-    rig.turn()
-    rig.run_all()
-    before = rig.source.claims
+    driver = make_rig(slots=2)
+    driver.turn()
+    driver.run_all()
+    before = driver.source.claims
 
-    rig.turn()
+    driver.turn()
 
-    assert rig.source.claims == before + 1
+    assert driver.source.claims == before + 1
 
 
 def test_beyond_the_free_slots_as_many_are_claimed_as_prefetch_says(app, make_rig):
     _nothing(app).enqueue_many([{}] * 9)
-    rig = make_rig(slots=2, prefetch=4)
+    driver = make_rig(slots=2, prefetch=4)
 
-    rig.turn()
+    driver.turn()
 
-    assert len(rig.slots.line) == 6
+    assert len(driver.slots.line) == 6
 
 
 def test_a_worker_without_a_free_slot_claims_nothing(app, make_rig):
     _nothing(app).enqueue_many([{}] * 3)
-    rig = make_rig(slots=1)
-    rig.turn()
-    rig.begin()
-    before = rig.source.claims
+    driver = make_rig(slots=1)
+    driver.turn()
+    driver.begin()
+    before = driver.source.claims
 
-    rig.pump.is_woken = True
-    rig.turn()
+    driver.pump.is_woken = True
+    driver.turn()
 
-    assert rig.source.claims == before
+    assert driver.source.claims == before
 
 
 def test_a_worker_without_a_free_slot_sleeps_until_its_leases_are_due(app, clock, make_rig):
     _nothing(app).enqueue_many([{}] * 3)
-    rig = make_rig(slots=1)
-    rig.turn()
-    rig.begin()
+    driver = make_rig(slots=1)
+    driver.turn()
+    driver.begin()
     clock.advance(seconds=5)
 
-    assert rig.turn() > clock.now() + 1_000
+    assert driver.turn() > clock.now() + 1_000
 
 
 def test_leases_are_kept_of_what_runs_and_of_what_is_in_line(app, clock, make_rig):
     job = _nothing(app)
     ids = [job.enqueue().id for _ in range(2)]
-    rig = make_rig(slots=1, prefetch=1)
-    rig.turn()
-    running = rig.begin()
+    driver = make_rig(slots=1, prefetch=1)
+    driver.turn()
+    running = driver.begin()
 
     for _ in range(20):
         clock.advance(ms=LEASE_MS // 3)
-        rig.turn()
-    rig.end(running)
-    rig.run_all()
-    rig.turn()
+        driver.turn()
+    driver.end(running)
+    driver.run_all()
+    driver.turn()
 
-    assert [rig.message(id) for id in ids] == [None, None]
+    assert [driver.message(id) for id in ids] == [None, None]
 
 
 def test_without_a_turn_in_time_the_lease_is_lost_and_the_result_is_not_told(app, clock, make_rig):
@@ -123,27 +123,27 @@ def test_a_job_that_an_operator_cancels_is_stopped_within_four_seconds(
 ):
     job = _nothing(app)
     job.enqueue()
-    rig = make_rig(slots=2)
-    rig.turn()
-    rig.begin()
+    driver = make_rig(slots=2)
+    driver.turn()
+    driver.begin()
     clock.advance(ms=NOTICE_MS - age_ms)  # the leases are looked after when this one is that old
-    rig.pump.is_woken = True
+    driver.pump.is_woken = True
     sent = job.enqueue()
-    rig.turn()
-    held, stopped = rig.begin(), []
+    driver.turn()
+    held, stopped = driver.begin(), []
     held.stop = lambda: stopped.append(clock.now())
     cancelled_at = clock.now()
     app.backing.broker.messages.cancel(sent.id, reason="no", is_running_ok=True).result()
 
     while not stopped:
-        clock.advance(ms=rig.turn() - clock.now())
+        clock.advance(ms=driver.turn() - clock.now())
 
     assert stopped[0] - cancelled_at <= NOTICE_MS * 4 // 3
     assert held.is_stopping
     with pytest.raises(LeaseLost):
         held.extend()
-    rig.end(held)  # a handler that nothing can stop comes to its end
-    rig.turn()
+    driver.end(held)  # a handler that nothing can stop comes to its end
+    driver.turn()
     assert held.place == -1, "its place is free again"
     [ending] = app.backing.broker.insight.past(sent.id).result().endings
     assert (ending.outcome, ending.reason, ending.leased_by) == (State.CANCELLED, "no", "ada")
@@ -151,37 +151,37 @@ def test_a_job_that_an_operator_cancels_is_stopped_within_four_seconds(
 
 def test_a_job_cancelled_before_it_gets_a_slot_is_not_begun(app, clock, make_rig):
     ids = _nothing(app).enqueue_many([{}] * 2)
-    rig = make_rig(slots=1, prefetch=1)
-    rig.turn()
-    rig.begin()
+    driver = make_rig(slots=1, prefetch=1)
+    driver.turn()
+    driver.begin()
     app.backing.broker.messages.cancel(ids[1].id, reason=None, is_running_ok=True).result()
 
     clock.advance(ms=NOTICE_MS)
-    rig.turn()
+    driver.turn()
 
-    [waiting] = rig.slots.line
+    [waiting] = driver.slots.line
     assert not waiting.begin(clock.now())
 
 
 def test_an_unknown_kind_is_parked_and_run_by_a_worker_that_knows_it(app, clock, make_rig):
     sent = app.enqueue("from-the-future", {}, queue="mail")
-    rig = make_rig(slots=1)
-    rig.turn()
-    rig.turn()
+    driver = make_rig(slots=1)
+    driver.turn()
+    driver.turn()
 
-    parked = rig.message(sent.id)
+    parked = driver.message(sent.id)
     assert parked is not None
     assert (parked.state, parked.attempts) == (State.WAITING, 0)
 
     done = []
     app.job(queue="mail", kind="from-the-future")(lambda: done.append(1))
     clock.advance(minutes=1)
-    rig.turn()
-    rig.run_all()
-    rig.turn()
+    driver.turn()
+    driver.run_all()
+    driver.turn()
 
     assert done == [1]
-    assert rig.message(sent.id) is None
+    assert driver.message(sent.id) is None
 
 
 def test_arguments_that_do_not_fit_park_a_job_that_may_come_from_a_newer_program(app, make_rig):
@@ -190,11 +190,11 @@ def test_arguments_that_do_not_fit_park_a_job_that_may_come_from_a_newer_program
     @app.job(queue="mail", kind="strict")
     def strict(number: int) -> None: ...
 
-    rig = make_rig(slots=1)
-    rig.turn()
-    rig.turn()
+    driver = make_rig(slots=1)
+    driver.turn()
+    driver.turn()
 
-    parked = rig.message(sent.id)
+    parked = driver.message(sent.id)
     assert parked is not None
     assert (parked.state, parked.attempts) == (State.WAITING, 0)
 
@@ -202,68 +202,68 @@ def test_arguments_that_do_not_fit_park_a_job_that_may_come_from_a_newer_program
 def test_draining_gives_back_what_has_not_begun_and_lets_finish_what_runs(app, make_rig):
     job = _nothing(app)
     first, second = job.enqueue(), job.enqueue()
-    rig = make_rig(slots=1, prefetch=1)
-    rig.turn()
-    held = rig.begin()
+    driver = make_rig(slots=1, prefetch=1)
+    driver.turn()
+    held = driver.begin()
 
-    rig.pump.drain()
-    rig.turn()
+    driver.pump.drain()
+    driver.turn()
     assert held.is_stopping  # it may know
-    assert not rig.pump.is_empty
-    rig.end(held)
-    rig.turn()
+    assert not driver.pump.is_empty
+    driver.end(held)
+    driver.turn()
 
-    assert rig.pump.is_empty
-    assert rig.message(first.id) is None
-    unspent = rig.message(second.id)
+    assert driver.pump.is_empty
+    assert driver.message(first.id) is None
+    unspent = driver.message(second.id)
     assert unspent is not None
     assert (unspent.state, unspent.attempts) == (State.READY, 0)
 
 
 def test_what_still_runs_when_draining_is_over_is_given_back_and_loses_no_attempt(app, make_rig):
     sent = _nothing(app).enqueue()
-    rig = make_rig(slots=1)
-    rig.turn()
-    held = rig.begin()
+    driver = make_rig(slots=1)
+    driver.turn()
+    held = driver.begin()
 
-    rig.pump.drain()
-    rig.turn()
-    rig.pump.give_back()
-    rig.turn()
-    assert rig.pump.is_empty
-    rig.end(held)
-    rig.turn()
+    driver.pump.drain()
+    driver.turn()
+    driver.pump.give_back()
+    driver.turn()
+    assert driver.pump.is_empty
+    driver.end(held)
+    driver.turn()
 
-    message = rig.message(sent.id)
+    message = driver.message(sent.id)
     assert message is not None
     assert (message.state, message.attempts) == (State.READY, 0)
 
 
 def test_what_the_store_could_not_be_told_is_told_when_it_answers_again(app, clock, make_rig):
     sent = _nothing(app).enqueue()
-    rig = make_rig(slots=1)
-    rig.turn()
-    rig.run_all()
+    driver = make_rig(slots=1)
+    driver.turn()
+    driver.run_all()
 
-    rig.source.error = StoreUnavailable("the disk is full")
-    again_at = rig.turn()
+    driver.source.error = StoreUnavailable("the disk is full")
+    again_at = driver.turn()
     assert again_at > clock.now()
-    before = rig.source.claims
-    rig.turn()
-    assert rig.source.claims == before  # it is left alone for a while
-    rig.source.error = None
+    before = driver.source.claims
+    driver.turn()
+    assert driver.source.claims == before  # it is left alone for a while
+    driver.source.error = None
     clock.advance(ms=again_at - clock.now())
-    rig.turn()
+    driver.turn()
 
-    assert rig.message(sent.id) is None
+    assert driver.message(sent.id) is None
 
 
 def test_an_outage_is_logged_once_and_so_is_its_end(app, clock, make_rig, caplog):
     caplog.set_level("INFO", "penstock.worker")
-    rig = make_rig()
+    driver = make_rig()
     for error in (StoreUnavailable("the disk is full"), OSError("gone"), None, None):
-        rig.source.error = error
-        rig.turn()
+        driver.source.error = error
+        driver.turn()
         clock.advance(minutes=1)
 
     lines = [r.getMessage() for r in caplog.records if r.name == "penstock.worker"]
@@ -273,19 +273,19 @@ def test_an_outage_is_logged_once_and_so_is_its_end(app, clock, make_rig, caplog
 def test_only_the_ends_that_the_store_did_not_answer_are_sent_again(app, clock, make_rig, caplog):
     job = _nothing(app)
     sent = [job.enqueue() for _ in range(3)]
-    rig = make_rig()
-    rig.turn()
-    rig.run_all()
-    rig.source.answered = 1
+    driver = make_rig()
+    driver.turn()
+    driver.run_all()
+    driver.source.answered = 1
 
-    rig.turn()
-    assert [rig.message(job.id) is None for job in sent] == [True, False, False]
-    rig.source.answered = None
+    driver.turn()
+    assert [driver.message(job.id) is None for job in sent] == [True, False, False]
+    driver.source.answered = None
     clock.advance(seconds=1)
-    rig.turn()
+    driver.turn()
 
-    assert [rig.message(job.id) for job in sent] == [None] * 3
-    assert rig.pump.is_empty
+    assert [driver.message(job.id) for job in sent] == [None] * 3
+    assert driver.pump.is_empty
     assert "was not taken" not in caplog.text
 
 
@@ -297,12 +297,12 @@ def test_how_far_a_job_has_come_is_told_once_however_often_it_says_so(app, make_
         return Snooze("1m")
 
     sent = long.enqueue()
-    rig = make_rig(slots=1)
-    rig.turn()
-    rig.run_all()
-    rig.turn()
+    driver = make_rig(slots=1)
+    driver.turn()
+    driver.run_all()
+    driver.turn()
 
-    message = rig.message(sent.id)
+    message = driver.message(sent.id)
     assert message is not None
     assert message.progress == '{"fraction":0.99,"note":"walking"}'
 
@@ -314,10 +314,10 @@ def test_what_has_crashed_a_worker_before_goes_to_a_sandbox(app, make_rig):
     victim.begin()
     _crash(victim)
 
-    rig = make_rig(slots=1, has_sandbox=True)
-    rig.turn()
+    driver = make_rig(slots=1, has_sandbox=True)
+    driver.turn()
 
-    [held] = rig.slots.line
+    [held] = driver.slots.line
     assert held.work.crashes == 1
     assert held.way.name == "SANDBOX"
 
@@ -329,9 +329,9 @@ def _nothing(app: Penstock):
     return nothing
 
 
-def _crash(rig) -> None:
-    acts = acts_for(rig.table.entries(), Death(-9, 0), now=rig.clock.now(), worker_id="ada")
-    assert rig.source.act(acts) == [None]
+def _crash(driver) -> None:
+    acts = acts_for(driver.table.entries(), Death(-9, 0), now=driver.clock.now(), worker_id="ada")
+    assert driver.source.act(acts) == [None]
 
 
 def test_an_error_that_is_no_proper_text_is_kept_as_far_as_it_is(app, make_rig, caplog):
@@ -342,16 +342,16 @@ def test_an_error_that_is_no_proper_text_is_kept_as_far_as_it_is(app, make_rig, 
         raise FileNotFoundError("no such file: 'caf\udce9'")  # as Python tells of odd names
 
     sent, other = read.enqueue(), _nothing(app).enqueue()
-    rig = make_rig(slots=2)
-    rig.turn()
-    rig.run_all()
-    rig.turn()
+    driver = make_rig(slots=2)
+    driver.turn()
+    driver.run_all()
+    driver.turn()
 
-    failed = rig.message(sent.id)
+    failed = driver.message(sent.id)
     assert failed is not None
     assert (failed.state, failed.failures) == (State.WAITING, 1)
     assert "no such file: 'caf\ufffd'" in str(failed.last_error)
-    assert rig.message(other.id) is None
+    assert driver.message(other.id) is None
 
 
 @pytest.mark.parametrize(
@@ -368,18 +368,18 @@ def test_what_cannot_be_told_of_a_job_under_way_does_not_end_it(app, clock, make
             ask()
 
     sent = long.enqueue()
-    rig = make_rig(slots=1)
-    rig.turn()
-    held = rig.begin()
+    driver = make_rig(slots=1)
+    driver.turn()
+    held = driver.begin()
     held.ready.run(app.handlers, held, LuckyDice())  # it has asked, and goes on
     for _ in range(9):
         clock.advance(ms=LEASE_MS // 3)
-        rig.turn()
+        driver.turn()
 
     assert held.fate is None
-    rig.end(held)
-    rig.turn()
-    assert rig.message(sent.id) is None
+    driver.end(held)
+    driver.turn()
+    assert driver.message(sent.id) is None
 
 
 @pytest.mark.parametrize("outcome", [Snooze, Retry])
@@ -389,11 +389,11 @@ def test_a_time_that_no_queue_takes_is_an_error_of_the_job(app, make_rig, outcom
         raise outcome("10000d")
 
     sent = never.enqueue()
-    rig = make_rig(slots=1)
-    rig.turn()
-    rig.run_all()
-    rig.turn()
+    driver = make_rig(slots=1)
+    driver.turn()
+    driver.run_all()
+    driver.turn()
 
-    failed = rig.message(sent.id)
+    failed = driver.message(sent.id)
     assert failed is not None
     assert (failed.state, failed.failures) == (State.WAITING, 1)

@@ -7,7 +7,7 @@ import pytest
 from penstock.domain.errors import StoreUnavailable
 from penstock.domain.message.lifecycle import State
 from penstock.worker.running_job import Fate
-from tests.worker.rig import LEASE_MS
+from tests.worker.driver import LEASE_MS
 
 
 def test_a_job_past_its_time_limit_is_dead_as_timed_out_and_not_tried_again(app, clock, make_rig):
@@ -15,19 +15,19 @@ def test_a_job_past_its_time_limit_is_dead_as_timed_out_and_not_tried_again(app,
     def long() -> None: ...
 
     sent = long.enqueue()
-    rig = make_rig(slots=1)
-    rig.turn()
-    held = rig.begin()
+    driver = make_rig(slots=1)
+    driver.turn()
+    held = driver.begin()
 
-    due = rig.turn()
+    due = driver.turn()
     assert due == clock.now() + 2_000
     clock.advance(seconds=2)
-    rig.turn()
+    driver.turn()
     assert held.is_stopping
-    rig.end(held)
-    rig.turn()
+    driver.end(held)
+    driver.turn()
 
-    message = rig.message(sent.id)
+    message = driver.message(sent.id)
     assert message is not None
     assert (message.state, message.reason) == (State.DEAD, "timed_out")
 
@@ -37,16 +37,16 @@ def test_after_a_time_out_that_is_tried_again_the_jobs_own_back_off_counts(app, 
     def long() -> None: ...
 
     sent = long.enqueue()
-    rig = make_rig(slots=1)
-    rig.turn()
-    held = rig.begin()
+    driver = make_rig(slots=1)
+    driver.turn()
+    held = driver.begin()
 
     clock.advance(seconds=5)
-    rig.turn()
-    rig.end(held)
-    rig.turn()
+    driver.turn()
+    driver.end(held)
+    driver.turn()
 
-    message = rig.message(sent.id)
+    message = driver.message(sent.id)
     assert message is not None
     assert (message.state, message.due_at) == (State.WAITING, clock.now() + 600_000)
     assert message.last_error == "stopped at its time limit of 5s"
@@ -57,20 +57,20 @@ def test_a_time_limit_counts_from_the_start_and_not_from_the_claim(app, clock, m
     def long() -> None: ...
 
     sent = long.enqueue()
-    rig, other = make_rig(slots=1), make_rig(slots=1)
-    rig.turn()
+    driver, other = make_rig(slots=1), make_rig(slots=1)
+    driver.turn()
 
     clock.advance(seconds=4)
-    held = rig.begin()
-    rig.turn()
+    held = driver.begin()
+    driver.turn()
     clock.advance(seconds=4)
-    rig.turn()
+    driver.turn()
     other.turn()  # looks for what has fallen due, in the store
     assert not held.is_stopping
-    rig.end(held)
-    rig.turn()
+    driver.end(held)
+    driver.turn()
 
-    assert rig.message(sent.id) is None
+    assert driver.message(sent.id) is None
 
 
 @pytest.mark.parametrize("is_quick", [True, False])
@@ -81,27 +81,27 @@ def test_a_job_that_does_not_stop_at_its_time_limit_is_flagged_before_its_lease_
     def deaf() -> None: ...
 
     sent = deaf.enqueue()
-    rig, other = make_rig(slots=1, has_sandbox=True), make_rig(slots=1)
-    rig.turn()
-    held = rig.begin()
+    driver, other = make_rig(slots=1, has_sandbox=True), make_rig(slots=1)
+    driver.turn()
+    held = driver.begin()
     clock.advance(seconds=5)
-    rig.turn()
-    message = rig.message(sent.id)
+    driver.turn()
+    message = driver.message(sent.id)
     assert message is not None
     assert message.state is State.LEASED, "it may clean up first"
 
     if not is_quick:
         while clock.now() < message.due_at:
             clock.advance(ms=min(LEASE_MS // 6, message.due_at - clock.now()))
-            rig.turn()
+            driver.turn()
             other.turn()
         assert held.fate is Fate.LOST, "it is told of once"
-    rig.end(held)
-    rig.turn()
-    rig.turn()
+    driver.end(held)
+    driver.turn()
+    driver.turn()
 
-    assert not rig.pump.holds_any
-    dead = rig.message(sent.id)
+    assert not driver.pump.holds_any
+    dead = driver.message(sent.id)
     assert dead is not None
     assert (dead.state, dead.reason, dead.attempts) == (State.DEAD, "timed_out", 1)
     assert dead.last_error == "stopped at its time limit of 5s"
@@ -131,28 +131,28 @@ def test_when_it_began_is_told_again_if_the_store_did_not_hear_it(app, clock, ma
     def long() -> None: ...
 
     sent = long.enqueue()
-    rig = make_rig(slots=1, lease_ms=3_000)
-    rig.turn()
+    driver = make_rig(slots=1, lease_ms=3_000)
+    driver.turn()
     clock.advance(seconds=2)
-    held = rig.begin()
+    held = driver.begin()
     held.extend(progress="1")
-    rig.source.error = StoreUnavailable("the disk is full")
-    again_at = rig.turn()
-    rig.source.error = None
+    driver.source.error = StoreUnavailable("the disk is full")
+    again_at = driver.turn()
+    driver.source.error = None
     clock.advance(ms=again_at - clock.now())
-    rig.turn()
-    message = rig.message(sent.id)
+    driver.turn()
+    message = driver.message(sent.id)
     assert message is not None
     assert message.progress == "1"
 
     for _ in range(4):  # past the time limit, if it is counted from the claim
         clock.advance(seconds=1)
-        rig.turn()
+        driver.turn()
 
     assert held.fate is None
-    rig.end(held)
-    rig.turn()
-    assert rig.message(sent.id) is None
+    driver.end(held)
+    driver.turn()
+    assert driver.message(sent.id) is None
 
 
 def test_a_job_that_cannot_begin_within_half_its_time_limit_is_given_back_unspent(
@@ -162,18 +162,18 @@ def test_a_job_that_cannot_begin_within_half_its_time_limit_is_given_back_unspen
     def short() -> None: ...
 
     sent = short.enqueue()
-    rig = make_rig(slots=1)
-    assert rig.turn() <= clock.now() + 1_500
-    [held] = rig.slots.line
+    driver = make_rig(slots=1)
+    assert driver.turn() <= clock.now() + 1_500
+    [held] = driver.slots.line
 
     clock.advance(ms=1_500)
-    rig.pump.is_draining = True  # it would claim it again
-    rig.turn()
+    driver.pump.is_draining = True  # it would claim it again
+    driver.turn()
 
-    message = rig.message(sent.id)
+    message = driver.message(sent.id)
     assert message is not None
     assert (message.state, message.attempts) == (State.READY, 0)
-    assert not rig.slots.line
+    assert not driver.slots.line
     assert not held.begin(clock.now())
 
 
@@ -184,23 +184,23 @@ def test_a_job_that_waits_in_its_slot_for_a_sandbox_is_given_back_later_and_in_i
     def short() -> None: ...
 
     sent, younger = short.enqueue(), short.enqueue()
-    rig = make_rig(slots=1, has_sandbox=True)
-    rig.turn()
-    held = rig.slots.line.popleft()
+    driver = make_rig(slots=1, has_sandbox=True)
+    driver.turn()
+    held = driver.slots.line.popleft()
     held.has_slot = True
     freed = []
     held.stop = lambda: freed.append(held)
 
     clock.advance(ms=9_000)
-    rig.turn()
+    driver.turn()
     assert held.fate is None
 
     clock.advance(ms=1_000)
-    rig.pump.is_draining = True
-    rig.turn()
+    driver.pump.is_draining = True
+    driver.turn()
 
     assert freed == [held]
-    waiting = [rig.message(sent.id), rig.message(younger.id)]
+    waiting = [driver.message(sent.id), driver.message(younger.id)]
     assert [(m.state, m.attempts) for m in waiting] == [(State.READY, 0)] * 2
     assert waiting[0].order_no < waiting[1].order_no
 
@@ -212,20 +212,20 @@ def test_a_job_that_does_not_stop_at_its_time_limit_does_not_keep_a_worker_from_
     async def blocks() -> None: ...
 
     sent = blocks.enqueue()
-    rig = make_rig(slots=1)
-    rig.turn()
-    rig.begin()
+    driver = make_rig(slots=1)
+    driver.turn()
+    driver.begin()
     clock.advance(seconds=5)
-    rig.turn()
+    driver.turn()
 
-    rig.pump.drain()
-    rig.turn()
-    assert not rig.pump.is_empty
-    rig.pump.give_back()
-    rig.turn()
+    driver.pump.drain()
+    driver.turn()
+    assert not driver.pump.is_empty
+    driver.pump.give_back()
+    driver.turn()
 
-    assert rig.pump.is_empty
-    message = rig.message(sent.id)
+    assert driver.pump.is_empty
+    message = driver.message(sent.id)
     assert message is not None
     assert (message.state, message.reason) == (State.DEAD, "timed_out")
 
@@ -240,7 +240,7 @@ def test_a_job_runs_where_it_can_be_stopped(app, make_rig, timeout, is_async, wa
     def work() -> None: ...
 
     app.job(queue="mail", timeout=timeout)(wait if is_async else work).enqueue()
-    rig = make_rig(slots=1, has_sandbox=True)
-    rig.turn()
+    driver = make_rig(slots=1, has_sandbox=True)
+    driver.turn()
 
-    assert [held.way.name for held in rig.slots.line] == [way]
+    assert [held.way.name for held in driver.slots.line] == [way]

@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 
 from penstock import Penstock
-from tests.client.jobs.desk import JobDesk
+from tests.client.jobs.driver import JobDriver
 from tests.clocks import ManualClock
 
 
 @pytest.fixture
-def desk(app: Penstock, clock: ManualClock, queue: str, neighbours: list[str]) -> JobDesk:
-    return JobDesk(app, clock, queue, neighbours=neighbours)
+def driver(app: Penstock, clock: ManualClock, queue: str, neighbours: list[str]) -> JobDriver:
+    return JobDriver(app, clock, queue, neighbours=neighbours)

@@ -16,7 +16,7 @@ from penstock.wiring.broker import Broker
 from penstock.worker.running_job import Fate
 from tests.clocks import ManualClock
 from tests.edge.api import a_name
-from tests.worker.rig import Rig
+from tests.worker.driver import PumpDriver
 
 pytestmark = pytest.mark.ways("worker")
 
@@ -57,7 +57,7 @@ class Circuits:
             self.backend.ask(n)
 
         self.pay = pay
-        self.rig = Rig(app, clock, queues=(queue,), slots=10)
+        self.driver = PumpDriver(app, clock, queues=(queue,), slots=10)
 
     @property
     def state(self) -> CircuitState:
@@ -70,20 +70,20 @@ class Circuits:
 
     def work(self) -> None:
         """Until nothing is due."""
-        self.rig.pump.is_woken = True
+        self.driver.pump.is_woken = True
         for _ in range(4):
-            self.rig.turn()
-            self.rig.run_all()
-        self.rig.turn()
+            self.driver.turn()
+            self.driver.run_all()
+        self.driver.turn()
 
     def break_down(self) -> None:
         """Three jobs fail, which is enough."""
         self.backend.is_down = True
         self.pay.enqueue_many([{"n": n} for n in range(3)])
-        self.rig.pump.is_woken = True
-        self.rig.turn()
-        self.rig.run_all()
-        self.rig.turn()
+        self.driver.pump.is_woken = True
+        self.driver.turn()
+        self.driver.run_all()
+        self.driver.turn()
 
     def message(self, message_id: str) -> Message | None:
         return self.broker.messages.find(message_id).result()
@@ -94,7 +94,7 @@ def circuits(app: Penstock, clock: ManualClock, queue: str, broker: Broker) -> I
     app.breaker(**ON)
     made = Circuits(app, clock, queue, broker)
     yield made
-    made.rig.close()
+    made.driver.close()
     broker.circuits.breaker.reset().result()
 
 
@@ -116,10 +116,10 @@ def test_when_too_many_jobs_of_a_route_fail_the_others_are_held_and_lose_no_atte
 def test_half_open_one_of_them_is_tried_and_when_it_works_all_go_on(circuits):
     circuits.break_down()
     circuits.half_open()
-    circuits.rig.pump.is_woken = True
-    circuits.rig.turn()
+    circuits.driver.pump.is_woken = True
+    circuits.driver.turn()
 
-    assert len(circuits.rig.slots.line) == 1, "the others wait for what becomes of it"
+    assert len(circuits.driver.slots.line) == 1, "the others wait for what becomes of it"
     circuits.backend.is_down = False
     circuits.work()
     assert (circuits.state, len(circuits.backend.asked)) == (CLOSED, 4)
@@ -166,25 +166,25 @@ def test_a_job_that_was_tried_and_failed_loses_no_attempt_and_leaves_the_next_tr
 def test_two_workers_try_one_job_between_them(circuits):
     circuits.break_down()
     circuits.half_open()
-    other = Rig(circuits.app, circuits.clock, queues=(circuits.queue,), slots=1)
+    other = PumpDriver(circuits.app, circuits.clock, queues=(circuits.queue,), slots=1)
     other.turn()
-    circuits.rig.pump.is_woken = True
-    circuits.rig.turn()
+    circuits.driver.pump.is_woken = True
+    circuits.driver.turn()
 
-    assert (len(other.slots.line), len(circuits.rig.slots.line)) == (1, 0)
+    assert (len(other.slots.line), len(circuits.driver.slots.line)) == (1, 0)
     other.close()
 
 
 def test_a_worker_that_ends_gives_its_try_back(circuits):
     circuits.break_down()
     circuits.half_open()
-    circuits.rig.pump.is_woken = True
-    circuits.rig.turn()
+    circuits.driver.pump.is_woken = True
+    circuits.driver.turn()
 
-    circuits.rig.pump.drain()
-    circuits.rig.turn()
+    circuits.driver.pump.drain()
+    circuits.driver.turn()
 
-    other = Rig(circuits.app, circuits.clock, queues=(circuits.queue,))
+    other = PumpDriver(circuits.app, circuits.clock, queues=(circuits.queue,))
     other.turn()
     assert len(other.slots.line) == 1
     assert circuits.state is HALF
@@ -194,19 +194,19 @@ def test_a_worker_that_ends_gives_its_try_back(circuits):
 def test_a_try_whose_lease_is_lost_is_left_to_the_next(circuits):
     circuits.break_down()
     circuits.half_open()
-    circuits.rig.pump.is_woken = True
-    circuits.rig.turn()
-    held = circuits.rig.begin()
+    circuits.driver.pump.is_woken = True
+    circuits.driver.turn()
+    held = circuits.driver.begin()
     held.doom(Fate.LOST)
-    circuits.rig.end(held)
-    circuits.rig.pump.is_woken = True
-    circuits.rig.turn()
+    circuits.driver.end(held)
+    circuits.driver.pump.is_woken = True
+    circuits.driver.turn()
 
     circuits.clock.advance(seconds=2)
-    circuits.rig.pump.is_woken = True
-    circuits.rig.turn()
+    circuits.driver.pump.is_woken = True
+    circuits.driver.turn()
 
-    assert len(circuits.rig.slots.line) == 1
+    assert len(circuits.driver.slots.line) == 1
     assert circuits.state is HALF
 
 
@@ -215,12 +215,12 @@ def test_circuits_are_asked_once_for_all_that_come_with_a_claim(circuits):
     app.enqueue("pay", {"n": 1}, queue=queue, route="another")
     circuits.pay.enqueue_many([{"n": n} for n in range(4)])
 
-    circuits.rig.turn()
-    circuits.rig.run_all()
-    circuits.rig.turn()
+    circuits.driver.turn()
+    circuits.driver.run_all()
+    circuits.driver.turn()
 
-    assert list(map(sorted, circuits.rig.source.asked)) == [sorted(["another", circuits.route])]
-    assert circuits.rig.source.reports == 1
+    assert list(map(sorted, circuits.driver.source.asked)) == [sorted(["another", circuits.route])]
+    assert circuits.driver.source.reports == 1
 
 
 def test_for_jobs_without_a_route_nobody_is_asked(circuits):
@@ -229,7 +229,7 @@ def test_for_jobs_without_a_route_nobody_is_asked(circuits):
     circuits.work()
 
     assert circuits.backend.asked == [1]
-    assert (circuits.rig.source.asked, circuits.rig.source.reports) == ([], 0)
+    assert (circuits.driver.source.asked, circuits.driver.source.reports) == ([], 0)
 
 
 def test_while_no_circuits_are_kept_they_are_asked_once_a_second_and_told_nothing(circuits):
@@ -239,14 +239,14 @@ def test_while_no_circuits_are_kept_they_are_asked_once_a_second_and_told_nothin
     circuits.work()
     circuits.pay.enqueue(2)
     circuits.work()
-    assert len(circuits.rig.source.asked) == 1
+    assert len(circuits.driver.source.asked) == 1
 
     circuits.clock.advance(seconds=1)
     circuits.pay.enqueue(3)
     circuits.work()
 
-    assert len(circuits.rig.source.asked) == 2
-    assert circuits.rig.source.reports == 0
+    assert len(circuits.driver.source.asked) == 2
+    assert circuits.driver.source.reports == 0
     assert circuits.backend.asked == [1, 2, 3]
 
 
@@ -281,19 +281,19 @@ def test_what_the_handler_decides_says_nothing_about_the_route(circuits, outcome
 
 def test_while_nobody_says_whether_a_route_may_be_tried_it_is_not(circuits):
     sent = circuits.pay.enqueue(1)
-    circuits.rig.source.no_answer = StoreUnavailable("gone")
+    circuits.driver.source.no_answer = StoreUnavailable("gone")
     circuits.work()
     assert circuits.backend.asked == []
     assert circuits.message(sent.id).attempts == 0
 
-    circuits.rig.source.no_answer = None
+    circuits.driver.source.no_answer = None
     circuits.clock.advance(seconds=1)
     circuits.work()
     assert circuits.backend.asked == [1]
 
 
 def test_a_server_that_keeps_no_circuits_for_this_key_does_not_stop_its_jobs(circuits):
-    circuits.rig.source.no_answer = Forbidden("not you")
+    circuits.driver.source.no_answer = Forbidden("not you")
     circuits.pay.enqueue(1)
 
     circuits.work()
@@ -302,7 +302,7 @@ def test_a_server_that_keeps_no_circuits_for_this_key_does_not_stop_its_jobs(cir
 
 
 def test_what_could_not_be_told_is_told_later(circuits, monkeypatch):
-    whole: Callable[..., None] = circuits.rig.source.report
+    whole: Callable[..., None] = circuits.driver.source.report
     fails = [StoreUnavailable("gone")]
 
     def report(reports):
@@ -310,7 +310,7 @@ def test_what_could_not_be_told_is_told_later(circuits, monkeypatch):
             raise fails.pop()
         whole(reports)
 
-    monkeypatch.setattr(circuits.rig.source, "report", report)
+    monkeypatch.setattr(circuits.driver.source, "report", report)
     circuits.break_down()
     assert circuits.state is CLOSED
 

@@ -14,10 +14,10 @@ from penstock.domain.errors import InvalidRequest
 from penstock.domain.message.lease import Verb
 from penstock.worker.handling import Ready, prepare
 from tests.client.calls import run
-from tests.client.jobs.desk import FixedDice
+from tests.client.jobs.driver import FixedDice
 
 
-def test_a_handler_can_ask_which_job_it_runs(app, queue, desk, clock):
+def test_a_handler_can_ask_which_job_it_runs(app, queue, driver, clock):
     seen: list[Current] = []
 
     @app.job(queue=queue, kind="index", attempts=3)
@@ -25,9 +25,9 @@ def test_a_handler_can_ask_which_job_it_runs(app, queue, desk, clock):
         seen.append(current())
 
     sent = index.using(group="g", tags=["a"], entity_id="e", attributes={"x": "y"}).enqueue()
-    desk.controls.deadline = clock.now() + 1_000
-    [work] = desk.claim()
-    desk.act_of(work)
+    driver.controls.deadline = clock.now() + 1_000
+    [work] = driver.claim()
+    driver.act_of(work)
 
     [job] = seen
     assert (job.id, job.queue, job.kind) == (sent.id, queue, "index")
@@ -39,7 +39,7 @@ def test_a_handler_can_ask_which_job_it_runs(app, queue, desk, clock):
     assert not job.is_completed
 
 
-def test_attempts_and_failures_are_counted(app, queue, desk):
+def test_attempts_and_failures_are_counted(app, queue, driver):
     seen = []
 
     @app.job(queue=queue, backoff="0s")
@@ -48,24 +48,24 @@ def test_attempts_and_failures_are_counted(app, queue, desk):
         raise ValueError("no")
 
     index.enqueue()
-    desk.run_due()
-    desk.run_due()
+    driver.run_due()
+    driver.run_due()
 
     assert seen == [(1, 0), (2, 1)]
 
 
-def test_no_job_runs_outside_of_a_handler(app, queue, desk):
+def test_no_job_runs_outside_of_a_handler(app, queue, driver):
     @app.job(queue=queue)
     def index() -> None: ...
 
     index.enqueue()
-    desk.run_due()
+    driver.run_due()
 
     with pytest.raises(InvalidRequest, match="no job runs here"):
         current()
 
 
-def test_async_handlers_on_one_loop_each_see_their_own_job(app, queue, desk):
+def test_async_handlers_on_one_loop_each_see_their_own_job(app, queue, driver):
     seen = {}
 
     @app.job(queue=queue)
@@ -76,17 +76,19 @@ def test_async_handlers_on_one_loop_each_see_their_own_job(app, queue, desk):
     sent = index.enqueue_many([{"n": n} for n in range(3)])
 
     async def run_all() -> None:
-        ready = [prepare(app.handlers, work, desk.clock) for work in works]
+        ready = [prepare(app.handlers, work, driver.clock) for work in works]
         runs = [r for r in ready if isinstance(r, Ready)]
-        await asyncio.gather(*(r.run_async(app.handlers, desk.controls, FixedDice()) for r in runs))
+        await asyncio.gather(
+            *(r.run_async(app.handlers, driver.controls, FixedDice()) for r in runs)
+        )
 
-    works = desk.claim()
+    works = driver.claim()
     run(run_all())
 
     assert seen == {n: one.id for n, one in enumerate(sent)}
 
 
-def test_a_handler_tells_how_far_it_is_and_asks_for_more_time(app, queue, desk):
+def test_a_handler_tells_how_far_it_is_and_asks_for_more_time(app, queue, driver):
     @app.job(queue=queue)
     def index() -> None:
         current().progress(0.5, "half")
@@ -95,41 +97,41 @@ def test_a_handler_tells_how_far_it_is_and_asks_for_more_time(app, queue, desk):
         current().extend()
 
     index.enqueue()
-    desk.run_due()
+    driver.run_due()
 
-    told = [asked["progress"] for asked in desk.controls.asked]
+    told = [asked["progress"] for asked in driver.controls.asked]
     assert [msgspec.json.decode(text) if text else None for text in told] == [
         {"fraction": 0.5, "note": "half"},
         {"note": "still here"},
         None,
         None,
     ]
-    assert [asked["lease_ms"] for asked in desk.controls.asked] == [None, None, 300_000, None]
+    assert [asked["lease_ms"] for asked in driver.controls.asked] == [None, None, 300_000, None]
 
 
-def test_more_than_all_cannot_be_done(app, queue, desk):
+def test_more_than_all_cannot_be_done(app, queue, driver):
     @app.job(queue=queue)
     def index() -> None:
         current().progress(1.5)
 
     index.enqueue()
-    [work] = desk.claim()
+    [work] = driver.claim()
 
-    assert "from 0 to 1" in (desk.act_of(work).text or "")
+    assert "from 0 to 1" in (driver.act_of(work).text or "")
 
 
-def test_a_long_job_can_stop_when_the_worker_wants_to(app, queue, desk):
+def test_a_long_job_can_stop_when_the_worker_wants_to(app, queue, driver):
     @app.job(queue=queue)
     def index() -> Snooze | None:
         return Snooze("0s") if current().is_stopping else None
 
     index.enqueue()
-    desk.controls.is_stopping = True
+    driver.controls.is_stopping = True
 
-    assert [act.verb for act in desk.run_due()] == [Verb.SNOOZE]
+    assert [act.verb for act in driver.run_due()] == [Verb.SNOOZE]
 
 
-def test_hooks_surround_every_handler_in_their_order(app, queue, desk):
+def test_hooks_surround_every_handler_in_their_order(app, queue, driver):
     seen = []
 
     @app.around
@@ -156,13 +158,13 @@ def test_hooks_surround_every_handler_in_their_order(app, queue, desk):
 
     index.enqueue()
     fail.enqueue()
-    acts = desk.run_due()
+    acts = driver.run_due()
 
     assert seen == ["begin index", "inner", "handler", "end", "begin fail", "inner", "end"]
     assert [act.verb for act in acts] == [Verb.COMPLETE, Verb.FAIL]
 
 
-def test_a_hook_that_fails_fails_the_job(app, queue, desk):
+def test_a_hook_that_fails_fails_the_job(app, queue, driver):
     @app.around
     def broken(job):
         raise ValueError("no database")
@@ -172,17 +174,17 @@ def test_a_hook_that_fails_fails_the_job(app, queue, desk):
     def index() -> None: ...
 
     index.enqueue()
-    [act] = desk.run_due()
+    [act] = driver.run_due()
 
     assert act.verb is Verb.FAIL
     assert (act.text or "").startswith("ValueError: no database")
 
 
-def test_an_unknown_kind_is_parked_and_run_when_its_handler_comes(app, queue, desk, clock):
+def test_an_unknown_kind_is_parked_and_run_when_its_handler_comes(app, queue, driver, clock):
     seen = []
     app.enqueue("later", {"n": 1}, queue=queue)
 
-    [act] = desk.run_due()
+    [act] = driver.run_due()
     assert (act.verb, act.delay_ms) == (Verb.SNOOZE, 5_000)
 
     @app.job(queue=queue)
@@ -190,7 +192,7 @@ def test_an_unknown_kind_is_parked_and_run_when_its_handler_comes(app, queue, de
         seen.append(current().attempts)
 
     clock.advance(seconds=5)
-    desk.run_due()
+    driver.run_due()
     assert seen == [1]
 
 
@@ -202,11 +204,11 @@ def test_an_unknown_kind_is_parked_and_run_when_its_handler_comes(app, queue, de
         ((0.5, 5), "note takes a text, not 5"),
     ],
 )
-def test_progress_of_a_wrong_type_is_refused(app, queue, desk, given, complaint):
+def test_progress_of_a_wrong_type_is_refused(app, queue, driver, given, complaint):
     @app.job(queue=queue)
     def index() -> None:
         with pytest.raises(InvalidRequest, match=complaint):
             current().progress(*given)
 
     index.enqueue()
-    assert [act.verb for act in desk.run_due()] == [Verb.COMPLETE]
+    assert [act.verb for act in driver.run_due()] == [Verb.COMPLETE]

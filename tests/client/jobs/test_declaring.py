@@ -11,7 +11,7 @@ import pytest
 from penstock import Exponential, Penstock
 from penstock.domain.errors import InvalidRequest
 from penstock.domain.message.retry import Fixed, Listed
-from tests.client.jobs.desk import JobDesk
+from tests.client.jobs.driver import JobDriver
 
 
 @pytest.fixture
@@ -210,7 +210,7 @@ def test_only_stores_and_servers_can_be_opened(url):
         Penstock(url)
 
 
-def test_a_declared_queue_is_made_as_it_was_said(app, queue, desk, clock):
+def test_a_declared_queue_is_made_as_it_was_said(app, queue, driver, clock):
     app.queue(queue, lease="1m", max_attempts=1, backoff=["5s"])
 
     @app.job(queue=queue)
@@ -218,10 +218,10 @@ def test_a_declared_queue_is_made_as_it_was_said(app, queue, desk, clock):
         raise ValueError("no")
 
     fail.enqueue()
-    desk.run_due()
+    driver.run_due()
     clock.advance(minutes=1)
 
-    assert desk.claim() == []  # one attempt, and that is over
+    assert driver.claim() == []  # one attempt, and that is over
 
 
 def test_a_queue_that_exists_keeps_what_is_not_said(url, clock, queue):
@@ -231,7 +231,7 @@ def test_a_queue_that_exists_keeps_what_is_not_said(url, clock, queue):
     with Penstock(url, clock=clock) as after:
         after.queue(queue, max_messages=5)
         after.enqueue("any", {}, queue=queue)
-        works = JobDesk(after, clock, queue).claim()
+        works = JobDriver(after, clock, queue).claim()
 
     assert len(works) == 2
 

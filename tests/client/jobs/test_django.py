@@ -20,11 +20,11 @@ from django.utils.connection import ConnectionProxy
 
 from penstock import Penstock
 from penstock.domain.errors import InvalidRequest, TransactionBusy
-from tests.client.jobs.desk import JobDesk
+from tests.client.jobs.driver import JobDriver
 from tests.client.ways import Backend, Way
 from tests.docs.snippets import ROOT
 from tests.edge.api import a_name
-from tests.store.desk import WAIT_S
+from tests.store.driver import WAIT_S
 
 pytestmark = pytest.mark.ways("own transaction", "Django")
 
@@ -80,13 +80,13 @@ def orders(connection: Any) -> list[str]:
         return [name for (name,) in cursor.fetchall()]
 
 
-def kinds(desk: JobDesk) -> list[str | None]:
-    return [work.kind for work in desk.claim()]
+def kinds(driver: JobDriver) -> list[str | None]:
+    return [work.kind for work in driver.claim()]
 
 
 @pytest.mark.parametrize("is_proxy", [True, False])
 def test_a_job_exists_exactly_if_the_atomic_block_commits(
-    app, queue, desk, alias, connection, is_proxy
+    app, queue, driver, alias, connection, is_proxy
 ):
     tx = connection if is_proxy else connections[alias]
 
@@ -96,11 +96,11 @@ def test_a_job_exists_exactly_if_the_atomic_block_commits(
             app.enqueue(kind, {}, queue=queue, tx=tx)
             transaction.set_rollback(kind == "rolled-back", alias)
 
-    assert kinds(desk) == ["committed"]
+    assert kinds(driver) == ["committed"]
     assert orders(connection) == ["committed"]
 
 
-def test_a_nested_block_is_rolled_back_alone_with_its_jobs(app, queue, desk, alias, connection):
+def test_a_nested_block_is_rolled_back_alone_with_its_jobs(app, queue, driver, alias, connection):
     @transaction.atomic(alias)
     def order_twice() -> None:
         app.enqueue("inner", {}, queue=queue, tx=connection)
@@ -116,10 +116,10 @@ def test_a_nested_block_is_rolled_back_alone_with_its_jobs(app, queue, desk, ali
         with transaction.atomic(alias, savepoint=False):
             app.enqueue("third", {}, queue=queue, tx=connection)
 
-    assert kinds(desk) == ["outer", "second", "third"]
+    assert kinds(driver) == ["outer", "second", "third"]
 
 
-def test_a_savepoint_by_hand_takes_its_jobs_along(app, queue, desk, alias, connection):
+def test_a_savepoint_by_hand_takes_its_jobs_along(app, queue, driver, alias, connection):
     with transaction.atomic(alias):
         order(connection, "a")
         savepoint = transaction.savepoint(alias)
@@ -127,7 +127,7 @@ def test_a_savepoint_by_hand_takes_its_jobs_along(app, queue, desk, alias, conne
         transaction.savepoint_rollback(savepoint, alias)
         app.enqueue("kept", {}, queue=queue, tx=connection)
 
-    assert kinds(desk) == ["kept"]
+    assert kinds(driver) == ["kept"]
 
 
 def test_events_and_notifications_take_it_too(app, queue, alias, connection):
@@ -153,7 +153,7 @@ def test_without_an_atomic_block_or_in_a_broken_one_it_is_refused(app, queue, al
 
 
 def test_a_plain_enqueue_never_waits_for_the_block_it_stands_in(
-    app, queue, desk, alias, connection, way: Way
+    app, queue, driver, alias, connection, way: Way
 ):
     with transaction.atomic(alias):
         orders(connection)
@@ -168,11 +168,11 @@ def test_a_plain_enqueue_never_waits_for_the_block_it_stands_in(
         transaction.set_rollback(True, alias)
     app.enqueue("after it", {}, queue=queue)
 
-    assert kinds(desk) == ["after a read", "after it"]
+    assert kinds(driver) == ["after a read", "after it"]
 
 
 @pytest.mark.ways("file")
-def test_a_block_of_another_thread_is_waited_for(app, queue, desk, alias, connection):
+def test_a_block_of_another_thread_is_waited_for(app, queue, driver, alias, connection):
     is_begun, may_end = threading.Event(), threading.Event()
 
     def block() -> None:
@@ -193,7 +193,7 @@ def test_a_block_of_another_thread_is_waited_for(app, queue, desk, alias, connec
     other.join()
     timer.join()
 
-    assert kinds(desk) == ["waited"]
+    assert kinds(driver) == ["waited"]
 
 
 @pytest.mark.ways("file")
@@ -221,7 +221,7 @@ with Penstock("sqlite:///jobs.db?checksums=off") as app:
 
 
 @pytest.mark.ways("psycopg2")
-def test_django_on_psycopg2_is_taken_as_well(url, app, queue, desk, tmp_path):
+def test_django_on_psycopg2_is_taken_as_well(url, app, queue, driver, tmp_path):
     program = f"""
 import sys
 sys.modules["psycopg"] = None  # Django takes psycopg2 then
@@ -242,7 +242,7 @@ assert type(connection.connection).__module__.startswith("psycopg2"), connection
 """
     _run(program, tmp_path)
 
-    assert kinds(desk) == ["committed"]
+    assert kinds(driver) == ["committed"]
 
 
 def _run(program: str, folder: Path) -> None:

@@ -12,7 +12,7 @@ import pytest
 from penstock import Penstock
 from penstock.domain.errors import InvalidRequest, QueueFull, TooLarge
 from penstock.domain.message.lease import Verb
-from tests.client.jobs.desk import JobDesk
+from tests.client.jobs.driver import JobDriver
 
 
 @dataclass
@@ -26,30 +26,30 @@ def done() -> list[object]:
     return []
 
 
-def test_a_job_is_enqueued_and_run_with_what_it_was_given(app, queue, desk, done):
+def test_a_job_is_enqueued_and_run_with_what_it_was_given(app, queue, driver, done):
     @app.job(queue=queue)
     def send_mail(to: str, subject: str = "hi") -> None:
         done.append((to, subject))
 
     enqueued = send_mail.enqueue("ada@example.org", subject="x")
-    [work] = desk.claim()
-    act = desk.act_of(work)
+    [work] = driver.claim()
+    act = driver.act_of(work)
 
     assert (work.id, work.kind, work.queue) == (enqueued.id, "send_mail", queue)
     assert done == [("ada@example.org", "x")]
     assert act.verb is Verb.COMPLETE
-    assert desk.act(act) == [None]
+    assert driver.act(act) == [None]
     assert not enqueued.is_duplicate
 
 
-async def test_an_async_job_is_enqueued_and_run_too(app, queue, desk, done):
+async def test_an_async_job_is_enqueued_and_run_too(app, queue, driver, done):
     @app.job(queue=queue)
     async def send_mail(to: str) -> None:
         await asyncio.sleep(0)
         done.append(to)
 
     await send_mail.enqueue_async("ada")
-    desk.run_due()
+    driver.run_due()
 
     assert done == ["ada"]
 
@@ -64,19 +64,19 @@ def test_a_plain_call_is_a_plain_call(app, queue):
     assert (double.__name__, double.__doc__) == ("double", "Twice as much.")
 
 
-def test_records_and_instants_arrive_as_what_they_were(app, queue, desk, done):
+def test_records_and_instants_arrive_as_what_they_were(app, queue, driver, done):
     @app.job(queue=queue)
     def remind(invoice: Invoice) -> None:
         done.append(invoice)
 
     invoice = Invoice(17, datetime(2030, 1, 2, 3, 4, 5, tzinfo=UTC))
     remind.enqueue(invoice)
-    desk.run_due()
+    driver.run_due()
 
     assert done == [invoice]
 
 
-def test_what_is_enqueued_for_later_waits(app, queue, desk, clock, done):
+def test_what_is_enqueued_for_later_waits(app, queue, driver, clock, done):
     @app.job(queue=queue)
     def remind(who: str) -> None:
         done.append(who)
@@ -87,12 +87,12 @@ def test_what_is_enqueued_for_later_waits(app, queue, desk, clock, done):
     remind.using(delay=timedelta(minutes=15)).enqueue("eve")
 
     for expected in ([], ["ada"], ["ada", "bob"], ["ada", "bob", "eve"]):
-        desk.run_due()
+        driver.run_due()
         assert done == expected
         clock.advance(minutes=5)
 
 
-async def test_the_twins_for_async_callers_do_the_same(app, queue, desk, clock, done):
+async def test_the_twins_for_async_callers_do_the_same(app, queue, driver, clock, done):
     @app.job(queue=queue)
     def remind(who: str) -> None:
         done.append(who)
@@ -104,20 +104,20 @@ async def test_the_twins_for_async_callers_do_the_same(app, queue, desk, clock, 
     await remind.enqueue_at_async(now + timedelta(minutes=5), "at")
     await app.enqueue_async("remind", {"who": "named"})
     remind.enqueue("blocking")
-    desk.run_due()
+    driver.run_due()
     clock.advance(minutes=5)
-    desk.run_due()
+    driver.run_due()
 
     assert done == ["now", "one", "two", "named", "blocking", "in", "at"]
 
 
-def test_many_are_enqueued_at_once_in_their_order(app, queue, desk, done):
+def test_many_are_enqueued_at_once_in_their_order(app, queue, driver, done):
     @app.job(queue=queue)
     def count(n: int, *, by: int = 1) -> None:
         done.append((n, by))
 
     enqueued = count.enqueue_many([count.args(1), count.args(2, by=3), {"n": 3}])
-    desk.run_due()
+    driver.run_due()
 
     assert len({one.id for one in enqueued}) == 3
     assert done == [(1, 1), (2, 3), (3, 1)]
@@ -125,26 +125,26 @@ def test_many_are_enqueued_at_once_in_their_order(app, queue, desk, done):
 
 
 @pytest.mark.ways("volume")
-def test_more_than_a_batch_takes_are_enqueued_in_several(app, queue, desk, done):
+def test_more_than_a_batch_takes_are_enqueued_in_several(app, queue, driver, done):
     @app.job(queue=queue)
     def count(n: int) -> None:
         done.append(n)
 
     assert len(count.enqueue_many(count.args(n) for n in range(1_500))) == 1_500
 
-    while desk.run_due():
+    while driver.run_due():
         pass
     assert done == list(range(1_500))
 
 
-def test_of_many_none_is_enqueued_if_one_does_not_fit(app, queue, desk):
+def test_of_many_none_is_enqueued_if_one_does_not_fit(app, queue, driver):
     @app.job(queue=queue)
     def count(n: int) -> None: ...
 
     with pytest.raises(InvalidRequest, match="argument 'n'"):
         count.enqueue_many([{"n": 1}, {"n": "two"}])
 
-    assert desk.claim() == []
+    assert driver.claim() == []
 
 
 def test_a_refusal_among_many_is_raised_and_tells_how_many_were_taken(app, queue):
@@ -169,7 +169,7 @@ def test_what_the_store_refuses_is_raised(app, queue):
         send_mail.enqueue("much too long for that")
 
 
-def test_options_are_said_apart_from_the_arguments(app, queue, desk):
+def test_options_are_said_apart_from_the_arguments(app, queue, driver):
     @app.job(queue=queue, priority=5, attempts=7)
     def send_mail(group: str) -> None: ...
 
@@ -182,7 +182,7 @@ def test_options_are_said_apart_from_the_arguments(app, queue, desk):
         attempts=2,
         attributes={"tone": "kind"},
     ).enqueue("argument")
-    first, second = desk.claim()
+    first, second = driver.claim()
 
     assert [first.id, second.id] == [other.id, plain.id]  # smaller goes first
     assert (first.group, first.tags, first.entity_id) == ("ada", ("a", "b"), "user-1")
@@ -202,27 +202,27 @@ def test_what_is_kept_with_a_job_is_what_was_said_of_it(app, queue, broker):
     assert (plain.timeout_ms, plain.retries_timeouts, plain.max_attempts) == (30_000, True, 3)
 
 
-def test_options_add_up_and_the_later_word_counts(app, queue, desk, clock):
+def test_options_add_up_and_the_later_word_counts(app, queue, driver, clock):
     @app.job(queue=queue)
     def send_mail() -> None: ...
 
     later = send_mail.using(group="ada", delay="1h")
     later.using(delay="1m").enqueue()
     clock.advance(minutes=1)
-    [work] = desk.claim()
+    [work] = driver.claim()
 
     assert work.group == "ada"
 
 
-def test_a_job_can_be_enqueued_by_its_kind_alone(app, queue, desk, done):
+def test_a_job_can_be_enqueued_by_its_kind_alone(app, queue, driver, done):
     app.enqueue("welcome", {"to": "ada"}, queue=queue)
 
-    [work] = desk.claim()
+    [work] = driver.claim()
 
     assert (work.kind, work.body) == ("welcome", '{"to":"ada"}')
 
 
-def test_by_kind_what_is_known_of_the_job_counts(app, queue, desk, done):
+def test_by_kind_what_is_known_of_the_job_counts(app, queue, driver, done):
     @app.job(queue=queue, kind="welcome", attempts=9)
     def send_welcome(to: str) -> None:
         done.append(to)
@@ -230,26 +230,26 @@ def test_by_kind_what_is_known_of_the_job_counts(app, queue, desk, done):
     with pytest.raises(InvalidRequest, match="job 'welcome': argument 'to'"):
         app.enqueue("welcome", {"to": 5})
     app.enqueue("welcome", {"to": "ada"})
-    [work] = desk.claim()
+    [work] = driver.claim()
 
     assert work.max_attempts == 9
-    assert desk.act_of(work).verb is Verb.COMPLETE
+    assert driver.act_of(work).verb is Verb.COMPLETE
     assert done == ["ada"]
 
 
-def test_a_job_that_is_too_old_is_not_run(app, queue, desk, clock, done):
+def test_a_job_that_is_too_old_is_not_run(app, queue, driver, clock, done):
     @app.job(queue=queue, expires_in="1m")
     def send_mail() -> None:
         done.append("sent")
 
     send_mail.enqueue()
     clock.advance(minutes=1)
-    desk.run_due()
+    driver.run_due()
 
     assert done == []
 
 
-def test_threads_share_an_application(app, queue, desk, done):
+def test_threads_share_an_application(app, queue, driver, done):
     @app.job(queue=queue)
     def count(n: int) -> None:
         done.append(n)
@@ -259,7 +259,7 @@ def test_threads_share_an_application(app, queue, desk, done):
         thread.start()
     for thread in threads:
         thread.join()
-    desk.run_due()
+    driver.run_due()
 
     assert sorted(done) == list(range(8))
 
@@ -289,4 +289,4 @@ def test_a_desk_of_another_queue_sees_nothing(app, queue, clock):
 
     send_mail.enqueue()
 
-    assert JobDesk(app, clock, "another").claim() == []
+    assert JobDriver(app, clock, "another").claim() == []

@@ -21,7 +21,7 @@ from penstock.domain.message.lease import Verb
 from penstock.domain.message.lifecycle import State
 from penstock.ports.work import WorkAct
 from penstock.wiring.broker import Broker
-from tests.client.jobs.desk import JobDesk
+from tests.client.jobs.driver import JobDriver
 from tests.clocks import ManualClock
 from tests.edge.api import a_name
 
@@ -41,23 +41,23 @@ def mail(app: Penstock, queue: str) -> Job[[int], None]:
     return mail
 
 
-def put_into(state: State, mail: Job[[int], None], desk: JobDesk) -> Enqueued:
+def put_into(state: State, mail: Job[[int], None], driver: JobDriver) -> Enqueued:
     if state is State.WAITING:
         return mail.using(tags=["a", "b"], delay="1m").enqueue(1)
     numbers = {State.DEAD: 13, State.CANCELLED: 15}
     sent = mail.using(tags=["a", "b"]).enqueue(numbers.get(state, 1))
     if state is State.LEASED:
-        desk.claim()
+        driver.claim()
     elif state is not State.READY:
-        desk.run_due()
+        driver.run_due()
     return sent
 
 
 @pytest.mark.parametrize("state", State)
 def test_a_job_is_described_in_the_same_words_by_every_backing(
-    app: Penstock, broker: Broker, mail: Job[[int], None], desk: JobDesk, state: State
+    app: Penstock, broker: Broker, mail: Job[[int], None], driver: JobDriver, state: State
 ) -> None:
-    sent = put_into(state, mail, desk)
+    sent = put_into(state, mail, driver)
 
     job = app.jobs.get(sent)
 
@@ -68,13 +68,13 @@ def test_a_job_is_described_in_the_same_words_by_every_backing(
 
 
 def test_a_failed_job_says_why_and_a_running_one_who_has_it_and_how_far_it_is(
-    app: Penstock, mail: Job[[int], None], desk: JobDesk, clock: ManualClock
+    app: Penstock, mail: Job[[int], None], driver: JobDriver, clock: ManualClock
 ) -> None:
     failed = mail.enqueue(13)
-    desk.run_due()
+    driver.run_due()
     running = mail.enqueue(1)
-    [work] = desk.claim()
-    desk.act(WorkAct(receipt=work.receipt, verb=Verb.EXTEND, delay_ms=60_000, progress="42"))
+    [work] = driver.claim()
+    driver.act(WorkAct(receipt=work.receipt, verb=Verb.EXTEND, delay_ms=60_000, progress="42"))
 
     assert "ValueError: thirteen" in str(app.jobs.get(failed).last_error)
     job = app.jobs.get(running)
@@ -91,11 +91,11 @@ def test_a_job_that_was_never_enqueued_is_not_found(app: Penstock) -> None:
 
 
 def test_jobs_are_listed_by_queue_state_kind_and_tag(
-    app: Penstock, mail: Job[[int], None], desk: JobDesk, queue: str
+    app: Penstock, mail: Job[[int], None], driver: JobDriver, queue: str
 ) -> None:
     other = app.job(queue=queue, kind="other")(lambda: None)
-    done, dead = put_into(State.DONE, mail, desk), put_into(State.DEAD, mail, desk)
-    waiting, ready = put_into(State.WAITING, mail, desk), mail.using(tags=["c"]).enqueue(1)
+    done, dead = put_into(State.DONE, mail, driver), put_into(State.DEAD, mail, driver)
+    waiting, ready = put_into(State.WAITING, mail, driver), mail.using(tags=["c"]).enqueue(1)
     plain = other.enqueue()
 
     def ids(**wanted: Any) -> set[str]:
@@ -115,14 +115,14 @@ def test_jobs_are_listed_by_queue_state_kind_and_tag(
 
 @pytest.mark.parametrize("state", [None, "done"])
 def test_long_lists_are_read_page_by_page(
-    app: Penstock, desk: JobDesk, queue: str, state: str | None
+    app: Penstock, driver: JobDriver, queue: str, state: str | None
 ) -> None:
     job = app.job(queue=queue)(lambda: None)
     sent = [one.id for one in job.enqueue_many([{}] * 7)]
     if state == "done":
-        desk.run_due()
+        driver.run_due()
     else:
-        desk.claim(limit=2)
+        driver.claim(limit=2)
 
     found: list[str] = []
     cursor: str | None = None
@@ -159,11 +159,11 @@ def test_without_a_queue_the_jobs_of_all_queues_are_listed(app: Penstock) -> Non
 
 
 def test_jobs_are_counted_by_state(
-    app: Penstock, mail: Job[[int], None], desk: JobDesk, queue: str
+    app: Penstock, mail: Job[[int], None], driver: JobDriver, queue: str
 ) -> None:
     assert app.jobs.count(queue).ready == 0, "a queue that does not exist has no jobs"
     for state in State:
-        put_into(state, mail, desk)
+        put_into(state, mail, driver)
 
     counts = app.jobs.count(queue)
 
@@ -174,9 +174,9 @@ def test_jobs_are_counted_by_state(
 
 @pytest.mark.parametrize("state", [State.WAITING, State.READY, State.LEASED, State.DEAD])
 def test_a_job_is_cancelled_whatever_its_state(
-    app: Penstock, mail: Job[[int], None], desk: JobDesk, state: State
+    app: Penstock, mail: Job[[int], None], driver: JobDriver, state: State
 ) -> None:
-    sent = put_into(state, mail, desk)
+    sent = put_into(state, mail, driver)
 
     assert app.jobs.cancel(sent, reason="no").state is State.CANCELLED
 
@@ -188,9 +188,9 @@ def test_a_job_is_cancelled_whatever_its_state(
 
 
 def test_a_running_job_can_be_left_alone(
-    app: Penstock, mail: Job[[int], None], desk: JobDesk
+    app: Penstock, mail: Job[[int], None], driver: JobDriver
 ) -> None:
-    sent = put_into(State.LEASED, mail, desk)
+    sent = put_into(State.LEASED, mail, driver)
 
     with pytest.raises(WrongState):
         app.jobs.cancel(sent, is_running_ok=False)
@@ -214,9 +214,9 @@ def test_a_waiting_job_is_rescheduled(
 
 
 def test_dead_jobs_are_redriven_one_or_a_queue_at_a_time(
-    app: Penstock, mail: Job[[int], None], desk: JobDesk, queue: str
+    app: Penstock, mail: Job[[int], None], driver: JobDriver, queue: str
 ) -> None:
-    dead = [put_into(State.DEAD, mail, desk) for _ in range(3)]
+    dead = [put_into(State.DEAD, mail, driver) for _ in range(3)]
 
     assert app.jobs.redrive(dead[0]) == 1
     assert app.jobs.get(dead[0]).state is State.READY
@@ -229,10 +229,10 @@ def test_dead_jobs_are_redriven_one_or_a_queue_at_a_time(
 
 @pytest.mark.parametrize(("n", "state"), [(1, "done"), (14, "dead"), (15, "cancelled")])
 def test_waiting_for_a_job_returns_how_it_ended(
-    app: Penstock, mail: Job[[int], None], desk: JobDesk, n: int, state: str
+    app: Penstock, mail: Job[[int], None], driver: JobDriver, n: int, state: str
 ) -> None:
     sent = mail.enqueue(n)
-    runs = threading.Timer(0.1, desk.run_due)
+    runs = threading.Timer(0.1, driver.run_due)
     runs.start()
 
     ended = app.jobs.wait(sent, timeout="30s")
@@ -242,7 +242,7 @@ def test_waiting_for_a_job_returns_how_it_ended(
 
 
 def test_waiting_for_a_job_that_moves_to_a_dead_letter_queue_ends_too(
-    app: Penstock, desk: JobDesk, queue: str
+    app: Penstock, driver: JobDriver, queue: str
 ) -> None:
     letters = a_name()
     app.queue(letters)
@@ -254,7 +254,7 @@ def test_waiting_for_a_job_that_moves_to_a_dead_letter_queue_ends_too(
 
     app.work_source()  # makes both queues
     sent = broken.enqueue()
-    desk.run_due()
+    driver.run_due()
 
     ended = app.jobs.wait(sent, timeout="30s")
 
@@ -269,7 +269,7 @@ def test_waiting_gives_up_in_time(app: Penstock, mail: Job[[int], None]) -> None
 
 
 async def test_everything_has_an_async_twin_that_does_not_hold_up_the_loop(
-    app: Penstock, mail: Job[[int], None], desk: JobDesk, queue: str
+    app: Penstock, mail: Job[[int], None], driver: JobDriver, queue: str
 ) -> None:
     app.open()
 
@@ -282,10 +282,10 @@ async def test_everything_has_an_async_twin_that_does_not_hold_up_the_loop(
     waiting = asyncio.create_task(app.jobs.wait_async(first, timeout="30s"))
     await asyncio.sleep(0)
     assert not waiting.done()
-    await asyncio.to_thread(desk.run_due)
+    await asyncio.to_thread(driver.run_due)
     assert (await waiting).state is State.DONE
     dead = await mail.enqueue_async(13)
-    await asyncio.to_thread(desk.run_due)
+    await asyncio.to_thread(driver.run_due)
     assert await app.jobs.redrive_async(dead) == 1
 
 

@@ -29,14 +29,14 @@ def test_nothing_is_opened_before_it_is_needed(tmp_path):
     app.close()
 
 
-def test_it_can_be_closed_and_used_again(app, queue, desk):
+def test_it_can_be_closed_and_used_again(app, queue, driver):
     app.enqueue("one", {}, queue=queue)
     app.close()
     app.close()
 
     app.enqueue("two", {}, queue=queue)
 
-    assert [work.kind for work in desk.claim()] == ["one", "two"]
+    assert [work.kind for work in driver.claim()] == ["one", "two"]
 
 
 def test_a_with_block_opens_and_closes(url):
@@ -71,7 +71,7 @@ def test_threads_that_come_at_the_same_time_open_it_once():
 
 
 @pytest.mark.ways("fork")
-def test_a_forked_child_opens_its_own_and_leaves_that_of_its_parent_alone(app, queue, desk):
+def test_a_forked_child_opens_its_own_and_leaves_that_of_its_parent_alone(app, queue, driver):
     app.enqueue("parent", {}, queue=queue)
     of_parent = app.backing
 
@@ -89,7 +89,7 @@ def test_a_forked_child_opens_its_own_and_leaves_that_of_its_parent_alone(app, q
 
     assert status == 0
     assert app.backing is of_parent
-    assert [work.kind for work in desk.claim()] == ["parent", "child", "parent again"]
+    assert [work.kind for work in driver.claim()] == ["parent", "child", "parent again"]
 
 
 @pytest.mark.no_store("embedded")

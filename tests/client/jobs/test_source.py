@@ -13,7 +13,7 @@ from penstock.client.remote.source import RemoteSource
 from penstock.domain.errors import Forbidden, LeaseLost
 from penstock.domain.message.lease import Verb
 from penstock.ports.work import WorkAct
-from tests.client.jobs.desk import JobDesk
+from tests.client.jobs.driver import JobDriver
 from tests.edge.api import a_name
 
 pytestmark = pytest.mark.ways("worker")
@@ -58,20 +58,20 @@ def _remove(queue, url, clock):
     other.close()
 
 
-def test_a_claim_gives_at_most_so_many_and_what_is_held_is_hidden(job, desk):
+def test_a_claim_gives_at_most_so_many_and_what_is_held_is_hidden(job, driver):
     job.enqueue_many([{"n": n} for n in range(3)])
 
-    assert [work.body for work in desk.claim(limit=2)] == ['{"n":0}', '{"n":1}']
-    assert [work.body for work in desk.claim(limit=2)] == ['{"n":2}']
-    assert desk.claim() == []
+    assert [work.body for work in driver.claim(limit=2)] == ['{"n":0}', '{"n":1}']
+    assert [work.body for work in driver.claim(limit=2)] == ['{"n":2}']
+    assert driver.claim() == []
 
 
-def test_work_says_all_that_a_worker_has_to_know(app, queue, desk, clock):
+def test_work_says_all_that_a_worker_has_to_know(app, queue, driver, clock):
     @app.job(queue=queue, attempts=4, timeout="10s")
     def count(n: int) -> None: ...
 
     sent = count.using(trace="00-" + "1" * 32 + "-" + "2" * 16 + "-01").enqueue(1)
-    [work] = desk.claim(lease_ms=5_000)
+    [work] = driver.claim(lease_ms=5_000)
 
     assert (work.id, work.sent_at, work.leased_until) == (
         sent.id,
@@ -124,9 +124,9 @@ def test_what_one_queue_gave_is_not_lost_with_another_that_was_removed_just_now(
     assert source.claim(names, limit=5, lease_ms=1_000, worker_id="w")[0] == []
 
 
-def test_acts_are_done_with_a_claim_and_answered_in_their_order(app, job, queue, desk):
+def test_acts_are_done_with_a_claim_and_answered_in_their_order(app, job, queue, driver):
     job.enqueue_many([{"n": n} for n in range(4)])
-    first, second, third = desk.claim(limit=3)
+    first, second, third = driver.claim(limit=3)
     finishing = [
         act(first, Verb.COMPLETE),
         WorkAct(receipt="forged", verb=Verb.FAIL),
@@ -150,10 +150,10 @@ def test_acts_are_done_with_a_claim_and_answered_in_their_order(app, job, queue,
 
 
 @pytest.mark.parametrize("verb", [Verb.COMPLETE, Verb.EXTEND, Verb.FAIL])
-def test_as_many_acts_are_told_as_there_are(app, job, queue, desk, verb):
+def test_as_many_acts_are_told_as_there_are(app, job, queue, driver, verb):
     """A worker with a thousand slots may have that many to tell at once."""
     job.enqueue_many([{"n": n} for n in range(5)])
-    works = desk.claim()
+    works = driver.claim()
     finishing = [WorkAct(receipt="forged", verb=verb)] * 1_000
     finishing += [act(work, verb, text="ü" * 4_096) for work in works] + finishing
 
@@ -165,80 +165,80 @@ def test_as_many_acts_are_told_as_there_are(app, job, queue, desk, verb):
 
 
 @pytest.mark.parametrize("queues", [[], ["not-there"]])
-def test_acts_are_done_even_if_there_is_nothing_to_claim_from(app, job, desk, queues):
+def test_acts_are_done_even_if_there_is_nothing_to_claim_from(app, job, driver, queues):
     job.enqueue(1)
-    [work] = desk.claim()
+    [work] = driver.claim()
 
     _, answers = app.work_source().claim(
         queues, limit=1, lease_ms=1_000, worker_id="w", finishing=[act(work, Verb.COMPLETE)]
     )
 
     assert answers == [None]
-    assert isinstance(desk.act(act(work, Verb.COMPLETE))[0], LeaseLost)
+    assert isinstance(driver.act(act(work, Verb.COMPLETE))[0], LeaseLost)
 
 
-def test_a_failed_job_comes_back_after_the_time_it_was_given(job, desk, clock):
+def test_a_failed_job_comes_back_after_the_time_it_was_given(job, driver, clock):
     job.enqueue(1)
-    [work] = desk.claim()
+    [work] = driver.claim()
 
-    desk.act(act(work, Verb.FAIL, delay_ms=60_000, text="no"))
+    driver.act(act(work, Verb.FAIL, delay_ms=60_000, text="no"))
 
-    assert desk.claim() == []
+    assert driver.claim() == []
     clock.advance(minutes=1)
-    [again] = desk.claim()
+    [again] = driver.claim()
     assert (again.attempts, again.failures) == (2, 1)
 
 
-def test_a_snoozed_job_has_lost_no_attempt(job, desk, clock):
+def test_a_snoozed_job_has_lost_no_attempt(job, driver, clock):
     job.enqueue(1)
-    [work] = desk.claim()
+    [work] = driver.claim()
 
-    desk.act(act(work, Verb.SNOOZE, delay_ms=60_000, text="no handler"))
+    driver.act(act(work, Verb.SNOOZE, delay_ms=60_000, text="no handler"))
 
     clock.advance(minutes=1)
-    [again] = desk.claim()
+    [again] = driver.claim()
     assert (again.attempts, again.failures) == (1, 0)
 
 
-def test_listeners_are_called_when_there_may_be_work(app, job, queue, desk):
+def test_listeners_are_called_when_there_may_be_work(app, job, queue, driver):
     heard = threading.Event()
     stop = app.work_source().listen([queue], heard.set)
-    assert desk.claim() == []
+    assert driver.claim() == []
 
     job.enqueue(1)
 
     assert heard.wait(10)
-    assert [work.body for work in desk.claim()] == ['{"n":1}']
+    assert [work.body for work in driver.claim()] == ['{"n":1}']
     stop()
 
 
-def test_listeners_are_called_while_a_worker_could_do_more(app, job, queue, desk):
+def test_listeners_are_called_while_a_worker_could_do_more(app, job, queue, driver):
     heard = threading.Event()
     job.enqueue(1)
     stop = app.work_source().listen([queue], heard.set)
-    assert len(desk.claim(limit=2)) == 1
+    assert len(driver.claim(limit=2)) == 1
     heard.clear()
 
     job.enqueue(2)
 
     assert heard.wait(10)
-    assert [work.body for work in desk.claim()] == ['{"n":2}']
+    assert [work.body for work in driver.claim()] == ['{"n":2}']
     stop()
 
 
 def test_what_nobody_takes_after_listening_has_ended_is_there_for_others(
-    app, job, queue, desk, url, clock
+    app, job, queue, driver, url, clock
 ):
     heard = threading.Event()
     stop = app.work_source().listen([queue], heard.set)
-    desk.claim()
+    driver.claim()
     job.enqueue(1)
     assert heard.wait(10)
 
     stop()
 
     with Penstock(url, clock=clock) as other:
-        [work] = JobDesk(other, clock, queue).claim()
+        [work] = JobDriver(other, clock, queue).claim()
     assert work.attempts == 1
 
 
@@ -249,12 +249,12 @@ def test_listeners_of_one_source_do_not_get_the_work_of_others(app, clock):
     stops = [source.listen([name], event.set) for name, event in zip(names, heard, strict=True)]
     for name in names:
         app.enqueue("kind", {"n": name}, queue=name)
-        JobDesk(app, clock, name).run_due()
+        JobDriver(app, clock, name).run_due()
 
     app.enqueue("kind", {"n": 2}, queue=names[0])
     assert heard[0].wait(10)
 
-    assert JobDesk(app, clock, names[1]).claim() == []
-    assert len(JobDesk(app, clock, names[0]).claim()) == 1
+    assert JobDriver(app, clock, names[1]).claim() == []
+    assert len(JobDriver(app, clock, names[0]).claim()) == 1
     for stop in stops:
         stop()

@@ -61,7 +61,7 @@ def produced(spans):
 
 
 def test_an_enqueue_is_a_producer_span_and_the_first_attempt_its_child(
-    app, queue, desk, handled, produced
+    app, queue, driver, handled, produced
 ):
     seen = []
 
@@ -71,7 +71,7 @@ def test_an_enqueue_is_a_producer_span_and_the_first_attempt_its_child(
 
     with trace.get_tracer("test").start_as_current_span("request") as request:
         sent = mail.enqueue()
-    desk.run_due()
+    driver.run_due()
 
     [span], [producer] = handled(), produced()
     assert producer.parent is not None
@@ -125,7 +125,7 @@ def test_a_refused_enqueue_is_an_error_of_its_producer_span(app, queue, produced
     assert [span.status.status_code for span in produced()] == [StatusCode.UNSET, StatusCode.ERROR]
 
 
-def test_later_attempts_are_traces_of_their_own_with_a_link(app, queue, desk, handled, produced):
+def test_later_attempts_are_traces_of_their_own_with_a_link(app, queue, driver, handled, produced):
     @app.job(queue=queue, backoff="0s")
     def mail() -> None:
         if current().attempts < 3:
@@ -134,7 +134,7 @@ def test_later_attempts_are_traces_of_their_own_with_a_link(app, queue, desk, ha
     with trace.get_tracer("test").start_as_current_span("request") as request:
         mail.enqueue()
     for _ in range(3):
-        desk.run_due()
+        driver.run_due()
 
     first, second, third = handled()
     assert first.context.trace_id == request.get_span_context().trace_id
@@ -147,7 +147,7 @@ def test_later_attempts_are_traces_of_their_own_with_a_link(app, queue, desk, ha
         assert [link.context.span_id for link in retry.links] == [came_from.span_id]
 
 
-def test_a_job_may_enqueue_another_in_the_same_trace(app, queue, desk, handled, produced):
+def test_a_job_may_enqueue_another_in_the_same_trace(app, queue, driver, handled, produced):
     @app.job(queue=queue)
     def first() -> None:
         second.enqueue()
@@ -156,8 +156,8 @@ def test_a_job_may_enqueue_another_in_the_same_trace(app, queue, desk, handled, 
     async def second() -> None: ...
 
     first.using(trace=PARENT).enqueue()
-    desk.run_due()
-    desk.run_due()
+    driver.run_due()
+    driver.run_due()
 
     one, two = handled()
     assert f"{one.context.trace_id:032x}" == "1" * 32
@@ -165,7 +165,7 @@ def test_a_job_may_enqueue_another_in_the_same_trace(app, queue, desk, handled, 
     assert by_id[two.parent.span_id].parent.span_id == one.context.span_id
 
 
-def test_what_went_wrong_is_told_by_the_span(app, queue, desk, handled):
+def test_what_went_wrong_is_told_by_the_span(app, queue, driver, handled):
     outcomes = {"raise": ValueError("no"), "bury": Bury("bad"), "retry": Retry(error="451")}
 
     @app.job(queue=queue)
@@ -176,7 +176,7 @@ def test_what_went_wrong_is_told_by_the_span(app, queue, desk, handled):
 
     for how, is_raised in (("raise", True), ("bury", True), ("bury", False), ("retry", False)):
         mail.enqueue(how, is_raised)
-    desk.run_due()
+    driver.run_due()
 
     assert {span.status.status_code for span in handled()} == {StatusCode.ERROR}
     assert [(s.attributes["error.type"], s.status.description) for s in handled()] == [
@@ -187,28 +187,28 @@ def test_what_went_wrong_is_told_by_the_span(app, queue, desk, handled):
     ]
 
 
-def test_a_job_that_only_postpones_itself_has_not_failed(app, queue, desk, handled):
+def test_a_job_that_only_postpones_itself_has_not_failed(app, queue, driver, handled):
     @app.job(queue=queue)
     def mail() -> None:
         raise Snooze("1m")
 
     mail.enqueue()
-    desk.run_due()
+    driver.run_due()
 
     [span] = handled()
     assert span.status.status_code is StatusCode.UNSET
     assert span.events == ()
 
 
-def test_a_trace_can_be_given_by_hand_and_is_checked(app, queue, desk, handled):
+def test_a_trace_can_be_given_by_hand_and_is_checked(app, queue, driver, handled):
     @app.job(queue=queue)
     def mail() -> None: ...
 
     mail.using(trace=f"{PARENT} vendor=1").enqueue()
-    [work] = desk.claim()
+    [work] = driver.claim()
 
     assert work.trace == f"{PARENT} vendor=1"
-    desk.act_of(work)
+    driver.act_of(work)
     [span] = handled()
     assert span.context.trace_state["vendor"] == "1"
     for wrong in ("", "hello", "00-1-2-3", PARENT + "x", PARENT.upper() + " a=b" * 400):
@@ -216,10 +216,10 @@ def test_a_trace_can_be_given_by_hand_and_is_checked(app, queue, desk, handled):
             mail.using(trace=wrong)
 
 
-def test_without_a_current_span_the_producer_span_begins_a_trace(app, queue, desk, produced):
+def test_without_a_current_span_the_producer_span_begins_a_trace(app, queue, driver, produced):
     app.enqueue("mail", {}, queue=queue)
 
-    [work] = desk.claim()
+    [work] = driver.claim()
 
     [span] = produced()
     assert span.parent is None

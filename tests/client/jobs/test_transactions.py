@@ -15,7 +15,7 @@ from penstock import Penstock, current
 from penstock.domain.errors import InvalidRequest, LeaseLost
 from penstock.domain.message.lease import Verb
 from penstock.worker.outcomes import NOT_COMMITTED
-from tests.client.jobs.desk import JobDesk
+from tests.client.jobs.driver import JobDriver
 from tests.client.ways import Backend, Way
 
 pytestmark = pytest.mark.ways("own transaction")
@@ -34,18 +34,18 @@ def tx(app: Penstock, url: str, way: Way) -> Iterator[Any]:
 
 
 @pytest.mark.ways("sync connection")
-def test_a_job_exists_exactly_if_the_caller_commits(app, queue, desk, tx):
+def test_a_job_exists_exactly_if_the_caller_commits(app, queue, driver, tx):
     @app.job(queue=queue)
     def ship(order: int) -> None: ...
 
     app.work_source()
     ship.using(tx=tx).enqueue(1)
     tx.rollback()
-    assert desk.claim() == []
+    assert driver.claim() == []
 
     ship.using(tx=tx).enqueue_many([{"order": 2}, {"order": 3}])
     tx.commit()
-    assert [work.body for work in desk.claim()] == ['{"order":2}', '{"order":3}']
+    assert [work.body for work in driver.claim()] == ['{"order":2}', '{"order":3}']
 
 
 @pytest.mark.ways("sync connection")
@@ -62,13 +62,13 @@ def test_a_missing_queue_is_made_in_the_callers_transaction_as_it_was_declared(
     ship.using(tx=tx).enqueue(2)
     tx.commit()
 
-    [work] = JobDesk(app, clock, queue).claim()
+    [work] = JobDriver(app, clock, queue).claim()
     assert work.body == '{"order":2}'
     assert queue in app.queues
 
 
 @pytest.mark.ways("asyncpg")
-async def test_an_async_caller_has_an_async_transaction(app, queue, desk, url):
+async def test_an_async_caller_has_an_async_transaction(app, queue, driver, url):
     @app.job(queue=queue)
     def ship(order: int) -> None: ...
 
@@ -80,10 +80,10 @@ async def test_an_async_caller_has_an_async_transaction(app, queue, desk, url):
         await (transaction.commit() if is_kept else transaction.rollback())
     await connection.close()
 
-    assert [work.body for work in desk.claim()] == ['{"order":2}']
+    assert [work.body for work in driver.claim()] == ['{"order":2}']
 
 
-def test_a_job_completes_itself_exactly_if_its_transaction_is_committed(app, queue, desk, tx):
+def test_a_job_completes_itself_exactly_if_its_transaction_is_committed(app, queue, driver, tx):
     @app.job(queue=queue, backoff="0s")
     def ship(is_kept: bool) -> None:
         current().complete(tx=tx)
@@ -93,30 +93,30 @@ def test_a_job_completes_itself_exactly_if_its_transaction_is_committed(app, que
             tx.rollback()
 
     ship.enqueue_many([{"is_kept": True}, {"is_kept": False}])
-    kept, lost = desk.claim()
-    acts = [desk.act_of(kept), desk.act_of(lost)]
-    done, failed = desk.act(*acts)
+    kept, lost = driver.claim()
+    acts = [driver.act_of(kept), driver.act_of(lost)]
+    done, failed = driver.act(*acts)
 
     assert [act.verb for act in acts] == [Verb.FAIL, Verb.FAIL]
     assert acts[1].text == NOT_COMMITTED
     assert isinstance(done, LeaseLost)  # it was over already
     assert failed is None
-    assert [work.id for work in desk.claim()] == [lost.id]
+    assert [work.id for work in driver.claim()] == [lost.id]
 
 
-def test_a_job_that_is_not_held_any_more_cannot_be_completed(app, queue, desk, tx, clock):
+def test_a_job_that_is_not_held_any_more_cannot_be_completed(app, queue, driver, tx, clock):
     seen = []
 
     @app.job(queue=queue)
     def ship() -> None:
         clock.advance(minutes=5)
-        desk.claim()
+        driver.claim()
         with pytest.raises(LeaseLost):
             current().complete(tx=tx)
         seen.append(current().is_completed)
 
     ship.enqueue()
-    desk.act_of(desk.claim()[0])
+    driver.act_of(driver.claim()[0])
 
     assert seen == [False]
 

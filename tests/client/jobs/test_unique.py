@@ -10,7 +10,7 @@ from penstock import Penstock, Unique
 from penstock.domain.errors import InvalidRequest
 
 
-def test_the_same_arguments_are_one_job_until_it_has_ended(app, queue, desk):
+def test_the_same_arguments_are_one_job_until_it_has_ended(app, queue, driver):
     @app.job(queue=queue, unique=True)
     def index(page: int, deep: bool = False) -> None: ...
 
@@ -18,9 +18,9 @@ def test_the_same_arguments_are_one_job_until_it_has_ended(app, queue, desk):
     again = index.enqueue(1, deep=False)
     other = index.enqueue(2)
     deep = index.enqueue(1, deep=True)
-    claimed = desk.claim()
+    claimed = driver.claim()
     while_running = index.enqueue(page=1)
-    desk.act(*(desk.act_of(work) for work in claimed))
+    driver.act(*(driver.act_of(work) for work in claimed))
     afterwards = index.enqueue(1)
 
     assert (again.id, again.is_duplicate) == (first.id, True)
@@ -29,13 +29,13 @@ def test_the_same_arguments_are_one_job_until_it_has_ended(app, queue, desk):
     assert not afterwards.is_duplicate
 
 
-def test_until_it_is_claimed_means_that_one_more_may_wait_while_one_runs(app, queue, desk):
+def test_until_it_is_claimed_means_that_one_more_may_wait_while_one_runs(app, queue, driver):
     @app.job(queue=queue, unique=Unique(until="claimed"))
     def index(page: int) -> None: ...
 
     first = index.enqueue(1)
     assert index.enqueue(1).is_duplicate
-    desk.claim()
+    driver.claim()
 
     waiting = index.enqueue(1)
     assert not waiting.is_duplicate
@@ -53,12 +53,12 @@ def test_only_the_named_arguments_count(app, queue):
 
 
 @pytest.mark.parametrize("window", ["1h", timedelta(hours=1)])
-def test_a_window_lasts_whatever_becomes_of_the_first(app, queue, desk, clock, window):
+def test_a_window_lasts_whatever_becomes_of_the_first(app, queue, driver, clock, window):
     @app.job(queue=queue, unique=Unique(until=window))
     def mail(to: str) -> None: ...
 
     mail.enqueue("ada")
-    desk.run_due()
+    driver.run_due()
     clock.advance(minutes=59)
     assert mail.enqueue("ada").is_duplicate
 

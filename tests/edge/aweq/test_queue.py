@@ -13,7 +13,7 @@ from penstock.domain.errors import PenstockError, StoreUnavailable
 from penstock.edge.aweq.answers import refusal
 from penstock.edge.server.request import Request
 from penstock.settings.values import Aweq
-from tests.edge.api import Api, told
+from tests.edge.api import Api, ok
 from tests.edge.aweq.client import AweqClient
 from tests.edge.aweq.conftest import MakeClient
 from tests.edge.conftest import MakeServer
@@ -58,7 +58,7 @@ def test_a_lease_of_the_native_api_is_not_ended_by_a_bare_key(aweq: AweqClient, 
 
     assert not aweq.delete(key)
 
-    assert told(api.act(claimed["receipt"], "complete"))["state"] == "done"
+    assert ok(api.act(claimed["receipt"], "complete"))["state"] == "done"
 
 
 def test_messages_of_other_queues_are_out_of_reach(aweq: AweqClient, api: Api) -> None:
@@ -150,10 +150,10 @@ def test_trouble_of_ours_is_told_in_aweqs_words(error: PenstockError) -> None:
 def test_the_page_in_docs_tells_the_settings() -> None:
     page = (Path(__file__).parents[3] / "docs" / "aweq.md").read_text()
 
-    told = dict(re.findall(r"^\| `aweq\.(\w+)` \| `?(\w+)`? \|", page, re.MULTILINE))
+    documented = dict(re.findall(r"^\| `aweq\.(\w+)` \| `?(\w+)`? \|", page, re.MULTILINE))
 
     defaults = msgspec.to_builtins(Aweq())
-    assert told == {name: str(value).lower() for name, value in defaults.items()}
+    assert documented == {name: str(value).lower() for name, value in defaults.items()}
 
 
 def make_key(server: LiveServer, *roles: Role, queues: tuple[str, ...]) -> str:

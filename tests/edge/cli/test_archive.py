@@ -14,8 +14,8 @@ from penstock.domain.message.lifecycle import State
 from penstock.settings import Settings
 from penstock.settings.values import Store
 from penstock.wiring.broker import migrate, open_broker
-from tests.runtime.archiver.rig import rows_of
-from tests.store.desk import Desk
+from tests.runtime.archiver.driver import rows_of
+from tests.store.driver import StoreDriver
 
 
 class Shop:
@@ -26,22 +26,22 @@ class Shop:
         self.flags = ["--data", str(folder), *(["--store", url] if url else [])]
         self.lake = folder / "lake"
         migrate(self.settings)
-        self.do(lambda desk: desk.queue("mail"))
+        self.do(lambda store_driver: store_driver.queue("mail"))
 
-    def do(self, what: Callable[[Desk], Any]) -> Any:
+    def do(self, what: Callable[[StoreDriver], Any]) -> Any:
         broker = open_broker(self.settings)
         try:
-            return what(Desk(broker.store, broker.clock))  # type: ignore[arg-type]
+            return what(StoreDriver(broker.store, broker.clock))  # type: ignore[arg-type]
         finally:
             broker.close()
 
     def finish(self, count: int) -> None:
-        def do(desk: Desk) -> None:
-            queue = desk.read(lambda s: s.queues.find("mail"))
+        def do(store_driver: StoreDriver) -> None:
+            queue = store_driver.read(lambda s: s.queues.find("mail"))
             assert queue is not None
-            desk.send_many(queue, count)
-            for message in desk.claim(queue, count):
-                desk.complete(message)
+            store_driver.send_many(queue, count)
+            for message in store_driver.claim(queue, count):
+                store_driver.complete(message)
 
         self.do(do)
 
@@ -72,7 +72,9 @@ def test_what_is_new_is_written_and_the_status_tells_how_far_it_is(run, shop):
 
 
 def test_a_snapshot_is_taken_on_request_and_old_ones_go(run, shop):
-    shop.do(lambda desk: desk.send(desk.read(lambda s: s.queues.find("mail"))))
+    shop.do(
+        lambda store_driver: store_driver.send(store_driver.read(lambda s: s.queues.find("mail")))
+    )
     keep = ["--set", "archive.snapshots=2"]
 
     taken = [run("archive", "snapshot", *shop.flags, *keep, "--json").record for _ in range(3)]

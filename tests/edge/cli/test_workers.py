@@ -6,13 +6,13 @@ from typing import Any
 
 import pytest
 
-from tests.edge.api import Api, told
+from tests.edge.api import Api, ok
 
 
 @pytest.fixture
 def worker(api: Api) -> dict[str, Any]:
     about = {"name": "mailer", "host": "node-1", "pid": 4711, "slots": 4, "kinds": ["welcome"]}
-    return dict(told(api.call("POST", "/v1/workers", about)))
+    return dict(ok(api.call("POST", "/v1/workers", about)))
 
 
 def test_workers_are_listed_with_what_they_hold(cli, api: Api, worker):

@@ -9,7 +9,7 @@ import pytest
 
 from penstock.domain.circuit.circuit import circuit_hash
 from tests.clocks import ManualClock
-from tests.edge.api import Api, a_name, assert_refused, told
+from tests.edge.api import Api, a_name, assert_refused, ok
 from tests.edge.live import LiveServer
 
 pytestmark = pytest.mark.usefixtures("_forgets_circuits")
@@ -29,13 +29,13 @@ def route() -> str:
 
 @pytest.fixture
 def watched(api: Api) -> Iterator[Api]:
-    told(api.call("PATCH", "/v1/breaker", ON))
+    ok(api.call("PATCH", "/v1/breaker", ON))
     yield api
-    told(api.call("DELETE", "/v1/breaker"))
+    ok(api.call("DELETE", "/v1/breaker"))
 
 
 def ask(api: Api, *routes: str) -> list[dict[str, Any]]:
-    answer = told(api.call("POST", PERMITS, {"routes": list(routes)}))
+    answer = ok(api.call("POST", PERMITS, {"routes": list(routes)}))
     assert answer["is_watching"]
     found: list[dict[str, Any]] = answer["permits"]
     return found
@@ -67,7 +67,7 @@ def test_a_route_opens_is_tried_and_closes(
 
 
 def test_while_nothing_is_watched_nobody_needs_to_ask(api: Api, route: str) -> None:
-    answer = told(api.call("POST", PERMITS, {"routes": [route]}))
+    answer = ok(api.call("POST", PERMITS, {"routes": [route]}))
 
     assert answer == {"is_watching": False, "permits": []}
     tell(api, {"route": route, "permit": "go", "generation": -1}, "job", outcome="failure")

@@ -10,7 +10,7 @@ import pytest
 from penstock.domain.circuit.circuit import circuit_hash
 from penstock.services.circuits.circuits import Wanted
 from tests.clocks import ManualClock
-from tests.edge.api import Api, assert_refused, told
+from tests.edge.api import Api, assert_refused, ok
 from tests.edge.gateleen.conftest import NOBODY
 from tests.edge.live import LiveServer
 
@@ -34,7 +34,7 @@ def test_routes_are_listed_in_their_order(api: Api) -> None:
 
 
 def test_routes_are_replaced_as_a_whole(api: Api) -> None:
-    answer = told(
+    answer = ok(
         api.call("PUT", "/v1/routes", {"rules": {"/b": {"url": NOBODY}, "/a": {"url": NOBODY}}})
     )
 
@@ -53,14 +53,14 @@ def test_a_delivery_finds_its_route(api: Api) -> None:
 
 
 def test_a_circuit_is_opened_and_closed_by_hand(api: Api, clock: ManualClock) -> None:
-    opened = told(api.call("POST", f"/v1/circuits/{SHOP}/open"))
+    opened = ok(api.call("POST", f"/v1/circuits/{SHOP}/open"))
 
     assert (opened["state"], opened["is_forced"], opened["metric_name"]) == ("open", True, "shop")
     assert "opened_at" in opened
     assert api.get(f"/v1/circuits/{SHOP}") == {**opened, "held_queues": []}
     assert opened in api.get("/v1/circuits")["circuits"]
 
-    closed = told(api.call("POST", f"/v1/circuits/{SHOP}/close"))
+    closed = ok(api.call("POST", f"/v1/circuits/{SHOP}/close"))
     assert closed == {
         "hash": SHOP,
         "pattern": "/shop/(.*)",
@@ -74,10 +74,10 @@ def test_a_circuit_is_opened_and_closed_by_hand(api: Api, clock: ManualClock) ->
 
 
 def test_all_circuits_are_closed_at_once(api: Api) -> None:
-    told(api.call("POST", f"/v1/circuits/{SHOP}/open"))
+    ok(api.call("POST", f"/v1/circuits/{SHOP}/open"))
 
-    assert told(api.call("POST", "/v1/circuits/close")) == {"closed": 1}
-    assert told(api.call("POST", "/v1/circuits/close")) == {"closed": 0}
+    assert ok(api.call("POST", "/v1/circuits/close")) == {"closed": 1}
+    assert ok(api.call("POST", "/v1/circuits/close")) == {"closed": 0}
 
 
 @pytest.mark.parametrize("what", ["", "/open", "/close"])
@@ -102,7 +102,7 @@ def test_a_queue_tells_which_circuit_holds_it(api: Api, server: LiveServer) -> N
 @pytest.fixture
 def held(api: Api, server: LiveServer) -> list[str]:
     """Two queues that the open circuit of the shop holds."""
-    told(api.call("PATCH", "/v1/breaker", {"circuit_check_enabled": True}))
+    ok(api.call("PATCH", "/v1/breaker", {"circuit_check_enabled": True}))
     server.broker.circuits.force_open(SHOP).result()
     names = [api.make_queue(), api.make_queue()]
     numbers = [server.broker.queues.get(name).result().queue.queue_no for name in names]
@@ -113,16 +113,16 @@ def held(api: Api, server: LiveServer) -> list[str]:
 
 
 def test_a_held_queue_is_resumed_in_vain_and_the_answer_says_so(api: Api, held: list[str]) -> None:
-    resumed = told(api.call("POST", f"/v1/queues/{held[0]}/resume"))
+    resumed = ok(api.call("POST", f"/v1/queues/{held[0]}/resume"))
 
     assert (resumed["is_paused"], resumed["held_by"]) == (False, SHOP)
     assert f"POST /v1/queues/{held[0]}/unhold" in resumed["note"]
-    assert "note" not in told(api.call("POST", f"/v1/queues/{held[0]}/pause"))
-    assert "note" not in told(api.call("POST", f"/v1/queues/{api.make_queue()}/resume"))
+    assert "note" not in ok(api.call("POST", f"/v1/queues/{held[0]}/pause"))
+    assert "note" not in ok(api.call("POST", f"/v1/queues/{api.make_queue()}/resume"))
 
 
 def test_one_queue_is_unheld(api: Api, held: list[str]) -> None:
-    unheld = told(api.call("POST", f"/v1/queues/{held[0]}/unhold"))
+    unheld = ok(api.call("POST", f"/v1/queues/{held[0]}/unhold"))
 
     assert "held_by" not in unheld
     assert unheld["name"] == held[0]
@@ -131,7 +131,7 @@ def test_one_queue_is_unheld(api: Api, held: list[str]) -> None:
 
 
 def test_queues_in_the_line_are_counted_until_they_are_unheld(api: Api, held: list[str]) -> None:
-    told(api.call("POST", f"/v1/circuits/{SHOP}/close"))
+    ok(api.call("POST", f"/v1/circuits/{SHOP}/close"))
 
     found = api.get("/v1/circuits")
     assert (found["held"], found["awaiting_unhold"]) == (2, 2)
@@ -141,24 +141,24 @@ def test_queues_in_the_line_are_counted_until_they_are_unheld(api: Api, held: li
     assert f'penstock_circuit_held_queues{{circuit="{SHOP}",route="/shop/(.*)"' in metrics
     assert "penstock_circuit_awaiting_unhold 2" in metrics
 
-    assert told(api.call("POST", f"/v1/circuits/{SHOP}/unhold")) == {"unheld": 2}
+    assert ok(api.call("POST", f"/v1/circuits/{SHOP}/unhold")) == {"unheld": 2}
     assert api.get("/v1/circuits")["held"] == 0
-    assert told(api.call("POST", f"/v1/circuits/{SHOP}/unhold")) == {"unheld": 0}
+    assert ok(api.call("POST", f"/v1/circuits/{SHOP}/unhold")) == {"unheld": 0}
 
 
 def test_queues_of_a_removed_circuit_are_counted_and_unheld(api: Api, held: list[str]) -> None:
-    told(api.call("PUT", "/v1/routes", {"rules": {}}))
+    ok(api.call("PUT", "/v1/routes", {"rules": {}}))
 
     assert api.get("/v1/circuits") == {"circuits": [], "held": 2, "awaiting_unhold": 2}
     text = f'penstock_circuit_held_queues{{circuit="{SHOP}",route=""}} 2'
     assert text in api.call("GET", "/metrics").text
-    assert told(api.call("POST", f"/v1/circuits/{SHOP}/unhold")) == {"unheld": 2}
+    assert ok(api.call("POST", f"/v1/circuits/{SHOP}/unhold")) == {"unheld": 2}
     unknown = api.call("POST", f"/v1/circuits/{SHOP}/unhold")
     assert_refused(unknown, 404, "circuit_not_found")
 
 
 def test_every_queue_is_unheld(api: Api, held: list[str]) -> None:
-    assert told(api.call("POST", "/v1/circuits/unhold")) == {"unheld": 2}
+    assert ok(api.call("POST", "/v1/circuits/unhold")) == {"unheld": 2}
 
     assert not any("held_by" in api.queue(name) for name in held)
     [fact] = api.get("/v1/facts", subject=SHOP, kind="circuit_queues_unheld", limit=1)["facts"]
@@ -169,11 +169,11 @@ def test_the_breakers_settings_are_changed_one_by_one(api: Api) -> None:
     before = api.get("/v1/breaker")
     task = {"enabled": True, "interval_ms": 5_000}
 
-    changed = told(api.call("PATCH", "/v1/breaker", {"slow_call_ms": 500, "unlock_probes": task}))
+    changed = ok(api.call("PATCH", "/v1/breaker", {"slow_call_ms": 500, "unlock_probes": task}))
 
     assert changed == {**before, "slow_call_ms": 500, "unlock_probes": task}
     assert api.get("/v1/breaker") == changed
-    assert told(api.call("DELETE", "/v1/breaker")) == before
+    assert ok(api.call("DELETE", "/v1/breaker")) == before
 
 
 @pytest.mark.parametrize(
@@ -205,7 +205,7 @@ STRIPE = circuit_hash("stripe")
 def _no_own_settings(api: Api) -> Iterator[None]:
     yield
     for one in api.get("/v1/circuits/settings")["circuits"]:
-        told(api.call("DELETE", f"/v1/circuits/{one['circuit']}/settings"))
+        ok(api.call("DELETE", f"/v1/circuits/{one['circuit']}/settings"))
 
 
 @pytest.mark.usefixtures("_no_own_settings")
@@ -218,18 +218,18 @@ def test_a_circuit_overrides_settings_of_the_breaker(api: Api, server: LiveServe
         "settings": defaults,
     }
 
-    put = told(api.call("PUT", OWN, {"error_threshold_percentage": 50, "slow_call_ms": None}))
+    put = ok(api.call("PUT", OWN, {"error_threshold_percentage": 50, "slow_call_ms": None}))
     assert put["overrides"] == {"error_threshold_percentage": 50, "slow_call_ms": None}
     assert put["settings"] == {**defaults, "error_threshold_percentage": 50}
-    changed = told(api.call("PATCH", OWN, {"min_queue_sample_count": 5}))
+    changed = ok(api.call("PATCH", OWN, {"min_queue_sample_count": 5}))
     assert changed["overrides"] == {**put["overrides"], "min_queue_sample_count": 5}
     assert api.get("/v1/circuits/settings") == {"circuits": [changed]}
     assert server.broker.circuits.settings_of(SHOP).min_queue_sample_count == 5
     assert api.get("/v1/breaker") == defaults
 
-    put = told(api.call("PUT", OWN, {"single_probe": True}))
+    put = ok(api.call("PUT", OWN, {"single_probe": True}))
     assert put["overrides"] == {"single_probe": True}
-    assert told(api.call("DELETE", OWN))["overrides"] == {}
+    assert ok(api.call("DELETE", OWN))["overrides"] == {}
     assert api.get("/v1/circuits/settings") == {"circuits": []}
 
 
@@ -243,14 +243,14 @@ def test_a_circuit_that_nobody_knows_yet_is_named_by_its_route(api: Api) -> None
 
     changed = api.call("PATCH", path, {"single_probe": True}, params={"route": "stripe"})
 
-    assert told(changed)["route"] == "stripe"
+    assert ok(changed)["route"] == "stripe"
     assert api.get(path)["overrides"] == {"single_probe": True}
     wrong = api.call("GET", path, params={"route": "other"})
     assert "the circuit of route 'other' is" in assert_refused(wrong, 400, "invalid_request")
 
 
 def test_the_circuit_of_a_route_is_found(api: Api) -> None:
-    opened = told(api.call("POST", f"/v1/circuits/{SHOP}/open"))
+    opened = ok(api.call("POST", f"/v1/circuits/{SHOP}/open"))
 
     assert api.get("/v1/circuits", route="/shop/(.*)")["circuits"] == [opened]
     assert_refused(api.call("GET", "/v1/circuits?route="), 400, "invalid_request")

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from tests.clocks import ManualClock
-from tests.edge.api import Api, a_name, assert_refused, told
+from tests.edge.api import Api, a_name, assert_refused, ok
 from tests.edge.gateleen.conftest import delivery_of
 from tests.edge.live import LiveServer
 from tests.edge.raw import Raw, request
@@ -137,10 +137,10 @@ def test_the_same_key_is_one_delivery(api: Api) -> None:
 
 def test_it_can_expire(api: Api, clock: ManualClock) -> None:
     queue = api.make_queue(ordering="group", labels={"penstock.push": "true"})
-    told(api.call("POST", f"/v1/queues/{queue}/pause"))
+    ok(api.call("POST", f"/v1/queues/{queue}/pause"))
     deliver(api, queue=queue, expires_in_ms=1_000)
     clock.advance(seconds=2)
-    told(api.call("POST", f"/v1/queues/{queue}/resume"))
+    ok(api.call("POST", f"/v1/queues/{queue}/resume"))
 
     assert api.claim(queue) == []
 

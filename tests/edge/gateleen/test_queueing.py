@@ -9,7 +9,7 @@ import pytest
 
 from penstock.domain.limits import HOUR, SECOND
 from tests.clocks import ManualClock
-from tests.edge.api import Api, a_name, assert_refused, told
+from tests.edge.api import Api, a_name, assert_refused, ok
 from tests.edge.conftest import MakeServer
 from tests.edge.gateleen.conftest import NOBODY, RULES, PutRules, delivery_of, names, push, pushed
 from tests.edge.live import LiveServer
@@ -255,14 +255,14 @@ def test_an_ordinary_queue_takes_no_deliveries(api: Api) -> None:
 
 def test_deliveries_of_a_queue_come_one_after_the_other(api: Api) -> None:
     queue = api.make_queue(ordering="group", labels={"penstock.push": "true"})
-    told(api.call("POST", f"/v1/queues/{queue}/pause"))
+    ok(api.call("POST", f"/v1/queues/{queue}/pause"))
     ids = [pushed(api, f"/shop/{n}", queue)["id"] for n in range(3)]
-    told(api.call("POST", f"/v1/queues/{queue}/resume"))
+    ok(api.call("POST", f"/v1/queues/{queue}/resume"))
 
     [first] = api.claim(queue, limit=10)
     assert first["id"] == ids[0]
     assert api.claim(queue, limit=10) == []
-    told(api.act(first["receipt"], "fail", retry_in_ms=60_000))
+    ok(api.act(first["receipt"], "fail", retry_in_ms=60_000))
     assert api.claim(queue, limit=10) == []  # also while the first waits to be tried again
 
 

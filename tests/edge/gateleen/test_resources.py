@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tests.edge.api import Api, assert_refused, told
+from tests.edge.api import Api, assert_refused, ok
 from tests.edge.conftest import MakeServer
 from tests.edge.gateleen.conftest import BREAKER, LOGGING, NOBODY, RULES, PutRules, of, push
 
@@ -183,7 +183,7 @@ def test_the_edges_of_the_ranges_are_taken(api: Api, edge: dict[str, Any]) -> No
 
 
 def test_what_is_beyond_gateleen_is_set_natively_and_stays(api: Api) -> None:
-    told(api.call("PATCH", "/v1/breaker", {"single_probe": True, "unlock_growth": 2}))
+    ok(api.call("PATCH", "/v1/breaker", {"single_probe": True, "unlock_growth": 2}))
 
     assert api.call("PUT", BREAKER, EXAMPLE).status_code == 200
 

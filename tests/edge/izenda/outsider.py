@@ -6,7 +6,7 @@ from typing import Any
 
 import httpx
 
-from tests.edge.api import Api, told
+from tests.edge.api import Api, ok
 
 
 class Outsider:
@@ -17,10 +17,10 @@ class Outsider:
 
     def enqueue(self, kind: str = "Report", entity: str | None = "e1", data: Any = "all") -> str:
         body = {"jobKind": kind, "jobEntityId": entity, "jobData": data}
-        return str(told(self.api.call("POST", "/v1/tasks", body))["id"])
+        return str(ok(self.api.call("POST", "/v1/tasks", body))["id"])
 
     def register(self, **about: Any) -> str:
-        return str(told(self.api.call("POST", "/v1/workers", about or None))["id"])
+        return str(ok(self.api.call("POST", "/v1/workers", about or None))["id"])
 
     def is_alive(self, worker: str) -> bool:
         answer = self.api.call("POST", f"/v1/workers/{worker}/alive")
@@ -31,7 +31,7 @@ class Outsider:
         return self.api.call("POST", f"/v1/workers/{worker}/dequeue", wanted or None)
 
     def dequeue(self, worker: str, **wanted: Any) -> Any:
-        return told(self.ask(worker, **wanted))
+        return ok(self.ask(worker, **wanted))
 
     def take(self, worker: str, **wanted: Any) -> str:
         return str(self.dequeue(worker, **wanted)["id"])

@@ -9,7 +9,7 @@ import pytest
 from penstock.domain.access.api_key import Role
 from penstock.runtime.lost_workers import WorkerReaper
 from tests.clocks import ManualClock
-from tests.edge.api import Api, assert_refused, told
+from tests.edge.api import Api, assert_refused, ok
 from tests.edge.conftest import MakeServer
 from tests.edge.izenda.conftest import Reap
 from tests.edge.izenda.outsider import Outsider
@@ -43,7 +43,7 @@ def test_an_alive_ping_prolongs_all_tasks_that_the_worker_holds(
 
     assert outsider.dequeue(other) is None
     for task in tasks:
-        told(outsider.report(task, "Succeeded", worker))
+        ok(outsider.report(task, "Succeeded", worker))
 
 
 def test_without_pings_a_task_comes_back_at_once_to_its_old_place(
@@ -127,10 +127,10 @@ def test_a_beat_of_our_own_workers_prolongs_tasks_too(
     outsider.take(worker)
     for _ in range(4):
         clock.advance(minutes=2)
-        told(outsider.api.call("POST", f"/v1/workers/{worker}/beat"))
+        ok(outsider.api.call("POST", f"/v1/workers/{worker}/beat"))
         reap()
 
-    told(outsider.report(task, "Succeeded", worker))
+    ok(outsider.report(task, "Succeeded", worker))
 
 
 @pytest.fixture
@@ -189,7 +189,7 @@ def test_a_ping_past_the_deadline_times_a_task_out_and_prolongs_the_others(
 
     assert [outsider.status(task) for task in (late, other)] == ["timedOut", "processing"]
     clock.advance(seconds=40)
-    told(outsider.report(other, "Succeeded", worker))
+    ok(outsider.report(other, "Succeeded", worker))
 
 
 def test_progress_told_past_the_deadline_times_a_task_out(
@@ -219,7 +219,7 @@ def test_a_task_that_is_done_late_is_done_if_nobody_has_noticed(
     task, worker = held_until_shortly_before(outsider, clock)
     clock.advance(seconds=31)
 
-    told(outsider.report(task, "Succeeded", worker))
+    ok(outsider.report(task, "Succeeded", worker))
 
     assert outsider.status(task) == "succeeded"
 
@@ -258,7 +258,7 @@ def test_tasks_survive_a_restart_and_so_do_workers(make_server: MakeServer, tmp_
     outsider = Outsider(Api(make_server(data=tmp_path / "kept", clock=clock).url))
 
     assert outsider.is_alive(worker)
-    told(outsider.report(task, "Succeeded", worker))
+    ok(outsider.report(task, "Succeeded", worker))
 
 
 def test_each_call_needs_its_role_on_the_queue_of_tasks(let_in) -> None:

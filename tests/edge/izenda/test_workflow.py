@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.clocks import ManualClock
-from tests.edge.api import Api, assert_refused, told
+from tests.edge.api import Api, assert_refused, ok
 from tests.edge.conftest import InBackground
 from tests.edge.izenda.conftest import Reap
 from tests.edge.izenda.outsider import Outsider
@@ -29,7 +29,7 @@ def test_a_task_is_enqueued_given_to_a_worker_and_done(outsider: Outsider) -> No
     assert outsider.status(task) == "processing"
     answer = outsider.report(task, "Succeeded", worker)
 
-    assert told(answer) == {"id": task, "status": "succeeded"}
+    assert ok(answer) == {"id": task, "status": "succeeded"}
     assert outsider.status(task) == "succeeded"
     assert outsider.dequeue(worker) is None
 
@@ -83,7 +83,7 @@ def test_a_failure_or_a_timeout_is_final(
 
     answer = outsider.report(task, outcome, worker)
 
-    assert told(answer) == {"id": task, "status": status}
+    assert ok(answer) == {"id": task, "status": status}
     clock.advance(minutes=2)
     assert outsider.dequeue(worker) is None, "it is not tried again"
     assert outsider.status(task) == status
@@ -95,7 +95,7 @@ def test_a_failed_task_is_still_told_of_in_a_dead_letter_queue(outsider: Outside
     worker = outsider.register()
     outsider.dequeue(worker)
     letters = outsider.api.make_queue("letters")
-    told(outsider.api.call("PATCH", "/v1/queues/tasks", {"dead_letter_queue": letters}))
+    ok(outsider.api.call("PATCH", "/v1/queues/tasks", {"dead_letter_queue": letters}))
     task = outsider.enqueue()
     outsider.take(worker)
 
@@ -113,7 +113,7 @@ def test_the_outcome_is_the_holders_to_tell(outsider: Outsider, clock: ManualClo
     assert_refused(outsider.report(task, "Failed", other), 409, "lease_lost")
     assert_refused(outsider.report(task, "Failed", NO_SUCH_ID), 409, "worker_gone")
     assert outsider.status(task) == "processing"
-    told(outsider.report(task, "Succeeded", holder))
+    ok(outsider.report(task, "Succeeded", holder))
     assert_refused(outsider.report(task, "Failed", holder), 409, "lease_lost")
     assert outsider.status(task) == "succeeded"
 
@@ -132,7 +132,7 @@ def test_an_outcome_that_comes_after_the_workers_time_changes_nothing(
     assert_refused(outsider.report(task, "Failed", late), 409, "worker_gone")
 
     assert outsider.task(task)["workerId"] == successor
-    told(outsider.report(task, "Succeeded", successor))
+    ok(outsider.report(task, "Succeeded", successor))
 
 
 @pytest.mark.parametrize(
@@ -169,10 +169,10 @@ def test_a_worker_that_drains_is_given_no_more_tasks(outsider: Outsider) -> None
     outsider.take(worker)
     outsider.enqueue()
 
-    told(outsider.api.call("POST", f"/v1/workers/{worker}/drain"))
+    ok(outsider.api.call("POST", f"/v1/workers/{worker}/drain"))
 
     assert outsider.dequeue(worker) is None
-    told(outsider.report(task, "Succeeded", worker))
+    ok(outsider.report(task, "Succeeded", worker))
 
 
 def test_a_task_tells_how_far_it_is(outsider: Outsider, clock: ManualClock) -> None:
@@ -190,7 +190,7 @@ def test_a_task_tells_how_far_it_is(outsider: Outsider, clock: ManualClock) -> N
     outsider.take(worker)
     progress = {"progress": {"percent": 40}, "workerId": worker}
 
-    told(outsider.api.call("POST", f"/v1/tasks/{task}/progress", progress))
+    ok(outsider.api.call("POST", f"/v1/tasks/{task}/progress", progress))
 
     held = outsider.task(task)
     assert (held["status"], held["progress"]) == ("processing", {"percent": 40})
@@ -208,7 +208,7 @@ def test_a_task_tells_how_far_it_is(outsider: Outsider, clock: ManualClock) -> N
 def test_a_cancelled_task_says_so(outsider: Outsider) -> None:
     task = outsider.enqueue()
 
-    told(outsider.api.call("POST", f"/v1/messages/{task}/cancel"))
+    ok(outsider.api.call("POST", f"/v1/messages/{task}/cancel"))
 
     assert outsider.status(task) == "cancelled"
     assert outsider.dequeue(outsider.register()) is None
@@ -257,7 +257,7 @@ def test_who_leaves_while_it_waits_is_given_nothing(
 def test_a_queued_task_can_be_cancelled(outsider: Outsider) -> None:
     task, worker = outsider.enqueue(), outsider.register()
 
-    answer = told(outsider.api.call("DELETE", f"/v1/tasks/{task}"))
+    answer = ok(outsider.api.call("DELETE", f"/v1/tasks/{task}"))
 
     assert answer == {"id": task, "status": "cancelled"}
     assert outsider.status(task) == "cancelled"
@@ -268,7 +268,7 @@ def test_a_task_in_process_can_be_cancelled_and_its_worker_loses_it(outsider: Ou
     task, worker = outsider.enqueue(), outsider.register()
     outsider.take(worker)
 
-    told(outsider.api.call("DELETE", f"/v1/tasks/{task}"))
+    ok(outsider.api.call("DELETE", f"/v1/tasks/{task}"))
 
     shown = outsider.task(task)
     assert (shown["status"], shown["workerId"]) == ("cancelled", worker)
@@ -279,7 +279,7 @@ def test_a_task_in_process_can_be_cancelled_and_its_worker_loses_it(outsider: Ou
 def test_a_task_that_has_ended_or_never_was_cannot_be_cancelled(outsider: Outsider) -> None:
     task, worker = outsider.enqueue(), outsider.register()
     outsider.take(worker)
-    told(outsider.report(task, "Succeeded", worker))
+    ok(outsider.report(task, "Succeeded", worker))
 
     ended = outsider.api.call("DELETE", f"/v1/tasks/{task}")
     unknown = outsider.api.call("DELETE", "/v1/tasks/nothing")

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import httpx
 
-from tests.edge.api import Api, told
+from tests.edge.api import Api, ok
 
 _CARD = re.compile(
     r'<section class="card" id="op-(\w+)">.*?<pre><code>(.*?)</code></pre>', re.DOTALL
@@ -67,20 +67,20 @@ def prepare(api: Api, operation: str) -> dict[str, str]:
     api.call("PUT", "/v1/queues/mail", {})
     _prepare_topic(api, operation)
     variables: dict[str, Any] = {"RECEIPT": "", "ID": "", "MOVE": ""}
-    variables["WORKER"] = told(api.call("POST", "/v1/workers"))["id"]
-    variables["TASK"] = told(api.call("POST", "/v1/tasks", {"jobKind": "SendReport"}))["id"]
+    variables["WORKER"] = ok(api.call("POST", "/v1/workers"))["id"]
+    variables["TASK"] = ok(api.call("POST", "/v1/tasks", {"jobKind": "SendReport"}))["id"]
     if operation in ("setTaskOutcome", "setTaskProgress"):
         path = f"/v1/workers/{variables['WORKER']}/dequeue"
-        variables["TASK"] = told(api.call("POST", path))["id"]
+        variables["TASK"] = ok(api.call("POST", path))["id"]
     if operation in ("getMove", "cancelMove"):
         api.die("mail")
-        variables["MOVE"] = told(api.call("POST", "/v1/queues/mail/moves"))["id"]
+        variables["MOVE"] = ok(api.call("POST", "/v1/queues/mail/moves"))["id"]
     if operation.endswith("Recurring"):
-        told(api.call("PUT", "/v1/recurring/nightly", {"queue": "mail", "cron": "30 2 * * *"}))
+        ok(api.call("PUT", "/v1/recurring/nightly", {"queue": "mail", "cron": "30 2 * * *"}))
     rules = {"/shop/(.*)": {"url": "http://127.0.0.1:9/$1"}}
-    [route] = told(api.call("PUT", "/v1/routes", {"rules": rules}))["routes"]
+    [route] = ok(api.call("PUT", "/v1/routes", {"rules": rules}))["routes"]
     variables["CIRCUIT"] = route["circuit"]
-    told(api.call("POST", f"/v1/circuits/{route['circuit']}/open"))
+    ok(api.call("POST", f"/v1/circuits/{route['circuit']}/open"))
     api.send("mail")
     variables["RECEIPT"] = api.claim_one("mail")["receipt"]
     if operation in ("redriveMessage", "redriveQueue"):

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from penstock.domain.access.api_key import Role
-from tests.edge.api import Api, assert_refused, told
+from tests.edge.api import Api, assert_refused, ok
 from tests.edge.native.conftest import LetIn
 
 
@@ -27,21 +27,21 @@ def bank(admin: Api) -> str:
     """Somebody else's notification, in a queue and a topic of theirs."""
     queue = admin.make_queue("bank")
     admin.call("PUT", "/v1/topics/bank/subscriptions/audit", {})
-    told(admin.call("POST", "/v1/topics/bank/events", {"body": 1}))
+    ok(admin.call("POST", "/v1/topics/bank/events", {"body": 1}))
     made = admin.call("POST", "/v1/notifications", {"queue": queue, "body": 1, "tags": ["a1"]})
     admin.bank_queue = queue  # type: ignore[attr-defined]
-    return str(told(made)["id"])
+    return str(ok(made)["id"])
 
 
 def test_its_own_are_open_to_it(admin: Api, mailer: Api) -> None:
     queue = admin.make_queue("mail")
 
-    made = told(mailer.call("POST", "/v1/notifications", {"queue": queue, "body": 1}))
-    told(mailer.call("GET", f"/v1/notifications/{made['id']}"))
-    told(mailer.call("GET", f"/v1/notifications?tag=x&queue={queue}"))
+    made = ok(mailer.call("POST", "/v1/notifications", {"queue": queue, "body": 1}))
+    ok(mailer.call("GET", f"/v1/notifications/{made['id']}"))
+    ok(mailer.call("GET", f"/v1/notifications?tag=x&queue={queue}"))
     assert mailer.call("DELETE", f"/v1/notifications/{made['id']}").is_success
-    told(mailer.call("PUT", "/v1/topics/mail/subscriptions/a", {}))
-    assert told(mailer.call("POST", "/v1/topics/mail/events", {"body": 1}))["messages"] == 1
+    ok(mailer.call("PUT", "/v1/topics/mail/subscriptions/a", {}))
+    assert ok(mailer.call("POST", "/v1/topics/mail/events", {"body": 1}))["messages"] == 1
 
 
 @pytest.mark.parametrize(
@@ -105,4 +105,4 @@ def test_who_may_only_send_cannot_take_back(let_in: LetIn, bank: str) -> None:
     assert_refused(sender.call("DELETE", f"/v1/notifications/{bank}"), 403, "forbidden")
     assert_refused(sender.call("PATCH", f"/v1/notifications/{bank}", {"body": 2}), 403, "forbidden")
     assert_refused(sender.call("PUT", "/v1/topics/other"), 403, "forbidden")
-    assert told(sender.call("POST", "/v1/topics/bank/events", {"body": 1}))["messages"] == 1
+    assert ok(sender.call("POST", "/v1/topics/bank/events", {"body": 1}))["messages"] == 1

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tests.edge.api import Api, assert_refused, told
+from tests.edge.api import Api, assert_refused, ok
 from tests.edge.native.conftest import LetIn
 
 
@@ -88,7 +88,7 @@ def test_a_receipt_for_a_foreign_queue_opens_nothing(admin: Api, mailer: Api, th
     assert_refused(mailer.act(receipt, "snooze", delay_ms=1), 403, "forbidden")
 
     assert admin.counts(theirs) == {"leased": 1}
-    assert told(admin.act(receipt, "complete"))["state"] == "done"
+    assert ok(admin.act(receipt, "complete"))["state"] == "done"
 
 
 def test_in_a_batch_each_receipt_is_judged_for_itself(
@@ -101,7 +101,7 @@ def test_in_a_batch_each_receipt_is_judged_for_itself(
         for queue in (ours, theirs)
     ]
 
-    mine, foreign = told(mailer.call("POST", "/v1/leases/batch", {"acts": acts}))["results"]
+    mine, foreign = ok(mailer.call("POST", "/v1/leases/batch", {"acts": acts}))["results"]
 
     assert mine["state"] == "done"
     assert foreign["error"]["code"] == "forbidden"
@@ -136,7 +136,7 @@ def test_the_attempts_of_a_living_foreign_message_are_not_shown(
     message_id = admin.send(theirs)
     assert_refused(mailer.call("GET", f"/v1/history/{message_id}"), 403, "forbidden")
 
-    told(admin.act(admin.claim_one(theirs)["receipt"], "fail", error="secret"))
+    ok(admin.act(admin.claim_one(theirs)["receipt"], "fail", error="secret"))
 
     assert_refused(mailer.call("GET", f"/v1/history/{message_id}"), 403, "forbidden")
 
@@ -145,7 +145,7 @@ def test_the_attempts_of_a_message_in_a_removed_foreign_queue_are_not_shown(
     admin: Api, mailer: Api, theirs: str
 ) -> None:
     message_id = admin.send(theirs)
-    told(admin.act(admin.claim_one(theirs)["receipt"], "fail", error="secret", retry_in_ms=0))
+    ok(admin.act(admin.claim_one(theirs)["receipt"], "fail", error="secret", retry_in_ms=0))
     assert admin.call("DELETE", f"/v1/queues/{theirs}?force=true").status_code == 204
 
     assert_refused(mailer.call("GET", f"/v1/history/{message_id}"), 403, "forbidden")
@@ -198,7 +198,7 @@ def test_nothing_is_moved_into_a_foreign_queue(
 def test_a_move_out_of_a_foreign_queue_is_out_of_reach_by_its_id(
     admin: Api, mailer: Api, theirs: str
 ) -> None:
-    move = told(admin.call("POST", f"/v1/queues/{theirs}/moves"))
+    move = ok(admin.call("POST", f"/v1/queues/{theirs}/moves"))
     path = f"/v1/moves/{move['id']}"
 
     assert_refused(mailer.call("GET", path), 403, "forbidden")
@@ -211,13 +211,13 @@ def test_no_foreign_queue_is_made_the_place_for_dead_letters(
     admin: Api, mailer: Api, ours: str, theirs: str, method: str
 ) -> None:
     path = f"/v1/queues/{ours}"
-    told(admin.call("PATCH", path, {"dead_letter_queue": "mail-dead"}))
+    ok(admin.call("PATCH", path, {"dead_letter_queue": "mail-dead"}))
 
     refused = mailer.call(method, path, {"dead_letter_queue": theirs})
 
     assert_refused(refused, 403, "forbidden")
     assert mailer.queue(ours)["settings"]["dead_letter_queue"] == "mail-dead"
-    told(mailer.call(method, path, {"dead_letter_queue": "shared"}))
+    ok(mailer.call(method, path, {"dead_letter_queue": "shared"}))
 
 
 def test_recurring_work_of_others_is_neither_seen_nor_changed(
@@ -225,7 +225,7 @@ def test_recurring_work_of_others_is_neither_seen_nor_changed(
 ) -> None:
     for name, queue in (("bank-nightly", theirs), ("mail-nightly", ours)):
         body = {"queue": queue, "every_ms": 3_600_000}
-        told(admin.call("PUT", f"/v1/recurring/{name}", body))
+        ok(admin.call("PUT", f"/v1/recurring/{name}", body))
 
     names = [one["name"] for one in mailer.get("/v1/recurring")["recurring"]]
     assert "mail-nightly" in names

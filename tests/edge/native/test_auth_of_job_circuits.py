@@ -11,7 +11,7 @@ from penstock.client.remote.server import Remote
 from penstock.domain.access.api_key import Role
 from penstock.domain.circuit.circuit import Outcome, Reported, circuit_hash
 from penstock.domain.errors import Forbidden
-from tests.edge.api import Api, a_name, assert_refused, told
+from tests.edge.api import Api, a_name, assert_refused, ok
 from tests.edge.live import LiveServer
 from tests.edge.native.conftest import LetIn, new_key
 
@@ -27,10 +27,10 @@ ON = {
 def admin(let_in: LetIn, guarded: LiveServer) -> Iterator[Api]:
     """The breaker is on."""
     client = let_in()
-    told(client.call("PATCH", "/v1/breaker", ON))
+    ok(client.call("PATCH", "/v1/breaker", ON))
     guarded.broker.circuits.refresh()
     yield client
-    told(client.call("DELETE", "/v1/breaker"))
+    ok(client.call("DELETE", "/v1/breaker"))
     guarded.broker.circuits.refresh()
 
 
@@ -70,7 +70,7 @@ def test_a_limited_worker_asks_for_the_routes_of_jobs_it_has_claimed(
 ) -> None:
     job = claimed(admin, admin.make_queue("mail"), route)
 
-    asked = told(worker.call("POST", PERMITS, {"routes": [route], "ids": [job["id"]]}))
+    asked = ok(worker.call("POST", PERMITS, {"routes": [route], "ids": [job["id"]]}))
 
     assert asked["permits"] == [{"route": route, "permit": "go", "generation": -1}]
 
@@ -80,8 +80,8 @@ def test_it_reports_how_its_jobs_ended_before_and_after_they_are_gone(
 ) -> None:
     queue = admin.make_queue("mail")
     jobs = [claimed(admin, queue, route) for _ in range(3)]
-    told(worker.act(jobs[0]["receipt"], "complete"))
-    told(worker.act(jobs[1]["receipt"], "bury", reason="broken"))
+    ok(worker.act(jobs[0]["receipt"], "complete"))
+    ok(worker.act(jobs[1]["receipt"], "bury", reason="broken"))
 
     reported = worker.call("POST", OUTCOMES, failed(route, *(job["id"] for job in jobs)))
 
@@ -95,7 +95,7 @@ def test_a_dead_letter_is_still_a_job_of_the_queue_it_died_in(
     letters = admin.make_queue("graveyard")
     queue = admin.make_queue("mail", dead_letter_queue=letters)
     job = claimed(admin, queue, route)
-    told(worker.act(job["receipt"], "bury", reason="broken"))
+    ok(worker.act(job["receipt"], "bury", reason="broken"))
     assert admin.message(job["id"])["queue"] == letters
 
     assert worker.call("POST", OUTCOMES, failed(route, job["id"])).status_code == 204
@@ -128,7 +128,7 @@ def test_it_takes_no_probe_of_a_route_that_its_jobs_do_not_have(
 
 def test_circuits_of_deliveries_are_the_servers_business(admin: Api, worker: Api) -> None:
     pattern = "/hook/(.*)"
-    told(admin.call("PUT", "/v1/routes", {"rules": {pattern: {"url": "http://127.0.0.1:9/$1"}}}))
+    ok(admin.call("PUT", "/v1/routes", {"rules": {pattern: {"url": "http://127.0.0.1:9/$1"}}}))
     job = claimed(admin, admin.make_queue("mail"), pattern)
 
     reported = worker.call("POST", OUTCOMES, failed(pattern, job["id"]))

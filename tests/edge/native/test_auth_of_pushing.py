@@ -9,7 +9,7 @@ import pytest
 from penstock.domain.access.api_key import Role
 from penstock.domain.circuit.circuit import circuit_hash
 from penstock.services.circuits import changes as circuit_changes
-from tests.edge.api import Api, assert_refused, told
+from tests.edge.api import Api, assert_refused, ok
 from tests.edge.gateleen.conftest import (
     BREAKER,
     CIRCUITS,
@@ -129,7 +129,7 @@ def test_a_limited_key_sees_the_circuits_that_hold_its_queues(
 ) -> None:
     ours, theirs = admin.make_queue("mail"), admin.make_queue("bank")
     one = circuit_hash(PATTERN)
-    told(admin.call("POST", f"/v1/circuits/{one}/open"))
+    ok(admin.call("POST", f"/v1/circuits/{one}/open"))
     hold(guarded, one, ours, theirs)
     mailer = let_in(Role.READ, queues=("mail-*",))
     stranger = let_in(Role.READ, queues=("shop-*",))
@@ -144,7 +144,7 @@ def test_a_limited_key_sees_the_circuits_that_hold_its_queues(
     for path in (f"/v1/circuits/{one}", f"/v1/circuits/{one}/samples"):
         assert_refused(stranger.call("GET", path), 404, "circuit_not_found")
     assert set(admin.get(f"/v1/circuits/{one}")["held_queues"]) == {ours, theirs}
-    told(admin.call("POST", f"/v1/circuits/{one}/close"))
+    ok(admin.call("POST", f"/v1/circuits/{one}/close"))
 
 
 def hold(server: LiveServer, circuit: str, *queues: str) -> None:

@@ -9,7 +9,7 @@ import pytest
 from penstock.edge.instants import to_text
 from penstock.operations.cursor import to_cursor
 from tests.clocks import ManualClock
-from tests.edge.api import Api, assert_refused, told
+from tests.edge.api import Api, assert_refused, ok
 
 STATES = ["ready", "waiting", "leased", "dead"]
 
@@ -35,7 +35,7 @@ def seven_in_state(api: Api, queue: str, state: str) -> list[str]:
         return ids[::-1]
     if state == "dead":
         for claimed in api.claim(queue, limit=7):
-            told(api.act(claimed["receipt"], "bury"))
+            ok(api.act(claimed["receipt"], "bury"))
     return ids
 
 

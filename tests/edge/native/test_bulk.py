@@ -9,7 +9,7 @@ import pytest
 
 from penstock.edge.instants import to_text
 from tests.clocks import ManualClock
-from tests.edge.api import Api, assert_refused, told
+from tests.edge.api import Api, assert_refused, ok
 
 
 @pytest.fixture
@@ -50,7 +50,7 @@ def test_a_dry_run_counts_and_changes_nothing(api: Api, queue: str) -> None:
     ids = [api.send(queue, kind="k") for _ in range(3)]
     api.send(queue, kind="other")
 
-    counted = told(
+    counted = ok(
         bulk(api, queue, act="cancel", where={"state": "ready", "kind": "k"}, is_dry_run=True)
     )
 
@@ -73,7 +73,7 @@ def test_an_act_reaches_all_that_fit_and_no_other(
     ids = [api.send(queue, kind="k") for _ in range(5)]
     spared = api.send(queue, kind="other")
 
-    done = told(bulk(api, queue, act=act, where={"state": "ready", "kind": "k"}, **more))
+    done = ok(bulk(api, queue, act=act, where={"state": "ready", "kind": "k"}, **more))
 
     assert done == {"matched": 5, "changed": 5, "refused": 0, "is_cut": False}
     assert states(api, [*ids, spared]) == [after] * 5 + ["ready"]
@@ -84,7 +84,7 @@ def test_an_act_reaches_all_that_fit_and_no_other(
 def test_the_dead_are_brought_back(api: Api, queue: str) -> None:
     ids = [api.die(queue, kind="k") for _ in range(3)]
 
-    done = told(bulk(api, queue, act="redrive", where={"state": "dead", "kind": "k"}))
+    done = ok(bulk(api, queue, act="redrive", where={"state": "dead", "kind": "k"}))
 
     assert done["changed"] == 3
     assert states(api, ids) == ["ready"] * 3
@@ -95,7 +95,7 @@ def test_dead_letters_go_home(api: Api) -> None:
     home = api.make_queue("home", dead_letter_queue=letters)
     message_id = api.die(home)
 
-    told(bulk(api, letters, act="redrive", ids=[message_id]))
+    ok(bulk(api, letters, act="redrive", ids=[message_id]))
 
     assert api.message(message_id)["queue"] == home
 
@@ -106,7 +106,7 @@ def test_those_that_wait_are_all_moved_once_although_their_order_changes(
     ids = [api.send(queue, delay_ms=60_000 + n) for n in range(4)]
 
     due_at = to_text(clock.now() + 60_002)
-    done = told(bulk(api, queue, act="reschedule", where={"state": "waiting"}, due_at=due_at))
+    done = ok(bulk(api, queue, act="reschedule", where={"state": "waiting"}, due_at=due_at))
 
     assert (done["matched"], done["changed"]) == (4, 4)
     assert {api.message(one)["due_at"] for one in ids} == {due_at}
@@ -115,8 +115,8 @@ def test_those_that_wait_are_all_moved_once_although_their_order_changes(
 def test_waiting_ones_are_brought_forward_to_now(api: Api, queue: str) -> None:
     ids = [api.send(queue, delay_ms=60_000) for _ in range(2)]
 
-    told(api.call("PATCH", f"/v1/messages/{ids[0]}", {"delay_ms": 0}))
-    told(bulk(api, queue, act="reschedule", ids=ids, delay_ms=0))
+    ok(api.call("PATCH", f"/v1/messages/{ids[0]}", {"delay_ms": 0}))
+    ok(bulk(api, queue, act="reschedule", ids=ids, delay_ms=0))
 
     assert states(api, ids) == ["ready"] * 2
 
@@ -127,7 +127,7 @@ def test_messages_named_by_their_ids_must_be_in_this_queue(api: Api, queue: str)
     api.claim_one(queue)
 
     ids = [mine, mine, elsewhere, held, "no-such-id"]
-    done = told(bulk(api, queue, act="cancel", ids=ids))
+    done = ok(bulk(api, queue, act="cancel", ids=ids))
 
     # The held one is found and refused; the others are none of this queue's.
     assert done == {"matched": 2, "changed": 1, "refused": 3, "is_cut": False}
@@ -170,7 +170,7 @@ def test_one_message_is_completed_by_hand(api: Api, queue: str) -> None:
     api.claim_one(queue)
 
     path = f"/v1/messages/{message_id}/complete"
-    done = told(api.call("POST", path, {"reason": "by telephone"}))
+    done = ok(api.call("POST", path, {"reason": "by telephone"}))
 
     assert done["state"] == "done"
     assert api.message(message_id)["reason"] == "by telephone"
@@ -187,7 +187,7 @@ def test_leased_messages_are_cancelled_together_only_if_the_request_says_so(
     where = {"state": "leased", "kind": "k"}
 
     assert_refused(bulk(api, queue, act="cancel", where=where), 400, "invalid_request")
-    done = told(bulk(api, queue, act="cancel", where=where, is_running_ok=True))
+    done = ok(bulk(api, queue, act="cancel", where=where, is_running_ok=True))
 
     assert (done["matched"], done["changed"]) == (2, 2)
     assert states(api, ids) == ["cancelled"] * 2

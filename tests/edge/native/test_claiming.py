@@ -6,7 +6,7 @@ import pytest
 
 from penstock.edge.instants import to_text
 from tests.clocks import ManualClock
-from tests.edge.api import Api, a_name, assert_refused, told
+from tests.edge.api import Api, a_name, assert_refused, ok
 
 
 def test_an_empty_queue_answers_at_once_with_nothing(api: Api) -> None:
@@ -19,7 +19,7 @@ def test_a_claim_needs_no_body(api: Api) -> None:
     queue = api.make_queue()
     message_id = api.send(queue)
 
-    [claimed] = told(api.call("POST", f"/v1/queues/{queue}/claims"))["messages"]
+    [claimed] = ok(api.call("POST", f"/v1/queues/{queue}/claims"))["messages"]
 
     assert claimed["id"] == message_id
 
@@ -80,7 +80,7 @@ def test_one_message_of_a_group_at_a_time_in_order(api: Api) -> None:
     api.send(queue, 3, group="b")
 
     first = api.claim(queue, limit=10)
-    told(api.act(first[0]["receipt"], "complete"))
+    ok(api.act(first[0]["receipt"], "complete"))
     second = api.claim(queue, limit=10)
 
     assert [m["body"] for m in first] == [1, 3]
@@ -96,7 +96,7 @@ def test_a_claim_with_a_key_can_be_repeated_until_something_is_done(
 
     first = api.claim(queue, claim_key="k", **wait)
     again = api.claim(queue, claim_key="k", **wait)
-    told(api.act(first[0]["receipt"], "complete"))
+    ok(api.act(first[0]["receipt"], "complete"))
     refused = api.call("POST", f"/v1/queues/{queue}/claims", {"claim_key": "k", **wait})
 
     assert again == first
@@ -113,7 +113,7 @@ def test_a_claim_may_take_a_group_in_a_row(api: Api, clock: ManualClock) -> None
     assert [m["body"] for m in held] == [0, 2, 3, 1]
     assert [m.get("is_blocked", False) for m in held] == [False, True, True, False]
     for message in held:
-        told(api.act(message["receipt"], "complete"))
+        ok(api.act(message["receipt"], "complete"))
     assert api.counts(queue) == {}
 
 

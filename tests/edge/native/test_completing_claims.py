@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from tests.clocks import ManualClock
-from tests.edge.api import Api, a_name, assert_refused, told
+from tests.edge.api import Api, a_name, assert_refused, ok
 from tests.edge.conftest import MakeServer
 
 
 def turn(api: Api, queue: str, *receipts: str, **wanted: object) -> dict[str, list[dict[str, str]]]:
     body = {"complete": receipts, **wanted}
-    answer: dict[str, list[dict[str, str]]] = told(
+    answer: dict[str, list[dict[str, str]]] = ok(
         api.call("POST", f"/v1/queues/{queue}/claims", body)
     )
     return answer

@@ -10,8 +10,7 @@ import pytest
 
 from penstock.api.health import Readiness
 from penstock.client.remote.server import Remote
-from tests.edge.api import Api, assert_refused
-from tests.edge.api import told as ok
+from tests.edge.api import Api, assert_refused, ok
 from tests.edge.conftest import MakeServer
 from tests.store.damage.stores import FILE, PAGE, ask, overwrite, page_of
 from tests.support.waiting import eventually

@@ -11,7 +11,7 @@ import pytest
 
 from penstock.edge.live import LiveFeed
 from penstock.edge.server.traffic import Traffic
-from tests.edge.api import Api, assert_refused, told
+from tests.edge.api import Api, assert_refused, ok
 from tests.edge.conftest import InBackground, MakeServer
 from tests.edge.live import LiveServer
 from tests.support.waiting import eventually
@@ -71,7 +71,7 @@ def test_a_writer_that_fails_is_named_until_it_runs_again(
     assert int(refused.headers["retry-after"]) > 0
     assert parts_in_trouble(own_api) == [("writer", "failed")]
     eventually(lambda: not parts_in_trouble(own_api))
-    assert told(own_api.call("POST", f"/v1/queues/{queue}/messages", {"body": 2}))["id"]
+    assert ok(own_api.call("POST", f"/v1/queues/{queue}/messages", {"body": 2}))["id"]
 
 
 def test_duties_that_fail_are_named_until_they_run_again(

@@ -9,7 +9,7 @@ import pytest
 from penstock.edge.instants import to_text
 from penstock.operations.cursor import to_cursor
 from tests.clocks import ManualClock
-from tests.edge.api import Api, a_name, assert_refused, told
+from tests.edge.api import Api, a_name, assert_refused, ok
 from tests.edge.native.test_browsing import pages
 
 
@@ -30,7 +30,7 @@ def test_an_ending_tells_what_became_of_a_message(api: Api, queue: str, clock: M
     leased_at = clock.advance(seconds=1)
     claimed = api.claim_one(queue, claimed_by="worker-1")
     finished_at = clock.advance(seconds=1)
-    told(api.act(claimed["receipt"], "complete"))
+    ok(api.act(claimed["receipt"], "complete"))
 
     [ending] = api.get("/v1/history", queue=queue)["endings"]
 
@@ -90,7 +90,7 @@ def test_history_can_be_searched_by_what_is_known_of_a_message(api: Api, queue: 
 def test_history_can_be_searched_by_outcome(api: Api, queue: str) -> None:
     done, dead = api.finish(queue), api.die(queue)
     cancelled = api.send(queue)
-    told(api.call("POST", f"/v1/messages/{cancelled}/cancel"))
+    ok(api.call("POST", f"/v1/messages/{cancelled}/cancel"))
 
     for outcome, expected in (("done", done), ("dead", dead), ("cancelled", cancelled)):
         found = api.get("/v1/history", queue=queue, outcome=outcome)["endings"]
@@ -138,12 +138,12 @@ def test_the_past_of_a_message_lists_its_attempts_and_its_endings(
 ) -> None:
     queue = api.make_queue(lease_ms=1_000)
     message_id = api.send(queue)
-    told(api.act(api.claim_one(queue, claimed_by="a")["receipt"], "fail", error="e", retry_in_ms=0))
-    told(api.act(api.claim_one(queue, claimed_by="b")["receipt"], "release"))
-    told(api.act(api.claim_one(queue, claimed_by="c")["receipt"], "snooze", delay_ms=0))
+    ok(api.act(api.claim_one(queue, claimed_by="a")["receipt"], "fail", error="e", retry_in_ms=0))
+    ok(api.act(api.claim_one(queue, claimed_by="b")["receipt"], "release"))
+    ok(api.act(api.claim_one(queue, claimed_by="c")["receipt"], "snooze", delay_ms=0))
     api.claim_one(queue, claimed_by="d")
     clock.advance(seconds=1)
-    told(api.act(api.claim_one(queue, claimed_by="e")["receipt"], "complete"))
+    ok(api.act(api.claim_one(queue, claimed_by="e")["receipt"], "complete"))
 
     past = api.get(f"/v1/history/{message_id}")
 
@@ -163,15 +163,15 @@ def test_a_message_that_lives_has_a_past_too(api: Api, queue: str) -> None:
     message_id = api.send(queue)
     assert api.get(f"/v1/history/{message_id}") == {"endings": [], "attempts": []}
 
-    told(api.act(api.claim_one(queue)["receipt"], "fail", retry_in_ms=0))
+    ok(api.act(api.claim_one(queue)["receipt"], "fail", retry_in_ms=0))
 
     assert len(api.get(f"/v1/history/{message_id}")["attempts"]) == 1
 
 
 def test_a_message_that_died_twice_has_two_endings(api: Api, queue: str) -> None:
     message_id = api.die(queue)
-    told(api.call("POST", f"/v1/messages/{message_id}/redrive"))
-    told(api.act(api.claim_one(queue)["receipt"], "complete"))
+    ok(api.call("POST", f"/v1/messages/{message_id}/redrive"))
+    ok(api.act(api.claim_one(queue)["receipt"], "complete"))
 
     endings = api.get(f"/v1/history/{message_id}")["endings"]
 

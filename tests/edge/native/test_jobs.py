@@ -8,7 +8,7 @@ import pytest
 
 from penstock.edge.instants import to_text
 from tests.clocks import ManualClock
-from tests.edge.api import Api, assert_refused, told
+from tests.edge.api import Api, assert_refused, ok
 
 
 @pytest.fixture
@@ -51,7 +51,7 @@ def test_work_may_begin_later_than_the_claim_and_tell_how_far_it_is(
     held = api.claim_one(queue)
     clock.advance(seconds=20)
 
-    told(api.act(held["receipt"], "extend", is_start=True, progress={"done": 1, "of": [2]}))
+    ok(api.act(held["receipt"], "extend", is_start=True, progress={"done": 1, "of": [2]}))
 
     shown = api.message(held["id"])
     assert shown["started_at"] == to_text(clock.now())
@@ -65,7 +65,7 @@ def test_an_extension_past_the_deadline_is_refused_and_the_message_timed_out(
     api.send(queue, timeout_ms=40_000)
     held = api.claim_one(queue)
     clock.advance(seconds=39)
-    answer = told(api.act(held["receipt"], "extend", lease_ms=600_000))
+    answer = ok(api.act(held["receipt"], "extend", lease_ms=600_000))
     assert answer["due_at"] == to_text(clock.now() + 600_000)
     clock.advance(seconds=1)
 
@@ -85,7 +85,7 @@ def test_past_the_deadline_a_message_may_be_completed_until_somebody_notices(
     held = api.claim_one(queue)
     clock.advance(seconds=6)
 
-    assert told(api.act(held["receipt"], "complete"))["state"] == "done"
+    assert ok(api.act(held["receipt"], "complete"))["state"] == "done"
 
 
 def test_progress_of_any_length_is_not_kept(api: Api, queue: str) -> None:
@@ -93,14 +93,14 @@ def test_progress_of_any_length_is_not_kept(api: Api, queue: str) -> None:
     receipt = api.claim_one(queue)["receipt"]
 
     assert_refused(api.act(receipt, "extend", progress="x" * 4_095), 400, "invalid_request")
-    told(api.act(receipt, "extend", progress="x" * 4_094))
+    ok(api.act(receipt, "extend", progress="x" * 4_094))
 
 
 def test_a_message_that_took_too_long_is_dead(api: Api, queue: str) -> None:
     api.send(queue)
     held = api.claim_one(queue)
 
-    answer = told(api.act(held["receipt"], "time_out", error="no reply"))
+    answer = ok(api.act(held["receipt"], "time_out", error="no reply"))
 
     assert answer["state"] == "dead"
     shown = api.message(held["id"])
@@ -115,7 +115,7 @@ def test_one_that_retries_timeouts_waits_for_its_next_try(
     api.send(queue, retries_timeouts=True)
     held = api.claim_one(queue)
 
-    answer = told(api.act(held["receipt"], "time_out", retry_in_ms=100))
+    answer = ok(api.act(held["receipt"], "time_out", retry_in_ms=100))
 
     assert (answer["state"], answer["due_at"]) == ("waiting", to_text(clock.now() + 100))
 
@@ -126,7 +126,7 @@ def test_a_message_that_kills_its_workers_is_set_aside(api: Api) -> None:
     states = []
     for _ in range(2):
         held = api.claim_one(queue)
-        states.append(told(api.act(held["receipt"], "crash", error="signal 9"))["state"])
+        states.append(ok(api.act(held["receipt"], "crash", error="signal 9"))["state"])
 
     assert states == ["ready", "dead"]
     shown = api.message(held["id"])
@@ -145,7 +145,7 @@ def test_acts_of_a_batch_may_be_any_of_these(api: Api, queue: str) -> None:
         {"receipt": receipts[2], "act": "extend", "progress": 7},
     ]
 
-    results = told(api.call("POST", "/v1/leases/batch", {"acts": acts}))["results"]
+    results = ok(api.call("POST", "/v1/leases/batch", {"acts": acts}))["results"]
 
     assert [result["state"] for result in results] == ["dead", "ready", "leased"]
 
@@ -171,10 +171,10 @@ def test_what_means_nothing_to_an_act_is_refused(
 def test_a_key_is_taken_until_the_end(api: Api, queue: str) -> None:
     def send() -> dict[str, Any]:
         body = {"body": 1, "dedup_key": "k", "dedup_until": "ended"}
-        return dict(told(api.call("POST", f"/v1/queues/{queue}/messages", body)))
+        return dict(ok(api.call("POST", f"/v1/queues/{queue}/messages", body)))
 
     first, second = send(), send()
-    told(api.act(api.claim_one(queue)["receipt"], "complete"))
+    ok(api.act(api.claim_one(queue)["receipt"], "complete"))
     third = send()
 
     assert [sent["is_duplicate"] for sent in (first, second, third)] == [False, True, False]
@@ -212,7 +212,7 @@ def test_a_claim_of_some_kinds_may_complete_what_is_done(api: Api, queue: str) -
     receipt = api.claim_one(queue)["receipt"]
 
     wanted = {"kinds": ["a"], "complete": [receipt], "wait_ms": 1_000}
-    answer = told(api.call("POST", f"/v1/queues/{queue}/claims", wanted))
+    answer = ok(api.call("POST", f"/v1/queues/{queue}/claims", wanted))
 
     assert [m["id"] for m in answer["messages"]] == [second]
     assert [done["state"] for done in answer["completed"]] == ["done"]

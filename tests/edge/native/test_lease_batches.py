@@ -7,7 +7,7 @@ from typing import Any
 import httpx
 import pytest
 
-from tests.edge.api import Api, assert_refused, told
+from tests.edge.api import Api, assert_refused, ok
 
 
 def act_batch(api: Api, acts: Any) -> httpx.Response:
@@ -32,7 +32,7 @@ def test_each_act_has_its_own_result_in_order(api: Api) -> None:
         {"receipt": held[4]["receipt"], "act": "extend", "lease_ms": 5},
     ]
 
-    results = told(act_batch(api, acts))["results"]
+    results = ok(act_batch(api, acts))["results"]
 
     assert [result.get("state") for result in results] == [
         "done", "ready", None, "dead", "waiting", "leased",
@@ -47,7 +47,7 @@ def test_the_same_receipt_twice_finishes_once(api: Api) -> None:
     [held] = leases(api, api.make_queue(), 1)
     act = {"receipt": held["receipt"], "act": "complete"}
 
-    first, second = told(act_batch(api, [act, act]))["results"]
+    first, second = ok(act_batch(api, [act, act]))["results"]
 
     assert first["state"] == "done"
     assert second["error"]["code"] == "lease_lost"
@@ -57,7 +57,7 @@ def test_acts_on_one_message_are_decided_in_the_order_given(api: Api) -> None:
     [held] = leases(api, api.make_queue(), 1)
     receipt = held["receipt"]
 
-    results = told(
+    results = ok(
         act_batch(
             api,
             [
@@ -81,7 +81,7 @@ def test_an_act_that_makes_no_sense_spoils_no_other(api: Api) -> None:
         {"receipt": held[2]["receipt"], "act": "release", "delay_ms": -1},
     ]
 
-    first, *others = told(act_batch(api, acts))["results"]
+    first, *others = ok(act_batch(api, acts))["results"]
 
     assert first["state"] == "done"
     assert [other["error"]["code"] for other in others] == ["invalid_request"] * 3

@@ -9,7 +9,7 @@ import pytest
 from penstock.edge.instants import to_text
 from penstock.runtime.duties import Reaper
 from tests.clocks import ManualClock
-from tests.edge.api import Api, assert_refused, told
+from tests.edge.api import Api, assert_refused, ok
 from tests.edge.live import LiveServer
 
 FIXED = {"type": "fixed", "delay_ms": 7_000}
@@ -31,7 +31,7 @@ def lease(api: Api, queue: str) -> dict[str, Any]:
 
 
 def test_a_completed_message_is_done(api: Api, queue: str, lease: dict[str, Any]) -> None:
-    answer = told(api.act(lease["receipt"], "complete"))
+    answer = ok(api.act(lease["receipt"], "complete"))
 
     assert (answer["id"], answer["state"]) == (lease["id"], "done")
     assert api.counts(queue) == {}
@@ -41,7 +41,7 @@ def test_a_completed_message_is_done(api: Api, queue: str, lease: dict[str, Any]
 def test_a_failed_message_waits_for_the_back_off(
     api: Api, queue: str, lease: dict[str, Any], clock: ManualClock
 ) -> None:
-    answer = told(api.act(lease["receipt"], "fail", error="no route"))
+    answer = ok(api.act(lease["receipt"], "fail", error="no route"))
 
     due_at = to_text(clock.now() + 7_000)
     assert answer == {"id": lease["id"], "state": "waiting", "due_at": due_at}
@@ -52,21 +52,21 @@ def test_a_failed_message_waits_for_the_back_off(
 def test_a_holder_may_choose_its_own_back_off(
     api: Api, queue: str, lease: dict[str, Any], clock: ManualClock
 ) -> None:
-    told(api.act(lease["receipt"], "fail", retry_in_ms=100))
+    ok(api.act(lease["receipt"], "fail", retry_in_ms=100))
 
     clock.advance(ms=100)
     assert api.claim_one(queue)["attempts"] == 2
 
 
 def test_a_failure_without_a_wait_is_ready_at_once(api: Api, lease: dict[str, Any]) -> None:
-    assert told(api.act(lease["receipt"], "fail", retry_in_ms=0))["state"] == "ready"
+    assert ok(api.act(lease["receipt"], "fail", retry_in_ms=0))["state"] == "ready"
 
 
 def test_the_last_failure_is_the_end(api: Api, queue: str, lease: dict[str, Any]) -> None:
-    told(api.act(lease["receipt"], "fail", retry_in_ms=0))
+    ok(api.act(lease["receipt"], "fail", retry_in_ms=0))
     last = api.claim_one(queue)
 
-    answer = told(api.act(last["receipt"], "fail", error="again"))
+    answer = ok(api.act(last["receipt"], "fail", error="again"))
 
     assert answer["state"] == "dead"
     shown = api.message(lease["id"])
@@ -80,7 +80,7 @@ def test_the_last_failure_moves_a_message_to_the_dead_letter_queue(
     queue = api.make_queue(max_attempts=1, dead_letter_queue=letters)
     api.send(queue, "x")
 
-    answer = told(api.act(api.claim_one(queue)["receipt"], "fail"))
+    answer = ok(api.act(api.claim_one(queue)["receipt"], "fail"))
 
     assert answer["state"] == "dead"
     moved = api.claim_one(letters)
@@ -90,7 +90,7 @@ def test_the_last_failure_moves_a_message_to_the_dead_letter_queue(
 def test_a_released_message_is_ready_and_the_attempt_does_not_count(
     api: Api, queue: str, lease: dict[str, Any]
 ) -> None:
-    assert told(api.act(lease["receipt"], "release"))["state"] == "ready"
+    assert ok(api.act(lease["receipt"], "release"))["state"] == "ready"
 
     again = api.claim_one(queue)
     assert (again["id"], again["attempts"], again["lease_no"]) == (lease["id"], 1, 2)
@@ -100,7 +100,7 @@ def test_a_released_message_is_ready_and_the_attempt_does_not_count(
 def test_a_message_may_be_given_back_for_later(
     api: Api, queue: str, lease: dict[str, Any], clock: ManualClock, verb: str
 ) -> None:
-    answer = told(api.act(lease["receipt"], verb, delay_ms=5_000))
+    answer = ok(api.act(lease["receipt"], verb, delay_ms=5_000))
 
     assert answer["state"] == "waiting"
     assert answer["due_at"] == to_text(clock.now() + 5_000)
@@ -113,10 +113,10 @@ def test_a_snooze_must_say_for_how_long(api: Api, lease: dict[str, Any]) -> None
 
 
 def test_a_snooze_may_say_why_for_those_who_wonder(api: Api, lease: dict[str, Any]) -> None:
-    told(api.act(lease["receipt"], "snooze", delay_ms=1_000, reason="no handler"))
+    ok(api.act(lease["receipt"], "snooze", delay_ms=1_000, reason="no handler"))
 
-    shown = told(api.call("GET", f"/v1/messages/{lease['id']}"))
-    [attempt] = told(api.call("GET", f"/v1/history/{lease['id']}"))["attempts"]
+    shown = ok(api.call("GET", f"/v1/messages/{lease['id']}"))
+    [attempt] = ok(api.call("GET", f"/v1/history/{lease['id']}"))["attempts"]
     assert (shown["state"], shown["last_error"]) == ("waiting", "no handler")
     assert (attempt["outcome"], attempt["error"]) == ("snoozed", "no handler")
 
@@ -126,7 +126,7 @@ def test_an_extension_counts_from_now(
 ) -> None:
     clock.advance(seconds=20)
 
-    answer = told(api.act(lease["receipt"], "extend", lease_ms=60_000))
+    answer = ok(api.act(lease["receipt"], "extend", lease_ms=60_000))
 
     assert answer == {
         "id": lease["id"],
@@ -135,7 +135,7 @@ def test_an_extension_counts_from_now(
     }
     clock.advance(seconds=59)
     assert api.claim(queue) == []
-    assert told(api.act(lease["receipt"], "complete"))["state"] == "done"
+    assert ok(api.act(lease["receipt"], "complete"))["state"] == "done"
 
 
 def test_an_extension_without_a_length_is_as_long_as_the_queue_says(
@@ -143,7 +143,7 @@ def test_an_extension_without_a_length_is_as_long_as_the_queue_says(
 ) -> None:
     clock.advance(seconds=20)
 
-    answer = told(api.act(lease["receipt"], "extend"))
+    answer = ok(api.act(lease["receipt"], "extend"))
 
     assert answer["due_at"] == to_text(clock.now() + 30_000)
 
@@ -152,7 +152,7 @@ def test_an_extension_without_a_length_is_as_long_as_the_queue_says(
 def test_a_holder_may_give_a_message_up(
     api: Api, lease: dict[str, Any], verb: str, state: str
 ) -> None:
-    answer = told(api.act(lease["receipt"], verb, reason="makes no sense"))
+    answer = ok(api.act(lease["receipt"], verb, reason="makes no sense"))
 
     assert (answer["id"], answer["state"]) == (lease["id"], state)
     shown = api.message(lease["id"])
@@ -161,7 +161,7 @@ def test_a_holder_may_give_a_message_up(
 
 @pytest.mark.parametrize("verb", VERBS)
 def test_a_finished_lease_can_do_nothing_more(api: Api, lease: dict[str, Any], verb: str) -> None:
-    told(api.act(lease["receipt"], "complete"))
+    ok(api.act(lease["receipt"], "complete"))
 
     refused = api.act(lease["receipt"], verb, **NEEDED.get(verb, {}))
 
@@ -178,7 +178,7 @@ def test_a_stale_lease_can_do_nothing_to_the_message_of_the_next_holder(
     refused = api.act(lease["receipt"], verb, **NEEDED.get(verb, {}))
 
     assert_refused(refused, 409, "lease_lost")
-    assert told(api.act(holder["receipt"], "complete"))["state"] == "done"
+    assert ok(api.act(holder["receipt"], "complete"))["state"] == "done"
 
 
 @pytest.mark.parametrize("receipt", ["x", "A" * 43, "%FF%00", "batch", "..", "A" * 5_000])
@@ -231,7 +231,7 @@ def test_fields_that_mean_nothing_to_an_act_are_refused(
 
 
 def test_of_a_very_long_error_the_beginning_is_kept(api: Api, lease: dict[str, Any]) -> None:
-    told(api.act(lease["receipt"], "fail", error="e" * 10_000))
+    ok(api.act(lease["receipt"], "fail", error="e" * 10_000))
 
     assert api.message(lease["id"])["last_error"] == "e" * 4_096
 
@@ -240,7 +240,7 @@ def test_of_a_very_long_error_the_beginning_is_kept(api: Api, lease: dict[str, A
 def test_a_text_with_a_nul_in_it_does_not_keep_a_message_from_ending(
     api: Api, lease: dict[str, Any], verb: str, field: str
 ) -> None:
-    told(api.act(lease["receipt"], verb, **{field: "a\x00b"}))
+    ok(api.act(lease["receipt"], verb, **{field: "a\x00b"}))
 
     shown = api.message(lease["id"])
     assert "a\ufffdb" in (shown.get("last_error"), shown.get("reason"))
@@ -257,11 +257,11 @@ def test_an_act_may_come_late_if_it_says_so(
 
     assert_refused(api.act(receipt, "complete"), 409, "lease_lost")
     assert_refused(api.act(receipt, "fail", is_late_ok=True), 400, "invalid_request")
-    extended = told(api.act(receipt, "extend", is_late_ok=True, lease_ms=5_000))
+    extended = ok(api.act(receipt, "extend", is_late_ok=True, lease_ms=5_000))
     assert (extended["state"], extended["due_at"]) == ("leased", to_text(clock.now() + 5_000))
 
     clock.advance(seconds=5)
     Reaper(server.broker.store, every_ms=1).tick(clock.now())
     late = {"acts": [{"receipt": receipt, "act": "complete", "is_late_ok": True}]}
-    [result] = told(api.call("POST", "/v1/leases/batch", late))["results"]
+    [result] = ok(api.call("POST", "/v1/leases/batch", late))["results"]
     assert result["state"] == "done"

@@ -12,7 +12,7 @@ import pytest
 from penstock.domain.access.api_key import Role
 from penstock.domain.access.login import hash_token
 from tests.clocks import ManualClock
-from tests.edge.api import Api, assert_refused, told
+from tests.edge.api import Api, assert_refused, ok
 from tests.edge.conftest import MakeServer
 from tests.edge.live import LiveServer
 from tests.edge.native.conftest import new_key
@@ -39,7 +39,7 @@ def browser(locked: LiveServer) -> Iterator[Api]:
 
 
 def log_in(browser: Api, key: str) -> dict[str, Any]:
-    return dict(told(browser.call("POST", SESSION, {"key": key})))
+    return dict(ok(browser.call("POST", SESSION, {"key": key})))
 
 
 def with_token(session: dict[str, Any]) -> dict[str, Any]:
@@ -145,9 +145,9 @@ def test_to_log_out_ends_the_login_for_a_copy_of_the_cookie_too(
 ) -> None:
     session = log_in(browser, new_key(locked))
     copied = dict(browser.http.cookies.items())
-    told(browser.call("GET", "/v1/queues", **with_token(session)))
+    ok(browser.call("GET", "/v1/queues", **with_token(session)))
 
-    told(browser.call("DELETE", SESSION))
+    ok(browser.call("DELETE", SESSION))
 
     browser.http.cookies.update(copied)
     assert browser.call("GET", "/v1/queues", **with_token(session)).status_code == 401
@@ -160,7 +160,7 @@ def test_other_logins_of_the_same_key_go_on(locked: LiveServer, browser: Api) ->
     other = Api(locked.url)
     session = log_in(other, key)
 
-    told(browser.call("DELETE", SESSION))
+    ok(browser.call("DELETE", SESSION))
 
     assert other.call("GET", "/v1/queues", **with_token(session)).status_code == 200
     other.close()

@@ -14,7 +14,7 @@ import pytest
 
 from penstock.runtime.duties import Reaper
 from tests.clocks import ManualClock
-from tests.edge.api import Api, told
+from tests.edge.api import Api, ok
 from tests.edge.conftest import NEVER_LOOKS_IN_PASSING, InBackground, MakeServer
 from tests.edge.live import LiveServer
 from tests.edge.native.waiting import LONG_MS, SOON_S, Waiting, waiting_claims
@@ -94,11 +94,11 @@ def test_a_claim_for_several_takes_what_there_is(api: Api, queue: str, waiting: 
 
 
 def test_a_resume_answers_a_waiting_claim(api: Api, queue: str, waiting: Waiting) -> None:
-    told(api.call("POST", f"/v1/queues/{queue}/pause"))
+    ok(api.call("POST", f"/v1/queues/{queue}/pause"))
     api.send(queue, "x")
     [claim] = waiting.start()
 
-    told(api.call("POST", f"/v1/queues/{queue}/resume"))
+    ok(api.call("POST", f"/v1/queues/{queue}/resume"))
 
     assert body_of(claim.result(SOON_S)) == ["x"]
 
@@ -113,7 +113,7 @@ def test_a_message_given_back_answers_a_waiting_claim(
     held = api.claim_one(queue)
     [claim] = waiting.start()
 
-    told(api.act(held["receipt"], verb, **fields))
+    ok(api.act(held["receipt"], verb, **fields))
 
     assert body_of(claim.result(SOON_S)) == ["x"]
 
@@ -122,7 +122,7 @@ def test_a_redrive_answers_a_waiting_claim(api: Api, queue: str, waiting: Waitin
     api.die(queue, body="x")
     [claim] = waiting.start()
 
-    told(api.call("POST", f"/v1/queues/{queue}/redrive"))
+    ok(api.call("POST", f"/v1/queues/{queue}/redrive"))
 
     assert body_of(claim.result(SOON_S)) == ["x"]
 
@@ -136,7 +136,7 @@ def test_the_end_of_a_run_answers_a_waiting_claim(api: Api, in_background: InBac
 
     for held in (second, first):
         assert not claim.done()
-        told(api.act(held["receipt"], "complete"))
+        ok(api.act(held["receipt"], "complete"))
 
     assert body_of(claim.result(SOON_S)) == [2, 3]
 
@@ -148,7 +148,7 @@ def test_the_next_of_a_group_answers_a_waiting_claim(api: Api, in_background: In
     first = api.claim_one(queue)
     [claim] = Waiting(api, queue, in_background).start()
 
-    told(api.act(first["receipt"], "complete"))
+    ok(api.act(first["receipt"], "complete"))
 
     assert body_of(claim.result(SOON_S)) == [2]
 
@@ -159,7 +159,7 @@ def test_a_message_brought_forward_answers_a_waiting_claim(
     message_id = api.send(queue, "x", delay_ms=60_000)
     [claim] = waiting.start()
 
-    told(api.call("PATCH", f"/v1/messages/{message_id}", {"due_at": clock.now()}))
+    ok(api.call("PATCH", f"/v1/messages/{message_id}", {"due_at": clock.now()}))
 
     assert body_of(claim.result(SOON_S)) == ["x"]
 

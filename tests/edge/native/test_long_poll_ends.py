@@ -5,11 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 
 from tests.clocks import ManualClock
-from tests.edge.api import Api, assert_refused, told
+from tests.edge.api import Api, assert_refused, ok
 from tests.edge.conftest import InBackground, MakeServer
 from tests.edge.native.waiting import LONG_MS, SOON_S, Waiting, waiting_claims
 from tests.edge.raw import Raw, request
-from tests.store.desk import one_batch
+from tests.store.driver import one_batch
 from tests.support.waiting import eventually
 
 
@@ -111,4 +111,4 @@ def test_by_the_true_clock_a_due_message_comes_without_delay(
 
     [message] = claim.result(0.2 + SOON_S)
     assert message["id"] == message_id
-    assert told(api.act(message["receipt"], "complete"))["state"] == "done"
+    assert ok(api.act(message["receipt"], "complete"))["state"] == "done"

@@ -8,7 +8,7 @@ import pytest
 
 from penstock.edge.instants import to_text
 from tests.clocks import ManualClock
-from tests.edge.api import Api, assert_refused, told
+from tests.edge.api import Api, assert_refused, ok
 
 NO_SUCH_ID = "01890000-0000-7000-8000-000000000000"
 
@@ -74,7 +74,7 @@ def test_a_message_in_line_can_be_given_another_due_date(
     message_id = api.send(queue)
     later = to_text(clock.now() + 5_000)
 
-    moved = told(api.call("PATCH", f"/v1/messages/{message_id}", {"due_at": later}))
+    moved = ok(api.call("PATCH", f"/v1/messages/{message_id}", {"due_at": later}))
 
     assert moved == {"id": message_id, "state": "waiting", "due_at": later}
     assert api.message(message_id)["due_at"] == later
@@ -84,7 +84,7 @@ def test_a_message_in_line_can_be_given_another_due_date(
 def test_a_waiting_message_can_be_brought_forward(api: Api, queue: str, clock: ManualClock) -> None:
     message_id = api.send(queue, delay_ms=60_000)
 
-    told(api.call("PATCH", f"/v1/messages/{message_id}", {"due_at": clock.now()}))
+    ok(api.call("PATCH", f"/v1/messages/{message_id}", {"due_at": clock.now()}))
 
     assert api.claim_one(queue)["id"] == message_id
 
@@ -110,7 +110,7 @@ def test_a_message_in_line_can_be_taken_out(
 ) -> None:
     message_id = api.send(queue, delay_ms=delay_ms)
 
-    answer = told(ask(api, message_id, verb, reason="by hand"))
+    answer = ok(ask(api, message_id, verb, reason="by hand"))
 
     assert (answer["id"], answer["state"]) == (message_id, state)
     shown = api.message(message_id)
@@ -121,7 +121,7 @@ def test_a_message_in_line_can_be_taken_out(
 def test_no_reason_is_needed(api: Api, queue: str) -> None:
     message_id = api.send(queue)
 
-    told(ask(api, message_id, "cancel"))
+    ok(ask(api, message_id, "cancel"))
 
     assert "reason" not in api.message(message_id)
 
@@ -129,7 +129,7 @@ def test_no_reason_is_needed(api: Api, queue: str) -> None:
 def test_of_a_very_long_reason_the_beginning_is_kept(api: Api, queue: str) -> None:
     message_id = api.send(queue)
 
-    told(ask(api, message_id, "cancel", reason="\x00" + "r" * 10_000))
+    ok(ask(api, message_id, "cancel", reason="\x00" + "r" * 10_000))
 
     assert api.message(message_id)["reason"] == "\ufffd" + "r" * 4_095
 
@@ -142,7 +142,7 @@ def test_what_somebody_holds_cannot_be_touched(api: Api, queue: str, verb: str) 
     assert_refused(ask(api, message_id, verb), 409, "wrong_state")
     moved = api.call("PATCH", f"/v1/messages/{message_id}", {"due_at": 0})
     assert_refused(moved, 409, "wrong_state")
-    assert told(api.act(claimed["receipt"], "complete"))["state"] == "done"
+    assert ok(api.act(claimed["receipt"], "complete"))["state"] == "done"
 
 
 @pytest.mark.parametrize("verb", ["cancel", "bury", "redrive"])
@@ -157,7 +157,7 @@ def test_what_has_ended_cannot_be_touched(api: Api, queue: str, verb: str) -> No
 def test_a_dead_message_can_be_cancelled(api: Api, queue: str) -> None:
     message_id = api.die(queue)
 
-    assert told(ask(api, message_id, "cancel"))["state"] == "cancelled"
+    assert ok(ask(api, message_id, "cancel"))["state"] == "cancelled"
 
     assert api.counts(queue) == {}
 
@@ -169,7 +169,7 @@ def test_a_dead_message_cannot_die_again(api: Api, queue: str) -> None:
 def test_a_dead_message_can_be_brought_back_with_all_its_attempts(api: Api, queue: str) -> None:
     message_id = api.die(queue)
 
-    answer = told(ask(api, message_id, "redrive"))
+    answer = ok(ask(api, message_id, "redrive"))
 
     assert (answer["id"], answer["state"]) == (message_id, "ready")
     claimed = api.claim_one(queue)
@@ -181,7 +181,7 @@ def test_a_message_buried_into_a_dead_letter_queue_is_dead_for_the_caller(api: A
     queue = api.make_queue(dead_letter_queue=letters)
     message_id = api.send(queue)
 
-    answer = told(ask(api, message_id, "bury"))
+    answer = ok(ask(api, message_id, "bury"))
 
     assert (answer["id"], answer["state"]) == (message_id, "dead")
     assert api.counts(letters) == {"ready": 1}
@@ -193,7 +193,7 @@ def test_a_dead_letter_goes_back_to_the_queue_it_died_in(api: Api) -> None:
     message_id = api.die(queue)
     assert api.counts(letters) == {"ready": 1}
 
-    told(ask(api, message_id, "redrive"))
+    ok(ask(api, message_id, "redrive"))
 
     assert api.counts(letters) == {}
     assert api.claim_one(queue)["id"] == message_id
@@ -211,7 +211,7 @@ def test_a_leased_message_is_ended_only_if_the_request_says_so(
     receipt = api.claim_one(queue, claimed_by="w1")["receipt"]
 
     assert_refused(ask(api, message_id, verb, reason="no"), 409, "wrong_state")
-    ended = told(ask(api, message_id, verb, reason="no", is_running_ok=True))
+    ended = ok(ask(api, message_id, verb, reason="no", is_running_ok=True))
 
     assert ended["state"] == state
     shown = api.message(message_id)

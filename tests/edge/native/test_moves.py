@@ -8,7 +8,7 @@ import httpx
 import pytest
 
 from tests.clocks import ManualClock
-from tests.edge.api import Api, a_name, assert_refused, told
+from tests.edge.api import Api, a_name, assert_refused, ok
 from tests.edge.duties import advance_moves
 from tests.edge.live import LiveServer
 
@@ -38,7 +38,7 @@ def test_dead_letters_go_back_to_where_they_died(
     advance_moves(server, clock)
 
     assert response.status_code == 201
-    move = told(response)
+    move = ok(response)
     assert {k: move[k] for k in ("queue", "state", "to_move", "moved")} == {
         "queue": letters,
         "state": "running",
@@ -62,7 +62,7 @@ def test_messages_are_moved_to_another_queue_at_a_rate(
     other = api.make_queue()
     ids = [api.die(queue), api.send(letters)]
 
-    move = told(start(api, letters, to=other, max_per_second=1))
+    move = ok(start(api, letters, to=other, max_per_second=1))
     for _ in range(2):
         advance_moves(server, clock)
 
@@ -75,9 +75,9 @@ def test_the_moves_of_a_queue_are_listed_newest_first(
     api: Api, server: LiveServer, clock: ManualClock, letters: str
 ) -> None:
     assert api.get(f"/v1/queues/{letters}/moves") == {"moves": []}
-    first = told(start(api, letters))
+    first = ok(start(api, letters))
     advance_moves(server, clock)
-    second = told(start(api, letters))
+    second = ok(start(api, letters))
 
     listed = api.get(f"/v1/queues/{letters}/moves")["moves"]
 
@@ -99,7 +99,7 @@ def test_a_limit_that_is_not_a_number_in_range_is_refused(
 def test_a_second_move_out_of_a_queue_is_a_conflict(api: Api, letters: str, queue: str) -> None:
     for _ in range(3):
         api.die(queue)
-    told(start(api, letters, max_per_second=1))
+    ok(start(api, letters, max_per_second=1))
 
     assert_refused(start(api, letters), 409, "move_running")
 
@@ -109,10 +109,10 @@ def test_a_move_is_cancelled_once(
 ) -> None:
     for _ in range(5):
         api.die(queue)
-    move = told(start(api, letters, max_per_second=1))
+    move = ok(start(api, letters, max_per_second=1))
     path = f"/v1/moves/{move['id']}"
 
-    answer = told(api.call("POST", f"{path}/cancel"))
+    answer = ok(api.call("POST", f"{path}/cancel"))
     advance_moves(server, clock)
 
     assert answer["state"] == "cancelling"
@@ -128,7 +128,7 @@ def test_a_move_that_loses_its_target_says_why_it_failed(
     other = api.make_queue()
     for _ in range(3):
         api.die(queue)
-    move = told(start(api, letters, to=other, max_per_second=1))
+    move = ok(start(api, letters, to=other, max_per_second=1))
     api.call("DELETE", f"/v1/queues/{other}", params={"force": "true"})
 
     advance_moves(server, clock)

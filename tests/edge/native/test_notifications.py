@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tests.edge.api import Api, a_name, assert_refused, told
+from tests.edge.api import Api, a_name, assert_refused, ok
 
 PATH = "/v1/notifications"
 
@@ -18,7 +18,7 @@ def queue(api: Api) -> str:
 
 def record(api: Api, queue: str, body: Any = "x", **fields: Any) -> dict[str, Any]:
     fields.setdefault("delay_ms", 3_600_000)
-    return dict(told(api.call("POST", PATH, {"queue": queue, "body": body, **fields})))
+    return dict(ok(api.call("POST", PATH, {"queue": queue, "body": body, **fields})))
 
 
 def find(api: Api, **query: Any) -> list[str]:
@@ -68,7 +68,7 @@ def test_it_is_found_by_its_tags_and_by_what_becomes_of_it(api: Api, queue: str,
     claimed = api.claim_one(queue)
     assert find(api, tag1=account, which="leased") == [due]
     assert find(api, tag1=account, which="future") == [future]
-    told(api.act(claimed["receipt"], "complete"))
+    ok(api.act(claimed["receipt"], "complete"))
     assert find(api, tag1=account) == [future]
     past = api.get(f"{PATH}/history", tag1=account, tag2="t")["notifications"]
     assert [(one["id"], one["state"]) for one in past] == [(due, "done")]
@@ -105,8 +105,8 @@ def test_date_body_and_tags_are_changed(api: Api, queue: str) -> None:
     account = a_name("account")
     made = record(api, queue, "old", tags=["x"])["id"]
 
-    told(api.call("PATCH", f"{PATH}/{made}", {"body": None, "tags": [account, "t"]}))
-    told(api.call("PATCH", f"{PATH}/{made}", {"due_at": "2032-01-01T00:00:00Z"}))
+    ok(api.call("PATCH", f"{PATH}/{made}", {"body": None, "tags": [account, "t"]}))
+    ok(api.call("PATCH", f"{PATH}/{made}", {"due_at": "2032-01-01T00:00:00Z"}))
 
     [found] = api.get(PATH, tag1=account)["notifications"]
     assert found["due_at"] == "2032-01-01T00:00:00.000Z"
@@ -116,7 +116,7 @@ def test_date_body_and_tags_are_changed(api: Api, queue: str) -> None:
 def test_a_notification_that_failed_tells_both_dates(api: Api, queue: str) -> None:
     account = a_name("account")
     made = record(api, queue, delay_ms=0, tags=[account])
-    told(api.act(api.claim_one(queue)["receipt"], "fail", error="no", retry_in_ms=60_000))
+    ok(api.act(api.claim_one(queue)["receipt"], "fail", error="no", retry_in_ms=60_000))
 
     [found] = api.get(PATH, tag1=account)["notifications"]
 
@@ -129,9 +129,9 @@ def test_one_and_all_are_removed(api: Api, queue: str) -> None:
     account = a_name("account")
     made = [record(api, queue, tags=[account, "t"])["id"] for _ in range(3)]
 
-    assert told(api.call("DELETE", f"{PATH}/{made[0]}"))["state"] == "cancelled"
+    assert ok(api.call("DELETE", f"{PATH}/{made[0]}"))["state"] == "cancelled"
     query = {"tag1": account, "tag2": "t", "queue": queue}
-    assert told(api.call("DELETE", PATH, params=query)) == {"cancelled": 2}
+    assert ok(api.call("DELETE", PATH, params=query)) == {"cancelled": 2}
     assert find(api, tag1=account) == []
 
 

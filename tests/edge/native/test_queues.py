@@ -8,7 +8,7 @@ import pytest
 
 from penstock.edge.instants import to_text
 from tests.clocks import ManualClock
-from tests.edge.api import Api, a_name, assert_refused, told
+from tests.edge.api import Api, a_name, assert_refused, ok
 
 DEFAULTS = {
     "lease_ms": 30_000,
@@ -83,7 +83,7 @@ def test_put_again_replaces_all_settings(api: Api) -> None:
 def test_patch_changes_only_what_is_named(api: Api) -> None:
     name = api.make_queue(lease_ms=1_000, max_attempts=2)
 
-    changed = told(api.call("PATCH", f"/v1/queues/{name}", {"max_attempts": None}))
+    changed = ok(api.call("PATCH", f"/v1/queues/{name}", {"max_attempts": None}))
 
     assert changed["settings"] == {**DEFAULTS, "lease_ms": 1_000, "max_attempts": None}
     assert api.queue(name) == changed
@@ -110,7 +110,7 @@ def test_labels_and_annotations_are_kept_as_they_were_given(api: Api) -> None:
     }
     name = api.make_queue(**texts)
 
-    changed = told(api.call("PATCH", f"/v1/queues/{name}", {"labels": {"team": "post"}}))
+    changed = ok(api.call("PATCH", f"/v1/queues/{name}", {"labels": {"team": "post"}}))
 
     assert changed["settings"]["labels"] == {"team": "post"}
     assert changed["settings"]["annotations"] == texts["annotations"]
@@ -201,12 +201,12 @@ def test_a_send_to_a_queue_that_was_just_removed_is_refused(api: Api) -> None:
 def test_nothing_is_claimed_from_a_paused_queue_until_it_is_resumed(api: Api) -> None:
     name = api.make_queue()
 
-    paused = told(api.call("POST", f"/v1/queues/{name}/pause"))
+    paused = ok(api.call("POST", f"/v1/queues/{name}/pause"))
     message_id = api.send(name)
 
     assert paused["is_paused"]
     assert api.claim(name) == []
-    resumed = told(api.call("POST", f"/v1/queues/{name}/resume"))
+    resumed = ok(api.call("POST", f"/v1/queues/{name}/resume"))
     assert not resumed["is_paused"]
     assert api.claim_one(name)["id"] == message_id
 
@@ -219,7 +219,7 @@ def test_a_purge_cancels_whatever_state_a_message_is_in(api: Api) -> None:
     api.send(name, delay_ms=60_000)
     ready = api.send(name)
 
-    purged = told(api.call("POST", f"/v1/queues/{name}/purge"))
+    purged = ok(api.call("POST", f"/v1/queues/{name}/purge"))
 
     assert purged == {"cancelled": 4}
     assert api.counts(name) == {}

@@ -8,7 +8,7 @@ import pytest
 
 from penstock.runtime.recurring import Recurrer
 from tests.clocks import ManualClock
-from tests.edge.api import Api, a_name, assert_refused, told
+from tests.edge.api import Api, a_name, assert_refused, ok
 from tests.edge.live import LiveServer
 
 HOUR = 3_600_000
@@ -26,7 +26,7 @@ def name() -> str:
 
 def put(api: Api, name: str, queue: str, **wanted: Any) -> dict[str, Any]:
     body = {"queue": queue, "every_ms": HOUR, **wanted}
-    return told(api.call("PUT", f"/v1/recurring/{name}", body))
+    return ok(api.call("PUT", f"/v1/recurring/{name}", body))
 
 
 def test_work_recurs_as_its_rhythm_says(
@@ -56,9 +56,9 @@ def test_the_same_again_changes_nothing(api: Api, queue: str, name: str) -> None
 def test_it_is_run_now_paused_and_resumed(api: Api, queue: str, name: str) -> None:
     put(api, name, queue)
 
-    assert told(api.call("POST", f"/v1/recurring/{name}/pause"))["is_paused"]
-    sent = told(api.call("POST", f"/v1/recurring/{name}/run"))["id"]
-    assert not told(api.call("POST", f"/v1/recurring/{name}/resume"))["is_paused"]
+    assert ok(api.call("POST", f"/v1/recurring/{name}/pause"))["is_paused"]
+    sent = ok(api.call("POST", f"/v1/recurring/{name}/run"))["id"]
+    assert not ok(api.call("POST", f"/v1/recurring/{name}/resume"))["is_paused"]
 
     assert [m["id"] for m in api.claim(queue)] == [sent]
 
@@ -70,7 +70,7 @@ def test_the_next_firings_are_told_before_and_after_it_is_made(
 
     own = api.get(f"/v1/recurring/{name}/preview", count=3)["instants"]
     rhythm = {"cron": "30 2 * * *", "zone": "Europe/Berlin", "count": 3}
-    tried = told(api.call("POST", "/v1/recurring/preview", rhythm))["instants"]
+    tried = ok(api.call("POST", "/v1/recurring/preview", rhythm))["instants"]
 
     assert own == tried
     assert own[0] == api.get(f"/v1/recurring/{name}")["next_at"]
@@ -140,7 +140,7 @@ def test_an_application_retires_what_it_declares_no_more_and_nothing_else(
 
     def retire() -> Any:
         body = {"owner": owner, "declared": [kept]}
-        return told(api.call("POST", "/v1/recurring/retire", body))["retired"]
+        return ok(api.call("POST", "/v1/recurring/retire", body))["retired"]
 
     assert (retire(), retire()) == ([name], [])
     assert_refused(api.call("GET", f"/v1/recurring/{name}"), 404, "schedule_not_found")

@@ -7,7 +7,7 @@ from typing import Any
 import httpx
 import pytest
 
-from tests.edge.api import Api, a_name, assert_refused, told
+from tests.edge.api import Api, a_name, assert_refused, ok
 
 
 def redrive(api: Api, queue: str, **wanted: Any) -> httpx.Response:
@@ -19,7 +19,7 @@ def test_all_dead_messages_of_a_queue_come_back(api: Api) -> None:
     ids = [api.die(queue, body=n) for n in range(3)]
     alive = api.send(queue)
 
-    answer = told(redrive(api, queue))
+    answer = ok(redrive(api, queue))
 
     assert answer == {"redriven": 3}
     assert [m["id"] for m in api.claim(queue, limit=10)] == [alive, *ids]
@@ -29,7 +29,7 @@ def test_no_more_come_back_than_asked_for(api: Api) -> None:
     queue = api.make_queue()
     ids = [api.die(queue, body=n) for n in range(3)]
 
-    assert told(redrive(api, queue, limit=2)) == {"redriven": 2}
+    assert ok(redrive(api, queue, limit=2)) == {"redriven": 2}
 
     assert [m["id"] for m in api.claim(queue, limit=10)] == ids[:2]
     assert api.counts(queue) == {"leased": 2, "dead": 1}
@@ -39,7 +39,7 @@ def test_dead_messages_can_be_brought_to_another_queue(api: Api) -> None:
     queue, other = api.make_queue(), api.make_queue()
     message_id = api.die(queue)
 
-    assert told(redrive(api, queue, to=other)) == {"redriven": 1}
+    assert ok(redrive(api, queue, to=other)) == {"redriven": 1}
 
     assert api.claim_one(other)["id"] == message_id
 
@@ -51,7 +51,7 @@ def test_dead_letters_go_back_to_the_queues_they_died_in(api: Api) -> None:
     ids = {api.die(first), api.die(second)}
     own = api.send(letters)
 
-    assert told(redrive(api, letters)) == {"redriven": 2}
+    assert ok(redrive(api, letters)) == {"redriven": 2}
 
     assert {api.claim_one(first)["id"], api.claim_one(second)["id"]} == ids
     assert [m["id"] for m in api.claim(letters, limit=10)] == [own]
@@ -63,7 +63,7 @@ def test_dead_letters_of_a_queue_that_is_gone_stay_where_they_are(api: Api) -> N
     message_id = api.die(queue)
     api.call("DELETE", f"/v1/queues/{queue}")
 
-    assert told(redrive(api, letters)) == {"redriven": 1}
+    assert ok(redrive(api, letters)) == {"redriven": 1}
 
     assert api.claim_one(letters)["id"] == message_id
 
@@ -72,7 +72,7 @@ def test_where_nobody_is_dead_nothing_comes_back(api: Api) -> None:
     queue = api.make_queue()
     api.send(queue)
 
-    assert told(redrive(api, queue)) == {"redriven": 0}
+    assert ok(redrive(api, queue)) == {"redriven": 0}
 
 
 def test_a_redrive_to_an_unknown_queue_is_refused(api: Api) -> None:

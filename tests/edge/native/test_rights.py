@@ -17,7 +17,7 @@ import pytest
 from penstock.domain.access.api_key import Role
 from penstock.domain.circuit.circuit import circuit_hash
 from penstock.services.circuits import changes as circuit_changes
-from tests.edge.api import Api, told
+from tests.edge.api import Api, ok
 from tests.edge.conftest import NEVER_PUSHES, some_settings
 from tests.edge.gold import write_day
 from tests.edge.live import LiveServer
@@ -94,7 +94,7 @@ def test_native_operations(
     assert set(commands) == set(found)
 
     variables = prepare(admin, "getMove")
-    told(admin.call("PUT", "/v1/recurring/nightly", {"queue": "mail", "cron": "30 2 * * *"}))
+    ok(admin.call("PUT", "/v1/recurring/nightly", {"queue": "mail", "cron": "30 2 * * *"}))
     for operation in _looks_first(found):
         place = found[operation]
         if place[0] != "GET":
@@ -113,7 +113,7 @@ def _adapted(
 ) -> Command:
     """The example, about things that are of the queue `mail` and no other."""
     if "Worker" in operation and operation != "registerWorker":
-        variables["WORKER"] = told(admin.call("POST", "/v1/workers", {"queues": ["mail"]}))["id"]
+        variables["WORKER"] = ok(admin.call("POST", "/v1/workers", {"queues": ["mail"]}))["id"]
     if operation in ("listCircuits", "getCircuit", "getCircuitSamples"):
         _hold(server, "mail")
     command = read(text, **variables)
@@ -195,7 +195,7 @@ def test_other_protocols_and_pages(
     }
     of_sqs = {place for place in table if place[0] == "SQS"}
     assert set(REQUESTS) | NOTHING | {LOGIN} == set(table) - native - of_sqs
-    told(admin.call("PUT", "/v1/queues/mail", {}))
+    ok(admin.call("PUT", "/v1/queues/mail", {}))
 
     for place, (path, body, headers) in REQUESTS.items():
         if body == AS_IT_IS:

@@ -9,7 +9,7 @@ import pytest
 
 from penstock.edge.instants import to_text
 from tests.clocks import ManualClock
-from tests.edge.api import Api, a_name, assert_refused, told
+from tests.edge.api import Api, a_name, assert_refused, ok
 
 EVERYTHING: dict[str, Any] = {
     "attributes": {"colour": "blue", "size": "☃"},
@@ -63,7 +63,7 @@ def test_a_body_is_kept_to_the_letter(api: Api) -> None:
     queue = api.make_queue()
     body = b'{"b": 1.50,  "a":"\\u00e9", "b": 12345678901234567890123 }'
 
-    told(api.call("POST", f"/v1/queues/{queue}/messages", raw=b'{"body":' + body + b"}"))
+    ok(api.call("POST", f"/v1/queues/{queue}/messages", raw=b'{"body":' + body + b"}"))
 
     assert body in api.call("POST", f"/v1/queues/{queue}/claims").content
 
@@ -169,7 +169,7 @@ def test_the_same_key_twice_is_one_message(api: Api) -> None:
     queue = api.make_queue()
     first = api.send(queue, 1, dedup_key="k")
 
-    again = told(api.call("POST", f"/v1/queues/{queue}/messages", {"body": 2, "dedup_key": "k"}))
+    again = ok(api.call("POST", f"/v1/queues/{queue}/messages", {"body": 2, "dedup_key": "k"}))
 
     assert again == {"id": first, "is_duplicate": True}
     assert api.counts(queue) == {"ready": 1}
@@ -272,8 +272,8 @@ def test_a_text_is_the_same_content_however_it_is_written_in_json(api: Api) -> N
     queue = api.make_queue(dedup_by_content=True)
     path = f"/v1/queues/{queue}/messages"
 
-    first = told(api.call("POST", path, raw=b'{"body": "h\\u00e4"}'))
-    again = told(api.call("POST", path, raw='{"body": "hä"}'.encode()))
+    first = ok(api.call("POST", path, raw=b'{"body": "h\\u00e4"}'))
+    again = ok(api.call("POST", path, raw='{"body": "hä"}'.encode()))
 
     assert first == {"id": first["id"], "is_duplicate": False}
     assert again == {"id": first["id"], "is_duplicate": True}
@@ -284,12 +284,12 @@ def test_what_was_purged_can_be_sent_again(api: Api) -> None:
     api.send(queue, dedup_key="waits")
     api.finish(queue, dedup_key="done", priority=-1)
 
-    purged = told(api.call("POST", f"/v1/queues/{queue}/purge"))
+    purged = ok(api.call("POST", f"/v1/queues/{queue}/purge"))
 
     assert purged == {"cancelled": 1}
     sent = [api.call("POST", f"/v1/queues/{queue}/messages", {"body": 1, "dedup_key": key})
             for key in ("waits", "done", "waits")]  # fmt: skip
-    assert [told(answer)["is_duplicate"] for answer in sent] == [False, False, True]
+    assert [ok(answer)["is_duplicate"] for answer in sent] == [False, False, True]
 
 
 def test_a_purge_forgets_more_keys_than_fit_in_one_step(api: Api) -> None:
@@ -297,13 +297,13 @@ def test_a_purge_forgets_more_keys_than_fit_in_one_step(api: Api) -> None:
     drafts = [{"body": n, "dedup_key": str(n)} for n in range(1_000)]
     for extra in ([], [{"body": 1_000, "dedup_key": "1000"}]):
         batch = {"messages": extra or drafts}
-        told(api.call("POST", f"/v1/queues/{queue}/messages/batch", batch))
+        ok(api.call("POST", f"/v1/queues/{queue}/messages/batch", batch))
     for receipt in [m["receipt"] for m in api.claim(queue, limit=1_000)[:3]]:
-        told(api.act(receipt, "complete"))
+        ok(api.act(receipt, "complete"))
 
-    told(api.call("POST", f"/v1/queues/{queue}/purge"))
+    ok(api.call("POST", f"/v1/queues/{queue}/purge"))
 
-    again = told(api.call("POST", f"/v1/queues/{queue}/messages/batch", {"messages": drafts}))
+    again = ok(api.call("POST", f"/v1/queues/{queue}/messages/batch", {"messages": drafts}))
     assert not any(result["is_duplicate"] for result in again["results"])
     assert api.send(queue, dedup_key="1000")
     assert api.counts(queue) == {"ready": 1_001}

@@ -7,7 +7,7 @@ from typing import Any
 import httpx
 import pytest
 
-from tests.edge.api import Api, a_name, assert_refused, told
+from tests.edge.api import Api, a_name, assert_refused, ok
 
 
 def send_batch(api: Api, queue: str, drafts: Any) -> httpx.Response:
@@ -17,7 +17,7 @@ def send_batch(api: Api, queue: str, drafts: Any) -> httpx.Response:
 def test_a_batch_is_answered_with_a_result_for_each_in_order(api: Api) -> None:
     queue = api.make_queue()
 
-    results = told(send_batch(api, queue, [{"body": n} for n in range(5)]))["results"]
+    results = ok(send_batch(api, queue, [{"body": n} for n in range(5)]))["results"]
 
     assert [result["is_duplicate"] for result in results] == [False] * 5
     claimed = api.claim(queue, limit=10)
@@ -42,7 +42,7 @@ def test_one_bad_draft_spoils_no_other(api: Api) -> None:
 def test_a_batch_of_nothing_but_bad_drafts_stores_nothing(api: Api) -> None:
     queue = api.make_queue()
 
-    results = told(send_batch(api, queue, [{}, {"body": 1, "x": 1}]))["results"]
+    results = ok(send_batch(api, queue, [{}, {"body": 1, "x": 1}]))["results"]
 
     assert [result["error"]["code"] for result in results] == ["invalid_request"] * 2
     assert api.counts(queue) == {}
@@ -51,7 +51,7 @@ def test_a_batch_of_nothing_but_bad_drafts_stores_nothing(api: Api) -> None:
 def test_a_key_given_twice_in_one_batch_is_one_message(api: Api) -> None:
     queue = api.make_queue()
 
-    results = told(send_batch(api, queue, [{"body": n, "dedup_key": "k"} for n in (1, 2)]))
+    results = ok(send_batch(api, queue, [{"body": n, "dedup_key": "k"} for n in (1, 2)]))
 
     first, second = results["results"]
     assert (first["is_duplicate"], second["is_duplicate"]) == (False, True)
@@ -62,7 +62,7 @@ def test_a_key_given_twice_in_one_batch_is_one_message(api: Api) -> None:
 def test_a_batch_fills_a_queue_up_to_its_limit(api: Api) -> None:
     queue = api.make_queue(max_messages=2)
 
-    results = told(send_batch(api, queue, [{"body": n} for n in range(4)]))["results"]
+    results = ok(send_batch(api, queue, [{"body": n} for n in range(4)]))["results"]
 
     assert [result.get("error", {}).get("code") for result in results] == [
         None,
@@ -92,7 +92,7 @@ def test_a_batch_to_an_unknown_queue_is_refused_as_a_whole(api: Api) -> None:
 def test_a_batch_may_hold_bodies_of_some_megabytes(api: Api) -> None:
     queue = api.make_queue()
 
-    results = told(send_batch(api, queue, [{"body": "x" * 1_000_000}] * 10))["results"]
+    results = ok(send_batch(api, queue, [{"body": "x" * 1_000_000}] * 10))["results"]
 
     assert all("id" in result for result in results)
     assert len(api.claim_one(queue)["body"]) == 1_000_000

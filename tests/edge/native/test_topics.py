@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tests.edge.api import Api, a_name, assert_refused, told
+from tests.edge.api import Api, a_name, assert_refused, ok
 
 
 @pytest.fixture
@@ -19,11 +19,11 @@ def path(topic: str, *parts: str) -> str:
 
 
 def subscribe(api: Api, topic: str, name: str, **wanted: Any) -> Any:
-    return told(api.call("PUT", path(topic, "subscriptions", name), wanted))
+    return ok(api.call("PUT", path(topic, "subscriptions", name), wanted))
 
 
 def publish(api: Api, topic: str, body: Any = 1, **fields: Any) -> Any:
-    return told(api.call("POST", path(topic, "events"), {"body": body, **fields}))
+    return ok(api.call("POST", path(topic, "events"), {"body": body, **fields}))
 
 
 def test_a_topic_is_made_once_and_shown(api: Api, topic: str) -> None:
@@ -101,7 +101,7 @@ def test_a_batch_is_published_as_a_whole(api: Api, topic: str) -> None:
     answer = api.call("POST", path(topic, "events", "batch"), {"events": [{"body": 1}] * 3})
     assert_refused(answer, 409, "queue_full")
     assert api.counts(f"{topic}.a") == {}
-    good = told(api.call("POST", path(topic, "events", "batch"), {"events": [{"body": 1}] * 2}))
+    good = ok(api.call("POST", path(topic, "events", "batch"), {"events": [{"body": 1}] * 2}))
     assert [one["messages"] for one in good["events"]] == [1, 1]
     assert api.get(path(topic))["published"] == 2
 
@@ -115,7 +115,7 @@ def test_what_nobody_wants_is_counted(api: Api, topic: str) -> None:
 
 def test_a_sticky_event_goes_to_the_worker_that_published_it(api: Api, topic: str) -> None:
     subscribe(api, topic, "a", dispatch="sticky")
-    worker = told(api.call("POST", "/v1/workers", {"queues": [f"{topic}.a"]}))["id"]
+    worker = ok(api.call("POST", "/v1/workers", {"queues": [f"{topic}.a"]}))["id"]
 
     publish(api, topic, "mine", node=worker)
     publish(api, topic, "anybody's")

@@ -11,7 +11,7 @@ import pytest
 from penstock.domain.access.api_key import Role
 from penstock.runtime.lost_workers import WorkerReaper
 from tests.clocks import ManualClock
-from tests.edge.api import Api, assert_refused, told
+from tests.edge.api import Api, assert_refused, ok
 from tests.edge.live import LiveServer
 from tests.edge.native.conftest import LetIn
 
@@ -28,7 +28,7 @@ def reap(server: LiveServer, clock: ManualClock) -> Reap:
 
 
 def register(api: Api, **about: Any) -> dict[str, Any]:
-    return dict(told(api.call("POST", "/v1/workers", about or None)))
+    return dict(ok(api.call("POST", "/v1/workers", about or None)))
 
 
 def ask(api: Api, worker: dict[str, Any], what: str) -> httpx.Response:
@@ -117,11 +117,11 @@ def test_an_alive_ping_answers_false_to_who_is_unknown_expired_or_has_left(
 
 def test_a_draining_worker_is_told_with_its_next_beat(api: Api) -> None:
     worker = register(api)
-    assert told(ask(api, worker, "beat"))["state"] == "active"
+    assert ok(ask(api, worker, "beat"))["state"] == "active"
 
-    assert told(ask(api, worker, "drain"))["state"] == "draining"
+    assert ok(ask(api, worker, "drain"))["state"] == "draining"
 
-    assert told(ask(api, worker, "beat"))["state"] == "draining"
+    assert ok(ask(api, worker, "beat"))["state"] == "draining"
     assert ask(api, worker, "alive").content == b"true"
     assert facts(api, worker) == ["worker_drained", "worker_registered"]
 

@@ -11,7 +11,7 @@ import pytest
 from penstock.domain.queue.queue import QueueSettings
 from penstock.edge.cli.main import main
 from tests.clocks import ManualClock
-from tests.edge.api import Api, told
+from tests.edge.api import Api, ok
 from tests.edge.conftest import MakeServer
 from tests.edge.live import LiveServer
 from tests.edge.sqs.aws import Aws, arn_of, name_of, refused
@@ -65,7 +65,7 @@ def test_a_message_sent_through_sqs_is_claimed_natively(aws: Aws, api: Api, queu
     assert message["attributes"]["text"] == "é"
     assert message["attributes"]["bytes"] == "AAE="
     assert message["group"] == "g"
-    told(api.act(message["receipt"], "complete"))
+    ok(api.act(message["receipt"], "complete"))
     assert aws.counts(queue) == (0, 0, 0)
 
 
@@ -83,10 +83,10 @@ def test_a_handle_of_sqs_is_a_native_receipt(aws: Aws, api: Api, queue: str) -> 
     sent = aws.send(queue)
     handle = aws.handle(queue)
 
-    told(api.act(handle, "fail", error="no luck"))
+    ok(api.act(handle, "fail", error="no luck"))
 
     assert aws.bodies(queue, VisibilityTimeout=0) == ["hello"]
-    told(api.act(aws.handle(queue), "complete"))
+    ok(api.act(aws.handle(queue), "complete"))
     message = api.message(sent["MessageId"])
     assert message["state"] == "done"
     assert aws.counts(queue) == (0, 0, 0)
@@ -108,7 +108,7 @@ def test_tags_are_labels(aws: Aws, api: Api, queue: str) -> None:
 
     # SQS itself does not take the second of these.
     labels = {"team": "post", "aws:ours": "yes"}
-    told(api.call("PATCH", f"/v1/queues/{name_of(queue)}", {"labels": labels}))
+    ok(api.call("PATCH", f"/v1/queues/{name_of(queue)}", {"labels": labels}))
     aws.client.tag_queue(QueueUrl=queue, Tags={"one": "more"})
     aws.client.untag_queue(QueueUrl=queue, TagKeys=["team"])
 
@@ -234,7 +234,7 @@ def test_a_change_through_sqs_leaves_what_it_does_not_name(aws: Aws, api: Api) -
 def test_a_native_change_leaves_what_sqs_keeps(aws: Aws, api: Api, queue: str) -> None:
     aws.set(queue, Policy='{"Id":"x"}', KmsMasterKeyId="k")
 
-    told(api.call("PATCH", f"/v1/queues/{name_of(queue)}", {"lease_ms": 2000}))
+    ok(api.call("PATCH", f"/v1/queues/{name_of(queue)}", {"lease_ms": 2000}))
 
     assert aws.attribute(queue, "Policy") == '{"Id":"x"}'
     assert aws.attribute(queue, "KmsMasterKeyId") == "k"
@@ -257,7 +257,7 @@ def test_a_buried_message_is_not_received(
     aws: Aws, api: Api, queue: str, clock: ManualClock
 ) -> None:
     aws.send(queue)
-    told(api.act(aws.handle(queue), "bury", reason="enough"))
+    ok(api.act(aws.handle(queue), "bury", reason="enough"))
 
     clock.advance(hours=1)
 
@@ -267,11 +267,11 @@ def test_a_buried_message_is_not_received(
 
 def test_a_paused_queue_gives_nothing(aws: Aws, api: Api, queue: str) -> None:
     aws.send(queue)
-    told(api.call("POST", f"/v1/queues/{name_of(queue)}/pause"))
+    ok(api.call("POST", f"/v1/queues/{name_of(queue)}/pause"))
 
     assert aws.receive(queue) == []
 
-    told(api.call("POST", f"/v1/queues/{name_of(queue)}/resume"))
+    ok(api.call("POST", f"/v1/queues/{name_of(queue)}/resume"))
     assert aws.bodies(queue) == ["hello"]
 
 
@@ -303,7 +303,7 @@ UNREADABLE = {
 
 
 def annotate(api: Api, queue: str, annotations: dict[str, str]) -> None:
-    told(api.call("PATCH", f"/v1/queues/{name_of(queue)}", {"annotations": annotations}))
+    ok(api.call("PATCH", f"/v1/queues/{name_of(queue)}", {"annotations": annotations}))
 
 
 @pytest.mark.parametrize("name", sorted(UNREADABLE))
@@ -332,7 +332,7 @@ def test_a_limit_for_groups_is_none_once_another_face_has_changed_the_scope(
 ) -> None:
     limit = {"DeduplicationScope": "messageGroup", "FifoThroughputLimit": "perMessageGroupId"}
     line = aws.make_fifo(**limit)
-    told(api.call("PATCH", f"/v1/queues/{name_of(line)}", {"dedup_scope": "queue"}))
+    ok(api.call("PATCH", f"/v1/queues/{name_of(line)}", {"dedup_scope": "queue"}))
 
     aws.set(line, DelaySeconds=1)
 
@@ -359,7 +359,7 @@ def test_a_queue_that_other_faces_have_filled_with_annotations_says_so_in_the_wo
     aws: Aws, api: Api, queue: str
 ) -> None:
     annotations = {f"a{n}": "x" for n in range(50)}
-    told(api.call("PATCH", f"/v1/queues/{name_of(queue)}", {"annotations": annotations}))
+    ok(api.call("PATCH", f"/v1/queues/{name_of(queue)}", {"annotations": annotations}))
 
     with refused("OverLimit", status=403) as refusal:
         aws.set(queue, KmsMasterKeyId="alias/mine")

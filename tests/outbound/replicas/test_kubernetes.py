@@ -17,7 +17,7 @@ from penstock.ports.fleet_registry import FLEET
 from penstock.wiring.fleet_registry import OwnFleetRoll
 from tests.clocks import NOON
 from tests.outbound.replicas.cluster import Cluster, Workload
-from tests.store.desk import Desk
+from tests.store.driver import StoreDriver
 from tests.support.http_backend import Answer, Hang, HangUp, HttpBackend
 
 Make = Callable[..., KubernetesReplicas]
@@ -121,12 +121,12 @@ def test_after_three_conflicts_the_next_run_shall_decide(fleet, workload, cluste
 @pytest.fixture
 def pods(workers, store, clock) -> None:
     """Two of the fleet, one of them busy."""
-    desk = Desk(store, clock)
-    queue = desk.queue("mail")
-    desk.send_many(queue, 3)
+    driver = StoreDriver(store, clock)
+    queue = driver.queue("mail")
+    driver.send_many(queue, 3)
     for pod, holds in (("mailers-a", 3), ("mailers-b", 0)):
         worker = workers.register(NewWorker(host=pod, labels={FLEET: "mail"})).result()
-        desk.claim(queue, holds or 1, claimed_by=worker.id)
+        driver.claim(queue, holds or 1, claimed_by=worker.id)
 
 
 def test_before_there_are_fewer_kubernetes_is_told_which_pods_are_busy(

@@ -12,7 +12,7 @@ from penstock.domain.worker import NewWorker, Worker
 from penstock.ports.fleet_registry import FLEET, REPLICA
 from tests.clocks import NOON
 from tests.outbound.replicas.conftest import book, soon_gone
-from tests.store.desk import Desk
+from tests.store.driver import StoreDriver
 
 
 @pytest.fixture
@@ -21,8 +21,8 @@ def fleet(make):
 
 
 @pytest.fixture
-def desk(store, clock) -> Desk:
-    return Desk(store, clock)
+def driver(store, clock) -> StoreDriver:
+    return StoreDriver(store, clock)
 
 
 def test_a_worker_is_starting_until_it_is_on_the_roll(fleet, workers, home):
@@ -41,12 +41,12 @@ def test_one_that_is_never_on_the_roll_is_not_waited_for_for_ever(fleet):
     assert fleet.count(now=NOON + 60_000) == Replicas(running=1, requested=1)
 
 
-def test_idle_workers_are_ended_first_and_the_busiest_last(fleet, workers, home, desk):
+def test_idle_workers_are_ended_first_and_the_busiest_last(fleet, workers, home, driver):
     busy: dict[int, str] = {}
     for n, holds in enumerate((0, 2, 0, 7, 1)):  # from the oldest to the youngest
         fleet.scale_to(n + 1, now=NOON + n)
         replica = _replicas(home)[-1]
-        _holds(desk, _registers(workers, replica), holds)
+        _holds(driver, _registers(workers, replica), holds)
         busy[n] = replica
 
     fleet.scale_to(3, now=NOON + 10)
@@ -56,10 +56,10 @@ def test_idle_workers_are_ended_first_and_the_busiest_last(fleet, workers, home,
     assert _replicas(home) == [busy[3]]
 
 
-def test_one_that_is_still_starting_is_ended_before_one_that_works(fleet, workers, home, desk):
+def test_one_that_is_still_starting_is_ended_before_one_that_works(fleet, workers, home, driver):
     fleet.scale_to(1, now=NOON)
     [working] = _replicas(home)
-    _holds(desk, _registers(workers, working), 1)
+    _holds(driver, _registers(workers, working), 1)
     fleet.scale_to(2, now=NOON)
 
     fleet.scale_to(1, now=NOON)
@@ -86,9 +86,11 @@ def test_workers_of_somebody_else_are_drained_through_the_registry(fleet, worker
     assert fleet.count(now=NOON) == Replicas(running=1, requested=1)
 
 
-def test_an_idle_worker_of_somebody_else_goes_before_a_busy_one_of_ours(fleet, workers, home, desk):
+def test_an_idle_worker_of_somebody_else_goes_before_a_busy_one_of_ours(
+    fleet, workers, home, driver
+):
     fleet.scale_to(1, now=NOON)
-    _holds(desk, _registers(workers, _replicas(home)[0]), 1)
+    _holds(driver, _registers(workers, _replicas(home)[0]), 1)
     theirs = _registers(workers, None)
 
     fleet.scale_to(1, now=NOON)
@@ -150,11 +152,11 @@ def _registers(workers, replica: str | None, fleet: str = "mail") -> Worker:
     return workers.register(NewWorker(labels=labels)).result()
 
 
-def _holds(desk: Desk, worker: Worker, count: int) -> None:
-    queue = desk.queue(f"of-{worker.id}")
+def _holds(driver: StoreDriver, worker: Worker, count: int) -> None:
+    queue = driver.queue(f"of-{worker.id}")
     if count:
-        desk.send_many(queue, count)
-        desk.claim(queue, count, claimed_by=worker.id)
+        driver.send_many(queue, count)
+        driver.claim(queue, count, claimed_by=worker.id)
 
 
 def _replicas(home: Path) -> list[str]:

@@ -6,13 +6,13 @@ from pathlib import Path
 
 import pytest
 
-from tests.runtime.archiver.rig import Rig
-from tests.store.conftest import backend, clock, desk, open_store, postgres_home, store
-from tests.store.desk import Desk
+from tests.runtime.archiver.driver import ArchiverDriver
+from tests.store.conftest import backend, clock, open_store, postgres_home, store, store_driver
+from tests.store.driver import StoreDriver
 
-__all__ = ["backend", "clock", "desk", "open_store", "postgres_home", "store"]
+__all__ = ["backend", "clock", "store_driver", "open_store", "postgres_home", "store"]
 
 
 @pytest.fixture
-def rig(desk: Desk, tmp_path: Path) -> Rig:
-    return Rig(desk, tmp_path / "lake")
+def driver(store_driver: StoreDriver, tmp_path: Path) -> ArchiverDriver:
+    return ArchiverDriver(store_driver, tmp_path / "lake")

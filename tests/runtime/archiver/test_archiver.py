@@ -18,27 +18,27 @@ from penstock.ports.archive import Page
 from penstock.ports.store import Session
 from penstock.runtime.archiver import archiver as module
 from penstock.store.nouns import archive as store
-from tests.runtime.archiver.rig import Rig
+from tests.runtime.archiver.driver import ArchiverDriver
 
 
-def test_endings_are_written_with_all_that_is_known_of_them(rig):
-    desk = rig.desk
-    mail = desk.queue("mail", max_attempts=1)
-    sent_at = desk.now
-    message_id = desk.send(
+def test_endings_are_written_with_all_that_is_known_of_them(driver):
+    store_driver = driver.store_driver
+    mail = store_driver.queue("mail", max_attempts=1)
+    sent_at = store_driver.now
+    message_id = store_driver.send(
         mail, body='{"to": "ü"}', kind="letter", entity_id="e", tags=("a", "b"), group="g",
         priority=3, attributes={"x": "y"}, trace="t", route="r", dedup_key="k",
     )  # fmt: skip
-    desk.clock.advance(ms=10)
-    [held] = desk.claim(mail, claimed_by="w1")
-    desk.clock.advance(ms=5)
-    desk.act(Verb.FAIL, held, text="broken")
+    store_driver.clock.advance(ms=10)
+    [held] = store_driver.claim(mail, claimed_by="w1")
+    store_driver.clock.advance(ms=5)
+    store_driver.act(Verb.FAIL, held, text="broken")
 
-    rig.run()
+    driver.run()
 
-    [row] = rig.rows(lake.HISTORY)
+    [row] = driver.rows(lake.HISTORY)
     assert row == {
-        "dt": lake.dt_of(desk.now), "history_no": 1, "message_no": held.message_no,
+        "dt": lake.dt_of(store_driver.now), "history_no": 1, "message_no": held.message_no,
         "id": message_id, "queue_no": mail.queue_no, "queue": "mail", "outcome": "dead",
         "reason": "attempts_exhausted", "kind": "letter", "entity_id": "e", "tag1": "a",
         "tag2": "b", "group_key": "g", "priority": 3, "sent_at": sent_at, "due_at": held.due_at,
@@ -46,13 +46,13 @@ def test_endings_are_written_with_all_that_is_known_of_them(rig):
         "attempts": 1, "failures": 1, "crashes": 0, "lease_no": 1, "leased_by": "w1",
         "last_error": "broken", "size": 12, "route": "r", "held_key": None,
     }  # fmt: skip
-    [body] = rig.rows(lake.BODIES)
+    [body] = driver.rows(lake.BODIES)
     assert body == {
         "dt": row["dt"], "history_no": 1, "message_no": held.message_no, "id": message_id,
         "finished_at": row["finished_at"], "body": '{"to": "ü"}', "attributes": '{"x":"y"}',
         "trace": "t",
     }  # fmt: skip
-    [attempt] = rig.rows(lake.ATTEMPTS)
+    [attempt] = driver.rows(lake.ATTEMPTS)
     assert attempt == {
         "dt": row["dt"], "attempt_no": 1, "message_no": held.message_no, "id": message_id,
         "queue_no": mail.queue_no, "queue": "mail", "lease_no": 1, "outcome": "failed",
@@ -60,85 +60,88 @@ def test_endings_are_written_with_all_that_is_known_of_them(rig):
     }  # fmt: skip
 
 
-def test_facts_are_written_to_the_day_they_are_of(rig):
-    desk = rig.desk
-    desk.write(lambda s: s.facts.add("a", "x", at=desk.now, data={"n": 1}))
-    desk.write(lambda s: s.facts.add("b", "y", at=desk.now - DAY, data={}))
+def test_facts_are_written_to_the_day_they_are_of(driver):
+    store_driver = driver.store_driver
+    store_driver.write(lambda s: s.facts.add("a", "x", at=store_driver.now, data={"n": 1}))
+    store_driver.write(lambda s: s.facts.add("b", "y", at=store_driver.now - DAY, data={}))
 
-    rig.run()
+    driver.run()
 
-    found = {(row["dt"], row["kind"], row["subject"], row["at"]) for row in rig.rows(lake.FACTS)}
-    yesterday, today = lake.dt_of(desk.now - DAY), lake.dt_of(desk.now)
-    assert found == {(today, "a", "x", desk.now), (yesterday, "b", "y", desk.now - DAY)}
-    assert {json.loads(row["data"]).get("n") for row in rig.rows(lake.FACTS)} == {1, None}
-
-
-def test_a_second_run_writes_only_what_is_new(rig):
-    mail = rig.desk.queue("mail")
-    first = rig.finish(mail, 3)
-    assert rig.run().rows["history"] == 3
-    assert rig.run().rows["history"] == 0
-    second = rig.finish(mail, 2)
-
-    assert rig.run().rows["history"] == 2
-
-    assert sorted(rig.ids(lake.HISTORY)) == sorted(first + second)
-    assert sorted(rig.ids(lake.BODIES)) == sorted(first + second)
+    found = {(row["dt"], row["kind"], row["subject"], row["at"]) for row in driver.rows(lake.FACTS)}
+    yesterday, today = lake.dt_of(store_driver.now - DAY), lake.dt_of(store_driver.now)
+    assert found == {
+        (today, "a", "x", store_driver.now),
+        (yesterday, "b", "y", store_driver.now - DAY),
+    }
+    assert {json.loads(row["data"]).get("n") for row in driver.rows(lake.FACTS)} == {1, None}
 
 
-def test_files_are_zstd_with_the_schema_and_its_version(rig):
-    rig.finish(rig.desk.queue("mail"))
-    rig.run()
+def test_a_second_run_writes_only_what_is_new(driver):
+    mail = driver.store_driver.queue("mail")
+    first = driver.finish(mail, 3)
+    assert driver.run().rows["history"] == 3
+    assert driver.run().rows["history"] == 0
+    second = driver.finish(mail, 2)
 
-    [path] = (rig.folder / "history").glob("**/*.parquet")
+    assert driver.run().rows["history"] == 2
+
+    assert sorted(driver.ids(lake.HISTORY)) == sorted(first + second)
+    assert sorted(driver.ids(lake.BODIES)) == sorted(first + second)
+
+
+def test_files_are_zstd_with_the_schema_and_its_version(driver):
+    driver.finish(driver.store_driver.queue("mail"))
+    driver.run()
+
+    [path] = (driver.folder / "history").glob("**/*.parquet")
     file = pq.ParquetFile(path)
     assert file.schema_arrow.equals(schema_of(lake.HISTORY))
     assert file.metadata.metadata[lake.VERSION_KEY.encode()] == b"1"
     group = file.metadata.row_group(0)
     assert {group.column(i).compression for i in range(group.num_columns)} == {"ZSTD"}
-    assert path.parent.name == f"dt={lake.dt_of(rig.desk.now)}"
+    assert path.parent.name == f"dt={lake.dt_of(driver.store_driver.now)}"
 
 
-def test_what_is_archived_is_for_its_owner_only(rig):
-    rig.finish(rig.desk.queue("mail"))
-    rig.run()
+def test_what_is_archived_is_for_its_owner_only(driver):
+    driver.finish(driver.store_driver.queue("mail"))
+    driver.run()
 
-    paths = [path for path in rig.folder.glob("**/*") if path.is_file()]
+    paths = [path for path in driver.folder.glob("**/*") if path.is_file()]
     assert paths
-    assert {path.stat().st_mode & 0o077 for path in (*paths, rig.folder)} == {0}
+    assert {path.stat().st_mode & 0o077 for path in (*paths, driver.folder)} == {0}
 
 
-def test_large_amounts_go_into_several_files_and_are_read_in_short_pages(rig, monkeypatch):
+def test_large_amounts_go_into_several_files_and_are_read_in_short_pages(driver, monkeypatch):
     monkeypatch.setattr(module, "PAGE", 3)
-    rig = Rig(rig.desk, rig.folder, rows_per_file=10)
-    ids = rig.finish(rig.desk.queue("mail"), 25)
+    driver = ArchiverDriver(driver.store_driver, driver.folder, rows_per_file=10)
+    ids = driver.finish(driver.store_driver.queue("mail"), 25)
     done: list[tuple[int, int]] = []
 
-    archived = rig.archiver.run(lambda now, total: done.append((now, total)))
+    archived = driver.archiver.run(lambda now, total: done.append((now, total)))
 
-    assert sorted(rig.ids(lake.HISTORY)) == sorted(ids)
-    names = sorted(path.name for path in (rig.folder / "history").glob("*/*.parquet"))
+    assert sorted(driver.ids(lake.HISTORY)) == sorted(ids)
+    names = sorted(path.name for path in (driver.folder / "history").glob("*/*.parquet"))
     assert [int(name.split("-")[1]) for name in names] == [1, 11, 21]
     assert archived.rows["history"] == 25
     assert done == sorted(done)
     assert done[-1][0] == done[-1][1] >= 25
 
 
-def test_large_bodies_are_read_few_at_a_time_and_all_are_written(rig, monkeypatch):
+def test_large_bodies_are_read_few_at_a_time_and_all_are_written(driver, monkeypatch):
     monkeypatch.setattr(store, "MAX_PAGE_BYTES", 1)
-    ids = rig.finish(rig.desk.queue("mail"), 4)
+    ids = driver.finish(driver.store_driver.queue("mail"), 4)
     done: list[int] = []
 
-    rig.archiver.run(lambda now, total: done.append(now))
+    driver.archiver.run(lambda now, total: done.append(now))
 
-    assert sorted(rig.ids(lake.HISTORY)) == sorted(rig.ids(lake.BODIES)) == sorted(ids)
+    assert sorted(driver.ids(lake.HISTORY)) == sorted(driver.ids(lake.BODIES)) == sorted(ids)
     assert len(done) >= 4, "a page for each"
 
 
 @pytest.mark.parametrize("step", ["plan", "add", "keep", "move"])
-def test_whoever_is_stopped_at_any_step_leaves_the_rest_to_the_next(rig, monkeypatch, step):
-    mail = rig.desk.queue("mail")
-    ids = rig.finish(mail, 5)
+def test_whoever_is_stopped_at_any_step_leaves_the_rest_to_the_next(driver, monkeypatch, step):
+    mail = driver.store_driver.queue("mail")
+    ids = driver.finish(mail, 5)
 
     def stopped(*_args: object, **_more: object) -> None:
         raise ShuttingDown("just here")
@@ -149,130 +152,132 @@ def test_whoever_is_stopped_at_any_step_leaves_the_rest_to_the_next(rig, monkeyp
         else:
             broken.setattr(f"penstock.outbound.lake_files._File.{step}", stopped)
         with pytest.raises(ShuttingDown):
-            rig.run()
-    ids += rig.finish(mail, 4)
+            driver.run()
+    ids += driver.finish(mail, 4)
 
-    rig.run()
+    driver.run()
 
-    assert sorted(rig.ids(lake.HISTORY)) == sorted(ids)
-    assert sorted(rig.ids(lake.BODIES)) == sorted(ids)
+    assert sorted(driver.ids(lake.HISTORY)) == sorted(ids)
+    assert sorted(driver.ids(lake.BODIES)) == sorted(ids)
 
 
-def test_a_plan_is_kept_to_so_that_a_file_from_before_is_not_doubled(rig, monkeypatch):
-    mail = rig.desk.queue("mail")
-    ids = rig.finish(mail, 5)
+def test_a_plan_is_kept_to_so_that_a_file_from_before_is_not_doubled(driver, monkeypatch):
+    mail = driver.store_driver.queue("mail")
+    ids = driver.finish(mail, 5)
     with monkeypatch.context() as broken:
         broken.setattr(module, "_move", lambda before, after: lambda session: 1 / 0)
         with pytest.raises(Exception, match="division"):
-            rig.run()
-    assert sorted(rig.ids(lake.HISTORY)) == sorted(ids), "the file has its name already"
-    ids += rig.finish(mail, 4)
+            driver.run()
+    assert sorted(driver.ids(lake.HISTORY)) == sorted(ids), "the file has its name already"
+    ids += driver.finish(mail, 4)
 
-    rig.run()
+    driver.run()
 
-    assert sorted(rig.ids(lake.HISTORY)) == sorted(ids)
+    assert sorted(driver.ids(lake.HISTORY)) == sorted(ids)
 
 
-def test_two_at_the_same_time_write_each_row_once(rig, monkeypatch):
-    mail = rig.desk.queue("mail")
-    ids = rig.finish(mail, 5)
-    other = Rig(rig.desk, rig.folder)
+def test_two_at_the_same_time_write_each_row_once(driver, monkeypatch):
+    mail = driver.store_driver.queue("mail")
+    ids = driver.finish(mail, 5)
+    other = ArchiverDriver(driver.store_driver, driver.folder)
     keep = module._Files.keep
     raced: list[int] = []
 
     def keep_after_the_other(files: module._Files) -> int:
         if not raced:
             raced.append(1)
-            ids.extend(rig.finish(mail, 2))
+            ids.extend(driver.finish(mail, 2))
             other.run()
         return keep(files)
 
     monkeypatch.setattr(module._Files, "keep", keep_after_the_other)
-    rig.run()
-    rig.run()
+    driver.run()
+    driver.run()
 
-    assert sorted(rig.ids(lake.HISTORY)) == sorted(ids)
-    mark = rig.desk.read(lambda s: s.archive.mark(Source.HISTORY, rig.desk.now // DAY))
+    assert sorted(driver.ids(lake.HISTORY)) == sorted(ids)
+    mark = driver.store_driver.read(
+        lambda s: s.archive.mark(Source.HISTORY, driver.store_driver.now // DAY)
+    )
     assert (mark.rows_total, mark.done_no) == (7, 7)
 
 
-def test_nobody_sees_a_file_before_it_is_whole(rig, monkeypatch):
-    rig.finish(rig.desk.queue("mail"), 3)
+def test_nobody_sees_a_file_before_it_is_whole(driver, monkeypatch):
+    driver.finish(driver.store_driver.queue("mail"), 3)
     seen: list[int] = []
     add = module._Files.add
 
     def look(files: module._Files, page: Page) -> None:
         add(files, page)
-        seen.append(len(rig.rows(lake.HISTORY)) + len(rig.rows(lake.BODIES)))
+        seen.append(len(driver.rows(lake.HISTORY)) + len(driver.rows(lake.BODIES)))
 
     monkeypatch.setattr(module._Files, "add", look)
-    rig.run()
+    driver.run()
 
     assert set(seen) == {0} or seen[0] == 0
-    assert list(rig.folder.glob("**/.tmp*")) == [], "nothing is left behind"
+    assert list(driver.folder.glob("**/.tmp*")) == [], "nothing is left behind"
 
 
-def test_what_was_left_behind_is_removed_after_a_day(rig, clock):
-    rig.finish(rig.desk.queue("mail"))
-    rig.run()
-    left = rig.folder / "history" / f"dt={lake.dt_of(clock.now())}" / ".tmp-00-history"
+def test_what_was_left_behind_is_removed_after_a_day(driver, clock):
+    driver.finish(driver.store_driver.queue("mail"))
+    driver.run()
+    left = driver.folder / "history" / f"dt={lake.dt_of(clock.now())}" / ".tmp-00-history"
     left.write_bytes(b"half")
-    (rig.folder / "snapshots" / "dt=2026-01-01" / ".tmp-00-3").mkdir(parents=True)
+    (driver.folder / "snapshots" / "dt=2026-01-01" / ".tmp-00-3").mkdir(parents=True)
 
     os.utime(left, (0, 0))
 
-    assert rig.files.tidy(older_ms=DAY) == 1
+    assert driver.files.tidy(older_ms=DAY) == 1
     assert not left.exists()
-    assert rig.files.tidy(older_ms=-DAY) == 1
+    assert driver.files.tidy(older_ms=-DAY) == 1
 
 
-def test_without_bodies_only_history_is_written(rig):
-    rig = Rig(rig.desk, rig.folder, with_bodies=False)
-    rig.finish(rig.desk.queue("mail"))
-    rig.run()
-    assert len(rig.rows(lake.HISTORY)) == 1
-    assert rig.rows(lake.BODIES) == []
+def test_without_bodies_only_history_is_written(driver):
+    driver = ArchiverDriver(driver.store_driver, driver.folder, with_bodies=False)
+    driver.finish(driver.store_driver.queue("mail"))
+    driver.run()
+    assert len(driver.rows(lake.HISTORY)) == 1
+    assert driver.rows(lake.BODIES) == []
 
 
-def test_days_are_closed_when_they_are_over_and_written_out(rig):
-    desk = rig.desk
-    mail = desk.queue("mail")
-    rig.finish(mail)
-    day = desk.now // DAY
+def test_days_are_closed_when_they_are_over_and_written_out(driver):
+    store_driver = driver.store_driver
+    mail = store_driver.queue("mail")
+    driver.finish(mail)
+    day = store_driver.now // DAY
 
     def is_closed() -> bool:
-        marks = desk.read(lambda s: s.archive.marks())
+        marks = store_driver.read(lambda s: s.archive.marks())
         return {m.source for m in marks if m.day == day and m.is_closed} == {
             Source.HISTORY, Source.ATTEMPTS,
         }  # fmt: skip
 
-    rig.run()
+    driver.run()
     assert not is_closed()
-    desk.clock.advance(days=2)
-    rig.finish(mail)
-    rig.run()
+    store_driver.clock.advance(days=2)
+    driver.finish(mail)
+    driver.run()
     assert is_closed()
-    look = desk.read(lambda s: s.archive.look())
+    look = store_driver.read(lambda s: s.archive.look())
     assert (Source.HISTORY, day) not in look.cut, "it is not looked at any more"
-    assert len(rig.rows(lake.HISTORY)) == 2
+    assert len(driver.rows(lake.HISTORY)) == 2
 
 
-def test_counters_are_sampled_once_a_minute_and_only_where_something_is_or_was(rig):
-    desk = rig.desk
-    busy, idle = desk.queue("busy"), desk.queue("idle")
-    desk.send(busy)
-    rig.finish(idle)
+def test_counters_are_sampled_once_a_minute_and_only_where_something_is_or_was(driver):
+    store_driver = driver.store_driver
+    busy, idle = store_driver.queue("busy"), store_driver.queue("idle")
+    store_driver.send(busy)
+    driver.finish(idle)
     for _ in range(2):
-        module.sample(desk.store, now=desk.now)
-    first_at = desk.now
-    desk.clock.advance(ms=MINUTE)
-    module.sample(desk.store, now=desk.now)
+        module.sample(store_driver.store, now=store_driver.now)
+    first_at = store_driver.now
+    store_driver.clock.advance(ms=MINUTE)
+    module.sample(store_driver.store, now=store_driver.now)
 
-    rig.run()
+    driver.run()
 
-    rows = rig.rows(lake.BACKLOG)
+    rows = driver.rows(lake.BACKLOG)
     assert [(row["at"], row["queue"]) for row in rows] == [
-        (first_at, "busy"), (first_at, "idle"), (desk.now, "busy"),
+        (first_at, "busy"), (first_at, "idle"), (store_driver.now, "busy"),
     ]  # fmt: skip
     assert (rows[0]["ready"], rows[0]["sent_total"], rows[0]["queue_no"]) == (1, 1, busy.queue_no)
     assert (rows[1]["ready"], rows[1]["done_total"], rows[1]["claimed_total"]) == (0, 1, 1)
@@ -281,85 +286,91 @@ def test_counters_are_sampled_once_a_minute_and_only_where_something_is_or_was(r
         assert row["sent_total"] == row["waiting"] + row["ready"] + row["leased"] + ended
 
 
-def test_a_queue_that_was_emptied_has_a_last_sample_that_says_so(rig):
-    desk = rig.desk
-    mail = desk.queue("mail")
-    desk.send_many(mail, 5)
-    module.sample(desk.store, now=desk.now)
+def test_a_queue_that_was_emptied_has_a_last_sample_that_says_so(driver):
+    store_driver = driver.store_driver
+    mail = store_driver.queue("mail")
+    store_driver.send_many(mail, 5)
+    module.sample(store_driver.store, now=store_driver.now)
     for _ in range(3):
-        desk.clock.advance(ms=MINUTE)
-        desk.write(lambda s: s.messages.purge(mail.queue_no, limit=10, now=desk.now))
-        module.sample(desk.store, now=desk.now)
+        store_driver.clock.advance(ms=MINUTE)
+        store_driver.write(
+            lambda s: s.messages.purge(mail.queue_no, limit=10, now=store_driver.now)
+        )
+        module.sample(store_driver.store, now=store_driver.now)
 
-    rig.run()
+    driver.run()
 
-    assert [row["ready"] for row in rig.rows(lake.BACKLOG)] == [5, 0]
+    assert [row["ready"] for row in driver.rows(lake.BACKLOG)] == [5, 0]
 
 
-def test_a_lake_of_another_store_is_refused(rig):
-    rig.run()
-    text = (rig.folder / MARKER).read_text()
-    (rig.folder / MARKER).write_text(text.replace('"lake_id":"', '"lake_id":"x'))
+def test_a_lake_of_another_store_is_refused(driver):
+    driver.run()
+    text = (driver.folder / MARKER).read_text()
+    (driver.folder / MARKER).write_text(text.replace('"lake_id":"', '"lake_id":"x'))
     with pytest.raises(LakeRefused, match="another store"):
-        rig.run()
+        driver.run()
 
 
-def test_a_lake_that_is_gone_is_not_begun_anew_in_silence(rig, tmp_path):
-    rig.finish(rig.desk.queue("mail"))
-    rig.run()
-    elsewhere = Rig(rig.desk, tmp_path / "elsewhere")
+def test_a_lake_that_is_gone_is_not_begun_anew_in_silence(driver, tmp_path):
+    driver.finish(driver.store_driver.queue("mail"))
+    driver.run()
+    elsewhere = ArchiverDriver(driver.store_driver, tmp_path / "elsewhere")
     with pytest.raises(LakeRefused, match="--anew"):
         elsewhere.run()
 
-    rig.desk.write(lambda s: s.archive.begin_anew())
+    driver.store_driver.write(lambda s: s.archive.begin_anew())
     elsewhere.run()
 
-    assert elsewhere.ids(lake.HISTORY) == rig.ids(lake.HISTORY)
+    assert elsewhere.ids(lake.HISTORY) == driver.ids(lake.HISTORY)
     with pytest.raises(LakeRefused):
-        rig.run()
+        driver.run()
 
 
-def test_a_store_that_was_put_back_does_not_overwrite_what_the_lake_has(rig):
-    mail = rig.desk.queue("mail")
-    rig.finish(mail, 5)
-    rig.run()
-    day = rig.desk.now // DAY
-    before = rig.desk.read(lambda s: s.archive.mark(Source.HISTORY, day))
-    rig.finish(mail, 2)
-    rig.run()
+def test_a_store_that_was_put_back_does_not_overwrite_what_the_lake_has(driver):
+    mail = driver.store_driver.queue("mail")
+    driver.finish(mail, 5)
+    driver.run()
+    day = driver.store_driver.now // DAY
+    before = driver.store_driver.read(lambda s: s.archive.mark(Source.HISTORY, day))
+    driver.finish(mail, 2)
+    driver.run()
 
     def put_back(session: Session) -> None:
         session.db.run("archive.forget_marks")  # type: ignore[attr-defined]
         session.archive.plan(Mark(Source.HISTORY, day, 0, before.done_no))
         session.archive.move(Mark(Source.HISTORY, day, 0, before.done_no), before)
 
-    rig.desk.write(put_back)
-    rig.finish(mail, 9)
+    driver.store_driver.write(put_back)
+    driver.finish(mail, 9)
 
     with pytest.raises(LakeRefused, match="earlier one"):
-        rig.run()
+        driver.run()
 
 
-def test_a_lake_of_a_later_version_is_refused(rig):
-    rig.run()
-    text = (rig.folder / MARKER).read_text()
-    (rig.folder / MARKER).write_text(text.replace('"schema_version":1', '"schema_version":2'))
+def test_a_lake_of_a_later_version_is_refused(driver):
+    driver.run()
+    text = (driver.folder / MARKER).read_text()
+    (driver.folder / MARKER).write_text(text.replace('"schema_version":1', '"schema_version":2'))
     with pytest.raises(LakeRefused, match="version 2"):
-        rig.run()
+        driver.run()
 
 
-def test_one_that_is_told_to_stop_does_so_between_two_pages(rig, monkeypatch):
+def test_one_that_is_told_to_stop_does_so_between_two_pages(driver, monkeypatch):
     monkeypatch.setattr(module, "PAGE", 2)
-    rig.finish(rig.desk.queue("mail"), 5)
-    rig.archiver._pause = lambda ms: True
+    driver.finish(driver.store_driver.queue("mail"), 5)
+    driver.archiver._pause = lambda ms: True
     with pytest.raises(ShuttingDown):
-        rig.run()
-    assert rig.rows(lake.HISTORY) == []
-    assert list(rig.folder.glob("**/.tmp*")) == []
+        driver.run()
+    assert driver.rows(lake.HISTORY) == []
+    assert list(driver.folder.glob("**/.tmp*")) == []
 
 
-def test_facts_have_one_mark_for_all_days(rig):
-    rig.desk.write(lambda s: s.facts.add("a", "x", at=rig.desk.now, data={}))
-    rig.run()
-    mark = rig.desk.read(lambda s: s.archive.mark(Source.FACTS, ALL_DAYS))
-    assert (mark.done_no, mark.rows_total, mark.moved_at) == (mark.planned_no, 1, rig.desk.now)
+def test_facts_have_one_mark_for_all_days(driver):
+    driver.store_driver.write(lambda s: s.facts.add("a", "x", at=driver.store_driver.now, data={}))
+    driver.run()
+    mark = driver.store_driver.read(lambda s: s.archive.mark(Source.FACTS, ALL_DAYS))
+    assert (mark.done_no, mark.rows_total, mark.moved_at) == (
+        mark.planned_no,
+        1,
+        driver.store_driver.now,
+    )

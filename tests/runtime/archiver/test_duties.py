@@ -16,49 +16,54 @@ from penstock.settings import Settings
 from penstock.settings.archive import Archive
 from penstock.wiring.broker import open_broker
 from tests.clocks import ManualClock
-from tests.runtime.archiver.rig import Rig, rows_of
-from tests.store.desk import Desk
+from tests.runtime.archiver.driver import ArchiverDriver, rows_of
+from tests.store.driver import StoreDriver
 
 
-def test_of_several_nodes_one_archives_per_interval(rig):
-    desk = rig.desk
-    nodes = [ArchiveDuty(desk.store, rig.archiver, every_ms=MINUTE) for _ in range(2)]
-    rig.finish(desk.queue("mail"))
+def test_of_several_nodes_one_archives_per_interval(driver):
+    store_driver = driver.store_driver
+    nodes = [ArchiveDuty(store_driver.store, driver.archiver, every_ms=MINUTE) for _ in range(2)]
+    driver.finish(store_driver.queue("mail"))
 
-    assert nodes[0].tick(desk.now) == desk.now + MINUTE
-    assert len(rig.rows(lake.HISTORY)) == 1
-    rig.finish(desk.queues[0])
-    assert nodes[1].tick(desk.now) < desk.now + MINUTE, "it looks again soon: the other may die"
-    assert len(rig.rows(lake.HISTORY)) == 1
+    assert nodes[0].tick(store_driver.now) == store_driver.now + MINUTE
+    assert len(driver.rows(lake.HISTORY)) == 1
+    driver.finish(store_driver.queues[0])
+    assert nodes[1].tick(store_driver.now) < store_driver.now + MINUTE, (
+        "it looks again soon: the other may die"
+    )
+    assert len(driver.rows(lake.HISTORY)) == 1
 
-    desk.clock.advance(ms=MINUTE)
-    nodes[1].tick(desk.now)
-    assert len(rig.rows(lake.HISTORY)) == 2
+    store_driver.clock.advance(ms=MINUTE)
+    nodes[1].tick(store_driver.now)
+    assert len(driver.rows(lake.HISTORY)) == 2
 
 
-def test_counters_are_sampled_when_a_minute_begins(rig):
-    desk = rig.desk
-    desk.send(desk.queue("mail"))
-    desk.clock.advance(ms=20_000)
-    nodes = [BacklogSampler(desk.store) for _ in range(2)]
+def test_counters_are_sampled_when_a_minute_begins(driver):
+    store_driver = driver.store_driver
+    store_driver.send(store_driver.queue("mail"))
+    store_driver.clock.advance(ms=20_000)
+    nodes = [BacklogSampler(store_driver.store) for _ in range(2)]
 
-    assert {node.tick(desk.now) for node in nodes} == {desk.now + 40_000}
+    assert {node.tick(store_driver.now) for node in nodes} == {store_driver.now + 40_000}
 
-    desk.clock.advance(ms=40_000)
+    store_driver.clock.advance(ms=40_000)
     for node in nodes:
-        node.tick(desk.now)
-    rig.run()
-    assert [row["at"] for row in rig.rows(lake.BACKLOG)] == [desk.now - 40_000, desk.now]
+        node.tick(store_driver.now)
+    driver.run()
+    assert [row["at"] for row in driver.rows(lake.BACKLOG)] == [
+        store_driver.now - 40_000,
+        store_driver.now,
+    ]
 
 
-def test_snapshots_are_taken_in_turn_and_old_ones_removed(rig):
-    desk = rig.desk
-    duty = SnapshotDuty(desk.store, rig.snapshots, every_ms=HOUR, keep=2)
+def test_snapshots_are_taken_in_turn_and_old_ones_removed(driver):
+    store_driver = driver.store_driver
+    duty = SnapshotDuty(store_driver.store, driver.snapshots, every_ms=HOUR, keep=2)
     for _ in range(3):
-        assert duty.tick(desk.now) == desk.now + HOUR
-        assert duty.tick(desk.now) < desk.now + HOUR
-        desk.clock.advance(ms=HOUR)
-    assert [no for _, no in rig.files.snapshots()] == [2, 3]
+        assert duty.tick(store_driver.now) == store_driver.now + HOUR
+        assert duty.tick(store_driver.now) < store_driver.now + HOUR
+        store_driver.clock.advance(ms=HOUR)
+    assert [no for _, no in driver.files.snapshots()] == [2, 3]
 
 
 @pytest.fixture
@@ -69,10 +74,10 @@ def settings(tmp_path: Path) -> Settings:
 def test_a_server_archives_if_it_is_told_to(settings):
     clock = ManualClock()
     with closing(open_broker(settings, clock=clock)) as broker:
-        desk = Desk(broker.store, clock)
-        mail = desk.queue("mail")
-        desk.send_many(mail, 2)
-        desk.complete(desk.claim(mail)[0])
+        store_driver = StoreDriver(broker.store, clock)
+        mail = store_driver.queue("mail")
+        store_driver.send_many(mail, 2)
+        store_driver.complete(store_driver.claim(mail)[0])
         broker.start_archiving()
         assert broker._archiving is not None
         broker._archiving.run_due()
@@ -98,9 +103,9 @@ def test_a_server_without_pyarrow_says_so_at_the_start(settings, monkeypatch):
 
 def test_it_stops_while_it_writes(settings, tmp_path):
     with closing(open_broker(settings)) as broker:
-        desk = Desk(broker.store, broker.clock)  # type: ignore[arg-type]
-        rig = Rig(desk, settings.lake_folder)
-        rig.finish(desk.queue("mail"), 100)
+        store_driver = StoreDriver(broker.store, broker.clock)  # type: ignore[arg-type]
+        driver = ArchiverDriver(store_driver, settings.lake_folder)
+        driver.finish(store_driver.queue("mail"), 100)
         broker.start_archiving()
     # Closing has waited for the loop: nothing half written is left.
     assert list(settings.lake_folder.glob("**/.tmp*")) == []

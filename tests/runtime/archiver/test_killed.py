@@ -25,9 +25,9 @@ from penstock.settings import Settings
 from penstock.settings.values import Store
 from penstock.wiring.broker import Broker, migrate, open_broker
 from tests.docs.snippets import ROOT
-from tests.runtime.archiver.rig import rows_of
+from tests.runtime.archiver.driver import rows_of
 from tests.runtime.archiver.victim import open_small
-from tests.store.desk import EVERYTHING, Desk
+from tests.store.driver import EVERYTHING, StoreDriver
 
 KILLED = -signal.SIGKILL
 RANDOM_KILLS = 25
@@ -50,8 +50,8 @@ def broker(settings: Settings) -> Iterator[Broker]:
 
 
 @pytest.fixture
-def desk(broker: Broker) -> Desk:
-    return Desk(broker.store, broker.clock)  # type: ignore[arg-type]
+def store_driver(broker: Broker) -> StoreDriver:
+    return StoreDriver(broker.store, broker.clock)  # type: ignore[arg-type]
 
 
 class Victims:
@@ -92,10 +92,10 @@ def victims(settings: Settings) -> Iterator[Victims]:
 class Traffic:
     """Something of every kind, a little at a time."""
 
-    def __init__(self, desk: Desk) -> None:
-        self._desk = desk
-        self._mail = desk.queue("mail", max_attempts=2, dead_letter_queue="letters")
-        self._letters = desk.queue("letters")
+    def __init__(self, store_driver: StoreDriver) -> None:
+        self._store_driver = store_driver
+        self._mail = store_driver.queue("mail", max_attempts=2, dead_letter_queue="letters")
+        self._letters = store_driver.queue("letters")
         self._turns: list[tuple[int, int]] = []  # when each began and ended
 
     def under_way(self, at: int, instants: dict[str, int]) -> set[str]:
@@ -105,28 +105,28 @@ class Traffic:
         return {i for i, t in instants.items() for began, ended in turns if began <= t <= ended}
 
     def go_on(self) -> None:
-        began = self._desk.now
+        began = self._store_driver.now
         self._go_on()
-        self._turns.append((began, self._desk.now))
+        self._turns.append((began, self._store_driver.now))
 
     def _go_on(self) -> None:
-        desk = self._desk
-        desk.send_many(self._mail, 3, body='"b"')
-        for turn, held in enumerate(desk.claim(self._mail, 10)):
+        store_driver = self._store_driver
+        store_driver.send_many(self._mail, 3, body='"b"')
+        for turn, held in enumerate(store_driver.claim(self._mail, 10)):
             if turn == 0:
-                desk.act(Verb.FAIL, held, text="broken", delay_ms=0)
+                store_driver.act(Verb.FAIL, held, text="broken", delay_ms=0)
             else:
-                desk.complete(held)
-        for held in desk.claim(self._letters):
-            desk.complete(held)
-        now = desk.now
-        desk.write(lambda s: s.facts.add("tick", "x", at=now, data={}))
+                store_driver.complete(held)
+        for held in store_driver.claim(self._letters):
+            store_driver.complete(held)
+        now = store_driver.now
+        store_driver.write(lambda s: s.facts.add("tick", "x", at=now, data={}))
 
 
-def check(settings: Settings, desk: Desk, traffic: Traffic) -> None:
+def check(settings: Settings, store_driver: StoreDriver, traffic: Traffic) -> None:
     """The lake says what the store says, row by row."""
     folder = settings.lake_folder
-    endings = desk.read(lambda s: s.history.search(HistoryFilter(limit=EVERYTHING)))
+    endings = store_driver.read(lambda s: s.history.search(HistoryFilter(limit=EVERYTHING)))
     rows = rows_of(folder, lake.HISTORY)
     told = sorted((e.finished_at, e.history_no, e.id, e.queue, e.outcome) for e in endings)
     names = ("finished_at", "history_no", "id", "queue", "outcome")
@@ -138,21 +138,21 @@ def check(settings: Settings, desk: Desk, traffic: Traffic) -> None:
     for table, counted in ((lake.ATTEMPTS, "attempt"), (lake.FACTS, "fact")):
         numbers = Counter((row["dt"], row[f"{counted}_no"]) for row in rows_of(folder, table))
         assert set(numbers.values()) == {1}
-    totals = desk.read(lambda s: s.queues.total())
+    totals = store_driver.read(lambda s: s.queues.total())
     assert len(rows_of(folder, lake.ATTEMPTS)) == totals.failed_total
     samples = Counter(row["sample_no"] for row in rows_of(folder, lake.BACKLOG))
     assert set(samples.values()) == {1}
-    check_snapshots(folder, desk, traffic, rows)
+    check_snapshots(folder, store_driver, traffic, rows)
 
 
 def check_snapshots(
-    folder: Path, desk: Desk, traffic: Traffic, endings: list[dict[str, Any]]
+    folder: Path, store_driver: StoreDriver, traffic: Traffic, endings: list[dict[str, Any]]
 ) -> None:
     """Each is of its instant: whatever was sent by then and had not ended for good."""
     live: dict[str, int] = {}
-    for queue in desk.queues:
+    for queue in store_driver.queues:
         for state in (State.READY, State.WAITING, State.LEASED):
-            live |= {m.id: m.sent_at for m in desk.browse(queue, state)}
+            live |= {m.id: m.sent_at for m in store_driver.browse(queue, state)}
     born = live | {row["id"]: row["sent_at"] for row in endings}
     ended: dict[str, int] = {}
     for row in endings:
@@ -170,9 +170,9 @@ def check_snapshots(
 
 
 def test_killed_at_every_step_in_turn(
-    settings: Settings, broker: Broker, desk: Desk, victims: Victims
+    settings: Settings, broker: Broker, store_driver: StoreDriver, victims: Victims
 ) -> None:
-    traffic, survivor = Traffic(desk), open_small(broker)
+    traffic, survivor = Traffic(store_driver), open_small(broker)
     killed = 0
     stride = 1 if broker.store.backend == "sqlite" else 2
     for step in range(1, 2_000, stride):
@@ -189,13 +189,13 @@ def test_killed_at_every_step_in_turn(
 
     survivor.archiver.run()
     survivor.snapshots.take()
-    check(settings, desk, traffic)
+    check(settings, store_driver, traffic)
 
 
 def test_killed_at_random_while_messages_come_and_go(
-    settings: Settings, broker: Broker, desk: Desk, victims: Victims
+    settings: Settings, broker: Broker, store_driver: StoreDriver, victims: Victims
 ) -> None:
-    traffic = Traffic(desk)
+    traffic = Traffic(store_driver)
     is_over = threading.Event()
     trouble: list[BaseException] = []
 
@@ -221,8 +221,8 @@ def test_killed_at_random_while_messages_come_and_go(
         load.join()
     assert trouble == []
     traffic.go_on()
-    desk.send(desk.queues[0])
+    store_driver.send(store_driver.queues[0])
 
     open_small(broker).archiver.run()
     open_small(broker).snapshots.take()
-    check(settings, desk, traffic)
+    check(settings, store_driver, traffic)

@@ -13,9 +13,9 @@ from penstock.domain.message.lease import Verb
 from penstock.ports.store import Store
 from penstock.store.postgres.store import open_postgres
 from tests.factories import an_act
-from tests.runtime.archiver.rig import Rig
+from tests.runtime.archiver.driver import ArchiverDriver
 from tests.store.backends import PostgresHome
-from tests.store.desk import Desk
+from tests.store.driver import StoreDriver
 
 
 @pytest.fixture
@@ -32,82 +32,90 @@ def application(postgres_home: PostgresHome, store: Store) -> Iterator[psycopg.C
         yield connection
 
 
-def complete_in(desk: Desk, tx: psycopg.Connection, held: object) -> None:
-    [answer] = desk.store.act_in(tx, [an_act(Verb.COMPLETE, held, now=desk.now)])  # type: ignore[arg-type]
+def complete_in(store_driver: StoreDriver, tx: psycopg.Connection, held: object) -> None:
+    [answer] = store_driver.store.act_in(tx, [an_act(Verb.COMPLETE, held, now=store_driver.now)])  # type: ignore[arg-type]
     assert answer.state == "done", answer  # type: ignore[union-attr]
 
 
-def test_an_ending_that_is_committed_late_is_not_missed(rig: Rig, application) -> None:
-    desk = rig.desk
-    mail = desk.queue("mail")
-    late, early = desk.send_many(mail, 2)
-    held = {message.id: message for message in desk.claim(mail, 2)}
-    complete_in(desk, application, held[late])
-    desk.complete(held[early])
+def test_an_ending_that_is_committed_late_is_not_missed(
+    driver: ArchiverDriver, application
+) -> None:
+    store_driver = driver.store_driver
+    mail = store_driver.queue("mail")
+    late, early = store_driver.send_many(mail, 2)
+    held = {message.id: message for message in store_driver.claim(mail, 2)}
+    complete_in(store_driver, application, held[late])
+    store_driver.complete(held[early])
 
-    archived = rig.run()
+    archived = driver.run()
     assert not archived.is_settled
-    assert rig.rows(lake.HISTORY) == [], "the number of the late one is the smaller"
+    assert driver.rows(lake.HISTORY) == [], "the number of the late one is the smaller"
 
     application.commit()
-    assert rig.run().is_settled
-    assert sorted(rig.ids(lake.HISTORY)) == sorted([late, early])
+    assert driver.run().is_settled
+    assert sorted(driver.ids(lake.HISTORY)) == sorted([late, early])
 
 
-def test_one_that_is_rolled_back_leaves_a_gap_and_nothing_waits_for_it(rig: Rig, application):
-    desk = rig.desk
-    mail = desk.queue("mail")
-    back, early = desk.send_many(mail, 2)
-    held = {message.id: message for message in desk.claim(mail, 2)}
-    complete_in(desk, application, held[back])
-    desk.complete(held[early])
+def test_one_that_is_rolled_back_leaves_a_gap_and_nothing_waits_for_it(
+    driver: ArchiverDriver, application
+):
+    store_driver = driver.store_driver
+    mail = store_driver.queue("mail")
+    back, early = store_driver.send_many(mail, 2)
+    held = {message.id: message for message in store_driver.claim(mail, 2)}
+    complete_in(store_driver, application, held[back])
+    store_driver.complete(held[early])
     application.rollback()
 
-    rig.run()
+    driver.run()
 
-    assert rig.ids(lake.HISTORY) == [early]
+    assert driver.ids(lake.HISTORY) == [early]
 
 
-def test_one_that_began_later_does_not_hold_back_what_was_there_before(rig: Rig, application):
-    desk = rig.desk
-    mail = desk.queue("mail")
-    first, second, third = desk.send_many(mail, 3)
-    held = {message.id: message for message in desk.claim(mail, 3)}
-    complete_in(desk, application, held[first])
-    desk.complete(held[second])
-    assert not rig.run().is_settled
+def test_one_that_began_later_does_not_hold_back_what_was_there_before(
+    driver: ArchiverDriver, application
+):
+    store_driver = driver.store_driver
+    mail = store_driver.queue("mail")
+    first, second, third = store_driver.send_many(mail, 3)
+    held = {message.id: message for message in store_driver.claim(mail, 3)}
+    complete_in(store_driver, application, held[first])
+    store_driver.complete(held[second])
+    assert not driver.run().is_settled
 
     with psycopg.connect(str(application.info.dsn)) as other:
-        complete_in(desk, other, held[third])
+        complete_in(store_driver, other, held[third])
         application.commit()
-        rig.run()
-        assert sorted(rig.ids(lake.HISTORY)) == sorted([first, second])
+        driver.run()
+        assert sorted(driver.ids(lake.HISTORY)) == sorted([first, second])
         other.commit()
-    rig.run()
-    assert sorted(rig.ids(lake.HISTORY)) == sorted([first, second, third])
+    driver.run()
+    assert sorted(driver.ids(lake.HISTORY)) == sorted([first, second, third])
 
 
-def test_snapshots_wait_and_then_say_why_they_cannot_be_taken(rig: Rig, application):
-    desk = rig.desk
-    mail = desk.queue("mail")
-    desk.send(mail)
-    [held] = desk.claim(mail)
-    complete_in(desk, application, held)
+def test_snapshots_wait_and_then_say_why_they_cannot_be_taken(driver: ArchiverDriver, application):
+    store_driver = driver.store_driver
+    mail = store_driver.queue("mail")
+    store_driver.send(mail)
+    [held] = store_driver.claim(mail)
+    complete_in(store_driver, application, held)
     with pytest.raises(StoreUnavailable, match="transaction"):
-        rig.snapshots.take()
+        driver.snapshots.take()
     application.rollback()
-    assert rig.snapshots.take().rows == 1
+    assert driver.snapshots.take().rows == 1
 
 
-def test_an_ending_under_way_while_a_snapshot_is_taken_is_in_it(rig: Rig, application):
+def test_an_ending_under_way_while_a_snapshot_is_taken_is_in_it(
+    driver: ArchiverDriver, application
+):
     """It ends in a transaction that began after the snapshot did, and ends before it is read."""
-    desk = rig.desk
-    mail = desk.queue("mail")
-    [message_id] = desk.send_many(mail, 1)
-    [held] = desk.claim(mail)
-    taken = rig.snapshots._settled()
-    desk.clock.advance(ms=5)
-    complete_in(desk, application, held)
+    store_driver = driver.store_driver
+    mail = store_driver.queue("mail")
+    [message_id] = store_driver.send_many(mail, 1)
+    [held] = store_driver.claim(mail)
+    taken = driver.snapshots._settled()
+    store_driver.clock.advance(ms=5)
+    complete_in(store_driver, application, held)
     application.commit()
-    rows = rig.snapshots._ended(taken, [], desk.now - 5)
+    rows = driver.snapshots._ended(taken, [], store_driver.now - 5)
     assert [row[1] for row in rows] == [message_id]

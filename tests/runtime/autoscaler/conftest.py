@@ -2,13 +2,13 @@
 
 import pytest
 
-from tests.runtime.autoscaler.yard import Yard
-from tests.store.conftest import backend, clock, desk, open_store, postgres_home, store
-from tests.store.desk import Desk
+from tests.runtime.autoscaler.driver import AutoscalerDriver
+from tests.store.conftest import backend, clock, open_store, postgres_home, store, store_driver
+from tests.store.driver import StoreDriver
 
-__all__ = ["backend", "clock", "desk", "open_store", "postgres_home", "store"]
+__all__ = ["backend", "clock", "store_driver", "open_store", "postgres_home", "store"]
 
 
 @pytest.fixture
-def yard(desk: Desk) -> Yard:
-    return Yard(desk)
+def driver(store_driver: StoreDriver) -> AutoscalerDriver:
+    return AutoscalerDriver(store_driver)

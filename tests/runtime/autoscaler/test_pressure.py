@@ -8,7 +8,7 @@ from penstock.domain.scaling.fleet import AlertSpec
 from penstock.domain.scaling.fleet_run import Way
 from penstock.domain.scaling.pressure import Pressure
 from penstock.domain.scaling.recommendation import Replicas, Sample
-from tests.runtime.autoscaler.yard import BUSY, Yard, fleet
+from tests.runtime.autoscaler.driver import BUSY, AutoscalerDriver, fleet
 
 
 @pytest.mark.parametrize(
@@ -20,144 +20,148 @@ from tests.runtime.autoscaler.yard import BUSY, Yard, fleet
     ],
 )
 def test_under_pressure_a_fleet_yields_all_its_workers_and_somebody_is_told(
-    yard: Yard, found: Pressure, order: int, level: int
+    driver: AutoscalerDriver, found: Pressure, order: int, level: int
 ) -> None:
-    yard.start(fleet("mail", yield_order=order, min=2), fleet("vital"))
-    yard.managers["mail"].running = 7
-    yard.managers["vital"].running = 7
-    yard.load(BUSY)
-    yard.loads["own"].found = found
+    driver.start(fleet("mail", yield_order=order, min=2), fleet("vital"))
+    driver.managers["mail"].running = 7
+    driver.managers["vital"].running = 7
+    driver.load(BUSY)
+    driver.loads["own"].found = found
 
-    yard.tick()
+    driver.tick()
 
-    assert yard.managers["mail"].asked == [0]
-    assert yard.managers["vital"].asked == []
-    assert yard.decisions() == [(-7, "pressure", True)]
-    assert yard.status().level == level
-    assert yard.alerts
-
-
-def test_when_the_pressure_is_over_the_fleet_comes_back(yard: Yard) -> None:
-    yard.start(fleet("mail", yield_order=1))
-    yard.managers["mail"].running = 3
-    yard.load(BUSY)
-    yard.loads["own"].found = Pressure(memory_percent=95.0)
-    yard.run(5)
-    assert yard.managers["mail"].running == 0
-
-    yard.loads["own"].found = Pressure(memory_percent=50.0)
-    yard.run(2)
-
-    assert yard.managers["mail"].running == 1
+    assert driver.managers["mail"].asked == [0]
+    assert driver.managers["vital"].asked == []
+    assert driver.decisions() == [(-7, "pressure", True)]
+    assert driver.status().level == level
+    assert driver.alerts
 
 
-def test_others_may_grow_while_one_is_stopped_by_pressure_below_its_minimum(yard: Yard) -> None:
-    yard.start(fleet("mail", yield_order=1, min=3), fleet("vital", max=10))
-    yard.managers["vital"].running = 8
-    yard.load(BUSY)
-    yard.loads["own"].found = Pressure(memory_percent=75.0)
+def test_when_the_pressure_is_over_the_fleet_comes_back(driver: AutoscalerDriver) -> None:
+    driver.start(fleet("mail", yield_order=1))
+    driver.managers["mail"].running = 3
+    driver.load(BUSY)
+    driver.loads["own"].found = Pressure(memory_percent=95.0)
+    driver.run(5)
+    assert driver.managers["mail"].running == 0
 
-    yard.run(2)
+    driver.loads["own"].found = Pressure(memory_percent=50.0)
+    driver.run(2)
 
-    assert yard.managers["vital"].running == 10
-
-
-def test_alerts_are_told_once_in_their_time_also_without_a_fleet_that_yields(yard: Yard) -> None:
-    yard.start()
-    yard.loads["own"].found = Pressure(memory_percent=71.0, disk_free_mb=300)
-
-    yard.run(120)  # twenty minutes
-
-    assert [alert.what for alert in yard.alerts] == ["memory", "disk"]
-    yard.run()
-    assert len(yard.alerts) == 4
-    assert {fact["what"] for fact in yard.facts("scaling_alert", "own")} == {"memory", "disk"}
+    assert driver.managers["mail"].running == 1
 
 
-def test_whoever_takes_over_knows_which_alerts_were_told(yard: Yard) -> None:
-    yard.start()
-    yard.loads["own"].found = Pressure(memory_percent=71.0)
-    yard.tick()
-    yard.autoscaler.close()
+def test_others_may_grow_while_one_is_stopped_by_pressure_below_its_minimum(
+    driver: AutoscalerDriver,
+) -> None:
+    driver.start(fleet("mail", yield_order=1, min=3), fleet("vital", max=10))
+    driver.managers["vital"].running = 8
+    driver.load(BUSY)
+    driver.loads["own"].found = Pressure(memory_percent=75.0)
 
-    yard.tick(yard.another(holder="two"))
+    driver.run(2)
 
-    assert len(yard.alerts) == 1
-
-
-def test_alerts_can_be_turned_off(yard: Yard) -> None:
-    yard.start(alerts=AlertSpec(enabled=False))
-    yard.loads["own"].found = Pressure(memory_percent=99.0)
-
-    yard.run(3)
-
-    assert yard.alerts == []
+    assert driver.managers["vital"].running == 10
 
 
-def test_nobody_is_started_into_an_open_circuit(yard: Yard) -> None:
-    yard.start(fleet("mail", routes=("smtp",)))
-    yard.managers["mail"].running = 1
-    yard.load(BUSY)
-    yard.way = Way.OPEN
-    yard.run(6)
-    assert yard.managers["mail"].asked == []
-    assert yard.decisions() == [(0, "circuit_open", False)]
+def test_alerts_are_told_once_in_their_time_also_without_a_fleet_that_yields(
+    driver: AutoscalerDriver,
+) -> None:
+    driver.start()
+    driver.loads["own"].found = Pressure(memory_percent=71.0, disk_free_mb=300)
 
-    yard.way = Way.FREE
-    yard.run(2)
+    driver.run(120)  # twenty minutes
 
-    assert yard.managers["mail"].asked == [6]
+    assert [alert.what for alert in driver.alerts] == ["memory", "disk"]
+    driver.run()
+    assert len(driver.alerts) == 4
+    assert {fact["what"] for fact in driver.facts("scaling_alert", "own")} == {"memory", "disk"}
 
 
-def test_workers_that_do_not_appear_have_another_fleet_make_room(yard: Yard) -> None:
-    yard.start(
+def test_whoever_takes_over_knows_which_alerts_were_told(driver: AutoscalerDriver) -> None:
+    driver.start()
+    driver.loads["own"].found = Pressure(memory_percent=71.0)
+    driver.tick()
+    driver.autoscaler.close()
+
+    driver.tick(driver.another(holder="two"))
+
+    assert len(driver.alerts) == 1
+
+
+def test_alerts_can_be_turned_off(driver: AutoscalerDriver) -> None:
+    driver.start(alerts=AlertSpec(enabled=False))
+    driver.loads["own"].found = Pressure(memory_percent=99.0)
+
+    driver.run(3)
+
+    assert driver.alerts == []
+
+
+def test_nobody_is_started_into_an_open_circuit(driver: AutoscalerDriver) -> None:
+    driver.start(fleet("mail", routes=("smtp",)))
+    driver.managers["mail"].running = 1
+    driver.load(BUSY)
+    driver.way = Way.OPEN
+    driver.run(6)
+    assert driver.managers["mail"].asked == []
+    assert driver.decisions() == [(0, "circuit_open", False)]
+
+    driver.way = Way.FREE
+    driver.run(2)
+
+    assert driver.managers["mail"].asked == [6]
+
+
+def test_workers_that_do_not_appear_have_another_fleet_make_room(driver: AutoscalerDriver) -> None:
+    driver.start(
         fleet("mail", patience_ms=60_000),
         fleet("rich", source="rich", min=2, cooldown_down_runs=1_000),
     )
-    yard.managers["mail"].running = 1
-    yard.managers["rich"].running = 12
-    yard.load(Sample(ready=10, consume_rate=12.0), "rich")  # ten would do
-    yard.load(BUSY)
-    yard.run(2)
-    assert (yard.managers["mail"].asked, yard.managers["rich"].asked) == ([6], [10])
+    driver.managers["mail"].running = 1
+    driver.managers["rich"].running = 12
+    driver.load(Sample(ready=10, consume_rate=12.0), "rich")  # ten would do
+    driver.load(BUSY)
+    driver.run(2)
+    assert (driver.managers["mail"].asked, driver.managers["rich"].asked) == ([6], [10])
 
-    yard.managers["mail"].said = Replicas(running=1, requested=6)  # there is no room for them
-    yard.run(6)
+    driver.managers["mail"].said = Replicas(running=1, requested=6)  # there is no room for them
+    driver.run(6)
 
-    assert yard.managers["rich"].asked == [10, 9]
-    assert yard.decisions("rich")[-1] == (-1, "making_room", True)
-    assert yard.facts("scaling_trouble", "mail")[0]["code"] == "replicas_missing"
+    assert driver.managers["rich"].asked == [10, 9]
+    assert driver.decisions("rich")[-1] == (-1, "making_room", True)
+    assert driver.facts("scaling_trouble", "mail")[0]["code"] == "replicas_missing"
 
 
 def test_a_worker_that_exits_after_all_had_appeared_takes_none_from_other_fleets(
-    yard: Yard,
+    driver: AutoscalerDriver,
 ) -> None:
-    yard.start(
+    driver.start(
         fleet("mail", patience_ms=5_000),
         fleet("rich", source="rich", min=2, cooldown_down_runs=1_000),
     )
-    yard.managers["mail"].running, yard.managers["rich"].running = 1, 12
-    yard.load(Sample(ready=10, consume_rate=12.0), "rich")  # ten would do
-    yard.load(BUSY)
-    yard.run(3)
-    assert (yard.managers["mail"].running, yard.managers["rich"].running) == (6, 10)
+    driver.managers["mail"].running, driver.managers["rich"].running = 1, 12
+    driver.load(Sample(ready=10, consume_rate=12.0), "rich")  # ten would do
+    driver.load(BUSY)
+    driver.run(3)
+    assert (driver.managers["mail"].running, driver.managers["rich"].running) == (6, 10)
 
-    yard.load(Sample(ready=6, consume_rate=6.0))
-    yard.managers["mail"].running = 5
-    yard.run(10)
+    driver.load(Sample(ready=6, consume_rate=6.0))
+    driver.managers["mail"].running = 5
+    driver.run(10)
 
-    assert yard.facts("scaling_trouble") == []
-    assert yard.managers["rich"].asked == [10]
+    assert driver.facts("scaling_trouble") == []
+    assert driver.managers["rich"].asked == [10]
 
 
-def test_nobody_makes_room_for_one_that_is_no_worse_off(yard: Yard) -> None:
-    yard.start(fleet("mail", patience_ms=60_000), fleet("poor", source="poor", max=1))
-    yard.managers["mail"].running = yard.managers["poor"].running = 1
-    yard.load(BUSY)
-    yard.load(BUSY, "poor")
-    yard.run(2)
-    yard.managers["mail"].said = Replicas(running=1, requested=6)
+def test_nobody_makes_room_for_one_that_is_no_worse_off(driver: AutoscalerDriver) -> None:
+    driver.start(fleet("mail", patience_ms=60_000), fleet("poor", source="poor", max=1))
+    driver.managers["mail"].running = driver.managers["poor"].running = 1
+    driver.load(BUSY)
+    driver.load(BUSY, "poor")
+    driver.run(2)
+    driver.managers["mail"].said = Replicas(running=1, requested=6)
 
-    yard.run(8)
+    driver.run(8)
 
-    assert yard.managers["poor"].asked == []
+    assert driver.managers["poor"].asked == []

@@ -1,12 +1,12 @@
 import pytest
 
-from tests.runtime.pusher.rig import Rig
-from tests.store.conftest import backend, clock, desk, open_store, postgres_home, store
-from tests.store.desk import Desk
+from tests.runtime.pusher.driver import PusherDriver
+from tests.store.conftest import backend, clock, open_store, postgres_home, store, store_driver
+from tests.store.driver import StoreDriver
 
-__all__ = ["backend", "clock", "desk", "open_store", "postgres_home", "store"]
+__all__ = ["backend", "clock", "store_driver", "open_store", "postgres_home", "store"]
 
 
 @pytest.fixture
-def rig(desk: Desk) -> Rig:
-    return Rig(desk)
+def driver(store_driver: StoreDriver) -> PusherDriver:
+    return PusherDriver(store_driver)

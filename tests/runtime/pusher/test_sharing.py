@@ -11,140 +11,144 @@ from penstock.domain.message.lifecycle import State
 from penstock.ports.store import Store
 from penstock.runtime.pusher.finder import Finder
 from tests.fakes import FakeSender
-from tests.runtime.pusher.rig import LEASE_MS, RETRY_MS, Rig, paths
-from tests.store.desk import Desk
+from tests.runtime.pusher.driver import LEASE_MS, RETRY_MS, PusherDriver, paths
+from tests.store.driver import StoreDriver
 from tests.store.recount import check_books
 
 
-def test_no_queue_waits_longer_than_the_others_because_one_has_much(desk: Desk):
-    rig = Rig(desk, concurrency=1)
-    much, little, least = (rig.queue(name) for name in ("much", "little", "least"))
+def test_no_queue_waits_longer_than_the_others_because_one_has_much(store_driver: StoreDriver):
+    driver = PusherDriver(store_driver, concurrency=1)
+    much, little, least = (driver.queue(name) for name in ("much", "little", "least"))
     for number in range(4):
-        rig.deliver(much, f"/much/{number}")
-    rig.deliver(little, "/little/0")
-    rig.deliver(little, "/little/1")
-    rig.deliver(least, "/least/0")
+        driver.deliver(much, f"/much/{number}")
+    driver.deliver(little, "/little/0")
+    driver.deliver(little, "/little/1")
+    driver.deliver(least, "/least/0")
 
-    rig.step()
+    driver.step()
     for _ in range(9):  # some steps only find that a queue is empty by now
-        rig.answer(200)
+        driver.answer(200)
 
-    assert rig.sent() == [
+    assert driver.sent() == [
         *("/much/0", "/little/0", "/least/0"),
         *("/much/1", "/little/1", "/much/2", "/much/3"),
     ]
 
 
-def test_no_more_is_under_way_than_set(desk: Desk):
-    rig = Rig(desk, concurrency=3)
+def test_no_more_is_under_way_than_set(store_driver: StoreDriver):
+    driver = PusherDriver(store_driver, concurrency=3)
     for number in range(8):
-        rig.deliver(rig.queue(f"q{number}"), f"/{number}")
+        driver.deliver(driver.queue(f"q{number}"), f"/{number}")
 
     seen = []
-    rig.step()
-    while rig.sender.open:
-        seen.append(len(rig.sender.open))
-        rig.answer(200)
+    driver.step()
+    while driver.sender.open:
+        seen.append(len(driver.sender.open))
+        driver.answer(200)
 
     assert seen == [3, 3, 2]
-    assert len(desk.endings()) == 8
+    assert len(store_driver.endings()) == 8
 
 
-def test_of_a_route_no_more_is_under_way_than_it_allows_and_others_are_not_kept_back(rig: Rig):
-    rig.rules(
+def test_of_a_route_no_more_is_under_way_than_it_allows_and_others_are_not_kept_back(
+    driver: PusherDriver,
+):
+    driver.rules(
         {
             "/narrow/(.*)": {"url": "http://narrow/$1", "concurrency": 2},
             "/(.*)": {"url": "http://wide/$1"},
         }
     )
-    ids = [rig.deliver(rig.queue(f"n{number}"), f"/narrow/{number}") for number in range(5)]
+    ids = [driver.deliver(driver.queue(f"n{number}"), f"/narrow/{number}") for number in range(5)]
     for number in range(5):
-        rig.deliver(rig.queue(f"w{number}"), f"/{number}")
+        driver.deliver(driver.queue(f"w{number}"), f"/{number}")
 
-    rig.step()
-    rig.step()
+    driver.step()
+    driver.step()
 
-    hosts = Counter(request.url.split("/")[2] for request, _ in rig.sender.open)
+    hosts = Counter(request.url.split("/")[2] for request, _ in driver.sender.open)
     assert hosts == {"narrow": 2, "wide": 5}
-    assert [rig.message(one).attempts for one in ids] == [1, 1, 0, 0, 0]
+    assert [driver.message(one).attempts for one in ids] == [1, 1, 0, 0, 0]
     for _ in range(3):
-        rig.answer(200)
-        assert Counter(r.url.split("/")[2] for r, _ in rig.sender.open)["narrow"] <= 2
-    assert len(rig.desk.endings()) == 10
-    check_books(rig.desk)
+        driver.answer(200)
+        assert Counter(r.url.split("/")[2] for r, _ in driver.sender.open)["narrow"] <= 2
+    assert len(driver.store_driver.endings()) == 10
+    check_books(driver.store_driver)
 
 
-def test_an_endpoint_that_hangs_does_not_keep_other_routes_waiting(desk: Desk):
-    rig = Rig(desk, concurrency=200)
-    rig.rules(
+def test_an_endpoint_that_hangs_does_not_keep_other_routes_waiting(store_driver: StoreDriver):
+    driver = PusherDriver(store_driver, concurrency=200)
+    driver.rules(
         {"/slow/(.*)": {"url": "http://slow/$1"}, "/well/(.*)": {"url": "http://well/$1"}},
     )
-    hanging = [rig.queue(f"slow-{number}") for number in range(230)]
+    hanging = [driver.queue(f"slow-{number}") for number in range(230)]
     for queue in hanging:
-        rig.deliver(queue, f"/slow/{queue.name}")
-    rig.step()
-    rig.step()
-    assert 100 < len(rig.open()) < 200
-    well = rig.queue("well")
+        driver.deliver(queue, f"/slow/{queue.name}")
+    driver.step()
+    driver.step()
+    assert 100 < len(driver.open()) < 200
+    well = driver.queue("well")
     for number in range(3):
-        rig.deliver(well, f"/well/{number}")
+        driver.deliver(well, f"/well/{number}")
 
     for number in range(3):
-        rig.step()
-        assert rig.open()[-1] == f"/{number}"
-        rig.sender.answer_one(200, host="well")
-    rig.step()
+        driver.step()
+        assert driver.open()[-1] == f"/{number}"
+        driver.sender.answer_one(200, host="well")
+    driver.step()
 
-    assert [ending.outcome for ending in desk.endings()] == [State.DONE] * 3
-    rig.clock.advance(seconds=40)
-    rig.answer(None, error="no answer")
-    rig.clock.advance(ms=RETRY_MS)
+    assert [ending.outcome for ending in store_driver.endings()] == [State.DONE] * 3
+    driver.clock.advance(seconds=40)
+    driver.answer(None, error="no answer")
+    driver.clock.advance(ms=RETRY_MS)
     for _ in range(3):
-        rig.step()
-    assert 0 < len(rig.open()) < 50, "it has less than before, because it hung"
-    check_books(desk)
+        driver.step()
+    assert 0 < len(driver.open()) < 50, "it has less than before, because it hung"
+    check_books(store_driver)
 
 
-def test_those_who_wait_for_their_route_are_not_claimed_again_and_again(rig: Rig):
-    rig.rule("/(.*)", url="http://narrow/$1", concurrency=1)
-    ids = [rig.deliver(rig.queue(f"q{number}"), f"/{number}") for number in range(4)]
+def test_those_who_wait_for_their_route_are_not_claimed_again_and_again(driver: PusherDriver):
+    driver.rule("/(.*)", url="http://narrow/$1", concurrency=1)
+    ids = [driver.deliver(driver.queue(f"q{number}"), f"/{number}") for number in range(4)]
     for _ in range(10):
-        rig.step()
+        driver.step()
 
-    assert [len(rig.desk.attempts(one)) for one in ids] == [0, 1, 1, 1], "released once each"
+    assert [len(driver.store_driver.attempts(one)) for one in ids] == [0, 1, 1, 1], (
+        "released once each"
+    )
 
 
-def test_two_nodes_share_the_work_and_nothing_is_sent_twice(rig: Rig):
+def test_two_nodes_share_the_work_and_nothing_is_sent_twice(driver: PusherDriver):
     other = FakeSender()
-    another = rig.another(other, "node-2", concurrency=3)
+    another = driver.another(other, "node-2", concurrency=3)
     for number in range(6):
-        queue = rig.queue(f"q{number}")
+        queue = driver.queue(f"q{number}")
         for part in "ab":
-            rig.deliver(queue, f"/{number}{part}")
+            driver.deliver(queue, f"/{number}{part}")
 
-    another.tick(rig.desk.now)
-    rig.step()
+    another.tick(driver.store_driver.now)
+    driver.step()
     for _ in range(6):
         other.answer(200)
-        another.tick(rig.desk.now)
-        rig.answer(200)
+        another.tick(driver.store_driver.now)
+        driver.answer(200)
 
-    sent = rig.sent() + paths(other.sent)
+    sent = driver.sent() + paths(other.sent)
     assert Counter(sent) == {f"/{number}{part}": 1 for number in range(6) for part in "ab"}
     assert len(other.sent) >= 3
 
 
-def test_many_queues_take_few_transactions(rig: Rig):
+def test_many_queues_take_few_transactions(driver: PusherDriver):
     for number in range(60):
-        rig.deliver(rig.queue(f"q{number}"), f"/{number}")
-    counted = Counted(rig.desk.store)
+        driver.deliver(driver.queue(f"q{number}"), f"/{number}")
+    counted = Counted(driver.store_driver.store)
     sender = FakeSender()
-    rig.desk.store = counted
-    pusher = rig.another(sender, concurrency=60)
+    driver.store_driver.store = counted
+    pusher = driver.another(sender, concurrency=60)
 
-    pusher.tick(rig.desk.now)
+    pusher.tick(driver.store_driver.now)
     sender.answer(200)
-    pusher.tick(rig.desk.now)
+    pusher.tick(driver.store_driver.now)
 
     assert len(sender.sent) == 60
     assert counted.calls["act"] == 1
@@ -153,89 +157,91 @@ def test_many_queues_take_few_transactions(rig: Rig):
     assert counted.calls["claim"] == 0
 
 
-def test_a_wake_up_rings_for_deliveries_and_soon_not_for_others(rig: Rig):
+def test_a_wake_up_rings_for_deliveries_and_soon_not_for_others(driver: PusherDriver):
     rung: list[int] = []
-    finder = Finder(rig.desk.store, scan_ms=1_000_000, ring=lambda: rung.append(1))
-    ours, others = rig.queue(), rig.desk.queue("mail")
-    finder.look(now=rig.desk.now)
+    finder = Finder(driver.store_driver.store, scan_ms=1_000_000, ring=lambda: rung.append(1))
+    ours, others = driver.queue(), driver.store_driver.queue("mail")
+    finder.look(now=driver.store_driver.now)
 
     finder.heard({ours.queue_no: 1, others.queue_no: 1})
-    found = finder.look(now=rig.desk.now)
+    found = finder.look(now=driver.store_driver.now)
     finder.heard({others.queue_no: 5})
     finder.heard({ours.queue_no: 0})
 
     assert (found.heard, len(rung)) == ([ours.queue_no], 1)
-    assert finder.look(now=rig.desk.now).heard == []
+    assert finder.look(now=driver.store_driver.now).heard == []
 
 
-def test_without_a_scan_a_wake_up_is_enough(desk: Desk):
-    rig = Rig(desk, scan_ms=1_000_000)
-    queue = rig.queue()
-    rig.step()
-    rig.deliver(queue, "/a")
-    rig.step()
-    assert rig.sent() == []
+def test_without_a_scan_a_wake_up_is_enough(store_driver: StoreDriver):
+    driver = PusherDriver(store_driver, scan_ms=1_000_000)
+    queue = driver.queue()
+    driver.step()
+    driver.deliver(queue, "/a")
+    driver.step()
+    assert driver.sent() == []
 
-    rig.pusher.heard({queue.queue_no: 1})
-    rig.step()
+    driver.pusher.heard({queue.queue_no: 1})
+    driver.step()
 
-    assert rig.sent() == ["/a"]
-
-
-def test_the_next_step_is_due_when_something_is_and_not_before(desk: Desk):
-    rig = Rig(desk, scan_ms=100_000)
-    rig.deliver(rig.queue(), "/a")
-    now = desk.now
-
-    assert rig.step() == now + LEASE_MS // 3, "a lease to be extended"
-    rig.sender.answer(500)
-    assert rig.step() == now + RETRY_MS, "a failure to be tried again"
-    rig.clock.advance(ms=RETRY_MS)
-    rig.step()
-    rig.sender.answer(200)
-    rig.step()
-    assert rig.step() == now + 100_000, "to look for more"
+    assert driver.sent() == ["/a"]
 
 
-def test_a_store_that_fails_loses_no_answer(rig: Rig):
-    queue = rig.queue()
-    rig.deliver(queue, "/a")
-    rig.deliver(queue, "/b")
-    troubled = Counted(rig.desk.store)
-    rig.desk.store = troubled
+def test_the_next_step_is_due_when_something_is_and_not_before(store_driver: StoreDriver):
+    driver = PusherDriver(store_driver, scan_ms=100_000)
+    driver.deliver(driver.queue(), "/a")
+    now = store_driver.now
+
+    assert driver.step() == now + LEASE_MS // 3, "a lease to be extended"
+    driver.sender.answer(500)
+    assert driver.step() == now + RETRY_MS, "a failure to be tried again"
+    driver.clock.advance(ms=RETRY_MS)
+    driver.step()
+    driver.sender.answer(200)
+    driver.step()
+    assert driver.step() == now + 100_000, "to look for more"
+
+
+def test_a_store_that_fails_loses_no_answer(driver: PusherDriver):
+    queue = driver.queue()
+    driver.deliver(queue, "/a")
+    driver.deliver(queue, "/b")
+    troubled = Counted(driver.store_driver.store)
+    driver.store_driver.store = troubled
     sender = FakeSender()
-    pusher = rig.another(sender)
-    pusher.tick(rig.desk.now)
+    pusher = driver.another(sender)
+    pusher.tick(driver.store_driver.now)
 
     sender.answer(200)
     troubled.is_down = True
     for _ in range(2):
         with pytest.raises(StoreUnavailable):
-            pusher.tick(rig.desk.now)
+            pusher.tick(driver.store_driver.now)
     troubled.is_down = False
-    pusher.tick(rig.desk.now)
+    pusher.tick(driver.store_driver.now)
 
-    assert [ending.outcome for ending in rig.desk.endings()] == [State.DONE]
+    assert [ending.outcome for ending in driver.store_driver.endings()] == [State.DONE]
     assert paths(sender.sent) == ["/a", "/b"]
 
 
-def test_a_store_that_fails_between_claim_and_permit_costs_a_lease_and_no_message(rig: Rig):
-    rig.deliver(rig.queue(), "/a")
-    rig.breaker()
-    troubled = Counted(rig.desk.store)
+def test_a_store_that_fails_between_claim_and_permit_costs_a_lease_and_no_message(
+    driver: PusherDriver,
+):
+    driver.deliver(driver.queue(), "/a")
+    driver.breaker()
+    troubled = Counted(driver.store_driver.store)
     troubled.fails_after_claims = True
-    rig.circuits._store = troubled
+    driver.circuits._store = troubled
     with pytest.raises(StoreUnavailable):
-        rig.step()
+        driver.step()
     troubled.fails_after_claims = False
-    rig.step()
-    assert rig.sent() == []
+    driver.step()
+    assert driver.sent() == []
 
-    rig.clock.advance(ms=LEASE_MS)
-    rig.reap()
-    rig.step()
+    driver.clock.advance(ms=LEASE_MS)
+    driver.reap()
+    driver.step()
 
-    assert rig.sent() == ["/a"]
+    assert driver.sent() == ["/a"]
 
 
 class Counted:

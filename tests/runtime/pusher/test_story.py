@@ -19,8 +19,8 @@ from penstock.outbound.http_sender import HttpSender
 from penstock.runtime.circuit_duties import circuit_duties
 from penstock.runtime.pusher.backoff import Waits
 from penstock.runtime.pusher.pusher import Pace, Pusher
-from tests.runtime.pusher.rig import LEASE_MS, RETRY_MS, Rig
-from tests.store.desk import Desk
+from tests.runtime.pusher.driver import LEASE_MS, RETRY_MS, PusherDriver
+from tests.store.driver import StoreDriver
 from tests.store.recount import check_books
 from tests.support.http_backend import WAIT_S, Answer, Hang, HangUp, HttpBackend, Seen
 
@@ -30,16 +30,16 @@ QUEUES = 12
 OPEN_S, TRY_S, NEXT_S = 60, 60, 10
 
 
-class Story(Rig):
+class Story(PusherDriver):
     """A node in slow motion: its steps and duties are done when the test says so."""
 
-    def __init__(self, desk: Desk, backend: HttpBackend) -> None:
-        super().__init__(desk)
+    def __init__(self, store_driver: StoreDriver, backend: HttpBackend) -> None:
+        super().__init__(store_driver)
         self.backend = backend
         self._rung = threading.Event()
-        self.http = HttpSender(desk.clock, connections=50, keep_alive_ms=4_000)
+        self.http = HttpSender(store_driver.clock, connections=50, keep_alive_ms=4_000)
         self.pusher = Pusher(
-            desk.store,
+            store_driver.store,
             self.http,
             self.routes,
             self.circuits,
@@ -57,7 +57,7 @@ class Story(Rig):
             unlock_queues=BreakerTask(enabled=True, interval_ms=NEXT_S * SECOND),
         )
         for duty in self.duties:  # from here on, one interval until each does something
-            duty.tick(desk.now)
+            duty.tick(store_driver.now)
         self.queues = [self.queue(f"q{number}") for number in range(QUEUES)]
         self._sent = [0] * QUEUES
 
@@ -96,11 +96,13 @@ class Story(Rig):
 
     @property
     def held(self) -> int:
-        found = self.desk.read(lambda s: [s.queues.get(q.queue_no).held_by for q in self.queues])
+        found = self.store_driver.read(
+            lambda s: [s.queues.get(q.queue_no).held_by for q in self.queues]
+        )
         return sum(by is not None for by in found)
 
     def attempts(self) -> set[int]:
-        ready = [m for q in self.queues for m in self.desk.browse(q, State.READY)]
+        ready = [m for q in self.queues for m in self.store_driver.browse(q, State.READY)]
         return {m.attempts for m in ready}
 
 
@@ -111,8 +113,8 @@ def shop() -> Iterator[HttpBackend]:
 
 
 @pytest.fixture
-def story(desk: Desk, shop: HttpBackend) -> Iterator[Story]:
-    story = Story(desk, shop)
+def story(store_driver: StoreDriver, shop: HttpBackend) -> Iterator[Story]:
+    story = Story(store_driver, shop)
     yield story
     story.http.close()
 
@@ -164,13 +166,13 @@ def in_every_way(seen: Seen) -> Answer | Hang | HangUp:
 
 
 def check_that_nothing_was_lost(story: Story, shop: HttpBackend) -> None:
-    endings = story.desk.endings()
+    endings = story.store_driver.endings()
     assert [ending.outcome for ending in endings] == [State.DONE] * 4 * QUEUES
     for number in range(QUEUES):
         came = [seen.target for seen in shop.seen if seen.target.startswith(f"/{number}/")]
         assert list(dict.fromkeys(came)) == [f"/{number}/{place}" for place in range(4)]
         assert came == sorted(came), "one after the other, also those that were tried again"
-    check_books(story.desk)
+    check_books(story.store_driver)
 
 
 def test_a_backend_that_is_slow_at_times_is_no_outage(story: Story, shop: HttpBackend):
@@ -186,5 +188,5 @@ def test_a_backend_that_is_slow_at_times_is_no_outage(story: Story, shop: HttpBa
     story.run()
 
     assert len(shop.seen) == QUEUES
-    assert [ending.attempts for ending in story.desk.endings()] == [1] * QUEUES
+    assert [ending.attempts for ending in story.store_driver.endings()] == [1] * QUEUES
     assert story.state() is CircuitState.CLOSED

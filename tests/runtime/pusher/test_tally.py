@@ -23,22 +23,22 @@ def only(tally: Tally) -> OfRoute:
         (404, {"x_queue_retry_4xx": "0"}, Ended.GIVEN_UP),
     ],
 )
-def test_an_attempt_is_counted_by_how_it_ended(rig, status, headers, ended):
-    rig.deliver(rig.queue(), "/a", **headers)
-    rig.step()
-    rig.answer(status, took_ms=30)
+def test_an_attempt_is_counted_by_how_it_ended(driver, status, headers, ended):
+    driver.deliver(driver.queue(), "/a", **headers)
+    driver.step()
+    driver.answer(status, took_ms=30)
 
-    found = only(rig.tally)
+    found = only(driver.tally)
     assert found.counts == {**dict.fromkeys(Ended, 0), ended: 1}
     assert (found.total, found.took_ms) == (1, 30)
 
 
-def test_what_was_broken_off_is_not_counted(rig):
-    rig.deliver(rig.queue(), "/a")
-    rig.step()
-    rig.answer(None, is_broken_off=True)
+def test_what_was_broken_off_is_not_counted(driver):
+    driver.deliver(driver.queue(), "/a")
+    driver.step()
+    driver.answer(None, is_broken_off=True)
 
-    assert rig.tally.all() == []
+    assert driver.tally.all() == []
 
 
 def test_durations_are_counted_by_the_smallest_bound_that_they_keep():

@@ -21,7 +21,7 @@ from penstock.store.sqlite.write_lock import Turns
 from penstock.store.store import open_sqlite
 from tests.factories import a_new_message, an_act
 from tests.store.callers.ways import ADD, LOOK, ORDERS
-from tests.store.desk import WAIT_S, Desk
+from tests.store.driver import WAIT_S, StoreDriver
 
 SOON_S = 0.1
 
@@ -56,14 +56,14 @@ def other(where: str) -> Iterator[Turns]:
     turns.close()
 
 
-def send(desk: Desk, mail: Queue, tx: sqlite3.Connection) -> Sent | PenstockError:
-    [answer] = desk.store.send_in(tx, [a_new_message(mail, now=desk.now)])
+def send(driver: StoreDriver, mail: Queue, tx: sqlite3.Connection) -> Sent | PenstockError:
+    [answer] = driver.store.send_in(tx, [a_new_message(mail, now=driver.now)])
     return answer
 
 
-def refused(desk: Desk, mail: Queue, tx: sqlite3.Connection) -> str:
+def refused(driver: StoreDriver, mail: Queue, tx: sqlite3.Connection) -> str:
     with pytest.raises(TransactionBusy) as refusal:
-        send(desk, mail, tx)
+        send(driver, mail, tx)
     told = str(refusal.value)
     assert refusal.value.code == "transaction_busy"
     assert "locked" not in told
@@ -73,78 +73,78 @@ def refused(desk: Desk, mail: Queue, tx: sqlite3.Connection) -> str:
 
 @pytest.mark.parametrize("has_begun", [False, True])
 def test_when_another_connection_writes_for_too_long_it_is_told_what_to_do(
-    desk: Desk, connect: Connect, has_begun: bool
+    driver: StoreDriver, connect: Connect, has_begun: bool
 ) -> None:
-    mail = desk.queue()
+    mail = driver.queue()
     stranger, tx = connect(), connect(SOON_S)
     stranger.execute(ADD.format("a"))
     if has_begun:
         tx.execute("BEGIN")
 
-    assert "longer than tx waits" in refused(desk, mail, tx)
+    assert "longer than tx waits" in refused(driver, mail, tx)
 
     stranger.rollback()
-    assert isinstance(send(desk, mail, tx), Sent)
+    assert isinstance(send(driver, mail, tx), Sent)
     tx.commit()
-    assert len(desk.claim_ids(mail)) == 1
+    assert len(driver.claim_ids(mail)) == 1
 
 
 def test_what_was_claimed_stays_so_when_its_completion_has_to_wait_too_long(
-    desk: Desk, connect: Connect
+    driver: StoreDriver, connect: Connect
 ) -> None:
-    mail = desk.queue()
-    desk.send(mail)
-    [held] = desk.claim(mail)
+    mail = driver.queue()
+    driver.send(mail)
+    [held] = driver.claim(mail)
     stranger, tx = connect(), connect(SOON_S)
     stranger.execute(ADD.format("a"))
-    act = an_act(Verb.COMPLETE, held, now=desk.now)
+    act = an_act(Verb.COMPLETE, held, now=driver.now)
 
     with pytest.raises(TransactionBusy):
-        desk.store.act_in(tx, [act])
+        driver.store.act_in(tx, [act])
 
     stranger.rollback()
-    assert desk.get(held.id) == held
-    [answer] = desk.store.act_in(tx, [act])
+    assert driver.get(held.id) == held
+    [answer] = driver.store.act_in(tx, [act])
     assert isinstance(answer, Acted)
 
 
 def test_a_transaction_that_has_read_what_others_have_changed_since_must_begin_anew(
-    desk: Desk, connect: Connect
+    driver: StoreDriver, connect: Connect
 ) -> None:
-    mail = desk.queue()
+    mail = driver.queue()
     tx = connect()
     tx.execute("BEGIN")
     tx.execute(LOOK).fetchall()
-    desk.send(mail)
+    driver.send(mail)
 
-    assert "changed since" in refused(desk, mail, tx)
+    assert "changed since" in refused(driver, mail, tx)
 
     tx.rollback()
-    assert isinstance(send(desk, mail, tx), Sent)
+    assert isinstance(send(driver, mail, tx), Sent)
 
 
 @pytest.mark.parametrize("has_begun", [False, True])
 def test_how_long_a_connection_waits_stays_its_owners_business(
-    desk: Desk, connect: Connect, has_begun: bool
+    driver: StoreDriver, connect: Connect, has_begun: bool
 ) -> None:
-    mail = desk.queue()
+    mail = driver.queue()
     stranger, tx = connect(), connect(SOON_S)
     if has_begun:
         tx.execute("BEGIN")
     stranger.execute(ADD.format("a"))
-    refused(desk, mail, tx)
+    refused(driver, mail, tx)
     stranger.rollback()
 
-    send(desk, mail, tx)
+    send(driver, mail, tx)
 
     assert tx.execute("PRAGMA busy_timeout").fetchall() == [(SOON_S * 1000,)]
 
 
 @pytest.mark.parametrize("has_begun", [False, True])
 def test_a_transaction_that_does_not_write_yet_waits_for_its_turn(
-    desk: Desk, connect: Connect, other: Turns, has_begun: bool
+    driver: StoreDriver, connect: Connect, other: Turns, has_begun: bool
 ) -> None:
-    mail = desk.queue()
+    mail = driver.queue()
     tx, writing = connect(), connect()
     if has_begun:
         tx.execute("BEGIN")
@@ -153,7 +153,7 @@ def test_a_transaction_that_does_not_write_yet_waits_for_its_turn(
     done = threading.Event()
 
     def send_it() -> None:
-        send(desk, mail, tx)
+        send(driver, mail, tx)
         done.set()
 
     thread = threading.Thread(target=send_it)
@@ -169,34 +169,36 @@ def test_a_transaction_that_does_not_write_yet_waits_for_its_turn(
 
 
 def test_a_turn_that_does_not_come_is_waited_for_as_long_as_the_connection_would(
-    desk: Desk, connect: Connect, other: Turns
+    driver: StoreDriver, connect: Connect, other: Turns
 ) -> None:
-    mail = desk.queue()
+    mail = driver.queue()
     other.take()
 
     for timeout in (0, SOON_S):
-        refused(desk, mail, connect(timeout))
+        refused(driver, mail, connect(timeout))
 
     other.give_back()
-    assert isinstance(send(desk, mail, connect()), Sent)
+    assert isinstance(send(driver, mail, connect()), Sent)
 
 
 def test_a_transaction_that_writes_already_waits_for_nobody(
-    desk: Desk, connect: Connect, other: Turns
+    driver: StoreDriver, connect: Connect, other: Turns
 ) -> None:
-    mail = desk.queue()
+    mail = driver.queue()
     tx = connect()
     tx.execute(ADD.format("a"))
     other.take()  # and waits for tx, which would wait for it
 
-    assert isinstance(send(desk, mail, tx), Sent)
+    assert isinstance(send(driver, mail, tx), Sent)
 
 
-def test_as_soon_as_it_writes_the_turn_is_over(desk: Desk, connect: Connect, other: Turns) -> None:
-    mail = desk.queue()
+def test_as_soon_as_it_writes_the_turn_is_over(
+    driver: StoreDriver, connect: Connect, other: Turns
+) -> None:
+    mail = driver.queue()
     tx = connect()
 
-    send(desk, mail, tx)
+    send(driver, mail, tx)
 
     assert other.take(wait=False)
     other.give_back()
@@ -204,16 +206,16 @@ def test_as_soon_as_it_writes_the_turn_is_over(desk: Desk, connect: Connect, oth
 
 
 def test_after_a_sync_has_failed_the_log_is_settled_before_a_caller_builds_on_it(
-    desk: Desk, connect: Connect, other: Turns, monkeypatch: pytest.MonkeyPatch
+    driver: StoreDriver, connect: Connect, other: Turns, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    mail = desk.queue()
+    mail = driver.queue()
     settled: list[Path] = []
     monkeypatch.setattr(sqlite_plain, "_sync_again", settled.append)
     other.take()
     other.doubt()
     other.give_back()
 
-    send(desk, mail, connect())
+    send(driver, mail, connect())
 
     assert len(settled) == 1
     assert not other.is_in_doubt
@@ -246,30 +248,30 @@ def test_a_log_that_could_not_be_moved_is_moved_after_the_next_commit() -> None:
 
 
 def test_a_send_beside_the_threads_own_transaction_is_refused_at_once(
-    desk: Desk, where: str
+    driver: StoreDriver, where: str
 ) -> None:
-    mail = desk.queue()
+    mail = driver.queue()
     own = sqlite3.connect(where)
     own.execute(ADD.format("a"))
 
     with pytest.raises(TransactionBusy, match=r"this thread has a transaction open .* pass it as"):
-        desk.store.send([a_new_message(mail, now=desk.now)]).result(WAIT_S)
+        driver.store.send([a_new_message(mail, now=driver.now)]).result(WAIT_S)
     own.rollback()
-    desk.store.send([a_new_message(mail, now=desk.now)]).result(WAIT_S)
+    driver.store.send([a_new_message(mail, now=driver.now)]).result(WAIT_S)
 
-    assert desk.counts(mail).ready == 1
+    assert driver.counts(mail).ready == 1
     own.close()
 
 
 def test_others_wait_for_that_transaction_and_are_not_refused_with_it(
-    desk: Desk, where: str
+    driver: StoreDriver, where: str
 ) -> None:
-    mail, sent = desk.queue(), []
+    mail, sent = driver.queue(), []
     own = sqlite3.connect(where)
     own.execute(ADD.format("a"))
 
     def send_too() -> None:
-        sent.extend(desk.store.send([a_new_message(mail, now=desk.now)]).result(WAIT_S))
+        sent.extend(driver.store.send([a_new_message(mail, now=driver.now)]).result(WAIT_S))
 
     others = [threading.Thread(target=send_too) for _ in range(3)]
     for other in others:
@@ -280,26 +282,26 @@ def test_others_wait_for_that_transaction_and_are_not_refused_with_it(
         other.join(WAIT_S)
 
     assert len(sent) == 3
-    assert desk.counts(mail).ready == 3
+    assert driver.counts(mail).ready == 3
     own.close()
 
 
 def test_only_its_own_requests_are_refused_to_the_thread_that_holds_the_lock(
-    desk: Desk, where: str
+    driver: StoreDriver, where: str
 ) -> None:
-    mail = desk.queue()
+    mail = driver.queue()
     with ThreadPoolExecutor(1) as pool:
-        theirs = pool.submit(lambda: Request(Kind.SEND, [a_new_message(mail, now=desk.now)]))
+        theirs = pool.submit(lambda: Request(Kind.SEND, [a_new_message(mail, now=driver.now)]))
         foreign = theirs.result()
     own = sqlite3.connect(where)
     own.execute(ADD.format("a"))
 
-    desk.store._commits._waiting.append(foreign)  # type: ignore[attr-defined]
+    driver.store._commits._waiting.append(foreign)  # type: ignore[attr-defined]
     with pytest.raises(TransactionBusy):
-        desk.store.send([a_new_message(mail, now=desk.now)]).result(WAIT_S)
+        driver.store.send([a_new_message(mail, now=driver.now)]).result(WAIT_S)
     own.commit()
 
     [answer] = foreign.ticket.result(WAIT_S)
     assert isinstance(answer, Sent)
-    assert desk.counts(mail).ready == 1
+    assert driver.counts(mail).ready == 1
     own.close()

@@ -12,29 +12,29 @@ from penstock.domain.message.lease import Verb
 from tests.docs.snippets import ROOT
 from tests.factories import a_new_message, an_act
 from tests.store.callers.ways import Way
-from tests.store.desk import Desk
+from tests.store.driver import StoreDriver
 
 KINDS = [("sqlite", "sqlite3"), ("postgres", "psycopg")]
 
 
 @pytest.mark.parametrize("kind", KINDS, ids=["sqlite", "postgres"], indirect=True)
 def test_the_doctor_finds_the_books_right(
-    desk: Desk, way: Way, kind: tuple[str, str], where: str
+    driver: StoreDriver, way: Way, kind: tuple[str, str], where: str
 ) -> None:
-    mail = desk.queue(max_attempts=1)
+    mail = driver.queue(max_attempts=1)
     for verb in (Verb.COMPLETE, Verb.FAIL, Verb.RELEASE):
-        desk.send(mail)
-        way.send(desk.store, [a_new_message(mail, now=desk.now) for _ in range(2)])
+        driver.send(mail)
+        way.send(driver.store, [a_new_message(mail, now=driver.now) for _ in range(2)])
         way.rollback()
-        way.send(desk.store, [a_new_message(mail, now=desk.now) for _ in range(2)])
+        way.send(driver.store, [a_new_message(mail, now=driver.now) for _ in range(2)])
         way.commit()
-        first, second = desk.claim(mail, 2)
-        way.act(desk.store, [an_act(verb, first, now=desk.now)])
+        first, second = driver.claim(mail, 2)
+        way.act(driver.store, [an_act(verb, first, now=driver.now)])
         way.rollback()
-        way.act(desk.store, [an_act(verb, first, now=desk.now)])
+        way.act(driver.store, [an_act(verb, first, now=driver.now)])
         way.commit()
-        desk.complete(second)
-    desk.store.close()
+        driver.complete(second)
+    driver.store.close()
 
     url = f"sqlite:///{where}" if kind[0] == "sqlite" else where
     told = subprocess.run(

@@ -12,7 +12,7 @@ import pytest
 from penstock.domain.queue.queue import Queue
 from tests.docs.snippets import ROOT
 from tests.store.callers.ways import LOOK, Way
-from tests.store.desk import Desk
+from tests.store.driver import StoreDriver
 from tests.store.recount import check_books
 
 KILLED = [("sqlite", "sqlite3"), ("postgres", "psycopg"), ("postgres", "asyncpg")]
@@ -50,24 +50,24 @@ def read_line(process: subprocess.Popen) -> str:
 
 
 def test_killed_before_its_commit_it_leaves_neither(
-    desk: Desk, way: Way, kind: tuple[str, str], where: str
+    driver: StoreDriver, way: Way, kind: tuple[str, str], where: str
 ) -> None:
-    mail = desk.queue()
+    mail = driver.queue()
     with application(kind, where, mail) as process:
         sent = read_line(process)
         assert sent
 
     assert way.run(LOOK) == []
     way.rollback()
-    assert desk.find(sent) is None
-    assert desk.claim_ids(mail) == []
-    check_books(desk)
+    assert driver.find(sent) is None
+    assert driver.claim_ids(mail) == []
+    check_books(driver)
 
 
 def test_killed_after_its_commit_it_leaves_both(
-    desk: Desk, way: Way, kind: tuple[str, str], where: str
+    driver: StoreDriver, way: Way, kind: tuple[str, str], where: str
 ) -> None:
-    mail = desk.queue()
+    mail = driver.queue()
     with application(kind, where, mail) as process:
         sent = read_line(process)
         assert process.stdin is not None
@@ -77,5 +77,5 @@ def test_killed_after_its_commit_it_leaves_both(
 
     assert way.run(LOOK) == [("lost",)]
     way.rollback()
-    assert desk.claim_ids(mail) == [sent]
-    check_books(desk)
+    assert driver.claim_ids(mail) == [sent]
+    check_books(driver)

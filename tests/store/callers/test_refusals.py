@@ -18,33 +18,33 @@ from penstock.store.store import open_sqlite
 from tests.clocks import ManualClock
 from tests.factories import a_new_message
 from tests.store.callers.ways import ADD, Way
-from tests.store.desk import Desk
+from tests.store.driver import StoreDriver
 
 SQLITE = pytest.mark.parametrize("kind", [("sqlite", "sqlite3")], ids=[""], indirect=True)
 POSTGRES = pytest.mark.parametrize("kind", [("postgres", "psycopg")], ids=[""], indirect=True)
 
 
-def refused(desk: Desk, tx: object) -> str:
+def refused(driver: StoreDriver, tx: object) -> str:
     """Why; after that nothing was sent."""
-    mail = desk.queue()
+    mail = driver.queue()
     with pytest.raises(InvalidRequest) as refusal:
-        desk.store.send_in(tx, [a_new_message(mail, now=desk.now)])
-    assert desk.claim_ids(mail) == []
+        driver.store.send_in(tx, [a_new_message(mail, now=driver.now)])
+    assert driver.claim_ids(mail) == []
     return str(refusal.value)
 
 
-def refused_on_a_loop(desk: Desk, connect) -> str:
-    mail = desk.queue()
+def refused_on_a_loop(driver: StoreDriver, connect) -> str:
+    mail = driver.queue()
 
     async def run() -> str:
         tx = await connect()
         with pytest.raises(InvalidRequest) as refusal:
-            await desk.store.send_in_async(tx, [a_new_message(mail, now=desk.now)])
+            await driver.store.send_in_async(tx, [a_new_message(mail, now=driver.now)])
         await tx.close()
         return str(refusal.value)
 
     told = asyncio.run(run())
-    assert desk.claim_ids(mail) == []
+    assert driver.claim_ids(mail) == []
     return told
 
 
@@ -52,67 +52,67 @@ def refused_on_a_loop(desk: Desk, connect) -> str:
 
 
 @SQLITE
-def test_sqlite3_in_autocommit(desk: Desk, where: str) -> None:
+def test_sqlite3_in_autocommit(driver: StoreDriver, where: str) -> None:
     tx = sqlite3.connect(where, isolation_level=None)
 
-    assert "autocommit" in refused(desk, tx)
+    assert "autocommit" in refused(driver, tx)
 
     tx.execute("BEGIN")
-    mail = desk.queue("another")
-    desk.store.send_in(tx, [a_new_message(mail, now=desk.now)])
+    mail = driver.queue("another")
+    driver.store.send_in(tx, [a_new_message(mail, now=driver.now)])
     tx.execute("COMMIT")
     tx.close()
-    assert len(desk.claim_ids(mail)) == 1
+    assert len(driver.claim_ids(mail)) == 1
 
 
 @POSTGRES
-def test_postgres_in_autocommit(desk: Desk, where: str) -> None:
+def test_postgres_in_autocommit(driver: StoreDriver, where: str) -> None:
     with psycopg.connect(where, autocommit=True) as one:
-        assert "autocommit" in refused(desk, one)
-        mail = desk.queue("another")
+        assert "autocommit" in refused(driver, one)
+        mail = driver.queue("another")
         with one.transaction():
-            desk.store.send_in(one, [a_new_message(mail, now=desk.now)])
-        assert len(desk.claim_ids(mail)) == 1
+            driver.store.send_in(one, [a_new_message(mail, now=driver.now)])
+        assert len(driver.claim_ids(mail)) == 1
     two = psycopg2.connect(where)
     two.autocommit = True
-    desk.clock.advance(ms=1)
+    driver.clock.advance(ms=1)
     with pytest.raises(InvalidRequest, match="autocommit"):
-        desk.store.send_in(two, [a_new_message(mail, now=desk.now)])
+        driver.store.send_in(two, [a_new_message(mail, now=driver.now)])
     two.close()
 
 
 @POSTGRES
-def test_asyncpg_outside_of_a_transaction(desk: Desk, where: str) -> None:
-    assert "autocommit" in refused_on_a_loop(desk, lambda: asyncpg.connect(where))
+def test_asyncpg_outside_of_a_transaction(driver: StoreDriver, where: str) -> None:
+    assert "autocommit" in refused_on_a_loop(driver, lambda: asyncpg.connect(where))
 
 
 @POSTGRES
-def test_sqlalchemy_in_autocommit(desk: Desk, where: str) -> None:
+def test_sqlalchemy_in_autocommit(driver: StoreDriver, where: str) -> None:
     url = where.replace("postgresql:", "postgresql+psycopg:")
     engine = create_engine(url, isolation_level="AUTOCOMMIT")
     with engine.connect() as tx:
-        assert "autocommit" in refused(desk, tx)
+        assert "autocommit" in refused(driver, tx)
     engine.dispose()
 
 
 @POSTGRES
-def test_a_transaction_that_has_failed(desk: Desk, way: Way) -> None:
-    mail = desk.queue()
+def test_a_transaction_that_has_failed(driver: StoreDriver, way: Way) -> None:
+    mail = driver.queue()
     with pytest.raises(psycopg.Error):
         way.run("SELECT 1 / 0")
 
     with pytest.raises(InvalidRequest, match="rolled back"):
-        way.send(desk.store, [a_new_message(mail, now=desk.now)])
+        way.send(driver.store, [a_new_message(mail, now=driver.now)])
 
 
 @POSTGRES
 @pytest.mark.parametrize("level", ["REPEATABLE READ", "SERIALIZABLE"])
-def test_a_transaction_with_an_older_view(desk: Desk, way: Way, level: str) -> None:
-    mail = desk.queue()
+def test_a_transaction_with_an_older_view(driver: StoreDriver, way: Way, level: str) -> None:
+    mail = driver.queue()
     way.run(f"SET TRANSACTION ISOLATION LEVEL {level}")
 
     with pytest.raises(InvalidRequest, match="READ COMMITTED"):
-        way.send(desk.store, [a_new_message(mail, now=desk.now)])
+        way.send(driver.store, [a_new_message(mail, now=driver.now)])
     way.run(ADD.format("a"))
     way.commit()
 
@@ -121,62 +121,64 @@ def test_a_transaction_with_an_older_view(desk: Desk, way: Way, level: str) -> N
 
 
 @SQLITE
-def test_another_file(desk: Desk, tmp_path: Path) -> None:
+def test_another_file(driver: StoreDriver, tmp_path: Path) -> None:
     with sqlite3.connect(tmp_path / "other.db") as tx:
         tx.execute("CREATE TABLE t (a)")
-        assert "own file" in refused(desk, tx)
+        assert "own file" in refused(driver, tx)
     tx.close()
     memory = sqlite3.connect(":memory:")
     with pytest.raises(InvalidRequest, match="own file"):
-        desk.store.send_in(memory, [])
+        driver.store.send_in(memory, [])
     memory.close()
 
 
 @SQLITE
-def test_the_stores_file_under_another_name(desk: Desk, where: str, tmp_path: Path) -> None:
+def test_the_stores_file_under_another_name(
+    driver: StoreDriver, where: str, tmp_path: Path
+) -> None:
     (tmp_path / "link.db").symlink_to(where)
-    mail = desk.queue()
+    mail = driver.queue()
     with sqlite3.connect(tmp_path / "link.db") as tx:
-        desk.store.send_in(tx, [a_new_message(mail, now=desk.now)])
+        driver.store.send_in(tx, [a_new_message(mail, now=driver.now)])
     tx.close()
 
-    assert len(desk.claim_ids(mail)) == 1
+    assert len(driver.claim_ids(mail)) == 1
 
 
 @POSTGRES
-def test_another_database(desk: Desk, postgres_url: str) -> None:
+def test_another_database(driver: StoreDriver, postgres_url: str) -> None:
     with psycopg.connect(postgres_url) as tx:
-        assert "own database" in refused(desk, tx)
+        assert "own database" in refused(driver, tx)
         tx.execute("SELECT 1")  # it is as usable as before
 
 
 @POSTGRES
-def test_a_database_of_the_same_name_on_another_server(desk: Desk, way: Way) -> None:
-    desk.store.callers._home.secret = "ab" * 32  # type: ignore[attr-defined]
+def test_a_database_of_the_same_name_on_another_server(driver: StoreDriver, way: Way) -> None:
+    driver.store.callers._home.secret = "ab" * 32  # type: ignore[attr-defined]
 
     with pytest.raises(InvalidRequest, match="own database"):
-        way.send(desk.store, [])
+        way.send(driver.store, [])
 
 
 @SQLITE
-def test_the_other_kind_of_database(desk: Desk, postgres_url: str) -> None:
+def test_the_other_kind_of_database(driver: StoreDriver, postgres_url: str) -> None:
     with psycopg.connect(postgres_url) as tx:
-        assert "the store is SQLite" in refused(desk, tx)
+        assert "the store is SQLite" in refused(driver, tx)
 
 
 @POSTGRES
-def test_sqlite_for_postgres(desk: Desk) -> None:
+def test_sqlite_for_postgres(driver: StoreDriver) -> None:
     tx = sqlite3.connect(":memory:")
-    assert "the store is PostgreSQL" in refused(desk, tx)
+    assert "the store is PostgreSQL" in refused(driver, tx)
     tx.close()
 
 
 def test_a_file_with_checksums(tmp_path: Path) -> None:
     store = open_sqlite(tmp_path / "penstock.db")
-    desk = Desk(store, ManualClock())
+    driver = StoreDriver(store, ManualClock())
     tx = sqlite3.connect(":memory:")
 
-    assert "?checksums=off" in refused(desk, tx)
+    assert "?checksums=off" in refused(driver, tx)
     tx.close()
     store.close()
 
@@ -185,36 +187,38 @@ def test_a_file_with_checksums(tmp_path: Path) -> None:
 
 
 @SQLITE
-def test_something_else(desk: Desk) -> None:
-    assert "known are" in refused(desk, object())
-    assert "known are" in refused_text(desk, "sqlite3.Connection")
+def test_something_else(driver: StoreDriver) -> None:
+    assert "known are" in refused(driver, object())
+    assert "known are" in refused_text(driver, "sqlite3.Connection")
 
 
-def refused_text(desk: Desk, tx: object) -> str:
+def refused_text(driver: StoreDriver, tx: object) -> str:
     with pytest.raises(InvalidRequest) as refusal:
-        desk.store.act_in(tx, [])
+        driver.store.act_in(tx, [])
     return str(refusal.value)
 
 
 @POSTGRES
-def test_one_of_a_loop_where_none_is_and_the_other_way_round(desk: Desk, where: str) -> None:
+def test_one_of_a_loop_where_none_is_and_the_other_way_round(
+    driver: StoreDriver, where: str
+) -> None:
     async def connect() -> None:
         tx = await asyncpg.connect(where)
-        assert "event loop" in refused_text(desk, tx)
+        assert "event loop" in refused_text(driver, tx)
         await tx.close()
         engine = create_async_engine(where.replace("postgresql:", "postgresql+asyncpg:"))
         async with engine.connect() as connection:
-            assert "event loop" in refused_text(desk, connection)
+            assert "event loop" in refused_text(driver, connection)
         await engine.dispose()
         with psycopg.connect(where) as plain, pytest.raises(InvalidRequest, match="synchronous"):
-            await desk.store.send_in_async(plain, [])
+            await driver.store.send_in_async(plain, [])
 
     asyncio.run(connect())
 
 
 @SQLITE
-def test_a_store_that_is_closed(desk: Desk, way: Way) -> None:
-    desk.store.close()
+def test_a_store_that_is_closed(driver: StoreDriver, way: Way) -> None:
+    driver.store.close()
 
     with pytest.raises(ShuttingDown):
-        way.send(desk.store, [])
+        way.send(driver.store, [])

@@ -18,7 +18,7 @@ from penstock.store.store import open_sqlite
 from tests.clocks import ManualClock
 from tests.factories import a_new_message
 from tests.store.callers.ways import ADD, Way
-from tests.store.desk import WAIT_S, Desk
+from tests.store.driver import WAIT_S, StoreDriver
 
 # The bytes that everybody who has the database open holds a lock on.
 IS_OPEN = """
@@ -57,13 +57,13 @@ def ask_another_process(question: str, path: str) -> str:
     return subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
 
 
-def test_while_the_caller_writes_the_store_waits(desk: Desk, way: Way) -> None:
-    mail = desk.queue()
+def test_while_the_caller_writes_the_store_waits(driver: StoreDriver, way: Way) -> None:
+    mail = driver.queue()
     way.run(ADD.format("a"))
     sent = threading.Event()
 
     def send() -> None:
-        desk.send(mail)
+        driver.send(mail)
         sent.set()
 
     thread = threading.Thread(target=send)
@@ -73,7 +73,7 @@ def test_while_the_caller_writes_the_store_waits(desk: Desk, way: Way) -> None:
     thread.join(WAIT_S)
 
     assert sent.is_set()
-    assert len(desk.claim_ids(mail)) == 1
+    assert len(driver.claim_ids(mail)) == 1
 
 
 def test_a_look_at_the_file_takes_no_locks_away(where: str, way: Way) -> None:
@@ -89,27 +89,27 @@ def test_a_look_at_the_file_takes_no_locks_away(where: str, way: Way) -> None:
 
 
 def test_a_store_that_opens_beside_a_transaction_takes_no_locks_away(
-    desk: Desk, where: str, way: Way
+    driver: StoreDriver, where: str, way: Way
 ) -> None:
-    mail = desk.queue()
-    way.send(desk.store, [a_new_message(mail, now=desk.now)])
-    desk.read(lambda s: s.queues.number_of())
+    mail = driver.queue()
+    way.send(driver.store, [a_new_message(mail, now=driver.now)])
+    driver.read(lambda s: s.queues.number_of())
 
     assert others_can_write(where) == "database is locked"
     way.commit()
 
 
 def test_callers_leave_the_log_to_the_store(
-    desk: Desk, where: str, way: Way, monkeypatch: pytest.MonkeyPatch
+    driver: StoreDriver, where: str, way: Way, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(sqlite_plain, "COMMITS_PER_MOVE", 10)
-    mail = desk.queue()
+    mail = driver.queue()
     move_log(Path(where))
     size = Path(where).stat().st_size
     before = set(threading.enumerate())
 
     for _ in range(10):
-        way.send(desk.store, [a_new_message(mail, now=desk.now, body="x" * 10_000)])
+        way.send(driver.store, [a_new_message(mail, now=driver.now, body="x" * 10_000)])
         way.commit()
     for thread in set(threading.enumerate()) - before:
         thread.join(WAIT_S)
@@ -118,33 +118,35 @@ def test_callers_leave_the_log_to_the_store(
     assert Path(where).stat().st_size > size + 50_000  # it has come into the database
 
 
-def test_the_callers_own_kinds_of_rows_and_texts_do_not_matter(desk: Desk, where: str) -> None:
-    mail = desk.queue(ordering="group")
-    desk.send(mail, group="é")
+def test_the_callers_own_kinds_of_rows_and_texts_do_not_matter(
+    driver: StoreDriver, where: str
+) -> None:
+    mail = driver.queue(ordering="group")
+    driver.send(mail, group="é")
     tx = sqlite3.connect(where)
     tx.row_factory = sqlite3.Row
     tx.text_factory = bytes
 
-    desk.store.send_in(tx, [a_new_message(mail, now=desk.now, group="é", dedup_key="k")])
+    driver.store.send_in(tx, [a_new_message(mail, now=driver.now, group="é", dedup_key="k")])
     tx.commit()
 
     assert tx.row_factory is sqlite3.Row
     assert tx.text_factory is bytes
     tx.close()
-    [message] = desk.claim(mail, 10)  # the second one is blocked
+    [message] = driver.claim(mail, 10)  # the second one is blocked
     assert message.group == "é"
 
 
 def test_a_new_file_can_be_made_without_checksums(tmp_path: Path) -> None:
     path = tmp_path / "folder" / "new.db"
     store = open_sqlite(path, checksums=False)
-    desk = Desk(store, ManualClock())
-    mail = desk.queue()
+    driver = StoreDriver(store, ManualClock())
+    mail = driver.queue()
     with sqlite3.connect(path) as tx:
-        store.send_in(tx, [a_new_message(mail, now=desk.now)])
+        store.send_in(tx, [a_new_message(mail, now=driver.now)])
     tx.close()
 
-    assert len(desk.claim_ids(mail)) == 1
+    assert len(driver.claim_ids(mail)) == 1
     store.close()
     assert is_plain(path)
 
@@ -165,24 +167,24 @@ def test_a_file_in_the_old_journal_mode_is_taken_over(tmp_path: Path) -> None:
     assert application.execute("PRAGMA journal_mode").fetchall() == [("delete",)]
 
     store = open_sqlite(path)
-    desk = Desk(store, ManualClock())
-    mail = desk.queue()
-    store.send_in(application, [a_new_message(mail, now=desk.now)])
+    driver = StoreDriver(store, ManualClock())
+    mail = driver.queue()
+    store.send_in(application, [a_new_message(mail, now=driver.now)])
     application.commit()
 
-    assert len(desk.claim_ids(mail)) == 1
+    assert len(driver.claim_ids(mail)) == 1
     application.close()
     store.close()
 
 
 def test_everything_works_again_after_the_store_was_opened_anew(
-    open_store, desk: Desk, where: str
+    open_store, driver: StoreDriver, where: str
 ) -> None:
-    mail = desk.queue()
-    desk.send(mail)
-    desk.store.close()
+    mail = driver.queue()
+    driver.send(mail)
+    driver.store.close()
 
     store = open_store()
-    again = Desk(store, desk.clock)
+    again = StoreDriver(store, driver.clock)
     assert len(again.claim_ids(mail)) == 1
     store.close()

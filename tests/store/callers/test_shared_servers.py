@@ -19,7 +19,7 @@ from penstock.store.postgres.store import migrate, open_postgres
 from tests.factories import a_new_message, an_act
 from tests.store.callers.conftest import OpenWay
 from tests.store.callers.ways import Way
-from tests.store.desk import WAIT_S, Desk
+from tests.store.driver import WAIT_S, StoreDriver
 from tests.store.recount import check_books
 
 SETTINGS = "SELECT current_setting('search_path'), current_setting('enable_seqscan')"
@@ -40,66 +40,66 @@ def test_a_schema_of_our_own_is_found_and_the_callers_tables_are_left_alone(
     ours = f"{postgres_url}?options=-csearch_path%3Djobs"
     migrate(ours)
     store = open_postgres(ours, lanes=1)
-    desk = Desk(store, clock)
-    mail = desk.queue()
+    driver = StoreDriver(store, clock)
+    mail = driver.queue()
     with psycopg.connect(postgres_url) as tx:
         before = tx.execute(SETTINGS).fetchone()
         tx.execute("CREATE TEMPORARY TABLE queue (mine text)")
-        [sent] = store.send_in(tx, [a_new_message(mail, now=desk.now)])
+        [sent] = store.send_in(tx, [a_new_message(mail, now=driver.now)])
         assert tx.execute(SETTINGS).fetchone() == before
         tx.execute("INSERT INTO message VALUES ('x')")
         tx.execute("INSERT INTO queue VALUES ('x')")
 
     assert isinstance(sent, Sent)
-    assert desk.claim_ids(mail) == [sent.id]
-    check_books(desk)
+    assert driver.claim_ids(mail) == [sent.id]
+    check_books(driver)
     store.close()
 
 
-def test_a_refusal_sets_everything_back(desk: Desk, way: Way) -> None:
+def test_a_refusal_sets_everything_back(driver: StoreDriver, way: Way) -> None:
     before = way.run(SETTINGS)
 
     def fail(_session) -> None:
         raise KeyError
 
     with pytest.raises(KeyError):
-        way.write(desk.store, fail)
+        way.write(driver.store, fail)
 
     assert way.run(SETTINGS) == before
 
 
-def test_the_callers_kind_of_rows_does_not_matter(desk: Desk, where: str) -> None:
-    mail = desk.queue(ordering=Ordering.GROUP)
+def test_the_callers_kind_of_rows_does_not_matter(driver: StoreDriver, where: str) -> None:
+    mail = driver.queue(ordering=Ordering.GROUP)
     with psycopg.connect(where, row_factory=dict_row) as tx:
-        desk.store.send_in(tx, [a_new_message(mail, now=desk.now, group="g")])
+        driver.store.send_in(tx, [a_new_message(mail, now=driver.now, group="g")])
 
-    assert len(desk.claim_ids(mail)) == 1
+    assert len(driver.claim_ids(mail)) == 1
 
 
-def test_a_codec_for_json_does_not_matter(desk: Desk, where: str) -> None:
-    mail = desk.queue(ordering=Ordering.GROUP)
-    desk.send(mail, group="g")
-    [message] = desk.claim(mail)
+def test_a_codec_for_json_does_not_matter(driver: StoreDriver, where: str) -> None:
+    mail = driver.queue(ordering=Ordering.GROUP)
+    driver.send(mail, group="g")
+    [message] = driver.claim(mail)
 
     async def run() -> None:
         tx = await asyncpg.connect(where)
         await tx.set_type_codec("json", encoder=json.dumps, decoder=json.loads, schema="pg_catalog")
         async with tx.transaction():
-            new = a_new_message(mail, now=desk.now, group="g", dedup_key="k")
-            [sent] = await desk.store.send_in_async(tx, [new])
-            done = an_act(Verb.COMPLETE, message, now=desk.now)
-            [acted] = await desk.store.act_in_async(tx, [done])
+            new = a_new_message(mail, now=driver.now, group="g", dedup_key="k")
+            [sent] = await driver.store.send_in_async(tx, [new])
+            done = an_act(Verb.COMPLETE, message, now=driver.now)
+            [acted] = await driver.store.act_in_async(tx, [done])
         await tx.close()
         assert isinstance(sent, Sent)
         assert isinstance(acted, Acted)
 
     asyncio.run(run())
-    assert len(desk.claim_ids(mail)) == 1
-    check_books(desk)
+    assert len(driver.claim_ids(mail)) == 1
+    check_books(driver)
 
 
-def test_a_pool_of_asyncpg(desk: Desk, where: str) -> None:
-    mail = desk.queue()
+def test_a_pool_of_asyncpg(driver: StoreDriver, where: str) -> None:
+    mail = driver.queue()
 
     async def run() -> None:
         async with (
@@ -107,24 +107,24 @@ def test_a_pool_of_asyncpg(desk: Desk, where: str) -> None:
             pool.acquire() as tx,
             tx.transaction(),
         ):
-            await desk.store.send_in_async(tx, [a_new_message(mail, now=desk.now)])
+            await driver.store.send_in_async(tx, [a_new_message(mail, now=driver.now)])
 
     asyncio.run(run())
-    assert len(desk.claim_ids(mail)) == 1
+    assert len(driver.claim_ids(mail)) == 1
 
 
-def test_whoever_waits_is_woken_by_the_commit(desk: Desk, way: Way) -> None:
-    mail = desk.queue()
+def test_whoever_waits_is_woken_by_the_commit(driver: StoreDriver, way: Way) -> None:
+    mail = driver.queue()
     heard: list[Mapping[int, int]] = []
     arrived = threading.Event()
-    assert desk.store.wakeups.is_listening.wait(WAIT_S)  # type: ignore[attr-defined]
+    assert driver.store.wakeups.is_listening.wait(WAIT_S)  # type: ignore[attr-defined]
 
     def hear(woken: Mapping[int, int]) -> None:
         heard.append(dict(woken))
         arrived.set()
 
-    desk.store.listen(hear)  # type: ignore[attr-defined]
-    way.send(desk.store, [a_new_message(mail, now=desk.now)])
+    driver.store.listen(hear)  # type: ignore[attr-defined]
+    way.send(driver.store, [a_new_message(mail, now=driver.now)])
     assert not arrived.wait(0.2)
     way.commit()
 
@@ -132,15 +132,17 @@ def test_whoever_waits_is_woken_by_the_commit(desk: Desk, way: Way) -> None:
     assert heard == [{mail.queue_no: 1}]
 
 
-def test_a_cancelled_send_leaves_a_connection_that_works(desk: Desk, where: str, way: Way) -> None:
-    ordered = desk.queue(ordering=Ordering.GROUP)
-    way.send(desk.store, [a_new_message(ordered, now=desk.now, group="g")])  # holds the group
+def test_a_cancelled_send_leaves_a_connection_that_works(
+    driver: StoreDriver, where: str, way: Way
+) -> None:
+    ordered = driver.queue(ordering=Ordering.GROUP)
+    way.send(driver.store, [a_new_message(ordered, now=driver.now, group="g")])  # holds the group
 
     async def run() -> None:
         tx = await asyncpg.connect(where)
-        new = [a_new_message(ordered, now=desk.now, group="g")]
+        new = [a_new_message(ordered, now=driver.now, group="g")]
         async with tx.transaction():
-            sending = asyncio.ensure_future(desk.store.send_in_async(tx, new))
+            sending = asyncio.ensure_future(driver.store.send_in_async(tx, new))
             await until_somebody_waits(where)
             sending.cancel()
             await asyncio.sleep(0)
@@ -151,8 +153,8 @@ def test_a_cancelled_send_leaves_a_connection_that_works(desk: Desk, where: str,
         await tx.close()
 
     asyncio.run(run())
-    assert len(desk.claim_ids(ordered)) == 1
-    check_books(desk)
+    assert len(driver.claim_ids(ordered)) == 1
+    check_books(driver)
 
 
 async def until_somebody_waits(where: str) -> None:
@@ -165,43 +167,45 @@ async def until_somebody_waits(where: str) -> None:
 
 
 def test_a_message_that_a_caller_completes_is_not_given_to_others_meanwhile(
-    desk: Desk, way: Way
+    driver: StoreDriver, way: Way
 ) -> None:
-    mail = desk.queue()
-    desk.send(mail)
-    [message] = desk.claim(mail)
-    way.act(desk.store, [an_act(Verb.COMPLETE, message, now=desk.now)])
+    mail = driver.queue()
+    driver.send(mail)
+    [message] = driver.claim(mail)
+    way.act(driver.store, [an_act(Verb.COMPLETE, message, now=driver.now)])
 
-    desk.clock.advance(days=1)  # its lease has run out long ago
-    assert desk.claim_ids(mail) == []
+    driver.clock.advance(days=1)  # its lease has run out long ago
+    assert driver.claim_ids(mail) == []
     way.commit()
 
-    assert desk.claim_ids(mail) == []
-    check_books(desk)
+    assert driver.claim_ids(mail) == []
+    check_books(driver)
 
 
-def test_the_first_caller_of_a_day_does_not_hold_up_the_others(desk: Desk, way: Way) -> None:
-    mail = desk.queue()
-    desk.clock.advance(days=40)
-    way.send(desk.store, [a_new_message(mail, now=desk.now)])
+def test_the_first_caller_of_a_day_does_not_hold_up_the_others(
+    driver: StoreDriver, way: Way
+) -> None:
+    mail = driver.queue()
+    driver.clock.advance(days=40)
+    way.send(driver.store, [a_new_message(mail, now=driver.now)])
 
-    desk.send(mail)  # in tables that are there for both
+    driver.send(mail)  # in tables that are there for both
     way.rollback()
 
-    assert len(desk.claim_ids(mail)) == 1
+    assert len(driver.claim_ids(mail)) == 1
 
 
-def test_sends_in_crosswise_order_do_not_hang(desk: Desk, open_way: OpenWay) -> None:
+def test_sends_in_crosswise_order_do_not_hang(driver: StoreDriver, open_way: OpenWay) -> None:
     """The server notices; one of them is told to begin anew, and the other one goes on."""
-    ordered = desk.queue(ordering=Ordering.GROUP)
+    ordered = driver.queue(ordering=Ordering.GROUP)
     one, other = open_way(), open_way()
-    one.send(desk.store, [a_new_message(ordered, now=desk.now, group="a")])
-    other.send(desk.store, [a_new_message(ordered, now=desk.now, group="b")])
+    one.send(driver.store, [a_new_message(ordered, now=driver.now, group="a")])
+    other.send(driver.store, [a_new_message(ordered, now=driver.now, group="b")])
     errors: list[Exception] = []
 
     def send(way: Way, group: str) -> None:
         try:
-            way.send(desk.store, [a_new_message(ordered, now=desk.now, group=group)])
+            way.send(driver.store, [a_new_message(ordered, now=driver.now, group=group)])
             way.commit()
         except Exception as error:
             errors.append(error)
@@ -217,5 +221,5 @@ def test_sends_in_crosswise_order_do_not_hang(desk: Desk, open_way: OpenWay) -> 
         thread.join(WAIT_S)
 
     assert ["roll back and begin anew" in str(error) for error in errors] == [True]
-    assert len(desk.claim_ids(ordered)) == 2
-    check_books(desk)
+    assert len(driver.claim_ids(ordered)) == 2
+    check_books(driver)

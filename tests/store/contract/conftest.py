@@ -5,14 +5,14 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.store.desk import Desk
+from tests.store.driver import StoreDriver
 from tests.store.recount import check_books
 
 
 @pytest.fixture(autouse=True)
-def books_balance(desk: Desk) -> Iterator[None]:
+def books_balance(driver: StoreDriver) -> Iterator[None]:
     yield
-    check_books(desk)
+    check_books(driver)
 
 
 @pytest.fixture(autouse=True)

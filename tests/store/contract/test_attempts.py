@@ -9,8 +9,8 @@ from penstock.domain.message.lifecycle import LEASE_EXPIRED
 
 
 @pytest.fixture
-def mail(desk):
-    return desk.queue("mail", lease_ms=MINUTE)
+def mail(driver):
+    return driver.queue("mail", lease_ms=MINUTE)
 
 
 @pytest.mark.parametrize(
@@ -21,58 +21,58 @@ def mail(desk):
         (Verb.SNOOZE, AttemptOutcome.SNOOZED),
     ],
 )
-def test_a_lease_that_ends_without_its_message_leaves_an_attempt(desk, mail, verb, outcome):
-    desk.send(mail)
-    [held] = desk.claim(mail, claimed_by="worker-1")
-    desk.clock.advance(seconds=1)
+def test_a_lease_that_ends_without_its_message_leaves_an_attempt(driver, mail, verb, outcome):
+    driver.send(mail)
+    [held] = driver.claim(mail, claimed_by="worker-1")
+    driver.clock.advance(seconds=1)
 
-    desk.act(verb, held, text="so")
+    driver.act(verb, held, text="so")
 
-    expected = attempt(held, outcome, now=desk.now, error="so")
-    assert desk.attempts(held.id) == [expected]
+    expected = attempt(held, outcome, now=driver.now, error="so")
+    assert driver.attempts(held.id) == [expected]
 
 
-def test_a_lease_that_ran_out_leaves_an_attempt_when_it_is_noticed(desk, mail):
-    desk.send(mail)
-    [held] = desk.claim(mail, claimed_by="worker-1")
-    desk.clock.advance(minutes=5)
+def test_a_lease_that_ran_out_leaves_an_attempt_when_it_is_noticed(driver, mail):
+    driver.send(mail)
+    [held] = driver.claim(mail, claimed_by="worker-1")
+    driver.clock.advance(minutes=5)
 
-    [again] = desk.claim(mail)
+    [again] = driver.claim(mail)
 
-    expected = attempt(held, AttemptOutcome.EXPIRED, now=desk.now)
-    assert desk.attempts(held.id) == [expected]
+    expected = attempt(held, AttemptOutcome.EXPIRED, now=driver.now)
+    assert driver.attempts(held.id) == [expected]
     assert expected.error == LEASE_EXPIRED
     assert again.lease_no == 2
 
 
 @pytest.mark.parametrize("verb", [Verb.COMPLETE, Verb.BURY, Verb.CANCEL, Verb.EXTEND])
-def test_acts_that_end_the_message_or_keep_the_lease_leave_no_attempt(desk, mail, verb):
-    desk.send(mail)
-    [held] = desk.claim(mail)
+def test_acts_that_end_the_message_or_keep_the_lease_leave_no_attempt(driver, mail, verb):
+    driver.send(mail)
+    [held] = driver.claim(mail)
 
-    desk.act(verb, held)
+    driver.act(verb, held)
 
-    assert desk.attempts(held.id) == []
+    assert driver.attempts(held.id) == []
 
 
-def test_attempts_are_told_in_their_order_over_several_days(desk, mail):
-    message_id = desk.send(mail)
+def test_attempts_are_told_in_their_order_over_several_days(driver, mail):
+    message_id = driver.send(mail)
     for _ in range(3):
-        desk.act(Verb.FAIL, *desk.claim(mail), delay_ms=DAY)
-        desk.clock.advance(days=1)
+        driver.act(Verb.FAIL, *driver.claim(mail), delay_ms=DAY)
+        driver.clock.advance(days=1)
 
-    attempts = desk.attempts(message_id)
+    attempts = driver.attempts(message_id)
 
     assert [a.lease_no for a in attempts] == [1, 2, 3]
     assert [a.ended_at for a in attempts] == sorted(a.ended_at for a in attempts)
-    assert desk.attempts("another") == []
+    assert driver.attempts("another") == []
 
 
-def test_the_failure_that_kills_leaves_an_attempt_and_an_ending(desk):
-    mail = desk.queue("mail", max_attempts=1)
-    message_id = desk.send(mail)
+def test_the_failure_that_kills_leaves_an_attempt_and_an_ending(driver):
+    mail = driver.queue("mail", max_attempts=1)
+    message_id = driver.send(mail)
 
-    desk.act(Verb.FAIL, *desk.claim(mail), text="boom")
+    driver.act(Verb.FAIL, *driver.claim(mail), text="boom")
 
-    assert [a.error for a in desk.attempts(message_id)] == ["boom"]
-    assert [e.last_error for e in desk.endings(id=message_id)] == ["boom"]
+    assert [a.error for a in driver.attempts(message_id)] == ["boom"]
+    assert [e.last_error for e in driver.endings(id=message_id)] == ["boom"]

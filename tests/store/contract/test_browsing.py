@@ -9,8 +9,8 @@ from penstock.ports.store import Browse
 
 
 @pytest.fixture
-def mail(desk):
-    return desk.queue("mail")
+def mail(driver):
+    return driver.queue("mail")
 
 
 CURSOR = {
@@ -21,35 +21,35 @@ CURSOR = {
 }
 
 
-def fill(desk, mail, state):
+def fill(driver, mail, state):
     """Six messages in the state; returns their ids in the order in which they should be seen."""
-    ids = [desk.send(mail, priority=n % 3 if state is State.READY else 0) for n in range(6)]
+    ids = [driver.send(mail, priority=n % 3 if state is State.READY else 0) for n in range(6)]
     places = sorted(range(6), key=lambda n: (n % 3, n))
     if state is State.READY:
         return [ids[n] for n in places]
     for n, message_id in enumerate(ids):
-        due_at = desk.now + 1 + n % 3
+        due_at = driver.now + 1 + n % 3
         if state is State.WAITING:
-            desk.alter(
+            driver.alter(
                 message_id,
-                lambda m, _, due_at=due_at: lifecycle.reschedule(m, due_at=due_at, now=desk.now),
+                lambda m, _, due_at=due_at: lifecycle.reschedule(m, due_at=due_at, now=driver.now),
             )
         elif state is State.LEASED:
-            desk.claim(mail, lease_ms=due_at - desk.now)
+            driver.claim(mail, lease_ms=due_at - driver.now)
         else:
-            desk.alter(message_id, lambda m, _: lifecycle.bury(m))
+            driver.alter(message_id, lambda m, _: lifecycle.bury(m))
     return ids if state is State.DEAD else [ids[n] for n in places]
 
 
 @pytest.mark.parametrize("limit", [1, 2, 4, 100])
 @pytest.mark.parametrize("state", CURSOR)
-def test_each_state_is_seen_in_its_natural_order_page_by_page(desk, mail, state, limit):
-    expected = fill(desk, mail, state)
+def test_each_state_is_seen_in_its_natural_order_page_by_page(driver, mail, state, limit):
+    expected = fill(driver, mail, state)
 
     seen, after = [], None
     while True:
         wanted = Browse(queue_no=mail.queue_no, state=state, limit=limit, after=after)
-        page = desk.read(lambda s, wanted=wanted: s.messages.browse(wanted))
+        page = driver.read(lambda s, wanted=wanted: s.messages.browse(wanted))
         if not page:
             break
         seen += page
@@ -59,22 +59,22 @@ def test_each_state_is_seen_in_its_natural_order_page_by_page(desk, mail, state,
     assert {m.state for m in seen} == {state}
 
 
-def test_only_the_queue_asked_for_is_seen(desk, mail):
-    post = desk.queue("post")
-    mine, _ = desk.send(mail), desk.send(post)
+def test_only_the_queue_asked_for_is_seen(driver, mail):
+    post = driver.queue("post")
+    mine, _ = driver.send(mail), driver.send(post)
 
-    assert desk.browse_ids(mail, State.READY) == [mine]
+    assert driver.browse_ids(mail, State.READY) == [mine]
 
 
-def test_looking_changes_nothing(desk, mail):
-    message = desk.get(desk.send(mail))
+def test_looking_changes_nothing(driver, mail):
+    message = driver.get(driver.send(mail))
 
     for _ in range(2):
-        assert desk.browse(mail, State.READY) == [message]
+        assert driver.browse(mail, State.READY) == [message]
 
 
-def test_those_who_cannot_be_claimed_yet_are_seen_last(desk):
-    mail = desk.queue("ordered", ordering=Ordering.GROUP)
-    first, blocked, other = (desk.send(mail, group=group) for group in "aab")
+def test_those_who_cannot_be_claimed_yet_are_seen_last(driver):
+    mail = driver.queue("ordered", ordering=Ordering.GROUP)
+    first, blocked, other = (driver.send(mail, group=group) for group in "aab")
 
-    assert desk.browse_ids(mail, State.READY) == [first, other, blocked]
+    assert driver.browse_ids(mail, State.READY) == [first, other, blocked]

@@ -22,42 +22,46 @@ from tests.store.circuits_desk import (
 # ---- states
 
 
-def test_a_circuit_is_found_as_it_was_saved(desk):
+def test_a_circuit_is_found_as_it_was_saved(driver):
     wanted = add(
-        desk,
+        driver,
         state=OPEN,
         fail_ratio=93,
-        opened_at=desk.now,
+        opened_at=driver.now,
         reopened=3,
         is_forced=True,
         generation=7,
-        probe_until=desk.now + 5,
+        probe_until=driver.now + 5,
     )
 
-    assert get(desk) == wanted
-    assert desk.read(lambda s: s.circuits.find([HASH, "0" * 32])) == {HASH: wanted}
-    assert desk.read(lambda s: s.circuits.find([])) == {}
+    assert get(driver) == wanted
+    assert driver.read(lambda s: s.circuits.find([HASH, "0" * 32])) == {HASH: wanted}
+    assert driver.read(lambda s: s.circuits.find([])) == {}
 
 
-def test_of_one_that_was_never_noted_nothing_is_known(desk):
-    assert get(desk) is None
-    assert desk.read(lambda s: s.circuits.all()) == {}
-    assert desk.write(lambda s: s.circuits.to_change([HASH])) == {}
+def test_of_one_that_was_never_noted_nothing_is_known(driver):
+    assert get(driver) is None
+    assert driver.read(lambda s: s.circuits.all()) == {}
+    assert driver.write(lambda s: s.circuits.to_change([HASH])) == {}
 
 
-def test_a_new_one_is_closed_and_one_that_is_there_stays_as_it_is(desk):
-    opened = add(desk, state=OPEN)
-    new = desk.write(lambda s: s.circuits.to_note({HASH: PATTERN, OTHER_HASH: OTHER}))
+def test_a_new_one_is_closed_and_one_that_is_there_stays_as_it_is(driver):
+    opened = add(driver, state=OPEN)
+    new = driver.write(lambda s: s.circuits.to_note({HASH: PATTERN, OTHER_HASH: OTHER}))
 
     assert new == {HASH: opened, OTHER_HASH: Circuit(pattern=OTHER)}
-    assert desk.read(lambda s: s.circuits.all()) == new
+    assert driver.read(lambda s: s.circuits.all()) == new
 
 
-def test_circuits_are_found_by_their_states(desk):
-    opened, half, closed = add(desk, "/o", state=OPEN), add(desk, "/h", state=HALF), add(desk, "/c")
+def test_circuits_are_found_by_their_states(driver):
+    opened, half, closed = (
+        add(driver, "/o", state=OPEN),
+        add(driver, "/h", state=HALF),
+        add(driver, "/c"),
+    )
 
     def found(*states: CircuitState) -> list[Circuit]:
-        return list(desk.write(lambda s: s.circuits.to_change_in(states)).values())
+        return list(driver.write(lambda s: s.circuits.to_change_in(states)).values())
 
     assert found(OPEN) == [opened]
     assert found(HALF) == [half]
@@ -68,58 +72,58 @@ def test_circuits_are_found_by_their_states(desk):
 # ---- samples
 
 
-def test_a_new_attempt_takes_the_place_of_an_older_one_with_the_same_outcome(desk):
-    note(desk, ("a", FAILURE), ("b", SUCCESS))
-    first = desk.now
-    desk.clock.advance(ms=10)
+def test_a_new_attempt_takes_the_place_of_an_older_one_with_the_same_outcome(driver):
+    note(driver, ("a", FAILURE), ("b", SUCCESS))
+    first = driver.now
+    driver.clock.advance(ms=10)
 
-    after = note(desk, ("a", FAILURE), ("a", SUCCESS))
+    after = note(driver, ("a", FAILURE), ("a", SUCCESS))
 
-    assert samples(desk, FAILURE) == {"a": desk.now}
-    assert samples(desk, SUCCESS) == {"a": desk.now, "b": first}
+    assert samples(driver, FAILURE) == {"a": driver.now}
+    assert samples(driver, SUCCESS) == {"a": driver.now, "b": first}
     assert after.fail_ratio == 33, "an id that failed and succeeded counts in both"
 
 
-def test_no_more_than_the_limit_are_kept_of_each_outcome_and_the_oldest_go(desk):
+def test_no_more_than_the_limit_are_kept_of_each_outcome_and_the_oldest_go(driver):
     for i in range(7):
-        note(desk, (f"s{i}", SUCCESS), (f"f{i}", FAILURE))
-        desk.clock.advance(ms=1)
+        note(driver, (f"s{i}", SUCCESS), (f"f{i}", FAILURE))
+        driver.clock.advance(ms=1)
 
-    assert sorted(samples(desk, SUCCESS)) == ["s2", "s3", "s4", "s5", "s6"]
-    assert sorted(samples(desk, FAILURE)) == ["f2", "f3", "f4", "f5", "f6"]
-
-
-def test_of_the_same_age_those_go_first_that_come_first_by_name(desk):
-    note(desk, *((name, FAILURE) for name in "gfaebdc"))
-
-    assert sorted(samples(desk, FAILURE)) == list("cdefg")
+    assert sorted(samples(driver, SUCCESS)) == ["s2", "s3", "s4", "s5", "s6"]
+    assert sorted(samples(driver, FAILURE)) == ["f2", "f3", "f4", "f5", "f6"]
 
 
-def test_one_that_would_have_gone_stays_if_it_is_tried_again(desk):
+def test_of_the_same_age_those_go_first_that_come_first_by_name(driver):
+    note(driver, *((name, FAILURE) for name in "gfaebdc"))
+
+    assert sorted(samples(driver, FAILURE)) == list("cdefg")
+
+
+def test_one_that_would_have_gone_stays_if_it_is_tried_again(driver):
     for name in "abcde":
-        note(desk, (name, FAILURE))
-        desk.clock.advance(ms=1)
+        note(driver, (name, FAILURE))
+        driver.clock.advance(ms=1)
 
-    note(desk, ("a", FAILURE), ("f", FAILURE), ("g", FAILURE))
+    note(driver, ("a", FAILURE), ("f", FAILURE), ("g", FAILURE))
 
-    assert sorted(samples(desk, FAILURE)) == list("adefg")
+    assert sorted(samples(driver, FAILURE)) == list("adefg")
 
 
-def test_what_is_too_old_does_not_count_but_is_kept(desk):
-    note(desk, ("a", FAILURE), ("b", FAILURE))
-    desk.clock.advance(ms=SETTINGS.entries_max_age_ms)
-    at_the_edge = note(desk, ("c", SUCCESS))
-    desk.clock.advance(ms=1)
-    after = note(desk, ("d", SUCCESS))
+def test_what_is_too_old_does_not_count_but_is_kept(driver):
+    note(driver, ("a", FAILURE), ("b", FAILURE))
+    driver.clock.advance(ms=SETTINGS.entries_max_age_ms)
+    at_the_edge = note(driver, ("c", SUCCESS))
+    driver.clock.advance(ms=1)
+    after = note(driver, ("d", SUCCESS))
 
     assert at_the_edge.fail_ratio == 66
     assert after.fail_ratio == 0
-    assert sorted(samples(desk, FAILURE)) == ["a", "b"]
+    assert sorted(samples(driver, FAILURE)) == ["a", "b"]
 
 
-def test_circuits_have_samples_of_their_own(desk):
-    note(desk, ("a", FAILURE))
-    note(desk, ("a", SUCCESS), pattern=OTHER)
+def test_circuits_have_samples_of_their_own(driver):
+    note(driver, ("a", FAILURE))
+    note(driver, ("a", SUCCESS), pattern=OTHER)
 
-    assert samples(desk, SUCCESS) == {}
-    assert list(samples(desk, SUCCESS, OTHER_HASH)) == ["a"]
+    assert samples(driver, SUCCESS) == {}
+    assert list(samples(driver, SUCCESS, OTHER_HASH)) == ["a"]

@@ -11,89 +11,89 @@ from penstock.domain.message.lifecycle import State
 MANY = 520  # more than one step brings back
 
 
-def test_a_leased_message_stays_hidden_until_its_lease_runs_out(desk):
-    mail = desk.queue(lease_ms=MINUTE)
-    desk.send(mail)
-    [first] = desk.claim(mail)
+def test_a_leased_message_stays_hidden_until_its_lease_runs_out(driver):
+    mail = driver.queue(lease_ms=MINUTE)
+    driver.send(mail)
+    [first] = driver.claim(mail)
 
-    desk.clock.advance(ms=MINUTE - 1)
-    assert desk.claim(mail) == []
+    driver.clock.advance(ms=MINUTE - 1)
+    assert driver.claim(mail) == []
 
-    desk.clock.advance(ms=1)
-    [second] = desk.claim(mail)
-    back = lifecycle.expire_lease(first, mail, now=desk.now)
-    assert second == lifecycle.claim(back, now=desk.now, lease_ms=MINUTE)
+    driver.clock.advance(ms=1)
+    [second] = driver.claim(mail)
+    back = lifecycle.expire_lease(first, mail, now=driver.now)
+    assert second == lifecycle.claim(back, now=driver.now, lease_ms=MINUTE)
     assert (second.attempts, second.lease_no) == (2, 2)
-    assert desk.counts(mail).expired_total == 1
+    assert driver.counts(mail).expired_total == 1
 
 
-def test_a_message_whose_last_lease_runs_out_is_dead(desk):
-    mail = desk.queue(max_attempts=1, lease_ms=MINUTE)
-    desk.send(mail)
-    [held] = desk.claim(mail)
-    desk.clock.advance(minutes=1)
+def test_a_message_whose_last_lease_runs_out_is_dead(driver):
+    mail = driver.queue(max_attempts=1, lease_ms=MINUTE)
+    driver.send(mail)
+    [held] = driver.claim(mail)
+    driver.clock.advance(minutes=1)
 
-    assert desk.claim(mail) == []
+    assert driver.claim(mail) == []
 
-    assert desk.get(held.id) == lifecycle.expire_lease(held, mail, now=desk.now)
-    assert desk.counts(mail).dead == 1
+    assert driver.get(held.id) == lifecycle.expire_lease(held, mail, now=driver.now)
+    assert driver.counts(mail).dead == 1
 
 
-def test_a_message_whose_last_lease_runs_out_goes_to_the_dead_letter_queue(desk):
-    dead = desk.queue("dead")
-    mail = desk.queue(max_attempts=1, lease_ms=MINUTE, dead_letter_queue="dead")
-    desk.send(mail)
-    [held] = desk.claim(mail)
-    desk.clock.advance(minutes=1)
+def test_a_message_whose_last_lease_runs_out_goes_to_the_dead_letter_queue(driver):
+    dead = driver.queue("dead")
+    mail = driver.queue(max_attempts=1, lease_ms=MINUTE, dead_letter_queue="dead")
+    driver.send(mail)
+    [held] = driver.claim(mail)
+    driver.clock.advance(minutes=1)
 
-    assert desk.claim(mail) == []
+    assert driver.claim(mail) == []
 
-    died = lifecycle.expire_lease(held, mail, now=desk.now)
-    letter = desk.get(held.id)
-    expected = transfer.dead_letter(died, dead, now=desk.now)
+    died = lifecycle.expire_lease(held, mail, now=driver.now)
+    letter = driver.get(held.id)
+    expected = transfer.dead_letter(died, dead, now=driver.now)
     assert letter == replace(expected, order_no=letter.order_no)
-    assert desk.claim_ids(dead) == [held.id]
+    assert driver.claim_ids(dead) == [held.id]
 
 
-def test_delayed_messages_join_the_line_in_the_order_of_their_due_dates(desk):
-    mail = desk.queue()
-    late = desk.send(mail, delay_ms=3)
-    soon = desk.send(mail, delay_ms=1)
-    same = desk.send(mail, delay_ms=1)
-    first = desk.send(mail)
-    assert desk.claim_ids(mail, 1) == [first]
-    now = desk.send(mail)
+def test_delayed_messages_join_the_line_in_the_order_of_their_due_dates(driver):
+    mail = driver.queue()
+    late = driver.send(mail, delay_ms=3)
+    soon = driver.send(mail, delay_ms=1)
+    same = driver.send(mail, delay_ms=1)
+    first = driver.send(mail)
+    assert driver.claim_ids(mail, 1) == [first]
+    now = driver.send(mail)
 
-    desk.clock.advance(ms=3)
+    driver.clock.advance(ms=3)
 
-    assert desk.claim_ids(mail) == [now, soon, same, late]
+    assert driver.claim_ids(mail) == [now, soon, same, late]
 
 
-def test_a_delayed_message_is_claimed_at_its_instant_and_not_before(desk):
-    mail = desk.queue()
-    message_id = desk.send(mail, delay_ms=2)
+def test_a_delayed_message_is_claimed_at_its_instant_and_not_before(driver):
+    mail = driver.queue()
+    message_id = driver.send(mail, delay_ms=2)
 
-    desk.clock.advance(ms=1)
-    assert desk.claim(mail) == []
+    driver.clock.advance(ms=1)
+    assert driver.claim(mail) == []
 
-    desk.clock.advance(ms=1)
-    assert desk.claim_ids(mail) == [message_id]
+    driver.clock.advance(ms=1)
+    assert driver.claim_ids(mail) == [message_id]
 
 
 @pytest.mark.parametrize("how", ["lease", "release", "fail"])
 @pytest.mark.parametrize("redelivery", ["front", "back"])
-def test_what_comes_back_stands_where_the_queue_says(desk, redelivery, how):
-    mail = desk.queue(redelivery=redelivery, lease_ms=1)
-    old, young = desk.send(mail), desk.send(mail)
-    [held] = desk.claim(mail)
+def test_what_comes_back_stands_where_the_queue_says(driver, redelivery, how):
+    mail = driver.queue(redelivery=redelivery, lease_ms=1)
+    old, young = driver.send(mail), driver.send(mail)
+    [held] = driver.claim(mail)
     if how == "release":
-        desk.act(Verb.RELEASE, held)
+        driver.act(Verb.RELEASE, held)
     if how == "fail":
-        desk.act(Verb.FAIL, held, delay_ms=1)
-    newest = desk.send(mail)
-    desk.clock.advance(ms=1)
+        driver.act(Verb.FAIL, held, delay_ms=1)
+    newest = driver.send(mail)
+    driver.clock.advance(ms=1)
 
-    claimed = desk.claim_ids(mail)
+    claimed = driver.claim_ids(mail)
 
     # At the back is behind all that wait at that moment: a lease is only found run out by the
     # claim, while those who give back do so before the newest comes.
@@ -101,89 +101,89 @@ def test_what_comes_back_stands_where_the_queue_says(desk, redelivery, how):
     assert claimed == ([old, young, newest] if redelivery == "front" else at_the_back)
 
 
-def test_urgency_counts_more_than_the_place_in_line_for_what_comes_back_too(desk):
-    mail = desk.queue(redelivery="back", lease_ms=1)
-    urgent, other = desk.send(mail, priority=-1), desk.send(mail)
-    desk.claim(mail)
-    desk.clock.advance(ms=1)
+def test_urgency_counts_more_than_the_place_in_line_for_what_comes_back_too(driver):
+    mail = driver.queue(redelivery="back", lease_ms=1)
+    urgent, other = driver.send(mail, priority=-1), driver.send(mail)
+    driver.claim(mail)
+    driver.clock.advance(ms=1)
 
-    assert desk.claim_ids(mail) == [urgent, other]
+    assert driver.claim_ids(mail) == [urgent, other]
 
 
 @pytest.mark.parametrize("delay_ms", [0, 1], ids=["ready", "waiting"])
-def test_a_message_too_old_to_be_of_use_is_cancelled_and_not_delivered(desk, delay_ms):
-    mail = desk.queue()
-    message_id = desk.send(mail, delay_ms=delay_ms, expires_in_ms=5)
-    desk.clock.advance(ms=5)
+def test_a_message_too_old_to_be_of_use_is_cancelled_and_not_delivered(driver, delay_ms):
+    mail = driver.queue()
+    message_id = driver.send(mail, delay_ms=delay_ms, expires_in_ms=5)
+    driver.clock.advance(ms=5)
 
-    assert desk.claim(mail) == []
+    assert driver.claim(mail) == []
 
-    assert desk.find(message_id) is None
-    [ending] = desk.endings()
+    assert driver.find(message_id) is None
+    [ending] = driver.endings()
     assert (ending.outcome, ending.reason) == (State.CANCELLED, "expired")
 
 
-def test_a_message_is_delivered_up_to_the_instant_before_it_expires(desk):
-    mail = desk.queue()
-    message_id = desk.send(mail, expires_in_ms=5)
-    desk.clock.advance(ms=4)
+def test_a_message_is_delivered_up_to_the_instant_before_it_expires(driver):
+    mail = driver.queue()
+    message_id = driver.send(mail, expires_in_ms=5)
+    driver.clock.advance(ms=4)
 
-    assert desk.claim_ids(mail) == [message_id]
+    assert driver.claim_ids(mail) == [message_id]
 
 
-def test_a_message_that_expired_in_the_hands_of_a_lost_worker_is_not_delivered_again(desk):
-    mail = desk.queue(lease_ms=MINUTE)
-    message_id = desk.send(mail, expires_in_ms=5)
-    desk.claim(mail)
-    desk.clock.advance(minutes=1)
+def test_a_message_that_expired_in_the_hands_of_a_lost_worker_is_not_delivered_again(driver):
+    mail = driver.queue(lease_ms=MINUTE)
+    message_id = driver.send(mail, expires_in_ms=5)
+    driver.claim(mail)
+    driver.clock.advance(minutes=1)
 
-    assert desk.claim(mail) == []
+    assert driver.claim(mail) == []
 
-    [ending] = desk.endings()
+    [ending] = driver.endings()
     assert (ending.id, ending.outcome, ending.reason) == (message_id, State.CANCELLED, "expired")
-    assert [a.outcome for a in desk.attempts(message_id)] == ["expired"]
+    assert [a.outcome for a in driver.attempts(message_id)] == ["expired"]
 
 
-def test_a_message_that_comes_back_too_old_is_not_delivered_again(desk):
-    mail = desk.queue()
-    desk.send(mail, expires_in_ms=5)
-    [held] = desk.claim(mail)
-    desk.clock.advance(ms=5)
-    desk.act(Verb.RELEASE, held)
+def test_a_message_that_comes_back_too_old_is_not_delivered_again(driver):
+    mail = driver.queue()
+    driver.send(mail, expires_in_ms=5)
+    [held] = driver.claim(mail)
+    driver.clock.advance(ms=5)
+    driver.act(Verb.RELEASE, held)
 
-    assert desk.claim(mail) == []
+    assert driver.claim(mail) == []
 
-    assert desk.counts(mail).cancelled_total == 1
-
-
-def test_any_number_of_messages_may_fall_due_at_once(desk):
-    mail = desk.queue()
-    ids = desk.send_many(mail, MANY, delay_ms=1)
-    desk.clock.advance(ms=1)
-
-    assert desk.claim_ids(mail, MANY) == ids
+    assert driver.counts(mail).cancelled_total == 1
 
 
-def test_a_crowd_of_dead_ones_does_not_hide_the_living(desk):
-    mail = desk.queue(max_attempts=1, lease_ms=1)
-    desk.send_many(mail, MANY)
-    desk.claim(mail, MANY)
-    desk.clock.advance(ms=1)
-    living = desk.send(mail, delay_ms=1)
-    desk.clock.advance(ms=1)
+def test_any_number_of_messages_may_fall_due_at_once(driver):
+    mail = driver.queue()
+    ids = driver.send_many(mail, MANY, delay_ms=1)
+    driver.clock.advance(ms=1)
 
-    assert desk.claim_ids(mail) == [living]
-
-    assert desk.counts(mail).dead == MANY
+    assert driver.claim_ids(mail, MANY) == ids
 
 
-def test_a_crowd_of_expired_ones_does_not_hide_the_living(desk):
-    mail = desk.queue()
-    desk.send_many(mail, MANY, expires_in_ms=1)
-    living = desk.send(mail)
-    desk.clock.advance(ms=1)
+def test_a_crowd_of_dead_ones_does_not_hide_the_living(driver):
+    mail = driver.queue(max_attempts=1, lease_ms=1)
+    driver.send_many(mail, MANY)
+    driver.claim(mail, MANY)
+    driver.clock.advance(ms=1)
+    living = driver.send(mail, delay_ms=1)
+    driver.clock.advance(ms=1)
 
-    assert desk.claim_ids(mail) == [living]
+    assert driver.claim_ids(mail) == [living]
 
-    assert desk.claim_ids(mail) == []
-    assert desk.counts(mail).cancelled_total == MANY
+    assert driver.counts(mail).dead == MANY
+
+
+def test_a_crowd_of_expired_ones_does_not_hide_the_living(driver):
+    mail = driver.queue()
+    driver.send_many(mail, MANY, expires_in_ms=1)
+    living = driver.send(mail)
+    driver.clock.advance(ms=1)
+
+    assert driver.claim_ids(mail) == [living]
+
+    assert driver.claim_ids(mail) == []
+    assert driver.counts(mail).cancelled_total == MANY

@@ -7,107 +7,107 @@ from penstock.domain.message.lease import Verb
 
 
 @pytest.fixture
-def mail(desk):
-    return desk.queue("mail")
+def mail(driver):
+    return driver.queue("mail")
 
 
-def old_days(desk, before_day):
-    return desk.read(lambda s: s.tidying.old_days(before_day=before_day))
+def old_days(driver, before_day):
+    return driver.read(lambda s: s.tidying.old_days(before_day=before_day))
 
 
-def drop(desk, day):
-    desk.keeps_history = False
-    desk.write(lambda s: s.tidying.drop_day(day, now=desk.now))
+def drop(driver, day):
+    driver.keeps_history = False
+    driver.write(lambda s: s.tidying.drop_day(day, now=driver.now))
 
 
-def test_days_are_there_before_they_are_needed(desk):
-    desk.write(lambda s: s.tidying.prepare_days(now=desk.now))
-    desk.write(lambda s: s.tidying.prepare_days(now=desk.now))
+def test_days_are_there_before_they_are_needed(driver):
+    driver.write(lambda s: s.tidying.prepare_days(now=driver.now))
+    driver.write(lambda s: s.tidying.prepare_days(now=driver.now))
 
-    today = desk.now // DAY
-    assert old_days(desk, today + 10) == [today, today + 1]
+    today = driver.now // DAY
+    assert old_days(driver, today + 10) == [today, today + 1]
 
 
-def test_only_days_before_the_given_one_are_old(desk, mail):
-    today = desk.now // DAY
+def test_only_days_before_the_given_one_are_old(driver, mail):
+    today = driver.now // DAY
     for _ in range(3):
-        desk.send(mail)
-        desk.clock.advance(days=1)
+        driver.send(mail)
+        driver.clock.advance(days=1)
 
-    assert old_days(desk, today) == []
-    assert old_days(desk, today + 2) == [today, today + 1]
+    assert old_days(driver, today) == []
+    assert old_days(driver, today + 2) == [today, today + 1]
 
 
-def test_a_dropped_day_takes_its_history_with_it_and_no_other(desk, mail):
-    old, young = desk.send(mail), desk.send(mail)
-    held_old, held_young = desk.claim(mail, 2)
-    desk.act(Verb.FAIL, held_old, delay_ms=0)
-    desk.complete(*desk.claim(mail))
-    today = desk.now // DAY
-    desk.clock.advance(days=1)
-    desk.complete(held_young)
+def test_a_dropped_day_takes_its_history_with_it_and_no_other(driver, mail):
+    old, young = driver.send(mail), driver.send(mail)
+    held_old, held_young = driver.claim(mail, 2)
+    driver.act(Verb.FAIL, held_old, delay_ms=0)
+    driver.complete(*driver.claim(mail))
+    today = driver.now // DAY
+    driver.clock.advance(days=1)
+    driver.complete(held_young)
 
-    drop(desk, today)
+    drop(driver, today)
 
-    assert [e.id for e in desk.endings()] == [young]
-    assert desk.attempts(old) == []
-    assert old_days(desk, today + 10) == [today + 1]
-    assert desk.counts(mail).done_total == 2
+    assert [e.id for e in driver.endings()] == [young]
+    assert driver.attempts(old) == []
+    assert old_days(driver, today + 10) == [today + 1]
+    assert driver.counts(mail).done_total == 2
 
 
 @pytest.mark.parametrize("state", ["waiting", "ready", "leased", "dead"])
-def test_what_is_still_alive_of_a_dropped_day_keeps_its_body(desk, mail, state):
+def test_what_is_still_alive_of_a_dropped_day_keeps_its_body(driver, mail, state):
     delay_ms = 10 * DAY if state == "waiting" else 0
-    message_id = desk.send(mail, body='"old"', attributes={"a": "1"}, delay_ms=delay_ms)
+    message_id = driver.send(mail, body='"old"', attributes={"a": "1"}, delay_ms=delay_ms)
     if state in ("leased", "dead"):
-        [held] = desk.claim(mail, lease_ms=10 * DAY)
+        [held] = driver.claim(mail, lease_ms=10 * DAY)
         if state == "dead":
-            desk.act(Verb.BURY, held)
-    today = desk.now // DAY
-    desk.clock.advance(days=3)
+            driver.act(Verb.BURY, held)
+    today = driver.now // DAY
+    driver.clock.advance(days=3)
 
-    drop(desk, today)
+    drop(driver, today)
 
-    message = desk.get(message_id)
-    content = desk.read(lambda s: s.messages.content(message))
+    message = driver.get(message_id)
+    content = driver.read(lambda s: s.messages.content(message))
     assert (content.body, content.attributes) == ('"old"', {"a": "1"})
     assert message.body_day == today + 3
 
 
-def test_a_message_whose_body_has_moved_is_claimed_and_completed_like_any_other(desk, mail):
-    desk.send(mail, body='"old"')
-    today = desk.now // DAY
-    desk.clock.advance(days=3)
-    drop(desk, today)
+def test_a_message_whose_body_has_moved_is_claimed_and_completed_like_any_other(driver, mail):
+    driver.send(mail, body='"old"')
+    today = driver.now // DAY
+    driver.clock.advance(days=3)
+    drop(driver, today)
 
-    [(message, content)] = desk.submit_claim(mail).result().messages
-    desk.complete(message)
+    [(message, content)] = driver.submit_claim(mail).result().messages
+    driver.complete(message)
 
     assert content.body == '"old"'
-    [ending] = desk.endings()
-    assert desk.read(lambda s: s.history.content(ending)).body == '"old"'
+    [ending] = driver.endings()
+    assert driver.read(lambda s: s.history.content(ending)).body == '"old"'
 
 
-def test_an_ending_outlives_its_body(desk, mail):
-    desk.send(mail)
-    today = desk.now // DAY
-    desk.clock.advance(days=3)
-    desk.complete(*desk.claim(mail))
-    drop(desk, today)
+def test_an_ending_outlives_its_body(driver, mail):
+    driver.send(mail)
+    today = driver.now // DAY
+    driver.clock.advance(days=3)
+    driver.complete(*driver.claim(mail))
+    drop(driver, today)
 
-    [ending] = desk.endings()
+    [ending] = driver.endings()
 
-    assert desk.read(lambda s: s.history.content(ending)) is None
+    assert driver.read(lambda s: s.history.content(ending)) is None
 
 
-def test_a_day_that_was_dropped_can_come_again(desk, mail):
-    desk.send(mail)
-    today = desk.now // DAY
-    desk.clock.advance(days=1)
-    drop(desk, today)
-    desk.clock.advance(days=-1)
+def test_a_day_that_was_dropped_can_come_again(driver, mail):
+    driver.send(mail)
+    today = driver.now // DAY
+    driver.clock.advance(days=1)
+    drop(driver, today)
+    driver.clock.advance(days=-1)
 
-    message_id = desk.send(mail)
-    desk.clock.advance(days=1)
+    message_id = driver.send(mail)
+    driver.clock.advance(days=1)
 
-    assert message_id in desk.claim_ids(mail)
+    assert message_id in driver.claim_ids(mail)

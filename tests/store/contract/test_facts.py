@@ -6,35 +6,37 @@ import json
 from typing import Any
 
 from penstock.domain.fact import Fact, FactFilter
-from tests.store.desk import Desk
+from tests.store.driver import StoreDriver
 
 ODD = 'tab\t "quoted" \\ € \U0001f426'
 
 
-def note(desk: Desk, kind: str = "worker_lost", subject: str = "w1", **data: object) -> None:
-    desk.write(lambda s: s.facts.add(kind, subject, at=desk.now, data=data))
+def note(
+    driver: StoreDriver, kind: str = "worker_lost", subject: str = "w1", **data: object
+) -> None:
+    driver.write(lambda s: s.facts.add(kind, subject, at=driver.now, data=data))
 
 
-def search(desk: Desk, **wanted: Any) -> list[Fact]:
-    return desk.read(lambda s: s.facts.search(FactFilter(**wanted)))
+def search(driver: StoreDriver, **wanted: Any) -> list[Fact]:
+    return driver.read(lambda s: s.facts.search(FactFilter(**wanted)))
 
 
-def test_a_fact_is_found_as_it_was_told(desk):
-    note(desk, "worker_lost", ODD, host=ODD, pid=4711, nothing=None)
+def test_a_fact_is_found_as_it_was_told(driver):
+    note(driver, "worker_lost", ODD, host=ODD, pid=4711, nothing=None)
 
-    [fact] = search(desk)
+    [fact] = search(driver)
 
-    assert (fact.at, fact.kind, fact.subject) == (desk.now, "worker_lost", ODD)
+    assert (fact.at, fact.kind, fact.subject) == (driver.now, "worker_lost", ODD)
     assert json.loads(fact.data) == {"host": ODD, "pid": 4711, "nothing": None}
 
 
-def test_facts_are_found_by_kind_and_subject_newest_first(desk):
+def test_facts_are_found_by_kind_and_subject_newest_first(driver):
     for kind, subject in (("a", "x"), ("b", "x"), ("a", "y"), ("a", "x")):
-        note(desk, kind, subject, at=desk.now)
-        desk.clock.advance(seconds=1)
+        note(driver, kind, subject, at=driver.now)
+        driver.clock.advance(seconds=1)
 
     def told(**wanted: Any) -> list[tuple[str, str]]:
-        return [(fact.kind, fact.subject) for fact in search(desk, **wanted)]
+        return [(fact.kind, fact.subject) for fact in search(driver, **wanted)]
 
     assert told() == [("a", "x"), ("a", "y"), ("b", "x"), ("a", "x")]
     assert told(kind="a") == [("a", "x"), ("a", "y"), ("a", "x")]
@@ -43,38 +45,38 @@ def test_facts_are_found_by_kind_and_subject_newest_first(desk):
     assert told(kind="c") == []
 
 
-def test_a_window_takes_its_first_instant_and_not_its_last(desk):
+def test_a_window_takes_its_first_instant_and_not_its_last(driver):
     instants = []
     for _ in range(3):
-        note(desk)
-        instants.append(desk.now)
-        desk.clock.advance(seconds=1)
+        note(driver)
+        instants.append(driver.now)
+        driver.clock.advance(seconds=1)
 
-    found = search(desk, from_at=instants[1], to_at=instants[2])
+    found = search(driver, from_at=instants[1], to_at=instants[2])
 
     assert [fact.at for fact in found] == [instants[1]]
 
 
-def test_pages_follow_each_other_also_within_one_instant(desk):
+def test_pages_follow_each_other_also_within_one_instant(driver):
     for number in range(5):
-        note(desk, subject=str(number))
+        note(driver, subject=str(number))
 
     seen, before = [], None
-    while page := search(desk, limit=2, before=before):
+    while page := search(driver, limit=2, before=before):
         seen += [fact.subject for fact in page]
         before = (page[-1].at, page[-1].fact_no)
 
     assert seen == ["4", "3", "2", "1", "0"]
 
 
-def test_old_facts_are_forgotten_some_at_a_time(desk):
+def test_old_facts_are_forgotten_some_at_a_time(driver):
     for _ in range(3):
-        note(desk)
-    desk.clock.advance(days=1)
-    note(desk, subject="young")
+        note(driver)
+    driver.clock.advance(days=1)
+    note(driver, subject="young")
 
     def forget() -> int:
-        return desk.write(lambda s: s.facts.forget(before_at=desk.now, limit=2))
+        return driver.write(lambda s: s.facts.forget(before_at=driver.now, limit=2))
 
     assert [forget(), forget(), forget()] == [2, 1, 0]
-    assert [fact.subject for fact in search(desk)] == ["young"]
+    assert [fact.subject for fact in search(driver)] == ["young"]

@@ -25,74 +25,74 @@ from tests.store.circuits_desk import (
     note,
     samples,
 )
-from tests.store.desk import Desk
+from tests.store.driver import StoreDriver
 
 
 @pytest.fixture
-def queues(desk: Desk) -> list[Queue]:
-    return [desk.queue(f"q{i}") for i in range(3)]
+def queues(driver: StoreDriver) -> list[Queue]:
+    return [driver.queue(f"q{i}") for i in range(3)]
 
 
-def test_a_held_queue_gives_nothing_keeps_taking_and_spends_no_attempt(desk):
-    mail = desk.queue()
-    before = desk.send(mail)
-    desk.write(lambda s: s.queues.hold([mail.queue_no], by=HASH))
-    during = desk.send(mail)
+def test_a_held_queue_gives_nothing_keeps_taking_and_spends_no_attempt(driver):
+    mail = driver.queue()
+    before = driver.send(mail)
+    driver.write(lambda s: s.queues.hold([mail.queue_no], by=HASH))
+    during = driver.send(mail)
 
-    assert desk.submit_claim(mail).result() == Claimed([])
-    assert desk.get(before).attempts == 0
-    assert desk.read(lambda s: s.queues.get(mail.queue_no)).held_by == HASH
+    assert driver.submit_claim(mail).result() == Claimed([])
+    assert driver.get(before).attempts == 0
+    assert driver.read(lambda s: s.queues.get(mail.queue_no)).held_by == HASH
 
-    assert desk.write(lambda s: s.queues.unhold([mail.queue_no])) == [mail.queue_no]
-    assert desk.claim_ids(mail) == [before, during]
-
-
-def test_to_hold_and_to_pause_are_two_things(desk):
-    mail = desk.queue()
-    desk.send(mail)
-    desk.pause(mail)
-    desk.write(lambda s: s.queues.hold([mail.queue_no], by=HASH))
-
-    desk.pause(mail, is_paused=False)
-    assert desk.claim(mail) == [], "still held"
-
-    desk.pause(mail)
-    desk.write(lambda s: s.queues.unhold([mail.queue_no]))
-    assert desk.claim(mail) == [], "still paused"
-
-    desk.pause(mail, is_paused=False)
-    assert len(desk.claim(mail)) == 1
+    assert driver.write(lambda s: s.queues.unhold([mail.queue_no])) == [mail.queue_no]
+    assert driver.claim_ids(mail) == [before, during]
 
 
-def test_whoever_holds_a_message_of_a_held_queue_may_finish_it(desk):
-    mail = desk.queue()
-    desk.send(mail)
-    [message] = desk.claim(mail)
-    desk.write(lambda s: s.queues.hold([mail.queue_no], by=HASH))
+def test_to_hold_and_to_pause_are_two_things(driver):
+    mail = driver.queue()
+    driver.send(mail)
+    driver.pause(mail)
+    driver.write(lambda s: s.queues.hold([mail.queue_no], by=HASH))
 
-    desk.complete(message)
+    driver.pause(mail, is_paused=False)
+    assert driver.claim(mail) == [], "still held"
 
-    assert desk.counts(mail).done_total == 1
+    driver.pause(mail)
+    driver.write(lambda s: s.queues.unhold([mail.queue_no]))
+    assert driver.claim(mail) == [], "still paused"
+
+    driver.pause(mail, is_paused=False)
+    assert len(driver.claim(mail)) == 1
 
 
-def test_a_queue_that_is_let_go_is_told_to_those_who_wait_there(desk):
-    mail, other = desk.queue(), desk.queue("other")
-    desk.write(lambda s: s.queues.hold([mail.queue_no], by=HASH))
+def test_whoever_holds_a_message_of_a_held_queue_may_finish_it(driver):
+    mail = driver.queue()
+    driver.send(mail)
+    [message] = driver.claim(mail)
+    driver.write(lambda s: s.queues.hold([mail.queue_no], by=HASH))
+
+    driver.complete(message)
+
+    assert driver.counts(mail).done_total == 1
+
+
+def test_a_queue_that_is_let_go_is_told_to_those_who_wait_there(driver):
+    mail, other = driver.queue(), driver.queue("other")
+    driver.write(lambda s: s.queues.hold([mail.queue_no], by=HASH))
     woken: dict[int, int] = {}
-    desk.store.listen(woken.update)
+    driver.store.listen(woken.update)
 
-    let_go = desk.write(lambda s: s.queues.unhold([mail.queue_no, other.queue_no]))
+    let_go = driver.write(lambda s: s.queues.unhold([mail.queue_no, other.queue_no]))
 
     assert let_go == [mail.queue_no], "the other one was not held"
     assert woken.keys() == {mail.queue_no}
 
 
-def test_holding_changes_nothing_else_about_a_queue(desk):
-    mail = desk.queue()
-    desk.clock.advance(minutes=1)
-    desk.write(lambda s: s.queues.hold([mail.queue_no], by=HASH))
+def test_holding_changes_nothing_else_about_a_queue(driver):
+    mail = driver.queue()
+    driver.clock.advance(minutes=1)
+    driver.write(lambda s: s.queues.hold([mail.queue_no], by=HASH))
 
-    found = desk.read(lambda s: s.queues.find("mail"))
+    found = driver.read(lambda s: s.queues.find("mail"))
 
     assert (found.settings, found.changed_at, found.is_paused) == (
         mail.settings,
@@ -100,142 +100,142 @@ def test_holding_changes_nothing_else_about_a_queue(desk):
         False,
     )
     assert found.version == mail.version + 1, "caches must see it"
-    assert desk.pause(mail).held_by == HASH
+    assert driver.pause(mail).held_by == HASH
 
 
-def test_a_removed_queue_is_not_held(desk):
-    mail = desk.queue()
-    desk.write(lambda s: s.queues.remove(mail.queue_no, now=desk.now))
+def test_a_removed_queue_is_not_held(driver):
+    mail = driver.queue()
+    driver.write(lambda s: s.queues.remove(mail.queue_no, now=driver.now))
 
-    desk.write(lambda s: s.queues.hold([mail.queue_no], by=HASH))
+    driver.write(lambda s: s.queues.hold([mail.queue_no], by=HASH))
 
-    assert desk.write(lambda s: s.queues.unhold([mail.queue_no])) == []
-    assert desk.write(lambda s: (s.queues.hold([], by=HASH), s.queues.unhold([]))) == (None, [])
+    assert driver.write(lambda s: s.queues.unhold([mail.queue_no])) == []
+    assert driver.write(lambda s: (s.queues.hold([], by=HASH), s.queues.unhold([]))) == (None, [])
 
 
-def test_a_circuit_knows_its_queues_by_how_long_it_holds_them(desk, queues):
+def test_a_circuit_knows_its_queues_by_how_long_it_holds_them(driver, queues):
     first, second, third = queues
-    at = desk.now
-    hold(desk, second)
-    hold(desk, third, first)
-    hold(desk, second)
+    at = driver.now
+    hold(driver, second)
+    hold(driver, third, first)
+    hold(driver, second)
 
-    assert held(desk) == [Held("q0", at + 1), Held("q2", at + 1), Held("q1", at + 2)]
-    assert desk.read(lambda s: s.circuits.held_counts()) == {HASH: 3}
+    assert held(driver) == [Held("q0", at + 1), Held("q2", at + 1), Held("q1", at + 2)]
+    assert driver.read(lambda s: s.circuits.held_counts()) == {HASH: 3}
 
 
-def test_the_queue_that_waited_longest_goes_first_and_then_to_the_back(desk, queues):
-    hold(desk, queues[1])
-    hold(desk, queues[0])
-    hold(desk, queues[2], pattern=OTHER)
+def test_the_queue_that_waited_longest_goes_first_and_then_to_the_back(driver, queues):
+    hold(driver, queues[1])
+    hold(driver, queues[0])
+    hold(driver, queues[2], pattern=OTHER)
     order = []
     for _ in range(3):
 
         def rotate(session: Session) -> list[int]:
             found = session.circuits.to_change([HASH, OTHER_HASH])
-            return session.circuits.rotate(list(found), now=desk.now)
+            return session.circuits.rotate(list(found), now=driver.now)
 
-        expected, line_up = circuits.next_sample(held(desk), now=desk.now)
-        order.append(sorted(desk.write(rotate)))
-        assert held(desk) == sorted(line_up, key=lambda one: (one.at, one.queue))
+        expected, line_up = circuits.next_sample(held(driver), now=driver.now)
+        order.append(sorted(driver.write(rotate)))
+        assert held(driver) == sorted(line_up, key=lambda one: (one.at, one.queue))
         assert expected is not None
-        desk.clock.advance(ms=1)
+        driver.clock.advance(ms=1)
 
     q0, q1, q2 = (queue.queue_no for queue in queues)
     assert order == [[q1, q2], [q0, q2], [q1, q2]], "one per circuit"
 
 
-def test_a_circuit_without_queues_lets_none_go(desk):
-    add(desk)
+def test_a_circuit_without_queues_lets_none_go(driver):
+    add(driver)
 
     def rotate(session: Session) -> list[int]:
-        return session.circuits.rotate(list(session.circuits.to_change([HASH])), now=desk.now)
+        return session.circuits.rotate(list(session.circuits.to_change([HASH])), now=driver.now)
 
-    assert desk.write(rotate) == []
-    assert desk.write(lambda s: s.circuits.rotate([], now=desk.now)) == []
+    assert driver.write(rotate) == []
+    assert driver.write(lambda s: s.circuits.rotate([], now=driver.now)) == []
 
 
-def test_closing_puts_queues_into_the_line_and_forgets_the_samples(desk, queues):
-    add(desk, state=OPEN, fail_ratio=90)
-    note(desk, ("a", FAILURE), ("b", SUCCESS))
-    hold(desk, queues[2])
-    hold(desk, queues[0], queues[1])
-    expected = circuits.in_order(held(desk))
+def test_closing_puts_queues_into_the_line_and_forgets_the_samples(driver, queues):
+    add(driver, state=OPEN, fail_ratio=90)
+    note(driver, ("a", FAILURE), ("b", SUCCESS))
+    hold(driver, queues[2])
+    hold(driver, queues[0], queues[1])
+    expected = circuits.in_order(held(driver))
 
-    let_go(desk, HASH)
+    let_go(driver, HASH)
 
     by_no = {queue.queue_no: queue.name for queue in queues}
-    assert [by_no[no] for no in line(desk)] == expected == ["q2", "q0", "q1"]
-    assert held(desk) == []
-    assert samples(desk, FAILURE) == samples(desk, SUCCESS) == {}
-    after = get(desk)
+    assert [by_no[no] for no in line(driver)] == expected == ["q2", "q0", "q1"]
+    assert held(driver) == []
+    assert samples(driver, FAILURE) == samples(driver, SUCCESS) == {}
+    after = get(driver)
     assert after is not None
     assert (after.state, after.fail_ratio) == (CLOSED, 0)
-    assert desk.read(lambda s: s.queues.get(queues[0].queue_no)).held_by == HASH, "not let go yet"
-    assert note(desk, ("c", FAILURE)).fail_ratio == 100, "counted from the beginning"
+    assert driver.read(lambda s: s.queues.get(queues[0].queue_no)).held_by == HASH, "not let go yet"
+    assert note(driver, ("c", FAILURE)).fail_ratio == 100, "counted from the beginning"
 
 
-def test_other_circuits_keep_what_is_theirs(desk, queues):
-    note(desk, ("a", FAILURE), pattern=OTHER)
-    hold(desk, queues[0], pattern=OTHER)
-    hold(desk, queues[1])
+def test_other_circuits_keep_what_is_theirs(driver, queues):
+    note(driver, ("a", FAILURE), pattern=OTHER)
+    hold(driver, queues[0], pattern=OTHER)
+    hold(driver, queues[1])
 
-    let_go(desk, HASH)
+    let_go(driver, HASH)
 
-    assert [one.queue for one in held(desk, OTHER_HASH)] == ["q0"]
-    assert list(samples(desk, FAILURE, OTHER_HASH)) == ["a"]
+    assert [one.queue for one in held(driver, OTHER_HASH)] == ["q0"]
+    assert list(samples(driver, FAILURE, OTHER_HASH)) == ["a"]
 
 
-def test_a_circuit_may_be_removed(desk, queues):
-    note(desk, ("a", FAILURE))
-    hold(desk, queues[0])
-    add(desk, OTHER)
+def test_a_circuit_may_be_removed(driver, queues):
+    note(driver, ("a", FAILURE))
+    hold(driver, queues[0])
+    add(driver, OTHER)
 
     def remove(session: Session) -> None:
         session.circuits.to_change([HASH])
         session.circuits.let_go([HASH])
         session.circuits.remove([HASH])
 
-    desk.write(remove)
+    driver.write(remove)
 
-    assert list(desk.read(lambda s: s.circuits.all())) == [OTHER_HASH]
-    assert line(desk) == [queues[0].queue_no]
-    assert samples(desk, FAILURE) == {}
+    assert list(driver.read(lambda s: s.circuits.all())) == [OTHER_HASH]
+    assert line(driver) == [queues[0].queue_no]
+    assert samples(driver, FAILURE) == {}
 
 
-def test_queues_in_the_line_and_of_removed_circuits_still_count_as_held(desk, queues):
-    hold(desk, queues[0], queues[1])
-    hold(desk, queues[2], pattern=OTHER)
-    let_go(desk, HASH)
-    assert held(desk) == [], "the circuit has no claim on them any more"
+def test_queues_in_the_line_and_of_removed_circuits_still_count_as_held(driver, queues):
+    hold(driver, queues[0], queues[1])
+    hold(driver, queues[2], pattern=OTHER)
+    let_go(driver, HASH)
+    assert held(driver) == [], "the circuit has no claim on them any more"
 
     def counts() -> tuple[dict[str, int], dict[str, int]]:
-        return desk.read(lambda s: (s.circuits.held_counts(), s.circuits.awaiting_counts()))
+        return driver.read(lambda s: (s.circuits.held_counts(), s.circuits.awaiting_counts()))
 
     assert counts() == ({HASH: 2, OTHER_HASH: 1}, {HASH: 2})
-    assert desk.read(lambda s: s.circuits.held_names(HASH, limit=9)) == ["q0", "q1"]
-    assert desk.read(lambda s: s.circuits.held_names(HASH, limit=1)) == ["q0"]
+    assert driver.read(lambda s: s.circuits.held_names(HASH, limit=9)) == ["q0", "q1"]
+    assert driver.read(lambda s: s.circuits.held_names(HASH, limit=1)) == ["q0"]
 
     def remove(session: Session) -> None:
         session.circuits.to_change([HASH])
         session.circuits.remove([HASH])
 
-    desk.write(remove)
+    driver.write(remove)
     assert counts() == ({HASH: 2, OTHER_HASH: 1}, {HASH: 2})
 
-    desk.write(lambda s: s.queues.unhold(s.circuits.take_from_line(1)))
+    driver.write(lambda s: s.queues.unhold(s.circuits.take_from_line(1)))
     assert counts() == ({HASH: 1, OTHER_HASH: 1}, {HASH: 1})
-    desk.write(lambda s: s.queues.remove(queues[1].queue_no, now=desk.now))
+    driver.write(lambda s: s.queues.remove(queues[1].queue_no, now=driver.now))
     assert counts() == ({OTHER_HASH: 1}, {})
 
 
-def test_held_queues_are_paged_by_number(desk, queues):
-    hold(desk, queues[2], queues[0])
-    hold(desk, queues[1], pattern=OTHER)
+def test_held_queues_are_paged_by_number(driver, queues):
+    hold(driver, queues[2], queues[0])
+    hold(driver, queues[1], pattern=OTHER)
     q0, q1, q2 = (queue.queue_no for queue in queues)
 
     def page(one: str | None, after: int = 0, limit: int = 9) -> list[tuple[int, str]]:
-        return desk.read(lambda s: s.circuits.held_page(one, after=after, limit=limit))
+        return driver.read(lambda s: s.circuits.held_page(one, after=after, limit=limit))
 
     assert page(None) == [(q0, HASH), (q1, OTHER_HASH), (q2, HASH)]
     assert page(None, after=q0, limit=1) == [(q1, OTHER_HASH)]
@@ -244,51 +244,51 @@ def test_held_queues_are_paged_by_number(desk, queues):
     assert page("0" * 32) == []
 
 
-def test_dropped_holds_are_in_no_circuit_and_not_in_the_line(desk, queues):
+def test_dropped_holds_are_in_no_circuit_and_not_in_the_line(driver, queues):
     first, second, third = queues
-    hold(desk, first, second)
-    hold(desk, first, third, pattern=OTHER)
-    let_go(desk, OTHER_HASH)
-    assert desk.read(lambda s: s.circuits.holding()) == [HASH]
-    assert desk.read(lambda s: s.circuits.holders([first.queue_no])) == [HASH]
-    assert desk.read(lambda s: s.circuits.holders([third.queue_no])) == []
-    assert desk.read(lambda s: s.circuits.holders([])) == []
+    hold(driver, first, second)
+    hold(driver, first, third, pattern=OTHER)
+    let_go(driver, OTHER_HASH)
+    assert driver.read(lambda s: s.circuits.holding()) == [HASH]
+    assert driver.read(lambda s: s.circuits.holders([first.queue_no])) == [HASH]
+    assert driver.read(lambda s: s.circuits.holders([third.queue_no])) == []
+    assert driver.read(lambda s: s.circuits.holders([])) == []
 
     def drop(session: Session) -> None:
         session.circuits.to_change([HASH])
         session.circuits.drop_holds([HASH], [first.queue_no])
         session.circuits.drop_holds([], [])
 
-    desk.write(drop)
+    driver.write(drop)
 
-    assert [one.queue for one in held(desk)] == ["q1"]
-    assert line(desk) == [third.queue_no]
+    assert [one.queue for one in held(driver)] == ["q1"]
+    assert line(driver) == [third.queue_no]
 
 
-def test_lining_up_keeps_the_samples(desk, queues):
-    note(desk, ("a", FAILURE))
-    hold(desk, queues[0])
+def test_lining_up_keeps_the_samples(driver, queues):
+    note(driver, ("a", FAILURE))
+    hold(driver, queues[0])
 
     def line_up(session: Session) -> None:
         session.circuits.line_up(list(session.circuits.to_change([HASH])))
         session.circuits.line_up([])
 
-    desk.write(line_up)
+    driver.write(line_up)
 
-    assert line(desk) == [queues[0].queue_no]
-    assert held(desk) == []
-    assert list(samples(desk, FAILURE)) == ["a"]
+    assert line(driver) == [queues[0].queue_no]
+    assert held(driver) == []
+    assert list(samples(driver, FAILURE)) == ["a"]
 
 
-def test_the_line_is_first_in_first_out_and_may_be_empty(desk, queues):
+def test_the_line_is_first_in_first_out_and_may_be_empty(driver, queues):
     def take(count: int) -> list[int]:
-        return desk.write(lambda s: s.circuits.take_from_line(count))
+        return driver.write(lambda s: s.circuits.take_from_line(count))
 
     assert take(1) == []
-    hold(desk, queues[1], queues[2])
-    let_go(desk, HASH)
-    hold(desk, queues[0], queues[1])
-    let_go(desk, HASH)
+    hold(driver, queues[1], queues[2])
+    let_go(driver, HASH)
+    hold(driver, queues[0], queues[1])
+    let_go(driver, HASH)
     q0, q1, q2 = (queue.queue_no for queue in queues)
 
     assert take(1) == [q1]
@@ -297,15 +297,15 @@ def test_the_line_is_first_in_first_out_and_may_be_empty(desk, queues):
     assert take(1) == []
 
 
-def test_a_removed_queue_neither_tries_nor_comes_into_the_line(desk, queues):
-    hold(desk, queues[0])
-    hold(desk, queues[1])
-    desk.write(lambda s: s.queues.remove(queues[0].queue_no, now=desk.now))
+def test_a_removed_queue_neither_tries_nor_comes_into_the_line(driver, queues):
+    hold(driver, queues[0])
+    hold(driver, queues[1])
+    driver.write(lambda s: s.queues.remove(queues[0].queue_no, now=driver.now))
 
     def rotate(session: Session) -> list[int]:
-        return session.circuits.rotate(list(session.circuits.to_change([HASH])), now=desk.now)
+        return session.circuits.rotate(list(session.circuits.to_change([HASH])), now=driver.now)
 
-    assert desk.write(rotate) == [queues[1].queue_no]
-    assert [one.queue for one in held(desk)] == ["q1"]
-    let_go(desk, HASH)
-    assert line(desk) == [queues[1].queue_no]
+    assert driver.write(rotate) == [queues[1].queue_no]
+    assert [one.queue for one in held(driver)] == ["q1"]
+    let_go(driver, HASH)
+    assert line(driver) == [queues[1].queue_no]

@@ -9,56 +9,56 @@ from tests.clocks import NOON
 from tests.factories import a_key
 
 
-def keys(desk):
-    return desk.read(lambda s: s.keys.all())
+def keys(driver):
+    return driver.read(lambda s: s.keys.all())
 
 
-def test_a_key_is_kept_as_it_was_made(desk):
+def test_a_key_is_kept_as_it_was_made(driver):
     key = a_key(roles=(Role.PRODUCE, Role.READ), queues=("mail.*", "post"))
 
-    desk.write(lambda s: s.keys.add(key))
+    driver.write(lambda s: s.keys.add(key))
 
-    assert keys(desk) == [key]
+    assert keys(driver) == [key]
 
 
-def test_keys_are_listed_in_the_order_of_their_making(desk):
+def test_keys_are_listed_in_the_order_of_their_making(driver):
     made = [a_key(key_id=name, created_at=NOON + at) for name, at in [("c", 1), ("a", 2), ("b", 1)]]
     for key in made:
-        desk.write(lambda s, key=key: s.keys.add(key))
+        driver.write(lambda s, key=key: s.keys.add(key))
 
-    assert [key.key_id for key in keys(desk)] == ["b", "c", "a"]
+    assert [key.key_id for key in keys(driver)] == ["b", "c", "a"]
 
 
-def test_a_revoked_key_says_since_when(desk):
+def test_a_revoked_key_says_since_when(driver):
     key, other = a_key(), a_key(created_at=NOON + 1)
-    desk.write(lambda s: s.keys.add(key))
-    desk.write(lambda s: s.keys.add(other))
+    driver.write(lambda s: s.keys.add(key))
+    driver.write(lambda s: s.keys.add(other))
 
-    assert desk.write(lambda s: s.keys.revoke(key.key_id, now=NOON + 5))
+    assert driver.write(lambda s: s.keys.revoke(key.key_id, now=NOON + 5))
 
-    assert keys(desk) == [replace(key, revoked_at=NOON + 5), other]
+    assert keys(driver) == [replace(key, revoked_at=NOON + 5), other]
 
 
-def test_a_key_is_revoked_once(desk):
+def test_a_key_is_revoked_once(driver):
     key = a_key()
-    desk.write(lambda s: s.keys.add(key))
-    desk.write(lambda s: s.keys.revoke(key.key_id, now=NOON + 5))
+    driver.write(lambda s: s.keys.add(key))
+    driver.write(lambda s: s.keys.revoke(key.key_id, now=NOON + 5))
 
-    assert not desk.write(lambda s: s.keys.revoke(key.key_id, now=NOON + 6))
-    assert not desk.write(lambda s: s.keys.revoke("nobody", now=NOON))
-    assert keys(desk)[0].revoked_at == NOON + 5
+    assert not driver.write(lambda s: s.keys.revoke(key.key_id, now=NOON + 6))
+    assert not driver.write(lambda s: s.keys.revoke("nobody", now=NOON))
+    assert keys(driver)[0].revoked_at == NOON + 5
 
 
-def test_the_same_key_twice_is_refused_and_troubles_nobody_else(desk):
+def test_the_same_key_twice_is_refused_and_troubles_nobody_else(driver):
     key = a_key()
-    desk.write(lambda s: s.keys.add(key))
+    driver.write(lambda s: s.keys.add(key))
 
-    with desk.together():
-        twice = desk.store.write(lambda s: s.keys.add(key))
-        other = desk.store.write(lambda s: s.queues.number_of())
+    with driver.together():
+        twice = driver.store.write(lambda s: s.keys.add(key))
+        other = driver.store.write(lambda s: s.queues.number_of())
 
     with pytest.raises(PenstockError) as refusal:
         twice.result()
     assert refusal.value.code == "internal"
     assert other.result() == 0
-    assert keys(desk) == [key]
+    assert keys(driver) == [key]

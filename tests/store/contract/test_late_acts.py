@@ -16,164 +16,164 @@ LATE = [Verb.COMPLETE, Verb.EXTEND]
 
 
 @pytest.fixture
-def mail(desk):
-    return desk.queue("mail", lease_ms=MINUTE)
+def mail(driver):
+    return driver.queue("mail", lease_ms=MINUTE)
 
 
-def bring_back(desk, queue):
-    desk.write(lambda s: s.tidying.bring_back(queue.queue_no, now=desk.now, limit=100))
+def bring_back(driver, queue):
+    driver.write(lambda s: s.tidying.bring_back(queue.queue_no, now=driver.now, limit=100))
 
 
-def lose(desk, queue):
+def lose(driver, queue):
     """A message whose lease ran out and which is in line again, as its holder had it."""
-    desk.send(queue)
-    [held] = desk.claim(queue)
-    desk.clock.advance(minutes=1)
-    bring_back(desk, queue)
-    assert desk.get(held.id).state is State.READY
+    driver.send(queue)
+    [held] = driver.claim(queue)
+    driver.clock.advance(minutes=1)
+    bring_back(driver, queue)
+    assert driver.get(held.id).state is State.READY
     return held
 
 
-def test_a_message_that_came_back_can_still_be_completed_by_who_had_it(desk, mail):
-    held = lose(desk, mail)
+def test_a_message_that_came_back_can_still_be_completed_by_who_had_it(driver, mail):
+    held = lose(driver, mail)
 
-    answer = desk.act(Verb.COMPLETE, held, is_late_ok=True)
+    answer = driver.act(Verb.COMPLETE, held, is_late_ok=True)
 
     assert answer == Acted(held.id, State.DONE, answer.due_at)
-    assert desk.claim(mail) == []
-    [ending] = desk.endings()
-    assert (ending.outcome, ending.attempts, ending.finished_at) == (State.DONE, 1, desk.now)
-    assert [a.outcome for a in desk.attempts(held.id)] == [AttemptOutcome.EXPIRED]
+    assert driver.claim(mail) == []
+    [ending] = driver.endings()
+    assert (ending.outcome, ending.attempts, ending.finished_at) == (State.DONE, 1, driver.now)
+    assert [a.outcome for a in driver.attempts(held.id)] == [AttemptOutcome.EXPIRED]
 
 
-def test_a_message_that_came_back_is_leased_again_to_who_had_it(desk, mail):
-    held = lose(desk, mail)
+def test_a_message_that_came_back_is_leased_again_to_who_had_it(driver, mail):
+    held = lose(driver, mail)
 
-    answer = desk.act(Verb.EXTEND, held, is_late_ok=True, delay_ms=5)
+    answer = driver.act(Verb.EXTEND, held, is_late_ok=True, delay_ms=5)
 
-    assert answer == Acted(held.id, State.LEASED, desk.now + 5)
-    assert desk.claim(mail) == []
-    again = desk.get(held.id)
+    assert answer == Acted(held.id, State.LEASED, driver.now + 5)
+    assert driver.claim(mail) == []
+    again = driver.get(held.id)
     assert (again.lease_no, again.leased_at, again.attempts) == (1, held.leased_at, 1)
-    desk.complete(held)  # not late any more
+    driver.complete(held)  # not late any more
 
 
 @pytest.mark.parametrize("verb", LATE)
-def test_without_the_word_late_is_too_late(desk, mail, verb):
-    held = lose(desk, mail)
+def test_without_the_word_late_is_too_late(driver, mail, verb):
+    held = lose(driver, mail)
 
-    assert isinstance(desk.act(verb, held), LeaseLost)
-    assert desk.get(held.id).state is State.READY
+    assert isinstance(driver.act(verb, held), LeaseLost)
+    assert driver.get(held.id).state is State.READY
 
 
 @pytest.mark.parametrize("verb", LATE)
 @pytest.mark.parametrize("then", ["is held", "was given back", "was lost"])
-def test_once_somebody_else_has_claimed_the_message_it_is_too_late(desk, mail, verb, then):
-    held = lose(desk, mail)
-    [other] = desk.claim(mail)
+def test_once_somebody_else_has_claimed_the_message_it_is_too_late(driver, mail, verb, then):
+    held = lose(driver, mail)
+    [other] = driver.claim(mail)
     if then == "was given back":
-        desk.act(Verb.RELEASE, other)
+        driver.act(Verb.RELEASE, other)
     elif then == "was lost":
-        desk.clock.advance(minutes=1)
-        bring_back(desk, mail)
-    before = desk.get(held.id)
+        driver.clock.advance(minutes=1)
+        bring_back(driver, mail)
+    before = driver.get(held.id)
 
-    assert isinstance(desk.act(verb, held, is_late_ok=True), LeaseLost)
-    assert desk.get(held.id) == before
+    assert isinstance(driver.act(verb, held, is_late_ok=True), LeaseLost)
+    assert driver.get(held.id) == before
 
 
 @pytest.mark.parametrize("verb", LATE)
-def test_two_claims_in_the_same_instant_are_told_apart(desk, mail, verb):
-    desk.send(mail)
-    [first], [second] = desk.claim(mail, lease_ms=0), desk.claim(mail, lease_ms=0)
+def test_two_claims_in_the_same_instant_are_told_apart(driver, mail, verb):
+    driver.send(mail)
+    [first], [second] = driver.claim(mail, lease_ms=0), driver.claim(mail, lease_ms=0)
     assert first.leased_at == second.leased_at
 
-    assert isinstance(desk.act(verb, first, is_late_ok=True), LeaseLost)
-    assert isinstance(desk.act(verb, second, is_late_ok=True), Acted)
+    assert isinstance(driver.act(verb, first, is_late_ok=True), LeaseLost)
+    assert isinstance(driver.act(verb, second, is_late_ok=True), Acted)
 
 
 @pytest.mark.parametrize("verb", LATE)
-def test_a_message_that_has_ended_cannot_be_had_again(desk, mail, verb):
-    held = lose(desk, mail)
-    desk.complete(*desk.claim(mail))
-    dead = lose(desk, mail)
-    desk.alter(dead.id, lambda m, _: lifecycle.bury(m))
+def test_a_message_that_has_ended_cannot_be_had_again(driver, mail, verb):
+    held = lose(driver, mail)
+    driver.complete(*driver.claim(mail))
+    dead = lose(driver, mail)
+    driver.alter(dead.id, lambda m, _: lifecycle.bury(m))
 
     for message in (held, dead):
-        assert isinstance(desk.act(verb, message, is_late_ok=True), LeaseLost)
-    assert desk.get(dead.id).state is State.DEAD
+        assert isinstance(driver.act(verb, message, is_late_ok=True), LeaseLost)
+    assert driver.get(dead.id).state is State.DEAD
 
 
 @pytest.mark.parametrize("verb", LATE)
-def test_a_dead_letter_is_not_its_last_holders_any_more(desk, verb):
-    dead = desk.queue("dead")
-    mail = desk.queue("mail", lease_ms=MINUTE, max_attempts=1, dead_letter_queue="dead")
-    desk.send(mail)
-    [held] = desk.claim(mail)
-    desk.clock.advance(minutes=1)
-    bring_back(desk, mail)
+def test_a_dead_letter_is_not_its_last_holders_any_more(driver, verb):
+    dead = driver.queue("dead")
+    mail = driver.queue("mail", lease_ms=MINUTE, max_attempts=1, dead_letter_queue="dead")
+    driver.send(mail)
+    [held] = driver.claim(mail)
+    driver.clock.advance(minutes=1)
+    bring_back(driver, mail)
 
-    assert isinstance(desk.act(verb, held, is_late_ok=True), LeaseLost)
-    assert desk.claim_ids(dead) == [held.id]
+    assert isinstance(driver.act(verb, held, is_late_ok=True), LeaseLost)
+    assert driver.claim_ids(dead) == [held.id]
 
 
 @pytest.mark.parametrize("verb", [Verb.FAIL, Verb.RELEASE, Verb.SNOOZE])
-def test_what_its_holder_gave_back_can_be_had_again(desk, mail, verb):
-    desk.send(mail)
-    [held] = desk.claim(mail)
-    desk.act(verb, held, delay_ms=BACKOFF_MS)
-    assert desk.get(held.id).state is State.WAITING
+def test_what_its_holder_gave_back_can_be_had_again(driver, mail, verb):
+    driver.send(mail)
+    [held] = driver.claim(mail)
+    driver.act(verb, held, delay_ms=BACKOFF_MS)
+    assert driver.get(held.id).state is State.WAITING
 
-    assert isinstance(desk.act(Verb.EXTEND, held, is_late_ok=True), Acted)
-    assert desk.get(held.id).attempts == 1
-    assert isinstance(desk.act(Verb.RELEASE, held), Acted)
-    assert desk.get(held.id).attempts == 0
-    assert isinstance(desk.act(Verb.COMPLETE, held, is_late_ok=True), Acted)
-    assert desk.find(held.id) is None
-
-
-def test_a_late_completion_lets_the_next_of_its_group_come(desk):
-    mail = desk.queue("mail", ordering=Ordering.GROUP, lease_ms=MINUTE)
-    first, second = desk.send(mail, group="a"), desk.send(mail, group="a")
-    [held] = desk.claim(mail)
-    desk.clock.advance(minutes=1)
-    bring_back(desk, mail)
-
-    desk.act(Verb.COMPLETE, held, is_late_ok=True)
-
-    assert desk.find(first) is None
-    assert desk.claim_ids(mail) == [second]
+    assert isinstance(driver.act(Verb.EXTEND, held, is_late_ok=True), Acted)
+    assert driver.get(held.id).attempts == 1
+    assert isinstance(driver.act(Verb.RELEASE, held), Acted)
+    assert driver.get(held.id).attempts == 0
+    assert isinstance(driver.act(Verb.COMPLETE, held, is_late_ok=True), Acted)
+    assert driver.find(held.id) is None
 
 
-def test_late_ones_and_others_in_one_batch_are_each_judged_for_themselves(desk, mail):
-    late, too_late = lose(desk, mail), lose(desk, mail)
-    desk.claim(mail, 2)
-    desk.act(Verb.RELEASE, desk.get(late.id))
-    late = desk.get(late.id)
-    desk.send(mail, priority=-1)
-    [held] = desk.claim(mail)
+def test_a_late_completion_lets_the_next_of_its_group_come(driver):
+    mail = driver.queue("mail", ordering=Ordering.GROUP, lease_ms=MINUTE)
+    first, second = driver.send(mail, group="a"), driver.send(mail, group="a")
+    [held] = driver.claim(mail)
+    driver.clock.advance(minutes=1)
+    bring_back(driver, mail)
 
-    with desk.together():
+    driver.act(Verb.COMPLETE, held, is_late_ok=True)
+
+    assert driver.find(first) is None
+    assert driver.claim_ids(mail) == [second]
+
+
+def test_late_ones_and_others_in_one_batch_are_each_judged_for_themselves(driver, mail):
+    late, too_late = lose(driver, mail), lose(driver, mail)
+    driver.claim(mail, 2)
+    driver.act(Verb.RELEASE, driver.get(late.id))
+    late = driver.get(late.id)
+    driver.send(mail, priority=-1)
+    [held] = driver.claim(mail)
+
+    with driver.together():
         tickets = [
-            desk.submit_act(Verb.COMPLETE, message, is_late_ok=is_late_ok)
+            driver.submit_act(Verb.COMPLETE, message, is_late_ok=is_late_ok)
             for message in (late, too_late, held)
             for is_late_ok in (True, False)
         ]
 
     answers = [type(ticket.result()[0]) for ticket in tickets]
     assert answers == [Acted, LeaseLost, LeaseLost, LeaseLost, Acted, LeaseLost]
-    assert desk.counts(mail).done_total == 2
+    assert driver.counts(mail).done_total == 2
 
 
-def test_what_became_of_a_message_is_told_by_its_number(desk, mail):
-    held = lose(desk, mail)
-    [done] = desk.claim(mail, 1)
-    desk.complete(done)
+def test_what_became_of_a_message_is_told_by_its_number(driver, mail):
+    held = lose(driver, mail)
+    [done] = driver.claim(mail, 1)
+    driver.complete(done)
     assert done.id == held.id
-    back = lose(desk, mail)
+    back = lose(driver, mail)
 
-    found = desk.read(lambda s: s.messages.numbered([held.message_no, back.message_no, 10**9]))
+    found = driver.read(lambda s: s.messages.numbered([held.message_no, back.message_no, 10**9]))
 
-    assert found == [desk.get(back.id)]
+    assert found == [driver.get(back.id)]
     assert found[0].state is State.READY
-    assert desk.read(lambda s: s.messages.numbered([])) == []
+    assert driver.read(lambda s: s.messages.numbered([])) == []

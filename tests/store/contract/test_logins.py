@@ -12,35 +12,35 @@ from tests.clocks import NOON, ManualClock
 HOUR = 3_600_000
 
 
-def test_a_login_is_kept_until_it_is_removed(desk):
+def test_a_login_is_kept_until_it_is_removed(driver):
     login = Login(hash_token("a"), "key-1", NOON + HOUR)
-    desk.write(lambda s: s.logins.add(login))
-    assert desk.read(lambda s: s.logins.find(login.token_hash)) == login
+    driver.write(lambda s: s.logins.add(login))
+    assert driver.read(lambda s: s.logins.find(login.token_hash)) == login
 
-    desk.write(lambda s: s.logins.remove(login.token_hash))
+    driver.write(lambda s: s.logins.remove(login.token_hash))
 
-    assert desk.read(lambda s: s.logins.find(login.token_hash)) is None
+    assert driver.read(lambda s: s.logins.find(login.token_hash)) is None
 
 
-def test_those_that_have_expired_are_pruned(desk):
+def test_those_that_have_expired_are_pruned(driver):
     old, new = Login("old", "key", NOON), Login("new", "key", NOON + 1)
     for login in (old, new):
-        desk.write(lambda s, login=login: s.logins.add(login))
+        driver.write(lambda s, login=login: s.logins.add(login))
 
-    assert desk.write(lambda s: s.logins.prune(now=NOON)) == 1
+    assert driver.write(lambda s: s.logins.prune(now=NOON)) == 1
 
-    assert desk.read(lambda s: (s.logins.find("old"), s.logins.find("new"))) == (None, new)
+    assert driver.read(lambda s: (s.logins.find("old"), s.logins.find("new"))) == (None, new)
 
 
-def test_a_login_counts_on_every_node_and_ends_on_all_of_them(desk):
+def test_a_login_counts_on_every_node_and_ends_on_all_of_them(driver):
     clock = ManualClock()
-    keys = Keys(desk.store, clock, SystemDice())
+    keys = Keys(driver.store, clock, SystemDice())
     made = keys.create("shop", roles=(Role.READ,)).result()
 
     def a_node() -> Logins:
         ring = Keyring(keys, required="always")
         ring.take(keys.all().result())
-        return Logins(desk.store, ring, clock, SystemDice(), valid_ms=HOUR)
+        return Logins(driver.store, ring, clock, SystemDice(), valid_ms=HOUR)
 
     here, there = a_node(), a_node()
     opened = here.open(made.secret).result()
@@ -58,13 +58,13 @@ def test_a_login_counts_on_every_node_and_ends_on_all_of_them(desk):
     assert there.find(opened.token) is None
 
 
-def test_a_look_that_was_under_way_does_not_bring_an_ended_login_back(desk):
+def test_a_look_that_was_under_way_does_not_bring_an_ended_login_back(driver):
     clock = ManualClock()
-    keys = Keys(desk.store, clock, SystemDice())
+    keys = Keys(driver.store, clock, SystemDice())
     made = keys.create("shop", roles=(Role.READ,)).result()
     ring = Keyring(keys, required="always")
     ring.take(keys.all().result())
-    logins = Logins(desk.store, ring, clock, SystemDice(), valid_ms=HOUR)
+    logins = Logins(driver.store, ring, clock, SystemDice(), valid_ms=HOUR)
     opened = logins.open(made.secret).result()
     ended = logins.close(opened.token)
 

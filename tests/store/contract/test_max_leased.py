@@ -11,14 +11,14 @@ from tests.factories import an_act
 
 
 @pytest.fixture
-def mail(desk):
-    return desk.queue("mail", max_leased=2, lease_ms=MINUTE)
+def mail(driver):
+    return driver.queue("mail", max_leased=2, lease_ms=MINUTE)
 
 
 @pytest.fixture
-def heard(desk):
+def heard(driver):
     told = []
-    desk.store.listen(lambda woken: told.append(dict(woken)))
+    driver.store.listen(lambda woken: told.append(dict(woken)))
 
     def look():
         seen = list(told)
@@ -28,20 +28,20 @@ def heard(desk):
     return look
 
 
-def test_no_more_are_leased_than_the_queue_says_however_many_are_asked_for(desk, mail):
-    ids = desk.send_many(mail, 5)
+def test_no_more_are_leased_than_the_queue_says_however_many_are_asked_for(driver, mail):
+    ids = driver.send_many(mail, 5)
 
-    assert desk.claim_ids(mail) == ids[:2]
-    assert desk.claim_ids(mail) == []
-    assert desk.counts(mail).leased == 2
+    assert driver.claim_ids(mail) == ids[:2]
+    assert driver.claim_ids(mail) == []
+    assert driver.counts(mail).leased == 2
 
 
-def test_claims_of_one_batch_share_the_slots_that_are_left(desk, mail):
-    ids = desk.send_many(mail, 5)
-    with desk.together():
-        tickets = [desk.submit_claim(mail, 1) for _ in range(2)]
-        tickets.append(desk.submit_claim(mail, 5, claimed_by="another"))
-        tickets.append(desk.submit_claim(mail, 5, claim_key="mine"))
+def test_claims_of_one_batch_share_the_slots_that_are_left(driver, mail):
+    ids = driver.send_many(mail, 5)
+    with driver.together():
+        tickets = [driver.submit_claim(mail, 1) for _ in range(2)]
+        tickets.append(driver.submit_claim(mail, 5, claimed_by="another"))
+        tickets.append(driver.submit_claim(mail, 5, claim_key="mine"))
 
     claimed = [[m.id for m, _ in ticket.result(30).messages] for ticket in tickets]
 
@@ -49,86 +49,88 @@ def test_claims_of_one_batch_share_the_slots_that_are_left(desk, mail):
 
 
 @pytest.mark.parametrize("verb", [v for v in Verb if v is not Verb.EXTEND])
-def test_whatever_ends_a_lease_lets_the_next_one_come_and_wakes_who_waits(desk, mail, heard, verb):
-    desk.send_many(mail, 5)
-    held = desk.claim(mail, 5)
+def test_whatever_ends_a_lease_lets_the_next_one_come_and_wakes_who_waits(
+    driver, mail, heard, verb
+):
+    driver.send_many(mail, 5)
+    held = driver.claim(mail, 5)
     heard()
 
-    assert isinstance(desk.act(verb, held[0], delay_ms=None), Acted)
+    assert isinstance(driver.act(verb, held[0], delay_ms=None), Acted)
 
     assert any(mail.queue_no in woken for woken in heard())
-    assert len(desk.claim(mail, 5)) == 1
-    assert desk.counts(mail).leased == 2
+    assert len(driver.claim(mail, 5)) == 1
+    assert driver.counts(mail).leased == 2
 
 
-def test_what_a_claim_completes_first_makes_room_for_what_it_takes(desk, mail):
-    ids = desk.send_many(mail, 5)
-    held = desk.claim(mail, 5)
-    finishing = [an_act(Verb.COMPLETE, m, now=desk.now) for m in held]
+def test_what_a_claim_completes_first_makes_room_for_what_it_takes(driver, mail):
+    ids = driver.send_many(mail, 5)
+    held = driver.claim(mail, 5)
+    finishing = [an_act(Verb.COMPLETE, m, now=driver.now) for m in held]
 
-    assert [m.id for m in desk.claim(mail, 5, finishing=finishing)] == ids[2:4]
-
-
-def test_a_lease_that_runs_out_makes_room(desk, mail):
-    ids = desk.send_many(mail, 3)
-    desk.claim(mail, 5)
-    desk.clock.advance(minutes=1)
-
-    assert desk.claim_ids(mail) == ids[:2]
+    assert [m.id for m in driver.claim(mail, 5, finishing=finishing)] == ids[2:4]
 
 
-def test_a_claim_that_finds_no_slot_is_told_when_a_lease_runs_out(desk, mail):
-    desk.send_many(mail, 5)
-    desk.claim(mail, 5)
+def test_a_lease_that_runs_out_makes_room(driver, mail):
+    ids = driver.send_many(mail, 3)
+    driver.claim(mail, 5)
+    driver.clock.advance(minutes=1)
 
-    assert desk.submit_claim(mail, 5).result(30).next_due_at == desk.now + MINUTE
-
-
-def test_the_same_claim_again_needs_no_slot(desk, mail):
-    ids = desk.send_many(mail, 5)
-    desk.claim(mail, 5, claim_key="mine")
-
-    assert [m.id for m in desk.claim(mail, 5, claim_key="mine")] == ids[:2]
-    assert desk.counts(mail).leased == 2
+    assert driver.claim_ids(mail) == ids[:2]
 
 
-def test_a_run_takes_no_more_than_there_are_slots(desk):
-    orders = desk.queue("orders", ordering=Ordering.GROUP, max_leased=2)
-    ids = desk.send_many(orders, 4, group="a")
+def test_a_claim_that_finds_no_slot_is_told_when_a_lease_runs_out(driver, mail):
+    driver.send_many(mail, 5)
+    driver.claim(mail, 5)
 
-    assert [m.id for m in desk.claim(orders, 4, in_a_row=True)] == ids[:2]
-    assert desk.claim(orders, 4, in_a_row=True) == []
-
-
-def test_a_late_extension_does_not_take_a_slot_that_is_somebody_elses(desk, mail):
-    desk.send_many(mail, 3)
-    late, _ = desk.claim(mail, 5)
-    desk.act(Verb.RELEASE, late)
-    desk.claim(mail, kinds=("none of them",))
-
-    assert isinstance(desk.act(Verb.EXTEND, late, is_late_ok=True), LeaseLost)
+    assert driver.submit_claim(mail, 5).result(30).next_due_at == driver.now + MINUTE
 
 
-def test_a_limit_below_what_is_leased_lets_leases_end_and_gives_no_new_ones(desk, mail):
-    desk.send_many(mail, 6)
-    held = desk.claim(mail, 5)
+def test_the_same_claim_again_needs_no_slot(driver, mail):
+    ids = driver.send_many(mail, 5)
+    driver.claim(mail, 5, claim_key="mine")
 
-    desk.tune(mail, max_leased=1)
-    desk.complete(held[0])
-    assert desk.claim(mail, 5) == []
-
-    desk.complete(held[1])
-    assert len(desk.claim(mail, 5)) == 1
+    assert [m.id for m in driver.claim(mail, 5, claim_key="mine")] == ids[:2]
+    assert driver.counts(mail).leased == 2
 
 
-def test_a_limit_that_is_raised_or_taken_away_counts_at_once(desk, mail, heard):
-    desk.send_many(mail, 6)
-    desk.claim(mail, 5)
+def test_a_run_takes_no_more_than_there_are_slots(driver):
+    orders = driver.queue("orders", ordering=Ordering.GROUP, max_leased=2)
+    ids = driver.send_many(orders, 4, group="a")
+
+    assert [m.id for m in driver.claim(orders, 4, in_a_row=True)] == ids[:2]
+    assert driver.claim(orders, 4, in_a_row=True) == []
+
+
+def test_a_late_extension_does_not_take_a_slot_that_is_somebody_elses(driver, mail):
+    driver.send_many(mail, 3)
+    late, _ = driver.claim(mail, 5)
+    driver.act(Verb.RELEASE, late)
+    driver.claim(mail, kinds=("none of them",))
+
+    assert isinstance(driver.act(Verb.EXTEND, late, is_late_ok=True), LeaseLost)
+
+
+def test_a_limit_below_what_is_leased_lets_leases_end_and_gives_no_new_ones(driver, mail):
+    driver.send_many(mail, 6)
+    held = driver.claim(mail, 5)
+
+    driver.tune(mail, max_leased=1)
+    driver.complete(held[0])
+    assert driver.claim(mail, 5) == []
+
+    driver.complete(held[1])
+    assert len(driver.claim(mail, 5)) == 1
+
+
+def test_a_limit_that_is_raised_or_taken_away_counts_at_once(driver, mail, heard):
+    driver.send_many(mail, 6)
+    driver.claim(mail, 5)
     heard()
 
-    desk.tune(mail, max_leased=3)
+    driver.tune(mail, max_leased=3)
     assert any(woken.get(mail.queue_no) for woken in heard())
-    assert len(desk.claim(mail, 5)) == 1
+    assert len(driver.claim(mail, 5)) == 1
 
-    desk.tune(mail, max_leased=None)
-    assert len(desk.claim(mail, 5)) == 3
+    driver.tune(mail, max_leased=None)
+    assert len(driver.claim(mail, 5)) == 3

@@ -11,175 +11,175 @@ from penstock.ports.store import Claim
 from tests.factories import a_new_message, some_settings
 
 
-def remove(desk, queue):
-    desk.write(lambda s: s.queues.remove(queue.queue_no, now=desk.now))
+def remove(driver, queue):
+    driver.write(lambda s: s.queues.remove(queue.queue_no, now=driver.now))
 
 
-def page(desk, prefix="", after="", limit=100):
-    found = desk.read(lambda s: s.queues.page(prefix=prefix, after=after, limit=limit))
+def page(driver, prefix="", after="", limit=100):
+    found = driver.read(lambda s: s.queues.page(prefix=prefix, after=after, limit=limit))
     return [queue.name for queue in found]
 
 
-def test_a_new_queue_is_what_was_asked_for(desk):
-    made = desk.queue("mail", lease_ms=5, redelivery=Redelivery.BACK)
+def test_a_new_queue_is_what_was_asked_for(driver):
+    made = driver.queue("mail", lease_ms=5, redelivery=Redelivery.BACK)
 
     assert made == Queue(
         queue_no=made.queue_no,
         name="mail",
         settings=some_settings(lease_ms=5, redelivery=Redelivery.BACK),
-        created_at=desk.now,
-        changed_at=desk.now,
+        created_at=driver.now,
+        changed_at=driver.now,
         is_paused=False,
         version=1,
     )
 
 
-def test_a_queue_is_found_by_its_name_and_by_its_number(desk):
-    made = desk.queue("mail")
+def test_a_queue_is_found_by_its_name_and_by_its_number(driver):
+    made = driver.queue("mail")
 
-    assert desk.read(lambda s: s.queues.find("mail")) == made
-    assert desk.read(lambda s: s.queues.get(made.queue_no)) == made
-
-
-def test_names_are_taken_as_they_are_written(desk):
-    desk.queue("mail")
-
-    assert desk.read(lambda s: s.queues.find("Mail")) is None
+    assert driver.read(lambda s: s.queues.find("mail")) == made
+    assert driver.read(lambda s: s.queues.get(made.queue_no)) == made
 
 
-def test_a_queue_nobody_made_is_not_there(desk):
-    assert desk.read(lambda s: s.queues.find("mail")) is None
+def test_names_are_taken_as_they_are_written(driver):
+    driver.queue("mail")
+
+    assert driver.read(lambda s: s.queues.find("Mail")) is None
+
+
+def test_a_queue_nobody_made_is_not_there(driver):
+    assert driver.read(lambda s: s.queues.find("mail")) is None
     with pytest.raises(QueueNotFound):
-        desk.read(lambda s: s.queues.get(12345))
+        driver.read(lambda s: s.queues.get(12345))
 
 
-def test_a_name_is_given_once(desk):
-    made = desk.queue("mail", lease_ms=5)
+def test_a_name_is_given_once(driver):
+    made = driver.queue("mail", lease_ms=5)
 
     with pytest.raises(QueueExists):
-        desk.queue("mail", lease_ms=6)
+        driver.queue("mail", lease_ms=6)
 
-    assert desk.read(lambda s: s.queues.find("mail")) == made
+    assert driver.read(lambda s: s.queues.find("mail")) == made
 
 
 @pytest.mark.parametrize("backoff", [Listed((1, 2)), Exponential(first_ms=3)])
-def test_new_settings_replace_the_old_ones_and_raise_the_version(desk, backoff):
-    made = desk.queue("mail", lease_ms=5)
-    desk.clock.advance(ms=3)
+def test_new_settings_replace_the_old_ones_and_raise_the_version(driver, backoff):
+    made = driver.queue("mail", lease_ms=5)
+    driver.clock.advance(ms=3)
 
-    changed = desk.change(made, delay_ms=7, backoff=backoff)
+    changed = driver.change(made, delay_ms=7, backoff=backoff)
 
     assert (changed.created_at, changed.changed_at) == (made.created_at, made.created_at + 3)
     assert changed.settings == some_settings(delay_ms=7, backoff=backoff)
     assert (changed.version, changed.queue_no, changed.is_paused) == (2, made.queue_no, False)
-    assert desk.read(lambda s: s.queues.find("mail")) == changed
+    assert driver.read(lambda s: s.queues.find("mail")) == changed
 
 
-def test_pausing_and_resuming_leave_the_settings(desk):
-    made = desk.queue("mail", lease_ms=5)
+def test_pausing_and_resuming_leave_the_settings(driver):
+    made = driver.queue("mail", lease_ms=5)
 
-    paused = desk.pause(made)
-    resumed = desk.pause(made, is_paused=False)
+    paused = driver.pause(made)
+    resumed = driver.pause(made, is_paused=False)
 
     assert (paused.is_paused, paused.version, paused.settings) == (True, 2, made.settings)
     assert (resumed.is_paused, resumed.version, resumed.settings) == (False, 3, made.settings)
 
 
-def test_what_is_not_there_cannot_be_changed(desk):
+def test_what_is_not_there_cannot_be_changed(driver):
     with pytest.raises(QueueNotFound):
-        desk.write(lambda s: s.queues.change(12345, is_paused=True, now=desk.now))
+        driver.write(lambda s: s.queues.change(12345, is_paused=True, now=driver.now))
 
 
-def test_it_is_known_when_a_queue_of_some_name_was_removed_last(desk):
+def test_it_is_known_when_a_queue_of_some_name_was_removed_last(driver):
     def removed_at() -> int | None:
-        return desk.read(lambda s: s.queues.removed_at("mail"))
+        return driver.read(lambda s: s.queues.removed_at("mail"))
 
-    made = desk.queue("mail")
+    made = driver.queue("mail")
     assert removed_at() is None
 
-    desk.write(lambda s: s.queues.remove(made.queue_no, now=desk.now))
-    desk.queue("mail")
+    driver.write(lambda s: s.queues.remove(made.queue_no, now=driver.now))
+    driver.queue("mail")
 
-    assert removed_at() == desk.now
+    assert removed_at() == driver.now
 
 
-def test_a_removed_queue_is_gone_for_everybody(desk):
-    made = desk.queue("mail")
+def test_a_removed_queue_is_gone_for_everybody(driver):
+    made = driver.queue("mail")
 
-    remove(desk, made)
+    remove(driver, made)
 
-    assert desk.read(lambda s: s.queues.find("mail")) is None
-    assert page(desk) == []
-    assert desk.read(lambda s: s.queues.number_of()) == 0
+    assert driver.read(lambda s: s.queues.find("mail")) is None
+    assert page(driver) == []
+    assert driver.read(lambda s: s.queues.number_of()) == 0
     with pytest.raises(QueueNotFound):
-        desk.read(lambda s: s.queues.get(made.queue_no))
+        driver.read(lambda s: s.queues.get(made.queue_no))
     with pytest.raises(QueueNotFound):
-        desk.write(lambda s: s.queues.change(made.queue_no, is_paused=True, now=desk.now))
+        driver.write(lambda s: s.queues.change(made.queue_no, is_paused=True, now=driver.now))
     with pytest.raises(QueueNotFound):
-        desk.store.claim(Claim(queue_no=made.queue_no, now=desk.now)).result()
-    [answer] = desk.store.send([a_new_message(made, now=desk.now)]).result()
+        driver.store.claim(Claim(queue_no=made.queue_no, now=driver.now)).result()
+    [answer] = driver.store.send([a_new_message(made, now=driver.now)]).result()
     assert isinstance(answer, QueueNotFound)
 
 
-def test_a_queue_made_again_under_the_same_name_is_another_queue(desk):
-    old = desk.queue("mail", lease_ms=5)
-    desk.send(old, dedup_key="once")
-    desk.pause(old)
-    desk.write(lambda s: s.messages.purge(old.queue_no, limit=10, now=desk.now))
-    remove(desk, old)
+def test_a_queue_made_again_under_the_same_name_is_another_queue(driver):
+    old = driver.queue("mail", lease_ms=5)
+    driver.send(old, dedup_key="once")
+    driver.pause(old)
+    driver.write(lambda s: s.messages.purge(old.queue_no, limit=10, now=driver.now))
+    remove(driver, old)
 
-    new = desk.queue("mail")
+    new = driver.queue("mail")
 
     assert new.queue_no > old.queue_no
     assert (new.settings, new.is_paused) == (some_settings(), False)
-    assert desk.counts(new) == Counts()
-    assert desk.send(new, dedup_key="once")
+    assert driver.counts(new) == Counts()
+    assert driver.send(new, dedup_key="once")
 
 
-def test_history_remembers_a_removed_queue_by_its_name(desk):
-    old = desk.queue("mail")
-    desk.send(old)
-    desk.complete(*desk.claim(old))
-    remove(desk, old)
-    desk.clock.advance(seconds=1)
-    new = desk.queue("mail")
-    desk.send(new)
-    desk.complete(*desk.claim(new))
-    desk.queue("post")
+def test_history_remembers_a_removed_queue_by_its_name(driver):
+    old = driver.queue("mail")
+    driver.send(old)
+    driver.complete(*driver.claim(old))
+    remove(driver, old)
+    driver.clock.advance(seconds=1)
+    new = driver.queue("mail")
+    driver.send(new)
+    driver.complete(*driver.claim(new))
+    driver.queue("post")
 
-    endings = desk.endings(queue="mail")
+    endings = driver.endings(queue="mail")
 
     assert [(e.queue, e.outcome) for e in endings] == [("mail", State.DONE)] * 2
-    assert desk.endings(queue="post") == []
-    assert desk.counts(old).done_total == 1
+    assert driver.endings(queue="post") == []
+    assert driver.counts(old).done_total == 1
 
 
-def test_queues_are_listed_by_name_page_by_page(desk):
+def test_queues_are_listed_by_name_page_by_page(driver):
     for name in ("b", "a.1", "c", "a.2", "a"):
-        desk.queue(name)
+        driver.queue(name)
 
-    assert page(desk) == ["a", "a.1", "a.2", "b", "c"]
-    assert page(desk, limit=2) == ["a", "a.1"]
-    assert page(desk, after="a.1", limit=2) == ["a.2", "b"]
-    assert page(desk, after="c") == []
+    assert page(driver) == ["a", "a.1", "a.2", "b", "c"]
+    assert page(driver, limit=2) == ["a", "a.1"]
+    assert page(driver, after="a.1", limit=2) == ["a.2", "b"]
+    assert page(driver, after="c") == []
 
 
 @pytest.mark.parametrize(
     ("prefix", "names"),
     [("a", ["a", "a.b", "a_b"]), ("a_", ["a_b"]), ("A", ["Ab"]), ("x", [])],
 )
-def test_a_prefix_is_taken_literally(desk, prefix, names):
+def test_a_prefix_is_taken_literally(driver, prefix, names):
     for name in ("a", "a.b", "a_b", "Ab", "b"):
-        desk.queue(name)
+        driver.queue(name)
 
-    assert page(desk, prefix=prefix) == names
+    assert page(driver, prefix=prefix) == names
 
 
-def test_counts_are_given_for_every_queue_asked_for(desk):
-    mail, post = desk.queue("mail"), desk.queue("post")
-    desk.send(mail)
+def test_counts_are_given_for_every_queue_asked_for(driver):
+    mail, post = driver.queue("mail"), driver.queue("post")
+    driver.send(mail)
 
-    counts = desk.read(lambda s: s.queues.counts([mail.queue_no, post.queue_no, 12345]))
+    counts = driver.read(lambda s: s.queues.counts([mail.queue_no, post.queue_no, 12345]))
 
     assert counts == {
         mail.queue_no: Counts(ready=1, sent_total=1),
@@ -188,24 +188,24 @@ def test_counts_are_given_for_every_queue_asked_for(desk):
     }
 
 
-def test_the_total_is_over_all_queues(desk):
-    assert desk.read(lambda s: s.queues.total()) == Counts()
+def test_the_total_is_over_all_queues(driver):
+    assert driver.read(lambda s: s.queues.total()) == Counts()
     for name in ("mail", "post"):
-        queue = desk.queue(name)
-        desk.send(queue)
-        desk.send(queue, delay_ms=1)
+        queue = driver.queue(name)
+        driver.send(queue)
+        driver.send(queue, delay_ms=1)
 
-    total = desk.read(lambda s: s.queues.total())
+    total = driver.read(lambda s: s.queues.total())
 
     assert total == Counts(ready=2, waiting=2, sent_total=4)
-    assert desk.read(lambda s: s.queues.number_of()) == 2
+    assert driver.read(lambda s: s.queues.number_of()) == 2
 
 
-def test_the_oldest_ready_message_tells_since_when_it_is_due(desk):
-    mail = desk.queue("mail")
-    assert desk.read(lambda s: s.queues.oldest_ready_at(mail.queue_no)) is None
-    desk.send(mail, due_at=desk.now - 5)
-    desk.send(mail)
-    desk.send(mail, delay_ms=1)
+def test_the_oldest_ready_message_tells_since_when_it_is_due(driver):
+    mail = driver.queue("mail")
+    assert driver.read(lambda s: s.queues.oldest_ready_at(mail.queue_no)) is None
+    driver.send(mail, due_at=driver.now - 5)
+    driver.send(mail)
+    driver.send(mail, delay_ms=1)
 
-    assert desk.read(lambda s: s.queues.oldest_ready_at(mail.queue_no)) == desk.now - 5
+    assert driver.read(lambda s: s.queues.oldest_ready_at(mail.queue_no)) == driver.now - 5

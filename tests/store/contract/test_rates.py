@@ -7,85 +7,85 @@ from penstock.domain.queue.rate import Rate
 
 
 @pytest.fixture
-def mail(desk):
+def mail(driver):
     """Two a second, three at once."""
-    return desk.queue("mail", rate=Rate(2, SECOND, 3), lease_ms=MINUTE)
+    return driver.queue("mail", rate=Rate(2, SECOND, 3), lease_ms=MINUTE)
 
 
-def test_claims_take_a_burst_and_then_what_the_rate_allows(desk, mail):
-    ids = desk.send_many(mail, 10)
+def test_claims_take_a_burst_and_then_what_the_rate_allows(driver, mail):
+    ids = driver.send_many(mail, 10)
 
-    assert desk.claim_ids(mail) == ids[:3]
-    assert desk.claim_ids(mail) == []
-    desk.clock.advance(ms=499)
-    assert desk.claim_ids(mail) == []
-    desk.clock.advance(ms=1)
-    assert desk.claim_ids(mail) == ids[3:4]
-    desk.clock.advance(minutes=5)
-    assert desk.claim_ids(mail) == ids[:3]  # their leases ran out
-
-
-def test_a_claim_that_gets_nothing_is_told_when_to_come_again(desk, mail):
-    desk.send_many(mail, 10)
-    desk.claim(mail, 10)
-
-    assert desk.submit_claim(mail, 10).result(30).next_due_at == desk.now + 500
+    assert driver.claim_ids(mail) == ids[:3]
+    assert driver.claim_ids(mail) == []
+    driver.clock.advance(ms=499)
+    assert driver.claim_ids(mail) == []
+    driver.clock.advance(ms=1)
+    assert driver.claim_ids(mail) == ids[3:4]
+    driver.clock.advance(minutes=5)
+    assert driver.claim_ids(mail) == ids[:3]  # their leases ran out
 
 
-def test_what_falls_due_sooner_is_told_instead(desk, mail):
-    desk.send_many(mail, 3)
-    desk.send(mail, delay_ms=100)
-    desk.claim(mail, 3)
+def test_a_claim_that_gets_nothing_is_told_when_to_come_again(driver, mail):
+    driver.send_many(mail, 10)
+    driver.claim(mail, 10)
 
-    assert desk.submit_claim(mail, 10).result(30).next_due_at == desk.now + 100
+    assert driver.submit_claim(mail, 10).result(30).next_due_at == driver.now + 500
 
 
-def test_claims_of_one_batch_share_what_the_rate_allows(desk, mail):
-    desk.send_many(mail, 10)
-    with desk.together():
-        tickets = [desk.submit_claim(mail, 2, claimed_by=name) for name in "abc"]
+def test_what_falls_due_sooner_is_told_instead(driver, mail):
+    driver.send_many(mail, 3)
+    driver.send(mail, delay_ms=100)
+    driver.claim(mail, 3)
+
+    assert driver.submit_claim(mail, 10).result(30).next_due_at == driver.now + 100
+
+
+def test_claims_of_one_batch_share_what_the_rate_allows(driver, mail):
+    driver.send_many(mail, 10)
+    with driver.together():
+        tickets = [driver.submit_claim(mail, 2, claimed_by=name) for name in "abc"]
 
     assert [len(ticket.result(30).messages) for ticket in tickets] == [2, 1, 0]
 
 
-def test_a_message_that_comes_back_is_paid_for_again_but_the_same_claim_is_not(desk, mail):
-    desk.send_many(mail, 3)
+def test_a_message_that_comes_back_is_paid_for_again_but_the_same_claim_is_not(driver, mail):
+    driver.send_many(mail, 3)
 
-    desk.claim(mail, 3, claim_key="mine")
-    assert len(desk.claim(mail, 3, claim_key="mine")) == 3
+    driver.claim(mail, 3, claim_key="mine")
+    assert len(driver.claim(mail, 3, claim_key="mine")) == 3
 
-    desk.clock.advance(ms=500)
-    desk.send(mail)
-    assert len(desk.claim(mail, 3)) == 1
-
-
-def test_another_rate_counts_at_once(desk, mail):
-    desk.send_many(mail, 20)
-    desk.claim(mail, 10)
-
-    desk.tune(mail, rate=Rate(1, MINUTE, 5))
-    assert len(desk.claim(mail, 10)) == 5
-    assert desk.claim(mail, 10) == []
-
-    desk.tune(mail, rate=None)
-    assert len(desk.claim(mail, 100)) == 12
+    driver.clock.advance(ms=500)
+    driver.send(mail)
+    assert len(driver.claim(mail, 3)) == 1
 
 
-def test_settings_that_have_nothing_to_do_with_it_fill_no_bucket(desk, mail):
-    desk.send_many(mail, 20)
-    desk.claim(mail, 10)
+def test_another_rate_counts_at_once(driver, mail):
+    driver.send_many(mail, 20)
+    driver.claim(mail, 10)
 
-    desk.tune(mail, max_attempts=7)
-    assert desk.claim(mail, 10) == []
-    desk.tune(mail, max_leased=100, is_fair=True)
-    assert desk.claim(mail, 10) == []
+    driver.tune(mail, rate=Rate(1, MINUTE, 5))
+    assert len(driver.claim(mail, 10)) == 5
+    assert driver.claim(mail, 10) == []
+
+    driver.tune(mail, rate=None)
+    assert len(driver.claim(mail, 100)) == 12
 
 
-def test_a_bucket_is_forgotten_when_it_is_full_again(desk, mail):
-    desk.send_many(mail, 3)
-    desk.claim(mail, 2)
+def test_settings_that_have_nothing_to_do_with_it_fill_no_bucket(driver, mail):
+    driver.send_many(mail, 20)
+    driver.claim(mail, 10)
 
-    desk.clock.advance(ms=999)
-    assert desk.write(lambda s: s.tidying.forget_paces(now=desk.now, limit=10)) == 0
-    desk.clock.advance(ms=1)
-    assert desk.write(lambda s: s.tidying.forget_paces(now=desk.now, limit=10)) == 1
+    driver.tune(mail, max_attempts=7)
+    assert driver.claim(mail, 10) == []
+    driver.tune(mail, max_leased=100, is_fair=True)
+    assert driver.claim(mail, 10) == []
+
+
+def test_a_bucket_is_forgotten_when_it_is_full_again(driver, mail):
+    driver.send_many(mail, 3)
+    driver.claim(mail, 2)
+
+    driver.clock.advance(ms=999)
+    assert driver.write(lambda s: s.tidying.forget_paces(now=driver.now, limit=10)) == 0
+    driver.clock.advance(ms=1)
+    assert driver.write(lambda s: s.tidying.forget_paces(now=driver.now, limit=10)) == 1

@@ -8,167 +8,167 @@ from penstock.domain.message.claim_key import KEPT_MS
 from penstock.domain.message.lease import Lease, Verb
 from penstock.domain.queue.queue import Ordering
 from penstock.ports.store import Claimed
-from tests.store.desk import WAIT_S, Desk
+from tests.store.driver import WAIT_S, StoreDriver
 
 
 @pytest.fixture
-def mail(desk):
-    return desk.queue("mail", lease_ms=MINUTE)
+def mail(driver):
+    return driver.queue("mail", lease_ms=MINUTE)
 
 
-def claim(desk, queue, limit=10, claim_key="k", **wanted):
-    return desk.claim(queue, limit, claim_key=claim_key, **wanted)
+def claim(driver, queue, limit=10, claim_key="k", **wanted):
+    return driver.claim(queue, limit, claim_key=claim_key, **wanted)
 
 
-def refused(desk, queue, **wanted):
+def refused(driver, queue, **wanted):
     with pytest.raises(ClaimNotRepeatable):
-        claim(desk, queue, **wanted)
+        claim(driver, queue, **wanted)
     return True
 
 
-def test_the_same_key_gives_the_same_messages_under_the_same_leases(desk, mail):
-    ids = [desk.send(mail) for _ in range(3)]
-    first = claim(desk, mail, 2)
-    desk.send(mail, priority=-1)
-    desk.clock.advance(ms=MINUTE - 1)
+def test_the_same_key_gives_the_same_messages_under_the_same_leases(driver, mail):
+    ids = [driver.send(mail) for _ in range(3)]
+    first = claim(driver, mail, 2)
+    driver.send(mail, priority=-1)
+    driver.clock.advance(ms=MINUTE - 1)
 
-    again = claim(desk, mail, 2)
+    again = claim(driver, mail, 2)
 
     assert [message.id for message in again] == ids[:2]
     assert [Lease.of(message) for message in again] == [Lease.of(message) for message in first]
     assert [message.attempts for message in again] == [1, 1]
-    assert desk.counts(mail).claimed_total == 2
+    assert driver.counts(mail).claimed_total == 2
     for message in first:
-        desk.complete(message)
+        driver.complete(message)
 
 
 @pytest.mark.parametrize("limit", [1, 2, 10])
-def test_what_is_given_again_is_all_that_was_given_whatever_is_asked_for(desk, mail, limit):
-    ids = [desk.send(mail) for _ in range(5)]
-    claim(desk, mail, 2)
+def test_what_is_given_again_is_all_that_was_given_whatever_is_asked_for(driver, mail, limit):
+    ids = [driver.send(mail) for _ in range(5)]
+    claim(driver, mail, 2)
 
-    assert [message.id for message in claim(desk, mail, limit, in_a_row=True)] == ids[:2]
+    assert [message.id for message in claim(driver, mail, limit, in_a_row=True)] == ids[:2]
 
 
-def test_what_was_sent_comes_with_it_again(desk, mail):
-    desk.send(mail, body='"hello"', attributes={"a": "b"})
+def test_what_was_sent_comes_with_it_again(driver, mail):
+    driver.send(mail, body='"hello"', attributes={"a": "b"})
 
-    first, again = (desk.submit_claim(mail, claim_key="k").result(WAIT_S) for _ in range(2))
+    first, again = (driver.submit_claim(mail, claim_key="k").result(WAIT_S) for _ in range(2))
 
     assert again.messages == first.messages
 
 
-def test_the_leases_are_counted_anew_each_time(desk, mail):
-    desk.send(mail)
-    claim(desk, mail)
+def test_the_leases_are_counted_anew_each_time(driver, mail):
+    driver.send(mail)
+    claim(driver, mail)
     for _ in range(4):
-        desk.clock.advance(ms=MINUTE - 1)
-        [again] = claim(desk, mail)
-        assert again.due_at == desk.now + MINUTE == desk.get(again.id).due_at
+        driver.clock.advance(ms=MINUTE - 1)
+        [again] = claim(driver, mail)
+        assert again.due_at == driver.now + MINUTE == driver.get(again.id).due_at
 
-    desk.clock.advance(ms=1)
-    [again] = claim(desk, mail, lease_ms=5)
-    assert again.due_at == desk.now + 5
-
-
-def test_a_key_is_remembered_for_some_minutes_from_the_first_claim(desk):
-    mail = desk.queue(lease_ms=10 * MINUTE)
-    first, second = desk.send(mail), desk.send(mail)
-    claim(desk, mail, 1)
-    desk.clock.advance(ms=KEPT_MS - 1)
-    assert [message.id for message in claim(desk, mail, 1)] == [first]
-
-    desk.clock.advance(ms=1)
-
-    assert [message.id for message in claim(desk, mail, 1)] == [second]
-    assert [message.id for message in claim(desk, mail, 1)] == [second]
+    driver.clock.advance(ms=1)
+    [again] = claim(driver, mail, lease_ms=5)
+    assert again.due_at == driver.now + 5
 
 
-def test_a_claim_by_somebody_else_in_the_same_instant_shows(desk, mail):
-    desk.send(mail)
-    [held] = claim(desk, mail)
-    desk.act(Verb.EXTEND, held, delay_ms=0)
-    [other] = desk.claim(mail)
+def test_a_key_is_remembered_for_some_minutes_from_the_first_claim(driver):
+    mail = driver.queue(lease_ms=10 * MINUTE)
+    first, second = driver.send(mail), driver.send(mail)
+    claim(driver, mail, 1)
+    driver.clock.advance(ms=KEPT_MS - 1)
+    assert [message.id for message in claim(driver, mail, 1)] == [first]
+
+    driver.clock.advance(ms=1)
+
+    assert [message.id for message in claim(driver, mail, 1)] == [second]
+    assert [message.id for message in claim(driver, mail, 1)] == [second]
+
+
+def test_a_claim_by_somebody_else_in_the_same_instant_shows(driver, mail):
+    driver.send(mail)
+    [held] = claim(driver, mail)
+    driver.act(Verb.EXTEND, held, delay_ms=0)
+    [other] = driver.claim(mail)
     assert (other.leased_at, other.due_at) == (held.leased_at, held.due_at)
 
-    assert refused(desk, mail)
+    assert refused(driver, mail)
 
 
 @pytest.mark.parametrize("verb", Verb)
-def test_once_something_was_done_with_one_of_them_it_cannot_be_repeated(desk, mail, verb):
+def test_once_something_was_done_with_one_of_them_it_cannot_be_repeated(driver, mail, verb):
     for _ in range(3):
-        desk.send(mail)
-    _, held = claim(desk, mail, 2)
-    desk.act(verb, held, delay_ms=MINUTE + 1)
+        driver.send(mail)
+    _, held = claim(driver, mail, 2)
+    driver.act(verb, held, delay_ms=MINUTE + 1)
 
-    assert refused(desk, mail)
-    assert refused(desk, mail)
+    assert refused(driver, mail)
+    assert refused(driver, mail)
     is_back_at_once = verb is Verb.CRASH
-    assert len(claim(desk, mail, 2, claim_key="another")) == 1 + is_back_at_once
+    assert len(claim(driver, mail, 2, claim_key="another")) == 1 + is_back_at_once
 
 
-def test_once_a_lease_ran_out_it_cannot_be_repeated(desk, mail):
-    desk.send(mail)
-    claim(desk, mail)
-    desk.clock.advance(ms=MINUTE)
+def test_once_a_lease_ran_out_it_cannot_be_repeated(driver, mail):
+    driver.send(mail)
+    claim(driver, mail)
+    driver.clock.advance(ms=MINUTE)
 
-    assert refused(desk, mail)
-    [other] = desk.claim(mail)
+    assert refused(driver, mail)
+    [other] = driver.claim(mail)
     assert other.lease_no == 2
-    assert refused(desk, mail)
-    assert desk.get(other.id) == other
+    assert refused(driver, mail)
+    assert driver.get(other.id) == other
 
 
-def test_what_was_purged_cannot_be_had_again(desk, mail):
-    desk.send(mail)
-    claim(desk, mail)
-    desk.write(lambda s: s.messages.purge(mail.queue_no, limit=10, now=desk.now))
+def test_what_was_purged_cannot_be_had_again(driver, mail):
+    driver.send(mail)
+    claim(driver, mail)
+    driver.write(lambda s: s.messages.purge(mail.queue_no, limit=10, now=driver.now))
 
-    assert refused(desk, mail)
-
-
-def test_nothing_is_not_remembered(desk, mail):
-    assert claim(desk, mail) == []
-    message_id = desk.send(mail)
-
-    assert [message.id for message in claim(desk, mail)] == [message_id]
+    assert refused(driver, mail)
 
 
-def test_keys_are_of_their_queue_and_of_no_other(desk, mail):
-    post = desk.queue("post")
-    here, there = desk.send(mail), desk.send(post)
+def test_nothing_is_not_remembered(driver, mail):
+    assert claim(driver, mail) == []
+    message_id = driver.send(mail)
 
-    assert [message.id for message in claim(desk, mail)] == [here]
-    assert [message.id for message in claim(desk, post)] == [there]
+    assert [message.id for message in claim(driver, mail)] == [message_id]
 
 
-def test_claims_without_a_key_are_never_repeated(desk, mail):
-    ids = [desk.send(mail) for _ in range(2)]
+def test_keys_are_of_their_queue_and_of_no_other(driver, mail):
+    post = driver.queue("post")
+    here, there = driver.send(mail), driver.send(post)
 
-    taken = [desk.claim(mail)[0].id for _ in range(2)]
+    assert [message.id for message in claim(driver, mail)] == [here]
+    assert [message.id for message in claim(driver, post)] == [there]
+
+
+def test_claims_without_a_key_are_never_repeated(driver, mail):
+    ids = [driver.send(mail) for _ in range(2)]
+
+    taken = [driver.claim(mail)[0].id for _ in range(2)]
 
     assert taken == ids
 
 
-def test_the_same_key_twice_in_one_batch_gives_the_same(desk, mail):
-    ids = [desk.send(mail) for _ in range(2)]
+def test_the_same_key_twice_in_one_batch_gives_the_same(driver, mail):
+    ids = [driver.send(mail) for _ in range(2)]
 
-    with desk.together():
-        tickets = [desk.submit_claim(mail, claim_key="k") for _ in range(3)]
-        other = desk.submit_claim(mail)
+    with driver.together():
+        tickets = [driver.submit_claim(mail, claim_key="k") for _ in range(3)]
+        other = driver.submit_claim(mail)
 
     answers = [[m.id for m, _ in ticket.result(WAIT_S).messages] for ticket in tickets]
     assert [m.id for m, _ in other.result(WAIT_S).messages] == [ids[0]]
     assert answers == [[ids[1]]] * 3
 
 
-def test_a_claim_that_cannot_be_repeated_disturbs_no_other_of_its_batch(desk, mail):
+def test_a_claim_that_cannot_be_repeated_disturbs_no_other_of_its_batch(driver, mail):
     for _ in range(3):
-        desk.send(mail)
-    desk.complete(*claim(desk, mail, 1))
+        driver.send(mail)
+    driver.complete(*claim(driver, mail, 1))
 
-    with desk.together():
-        tickets = [desk.submit_claim(mail, claim_key=key) for key in ("k", None, "l")]
+    with driver.together():
+        tickets = [driver.submit_claim(mail, claim_key=key) for key in ("k", None, "l")]
 
     answers: list[Claimed | PenstockError] = []
     for ticket in tickets:
@@ -180,54 +180,54 @@ def test_a_claim_that_cannot_be_repeated_disturbs_no_other_of_its_batch(desk, ma
     assert [len(a.messages) for a in answers[1:] if isinstance(a, Claimed)] == [1, 1]
 
 
-def test_a_run_is_repeated_in_its_order(desk):
-    mail = desk.queue("mail", ordering=Ordering.GROUP, lease_ms=MINUTE)
-    a1, b1, a2, a3 = (desk.send(mail, group=group) for group in "abaa")
-    claim(desk, mail, 3, in_a_row=True)
-    desk.clock.advance(ms=5)
+def test_a_run_is_repeated_in_its_order(driver):
+    mail = driver.queue("mail", ordering=Ordering.GROUP, lease_ms=MINUTE)
+    a1, b1, a2, a3 = (driver.send(mail, group=group) for group in "abaa")
+    claim(driver, mail, 3, in_a_row=True)
+    driver.clock.advance(ms=5)
 
-    again = claim(desk, mail, 3, in_a_row=True)
+    again = claim(driver, mail, 3, in_a_row=True)
 
     assert [message.id for message in again] == [a1, a2, a3]
-    assert [message.id for message in claim(desk, mail, claim_key="l")] == [b1]
+    assert [message.id for message in claim(driver, mail, claim_key="l")] == [b1]
 
 
-def test_a_paused_queue_repeats_nothing(desk, mail):
-    desk.send(mail)
-    claim(desk, mail)
-    desk.pause(mail)
+def test_a_paused_queue_repeats_nothing(driver, mail):
+    driver.send(mail)
+    claim(driver, mail)
+    driver.pause(mail)
 
-    assert claim(desk, mail) == []
+    assert claim(driver, mail) == []
 
-    desk.pause(mail, is_paused=False)
-    assert len(claim(desk, mail)) == 1
+    driver.pause(mail, is_paused=False)
+    assert len(claim(driver, mail)) == 1
 
 
-def test_a_store_that_was_closed_remembers(open_store, desk, mail):
-    message_id = desk.send(mail)
-    [first] = claim(desk, mail)
-    desk.store.close()
+def test_a_store_that_was_closed_remembers(open_store, driver, mail):
+    message_id = driver.send(mail)
+    [first] = claim(driver, mail)
+    driver.store.close()
 
-    again = Desk(open_store(), desk.clock)
+    again = StoreDriver(open_store(), driver.clock)
     try:
         [message] = claim(again, mail)
         assert (message.id, Lease.of(message)) == (message_id, Lease.of(first))
     finally:
-        desk.store = again.store
+        driver.store = again.store
 
 
-def test_the_duty_forgets_what_is_not_repeated_any_more(desk, mail):
+def test_the_duty_forgets_what_is_not_repeated_any_more(driver, mail):
     for key in ("a", "b", "c"):
-        desk.send(mail)
-        claim(desk, mail, 1, claim_key=key)
-    desk.clock.advance(ms=KEPT_MS - 1)
-    desk.send(mail)
-    claim(desk, mail, 1, claim_key="new")
-    desk.clock.advance(ms=1)
+        driver.send(mail)
+        claim(driver, mail, 1, claim_key=key)
+    driver.clock.advance(ms=KEPT_MS - 1)
+    driver.send(mail)
+    claim(driver, mail, 1, claim_key="new")
+    driver.clock.advance(ms=1)
 
     forgotten = [
-        desk.write(lambda s: s.tidying.forget_claims(now=desk.now, limit=2)) for _ in range(3)
+        driver.write(lambda s: s.tidying.forget_claims(now=driver.now, limit=2)) for _ in range(3)
     ]
 
     assert forgotten == [2, 1, 0]
-    assert len(claim(desk, mail, 1, claim_key="new")) == 1
+    assert len(claim(driver, mail, 1, claim_key="new")) == 1

@@ -34,7 +34,7 @@ from penstock.store.maintenance.clock_mark import SetBack
 from tests.clocks import NOON, ManualClock
 from tests.factories import an_id
 from tests.store.circuits_desk import FAILURE, OPEN, add, get, note, samples
-from tests.store.desk import WAIT_S, Desk
+from tests.store.driver import WAIT_S, StoreDriver
 from tests.store.recount import check_books
 
 AHEAD = 2 * DAY
@@ -42,35 +42,35 @@ LEASE_MS = MINUTE
 
 
 @pytest.fixture
-def ahead(desk: Desk) -> Iterator[Desk]:
+def ahead(driver: StoreDriver) -> Iterator[StoreDriver]:
     """Two days ahead, after the store was used in the right time."""
-    desk.clock.advance(days=2)
-    yield desk
-    check_books(desk)
+    driver.clock.advance(days=2)
+    yield driver
+    check_books(driver)
 
 
 @pytest.fixture
-def mail(desk: Desk) -> Queue:
-    return desk.queue("mail", lease_ms=LEASE_MS)
+def mail(driver: StoreDriver) -> Queue:
+    return driver.queue("mail", lease_ms=LEASE_MS)
 
 
-def correct(desk: Desk, *, stopped_ms: int = 0) -> SetBack:
+def correct(driver: StoreDriver, *, stopped_ms: int = 0) -> SetBack:
     """The clock is corrected while the store is stopped for so long."""
-    mark = desk.now
-    desk.clock = ManualClock(mark - AHEAD + stopped_ms)
-    return desk.write(
-        lambda s: clock_mark.set_back(s, mark=mark, now=desk.now, since=desk.now),
+    mark = driver.now
+    driver.clock = ManualClock(mark - AHEAD + stopped_ms)
+    return driver.write(
+        lambda s: clock_mark.set_back(s, mark=mark, now=driver.now, since=driver.now),
     )
 
 
-def read_mark(desk: Desk) -> int:
-    return desk.read(clock_mark.read_mark)
+def read_mark(driver: StoreDriver) -> int:
+    return driver.read(clock_mark.read_mark)
 
 
 # ---- messages
 
 
-def test_a_lease_keeps_its_length_and_its_receipt(ahead: Desk, mail: Queue) -> None:
+def test_a_lease_keeps_its_length_and_its_receipt(ahead: StoreDriver, mail: Queue) -> None:
     ahead.send(mail)
     [leased] = ahead.claim(mail)
     ahead.clock.advance(seconds=20)
@@ -86,7 +86,9 @@ def test_a_lease_keeps_its_length_and_its_receipt(ahead: Desk, mail: Queue) -> N
     assert isinstance(ahead.act(Verb.COMPLETE, leased), Acted)
 
 
-def test_a_lease_whose_holder_is_gone_runs_out_and_is_fenced(ahead: Desk, mail: Queue) -> None:
+def test_a_lease_whose_holder_is_gone_runs_out_and_is_fenced(
+    ahead: StoreDriver, mail: Queue
+) -> None:
     ahead.send(mail)
     [leased] = ahead.claim(mail)
 
@@ -97,32 +99,32 @@ def test_a_lease_whose_holder_is_gone_runs_out_and_is_fenced(ahead: Desk, mail: 
     assert isinstance(ahead.act(Verb.COMPLETE, leased), LeaseLost)
 
 
-def test_a_lease_from_before_is_not_shortened(desk: Desk, mail: Queue) -> None:
-    desk.send(mail)
-    [leased] = desk.claim(mail, lease_ms=4 * HOUR)
-    desk.clock.advance(hours=1)  # ahead, by an hour
-    mark = desk.now
-    desk.clock = ManualClock(NOON + MINUTE)
+def test_a_lease_from_before_is_not_shortened(driver: StoreDriver, mail: Queue) -> None:
+    driver.send(mail)
+    [leased] = driver.claim(mail, lease_ms=4 * HOUR)
+    driver.clock.advance(hours=1)  # ahead, by an hour
+    mark = driver.now
+    driver.clock = ManualClock(NOON + MINUTE)
 
-    desk.write(lambda s: clock_mark.set_back(s, mark=mark, now=desk.now, since=desk.now))
+    driver.write(lambda s: clock_mark.set_back(s, mark=mark, now=driver.now, since=driver.now))
 
-    assert desk.get(leased.id).due_at == NOON + 4 * HOUR
+    assert driver.get(leased.id).due_at == NOON + 4 * HOUR
 
 
 def test_a_lease_from_before_that_was_extended_ahead_does_not_last_for_days(
-    desk: Desk, mail: Queue
+    driver: StoreDriver, mail: Queue
 ) -> None:
-    desk.send(mail)
-    [leased] = desk.claim(mail)
-    desk.clock.advance(days=2)
-    desk.act(Verb.EXTEND, leased, delay_ms=LEASE_MS)
+    driver.send(mail)
+    [leased] = driver.claim(mail)
+    driver.clock.advance(days=2)
+    driver.act(Verb.EXTEND, leased, delay_ms=LEASE_MS)
 
-    correct(desk, stopped_ms=SECOND)
+    correct(driver, stopped_ms=SECOND)
 
-    assert desk.get(leased.id).due_at == desk.now + DEFAULT_LIMITS.max_lease_ms
+    assert driver.get(leased.id).due_at == driver.now + DEFAULT_LIMITS.max_lease_ms
 
 
-def test_what_is_ready_stays_ready_in_its_order(ahead: Desk, mail: Queue) -> None:
+def test_what_is_ready_stays_ready_in_its_order(ahead: StoreDriver, mail: Queue) -> None:
     ids = ahead.send_many(mail, 3)
 
     correct(ahead)
@@ -132,7 +134,7 @@ def test_what_is_ready_stays_ready_in_its_order(ahead: Desk, mail: Queue) -> Non
     assert ahead.claim_ids(mail) == ids
 
 
-def test_a_delay_continues_and_a_due_date_stays(ahead: Desk, mail: Queue) -> None:
+def test_a_delay_continues_and_a_due_date_stays(ahead: StoreDriver, mail: Queue) -> None:
     delayed = ahead.send(mail, delay_ms=LONGEST_DELAY_MS)
     date = ahead.now + LONGEST_DELAY_MS + 1
     dated = ahead.send(mail, due_at=date)
@@ -147,20 +149,20 @@ def test_a_delay_continues_and_a_due_date_stays(ahead: Desk, mail: Queue) -> Non
     assert ahead.claim_ids(mail) == [delayed]
 
 
-def test_a_date_from_before_is_not_due_early(desk: Desk, mail: Queue) -> None:
-    tomorrow = desk.send(mail, due_at=NOON + 3 * DAY)
-    desk.clock.advance(days=2)
-    desk.send(mail)
+def test_a_date_from_before_is_not_due_early(driver: StoreDriver, mail: Queue) -> None:
+    tomorrow = driver.send(mail, due_at=NOON + 3 * DAY)
+    driver.clock.advance(days=2)
+    driver.send(mail)
 
-    correct(desk)
-    desk.claim(mail)
+    correct(driver)
+    driver.claim(mail)
 
-    assert desk.claim_ids(mail) == []
-    desk.clock.advance(days=3)
-    assert tomorrow in desk.claim_ids(mail)
+    assert driver.claim_ids(mail) == []
+    driver.clock.advance(days=3)
+    assert tomorrow in driver.claim_ids(mail)
 
 
-def test_a_back_off_continues(ahead: Desk, mail: Queue) -> None:
+def test_a_back_off_continues(ahead: StoreDriver, mail: Queue) -> None:
     ahead.send(mail)
     [leased] = ahead.claim(mail)
     ahead.act(Verb.FAIL, leased, delay_ms=10 * SECOND)
@@ -172,7 +174,7 @@ def test_a_back_off_continues(ahead: Desk, mail: Queue) -> None:
     assert ahead.claim_ids(mail) == [leased.id]
 
 
-def test_a_short_expiry_continues(ahead: Desk, mail: Queue) -> None:
+def test_a_short_expiry_continues(ahead: StoreDriver, mail: Queue) -> None:
     ahead.send(mail, expires_in_ms=30 * SECOND)
 
     correct(ahead)
@@ -181,27 +183,27 @@ def test_a_short_expiry_continues(ahead: Desk, mail: Queue) -> None:
     assert ahead.claim_ids(mail) == []
 
 
-def test_a_dedup_window_continues_and_one_from_before_is_not_shortened(desk: Desk) -> None:
-    mail = desk.queue("mail", dedup_window_ms=3 * DAY)
-    first = desk.send(mail, dedup_key="old")
-    desk.clock.advance(days=2)
-    second = desk.send(mail, dedup_key="new")
+def test_a_dedup_window_continues_and_one_from_before_is_not_shortened(driver: StoreDriver) -> None:
+    mail = driver.queue("mail", dedup_window_ms=3 * DAY)
+    first = driver.send(mail, dedup_key="old")
+    driver.clock.advance(days=2)
+    second = driver.send(mail, dedup_key="new")
 
-    correct(desk, stopped_ms=SECOND)
+    correct(driver, stopped_ms=SECOND)
 
     def again(key: str) -> Sent:
-        [answer] = desk.submit_send(mail, dedup_key=key).result(WAIT_S)
-        desk.sent_ids.pop()
+        [answer] = driver.submit_send(mail, dedup_key=key).result(WAIT_S)
+        driver.sent_ids.pop()
         assert isinstance(answer, Sent)
         return answer
 
-    desk.clock.advance(days=3, seconds=-2)
+    driver.clock.advance(days=3, seconds=-2)
     assert (again("old").id, again("new").id) == (first, second)
-    desk.clock.advance(seconds=2)
+    driver.clock.advance(seconds=2)
     assert not again("new").is_duplicate
 
 
-def test_a_repeatable_claim_is_forgotten_in_time(ahead: Desk, mail: Queue) -> None:
+def test_a_repeatable_claim_is_forgotten_in_time(ahead: StoreDriver, mail: Queue) -> None:
     ahead.send(mail)
     ahead.claim(mail, claim_key="k")
 
@@ -215,7 +217,7 @@ def test_a_repeatable_claim_is_forgotten_in_time(ahead: Desk, mail: Queue) -> No
     assert forget() == 1
 
 
-def test_a_time_limit_counts_from_the_claim(ahead: Desk, mail: Queue) -> None:
+def test_a_time_limit_counts_from_the_claim(ahead: StoreDriver, mail: Queue) -> None:
     ahead.send(mail, timeout_ms=30 * SECOND)
     [leased] = ahead.claim(mail)
 
@@ -227,7 +229,7 @@ def test_a_time_limit_counts_from_the_claim(ahead: Desk, mail: Queue) -> None:
     assert isinstance(ahead.act(Verb.EXTEND, leased, delay_ms=LEASE_MS), LeaseLost)
 
 
-def test_a_rate_continues(ahead: Desk) -> None:
+def test_a_rate_continues(ahead: StoreDriver) -> None:
     slow = ahead.queue("slow", rate=Rate(1, SECOND, 1))
     ids = ahead.send_many(slow, 2)
     assert ahead.claim_ids(slow) == ids[:1]
@@ -242,7 +244,7 @@ def test_a_rate_continues(ahead: Desk) -> None:
 # ---- what is not a message
 
 
-def test_a_worker_that_has_exited_is_missed_in_time(ahead: Desk) -> None:
+def test_a_worker_that_has_exited_is_missed_in_time(ahead: StoreDriver) -> None:
     worker = workers.register(
         NewWorker(), worker_id=an_id(ahead.now), now=ahead.now, valid_ms=MINUTE
     )
@@ -258,7 +260,7 @@ def test_a_worker_that_has_exited_is_missed_in_time(ahead: Desk) -> None:
     assert overdue() == [worker.id]
 
 
-def test_a_circuit_that_opened_ahead_of_time_is_probed_in_time(ahead: Desk) -> None:
+def test_a_circuit_that_opened_ahead_of_time_is_probed_in_time(ahead: StoreDriver) -> None:
     add(ahead, state=OPEN, opened_at=ahead.now, probe_until=ahead.now + PROBE_MS)
     note(ahead, ("r1", FAILURE))
 
@@ -270,7 +272,9 @@ def test_a_circuit_that_opened_ahead_of_time_is_probed_in_time(ahead: Desk) -> N
     assert samples(ahead, FAILURE) == {"r1": ahead.now}
 
 
-def test_recurring_work_that_ran_ahead_is_fired_in_its_time(ahead: Desk, mail: Queue) -> None:
+def test_recurring_work_that_ran_ahead_is_fired_in_its_time(
+    ahead: StoreDriver, mail: Queue
+) -> None:
     recurring = Recurring(ahead.store, ahead.clock, SystemDice(), DEFAULT_LIMITS)
     recurring.declare("hourly", Every(HOUR), Template(queue="mail")).result()
     recurring.declare("rare", Every(100 * DAY), Template(queue="mail")).result()
@@ -288,7 +292,7 @@ def test_recurring_work_that_ran_ahead_is_fired_in_its_time(ahead: Desk, mail: Q
     assert done.schedules == 1
 
 
-def test_minutes_that_are_still_to_come_have_no_samples(ahead: Desk) -> None:
+def test_minutes_that_are_still_to_come_have_no_samples(ahead: StoreDriver) -> None:
     zeros = (0,) * 11
     past = ahead.now - AHEAD - MINUTE
     ahead.write(lambda s: s.samples.add([Sample(0, past, *zeros), Sample(0, ahead.now, *zeros)]))
@@ -300,7 +304,7 @@ def test_minutes_that_are_still_to_come_have_no_samples(ahead: Desk) -> None:
     assert found.minute_at == past
 
 
-def test_days_that_are_not_over_are_archived_to_their_end(ahead: Desk) -> None:
+def test_days_that_are_not_over_are_archived_to_their_end(ahead: StoreDriver) -> None:
     today = (ahead.now - AHEAD) // DAY
     days = [today - 2, today - 1, today]
 
@@ -318,7 +322,7 @@ def test_days_that_are_not_over_are_archived_to_their_end(ahead: Desk) -> None:
     )
 
 
-def test_the_mark_follows_and_history_has_a_fact(ahead: Desk, mail: Queue) -> None:
+def test_the_mark_follows_and_history_has_a_fact(ahead: StoreDriver, mail: Queue) -> None:
     ahead.send(mail)
     mark = ahead.now
 
@@ -337,7 +341,7 @@ def test_the_mark_follows_and_history_has_a_fact(ahead: Desk, mail: Queue) -> No
 
 
 def test_a_shared_store_is_set_back_once_and_only_beyond_the_bound(
-    ahead: Desk, mail: Queue, caplog: pytest.LogCaptureFixture
+    ahead: StoreDriver, mail: Queue, caplog: pytest.LogCaptureFixture
 ) -> None:
     ahead.send(mail)
     [leased] = ahead.claim(mail)
@@ -357,7 +361,7 @@ def test_a_shared_store_is_set_back_once_and_only_beyond_the_bound(
 
 
 def test_what_nodes_wrote_a_moment_ago_is_not_taken_for_the_future(
-    ahead: Desk, mail: Queue, caplog: pytest.LogCaptureFixture
+    ahead: StoreDriver, mail: Queue, caplog: pytest.LogCaptureFixture
 ) -> None:
     """Their clocks differ a little from that of the node that sets the store back."""
     ahead.send(mail)

@@ -11,19 +11,19 @@ from penstock.domain.message.lease import Verb
 from penstock.domain.queue.problem import HANGING_AFTER_MS, STUCK_AFTER_MS, HangingRoute, Problem
 from penstock.domain.queue.queue import Queue
 from penstock.services.overview import Look, Watch
-from tests.store.desk import Desk
+from tests.store.driver import StoreDriver
 
 LATE = {"minutes": STUCK_AFTER_MS // MINUTE}
 
 
 @pytest.fixture
-def watch(desk: Desk) -> Watch:
-    return Watch(desk.store, desk.clock)
+def watch(driver: StoreDriver) -> Watch:
+    return Watch(driver.store, driver.clock)
 
 
 @pytest.fixture
-def mail(desk: Desk) -> Queue:
-    return desk.queue("mail")
+def mail(driver: StoreDriver) -> Queue:
+    return driver.queue("mail")
 
 
 def problems(watch: Watch) -> dict[str, tuple[Problem, ...]]:
@@ -35,50 +35,52 @@ def changed(watch: Watch, before: Look) -> list[str]:
     return sorted(one.queue.name for one in watch.look(before).result().changed)
 
 
-def die(desk: Desk, queue: Queue) -> None:
-    desk.send(queue)
-    [claimed] = desk.claim(queue)
-    desk.act(Verb.BURY, claimed, text="broken")
+def die(driver: StoreDriver, queue: Queue) -> None:
+    driver.send(queue)
+    [claimed] = driver.claim(queue)
+    driver.act(Verb.BURY, claimed, text="broken")
 
 
-def test_routes_with_unanswered_deliveries_are_reported(desk: Desk, watch: Watch) -> None:
+def test_routes_with_unanswered_deliveries_are_reported(driver: StoreDriver, watch: Watch) -> None:
     settings = structs.asdict(queue_settings())
     for number in range(3):
-        queue = desk.queue(f"slow-{number}", **settings)
-        desk.send(queue, group="push", route="/slow/(.*)")
-        desk.claim(queue)
-    began = desk.now
-    desk.clock.advance(ms=HANGING_AFTER_MS - 1)
-    late = desk.queue("late", **settings)
-    desk.send(late, group="push", route="/late/(.*)")
-    desk.send(desk.queue("jobs"), route="stripe")
-    desk.claim(late)
+        queue = driver.queue(f"slow-{number}", **settings)
+        driver.send(queue, group="push", route="/slow/(.*)")
+        driver.claim(queue)
+    began = driver.now
+    driver.clock.advance(ms=HANGING_AFTER_MS - 1)
+    late = driver.queue("late", **settings)
+    driver.send(late, group="push", route="/late/(.*)")
+    driver.send(driver.queue("jobs"), route="stripe")
+    driver.claim(late)
     assert watch.hanging().result() == []
 
-    desk.clock.advance(ms=1)
+    driver.clock.advance(ms=1)
 
     assert watch.hanging().result() == [HangingRoute("/slow/(.*)", 3, began)]
-    desk.clock.advance(ms=HANGING_AFTER_MS)
+    driver.clock.advance(ms=HANGING_AFTER_MS)
     assert [one.pattern for one in watch.hanging().result()] == ["/slow/(.*)", "/late/(.*)"]
 
 
-def test_a_look_tells_which_queues_have_changed(desk: Desk, mail: Queue, watch: Watch) -> None:
-    other = desk.queue("other")
-    desk.send(mail)
-    desk.send(other)
+def test_a_look_tells_which_queues_have_changed(
+    driver: StoreDriver, mail: Queue, watch: Watch
+) -> None:
+    other = driver.queue("other")
+    driver.send(mail)
+    driver.send(other)
     first = watch.look().result()
     assert first.changed == []
 
-    desk.claim(mail)
+    driver.claim(mail)
     second = watch.look(first).result()
 
     assert [one.queue.name for one in second.changed] == ["mail"]
-    assert second.changed[0].counts == desk.counts(mail)
+    assert second.changed[0].counts == driver.counts(mail)
     assert changed(watch, second) == []
 
 
-def test_every_way_in_and_out_is_a_change(desk: Desk, watch: Watch) -> None:
-    queue = desk.queue("mail", max_attempts=3)
+def test_every_way_in_and_out_is_a_change(driver: StoreDriver, watch: Watch) -> None:
+    queue = driver.queue("mail", max_attempts=3)
     look = watch.look().result()
 
     def step() -> None:
@@ -86,29 +88,31 @@ def test_every_way_in_and_out_is_a_change(desk: Desk, watch: Watch) -> None:
         assert changed(watch, look) == ["mail"]
         look = watch.look(look).result()
 
-    desk.send(queue)
+    driver.send(queue)
     step()
-    [claimed] = desk.claim(queue)
+    [claimed] = driver.claim(queue)
     step()
-    desk.act(Verb.RELEASE, claimed)
+    driver.act(Verb.RELEASE, claimed)
     step()
-    [claimed] = desk.claim(queue)
+    [claimed] = driver.claim(queue)
     step()
-    desk.act(Verb.FAIL, claimed)
+    driver.act(Verb.FAIL, claimed)
     step()
-    desk.clock.advance(minutes=10)
-    [claimed] = desk.claim(queue)
+    driver.clock.advance(minutes=10)
+    [claimed] = driver.claim(queue)
     step()
-    desk.act(Verb.BURY, claimed, text="x")
+    driver.act(Verb.BURY, claimed, text="x")
     step()
 
 
-def test_what_changed_is_told_with_what_was_before(desk: Desk, mail: Queue, watch: Watch) -> None:
+def test_what_changed_is_told_with_what_was_before(
+    driver: StoreDriver, mail: Queue, watch: Watch
+) -> None:
     look = watch.look().result()
-    desk.send(mail)
+    driver.send(mail)
     look = watch.look(look).result()
     assert look.changed[0].before is None
-    desk.send_many(mail, 3)
+    driver.send_many(mail, 3)
 
     [one] = watch.look(look).result().changed
 
@@ -117,89 +121,95 @@ def test_what_changed_is_told_with_what_was_before(desk: Desk, mail: Queue, watc
 
 
 def test_a_queue_that_is_as_it_should_be_is_no_problem(
-    desk: Desk, mail: Queue, watch: Watch
+    driver: StoreDriver, mail: Queue, watch: Watch
 ) -> None:
-    desk.send(mail)
-    desk.send(mail, delay_ms=MINUTE * 60)
-    desk.claim(mail)
-    desk.queue("empty")
+    driver.send(mail)
+    driver.send(mail, delay_ms=MINUTE * 60)
+    driver.claim(mail)
+    driver.queue("empty")
 
     assert problems(watch) == {}
 
 
 def test_what_could_have_been_claimed_long_ago_is_stuck(
-    desk: Desk, mail: Queue, watch: Watch
+    driver: StoreDriver, mail: Queue, watch: Watch
 ) -> None:
-    desk.send(mail)
-    desk.clock.advance(**LATE, ms=-1)
+    driver.send(mail)
+    driver.clock.advance(**LATE, ms=-1)
     assert problems(watch) == {}
 
-    desk.clock.advance(ms=1)
+    driver.clock.advance(ms=1)
 
     assert problems(watch) == {"mail": (Problem.STUCK,)}
 
 
-def test_what_an_operator_has_paused_is_not_stuck(desk: Desk, mail: Queue, watch: Watch) -> None:
-    desk.pause(mail)
+def test_what_an_operator_has_paused_is_not_stuck(
+    driver: StoreDriver, mail: Queue, watch: Watch
+) -> None:
+    driver.pause(mail)
     assert problems(watch) == {}, "nothing is in line"
-    desk.send(mail)
-    desk.clock.advance(**LATE)
+    driver.send(mail)
+    driver.clock.advance(**LATE)
 
     assert problems(watch) == {"mail": (Problem.PAUSED,)}
 
 
-def test_what_a_circuit_holds_is_told_as_held(desk: Desk, mail: Queue, watch: Watch) -> None:
-    desk.send(mail)
-    desk.write(lambda s: s.queues.hold([mail.queue_no], by="c1"))
-    desk.clock.advance(**LATE)
+def test_what_a_circuit_holds_is_told_as_held(
+    driver: StoreDriver, mail: Queue, watch: Watch
+) -> None:
+    driver.send(mail)
+    driver.write(lambda s: s.queues.hold([mail.queue_no], by="c1"))
+    driver.clock.advance(**LATE)
 
     assert problems(watch) == {"mail": (Problem.HELD,)}
 
 
 def test_what_a_circuit_holds_is_told_also_while_its_head_backs_off(
-    desk: Desk, mail: Queue, watch: Watch
+    driver: StoreDriver, mail: Queue, watch: Watch
 ) -> None:
-    desk.send(mail, delay_ms=60_000)
-    desk.write(lambda s: s.queues.hold([mail.queue_no], by="c1"))
+    driver.send(mail, delay_ms=60_000)
+    driver.write(lambda s: s.queues.hold([mail.queue_no], by="c1"))
 
     assert problems(watch) == {"mail": (Problem.HELD,)}
-    desk.write(lambda s: s.queues.unhold([mail.queue_no]))
+    driver.write(lambda s: s.queues.unhold([mail.queue_no]))
     assert problems(watch) == {}
 
 
-def test_the_dead_are_told_where_they_rest(desk: Desk, watch: Watch) -> None:
-    desk.queue("letters")
-    die(desk, desk.queue("a", dead_letter_queue="letters"))
-    die(desk, desk.queue("b"))
-    desk.clock.advance(**LATE)
+def test_the_dead_are_told_where_they_rest(driver: StoreDriver, watch: Watch) -> None:
+    driver.queue("letters")
+    die(driver, driver.queue("a", dead_letter_queue="letters"))
+    die(driver, driver.queue("b"))
+    driver.clock.advance(**LATE)
 
     assert problems(watch) == {"b": (Problem.DEAD,), "letters": (Problem.DEAD_LETTERS,)}
 
 
-def test_a_queue_that_takes_no_more_is_told(desk: Desk, watch: Watch) -> None:
-    queue = desk.queue("mail", max_messages=2)
-    desk.send(queue)
+def test_a_queue_that_takes_no_more_is_told(driver: StoreDriver, watch: Watch) -> None:
+    queue = driver.queue("mail", max_messages=2)
+    driver.send(queue)
     assert problems(watch) == {}
-    desk.send(queue)
+    driver.send(queue)
 
     assert problems(watch) == {"mail": (Problem.FULL,)}
 
 
-def test_the_worst_comes_first_and_among_equals_the_larger(desk: Desk, watch: Watch) -> None:
+def test_the_worst_comes_first_and_among_equals_the_larger(
+    driver: StoreDriver, watch: Watch
+) -> None:
     for name, count in (("few", 1), ("many", 3)):
-        desk.send_many(desk.queue(name), count)
-    desk.clock.advance(**LATE)
-    die(desk, desk.queue("dead"))
-    desk.send(desk.queue("full", max_messages=1))
+        driver.send_many(driver.queue(name), count)
+    driver.clock.advance(**LATE)
+    die(driver, driver.queue("dead"))
+    driver.send(driver.queue("full", max_messages=1))
 
     assert list(problems(watch)) == ["full", "many", "few", "dead"]
 
 
-def test_a_removed_queue_is_no_problem(desk: Desk, mail: Queue, watch: Watch) -> None:
+def test_a_removed_queue_is_no_problem(driver: StoreDriver, mail: Queue, watch: Watch) -> None:
     look = watch.look().result()
-    die(desk, mail)
-    desk.write(lambda s: s.messages.purge(mail.queue_no, limit=10, now=desk.now))
-    desk.write(lambda s: s.queues.remove(mail.queue_no, now=desk.now))
+    die(driver, mail)
+    driver.write(lambda s: s.messages.purge(mail.queue_no, limit=10, now=driver.now))
+    driver.write(lambda s: s.queues.remove(mail.queue_no, now=driver.now))
 
     assert problems(watch) == {}
     assert changed(watch, look) == []
@@ -216,10 +226,12 @@ def test_a_removed_queue_is_no_problem(desk: Desk, mail: Queue, watch: Watch) ->
         ("", ["Big.mail", "a_b", "mail"]),
     ],
 )
-def test_queues_are_found_by_a_part_of_their_names(desk: Desk, part: str, names: list[str]) -> None:
+def test_queues_are_found_by_a_part_of_their_names(
+    driver: StoreDriver, part: str, names: list[str]
+) -> None:
     for name in ("mail", "Big.mail", "a_b"):
-        desk.queue(name)
+        driver.queue(name)
 
-    found = desk.read(lambda s: s.queues.page(prefix="", after="", limit=10, contains=part))
+    found = driver.read(lambda s: s.queues.page(prefix="", after="", limit=10, contains=part))
 
     assert [queue.name for queue in found] == names

@@ -10,41 +10,43 @@ from penstock.domain import worker as workers
 from penstock.domain.limits import MINUTE
 from penstock.domain.worker import NewWorker, Worker
 from tests.factories import an_id
-from tests.store.desk import Desk
+from tests.store.driver import StoreDriver
 
 VALID_MS = 3 * MINUTE
 ODD = 'tab\t "quoted" \\ € \U0001f426'
 
 
-def register(desk: Desk, **about: Any) -> Worker:
+def register(driver: StoreDriver, **about: Any) -> Worker:
     worker = workers.register(
-        NewWorker(**about), worker_id=an_id(desk.now), now=desk.now, valid_ms=VALID_MS
+        NewWorker(**about), worker_id=an_id(driver.now), now=driver.now, valid_ms=VALID_MS
     )
-    desk.write(lambda s: s.workers.add(worker))
+    driver.write(lambda s: s.workers.add(worker))
     return worker
 
 
-def save(desk: Desk, worker: Worker) -> Worker:
-    desk.write(lambda s: s.workers.save(worker))
+def save(driver: StoreDriver, worker: Worker) -> Worker:
+    driver.write(lambda s: s.workers.save(worker))
     return worker
 
 
-def find(desk: Desk, worker: Worker) -> Worker | None:
-    return desk.read(lambda s: s.workers.find(worker.id))
+def find(driver: StoreDriver, worker: Worker) -> Worker | None:
+    return driver.read(lambda s: s.workers.find(worker.id))
 
 
-def held(desk: Desk, *found: Worker, queues: Any = None, limit: int = 100) -> list[str]:
+def held(driver: StoreDriver, *found: Worker, queues: Any = None, limit: int = 100) -> list[str]:
     ids = [worker.id for worker in found]
-    return [m.id for m in desk.read(lambda s: s.workers.held(ids, queues=queues, limit=limit))]
+    return [m.id for m in driver.read(lambda s: s.workers.held(ids, queues=queues, limit=limit))]
 
 
-def page(desk: Desk, *, after: str = "", limit: int = 100, with_gone: bool = False) -> list[Worker]:
-    return desk.read(lambda s: s.workers.page(after=after, limit=limit, with_gone=with_gone))
+def page(
+    driver: StoreDriver, *, after: str = "", limit: int = 100, with_gone: bool = False
+) -> list[Worker]:
+    return driver.read(lambda s: s.workers.page(after=after, limit=limit, with_gone=with_gone))
 
 
-def test_a_worker_is_found_as_it_was_added(desk):
+def test_a_worker_is_found_as_it_was_added(driver):
     worker = register(
-        desk,
+        driver,
         name=ODD,
         host="node-1",
         pid=2**31 - 1,
@@ -54,102 +56,102 @@ def test_a_worker_is_found_as_it_was_added(desk):
         labels={"zone": ODD},
     )
 
-    assert find(desk, worker) == worker
-    assert find(desk, register(desk)) is not None
-    assert desk.read(lambda s: s.workers.find("no-such-worker")) is None
+    assert find(driver, worker) == worker
+    assert find(driver, register(driver)) is not None
+    assert driver.read(lambda s: s.workers.find("no-such-worker")) is None
 
 
-def test_what_happens_to_a_worker_is_kept(desk):
-    worker = register(desk)
-    desk.clock.advance(minutes=1)
+def test_what_happens_to_a_worker_is_kept(driver):
+    worker = register(driver)
+    driver.clock.advance(minutes=1)
 
-    beaten = save(desk, workers.beat(worker, now=desk.now, valid_ms=VALID_MS))
-    assert find(desk, worker) == beaten
-    drained = save(desk, workers.drain(beaten, now=desk.now))
-    assert find(desk, worker) == drained
-    left = save(desk, workers.leave(drained, now=desk.now))
-    assert find(desk, worker) == left
-
-
-def test_workers_are_listed_as_they_registered_page_by_page(desk):
-    first, second, third = (register(desk) for _ in range(3))
-    save(desk, workers.leave(second, now=desk.now))
-
-    assert [w.id for w in page(desk)] == [first.id, third.id]
-    assert [w.id for w in page(desk, with_gone=True)] == [first.id, second.id, third.id]
-    assert [w.id for w in page(desk, limit=1)] == [first.id]
-    assert [w.id for w in page(desk, after=first.id, limit=5)] == [third.id]
+    beaten = save(driver, workers.beat(worker, now=driver.now, valid_ms=VALID_MS))
+    assert find(driver, worker) == beaten
+    drained = save(driver, workers.drain(beaten, now=driver.now))
+    assert find(driver, worker) == drained
+    left = save(driver, workers.leave(drained, now=driver.now))
+    assert find(driver, worker) == left
 
 
-def test_those_that_were_not_heard_of_in_time_are_overdue(desk):
-    late, other = register(desk), register(desk)
-    left = register(desk)
-    save(desk, workers.leave(left, now=desk.now))
-    desk.clock.advance(minutes=1)
-    save(desk, workers.beat(other, now=desk.now, valid_ms=VALID_MS))
+def test_workers_are_listed_as_they_registered_page_by_page(driver):
+    first, second, third = (register(driver) for _ in range(3))
+    save(driver, workers.leave(second, now=driver.now))
+
+    assert [w.id for w in page(driver)] == [first.id, third.id]
+    assert [w.id for w in page(driver, with_gone=True)] == [first.id, second.id, third.id]
+    assert [w.id for w in page(driver, limit=1)] == [first.id]
+    assert [w.id for w in page(driver, after=first.id, limit=5)] == [third.id]
+
+
+def test_those_that_were_not_heard_of_in_time_are_overdue(driver):
+    late, other = register(driver), register(driver)
+    left = register(driver)
+    save(driver, workers.leave(left, now=driver.now))
+    driver.clock.advance(minutes=1)
+    save(driver, workers.beat(other, now=driver.now, valid_ms=VALID_MS))
 
     def overdue() -> list[str]:
-        return [w.id for w in desk.read(lambda s: s.workers.overdue(now=desk.now, limit=9))]
+        return [w.id for w in driver.read(lambda s: s.workers.overdue(now=driver.now, limit=9))]
 
-    desk.clock.advance(ms=2 * MINUTE - 1)
+    driver.clock.advance(ms=2 * MINUTE - 1)
     assert overdue() == []
-    desk.clock.advance(ms=1)
+    driver.clock.advance(ms=1)
     assert overdue() == [late.id]
-    assert desk.write(lambda s: s.workers.to_lose(other.id, now=desk.now)) is None
-    mine = desk.write(lambda s: s.workers.to_lose(late.id, now=desk.now))
+    assert driver.write(lambda s: s.workers.to_lose(other.id, now=driver.now)) is None
+    mine = driver.write(lambda s: s.workers.to_lose(late.id, now=driver.now))
     assert mine == late
-    save(desk, workers.lose(mine, now=desk.now))
+    save(driver, workers.lose(mine, now=driver.now))
     assert overdue() == []
-    assert desk.write(lambda s: s.workers.to_lose(late.id, now=desk.now)) is None
+    assert driver.write(lambda s: s.workers.to_lose(late.id, now=driver.now)) is None
 
 
-def test_those_that_were_lost_a_moment_ago_can_be_looked_for(desk):
-    worker, other = register(desk), register(desk)
-    save(desk, workers.leave(other, now=desk.now))
-    desk.clock.advance(ms=VALID_MS)
-    lost = save(desk, workers.lose(worker, now=desk.now))
+def test_those_that_were_lost_a_moment_ago_can_be_looked_for(driver):
+    worker, other = register(driver), register(driver)
+    save(driver, workers.leave(other, now=driver.now))
+    driver.clock.advance(ms=VALID_MS)
+    lost = save(driver, workers.lose(worker, now=driver.now))
 
-    assert desk.read(lambda s: s.workers.lost_since((desk.now, ""), limit=9)) == [lost]
-    assert desk.read(lambda s: s.workers.lost_since((desk.now, lost.id), limit=9)) == []
+    assert driver.read(lambda s: s.workers.lost_since((driver.now, ""), limit=9)) == [lost]
+    assert driver.read(lambda s: s.workers.lost_since((driver.now, lost.id), limit=9)) == []
 
 
-def test_those_that_have_gone_long_ago_are_forgotten(desk):
-    there, left = register(desk), register(desk)
-    save(desk, workers.leave(left, now=desk.now))
+def test_those_that_have_gone_long_ago_are_forgotten(driver):
+    there, left = register(driver), register(driver)
+    save(driver, workers.leave(left, now=driver.now))
 
-    assert desk.write(lambda s: s.workers.forget(before_at=desk.now)) == 0
-    assert desk.write(lambda s: s.workers.forget(before_at=desk.now + 1)) == 1
+    assert driver.write(lambda s: s.workers.forget(before_at=driver.now)) == 0
+    assert driver.write(lambda s: s.workers.forget(before_at=driver.now + 1)) == 1
 
-    assert find(desk, left) is None
-    assert find(desk, there) == there
+    assert find(driver, left) is None
+    assert find(driver, there) == there
 
 
 @pytest.mark.parametrize("named", [True, False])
-def test_what_a_worker_holds_is_found_and_nothing_else(desk, named):
-    mail, reports = desk.queue("mail"), desk.queue("reports")
-    worker, other = register(desk), register(desk)
-    desk.send_many(mail, 4)
-    desk.send(mail, delay_ms=MINUTE)
-    desk.send(reports)
-    mine = desk.claim(mail, 2, claimed_by=worker.id)
-    desk.claim(mail, 1, claimed_by=other.id)
-    [report] = desk.claim(reports, claimed_by=worker.id)
-    desk.complete(mine[0])
+def test_what_a_worker_holds_is_found_and_nothing_else(driver, named):
+    mail, reports = driver.queue("mail"), driver.queue("reports")
+    worker, other = register(driver), register(driver)
+    driver.send_many(mail, 4)
+    driver.send(mail, delay_ms=MINUTE)
+    driver.send(reports)
+    mine = driver.claim(mail, 2, claimed_by=worker.id)
+    driver.claim(mail, 1, claimed_by=other.id)
+    [report] = driver.claim(reports, claimed_by=worker.id)
+    driver.complete(mine[0])
 
     queues = ["mail", "no-such-queue"] if named else None
 
     expected = [mine[1].id] if named else [mine[1].id, report.id]
-    assert held(desk, worker, queues=queues) == expected
-    assert held(desk, worker, queues=queues, limit=1) == expected[:1]
-    assert len(held(desk, worker, other, queues=queues)) == len(expected) + 1
-    assert held(desk, queues=queues) == []
-    assert held(desk, register(desk), queues=queues) == []
+    assert held(driver, worker, queues=queues) == expected
+    assert held(driver, worker, queues=queues, limit=1) == expected[:1]
+    assert len(held(driver, worker, other, queues=queues)) == len(expected) + 1
+    assert held(driver, queues=queues) == []
+    assert held(driver, register(driver), queues=queues) == []
 
 
-def test_what_was_claimed_under_another_name_is_nobodys(desk):
-    mail = desk.queue("mail")
-    worker = register(desk, name="worker-1")
-    desk.send(mail)
-    desk.claim(mail, claimed_by="worker-1")
+def test_what_was_claimed_under_another_name_is_nobodys(driver):
+    mail = driver.queue("mail")
+    worker = register(driver, name="worker-1")
+    driver.send(mail)
+    driver.claim(mail, claimed_by="worker-1")
 
-    assert held(desk, worker) == []
+    assert held(driver, worker) == []

@@ -10,7 +10,7 @@ import apsw
 from penstock.domain.queue.queue import Ordering
 from penstock.store.store import open_sqlite
 from tests.clocks import ManualClock
-from tests.store.desk import Desk
+from tests.store.driver import StoreDriver
 
 FILE = "penstock.db"
 COUNT = 60  # messages that are sent, one by one
@@ -24,15 +24,15 @@ def fill(folder: Path, *, is_crash: bool, checksums: bool = True) -> Path:
     """Two queues, groups, dedup keys, history, leases; returns the file."""
     live = folder / "live"
     store = open_sqlite(live / FILE, now=1, checksums=checksums)
-    desk = Desk(store, ManualClock())
-    queues = [desk.queue(name, ordering=Ordering.GROUP) for name in QUEUES]
+    driver = StoreDriver(store, ManualClock())
+    queues = [driver.queue(name, ordering=Ordering.GROUP) for name in QUEUES]
     for number in range(COUNT):
         group = f"g{number % 3}" if number % 4 == 0 else None
         text = f'"{number} {"x" * (9_000 if number % 20 == 0 else 40)}"'
-        desk.send(queues[number % 2], body=text, group=group, dedup_key=f"key-{number}")
-    for message in desk.claim(queues[0], DONE):
-        desk.complete(message)
-    desk.claim(queues[1], 3)
+        driver.send(queues[number % 2], body=text, group=group, dedup_key=f"key-{number}")
+    for message in driver.claim(queues[0], DONE):
+        driver.complete(message)
+    driver.claim(queues[1], 3)
     if not is_crash:
         store.close()
     copy = shutil.copytree(live, folder / "left")

@@ -24,7 +24,7 @@ from tests.store.damage.stores import (
     log_of,
     overwrite,
 )
-from tests.store.desk import Desk
+from tests.store.driver import StoreDriver
 
 # In the header: magic, page size, salts, sums.  In a frame: page number, commit mark, salts, sums.
 OF_THE_HEADER = (0, 10, 17, 25)
@@ -153,10 +153,10 @@ def test_a_loss_that_leaves_an_inconsistent_store_is_not_accepted(
     """What follows the damage was moved into the database before the crash."""
     live = copy_of(closed, tmp_path / "live")
     store = open_sqlite(live)
-    desk = Desk(store, ManualClock())
-    queue = desk.queue("later")
+    driver = StoreDriver(store, ManualClock())
+    queue = driver.queue("later")
     for _ in range(20):
-        desk.send(queue, body=f'"{"y" * 3_000}"')
+        driver.send(queue, body=f'"{"y" * 3_000}"')
     damaged = copy_of(live, tmp_path / "damaged")
     ask(live, "PRAGMA wal_checkpoint(PASSIVE)")
     shutil.copyfile(live, damaged)

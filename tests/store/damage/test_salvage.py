@@ -30,7 +30,7 @@ from tests.store.damage.stores import (
     overwrite,
     page_of,
 )
-from tests.store.desk import Desk
+from tests.store.driver import StoreDriver
 
 
 def salvaged(damaged: Path, target: Path) -> Salvaged:
@@ -127,16 +127,16 @@ def test_what_waited_for_a_lost_message_goes_on(closed: Path, tmp_path: Path) ->
 
     result = salvaged(damaged, tmp_path / "new")
     store = open_sqlite(tmp_path / "new" / FILE)
-    desk = Desk(store, ManualClock())
+    driver = StoreDriver(store, ManualClock())
 
-    queue = desk.read(lambda s: s.queues.page(prefix="mail", after="", limit=1))[0]
+    queue = driver.read(lambda s: s.queues.page(prefix="mail", after="", limit=1))[0]
     kept = ask(tmp_path / "new" / FILE, "SELECT dedup_key FROM message")
     missing = next(
         f"key-{number}" for number in range(DONE * 2, COUNT) if (f"key-{number}",) not in kept
     )
     assert result.lost_messages
-    assert desk.send(queue, dedup_key=missing)
-    assert {message.group for message in desk.claim(queue, 100)} == {"g0", "g1", "g2", None}
+    assert driver.send(queue, dedup_key=missing)
+    assert {message.group for message in driver.claim(queue, 100)} == {"g0", "g1", "g2", None}
     store.close()
 
 

@@ -7,14 +7,14 @@ import pytest
 from penstock.store.postgres.connection import PostgresDatabase
 from penstock.store.postgres.store import PostgresStore, migrate, open_postgres
 from tests.clocks import ManualClock
-from tests.store.desk import Desk
+from tests.store.driver import StoreDriver
 
 
-class PostgresDesk(Desk):
+class PostgresDriver(StoreDriver):
     store: PostgresStore
 
 
-Open = Callable[..., PostgresDesk]
+Open = Callable[..., PostgresDriver]
 
 
 @pytest.fixture
@@ -23,9 +23,9 @@ def open_one(postgres_url: str, clock: ManualClock) -> Iterator[Open]:
     migrate(postgres_url)
     stores: list[PostgresStore] = []
 
-    def open_it(options: str = "", *, lanes: int = 2) -> PostgresDesk:
+    def open_it(options: str = "", *, lanes: int = 2) -> PostgresDriver:
         stores.append(open_postgres(postgres_url + options, lanes=lanes))
-        return PostgresDesk(stores[-1], clock)
+        return PostgresDriver(stores[-1], clock)
 
     yield open_it
     for store in stores:
@@ -33,13 +33,13 @@ def open_one(postgres_url: str, clock: ManualClock) -> Iterator[Open]:
 
 
 @pytest.fixture
-def desks(open_one: Open) -> list[PostgresDesk]:
+def drivers(open_one: Open) -> list[PostgresDriver]:
     """Two nodes."""
     return [open_one(), open_one()]
 
 
 @pytest.fixture
-def desk(open_one: Open) -> PostgresDesk:
+def driver(open_one: Open) -> PostgresDriver:
     """One node that runs what is submitted together as one batch."""
     return open_one(lanes=1)
 

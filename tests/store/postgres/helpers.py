@@ -11,7 +11,7 @@ from contextlib import contextmanager
 import psycopg
 
 from penstock.domain.queue.queue import Queue
-from tests.store.desk import WAIT_S
+from tests.store.driver import WAIT_S
 
 
 def at_once(*work: Callable[[], object]) -> list:

@@ -14,7 +14,7 @@ from penstock.domain.topic import Dispatch
 from penstock.ports.store import Session
 from penstock.ports.tags import Tagged
 from tests.factories import a_new_message
-from tests.store.desk import Desk
+from tests.store.driver import StoreDriver
 from tests.store.postgres.helpers import at_once
 from tests.store.recount import check_books
 
@@ -22,66 +22,66 @@ TURNS = 60
 GROUPS = "abcd"
 
 
-def publish(desk: Desk, queues, topic_no: int, seed: int) -> None:
+def publish(driver: StoreDriver, queues, topic_no: int, seed: int) -> None:
     for n in range(TURNS):
         some = queues if (seed + n) % 2 else queues[::-1]
         new = [
-            a_new_message(q, now=desk.now, group=GROUPS[(seed + n + i) % 4], tags=(f"t{n % 3}",))
+            a_new_message(q, now=driver.now, group=GROUPS[(seed + n + i) % 4], tags=(f"t{n % 3}",))
             for i, q in enumerate(some)
         ]
 
         def do(session, new=new):
-            session.topics.to_publish("orders", now=desk.now)
+            session.topics.to_publish("orders", now=driver.now)
             session.topics.queues_of({n.message.queue_no for n in new})
             session.topics.publish(topic_no, new, events=1, unmatched=0)
 
-        desk.write(do)
-        desk.sent_ids += [n.message.id for n in new]
+        driver.write(do)
+        driver.sent_ids += [n.message.id for n in new]
 
 
-def finish(desk: Desk, queue) -> None:
+def finish(driver: StoreDriver, queue) -> None:
     for _ in range(TURNS):
-        for message in desk.claim(queue, 3):
-            desk.complete(message)
+        for message in driver.claim(queue, 3):
+            driver.complete(message)
 
 
-def cancel(desk: Desk, queue) -> None:
+def cancel(driver: StoreDriver, queue) -> None:
     def some(session: Session, wanted: Tagged) -> int:
-        return session.tagged.cancel(wanted, queue_no=queue.queue_no, reason="gone", now=desk.now)
+        return session.tagged.cancel(wanted, queue_no=queue.queue_no, reason="gone", now=driver.now)
 
     for n in range(TURNS):
-        desk.write(partial(some, wanted=Tagged(tag1=f"t{n % 3}", limit=5)))
+        driver.write(partial(some, wanted=Tagged(tag1=f"t{n % 3}", limit=5)))
 
 
-def change(desk: Desk) -> None:
+def change(driver: StoreDriver) -> None:
     def how(message, content, queue):
         wanted = Change(body='"new"', tags=("changed",))
         return notification.change(
-            message, content, queue, wanted, now=desk.now, limits=DEFAULT_LIMITS
+            message, content, queue, wanted, now=driver.now, limits=DEFAULT_LIMITS
         )
 
     def look(session: Session, wanted: Tagged) -> list[Message]:
         return session.tagged.find(wanted)
 
     def rewrite(session: Session, message_id: str) -> Message:
-        return session.tagged.rewrite(message_id, how, now=desk.now)
+        return session.tagged.rewrite(message_id, how, now=driver.now)
 
     for n in range(TURNS):
         wanted = Tagged(tag1=f"t{n % 3}", states=(State.WAITING, State.READY), limit=2)
-        for found in desk.read(partial(look, wanted=wanted)):
+        for found in driver.read(partial(look, wanted=wanted)):
             with suppress(WrongState, MessageNotFound):  # somebody was faster
-                desk.write(partial(rewrite, message_id=found.id))
+                driver.write(partial(rewrite, message_id=found.id))
 
 
-def hand_over(desk: Desk, own, shared) -> None:
+def hand_over(driver: StoreDriver, own, shared) -> None:
     for _ in range(TURNS):
-        desk.write(
-            lambda s: s.topics.hand_over(own.queue_no, to=shared.queue_no, limit=5, now=desk.now)
+        driver.write(
+            lambda s: s.topics.hand_over(own.queue_no, to=shared.queue_no, limit=5, now=driver.now)
         )
 
 
-def test_events_are_published_handed_over_changed_and_cancelled_at_once(desks, stepped_back):
-    first, second = desks
+def test_events_are_published_handed_over_changed_and_cancelled_at_once(drivers, stepped_back):
+    first, second = drivers
     queues = [first.queue(f"orders.{i}", ordering="group", lease_ms=DAY) for i in range(3)]
     first.write(lambda s: s.topics.add("orders", now=first.now))
     topic_no = first.read(lambda s: s.topics.find("orders")).topic_no

@@ -24,12 +24,12 @@ SETTINGS = BreakerSettings(
 )
 
 
-def nodes_of(desks):
+def nodes_of(drivers):
     made = []
-    for desk in desks:
-        routes = Routes(desk.store, desk.clock)
-        made.append(Circuits(desk.store, desk.clock, routes))
-    Routes(desks[0].store, desks[0].clock).put(
+    for driver in drivers:
+        routes = Routes(driver.store, driver.clock)
+        made.append(Circuits(driver.store, driver.clock, routes))
+    Routes(drivers[0].store, drivers[0].clock).put(
         json.dumps({pattern: {"url": "http://h/"} for pattern in PATTERNS})
     ).result()
     made[0].breaker.put(SETTINGS).result()
@@ -39,10 +39,10 @@ def nodes_of(desks):
 
 
 def test_what_many_nodes_report_at_once_is_all_counted_and_each_circuit_opens_once(
-    desks, postgres_url, stepped_back
+    drivers, postgres_url, stepped_back
 ):
-    nodes = nodes_of(desks)
-    queues = [desks[0].queue(f"q{i}") for i in range(6)]
+    nodes = nodes_of(drivers)
+    queues = [drivers[0].queue(f"q{i}") for i in range(6)]
 
     def work(number):
         node = nodes[number % len(nodes)]
@@ -70,14 +70,14 @@ def test_what_many_nodes_report_at_once_is_all_counted_and_each_circuit_opens_on
     assert stepped_back == []
 
 
-def test_of_many_who_ask_at_once_one_tries(desks):
-    nodes = nodes_of(desks)
+def test_of_many_who_ask_at_once_one_tries(drivers):
+    nodes = nodes_of(drivers)
     one = circuit_hash(PATTERNS[0])
     node = nodes[0]
     reports = [Reported(node.unchecked(PATTERNS[0]), f"r{i}", Outcome.FAILURE) for i in range(150)]
     node.report(reports).result()
-    assert node.half_open_all(now=desks[0].now).result().done == 1
-    queues = [desks[0].queue(f"q{i}") for i in range(8)]
+    assert node.half_open_all(now=drivers[0].now).result().done == 1
+    queues = [drivers[0].queue(f"q{i}") for i in range(8)]
 
     def ask(number):
         asked = nodes[number % len(nodes)]
@@ -89,37 +89,37 @@ def test_of_many_who_ask_at_once_one_tries(desks):
     permits = [one.permit for one in told]
     assert permits.count(Permit.PROBE) == 1
     assert permits.count(Permit.HOLD) == 7
-    assert len(desks[0].read(lambda s: s.circuits.held(one))) == 7
+    assert len(drivers[0].read(lambda s: s.circuits.held(one))) == 7
 
 
-def test_each_duty_is_done_by_one_of_those_who_come_at_once(desks):
-    nodes = nodes_of(desks)
-    queues = [desks[0].queue(f"q{i}") for i in range(20)]
+def test_each_duty_is_done_by_one_of_those_who_come_at_once(drivers):
+    nodes = nodes_of(drivers)
+    queues = [drivers[0].queue(f"q{i}") for i in range(20)]
     one = circuit_hash(PATTERNS[0])
 
     def hold(session):
         session.circuits.to_note({one: PATTERNS[0]})
         nos = [queue.queue_no for queue in queues]
-        session.circuits.hold(one, nos, now=desks[0].now)
+        session.circuits.hold(one, nos, now=drivers[0].now)
         session.queues.hold(nos, by=one)
 
-    desks[0].write(hold)
+    drivers[0].write(hold)
     nodes[0].force_open(one).result()
     nodes[0].close(one).result()
     done = []
     for _ in range(3):
-        desks[0].clock.advance(seconds=1)
-        ticks = [lambda node=node: node.let_next_go(now=desks[0].now) for node in nodes * 2]
+        drivers[0].clock.advance(seconds=1)
+        ticks = [lambda node=node: node.let_next_go(now=drivers[0].now) for node in nodes * 2]
         ticked = at_once(*(lambda tick=tick: tick().result().done for tick in ticks))
         done.append(sorted(ticked, key=str))
 
     assert all(turn == [1] + [None] * (len(nodes) * 2 - 1) for turn in done)
-    assert len(desks[0].read(lambda s: s.circuits.line(100))) == 17
+    assert len(drivers[0].read(lambda s: s.circuits.line(100))) == 17
 
 
-def test_rules_may_change_while_outcomes_come_in(desks, stepped_back):
-    nodes = nodes_of(desks)
-    routes = Routes(desks[0].store, desks[0].clock)
+def test_rules_may_change_while_outcomes_come_in(drivers, stepped_back):
+    nodes = nodes_of(drivers)
+    routes = Routes(drivers[0].store, drivers[0].clock)
 
     def report():
         for i in range(20):
@@ -139,8 +139,11 @@ def test_rules_may_change_while_outcomes_come_in(desks, stepped_back):
     assert stepped_back == []
 
 
-def test_nodes_that_change_settings_at_once_do_not_undo_each_others_changes(desks):
-    nodes = [Circuits(desk.store, desk.clock, Routes(desk.store, desk.clock)) for desk in desks]
+def test_nodes_that_change_settings_at_once_do_not_undo_each_others_changes(drivers):
+    nodes = [
+        Circuits(driver.store, driver.clock, Routes(driver.store, driver.clock))
+        for driver in drivers
+    ]
     before = BreakerSettings().min_queue_sample_count
 
     def work(number):

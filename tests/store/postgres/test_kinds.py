@@ -11,52 +11,52 @@ LOCK_ROW = "SELECT 1 FROM message WHERE id = '{}' FOR UPDATE"
 
 
 @pytest.fixture
-def mail(desk):
-    return desk.queue("mail", lease_ms=DAY)
+def mail(driver):
+    return driver.queue("mail", lease_ms=DAY)
 
 
-def take(desk, queue, *kinds, limit=10):
-    return [m.id for m in desk.claim(queue, limit, kinds=kinds)]
+def take(driver, queue, *kinds, limit=10):
+    return [m.id for m in driver.claim(queue, limit, kinds=kinds)]
 
 
-def test_what_somebody_is_at_work_on_is_passed_over(desk, mail, postgres_url):
-    a1, a2 = (desk.send(mail, kind="a") for _ in range(2))
-
-    with psycopg.connect(postgres_url) as other:
-        other.execute(LOCK_ROW.format(a1).encode())
-
-        assert take(desk, mail, "a", limit=1) == [a2]
-
-
-def test_if_somebody_has_the_only_one_of_a_kind_there_is_another_kind(desk, mail, postgres_url):
-    a1, b1, b2 = (desk.send(mail, kind=kind) for kind in "abb")
+def test_what_somebody_is_at_work_on_is_passed_over(driver, mail, postgres_url):
+    a1, a2 = (driver.send(mail, kind="a") for _ in range(2))
 
     with psycopg.connect(postgres_url) as other:
         other.execute(LOCK_ROW.format(a1).encode())
 
-        assert take(desk, mail, "a", "b", limit=1) == [b1]
-
-    assert take(desk, mail, "a", "b") == [a1, b2]
+        assert take(driver, mail, "a", limit=1) == [a2]
 
 
-def test_what_was_locked_and_not_needed_is_offered_again(desk, mail, postgres_url):
-    a1, b1, _ = (desk.send(mail, kind=kind) for kind in "abc")
+def test_if_somebody_has_the_only_one_of_a_kind_there_is_another_kind(driver, mail, postgres_url):
+    a1, b1, b2 = (driver.send(mail, kind=kind) for kind in "abb")
+
+    with psycopg.connect(postgres_url) as other:
+        other.execute(LOCK_ROW.format(a1).encode())
+
+        assert take(driver, mail, "a", "b", limit=1) == [b1]
+
+    assert take(driver, mail, "a", "b") == [a1, b2]
+
+
+def test_what_was_locked_and_not_needed_is_offered_again(driver, mail, postgres_url):
+    a1, b1, _ = (driver.send(mail, kind=kind) for kind in "abc")
     told = []
-    desk.store.listen(lambda woken: told.append(dict(woken)))
+    driver.store.listen(lambda woken: told.append(dict(woken)))
 
     with psycopg.connect(postgres_url) as other:
         other.execute(LOCK_ROW.format(a1).encode())
-        assert take(desk, mail, "a", "b", "c", limit=1) == [b1]
+        assert take(driver, mail, "a", "b", "c", limit=1) == [b1]
 
     assert told == [{mail.queue_no: 1}]
 
 
-def test_many_who_claim_at_once_share_all_out(desk, mail):
-    ids = {desk.send(mail, kind=kind) for _ in range(30) for kind in "abc"}
+def test_many_who_claim_at_once_share_all_out(driver, mail):
+    ids = {driver.send(mail, kind=kind) for _ in range(30) for kind in "abc"}
 
     def claim_all():
         mine = []
-        while taken := take(desk, mail, "a", "b", "c", limit=4):
+        while taken := take(driver, mail, "a", "b", "c", limit=4):
             mine += taken
         return mine
 
@@ -64,21 +64,21 @@ def test_many_who_claim_at_once_share_all_out(desk, mail):
 
     given = [message_id for share in shares for message_id in share]
     assert len(given) == len(set(given))
-    assert set(given) | set(take(desk, mail, "a", "b", "c", limit=100)) == ids
+    assert set(given) | set(take(driver, mail, "a", "b", "c", limit=100)) == ids
 
 
 @pytest.mark.parametrize("name", ["kinds.claim", "kinds.free_fronts"])
-def test_a_backlog_of_other_kinds_is_not_read(desk, mail, postgres_url, name):
+def test_a_backlog_of_other_kinds_is_not_read(driver, mail, postgres_url, name):
     for _ in range(20):
-        desk.send_many(mail, 500, kind="other")
-    desk.send_many(mail, 3, kind="wanted")
+        driver.send_many(mail, 500, kind="other")
+    driver.send_many(mail, 3, kind="wanted")
     by_hand(postgres_url, "ANALYZE message")
     text = Queries("postgres").text(name)
     values = {
         "kinds": """'["wanted", "none"]'""",
         "queue_no": str(mail.queue_no),
-        "now": str(desk.now),
-        "due_at": str(desk.now + 5),
+        "now": str(driver.now),
+        "due_at": str(driver.now + 5),
         "claimed_by": "NULL",
         "limit": "10",
         "max_bytes": "1000000",

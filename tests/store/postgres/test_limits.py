@@ -14,7 +14,7 @@ from penstock.domain.message.lifecycle import Message, State
 from penstock.domain.queue.queue import Queue
 from penstock.domain.queue.rate import Rate
 from penstock.ports.store import Session
-from tests.store.desk import WAIT_S, Desk
+from tests.store.driver import WAIT_S, StoreDriver
 from tests.store.postgres.helpers import at_once, somebody_waits, until
 from tests.store.recount import check_books
 
@@ -23,47 +23,47 @@ LINE = "SELECT pg_advisory_xact_lock(1885697143, {})"
 ALL_MESSAGES = "SELECT id FROM message FOR UPDATE NOWAIT"
 
 
-def claim_all(desk: Desk, queue: Queue, count: int = 10) -> list[Message]:
-    return [m for _ in range(count) for m in desk.claim(queue, 3)]
+def claim_all(driver: StoreDriver, queue: Queue, count: int = 10) -> list[Message]:
+    return [m for _ in range(count) for m in driver.claim(queue, 3)]
 
 
-def test_no_more_are_leased_than_the_queue_says_whoever_claims(desks):
-    mail = desks[0].queue(max_leased=7, lease_ms=DAY)
-    desks[0].send_many(mail, 100)
+def test_no_more_are_leased_than_the_queue_says_whoever_claims(drivers):
+    mail = drivers[0].queue(max_leased=7, lease_ms=DAY)
+    drivers[0].send_many(mail, 100)
 
-    claimed = at_once(*[lambda d=d: claim_all(d, mail) for d in desks * 2])
-
-    assert sum(map(len, claimed)) == 7
-
-
-def test_nor_claimed_in_a_time(desks):
-    mail = desks[0].queue(rate=Rate(1, MINUTE, 7), lease_ms=DAY)
-    desks[0].send_many(mail, 100)
-
-    claimed = at_once(*[lambda d=d: claim_all(d, mail) for d in desks * 2])
+    claimed = at_once(*[lambda d=d: claim_all(d, mail) for d in drivers * 2])
 
     assert sum(map(len, claimed)) == 7
 
 
-def test_nor_of_a_group(desks):
-    mail = desks[0].queue(max_leased_per_group=3, lease_ms=DAY)
+def test_nor_claimed_in_a_time(drivers):
+    mail = drivers[0].queue(rate=Rate(1, MINUTE, 7), lease_ms=DAY)
+    drivers[0].send_many(mail, 100)
 
-    def send_and_claim(desk: Desk) -> list[Message]:
-        desk.send_many(mail, 20, group="a")
-        return claim_all(desk, mail)
+    claimed = at_once(*[lambda d=d: claim_all(d, mail) for d in drivers * 2])
 
-    claimed = at_once(*[lambda d=d: send_and_claim(d) for d in desks * 2])
+    assert sum(map(len, claimed)) == 7
+
+
+def test_nor_of_a_group(drivers):
+    mail = drivers[0].queue(max_leased_per_group=3, lease_ms=DAY)
+
+    def send_and_claim(driver: StoreDriver) -> list[Message]:
+        driver.send_many(mail, 20, group="a")
+        return claim_all(driver, mail)
+
+    claimed = at_once(*[lambda d=d: send_and_claim(d) for d in drivers * 2])
 
     assert sum(map(len, claimed)) == 3
-    check_books(desks[0])
+    check_books(drivers[0])
 
 
-def test_a_node_that_does_not_know_of_a_limit_yet_finds_out(desks):
-    first, second = desks
+def test_a_node_that_does_not_know_of_a_limit_yet_finds_out(drivers):
+    first, second = drivers
     mail = first.queue(lease_ms=DAY)
-    for desk in desks:
-        desk.send_many(mail, 2, group="a")
-        [held] = desk.claim(mail)
+    for driver in drivers:
+        driver.send_many(mail, 2, group="a")
+        [held] = driver.claim(mail)
 
     first.tune(mail, max_leased_per_group=3, is_fair=True)
 
@@ -77,20 +77,20 @@ def test_a_node_that_does_not_know_of_a_limit_yet_finds_out(desks):
     check_books(first)
 
 
-def work_on(desk: Desk, queue: Queue, seed: int) -> None:
+def work_on(driver: StoreDriver, queue: Queue, seed: int) -> None:
     """Send, claim and end in all ways; what is over the limits would show in the check-up."""
     for n in range(TURNS):
         group = "abc"[(seed + n) % 3]
-        sends = [desk.submit_send(queue, group=g, delay_ms=n % 2) for g in (group, "a", None)]
-        held = desk.claim(queue, 1 + n % 4)
+        sends = [driver.submit_send(queue, group=g, delay_ms=n % 2) for g in (group, "a", None)]
+        held = driver.claim(queue, 1 + n % 4)
         verbs = (Verb.COMPLETE, Verb.FAIL, Verb.RELEASE, Verb.BURY, Verb.COMPLETE)
-        acts = [desk.submit_act(verbs[(seed + n + i) % 5], m) for i, m in enumerate(held)]
+        acts = [driver.submit_act(verbs[(seed + n + i) % 5], m) for i, m in enumerate(held)]
         for ticket in [*sends, *acts]:
             ticket.result(WAIT_S)
 
 
-def redrive_and_sweep(desk: Desk, queue: Queue, letters: Queue) -> None:
-    now = desk.now + 5
+def redrive_and_sweep(driver: StoreDriver, queue: Queue, letters: Queue) -> None:
+    now = driver.now + 5
 
     def sweep(session: Session) -> None:
         session.messages.redrive(letters.queue_no, to=None, limit=3, now=now)
@@ -99,78 +99,78 @@ def redrive_and_sweep(desk: Desk, queue: Queue, letters: Queue) -> None:
         session.tidying.bring_back(queue.queue_no, now=now, limit=9)
 
     for _ in range(TURNS):
-        desk.write(sweep)
-        desk.write(bring_back)
-        for message in desk.browse(queue, State.READY, limit=1):
+        driver.write(sweep)
+        driver.write(bring_back)
+        for message in driver.browse(queue, State.READY, limit=1):
             with suppress(MessageNotFound, WrongState):  # somebody was faster
-                desk.alter(message.id, lambda m, _: lifecycle.cancel(m))
+                driver.alter(message.id, lambda m, _: lifecycle.cancel(m))
 
 
-def drain(desk: Desk, queues: list[Queue]) -> None:
+def drain(driver: StoreDriver, queues: list[Queue]) -> None:
     """Nobody is stuck: all that is left can be claimed and completed, in good time."""
-    desk.keeps_history = False
-    check_books(desk)
-    desk.clock.advance(days=2)
+    driver.keeps_history = False
+    check_books(driver)
+    driver.clock.advance(days=2)
     for _ in range(2_000):
-        desk.clock.advance(seconds=1)
+        driver.clock.advance(seconds=1)
         for queue in queues:
-            for m in desk.claim(queue, 100):
-                desk.complete(m)
-        if not any(desk.counts(queue).live for queue in queues):
+            for m in driver.claim(queue, 100):
+                driver.complete(m)
+        if not any(driver.counts(queue).live for queue in queues):
             break
-    assert [desk.counts(queue).live for queue in queues] == [0] * len(queues)
-    check_books(desk)
+    assert [driver.counts(queue).live for queue in queues] == [0] * len(queues)
+    check_books(driver)
 
 
-def change_limits(desk: Desk, queue: Queue) -> None:
+def change_limits(driver: StoreDriver, queue: Queue) -> None:
     for n in range(10):
-        desk.tune(queue, max_leased_per_group=(1, 2, None)[n % 3], is_fair=n % 2 == 0)
+        driver.tune(queue, max_leased_per_group=(1, 2, None)[n % 3], is_fair=n % 2 == 0)
 
 
 @pytest.mark.parametrize("limits", [{"max_leased_per_group": 2}, {"is_fair": True}], ids=str)
-def test_everything_at_once_gets_into_nobodys_way(desks, stepped_back, limits):
-    letters = desks[0].queue("letters", lease_ms=DAY, rate_per_group=Rate(50, SECOND, 9))
-    mail = desks[0].queue(
+def test_everything_at_once_gets_into_nobodys_way(drivers, stepped_back, limits):
+    letters = drivers[0].queue("letters", lease_ms=DAY, rate_per_group=Rate(50, SECOND, 9))
+    mail = drivers[0].queue(
         lease_ms=DAY, max_leased=50, max_attempts=2, dead_letter_queue="letters", **limits
     )
 
     at_once(
-        *[lambda d=d, i=i: work_on(d, mail, i) for i, d in enumerate(desks * 2)],
-        lambda: redrive_and_sweep(desks[0], mail, letters),
-        lambda: work_on(desks[1], letters, 1),
+        *[lambda d=d, i=i: work_on(d, mail, i) for i, d in enumerate(drivers * 2)],
+        lambda: redrive_and_sweep(drivers[0], mail, letters),
+        lambda: work_on(drivers[1], letters, 1),
     )
 
     assert stepped_back == []
-    drain(desks[0], [mail, letters])
+    drain(drivers[0], [mail, letters])
 
 
-def test_limits_can_be_changed_while_everybody_is_at_work(desks):
-    mail = desks[0].queue(lease_ms=DAY)
+def test_limits_can_be_changed_while_everybody_is_at_work(drivers):
+    mail = drivers[0].queue(lease_ms=DAY)
 
     at_once(
-        *[lambda d=d, i=i: work_on(d, mail, i) for i, d in enumerate(desks)],
-        *[lambda d=d: change_limits(d, mail) for d in desks],
+        *[lambda d=d, i=i: work_on(d, mail, i) for i, d in enumerate(drivers)],
+        *[lambda d=d: change_limits(d, mail) for d in drivers],
     )
 
-    drain(desks[0], [mail])
+    drain(drivers[0], [mail])
 
 
 @pytest.mark.parametrize(
     "work", ["send", "claim", "fail", "complete", "bring_back", "purge", "one"]
 )
-def test_whoever_waits_for_a_line_holds_no_message(desk, postgres_url, work):
-    mail = desk.queue(lease_ms=MINUTE, max_leased_per_group=1)
-    ids = desk.send_many(mail, 3, group="a")
-    [held] = desk.claim(mail)
-    no, now = mail.queue_no, desk.now + 2 * MINUTE
+def test_whoever_waits_for_a_line_holds_no_message(driver, postgres_url, work):
+    mail = driver.queue(lease_ms=MINUTE, max_leased_per_group=1)
+    ids = driver.send_many(mail, 3, group="a")
+    [held] = driver.claim(mail)
+    no, now = mail.queue_no, driver.now + 2 * MINUTE
     do = {
-        "send": lambda: desk.send(mail, group="a"),
-        "claim": lambda: desk.claim(mail),
-        "fail": lambda: desk.act(Verb.FAIL, held),
-        "complete": lambda: desk.complete(held),
-        "bring_back": lambda: desk.write(lambda s: s.tidying.bring_back(no, now=now, limit=9)),
-        "purge": lambda: desk.write(lambda s: s.messages.purge(no, limit=9, now=now)),
-        "one": lambda: desk.alter(ids[2], lambda m, _: lifecycle.cancel(m)),
+        "send": lambda: driver.send(mail, group="a"),
+        "claim": lambda: driver.claim(mail),
+        "fail": lambda: driver.act(Verb.FAIL, held),
+        "complete": lambda: driver.complete(held),
+        "bring_back": lambda: driver.write(lambda s: s.tidying.bring_back(no, now=now, limit=9)),
+        "purge": lambda: driver.write(lambda s: s.messages.purge(no, limit=9, now=now)),
+        "one": lambda: driver.alter(ids[2], lambda m, _: lifecycle.cancel(m)),
     }
 
     with psycopg.connect(postgres_url) as other:
@@ -183,4 +183,4 @@ def test_whoever_waits_for_a_line_holds_no_message(desk, postgres_url, work):
 
     worker.join(WAIT_S)
     assert not worker.is_alive()
-    check_books(desk)
+    check_books(driver)

@@ -13,7 +13,7 @@ from penstock.ports.store import Claim, Sent
 from penstock.store.postgres.statements import encoded, statement
 from tests.clocks import NOON
 from tests.factories import a_new_message
-from tests.store.desk import WAIT_S
+from tests.store.driver import WAIT_S
 from tests.store.postgres.helpers import by_hand
 from tests.store.recount import check_books
 
@@ -40,73 +40,73 @@ GROWING = ("Seq Scan on message", "Hash Cond", "Merge Cond", "Join Filter", "Bit
 
 @pytest.mark.parametrize("options", ["?prepare=off", "?prepare=on&application_name=x"])
 def test_it_works_with_and_without_prepared_statements(open_one, options):
-    desk = open_one(options)
-    mail = desk.queue()
-    desk.send_many(mail, 70)
+    driver = open_one(options)
+    mail = driver.queue()
+    driver.send_many(mail, 70)
 
-    for m in desk.claim(mail, 100):
-        desk.complete(m)
+    for m in driver.claim(mail, 100):
+        driver.complete(m)
 
-    assert desk.counts(mail).done_total == 70
-    check_books(desk)
+    assert driver.counts(mail).done_total == 70
+    check_books(driver)
 
 
-def test_prepared_statements_that_a_proxy_has_lost_are_done_without(desk):
-    mail = desk.queue()
-    desk.send(mail)
+def test_prepared_statements_that_a_proxy_has_lost_are_done_without(driver):
+    mail = driver.queue()
+    driver.send(mail)
     # Another server connection, as after a transaction through a proxy.
-    desk.write(lambda s: s.db.script("DEALLOCATE ALL"))
+    driver.write(lambda s: s.db.script("DEALLOCATE ALL"))
 
-    desk.send(mail)
+    driver.send(mail)
 
-    assert desk.counts(mail).ready == 2
+    assert driver.counts(mail).ready == 2
 
 
-def test_a_text_that_postgresql_cannot_keep_is_refused_and_hits_only_its_sender(desk):
-    mail = desk.queue()
+def test_a_text_that_postgresql_cannot_keep_is_refused_and_hits_only_its_sender(driver):
+    mail = driver.queue()
     whole, cut, half = (
         NewMessage(replace(a_new_message(mail).message, kind=kind), Content('"x"'))
         for kind in ("whole", "cut\0short", "half \ud800")
     )
-    with desk.together():
-        good, bad, worse = (desk.store.send([new]) for new in (whole, cut, half))
+    with driver.together():
+        good, bad, worse = (driver.store.send([new]) for new in (whole, cut, half))
 
     assert isinstance(good.result(WAIT_S)[0], Sent)
     for ticket in (bad, worse):
         with pytest.raises(InvalidRequest):
             ticket.result(WAIT_S)
-    assert [m.kind for m in desk.browse(mail, State.READY)] == ["whole"]
+    assert [m.kind for m in driver.browse(mail, State.READY)] == ["whole"]
 
 
-def test_colons_and_quotes_in_texts_are_only_texts(desk):
-    mail = desk.queue()
+def test_colons_and_quotes_in_texts_are_only_texts(driver):
+    mail = driver.queue()
     odd = "a ':name' 100% $1 \\ \"b\" {list:x} -- c ; \u20ac"
-    desk.send(mail, kind=odd, group=odd, body=f'"{"x" * 100_000}"')
+    driver.send(mail, kind=odd, group=odd, body=f'"{"x" * 100_000}"')
 
-    [(message, content)] = desk.submit_claim(mail).result(WAIT_S).messages
+    [(message, content)] = driver.submit_claim(mail).result(WAIT_S).messages
 
     assert (message.kind, message.group) == (odd, odd)
     assert len(content.body) == 100_002
 
 
-def test_a_batch_of_large_bodies_is_sent_in_parts(desk):
-    mail = desk.queue()
+def test_a_batch_of_large_bodies_is_sent_in_parts(driver):
+    mail = driver.queue()
     bodies = [f'"{n}{"y" * 1_000_000}"' for n in range(30)]
     new = [a_new_message(mail, body=body) for body in bodies]
 
-    answers = desk.store.send(new).result(WAIT_S)
+    answers = driver.store.send(new).result(WAIT_S)
 
     assert all(isinstance(answer, Sent) for answer in answers)
     wanted = Claim(queue_no=mail.queue_no, now=NOON, limit=40, max_bytes=2**31)
-    claimed = desk.store.claim(wanted).result(WAIT_S)
+    claimed = driver.store.claim(wanted).result(WAIT_S)
     assert [content.body for _, content in claimed.messages] == bodies
 
 
 @pytest.mark.parametrize("name", [*HOT, *OTHERS])
-def test_plans_do_not_depend_on_how_full_the_tables_were(desk, postgres_url, name):
+def test_plans_do_not_depend_on_how_full_the_tables_were(driver, postgres_url, name):
     """With a handful of rows the server would rather read them all, and go on so with a million."""
-    mail = desk.queue()
-    desk.send_many(mail, 3)
+    mail = driver.queue()
+    driver.send_many(mail, 3)
     by_hand(postgres_url, "ANALYZE")
     instants = ("now", "due_at", "after1", "after2", "after3", "after4")
     params: dict[str, object] = dict.fromkeys(instants, NOON)
@@ -125,7 +125,7 @@ def test_plans_do_not_depend_on_how_full_the_tables_were(desk, postgres_url, nam
         rows = session.db._link.send(b"EXPLAIN " + said.text, values).rows()
         return "\n".join(line for (line,) in rows)
 
-    told = desk.write(plan)
+    told = driver.write(plan)
     assert [way for way in GROWING if way in told] == [], told
     if name in ("claim", "kinds.claim", "fallen_due", "expired", "next_due", "moves.ordinary"):
         assert "Sort Key: message" not in told, told

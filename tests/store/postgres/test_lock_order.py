@@ -20,7 +20,7 @@ from penstock.outbound.dice import SystemDice
 from penstock.services.directory import Directory
 from penstock.services.moves import Moves
 from penstock.services.queues import Queues
-from tests.store.desk import WAIT_S, Desk
+from tests.store.driver import WAIT_S, StoreDriver
 from tests.store.postgres.helpers import at_once, slot_of, somebody_waits, until
 from tests.store.recount import check_books
 
@@ -35,77 +35,77 @@ ONE_MESSAGE = "SELECT 1 FROM message WHERE id = '{}' FOR UPDATE"
 class Scene:
     """A queue ordered by group with dead letters in another, and one message in every plight."""
 
-    def __init__(self, desk: Desk) -> None:
-        self.desk = desk
-        self.letters = desk.queue("letters", ordering="group")
-        self.orders = desk.queue(
+    def __init__(self, driver: StoreDriver) -> None:
+        self.driver = driver
+        self.letters = driver.queue("letters", ordering="group")
+        self.orders = driver.queue(
             "orders", ordering="group", lease_ms=MINUTE, dead_letter_queue="letters"
         )
-        self.plain = desk.queue("plain", lease_ms=MINUTE)
-        self.dead = desk.send(self.orders, group="a")
-        desk.alter(self.dead, lambda m, _: lifecycle.bury(m))
-        desk.send(self.orders, group="a", dedup_key="x", timeout_ms=MINUTE)
-        desk.send(self.plain)
-        [self.held] = desk.claim(self.orders)
-        [self.held_plainly] = desk.claim(self.plain)
-        self.next = desk.send(self.orders, group="a")
-        self.moves = Moves(desk.store, desk.clock, SystemDice())
+        self.plain = driver.queue("plain", lease_ms=MINUTE)
+        self.dead = driver.send(self.orders, group="a")
+        driver.alter(self.dead, lambda m, _: lifecycle.bury(m))
+        driver.send(self.orders, group="a", dedup_key="x", timeout_ms=MINUTE)
+        driver.send(self.plain)
+        [self.held] = driver.claim(self.orders)
+        [self.held_plainly] = driver.claim(self.plain)
+        self.next = driver.send(self.orders, group="a")
+        self.moves = Moves(driver.store, driver.clock, SystemDice())
         self.task = self.moves.start("letters").result(WAIT_S)
 
     def send(self) -> None:
-        self.desk.send(self.orders, group="a")
+        self.driver.send(self.orders, group="a")
 
     def complete(self) -> None:
-        self.desk.complete(self.held)
+        self.driver.complete(self.held)
 
     def complete_plainly(self) -> None:
-        self.desk.complete(self.held_plainly)
+        self.driver.complete(self.held_plainly)
 
     def fail(self) -> None:
-        self.desk.act(Verb.FAIL, self.held)
+        self.driver.act(Verb.FAIL, self.held)
 
     def fail_plainly(self) -> None:
-        self.desk.act(Verb.FAIL, self.held_plainly)
+        self.driver.act(Verb.FAIL, self.held_plainly)
 
     def bury(self) -> None:
-        self.desk.act(Verb.BURY, self.held)
+        self.driver.act(Verb.BURY, self.held)
 
     def extend_too_late(self) -> None:
-        self.desk.clock.advance(minutes=2)
-        self.desk.act(Verb.EXTEND, self.held)
+        self.driver.clock.advance(minutes=2)
+        self.driver.act(Verb.EXTEND, self.held)
 
     def claim(self) -> None:
-        self.desk.clock.advance(minutes=2)
-        self.desk.claim(self.orders)
+        self.driver.clock.advance(minutes=2)
+        self.driver.claim(self.orders)
 
     def bring_back(self) -> None:
-        now = self.desk.now + 2 * MINUTE
+        now = self.driver.now + 2 * MINUTE
         self.write(lambda s: s.tidying.bring_back(self.orders.queue_no, now=now, limit=10))
 
     def expire(self) -> None:
-        now = self.desk.now + 1_000 * DAY
+        now = self.driver.now + 1_000 * DAY
         self.write(lambda s: s.tidying.expire(self.orders.queue_no, now=now, limit=10))
 
     def purge(self) -> None:
-        desk = self.desk
-        queues = Queues(desk.store, desk.clock, Directory(desk.store, desk.clock))
+        driver = self.driver
+        queues = Queues(driver.store, driver.clock, Directory(driver.store, driver.clock))
         queues.purge_some("orders").result(WAIT_S)
 
     def redrive(self) -> None:
-        no, now = self.letters.queue_no, self.desk.now
+        no, now = self.letters.queue_no, self.driver.now
         self.write(lambda s: s.messages.redrive(no, to=None, limit=10, now=now))
 
     def move(self) -> None:
-        self.moves.step(self.task.task_id, now=self.desk.now).result(WAIT_S)
+        self.moves.step(self.task.task_id, now=self.driver.now).result(WAIT_S)
 
     def cancel_by_hand(self) -> None:
-        self.desk.alter(self.next, lambda m, _: lifecycle.cancel(m))
+        self.driver.alter(self.next, lambda m, _: lifecycle.cancel(m))
 
     def bury_by_hand(self) -> None:
-        self.desk.alter(self.next, lambda m, _: lifecycle.bury(m))
+        self.driver.alter(self.next, lambda m, _: lifecycle.bury(m))
 
     def write(self, what: Callable) -> None:
-        self.desk.write(what)
+        self.driver.write(what)
 
 
 NEVER_WAIT = ("claim", "bring_back", "expire")
@@ -117,8 +117,8 @@ ENTER_LETTERS = ("fail", "bury", "extend_too_late", "redrive", "move", "bury_by_
 
 
 @pytest.fixture
-def scene(desk: Desk) -> Scene:
-    return Scene(desk)
+def scene(driver: StoreDriver) -> Scene:
+    return Scene(driver)
 
 
 @contextmanager
@@ -161,7 +161,7 @@ def test_whoever_waits_for_the_list_of_queues_holds_no_group_and_no_message(
 
     waits_and_holds_nothing(getattr(scene, work), postgres_url, NO_QUEUES, slots)
 
-    check_books(scene.desk)
+    check_books(scene.driver)
 
 
 @pytest.mark.parametrize("work", WAIT_FOR_GROUPS)
@@ -170,7 +170,7 @@ def test_whoever_waits_for_a_group_holds_no_message(scene, postgres_url, work):
 
     waits_and_holds_nothing(getattr(scene, work), postgres_url, lock, [])
 
-    check_books(scene.desk)
+    check_books(scene.driver)
 
 
 @pytest.mark.parametrize("work", ENTER_LETTERS)
@@ -179,7 +179,7 @@ def test_nor_who_waits_for_the_group_that_a_message_may_come_into(scene, postgre
 
     waits_and_holds_nothing(getattr(scene, work), postgres_url, lock, [])
 
-    check_books(scene.desk)
+    check_books(scene.driver)
 
 
 @pytest.mark.parametrize("work", NEVER_WAIT)
@@ -191,137 +191,143 @@ def test_what_sweeps_leaves_alone_a_group_that_somebody_changes(scene, postgres_
 
         getattr(scene, work)()
 
-    check_books(scene.desk)
+    check_books(scene.driver)
 
 
-def test_a_lease_that_ran_out_waits_until_the_group_of_its_dead_letter_is_free(desk, postgres_url):
-    letters = desk.queue("letters", ordering="group")
-    mail = desk.queue(max_attempts=1, lease_ms=MINUTE, dead_letter_queue="letters")
-    ids = [desk.send(mail, group=group) for group in "ab"]
-    desk.claim(mail, 2)
-    desk.clock.advance(minutes=1)
+def test_a_lease_that_ran_out_waits_until_the_group_of_its_dead_letter_is_free(
+    driver, postgres_url
+):
+    letters = driver.queue("letters", ordering="group")
+    mail = driver.queue(max_attempts=1, lease_ms=MINUTE, dead_letter_queue="letters")
+    ids = [driver.send(mail, group=group) for group in "ab"]
+    driver.claim(mail, 2)
+    driver.clock.advance(minutes=1)
 
     with psycopg.connect(postgres_url) as other:
         other.execute(SLOT.format(slot_of(postgres_url, letters, "a")).encode())
-        desk.claim(mail)
-        assert desk.browse_ids(letters, State.READY) == ids[1:]
+        driver.claim(mail)
+        assert driver.browse_ids(letters, State.READY) == ids[1:]
 
-    desk.claim(mail)
-    assert sorted(desk.browse_ids(letters, State.READY)) == sorted(ids)
-    check_books(desk)
+    driver.claim(mail)
+    assert sorted(driver.browse_ids(letters, State.READY)) == sorted(ids)
+    check_books(driver)
 
 
-def test_messages_go_home_to_an_ordered_queue_out_of_one_that_is_not(desk, postgres_url):
-    desk.queue("letters")
-    orders = desk.queue("orders", ordering="group", max_attempts=1, dead_letter_queue="letters")
-    letters = desk.read(lambda s: s.queues.find("letters"))
+def test_messages_go_home_to_an_ordered_queue_out_of_one_that_is_not(driver, postgres_url):
+    driver.queue("letters")
+    orders = driver.queue("orders", ordering="group", max_attempts=1, dead_letter_queue="letters")
+    letters = driver.read(lambda s: s.queues.find("letters"))
     for _ in range(2):
-        desk.send(orders, group="a")
-        for m in desk.claim(orders):
-            desk.act(Verb.FAIL, m)
+        driver.send(orders, group="a")
+        for m in driver.claim(orders):
+            driver.act(Verb.FAIL, m)
     lock = SLOT.format(slot_of(postgres_url, orders, "a"))
 
     def redrive() -> None:
-        redriven = purge_like(desk, letters, "redrive", limit=1)
+        redriven = purge_like(driver, letters, "redrive", limit=1)
         assert redriven == 1
 
     for _ in range(2):  # the first time it is found out, the second time it is known
         waits_and_holds_nothing(redrive, postgres_url, lock, [])
 
-    assert [m.is_blocked for m in desk.browse(orders, State.READY)] == [False, True]
-    check_books(desk)
+    assert [m.is_blocked for m in driver.browse(orders, State.READY)] == [False, True]
+    check_books(driver)
 
 
-def purge_like(desk: Desk, queue: Queue, what: str, *, limit: int) -> int:
+def purge_like(driver: StoreDriver, queue: Queue, what: str, *, limit: int) -> int:
     to = {"to": None} if what == "redrive" else {}
-    return desk.write(
-        lambda s: getattr(s.messages, what)(queue.queue_no, limit=limit, now=desk.now, **to)
+    return driver.write(
+        lambda s: getattr(s.messages, what)(queue.queue_no, limit=limit, now=driver.now, **to)
     )
 
 
 @pytest.mark.parametrize("ordering", ["standard", "group"])
 @pytest.mark.parametrize("what", ["purge", "redrive"])
-def test_who_was_overtaken_goes_on_with_what_is_left(desks, postgres_url, what, ordering):
+def test_who_was_overtaken_goes_on_with_what_is_left(drivers, postgres_url, what, ordering):
     """Nothing done means that nothing is left: so it must not be said because of others."""
-    orders = desks[0].queue("orders", ordering=ordering)
-    ids = desks[0].send_many(orders, 4, group="a")
+    orders = drivers[0].queue("orders", ordering=ordering)
+    ids = drivers[0].send_many(orders, 4, group="a")
     if what == "redrive":
         for message_id in ids:
-            desks[0].alter(message_id, lambda m, _: lifecycle.bury(m))
+            drivers[0].alter(message_id, lambda m, _: lifecycle.bury(m))
     is_in, may_go = threading.Event(), threading.Event()
 
     def first(session) -> int:
         to = {"to": None} if what == "redrive" else {}
         do = getattr(session.messages, what)
-        done = do(orders.queue_no, limit=2, now=desks[0].now, **to)
+        done = do(orders.queue_no, limit=2, now=drivers[0].now, **to)
         is_in.set()
         assert may_go.wait(WAIT_S)
         return done
 
     done: list[int] = []
-    with under_way(lambda: done.append(desks[0].write(first))):
+    with under_way(lambda: done.append(drivers[0].write(first))):
         assert is_in.wait(WAIT_S)
-        with under_way(lambda: done.append(purge_like(desks[1], orders, what, limit=2))):
+        with under_way(lambda: done.append(purge_like(drivers[1], orders, what, limit=2))):
             if what == "purge" or ordering == "group":  # otherwise they take different ones
                 until(lambda: somebody_waits(postgres_url), AssertionError)
             may_go.set()
 
     assert done == [2, 2] or (what, ordering) == ("redrive", "standard")
     assert sum(done) == 4
-    check_books(desks[0])
+    check_books(drivers[0])
 
 
 @pytest.mark.parametrize("ordering", ["standard", "group"])
 def test_a_purge_passes_over_what_somebody_is_at_and_waits_only_for_the_last(
-    desk, postgres_url, ordering
+    driver, postgres_url, ordering
 ):
-    orders = desk.queue(ordering=ordering)
-    busy, *_ = desk.send_many(orders, 3)
+    orders = driver.queue(ordering=ordering)
+    busy, *_ = driver.send_many(orders, 3)
 
     with psycopg.connect(postgres_url) as other:
         other.execute(ONE_MESSAGE.format(busy).encode())
-        assert purge_like(desk, orders, "purge", limit=10) == 2
+        assert purge_like(driver, orders, "purge", limit=10) == 2
         done: list[int] = []
-        with under_way(lambda: done.append(purge_like(desk, orders, "purge", limit=10))):
+        with under_way(lambda: done.append(purge_like(driver, orders, "purge", limit=10))):
             until(lambda: somebody_waits(postgres_url), AssertionError)
             other.rollback()
 
     assert done == [1]
-    assert purge_like(desk, orders, "purge", limit=10) == 0
-    check_books(desk)
+    assert purge_like(driver, orders, "purge", limit=10) == 0
+    check_books(driver)
 
 
-def test_two_changes_by_hand_do_not_hold_on_to_what_the_other_waits_for(desk, postgres_url):
+def test_two_changes_by_hand_do_not_hold_on_to_what_the_other_waits_for(driver, postgres_url):
     """Submitted together they would be one transaction, with locks in the order of submission."""
-    orders = desk.queue(ordering="group")
-    a, b = (desk.send(orders, group=group) for group in "ab")
+    orders = driver.queue(ordering="group")
+    a, b = (driver.send(orders, group=group) for group in "ab")
     slots = {group: slot_of(postgres_url, orders, group) for group in "ab"}
 
     def cancel(message_id: str):
-        return desk.store.write(
-            lambda s: s.messages.change(message_id, lambda m, _: lifecycle.cancel(m), now=desk.now)
+        return driver.store.write(
+            lambda s: s.messages.change(
+                message_id, lambda m, _: lifecycle.cancel(m), now=driver.now
+            )
         )
 
     with psycopg.connect(postgres_url) as other:
         other.execute(SLOT.format(slots["b"]).encode())
-        with desk.together():
-            tickets = [cancel(a), desk.submit_send(orders, group="a"), cancel(b)]
+        with driver.together():
+            tickets = [cancel(a), driver.submit_send(orders, group="a"), cancel(b)]
         until(lambda: somebody_waits(postgres_url), AssertionError)
         assert other.execute(FREE_SLOT.format(slots["a"]).encode()).fetchone() == (True,)
         other.rollback()
 
     for ticket in tickets:
         ticket.result(WAIT_S)
-    check_books(desk)
+    check_books(driver)
 
 
-def test_a_message_that_moves_while_its_group_is_waited_for_is_looked_at_again(desk, postgres_url):
-    orders, elsewhere = (desk.queue(name, ordering="group") for name in ("orders", "elsewhere"))
-    message_id = desk.send(orders, group="a")
+def test_a_message_that_moves_while_its_group_is_waited_for_is_looked_at_again(
+    driver, postgres_url
+):
+    orders, elsewhere = (driver.queue(name, ordering="group") for name in ("orders", "elsewhere"))
+    message_id = driver.send(orders, group="a")
     slots = [slot_of(postgres_url, queue, "a") for queue in (orders, elsewhere)]
 
     def cancel() -> None:
-        found = desk.alter(message_id, lambda m, _: lifecycle.cancel(m))
+        found = driver.alter(message_id, lambda m, _: lifecycle.cancel(m))
         assert found.queue_no == elsewhere.queue_no
 
     with psycopg.connect(postgres_url) as there, psycopg.connect(postgres_url) as here:
@@ -336,11 +342,11 @@ def test_a_message_that_moves_while_its_group_is_waited_for_is_looked_at_again(d
             there.rollback()
 
 
-def test_two_who_remove_queues_do_not_wait_for_each_other(desks, stepped_back):
+def test_two_who_remove_queues_do_not_wait_for_each_other(drivers, stepped_back):
     names = [f"q{n}" for n in range(12)]
     for name in names:
-        desks[0].send(desks[0].queue(name, ordering="group"), group="a")
-    nodes = [Queues(d.store, d.clock, Directory(d.store, d.clock)) for d in desks]
+        drivers[0].send(drivers[0].queue(name, ordering="group"), group="a")
+    nodes = [Queues(d.store, d.clock, Directory(d.store, d.clock)) for d in drivers]
 
     def remove(node: Queues, mine: list[str]) -> None:
         for name in mine:
@@ -349,4 +355,4 @@ def test_two_who_remove_queues_do_not_wait_for_each_other(desks, stepped_back):
     at_once(*[lambda i=i: remove(nodes[i % 2], names[i::4]) for i in range(4)])
 
     assert stepped_back == []
-    check_books(desks[0])
+    check_books(drivers[0])

@@ -21,7 +21,7 @@ from penstock.services.moves import Moves
 from penstock.services.queues import Queues
 from penstock.store.postgres.store import clock_of
 from tests.clocks import NOON
-from tests.store.desk import WAIT_S, Desk
+from tests.store.driver import WAIT_S, StoreDriver
 from tests.store.postgres.helpers import at_once, slot_of, somebody_waits, until
 from tests.store.recount import check_books
 
@@ -32,58 +32,58 @@ def a_step(moves: Moves, task: MoveTask) -> MoveTask:
     return after
 
 
-def test_two_nodes_never_lease_the_same_message(desks):
-    mail = desks[0].queue()
-    desks[0].send_many(mail, 200)
+def test_two_nodes_never_lease_the_same_message(drivers):
+    mail = drivers[0].queue()
+    drivers[0].send_many(mail, 200)
 
-    def claim_all(desk: Desk) -> list[str]:
+    def claim_all(driver: StoreDriver) -> list[str]:
         ids = []
-        while claimed := desk.claim(mail, 3):
+        while claimed := driver.claim(mail, 3):
             ids += [m.id for m in claimed]
         return ids
 
-    takers = [lambda desk=desk: claim_all(desk) for desk in desks for _ in range(4)]
+    takers = [lambda driver=driver: claim_all(driver) for driver in drivers for _ in range(4)]
     claimed = [message_id for ids in at_once(*takers) for message_id in ids]
 
     assert len(claimed) == len(set(claimed)) == 200
-    assert desks[1].counts(mail).leased == 200
+    assert drivers[1].counts(mail).leased == 200
 
 
-def test_two_nodes_move_every_message_once_and_count_it_once(desks, monkeypatch):
+def test_two_nodes_move_every_message_once_and_count_it_once(drivers, monkeypatch):
     monkeypatch.setattr(move, "CHUNK", 3)
-    source, target = desks[0].queue("source"), desks[0].queue("target")
-    ids = desks[0].send_many(source, 120)
-    nodes = [Moves(desk.store, desk.clock, SystemDice()) for desk in desks]
+    source, target = drivers[0].queue("source"), drivers[0].queue("target")
+    ids = drivers[0].send_many(source, 120)
+    nodes = [Moves(driver.store, driver.clock, SystemDice()) for driver in drivers]
     task = nodes[0].start("source", target="target").result(WAIT_S)
 
     def advance(node: Moves) -> None:
         while node.active().result(WAIT_S):
             node.step(task.task_id, now=NOON).result(WAIT_S)
 
-    def claim_some(desk: Desk) -> list[str]:
-        return [m.id for _ in range(10) for m in desk.claim(source, 1)]
+    def claim_some(driver: StoreDriver) -> list[str]:
+        return [m.id for _ in range(10) for m in driver.claim(source, 1)]
 
     *_, claimed = at_once(
         *(lambda node=node: advance(node) for node in nodes for _ in range(3)),
-        lambda: claim_some(desks[1]),
+        lambda: claim_some(drivers[1]),
     )
 
     ended = nodes[1].get(task.task_id).result(WAIT_S)
-    moved = desks[0].browse_ids(target, State.READY)
+    moved = drivers[0].browse_ids(target, State.READY)
     assert (ended.state, ended.moved) == (MoveState.COMPLETED, len(moved))
     assert sorted(moved + claimed) == sorted(ids)
-    desks[0].queues = [source, target]
-    check_books(desks[0])
+    drivers[0].queues = [source, target]
+    check_books(drivers[0])
 
 
 @pytest.mark.parametrize("is_dead", [True, False])
-def test_a_move_is_not_done_while_somebody_has_in_hand_what_is_left(desks, postgres_url, is_dead):
+def test_a_move_is_not_done_while_somebody_has_in_hand_what_is_left(drivers, postgres_url, is_dead):
     """A claim locks more than it takes, and gives it free again when it commits."""
-    source, target = desks[0].queue("source"), desks[0].queue("target")
-    spared = desks[0].send(source)
+    source, target = drivers[0].queue("source"), drivers[0].queue("target")
+    spared = drivers[0].send(source)
     if is_dead:
-        desks[0].alter(spared, lambda m, _: lifecycle.bury(m))
-    moves = Moves(desks[0].store, desks[0].clock, SystemDice())
+        drivers[0].alter(spared, lambda m, _: lifecycle.bury(m))
+    moves = Moves(drivers[0].store, drivers[0].clock, SystemDice())
     task = moves.start("source", target="target").result(WAIT_S)
 
     with psycopg.connect(postgres_url) as claimer:
@@ -93,14 +93,14 @@ def test_a_move_is_not_done_while_somebody_has_in_hand_what_is_left(desks, postg
 
     assert (meanwhile.state, meanwhile.moved) == (MoveState.RUNNING, 0)
     assert (ended.state, ended.moved) == (MoveState.COMPLETED, 1)
-    assert desks[0].browse_ids(target, State.READY) == [spared]
+    assert drivers[0].browse_ids(target, State.READY) == [spared]
 
 
-def test_a_message_without_a_home_is_seen_in_whosever_hand_it_is(desks, postgres_url):
-    letters = desks[0].queue("letters")
-    desks[0].queue("mail", dead_letter_queue="letters")
-    ordinary = desks[0].send(letters)
-    moves = Moves(desks[0].store, desks[0].clock, SystemDice())
+def test_a_message_without_a_home_is_seen_in_whosever_hand_it_is(drivers, postgres_url):
+    letters = drivers[0].queue("letters")
+    drivers[0].queue("mail", dead_letter_queue="letters")
+    ordinary = drivers[0].send(letters)
+    moves = Moves(drivers[0].store, drivers[0].clock, SystemDice())
     task = moves.start("letters").result(WAIT_S)
 
     with psycopg.connect(postgres_url) as claimer:
@@ -110,21 +110,21 @@ def test_a_message_without_a_home_is_seen_in_whosever_hand_it_is(desks, postgres
     assert (ended.state, ended.reason) == (MoveState.FAILED, move.HOME_UNKNOWN)
 
 
-def test_of_two_nodes_one_takes_the_step_and_the_other_does_not_wait(desks):
-    desks[0].queue("source")
-    nodes = [Moves(desk.store, desk.clock, SystemDice()) for desk in desks]
+def test_of_two_nodes_one_takes_the_step_and_the_other_does_not_wait(drivers):
+    drivers[0].queue("source")
+    nodes = [Moves(driver.store, driver.clock, SystemDice()) for driver in drivers]
     task = nodes[0].start("source").result(WAIT_S)
 
     def other_comes_meanwhile(session):
         held = session.moves.to_advance(task.task_id)
         return held, nodes[1].step(task.task_id, now=NOON).result(WAIT_S)
 
-    assert desks[0].write(other_comes_meanwhile) == (task, None)
+    assert drivers[0].write(other_comes_meanwhile) == (task, None)
 
 
-def test_of_two_nodes_that_start_a_move_at_once_one_is_refused(desks):
-    desks[0].queue("source")
-    nodes = [Moves(desk.store, desk.clock, SystemDice()) for desk in desks]
+def test_of_two_nodes_that_start_a_move_at_once_one_is_refused(drivers):
+    drivers[0].queue("source")
+    nodes = [Moves(driver.store, driver.clock, SystemDice()) for driver in drivers]
 
     def start(node: Moves) -> str:
         try:
@@ -138,75 +138,75 @@ def test_of_two_nodes_that_start_a_move_at_once_one_is_refused(desks):
     assert len(nodes[0].active().result(WAIT_S)) == 1
 
 
-def test_groups_stay_in_order_whoever_sends_and_finishes(desks):
+def test_groups_stay_in_order_whoever_sends_and_finishes(drivers):
     """Six senders and six finishers on two nodes: of each group one at a time, in its order."""
-    orders = desks[0].queue(ordering="group", lease_ms=DAY)
+    orders = drivers[0].queue(ordering="group", lease_ms=DAY)
     done: dict[str, list[int]] = {}
     in_hand: list[str] = []
     overlaps: list[str] = []
 
-    def send(desk: Desk, sender: int) -> None:
+    def send(driver: StoreDriver, sender: int) -> None:
         for n in range(30):
             group = f"{sender}-{n % 3}"  # each group has one sender, so that its order is known
-            desk.send(orders, group=group, priority=0, kind=str(n))
+            driver.send(orders, group=group, priority=0, kind=str(n))
 
-    def finish(desk: Desk) -> None:
+    def finish(driver: StoreDriver) -> None:
         while sum(map(len, done.values())) < 6 * 30:
-            claimed = desk.claim(orders, 5)
+            claimed = driver.claim(orders, 5)
             for m in claimed:
                 overlaps.extend(group for group in in_hand if group == m.group)
                 in_hand.append(str(m.group))
             for m in claimed:
                 done.setdefault(str(m.group), []).append(int(str(m.kind)))
                 in_hand.remove(str(m.group))
-                desk.complete(m)
+                driver.complete(m)
 
-    work = [lambda i=i: send(desks[i % 2], i) for i in range(6)]
-    work += [lambda i=i: finish(desks[i % 2]) for i in range(6)]
+    work = [lambda i=i: send(drivers[i % 2], i) for i in range(6)]
+    work += [lambda i=i: finish(drivers[i % 2]) for i in range(6)]
     at_once(*work)
 
     assert overlaps == []
     assert done == {f"{s}-{g}": list(range(g, 30, 3)) for s in range(6) for g in range(3)}
-    check_books(desks[0])
+    check_books(drivers[0])
 
 
-def test_one_group_shared_by_all_is_never_leased_twice_nor_stuck(desks):
+def test_one_group_shared_by_all_is_never_leased_twice_nor_stuck(drivers):
     """Senders race finishers for the same group: the moment in which it becomes empty."""
-    orders = desks[0].queue(ordering="group", lease_ms=DAY)
+    orders = drivers[0].queue(ordering="group", lease_ms=DAY)
     in_hand = threading.Semaphore(1)
     finished: list[str] = []
 
-    def send(desk: Desk) -> None:
+    def send(driver: StoreDriver) -> None:
         for _ in range(25):
-            desk.send(orders, group="one")
+            driver.send(orders, group="one")
 
-    def finish(desk: Desk) -> None:
+    def finish(driver: StoreDriver) -> None:
         while len(finished) < 100:
-            for m in desk.claim(orders, 5):
+            for m in driver.claim(orders, 5):
                 assert in_hand.acquire(blocking=False), "two of the group at once"
                 finished.append(m.id)
                 in_hand.release()
-                desk.complete(m)
+                driver.complete(m)
 
-    at_once(*[lambda i=i: send(desks[i % 2]) for i in range(4)], lambda: finish(desks[0]),
-            lambda: finish(desks[1]))  # fmt: skip
+    at_once(*[lambda i=i: send(drivers[i % 2]) for i in range(4)], lambda: finish(drivers[0]),
+            lambda: finish(drivers[1]))  # fmt: skip
 
     assert len(set(finished)) == 100
-    check_books(desks[0])
+    check_books(drivers[0])
 
 
-def test_a_batch_locks_all_its_groups_at_once_and_in_one_order(desk, postgres_url):
+def test_a_batch_locks_all_its_groups_at_once_and_in_one_order(driver, postgres_url):
     """One that sends to the later group and finishes the earlier one does not wait crosswise."""
-    orders = desk.queue(ordering="group", lease_ms=DAY)
+    orders = driver.queue(ordering="group", lease_ms=DAY)
     slots = {g: slot_of(postgres_url, orders, g) for g in ("a", "b")}
     earlier, later = sorted(slots, key=slots.__getitem__)
-    desk.send(orders, group=earlier)
-    [held] = desk.claim(orders)
+    driver.send(orders, group=earlier)
+    [held] = driver.claim(orders)
 
     def send_and_finish() -> None:
-        with desk.together():
-            sent = desk.submit_send(orders, group=later)
-            done = desk.submit_act(Verb.COMPLETE, held)
+        with driver.together():
+            sent = driver.submit_send(orders, group=later)
+            done = driver.submit_act(Verb.COMPLETE, held)
         assert isinstance(sent.result(WAIT_S)[0], Sent)
         assert isinstance(done.result(WAIT_S)[0], Acted)
 
@@ -219,26 +219,26 @@ def test_a_batch_locks_all_its_groups_at_once_and_in_one_order(desk, postgres_ur
         other.execute(f"SELECT pg_advisory_xact_lock(1885697140, {slots[later]})".encode())
 
     worker.join(WAIT_S)
-    assert desk.counts(orders).ready == 1
+    assert driver.counts(orders).ready == 1
 
 
-def test_a_limit_holds_although_several_nodes_count_at_once(desks):
-    mail = desks[0].queue(max_messages=10)
+def test_a_limit_holds_although_several_nodes_count_at_once(drivers):
+    mail = drivers[0].queue(max_messages=10)
 
-    def send(desk: Desk) -> list[object]:
-        return [desk.submit_send(mail).result(WAIT_S)[0] for _ in range(6)]
+    def send(driver: StoreDriver) -> list[object]:
+        return [driver.submit_send(mail).result(WAIT_S)[0] for _ in range(6)]
 
-    answers = [a for part in at_once(*[lambda d=d: send(d) for d in desks * 2]) for a in part]
+    answers = [a for part in at_once(*[lambda d=d: send(d) for d in drivers * 2]) for a in part]
 
     assert sum(isinstance(a, Sent) for a in answers) == 10
     assert sum(isinstance(a, QueueFull) for a in answers) == 14
-    assert desks[0].counts(mail).ready == 10
+    assert drivers[0].counts(mail).ready == 10
 
 
-def test_the_same_key_from_two_nodes_is_one_message(desks):
-    mail = desks[0].queue()
+def test_the_same_key_from_two_nodes_is_one_message(drivers):
+    mail = drivers[0].queue()
     senders = [
-        lambda d=d: d.submit_send(mail, dedup_key="one").result(WAIT_S)[0] for d in desks * 4
+        lambda d=d: d.submit_send(mail, dedup_key="one").result(WAIT_S)[0] for d in drivers * 4
     ]
 
     answers = at_once(*senders)
@@ -247,8 +247,8 @@ def test_the_same_key_from_two_nodes_is_one_message(desks):
     assert [a.is_duplicate for a in answers].count(False) == 1
 
 
-def test_who_removes_a_queue_waits_for_those_who_are_sending_to_it(desk, postgres_url):
-    mail = desk.queue()
+def test_who_removes_a_queue_waits_for_those_who_are_sending_to_it(driver, postgres_url):
+    mail = driver.queue()
     removed = threading.Event()
 
     def remove(session) -> None:
@@ -256,7 +256,7 @@ def test_who_removes_a_queue_waits_for_those_who_are_sending_to_it(desk, postgre
         session.queues.remove(mail.queue_no, now=NOON)
 
     def remove_it() -> None:
-        desk.write(remove)
+        driver.write(remove)
         removed.set()
 
     with psycopg.connect(postgres_url) as sender:
@@ -268,35 +268,35 @@ def test_who_removes_a_queue_waits_for_those_who_are_sending_to_it(desk, postgre
 
     assert removed.wait(WAIT_S)
     remover.join()
-    [answer] = desk.submit_send(mail).result(WAIT_S)
+    [answer] = driver.submit_send(mail).result(WAIT_S)
     assert isinstance(answer, QueueNotFound)
 
 
-def test_two_nodes_may_make_the_tables_of_the_same_day(desks, clock):
-    mail = desks[0].queue()
+def test_two_nodes_may_make_the_tables_of_the_same_day(drivers, clock):
+    mail = drivers[0].queue()
     for _ in range(3):
         clock.advance(days=1)
 
-        at_once(*[lambda d=d: d.send(mail) for d in desks * 2])
+        at_once(*[lambda d=d: d.send(mail) for d in drivers * 2])
 
-    assert desks[0].counts(mail).ready == 12
-    assert len(desks[1].claim(mail, 20)) == 12
-
-
-def test_nodes_sign_receipts_with_the_same_secret(desks):
-    assert desks[0].store.secret == desks[1].store.secret
-    assert len(desks[0].store.secret) == 32
+    assert drivers[0].counts(mail).ready == 12
+    assert len(drivers[1].claim(mail, 20)) == 12
 
 
-def test_the_databases_time_is_told_in_milliseconds(desks):
-    told = [clock_of(desk.store)() for desk in desks]
+def test_nodes_sign_receipts_with_the_same_secret(drivers):
+    assert drivers[0].store.secret == drivers[1].store.secret
+    assert len(drivers[0].store.secret) == 32
+
+
+def test_the_databases_time_is_told_in_milliseconds(drivers):
+    told = [clock_of(driver.store)() for driver in drivers]
 
     assert 1_700_000_000_000 < told[0] <= told[1] < told[0] + 60_000
 
 
-def test_of_two_nodes_that_change_the_settings_neither_undoes_the_other(desks):
-    desks[0].queue("mail")
-    nodes = [Queues(d.store, d.clock, Directory(d.store, d.clock)) for d in desks]
+def test_of_two_nodes_that_change_the_settings_neither_undoes_the_other(drivers):
+    drivers[0].queue("mail")
+    nodes = [Queues(d.store, d.clock, Directory(d.store, d.clock)) for d in drivers]
 
     def label(node: Queues, name: str) -> None:
         def with_label(queue: Queue) -> QueueSettings:
@@ -306,20 +306,20 @@ def test_of_two_nodes_that_change_the_settings_neither_undoes_the_other(desks):
 
     at_once(*[lambda i=i: label(nodes[i % 2], str(i)) for i in range(8)])
 
-    found = desks[0].read(lambda s: s.queues.find("mail"))
+    found = drivers[0].read(lambda s: s.queues.find("mail"))
     assert sorted(found.settings.labels) == sorted("01234567")
     assert found.version == 1 + 8
 
 
-def test_a_claim_repeated_while_it_is_under_way_waits_for_its_answer(desks):
+def test_a_claim_repeated_while_it_is_under_way_waits_for_its_answer(drivers):
     """Two nodes and several lanes are asked with one key at the same instant."""
-    mail = desks[0].queue(lease_ms=DAY)
-    desks[0].send_many(mail, 20)
+    mail = drivers[0].queue(lease_ms=DAY)
+    drivers[0].send_many(mail, 20)
 
     for key in ("a", "b", "c"):
-        askers = [lambda d=d, k=key: d.claim(mail, 5, claim_key=k) for d in desks * 3]
+        askers = [lambda d=d, k=key: d.claim(mail, 5, claim_key=k) for d in drivers * 3]
         answers = [[m.id for m in held] for held in at_once(*askers)]
         assert answers == [answers[0]] * 6
         assert len(answers[0]) == 5
 
-    assert desks[1].counts(mail).leased == 15
+    assert drivers[1].counts(mail).leased == 15

@@ -7,7 +7,7 @@ import pytest
 
 from penstock.domain.limits import DAY
 from penstock.domain.message.lifecycle import Message
-from tests.store.desk import Desk
+from tests.store.driver import StoreDriver
 from tests.store.postgres.helpers import at_once, slot_of
 from tests.store.recount import check_books
 
@@ -16,68 +16,68 @@ LOCK_ROW = "SELECT 1 FROM message WHERE id = '{}' FOR UPDATE"
 
 
 @pytest.fixture
-def orders(desk):
-    return desk.queue(ordering="group", lease_ms=DAY)
+def orders(driver):
+    return driver.queue(ordering="group", lease_ms=DAY)
 
 
-def take_ids(desk, queue, limit=10):
-    return [message.id for message in desk.claim(queue, limit, in_a_row=True)]
+def take_ids(driver, queue, limit=10):
+    return [message.id for message in driver.claim(queue, limit, in_a_row=True)]
 
 
-def test_of_a_group_that_somebody_changes_only_the_head_is_taken(desk, orders, postgres_url):
-    a1, a2, b1, b2 = (desk.send(orders, group=group) for group in "aabb")
+def test_of_a_group_that_somebody_changes_only_the_head_is_taken(driver, orders, postgres_url):
+    a1, a2, b1, b2 = (driver.send(orders, group=group) for group in "aabb")
 
     with psycopg.connect(postgres_url) as other:
         other.execute(LOCK_SLOT.format(slot_of(postgres_url, orders, "a")).encode())
 
-        assert take_ids(desk, orders) == [a1, b1, b2]
+        assert take_ids(driver, orders) == [a1, b1, b2]
 
-    assert desk.get(a2).is_blocked
+    assert driver.get(a2).is_blocked
 
 
-def test_a_run_stops_at_a_message_that_somebody_has_locked(desk, orders, postgres_url):
-    a1, a2, _, b1 = (desk.send(orders, group=group) for group in "aaab")
+def test_a_run_stops_at_a_message_that_somebody_has_locked(driver, orders, postgres_url):
+    a1, a2, _, b1 = (driver.send(orders, group=group) for group in "aaab")
 
     with psycopg.connect(postgres_url) as other:
         other.execute(LOCK_ROW.format(a2).encode())
 
-        assert take_ids(desk, orders) == [a1, b1]
+        assert take_ids(driver, orders) == [a1, b1]
 
 
-def test_a_head_that_somebody_has_locked_is_left_with_its_group(desk, orders, postgres_url):
-    a1, _, b1, b2 = (desk.send(orders, group=group) for group in "aabb")
+def test_a_head_that_somebody_has_locked_is_left_with_its_group(driver, orders, postgres_url):
+    a1, _, b1, b2 = (driver.send(orders, group=group) for group in "aabb")
 
     with psycopg.connect(postgres_url) as other:
         other.execute(LOCK_ROW.format(a1).encode())
 
-        assert take_ids(desk, orders) == [b1, b2]
+        assert take_ids(driver, orders) == [b1, b2]
 
 
-def test_heads_that_were_looked_at_and_not_needed_are_told_to_those_who_wait(desk, orders):
+def test_heads_that_were_looked_at_and_not_needed_are_told_to_those_who_wait(driver, orders):
     for group in "aaabc":
-        desk.send(orders, group=group)
+        driver.send(orders, group=group)
     told: list[dict[int, int]] = []
-    desk.store.listen(lambda woken: told.append(dict(woken)))
+    driver.store.listen(lambda woken: told.append(dict(woken)))
 
-    take_ids(desk, orders, 3)
+    take_ids(driver, orders, 3)
     assert told == [{orders.queue_no: 2}]
 
-    take_ids(desk, orders, 3)
+    take_ids(driver, orders, 3)
     assert len(told) == 1
 
 
-def test_groups_stay_whole_and_in_order_whoever_sends_claims_and_finishes(desks):
+def test_groups_stay_whole_and_in_order_whoever_sends_claims_and_finishes(drivers):
     """Four senders and six finishers on two nodes; claims of both kinds, ends in any order."""
-    orders = desks[0].queue(ordering="group", lease_ms=DAY)
+    orders = drivers[0].queue(ordering="group", lease_ms=DAY)
     guard = threading.Lock()
     holders: dict[str, int] = {}
     begun: dict[str, list[int]] = {}
     torn: list[str] = []
     done = 0
 
-    def send(desk: Desk, sender: int) -> None:
+    def send(driver: StoreDriver, sender: int) -> None:
         for n in range(60):
-            desk.send(orders, group=f"{sender}-{n % 2}", kind=str(n))
+            driver.send(orders, group=f"{sender}-{n % 2}", kind=str(n))
 
     def begin(claim_no: int, held: list[Message]) -> None:
         with guard:
@@ -86,43 +86,43 @@ def test_groups_stay_whole_and_in_order_whoever_sends_claims_and_finishes(desks)
                 torn.extend([group] if holders.setdefault(group, claim_no) != claim_no else [])
                 begun.setdefault(group, []).append(int(str(m.kind)))
 
-    def finish(desk: Desk, finisher: int) -> None:
+    def finish(driver: StoreDriver, finisher: int) -> None:
         nonlocal done
         claim_no = finisher
         while done < 4 * 60:
             claim_no += 100
-            held = desk.claim(orders, 1 + claim_no % 7, in_a_row=finisher % 3 > 0)
+            held = driver.claim(orders, 1 + claim_no % 7, in_a_row=finisher % 3 > 0)
             begin(claim_no, held)
             with guard:  # before they are completed: then others may have the group
                 for group in {m.group for m in held}:
                     holders.pop(str(group), None)
                 done += len(held)
             for m in held if finisher % 2 else reversed(held):
-                desk.complete(m)
+                driver.complete(m)
 
-    work = [lambda i=i: send(desks[i % 2], i) for i in range(4)]
-    work += [lambda i=i: finish(desks[i % 2], i) for i in range(6)]
+    work = [lambda i=i: send(drivers[i % 2], i) for i in range(4)]
+    work += [lambda i=i: finish(drivers[i % 2], i) for i in range(6)]
     at_once(*work)
 
     assert torn == []
     assert begun == {f"{s}-{g}": list(range(g, 60, 2)) for s in range(4) for g in range(2)}
-    check_books(desks[0])
+    check_books(drivers[0])
 
 
-def test_claims_in_a_row_and_purges_do_not_wait_for_each_other(desks):
-    orders = desks[0].queue(ordering="group", lease_ms=0, max_attempts=None)
+def test_claims_in_a_row_and_purges_do_not_wait_for_each_other(drivers):
+    orders = drivers[0].queue(ordering="group", lease_ms=0, max_attempts=None)
     for _ in range(10):
-        desks[0].send_many(orders, 20, group="a")
-        desks[0].send_many(orders, 20, group="b")
+        drivers[0].send_many(orders, 20, group="a")
+        drivers[0].send_many(orders, 20, group="b")
 
-    def purge(desk: Desk) -> None:
+    def purge(driver: StoreDriver) -> None:
         for _ in range(10):
-            desk.write(lambda s: s.messages.purge(orders.queue_no, limit=30, now=desk.now))
+            driver.write(lambda s: s.messages.purge(orders.queue_no, limit=30, now=driver.now))
 
-    def claim(desk: Desk) -> None:
+    def claim(driver: StoreDriver) -> None:
         for _ in range(20):
-            desk.claim(orders, 5, in_a_row=True)
+            driver.claim(orders, 5, in_a_row=True)
 
-    at_once(*[lambda d=d: purge(d) for d in desks], *[lambda d=d: claim(d) for d in desks * 2])
+    at_once(*[lambda d=d: purge(d) for d in drivers], *[lambda d=d: claim(d) for d in drivers * 2])
 
-    check_books(desks[0])
+    check_books(drivers[0])

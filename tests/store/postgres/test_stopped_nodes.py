@@ -13,7 +13,7 @@ from penstock.store.postgres.sessions import LOOKS, StalledSessions
 from penstock.store.postgres.url import parse
 from tests.clocks import NOON
 from tests.faults.proxy import Proxy
-from tests.store.desk import WAIT_S
+from tests.store.driver import WAIT_S
 from tests.store.postgres.helpers import by_hand, processes
 from tests.support.waiting import eventually
 
@@ -141,17 +141,17 @@ def test_the_next_connection_ends_the_sessions_of_those_that_were_lost(
     open_one, postgres_cluster, postgres_url
 ):
     with Proxy(postgres_cluster.port) as proxy:
-        desk = open_one(f"{SHORT}&port={proxy.port}", lanes=1)
-        mail = desk.queue()
-        desk.counts(mail)
-        assert desk.store.wakeups.is_listening.wait(WAIT_S)
+        driver = open_one(f"{SHORT}&port={proxy.port}", lanes=1)
+        mail = driver.queue()
+        driver.counts(mail)
+        assert driver.store.wakeups.is_listening.wait(WAIT_S)
         before = set(processes(postgres_url))
         assert len(before) >= 4  # the writer, a reader, the wake-ups, perhaps the watch
 
         proxy.freeze()
 
         def is_rid_of_them() -> bool:
-            has_worked = works(lambda: desk.counts(mail)) and works(lambda: desk.send(mail))
+            has_worked = works(lambda: driver.counts(mail)) and works(lambda: driver.send(mail))
             return has_worked and not before & set(processes(postgres_url))
 
         eventually(is_rid_of_them)

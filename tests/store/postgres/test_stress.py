@@ -19,7 +19,7 @@ from penstock.services.directory import Directory
 from penstock.services.moves import Moves
 from penstock.services.queues import Queues
 from penstock.store.verbs.transaction_state import json_list
-from tests.store.desk import WAIT_S, Desk
+from tests.store.driver import WAIT_S, StoreDriver
 from tests.store.postgres.helpers import at_once
 from tests.store.recount import check_books
 
@@ -29,43 +29,44 @@ HELD = (DedupUntil.CLAIMED, DedupUntil.ENDED)
 
 
 @pytest.fixture
-def orders(desks):
+def orders(drivers):
     """Ordered by group, and so is where its dead go.  One attempt: every second failure kills."""
-    letters = desks[0].queue("letters", ordering="group", lease_ms=DAY)
-    orders = desks[0].queue(
+    letters = drivers[0].queue("letters", ordering="group", lease_ms=DAY)
+    orders = drivers[0].queue(
         "orders", ordering="group", lease_ms=DAY, max_attempts=2, dead_letter_queue="letters"
     )
     return orders, letters
 
 
-def send(desk: Desk, queue, seed: int) -> None:
+def send(driver: StoreDriver, queue, seed: int) -> None:
     for n in range(TURNS):
         pair = [GROUPS[(seed + n) % 6], GROUPS[(seed + 3 * n + 1) % 6]]
         key = None if n % 3 else f"{n % 7}"  # some are duplicates, until a purge forgets the key
         # … or until the message is claimed or has ended, whatever does that first.
         until = None if key is None else (None, *HELD)[n // 3 % 3]
         with_both = [
-            desk.submit_send(queue, group=group, dedup_key=key, dedup_until=until) for group in pair
+            driver.submit_send(queue, group=group, dedup_key=key, dedup_until=until)
+            for group in pair
         ]
         for ticket in with_both:
             ticket.result(WAIT_S)
 
 
-def finish(desk: Desk, queue, seed: int) -> None:
+def finish(driver: StoreDriver, queue, seed: int) -> None:
     """Claim some and end them together, in any order; a purge may have been faster."""
     for n in range(TURNS):
-        held = desk.claim(queue, 2 + n % 5, in_a_row=(seed + n) % 2 == 0)
+        held = driver.claim(queue, 2 + n % 5, in_a_row=(seed + n) % 2 == 0)
         tickets = []
         for i, m in enumerate(held if n % 3 else reversed(held)):
             verb = (Verb.COMPLETE, Verb.FAIL, Verb.COMPLETE, Verb.BURY)[(seed + n + i) % 4]
-            tickets.append(desk.submit_act(verb, m))
+            tickets.append(driver.submit_act(verb, m))
         for ticket in tickets:
             ticket.result(WAIT_S)
 
 
-def repeat(desk: Desk, what) -> None:
+def repeat(driver: StoreDriver, what) -> None:
     for _ in range(TURNS):
-        desk.write(what)
+        driver.write(what)
 
 
 def bury(message: Message, _: Queue) -> Message:
@@ -76,16 +77,16 @@ def cancel(message: Message, _: Queue) -> Message:
     return lifecycle.cancel(message)
 
 
-def alter_some(desk: Desk, queue) -> None:
+def alter_some(driver: StoreDriver, queue) -> None:
     for n in range(TURNS):
-        for message in desk.browse(queue, State.READY, limit=3)[:: 1 if n % 2 else -1]:
+        for message in driver.browse(queue, State.READY, limit=3)[:: 1 if n % 2 else -1]:
             with suppress(WrongState, MessageNotFound):  # somebody was faster
-                desk.alter(message.id, bury if n % 3 else cancel)
+                driver.alter(message.id, bury if n % 3 else cancel)
 
 
-def check_all(desks: list[Desk], queues: list[Queue]) -> None:
+def check_all(drivers: list[StoreDriver], queues: list[Queue]) -> None:
     """The books balance, and no group is stuck: all that is left can be claimed and completed."""
-    first, second = desks
+    first, second = drivers
     first.sent_ids += second.sent_ids
     check_books(first)
     first.clock.advance(days=2)
@@ -98,41 +99,41 @@ def check_all(desks: list[Desk], queues: list[Queue]) -> None:
     assert held_keys(first, queues) == []
 
 
-def held_keys(desk: Desk, queues: list[Queue]) -> list:
+def held_keys(driver: StoreDriver, queues: list[Queue]) -> list:
     """Keys that are taken when nobody is left who could give them back, and no window lasts."""
     keys = [(queue.queue_no, str(n)) for queue in queues for n in range(7)]
-    desk.clock.advance(days=1000)
-    desk.write(lambda s: s.tidying.forget_dedup(now=desk.now, limit=1_000))
+    driver.clock.advance(days=1000)
+    driver.write(lambda s: s.tidying.forget_dedup(now=driver.now, limit=1_000))
 
     def known(session):
         return session.db.rows("dedup.known", {"keys": json_list(keys)})
 
-    return desk.write(known)
+    return driver.write(known)
 
 
-def test_purges_sends_claims_and_acts(desks, orders, stepped_back):
+def test_purges_sends_claims_and_acts(drivers, orders, stepped_back):
     queue, letters = orders
-    now = desks[0].now
+    now = drivers[0].now
 
     def purge(session) -> None:
         session.messages.purge(queue.queue_no, limit=7, now=now)
         session.messages.forget_keys(queue.queue_no, limit=7)
 
     at_once(
-        *(lambda i=i: send(desks[i % 2], queue, i) for i in range(3)),
-        *(lambda i=i: finish(desks[i % 2], queue, i) for i in range(4)),
-        lambda: alter_some(desks[0], queue),
-        *(lambda d=d: repeat(d, purge) for d in desks),
-        lambda: repeat(desks[1], lambda s: s.messages.purge(letters.queue_no, limit=3, now=now)),
+        *(lambda i=i: send(drivers[i % 2], queue, i) for i in range(3)),
+        *(lambda i=i: finish(drivers[i % 2], queue, i) for i in range(4)),
+        lambda: alter_some(drivers[0], queue),
+        *(lambda d=d: repeat(d, purge) for d in drivers),
+        lambda: repeat(drivers[1], lambda s: s.messages.purge(letters.queue_no, limit=3, now=now)),
     )
 
     assert stepped_back == []
-    check_all(desks, [queue, letters])
+    check_all(drivers, [queue, letters])
 
 
-def test_redrives_acts_and_sweeps(desks, orders, stepped_back):
+def test_redrives_acts_and_sweeps(drivers, orders, stepped_back):
     queue, letters = orders
-    now = desks[0].now
+    now = drivers[0].now
 
     def redrive(session) -> int:
         return session.messages.redrive(letters.queue_no, to=None, limit=5, now=now)
@@ -143,23 +144,23 @@ def test_redrives_acts_and_sweeps(desks, orders, stepped_back):
             session.tidying.expire(no, now=now, limit=20)
 
     at_once(
-        *(lambda i=i: send(desks[i % 2], queue, i) for i in range(2)),
-        *(lambda i=i: finish(desks[i % 2], queue, i) for i in range(3)),
-        *(lambda i=i: finish(desks[i % 2], letters, i) for i in range(2)),
-        *(lambda d=d: repeat(d, redrive) for d in desks),
-        *(lambda d=d: repeat(d, sweep) for d in desks),
-        lambda: alter_some(desks[1], letters),
+        *(lambda i=i: send(drivers[i % 2], queue, i) for i in range(2)),
+        *(lambda i=i: finish(drivers[i % 2], queue, i) for i in range(3)),
+        *(lambda i=i: finish(drivers[i % 2], letters, i) for i in range(2)),
+        *(lambda d=d: repeat(d, redrive) for d in drivers),
+        *(lambda d=d: repeat(d, sweep) for d in drivers),
+        lambda: alter_some(drivers[1], letters),
     )
 
     assert stepped_back == []
-    check_all(desks, [queue, letters])
+    check_all(drivers, [queue, letters])
 
 
-def test_moves_acts_and_purges(desks, orders, stepped_back, monkeypatch):
+def test_moves_acts_and_purges(drivers, orders, stepped_back, monkeypatch):
     monkeypatch.setattr(move, "CHUNK", 5)
     queue, letters = orders
-    now = desks[0].now
-    nodes = [Moves(d.store, d.clock, SystemDice()) for d in desks]
+    now = drivers[0].now
+    nodes = [Moves(d.store, d.clock, SystemDice()) for d in drivers]
 
     def move_on(node: Moves, source: str, target: str) -> None:
         for _ in range(TURNS):
@@ -169,46 +170,48 @@ def test_moves_acts_and_purges(desks, orders, stepped_back, monkeypatch):
                 node.step(task_id, now=now).result(WAIT_S)
 
     at_once(
-        *(lambda i=i: send(desks[i % 2], queue, i) for i in range(2)),
-        *(lambda i=i: finish(desks[i % 2], queue, i) for i in range(2)),
-        *(lambda i=i: finish(desks[i % 2], letters, i) for i in range(2)),
+        *(lambda i=i: send(drivers[i % 2], queue, i) for i in range(2)),
+        *(lambda i=i: finish(drivers[i % 2], queue, i) for i in range(2)),
+        *(lambda i=i: finish(drivers[i % 2], letters, i) for i in range(2)),
         lambda: move_on(nodes[0], "orders", "letters"),
         lambda: move_on(nodes[1], "letters", "orders"),
-        lambda: repeat(desks[0], lambda s: s.messages.purge(letters.queue_no, limit=4, now=now)),
+        lambda: repeat(drivers[0], lambda s: s.messages.purge(letters.queue_no, limit=4, now=now)),
     )
 
     assert stepped_back == []
-    check_all(desks, [queue, letters])
+    check_all(drivers, [queue, letters])
 
 
-def test_removals_in_the_middle_of_everything(desks, orders, stepped_back):
+def test_removals_in_the_middle_of_everything(drivers, orders, stepped_back):
     queue, letters = orders
-    nodes = [Queues(d.store, d.clock, Directory(d.store, d.clock)) for d in desks]
+    nodes = [Queues(d.store, d.clock, Directory(d.store, d.clock)) for d in drivers]
     others = {
-        f"q{n}": desks[0].queue(f"q{n}", ordering="group", lease_ms=DAY, dead_letter_queue="orders")
+        f"q{n}": drivers[0].queue(
+            f"q{n}", ordering="group", lease_ms=DAY, dead_letter_queue="orders"
+        )
         for n in range(6)
     }
     for other in others.values():
-        desks[0].send_many(other, 5, group="a")
+        drivers[0].send_many(other, 5, group="a")
 
     def remove(node: Queues, names: list[str]) -> None:
         for name in names:
             node.remove(name, force=True).result(WAIT_S)
 
-    def use(desk: Desk, seed: int) -> None:
+    def use(driver: StoreDriver, seed: int) -> None:
         for n in range(TURNS):
             other = others[f"q{n % 6}"]
             with suppress(QueueNotFound):
-                desk.submit_send(other, group="a").result(WAIT_S)
-                for m in desk.claim(other, 3, in_a_row=True):
-                    desk.act((Verb.COMPLETE, Verb.BURY)[seed % 2], m)
+                driver.submit_send(other, group="a").result(WAIT_S)
+                for m in driver.claim(other, 3, in_a_row=True):
+                    driver.act((Verb.COMPLETE, Verb.BURY)[seed % 2], m)
 
     at_once(
         lambda: remove(nodes[0], ["q0", "q2", "q4"]),
         lambda: remove(nodes[1], ["q1", "q3", "q5"]),
-        *(lambda i=i: use(desks[i % 2], i) for i in range(3)),
-        *(lambda i=i: finish(desks[i % 2], queue, i) for i in range(2)),
+        *(lambda i=i: use(drivers[i % 2], i) for i in range(3)),
+        *(lambda i=i: finish(drivers[i % 2], queue, i) for i in range(2)),
     )
 
     assert stepped_back == []
-    check_all(desks, [queue, letters])
+    check_all(drivers, [queue, letters])

@@ -11,19 +11,19 @@ from penstock.domain.message import lifecycle
 from penstock.domain.queue.queue import QueueSettings
 from penstock.store.postgres.libpq import Link
 from tests.clocks import NOON
-from tests.store.desk import WAIT_S, Desk
+from tests.store.driver import WAIT_S, StoreDriver
 from tests.store.postgres.helpers import at_once, cut_off, stopped
 from tests.store.recount import check_books
 
 
-def test_after_a_restart_of_the_server_the_store_works_again(desks, postgres_cluster):
-    mail = desks[0].queue()
-    kept = desks[0].send(mail)
+def test_after_a_restart_of_the_server_the_store_works_again(drivers, postgres_cluster):
+    mail = drivers[0].queue()
+    kept = drivers[0].send(mail)
 
     postgres_cluster.restart()
 
-    assert desks[0].claim_ids(mail) == [kept]
-    assert desks[0].read(lambda s: s.queues.find("mail")) == mail
+    assert drivers[0].claim_ids(mail) == [kept]
+    assert drivers[0].read(lambda s: s.queues.find("mail")) == mail
 
 
 def test_a_connection_that_was_cut_off_is_not_alive_however_often_one_asks(postgres_url):
@@ -36,67 +36,67 @@ def test_a_connection_that_was_cut_off_is_not_alive_however_often_one_asks(postg
     connection.close()
 
 
-def test_a_cut_in_the_middle_of_a_transaction_is_told_and_keeps_nothing(desks, postgres_url):
-    mail = desks[0].queue()
+def test_a_cut_in_the_middle_of_a_transaction_is_told_and_keeps_nothing(drivers, postgres_url):
+    mail = drivers[0].queue()
 
     def add_and_be_cut_off(session) -> None:
         session.queues.add("half", QueueSettings(), now=NOON)
         cut_off(postgres_url)
 
     with pytest.raises(StoreUnavailable):
-        desks[0].write(add_and_be_cut_off)
+        drivers[0].write(add_and_be_cut_off)
 
-    assert desks[0].read(lambda s: s.queues.find("half")) is None
-    desks[0].send(mail)
+    assert drivers[0].read(lambda s: s.queues.find("half")) is None
+    drivers[0].send(mail)
 
 
 def test_a_server_that_says_nothing_is_given_up_in_time(open_one, postgres_url):
-    desk = open_one("?timeout_ms=2000", lanes=1)
-    mail = desk.queue()
+    driver = open_one("?timeout_ms=2000", lanes=1)
+    mail = driver.queue()
 
     with stopped(postgres_url):
         with pytest.raises(StoreUnavailable, match="no answer for 2500 ms"):
-            desk.send(mail)
+            driver.send(mail)
 
-        desk.send(mail)  # on another connection
+        driver.send(mail)  # on another connection
 
-    assert desk.counts(mail).ready == 1
+    assert driver.counts(mail).ready == 1
 
 
 def test_a_reader_that_gets_no_answer_is_replaced_too(open_one, postgres_url):
-    desk = open_one("?timeout_ms=2000", lanes=1)
-    mail = desk.queue()
+    driver = open_one("?timeout_ms=2000", lanes=1)
+    mail = driver.queue()
     for _ in range(2):  # both readers
-        desk.counts(mail)
+        driver.counts(mail)
 
     with stopped(postgres_url):
         for _ in range(2):
             with pytest.raises(StoreUnavailable):
-                desk.counts(mail)
+                driver.counts(mail)
 
-        assert desk.counts(mail).ready == 0
+        assert driver.counts(mail).ready == 0
 
 
 def test_a_statement_that_waits_too_long_for_a_lock_is_given_up(open_one, postgres_url):
-    desk = open_one("?timeout_ms=3000")
-    mail = desk.queue()
+    driver = open_one("?timeout_ms=3000")
+    mail = driver.queue()
     with psycopg.connect(postgres_url) as other:
         other.execute("LOCK TABLE message")
 
         with pytest.raises(StoreUnavailable, match="lock timeout"):
-            desk.send(mail)
+            driver.send(mail)
 
-    desk.send(mail)
+    driver.send(mail)
 
 
-def test_two_transactions_that_wait_for_each_other_both_get_through(desks, stepped_back):
+def test_two_transactions_that_wait_for_each_other_both_get_through(drivers, stepped_back):
     """One of them is the victim.  It begins again only when the other has gone on: at once it would
     take back the row that the other was about to get, and they would wait for each other again."""
-    mail = desks[0].queue()
-    ids = desks[0].send_many(mail, 2)
+    mail = drivers[0].queue()
+    ids = drivers[0].send_many(mail, 2)
     meeting = threading.Barrier(2)
 
-    def change_both(desk: Desk, order: list[str]) -> None:
+    def change_both(driver: StoreDriver, order: list[str]) -> None:
         is_first_try = True
 
         def do(session) -> None:
@@ -107,24 +107,24 @@ def test_two_transactions_that_wait_for_each_other_both_get_through(desks, stepp
                     is_first_try = False
                     meeting.wait(WAIT_S)
 
-        desk.write(do)
+        driver.write(do)
 
     def later(message, queue):
         return lifecycle.reschedule(message, due_at=NOON + DAY, now=NOON)
 
-    at_once(lambda: change_both(desks[0], ids), lambda: change_both(desks[1], ids[::-1]))
+    at_once(lambda: change_both(drivers[0], ids), lambda: change_both(drivers[1], ids[::-1]))
 
     assert stepped_back
-    assert desks[0].counts(mail).waiting == 2
-    check_books(desks[0])
+    assert drivers[0].counts(mail).waiting == 2
+    check_books(drivers[0])
 
 
-def test_an_outage_is_one_line_in_the_log_and_recovery_another(desks, postgres_cluster, caplog):
-    desk = desks[0]
-    mail = desk.queue()
+def test_an_outage_is_one_line_in_the_log_and_recovery_another(drivers, postgres_cluster, caplog):
+    driver = drivers[0]
+    mail = driver.queue()
 
     def fail() -> None:
-        for ask in (lambda: desk.send(mail), lambda: desk.counts(mail)):
+        for ask in (lambda: driver.send(mail), lambda: driver.counts(mail)):
             with pytest.raises(StoreUnavailable):
                 ask()
 
@@ -138,9 +138,9 @@ def test_an_outage_is_one_line_in_the_log_and_recovery_another(desks, postgres_c
                 thread.join(WAIT_S)
     finally:
         postgres_cluster.start()
-    desk.send(mail)
-    desk.counts(mail)
-    desk.send(mail)
+    driver.send(mail)
+    driver.counts(mail)
+    driver.send(mail)
 
     lines = [r.getMessage() for r in caplog.records if r.levelname in ("WARNING", "ERROR")]
     assert [line.partition(":")[0] for line in lines] == [

@@ -4,44 +4,44 @@ import threading
 from collections.abc import Mapping
 
 from penstock.domain.errors import StoreUnavailable
-from tests.store.desk import WAIT_S
+from tests.store.driver import WAIT_S
 from tests.store.postgres.helpers import cut_off, until
 
 
-def test_a_send_wakes_those_who_wait_at_another_node_and_its_own_once(desks):
+def test_a_send_wakes_those_who_wait_at_another_node_and_its_own_once(drivers):
     heard: list[dict[int, int]] = []
     here: list[dict[int, int]] = []
     arrived = threading.Event()
-    mail = desks[0].queue()
-    for desk in desks:
-        assert desk.store.wakeups.is_listening.wait(WAIT_S)
+    mail = drivers[0].queue()
+    for driver in drivers:
+        assert driver.store.wakeups.is_listening.wait(WAIT_S)
 
     def hear(woken: Mapping[int, int]) -> None:
         if woken.get(mail.queue_no):
             heard.append(dict(woken))
             arrived.set()
 
-    desks[1].store.listen(hear)
-    desks[0].store.listen(lambda woken: here.append(dict(woken)))
-    desks[0].send_many(mail, 3)
+    drivers[1].store.listen(hear)
+    drivers[0].store.listen(lambda woken: here.append(dict(woken)))
+    drivers[0].send_many(mail, 3)
 
     assert arrived.wait(WAIT_S)
     assert heard == [{mail.queue_no: 3}]
     assert here == [{mail.queue_no: 3}]
 
 
-def test_wake_ups_come_back_after_the_connection_was_cut(desks, postgres_url):
-    for desk in desks:
-        assert desk.store.wakeups.is_listening.wait(WAIT_S)
+def test_wake_ups_come_back_after_the_connection_was_cut(drivers, postgres_url):
+    for driver in drivers:
+        assert driver.store.wakeups.is_listening.wait(WAIT_S)
     heard = threading.Event()
-    mail = desks[0].queue()
-    desks[1].store.listen(lambda woken: heard.set() if woken.get(mail.queue_no) else None)
+    mail = drivers[0].queue()
+    drivers[1].store.listen(lambda woken: heard.set() if woken.get(mail.queue_no) else None)
 
     cut_off(postgres_url)
-    until(lambda: desks[0].send(mail), StoreUnavailable)
+    until(lambda: drivers[0].send(mail), StoreUnavailable)
 
     def is_heard() -> bool:
-        desks[0].send(mail)
+        drivers[0].send(mail)
         return heard.wait(0.1)
 
     assert any(is_heard() for _ in range(300))

@@ -13,32 +13,32 @@ VALID_MS = 3 * MINUTE
 LOCK_ROW = "SELECT 1 FROM worker WHERE worker_id = '{}' FOR UPDATE"
 
 
-def workers_of(desk):
-    return Workers(desk.store, desk.clock, SystemDice(), DEFAULT_LIMITS, valid_ms=VALID_MS)
+def workers_of(driver):
+    return Workers(driver.store, driver.clock, SystemDice(), DEFAULT_LIMITS, valid_ms=VALID_MS)
 
 
-def test_a_worker_that_another_node_is_at_is_left_to_it(desk, postgres_url):
-    workers = workers_of(desk)
+def test_a_worker_that_another_node_is_at_is_left_to_it(driver, postgres_url):
+    workers = workers_of(driver)
     busy, lost = (workers.register(NewWorker()).result() for _ in range(2))
-    desk.clock.advance(ms=VALID_MS)
+    driver.clock.advance(ms=VALID_MS)
 
     with psycopg.connect(postgres_url) as other:
         other.execute(LOCK_ROW.format(busy.id).encode())
 
-        assert workers.lose_overdue(now=desk.now).result() == 1
+        assert workers.lose_overdue(now=driver.now).result() == 1
 
     assert workers.get(busy.id).result().state is WorkerState.ACTIVE
     assert workers.get(lost.id).result().state is WorkerState.LOST
 
 
-def test_many_nodes_lose_each_worker_once_and_give_its_leases_back_once(desks, postgres_url):
-    mail = desks[0].queue("mail", lease_ms=HOUR, max_attempts=None)
-    workers = [workers_of(desk) for desk in desks]
+def test_many_nodes_lose_each_worker_once_and_give_its_leases_back_once(drivers, postgres_url):
+    mail = drivers[0].queue("mail", lease_ms=HOUR, max_attempts=None)
+    workers = [workers_of(driver) for driver in drivers]
     lost = [workers[0].register(NewWorker(queues=("mail",))).result() for _ in range(20)]
-    ids = desks[0].send_many(mail, 60)
+    ids = drivers[0].send_many(mail, 60)
     for worker in lost:
-        desks[0].claim(mail, 3, claimed_by=worker.id)
-    now = desks[0].clock.advance(ms=VALID_MS)
+        drivers[0].claim(mail, 3, claimed_by=worker.id)
+    now = drivers[0].clock.advance(ms=VALID_MS)
 
     reapers = [WorkerReaper(node, every_ms=1_000) for node in workers for _ in range(2)]
     at_once(*(lambda reaper=reaper: reaper.tick(now) for reaper in reapers))
@@ -47,6 +47,6 @@ def test_many_nodes_lose_each_worker_once_and_give_its_leases_back_once(desks, p
 
     told = by_hand(postgres_url, "SELECT subject FROM fact WHERE kind = 'worker_lost'")
     assert sorted(told) == sorted((worker.id,) for worker in lost)
-    again = desks[1].claim(mail, 100)
+    again = drivers[1].claim(mail, 100)
     assert sorted(m.id for m in again) == sorted(ids)
     assert {(m.crashes, m.attempts) for m in again} == {(1, 2)}

@@ -23,7 +23,7 @@ from penstock.store.sqlite.write_lock import Turns
 from penstock.store.store import SqlStore
 from tests.clocks import ManualClock
 from tests.factories import a_new_message
-from tests.store.desk import Desk
+from tests.store.driver import StoreDriver
 from tests.store.processes.peer import Peer
 from tests.store.recount import check_books
 from tests.store.trouble import TOO_BIG, no_room
@@ -32,10 +32,10 @@ Another = Callable[..., SqlStore]
 
 
 @pytest.fixture
-def desks(open_another: Another) -> tuple[Desk, Desk]:
+def drivers(open_another: Another) -> tuple[StoreDriver, StoreDriver]:
     """Two processes, and one time."""
     clock = ManualClock()
-    return Desk(open_another(), clock), Desk(open_another(), clock)
+    return StoreDriver(open_another(), clock), StoreDriver(open_another(), clock)
 
 
 @pytest.fixture
@@ -80,9 +80,9 @@ def test_nobody_opens_the_store_in_the_turn_of_another(
 
 
 def test_after_a_full_disk_the_store_is_opened_anew_beside_the_others(
-    desks: tuple[Desk, Desk], written_again: list[Path]
+    drivers: tuple[StoreDriver, StoreDriver], written_again: list[Path]
 ) -> None:
-    here, there = desks
+    here, there = drivers
     mail = here.queue()
     written_again.clear()
     here.write(no_room)
@@ -96,9 +96,9 @@ def test_after_a_full_disk_the_store_is_opened_anew_beside_the_others(
 
 @pytest.mark.parametrize("has_checksums", [False])
 def test_after_a_write_that_failed_whoever_is_next_settles_the_log(
-    desks: tuple[Desk, Desk], written_again: list[Path], folder: Path
+    drivers: tuple[StoreDriver, StoreDriver], written_again: list[Path], folder: Path
 ) -> None:
-    here, there = desks
+    here, there = drivers
     mail = here.queue()
     written_again.clear()
     with no_large_files(folder), pytest.raises(StoreUnavailable):
@@ -126,9 +126,9 @@ def no_large_files(folder: Path) -> Iterator[None]:
 
 
 def test_a_day_that_another_process_has_dropped_is_made_again_for_whoever_needs_it(
-    desks: tuple[Desk, Desk],
+    drivers: tuple[StoreDriver, StoreDriver],
 ) -> None:
-    here, there = desks
+    here, there = drivers
     mail = here.queue()
     here.send(mail)
     late = a_new_message(mail, now=here.now)  # made on this day, and sent much later
@@ -143,23 +143,23 @@ def test_a_day_that_another_process_has_dropped_is_made_again_for_whoever_needs_
     check_books(there)
 
 
-def test_a_day_can_be_dropped_by_all_of_them(desks: tuple[Desk, Desk]) -> None:
-    here, there = desks
+def test_a_day_can_be_dropped_by_all_of_them(drivers: tuple[StoreDriver, StoreDriver]) -> None:
+    here, there = drivers
     mail = here.queue()
     kept = here.send(mail)
     day = here.now // DAY
     here.clock.advance(days=30)
 
-    for desk in desks:
-        desk.write(lambda s: s.tidying.drop_day(day, now=here.now))
+    for driver in drivers:
+        driver.write(lambda s: s.tidying.drop_day(day, now=here.now))
 
     [held] = there.claim(mail)
     assert held.id == kept
     assert isinstance(here.act(Verb.COMPLETE, held), Acted)
 
 
-def test_duties_may_run_in_all_of_them_at_once(desks: tuple[Desk, Desk]) -> None:
-    here, there = desks
+def test_duties_may_run_in_all_of_them_at_once(drivers: tuple[StoreDriver, StoreDriver]) -> None:
+    here, there = drivers
     mail = here.queue(lease_ms=MINUTE)
     here.send_many(mail, 3)
     here.claim(mail, limit=2)
@@ -167,11 +167,11 @@ def test_duties_may_run_in_all_of_them_at_once(desks: tuple[Desk, Desk]) -> None
     here.clock.advance(days=20)
 
     for _ in range(2):
-        for desk in desks:
+        for driver in drivers:
             for duty in (
-                Reaper(desk.store, every_ms=1),
-                Expirer(desk.store, every_ms=1),
-                Pruner(desk.store, retention_days=7),
+                Reaper(driver.store, every_ms=1),
+                Expirer(driver.store, every_ms=1),
+                Pruner(driver.store, retention_days=7),
             ):
                 duty.tick(here.now)
 
@@ -179,11 +179,11 @@ def test_duties_may_run_in_all_of_them_at_once(desks: tuple[Desk, Desk]) -> None
     check_books(there)
 
 
-def test_numbers_are_given_once(desks: tuple[Desk, Desk]) -> None:
-    here, there = desks
+def test_numbers_are_given_once(drivers: tuple[StoreDriver, StoreDriver]) -> None:
+    here, there = drivers
     mail = here.queue()
 
-    sent = [desk.send(mail) for _ in range(5) for desk in desks]
+    sent = [driver.send(mail) for _ in range(5) for driver in drivers]
 
     assert there.claim_ids(mail, limit=99) == sent
 
@@ -191,7 +191,7 @@ def test_numbers_are_given_once(desks: tuple[Desk, Desk]) -> None:
 def test_the_latest_instant_is_that_of_whoever_is_ahead(open_another: Another) -> None:
     ahead, behind = ManualClock(), ManualClock()
     ahead.advance(minutes=5)
-    here, there = Desk(open_another(), ahead), Desk(open_another(), behind)
+    here, there = StoreDriver(open_another(), ahead), StoreDriver(open_another(), behind)
     mail = here.queue()
     here.send(mail)
 
@@ -217,12 +217,12 @@ def test_what_was_agreed_on_is_forgotten_with_the_last_one_and_survives_an_error
 ) -> None:
     first = open_another()
     assert first.agree(5) == 5
-    desk = Desk(first, ManualClock())
-    mail = desk.queue()
-    desk.write(no_room)
+    driver = StoreDriver(first, ManualClock())
+    mail = driver.queue()
+    driver.write(no_room)
     with pytest.raises(StoreUnavailable):
-        desk.submit_send(mail, body=TOO_BIG).result()
-    desk.send(mail)  # opened anew, and alone
+        driver.submit_send(mail, body=TOO_BIG).result()
+    driver.send(mail)  # opened anew, and alone
 
     second = open_another()
     assert second.agree(7) == 5
@@ -233,9 +233,9 @@ def test_what_was_agreed_on_is_forgotten_with_the_last_one_and_survives_an_error
 
 
 def test_a_queue_that_another_process_has_removed_is_believed_in_for_a_moment(
-    desks: tuple[Desk, Desk],
+    drivers: tuple[StoreDriver, StoreDriver],
 ) -> None:
-    here, there = desks
+    here, there = drivers
     mail = here.queue()
     directory = Directory(there.store, there.clock)
     assert directory.load("mail").result() == mail
@@ -254,15 +254,15 @@ def test_a_queue_that_another_process_has_removed_is_believed_in_for_a_moment(
 def test_a_process_that_is_there_does_not_mind_another_that_comes_and_goes(
     start: Callable[[], Peer], open_another: Another
 ) -> None:
-    desk = Desk(open_another(), ManualClock())
-    mail = desk.queue("shared")
-    ids = [desk.send(mail)]
+    driver = StoreDriver(open_another(), ManualClock())
+    mail = driver.queue("shared")
+    ids = [driver.send(mail)]
 
     for _ in range(2):
         peer = start().ready()
         ids += peer.ask("send")
-        ids.append(desk.send(mail))
+        ids.append(driver.send(mail))
         assert peer.close() == ""
 
-    assert len(desk.read(lambda s: s.queues.counts([mail.queue_no]))) == 1
-    assert desk.counts(mail).ready == len(ids)
+    assert len(driver.read(lambda s: s.queues.counts([mail.queue_no]))) == 1
+    assert driver.counts(mail).ready == len(ids)

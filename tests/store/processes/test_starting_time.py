@@ -16,7 +16,7 @@ from penstock.settings import Settings
 from penstock.store.maintenance.clock_mark import read_mark
 from penstock.wiring.broker import Broker, open_broker
 from tests.factories import a_new_message, some_settings
-from tests.store.desk import Desk
+from tests.store.driver import StoreDriver
 
 ODD = MINUTE  # how long a test may take between two looks at a clock
 
@@ -111,15 +111,15 @@ def test_a_store_that_is_in_use_is_not_set_back(start: Start) -> None:
 
 
 def test_a_process_that_uses_a_time_of_its_own_keeps_it(
-    start: Start, tmp_path: Path, desk: Desk
+    start: Start, tmp_path: Path, driver: StoreDriver
 ) -> None:
     """As a program does that is tested with a clock of its own, in the same file."""
-    desk.send(desk.queue())
+    driver.send(driver.queue())
 
     other = start(0)
 
-    assert other.clock.now() >= desk.now
-    assert 0 <= desk.read(read_mark) - desk.now < ODD
+    assert other.clock.now() >= driver.now
+    assert 0 <= driver.read(read_mark) - driver.now < ODD
 
 
 def test_the_clock_may_jump_while_the_store_is_in_use(

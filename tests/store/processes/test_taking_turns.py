@@ -23,7 +23,7 @@ from penstock.store.sqlite.write_lock import Turns
 from penstock.store.store import SqlStore
 from tests.clocks import ManualClock
 from tests.factories import a_new_message
-from tests.store.desk import Desk
+from tests.store.driver import StoreDriver
 from tests.store.processes.peer import Peer
 from tests.store.trouble import TOO_BIG, no_room
 from tests.support.waiting import eventually
@@ -135,31 +135,31 @@ def test_where_there_are_no_locks_it_says_so_and_goes_on(
 def test_a_stopped_process_is_waited_for_and_then_it_is_told(
     start: Start, open_another: Another
 ) -> None:
-    desk = Desk(open_another(patience_ms=SOON_MS), ManualClock())
-    mail = desk.queue()
+    driver = StoreDriver(open_another(patience_ms=SOON_MS), ManualClock())
+    mail = driver.queue()
     peer = start().ready()
     peer.tell("stop_in_turn")
     assert peer.answer() == "stopping"
 
     with pytest.raises(StoreUnavailable) as refused:
-        desk.submit_send(mail).result(WAIT_S)
+        driver.submit_send(mail).result(WAIT_S)
 
     assert "lock" not in str(refused.value)
     os.kill(peer.pid, signal.SIGCONT)
     assert peer.answer() == "went on"
-    assert desk.send(mail)
+    assert driver.send(mail)
 
 
 def test_a_loop_goes_on_while_another_process_has_its_turn(
     open_another: Another, places: Any
 ) -> None:
-    desk = Desk(open_another(), ManualClock())
-    mail = desk.queue()
+    driver = StoreDriver(open_another(), ManualClock())
+    mail = driver.queue()
     other = places()
     other.take()
 
     async def send() -> list[Sent | PenstockError]:
-        ticket = desk.store.send([a_new_message(mail, now=desk.now)])
+        ticket = driver.store.send([a_new_message(mail, now=driver.now)])
         for _ in range(100):
             await asyncio.sleep(0)  # it would stand still here
         other.give_back()
@@ -182,13 +182,13 @@ def test_a_loop_goes_on_while_a_stranger_writes(
         return goes_on
 
     monkeypatch.setattr(Patience, "wait", noted)
-    desk = Desk(open_another(), ManualClock())
-    mail = desk.queue()
+    driver = StoreDriver(open_another(), ManualClock())
+    mail = driver.queue()
     other = stranger()
     other.execute("BEGIN IMMEDIATE")
 
     async def send() -> list[Sent | PenstockError]:
-        ticket = desk.store.send([a_new_message(mail, now=desk.now)])
+        ticket = driver.store.send([a_new_message(mail, now=driver.now)])
         for _ in range(100):
             await asyncio.sleep(0)
         other.execute("COMMIT")
@@ -207,20 +207,20 @@ def test_a_stranger_that_keeps_the_store_is_told_of_in_our_words(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr("penstock.store.sqlite.connection.BUSY_MS", 10)
-    desk = Desk(open_another(patience_ms=SOON_MS), ManualClock())
-    mail = desk.queue()
+    driver = StoreDriver(open_another(patience_ms=SOON_MS), ManualClock())
+    mail = driver.queue()
     other = stranger()
     other.execute("BEGIN IMMEDIATE")
 
     with pytest.raises(StoreUnavailable) as refused:
-        desk.submit_send(mail).result(WAIT_S)
+        driver.submit_send(mail).result(WAIT_S)
 
     assert "locked" not in str(refused.value)
     waiting = places()
     assert waiting.take(wait=False), "whoever gave up stands in nobody's way"
     waiting.give_back()
     other.execute("ROLLBACK")
-    assert desk.send(mail)
+    assert driver.send(mail)
 
 
 def test_a_transaction_for_which_nobody_has_taken_a_turn_takes_one(
@@ -239,7 +239,7 @@ def test_a_transaction_for_which_nobody_has_taken_a_turn_takes_one(
 
 
 def test_whatever_becomes_of_a_transaction_the_turn_is_over(open_another: Another) -> None:
-    here, there = (Desk(open_another(patience_ms=SOON_MS), ManualClock()) for _ in range(2))
+    here, there = (StoreDriver(open_another(patience_ms=SOON_MS), ManualClock()) for _ in range(2))
     mail = here.queue()
 
     def fail(session: Session) -> None:
@@ -258,12 +258,12 @@ def test_whatever_becomes_of_a_transaction_the_turn_is_over(open_another: Anothe
 def test_a_child_that_was_made_in_our_turn_does_not_keep_it(
     start: Start, open_another: Another
 ) -> None:
-    desk = Desk(open_another(patience_ms=WAIT_S * 1000), ManualClock())
+    driver = StoreDriver(open_another(patience_ms=WAIT_S * 1000), ManualClock())
     peer = start().ready()
     child = peer.ask("leave_a_child")
     os.kill(peer.pid, signal.SIGKILL)
 
     try:
-        desk.queue()
+        driver.queue()
     finally:
         os.kill(child, signal.SIGKILL)

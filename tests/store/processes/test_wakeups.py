@@ -19,7 +19,7 @@ from penstock.store.sqlite.wakeups import SqliteWakeups
 from penstock.store.store import SqlStore
 from tests.clocks import ManualClock
 from tests.factories import a_new_message
-from tests.store.desk import Desk
+from tests.store.driver import StoreDriver
 from tests.store.processes.peer import Peer
 
 WAIT_S = 30
@@ -75,21 +75,21 @@ def test_a_claim_that_waits_in_one_process_gets_what_another_sends(start: Start)
 def test_it_does_not_matter_who_came_first(open_another: Another, listens_first: bool) -> None:
     if listens_first:
         ear = Ear(open_another())
-        desk = Desk(open_another(), ManualClock())
+        driver = StoreDriver(open_another(), ManualClock())
     else:
-        desk = Desk(open_another(), ManualClock())
+        driver = StoreDriver(open_another(), ManualClock())
         ear = Ear(open_another())
-    mail = desk.queue()
+    mail = driver.queue()
 
-    assert _is_heard(desk, mail, ear)
+    assert _is_heard(driver, mail, ear)
 
 
 @pytest.mark.usefixtures("no_looks")
 def test_the_socket_of_a_process_that_was_killed_is_removed_by_the_next_word(
     start: Start, open_another: Another, runtime_folder: Path
 ) -> None:
-    desk = Desk(open_another(), ManualClock())
-    mail = desk.queue("shared")
+    driver = StoreDriver(open_another(), ManualClock())
+    mail = driver.queue("shared")
     peer = start().ready()
     peer.tell("hear")
     assert peer.answer() == "waiting"
@@ -97,10 +97,10 @@ def test_the_socket_of_a_process_that_was_killed_is_removed_by_the_next_word(
     peer.kill()
     assert len(sockets) == 1
 
-    desk.send(mail)
+    driver.send(mail)
 
     ear = Ear(open_another())  # says hello to everybody, after that word
-    assert _is_heard(desk, mail, ear)
+    assert _is_heard(driver, mail, ear)
     assert not sockets[0].exists()
 
 
@@ -108,16 +108,16 @@ def test_what_a_stranger_commits_is_found_by_a_look(
     open_another: Another, folder: Path, has_checksums: bool
 ) -> None:
     store = open_another()
-    desk, ear = Desk(store, ManualClock()), Ear(store)
-    mail, other = desk.queue("mail"), desk.queue("other")
-    desk.send(other)
+    driver, ear = StoreDriver(store, ManualClock()), Ear(store)
+    mail, other = driver.queue("mail"), driver.queue("other")
+    driver.send(other)
     ear.told.clear()
     path = folder / "penstock.db"
     stranger = SqlSession(
         SqliteDatabase(path) if has_checksums else PlainSqliteDatabase(path, LogMoves())
     )
 
-    stranger.run([Request(Kind.SEND, [a_new_message(mail, now=desk.now)])], durable=True)
+    stranger.run([Request(Kind.SEND, [a_new_message(mail, now=driver.now)])], durable=True)
 
     assert ear.wait_for(mail.queue_no)
     stranger.db.close()
@@ -143,8 +143,8 @@ def test_a_folder_that_others_may_write_to_is_not_used(
     place.mkdir(mode=0o777)
     place.chmod(0o777)
 
-    desk = Desk(open_another(), ManualClock())
-    desk.send(desk.queue())
+    driver = StoreDriver(open_another(), ManualClock())
+    driver.send(driver.queue())
 
     assert list(place.iterdir()) == []
     place.rmdir()
@@ -154,23 +154,23 @@ def test_while_nobody_listens_elsewhere_a_commit_is_told_to_nobody(
     open_another: Another, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     store = open_another()
-    desk = Desk(store, ManualClock())
+    driver = StoreDriver(store, ManualClock())
     Ear(store)
     open_another()  # it is there, but does not listen
     tellings: list[object] = []
     monkeypatch.setattr(SqliteWakeups, "_tell", lambda wakeups: tellings.append(wakeups._untold))
-    mail = desk.queue()
+    mail = driver.queue()
 
-    desk.send(mail)
+    driver.send(mail)
 
-    desk.store.close()  # it would tell everything before it goes
+    driver.store.close()  # it would tell everything before it goes
     assert all(untold == {} for untold in tellings)
 
 
-def _is_heard(desk: Desk, mail: Queue, ear: Ear) -> bool:
+def _is_heard(driver: StoreDriver, mail: Queue, ear: Ear) -> bool:
     """By the second word at the latest, or the third: a hello takes a moment to arrive."""
     for _ in range(WAIT_S * 10):
-        desk.send(mail)
+        driver.send(mail)
         if ear.wait_for(mail.queue_no, within_s=0.1):
             return True
     return False

@@ -13,20 +13,20 @@ APP = "tests.edge.cli.worker.office:app"
 
 
 @pytest.fixture
-def desk(any_url):
+def driver(any_url):
     office.app.use(any_url)
     yield office.app
     office.app.close()
 
 
 def test_a_burst_runs_each_handler_of_every_queue_once_and_ends(
-    desk: Penstock, any_url, make_worker, tmp_path
+    driver: Penstock, any_url, make_worker, tmp_path
 ):
     seen = tmp_path / "seen"
     for text in "abc":
         office.mail.enqueue(str(seen), text)
         office.report.enqueue(str(seen), text)
-        desk.publish("orders", {"file": str(seen), "text": text})
+        driver.publish("orders", {"file": str(seen), "text": text})
         office.billing.record({"file": str(seen), "text": text})
     office.split.enqueue(str(seen), 2)
     office.mail.using(delay="1h").enqueue(str(seen), "later")

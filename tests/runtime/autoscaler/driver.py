@@ -21,7 +21,7 @@ from penstock.runtime.autoscaler.autoscaler import Autoscaler
 from penstock.runtime.autoscaler.fleet_list import Roster
 from penstock.services.scaling import Scaling
 from tests.fakes import FakeLoad, FakeReplicas
-from tests.store.desk import Desk
+from tests.store.driver import StoreDriver
 
 T = TypeVar("T")
 
@@ -75,10 +75,10 @@ class Text:
         return self.fleets
 
 
-class Yard:
-    def __init__(self, desk: Desk) -> None:
-        self.desk = desk
-        self.scaling = Scaling(desk.store, desk.clock)
+class AutoscalerDriver:
+    def __init__(self, store_driver: StoreDriver) -> None:
+        self.store_driver = store_driver
+        self.scaling = Scaling(store_driver.store, store_driver.clock)
         self.loads: dict[str, FakeLoad] = {}
         self.managers: dict[str, FakeReplicas] = {}
         self.made: list[str] = []  # managers, in their order
@@ -97,11 +97,11 @@ class Yard:
         return self.managers.setdefault(fleet.name, FakeReplicas())
 
     def alerts_of(self) -> Alerts:
-        yard = self
+        driver = self
 
         class Told:
             def send(self, alert: Alert) -> None:
-                yard.alerts.append(alert)
+                driver.alerts.append(alert)
 
         return Told()
 
@@ -141,13 +141,13 @@ class Yard:
         )
 
     def tick(self, autoscaler: Autoscaler | None = None) -> int:
-        return (autoscaler or self.autoscaler).tick(self.desk.now)
+        return (autoscaler or self.autoscaler).tick(self.store_driver.now)
 
     def run(self, times: int = 1, *, seconds: int = 10) -> None:
         """So many runs, with the time between them."""
         for _ in range(times):
             self.tick()
-            self.desk.clock.advance(seconds=seconds)
+            self.store_driver.clock.advance(seconds=seconds)
 
     def load(self, sample: Sample | Exception, source: str = "own") -> None:
         self.loads.setdefault(source, FakeLoad()).sample = sample
@@ -158,7 +158,7 @@ class Yard:
     def facts(self, kind: str, subject: str | None = None) -> list[dict[str, Any]]:
         """Oldest first."""
         wanted = FactFilter(kind=kind, subject=subject)
-        found = self.desk.read(lambda s: s.facts.search(wanted))
+        found = self.store_driver.read(lambda s: s.facts.search(wanted))
         return [msgspec.json.decode(fact.data) for fact in reversed(found)]
 
     def decisions(self, fleet: str = "mail") -> list[tuple[int, str, bool]]:
@@ -168,17 +168,17 @@ class Yard:
 
 
 class _Outfit:
-    def __init__(self, yard: Yard) -> None:
-        self._yard = yard
+    def __init__(self, driver: AutoscalerDriver) -> None:
+        self._driver = driver
 
     def source(self, name: str, spec: SourceSpec) -> LoadSource:
-        return self._yard.source(name, spec)
+        return self._driver.source(name, spec)
 
     def manager(self, fleet: Fleet) -> ReplicaManager:
-        return self._yard.manager(fleet)
+        return self._driver.manager(fleet)
 
     def alerts(self, fleets: Fleets) -> Alerts:
-        return self._yard.alerts_of()
+        return self._driver.alerts_of()
 
 
 def fleet(name: str, **more: Any) -> Fleet:

@@ -22,20 +22,20 @@ from penstock.runtime.pusher.tally import Tally
 from penstock.services.circuits.circuits import Circuits
 from penstock.services.routes import Routes
 from tests.fakes import FakeSender
-from tests.store.desk import Desk
+from tests.store.driver import StoreDriver
 
 LEASE_MS = MINUTE
 RETRY_MS = 10 * SECOND
 
 
-class Rig:
-    def __init__(self, desk: Desk, **pace: Any) -> None:
-        self.desk = desk
-        self.clock = desk.clock
+class PusherDriver:
+    def __init__(self, store_driver: StoreDriver, **pace: Any) -> None:
+        self.store_driver = store_driver
+        self.clock = store_driver.clock
         self.sender = FakeSender()
         self.tally = Tally()
-        self.routes = Routes(desk.store, desk.clock)
-        self.circuits = Circuits(desk.store, desk.clock, self.routes)
+        self.routes = Routes(store_driver.store, store_driver.clock)
+        self.circuits = Circuits(store_driver.store, store_driver.clock, self.routes)
         self.rule("/(.*)", url="http://backend/$1")
         self.pusher = self.another(self.sender, **pace)
 
@@ -49,7 +49,7 @@ class Rig:
             "waits": waits,
         } | pace
         return Pusher(
-            self.desk.store,
+            self.store_driver.store,
             sender,
             self.routes,
             self.circuits,
@@ -71,7 +71,7 @@ class Rig:
         self.circuits.breaker.put(wanted).result()
 
     def queue(self, name: str = "out") -> Queue:
-        return self.desk.queue(name, **msgspec.structs.asdict(queue_settings()))
+        return self.store_driver.queue(name, **msgspec.structs.asdict(queue_settings()))
 
     def deliver(
         self,
@@ -91,7 +91,7 @@ class Rig:
             queued_at=self.clock.now(),
             unique_id=unique_id,
         )
-        return self.desk.send(
+        return self.store_driver.send(
             queue,
             body=to_body(delivery),
             group=GROUP,
@@ -104,7 +104,7 @@ class Rig:
 
     def reap(self) -> None:
         """As every node does by itself: what has fallen due is in line again."""
-        Reaper(self.desk.store, every_ms=1).tick(self.clock.now())
+        Reaper(self.store_driver.store, every_ms=1).tick(self.clock.now())
 
     def sent(self) -> list[str]:
         """Paths of all that was sent so far."""
@@ -119,7 +119,7 @@ class Rig:
         self.step()
 
     def message(self, message_id: str) -> Message:
-        return self.desk.get(message_id)
+        return self.store_driver.get(message_id)
 
 
 def paths(requests: list[Request]) -> list[str]:

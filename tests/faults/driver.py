@@ -30,10 +30,10 @@ from tests.faults.faulty_vfs import Connection, FaultyVFS
 from tests.faults.trouble import Trouble
 from tests.store.open_files import connections_to
 
-QUEUE = "faults-rig"
+QUEUE = "faults-driver"
 
 
-class Rig:
+class FaultyStoreDriver:
     """One store, what it has acknowledged, and the buttons that harm it."""
 
     def __init__(self, folder: Path, vfs: FaultyVFS, seed: int) -> None:
@@ -172,7 +172,7 @@ class Rig:
 @contextmanager
 def rigged(
     folder: Path, seed: int, *, checkpoint_pages: int = 10_000, has_mover: bool = False
-) -> Iterator[Rig]:
+) -> Iterator[FaultyStoreDriver]:
     """`has_mover`: the log is moved by a thread, which has no seed: no two walks are the same."""
     checksums.turn_on()  # first, as it builds on the VFS that is the default then
     vfs = FaultyVFS(Directory(folder), Trouble(lambda: None, seed))
@@ -181,12 +181,12 @@ def rigged(
         mock.patch("penstock.store.sqlite.connection.CHECKPOINT_PAGES", checkpoint_pages),
         mock.patch.object(LogMover, "is_possible", has_mover),
     ):
-        rig = Rig(folder, vfs, seed)
+        driver = FaultyStoreDriver(folder, vfs, seed)
         try:
-            yield rig
+            yield driver
         finally:
             try:
-                rig.close()
+                driver.close()
             finally:
                 vfs.unregister()
 

@@ -1,6 +1,6 @@
 """The moves that most tests of a store make, with the clock filled in.
 
-And the seam that makes batches: `with desk.together():` holds the writer, so that everything
+And the seam that makes batches: `with driver.together():` holds the writer, so that everything
 submitted inside the block is run as one batch when the block ends.
 """
 
@@ -30,7 +30,7 @@ WAIT_S = 30
 EVERYTHING = 1_000_000
 
 
-class Desk:
+class StoreDriver:
     def __init__(self, store: Store, clock: ManualClock) -> None:
         self.store = store
         self.clock = clock

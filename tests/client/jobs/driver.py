@@ -17,7 +17,7 @@ class FixedDice:
         return "0" * count
 
 
-class JobDesk(WorkerDriver):
+class JobDriver(WorkerDriver):
     def __init__(
         self, app: Penstock, clock: Clock, queue: str, *, neighbours: Sequence[str] = ()
     ) -> None:

@@ -11,7 +11,7 @@ from penstock.domain.fact import Fact, FactFilter
 from penstock.domain.queue.queue import Queue
 from penstock.services.circuits.circuits import Circuits, Reported, Wanted
 from penstock.services.routes import Routes
-from tests.store.desk import Desk
+from tests.store.driver import StoreDriver
 
 OPEN, HALF, CLOSED = CircuitState.OPEN, CircuitState.HALF_OPEN, CircuitState.CLOSED
 FAILURE, SUCCESS = Outcome.FAILURE, Outcome.SUCCESS
@@ -33,14 +33,14 @@ ON: dict[str, Any] = {
 }
 
 
-class Floor:
+class CircuitDriver:
     """Circuits with two routes, and the moves that most tests make."""
 
-    def __init__(self, desk: Desk, store: Any = None) -> None:
-        self.desk = desk
-        self.store: Any = store or desk.store
-        self.routes = Routes(self.store, desk.clock)
-        self.circuits = Circuits(self.store, desk.clock, self.routes)
+    def __init__(self, store_driver: StoreDriver, store: Any = None) -> None:
+        self.store_driver = store_driver
+        self.store: Any = store or store_driver.store
+        self.routes = Routes(self.store, store_driver.clock)
+        self.circuits = Circuits(self.store, store_driver.clock, self.routes)
 
     def begin(self, **changes: Any) -> None:
         self.routes.put(json.dumps(RULES)).result()
@@ -67,15 +67,15 @@ class Floor:
         self.circuits.report(reports).result()
 
     def half_open(self) -> None:
-        self.circuits.half_open_all(now=self.desk.clock.advance(seconds=1)).result()
+        self.circuits.half_open_all(now=self.store_driver.clock.advance(seconds=1)).result()
 
     @property
     def state(self) -> CircuitState:
         return self.circuits.status(HASH).result()
 
     def is_held(self, queue: Queue) -> bool:
-        return self.desk.read(lambda s: s.queues.get(queue.queue_no)).held_by is not None
+        return self.store_driver.read(lambda s: s.queues.get(queue.queue_no)).held_by is not None
 
     def facts(self, subject: str = HASH) -> list[Fact]:
-        found = self.desk.read(lambda s: s.facts.search(FactFilter(subject=subject)))
+        found = self.store_driver.read(lambda s: s.facts.search(FactFilter(subject=subject)))
         return found[::-1]

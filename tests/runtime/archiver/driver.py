@@ -1,4 +1,4 @@
-"""A desk with an archiver beside it, and looks into the lake."""
+"""A store_driver with an archiver beside it, and looks into the lake."""
 
 from __future__ import annotations
 
@@ -13,18 +13,24 @@ from penstock.outbound.dice import SystemDice
 from penstock.outbound.lake_files import LakeFiles
 from penstock.runtime.archiver.archiver import Archived, Archiver
 from penstock.runtime.archiver.snapshots import Snapshots
-from tests.store.desk import Desk
+from tests.store.driver import StoreDriver
 
 
-class Rig:
-    def __init__(self, desk: Desk, folder: Path, **how: Any) -> None:
-        self.desk = desk
+class ArchiverDriver:
+    def __init__(self, store_driver: StoreDriver, folder: Path, **how: Any) -> None:
+        self.store_driver = store_driver
         self.folder = folder
         self.files = LakeFiles(folder, SystemDice())
         self.pauses: list[int] = []
-        self.archiver = Archiver(desk.store, self.files, desk.clock, pause=self.pauses_none, **how)
+        self.archiver = Archiver(
+            store_driver.store, self.files, store_driver.clock, pause=self.pauses_none, **how
+        )
         self.snapshots = Snapshots(
-            desk.store, self.files, desk.clock, self.archiver, pause=self.pauses_none
+            store_driver.store,
+            self.files,
+            store_driver.clock,
+            self.archiver,
+            pause=self.pauses_none,
         )
 
     def pauses_none(self, ms: int) -> None:
@@ -35,9 +41,9 @@ class Rig:
 
     def finish(self, queue: Queue, count: int = 1, **draft: Any) -> list[str]:
         """Send, claim and complete so many; their ids."""
-        ids = self.desk.send_many(queue, count, **draft)
-        for message in self.desk.claim(queue, count):
-            self.desk.complete(message)
+        ids = self.store_driver.send_many(queue, count, **draft)
+        for message in self.store_driver.claim(queue, count):
+            self.store_driver.complete(message)
         return ids
 
     def rows(self, table: lake.Table) -> list[dict[str, Any]]:

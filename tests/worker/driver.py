@@ -85,7 +85,7 @@ class Interruptible:
             raise self.error
 
 
-class Rig:
+class PumpDriver:
     """One worker on an application; `turn` is a turn of its crank."""
 
     def __init__(
