@@ -38,6 +38,14 @@ def names_used(tree: ast.Module) -> Iterator[tuple[int, str]]:
             yield node.lineno, f"{full}.{rest}" if rest else full
 
 
+def public_classes(package: Path) -> Iterator[tuple[str, int, str]]:
+    """Place, line and name of each class at the top of a module."""
+    for place, tree in trees(package):
+        for node in tree.body:
+            if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
+                yield place, node.lineno, node.name
+
+
 def uses_of(
     banned: Container[str], package: Path, *, allowed_in: Container[str] = ()
 ) -> Iterator[str]:

@@ -1,0 +1,156 @@
+"""The words of the style guide that can be checked by a program.
+
+    python -m tests.architecture.language            print every offender: file:line: what
+    python -m tests.architecture.language --allow    write today's counts into the allowance
+
+The allowance (allowed_language.txt) holds the offenders that are still to be mended, as a count for
+each file. It only shrinks: a file may have fewer than that, never more; none if it is not listed.
+"""
+
+from __future__ import annotations
+
+import io
+import re
+import sys
+import tokenize
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+from tests.architecture.source import PACKAGE, ROOT, files, public_classes
+
+ALLOWANCE = Path(__file__).with_name("allowed_language.txt")
+
+# Names that say neither what is done nor what comes back, and names of things renamed since.
+NAMES = frozenset(
+    {"told", "_told", "on_told", "in_turn", "estate", "heir", "last_words", "goodbye", "errand"}
+)
+# File names that explain nothing.
+MODULES = frozenset(
+    [
+        "nouns",
+        "past",
+        "books",
+        "strangers",
+        "journeys",
+        "callers_door",
+        "tx",
+        "changes",
+        "moments",
+        "aside",
+        "asking",
+        "foreign",
+        "backing",
+        "outfit",
+        "words",
+        "ending",
+    ]
+)
+PHRASES = (
+    r"the seeds?(?:'s)?",
+    r"row \d+",
+    r"whoever",
+    r"(?<!there )is no(?= (?!longer|more than|less than)\w)",
+    r"(?<!there )(?-i:is none)",
+    r"a part more",
+    r"(?:no|some|every)body",
+    r"goes on",
+    r"lets? go(?! to)",
+    r"comes? again",
+    r"(?:wait|waits|waiting|stand|stands|next|first|last|place) in line",
+)
+PROSE = (".py", ".sql", ".md", ".js", ".html", ".toml")
+PLACES = ("src", "tests", "docs")
+PAGES = ("README.md", "CONTRIBUTING.md", "SECURITY.md", "Makefile", "pyproject.toml")
+# Migrations stay as they were applied; the rest names what it bans.
+NOT_READ = re.compile(r"/migrations/|/architecture/(test_)?language\.py$")
+
+_PHRASE = re.compile(rf"\b(?:{'|'.join(PHRASES)})(?!\w)", re.IGNORECASE)
+_NAME = re.compile(rf"\b(?:{'|'.join(NAMES)})\b")
+_UNIX_USER = re.compile(r"""getpwnam\("nobody"\)""")
+
+Offender = tuple[str, int, str]
+"""File, line, and what is wrong there."""
+
+
+def offenders(root: Path = ROOT) -> Iterator[Offender]:
+    for place, path in texts(root):
+        text = path.read_text(encoding="utf-8")
+        yield from ((place, line, f'"{said}"') for line, said in phrases(text))
+        if path.suffix == ".py":
+            yield from ((place, line, f"the name {name}") for line, name in names(text))
+            yield from ((place, 1, f"a module called {name}") for name in _module_names(place))
+    yield from shared_classes(root / PACKAGE.relative_to(ROOT), root)
+
+
+def texts(root: Path) -> Iterator[tuple[str, Path]]:
+    found = [path for name in PLACES for _, path in files(root / name, *PROSE)]
+    for path in [*found, *(root / name for name in PAGES)]:
+        place = path.relative_to(root).as_posix()
+        if path.is_file() and not NOT_READ.search(f"/{place}"):
+            yield place, path
+
+
+def phrases(text: str) -> Iterator[tuple[int, str]]:
+    """In prose and in names alike: `whoever_waits` is the phrase, too."""
+    for number, line in enumerate(text.splitlines(), start=1):
+        spoken = _UNIX_USER.sub("", line).replace("_", " ")
+        yield from ((number, found.group().strip()) for found in _PHRASE.finditer(spoken))
+
+
+def names(text: str) -> Iterator[tuple[int, str]]:
+    if not _NAME.search(text):
+        return
+    for token in tokenize.generate_tokens(io.StringIO(text).readline):
+        if token.type == tokenize.NAME and token.string in NAMES:
+            yield token.start[0], token.string
+
+
+def shared_classes(package: Path, root: Path) -> Iterator[Offender]:
+    """Public classes of one name; a record of `api/` may have the name of what it shows."""
+    homes: dict[tuple[str, bool], list[tuple[str, int]]] = defaultdict(list)
+    for place, line, name in public_classes(package):
+        homes[name, place.startswith("api/")].append((place, line))
+    for (name, _), found in sorted(homes.items()):
+        for place, line in found if len(found) > 1 else ():
+            path = (package / place).relative_to(root).as_posix()
+            yield path, line, f"one of {len(found)} public classes called {name}"
+
+
+def allowed(text: str) -> dict[str, int]:
+    pairs = (line.rsplit(" ", 1) for line in text.splitlines() if line.strip())
+    return {place: int(count) for place, count in pairs}
+
+
+def excess(found: Iterable[Offender], allowance: dict[str, int]) -> list[str]:
+    """The offenders of every file that has more of them than it is allowed."""
+    by_file: dict[str, list[str]] = defaultdict(list)
+    for place, line, what in found:
+        by_file[place].append(f"{place}:{line}: {what}")
+    return [
+        line
+        for place, lines in sorted(by_file.items())
+        if len(lines) > allowance.get(place, 0)
+        for line in lines
+    ]
+
+
+def main(arguments: list[str]) -> int:
+    found = list(offenders())
+    if "--allow" in arguments:
+        counts = Counter(place for place, _, _ in found)
+        ALLOWANCE.write_text("".join(f"{place} {counts[place]}\n" for place in sorted(counts)))
+    else:
+        print(*(f"{place}:{line}: {what}" for place, line, what in found), sep="\n")
+    print(f"{len(found)} offenders", file=sys.stderr)
+    return 0
+
+
+def _module_names(place: str) -> frozenset[str]:
+    parts = place.removesuffix(".py").split("/")
+    own = parts[-2] if parts[-1] == "__init__" else parts[-1]
+    return MODULES & {own.removeprefix("test_")}
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,93 @@
+"""Code and documents keep to the words of the style guide; see language.py for the command."""
+
+import pytest
+
+from tests.architecture.language import (
+    ALLOWANCE,
+    allowed,
+    excess,
+    names,
+    offenders,
+    phrases,
+    shared_classes,
+)
+from tests.architecture.source import plant
+
+HINT = "Rewrite it; `python -m tests.architecture.language` prints all offenders."
+
+
+def test_source_tests_and_documents_keep_to_the_words_of_the_style_guide():
+    found = excess(offenders(), allowed(ALLOWANCE.read_text()))
+
+    assert found == [], HINT
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "as the seed does",
+        "Row 45: plays our own document",
+        "whoever waits is served first",
+        "def test_whoever_waits(): ...",
+        "a busy machine is no failure",
+        "PostgreSQL needs a part more",
+        "nobody holds it",
+        "the transaction goes on",
+        "those that wait in line",
+    ],
+)
+def test_a_planted_phrase_is_found(text):
+    assert [line for line, _ in phrases(f"\n{text}\n")] == [2]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "there is no queue of that name",
+        "the lease is no longer held",
+        "a random seed, a seedling",
+        "10 rows 3 columns",
+        "inline, in line with the standard",
+        "goes online",
+        'pwd.getpwnam("nobody")',
+    ],
+)
+def test_plain_english_is_not_an_offence(text):
+    assert list(phrases(text)) == []
+
+
+def test_a_planted_name_is_found_and_the_same_word_in_prose_is_not():
+    text = 'told = 1\n"""The worker is told."""\ndef on_told(): ...\n'
+
+    assert list(names(text)) == [(1, "told"), (3, "on_told")]
+
+
+def test_a_planted_module_is_found(tmp_path):
+    plant(tmp_path, "src/penstock/services/past.py", "")
+    plant(tmp_path, "src/penstock/client/nouns/__init__.py", "")
+
+    assert {what for _, _, what in offenders(tmp_path)} == {
+        "a module called past",
+        "a module called nouns",
+    }
+
+
+def test_planted_classes_of_one_name_are_found_unless_one_is_the_wire_form(tmp_path):
+    for place in ("api/queues.py", "domain/queue.py", "client/job.py", "worker/job.py"):
+        name = "Job" if "job" in place else "Queue"
+        plant(tmp_path, f"src/penstock/{place}", f"class {name}: ...\nclass _Own: ...\n")
+
+    found = list(shared_classes(tmp_path / "src/penstock", tmp_path))
+
+    assert found == [
+        ("src/penstock/client/job.py", 1, "one of 2 public classes called Job"),
+        ("src/penstock/worker/job.py", 1, "one of 2 public classes called Job"),
+    ]
+
+
+def test_a_file_may_have_as_many_offenders_as_it_is_allowed_and_no_more():
+    found = [("a.py", 1, "x"), ("a.py", 2, "y"), ("b.py", 1, "z")]
+
+    assert excess(found, {"a.py": 2, "b.py": 1}) == []
+    assert excess(found, {"a.py": 1, "b.py": 1}) == ["a.py:1: x", "a.py:2: y"]
+    assert excess(found, {"a.py": 2}) == ["b.py:1: z"]
