@@ -57,7 +57,7 @@ class BadServer:
         return f"http://127.0.0.1:{self._socket.getsockname()[1]}"
 
     def wait_until_idle(self) -> None:
-        assert self._is_idle.acquire(timeout=10)
+        assert self._is_idle.acquire(timeout=60)
 
     def close(self) -> None:
         for connection in (*self._open, self._socket):

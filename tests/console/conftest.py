@@ -24,7 +24,7 @@ from tests.edge.live import LiveServer
 from tests.support import chromium
 
 SCREENSHOTS = "PENSTOCK_SCREENSHOTS"
-PATIENCE_MS = 20_000
+PATIENCE_MS = 60_000
 
 T = TypeVar("T")
 

@@ -17,8 +17,8 @@ from penstock.ports.clock import Clock
 from penstock.settings import Settings
 from penstock.wiring.broker import open_broker
 
-START_S = 20.0
-STOP_S = 20.0
+START_S = 60.0
+STOP_S = 60.0
 
 
 class LiveServer:

@@ -7,7 +7,7 @@ import struct
 from types import TracebackType
 from typing import NamedTuple, Self
 
-PATIENCE_S = 10.0
+PATIENCE_S = 30.0
 
 
 class Answer(NamedTuple):

@@ -35,7 +35,7 @@ def drain(port: int, history: History, queues: tuple[str, ...], *, within_s: flo
         books = [read_totals(wire, queue) for queue in queues]
     empty.set()
     for thread in threads:
-        thread.join(10)
+        thread.join(60)
     # Read once more: a drainer may have had a last completion under way.
     books = [read_totals(wire, queue) for queue in queues]
     wire.close()

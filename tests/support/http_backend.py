@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from types import TracebackType
 from typing import Self
 
-WAIT_S = 20.0
+WAIT_S = 60.0
 
 
 @dataclass(frozen=True)

@@ -34,7 +34,7 @@ No Redis server to test with: install it (Debian: apt-get install redis-server).
 `make test` installs Debian's package by itself where it runs as root."""
 
 _STEP_S = 0.05
-_START_STEPS = 600
+_START_STEPS = 2_400
 
 
 class RedisFailedError(RuntimeError):

@@ -63,7 +63,7 @@ def start(timed_app: Penstock) -> Iterator[Start]:
     yield start
     for worker, thread in started:
         worker.drain(0)
-        thread.join(10)
+        thread.join(60)
         assert not thread.is_alive()
 
 

@@ -131,11 +131,11 @@ def test_an_async_job_that_is_given_back_may_clean_up(app, start):
 
     sent = long.enqueue()
     worker = start()
-    assert begun.wait(10)
+    assert begun.wait(60)
 
     worker.drain(0)
 
-    assert cleaned.wait(10)
+    assert cleaned.wait(60)
     messages = app._opening.get().broker.messages
     eventually(lambda: messages.find(sent.id).result().state == "ready")
 

@@ -92,11 +92,11 @@ def test_a_burst_waits_for_jobs_that_still_run(app, queue, burst):
     long.enqueue()
     thread = threading.Thread(target=burst, args=(queue,))
     thread.start()
-    assert has_begun.wait(10)
+    assert has_begun.wait(60)
     assert thread.is_alive()
 
     may_end.set()
-    thread.join(10)
+    thread.join(60)
 
     assert (done, thread.is_alive()) == (["long"], False)
 

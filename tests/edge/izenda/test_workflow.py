@@ -235,7 +235,7 @@ def test_a_worker_waits_for_the_next_task(
     eventually(lambda: waiting_claims(api) == before + 1)
     task = outsider.enqueue()
 
-    assert waiting.result(10)["id"] == task
+    assert waiting.result(60)["id"] == task
 
 
 def test_who_leaves_while_it_waits_is_given_nothing(
@@ -249,7 +249,7 @@ def test_who_leaves_while_it_waits_is_given_nothing(
     api.call("DELETE", f"/v1/workers/{worker}")
     task = outsider.enqueue()
 
-    assert_refused(waiting.result(10), 409, "worker_gone")
+    assert_refused(waiting.result(60), 409, "worker_gone")
     assert outsider.task(task)["attempts"] == 0
     assert outsider.take(outsider.register()) == task
 

@@ -9,7 +9,7 @@ from tests.edge.api import Api
 from tests.edge.conftest import InBackground
 from tests.support.waiting import eventually
 
-SOON_S = 10.0  # a wake-up takes a millisecond; without one it takes LONG_MS
+SOON_S = 18.0  # a wake-up takes a millisecond; without one it takes LONG_MS
 LONG_MS = 20_000
 
 

@@ -248,9 +248,9 @@ def test_questions_are_asked_in_threads_of_their_own() -> None:
     name = Threads().begin("mail", lambda: threading.current_thread().name)
     failed = Threads().begin("mail", lambda: 1 // 0)
 
-    assert name.result(10) == "penstock-fleet-mail"
+    assert name.result(60) == "penstock-fleet-mail"
     with pytest.raises(ZeroDivisionError):
-        failed.result(10)
+        failed.result(60)
 
 
 # ---- managers

@@ -10,7 +10,7 @@ from penstock.edge.server.bounds import MAX_HEADER_BYTES
 from tests.edge.process import ServerProcess
 from tests.edge.raw import Raw, request
 
-PATIENCE_S = 5.0
+PATIENCE_S = 60.0
 INJECTED = b"X-Injected: yes"
 
 HEAD = b"POST /v1/queues/victim/messages HTTP/1.1\r\nHost: localhost\r\n"
