@@ -180,7 +180,7 @@ class Broker:
             )
 
     def _duties(self) -> list[Duty]:
-        every_ms = self.settings.aweq.reap_interval_ms
+        every_ms = self.settings.queues.reap_interval_ms
         duties: list[Duty] = [
             Reaper(self.store, every_ms=every_ms),
             Expirer(self.store, every_ms=every_ms),
