@@ -228,6 +228,7 @@ def _aweq_routes(broker: Broker, room: WaitingRoom) -> list[Route]:
         broker.directory,
         room,
         settings=settings.aweq,
+        reap_interval_ms=settings.queues.reap_interval_ms,
         limits=settings.limits,
     ).routes()
 

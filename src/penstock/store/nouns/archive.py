@@ -90,13 +90,6 @@ class SqlArchive:
         [(last,)] = self._db.rows("archive.last_message")
         return None if first is None else Range(int(first), int(last))
 
-    def take_samples(self, *, now: int) -> int:
-        return self._db.run("archive.take_samples", {"now": now})
-
-    def forget_samples(self, *, before_at: int, upto_no: int, limit: int) -> int:
-        params = {"before_at": before_at, "upto_no": upto_no, "limit": limit}
-        return self._db.run("archive.forget_samples", params)
-
     def next_snapshot(self) -> int:
         [(number,)] = self._db.rows("archive.next_snapshot")
         return int(number)

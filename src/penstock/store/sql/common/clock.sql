@@ -126,7 +126,7 @@ UPDATE circuit_hold
 
 -- name: drop_minutes
 -- Of minutes that are still to come: they would stand in place of the real ones.
-DELETE FROM minute_sample
+DELETE FROM minute_counter
  WHERE minute_at > :since;
 
 -- name: reopen_days
