@@ -157,7 +157,7 @@ class Queue(msgspec.Struct, frozen=True, kw_only=True):
         return self.settings.ordering is Ordering.GROUP
 
     @property
-    def is_steered(self) -> bool:
+    def has_limits(self) -> bool:
         """Whoever comes or goes changes what others may do: one transaction after the other."""
         settings = self.settings
         return settings.is_fair or settings.limits_claims or settings.limits_groups

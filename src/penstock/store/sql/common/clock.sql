@@ -70,7 +70,7 @@ UPDATE claim_key
    SET until_at = until_at - :shift_ms
  WHERE until_at - :kept_ms > :since;
 
--- name: set_back_paces
+-- name: set_back_rates
 -- Otherwise a bucket would earn nothing until the time it was reckoned at.
 UPDATE pace
    SET paced_at = paced_at - :shift_ms,

@@ -20,7 +20,7 @@ SELECT d.queue_no, d.dedup_key, d.id, d.message_no
     ON d.queue_no = k.value ->> 0
    AND d.dedup_key = k.value ->> 1;
 
--- name: give_back
+-- name: release
 -- Keys that were taken without an end, by those that took them.
 DELETE FROM dedup
  WHERE (queue_no, dedup_key) IN (

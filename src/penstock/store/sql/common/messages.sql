@@ -63,10 +63,10 @@ SELECT queue_no, group_key
 -- name: lock_groups
 -- Nothing to lock: SQLite has one writer.
 
--- name: try_groups
+-- name: try_lock_groups
 -- Nor here.
 
--- name: free_ones
+-- name: skip_locked
 -- Nor here: what stands for {lock} in steps over many messages.
 
 -- name: fallen_due
@@ -214,7 +214,7 @@ SELECT {columns}
   FROM message
  WHERE message_no IN {list:message_nos};
 
--- name: free_by_no
+-- name: unlocked_by_no
 -- Messages seen before that nobody else is at work on.
 SELECT {columns}
   FROM message

@@ -48,22 +48,22 @@ SELECT max(removed_at)
   FROM queue
  WHERE name = :name;
 
--- name: line_up
+-- name: serialize_removals
 -- Nobody else is there.
 
--- name: stop_sends
+-- name: stop_writes
 -- Nothing to stop: nobody else writes while SQLite's one writer does.
 
 -- name: keep_from_change
 -- Nobody else changes anything.
 
--- name: keep_room
+-- name: lock_room
 -- Nobody else counts at the same time.
 
--- name: lock_lines
+-- name: lock_queues
 -- Nobody else comes or goes.
 
--- name: try_lines
+-- name: try_lock_queues
 -- Nor here.
 
 -- name: by_nos

@@ -14,7 +14,7 @@ DELETE FROM dedup
                                LIMIT 1
                                  FOR UPDATE) AS d));
 
--- name: give_back
+-- name: release
 -- As in common/.  Nobody waits here: rows without an end are locked only by those who have locked the
 -- message that took the key, whatever the order of locks (store/verbs/lock_order.py).
 DELETE FROM dedup

@@ -28,7 +28,7 @@ SELECT pg_advisory_xact_lock(1885697140, s.slot)
           FROM json_array_elements(CAST(:groups AS json)) AS g (pair)
          ORDER BY slot) AS s;
 
--- name: try_groups
+-- name: try_lock_groups
 -- The same without waiting: those come back that are locked now.
 SELECT CAST(g.pair ->> 0 AS bigint), g.pair ->> 1
   FROM json_array_elements(CAST(:groups AS json)) AS g (pair)
@@ -183,11 +183,11 @@ SELECT {columns}
  ORDER BY message_no
  {lock};
 
--- name: free_ones
+-- name: skip_locked
 -- Messages that somebody else is at work on are passed over, and nobody waits.
 FOR UPDATE SKIP LOCKED;
 
--- name: free_by_no
+-- name: unlocked_by_no
 -- As in common/, but locked; those that somebody else is at work on are passed over.
 SELECT {columns}
   FROM message

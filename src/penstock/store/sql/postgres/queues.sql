@@ -1,29 +1,29 @@
--- name: line_up
+-- name: serialize_removals
 -- Two who remove queues have both read the table before they lock it: one after the other, or each
 -- would wait for the other.
 SELECT pg_advisory_xact_lock(1885697139, 2);
 
--- name: stop_sends
+-- name: stop_writes
 -- Every transaction that sends, or locks a group or a message, has read this table before and holds
 -- it until its commit.  So from here on what was sent is there to be seen, nobody has anything
 -- locked, and whoever comes waits for us.
 LOCK TABLE queue IN ACCESS EXCLUSIVE MODE;
 
--- name: keep_room
+-- name: lock_room
 -- Two who count what a queue holds must not both find the last place free.
 SELECT pg_advisory_xact_lock(1885697141, s.slot)
   FROM (SELECT CAST(q.no AS integer) AS slot
           FROM json_array_elements_text(CAST(:queue_nos AS json)) AS q (no)
          ORDER BY slot) AS s;
 
--- name: lock_lines
+-- name: lock_queues
 -- Queues with limits or fair share: who comes or goes changes what others may do.
 SELECT pg_advisory_xact_lock(1885697143, s.slot)
   FROM (SELECT CAST(q.no AS integer) AS slot
           FROM json_array_elements_text(CAST(:queue_nos AS json)) AS q (no)
          ORDER BY slot) AS s;
 
--- name: try_lines
+-- name: try_lock_queues
 -- The same without waiting: those come back that are locked now.
 SELECT CAST(q.no AS bigint)
   FROM json_array_elements_text(CAST(:queue_nos AS json)) AS q (no)

@@ -2,6 +2,6 @@
 -- From now on this connection hears of wake-ups.
 LISTEN penstock_wakeup;
 
--- name: tell
+-- name: notify
 -- Tell everybody who listens.
 SELECT pg_notify('penstock_wakeup', :payload);

@@ -12,8 +12,8 @@ RELEASE SAVEPOINT penstock;
 -- What we did is undone; what the caller did before stands.
 ROLLBACK TO SAVEPOINT penstock;
 
--- name: hold
--- Changes nothing, but from here on nobody else writes.  To read first and to write later fails at
+-- name: take_write_lock
+-- MessageChanges nothing, but from here on nobody else writes.  To read first and to write later fails at
 -- once when somebody else has written in between; this waits as long as the caller wants to.
 UPDATE sequence
    SET taken_no = taken_no

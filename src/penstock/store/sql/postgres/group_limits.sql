@@ -1,4 +1,4 @@
--- name: open_ones
+-- name: admitted
 -- As in common/, with PostgreSQL's JSON; group by group, by the index of those let through.
 SELECT CAST(g.pair ->> 0 AS bigint), g.pair ->> 1, m.state, m.number
   FROM json_array_elements(CAST(:groups AS json)) AS g (pair)

@@ -32,7 +32,7 @@ DELETE FROM fair_share
           LIMIT :limit
             FOR UPDATE OF s SKIP LOCKED));
 
--- name: line_up
+-- name: assign_all
 -- As in common/, with PostgreSQL's JSON.
 UPDATE message
    SET turn = 1 + (l.place - 1) * (CAST(:step AS bigint) / l.weight)

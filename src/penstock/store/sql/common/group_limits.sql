@@ -1,6 +1,6 @@
 -- Limits per group: who is let through.  The rule is in domain/queue/group_limit.py.
 
--- name: open_ones
+-- name: admitted
 -- How many of each of these groups are let through, by their states.
 SELECT g.value ->> 0, g.value ->> 1, m.state, count(*)
   FROM json_each(:groups) AS g
@@ -10,7 +10,7 @@ SELECT g.value ->> 0, g.value ->> 1, m.state, count(*)
    AND m.gate = 1
  GROUP BY 1, 2, 3;
 
--- name: next_ones
+-- name: next_held_back
 -- Those of a group that are held back and come next.
 SELECT message_no
   FROM message
@@ -21,7 +21,7 @@ SELECT message_no
  ORDER BY priority, turn, order_no
  LIMIT :limit;
 
--- name: let_through
+-- name: admit
 -- Now, or at an instant until which it waits.
 UPDATE message
    SET gate = 1,
@@ -39,7 +39,7 @@ UPDATE message
    AND gate = 1
    AND state = 'waiting';
 
--- name: shut_all
+-- name: hold_back_all
 -- All that have a group, but for those that somebody holds.
 UPDATE message
    SET gate = CASE state WHEN 'leased' THEN 1 ELSE 2 END,
@@ -57,7 +57,7 @@ UPDATE message
    AND group_key IS NOT NULL
    AND state IN ('waiting', 'ready', 'leased');
 
--- name: held_groups
+-- name: groups_held_back
 -- Groups with somebody to be let through.
 SELECT DISTINCT group_key
   FROM message

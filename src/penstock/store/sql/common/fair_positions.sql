@@ -1,6 +1,6 @@
 -- Fair share: the numbers behind the turns.  The rule is in domain/queue/fair_share.py.
 
--- name: lines
+-- name: passed
 -- How far the lines of some queues are.
 SELECT queue_no, priority, passed_no
   FROM fair_line
@@ -15,7 +15,7 @@ SELECT s.queue_no, s.priority, s.group_key, s.finish_no
    AND s.priority = g.value ->> 1
    AND s.group_key = g.value ->> 2;
 
--- name: keep_lines
+-- name: keep_passed
 -- Lines never go back: an earlier turn may come again later.
 INSERT INTO fair_line (queue_no, priority, passed_no)
 VALUES (:queue_no, :priority, :passed_no)
@@ -68,19 +68,19 @@ DELETE FROM fair_share
 DELETE FROM fair_share
  WHERE queue_no = :queue_no;
 
--- name: forget_lines
+-- name: forget_passed
 -- All of a queue.
 DELETE FROM fair_line
  WHERE queue_no = :queue_no;
 
--- name: leave_off
+-- name: clear
 -- The queue is not fair any more: only numbers count.
 UPDATE message
    SET turn = 0
  WHERE queue_no = :queue_no
    AND turn > 0;
 
--- name: line_up
+-- name: assign_all
 -- The queue is fair from now on: turns for all that have a place in line, as if they came anew, one
 -- by one, into an empty one.  Who waits and was never claimed gets its turn when it falls due.
 UPDATE message
