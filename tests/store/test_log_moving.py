@@ -192,7 +192,7 @@ def test_a_store_that_closes_after_a_failed_move_leaves_the_log_to_the_next_one(
 ):
     mail, path = driver.queue(), database_of(driver)
     sent = fail_a_move(driver, mail, moves, monkeypatch)
-    driver.store.readers.shut()  # the last one to close moves the log, if it is a writer
+    driver.store.readers.close_sessions()  # the last one to close moves the log, if it is a writer
 
     driver.store.close()
 
@@ -214,7 +214,7 @@ def test_so_does_one_whose_move_fails_while_it_closes(driver, moves, monkeypatch
     monkeypatch.setattr(log_mover, "sync_ahead", fail_in_the_end)
     send_until(driver, mail, lambda: moves)
     assert is_syncing.wait(30)
-    driver.store.readers.shut()
+    driver.store.readers.close_sessions()
     closing = threading.Thread(target=driver.store.close)
     closing.start()
     closing.join(0.1)

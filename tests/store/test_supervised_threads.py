@@ -120,7 +120,7 @@ def test_a_reader_that_fails_answers_its_caller_and_goes_on(
 def test_a_thread_of_wake_ups_that_fails_goes_on(driver, monkeypatch, caplog, long_pause):
     store = driver.store
     wakeups = store.wakeups if store.backend == "postgres" else store._coordination._wakeups
-    failed = fail_once(wakeups, "_tell", monkeypatch)
+    failed = fail_once(wakeups, "_send_announcements", monkeypatch)
     monkeypatch.setattr(wakeups, "_peers", ["a peer"], raising=False)
 
     wakeups.announce({1: 1})

@@ -254,7 +254,7 @@ def test_a_send_beside_the_threads_own_transaction_is_refused_at_once(
     own = sqlite3.connect(where)
     own.execute(ADD.format("a"))
 
-    with pytest.raises(TransactionBusy, match=r"this thread has a transaction open .* pass it as"):
+    with pytest.raises(TransactionBusy, match=r"this thread has an open transaction .* pass it as"):
         driver.store.send([a_new_message(mail, now=driver.now)]).result(WAIT_S)
     own.rollback()
     driver.store.send([a_new_message(mail, now=driver.now)]).result(WAIT_S)

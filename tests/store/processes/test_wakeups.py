@@ -159,7 +159,9 @@ def test_while_nobody_listens_elsewhere_a_commit_is_told_to_nobody(
     Ear(store)
     open_another()  # it is there, but does not listen
     tellings: list[object] = []
-    monkeypatch.setattr(SqliteWakeups, "_tell", lambda wakeups: tellings.append(wakeups._untold))
+    monkeypatch.setattr(
+        SqliteWakeups, "_send_announcements", lambda wakeups: tellings.append(wakeups._unannounced)
+    )
     mail = driver.queue()
 
     driver.send(mail)

@@ -106,7 +106,7 @@ class GroupCommit:
             self._call()
 
     def _call(self) -> None:
-        # The next idle lane.  If there is none: every lane checks for more work when it is done.
+        # The next idle lane.  If all are busy: each checks for more work when it is done.
         for _ in self._lanes:
             self._next = (self._next + 1) % len(self._lanes)
             if self._lanes[self._next].is_idle:

@@ -15,7 +15,7 @@ _loops: dict[int, asyncio.AbstractEventLoop] = {}  # the last one seen in each t
 
 
 class StoreTicket(Generic[T]):
-    """Bound to the event loop it was created on, or to the thread if there is none.
+    """Bound to the event loop it was created on, or to the thread without one.
 
     Not a Future: creating one costs more than the rest of a send.  On a loop the answer is a plain
     call (`then`); `await` creates a future.

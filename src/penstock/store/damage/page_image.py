@@ -83,7 +83,7 @@ class PageImage:
             self._log.__exit__(None, None, None)
 
     def page(self, no: int) -> bytes | None:
-        """None: there is no such page, or it cannot be read."""
+        """None: the page does not exist or cannot be read."""
         if no in self._missing:
             return None
         if no in self._logged and self._log is not None:

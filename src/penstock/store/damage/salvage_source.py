@@ -36,7 +36,7 @@ class StoredColumn(msgspec.Struct, frozen=True):
 class StoredTable(msgspec.Struct, frozen=True):
     name: str
     stored: list[StoredColumn]  # in the order of the records
-    number_place: int  # of the column that is the row number; -1: there is none
+    number_place: int  # index of the column with the row number; -1 without one
 
     def values(self, row: TreeRow) -> dict[str, Value]:
         """Without columns that were added later and are not in the record."""

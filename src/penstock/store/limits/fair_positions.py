@@ -67,7 +67,7 @@ class FairPositions:
         self._db.post("fair_positions.note_shares", params)
 
     def clear(self, queue_no: int) -> None:
-        """A queue is no longer fair: messages are claimed in order of arrival."""
+        """A queue stops being fair: messages are claimed in order of arrival."""
         self._db.post("fair_positions.clear", {"queue_no": queue_no})
         self.forget_queue(queue_no)
 

@@ -26,7 +26,7 @@ from penstock.store.sqlite.connection import OLDEST_SQLITE, SqliteDatabase, end_
 def examine(path: Path, *, now: int) -> Iterator[Finding]:
     yield _version()
     if not path.exists():
-        yield warn("store", f"there is no store at {path} yet; `penstock serve` creates it")
+        yield warn("store", f"no store at {path} yet; `penstock serve` creates it")
         return
     try:
         # Opened for writing, like the server: that refuses settings that may lose a commit.
@@ -65,8 +65,8 @@ def _log(path: Path, db: SqliteDatabase) -> Iterator[Finding]:
     for kept in kept_logs(path, "damaged"):
         yield fail(
             "log",
-            f"commits were dropped: {kept} is the log as it was. Remove the file when it is no "
-            "longer needed",
+            f"commits were dropped: {kept} is the log as it was. Remove the file when you do not "
+            "need it any more",
         )
     for kept in kept_logs(path, "unfinished"):
         yield warn("log", f"a power cut left an unfinished end: {kept} is the log as it was")

@@ -1,7 +1,7 @@
 """Circuits: their states, their outcomes, the queues they hold, and the queues to be released.
 
 A transaction that changes circuits locks their rows first, in the order of their hashes, and queues
-afterwards: so there is no deadlock.
+afterwards, which excludes deadlocks.
 """
 
 from __future__ import annotations

@@ -43,7 +43,7 @@ class SqlWorkers:
         return self._one("to_lose", {"worker_id": worker_id, "now": now})
 
     def page(self, *, after: str, limit: int, with_gone: bool) -> list[Worker]:
-        which = "everybody" if with_gone else "present"
+        which = "all" if with_gone else "present"
         return self._found(which, {"after": after, "limit": limit})
 
     def overdue(self, *, now: int, limit: int) -> list[Worker]:

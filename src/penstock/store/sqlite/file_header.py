@@ -18,7 +18,7 @@ _kept: dict[tuple[int, int], int] = {}  # by device and inode: descriptors that 
 
 
 def reserved_bytes(path: Path) -> int | None:
-    """The reserved bytes per page; None if there is no database yet."""
+    """The reserved bytes per page; None if the file has no database yet."""
     try:
         file = open_beside(path)
     except FileNotFoundError:

@@ -42,4 +42,4 @@ def release_keys(transaction: TransactionState, held: Iterable[DedupClaim]) -> N
         for queue_no, group, key, message_id in held
         for scope in DedupScope
     }
-    transaction.db.post("dedup.release_keys", {"keys": json_list(sorted(keys)), "no_end": NO_END})
+    transaction.db.post("dedup.release", {"keys": json_list(sorted(keys)), "no_end": NO_END})

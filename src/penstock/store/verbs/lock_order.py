@@ -4,7 +4,7 @@
     → groups → dedup keys → messages → buckets, shares → counters
 
 A transaction that waits for a lock holds none that comes later, and takes all locks of one kind at
-once and sorted: so there is no deadlock.  A step does not know the groups of its messages in
+once and sorted, which excludes deadlocks.  A step does not know the groups of its messages in
 advance.  It reads without locks, locks the groups of what it read, then the messages, and works on
 those that have not changed.  It waits for one message at most, and then it has locked no other.
 
