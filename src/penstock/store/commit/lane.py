@@ -174,7 +174,7 @@ class Lane:
             self.call()
 
     def close(self) -> None:
-        """Finish requests that were taken, unless they make no progress for `CLOSING_PATIENCE_S`."""
+        """Finish requests that were taken, while they make progress within `CLOSING_PATIENCE_S`."""
         self._is_closing = True
         self.call()
         moves = -1
