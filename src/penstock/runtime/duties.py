@@ -67,7 +67,7 @@ class Pruner:
         _repeat(self._store, lambda s: s.tidying.forget_dedup(now=now, limit=_CHUNK))
         _repeat(self._store, lambda s: s.tidying.forget_claims(now=now, limit=_CHUNK))
         _repeat(self._store, lambda s: s.tidying.forget_shares(limit=_CHUNK))
-        _repeat(self._store, lambda s: s.tidying.forget_paces(now=now, limit=_CHUNK))
+        _repeat(self._store, lambda s: s.tidying.forget_rates(now=now, limit=_CHUNK))
         if self._store.write(lambda s: s.tidying.may_prune(now=now)).result():
             self._forget_by_age(now)
         return now + MINUTE
