@@ -90,7 +90,8 @@ WITHOUT_ASYNC_FORM = {
         (
             "Penstock.on_worker_start",
             "Penstock.on_worker_stop",
-            "Penstock.roll",
+            "Penstock.queue_names",
+            "Penstock.registry",
             "Penstock.run_worker",
             "Penstock.start_duties",
             "Penstock.work_source",

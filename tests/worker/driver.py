@@ -133,8 +133,8 @@ class PumpDriver:
 
     def message(self, message_id: str) -> Message | None:
         """None: it has ended."""
-        backing: Any = self.app._opening.get()
-        found: Message | None = backing.broker.messages.find(message_id).result()
+        backend: Any = self.app._opening.get()
+        found: Message | None = backend.broker.messages.find(message_id).result()
         return found
 
     def close(self) -> None:

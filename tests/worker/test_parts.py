@@ -149,59 +149,59 @@ class FakeRoll:
 
 
 def test_a_worker_registers_beats_and_says_goodbye():
-    roll, beats, ids, _ = _beats()
+    registry, beats, ids, _ = _beats()
 
     assert beats.tick(0) == 1_000
     assert beats.tick(999) == 1_000
     beats.tick(1_000)
     beats.leave()
 
-    assert roll.said == ["register", "beat id-1", "leave id-1"]
+    assert registry.said == ["register", "beat id-1", "leave id-1"]
     assert ids == ["id-1"]
 
 
 def test_a_worker_that_was_taken_for_lost_registers_anew():
-    roll, beats, ids, _ = _beats()
+    registry, beats, ids, _ = _beats()
     beats.tick(0)
 
-    roll.standing = Standing.UNKNOWN
+    registry.standing = Standing.UNKNOWN
     beats.tick(1_000)
 
     assert ids == ["id-1", "id-2"]
 
 
 def test_a_worker_that_is_to_drain_hears_of_it_with_its_beat():
-    roll, beats, _, drains = _beats()
+    registry, beats, _, drains = _beats()
     beats.tick(0)
 
-    roll.standing = Standing.DRAINING
+    registry.standing = Standing.DRAINING
     beats.tick(1_000)
 
     assert drains == [True]
 
 
 def test_a_registry_out_of_reach_stops_nothing():
-    roll, beats, ids, _ = _beats()
+    registry, beats, ids, _ = _beats()
     beats.tick(0)
 
-    roll.error = StoreUnavailable("gone")
+    registry.error = StoreUnavailable("gone")
     assert beats.tick(1_000) == 2_000
-    roll.error = None
+    registry.error = None
     beats.tick(2_000)
 
     assert ids == ["id-1"]
 
 
 def _beats() -> tuple[FakeRoll, Beats, list[str], list[bool]]:
-    roll, ids, drains = FakeRoll(), [], []  # type: ignore[var-annotated]
+    registry, ids, drains = FakeRoll(), [], []  # type: ignore[var-annotated]
     beats = Beats(
-        roll,
+        registry,
         every_ms=1_000,
         on_id=ids.append,
         on_drain=lambda: drains.append(True),
         outage=Outage(),
     )
-    return roll, beats, ids, drains
+    return registry, beats, ids, drains
 
 
 def _entry(receipt: str, state: Noted) -> Entry:

@@ -133,7 +133,7 @@ def test_a_job_that_an_operator_cancels_is_stopped_within_four_seconds(
     held, stopped = driver.begin(), []
     held.stop = lambda: stopped.append(clock.now())
     cancelled_at = clock.now()
-    app.backing.broker.messages.cancel(sent.id, reason="no", is_running_ok=True).result()
+    app.backend.broker.messages.cancel(sent.id, reason="no", is_running_ok=True).result()
 
     while not stopped:
         clock.advance(ms=driver.turn() - clock.now())
@@ -145,7 +145,7 @@ def test_a_job_that_an_operator_cancels_is_stopped_within_four_seconds(
     driver.end(held)  # a handler that nothing can stop comes to its end
     driver.turn()
     assert held.place == -1, "its place is free again"
-    [ending] = app.backing.broker.insight.past(sent.id).result().endings
+    [ending] = app.backend.broker.insight.past(sent.id).result().endings
     assert (ending.outcome, ending.reason, ending.leased_by) == (State.CANCELLED, "no", "ada")
 
 
@@ -154,7 +154,7 @@ def test_a_job_cancelled_before_it_gets_a_slot_is_not_begun(app, clock, make_rig
     driver = make_rig(slots=1, prefetch=1)
     driver.turn()
     driver.begin()
-    app.backing.broker.messages.cancel(ids[1].id, reason=None, is_running_ok=True).result()
+    app.backend.broker.messages.cancel(ids[1].id, reason=None, is_running_ok=True).result()
 
     clock.advance(ms=NOTICE_MS)
     driver.turn()

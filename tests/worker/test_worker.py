@@ -163,9 +163,9 @@ def test_a_running_async_job_that_is_cancelled_may_clean_up_and_gives_its_slot_t
     assert began.wait(30)
     following.enqueue()
 
-    app.backing.broker.messages.cancel(sent.id, reason="no", is_running_ok=True).result()
+    app.backend.broker.messages.cancel(sent.id, reason="no", is_running_ok=True).result()
 
     assert cleaned.wait(30)
     assert after.wait(30)
-    [ending] = app.backing.broker.insight.past(sent.id).result().endings
+    [ending] = app.backend.broker.insight.past(sent.id).result().endings
     assert (ending.outcome, ending.reason) == (State.CANCELLED, "no")

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import logging
+import os
+import socket
 from collections.abc import Callable
 from enum import Enum, auto
 from typing import Protocol
 
 from penstock.domain.errors import PenstockError
+from penstock.domain.worker import MOST_KINDS, MOST_QUEUES, NewWorker
+from penstock.worker.assignment import Order
 from penstock.worker.outage import Outage
 
 _log = logging.getLogger("penstock.worker")
@@ -20,7 +24,7 @@ class Standing(Enum):
     UNKNOWN = auto()  # never known, or taken for lost
 
 
-class Roll(Protocol):
+class WorkerRegistry(Protocol):
     """Where workers are registered; safe to share between threads."""
 
     def register(self) -> str:
@@ -36,14 +40,14 @@ class Beats:
 
     def __init__(
         self,
-        roll: Roll,
+        registry: WorkerRegistry,
         *,
         every_ms: int,
         on_id: Callable[[str], None],
         on_drain: Callable[[], None],
         outage: Outage,
     ) -> None:
-        self._roll = roll
+        self._registry = registry
         self._every_ms = every_ms
         self._on_id = on_id
         self._on_drain = on_drain
@@ -69,12 +73,14 @@ class Beats:
         if worker_id is None:
             return
         try:
-            self._roll.leave(worker_id)
+            self._registry.leave(worker_id)
         except (PenstockError, OSError) as error:
             _log.warning("the worker could not be signed off: %s", error)
 
     def _beat(self) -> None:
-        standing = Standing.UNKNOWN if self._worker_id is None else self._roll.beat(self._worker_id)
+        standing = (
+            Standing.UNKNOWN if self._worker_id is None else self._registry.beat(self._worker_id)
+        )
         if standing is Standing.DRAINING:
             if not self._is_drained:
                 _log.info("worker %s is to end, says the registry", self._worker_id)
@@ -83,5 +89,23 @@ class Beats:
         elif standing is Standing.UNKNOWN:
             if self._worker_id is not None:
                 _log.warning("worker %s was taken for lost and registers anew", self._worker_id)
-            self._worker_id = self._roll.register()
+            self._worker_id = self._registry.register()
             self._on_id(self._worker_id)
+
+
+def describe_worker(
+    order: Order,
+    kinds: list[str],
+    name: str | None = None,
+    labels: dict[str, str] | None = None,
+) -> NewWorker:
+    """What a worker registers; it names no kinds or queues if it has more than the limit."""
+    return NewWorker(
+        name=name,
+        host=socket.gethostname()[:200] or None,
+        pid=os.getpid(),
+        queues=order.queues if len(order.queues) <= MOST_QUEUES else (),
+        kinds=tuple(kinds) if len(kinds) <= MOST_KINDS else (),
+        slots=order.slots,
+        labels=labels or {},
+    )

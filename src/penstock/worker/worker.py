@@ -23,7 +23,7 @@ from penstock.worker.job_table import Table
 from penstock.worker.lifespan import Lifespan, WorkerHooks
 from penstock.worker.outage import Outage, Report, log_outage
 from penstock.worker.pump import Pump
-from penstock.worker.registration import Beats, Roll
+from penstock.worker.registration import Beats, WorkerRegistry
 from penstock.worker.retirement import has_limits, reason_to_retire, resident_bytes
 from penstock.worker.running_job import Held, Way
 from penstock.worker.sandboxes import Sandboxes
@@ -46,7 +46,7 @@ class Worker:
         clock: Clock,
         dice: Dice,
         *,
-        roll: Roll | None = None,
+        registry: WorkerRegistry | None = None,
         sandboxes: Sandboxes | None = None,
         table: Table | None = None,
         on_dry: Callable[[bool], None] | None = None,
@@ -89,9 +89,9 @@ class Worker:
             outage=outage,
         )
         self._beats: Beats | None = None
-        if roll is not None:
+        if registry is not None:
             self._beats = Beats(
-                roll,
+                registry,
                 every_ms=order.beat_ms,
                 on_id=self._registered,
                 on_drain=self.drain,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from penstock import Penstock
-from penstock.client.local.backend import Embedded
+from penstock.client.local.backend import LocalBackend
 from penstock.domain.queue.counts import Counts
 from penstock.domain.worker import NewWorker
 from penstock.ports.clock import Clock
@@ -15,9 +15,9 @@ from tests.client.driver import WorkerDriver
 
 
 def broker_of(app: Penstock) -> Broker:
-    backing = app.backing
-    assert isinstance(backing, Embedded)
-    return backing.broker
+    backend = app.backend
+    assert isinstance(backend, LocalBackend)
+    return backend.broker
 
 
 class HandWorker(WorkerDriver):

@@ -1,4 +1,4 @@
-"""A worker that runs what is due and ends, on every backing."""
+"""A worker that runs what is due and ends, on every backend."""
 
 from __future__ import annotations
 

@@ -40,7 +40,7 @@ def test_a_key_that_may_not_list_queues_knows_those_of_the_application(app, queu
         raise Forbidden("this key may not list queues")
 
     app.queue(queue)
-    monkeypatch.setattr(app.backing, "queue_names", refuse)
+    monkeypatch.setattr(app, "queue_names", refuse)
 
     [warning] = unknown_queues(app, (queue, f"{queue}x"))
 

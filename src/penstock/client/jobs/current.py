@@ -9,22 +9,21 @@ from datetime import datetime
 
 import msgspec
 
-from penstock.client.backend import Backing
+from penstock.client.backend import Backend
 from penstock.domain.datetimes import moment_of
 from penstock.domain.duration import Duration, as_ms
 from penstock.domain.errors import InvalidRequest
-from penstock.domain.message.lease import Verb
-from penstock.ports.work import Controls, Work, WorkAct
+from penstock.ports.work import Controls, Work
 from penstock.services.messages import MAX_PROGRESS_CHARS
 
 _current: ContextVar[Current] = ContextVar("penstock_current")
 
 
 class Current:
-    def __init__(self, work: Work, controls: Controls, backing: Callable[[], Backing]) -> None:
+    def __init__(self, work: Work, controls: Controls, backend: Callable[[], Backend]) -> None:
         self._work = work
         self._controls = controls
-        self._backing = backing
+        self._backend = backend
         self._is_completed = False
         self.result: object = None
 
@@ -109,18 +108,15 @@ class Current:
 
     def complete(self, *, tx: object) -> None:
         """Done exactly if the caller's own transaction is committed; raises LeaseLost."""
-        self._backing().act_in(tx, self._completion())
+        self._backend().complete(self._work.receipt, tx=tx)
         self._is_completed = True
 
     async def complete_async(self, *, tx: object) -> None:
-        await self._backing().act_in_async(tx, self._completion())
+        await self._backend().complete_async(self._work.receipt, tx=tx)
         self._is_completed = True
 
     def told(self, result: object) -> None:
         self.result = result
-
-    def _completion(self) -> WorkAct:
-        return WorkAct(receipt=self._work.receipt, verb=Verb.COMPLETE)
 
 
 def current() -> Current:

@@ -15,7 +15,7 @@ from contextlib import (
 from types import MappingProxyType
 from typing import Any
 
-from penstock.client.backend import Backing
+from penstock.client.backend import Backend
 from penstock.client.bus.listener import Listener
 from penstock.client.jobs import tracing
 from penstock.client.jobs.current import Being, Current
@@ -30,8 +30,8 @@ from penstock.worker.lifespan import WorkerHooks
 class JobHandlers:
     """By kind.  What the worker and the testing kit run jobs with."""
 
-    def __init__(self, backing: Callable[[], Backing]) -> None:
-        self._backing = backing
+    def __init__(self, backend: Callable[[], Backend]) -> None:
+        self._backend = backend
         self._jobs: dict[str, Job[..., Any]] = {}
         self._hooks: list[AroundHook] = []
         self.worker_hooks = WorkerHooks()
@@ -82,14 +82,14 @@ class JobHandlers:
 
     def around(self, work: Work, controls: Controls) -> AbstractContextManager[Running]:
         """The trace it was sent in, `current()`, then the sync hooks as they were declared."""
-        job = Current(work, controls, self._backing)
+        job = Current(work, controls, self._backend)
         if not self._hooks and not tracing.is_needed(work):
             return Being(job)
         return self._around(work, job)
 
     def around_async(self, work: Work, controls: Controls) -> AbstractAsyncContextManager[Running]:
         """The same with all hooks, for an async handler."""
-        job = Current(work, controls, self._backing)
+        job = Current(work, controls, self._backend)
         if not self._hooks and not tracing.is_needed(work):
             return Being(job)
         return self._around_async(work, job)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Mapping, Sequence
 
-from penstock.client.acts import DamagedQueues, log_refused_claim, planned
+from penstock.client.claim_errors import DamagedQueues, log_failed_claim
 from penstock.domain.circuit.circuit import Permitted, Reported
 from penstock.domain.errors import PenstockError, QueueNotFound, StoreDamaged
 from penstock.domain.message.lease import LeaseAct
@@ -19,7 +19,7 @@ _REFRESH_MS = 1_000
 _Listener = tuple[frozenset[str], Callable[[], None]]
 
 
-class EmbeddedSource:
+class LocalSource:
     def __init__(self, broker: Broker) -> None:
         self._broker = broker
         self._lock = threading.Lock()
@@ -63,7 +63,7 @@ class EmbeddedSource:
                 # What the other queues gave is leased to this worker, and the acts are done.
                 if not found and not finished:
                     raise
-                log_refused_claim(queue, error)
+                log_failed_claim(queue, error)
                 break
             finished = claimed.finished if finished is None else finished
             found += [self._work(queue, *one) for one in claimed.messages]
@@ -114,10 +114,21 @@ class EmbeddedSource:
         plans: list[LeaseAct | PenstockError] = []
         for act in acts:
             try:
-                plans.append(planned(self._broker.messages, act))
+                plans.append(self._plan(act))
             except PenstockError as error:
                 plans.append(error)
         return plans
+
+    def _plan(self, act: WorkAct) -> LeaseAct:
+        messages = self._broker.messages
+        return messages.plan(
+            messages.read_receipt(act.receipt),
+            act.verb,
+            delay_ms=act.delay_ms,
+            text=act.text,
+            progress=act.progress,
+            is_start=act.is_start,
+        )
 
     def _work(self, queue: str, message: Message, content: Content) -> Work:
         return Work(
@@ -146,7 +157,7 @@ class EmbeddedSource:
 def _merged(
     plans: Sequence[LeaseAct | PenstockError], answers: Sequence[Acted | PenstockError]
 ) -> list[Answer]:
-    """Each act's refusal or None: those that were not even asked have theirs already."""
+    """The error of each act, or None; the store was not asked about acts with an invalid plan."""
     left = iter(answers)
-    told = [plan if isinstance(plan, PenstockError) else next(left) for plan in plans]
-    return [one if isinstance(one, PenstockError) else None for one in told]
+    results = [plan if isinstance(plan, PenstockError) else next(left) for plan in plans]
+    return [one if isinstance(one, PenstockError) else None for one in results]

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 
-from penstock.api.leases import ActResult
-from penstock.client.acts import over_http
+import msgspec
+
+from penstock.api.leases import ActResult, BatchAct
 from penstock.client.remote.server import Remote
 from penstock.domain.errors import PenstockError
 from penstock.domain.message.lease import Verb
@@ -54,7 +55,7 @@ class RemoteActs:
         for start in range(0, len(places), MOST_ACTS):
             some = places[start : start + MOST_ACTS]
             try:
-                results = self._remote.act_batch([over_http(self._acts[place]) for place in some])
+                results = self._remote.act_batch([_record(self._acts[place]) for place in some])
             except (PenstockError, OSError) as error:
                 self.error = self.error or error
                 return
@@ -68,3 +69,27 @@ class RemoteActs:
     def answers(self) -> list[Answer]:
         missing = Unanswered(str(self.error))
         return [self._answers.get(place, missing) for place in range(len(self._acts))]
+
+
+def _record(act: WorkAct) -> BatchAct:
+    match act.verb:
+        case Verb.FAIL | Verb.TIME_OUT:
+            return BatchAct(act.receipt, act.verb, error=act.text, retry_in_ms=act.delay_ms)
+        case Verb.CRASH:
+            return BatchAct(act.receipt, act.verb, error=act.text)
+        case Verb.EXTEND:
+            return BatchAct(
+                act.receipt,
+                act.verb,
+                lease_ms=act.delay_ms,
+                is_start=act.is_start or None,
+                progress=None if act.progress is None else msgspec.Raw(act.progress.encode()),
+            )
+        case Verb.BURY | Verb.CANCEL:
+            return BatchAct(act.receipt, act.verb, reason=act.text)
+        case Verb.SNOOZE:
+            return BatchAct(act.receipt, act.verb, delay_ms=act.delay_ms, reason=act.text)
+        case Verb.RELEASE:
+            return BatchAct(act.receipt, act.verb, delay_ms=act.delay_ms)
+        case Verb.COMPLETE:
+            return BatchAct(act.receipt, act.verb)

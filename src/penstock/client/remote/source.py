@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Mapping, Sequence
 
-from penstock.client.acts import DamagedQueues, log_refused_claim
+from penstock.client.claim_errors import DamagedQueues, log_failed_claim
 from penstock.client.remote.acts import MOST_ACTS, RemoteActs
 from penstock.client.remote.server import RawMessage, Remote
 from penstock.client.remote.waiting import Idle, Waiting
@@ -69,7 +69,7 @@ class RemoteSource:
         if not found:  # what was claimed is leased to this worker, which has to run it
             acts.check()
         if isinstance(acts.error, PenstockError):
-            log_refused_claim(queue, acts.error)
+            log_failed_claim(queue, acts.error)
         return found, acts.answers()
 
     def act(self, acts: Sequence[WorkAct]) -> list[Answer]:

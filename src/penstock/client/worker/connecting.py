@@ -62,7 +62,7 @@ def unknown_queues(app: Penstock, queues: tuple[str, ...]) -> list[str]:
     undeclared = [name for name in queues if name not in app.queues]
     if not undeclared:
         return []
-    find = app.backing.queue_names
+    find = app.queue_names
     try:
         missing = [name for name in undeclared if name not in find(prefix=name, limit=1)]
         known = {name: sorted({*app.queues, *_names_near(name, find)}) for name in missing}

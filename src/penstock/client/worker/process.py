@@ -26,7 +26,6 @@ from penstock.client.worker.connecting import (
 )
 from penstock.client.worker.loading import load_app
 from penstock.client.worker.logs import set_up
-from penstock.client.worker.roll import about
 from penstock.client.worker.sandboxed import Sandboxed
 from penstock.client.worker.settling import settled
 from penstock.domain.errors import PenstockError
@@ -38,7 +37,7 @@ from penstock.worker.frames import Drain, Dry, Errand, Finish, Waiting, Wire, Wo
 from penstock.worker.job_table import Table
 from penstock.worker.lifespan import StartFailed
 from penstock.worker.process_exit import LOOP_FAILED
-from penstock.worker.registration import Roll
+from penstock.worker.registration import WorkerRegistry, describe_worker
 from penstock.worker.sandbox import hang_by
 from penstock.worker.sandboxes import Sandboxes
 from penstock.worker.supervisor import RETIRED, UNUSABLE
@@ -107,18 +106,20 @@ def _work(app: Penstock, errand: Errand, wire: Wire) -> int:
     os.set_inheritable(errand.table_fd, False)
     table = Table.inherited(errand.table_fd)
 
-    def connect() -> tuple[WorkSource, Roll, list[str]]:
+    def connect() -> tuple[WorkSource, WorkerRegistry, list[str]]:
         source = app.work_source()
-        roll = app.roll(about(order, app.handlers.kinds, errand.app, errand.labels))
+        registry = app.registry(
+            describe_worker(order, app.handlers.kinds, errand.app, errand.labels)
+        )
         settle_left(source, errand.left)
         if table.worker_id:
-            roll.leave(table.worker_id)  # the process before this one has ended
-        return source, roll, unknown_queues(app, order.queues)
+            registry.leave(table.worker_id)  # the process before this one has ended
+        return source, registry, unknown_queues(app, order.queues)
 
     connected = until_answered(connect, wire)
     if connected is None:
         return 0
-    source, roll, warnings = connected
+    source, registry, warnings = connected
     if errand.is_heir:
         wire.send(Working())
         app.close()
@@ -136,7 +137,7 @@ def _work(app: Penstock, errand: Errand, wire: Wire) -> int:
         app.handlers,
         clock,
         own_dice(),
-        roll=roll,
+        registry=registry,
         sandboxes=sandboxes,
         table=table,
         on_dry=lambda is_dry: _tell(wire, Dry(is_dry)),

@@ -10,12 +10,12 @@ import msgspec
 
 from penstock.client.worker.connecting import unknown_queues
 from penstock.client.worker.process import WORK, command
-from penstock.client.worker.roll import about
 from penstock.client.worker.settling import settled
 from penstock.domain.duration import Duration, as_ms
 from penstock.wiring.broker import own_dice, steady_clock
 from penstock.worker.assignment import Order
 from penstock.worker.frames import Errand
+from penstock.worker.registration import describe_worker
 from penstock.worker.supervisor import Supervisor
 from penstock.worker.worker import Worker
 
@@ -42,14 +42,14 @@ def in_process(app: Penstock, **options: Unpack[WorkerOptions]) -> Worker:
     is_registered = options.get("is_registered", True)
     for text in unknown_queues(app, order.queues):
         _log.warning("%s", text)
-    told = about(order, app.handlers.kinds, options.get("name"))
+    told = describe_worker(order, app.handlers.kinds, options.get("name"))
     return Worker(
         order,
         app.work_source(),
         app.handlers,
         app.clock,
         own_dice(),
-        roll=app.roll(told) if is_registered else None,
+        registry=app.registry(told) if is_registered else None,
         hooks=app.handlers.worker_hooks,
     )
 
