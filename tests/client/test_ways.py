@@ -94,7 +94,7 @@ WITHOUT_ASYNC_FORM = {
             "Penstock.registry",
             "Penstock.run_worker",
             "Penstock.start_duties",
-            "Penstock.work_source",
+            "Penstock.job_source",
             "Penstock.worker",
         ),
         "is for workers, which have threads of their own",

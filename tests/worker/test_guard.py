@@ -192,7 +192,7 @@ def test_what_escapes_in_a_slot_fails_the_job_and_keeps_the_slot(app, start, mon
     begin, broken = worker._begin, ["once"]
 
     def begin_badly(held: Any) -> bool:
-        if broken and held.work.kind == "first":
+        if broken and held.kind == "first":
             raise SystemExit(broken.pop())
         return begin(held)
 

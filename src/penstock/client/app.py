@@ -21,7 +21,7 @@ from penstock.client.bus.bus import BusPart
 from penstock.client.bus.notifications import NotificationQueue
 from penstock.client.declared_queues import DeclaredQueues
 from penstock.client.jobs import recurring, tracing
-from penstock.client.jobs.current import Current
+from penstock.client.jobs.current import Current, running_job_label
 from penstock.client.jobs.handlers import JobHandlers
 from penstock.client.jobs.hooks import check_worker_hook
 from penstock.client.jobs.job import Enqueued, Job
@@ -47,15 +47,14 @@ from penstock.domain.queue.queue import check_name
 from penstock.domain.schedule import ownership
 from penstock.domain.worker import NewWorker
 from penstock.ports.clock import Clock
-from penstock.ports.work import WorkSource
 from penstock.settings import Settings, check_given, load
 from penstock.settings.values import SQLITE
 from penstock.wiring.broker import migrate, own_clock
-from penstock.worker.registration import WorkerRegistry
+from penstock.worker.application import Application, JobSource, WorkerRegistry
 
 if TYPE_CHECKING:
-    from penstock.client.worker.starting import WorkerOptions
-    from penstock.worker.worker import Worker
+    from penstock.worker.assignment import WorkerOptions
+    from penstock.worker.worker import JobWorker
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -63,7 +62,7 @@ H = TypeVar("H", bound=Callable[[Current], Any])
 W = TypeVar("W", bound=Callable[[], Any])
 
 
-class Penstock(BusPart):
+class Penstock(BusPart, Application):
     """Safe to share between threads; a forked child opens its own.
 
     `settings` are those of a store in this process, by the names that a server's have:
@@ -254,6 +253,14 @@ class Penstock(BusPart):
         return self._name or self._module
 
     @property
+    def job_handlers(self) -> JobHandlers:
+        return self.handlers
+
+    @property
+    def running_job(self) -> Callable[[], tuple[str, str | None] | None]:
+        return running_job_label
+
+    @property
     def backend(self) -> Backend:
         """What stands behind it, opened: for the parts of Penstock that build on it."""
         return self._opening.get()
@@ -282,7 +289,7 @@ class Penstock(BusPart):
         page = Queues(self._opening.get().channel).page(prefix=prefix, limit=limit)
         return [queue.name for queue in page.queues]
 
-    def work_source(self) -> WorkSource:
+    def job_source(self) -> JobSource:
         """Where a worker gets work; its queues are made if missing, recurring work is declared."""
         backend = self._opening.get()
         self._subscribe_all(backend)
@@ -303,13 +310,13 @@ class Penstock(BusPart):
         retire = Schedules(channel).retire
         return RetiringRegistry(registry, lambda: retire(owner, declared), owner=owner)
 
-    def worker(self, **options: Unpack[WorkerOptions]) -> Worker:
+    def worker(self, **options: Unpack[WorkerOptions]) -> JobWorker:
         """A worker in this process: `run()` it in any thread, `drain()` ends it.
 
         Without processes of its own: a sync job past its time limit is told so but cannot be
         stopped, and what crashes takes this process along.  `penstock worker` has neither flaw.
         """
-        from penstock.client.worker.starting import in_process
+        from penstock.worker.worker import in_process
 
         return in_process(self, **options)
 

@@ -12,7 +12,7 @@ from penstock.client.channel import Channel
 from penstock.domain.limits import Limits
 from penstock.domain.message.draft import Draft
 from penstock.ports.clock import Clock
-from penstock.ports.work import WorkSource
+from penstock.worker.application import JobSource
 
 
 class Backend(Protocol):
@@ -84,7 +84,7 @@ class Backend(Protocol):
 
     async def complete_async(self, receipt: str, *, tx: object) -> None: ...
 
-    def source(self) -> WorkSource: ...
+    def source(self) -> JobSource: ...
 
     def start_duties(self) -> None:
         """Run the background duties of a store that has no server beside it."""

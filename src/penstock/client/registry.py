@@ -10,7 +10,7 @@ from penstock.client.channel import Channel
 from penstock.client.nouns.workers import Workers
 from penstock.domain.errors import PenstockError, StoreUnavailable, WorkerGone, WorkerNotFound
 from penstock.domain.worker import NewWorker
-from penstock.worker.registration import Standing, WorkerRegistry
+from penstock.worker.application import RegistryStatus, WorkerRegistry
 
 _log = logging.getLogger("penstock.recurring")
 
@@ -23,11 +23,11 @@ class ChannelRegistry:
     def register(self) -> str:
         return self._workers.register(self._about).id
 
-    def beat(self, worker_id: str) -> Standing:
+    def beat(self, worker_id: str) -> RegistryStatus:
         found = self._workers.beat(worker_id)
         if found is None:
-            return Standing.UNKNOWN
-        return Standing.DRAINING if found.is_draining else Standing.ALIVE
+            return RegistryStatus.UNKNOWN
+        return RegistryStatus.DRAINING if found.is_draining else RegistryStatus.ALIVE
 
     def leave(self, worker_id: str) -> None:
         with suppress(WorkerNotFound, WorkerGone):  # it has left already
@@ -53,9 +53,9 @@ class RetiringRegistry:
         self._retire_undeclared()
         return worker_id
 
-    def beat(self, worker_id: str) -> Standing:
+    def beat(self, worker_id: str) -> RegistryStatus:
         standing = self._registry.beat(worker_id)
-        if standing is Standing.ALIVE:
+        if standing is RegistryStatus.ALIVE:
             self._retire_undeclared()
         return standing
 

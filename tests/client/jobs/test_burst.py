@@ -117,7 +117,7 @@ def test_a_burst_does_not_end_on_a_queue_that_could_not_be_asked(app, burst, mon
         done.append("late")
 
     early.enqueue()
-    remote = app.work_source()._remote
+    remote = app.job_source()._remote
     whole, failures = remote.turn, [Unreachable("gone", was_sent=False)]
 
     def turn(queue, *args, **options):

@@ -22,8 +22,8 @@ from penstock.domain.message.lifecycle import State
 from penstock.domain.queue.counts import Counts
 from penstock.domain.queue.queue import Queue, QueueSettings
 from penstock.operations.messages import record_of
-from penstock.ports.work import WorkAct
 from penstock.wiring.broker import Broker
+from penstock.worker.claimed_job import JobAct
 from tests.client.jobs.driver import JobDriver
 from tests.clocks import ManualClock
 from tests.edge.api import a_name
@@ -78,7 +78,7 @@ def test_a_failed_job_says_why_and_a_running_one_who_has_it_and_how_far_it_is(
     driver.run_due()
     running = mail.enqueue(1)
     [work] = driver.claim()
-    driver.act(WorkAct(receipt=work.receipt, verb=Verb.EXTEND, delay_ms=60_000, progress="42"))
+    driver.act(JobAct(receipt=work.receipt, verb=Verb.EXTEND, delay_ms=60_000, progress="42"))
 
     assert "ValueError: thirteen" in str(app.jobs.get(failed).last_error)
     job = app.jobs.get(running)
@@ -256,7 +256,7 @@ def test_waiting_for_a_job_that_moves_to_a_dead_letter_queue_ends_too(
     def broken() -> None:
         raise Bury("no")
 
-    app.work_source()  # makes both queues
+    app.job_source()  # makes both queues
     sent = broken.enqueue()
     driver.run_due()
 

@@ -16,7 +16,7 @@ from penstock.domain.schedule.ownership import RETIRED, YOUNG_MS
 from penstock.domain.schedule.schedule import Every, Template
 from penstock.domain.worker import NewWorker
 from penstock.wiring.broker import Broker
-from penstock.worker.registration import WorkerRegistry
+from penstock.worker.application import WorkerRegistry
 from tests.client.calls import run
 from tests.clocks import ManualClock
 from tests.edge.api import a_name
@@ -51,7 +51,7 @@ def version(url: str, clock: ManualClock, queue: str, owner: str) -> Iterator[Ve
 
 def start(app: Penstock) -> tuple[WorkerRegistry, str]:
     """As a worker starts: declare, then register."""
-    app.work_source()
+    app.job_source()
     registry = app.registry(NewWorker())
     return registry, registry.register()
 
@@ -173,7 +173,7 @@ def test_a_worker_of_another_version_that_is_just_starting_loses_nothing(
     registry, worker = start(version(a))
     clock.advance(ms=YOUNG_MS)
     starting = version(a, b)
-    starting.work_source()  # it has declared, and is not registered yet
+    starting.job_source()  # it has declared, and is not registered yet
 
     registry.beat(worker)
 
@@ -184,7 +184,7 @@ def test_recurring_work_is_looked_at_paused_and_removed_from_python(
     version: Version, owner: str, a: str, queue: str
 ) -> None:
     app = version(a)
-    app.work_source()
+    app.job_source()
 
     shown = app.recurring.get(a)
     assert (shown.owner, shown.queue, shown.every_ms, shown.kind) == (owner, queue, 3_600_000, a)

@@ -29,7 +29,7 @@ from penstock.domain import topic as topics
 from penstock.domain.errors import InvalidRequest
 from penstock.domain.message.draft import Draft
 from penstock.domain.topic import EVENT_ID, TOPIC, Dispatch
-from penstock.ports.work import WorkSource
+from penstock.worker.application import JobSource
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -232,7 +232,7 @@ class BusPart(ABC):
         if are_subscribed:
             self._found_at = backend
 
-    def _with_own(self, source: WorkSource) -> WorkSource:
+    def _with_own(self, source: JobSource) -> JobSource:
         """The source of work, which also looks where this worker's own events wait."""
         queues = frozenset(
             queue for queue, s in self._subscriptions.items() if s.dispatch is Dispatch.STICKY

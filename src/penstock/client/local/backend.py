@@ -24,10 +24,10 @@ from penstock.ports import store
 from penstock.ports.clock import Clock
 from penstock.ports.store import Session
 from penstock.ports.unit_of_work import Work, write
-from penstock.ports.work import WorkSource
 from penstock.settings import Settings
 from penstock.wiring.broker import open_broker
 from penstock.wiring.handlers import handlers_of
+from penstock.worker.application import JobSource
 
 
 class LocalBackend:
@@ -95,11 +95,10 @@ class LocalBackend:
         tx: object = None,
         subscriptions: Sequence[DeclaredSubscription] = (),
     ) -> list[Published]:
+        if tx is None:
+            self.broker.store.refuse_deadlock()
         work = self._publication(topic, drafts, node, subscriptions)
-        if tx is not None:
-            return work.result_in(tx)
-        self.broker.store.refuse_deadlock()
-        return aside(work.result)
+        return aside(work.result) if tx is None else work.result_in(tx)
 
     async def publish_async(
         self,
@@ -119,7 +118,7 @@ class LocalBackend:
     async def complete_async(self, receipt: str, *, tx: object) -> None:
         _raise_error(await self.broker.messages.act_in_async(tx, [self._completion(receipt)]))
 
-    def source(self) -> WorkSource:
+    def source(self) -> JobSource:
         if self._source is None:
             self._source = LocalSource(self.broker)
         return self._source

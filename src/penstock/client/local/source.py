@@ -1,4 +1,4 @@
-"""Work out of a store in the same process."""
+"""ClaimedJob out of a store in the same process."""
 
 from __future__ import annotations
 
@@ -12,8 +12,9 @@ from penstock.domain.message.lease import LeaseAct
 from penstock.domain.message.lifecycle import Content, Message
 from penstock.ports.store import Acted
 from penstock.ports.unit_of_work import run_steps
-from penstock.ports.work import Answer, Work, WorkAct
 from penstock.wiring.broker import Broker
+from penstock.worker.application import ActAnswer
+from penstock.worker.claimed_job import ClaimedJob, JobAct
 
 _REFRESH_MS = 1_000
 _Listener = tuple[frozenset[str], Callable[[], None]]
@@ -35,11 +36,11 @@ class LocalSource:
         limit: int,
         lease_ms: int,
         worker_id: str,
-        finishing: Sequence[WorkAct] = (),
-    ) -> tuple[list[Work], list[Answer]]:
+        finishing: Sequence[JobAct] = (),
+    ) -> tuple[list[ClaimedJob], list[ActAnswer]]:
         plans = self._plans(finishing)
         acts = [plan for plan in plans if isinstance(plan, LeaseAct)]
-        found: list[Work] = []
+        found: list[ClaimedJob] = []
         finished: list[Acted | PenstockError] | None = None
         for queue in queues:
             if len(found) >= limit:
@@ -71,7 +72,7 @@ class LocalSource:
             finished = self._broker.messages.act(acts).result() if acts else []
         return found, _merged(plans, finished)
 
-    def act(self, acts: Sequence[WorkAct]) -> list[Answer]:
+    def act(self, acts: Sequence[JobAct]) -> list[ActAnswer]:
         plans = self._plans(acts)
         fit = [plan for plan in plans if isinstance(plan, LeaseAct)]
         return _merged(plans, self._broker.messages.act(fit).result() if fit else [])
@@ -110,7 +111,7 @@ class LocalSource:
             if None in names or not queues.isdisjoint(names):
                 callback()
 
-    def _plans(self, acts: Sequence[WorkAct]) -> list[LeaseAct | PenstockError]:
+    def _plans(self, acts: Sequence[JobAct]) -> list[LeaseAct | PenstockError]:
         plans: list[LeaseAct | PenstockError] = []
         for act in acts:
             try:
@@ -119,7 +120,7 @@ class LocalSource:
                 plans.append(error)
         return plans
 
-    def _plan(self, act: WorkAct) -> LeaseAct:
+    def _plan(self, act: JobAct) -> LeaseAct:
         messages = self._broker.messages
         return messages.plan(
             messages.read_receipt(act.receipt),
@@ -130,8 +131,8 @@ class LocalSource:
             is_start=act.is_start,
         )
 
-    def _work(self, queue: str, message: Message, content: Content) -> Work:
-        return Work(
+    def _work(self, queue: str, message: Message, content: Content) -> ClaimedJob:
+        return ClaimedJob(
             id=message.id,
             queue=queue,
             receipt=self._broker.messages.receipt(message),
@@ -156,7 +157,7 @@ class LocalSource:
 
 def _merged(
     plans: Sequence[LeaseAct | PenstockError], answers: Sequence[Acted | PenstockError]
-) -> list[Answer]:
+) -> list[ActAnswer]:
     """The error of each act, or None; the store was not asked about acts with an invalid plan."""
     left = iter(answers)
     results = [plan if isinstance(plan, PenstockError) else next(left) for plan in plans]

@@ -14,7 +14,8 @@ from penstock.api.leases import ActResult, BatchAct
 from penstock.client.remote.server import Remote
 from penstock.domain.errors import PenstockError
 from penstock.domain.message.lease import Verb
-from penstock.ports.work import Answer, Unanswered, WorkAct
+from penstock.worker.application import ActAnswer, Unanswered
+from penstock.worker.claimed_job import JobAct
 
 MOST_ACTS = 250  # per request: the server limits their number and size
 
@@ -22,10 +23,10 @@ MOST_ACTS = 250  # per request: the server limits their number and size
 class RemoteActs:
     """`places` are positions in the sequence of acts."""
 
-    def __init__(self, remote: Remote, acts: Sequence[WorkAct]) -> None:
+    def __init__(self, remote: Remote, acts: Sequence[JobAct]) -> None:
         self._remote = remote
         self._acts = acts
-        self._answers: dict[int, Answer] = {}
+        self._answers: dict[int, ActAnswer] = {}
         self.error: PenstockError | OSError | None = None  # the first request that failed
 
     def completions(self, queues: Collection[str]) -> dict[str, list[int]]:
@@ -66,12 +67,12 @@ class RemoteActs:
         if self.error is not None and not self._answers:
             raise self.error
 
-    def answers(self) -> list[Answer]:
+    def answers(self) -> list[ActAnswer]:
         missing = Unanswered(str(self.error))
         return [self._answers.get(place, missing) for place in range(len(self._acts))]
 
 
-def _record(act: WorkAct) -> BatchAct:
+def _record(act: JobAct) -> BatchAct:
     match act.verb:
         case Verb.FAIL | Verb.TIME_OUT:
             return BatchAct(act.receipt, act.verb, error=act.text, retry_in_ms=act.delay_ms)

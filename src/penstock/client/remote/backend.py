@@ -27,7 +27,7 @@ from penstock.domain.errors import (
 from penstock.domain.message.draft import Draft
 from penstock.domain.topic import check_topic
 from penstock.ports.clock import Clock
-from penstock.ports.work import WorkSource
+from penstock.worker.application import JobSource
 
 
 class RemoteBackend:
@@ -100,7 +100,7 @@ class RemoteBackend:
     async def complete_async(self, receipt: str, *, tx: object) -> None:
         raise no_transaction()
 
-    def source(self) -> WorkSource:
+    def source(self) -> JobSource:
         if self._source is None:
             self._source = RemoteSource(self.remote)
         return self._source

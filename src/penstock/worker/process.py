@@ -1,9 +1,9 @@
-"""The two kinds of processes that a worker is made of, as command lines and as programs.
+"""The program of both kinds of worker processes.
 
-    python -m penstock.client.worker.process work FD              claims, runs most jobs
-    python -m penstock.client.worker.process sandbox FD LIFELINE  runs one job at a time
+    python -m penstock.worker.process work FD              claims jobs, runs most of them
+    python -m penstock.worker.process sandbox FD LIFELINE  runs one job at a time
 
-Each gets the number of a socket to its parent, and ends when its parent is gone.
+Each gets the number of a socket to its parent, and ends when its parent has exited.
 """
 
 from __future__ import annotations
@@ -17,46 +17,37 @@ import sys
 import threading
 from contextlib import suppress
 
-from penstock.client.app import Penstock
-from penstock.client.worker.connecting import (
-    FINAL,
-    settle_left,
-    unknown_queues,
-    until_answered,
-)
-from penstock.client.worker.loading import load_app
-from penstock.client.worker.logs import set_up
-from penstock.client.worker.sandboxed import Sandboxed
-from penstock.client.worker.settling import settled
 from penstock.domain.errors import PenstockError
 from penstock.ports.store import OUTAGES
-from penstock.ports.work import WorkSource
+from penstock.supervision.logs import name_jobs, set_up_logs
 from penstock.supervision.threads import start_logged
 from penstock.wiring.broker import own_dice, steady_clock
-from penstock.worker.frames import Drain, Dry, Errand, Finish, Waiting, Wire, Working
-from penstock.worker.job_table import Table
+from penstock.worker.app_loading import load_app
+from penstock.worker.application import Application, JobSource, WorkerRegistry
+from penstock.worker.child import SANDBOX, command
+from penstock.worker.frames import (
+    Drain,
+    Dry,
+    Finish,
+    ProcessAssignment,
+    WaitingForStore,
+    Wire,
+    Working,
+)
+from penstock.worker.heartbeat import describe_worker
+from penstock.worker.job_table import JobTable
 from penstock.worker.lifespan import StartFailed
-from penstock.worker.process_exit import LOOP_FAILED
-from penstock.worker.registration import WorkerRegistry, describe_worker
-from penstock.worker.sandbox import hang_by
+from penstock.worker.process_exit import LOOP_FAILED, RETIRED, UNUSABLE
+from penstock.worker.sandbox import SandboxedJobs, hang_by
 from penstock.worker.sandboxes import Sandboxes
-from penstock.worker.supervisor import RETIRED, UNUSABLE
-from penstock.worker.worker import Worker
+from penstock.worker.startup import FINAL, report_leftovers, unknown_queues, until_answered
+from penstock.worker.worker import JobWorker
 
 _log = logging.getLogger("penstock.worker")
 
-WORK = "work"
-SANDBOX = "sandbox"
 _SWITCH_SECONDS = 0.0005  # the pump must not wait 5 ms for a job that computes
 _FAILED = 1
 _AT_EXIT_S = 10.0  # for all `atexit` handlers; that of multiprocessing waits for its children
-
-
-def command(kind: str) -> list[str]:
-    return [sys.executable, "-m", __name__ if __name__ != "__main__" else _NAME, kind]
-
-
-_NAME = "penstock.client.worker.process"
 
 
 def main() -> None:
@@ -68,17 +59,18 @@ def main() -> None:
     if kind == SANDBOX:
         signal.signal(signal.SIGTERM, signal.SIG_IGN)  # the worker decides when it ends
     wire = Wire(socket.socket(fileno=int(fd)))
-    errand = wire.receive()
-    if not isinstance(errand, Errand):
-        os._exit(_FAILED)  # the parent is gone already
-    set_up(errand.log_level, errand.log_format)
+    assignment = wire.receive()
+    if not isinstance(assignment, ProcessAssignment):
+        os._exit(_FAILED)  # the parent has exited already
+    set_up_logs(assignment.log_level, assignment.log_format)
     try:
-        app = load_app(errand.app, url=errand.url, key=errand.key)
-        code = _sandbox(app, wire) if kind == SANDBOX else _work(app, errand, wire)
+        app = load_app(assignment.app, url=assignment.url, key=assignment.key)
+        name_jobs(app.running_job)
+        code = _sandbox(app, wire) if kind == SANDBOX else _work(app, assignment, wire)
     except FINAL as error:
         print(f"penstock: {error}", file=sys.stderr)  # noqa: T201
         code = UNUSABLE
-    except BrokenPipeError:  # the parent has died meanwhile
+    except BrokenPipeError:  # the parent has exited in the meantime
         code = _FAILED
     except (PenstockError, OSError, StartFailed) as error:
         print(f"penstock: the worker cannot start: {error}", file=sys.stderr)  # noqa: T201
@@ -99,87 +91,85 @@ def _exit(code: int) -> None:
     os._exit(code)
 
 
-def _work(app: Penstock, errand: Errand, wire: Wire) -> int:
+def _work(app: Application, assignment: ProcessAssignment, wire: Wire) -> int:
     sys.setswitchinterval(_SWITCH_SECONDS)
     logging.getLogger(OUTAGES).setLevel(logging.ERROR)  # the supervisor reports them, once for all
-    order = settled(app, errand.order)
-    os.set_inheritable(errand.table_fd, False)
-    table = Table.inherited(errand.table_fd)
+    work, handlers = assignment.work.with_queues(app.queues), app.job_handlers
+    os.set_inheritable(assignment.table_fd, False)
+    table = JobTable.inherited(assignment.table_fd)
 
-    def connect() -> tuple[WorkSource, WorkerRegistry, list[str]]:
-        source = app.work_source()
-        registry = app.registry(
-            describe_worker(order, app.handlers.kinds, errand.app, errand.labels)
-        )
-        settle_left(source, errand.left)
+    def connect() -> tuple[JobSource, WorkerRegistry, list[str]]:
+        source = app.job_source()
+        about = describe_worker(work, handlers.kinds, assignment.app, assignment.labels)
+        registry = app.registry(about)
+        report_leftovers(source, assignment.leftovers)
         if table.worker_id:
-            registry.leave(table.worker_id)  # the process before this one has ended
-        return source, registry, unknown_queues(app, order.queues)
+            registry.leave(table.worker_id)  # the predecessor has exited
+        return source, registry, unknown_queues(app, work.queues)
 
     connected = until_answered(connect, wire)
     if connected is None:
         return 0
     source, registry, warnings = connected
-    if errand.is_heir:
+    if assignment.is_successor:
         wire.send(Working())
         app.close()
         return 0
-    if errand.has_duties:
+    if assignment.has_duties:
         app.start_duties()
     clock = app.clock
     table.set_ahead(clock.now() - steady_clock().now())
-    sandboxes = Sandboxes(command(SANDBOX), errand, clock)
-    if any(_needs_sandbox(app, kind) for kind in app.handlers.kinds):
+    sandboxes = Sandboxes(command(SANDBOX), assignment, clock)
+    if any(_needs_sandbox(app, kind) for kind in handlers.kinds):
         sandboxes.warm_up()
-    worker = Worker(
-        order,
+    worker = JobWorker(
+        work,
         source,
-        app.handlers,
+        handlers,
         clock,
         own_dice(),
         registry=registry,
         sandboxes=sandboxes,
         table=table,
-        on_dry=lambda is_dry: _tell(wire, Dry(is_dry)),
-        on_outage=lambda error: _tell(wire, Waiting(error)),
-        hooks=app.handlers.worker_hooks,
+        on_dry=lambda is_dry: _send(wire, Dry(is_dry)),
+        on_outage=lambda error: _send(wire, WaitingForStore(error)),
+        hooks=handlers.worker_hooks,
         crash=lambda: os._exit(LOOP_FAILED),
     )
     worker.start()
     signal.signal(signal.SIGTERM, lambda *_: worker.drain())
     start_logged("penstock-obey", lambda: _obey(wire, worker), on_failure=lambda _: worker.drain())
-    wire.send(Working(order.queues, tuple(warnings)))
+    wire.send(Working(work.queues, tuple(warnings)))
     worker.run()
     app.close()
     return RETIRED if worker.is_retired else 0
 
 
-def _tell(wire: Wire, frame: Dry | Waiting) -> None:
-    with suppress(OSError):  # the supervisor is gone: `_obey` ends this process
+def _send(wire: Wire, frame: Dry | WaitingForStore) -> None:
+    with suppress(OSError):  # the supervisor has exited: `_obey` ends this process
         wire.send(frame)
 
 
-def _needs_sandbox(app: Penstock, kind: str) -> bool:
-    handler = app.handlers.find(kind)
+def _needs_sandbox(app: Application, kind: str) -> bool:
+    handler = app.job_handlers.find(kind)
     return handler is not None and handler.timeout_ms is not None and not handler.is_async
 
 
-def _obey(wire: Wire, worker: Worker) -> None:
+def _obey(wire: Wire, worker: JobWorker) -> None:
     while True:
         frame = wire.receive()
         if isinstance(frame, Finish):
             worker.finish()
             continue
         if frame is None:
-            _log.warning("the supervisor is gone: ending")
+            _log.warning("the supervisor has exited: ending")
         worker.drain(frame.within_ms if isinstance(frame, Drain) else None)
         if frame is None:
             return
 
 
-def _sandbox(app: Penstock, wire: Wire) -> int:
-    handlers = app.handlers
-    Sandboxed(handlers, handlers.worker_hooks, wire, app.clock, own_dice()).run()
+def _sandbox(app: Application, wire: Wire) -> int:
+    SandboxedJobs(app.job_handlers, wire, app.clock, own_dice()).run()
     app.close()
     return 0
 

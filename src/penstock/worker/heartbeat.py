@@ -1,4 +1,4 @@
-"""The worker's place in the registry: it registers, beats while it lives, and says goodbye."""
+"""A worker's entry in the registry: it registers, sends heartbeats, and leaves."""
 
 from __future__ import annotations
 
@@ -6,37 +6,19 @@ import logging
 import os
 import socket
 from collections.abc import Callable
-from enum import Enum, auto
-from typing import Protocol
 
 from penstock.domain.errors import PenstockError
 from penstock.domain.worker import MOST_KINDS, MOST_QUEUES, NewWorker
-from penstock.worker.assignment import Order
-from penstock.worker.outage import Outage
+from penstock.worker.application import RegistryStatus, WorkerRegistry
+from penstock.worker.assignment import Assignment
+from penstock.worker.outage import StoreOutage
 
 _log = logging.getLogger("penstock.worker")
 _AFTER_ERROR_MS = 5_000
 
 
-class Standing(Enum):
-    ALIVE = auto()
-    DRAINING = auto()  # somebody wants it to end
-    UNKNOWN = auto()  # never known, or taken for lost
-
-
-class WorkerRegistry(Protocol):
-    """Where workers are registered; safe to share between threads."""
-
-    def register(self) -> str:
-        """Returns the worker's id."""
-        ...
-
-    def beat(self, worker_id: str) -> Standing: ...
-    def leave(self, worker_id: str) -> None: ...
-
-
-class Beats:
-    """As a duty: `tick` does what is due and tells when it wants to be asked again."""
+class Heartbeat:
+    """A duty: `tick` does what is due and returns when it is due next."""
 
     def __init__(
         self,
@@ -45,7 +27,7 @@ class Beats:
         every_ms: int,
         on_id: Callable[[str], None],
         on_drain: Callable[[], None],
-        outage: Outage,
+        outage: StoreOutage,
     ) -> None:
         self._registry = registry
         self._every_ms = every_ms
@@ -75,26 +57,25 @@ class Beats:
         try:
             self._registry.leave(worker_id)
         except (PenstockError, OSError) as error:
-            _log.warning("the worker could not be signed off: %s", error)
+            _log.warning("cannot remove the worker from the registry: %s", error)
 
     def _beat(self) -> None:
-        standing = (
-            Standing.UNKNOWN if self._worker_id is None else self._registry.beat(self._worker_id)
-        )
-        if standing is Standing.DRAINING:
+        worker_id = self._worker_id
+        status = RegistryStatus.UNKNOWN if worker_id is None else self._registry.beat(worker_id)
+        if status is RegistryStatus.DRAINING:
             if not self._is_drained:
-                _log.info("worker %s is to end, says the registry", self._worker_id)
+                _log.info("the registry asks worker %s to end", worker_id)
             self._is_drained = True
             self._on_drain()
-        elif standing is Standing.UNKNOWN:
-            if self._worker_id is not None:
-                _log.warning("worker %s was taken for lost and registers anew", self._worker_id)
+        elif status is RegistryStatus.UNKNOWN:
+            if worker_id is not None:
+                _log.warning("worker %s was given up as lost and registers again", worker_id)
             self._worker_id = self._registry.register()
             self._on_id(self._worker_id)
 
 
 def describe_worker(
-    order: Order,
+    assignment: Assignment,
     kinds: list[str],
     name: str | None = None,
     labels: dict[str, str] | None = None,
@@ -104,8 +85,8 @@ def describe_worker(
         name=name,
         host=socket.gethostname()[:200] or None,
         pid=os.getpid(),
-        queues=order.queues if len(order.queues) <= MOST_QUEUES else (),
+        queues=assignment.queues if len(assignment.queues) <= MOST_QUEUES else (),
         kinds=tuple(kinds) if len(kinds) <= MOST_KINDS else (),
-        slots=order.slots,
+        slots=assignment.slots,
         labels=labels or {},
     )
