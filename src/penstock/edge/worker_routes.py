@@ -10,8 +10,8 @@ from penstock.edge.server.router import Route
 from penstock.edge.waiting_claims import WaitingRoom
 from penstock.operations.facts import FactOperations
 from penstock.operations.workers import WorkerOperations
-from penstock.services.task_leases import TaskLeases
 from penstock.wiring.broker import Broker
+from penstock.wiring.handlers import task_leases_of
 
 
 def work_routes(broker: Broker, room: WaitingRoom) -> list[Route]:
@@ -24,13 +24,7 @@ def work_routes(broker: Broker, room: WaitingRoom) -> list[Route]:
         # Whoever dies with a task has it run again, in its old place; a failure ends it.
         settings=QueueSettings(lease_ms=workers.valid_ms + grace_ms, max_attempts=None),
     )
-    task_leases = TaskLeases(
-        broker.workers,
-        broker.directory,
-        queue=tasks.queue,
-        grace_ms=grace_ms,
-        most_ms=limits.max_lease_ms,
-    )
+    task_leases = task_leases_of(broker)
     task_api = TaskApi(
         broker.messages,
         broker.workers,
