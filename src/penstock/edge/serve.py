@@ -174,7 +174,7 @@ def routes(broker: Broker, room: WaitingRoom) -> list[Route]:
         *routes_of(RecurringOperations(broker.recurring).handlers()),
         *push_routes(broker),
         *routes_of(ScalingOperations(broker.scaling, broker.facts, broker.clock).handlers()),
-        *routes_of(TableOperations(broker.gold).handlers()),
+        *routes_of(TableOperations(broker.tables).handlers()),
         *routes_of(AdministrationOperations(broker.keys, broker.settings).handlers()),
         *routes_of(HistoryOperations(broker.insight).handlers()),
         *MetricsApi(

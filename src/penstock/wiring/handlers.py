@@ -1,4 +1,4 @@
-"""What answers the operations of the contract in one process."""
+"""The handlers that answer the operations of the contract within one process."""
 
 from __future__ import annotations
 
