@@ -1,0 +1,9 @@
+"""The list of what the quick tier leaves out follows the tree."""
+
+from tests.architecture.source import ROOT
+from tests.support.shares import TOGETHER
+from tests.support.tiers import PLACES
+
+
+def test_every_place_that_is_named_exists():
+    assert [place for place in (*PLACES, *TOGETHER) if not (ROOT / place).exists()] == []
