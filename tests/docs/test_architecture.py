@@ -1,4 +1,4 @@
-"""The page about the architecture leads to files that exist."""
+"""The page about the architecture names files that exist."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ def test_the_page_names_files() -> None:
 
 
 @pytest.mark.parametrize("path", PATHS)
-def test_each_place_that_is_named_exists(path: str) -> None:
+def test_each_named_path_exists(path: str) -> None:
     root = ROOT if path.startswith("tests/") else ROOT / "src" / "penstock"
 
     assert (root / path).exists()
 
 
-def test_the_layers_are_those_that_are_checked() -> None:
+def test_the_layers_are_those_of_import_linter() -> None:
     layers = (ROOT / "pyproject.toml").read_text().partition("layers = [")[2].partition("]")[0]
     checked = set(re.findall(r"\((\w+)\)", layers))
 

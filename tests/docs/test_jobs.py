@@ -1,4 +1,4 @@
-"""The pages about jobs: every program on them is run."""
+"""Every program on the pages about jobs runs."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pathlib import Path
 
 from penstock.client.jobs.job_spec import JobSettings
 from penstock.client.jobs.options import JobOptions
-from tests.docs.snippets import ROOT, marked
+from tests.docs.snippets import ROOT, read_blocks
 
 
 def run(program: str, folder: Path) -> str:
@@ -38,7 +38,7 @@ app.close()
 
 
 def test_the_jobs_of_the_page_are_enqueued_and_run(tmp_path):
-    shown = run(marked("docs/jobs.md", "jobs") + WORK, tmp_path)
+    shown = run(read_blocks("docs/jobs.md", "jobs") + WORK, tmp_path)
 
     assert "mail complete None" in shown
     assert "default complete None" in shown
@@ -47,7 +47,7 @@ def test_the_jobs_of_the_page_are_enqueued_and_run(tmp_path):
 
 
 def test_the_transactions_of_the_page_work(tmp_path):
-    shown = run(marked("docs/jobs.md", "transactions") + WORK_IN_TX, tmp_path)
+    shown = run(read_blocks("docs/jobs.md", "transactions") + WORK_IN_TX, tmp_path)
 
     assert shown.split() == ["fail", "LeaseLost", "[]"]
 
@@ -65,7 +65,7 @@ app.close()
 
 
 def test_the_quick_start_is_ten_lines_and_works(tmp_path):
-    program = marked("docs/quick-start.md", "jobs.py")
+    program = read_blocks("docs/quick-start.md", "jobs.py")
     (tmp_path / "jobs.py").write_text(program)
 
     run("import runpy; runpy.run_path('jobs.py', run_name='__main__')", tmp_path)
