@@ -1,4 +1,4 @@
-"""The page about the architecture names files that exist."""
+"""The pages for people who change the code name files that exist."""
 
 from __future__ import annotations
 
@@ -9,16 +9,18 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs" / "architecture.md").read_text()
-PATHS = sorted(set(re.findall(r"`([a-z_]+(?:/[a-z_]+)+(?:\.\w+|/)?)`", PAGE)))
+CONTRIBUTING = (ROOT / "CONTRIBUTING.md").read_text()
+PATHS = sorted(set(re.findall(r"`([a-z_]+(?:/[a-z_]+)+(?:\.\w+|/)?)`", PAGE + CONTRIBUTING)))
 
 
-def test_the_page_names_files() -> None:
+def test_the_pages_name_files() -> None:
     assert len(PATHS) > 20
 
 
 @pytest.mark.parametrize("path", PATHS)
 def test_each_named_path_exists(path: str) -> None:
-    root = ROOT if path.startswith("tests/") else ROOT / "src" / "penstock"
+    is_outside = path.startswith(("tests/", "docs/", "src/"))
+    root = ROOT if is_outside else ROOT / "src" / "penstock"
 
     assert (root / path).exists()
 

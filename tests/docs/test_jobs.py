@@ -8,6 +8,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from penstock.client.jobs.job_spec import JobSettings
 from penstock.client.jobs.options import JobOptions
 from tests.docs.snippets import ROOT, read_blocks
@@ -64,14 +66,21 @@ app.close()
 """
 
 
-def test_the_quick_start_is_ten_lines_and_works(tmp_path):
-    program = read_blocks("docs/quick-start.md", "jobs.py")
+@pytest.mark.parametrize(
+    ("page", "printed"),
+    [
+        ("README.md", "to ada@example.org"),
+        ("docs/quick-start.md", "to ada@example.org: Your invoice"),
+    ],
+)
+def test_the_first_job_is_ten_lines_and_works(page, printed, tmp_path):
+    program = read_blocks(page, "jobs.py")
     (tmp_path / "jobs.py").write_text(program)
 
     run("import runpy; runpy.run_path('jobs.py', run_name='__main__')", tmp_path)
     shown = run("from jobs import app\n" + WORK, tmp_path)
 
-    assert shown.splitlines()[0] == "to ada@example.org: Your invoice"
+    assert shown.splitlines()[0] == printed
     assert len([line for line in program.splitlines() if line.strip()]) <= 10
 
 
