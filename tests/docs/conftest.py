@@ -1,4 +1,4 @@
-"""The documents are tried against a server as a process of its own."""
+"""The docs are tested against a server that runs as a separate process."""
 
 from tests.edge.conftest import make_process, make_server
 

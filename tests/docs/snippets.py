@@ -1,4 +1,4 @@
-"""Snippets of the documents, to be run as they stand."""
+"""Read the snippets of the docs and run them unchanged."""
 
 from __future__ import annotations
 
@@ -15,21 +15,21 @@ ADDRESS = "127.0.0.1:7654"  # of the server, on every page
 _PYTHON = Path(sys.executable)
 
 
-def marked(document: str, mark: str) -> str:
-    """All blocks that stand under `<!-- mark -->`, as one script."""
+def read_blocks(document: str, mark: str) -> str:
+    """All blocks under `<!-- mark -->`, as one script."""
     text = (ROOT / document).read_text(encoding="utf-8")
     blocks = re.findall(rf"<!-- {mark} -->\n```\w*\n(.*?)```", text, re.DOTALL)
     return "\n".join(blocks)
 
 
-def here(server: ServerProcess, text: str) -> str:
-    """What a page shows, for this server and this environment."""
+def adapt(server: ServerProcess, text: str) -> str:
+    """Replace the address and the command of a page by those of this test."""
     text = re.sub(r"^(\.venv/bin/)?penstock ", f"{_PYTHON} -m penstock ", text, flags=re.MULTILINE)
     return text.replace(ADDRESS, f"127.0.0.1:{server.port}")
 
 
-def environment(server: ServerProcess) -> dict[str, str]:
-    """Nothing that AWS's tools would find on this machine, and ours first in the path."""
+def make_environment(server: ServerProcess) -> dict[str, str]:
+    """The environment without this machine's AWS settings, and with our tools first in the path."""
     clean = {name: text for name, text in os.environ.items() if not name.startswith("AWS_")}
     return clean | {
         "PATH": f"{_PYTHON.parent}:{clean['PATH']}",
@@ -43,15 +43,15 @@ def environment(server: ServerProcess) -> dict[str, str]:
 
 
 def run_script(server: ServerProcess, script: str, *, folder: Path | None = None) -> str:
-    """What it prints; the first line that fails, fails it."""
+    """Run it with bash, stop at the first error, and return what it prints."""
     done = subprocess.run(
-        ["bash", "-euo", "pipefail", "-c", here(server, script)],
+        ["bash", "-euo", "pipefail", "-c", adapt(server, script)],
         capture_output=True,
         text=True,
         check=False,
         timeout=180,
         cwd=folder,
-        env=environment(server),
+        env=make_environment(server),
     )
     assert done.returncode == 0, f"{done.stdout}\n{done.stderr}"
     return done.stdout

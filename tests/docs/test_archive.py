@@ -11,8 +11,8 @@ from tests.docs.snippets import ROOT
 PAGE = ROOT / "docs" / "archive.md"
 
 
-def shown(table: Table) -> str:
-    """`python -m tests.docs.test_archive` prints all of them."""
+def render(table: Table) -> str:
+    """The section of the page about this table; `python -m tests.docs.test_archive` prints all."""
     where = "/".join(f"{name}=…" for name in table.partitions)
     meaning = f"{table.meaning[0].upper()}{table.meaning[1:]}"
     text = f"{meaning}. In `{table.name}/{where}/`, by the day of `{table.instant}`."
@@ -33,9 +33,9 @@ def shown(table: Table) -> str:
 def test_the_tables_are_those_of_the_domain():
     text = PAGE.read_text(encoding="utf-8")
     for table in lake.TABLES.values():
-        assert shown(table) in text, "python -m tests.docs.test_archive"
+        assert render(table) in text, "python -m tests.docs.test_archive"
 
 
 if __name__ == "__main__":
     for each in lake.TABLES.values():
-        print(shown(each))
+        print(render(each))

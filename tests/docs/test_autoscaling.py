@@ -1,11 +1,10 @@
-"""The page about autoscaling: its files are read, and its tables are what the code has."""
+"""The pages about autoscaling: their files are valid, and their tables agree with the code."""
 
 from __future__ import annotations
 
 import re
 from datetime import datetime
 from enum import StrEnum
-from pathlib import Path
 from typing import get_args
 
 import msgspec
@@ -36,7 +35,7 @@ from penstock.domain.scaling.governor import Bound
 from penstock.domain.scaling.pressure import PressureLimits
 from penstock.domain.scaling.recommendation import Profile, Reason
 from penstock.settings.fleets import parse_fleets
-from tests.docs.snippets import ROOT, marked
+from tests.docs.snippets import ROOT, read_blocks
 
 PAGE = "docs/autoscaling.md"
 PARTS = "docs/autoscaling-replicas.md"
@@ -44,7 +43,7 @@ PARTS = "docs/autoscaling-replicas.md"
 ELSEWHERE = {"profiles", "sources", "pressure", "alerts", "fleets", "name", "schedule"}
 
 
-def table(mark: str, page: str = PAGE) -> list[list[str]]:
+def read_table(mark: str, page: str = PAGE) -> list[list[str]]:
     """The cells of the table under a mark."""
     text = (ROOT / page).read_text(encoding="utf-8")
     found = re.search(rf"<!-- {mark} -->\n\|.*\n\|[-|]+\n((?:\|.*\n)+)", text)
@@ -52,10 +51,10 @@ def table(mark: str, page: str = PAGE) -> list[list[str]]:
     return [[cell.strip() for cell in row.strip("|").split("|")] for row in found[1].splitlines()]
 
 
-def listed(mark: str, page: str = PAGE) -> dict[str, str]:
+def read_keys(mark: str, page: str = PAGE) -> dict[str, str]:
     """Keys and their defaults, as they are written."""
     pairs: dict[str, str] = {}
-    for cells in table(mark, page):
+    for cells in read_table(mark, page):
         keys = re.findall(r"`(\w+)`", cells[0])
         defaults = [one.strip() for one in re.split(r"`, `", cells[1].strip("`"))]
         pairs.update(zip(keys, defaults * len(keys) if len(defaults) < len(keys) else defaults))  # noqa: B905
@@ -73,7 +72,7 @@ def listed(mark: str, page: str = PAGE) -> dict[str, str]:
 def test_the_tables_list_every_key_with_its_default(
     struct: type[msgspec.Struct], page: str
 ) -> None:
-    found = listed(f"keys {struct.__name__}", page)
+    found = read_keys(f"keys {struct.__name__}", page)
     elsewhere = ELSEWHERE if struct in (Fleets, Fleet) else set()
     fields = [one for one in msgspec.structs.fields(struct) if one.name not in elsewhere]
 
@@ -81,11 +80,11 @@ def test_the_tables_list_every_key_with_its_default(
     for one in fields:
         made = one.default_factory
         default = one.default if made is msgspec.NODEFAULT else made()
-        assert told(found[one.encode_name], default), one.name
+        assert states(found[one.encode_name], default), one.name
 
 
-def told(text: str, default: object) -> bool:
-    """Does the page's text mean this default?"""
+def states(text: str, default: object) -> bool:
+    """Whether the text on the page states this default."""
     if default is msgspec.NODEFAULT:
         return text == ""
     if default is None:
@@ -107,13 +106,18 @@ def test_every_reason_is_explained() -> None:
     reasons: list[type[StrEnum]] = [Reason, Bound, Cause]
     known = {str(each) for kind in reasons for each in kind}
 
-    explained = {name for cells in table("reasons") for name in re.findall(r"`(\w+)`", cells[0])}
+    explained = {
+        name for cells in read_table("reasons") for name in re.findall(r"`(\w+)`", cells[0])
+    }
 
     assert explained == known | {"source_unavailable", "queue_unknown", "internal"}
 
 
-def test_the_files_of_the_page_are_understood() -> None:
-    first, rabbit = parse_fleets(marked(PAGE, "first")), parse_fleets(marked(PAGE, "rabbit"))
+def test_the_files_of_the_page_are_valid() -> None:
+    first, rabbit = (
+        parse_fleets(read_blocks(PAGE, "first")),
+        parse_fleets(read_blocks(PAGE, "rabbit")),
+    )
 
     assert list(first.fleets) == ["mail"]
     orders = rabbit.fleets["orders"]
@@ -121,38 +125,30 @@ def test_the_files_of_the_page_are_understood() -> None:
     assert isinstance(rabbit.source_of(orders), RabbitSource)
 
 
-def test_the_file_with_a_schedule_is_understood() -> None:
-    mail = parse_fleets(marked(PAGE, "schedule")).fleets["mail"]
+def test_the_file_with_a_schedule_is_valid() -> None:
+    mail = parse_fleets(read_blocks(PAGE, "schedule")).fleets["mail"]
     noon = datetime.fromisoformat("2026-11-16T12:00+01:00")
 
     assert [mail.at(instant_of(noon)).min, mail.at(instant_of(noon) + 12 * HOUR).max] == [5, 2]
 
 
-def test_the_file_with_other_goals_is_understood() -> None:
-    found = parse_fleets(marked(PAGE, "goals"))
+def test_the_file_with_other_goals_is_valid() -> None:
+    found = parse_fleets(read_blocks(PAGE, "goals"))
 
     mail = found.fleets["mail"]
     assert mail.all_queues == ("mail", "mail-bulk")
     assert found.profile_of(mail).oldest_goal_ms == 30_000
 
 
-def test_the_file_with_other_sources_is_understood() -> None:
-    found = parse_fleets(marked(PARTS, "other sources"))
+def test_the_file_with_other_sources_is_valid() -> None:
+    found = parse_fleets(read_blocks(PARTS, "other sources"))
 
     kinds = [type(found.source_of(one)) for one in found.fleets.values()]
     assert kinds == [SqsSource, RedisSource, PrometheusSource]
 
 
-def test_the_file_of_a_fleet_that_runs_another_program_is_understood() -> None:
-    found = parse_fleets(marked(PARTS, "run")).fleets["consumers"].replicas
+def test_the_file_of_a_fleet_that_runs_another_program_is_valid() -> None:
+    found = parse_fleets(read_blocks(PARTS, "run")).fleets["consumers"].replicas
 
     assert isinstance(found, Processes)
     assert found.run[1:] == ("consume.py",)
-
-
-@pytest.mark.parametrize("page", [PAGE, PARTS])
-def test_the_page_leads_to_pages_that_are_there(page: str) -> None:
-    text = (ROOT / page).read_text(encoding="utf-8")
-    paths = {Path("docs") / link for link in re.findall(r"\]\(([^)#]+)", text)}
-
-    assert [str(path) for path in paths if not (ROOT / path).resolve().exists()] == []

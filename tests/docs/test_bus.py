@@ -1,4 +1,4 @@
-"""The pages about notifications and the bus: what they show is run as it stands."""
+"""The examples of the pages about notifications and the bus run unchanged."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pathlib import Path
 
 from penstock.domain import topic
 from penstock.domain.message import notification
-from tests.docs.snippets import ROOT, marked
+from tests.docs.snippets import ROOT, read_blocks
 
 WORK = """
 from tests.client.bus.hand_worker import HandWorker
@@ -34,7 +34,7 @@ def run(script: str, folder: Path) -> list[str]:
 
 
 def test_the_page_about_notifications_runs(tmp_path: Path) -> None:
-    script = marked("docs/notifications.md", "notifications")
+    script = read_blocks("docs/notifications.md", "notifications")
     now = 'billing.record(InvoiceDue(1), tags=("a", "t"), kind="invoice.due", user_token="u")\n'
 
     lines = run(script + now + WORK, tmp_path)
@@ -45,7 +45,7 @@ def test_the_page_about_notifications_runs(tmp_path: Path) -> None:
 
 
 def test_the_page_about_the_bus_runs(tmp_path: Path) -> None:
-    lines = run(marked("docs/bus.md", "bus") + WORK, tmp_path)
+    lines = run(read_blocks("docs/bus.md", "bus") + WORK, tmp_path)
 
     assert lines[0] == "2"
     handled = sorted(lines[1:])

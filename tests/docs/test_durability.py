@@ -1,4 +1,4 @@
-"""Each promise of docs/durability.md names tests that exist."""
+"""Each promise on the page about durability names tests that exist."""
 
 from __future__ import annotations
 

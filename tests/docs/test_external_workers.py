@@ -1,4 +1,4 @@
-"""The workers of the page about workers of other programs, run as they stand on it."""
+"""The example workers of the page about external workers run unchanged."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ import msgspec
 import pytest
 
 from penstock.settings.work import Tasks, Workers
-from tests.docs.snippets import ROOT, marked, run_script
+from tests.docs.snippets import ROOT, read_blocks, run_script
 from tests.edge.api import Api
 from tests.edge.conftest import MakeProcess
 from tests.edge.izenda.outsider import Outsider
@@ -48,7 +48,7 @@ def start(server: ServerProcess, tmp_path: Path) -> Iterator[Start]:
 
     def run(name: str) -> Path:
         program, output = tmp_path / name, tmp_path / f"{name}.out"
-        program.write_text(marked(PAGE, re.escape(name)), encoding="utf-8")
+        program.write_text(read_blocks(PAGE, re.escape(name)), encoding="utf-8")
         with output.open("wb") as out:
             workers.append(
                 subprocess.Popen(
@@ -68,7 +68,7 @@ def start(server: ServerProcess, tmp_path: Path) -> Iterator[Start]:
         worker.wait(EXIT_S)
 
 
-def present(outsider: Outsider) -> list[str]:
+def list_workers(outsider: Outsider) -> list[str]:
     return [worker["id"] for worker in outsider.api.get("/v1/workers")["workers"]]
 
 
@@ -92,11 +92,11 @@ def test_the_worker_takes_tasks_and_reports_them(
 
 
 @pytest.mark.parametrize("name", PROGRAMS)
-def test_the_worker_pings_and_registers_again_when_it_is_not_valid_any_more(
+def test_the_worker_pings_and_registers_again_when_it_is_no_longer_valid(
     outsider: Outsider, start: Start, name: str
 ) -> None:
     start(name)
-    eventually(lambda: len(present(outsider)) == 1)
+    eventually(lambda: len(list_workers(outsider)) == 1)
     [first] = outsider.api.get("/v1/workers")["workers"]
     eventually(lambda: outsider.api.get(f"/v1/workers/{first['id']}")["beat_at"] > first["beat_at"])
 
@@ -104,15 +104,15 @@ def test_the_worker_pings_and_registers_again_when_it_is_not_valid_any_more(
     task = outsider.enqueue()
 
     eventually(lambda: outsider.status(task) == "succeeded")
-    [second] = present(outsider)
+    [second] = list_workers(outsider)
     assert second != first["id"]
 
 
-def test_the_worker_in_bash_leaves_when_it_is_ended(
+def test_the_worker_in_bash_deregisters_when_it_is_terminated(
     outsider: Outsider, server: ServerProcess, tmp_path: Path
 ) -> None:
     program = tmp_path / "worker.sh"
-    program.write_text(marked(PAGE, re.escape("worker.sh")), encoding="utf-8")
+    program.write_text(read_blocks(PAGE, re.escape("worker.sh")), encoding="utf-8")
     worker = subprocess.Popen(
         ["bash", str(program)],
         start_new_session=True,
@@ -123,20 +123,20 @@ def test_the_worker_in_bash_leaves_when_it_is_ended(
     os.killpg(worker.pid, signal.SIGTERM)
     worker.wait(EXIT_S)
 
-    assert present(outsider) == []
+    assert list_workers(outsider) == []
 
 
 @pytest.mark.parametrize("name", PROGRAMS)
-def test_work_that_goes_wrong_is_reported_as_failed(
+def test_work_that_raises_is_reported_as_failed(
     outsider: Outsider, start: Start, name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    page = marked(PAGE, re.escape(name))
+    page = read_blocks(PAGE, re.escape(name))
     broken = {
         "worker.sh": page.replace('echo "handling $1"', "return 3"),
         "worker.py": page.replace('print("handling"', "raise ValueError(0)  # "),
     }[name]
     assert broken != page
-    monkeypatch.setattr("tests.docs.test_external_workers.marked", lambda *_: broken)
+    monkeypatch.setattr("tests.docs.test_external_workers.read_blocks", lambda *_: broken)
     task = outsider.enqueue()
 
     start(name)
@@ -145,13 +145,13 @@ def test_work_that_goes_wrong_is_reported_as_failed(
 
 
 def test_the_worker_in_python_needs_the_standard_library_only() -> None:
-    imported = re.findall(r"^(?:import|from) (\w+)", marked(PAGE, "worker.py"), re.MULTILINE)
+    imported = re.findall(r"^(?:import|from) (\w+)", read_blocks(PAGE, "worker.py"), re.MULTILINE)
 
     assert set(imported) <= sys.stdlib_module_names
 
 
 def test_a_task_is_enqueued_as_the_page_shows(server: ServerProcess) -> None:
-    shown = run_script(server, marked(PAGE, "enqueue"))
+    shown = run_script(server, read_blocks(PAGE, "enqueue"))
 
     assert '"status":"queued"' in shown
     assert '"jobData":"weekly"' in shown

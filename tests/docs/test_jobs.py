@@ -1,4 +1,4 @@
-"""The pages about jobs: every program on them is run."""
+"""Every program on the pages about jobs runs."""
 
 from __future__ import annotations
 
@@ -8,9 +8,11 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from penstock.client.jobs.job_spec import JobSettings
 from penstock.client.jobs.options import JobOptions
-from tests.docs.snippets import ROOT, marked
+from tests.docs.snippets import ROOT, read_blocks
 
 
 def run(program: str, folder: Path) -> str:
@@ -38,7 +40,7 @@ app.close()
 
 
 def test_the_jobs_of_the_page_are_enqueued_and_run(tmp_path):
-    shown = run(marked("docs/jobs.md", "jobs") + WORK, tmp_path)
+    shown = run(read_blocks("docs/jobs.md", "jobs") + WORK, tmp_path)
 
     assert "mail complete None" in shown
     assert "default complete None" in shown
@@ -47,7 +49,7 @@ def test_the_jobs_of_the_page_are_enqueued_and_run(tmp_path):
 
 
 def test_the_transactions_of_the_page_work(tmp_path):
-    shown = run(marked("docs/jobs.md", "transactions") + WORK_IN_TX, tmp_path)
+    shown = run(read_blocks("docs/jobs.md", "transactions") + WORK_IN_TX, tmp_path)
 
     assert shown.split() == ["fail", "LeaseLost", "[]"]
 
@@ -64,14 +66,21 @@ app.close()
 """
 
 
-def test_the_quick_start_is_ten_lines_and_works(tmp_path):
-    program = marked("docs/quick-start.md", "jobs.py")
+@pytest.mark.parametrize(
+    ("page", "printed"),
+    [
+        ("README.md", "to ada@example.org"),
+        ("docs/quick-start.md", "to ada@example.org: Your invoice"),
+    ],
+)
+def test_the_first_job_is_ten_lines_and_works(page, printed, tmp_path):
+    program = read_blocks(page, "jobs.py")
     (tmp_path / "jobs.py").write_text(program)
 
     run("import runpy; runpy.run_path('jobs.py', run_name='__main__')", tmp_path)
     shown = run("from jobs import app\n" + WORK, tmp_path)
 
-    assert shown.splitlines()[0] == "to ada@example.org: Your invoice"
+    assert shown.splitlines()[0] == printed
     assert len([line for line in program.splitlines() if line.strip()]) <= 10
 
 

@@ -1,4 +1,4 @@
-"""The lifecycle page says what the lifecycle does."""
+"""The page about the lifecycle agrees with the code."""
 
 import re
 
@@ -16,7 +16,7 @@ from tests.domain.message.verbs import VERBS, outcome
 PAGE = (ROOT / "docs" / "lifecycle.md").read_text(encoding="utf-8")
 
 
-def rows() -> dict[str, list[str]]:
+def read_rows() -> dict[str, list[str]]:
     """The table of verbs: each with its outcomes, in the order of the columns."""
     section = PAGE.partition("## Every verb on every state")[2].partition("\n## ")[0]
     cells = [
@@ -28,13 +28,13 @@ def rows() -> dict[str, list[str]]:
 
 
 def test_the_columns_are_the_states() -> None:
-    assert rows()["verb"] == [state.value for state in State]
+    assert read_rows()["verb"] == [state.value for state in State]
 
 
 def test_the_table_of_verbs_is_what_the_lifecycle_does() -> None:
-    told = {verb: outcomes for verb, outcomes in rows().items() if verb != "verb"}
+    written = {verb: outcomes for verb, outcomes in read_rows().items() if verb != "verb"}
 
-    assert told == {verb: [outcome(verb, state) for state in State] for verb in VERBS}
+    assert written == {verb: [outcome(verb, state) for state in State] for verb in VERBS}
 
 
 def test_every_reason_the_page_quotes_is_given_by_the_lifecycle() -> None:

@@ -1,10 +1,10 @@
-"""The page about limits: its program is run."""
+"""The program on the page about limits runs."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
-from tests.docs.snippets import marked
+from tests.docs.snippets import read_blocks
 from tests.docs.test_jobs import run
 
 LOOK = """
@@ -18,7 +18,7 @@ app.close()
 
 
 def test_the_queues_of_the_page_have_the_limits_it_shows(tmp_path: Path) -> None:
-    shown = run(marked("docs/limits.md", "limits") + LOOK, tmp_path)
+    shown = run(read_blocks("docs/limits.md", "limits") + LOOK, tmp_path)
 
     assert shown.splitlines() == [
         "api None None Rate(limit=100, per_ms=60000, burst=10) None False {}",

@@ -1,4 +1,4 @@
-"""The examples of the page for newcomers from elsewhere run as they stand."""
+"""The examples of the page about moving from other frameworks run unchanged."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ _TEXT = (ROOT / "docs" / "moving.md").read_text(encoding="utf-8")
 EXAMPLES = re.findall(r"<!-- moving -->\n```python\n(.*?)```", _TEXT, re.DOTALL)
 
 
-def test_there_is_one_for_each_framework() -> None:
+def test_there_is_an_example_for_each_framework() -> None:
     assert len(EXAMPLES) == _TEXT.count("\n## From ")
 
 
 @pytest.mark.parametrize("code", EXAMPLES)
-def test_it_runs(code: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_each_example_runs(code: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
 
     names: dict[str, object] = {}
@@ -29,8 +29,8 @@ def test_it_runs(code: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
     app.close()  # type: ignore[attr-defined]
 
 
-def test_all_of_them_run_in_one_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """As for a reader who tries one after the other: they share a store."""
+def test_all_examples_run_in_one_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A reader who tries one after the other uses one store."""
     monkeypatch.chdir(tmp_path)
 
     for code in EXAMPLES:

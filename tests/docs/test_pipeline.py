@@ -1,4 +1,4 @@
-"""The page of the pipeline says what the code says."""
+"""The page about the pipeline agrees with the code."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from tests.edge.process import ROOT
 PAGE = (ROOT / "docs/pipeline.md").read_text(encoding="utf-8")
 
 
-def test_its_tables_are_those_of_the_jobs():
+def test_the_tables_are_those_of_the_jobs():
     hint = "python -m penstock.pipeline.reference docs/pipeline.md"
 
     assert with_tables(PAGE) == PAGE, hint
     assert "**`rollups`**" in PAGE
 
 
-def test_its_example_of_targets_can_be_read():
+def test_the_example_of_targets_is_valid():
     [line] = [line for line in PAGE.splitlines() if line.startswith("targets = ")]
 
     assert len(read_targets(line.partition('"')[2].rstrip('"'))) == 4

@@ -1,4 +1,4 @@
-"""The tour of the README, line by line, as a newcomer would type it."""
+"""The tour of the README works, line by line."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from tests.docs.snippets import ROOT, marked, run_script
+from tests.docs.snippets import ROOT, read_blocks, run_script
 from tests.edge.conftest import MakeProcess
 from tests.edge.process import ServerProcess
 from tests.support.programs import need
@@ -19,7 +19,7 @@ def server(make_process: MakeProcess) -> ServerProcess:
 
 
 def test_every_line_of_the_tour_works(server: ServerProcess) -> None:
-    script = marked("README.md", "tour").replace("\ncurl ", "\necho; curl ")
+    script = read_blocks("README.md", "tour").replace("\ncurl ", "\necho; curl ")
 
     answers = run_script(server, script)
 
@@ -31,8 +31,8 @@ def test_every_line_of_the_tour_works(server: ServerProcess) -> None:
     assert '"outcome":"done"' in answers
 
 
-def test_the_keys_of_the_operations_page_are_made_and_listed(server: ServerProcess) -> None:
-    lines = run_script(server, marked("docs/operations.md", "keys")).splitlines()
+def test_the_operations_page_creates_and_lists_keys(server: ServerProcess) -> None:
+    lines = run_script(server, read_blocks("docs/operations.md", "keys")).splitlines()
 
     assert any("pk_" in line for line in lines)
     assert any("shop" in line and "orders.*" in line for line in lines)
@@ -46,7 +46,7 @@ def test_the_readme_shows_the_two_commands() -> None:
 
 
 def test_every_install_line_names_our_distribution() -> None:
-    """`pip install penstock` installs another project's package."""
+    """`pip install penstock` would install another project's package."""
     another = re.compile(r"pip install ['\"]?penstock(?!-queue)")
     files = [ROOT / "README.md", *ROOT.glob("docs/*.md"), *(ROOT / "src").rglob("*.*")]
 

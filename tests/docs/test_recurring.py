@@ -1,4 +1,4 @@
-"""The page about recurring work, tried as it stands on it."""
+"""The examples of the page about recurring work run unchanged."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from penstock.testing import Kit
-from tests.docs.snippets import marked, run_script
+from tests.docs.snippets import read_blocks, run_script
 from tests.edge.conftest import MakeProcess
 
 PAGE = "docs/recurring.md"
@@ -14,7 +14,7 @@ PAGE = "docs/recurring.md"
 
 def test_the_job_of_the_page_recurs(tmp_path: Path) -> None:
     program: dict[str, Any] = {"__name__": "reports"}
-    exec(compile(marked(PAGE, "recurring.py"), "reports.py", "exec"), program)
+    exec(compile(read_blocks(PAGE, "recurring.py"), "reports.py", "exec"), program)
 
     with Kit(program["app"]) as kit:
         kit.advance("1d")
@@ -25,6 +25,6 @@ def test_the_job_of_the_page_recurs(tmp_path: Path) -> None:
 
 def test_the_commands_of_the_page_work(make_process: MakeProcess) -> None:
     server = make_process()
-    shown = run_script(server, marked(PAGE, "recurring.sh"))
+    shown = run_script(server, read_blocks(PAGE, "recurring.sh"))
 
     assert shown.count("02:30") >= 3, "the firings, in the time of their zone"

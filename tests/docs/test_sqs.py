@@ -1,4 +1,4 @@
-"""The page about SQS's API: what it shows is run, what it lists is compared with the code."""
+"""The page about the SQS API: its examples run, and its lists agree with the code."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from penstock.domain.access.api_key import Role
 from penstock.edge.sqs.rules import typed_attributes as typed
 from penstock.edge.sqs.wire.calls import OPERATIONS
 from penstock.settings.values import Sqs
-from tests.docs.snippets import ROOT, environment, here, marked, run_script
+from tests.docs.snippets import ROOT, adapt, make_environment, read_blocks, run_script
 from tests.edge.api import Api
 from tests.edge.conftest import MakeProcess, MakeServer
 from tests.edge.live import LiveServer
@@ -43,13 +43,13 @@ def server(make_process: MakeProcess) -> ServerProcess:
 
 @pytest.fixture
 def run(server: ServerProcess, tmp_path: Path) -> Run:
-    """In a folder of its own, with the tools of this environment first in the path."""
+    """Run a script in its own folder, with the tools of this environment first in the path."""
 
     return lambda script: run_script(server, script, folder=tmp_path)
 
 
 def _script(*marks: str) -> str:
-    blocks = [marked(PAGE, mark) for mark in marks]
+    blocks = [read_blocks(PAGE, mark) for mark in marks]
     assert all(blocks), "a block is not there"
     return "\n".join(blocks)
 
@@ -66,7 +66,7 @@ def test_the_lines_for_the_aws_cli_work(run: Run) -> None:
 
 
 def test_the_program_with_boto3_works(run: Run, tmp_path: Path, server: ServerProcess) -> None:
-    (tmp_path / "program.py").write_text(here(server, _script("boto3")))
+    (tmp_path / "program.py").write_text(adapt(server, _script("boto3")))
 
     shown = run(f"{_script('environment')}\npython program.py")
 
@@ -85,7 +85,7 @@ def test_a_key_shows_what_aws_tools_sign_with(run: Run, server: ServerProcess) -
     run(f"{_script('environment', 'aws')}\n{signed}")
 
 
-def test_the_queues_of_elasticmqs_file_are_made_and_may_be_made_again(run: Run) -> None:
+def test_the_queues_of_elasticmqs_file_can_be_created_twice(run: Run) -> None:
     made = run(_script("environment", "aws", "elasticmq", "elasticmq"))
     native = run(_script("elasticmq-native"))
 
@@ -111,24 +111,24 @@ def test_the_celery_application_works(
     assert run(_script("celery-call")).strip() == "5"
 
 
-def test_with_the_patch_a_celery_worker_goes_on_after_a_restart_of_the_server(
+def test_with_the_patch_a_celery_worker_survives_a_restart_of_the_server(
     run: Run, server: ServerProcess, start_worker: Callable[[str], None]
 ) -> None:
     start_worker(_script("celery", "celery-patience"))
     run(_script("celery-call"))
 
     server.end()
-    _disappoint_one_client(server.port)
+    _drop_one_connection(server.port)
     server.start()
 
     assert run(_script("celery-call")).strip() == "5"
 
 
-def _disappoint_one_client(port: int) -> None:
-    """Returns when somebody has come while the server is away."""
-    with socket.create_server(("127.0.0.1", port)) as door:
-        door.settimeout(20)
-        door.accept()[0].close()
+def _drop_one_connection(port: int) -> None:
+    """Accept one connection in place of the stopped server, and close it."""
+    with socket.create_server(("127.0.0.1", port)) as listener:
+        listener.settimeout(20)
+        listener.accept()[0].close()
 
 
 @pytest.fixture
@@ -136,13 +136,13 @@ def start_worker(server: ServerProcess, tmp_path: Path) -> Iterator[Callable[[st
     workers = []
 
     def start(tasks: str) -> None:
-        tasks = here(server, tasks).replace("file:///tmp", f"file://{tmp_path}")
+        tasks = adapt(server, tasks).replace("file:///tmp", f"file://{tmp_path}")
         (tmp_path / "tasks.py").write_text(tasks)
         workers.append(
             subprocess.Popen(
                 _script("celery-worker").split(),
                 cwd=tmp_path,
-                env=environment(server),
+                env=make_environment(server),
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.DEVNULL,
                 stderr=subprocess.DEVNULL,
@@ -157,7 +157,7 @@ def start_worker(server: ServerProcess, tmp_path: Path) -> Iterator[Callable[[st
         worker.wait(20)
 
 
-# --- what it lists ---
+# --- lists ---
 
 
 def _rows(heading: str) -> list[list[str]]:
@@ -187,7 +187,7 @@ def test_the_attribute_with_the_types_of_others_has_the_name_of_the_code() -> No
     assert f"`{typed.TYPES}`" in ours
 
 
-def test_each_operation_takes_a_key_with_the_role_that_is_listed(make_server: MakeServer) -> None:
+def test_each_operation_needs_the_role_that_is_listed(make_server: MakeServer) -> None:
     server = make_server(auth={"required": "always"})
     clients = {role: _client(server, role) for role in Role}
 
@@ -203,7 +203,7 @@ def test_each_operation_takes_a_key_with_the_role_that_is_listed(make_server: Ma
     }
 
 
-# Nothing is there, so that who is let in is told that.
+# These do not exist: a caller with the right role gets an error about that.
 NOWHERE = "arn:aws:sqs:us-east-1:000000000000:nowhere"
 GIVEN: dict[str, Any] = {
     "AWSAccountIds": ["000000000000"],

@@ -1,15 +1,15 @@
-"""The page about testing is a test that passes."""
+"""The example of the page about testing passes."""
 
 from __future__ import annotations
 
 import pytest
 
-from tests.docs.snippets import marked
+from tests.docs.snippets import read_blocks
 
 pytest_plugins = ["pytester"]
 
 
 def test_the_example_passes(pytester: pytest.Pytester) -> None:
-    pytester.makepyfile(marked("docs/testing.md", "testing"))
+    pytester.makepyfile(read_blocks("docs/testing.md", "testing"))
 
     pytester.runpytest_subprocess().assert_outcomes(passed=2)

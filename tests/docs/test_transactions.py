@@ -1,4 +1,4 @@
-"""The page about callers' own transactions: every program on it is run."""
+"""Every program on the page about transactions runs."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import psycopg
 import pytest
 
 from penstock.store.postgres.store import migrate
-from tests.docs.snippets import ROOT, marked
+from tests.docs.snippets import ROOT, read_blocks
 
 PAGE = "docs/transactions.md"
 URL = "postgresql://localhost/shop"
@@ -23,7 +23,7 @@ broker.close()
 
 
 def run(folder: Path, *marks: str, end: str = LOOK, url: str = URL) -> str:
-    parts = [marked(PAGE, mark) for mark in marks]
+    parts = [read_blocks(PAGE, mark) for mark in marks]
     assert all(parts), "a block is not there"
     done = subprocess.run(
         [sys.executable, "-c", "\n".join([*parts, end]).replace(URL, url)],
@@ -38,11 +38,11 @@ def run(folder: Path, *marks: str, end: str = LOOK, url: str = URL) -> str:
     return done.stdout.strip()
 
 
-def test_what_is_shown_for_sqlite_sends(tmp_path: Path) -> None:
+def test_the_example_for_sqlite_sends(tmp_path: Path) -> None:
     assert run(tmp_path, "sqlite", "sqlite3") == "['ann']"
 
 
-def test_what_is_shown_for_sqlite_completes(tmp_path: Path) -> None:
+def test_the_example_for_sqlite_completes(tmp_path: Path) -> None:
     end = "print(shop.execute('SELECT customer FROM orders').fetchall())\n" + LOOK
 
     shown = run(tmp_path, "sqlite", "sqlite3", "complete", end=end)
@@ -61,7 +61,7 @@ def test_what_is_shown_for_sqlite_completes(tmp_path: Path) -> None:
         ("async_sqlalchemy", "['ann']"),
     ],
 )
-def test_what_is_shown_for_postgres_sends(
+def test_the_examples_for_postgres_send(
     tmp_path: Path, postgres_url: str, mark: str, sent: str
 ) -> None:
     migrate(postgres_url)

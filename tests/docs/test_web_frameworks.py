@@ -1,4 +1,4 @@
-"""The pages about web frameworks: every program on them is run, in the project it belongs to."""
+"""Every program on the pages about web frameworks runs, in its project."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class Order(models.Model):
 }
 
 
-def project(page: str, folder: Path, more: dict[str, str] | None = None) -> set[str]:
+def write_project(page: str, folder: Path, more: dict[str, str] | None = None) -> set[str]:
     """Write each program of the page into the file that its mark names."""
     text = (ROOT / page).read_text(encoding="utf-8")
     blocks = dict(re.findall(r"<!-- (\S+\.py) -->\n```python\n(.*?)```", text, re.DOTALL))
@@ -72,7 +72,7 @@ def run_tests(folder: Path, name: str) -> None:
 
 
 def test_the_fastapi_project_enqueues_and_its_test_passes(tmp_path: Path) -> None:
-    blocks = project("docs/fastapi.md", tmp_path)
+    blocks = write_project("docs/fastapi.md", tmp_path)
 
     shown = run(
         """
@@ -103,7 +103,7 @@ asyncio.run(main())
 
 
 def test_the_fastapi_orders_commit_with_their_jobs(tmp_path: Path, postgres_url: str) -> None:
-    project("docs/fastapi.md", tmp_path)
+    write_project("docs/fastapi.md", tmp_path)
     orders = tmp_path / "orders.py"
     orders.write_text(orders.read_text().replace(URL, postgres_url))
     migrate(postgres_url)
@@ -134,7 +134,7 @@ asyncio.run(main())
 
 
 def test_the_flask_project_enqueues_and_its_test_passes(tmp_path: Path) -> None:
-    project("docs/flask.md", tmp_path)
+    write_project("docs/flask.md", tmp_path)
 
     shown = run(
         """
@@ -153,7 +153,7 @@ print(answer.status_code)
 
 
 def test_the_flask_jobs_have_an_application_context(tmp_path: Path) -> None:
-    project("docs/flask.md", tmp_path)
+    write_project("docs/flask.md", tmp_path)
     program = "from jobs_with_context import app, send_mail\nsend_mail.enqueue('ada')\n"
 
     shown = run(program + WORK, tmp_path)
@@ -162,7 +162,7 @@ def test_the_flask_jobs_have_an_application_context(tmp_path: Path) -> None:
 
 
 def test_the_flask_orders_commit_with_their_jobs(tmp_path: Path) -> None:
-    project("docs/flask.md", tmp_path)
+    write_project("docs/flask.md", tmp_path)
 
     shown = run(
         """
@@ -188,7 +188,7 @@ print([client.post("/orders", data={"name": name}).status_code for name in ("boo
     ],
 )
 def test_the_django_project_enqueues_with_its_orders(tmp_path: Path, order: str) -> None:
-    project("docs/django.md", tmp_path, DJANGO_PROJECT)
+    write_project("docs/django.md", tmp_path, DJANGO_PROJECT)
 
     shown = run(
         f"""
@@ -213,6 +213,6 @@ except IntegrityError:
 
 
 def test_the_django_test_of_the_page_passes(tmp_path: Path) -> None:
-    project("docs/django.md", tmp_path, DJANGO_PROJECT)
+    write_project("docs/django.md", tmp_path, DJANGO_PROJECT)
 
     run_tests(tmp_path, "test_shop.py")
