@@ -1,4 +1,4 @@
-"""A store from before: days that have tables already get what newer days have."""
+"""Upgrades: existing day tables get the columns of new ones."""
 
 import pytest
 
@@ -19,7 +19,7 @@ __all__ = ["connect"]  # the fixture
 TODAY = NOON // DAY
 OF_A_DAY = {"route", "crashes", "held_key"}
 
-# History as it was made before: without what came later.
+# History as earlier versions created it.
 OLD_HISTORY = """
 CREATE TABLE history_{day} (
   history_no {number}, id TEXT NOT NULL, message_no BIGINT NOT NULL, queue_no BIGINT NOT NULL,
@@ -86,7 +86,7 @@ def test_old_days_get_the_columns_of_new_ones(old, connect):
     assert columns_of(old, f"history_{TODAY}") == columns_of(old, f"history_{TODAY - 1}") == new
 
 
-def test_what_ended_before_is_still_told_and_what_ends_now_stands_beside_it(
+def test_history_from_before_the_upgrade_is_listed_beside_new_history(
     old, backend, request, tmp_path
 ):
     migrations.apply(old, now=NOON)
@@ -100,11 +100,11 @@ def test_what_ended_before_is_still_told_and_what_ends_now_stands_beside_it(
         driver.send(mail, route="eu")
         driver.complete(*driver.claim(mail))
 
-        told = [(e.id, e.route, e.crashes) for e in driver.endings()]
+        endings = [(e.id, e.route, e.crashes) for e in driver.endings()]
     finally:
         store.close()
     new = driver.sent_ids[0]
-    assert told == [(new, "eu", 0), (f"old-{TODAY}", None, 0), (f"old-{TODAY - 1}", None, 0)]
+    assert endings == [(new, "eu", 0), (f"old-{TODAY}", None, 0), (f"old-{TODAY - 1}", None, 0)]
 
 
 def test_a_store_whose_migrations_were_renumbered_since_is_upgraded(
