@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable
 from itertools import chain
+from typing import Any
 
-from penstock.domain.lake.layout import BODIES, HISTORY, SNAPSHOTS, Range
+from penstock.domain.lake.layout import BODIES, HISTORY, SNAPSHOTS, Range, Type
 from penstock.domain.lake.progress import ALL_DAYS, Mark, Place, Source
 from penstock.domain.message.answer_size import count_fitting
 from penstock.ports.archive import LakeRow, Look, Page, Snapshot
@@ -19,7 +20,7 @@ _MESSAGE_NO = [c.name for c in HISTORY.columns].index("message_no")
 _ID = [c.name for c in HISTORY.columns].index("id")
 _FINISHED_AT = [c.name for c in HISTORY.columns].index("finished_at")
 _SIZE = [c.name for c in HISTORY.columns].index("size")
-_RETRIES = [c.name for c in SNAPSHOTS.columns].index("retries_timeouts")
+_BOOLEANS = [at for at, column in enumerate(SNAPSHOTS.columns) if column.type is Type.BOOL]
 
 
 class SqlArchive:
@@ -81,7 +82,7 @@ class SqlArchive:
         found = found[: count_fitting((row[-2] for row in found), MAX_PAGE_BYTES)]
         contents = self._contents([(row[0], row[-1]) for row in found])
         return [
-            (*row[:_RETRIES], bool(row[_RETRIES]), *row[_RETRIES + 1 : -1], *content)
+            (*_with_booleans(row[:-1]), *content)
             for row, content in zip(found, contents, strict=True)
         ]
 
@@ -89,13 +90,6 @@ class SqlArchive:
         [(first,)] = self._db.rows("archive.first_message")
         [(last,)] = self._db.rows("archive.last_message")
         return None if first is None else Range(int(first), int(last))
-
-    def take_samples(self, *, now: int) -> int:
-        return self._db.run("archive.take_samples", {"now": now})
-
-    def forget_samples(self, *, before_at: int, upto_no: int, limit: int) -> int:
-        params = {"before_at": before_at, "upto_no": upto_no, "limit": limit}
-        return self._db.run("archive.forget_samples", params)
 
     def next_snapshot(self) -> int:
         [(number,)] = self._db.rows("archive.next_snapshot")
@@ -162,3 +156,11 @@ def _body(ending: LakeRow, content: Row) -> LakeRow:
     row = (ending[0], ending[_MESSAGE_NO], ending[_ID], ending[_FINISHED_AT], *content)
     assert len(row) == len(BODIES.columns)
     return row
+
+
+def _with_booleans(row: Row) -> list[Any]:
+    """SQLite stores booleans as 0 and 1."""
+    values = list(row)
+    for at in _BOOLEANS:
+        values[at] = bool(values[at])
+    return values

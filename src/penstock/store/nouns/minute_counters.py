@@ -16,9 +16,10 @@ class SqlSamples:
         self._transaction = transaction
         self._db = transaction.db
 
-    def add(self, samples: Sequence[Sample]) -> None:
+    def add(self, samples: Sequence[Sample], *, at: int, is_for_lake: bool) -> None:
         if samples:
-            self._db.insert("samples.add", [msgspec.structs.astuple(one) for one in samples])
+            more = (at, int(is_for_lake))
+            self._db.insert("samples.add", [(*msgspec.structs.astuple(s), *more) for s in samples])
 
     def first_at(self, queue_no: int) -> int | None:
         [(first_at,)] = self._db.rows("samples.first_at", {"queue_no": queue_no})
@@ -50,8 +51,9 @@ class SqlSamples:
         found = [(wait, work) for answer in asked for wait, work in answer.rows()]
         return found[:limit]
 
-    def thin(self, *, from_at: int, to_at: int) -> int:
-        return self._db.run("samples.thin", {"from_at": from_at, "to_at": to_at})
+    def thin(self, *, from_at: int, to_at: int, upto_no: int) -> int:
+        params = {"from_at": from_at, "to_at": to_at, "upto_no": upto_no}
+        return self._db.run("samples.thin", params)
 
-    def forget(self, *, before_at: int) -> int:
-        return self._db.run("samples.forget", {"before_at": before_at})
+    def forget(self, *, before_at: int, upto_no: int) -> int:
+        return self._db.run("samples.forget", {"before_at": before_at, "upto_no": upto_no})

@@ -97,7 +97,7 @@ SELECT max(fact_no)
 -- name: last_backlog
 -- Likewise.
 SELECT max(sample_no)
-  FROM backlog_sample;
+  FROM minute_counter;
 
 -- name: first_message
 -- The smallest number of live messages.
@@ -149,15 +149,16 @@ SELECT fact_no, at, kind, subject, data
  LIMIT :limit;
 
 -- name: backlog
--- Samples of the counters, likewise.
+-- Counters of queues, likewise.
 SELECT s.sample_no, s.at, s.queue_no, coalesce(q.name, ''), s.waiting, s.ready, s.leased, s.dead,
        s.sent_total, s.done_total, s.dead_total, s.cancelled_total, s.failed_total,
        s.expired_total, s.claimed_total
-  FROM backlog_sample AS s
+  FROM minute_counter AS s
   LEFT JOIN queue AS q
     ON q.queue_no = s.queue_no
  WHERE s.sample_no > :after_no
    AND s.sample_no <= :upto_no
+   AND s.is_for_lake = 1
  ORDER BY s.sample_no
  LIMIT :limit;
 
@@ -179,43 +180,3 @@ SELECT m.message_no, m.id, CAST(:taken_at AS BIGINT), m.queue_no, coalesce(q.nam
  ORDER BY m.message_no
  LIMIT :limit;
 
--- name: take_samples
--- The counters of queues in which something is, or has happened since the sample before.
-INSERT INTO backlog_sample (
-  at, queue_no, waiting, ready, leased, dead, sent_total, done_total, dead_total, cancelled_total,
-  failed_total, expired_total, claimed_total)
-SELECT CAST(:now AS BIGINT), c.queue_no, c.waiting, c.ready, c.leased, c.dead, c.sent_total,
-       c.done_total, c.dead_total, c.cancelled_total, c.failed_total, c.expired_total,
-       c.claimed_total
-  FROM (SELECT queue_no, sum(waiting) AS waiting, sum(ready) AS ready, sum(leased) AS leased,
-               sum(dead) AS dead, sum(sent_total) AS sent_total, sum(done_total) AS done_total,
-               sum(dead_total) AS dead_total, sum(cancelled_total) AS cancelled_total,
-               sum(failed_total) AS failed_total, sum(expired_total) AS expired_total,
-               sum(claimed_total) AS claimed_total
-          FROM counter
-         GROUP BY queue_no) AS c
- WHERE c.waiting + c.ready + c.leased + c.dead > 0
-    OR NOT EXISTS (
-         SELECT 1
-           FROM backlog_sample AS s
-          WHERE s.sample_no = (SELECT max(l.sample_no)
-                                 FROM backlog_sample AS l
-                                WHERE l.queue_no = c.queue_no)
-            AND s.waiting + s.ready + s.leased + s.dead = 0
-            AND s.sent_total + s.done_total + s.dead_total + s.cancelled_total + s.failed_total
-                + s.expired_total + s.claimed_total
-                = c.sent_total + c.done_total + c.dead_total + c.cancelled_total + c.failed_total
-                + c.expired_total + c.claimed_total
-       );
-
--- name: forget_samples
--- Those that are old, and in the lake if there is one; some at a time.
-DELETE FROM backlog_sample
- WHERE sample_no IN (
-         SELECT sample_no
-           FROM backlog_sample
-          WHERE at < :before_at
-            AND sample_no <= :upto_no
-          ORDER BY at
-          LIMIT :limit
-       );

@@ -127,7 +127,7 @@ UPDATE circuit_hold
 
 -- name: drop_minutes
 -- Counters of future minutes: they would stand in the way of the real ones.
-DELETE FROM minute_sample
+DELETE FROM minute_counter
  WHERE minute_at > :since;
 
 -- name: reopen_days

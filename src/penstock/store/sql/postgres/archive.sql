@@ -10,5 +10,5 @@ SELECT DISTINCT l.virtualtransaction
    AND l.mode = 'RowExclusiveLock'
    AND l.granted
    AND l.database = (SELECT d.oid FROM pg_database AS d WHERE d.datname = current_database())
-   AND c.relname ~ '^(history_[0-9]+|attempt_[0-9]+|fact|backlog_sample)$'
+   AND c.relname ~ '^(history_[0-9]+|attempt_[0-9]+|fact|minute_counter)$'
    AND pg_table_is_visible(c.oid);
