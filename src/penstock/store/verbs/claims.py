@@ -17,7 +17,7 @@ from penstock.store.limits.allowances import Allowances
 from penstock.store.limits.group_limits import GroupLimits
 from penstock.store.verbs.claim_batch import ClaimBatch, group_alike, total_size
 from penstock.store.verbs.consecutive_claims import ConsecutiveClaims
-from penstock.store.verbs.dedup_claims import freed_by_claim, release_keys
+from penstock.store.verbs.dedup_claims import keys_freed_by_claim, release_keys
 from penstock.store.verbs.fronts import ClaimsByKind, ask_front
 from penstock.store.verbs.lock_order import LockOrder
 from penstock.store.verbs.message_changes import MessageChanges
@@ -252,7 +252,7 @@ class Claims:
 
     def _count(self, batch: ClaimBatch, *, now: int) -> None:
         messages = batch.messages
-        freed = freed_by_claim(messages)
+        freed = keys_freed_by_claim(messages)
         if freed:
             release_keys(self._transaction, freed)
         count = self._transaction.count(batch.queue_no)
