@@ -121,14 +121,14 @@ def test_a_wake_up_thread_that_fails_restarts(driver, monkeypatch, caplog, long_
     store = driver.store
     wakeups = store.wakeups if store.backend == "postgres" else store._coordination._wakeups
     failed = fail_once(wakeups, "_send_announcements", monkeypatch)
-    monkeypatch.setattr(wakeups, "_peers", ["a peer"], raising=False)
+    monkeypatch.setattr(wakeups, "_listeners", ["a peer"], raising=False)
 
     wakeups.announce({1: 1})
 
     eventually(lambda: store.health.troubles())
     assert failed
     assert_logged(caplog, "penstock-wakeups")
-    monkeypatch.setattr(wakeups, "_peers", [], raising=False)
+    monkeypatch.setattr(wakeups, "_listeners", [], raising=False)
     eventually(lambda: not store.health.troubles())
     assert wakeups._thread.is_alive()
 

@@ -173,7 +173,7 @@ class Claims:
 
     def _limit(self, batch: ClaimBatch, *, now: int) -> None:
         if self._transaction.limited_queues and batch.queue_no in self._transaction.limited_queues:
-            batch.most = self._allowances.max_claimable(batch.queue_no, batch.wanted, now=now)
+            batch.allowed = self._allowances.max_claimable(batch.queue_no, batch.wanted, now=now)
 
     def _take(
         self, batch: ClaimBatch, answer: QueryResult, found: dict[int, int], *, now: int
@@ -259,7 +259,7 @@ class Claims:
         count.ready -= len(messages)
         count.leased += len(messages)
         count.claimed_total += len(messages)
-        if batch.most is not None:
+        if batch.allowed is not None:
             is_short = batch.is_short and batch.kinds is None
             self._allowances.record_claim(batch.queue_no, messages, is_short=is_short, now=now)
 
