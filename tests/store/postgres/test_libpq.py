@@ -10,7 +10,7 @@ from penstock.domain.limits import DAY
 from penstock.domain.message.draft import NewMessage
 from penstock.domain.message.lifecycle import Content, State
 from penstock.ports.store import Claim, Sent
-from penstock.store.postgres.statements import encoded, statement
+from penstock.store.postgres.statements import encode, statement
 from tests.clocks import NOON
 from tests.factories import a_new_message
 from tests.store.counter_checks import check_counters
@@ -121,7 +121,7 @@ def test_plans_do_not_depend_on_how_full_the_tables_were(driver, postgres_url, n
         full_name = name if "." in name else f"messages.{name}"
         lock = session.db.text("messages.skip_locked")
         said = statement(session.db.text(full_name, day=NOON // DAY, lock=lock))
-        values = encoded([params[name] for name in said.names])
+        values = encode([params[name] for name in said.names])
         rows = session.db._link.send(b"EXPLAIN " + said.text, values).rows()
         return "\n".join(line for (line,) in rows)
 
