@@ -75,7 +75,7 @@ def test_a_process_that_had_the_lock_queues_up_behind_those_that_wait(
 ) -> None:
     busy, patient = places(), places()
     busy.acquire()
-    thread, answers = in_thread(patient.take)
+    thread, answers = in_thread(patient.acquire)
     eventually(lambda: patient._thread is not None)  # it has tried without waiting, and queues up
     until_a_writer_waits(folder)
 
