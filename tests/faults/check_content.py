@@ -1,4 +1,4 @@
-"""I1 and I3: what was acknowledged comes out, whole, once it is drained, and nothing else does."""
+"""I1 and I3: after the drain everything acknowledged was delivered intact, and nothing else."""
 
 from __future__ import annotations
 

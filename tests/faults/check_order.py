@@ -26,7 +26,7 @@ def findings(history: History) -> Iterator[Finding]:
         together[op.answer][op.uid] = op.place
     for op in claims:
         before = earlier[op.group][: max(op.seq - 1, 0)]
-        # Only the nearest unfinished one matters; older ones were judged with their successors.
+        # Only the nearest unfinished one matters; older ones were checked with their successors.
         for sent in reversed(before[-20:]):
             place = together[op.answer].get(sent.uid)
             if place is not None and place < op.place:
@@ -37,7 +37,7 @@ def findings(history: History) -> Iterator[Finding]:
 
 
 def _sent_in_order(history: History) -> dict[str, list[Op]]:
-    """The acknowledged messages of each group by place; each was acknowledged before the next."""
+    """The acknowledged messages of each group in order; each was acknowledged before the next."""
     groups: dict[str, list[Op]] = defaultdict(list)
     for op in history.of(Kind.SEND, Outcome.OK):
         if op.group:

@@ -6,7 +6,7 @@
 | I2 | two leases at once, stale lease accepted, receipt reused, lease number went back |
 | I3 | unexpected, corrupt, stored twice, resurrected, completed twice |
 | I4 | out of order |
-| I5 | books do not balance, not drained |
+| I5 | totals do not balance, not drained |
 | I7 | counter went back, id went back |
 
 I6 (it comes back by itself) is timed by the tests that take it down. A run that could not read, or
@@ -18,7 +18,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from tests.faults import check_books, check_content, check_leases, check_order
+from tests.faults import check_content, check_counters, check_leases, check_order
 from tests.faults.history import History, Kind, Op, Outcome
 
 SHOWN = 5
@@ -29,7 +29,7 @@ class Rules:
     """What one run must reach, and what its faults excuse."""
 
     min_acked: int
-    leases_may_end_early: bool = False  # after a clock was set forward: counted, not condemned
+    leases_may_end_early: bool = False  # after a clock was set forward: counted, but allowed
     ids_are_ordered: bool = True  # one node made them all
     slack_s: float = 0.01  # rounding to milliseconds, and reading two clocks
     min_completed: int = 1
@@ -54,14 +54,14 @@ class Verdict:
         return "\n".join(lines)
 
 
-def check(history: History, books: list[Op], rules: Rules) -> Verdict:
+def check(history: History, totals: list[Op], rules: Rules) -> Verdict:
     verdict = Verdict(counts=_counts(history))
-    verdict.invalid = list(_reasons_not_to_believe(history, books, rules))
+    verdict.invalid = list(_reasons_not_to_believe(history, totals, rules))
     early: list[str] = []
     findings: list[tuple[str, str]] = [
         *check_content.findings(history),
         *check_order.findings(history),
-        *check_books.findings(history, books, ids_are_ordered=rules.ids_are_ordered),
+        *check_counters.findings(history, totals, ids_are_ordered=rules.ids_are_ordered),
     ]
     for name, text in check_leases.findings(history, rules.slack_s):
         if name == check_leases.TWO_AT_ONCE and rules.leases_may_end_early:
@@ -74,17 +74,17 @@ def check(history: History, books: list[Op], rules: Rules) -> Verdict:
     return verdict
 
 
-def _reasons_not_to_believe(history: History, books: list[Op], rules: Rules) -> Iterable[str]:
+def _reasons_not_to_believe(history: History, totals: list[Op], rules: Rules) -> Iterable[str]:
     yield from history.problems
     if history.acked(Kind.SEND) < rules.min_acked:
         yield f"only {history.acked(Kind.SEND)} of {rules.min_acked} sends acknowledged"
     if history.acked(Kind.COMPLETE) < rules.min_completed:
         yield f"only {history.acked(Kind.COMPLETE)} of {rules.min_completed} completions"
-    if not books:
-        yield "the books were not read"
-    for op in books:
+    if not totals:
+        yield "the totals were not read"
+    for op in totals:
         if op.outcome is not Outcome.OK:
-            yield f"the books of {op.queue} could not be read"
+            yield f"the totals of {op.queue} could not be read"
 
 
 def _counts(history: History) -> dict[str, int]:

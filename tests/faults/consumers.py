@@ -1,4 +1,4 @@
-"""The receiving half of the load: claim, then complete, extend, give back or simply walk away."""
+"""The receiving half of the load: claim, then complete, extend, release or abandon."""
 
 from __future__ import annotations
 
@@ -8,24 +8,28 @@ from typing import Any
 
 from tests.faults.history import History, Kind, Op, Outcome
 from tests.faults.wire import Answer, Wire
-from tests.faults.workload import Floor, now
+from tests.faults.workload import ClientContext, now
 
 LONGEST_WAIT_MS = 300
 STALE_S = 0.2
 
 
-def consume(floor: Floor, number: int, seed: int, queue: str) -> None:
-    wire, dice = floor.wire(number), random.Random(seed)
+def consume(context: ClientContext, number: int, seed: int, queue: str) -> None:
+    wire, dice = context.wire(number), random.Random(seed)
     late: deque[Op] = deque()
-    while not floor.stopped.is_set():
+    while not context.stopped.is_set():
         while late and _is_stale(late[0]):
-            act_on(wire, floor.history, late.popleft(), "complete")
+            act_on(wire, context.history, late.popleft(), "complete")
         answer, claims = claim(
-            wire, floor.history, queue, limit=dice.randint(1, 10), lease_ms=floor.workload.lease_ms
+            wire,
+            context.history,
+            queue,
+            limit=dice.randint(1, 10),
+            lease_ms=context.workload.lease_ms,
         )
-        floor.breathe(answer)
+        context.breathe(answer)
         if claims:
-            _work(floor, wire, dice, claims, late)
+            _work(context, wire, dice, claims, late)
     wire.close()
 
 
@@ -49,7 +53,7 @@ def claim(
 
 
 def complete_all(wire: Wire, history: History, claims: list[Op]) -> Answer:
-    """One transaction for all of them; each is completed, or refused as no longer ours."""
+    """Complete all in one transaction; each is completed, or refused because its lease is lost."""
     acts = [{"receipt": op.receipt, "act": "complete"} for op in claims]
     answer = wire.call("POST", "/v1/leases/batch", {"acts": acts})
     if answer.outcome is not Outcome.OK:
@@ -75,12 +79,14 @@ def act_on(
 
 
 def _is_stale(claimed: Op) -> bool:
-    """Its lease ended a while ago: time enough for somebody else to have claimed it."""
+    """Its lease ended long enough ago for another worker to have claimed it."""
     return now() > claimed.end + claimed.lease_s + STALE_S
 
 
-def _work(floor: Floor, wire: Wire, dice: random.Random, claims: list[Op], late: deque[Op]) -> None:
-    w, kept = floor.workload, []
+def _work(
+    context: ClientContext, wire: Wire, dice: random.Random, claims: list[Op], late: deque[Op]
+) -> None:
+    w, kept = context.workload, []
     for op in claims:
         chance = dice.random()
         if dice.random() < w.dawdles:
@@ -89,16 +95,16 @@ def _work(floor: Floor, wire: Wire, dice: random.Random, claims: list[Op], late:
         if chance < w.abandons:
             continue
         if chance < w.abandons + w.gives_back:
-            act_on(wire, floor.history, op, *_way_to_give_back(dice))
+            act_on(wire, context.history, op, *_way_to_give_back(dice))
             continue
         if chance < w.abandons + w.gives_back + w.extends:
-            act_on(wire, floor.history, op, "extend", {"lease_ms": w.lease_ms})
+            act_on(wire, context.history, op, "extend", {"lease_ms": w.lease_ms})
         kept.append(op)
     if len(kept) > 1 and dice.random() < 0.7:
-        complete_all(wire, floor.history, kept)
+        complete_all(wire, context.history, kept)
     else:
         for op in kept:
-            act_on(wire, floor.history, op, "complete")
+            act_on(wire, context.history, op, "complete")
 
 
 def _way_to_give_back(dice: random.Random) -> tuple[str, dict[str, Any]]:

@@ -15,7 +15,7 @@ class Control:
         self._ours, self.theirs = socket.socketpair()
 
     def tell(self, order: dict[str, Any]) -> dict[str, Any]:
-        """Obeyed when this returns; {} if the broker lost its power over it."""
+        """Send an order and wait until it is carried out; {} if the broker lost power over it."""
         self._ours.sendall(json.dumps(order).encode() + b"\n")
         answer = b""
         with contextlib.suppress(ConnectionResetError):
@@ -24,9 +24,9 @@ class Control:
                 if not part:
                     break
                 answer += part
-        told: dict[str, Any] = json.loads(answer) if answer else {}
-        assert "error" not in told, told
-        return told
+        reply: dict[str, Any] = json.loads(answer) if answer else {}
+        assert "error" not in reply, reply
+        return reply
 
     def close(self) -> None:
         self._ours.close()

@@ -71,7 +71,7 @@ class Directory:
             path.unlink()  # memory, not disk
 
     def close(self) -> None:
-        """When nobody has the files open any more."""
+        """Call it when no process has the files open."""
         for file in self._opened:
             os.close(file.fd)
         self._opened.clear()

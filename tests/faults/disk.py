@@ -25,7 +25,7 @@ PAGE_SECTORS = 8
 
 
 class Loss(StrEnum):
-    """Which unsynced writes a power cut takes."""
+    """Which unsynced writes a power cut loses."""
 
     EVERYTHING = "everything"
     RANDOM_SECTORS = "random sectors"  # torn pages
@@ -52,7 +52,7 @@ class FileOnDisk:
         return os.fstat(self.fd).st_size
 
     def before_write(self, offset: int, length: int) -> None:
-        """Keep what the disk holds of the sectors about to change."""
+        """Remember the durable content of the sectors about to change."""
         self._writes += 1
         for sector in range(offset // SECTOR, (offset + length - 1) // SECTOR + 1):
             self._keep(sector)

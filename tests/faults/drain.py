@@ -1,4 +1,4 @@
-"""After the faults: take out everything that is left, then read the books once more."""
+"""After the faults: complete everything that is left, then read the totals."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ LIVE = ("now_waiting", "now_ready", "now_leased")
 
 
 def drain(port: int, history: History, queues: tuple[str, ...], *, within_s: float) -> list[Op]:
-    """Claim and complete until the queues count zero or time is up; the last books read."""
+    """Claim and complete until the queues are empty or time is up; returns the last totals."""
     deadline = time.monotonic() + within_s
     empty = threading.Event()
     threads = [
@@ -29,18 +29,18 @@ def drain(port: int, history: History, queues: tuple[str, ...], *, within_s: flo
     for thread in threads:
         thread.start()
     wire = Wire(port)
-    books = [read_totals(wire, queue) for queue in queues]
-    while time.monotonic() < deadline and not _all_zero(books):
+    totals = [read_totals(wire, queue) for queue in queues]
+    while time.monotonic() < deadline and not _all_zero(totals):
         time.sleep(0.05)
-        books = [read_totals(wire, queue) for queue in queues]
+        totals = [read_totals(wire, queue) for queue in queues]
     empty.set()
     for thread in threads:
         thread.join(60)
-    # Read once more: a drainer may have had a last completion under way.
-    books = [read_totals(wire, queue) for queue in queues]
+    # Read again: a last completion may have been in progress.
+    totals = [read_totals(wire, queue) for queue in queues]
     wire.close()
-    history.add(*books)
-    return books
+    history.add(*totals)
+    return totals
 
 
 def _drain_one(
@@ -60,8 +60,8 @@ def _drain_one(
         wire.close()
 
 
-def _all_zero(books: list[Op]) -> bool:
+def _all_zero(totals: list[Op]) -> bool:
     return all(
         op.outcome is Outcome.OK and not any(op.totals.get(name, 0) for name in LIVE)
-        for op in books
+        for op in totals
     )

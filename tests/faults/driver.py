@@ -26,15 +26,15 @@ from tests.clocks import NOON
 from tests.factories import a_new_message, an_act, some_settings
 from tests.faults.directory import Directory, Names
 from tests.faults.disk import Loss
+from tests.faults.disk_faults import DiskFaults
 from tests.faults.faulty_vfs import Connection, FaultyVFS
-from tests.faults.trouble import Trouble
 from tests.store.open_files import connections_to
 
 QUEUE = "faults-driver"
 
 
 class FaultyStoreDriver:
-    """One store, what it has acknowledged, and the buttons that harm it."""
+    """A store, what it has acknowledged, and methods that harm it."""
 
     def __init__(self, folder: Path, vfs: FaultyVFS, seed: int) -> None:
         self.path = folder / "penstock.db"
@@ -55,7 +55,7 @@ class FaultyStoreDriver:
         return self._store
 
     @property
-    def trouble(self) -> Trouble:
+    def trouble(self) -> DiskFaults:
         return self._vfs.trouble
 
     def send(self, count: int, size: int) -> bool:
@@ -77,7 +77,7 @@ class FaultyStoreDriver:
     def complete(self) -> None:
         held, self.held = self.held, []
         acts = [an_act(Verb.COMPLETE, message) for message in held]
-        self.kept -= {message.id for message in held}  # unless told otherwise, nobody knows
+        self.kept -= {message.id for message in held}  # unknown unless acknowledged
         with suppress(PenstockError):
             answers = self.store.act(acts).result()
             for message, answer in zip(held, answers, strict=True):
@@ -89,7 +89,7 @@ class FaultyStoreDriver:
             self.store.read(lambda session: session.queues.find(QUEUE)).result()
 
     def restart(self) -> None:
-        """As the operator would: everything is closed, and the disk may fail at that, too."""
+        """Like an operator: close everything; the disk may fail at that, too."""
         self.store.close()
         self._open()
 
@@ -104,7 +104,7 @@ class FaultyStoreDriver:
         self.trouble.is_off = False
 
     def cut_power(self) -> None:
-        """Now, unless it failed by itself on the way."""
+        """Cut it now, unless it failed by itself before."""
         if not self.trouble.is_off:
             self._lose_power()
         self._new_machine()
@@ -133,7 +133,7 @@ class FaultyStoreDriver:
         return {message.id for each in wanted for message in session.messages.browse(each)}
 
     def _open(self) -> None:
-        """As a supervisor would, again and again; the disk is well in the end."""
+        """Like a supervisor: retry until it opens; in the end the disk works."""
         self._forget()
         for _ in range(20):
             with suppress(PenstockError):
@@ -145,7 +145,7 @@ class FaultyStoreDriver:
         self._store = open_sqlite(self.path)
 
     def _forget(self) -> None:
-        """A process that ends takes every connection with it, also one that nobody closed."""
+        """The end of a process closes every connection."""
         if self._store is not None:
             self._store.close()
         self._store = None
@@ -154,17 +154,17 @@ class FaultyStoreDriver:
             db.close(True)
 
     def connections(self) -> list[apsw.Connection]:
-        """All there are, also those that nobody remembers."""
+        """All connections, also those without a reference elsewhere."""
         return connections_to(self.path)
 
     def _new_machine(self) -> None:
         self._forget()
         self._vfs.directory.close()
         self._vfs.directory = Directory(self.path.parent)
-        self._vfs.trouble = Trouble(self._lose_power, self.dice.randrange(2**32))
+        self._vfs.trouble = DiskFaults(self._lose_power, self.dice.randrange(2**32))
 
     def _lose_power(self) -> None:
-        with self._vfs.lock:  # somebody may be moving the log
+        with self._vfs.lock:  # a thread may be moving the log
             self.trouble.is_off = True
             self._vfs.directory.lose_power(self.loss, self.names, self.dice)
 
@@ -173,9 +173,9 @@ class FaultyStoreDriver:
 def rigged(
     folder: Path, seed: int, *, checkpoint_pages: int = 10_000, has_mover: bool = False
 ) -> Iterator[FaultyStoreDriver]:
-    """`has_mover`: the log is moved by a thread, which has no seed: no two walks are the same."""
+    """`has_mover`: a thread moves the log, so that runs are not reproducible."""
     checksums.turn_on()  # first, as it builds on the VFS that is the default then
-    vfs = FaultyVFS(Directory(folder), Trouble(lambda: None, seed))
+    vfs = FaultyVFS(Directory(folder), DiskFaults(lambda: None, seed))
     with (
         mock.patch.object(apsw, "Connection", Connection),
         mock.patch("penstock.store.sqlite.connection.CHECKPOINT_PAGES", checkpoint_pages),

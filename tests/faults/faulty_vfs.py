@@ -17,7 +17,7 @@ import apsw
 
 from tests.faults.directory import Directory
 from tests.faults.disk import FileOnDisk
-from tests.faults.trouble import Trouble
+from tests.faults.disk_faults import DiskFaults
 
 BASE = "unix"
 NAME = "faulty"
@@ -27,7 +27,7 @@ _STEP_S = 0.01
 class FaultyVFS(apsw.VFS):
     """Registered as the default before the broker opens anything."""
 
-    def __init__(self, directory: Directory, trouble: Trouble) -> None:
+    def __init__(self, directory: Directory, trouble: DiskFaults) -> None:
         self.directory = directory
         self.trouble = trouble
         self.lock = threading.RLock()
@@ -43,7 +43,7 @@ class FaultyVFS(apsw.VFS):
                 self.trouble.step("open")
             file = FaultyFile(self, name, flags)
             file.disk = self.directory.opened(path, is_new=is_new)
-            file.told_of = file.disk.failed_syncs
+            file.reported_syncs = file.disk.failed_syncs
             file.is_log = bool(flags[0] & (apsw.SQLITE_OPEN_WAL | apsw.SQLITE_OPEN_MAIN_JOURNAL))
             return file
 
@@ -57,13 +57,13 @@ class FaultyVFS(apsw.VFS):
                 self.directory.synced(path.parent)
 
     def excepthook(self, *_: object) -> bool:
-        return True  # the failures are ours; the broker says what it makes of them
+        return True  # the failures are ours; the broker reports them
 
 
 class FaultyFile(apsw.VFSFile):
     disk: FileOnDisk
     is_log: bool
-    told_of: int  # failed syncs; Linux tells everybody once who had the file open
+    reported_syncs: int  # failed syncs; Linux reports each once per open descriptor
 
     def __init__(self, vfs: FaultyVFS, name: Any, flags: list[int]) -> None:
         self._vfs = vfs
@@ -97,10 +97,10 @@ class FaultyFile(apsw.VFSFile):
                 trouble.step("sync")
             except apsw.Error:
                 self.disk.sync_failed(trouble.reached)
-                self.told_of = self.disk.failed_syncs
+                self.reported_syncs = self.disk.failed_syncs
                 raise
-            if self.told_of < self.disk.failed_syncs:
-                self.told_of = self.disk.failed_syncs
+            if self.reported_syncs < self.disk.failed_syncs:
+                self.reported_syncs = self.disk.failed_syncs
                 raise apsw.IOError("a sync has failed since the last one")
             if trouble.is_lying:
                 return
@@ -115,7 +115,7 @@ class FaultyFile(apsw.VFSFile):
 
 
 class Connection(apsw.Connection):
-    """SQLite's close never reports trouble with the disk, but a VFS in Python makes apsw raise it.
+    """SQLite's close never reports disk errors, but a VFS in Python makes apsw raise them.
 
     A read-only connection meets some at every close: it may not lock the file to tidy up the log.
     """

@@ -1,4 +1,4 @@
-"""How much of each fault a run tries: the CI column, or the Full one with PENSTOCK_FAULTS=full."""
+"""How often a run tries each fault: the CI number, or the full one with PENSTOCK_FAULTS=full."""
 
 from __future__ import annotations
 

@@ -73,7 +73,7 @@ class KernelDisk:
 
     @contextmanager
     def rival(self) -> Iterator[None]:
-        """Another program appends to a file here, also while there is no room; then it is gone."""
+        """Another program appends to a file here, also on a full disk; then removes it."""
         path, is_over = self.mount / "rival", threading.Event()
 
         def append() -> None:

@@ -22,25 +22,25 @@ from typing import Any
 
 import apsw
 
-from tests.faults import pretence
+from tests.faults import unsafe_sqlite
 from tests.faults.directory import Directory, Names
 from tests.faults.disk import Loss
+from tests.faults.disk_faults import DiskFaults
 from tests.faults.faulty_vfs import Connection, FaultyVFS, watch_directory_syncs
 from tests.faults.server import EXIT_ORPHANED, EXIT_POWER_CUT
-from tests.faults.trouble import Trouble
 
 MAIN = "penstock.edge.cli.main:main"  # PENSTOCK_FAULTS_MAIN tries the harness on something else
 
 
 class Machine:
-    """The computer the broker believes it runs on: its disk, its power, its clock."""
+    """The simulated computer of the broker: its disk, its power, its clock."""
 
     def __init__(self, options: dict[str, Any]) -> None:
         self.clock_shift_s = float(options.get("clock_shift_s", 0.0))
         self.loss = Loss(options.get("loss", Loss.EVERYTHING))
         self.names = Names(options.get("names", Names.EXT4))
         self.seed = int(options.get("seed", 0))
-        self.trouble = Trouble(self.cut_power, self.seed)
+        self.trouble = DiskFaults(self.cut_power, self.seed)
         self.vfs: FaultyVFS | None = None
         if "data" in options:
             self.vfs = FaultyVFS(Directory(Path(options["data"]).absolute()), self.trouble)
@@ -94,7 +94,7 @@ def main() -> None:
     control = socket.socket(fileno=int(sys.argv[2]))
     machine = Machine(options)
     shift_clock(machine)
-    pretence.begin(options.get("pretend", ""))
+    unsafe_sqlite.begin(options.get("pretend", ""))
     threading.Thread(target=obey_from, args=(control, machine), daemon=True).start()
     sys.argv = ["penstock", *sys.argv[3:]]
     module, function = os.environ.get("PENSTOCK_FAULTS_MAIN", MAIN).split(":")

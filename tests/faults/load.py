@@ -11,7 +11,7 @@ from tests.faults.consumers import consume
 from tests.faults.history import Fault, History, Kind, Op, Outcome
 from tests.faults.producers import produce, send_in_order
 from tests.faults.wire import Wire
-from tests.faults.workload import FIFO, STANDARD, Floor, Workload, settings_of
+from tests.faults.workload import FIFO, STANDARD, ClientContext, Workload, settings_of
 
 SAMPLE_EVERY_S = 0.2
 
@@ -22,12 +22,12 @@ class Load:
     def __init__(self, ports: Sequence[int], workload: Workload, *, seed: int) -> None:
         self.history = History()
         self.workload = workload
-        self._floor = Floor(ports, workload, self.history)
+        self._context = ClientContext(ports, workload, self.history)
         self._seed = seed
         self._threads: list[threading.Thread] = []
 
     def make_queues(self) -> None:
-        wire = self._floor.wire(0)
+        wire = self._context.wire(0)
         for queue in (STANDARD, FIFO):
             answer = wire.call("PUT", f"/v1/queues/{queue}", settings_of(queue, self.workload))
             assert answer.outcome is Outcome.OK, f"no queue {queue}: {answer}"
@@ -45,14 +45,14 @@ class Load:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._floor.stopped.set()
+        self._context.stopped.set()
         for thread in self._threads:
             thread.join(self.workload.timeout_s + 15)
             if thread.is_alive():
                 self.history.problems.append(f"client thread {thread.name} is stuck")
 
     def wait_for_sends(self, count: int, *, within_s: float) -> None:
-        """Wait until so many more sends are acknowledged: a fault needs load to bite on."""
+        """Wait until `count` more sends are acknowledged: a fault needs load."""
         wanted = self.history.acked() + count
         deadline = time.monotonic() + within_s
         while self.history.acked() < wanted and time.monotonic() < deadline:
@@ -61,7 +61,7 @@ class Load:
             time.sleep(0.01)
 
     def fault(self, what: str, act: Callable[[], Any], *, forgets_leases: bool = False) -> Any:
-        """Do it, and note when."""
+        """Carry out a fault and record when."""
         start = time.monotonic()
         result = act()
         self.history.faults.append(Fault(what, start, time.monotonic(), forgets_leases))
@@ -73,7 +73,7 @@ class Load:
 
         def guarded() -> None:
             try:
-                target(self._floor, number, seed, *more)
+                target(self._context, number, seed, *more)
             except Exception as error:
                 self.history.problems.append(f"client thread {name} died: {error!r}")
 
@@ -99,9 +99,9 @@ def read_totals(wire: Wire, queue: str) -> Op:
     )
 
 
-def _sample(floor: Floor, number: int, seed: int) -> None:
-    wire = floor.wire(number)
-    while not floor.stopped.wait(SAMPLE_EVERY_S):
+def _sample(context: ClientContext, number: int, seed: int) -> None:
+    wire = context.wire(number)
+    while not context.stopped.wait(SAMPLE_EVERY_S):
         for queue in (STANDARD, FIFO):
-            floor.history.add(read_totals(wire, queue))
+            context.history.add(read_totals(wire, queue))
     wire.close()

@@ -1,4 +1,4 @@
-"""A client beside the load that sends again and again while a fault lasts, and takes time."""
+"""A client beside the load that sends repeatedly during a fault and measures time."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from tests.faults.history import Outcome
 from tests.faults.wire import Answer, Wire
 
-QUEUE = "faults-probe"  # its own: what it sends is not part of the books
+QUEUE = "faults-probe"  # its own queue, which is not part of the totals
 
 
 @dataclass(slots=True)
@@ -23,7 +23,7 @@ class Probe:
         wire.close()
 
     def send_for(self, seconds: float) -> list[Answer]:
-        """Send one after the other for so long; what was answered."""
+        """Send one after the other for `seconds`; returns the answers."""
         self.answers = []
         wire, deadline = Wire(self.port, timeout=self.timeout_s), time.monotonic() + seconds
         while time.monotonic() < deadline:
@@ -49,7 +49,7 @@ class Probe:
 
 
 def assert_all_refused(answers: list[Answer], *, within_s: float) -> None:
-    """Every one got a 5xx, and soon."""
+    """Every request got a 5xx in time."""
     assert answers, "nothing was asked"
     bad = [f"{a.status} after {a.seconds:.2f} s" for a in answers if not 500 <= a.status < 600]
     assert not bad, f"not refused: {bad[:5]} ({len(bad)} of {len(answers)})"

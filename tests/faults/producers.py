@@ -7,29 +7,29 @@ from typing import Any
 
 from tests.faults.history import Kind, Op, Outcome
 from tests.faults.wire import Answer, Wire
-from tests.faults.workload import FIFO, STANDARD, Floor, a_body, now
+from tests.faults.workload import FIFO, STANDARD, ClientContext, a_body, now
 
 
-def produce(floor: Floor, number: int, seed: int) -> None:
+def produce(context: ClientContext, number: int, seed: int) -> None:
     """Send without ever retrying: each message is acknowledged, refused or unknown."""
-    wire, dice, sent = floor.wire(number), random.Random(seed), 0
-    while not floor.stopped.is_set():
-        if _is_too_far_ahead(floor):
-            floor.stopped.wait(0.01)
+    wire, dice, sent = context.wire(number), random.Random(seed), 0
+    while not context.stopped.is_set():
+        if _is_too_far_ahead(context):
+            context.stopped.wait(0.01)
             continue
-        count = floor.workload.batch if dice.random() < 0.5 else 1
+        count = context.workload.batch if dice.random() < 0.5 else 1
         uids = [f"p{number}-{sent + n}" for n in range(count)]
         sent += count
         bodies = [a_body(uid, dice) for uid in uids]
         answer, ids = send_plain(wire, STANDARD, bodies)
-        floor.history.add(
+        context.history.add(
             *(
                 sent_op(answer, STANDARD, f"p{number}", body, message_id)
                 for body, message_id in zip(bodies, ids, strict=True)
             )
         )
-        floor.breathe(answer)
-        floor.stopped.wait(floor.workload.pause_s)
+        context.breathe(answer)
+        context.stopped.wait(context.workload.pause_s)
     wire.close()
 
 
@@ -47,23 +47,23 @@ def send_plain(wire: Wire, queue: str, bodies: list[dict[str, Any]]) -> tuple[An
     return answer, [result["id"] for result in answer.data["results"]]
 
 
-def send_in_order(floor: Floor, number: int, seed: int) -> None:
+def send_in_order(context: ClientContext, number: int, seed: int) -> None:
     """Send each group's messages one after the other, retrying each until it is acknowledged."""
-    wire, dice = floor.wire(number), random.Random(seed)
-    seqs = {f"s{number}g{n}": 0 for n in range(floor.workload.groups)}
-    while not floor.stopped.is_set():
-        if _is_too_far_ahead(floor):
-            floor.stopped.wait(0.01)
+    wire, dice = context.wire(number), random.Random(seed)
+    seqs = {f"s{number}g{n}": 0 for n in range(context.workload.groups)}
+    while not context.stopped.is_set():
+        if _is_too_far_ahead(context):
+            context.stopped.wait(0.01)
             continue
         group = dice.choice(list(seqs))
         seqs[group] += 1
         body = a_body(f"{group}-{seqs[group]}", dice, group=group, seq=seqs[group])
-        floor.history.add(_sent_at_last(floor, wire, f"s{number}", body))
-        floor.stopped.wait(floor.workload.pause_s)
+        context.history.add(_sent_at_last(context, wire, f"s{number}", body))
+        context.stopped.wait(context.workload.pause_s)
     wire.close()
 
 
-def _sent_at_last(floor: Floor, wire: Wire, worker: str, body: dict[str, Any]) -> Op:
+def _sent_at_last(context: ClientContext, wire: Wire, worker: str, body: dict[str, Any]) -> Op:
     draft = {"body": body, "group": body["group"], "dedup_key": body["uid"]}
     start, outcome, message_id, attempts = now(), Outcome.FAIL, "", 0
     while True:
@@ -76,9 +76,9 @@ def _sent_at_last(floor: Floor, wire: Wire, worker: str, body: dict[str, Any]) -
             outcome = Outcome.UNKNOWN
         elif answer.status:
             raise AssertionError(f"a sound FIFO send was refused: {answer.status} {answer.data}")
-        if floor.stopped.is_set():
+        if context.stopped.is_set():
             break
-        floor.breathe(answer)
+        context.breathe(answer)
     return Op(
         kind=Kind.SEND,
         outcome=outcome,
@@ -109,6 +109,6 @@ def sent_op(answer: Answer, queue: str, worker: str, body: dict[str, Any], messa
     )
 
 
-def _is_too_far_ahead(floor: Floor) -> bool:
-    done = floor.history.acked(Kind.COMPLETE)
-    return floor.history.acked(Kind.SEND) - done > floor.workload.max_backlog
+def _is_too_far_ahead(context: ClientContext) -> bool:
+    done = context.history.acked(Kind.COMPLETE)
+    return context.history.acked(Kind.SEND) - done > context.workload.max_backlog

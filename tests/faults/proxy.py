@@ -18,7 +18,7 @@ _filter = ctypes.create_string_buffer(_RETURN_NOTHING)
 
 class Weather(StrEnum):
     FAIR = "fair"
-    BLACKHOLE = "blackhole"  # everything vanishes, nobody is told
+    BLACKHOLE = "blackhole"  # everything is lost without a notice
     ANSWERS_LOST = "answers lost"  # requests arrive, answers vanish
     HELD = "held"  # nothing moves until the weather changes, then it all arrives
     SLOW = "slow"
@@ -51,7 +51,7 @@ class Proxy:
         self.reset()
 
     def freeze(self) -> set[int]:
-        """Of the connections there are nothing passes any more, and neither end is told, not even
+        """Existing connections pass nothing any more, and neither end is notified, not even
         of the other one's close; new connections work.  Returns our ports of them at the target.
         """
         with self._lock:
@@ -67,7 +67,7 @@ class Proxy:
         return ports
 
     def reset(self) -> int:
-        """End every connection with an RST, on both sides; how many there were."""
+        """End every connection with an RST on both sides; returns how many there were."""
         with self._lock:
             victims, self._open = self._open, set()
         for victim in victims:
@@ -104,16 +104,16 @@ class Proxy:
             while data := source.recv(CHUNK):
                 if self._is_cut(source):
                     return
-                # A stream with a hole in it is no stream: once lost, all that follows is lost too.
+                # A stream cannot have a hole: once something is lost, the rest is lost, too.
                 tainted = tainted or self._vanishes(is_answer)
                 if not tainted:
                     self._wait_while(Weather.HELD)
                     if self.weather is Weather.SLOW:
                         time.sleep(self._delay_s)
                     sink.sendall(data)
-        self._wait_while(Weather.HELD, Weather.BLACKHOLE)  # a goodbye travels like the rest
+        self._wait_while(Weather.HELD, Weather.BLACKHOLE)  # a FIN is delayed like the rest
         with self._lock:
-            # A connection that was reset is no longer ours: a FIN must not forestall its RST.
+            # After a reset: a FIN must not precede the RST.
             ends = self._open & {source, sink}
             self._open -= ends
         for end in ends:

@@ -25,7 +25,7 @@ def judge(
     ports: Sequence[int] = (),
     seed: int = 1,
 ) -> Verdict:
-    """Run the faults under load and judge what the clients saw; the server must be up after them.
+    """Run the faults under load and check what the clients saw; the server must be up after them.
 
     `ports` are where the clients connect, when that is not (only) the server itself.
     """
@@ -33,15 +33,15 @@ def judge(
     load.make_queues()
     with load:
         faults(load)
-    books = drain(server.port, load.history, (STANDARD, FIFO), within_s=DRAIN_S)
-    verdict = check(load.history, books, rules)
+    totals = drain(server.port, load.history, (STANDARD, FIFO), within_s=DRAIN_S)
+    verdict = check(load.history, totals, rules)
     print(verdict)
     return verdict
 
 
 def assert_kept(verdict: Verdict, *servers: Server) -> None:
-    words = "".join(server.last_words(1500) for server in servers)
-    assert verdict.is_clean, f"\n{verdict}\n--- last words ---\n{words}"
+    words = "".join(server.stderr_tail(1500) for server in servers)
+    assert verdict.is_clean, f"\n{verdict}\n--- end of its log ---\n{words}"
 
 
 def two_nodes(first: Server, second: Server) -> tuple[Server, Server]:

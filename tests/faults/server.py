@@ -1,4 +1,4 @@
-"""A real broker process for a test to start, stop, kill, pause and starve; it never outlives it."""
+"""A real broker process for a test to start, stop, kill and pause; it never outlives the test."""
 
 from __future__ import annotations
 
@@ -38,10 +38,10 @@ class Server:
         self._control: Control | None = None
 
     def start(self, *, wait: bool = True, within_s: float = START_S) -> float:
-        """Start it; the seconds until it was ready."""
+        """Start it; returns the seconds until it was ready."""
         assert self._process is None or self._process.poll() is not None, "it already runs"
         began = time.monotonic()
-        self.let_go()
+        self.close_control()
         self._control = Control()
         with self.log.open("ab") as log, self._control.theirs as control:
             self._process = subprocess.Popen(
@@ -56,7 +56,7 @@ class Server:
         return self.wait_until_ready(within_s, began) if wait else 0.0
 
     def cpu_s(self) -> float:
-        """How long it has worked since its start, in seconds of a processor."""
+        """Its CPU seconds since its start."""
         fields = Path(f"/proc/{self.process.pid}/stat").read_text().rpartition(")")[2].split()
         return sum(map(int, fields[11:13])) / os.sysconf("SC_CLK_TCK")
 
@@ -65,7 +65,7 @@ class Server:
         wire = Wire(self.port, timeout=1.0)
         while time.monotonic() < began + within_s:
             if self.process.poll() is not None:
-                raise AssertionError(f"it ended with {self.process.poll()}\n{self.last_words()}")
+                raise AssertionError(f"it ended with {self.process.poll()}\n{self.stderr_tail()}")
             if wire.call("GET", "/readyz").outcome is Outcome.OK:
                 wire.close()
                 return time.monotonic() - began
@@ -81,14 +81,14 @@ class Server:
     def cut_power(self, **how: Any) -> None:
         self.tell(set=how, cut=True)
         code = self.process.wait(60)
-        assert code == EXIT_POWER_CUT, f"it ended with {code}, not cut\n{self.last_words()}"
+        assert code == EXIT_POWER_CUT, f"it ended with {code}, not cut\n{self.stderr_tail()}"
 
     def kill(self) -> None:
         self.signal(signal.SIGKILL)
         self.process.wait(60)
 
     def terminate(self, *, within_s: float) -> tuple[int | None, float]:
-        """Ask it to go; its exit code (None: still there) and how long it took."""
+        """Send SIGTERM; returns its exit code (None: still running) and how long it took."""
         began = time.monotonic()
         self.process.terminate()
         with contextlib.suppress(subprocess.TimeoutExpired):
@@ -99,7 +99,7 @@ class Server:
         self.signal(signal.SIGSTOP)
 
     def wait_until_paused(self, within_s: float = 5.0) -> None:
-        """A signal is only sent; until every thread has stopped, one may still be answering."""
+        """A signal is asynchronous: until every thread has stopped, one may still answer."""
         tasks = Path(f"/proc/{self.process.pid}/task")
         deadline = time.monotonic() + within_s
         while time.monotonic() < deadline:
@@ -123,15 +123,15 @@ class Server:
             return self.process.wait(within_s)
         return None
 
-    def last_words(self, count: int = 4000) -> str:
+    def stderr_tail(self, count: int = 4000) -> str:
         return self.log.read_text(errors="replace")[-count:] if self.log.exists() else ""
 
     def where_it_is(self) -> str:
-        """Its last words and what each of its threads is doing."""
+        """The end of its log, and what each of its threads is doing."""
         if self.process.poll() is None:
             self.signal(signal.SIGUSR1)
             time.sleep(0.2)
-        return self.last_words(8000)
+        return self.stderr_tail(8000)
 
     @property
     def process(self) -> subprocess.Popen[bytes]:
@@ -146,12 +146,12 @@ class Server:
     ) -> None:
         if self._process is not None and self._process.poll() is None:
             self.kill()
-        self.let_go()
+        self.close_control()
         if error is not None:
-            print(f"--- the broker's last words ---\n{self.last_words()}")
+            print(f"--- end of the broker's log ---\n{self.stderr_tail()}")
 
-    def let_go(self) -> None:
-        """Its end of the control socket is its lifeline."""
+    def close_control(self) -> None:
+        """Close the control socket: the broker exits then."""
         if self._control is not None:
             self._control.close()
             self._control = None

@@ -1,4 +1,4 @@
-"""The checker itself: every broken promise is found, and a sound history is not accused."""
+"""The checker itself: it finds every broken promise, and accepts a sound history."""
 
 from __future__ import annotations
 
@@ -48,44 +48,44 @@ def extended(at: float, uid: str, no: int = 1, **fields: Any) -> Op:
     return an_op(Kind.EXTEND, at, uid, **(known | fields))
 
 
-def books(at: float = 100.0, **totals: int) -> Op:
+def stats(at: float = 100.0, **totals: int) -> Op:
     names = ("sent", "done", "dead", "cancelled", "now_waiting", "now_ready", "now_leased")
     return an_op(Kind.STATS, at, "", totals={name: totals.get(name, 0) for name in names})
 
 
-def verdict_on(*ops: Op, book: Op, faults: tuple[Fault, ...] = (), **rules: Any) -> Verdict:
+def verdict_on(*ops: Op, stats: Op, faults: tuple[Fault, ...] = (), **rules: Any) -> Verdict:
     history = History()
     history.add(*ops)
     history.faults.extend(faults)
-    return check(history, [book], Rules(**({"min_acked": 1} | rules)))
+    return check(history, [stats], Rules(**({"min_acked": 1} | rules)))
 
 
 SOUND = (sent(0, "a"), claimed(1, "a"), completed(1.5, "a"))
-ONE_DONE = books(sent=1, done=1)
+ONE_DONE = stats(sent=1, done=1)
 
 
 def test_a_sound_history_is_clean() -> None:
-    verdict = verdict_on(*SOUND, book=ONE_DONE)
+    verdict = verdict_on(*SOUND, stats=ONE_DONE)
 
     assert verdict.is_clean, str(verdict)
 
 
 @pytest.mark.parametrize(
-    ("name", "ops", "book"),
+    ("name", "ops", "stats"),
     [
-        ("lost", (*SOUND, sent(0, "b")), books(sent=2, done=2)),
-        ("lost", (*SOUND, sent(0, "b"), claimed(1, "b")), books(sent=2, done=1)),
+        ("lost", (*SOUND, sent(0, "b")), stats(sent=2, done=2)),
+        ("lost", (*SOUND, sent(0, "b"), claimed(1, "b")), stats(sent=2, done=1)),
         ("unexpected", (*SOUND, claimed(2, "x")), ONE_DONE),
         (
             "unexpected",
             (*SOUND, sent(0, "b", outcome=Outcome.FAIL), claimed(1, "b"), completed(2, "b")),
-            books(sent=2, done=2),
+            stats(sent=2, done=2),
         ),
-        ("corrupt", (sent(0, "a"), claimed(1, "a", body={"uid": "a", "x": 1})), books(sent=1)),
+        ("corrupt", (sent(0, "a"), claimed(1, "a", body={"uid": "a", "x": 1})), stats(sent=1)),
         (
             "stored twice",
             (*SOUND, claimed(1, "a", receipt="r", message_id="id-other")),
-            books(sent=2, done=1),
+            stats(sent=2, done=1),
         ),
         ("resurrected", (*SOUND, claimed(9, "a", 2)), ONE_DONE),
         ("completed twice", (*SOUND, claimed(3, "a", 2), completed(4, "a", 2)), ONE_DONE),
@@ -115,19 +115,19 @@ def test_a_sound_history_is_clean() -> None:
             (sent(0, "a"), claimed(1, "a", 2), claimed(3, "a", 1)),
             ONE_DONE,
         ),
-        ("books do not balance", SOUND, books(sent=2, done=1)),
-        ("books do not balance", SOUND, books(sent=2, done=2)),
-        ("not drained", (*SOUND, sent(0, "b")), books(sent=2, done=1, now_leased=1)),
-        ("counter went back", (*SOUND, books(2, sent=1, done=1), books(3, sent=1)), ONE_DONE),
+        ("stats do not balance", SOUND, stats(sent=2, done=1)),
+        ("stats do not balance", SOUND, stats(sent=2, done=2)),
+        ("not drained", (*SOUND, sent(0, "b")), stats(sent=2, done=1, now_leased=1)),
+        ("counter went back", (*SOUND, stats(2, sent=1, done=1), stats(3, sent=1)), ONE_DONE),
         (
             "id went back",
             (sent(0, "a", worker="w", message_id="b0"), sent(1, "b", worker="w", message_id="a0")),
-            books(sent=2),
+            stats(sent=2),
         ),
     ],
 )
-def test_a_broken_promise_is_found(name: str, ops: tuple[Op, ...], book: Op) -> None:
-    verdict = verdict_on(*ops, book=book)
+def test_a_broken_promise_is_found(name: str, ops: tuple[Op, ...], stats: Op) -> None:
+    verdict = verdict_on(*ops, stats=stats)
 
     assert name in verdict.broken, str(verdict)
 
@@ -144,7 +144,7 @@ TWO_IN_ORDER = (in_group(sent, 0, 1), in_group(sent, 0.1, 2))
 def test_a_message_that_overtakes_an_unfinished_one_of_its_group_is_found() -> None:
     overtaking = (in_group(claimed, 1, 2), in_group(completed, 1.1, 2), in_group(claimed, 2, 1))
 
-    verdict = verdict_on(*TWO_IN_ORDER, *overtaking, book=books(sent=2, done=1))
+    verdict = verdict_on(*TWO_IN_ORDER, *overtaking, stats=stats(sent=2, done=1))
 
     assert "out of order" in verdict.broken
 
@@ -157,7 +157,7 @@ def test_a_group_finished_one_by_one_is_in_order() -> None:
         in_group(completed, 1.3, 2),
     )
 
-    verdict = verdict_on(*TWO_IN_ORDER, *acts, book=books(sent=2, done=2))
+    verdict = verdict_on(*TWO_IN_ORDER, *acts, stats=stats(sent=2, done=2))
 
     assert verdict.is_clean, str(verdict)
 
@@ -170,24 +170,24 @@ def test_several_of_a_group_may_come_in_one_answer_but_only_in_order() -> None:
             in_group(completed, 1.1, 1),
             in_group(completed, 1.2, 2),
         )
-        return verdict_on(*TWO_IN_ORDER, *acts, book=books(sent=2, done=2))
+        return verdict_on(*TWO_IN_ORDER, *acts, stats=stats(sent=2, done=2))
 
     assert together(1, 2).is_clean
     assert list(together(2, 1).broken) == ["out of order"]
 
 
-def test_a_second_lease_after_the_first_could_have_ended_is_no_offence() -> None:
+def test_a_second_lease_after_the_first_could_have_ended_is_allowed() -> None:
     late = (sent(0, "a"), claimed(1, "a"), claimed(2.0, "a", 2), completed(2.5, "a", 2))
 
-    assert verdict_on(*late, book=ONE_DONE).is_clean
+    assert verdict_on(*late, stats=ONE_DONE).is_clean
 
 
 @pytest.mark.parametrize("outcome", [Outcome.OK, Outcome.UNKNOWN])
-def test_a_lease_that_was_perhaps_given_back_may_be_given_again(outcome: Outcome) -> None:
+def test_a_lease_that_was_perhaps_released_may_be_claimed_again(outcome: Outcome) -> None:
     given_back = replace(completed(1.1, "a"), kind=Kind.GIVE_BACK, outcome=outcome)
     ops = (sent(0, "a"), claimed(1, "a"), given_back, claimed(1.2, "a", 2), completed(2, "a", 2))
 
-    assert verdict_on(*ops, book=ONE_DONE).is_clean
+    assert verdict_on(*ops, stats=ONE_DONE).is_clean
 
 
 def test_a_power_cut_may_forget_a_lease_but_never_a_completion() -> None:
@@ -195,34 +195,34 @@ def test_a_power_cut_may_forget_a_lease_but_never_a_completion() -> None:
     again = (sent(0, "a"), claimed(1, "a"), claimed(1.5, "a", receipt="r"))
     done = completed(1.7, "a", receipt="r")
 
-    assert verdict_on(*again, done, book=ONE_DONE, faults=(cut,)).is_clean
-    verdict = verdict_on(*SOUND, claimed(1.8, "a", 2), book=ONE_DONE, faults=(cut,))
+    assert verdict_on(*again, done, stats=ONE_DONE, faults=(cut,)).is_clean
+    verdict = verdict_on(*SOUND, claimed(1.8, "a", 2), stats=ONE_DONE, faults=(cut,))
     assert "resurrected" in verdict.broken
 
 
-def test_a_lease_cut_short_by_a_clock_set_forward_is_counted_but_not_condemned() -> None:
+def test_a_lease_cut_short_by_a_clock_set_forward_is_counted_but_allowed() -> None:
     ops = (sent(0, "a"), claimed(1, "a"), claimed(1.5, "a", 2), completed(2, "a", 2))
 
-    verdict = verdict_on(*ops, book=ONE_DONE, leases_may_end_early=True)
+    verdict = verdict_on(*ops, stats=ONE_DONE, leases_may_end_early=True)
 
     assert verdict.is_clean
     assert verdict.counts["leases ended early"] == 1
 
 
-def test_what_is_unknown_may_have_happened_or_not() -> None:
+def test_an_unknown_outcome_may_have_happened_or_not() -> None:
     unknown = sent(0, "b", outcome=Outcome.UNKNOWN, message_id="")
 
-    assert verdict_on(*SOUND, unknown, book=ONE_DONE).is_clean
+    assert verdict_on(*SOUND, unknown, stats=ONE_DONE).is_clean
     landed = (unknown, claimed(1, "b"), completed(2, "b"))
-    assert verdict_on(*SOUND, *landed, book=books(sent=2, done=2)).is_clean
+    assert verdict_on(*SOUND, *landed, stats=stats(sent=2, done=2)).is_clean
 
 
 def test_too_few_acknowledgements_prove_nothing() -> None:
-    assert verdict_on(*SOUND, book=ONE_DONE, min_acked=2).invalid
+    assert verdict_on(*SOUND, stats=ONE_DONE, min_acked=2).invalid
 
 
-def test_a_run_that_could_not_read_its_books_is_invalid() -> None:
-    assert verdict_on(*SOUND, book=replace(ONE_DONE, outcome=Outcome.UNKNOWN)).invalid
+def test_a_run_that_could_not_read_its_totals_is_invalid() -> None:
+    assert verdict_on(*SOUND, stats=replace(ONE_DONE, outcome=Outcome.UNKNOWN)).invalid
 
 
 def test_a_dead_client_thread_makes_the_run_invalid() -> None:

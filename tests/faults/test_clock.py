@@ -1,4 +1,4 @@
-"""Rows 25 and 26: clocks jump by an hour, and the clocks of two nodes differ."""
+"""Clocks jump by an hour, and the clocks of two nodes differ."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ JUMPS_S = [HOUR_S, 0, -HOUR_S, 0, HOUR_S, -HOUR_S]
 
 
 def set_clock(server: Server, shift_s: float, *, restart: bool) -> None:
-    """Shift the clock of the running broker; it also starts by it, if it is restarted."""
+    """Shift the clock of the running broker, and of its next start if it is restarted."""
     server.options["clock_shift_s"] = shift_s
     server.tell(set={"clock_shift_s": shift_s})
     if restart:
@@ -66,7 +66,9 @@ def assert_both_come_back(server: Server) -> None:
 
 def test_a_clock_that_jumps_by_an_hour_hides_no_message(server: Server) -> None:
     """Forward and back, while it runs and across restarts."""
-    is_shared = isinstance(server.store, str)  # then the database's clock counts, which stands
+    is_shared = isinstance(
+        server.store, str
+    )  # then the database's clock counts, which does not jump
 
     def jump(load: Load) -> None:
         for number, shift_s in enumerate(JUMPS_S[: figure(3, len(JUMPS_S))]):
@@ -80,7 +82,7 @@ def test_a_clock_that_jumps_by_an_hour_hides_no_message(server: Server) -> None:
         load.wait_for_sends(acked - load.history.acked(), within_s=60)
 
     acked = figure(300, 5000)
-    # A store that is set back gives ids that sort before those it gave ahead of time.
+    # After it is set back, a store assigns ids that sort before earlier ones.
     rules = Rules(min_acked=acked, leases_may_end_early=not is_shared, ids_are_ordered=is_shared)
     workload = Workload(producers=figure(3, 4), batch=figure(5, 10))
 
@@ -104,7 +106,7 @@ def test_nodes_whose_clocks_differ_never_lease_a_message_twice(
 
 
 def test_a_start_with_a_clock_in_the_future_leaves_nothing_behind(make_server: MakeServer) -> None:
-    """As on a machine that starts before its clock is synchronized."""
+    """Like a machine that starts before its clock is synchronized."""
     server = make_server(clock_shift_s=2 * DAY_S)
     server.start()
     key = json.loads(penstock(server, "keys", "create", "--name", "a", "--role", "operate"))
@@ -114,7 +116,7 @@ def test_a_start_with_a_clock_in_the_future_leaves_nothing_behind(make_server: M
 
     assert signed(server, key, "ListQueues", {}) == 200
     assert signed(server, key, "ListQueues", {}, shift_s=2 * DAY_S) == 403
-    log = server.last_words()
+    log = server.stderr_tail()
     assert log.count("the store's time is set back from") == 1
     assert "by 1 d 23 h 59 min" in log or "by 2 d" in log
 
@@ -146,7 +148,7 @@ def penstock(server: Server, *words: str) -> str:
 def signed(
     server: Server, key: dict[str, str], operation: str, asked: object, *, shift_s: float = 0
 ) -> int:
-    """The status of an SQS request that was signed at the real time, or so much later."""
+    """The status of an SQS request that was signed at the real time plus `shift_s`."""
     url, payload = URL(f"http://127.0.0.1:{server.port}/"), json.dumps(asked).encode()
     headers = signed_headers(
         url,

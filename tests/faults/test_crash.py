@@ -1,4 +1,4 @@
-"""The broker is killed, told to go, killed while it recovers, and paused, under load."""
+"""The broker is killed, terminated, killed while it recovers, and paused, under load."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ GONE_AFTER_SIGTERM_S = 20.0
 STALE = 1.0  # leases shorter than the pauses, so that some end meanwhile
 
 
-def test_a_killed_broker_is_back_after_little_work_and_has_kept_its_promises(
+def test_a_killed_broker_recovers_quickly_and_has_kept_its_promises(
     server: Server,
 ) -> None:
     kills, acked = figure(7, 60), figure(5000, 30_000)
@@ -40,7 +40,7 @@ def test_a_killed_broker_is_back_after_little_work_and_has_kept_its_promises(
     assert max(back) <= BACK_S, f"back after {[f'{s:.2f}' for s in back]} s"
 
 
-def test_a_broker_told_to_go_finishes_what_it_does_and_exits_with_zero(server: Server) -> None:
+def test_a_terminated_broker_finishes_its_work_and_exits_with_zero(server: Server) -> None:
     times = figure(1, 8)
     exits: list[tuple[int | None, float]] = []
 
@@ -55,11 +55,11 @@ def test_a_broker_told_to_go_finishes_what_it_does_and_exits_with_zero(server: S
 
     verdict = judge(server, redeploy, Rules(min_acked=200 * times))
 
-    assert [code for code, _ in exits] == [0] * times, f"{exits}\n{server.last_words()}"
+    assert [code for code, _ in exits] == [0] * times, f"{exits}\n{server.stderr_tail()}"
     assert_kept(verdict, server)
 
 
-def test_a_broker_killed_again_while_it_recovers_still_comes_back(server: Server) -> None:
+def test_a_broker_killed_again_while_it_recovers_still_recovers(server: Server) -> None:
     times, dice = figure(1, 8), random.Random(3)
     back: list[float] = []
 

@@ -1,4 +1,4 @@
-"""Rows 15 and 16: a torn log and flipped bits (SQLite). Never silently fewer messages."""
+"""A torn log and flipped bits (SQLite): messages never get lost silently."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def the_file(data: Path, ending: str) -> Path:
 
 
 def take_all(server: Server) -> tuple[list[int], list[str]]:
-    """The numbers that come out, in order, and the complaints on the way."""
+    """The numbers that are delivered, in order, and the errors on the way."""
     history, wire = History(), Wire(server.port)
     numbers: list[int] = []
     complaints: list[str] = []
@@ -99,7 +99,7 @@ def test_a_flipped_bit_is_noticed_or_harmless_but_never_silently_fewer_messages(
     filled: Server, make_server: MakeServer, tmp_path: Path, part: str
 ) -> None:
     if part == "database":
-        assert filled.terminate(within_s=20)[0] == 0, filled.last_words()
+        assert filled.terminate(within_s=20)[0] == 0, filled.stderr_tail()
     else:
         filled.kill()
     data, dice = Path(str(filled.store)), random.Random(16)
@@ -133,13 +133,13 @@ def outcome_of(server: Server) -> str:
     try:
         server.wait_until_ready()
     except AssertionError:
-        assert server.last_words().strip(), "it refused without a word"
+        assert server.stderr_tail().strip(), "it refused to start without a reason"
         return "refused to start"
     numbers, complaints = take_all(server)
     server.kill()
     if sorted(numbers) == list(range(COUNT)):
         return "harmless"
-    words = server.last_words().lower()
+    words = server.stderr_tail().lower()
     if complaints or any(word in words for word in SAYS_SO):
         return "noticed"
     return "silently fewer"

@@ -1,4 +1,4 @@
-"""The harness on trial: the disk that forgets."""
+"""Tests of the harness: the disk that loses unsynced writes."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def file(tmp_path: Path) -> Written:
     return Written(tmp_path / "file", b"old" * 1000)
 
 
-def test_what_was_not_synced_is_gone_after_a_power_cut(file: Written) -> None:
+def test_unsynced_data_is_gone_after_a_power_cut(file: Written) -> None:
     file.write(b"NEW", at=0)
     file.write(b"MORE" * 1000, at=2000)
 
@@ -42,7 +42,7 @@ def test_what_was_not_synced_is_gone_after_a_power_cut(file: Written) -> None:
     assert file.path.read_bytes() == b"old" * 1000
 
 
-def test_what_was_synced_survives_a_power_cut(file: Written) -> None:
+def test_synced_data_survives_a_power_cut(file: Written) -> None:
     file.write(b"NEW", at=0)
     file.disk.synced()
     file.write(b"LATER", at=100)
@@ -52,7 +52,7 @@ def test_what_was_synced_survives_a_power_cut(file: Written) -> None:
     assert file.path.read_bytes() == b"NEW" + b"old" * 999
 
 
-def test_what_a_failed_sync_dropped_is_not_saved_by_the_next_one(file: Written) -> None:
+def test_data_that_a_failed_sync_dropped_is_not_saved_by_the_next_one(file: Written) -> None:
     file.write(b"LOST", at=0)
     file.disk.sync_failed()
     file.write(b"KEPT", at=1024)

@@ -1,4 +1,4 @@
-"""Rows 10, 12 and 13: no room, writes that fail, syncs that fail; the broker says so and heals."""
+"""A full disk, failing writes, failing syncs: the broker reports them and recovers."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def server(make_server: MakeServer, tmp_path: Path) -> Server:
 
 
 @pytest.mark.parametrize("trouble", ["is_full", "writes_fail"])
-def test_while_nothing_can_be_written_sends_are_refused_and_then_it_recovers_unaided(
+def test_while_writes_fail_sends_are_refused_and_then_it_recovers_unaided(
     server: Server, trouble: str
 ) -> None:
     dice, times = random.Random(10), figure(1, 4)
@@ -55,7 +55,7 @@ def test_while_nothing_can_be_written_sends_are_refused_and_then_it_recovers_una
     assert_kept(judge(server, fail_for_a_while, Rules(min_acked=200 * times)), server)
 
 
-def test_failed_syncs_acknowledge_nothing_that_a_power_cut_then_takes(server: Server) -> None:
+def test_nothing_acknowledged_despite_failed_syncs_is_lost_in_a_power_cut(server: Server) -> None:
     times = figure(1, 4)
 
     def fail_then_cut(load: Load) -> None:
@@ -64,7 +64,7 @@ def test_failed_syncs_acknowledge_nothing_that_a_power_cut_then_takes(server: Se
             load.fault("syncs fail", lambda: server.tell(set={"syncs_fail": 0.5}))
             time.sleep(1.5)
             load.fault("over", lambda: server.tell(set={"syncs_fail": 0.0}))
-            if number % 2:  # what was acknowledged meanwhile must not hang on what comes later
+            if number % 2:  # what was acknowledged meanwhile must not depend on later syncs
                 load.wait_for_sends(100, within_s=20)
             load.fault(
                 "power cut",

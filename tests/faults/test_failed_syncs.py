@@ -1,4 +1,4 @@
-"""Row 13 without a server: syncs fail and the power is cut anywhere, over and over, by the seed."""
+"""Syncs fail and the power is cut at any point, without a server, reproducible by a number."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def fail_a_sync(driver: FaultyStoreDriver) -> None:
 
 @pytest.mark.parametrize("good", range(6))
 def test_the_next_syncs_may_fail_as_well(folder: Path, good: int) -> None:
-    """At worst that of the new log's head: a power cut then brings back the old log."""
+    """At worst that of the new log's header: a power cut then brings back the old log."""
     with rigged(folder, 0) as driver:
         fail_a_sync(driver)
         driver.trouble.fates = [True] * good + [False]
@@ -80,11 +80,11 @@ def test_the_power_may_fail_anywhere_on_the_way_back_from_a_failed_sync(
             driver.cut_power()
             driver.assert_kept()
         shutil.rmtree(folder)
-    assert number > 20, "it was hardly ever cut"
+    assert number > 20, "the power was hardly ever cut"
 
 
 def drop_claims(driver: FaultyStoreDriver) -> None:
-    """Claims wait for no sync; that of the checkpoint behind them fails."""
+    """Claims are not synced; the sync of the checkpoint behind them fails."""
     assert driver.send(20, 10)
     driver.trouble.fates = [False]
     driver.claim(100)
@@ -120,7 +120,7 @@ def test_a_connection_whose_checkpoint_failed_does_not_try_again_when_it_closes(
         driver.assert_kept()
 
 
-def test_while_another_process_keeps_notes_on_the_log_a_failed_sync_is_not_got_over(
+def test_while_another_process_has_the_log_open_a_failed_sync_is_not_recovered_from(
     folder: Path,
 ) -> None:
     with rigged(folder, 0, checkpoint_pages=20) as driver:
@@ -133,7 +133,7 @@ def test_while_another_process_keeps_notes_on_the_log_a_failed_sync_is_not_got_o
         assert driver.send(40, 3000)  # enough to try again
         assert not driver.trouble.fates, "it was not moved again"
 
-        assert not driver.send(1, 10), "it would have moved only the rest once more"
+        assert not driver.send(1, 10), "it would have moved only the rest again"
         other.close()
         assert driver.send(1, 10)
         driver.cut_power()
@@ -154,7 +154,7 @@ def test_a_store_that_cannot_be_opened_leaves_no_connection_behind(folder: Path)
             assert not driver.connections(), refused.value
 
 
-def test_a_check_up_leaves_the_log_of_a_crash_to_the_next_start(folder: Path) -> None:
+def test_the_doctor_leaves_the_log_of_a_crash_to_the_next_start(folder: Path) -> None:
     with rigged(folder, 0) as driver:
         assert driver.send(1, 10)
         driver.crash()
@@ -168,7 +168,7 @@ def test_a_check_up_leaves_the_log_of_a_crash_to_the_next_start(folder: Path) ->
 
 @pytest.mark.parametrize("has_mover", [False, True])
 @pytest.mark.parametrize("start", range(0, WALKS, SLICE))
-def test_whatever_syncs_fail_a_power_cut_takes_nothing_acknowledged(
+def test_a_power_cut_loses_nothing_acknowledged_whichever_syncs_fail(
     filled: Path, tmp_path: Path, start: int, has_mover: bool
 ) -> None:
     for seed in range(start, start + SLICE):

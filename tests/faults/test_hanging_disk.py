@@ -1,4 +1,4 @@
-"""A disk that hangs: no request waits for ever, health checks are answered, and the server ends."""
+"""A disk that hangs: no request waits for ever, health checks work, and the server can exit."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def api(server: Server) -> Api:
     return Api(f"http://127.0.0.1:{server.port}")
 
 
-def test_while_the_disk_hangs_requests_are_refused_in_time_and_then_it_goes_on(
+def test_while_the_disk_hangs_requests_are_refused_in_time_and_then_it_recovers(
     server: Server, api: Api
 ) -> None:
     queue = api.make_queue()
@@ -61,10 +61,12 @@ def test_while_the_disk_hangs_requests_are_refused_in_time_and_then_it_goes_on(
     eventually(lambda: api.call("GET", "/healthz").status_code == 200)
     assert ok(api.call("POST", f"/v1/queues/{queue}/messages", {"body": "after"}))["id"]
     begun = sum(MAY_BE_STORED in refused.text for refused in sends)
-    assert api.counts(queue) == {"ready": 2 + begun}, "what was not begun is not stored"
+    assert api.counts(queue) == {"ready": 2 + begun}, (
+        "requests that were not started are not stored"
+    )
 
 
-def test_a_server_whose_disk_hangs_ends_when_it_is_told_to(server: Server, api: Api) -> None:
+def test_a_server_whose_disk_hangs_exits_when_terminated(server: Server, api: Api) -> None:
     queue = api.make_queue()
     server.tell(set={"is_hanging": True})
 

@@ -1,4 +1,4 @@
-"""Rows 8, 10 and 11 by the kernel itself, on an ext4 of the test's own.
+"""Power cuts, a full disk and a read-only disk by the kernel itself, on an ext4 of the test's own.
 
 Only with PENSTOCK_FAULTS=full: they need root and loop mounts, and fail where these are missing.
 """
@@ -82,7 +82,7 @@ if FULL:
     def test_a_full_disk_that_another_program_writes_to_stops_nothing_for_good(
         tmp_path: Path, make_server: MakeServer, block_bytes: int
     ) -> None:
-        """Each byte that is freed may be gone a moment later, in the middle of anything."""
+        """Each byte that is freed may be taken a moment later, at any point."""
         with KernelDisk(tmp_path, block_bytes=block_bytes) as disk:
             server = make_server(disk.mount / "data")
             server.start()

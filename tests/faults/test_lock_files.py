@@ -1,4 +1,4 @@
-"""The files beside the database live on the same disk: they may fail together with it."""
+"""The lock files are on the same disk as the database, and may fail together with it."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def make_lock(tmp_path: Path) -> Iterator[Callable[[], WriteLock]]:
 
 
 @pytest.mark.parametrize("code", FAILURES)
-def test_the_store_is_unavailable_while_syncs_and_notes_fail_and_heals_with_the_disk(
+def test_the_store_is_unavailable_while_syncs_and_marks_fail_and_recovers_with_the_disk(
     tmp_path: Path, code: int
 ) -> None:
     with rigged(tmp_path, seed=1) as driver:
@@ -61,7 +61,7 @@ def test_the_store_is_unavailable_while_syncs_and_notes_fail_and_heals_with_the_
 
 
 @pytest.mark.parametrize("code", FAILURES)
-def test_nobody_writes_until_a_doubt_can_be_written_down(
+def test_no_process_writes_until_a_failed_sync_can_be_marked(
     make_lock: Callable[[], WriteLock], code: int
 ) -> None:
     ours, theirs = make_lock(), make_lock()
@@ -79,7 +79,7 @@ def test_nobody_writes_until_a_doubt_can_be_written_down(
     assert theirs.has_failed_sync
 
 
-def test_opening_reports_an_outage_while_the_notes_fail(
+def test_opening_reports_an_outage_while_marks_cannot_be_written(
     make_lock: Callable[[], WriteLock],
 ) -> None:
     lock = make_lock()
@@ -89,7 +89,7 @@ def test_opening_reports_an_outage_while_the_notes_fail(
         lock.enter()
 
 
-def test_notes_need_no_space_on_the_disk_once_the_store_was_opened(
+def test_marks_need_no_disk_space_once_the_store_was_opened(
     make_lock: Callable[[], WriteLock], tmp_path: Path
 ) -> None:
     lock = make_lock()
@@ -105,7 +105,7 @@ def test_notes_need_no_space_on_the_disk_once_the_store_was_opened(
     assert min(sizes.values()) > 0
 
 
-def test_a_doubt_that_an_earlier_version_left_is_still_seen(
+def test_a_failed_sync_marked_by_an_earlier_version_is_still_seen(
     make_lock: Callable[[], WriteLock], tmp_path: Path
 ) -> None:
     (tmp_path / "penstock.db-turn").write_bytes(b"!")
@@ -114,7 +114,7 @@ def test_a_doubt_that_an_earlier_version_left_is_still_seen(
 
 
 def test_a_store_is_not_opened_while_the_disk_is_full(tmp_path: Path) -> None:
-    """Opening maps a file into memory, and touching that on a full disk ends the process."""
+    """Opening maps a file into memory, and touching that on a full disk kills the process."""
     with rigged(tmp_path, seed=1) as driver:
         assert driver.send(5, 100)
         driver.crash()

@@ -1,4 +1,4 @@
-"""Row 24: between clients and broker answers vanish, nothing passes, connections are reset."""
+"""A bad network between clients and broker: lost answers, black holes, resets."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from tests.faults.wire import Wire
 from tests.faults.workload import Workload
 
 BAD_WEATHER = [Weather.ANSWERS_LOST, Weather.BLACKHOLE, Weather.SLOW]
-PATIENCE_S = 0.7  # of the clients: shorter than the bad weather, so that they do retry
+PATIENCE_S = 0.7  # of the clients: shorter than an outage, so that they retry
 QUEUE = "faults-dead-clients"
 LEASE_MS = 1000
 
@@ -76,13 +76,13 @@ def test_clients_that_die_while_they_wait_keep_no_message_beyond_its_lease(
             done |= {op.uid for op in claims}
 
     assert len(done) == len(bodies), f"{len(bodies) - len(done)} kept by the dead"
-    books = drain(server.port, history, (QUEUE,), within_s=20)
-    assert_kept(check(history, books, Rules(min_acked=len(bodies))), server)
+    totals = drain(server.port, history, (QUEUE,), within_s=20)
+    assert_kept(check(history, totals, Rules(min_acked=len(bodies))), server)
     wire.close()
 
 
 def start_waiting_and_die(port: int, *, after_s: float) -> None:
-    """Ask for a message, wait for it, and be gone without a goodbye before or while it comes."""
+    """Wait for a message, and die without closing the connection before or while it comes."""
     wire = Wire(port)
     wire.call("GET", "/healthz")
 

@@ -1,4 +1,4 @@
-"""Row 23: of two nodes on one PostgreSQL one is killed, or sleeps past its leases."""
+"""One of two nodes on one PostgreSQL is killed, or sleeps past its leases."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tests.faults.scenario import SHARED_CLOCK_SLACK_S, assert_kept, judge, two_
 from tests.faults.wire import Answer, Wire
 
 
-def test_when_one_of_two_nodes_is_killed_the_other_serves_on(
+def test_when_one_of_two_nodes_is_killed_the_other_keeps_serving(
     make_server: MakeServer, database: str
 ) -> None:
     first, second = two_nodes(make_server(database), make_server(database))
@@ -48,7 +48,7 @@ def test_a_node_that_slept_past_a_lease_cannot_act_on_it_when_it_wakes(
     _, first = claim(here, history, "q", limit=1, lease_ms=600)
     sleeper.pause()
     late: list[Answer] = []
-    # On its way before the lease ends, read by the node only when it wakes.
+    # Sent before the lease ends, read by the node only when it wakes.
     acting = threading.Thread(
         target=lambda: late.append(act_on(here, history, first[0], "complete"))
     )

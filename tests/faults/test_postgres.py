@@ -1,4 +1,4 @@
-"""Rows 18, 19 and 22: PostgreSQL dies, and the way to it is lost."""
+"""PostgreSQL crashes, and the network to it is lost."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from tests.support.postgres import PostgresCluster
 
 ANSWERS_AGAIN_S = 5.0
 TIMEOUT_MS = 1500
-ANSWERED_WITHIN_S = TIMEOUT_MS / 1000 + 4  # connecting anew has three seconds of its own
+ANSWERED_WITHIN_S = TIMEOUT_MS / 1000 + 4  # a new connection may take three more seconds
 OUTAGE_S = {"held": 1.0, "blackhole": 7.0}  # shorter, and longer, than a request may take
 
 
@@ -34,7 +34,7 @@ OUTAGE_S = {"held": 1.0, "blackhole": 7.0}  # shorter, and longer, than a reques
     ],
     ids=["killed", "restarted at once"],
 )
-def test_nodes_heal_when_postgresql_dies_and_have_kept_their_promises(
+def test_nodes_recover_when_postgresql_crashes_and_have_kept_their_promises(
     make_server: MakeServer,
     postgres_cluster: PostgresCluster,
     database: str,
@@ -72,7 +72,7 @@ def leaked_transactions(url: str) -> int:
 
 
 @pytest.mark.parametrize("how", ["held", "blackhole", "reset"])
-def test_a_lost_way_to_postgresql_fails_requests_in_time_and_leaves_nothing_stuck(
+def test_a_lost_network_to_postgresql_fails_requests_in_time_and_leaves_nothing_stuck(
     make_server: MakeServer, postgres_cluster: PostgresCluster, database: str, how: str
 ) -> None:
     with Proxy(postgres_cluster.port) as proxy:
@@ -104,7 +104,7 @@ def test_a_lost_way_to_postgresql_fails_requests_in_time_and_leaves_nothing_stuc
 
 
 def lose(proxy: Proxy, how: str, probe: Probe) -> list[Answer]:
-    """What a client is answered meanwhile; afterwards the way is good again."""
+    """The answers to a client during the outage; afterwards the network works again."""
     if how == "reset":
         proxy.reset()
         return probe.send_for(0.5)
@@ -119,7 +119,7 @@ def lose(proxy: Proxy, how: str, probe: Probe) -> list[Answer]:
 def heal(proxy: Proxy) -> None:
     was, proxy.weather = proxy.weather, Weather.FAIR
     if was is Weather.BLACKHOLE:
-        proxy.reset()  # what was swallowed is not sent again: such a connection is dead
+        proxy.reset()  # lost data is not sent again: such a connection is dead
 
 
 def thread_count(node: Server) -> int:

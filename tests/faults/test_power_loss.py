@@ -1,4 +1,4 @@
-"""Rows 5-7 and 9: the power fails, and only what was synced is left, torn or whole (SQLite)."""
+"""The power fails, and only what was synced is left, torn or whole (SQLite)."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from tests.faults.wire import Wire
 
 CUTS = figure(5, 40)
 ACKED_PER_CUT = figure(200, 380)
-EVERY_KIND = [*Loss, Loss.EVERYTHING]  # everything gone is the kind that catches most
+EVERY_KIND = [*Loss, Loss.EVERYTHING]  # losing everything finds most errors
 
 
 def cut_again_and_again(server: Server, cuts: int, names: Names) -> None:
@@ -97,7 +97,7 @@ def test_a_power_cut_during_the_very_first_start_leaves_a_store_that_starts(
         options = on_faulty_disk(data, loss=loss, names=names, seed=number) | {"trouble": trouble}
         first = make_server(data, **options)
         first.start(wait=False)
-        assert first.wait_for_end(20) == EXIT_POWER_CUT, first.last_words()
+        assert first.wait_for_end(20) == EXIT_POWER_CUT, first.stderr_tail()
 
         second = make_server(data)
         second.start()
@@ -106,10 +106,10 @@ def test_a_power_cut_during_the_very_first_start_leaves_a_store_that_starts(
         second.kill()
 
 
-def test_a_receipt_from_before_a_power_cut_has_no_power_over_the_lease_after_it(
+def test_a_receipt_from_before_a_power_cut_is_not_valid_for_the_lease_after_it(
     make_server: MakeServer, tmp_path: Path
 ) -> None:
-    """The cut may forget the first lease; its number, given again, must not be its twin."""
+    """The cut may lose the first lease; the next one, with the same number, must be another."""
     server = make_server(**on_faulty_disk(tmp_path / "data"))
     server.start()
     history, wire = History(), Wire(server.port)
@@ -123,7 +123,7 @@ def test_a_receipt_from_before_a_power_cut_has_no_power_over_the_lease_after_it(
 
     late = act_on(wire, history, before[0], "complete")
 
-    if after:  # the lease was forgotten and given to somebody else
+    if after:  # the lease was lost, and the message claimed again
         assert late.code == "lease_lost", f"the old receipt ended the new lease: {late}"
     else:
         assert late.outcome is Outcome.OK
@@ -133,7 +133,7 @@ def test_a_receipt_from_before_a_power_cut_has_no_power_over_the_lease_after_it(
 def test_the_harness_notices_a_disk_that_only_says_it_synced(
     make_server: MakeServer, tmp_path: Path
 ) -> None:
-    """The harness on trial: with a lying disk acknowledged messages must go missing."""
+    """A test of the harness: with a lying disk acknowledged messages must get lost."""
     options = on_faulty_disk(tmp_path / "data") | {"trouble": {"sync_s": 0.001}}
     server = make_server(**options)
     server.start()
@@ -147,7 +147,7 @@ def test_the_harness_notices_a_disk_that_only_says_it_synced(
 
     verdict = judge(server, cut, Rules(min_acked=300))
 
-    assert {"lost", "books do not balance"} & set(verdict.broken), f"nothing noticed:\n{verdict}"
+    assert {"lost", "counters do not balance"} & set(verdict.broken), f"nothing noticed:\n{verdict}"
 
 
 def assert_takes_a_message(server: Server) -> None:

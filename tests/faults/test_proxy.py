@@ -1,4 +1,4 @@
-"""The harness on trial: the proxy that loses, holds and resets."""
+"""Tests of the harness: the proxy that loses, holds and resets."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tests.faults.proxy import Proxy, Weather
 
 @pytest.fixture
 def echo() -> Iterator[int]:
-    """The port of a server that says back what it hears."""
+    """The port of an echo server."""
     with socket.create_server(("127.0.0.1", 0)) as listener:
 
         def answer(client: socket.socket) -> None:
@@ -46,7 +46,7 @@ def said_back(port: int, *, patience_s: float = 10) -> bytes | None:
 
 
 @pytest.mark.parametrize("weather", [Weather.BLACKHOLE, Weather.ANSWERS_LOST, Weather.HELD])
-def test_nothing_comes_back_through_bad_weather_and_all_through_fair(
+def test_nothing_comes_back_through_a_bad_network_and_all_through_a_good_one(
     echo: int, weather: Weather
 ) -> None:
     with Proxy(echo) as proxy:

@@ -1,4 +1,4 @@
-"""Row 17: a store that would not keep its word is refused at the start, with the reason."""
+"""A store with unsafe settings is refused at the start, with the reason."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 import pytest
 
-from tests.faults import pretence
+from tests.faults import unsafe_sqlite
 from tests.faults.conftest import MakeServer
 from tests.faults.server import Server
 from tests.support.postgres import PostgresCluster
@@ -19,7 +19,7 @@ def assert_refuses(server: Server, *reasons: str) -> None:
 
     code = server.wait_for_end(REFUSED_WITHIN_S)
 
-    words = server.last_words()
+    words = server.stderr_tail()
     assert code is not None, f"it started all the same\n{words}"
     assert code > 0, f"it ended with {code}\n{words}"
     assert any(reason in words for reason in reasons), f"{reasons} not in its words:\n{words}"
@@ -29,9 +29,9 @@ def assert_refuses(server: Server, *reasons: str) -> None:
 @pytest.mark.parametrize(
     ("what", "reason"),
     [
-        (pretence.NO_WAL, "journal_mode"),
-        (pretence.NO_SYNC, "synchronous"),
-        (pretence.OLD, "SQLite"),
+        (unsafe_sqlite.NO_WAL, "journal_mode"),
+        (unsafe_sqlite.NO_SYNC, "synchronous"),
+        (unsafe_sqlite.OLD, "SQLite"),
     ],
 )
 def test_sqlite_that_is_not_durable_is_refused(

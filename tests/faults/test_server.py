@@ -1,4 +1,4 @@
-"""The harness on trial: a broker under test never outlives its test."""
+"""Tests of the harness: a broker under test never outlives its test."""
 
 from __future__ import annotations
 
@@ -23,16 +23,16 @@ time.sleep(60)
 """
 
 
-def test_a_broker_ends_when_its_test_lets_go_of_it(make_server: MakeServer) -> None:
+def test_a_broker_exits_when_its_test_closes_the_control_socket(make_server: MakeServer) -> None:
     server = make_server()
     server.start()
 
-    server.let_go()
+    server.close_control()
 
     assert server.wait_for_end(30) == EXIT_ORPHANED
 
 
-def test_a_broker_ends_when_its_test_is_killed(tmp_path: Path) -> None:
+def test_a_broker_exits_when_its_test_is_killed(tmp_path: Path) -> None:
     command = [sys.executable, "-c", OWNER, str(tmp_path)]
     with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True) as owner:
         assert owner.stdout is not None

@@ -1,4 +1,4 @@
-"""A sync fails in one process while others use the same file: nobody builds on what is lost."""
+"""A sync fails in one process while others use the same file: none builds on lost data."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ STEPS = 30
 
 @contextmanager
 def beside(driver: FaultyStoreDriver, count: int = 1) -> Iterator[list[SqlStore]]:
-    """Others that have the same store open, as other processes would."""
+    """Stores on the same file, like those of other processes."""
     others = [open_sqlite(driver.path) for _ in range(count)]
     try:
         yield others
@@ -49,7 +49,7 @@ def fail_a_sync(driver: FaultyStoreDriver) -> None:
 
 
 @pytest.mark.parametrize("loss", list(Loss))
-def test_what_others_commit_after_a_sync_has_failed_survives_a_power_cut(
+def test_commits_of_other_processes_after_a_failed_sync_survive_a_power_cut(
     tmp_path: Path, loss: Loss
 ) -> None:
     with rigged(tmp_path, 0) as driver:
@@ -66,7 +66,7 @@ def test_what_others_commit_after_a_sync_has_failed_survives_a_power_cut(
         driver.assert_kept()
 
 
-def test_the_others_let_go_at_once_also_when_they_have_nothing_to_do(tmp_path: Path) -> None:
+def test_idle_processes_close_the_store_at_once_after_a_failed_sync(tmp_path: Path) -> None:
     with rigged(tmp_path, 0, checkpoint_pages=5) as driver:
         assert driver.send(20, 10)
         with beside(driver, 3) as others:
@@ -82,7 +82,7 @@ def test_the_others_let_go_at_once_also_when_they_have_nothing_to_do(tmp_path: P
         driver.assert_kept()
 
 
-def test_a_store_that_is_not_settled_is_opened_by_nobody(tmp_path: Path) -> None:
+def test_a_store_whose_log_is_not_durable_cannot_be_opened(tmp_path: Path) -> None:
     with rigged(tmp_path, 0) as driver:
         assert driver.send(1, 10)
         with beside(driver) as [other]:
@@ -96,7 +96,7 @@ def test_a_store_that_is_not_settled_is_opened_by_nobody(tmp_path: Path) -> None
 
 
 @pytest.mark.parametrize("seed", range(WALKS))
-def test_whatever_syncs_fail_in_whichever_process_nothing_acknowledged_is_lost(
+def test_nothing_acknowledged_is_lost_whichever_syncs_fail_in_any_process(
     tmp_path: Path, seed: int
 ) -> None:
     dice = random.Random(seed)

@@ -1,4 +1,4 @@
-"""I2 by hand: what a holder whose lease ended and was given to another can still do. Nothing."""
+"""I2 by hand: a holder whose lease expired and whose message was claimed again can do nothing."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ ACTS: list[tuple[str, dict[str, Any]]] = [
 
 
 @pytest.mark.parametrize("is_killed", [False, True], ids=["running", "killed meanwhile"])
-def test_a_stale_holder_changes_nothing_for_the_one_who_holds_it_now(
+def test_a_stale_lease_holder_changes_nothing_for_the_current_one(
     server: Server, is_killed: bool
 ) -> None:
     history, wire = History(), Wire(server.port)
@@ -38,7 +38,7 @@ def test_a_stale_holder_changes_nothing_for_the_one_who_holds_it_now(
         server.kill()
         server.start()
     _, held = claim(wire, history, QUEUE, limit=len(ACTS), lease_ms=60_000)
-    assert {op.uid for op in held} == {op.uid for op in stale}, "not all were given again"
+    assert {op.uid for op in held} == {op.uid for op in stale}, "not all were claimed again"
 
     late = {
         verb: act_on(wire, history, op, verb, body).code

@@ -30,12 +30,12 @@ SELECT pid, backend_start
    AND state_change < clock_timestamp() - interval '200 ms'
 """
 PORTS = "SELECT client_port FROM pg_stat_activity WHERE application_name = 'penstock'"
-# Of a connection that is cut while it is being opened the node knows nothing.
+# The node does not know a connection that is cut while it is being opened.
 PORTS_IN_USE = PORTS + " AND query IN ('COMMIT', 'ROLLBACK')"
 ALIVE = "SELECT pid, backend_start FROM pg_stat_activity WHERE application_name = 'penstock'"
 
 
-def test_a_stopped_node_gives_its_locks_back_while_it_is_stopped(
+def test_the_locks_of_a_stopped_node_are_released_while_it_is_stopped(
     make_server: MakeServer, database: str
 ) -> None:
     stopping, other = two_nodes(make_server(database + OPTIONS), make_server(database + OPTIONS))
@@ -50,7 +50,7 @@ def test_a_stopped_node_gives_its_locks_back_while_it_is_stopped(
                 eventually(partial(is_rid_of, held, database, ALIVE))
                 probe.seconds_until_a_send_works(AGAIN_S)
             finally:
-                load.fault("goes on", stopping.resume)
+                load.fault("resume", stopping.resume)
             own_probe.seconds_until_a_send_works(AGAIN_S)
         load.wait_for_sends(100, within_s=30)
 
@@ -61,7 +61,7 @@ def test_a_stopped_node_gives_its_locks_back_while_it_is_stopped(
 
 
 def stop_in_transaction(node: Server, url: str) -> set[tuple[object, ...]]:
-    """Stop it so that a transaction of it is open; the sessions of those that are."""
+    """Stop it while it has an open transaction; returns the sessions of such transactions."""
     for _ in range(TRIES):
         node.pause()
         node.wait_until_paused()
@@ -72,7 +72,7 @@ def stop_in_transaction(node: Server, url: str) -> set[tuple[object, ...]]:
 
 
 def eventually_found(url: str) -> set[tuple[object, ...]]:
-    """Sessions that wait for their client longer than a moment."""
+    """Sessions that keep waiting for their client."""
     for _ in range(3):
         if held := found(url, STALLED):
             return held
@@ -90,7 +90,7 @@ def found(url: str, query: str) -> set[tuple[object, ...]]:
         return set(connection.execute(query.encode()).fetchall())
 
 
-def test_a_node_cut_off_without_a_word_leaves_no_lock_and_no_connection(
+def test_a_node_that_loses_its_network_leaves_no_lock_and_no_connection(
     make_server: MakeServer, postgres_cluster: PostgresCluster, database: str
 ) -> None:
     with Proxy(postgres_cluster.port) as proxy:

@@ -1,4 +1,4 @@
-"""Row 14: each single call to the disk fails once; the request says so and the next one works."""
+"""Each single call to the disk fails once; the request reports it and the next one works."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ from tests.faults.wire import Answer, Wire
 QUEUE = "faults-walk"
 LEASE_MS = 400
 MOST_CALLS = figure(20, 400)
-PAST_THE_LAST = 3  # so many rounds without a failure: there are no more calls to fail
+PAST_THE_LAST = 3  # rounds without a failure: then there are no more calls to fail
 HEALED_S = 5.0
 
 
 def one_round(wire: Wire, history: History, number: int) -> list[Answer]:
-    """A send, a claim, an extension, a completion: whatever the store can be asked on the way."""
+    """A send, a claim, an extension, a completion."""
     body = {"uid": f"w{number}", "text": "x" * (number % 7) * 1500}
     sent, ids = send_plain(wire, QUEUE, [body])
     history.add(sent_op(sent, QUEUE, "walker", body, ids[0]))
@@ -55,8 +55,8 @@ def test_every_call_to_the_disk_may_fail_once_and_only_its_own_request_suffers(
         assert not odd, f"call {number} ({call}) failed and was answered {odd}"
         assert_works_again(server, wire, history, number)
     assert {"write", "sync"} <= set(failed), f"hardly anything failed: {failed}"
-    books = drain(server.port, history, (QUEUE,), within_s=20)
-    assert_kept(check(history, books, Rules(min_acked=number)), server)
+    totals = drain(server.port, history, (QUEUE,), within_s=20)
+    assert_kept(check(history, totals, Rules(min_acked=number)), server)
     wire.close()
 
 
@@ -68,10 +68,10 @@ def assert_works_again(server: Server, wire: Wire, history: History, number: int
         if all(answer.outcome is Outcome.OK for answer in answers):
             return
         time.sleep(0.05)
-    raise AssertionError(f"not healed {HEALED_S} s after call {number}\n{server.last_words()}")
+    raise AssertionError(f"not healed {HEALED_S} s after call {number}\n{server.stderr_tail()}")
 
 
-def test_a_start_on_which_one_call_fails_starts_or_says_why_and_the_next_one_works(
+def test_a_start_with_one_failing_call_works_or_says_why_and_the_next_one_works(
     make_server: MakeServer, tmp_path: Path
 ) -> None:
     whole = make_server(tmp_path / "whole", **on_faulty_disk(tmp_path / "whole"))
@@ -88,8 +88,8 @@ def test_a_start_on_which_one_call_fails_starts_or_says_why_and_the_next_one_wor
         try:
             first.wait_until_ready()
         except AssertionError:
-            assert first.wait_for_end(10), "neither ready nor gone"
-            assert first.last_words().strip(), "it ended without a word"
+            assert first.wait_for_end(10), "neither ready nor exited"
+            assert first.stderr_tail().strip(), "it exited without a reason"
         if first.process.poll() is None:
             first.kill()
 

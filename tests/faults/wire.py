@@ -44,7 +44,7 @@ class Wire:
         try:
             connection = self._connected(timeout or self._timeout)
         except OSError:
-            # Nothing of the request ever left us.
+            # Nothing of the request was sent.
             return Answer(Outcome.FAIL, 0, None, start, time.monotonic())
         raw = None if body is None else json.dumps(body).encode()
         headers = {} if raw is None else {"Content-Type": "application/json"}
@@ -67,7 +67,7 @@ class Wire:
             self._connection = None
 
     def reset(self) -> None:
-        """Go away rudely: the broker sees a reset, as when a client's machine dies."""
+        """Close with an RST, as if the client's machine had crashed."""
         if self._connection is not None and self._connection.sock is not None:
             linger = (1).to_bytes(4, "little") + (0).to_bytes(4, "little")
             self._connection.sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, linger)
@@ -86,7 +86,7 @@ class Wire:
 def _outcome(status: int) -> Outcome:
     if status < 300:
         return Outcome.OK
-    # A 5xx says "I could not", but a commit whose answer was lost inside also ends as one.
+    # A 5xx means failure, but a commit whose answer was lost inside the broker also ends as one.
     return Outcome.FAIL if status < 500 else Outcome.UNKNOWN
 
 

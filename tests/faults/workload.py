@@ -1,4 +1,4 @@
-"""What the clients of a run do: how many, how fast, how long they hold what they claim."""
+"""What the clients of a run do: how many, how fast, how long their leases are."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class Workload:
 
 
 @dataclass(slots=True)
-class Floor:
+class ClientContext:
     """What all client threads of one run share."""
 
     ports: Sequence[int]
@@ -48,13 +48,13 @@ class Floor:
         return Wire(self.ports[number % len(self.ports)], timeout=self.workload.timeout_s)
 
     def breathe(self, answer: Answer) -> None:
-        """Do not hammer a broker that is down; its return is what we wait for."""
+        """Pause after a failure, so that a broker that is down is not flooded."""
         if answer.status == 0 or answer.status >= 500:
             self.stopped.wait(PAUSE_AFTER_TROUBLE_S)
 
 
 def settings_of(queue: str, workload: Workload) -> dict[str, Any]:
-    """Endless attempts and no back-off, so that only a fault can keep a message away."""
+    """Unlimited attempts and no back-off, so that only a fault can delay a message."""
     return {
         "lease_ms": workload.lease_ms,
         "max_attempts": None,

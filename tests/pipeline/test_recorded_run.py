@@ -15,10 +15,10 @@ from penstock.domain.message.transfer import redrive
 from penstock.domain.queue.queue import Queue
 from tests.pipeline.workbench import Workbench
 from tests.runtime.archiver.driver import ArchiverDriver
-from tests.store.conftest import backend, clock, open_store, postgres_home, store, store_driver
+from tests.store.conftest import backend, clock, open_store, renewable_database, store, store_driver
 from tests.store.driver import StoreDriver
 
-__all__ = ["backend", "clock", "store_driver", "open_store", "postgres_home", "store"]
+__all__ = ["backend", "clock", "store_driver", "open_store", "renewable_database", "store"]
 
 
 @pytest.fixture

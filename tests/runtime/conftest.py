@@ -5,9 +5,17 @@ from tests.store.conftest import (
     clock,
     driver,
     open_store,
-    postgres_home,
+    renewable_database,
     store,
     store_driver,
 )
 
-__all__ = ["backend", "clock", "driver", "open_store", "postgres_home", "store", "store_driver"]
+__all__ = [
+    "backend",
+    "clock",
+    "driver",
+    "open_store",
+    "renewable_database",
+    "store",
+    "store_driver",
+]

@@ -25,8 +25,8 @@ from penstock.services.bus import Bus
 from penstock.services.directory import Directory
 from penstock.services.workers import Workers
 from tests.store.backends import Open
+from tests.store.counter_checks import check_counters
 from tests.store.driver import StoreDriver
-from tests.store.recount import check_books
 
 EVERY_MS = 2_000
 VALID_MS = 3 * MINUTE
@@ -119,7 +119,7 @@ def test_a_lost_workers_messages_are_there_for_others_at_once(driver, mail, work
     assert {m.attempts for m in again} == {2}
     assert {m.crashes for m in again} == {1}
     assert driver.get(kept.id).state is State.LEASED
-    check_books(driver)
+    check_counters(driver)
 
 
 def test_whoever_looks_at_the_message_is_told_what_is_known_of_the_worker(

@@ -28,8 +28,8 @@ from penstock.runtime import duties
 from penstock.runtime.duties import Mover, Pruner
 from penstock.services.moves import Moves
 from tests.store.backends import Open
+from tests.store.counter_checks import check_counters
 from tests.store.driver import StoreDriver
-from tests.store.recount import check_books
 
 EVERY_MS = 500
 
@@ -83,7 +83,7 @@ def test_a_move_without_a_rate_is_done_at_the_first_tick(
     assert (ended.started_at, ended.ended_at) == (driver.now - 1000, driver.now)
     assert next_due == driver.now + EVERY_MS
     assert driver.claim_ids(mail) == ids
-    check_books(driver)
+    check_counters(driver)
 
 
 def test_with_nothing_to_do_the_mover_writes_nothing(
@@ -250,7 +250,7 @@ def test_a_move_goes_on_where_it_was_when_the_store_is_opened_again(
     ended = get(again, task)
     assert (ended.state, ended.moved) == (MoveState.COMPLETED, 3)
     assert driver.claim_ids(mail) == ids
-    check_books(driver)
+    check_counters(driver)
     driver.store.close()
 
 

@@ -19,8 +19,8 @@ from penstock.runtime.recurring import Recurrer
 from penstock.services.recurring import Recurring
 from penstock.store.postgres.connection import PostgresDatabase
 from tests.store.backends import Open
+from tests.store.counter_checks import check_counters
 from tests.store.driver import StoreDriver
-from tests.store.recount import check_books
 
 HOURLY = Every(HOUR)
 TO_MAIL = Template(queue="mail", kind="report", body='{"a":1}')
@@ -91,7 +91,7 @@ def test_of_several_nodes_one_fires(driver: StoreDriver, mail: Queue, open_store
         thread.join()
 
     assert len(waiting(driver, mail)) == 10
-    check_books(driver)
+    check_counters(driver)
 
 
 def test_a_schedule_declared_again_at_a_restart_catches_up_what_fell_due_meanwhile(
@@ -182,7 +182,7 @@ def test_a_firing_replaces_one_that_still_waits_in_line_but_not_one_at_work(
     assert held.id == second
     assert driver.get(second).state is State.LEASED
     assert len(waiting(driver, mail)) == 1
-    check_books(driver)
+    check_counters(driver)
 
 
 @pytest.mark.parametrize("error", [InvalidRequest("no such zone here"), ArithmeticError("a bug")])
@@ -360,7 +360,7 @@ def test_a_firing_goes_into_an_ordered_queue_in_its_group(driver: StoreDriver) -
     Recurrer(recurring).tick(driver.now)
 
     assert len(driver.claim(letters, 10)) == 1
-    check_books(driver)
+    check_counters(driver)
 
 
 def test_a_firing_keeps_to_the_limits_of_its_queue(driver: StoreDriver) -> None:
@@ -374,4 +374,4 @@ def test_a_firing_keeps_to_the_limits_of_its_queue(driver: StoreDriver) -> None:
 
     assert recurring.get("x").result().fired_total == 2
     assert len(driver.claim(limited, 10)) == 1
-    check_books(driver)
+    check_counters(driver)

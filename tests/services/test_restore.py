@@ -14,8 +14,8 @@ from penstock.domain.message.lease import Verb
 from penstock.domain.message.lifecycle import State
 from penstock.services.restore import Restored, Restoring
 from tests.factories import an_id, some_settings
+from tests.store.counter_checks import check_counters
 from tests.store.driver import StoreDriver
-from tests.store.recount import check_books
 
 NAMES = [column.name for column in lake.SNAPSHOTS.columns]
 
@@ -28,7 +28,7 @@ def restoring(store_driver: StoreDriver) -> Restoring:
 @pytest.fixture(autouse=True)
 def books_balance(store_driver: StoreDriver) -> Iterator[None]:
     yield
-    check_books(store_driver)
+    check_counters(store_driver)
 
 
 def put(restoring: Restoring, *rows: dict[str, Any]) -> Restored:

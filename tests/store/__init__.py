@@ -2,5 +2,7 @@
 
 import pytest
 
-# Helpers that assert should say what they have found, as tests do.
-pytest.register_assert_rewrite("tests.store.driver", "tests.store.machine", "tests.store.recount")
+# Assertions of helper modules are rewritten, so that they show what they have found.
+pytest.register_assert_rewrite(
+    "tests.store.driver", "tests.store.machine", "tests.store.counter_checks"
+)

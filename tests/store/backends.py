@@ -22,12 +22,12 @@ def sqlite_at(folder: Path, *, checksums: bool = True) -> Open:
 
 
 def postgres_at(url: str) -> Open:
-    # One writer, as with SQLite: what several do at the same time is another matter.
+    # One writer, as with SQLite: concurrent writers have tests of their own.
     return lambda: open_postgres(url, lanes=1)
 
 
-class PostgresHome:
-    """A database that is as new for every test.  To empty it takes a tenth of making another."""
+class RenewableDatabase:
+    """A database that is emptied for every test, which takes a tenth of creating another."""
 
     def __init__(self, url: str) -> None:
         self.url = url
@@ -43,7 +43,7 @@ class PostgresHome:
             connection.execute(statement.encode())
 
 
-# A copy of every table as the migrations have left it.
+# A copy of every table as the migrations left it.
 _REMEMBER = """
 CREATE SCHEMA pristine;
 DO $$

@@ -7,7 +7,7 @@ import pytest
 
 from penstock.ports.store import Store
 from tests.clocks import ManualClock
-from tests.store.backends import BACKENDS, PLAIN, Open, PostgresHome, postgres_at, sqlite_at
+from tests.store.backends import BACKENDS, PLAIN, Open, RenewableDatabase, postgres_at, sqlite_at
 from tests.store.driver import StoreDriver
 from tests.support.postgres import PostgresCluster
 
@@ -18,8 +18,8 @@ def backend(request: pytest.FixtureRequest) -> str:
 
 
 @pytest.fixture(scope="session")
-def postgres_home(postgres_cluster: PostgresCluster) -> PostgresHome:
-    return PostgresHome(postgres_cluster.new_database())
+def renewable_database(postgres_cluster: PostgresCluster) -> RenewableDatabase:
+    return RenewableDatabase(postgres_cluster.new_database())
 
 
 @pytest.fixture
@@ -28,7 +28,7 @@ def open_store(backend: str, request: pytest.FixtureRequest) -> Open:
     if backend != "postgres":
         folder: Path = request.getfixturevalue("tmp_path")
         return sqlite_at(folder, checksums=backend != PLAIN)
-    home: PostgresHome = request.getfixturevalue("postgres_home")
+    home: RenewableDatabase = request.getfixturevalue("renewable_database")
     return postgres_at(home.renew())
 
 
@@ -51,5 +51,5 @@ def store_driver(store: Store, clock: ManualClock) -> StoreDriver:
 
 @pytest.fixture
 def driver(store_driver: StoreDriver) -> StoreDriver:
-    """The store's, unless the folder has one of its own."""
+    """The store's driver, unless the folder has one of its own."""
     return store_driver

@@ -1,4 +1,4 @@
-"""The moves that most tests of a store make, with the clock filled in.
+"""The calls that most tests of a store make, with the clock filled in.
 
 And the seam that makes batches: `with driver.together():` holds the writer, so that everything
 submitted inside the block is run as one batch when the block ends.
@@ -147,16 +147,16 @@ class StoreDriver:
 
 @contextmanager
 def one_batch(store: Store) -> Iterator[None]:
-    """Hold the one writer; what is submitted meanwhile waits, and it then takes it all at once."""
+    """Block the one writer; it then takes all requests submitted meanwhile as one batch."""
     hold = _Hold(store)
     try:
         yield
     finally:
-        hold.let_go()
+        hold.release()
 
 
 class _Hold:
-    """A transaction that lasts until it is let go."""
+    """A transaction that lasts until `release`."""
 
     def __init__(self, store: Store) -> None:
         self._is_in = threading.Event()
@@ -171,6 +171,6 @@ class _Hold:
         self._is_in.set()
         assert self._may_go.wait(WAIT_S)
 
-    def let_go(self) -> None:
+    def release(self) -> None:
         self._may_go.set()
         self._thread.join(WAIT_S)

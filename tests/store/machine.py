@@ -1,4 +1,4 @@
-"""Random verbs, played against a store and against the model, compared after every step."""
+"""State machine: random calls to a store and to the model, compared after every step."""
 
 from __future__ import annotations
 
@@ -20,7 +20,11 @@ from penstock.ports.store import Browse, Claim, Claimed, Session, Store
 from penstock.ports.ticket import Ticket
 from tests.clocks import ManualClock
 from tests.factories import a_new_message, an_act, some_settings
-from tests.store.drawn import (
+from tests.store.comparable import in_line, plain, plain_acted, plain_claimed, plain_sent
+from tests.store.counter_checks import held_without_reason
+from tests.store.driver import WAIT_S, one_batch
+from tests.store.model import End, Model
+from tests.store.strategies import (
     ACTS,
     CLAIMS,
     DRAFTS,
@@ -32,10 +36,6 @@ from tests.store.drawn import (
     WHICH,
     allowed,
 )
-from tests.store.driver import WAIT_S, one_batch
-from tests.store.model import End, Model
-from tests.store.plain import in_line, plain, plain_acted, plain_claimed, plain_sent
-from tests.store.recount import held_without_reason
 
 STATES = (State.WAITING, State.READY, State.LEASED, State.DEAD)
 MANY = 1_000
@@ -57,7 +57,7 @@ class StoreMachine(RuleBasedStateMachine):
         self.clock = ManualClock()
         self.model = Model()
         self.queues: list[Queue] = []
-        self.leases: list[Message] = []  # every claimed message as its holder got it, stale or not
+        self.leases: list[Message] = []  # every claimed message as it was returned, stale or not
         self.sent_ids: list[str] = []
 
     @property
@@ -107,7 +107,7 @@ class StoreMachine(RuleBasedStateMachine):
 
     @rule(queue=QUEUES, verb=MOSTLY_COMPLETE, until=MOSTLY_ENDED)
     def handle_what_is_sent_again(self, queue: int, verb: Verb, until: DedupUntil) -> None:
-        """A key is taken, its message claimed and acted upon, and the key asked for each time."""
+        """Take a key, claim its message and act on it, and send the key again after each step."""
         draft = {"dedup_key": "x", "dedup_until": until, "group": "a"}
         claim = {"queue": queue, "limit": 4, "in_a_row": False, "claim_key": None, "kinds": None}
         before = len(self.leases)
@@ -115,7 +115,7 @@ class StoreMachine(RuleBasedStateMachine):
         self.submit([], [], [claim])()
         self.submit([(queue, draft)], [], [])()
         acts = [{"verb": verb, "which": n} for n in range(len(self.leases) - before)]
-        with one_batch(self.store):  # in which order groups are let through depends on it
+        with one_batch(self.store):  # the order in which groups are admitted depends on it
             check = self.submit([], acts, [])
         check()
         self.submit([(queue, draft)], [], [])()
@@ -169,7 +169,7 @@ class StoreMachine(RuleBasedStateMachine):
     def purge(self, queue: int, is_meant: bool) -> None:
         if is_meant:
             no = self.queues[queue].queue_no
-            # How many is not compared: the store may have let go of keys whose window is over.
+            # The number is not compared: the store may have dropped keys whose window is over.
             self.write(lambda s: s.messages.forget_keys(no, limit=MANY))
             self.model.forget_keys(no)
             found = self.write(lambda s: s.messages.purge(no, limit=MANY, now=self.now))
@@ -226,13 +226,13 @@ class StoreMachine(RuleBasedStateMachine):
             assert in_line(messages) == in_line(expected)
 
     def teardown(self) -> None:
-        """At the end of a play, history must tell it."""
+        """At the end, history must agree."""
         ends, attempts = self.store.read(self.look_back).result(WAIT_S)
         for no, found in ends.items():
             assert sorted(found, key=str) == sorted(self.model.ends[no], key=str)
-        for message_id, told in attempts.items():
+        for message_id, recorded in attempts.items():
             expected = self.model.attempts.get(message_id, [])
-            assert told == [replace(a, message_no=0) for a in expected]
+            assert recorded == [replace(a, message_no=0) for a in expected]
 
     def submit(
         self,
@@ -240,10 +240,10 @@ class StoreMachine(RuleBasedStateMachine):
         acts: list[dict[str, Any]],
         claims: list[dict[str, Any]],
     ) -> Callable[[], None]:
-        """Hand everything to the store, and return the comparison of the answers."""
+        """Submit everything to the store; returns a function that compares the answers."""
         new = [a_new_message(self.queues[q], now=self.now, **draft) for q, draft in drafts]
         self.sent_ids += [n.message.id for n in new]
-        # Recent ones more often: an old one is nearly always stale.
+        # Recent leases more often: an old one is nearly always stale.
         held = [self.leases[-1 - act["which"] % len(self.leases)] for act in acts]
         acts = [{name: value for name, value in a.items() if name != "which"} for a in acts]
         planned = [
@@ -261,7 +261,7 @@ class StoreMachine(RuleBasedStateMachine):
             )
             for c in claims
         ]
-        # Claims first: inside a batch they come last all the same.
+        # Claims first: inside a batch they run last anyway.
         claim_tickets = [self.store.claim(claim) for claim in wanted]
         act_tickets = [self.store.act([act]) for act in planned]
         send_tickets = [self.store.send([n]) for n in new]

@@ -14,8 +14,7 @@ from msgspec.structs import replace
 from penstock.domain.errors import LeaseLost, PenstockError, QueueFull
 from penstock.domain.message import lease as leases
 from penstock.domain.message import lifecycle, transfer
-from penstock.domain.message.claim_key import KEPT_MS, repeat
-from penstock.domain.message.claim_key import Given as GivenLeases
+from penstock.domain.message.claim_key import KEPT_MS, Given, repeat
 from penstock.domain.message.dedup import frees_key
 from penstock.domain.message.draft import NewMessage
 from penstock.domain.message.history import FAILURES, OUTCOME_OF, Attempt, AttemptOutcome, attempt
@@ -25,22 +24,22 @@ from penstock.domain.queue.counts import Counts
 from penstock.domain.queue.group_limit import SHUT
 from penstock.domain.queue.queue import DedupScope, Queue
 from penstock.ports.store import Claim, Sent
-from tests.store.steering_model import SteeringModel
+from tests.store.limits_model import LimitsModel
 
 NO_END = 2**62
 ENDS = (State.DONE, State.DEAD, State.CANCELLED)
 
 
-class Told(NamedTuple):
-    """What the one who acts is told; the due date means nothing once the message has ended."""
+class ActAnswer(NamedTuple):
+    """The answer to an act; the due date is None once the message has ended."""
 
     id: str
     state: State
     due_at: int | None
 
 
-class Given(NamedTuple):
-    """What a claim gives: messages in their order, or when to come again."""
+class ClaimAnswer(NamedTuple):
+    """The answer to a claim: messages in their order, or when to try again."""
 
     ids: list[str]
     next_due_at: int | None
@@ -58,22 +57,22 @@ class End(NamedTuple):
     route: str | None
 
 
-class Model(SteeringModel):
+class Model(LimitsModel):
     def __init__(self) -> None:
         super().__init__()
         self.ends: dict[int, list[End]] = {}
         self.attempts: dict[str, list[Attempt]] = {}
         self._totals: dict[int, Counts] = {}
         self._keys: dict[tuple[int, bool, str | None, str], tuple[str, int]] = {}
-        self._given: dict[tuple[int, str | None], tuple[GivenLeases, int]] = {}
+        self._given: dict[tuple[int, str | None], tuple[Given, int]] = {}
         self._last_no = 0
 
     def keep(self, queue: Queue, *, now: int) -> None:
         """A new queue, or one that has changed."""
         before = self.queues.get(queue.queue_no)
         self.queues[queue.queue_no] = queue
-        self.steer_anew(before, queue, now=now)
-        self._settle(now)
+        self.apply_settings(before, queue, now=now)
+        self._finish_transaction(now)
         self._totals.setdefault(queue.queue_no, Counts())
         self.ends.setdefault(queue.queue_no, [])
 
@@ -86,31 +85,32 @@ class Model(SteeringModel):
     def send(self, new: Sequence[NewMessage]) -> list[Sent | type[PenstockError]]:
         return [self._send(n.message) for n in new]
 
-    def act(self, acts: Sequence[tuple[str, LeaseAct]]) -> list[Told | type[PenstockError]]:
-        """As a store does a batch: what takes thinking first, then completions, the late last."""
+    def act(self, acts: Sequence[tuple[str, LeaseAct]]) -> list[ActAnswer | type[PenstockError]]:
+        """In the order of a store: slow acts first, then completions, late ones last."""
         slow = {message_id for message_id, act in acts if act.verb is not Verb.COMPLETE}
-        answers: dict[int, Told | type[PenstockError]] = {}
+        answers: dict[int, ActAnswer | type[PenstockError]] = {}
         now = max((act.now for _, act in acts), default=0)
         others = [i for i, (message_id, _) in enumerate(acts) if message_id in slow]
         answers |= {i: self._act(*acts[i]) for i in others}
-        self._settle(now)
+        self._finish_transaction(now)
         quick = [i for i in range(len(acts)) if i not in answers]
         in_time = {i: replace(acts[i][1], is_late_ok=False) for i in quick}
         answers |= {i: self._act(acts[i][0], in_time[i]) for i in quick}
-        self._settle(now)
+        self._finish_transaction(now)
         late = [i for i in quick if answers[i] is LeaseLost and acts[i][1].is_late_ok]
         answers |= {i: self._act(*acts[i]) for i in late}
-        self._settle(now)
+        self._finish_transaction(now)
         return [answers[i] for i in range(len(acts))]
 
-    def claim(self, claims: Sequence[Claim]) -> list[Given | type[PenstockError]]:
-        """All their queues are tidied up, then each is served in turn, the special ones last;
-        of the others all that are alike together."""
+    def claim(self, claims: Sequence[Claim]) -> list[ClaimAnswer | type[PenstockError]]:
+        """All their queues are swept, then claims are served in order, the special ones last; of
+        the others all that are alike together.
+        """
         for queue_no in dict.fromkeys(claim.queue_no for claim in claims):
             if self.queues[queue_no].is_claimable:
                 self._expire(queue_no, now=claims[0].now)
                 self._bring_back(queue_no, now=claims[0].now)
-                self._settle(claims[0].now)
+                self._finish_transaction(claims[0].now)
         alone = list(map(is_alone, claims))
         alike = [
             (claim.queue_no, claim.kinds, i if alone[i] else None) for i, claim in enumerate(claims)
@@ -118,7 +118,7 @@ class Model(SteeringModel):
         places = sorted(range(len(claims)), key=lambda i: (alone[i], alike.index(alike[i])))
         taken = {i: self._claim_or_repeat(claims[i]) for i in places}
         return [
-            Given(ids, None if ids else self._next_due(claims[i]))
+            ClaimAnswer(ids, None if ids else self._next_due(claims[i]))
             if isinstance(ids := taken[i], list)
             else ids
             for i in range(len(claims))
@@ -129,7 +129,7 @@ class Model(SteeringModel):
     ) -> None:
         before = self.messages[message_id]
         self._note(before, how(before, self.queues[before.queue_no]), now=now)
-        self._settle(now)
+        self._finish_transaction(now)
 
     def redrive(self, queue_no: int, *, to: int | None, limit: int, now: int) -> int:
         buried = sorted(self.of(queue_no, [State.DEAD]), key=lambda m: m.message_no)
@@ -138,11 +138,11 @@ class Model(SteeringModel):
         for before in dead:
             target = self.queues[to or before.dead_from or queue_no]
             self._note(before, transfer.redrive(before, target, now=now), now=now)
-        self._settle(now)
+        self._finish_transaction(now)
         return len(dead)
 
     def forget_keys(self, queue_no: int) -> None:
-        """All but those that their messages give back."""
+        """All but those that their messages release."""
         self._keys = {
             key: known
             for key, known in self._keys.items()
@@ -153,17 +153,17 @@ class Model(SteeringModel):
         messages = self.of(queue_no, State)
         for m in messages:
             self._note(m, lifecycle.cancel(m, reason=PURGED, is_running_ok=True), now=now)
-        self._settle(now)
+        self._finish_transaction(now)
         return len(messages)
 
     def expire(self, queue_no: int, *, now: int) -> int:
         found = self._expire(queue_no, now=now)
-        self._settle(now)
+        self._finish_transaction(now)
         return found
 
     def bring_back(self, queue_no: int, *, now: int, limit: int | None = None) -> int:
         found = self._bring_back(queue_no, now=now, limit=limit)
-        self._settle(now)
+        self._finish_transaction(now)
         return found
 
     def _expire(self, queue_no: int, *, now: int) -> int:
@@ -206,15 +206,15 @@ class Model(SteeringModel):
             self._keys[key] = (message.id, NO_END if is_held else message.sent_at + window)
         number = self._next_no()
         sent = replace(message, message_no=number, order_no=number)
-        sent = self.judged(sent, sent, now=message.sent_at)
+        sent = self.with_gate(sent, sent, now=message.sent_at)
         if message.state is State.READY or queue.is_ordered:
-            sent = self.joined(sent)
+            sent = self.with_position(sent)
         self.messages[message.id] = sent
         self._totals[queue.queue_no].sent_total += 1
-        self._settle(message.sent_at)
+        self._finish_transaction(message.sent_at)
         return Sent(message.id)
 
-    def _act(self, message_id: str, act: LeaseAct) -> Told | type[PenstockError]:
+    def _act(self, message_id: str, act: LeaseAct) -> ActAnswer | type[PenstockError]:
         before = self.messages.get(message_id)
         if before is None:
             return LeaseLost
@@ -230,7 +230,7 @@ class Model(SteeringModel):
         if act.verb is not asked.verb:
             return LeaseLost
         is_over = after.state in (State.DONE, State.CANCELLED)
-        return Told(message_id, after.state, None if is_over else stands.due_at)
+        return ActAnswer(message_id, after.state, None if is_over else stands.due_at)
 
     def _claim_or_repeat(self, claim: Claim) -> list[str] | type[PenstockError]:
         key = (claim.queue_no, claim.claim_key)
@@ -249,7 +249,7 @@ class Model(SteeringModel):
             self.messages |= {m.id: m for m in again}
             ids = [m.id for m in again]
         if ids:
-            self._given[key] = (GivenLeases.of([self.messages[i] for i in ids]), until_at)
+            self._given[key] = (Given.of([self.messages[i] for i in ids]), until_at)
         return ids
 
     def _lease_ms(self, claim: Claim) -> int:
@@ -282,8 +282,8 @@ class Model(SteeringModel):
             self._free_key(m, self.messages[m.id])
         self._totals[claim.queue_no].claimed_total += len(ready)
         is_short = len(ready) < sought and claim.kinds is None
-        self.took(queue, ready, is_short=is_short, now=now)
-        self._settle(now)
+        self.record_claim(queue, ready, is_short=is_short, now=now)
+        self._finish_transaction(now)
         return [m.id for m in ready]
 
     def _is_run(self, claim: Claim) -> bool:
@@ -306,7 +306,7 @@ class Model(SteeringModel):
     def _note(
         self, before: Message, after: Message, *, now: int, ended: Attempt | None = None
     ) -> Message:
-        """One change with all that follows from it; returns the message as it stands."""
+        """One change with all its consequences; returns the message as it is stored."""
         if ended is not None:
             self._end_lease(ended)
         if before.state is not State.DEAD and after.state in ENDS:
@@ -317,10 +317,10 @@ class Model(SteeringModel):
                 after = transfer.dead_letter(after, target, now=now)
         self._count_arrival(before, after)
         self._free_key(before, after)
-        after = self.judged(before, after, now=now)
+        after = self.with_gate(before, after, now=now)
         has_turn = after.turn or after.state is not State.READY
         if after.state in LIVE and (after.order_no == NEXT_ORDER or not has_turn):
-            after = self.joined(after)
+            after = self.with_position(after)
         if after.order_no == NEXT_ORDER:
             after = replace(after, order_no=self._next_no())
         if after.state in (State.DONE, State.CANCELLED):
@@ -329,10 +329,10 @@ class Model(SteeringModel):
             self.messages[before.id] = after
         return after
 
-    def _settle(self, now: int) -> None:
-        """When all is done that a transaction does at once."""
-        self.let_through(now=now)
-        self._judge_groups()
+    def _finish_transaction(self, now: int) -> None:
+        """At the end of a transaction."""
+        self.admit(now=now)
+        self._block_groups()
 
     def _end_lease(self, ended: Attempt) -> None:
         self.attempts.setdefault(ended.id, []).append(ended)
@@ -369,8 +369,8 @@ class Model(SteeringModel):
         if has_moved and before.state in LIVE and after.dead_from is None:
             self._totals[before.queue_no].cancelled_total += 1
 
-    def _judge_groups(self) -> None:
-        """The rule itself: blocked is who has a live one of its group before it."""
+    def _block_groups(self) -> None:
+        """The rule itself: a message is blocked by a live one of its group before it."""
         for queue in self.queues.values():
             seen: set[str] = set()
             for m in self.of(queue.queue_no, LIVE):

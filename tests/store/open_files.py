@@ -6,12 +6,12 @@ import apsw
 
 
 def connections_to(path: object) -> list[apsw.Connection]:
-    """All there are, also those that nobody remembers."""
+    """All of them, also those without a reference elsewhere."""
     return [db for db in apsw.connections() if _file_of(db) == str(path)]
 
 
 def _file_of(db: apsw.Connection) -> str | None:
-    """None: it is at work in another thread, so it is of a server that other tests share."""
+    """None: another thread uses it, so it belongs to a server that other tests share."""
     try:
         return db.filename
     except apsw.ThreadingViolationError:

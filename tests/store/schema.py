@@ -1,6 +1,6 @@
 """The schema that all migrations together make, as SQL to read.
 
-    python -m tests.store.schema      writes src/penstock/store/schema/{sqlite,postgres}.sql anew
+    python -m tests.store.schema      rewrites src/penstock/store/schema/{sqlite,postgres}.sql
 
 A test compares the committed files with the migrations on an empty database.
 """
@@ -46,7 +46,7 @@ def postgres_schema(url: str) -> str:
 
 
 def _sequences(db: psycopg.Connection) -> Iterator[str]:
-    """Those that belong to no column."""
+    """Sequences that belong to no column."""
     for name, kind in db.execute(
         "SELECT c.relname, format_type(s.seqtypid, NULL)"
         "  FROM pg_sequence s"

@@ -37,23 +37,25 @@ def fill(db: apsw.Connection, number: int) -> None:
 
 
 def test_a_backup_is_whole_and_has_checksums(store, tmp_path):
-    told: list[tuple[int, int]] = []
+    steps_seen: list[tuple[int, int]] = []
 
     size = backup(
-        tmp_path / "penstock.db", tmp_path / "copy.db", progress=lambda *step: told.append(step)
+        tmp_path / "penstock.db",
+        tmp_path / "copy.db",
+        progress=lambda *step: steps_seen.append(step),
     )
 
     copy = SqliteDatabase(tmp_path / "copy.db", read_only=True)
     assert copy.connection.execute("SELECT count(*) FROM pair").get == STEP_PAGES + 500
     assert checksums.has_checksums(tmp_path / "copy.db")
     assert size == (tmp_path / "copy.db").stat().st_size
-    assert told[-1][0] == told[-1][1] == size // PAGE
-    assert len(told) > 1
+    assert steps_seen[-1][0] == steps_seen[-1][1] == size // PAGE
+    assert len(steps_seen) > 1
     copy.close()
 
 
 def test_a_backup_ends_although_the_store_is_written_to_all_the_time(store, tmp_path):
-    """And it holds one moment: a pair that changes together is never seen half changed."""
+    """The copy is one snapshot: a pair that changes together is never half changed."""
     is_over = threading.Event()
     began = threading.Semaphore(0)
 

@@ -1,4 +1,4 @@
-"""Group commit: everybody is answered once, many share a transaction, trouble passes."""
+"""Group commit: every request is answered once, many share a transaction, failures pass."""
 
 import asyncio
 import threading
@@ -14,11 +14,11 @@ from penstock.ports.store import Claim, Sent
 from penstock.store.commit import lane
 from penstock.store.postgres.store import open_postgres
 from tests.factories import a_new_message, an_act
-from tests.store.backends import BACKENDS, PLAIN, PostgresHome
+from tests.store.backends import BACKENDS, PLAIN, RenewableDatabase
+from tests.store.comparable import unnumbered
+from tests.store.counter_checks import check_counters
 from tests.store.driver import WAIT_S, StoreDriver
-from tests.store.plain import unnumbered
-from tests.store.recount import check_books
-from tests.store.trouble import TOO_BIG, cut_off, no_room
+from tests.store.storage_failures import TOO_BIG, cut_off, no_room
 
 ALSO_PLAIN = pytest.mark.parametrize("backend", [*BACKENDS, PLAIN])
 THREADS = 8
@@ -36,7 +36,7 @@ def break_storage(backend, request):
     """A write that makes the storage fail for the rest of its transaction."""
     if backend != "postgres":
         return no_room
-    home: PostgresHome = request.getfixturevalue("postgres_home")
+    home: RenewableDatabase = request.getfixturevalue("renewable_database")
     return cut_off(home.url)
 
 
@@ -81,7 +81,7 @@ def test_many_requests_share_a_commit(driver, mail):
     assert len(batches) < THREADS * EACH
 
 
-def test_what_gathers_while_the_writer_is_busy_is_one_batch(driver, mail):
+def test_requests_that_gather_while_the_writer_is_busy_are_one_batch(driver, mail):
     batches: list[Any] = []
     driver.store.listen(batches.append)
 
@@ -93,7 +93,7 @@ def test_what_gathers_while_the_writer_is_busy_is_one_batch(driver, mail):
     assert batches == [{mail.queue_no: 100}]
 
 
-def test_what_one_thread_asks_for_happens_in_its_order(driver, mail):
+def test_requests_of_one_thread_run_in_their_order(driver, mail):
     with driver.together():
         tickets = [driver.submit_send(mail) for _ in range(20)]
     for ticket in tickets:
@@ -122,7 +122,7 @@ def test_every_task_of_an_event_loop_gets_its_own_answer(driver, mail):
     assert set(ids.values()) == {1}
 
 
-def test_what_one_turn_of_a_loop_asks_for_is_one_batch(driver, mail):
+def test_requests_of_one_loop_iteration_are_one_batch(driver, mail):
     batches: list[Any] = []
     driver.store.listen(batches.append)
 
@@ -138,7 +138,7 @@ async def awaited(ticket):
     return await ticket
 
 
-def test_what_does_not_fit_into_one_batch_is_not_left_waiting(driver, mail, monkeypatch):
+def test_requests_that_do_not_fit_into_one_batch_are_not_left_waiting(driver, mail, monkeypatch):
     monkeypatch.setattr(lane, "MAX_PER_BATCH", 3)
 
     async def main():
@@ -149,13 +149,13 @@ def test_what_does_not_fit_into_one_batch_is_not_left_waiting(driver, mail, monk
 
 
 @pytest.mark.parametrize("backend", ["sqlite"])
-def test_what_comes_while_the_connections_are_let_go_is_not_left_waiting(driver, mail):
+def test_a_request_made_while_connections_are_closed_is_not_left_waiting(driver, mail):
     async def main():
         loop, tickets = asyncio.get_running_loop(), []
 
         def come_too_early():
             loop.call_soon_threadsafe(lambda: tickets.append(driver.submit_send(mail)))
-            A_MOMENT.wait(0.1)  # in which the writer's thread looks, and finds somebody at it
+            A_MOMENT.wait(0.1)  # the writer's thread looks and finds the lane busy
 
         await asyncio.to_thread(driver.store.close_connections, come_too_early)
         return await asyncio.wait_for(awaited(tickets[0]), WAIT_S)
@@ -180,9 +180,7 @@ def test_threads_and_loops_share_the_writer(driver, mail):
 
 
 @ALSO_PLAIN
-def test_trouble_with_the_storage_is_told_to_the_whole_batch_and_nothing_is_kept(
-    driver, mail, break_storage
-):
+def test_a_storage_error_fails_the_whole_batch_and_nothing_is_kept(driver, mail, break_storage):
     held_id = driver.send(mail)
     [held] = driver.claim(mail)
 
@@ -202,7 +200,7 @@ def test_trouble_with_the_storage_is_told_to_the_whole_batch_and_nothing_is_kept
 
 
 @ALSO_PLAIN
-def test_after_trouble_with_the_storage_the_next_request_is_served(driver, mail, break_storage):
+def test_after_a_storage_error_the_next_request_is_served(driver, mail, break_storage):
     with driver.together():
         broken = driver.store.write(break_storage)
         driver.submit_send(mail, body=TOO_BIG)
@@ -212,11 +210,11 @@ def test_after_trouble_with_the_storage_the_next_request_is_served(driver, mail,
     message_id = driver.send(mail, body=TOO_BIG)
 
     assert driver.claim_ids(mail) == [message_id]
-    check_books(driver)
+    check_counters(driver)
 
 
 @ALSO_PLAIN
-def test_trouble_is_told_to_tasks_as_well(driver, mail, break_storage):
+def test_a_storage_error_reaches_tasks_as_well(driver, mail, break_storage):
     async def main():
         tickets = [driver.store.write(break_storage), driver.submit_send(mail, body=TOO_BIG)]
         return await asyncio.gather(*map(awaited, tickets), return_exceptions=True)
@@ -236,15 +234,15 @@ def test_closing_finishes_what_was_taken(open_store, clock):
         closer.start()
     closer.join(WAIT_S)
 
-    told = [unnumbered(ticket.result(WAIT_S)) for ticket in tickets]
-    assert told == [[Sent(message_id)] for message_id in driver.sent_ids]
+    answers = [unnumbered(ticket.result(WAIT_S)) for ticket in tickets]
+    assert answers == [[Sent(message_id)] for message_id in driver.sent_ids]
     again = StoreDriver(open_store(), clock)
     assert again.claim_ids(mail) == driver.sent_ids
     again.store.close()
 
 
 def work_off(driver, mail):
-    """Send, claim and complete until nothing is left; returns the ids this one has completed."""
+    """Send, claim and complete until nothing is left; returns the ids completed here."""
     driver.send_many(mail, EACH)
     done = []
     while held := driver.claim(mail, 3):
@@ -262,11 +260,11 @@ def test_however_many_work_at_once_every_message_is_handled_once(driver, mail):
     handled = Counter(message_id for part in parts for message_id in part)
     assert set(handled.values()) == {1}
     assert sorted(handled) == sorted(driver.sent_ids)
-    check_books(driver)
+    check_counters(driver)
 
 
-def test_several_writers_do_not_get_into_each_others_way(postgres_home, clock):
-    store = open_postgres(postgres_home.renew(), lanes=4)
+def test_several_writers_work_side_by_side(renewable_database, clock):
+    store = open_postgres(renewable_database.renew(), lanes=4)
     driver = StoreDriver(store, clock)
     mail = driver.queue("mail", lease_ms=MINUTE)
 
@@ -276,7 +274,7 @@ def test_several_writers_do_not_get_into_each_others_way(postgres_home, clock):
     left = driver.claim_ids(mail, 1_000)
     assert set(handled.values()) == {1}
     assert sorted([*handled, *left]) == sorted(driver.sent_ids)
-    check_books(driver)
+    check_counters(driver)
     store.close()
 
 

@@ -1,4 +1,4 @@
-"""SQLite's log is moved into the database while the writer goes on, and then begins anew."""
+"""SQLite's log is moved into the database while the writer commits, and then restarted."""
 
 import errno
 import os
@@ -16,8 +16,8 @@ from penstock.store.sqlite.log_mover import LogMover, sync_ahead
 from penstock.store.sqlite.log_sync import log_of
 from penstock.store.store import open_sqlite
 from tests.clocks import ManualClock
+from tests.store.counter_checks import check_counters
 from tests.store.driver import StoreDriver
-from tests.store.recount import check_books
 
 PAGES = 50
 FRAME_BYTES = 4096 + 24
@@ -58,7 +58,7 @@ def gate(monkeypatch: pytest.MonkeyPatch):
 
 @pytest.fixture
 def moves(monkeypatch: pytest.MonkeyPatch) -> list[LogMover]:
-    """One for each time that one was asked to begin."""
+    """One entry per call of `begin`."""
     begun: list[LogMover] = []
     begin = LogMover.begin
 
@@ -78,10 +78,10 @@ def _fail(error: Exception):
 
 
 def send_until(driver: StoreDriver, mail, is_enough, *, in_step_with=()) -> list[str]:
-    """In step: nothing is sent while a log is moved, which would make it longer."""
+    """`in_step_with`: nothing is sent while these move the log, which would make it longer."""
     sent: list[str] = []
     while not is_enough():
-        assert len(sent) < 2_000, "that does not end"
+        assert len(sent) < 2_000, "it does not end"
         sent.append(driver.send(mail, body=LARGE))
         if in_step_with and in_step_with[-1].is_moving:
             wait(in_step_with[-1])
@@ -105,7 +105,7 @@ def test_sends_are_answered_while_the_log_is_moved(driver, gate, moves):
     assert {driver.get(one).id for one in more} == set(more)
 
 
-def test_a_log_that_was_moved_begins_anew(driver, moves):
+def test_a_log_that_was_moved_is_restarted(driver, moves):
     mail, log = driver.queue(), log_of(database_of(driver))
 
     send_until(driver, mail, lambda: len(moves) >= 20, in_step_with=moves)
@@ -114,7 +114,7 @@ def test_a_log_that_was_moved_begins_anew(driver, moves):
     assert log.stat().st_size < written / 2, "it only grew"
 
 
-def test_what_was_moved_is_whole(driver, moves, open_store):
+def test_a_moved_log_is_complete(driver, moves, open_store):
     mail = driver.queue()
     sent = send_until(driver, mail, lambda: len(moves) >= 6)
     path = database_of(driver)
@@ -129,7 +129,7 @@ def test_what_was_moved_is_whole(driver, moves, open_store):
 
     driver.store = open_store()
     assert driver.claim_ids(mail, limit=len(sent)) == sent
-    check_books(driver)
+    check_counters(driver)
 
 
 def fail_to_sync(path: str) -> None:
@@ -137,7 +137,7 @@ def fail_to_sync(path: str) -> None:
 
 
 def fail_a_move(driver: StoreDriver, mail, moves, monkeypatch) -> list[str]:
-    """After this a move has failed, and the writer has not come by since."""
+    """After this a move has failed, and the writer has not noticed yet."""
     with monkeypatch.context() as trouble:
         trouble.setattr(log_mover, "sync_ahead", fail_to_sync)
         sent = send_until(driver, mail, lambda: moves)
@@ -164,22 +164,20 @@ def test_a_move_that_fails_is_the_end_of_the_connection_and_of_nothing_else(
     sent += [driver.send(mail), driver.send(mail)]
 
     assert "the disk is in trouble" in caplog.text
-    assert not has_failed_sync(path), "the log is settled"
+    assert not has_failed_sync(path), "the log is durable"
     failed = moves[0]
     sent += send_until(driver, mail, lambda: moves[-1] is not failed)
     assert driver.claim_ids(mail, limit=len(sent)) == sent
 
 
-def test_everybody_is_told_of_a_move_that_failed_before_the_writer_comes_by(
-    driver, moves, monkeypatch
-):
+def test_a_failed_move_is_marked_before_the_writer_notices_it(driver, moves, monkeypatch):
     mail, path = driver.queue(), database_of(driver)
     sent = fail_a_move(driver, mail, moves, monkeypatch)
     assert has_failed_sync(path)
 
     other = StoreDriver(
         open_sqlite(path), driver.clock
-    )  # settles the log, when the first has let go of it
+    )  # makes the log durable, when the first has closed it
 
     assert not has_failed_sync(path)
     sent.append(other.send(mail))
@@ -197,12 +195,14 @@ def test_a_store_that_closes_after_a_failed_move_leaves_the_log_to_the_next_one(
     driver.store.close()
 
     assert has_failed_sync(path)
-    assert log_of(path).stat().st_size > 0, "what it holds is not certain to be in the database"
+    assert log_of(path).stat().st_size > 0, "its content may not be in the database"
     driver.store = open_store()
     assert driver.claim_ids(mail, limit=len(sent)) == sent
 
 
-def test_so_does_one_whose_move_fails_while_it_closes(driver, moves, monkeypatch):
+def test_a_store_whose_move_fails_while_it_closes_leaves_the_log_to_the_next_one(
+    driver, moves, monkeypatch
+):
     mail, path = driver.queue(), database_of(driver)
     is_syncing, may_fail = threading.Event(), threading.Event()
 
@@ -226,7 +226,7 @@ def test_so_does_one_whose_move_fails_while_it_closes(driver, moves, monkeypatch
     assert log_of(path).stat().st_size > 0
 
 
-def test_who_closes_waits_for_the_mover(driver, gate, moves):
+def test_closing_waits_for_the_mover(driver, gate, moves):
     mail = driver.queue()
     send_until(driver, mail, lambda: moves)
     closing = threading.Thread(target=driver.store.close)
@@ -241,7 +241,7 @@ def test_who_closes_waits_for_the_mover(driver, gate, moves):
     assert not closing.is_alive()
 
 
-def test_behind_a_reader_it_is_not_tried_at_every_commit(driver, moves):
+def test_behind_a_reader_a_move_is_not_tried_at_every_commit(driver, moves):
     mail, log = driver.queue(), log_of(database_of(driver))
     reader = apsw.Connection(str(database_of(driver)), flags=apsw.SQLITE_OPEN_READONLY)
     reader.execute("BEGIN; SELECT count(*) FROM message").fetchall()
@@ -259,17 +259,17 @@ def test_behind_a_reader_it_is_not_tried_at_every_commit(driver, moves):
     assert log.stat().st_size < len(sent) * len(LARGE) / 2, "it only grew"
 
 
-def test_a_log_that_somebody_else_began_anew_is_moved_as_early_as_ever(driver, moves):
+def test_a_log_that_another_connection_restarted_is_moved_as_early_as_ever(driver, moves):
     mail, path = driver.queue(), database_of(driver)
     reader = apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READONLY)
     reader.execute("BEGIN; SELECT count(*) FROM message").fetchall()
     long = 10 * PAGES * FRAME_BYTES
     send_until(driver, mail, lambda: log_of(path).stat().st_size > long)
     while moves[-1].is_moving or moves[-1].has_ended:
-        driver.send(mail)  # hears of it
+        driver.send(mail)  # notices it
     reader.close()
     other = apsw.Connection(str(path))
-    other.pragma("schema_version")  # before it has read anything it knows of no log
+    other.pragma("schema_version")  # a connection that has read nothing does not see the log
     other.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_TRUNCATE)
     moves.clear()
 
@@ -288,7 +288,7 @@ def test_a_log_that_somebody_else_began_anew_is_moved_as_early_as_ever(driver, m
         pytest.param((threading.Thread, "start", _fail(RuntimeError("threads"))), id="no threads"),
     ],
 )
-def test_where_there_can_be_no_mover_the_writer_moves_the_log(driver, moves, monkeypatch, trouble):
+def test_without_a_mover_the_writer_moves_the_log(driver, moves, monkeypatch, trouble):
     mail, path = driver.queue(), database_of(driver)
     monkeypatch.setattr(*trouble)
 
@@ -318,7 +318,7 @@ def test_a_sync_ahead_leaves_sqlites_locks_alone(path):
     db.close()
 
 
-def test_a_sync_ahead_that_fails_is_told(path, monkeypatch):
+def test_a_sync_ahead_that_fails_is_reported(path, monkeypatch):
     db = apsw.Connection(str(path))
     db.execute("CREATE TABLE t (x)")
 
@@ -332,7 +332,7 @@ def test_a_sync_ahead_that_fails_is_told(path, monkeypatch):
     db.close()
 
 
-def test_a_descriptor_that_was_closed_meanwhile_is_no_trouble(path, monkeypatch):
+def test_a_descriptor_that_was_closed_meanwhile_is_ignored(path, monkeypatch):
     db = apsw.Connection(str(path))
     db.execute("CREATE TABLE t (x)")
     tried: list[int] = []
@@ -349,7 +349,7 @@ def test_a_descriptor_that_was_closed_meanwhile_is_no_trouble(path, monkeypatch)
     db.close()
 
 
-def test_where_nobody_tells_which_files_are_open_nothing_is_synced_ahead(path, monkeypatch):
+def test_without_a_list_of_open_files_nothing_is_synced_ahead(path, monkeypatch):
     db = apsw.Connection(str(path))
     db.execute("CREATE TABLE t (x)")
     monkeypatch.setattr(full_disk, "_DESCRIPTORS", "/nowhere")

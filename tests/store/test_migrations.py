@@ -86,7 +86,7 @@ def test_the_checksum_is_of_the_text_and_of_nothing_else():
     assert one.checksum != Migration(1, "one", "SELECT 2;").checksum
 
 
-def test_an_empty_database_gets_all_of_them(connect, backend):
+def test_an_empty_database_gets_all_migrations(connect, backend):
     db = connect()
     assert pending(db) == migrations.shipped(backend)
 
@@ -96,7 +96,7 @@ def test_an_empty_database_gets_all_of_them(connect, backend):
     assert pending(db) == []
 
 
-def test_a_second_time_there_is_nothing_to_do(connect):
+def test_migrating_twice_changes_nothing(connect):
     migrations.apply(connect(), now=NOON)
 
     assert migrations.apply(connect(), now=NOON + 1) == []
@@ -141,7 +141,7 @@ def test_a_migration_that_fails_leaves_nothing_behind(connect, monkeypatch):
     assert migrations.apply(again, now=NOON) == [good]
 
 
-def test_what_comes_later_is_applied_to_a_store_that_has_the_rest(connect, monkeypatch, backend):
+def test_a_later_migration_is_applied_to_a_store_that_has_the_rest(connect, monkeypatch, backend):
     db = connect()
     migrations.apply(db, now=NOON)
     shipped = migrations.shipped(backend)
@@ -153,7 +153,7 @@ def test_what_comes_later_is_applied_to_a_store_that_has_the_rest(connect, monke
     assert pending(db) == []
 
 
-def test_of_several_processes_that_start_at_once_one_does_the_work(connect, backend):
+def test_one_of_several_processes_that_start_at_once_migrates(connect, backend):
     databases = [connect() for _ in range(4)]
     applied = []
     threads = [

@@ -1,4 +1,4 @@
-"""What the log says of a store that fails for a while."""
+"""How outages of a store are logged."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a store keeps is for its owner only: other users of the machine cannot read it."""
+"""A store is readable by its owner only, not by other users of the machine."""
 
 from __future__ import annotations
 

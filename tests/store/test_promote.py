@@ -1,4 +1,4 @@
-"""A store that moves from SQLite to PostgreSQL takes everything along, or stays where it is."""
+"""Promoting a store from SQLite to PostgreSQL copies everything or nothing."""
 
 from __future__ import annotations
 
@@ -33,8 +33,8 @@ from penstock.store.postgres.store import PostgresStore, migrate, open_postgres
 from penstock.store.store import open_sqlite
 from tests.clocks import ManualClock
 from tests.factories import a_key
+from tests.store.counter_checks import check_counters
 from tests.store.driver import WAIT_S, StoreDriver
-from tests.store.recount import check_books
 
 ODD = "tab\t newline\n return\r backslash \\ \\N quote \" ' end \u20ac \U0001f426"
 NOT_COPIED = {"migration", "sequence"}
@@ -122,7 +122,7 @@ def test_the_new_store_answers_as_the_old_one_did(promoted, clock):
     new = StoreDriver(store, clock)
     new.queues, new.sent_ids = old.queues, old.sent_ids
 
-    check_books(new)
+    check_counters(new)
     assert len(new.endings()) > 10
     assert new.read(lambda s: [key.name for key in s.keys.all()]) == [ODD]
     [ending] = new.endings(kind="greeting", limit=1)
@@ -170,7 +170,7 @@ def test_circuits_the_queues_they_hold_and_their_settings_move_along(
         assert len(after.all().result()) == 2
 
 
-def test_a_move_goes_on_in_the_new_store(promoted, clock):
+def test_a_move_task_continues_in_the_new_store(promoted, clock):
     _, store = promoted
     moves = Moves(store, clock, SystemDice())
     [task] = moves.of_source("orders").result()
@@ -184,7 +184,7 @@ def test_a_move_goes_on_in_the_new_store(promoted, clock):
     assert moves.get(task.task_id).result().state is MoveState.COMPLETED
 
 
-def test_a_receipt_of_the_old_store_is_good_for_the_new_one(full, path, clock, postgres_url):
+def test_a_receipt_of_the_old_store_is_valid_in_the_new_one(full, path, clock, postgres_url):
     [held] = full.claim(full.queues[0])
     receipt = leases.receipt(Lease.of(held), secret=full.store.secret)
     full.store.close()
@@ -200,7 +200,7 @@ def test_a_receipt_of_the_old_store_is_good_for_the_new_one(full, path, clock, p
     assert answer == Acted(held.id, State.DONE, clock.now())
 
 
-def test_numbers_go_on_where_they_were(promoted, clock):
+def test_numbers_continue_where_they_were(promoted, clock):
     old, store = promoted
     new = StoreDriver(store, clock)
     last = max(m.message_no for q in old.queues for s in State for m in _all(new, q, s))
@@ -231,15 +231,15 @@ def test_the_latest_instant_is_remembered(promoted):
     assert store.high_water >= old.clock.now() - DAY
 
 
-def test_progress_is_told_by_table(full, path, postgres_url):
+def test_progress_is_reported_by_table(full, path, postgres_url):
     full.store.close()
     migrate(postgres_url)
-    told: list[tuple[str, int, int]] = []
+    steps: list[tuple[str, int, int]] = []
 
-    counts = promote(path, postgres_url, progress=lambda *step: told.append(step))
+    counts = promote(path, postgres_url, progress=lambda *step: steps.append(step))
 
-    assert {table: done for table, done, _ in told} == {t: n for t, n in counts.items() if n}
-    assert all(done <= total for _, done, total in told)
+    assert {table: done for table, done, _ in steps} == {t: n for t, n in counts.items() if n}
+    assert all(done <= total for _, done, total in steps)
 
 
 def test_a_store_that_is_not_empty_is_not_touched(full, path, postgres_url):
@@ -262,12 +262,14 @@ def test_a_store_without_our_schema_is_refused(full, path, postgres_url):
         promote(path, postgres_url, progress=lambda *_: None)
 
 
-def test_a_store_that_is_not_there_is_refused(tmp_path, postgres_url):
+def test_a_missing_store_is_refused(tmp_path, postgres_url):
     with pytest.raises(InvalidRequest, match="no store at"):
         promote(tmp_path / "nothing.db", postgres_url, progress=lambda *_: None)
 
 
-def test_books_that_do_not_balance_are_refused_and_nothing_is_left_behind(full, path, postgres_url):
+def test_counters_that_do_not_add_up_are_refused_and_nothing_is_left_behind(
+    full, path, postgres_url
+):
     full.store.close()
     migrate(postgres_url)
     change(path, "UPDATE counter SET ready = ready + 1 WHERE queue_no = 1")

@@ -1,4 +1,4 @@
-"""The named queries: shared by default, and where a dialect differs, the same to whoever asks."""
+"""The named queries: shared by default, and an override has the same interface."""
 
 import ast
 import re
@@ -15,7 +15,7 @@ SQL = resources.files("penstock.store").joinpath("sql")
 NAME = re.compile(r"^-- name: (\w+)$", re.MULTILINE)
 COMMENT = re.compile(r"--[^\n]*")
 MARK = re.compile(r"\{[\w:.]+\}")
-# Text in quotes is no parameter, nor is a column of JSON, nor the second colon of a cast.
+# Not parameters: quoted text, a column of JSON, and the second colon of a cast.
 PARAMETER = re.compile(r"'(?:[^']|'')*'|\{json:[\w.]+\}|(?<!:):([a-z_]\w*)|\{list:(\w+)\}")
 
 
@@ -47,12 +47,12 @@ OVERRIDES = [(d, name) for d in DIALECTS for name in sorted(OWN[d]) if name in C
 def test_an_override_takes_the_same_parameters_as_what_it_replaces(dialect, name):
     ours, common = OWN[dialect][name], COMMON[name]
     if not statement(ours) or not statement(common):
-        return  # where there is nothing to do, nothing is taken
+        return  # an empty statement takes no parameters
 
     assert parameters(ours) == parameters(common)
 
 
-def test_what_both_dialects_write_for_themselves_takes_the_same_parameters():
+def test_queries_that_both_dialects_override_take_the_same_parameters():
     sqlite, postgres = OWN["sqlite"], OWN["postgres"]
 
     differing = {
@@ -95,7 +95,7 @@ def is_named(name: str, texts: set[str]) -> bool:
     return name in texts or any(name.startswith(start) for start in starts)
 
 
-def test_a_query_of_one_dialect_alone_is_asked_for_by_that_dialects_modules_alone():
+def test_a_query_of_one_dialect_is_used_by_that_dialects_modules_only():
     everywhere = uses()
     del everywhere["maintenance/promote.py"]  # it speaks both
     moved = {name for name in OWN["sqlite"] | OWN["postgres"] if name.startswith("promote.")}
@@ -111,7 +111,7 @@ def test_a_query_of_one_dialect_alone_is_asked_for_by_that_dialects_modules_alon
 
 
 @pytest.mark.parametrize("dialect", DIALECTS)
-def test_every_query_is_asked_for_somewhere(dialect):
+def test_every_query_is_used(dialect):
     texts = set().union(*uses().values())
 
     unused = [name for name in Queries(dialect).names() if not is_named(name, texts)]

@@ -1,4 +1,4 @@
-"""Readers let go of the files while a writer gets over a failed sync."""
+"""Readers close the files while a writer recovers from a failed sync."""
 
 import threading
 from pathlib import Path
@@ -17,7 +17,7 @@ SHORT_S = 0.05
 LONG_S = 30
 
 
-def test_while_readers_are_kept_out_none_is_open_and_reads_wait(tmp_path: Path) -> None:
+def test_while_readers_are_closed_none_is_open_and_reads_wait(tmp_path: Path) -> None:
     path = tmp_path / "penstock.db"
     migrate_sqlite(path, now=NOON)
     opened: list[SqliteDatabase] = []

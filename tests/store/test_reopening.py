@@ -1,4 +1,4 @@
-"""A store that is closed and opened again goes on where it was."""
+"""A store that is closed and opened again continues where it was."""
 
 import pytest
 
@@ -43,7 +43,7 @@ def test_new_messages_stand_behind_the_old_ones(open_store):
     second.store.close()
 
 
-def test_receipts_hold_over_a_restart(open_store):
+def test_receipts_stay_valid_over_a_restart(open_store):
     first = StoreDriver(open_store(), ManualClock())
     first.send(first.queue())
     [held] = first.claim(first.queues[0])
@@ -87,7 +87,7 @@ def test_a_closed_store_refuses_new_work(open_store, clock):
             submit()
 
 
-def test_closing_twice_is_as_good_as_once(open_store):
+def test_closing_twice_does_no_harm(open_store):
     store = open_store()
 
     store.close()

@@ -21,7 +21,7 @@ from penstock.store.commit import lane, readers
 from penstock.store.sqlite.write_lock import WriteLock
 from penstock.store.store import REQUEST_TIMEOUT_MS
 from tests.factories import a_new_message
-from tests.store.backends import PostgresHome
+from tests.store.backends import RenewableDatabase
 from tests.store.driver import WAIT_S, StoreDriver
 from tests.support.waiting import eventually
 
@@ -29,7 +29,7 @@ LATER = 1 << 40  # in milliseconds: far behind what the watchdog itself has coun
 
 
 def pass_time(store: Any, ms: int = REQUEST_TIMEOUT_MS) -> None:
-    """Whatever waits now has waited for that long."""
+    """Requests that wait now have waited for that long afterwards."""
     store._watchdog.look(LATER)
     store._watchdog.look(LATER + ms)
 
@@ -40,7 +40,7 @@ def mail(driver: StoreDriver) -> Any:
 
 
 class Held:
-    """A function for a session that returns when it may."""
+    """A function for a session that blocks until `may_go` is set."""
 
     def __init__(self) -> None:
         self.is_in = threading.Event()
@@ -91,7 +91,7 @@ def _ask(submit: Any, what: Held) -> None:
         return
 
 
-def test_a_send_that_was_not_begun_is_refused_and_never_stored(driver, mail):
+def test_a_send_that_was_not_started_is_refused_and_never_stored(driver, mail):
     with busy_writer(driver.store):
         ticket = driver.submit_send(mail)
         pass_time(driver.store)
@@ -103,7 +103,7 @@ def test_a_send_that_was_not_begun_is_refused_and_never_stored(driver, mail):
     assert driver.counts(mail).sent_total == 1
 
 
-def test_before_its_time_is_over_a_request_goes_on_waiting(driver, mail):
+def test_before_its_timeout_a_request_keeps_waiting(driver, mail):
     with busy_writer(driver.store):
         ticket = driver.submit_send(mail)
         pass_time(driver.store, REQUEST_TIMEOUT_MS - 1)
@@ -111,7 +111,7 @@ def test_before_its_time_is_over_a_request_goes_on_waiting(driver, mail):
     assert ticket.result(WAIT_S)
 
 
-def test_a_write_that_was_begun_is_answered_as_unknown_and_may_still_be_carried_out(driver, mail):
+def test_a_write_that_was_started_is_answered_as_unknown_and_may_still_be_carried_out(driver, mail):
     held, answers = Held(), []
 
     def write(session: Any) -> None:
@@ -167,7 +167,7 @@ def test_tasks_of_an_event_loop_are_answered_as_well(driver, mail):
     assert driver.counts(mail).sent_total == 0
 
 
-def test_what_takes_long_does_not_disturb_those_who_come_after_it(driver, mail):
+def test_a_slow_request_does_not_disturb_later_ones(driver, mail):
     with busy_writer(driver.store):
         early = driver.submit_send(mail)
         pass_time(driver.store)
@@ -178,7 +178,7 @@ def test_what_takes_long_does_not_disturb_those_who_come_after_it(driver, mail):
     assert late.result(WAIT_S)
 
 
-def test_waits_can_be_made_shorter_for_those_who_wait_already(driver, mail):
+def test_the_timeout_can_be_reduced_for_requests_that_wait_already(driver, mail):
     with busy_writer(driver.store):
         ticket = driver.submit_send(mail)
         driver.store.limit_waits(100)
@@ -239,9 +239,9 @@ def test_a_write_does_not_wait_for_ever_for_another_process(driver, mail, tmp_pa
 
 @pytest.mark.parametrize("backend", ["postgres"])
 def test_a_write_does_not_wait_for_ever_for_a_locked_table(
-    driver, mail, postgres_home: PostgresHome
+    driver, mail, renewable_database: RenewableDatabase
 ):
-    with psycopg.connect(postgres_home.url) as rival:
+    with psycopg.connect(renewable_database.url) as rival:
         rival.execute("LOCK TABLE message IN ACCESS EXCLUSIVE MODE")
         ticket = driver.submit_send(mail)
         eventually(lambda: driver.store._commits.unanswered())  # it waits for the lock

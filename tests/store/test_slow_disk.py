@@ -1,4 +1,4 @@
-"""A loop commits for itself what need not be synced, and leaves the rest to the thread."""
+"""A loop commits unsynced batches itself, and leaves the others to the thread."""
 
 import asyncio
 import threading
@@ -12,8 +12,8 @@ from penstock.domain.queue.queue import Queue
 from penstock.ports.store import Claim, Sent
 from penstock.store.commit.session import SqlSession
 from tests.factories import a_new_message
+from tests.store.counter_checks import check_counters
 from tests.store.driver import StoreDriver
-from tests.store.recount import check_books
 
 TASKS, EACH = 20, 10
 
@@ -71,7 +71,7 @@ def test_the_thread_commits_what_is_synced_and_nothing_is_lost(driver, committed
     assert len({answer.id for answer in answers}) == TASKS * EACH
     assert set(committed_by) == {"penstock-writer"}
     assert driver.counts(mail).ready == TASKS * EACH
-    check_books(driver)
+    check_counters(driver)
 
 
 def test_a_request_that_cannot_be_kept_fails_alone_on_a_loop_too(driver):

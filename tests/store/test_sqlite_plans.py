@@ -1,4 +1,4 @@
-"""SQLite goes straight to what is wanted, however much else there is."""
+"""SQLite uses the intended indexes, however large the tables are."""
 
 import re
 from pathlib import Path

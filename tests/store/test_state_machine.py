@@ -1,4 +1,4 @@
-"""Whatever is asked of a store in whatever order, it does what the pure model says."""
+"""A store behaves like the pure model, whatever the calls and their order."""
 
 import os
 
@@ -15,7 +15,7 @@ PLAYS = settings(
     max_examples=2_000 if IS_FULL else 25,
     stateful_step_count=60 if IS_FULL else 30,
     deadline=None,
-    # To make a failing play shorter takes minutes; as it is, it can be read and played again.
+    # Shrinking a failing run takes minutes; unshrunk, it can be read and repeated.
     phases=list(Phase) if IS_FULL else [Phase.explicit, Phase.reuse, Phase.generate],
     suppress_health_check=list(HealthCheck),
 )
@@ -23,7 +23,7 @@ PLAYS = settings(
 
 @pytest.mark.timeout(7_200 if IS_FULL else 240)
 def test_a_store_and_the_model_agree_after_every_step(store: Store) -> None:
-    # Every play has queues of its own in the same store: to make a store takes longer.
+    # Every run has queues of its own in the same store: creating a store takes longer.
     class Machine(StoreMachine):
         pass
 

@@ -1,4 +1,4 @@
-"""Whatever a thread of a store meets: it is logged, its callers are answered, and it goes on."""
+"""An unexpected error in a thread of a store is logged, its callers are answered, it restarts."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tests.store.driver import WAIT_S
 from tests.store.test_request_timeouts import busy_writer, pass_time
 from tests.support.waiting import eventually
 
-MISTAKE = "nobody thought of this"
+MISTAKE = "an unforeseen mistake"
 
 
 @pytest.fixture
@@ -41,7 +41,7 @@ def fail_once(owner: object, name: str, monkeypatch: pytest.MonkeyPatch) -> list
 
 
 def sends_again(driver, mail) -> bool:
-    """What is asked in the moment of the failure is refused, too."""
+    """Requests at the moment of the failure are refused, too."""
     try:
         return bool(driver.send(mail))
     except StoreUnavailable:
@@ -50,7 +50,7 @@ def sends_again(driver, mail) -> bool:
 
 @pytest.fixture
 def long_pause(monkeypatch):
-    """A part that has failed does not run until the test is over or says otherwise."""
+    """A part that has failed does not restart until the test is over."""
     monkeypatch.setattr("penstock.supervision.restarts.FIRST_PAUSE_S", 0.3)
 
 
@@ -60,7 +60,7 @@ def assert_logged(caplog: pytest.LogCaptureFixture, part: str) -> None:
     assert MISTAKE in str(record.exc_info[1])
 
 
-def test_a_writer_that_fails_answers_its_callers_and_goes_on(
+def test_a_writer_that_fails_answers_its_callers_and_restarts(
     driver, mail, monkeypatch, caplog, long_pause
 ):
     [writer] = driver.store._commits._lanes
@@ -103,7 +103,7 @@ def test_a_task_whose_writer_fails_is_answered(driver, mail, monkeypatch):
     eventually(lambda: sends_again(driver, mail))
 
 
-def test_a_reader_that_fails_answers_its_caller_and_goes_on(
+def test_a_reader_that_fails_answers_its_caller_and_restarts(
     driver, mail, monkeypatch, caplog, long_pause
 ):
     fail_once(driver.store.readers, "_run", monkeypatch)
@@ -117,23 +117,23 @@ def test_a_reader_that_fails_answers_its_caller_and_goes_on(
     eventually(lambda: not driver.store.health.troubles())
 
 
-def test_a_thread_of_wake_ups_that_fails_goes_on(driver, monkeypatch, caplog, long_pause):
+def test_a_wake_up_thread_that_fails_restarts(driver, monkeypatch, caplog, long_pause):
     store = driver.store
     wakeups = store.wakeups if store.backend == "postgres" else store._coordination._wakeups
     failed = fail_once(wakeups, "_send_announcements", monkeypatch)
-    monkeypatch.setattr(wakeups, "_peers", ["a peer"], raising=False)
+    monkeypatch.setattr(wakeups, "_listeners", ["a peer"], raising=False)
 
     wakeups.announce({1: 1})
 
     eventually(lambda: store.health.troubles())
     assert failed
     assert_logged(caplog, "penstock-wakeups")
-    monkeypatch.setattr(wakeups, "_peers", [], raising=False)
+    monkeypatch.setattr(wakeups, "_listeners", [], raising=False)
     eventually(lambda: not store.health.troubles())
     assert wakeups._thread.is_alive()
 
 
-def test_a_watchdog_that_fails_goes_on(driver, mail, monkeypatch, caplog):
+def test_a_watchdog_that_fails_restarts(driver, mail, monkeypatch, caplog):
     failed = fail_once(driver.store._timeouts, "expire", monkeypatch)
 
     eventually(lambda: failed)

@@ -1,4 +1,4 @@
-"""A page of messages with a tag costs what is on it: each tag is looked up in its index."""
+"""A page of messages by tag is read from the index of the tag."""
 
 import apsw
 import psycopg
@@ -19,7 +19,7 @@ FILLED = {
 
 @pytest.fixture
 def explain(backend, driver, request):
-    """How the database would go about a query, with ten thousand other messages around."""
+    """The plan of a query, with ten thousand other messages in the table."""
     queue = driver.queue()
     for _ in range(10):
         driver.send_many(queue, 1_000)
@@ -34,10 +34,10 @@ def explain(backend, driver, request):
             connection.close()
 
     def postgres(text: str) -> str:
-        url = request.getfixturevalue("postgres_home").url
+        url = request.getfixturevalue("renewable_database").url
         with psycopg.connect(url) as connection:
             connection.execute("ANALYZE message")
-            # Of a few hundred rows it may find that to sort them costs as little.
+            # With a few hundred rows, sorting may be as cheap.
             connection.execute("SET enable_bitmapscan = off")
             return str(connection.execute(f"EXPLAIN {text}".encode()).fetchall())
 

@@ -18,7 +18,7 @@ async def awaited(ticket):
     return await ticket
 
 
-def test_a_thread_may_ask_for_its_answer_as_often_as_it_likes(driver, mail):
+def test_a_thread_may_read_its_answer_several_times(driver, mail):
     ticket = driver.submit_send(mail)
 
     assert ticket.result(WAIT_S) == ticket.result(WAIT_S) == ticket.result(0)
@@ -69,7 +69,7 @@ def test_a_ticket_of_a_loop_is_awaited_and_one_of_a_thread_is_not(driver, mail):
     asyncio.run(main())
 
 
-def test_whoever_goes_away_before_the_answer_disturbs_nobody(driver, mail):
+def test_a_task_that_is_cancelled_before_its_answer_disturbs_no_other(driver, mail):
     async def main():
         with one_batch(driver.store):
             gone = asyncio.create_task(awaited(driver.submit_send(mail)))
@@ -83,7 +83,7 @@ def test_whoever_goes_away_before_the_answer_disturbs_nobody(driver, mail):
     assert driver.counts(mail).ready == 2
 
 
-def test_a_loop_that_is_closed_before_the_answer_disturbs_nobody(driver, mail):
+def test_a_loop_that_is_closed_before_the_answer_disturbs_no_other(driver, mail):
     async def main():
         driver.submit_send(mail)
         await asyncio.sleep(0)
@@ -95,7 +95,7 @@ def test_a_loop_that_is_closed_before_the_answer_disturbs_nobody(driver, mail):
     assert driver.counts(mail).ready == 2
 
 
-def test_nobody_waits_in_vain_for_a_store_that_closes(open_store, clock):
+def test_a_request_is_answered_when_the_store_closes(open_store, clock):
     driver = StoreDriver(open_store(), clock)
     mail = driver.queue()
 

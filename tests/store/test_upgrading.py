@@ -1,4 +1,4 @@
-"""A store from before: days that have tables already get what newer days have."""
+"""Upgrades: existing day tables get the columns of new ones."""
 
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
@@ -27,7 +27,7 @@ __all__ = ["connect"]  # the fixture
 TODAY = NOON // DAY
 OF_A_DAY = {"route", "crashes", "held_key"}
 
-# History as it was made before: without what came later.
+# History as earlier versions created it.
 OLD_HISTORY = """
 CREATE TABLE history_{day} (
   history_no {number}, id TEXT NOT NULL, message_no BIGINT NOT NULL, queue_no BIGINT NOT NULL,
@@ -105,7 +105,7 @@ def test_old_days_get_the_columns_of_new_ones(old, connect):
     assert columns_of(old, f"history_{TODAY}") == columns_of(old, f"history_{TODAY - 1}") == new
 
 
-def test_what_ended_before_is_still_told_and_what_ends_now_stands_beside_it(
+def test_history_from_before_the_upgrade_is_listed_beside_new_history(
     old, backend, request, tmp_path
 ):
     migrations.apply(old, now=NOON)

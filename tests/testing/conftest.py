@@ -9,7 +9,7 @@ import pytest
 from tests.client import conftest as client
 from tests.client.ways import Backend, Way
 from tests.store import conftest as stores
-from tests.store.backends import PostgresHome
+from tests.store.backends import RenewableDatabase
 
 pytest_plugins = ["pytester"]
 
@@ -17,7 +17,7 @@ pytest_generate_tests = client.pytest_generate_tests
 pytest_pyfunc_call = client.pytest_pyfunc_call
 callers_loop = client.callers_loop
 folder = client.folder
-postgres_home = stores.postgres_home
+renewable_database = stores.renewable_database
 way = client.way
 
 
@@ -26,5 +26,5 @@ def kit_url(way: Way, folder: Path, request: pytest.FixtureRequest) -> str:
     """An empty store: a kit looks at all of it."""
     if way.backend is Backend.SQLITE:
         return f"sqlite:///{folder / 'kit.db'}"
-    home: PostgresHome = request.getfixturevalue("postgres_home")
+    home: RenewableDatabase = request.getfixturevalue("renewable_database")
     return home.renew()

@@ -13,11 +13,11 @@ import pytest
 from penstock import Penstock
 from penstock.worker.worker import JobWorker
 from tests.clocks import ManualClock
-from tests.store.backends import PostgresHome
-from tests.store.conftest import backend, clock, open_store, postgres_home, store, store_driver
+from tests.store.backends import RenewableDatabase
+from tests.store.conftest import backend, clock, open_store, renewable_database, store, store_driver
 from tests.worker.driver import PumpDriver
 
-__all__ = ["backend", "clock", "store_driver", "open_store", "postgres_home", "store"]
+__all__ = ["backend", "clock", "store_driver", "open_store", "renewable_database", "store"]
 
 MakeRig = Callable[..., PumpDriver]
 Start = Callable[..., JobWorker]
@@ -27,7 +27,7 @@ Start = Callable[..., JobWorker]
 def url(backend: str, tmp_path: Path, request: pytest.FixtureRequest) -> str:
     if backend == "sqlite":
         return f"sqlite:///{tmp_path / 'penstock.db'}"
-    home: PostgresHome = request.getfixturevalue("postgres_home")
+    home: RenewableDatabase = request.getfixturevalue("renewable_database")
     return home.renew()
 
 

@@ -290,11 +290,13 @@ def test_the_doctor_sees_books_that_do_not_balance(run, tmp_path):
 
     wrong = [record["text"] for record in ran.records if record["grade"] == "fail"]
     assert ran.code == 1
-    assert any("mail: 5 ready are counted, 0 are there" in text for text in wrong)
+    assert any(
+        "mail: the counter of ready messages is 5, but there are 0" in text for text in wrong
+    )
 
 
 def _count_what_is_not_there(session: Any) -> None:
-    session.books.count(1).ready += 5
+    session.transaction.count(1).ready += 5
 
 
 def test_the_doctor_sees_who_is_held_back_without_a_reason(run, tmp_path):
@@ -310,7 +312,7 @@ def test_the_doctor_sees_who_is_held_back_without_a_reason(run, tmp_path):
 
     wrong = [record["text"] for record in ran.records if record["grade"] == "fail"]
     assert ran.code == 1
-    assert wrong == ["mail, group 'a': 3 are held back, 1 need not be"]
+    assert wrong == ["mail, group 'a': 3 are held back, but the limit has room for 1"]
 
 
 def _hold_everybody_back(session: Any) -> None:

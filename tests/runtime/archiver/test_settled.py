@@ -14,21 +14,23 @@ from penstock.ports.store import Store
 from penstock.store.postgres.store import open_postgres
 from tests.factories import an_act
 from tests.runtime.archiver.driver import ArchiverDriver
-from tests.store.backends import PostgresHome
+from tests.store.backends import RenewableDatabase
 from tests.store.driver import StoreDriver
 
 
 @pytest.fixture
-def store(postgres_home: PostgresHome) -> Iterator[Store]:
-    store = open_postgres(postgres_home.renew(), lanes=2)
+def store(renewable_database: RenewableDatabase) -> Iterator[Store]:
+    store = open_postgres(renewable_database.renew(), lanes=2)
     yield store
     store.close()
 
 
 @pytest.fixture
-def application(postgres_home: PostgresHome, store: Store) -> Iterator[psycopg.Connection]:
+def application(
+    renewable_database: RenewableDatabase, store: Store
+) -> Iterator[psycopg.Connection]:
     """The application's own connection, in whose transactions messages are completed."""
-    with psycopg.connect(postgres_home.url) as connection:
+    with psycopg.connect(renewable_database.url) as connection:
         yield connection
 
 

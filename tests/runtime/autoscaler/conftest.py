@@ -3,10 +3,10 @@
 import pytest
 
 from tests.runtime.autoscaler.driver import AutoscalerDriver
-from tests.store.conftest import backend, clock, open_store, postgres_home, store, store_driver
+from tests.store.conftest import backend, clock, open_store, renewable_database, store, store_driver
 from tests.store.driver import StoreDriver
 
-__all__ = ["backend", "clock", "store_driver", "open_store", "postgres_home", "store"]
+__all__ = ["backend", "clock", "store_driver", "open_store", "renewable_database", "store"]
 
 
 @pytest.fixture

@@ -11,8 +11,8 @@ from penstock.domain.message.history import AttemptOutcome
 from penstock.domain.message.lifecycle import State
 from tests.fakes import FakeSender
 from tests.runtime.pusher.driver import LEASE_MS, RETRY_MS, PusherDriver
+from tests.store.counter_checks import check_counters
 from tests.store.driver import StoreDriver
-from tests.store.recount import check_books
 
 SECRET = "whsec_" + base64.b64encode(b"s" * 24).decode()
 
@@ -50,7 +50,7 @@ def test_a_success_completes_it_and_history_tells_what_was_answered(driver: Push
     [ending] = driver.store_driver.endings()
     assert (ending.outcome, ending.reason) == (State.DONE, "status 202 in 12 ms")
     assert (ending.attempts, ending.leased_by) == (1, "node-1")
-    check_books(driver.store_driver)
+    check_counters(driver.store_driver)
 
 
 def test_a_failure_is_tried_again_after_ten_seconds_and_history_tells_of_each(driver: PusherDriver):
@@ -140,7 +140,7 @@ def test_one_at_a_time_and_strictly_in_order_also_while_the_first_backs_off(driv
 
     assert driver.sent() == ["/0", "/0", "/1", "/2"]
     assert [ending.outcome for ending in driver.store_driver.endings()] == [State.DONE] * 3
-    check_books(driver.store_driver)
+    check_counters(driver.store_driver)
 
 
 def test_a_status_that_is_not_to_be_tried_again_ends_it(driver: PusherDriver):

@@ -12,8 +12,8 @@ from penstock.ports.store import Store
 from penstock.runtime.pusher.finder import QueueFinder
 from tests.fakes import FakeSender
 from tests.runtime.pusher.driver import LEASE_MS, RETRY_MS, PusherDriver, paths
+from tests.store.counter_checks import check_counters
 from tests.store.driver import StoreDriver
-from tests.store.recount import check_books
 
 
 def test_no_queue_waits_longer_than_the_others_because_one_has_much(store_driver: StoreDriver):
@@ -73,7 +73,7 @@ def test_of_a_route_no_more_is_under_way_than_it_allows_and_others_are_not_kept_
         driver.answer(200)
         assert Counter(r.url.split("/")[2] for r, _ in driver.sender.open)["narrow"] <= 2
     assert len(driver.store_driver.endings()) == 10
-    check_books(driver.store_driver)
+    check_counters(driver.store_driver)
 
 
 def test_an_endpoint_that_hangs_does_not_keep_other_routes_waiting(store_driver: StoreDriver):
@@ -104,7 +104,7 @@ def test_an_endpoint_that_hangs_does_not_keep_other_routes_waiting(store_driver:
     for _ in range(3):
         driver.step()
     assert 0 < len(driver.open()) < 50, "it has less than before, because it hung"
-    check_books(store_driver)
+    check_counters(store_driver)
 
 
 def test_those_who_wait_for_their_route_are_not_claimed_again_and_again(driver: PusherDriver):

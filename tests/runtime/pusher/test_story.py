@@ -20,8 +20,8 @@ from penstock.runtime.circuit_duties import circuit_duties
 from penstock.runtime.pusher.backoff import BackoffSettings
 from penstock.runtime.pusher.pusher import Pusher, PushSettings
 from tests.runtime.pusher.driver import LEASE_MS, RETRY_MS, PusherDriver
+from tests.store.counter_checks import check_counters
 from tests.store.driver import StoreDriver
-from tests.store.recount import check_books
 from tests.support.http_backend import WAIT_S, Answer, Hang, HangUp, HttpBackend, Seen
 
 PATTERN = "/shop/(.*)"
@@ -174,7 +174,7 @@ def check_that_nothing_was_lost(story: Story, shop: HttpBackend) -> None:
         came = [seen.target for seen in shop.seen if seen.target.startswith(f"/{number}/")]
         assert list(dict.fromkeys(came)) == [f"/{number}/{place}" for place in range(4)]
         assert came == sorted(came), "one after the other, also those that were tried again"
-    check_books(story.store_driver)
+    check_counters(story.store_driver)
 
 
 def test_a_backend_that_is_slow_at_times_is_no_outage(story: Story, shop: HttpBackend):

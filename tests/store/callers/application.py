@@ -21,7 +21,7 @@ def main(backend: str, name: str, where: str, queue_no: str) -> None:
     way = WAYS[backend][name](where)
     queue = store.read(lambda s: s.queues.get(int(queue_no))).result()
     _step(way, store, queue, "lost")
-    sys.stdin.readline()  # where it is killed, or told to go on
+    sys.stdin.readline()  # where it is killed, or continues
     way.commit()
     print("committed", flush=True)
     sys.stdin.readline()

@@ -12,7 +12,7 @@ import pytest
 from penstock.ports.store import Store
 from penstock.store.postgres.store import open_postgres
 from penstock.store.store import open_sqlite
-from tests.store.backends import PostgresHome
+from tests.store.backends import RenewableDatabase
 from tests.store.callers.ways import ALL, ORDERS, WAYS, Way
 
 OpenWay = Callable[[], Way]
@@ -40,7 +40,7 @@ def where(backend: str, request: pytest.FixtureRequest) -> str:
         application.execute(ORDERS)
         application.close()
         return str(path)
-    home: PostgresHome = request.getfixturevalue("postgres_home")
+    home: RenewableDatabase = request.getfixturevalue("renewable_database")
     url = home.renew()
     with psycopg.connect(url) as connection:
         connection.execute(ORDERS)

@@ -1,4 +1,4 @@
-"""An act in the caller's own transaction counts exactly if that is committed."""
+"""An act in the caller's own transaction takes effect if that is committed."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from penstock.domain.queue.queue import Ordering
 from penstock.ports.store import Acted
 from tests.factories import an_act
 from tests.store.callers.ways import ADD, LOOK, Way
+from tests.store.counter_checks import check_counters
 from tests.store.driver import StoreDriver
-from tests.store.recount import check_books
 
 
 def act(driver: StoreDriver, way: Way, verb: Verb, message, **fields):
@@ -32,7 +32,7 @@ def test_a_completion_counts_after_the_commit(driver: StoreDriver, way: Way) -> 
     assert [ending.outcome for ending in driver.endings()] == [State.DONE]
     assert way.run(LOOK) == [("done",)]
     way.rollback()
-    check_books(driver)
+    check_counters(driver)
 
 
 def test_after_a_rollback_the_lease_is_held_as_before(driver: StoreDriver, way: Way) -> None:
@@ -46,11 +46,11 @@ def test_after_a_rollback_the_lease_is_held_as_before(driver: StoreDriver, way: 
 
     assert driver.get(sent).state is State.LEASED
     assert driver.endings() == []
-    check_books(driver)
+    check_counters(driver)
     driver.complete(message)
 
 
-def test_who_has_lost_the_lease_hears_so_and_the_rest_of_the_work_stands(
+def test_an_act_on_a_lost_lease_is_refused_and_the_rest_of_the_transaction_stays(
     driver: StoreDriver, way: Way
 ) -> None:
     mail = driver.queue()
@@ -65,7 +65,7 @@ def test_who_has_lost_the_lease_hears_so_and_the_rest_of_the_work_stands(
 
     assert way.run(LOOK) == [("a",), ("b",)]
     way.rollback()
-    check_books(driver)
+    check_counters(driver)
 
 
 def test_a_failure_is_an_attempt_only_if_it_is_committed(driver: StoreDriver, way: Way) -> None:
@@ -81,10 +81,12 @@ def test_a_failure_is_an_attempt_only_if_it_is_committed(driver: StoreDriver, wa
 
     assert [attempt.error for attempt in driver.attempts(sent)] == ["oops"]
     driver.sent_ids = [sent]
-    check_books(driver)
+    check_counters(driver)
 
 
-def test_the_next_of_a_group_comes_after_the_commit(driver: StoreDriver, way: Way) -> None:
+def test_the_next_message_of_a_group_is_claimable_after_the_commit(
+    driver: StoreDriver, way: Way
+) -> None:
     ordered = driver.queue(ordering=Ordering.GROUP)
     first, second = driver.send(ordered, group="g"), driver.send(ordered, group="g")
     [message] = driver.claim(ordered, limit=10)
@@ -94,10 +96,12 @@ def test_the_next_of_a_group_comes_after_the_commit(driver: StoreDriver, way: Wa
     way.commit()
 
     assert driver.claim_ids(ordered) == [second]
-    check_books(driver)
+    check_counters(driver)
 
 
-def test_a_completion_lets_the_next_of_a_limited_group_come(driver: StoreDriver, way: Way) -> None:
+def test_a_completion_admits_the_next_message_of_a_limited_group(
+    driver: StoreDriver, way: Way
+) -> None:
     mail = driver.queue(max_leased=1, max_leased_per_group=1)
     driver.send_many(mail, 2, group="g")
     [message] = driver.claim(mail, 2)
@@ -106,4 +110,4 @@ def test_a_completion_lets_the_next_of_a_limited_group_come(driver: StoreDriver,
     way.commit()
 
     assert len(driver.claim(mail, 2)) == 1
-    check_books(driver)
+    check_counters(driver)

@@ -1,4 +1,4 @@
-"""A caller's transaction that meets others who write: it lines up, and a wait has an end."""
+"""A caller's transaction beside other writers: it uses the write lock, with bounded waits."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def connect(where: str) -> Iterator[Connect]:
 
 @pytest.fixture
 def other(where: str) -> Iterator[WriteLock]:
-    """Another process that may have its turn."""
+    """The write lock of another process."""
     lock = WriteLock(Path(where))
     yield lock
     lock.close()
@@ -64,51 +64,51 @@ def send(driver: StoreDriver, mail: Queue, tx: sqlite3.Connection) -> Sent | Pen
 def refused(driver: StoreDriver, mail: Queue, tx: sqlite3.Connection) -> str:
     with pytest.raises(TransactionBusy) as refusal:
         send(driver, mail, tx)
-    told = str(refusal.value)
+    text = str(refusal.value)
     assert refusal.value.code == "transaction_busy"
-    assert "locked" not in told
-    assert "BEGIN IMMEDIATE" in told
-    return told
+    assert "locked" not in text
+    assert "BEGIN IMMEDIATE" in text
+    return text
 
 
 @pytest.mark.parametrize("has_begun", [False, True])
-def test_when_another_connection_writes_for_too_long_it_is_told_what_to_do(
+def test_when_another_connection_writes_for_too_long_the_error_says_what_to_do(
     driver: StoreDriver, connect: Connect, has_begun: bool
 ) -> None:
     mail = driver.queue()
-    stranger, tx = connect(), connect(SOON_S)
-    stranger.execute(ADD.format("a"))
+    application, tx = connect(), connect(SOON_S)
+    application.execute(ADD.format("a"))
     if has_begun:
         tx.execute("BEGIN")
 
     assert "longer than tx waits" in refused(driver, mail, tx)
 
-    stranger.rollback()
+    application.rollback()
     assert isinstance(send(driver, mail, tx), Sent)
     tx.commit()
     assert len(driver.claim_ids(mail)) == 1
 
 
-def test_what_was_claimed_stays_so_when_its_completion_has_to_wait_too_long(
+def test_a_message_stays_leased_when_its_completion_times_out(
     driver: StoreDriver, connect: Connect
 ) -> None:
     mail = driver.queue()
     driver.send(mail)
     [held] = driver.claim(mail)
-    stranger, tx = connect(), connect(SOON_S)
-    stranger.execute(ADD.format("a"))
+    application, tx = connect(), connect(SOON_S)
+    application.execute(ADD.format("a"))
     act = an_act(Verb.COMPLETE, held, now=driver.now)
 
     with pytest.raises(TransactionBusy):
         driver.store.act_in(tx, [act])
 
-    stranger.rollback()
+    application.rollback()
     assert driver.get(held.id) == held
     [answer] = driver.store.act_in(tx, [act])
     assert isinstance(answer, Acted)
 
 
-def test_a_transaction_that_has_read_what_others_have_changed_since_must_begin_anew(
+def test_a_transaction_that_has_read_stale_data_must_be_run_again(
     driver: StoreDriver, connect: Connect
 ) -> None:
     mail = driver.queue()
@@ -124,16 +124,16 @@ def test_a_transaction_that_has_read_what_others_have_changed_since_must_begin_a
 
 
 @pytest.mark.parametrize("has_begun", [False, True])
-def test_how_long_a_connection_waits_stays_its_owners_business(
+def test_the_busy_timeout_of_the_callers_connection_is_kept(
     driver: StoreDriver, connect: Connect, has_begun: bool
 ) -> None:
     mail = driver.queue()
-    stranger, tx = connect(), connect(SOON_S)
+    application, tx = connect(), connect(SOON_S)
     if has_begun:
         tx.execute("BEGIN")
-    stranger.execute(ADD.format("a"))
+    application.execute(ADD.format("a"))
     refused(driver, mail, tx)
-    stranger.rollback()
+    application.rollback()
 
     send(driver, mail, tx)
 
@@ -141,7 +141,7 @@ def test_how_long_a_connection_waits_stays_its_owners_business(
 
 
 @pytest.mark.parametrize("has_begun", [False, True])
-def test_a_transaction_that_does_not_write_yet_waits_for_its_turn(
+def test_a_transaction_that_does_not_write_yet_waits_for_the_write_lock(
     driver: StoreDriver, connect: Connect, other: WriteLock, has_begun: bool
 ) -> None:
     mail = driver.queue()
@@ -149,7 +149,7 @@ def test_a_transaction_that_does_not_write_yet_waits_for_its_turn(
     if has_begun:
         tx.execute("BEGIN")
     other.acquire()
-    writing.execute(ADD.format("by the one whose turn it is"))
+    writing.execute(ADD.format("by the holder of the lock"))
     done = threading.Event()
 
     def send_it() -> None:
@@ -161,14 +161,14 @@ def test_a_transaction_that_does_not_write_yet_waits_for_its_turn(
 
     assert not done.wait(SOON_S)
     writing.commit()
-    assert not done.wait(SOON_S), "between two turns of others it has not its own"
+    assert not done.wait(SOON_S), "it wrote without the write lock"
     other.release()
 
     assert done.wait(WAIT_S)
     thread.join(WAIT_S)
 
 
-def test_a_turn_that_does_not_come_is_waited_for_as_long_as_the_connection_would(
+def test_the_write_lock_is_waited_for_as_long_as_the_connections_timeout(
     driver: StoreDriver, connect: Connect, other: WriteLock
 ) -> None:
     mail = driver.queue()
@@ -181,7 +181,7 @@ def test_a_turn_that_does_not_come_is_waited_for_as_long_as_the_connection_would
     assert isinstance(send(driver, mail, connect()), Sent)
 
 
-def test_a_transaction_that_writes_already_waits_for_nobody(
+def test_a_transaction_that_writes_already_does_not_wait_for_the_write_lock(
     driver: StoreDriver, connect: Connect, other: WriteLock
 ) -> None:
     mail = driver.queue()
@@ -192,7 +192,7 @@ def test_a_transaction_that_writes_already_waits_for_nobody(
     assert isinstance(send(driver, mail, tx), Sent)
 
 
-def test_as_soon_as_it_writes_the_turn_is_over(
+def test_the_write_lock_is_released_as_soon_as_the_transaction_writes(
     driver: StoreDriver, connect: Connect, other: WriteLock
 ) -> None:
     mail = driver.queue()
@@ -205,23 +205,23 @@ def test_as_soon_as_it_writes_the_turn_is_over(
     tx.commit()
 
 
-def test_after_a_sync_has_failed_the_log_is_settled_before_a_caller_builds_on_it(
+def test_after_a_failed_sync_the_log_is_made_durable_before_a_caller_writes(
     driver: StoreDriver, connect: Connect, other: WriteLock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     mail = driver.queue()
-    settled: list[Path] = []
-    monkeypatch.setattr(sqlite_plain, "_sync_again", settled.append)
+    synced: list[Path] = []
+    monkeypatch.setattr(sqlite_plain, "_sync_again", synced.append)
     other.acquire()
     other.mark_failed_sync()
     other.release()
 
     send(driver, mail, connect())
 
-    assert len(settled) == 1
+    assert len(synced) == 1
     assert not other.has_failed_sync
 
 
-def test_a_file_that_the_application_keeps_to_itself_is_not_opened_and_it_is_told_so(
+def test_a_file_that_the_application_keeps_locked_is_not_opened_and_the_error_says_so(
     tmp_path: Path,
 ) -> None:
     path = tmp_path / "old.db"
@@ -286,7 +286,7 @@ def test_others_wait_for_that_transaction_and_are_not_refused_with_it(
     own.close()
 
 
-def test_only_its_own_requests_are_refused_to_the_thread_that_holds_the_lock(
+def test_the_thread_that_holds_the_lock_is_refused_only_its_own_requests(
     driver: StoreDriver, where: str
 ) -> None:
     mail = driver.queue()

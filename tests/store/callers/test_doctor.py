@@ -1,4 +1,4 @@
-"""After both ways of sending and finishing the books are right, whoever examines them."""
+"""The counters are right after both ways of sending and finishing."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ KINDS = [("sqlite", "sqlite3"), ("postgres", "psycopg")]
 
 
 @pytest.mark.parametrize("kind", KINDS, ids=["sqlite", "postgres"], indirect=True)
-def test_the_doctor_finds_the_books_right(
+def test_the_doctor_finds_the_counters_right(
     driver: StoreDriver, way: Way, kind: tuple[str, str], where: str
 ) -> None:
     mail = driver.queue(max_attempts=1)
@@ -37,7 +37,7 @@ def test_the_doctor_finds_the_books_right(
     driver.store.close()
 
     url = f"sqlite:///{where}" if kind[0] == "sqlite" else where
-    told = subprocess.run(
+    output = subprocess.run(
         [sys.executable, "-m", "penstock", "doctor"],
         capture_output=True,
         text=True,
@@ -45,4 +45,4 @@ def test_the_doctor_finds_the_books_right(
         env=os.environ | {"PENSTOCK_STORE_URL": url, "PYTHONPATH": str(ROOT / "src")},
     ).stdout
 
-    assert "the counters of 1 queues agree with their messages" in told, told
+    assert "the counters of 1 queues agree with their messages" in output, output

@@ -12,8 +12,8 @@ import pytest
 from penstock.domain.queue.queue import Queue
 from tests.docs.snippets import ROOT
 from tests.store.callers.ways import LOOK, Way
+from tests.store.counter_checks import check_counters
 from tests.store.driver import StoreDriver
-from tests.store.recount import check_books
 
 KILLED = [("sqlite", "sqlite3"), ("postgres", "psycopg"), ("postgres", "asyncpg")]
 pytestmark = pytest.mark.parametrize(
@@ -61,7 +61,7 @@ def test_killed_before_its_commit_it_leaves_neither(
     way.rollback()
     assert driver.find(sent) is None
     assert driver.claim_ids(mail) == []
-    check_books(driver)
+    check_counters(driver)
 
 
 def test_killed_after_its_commit_it_leaves_both(
@@ -78,4 +78,4 @@ def test_killed_after_its_commit_it_leaves_both(
     assert way.run(LOOK) == [("lost",)]
     way.rollback()
     assert driver.claim_ids(mail) == [sent]
-    check_books(driver)
+    check_counters(driver)

@@ -1,4 +1,4 @@
-"""What is no transaction of the store's own database is refused, with a word on what is wrong."""
+"""Anything but a transaction on the store's own database is refused, with the reason."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ POSTGRES = pytest.mark.parametrize("kind", [("postgres", "psycopg")], ids=[""], 
 
 
 def refused(driver: StoreDriver, tx: object) -> str:
-    """Why; after that nothing was sent."""
+    """The reason of the refusal; nothing was sent."""
     mail = driver.queue()
     with pytest.raises(InvalidRequest) as refusal:
         driver.store.send_in(tx, [a_new_message(mail, now=driver.now)])
@@ -43,9 +43,9 @@ def refused_on_a_loop(driver: StoreDriver, connect) -> str:
         await tx.close()
         return str(refusal.value)
 
-    told = asyncio.run(run())
+    text = asyncio.run(run())
     assert driver.claim_ids(mail) == []
-    return told
+    return text
 
 
 # --- no transaction ---
@@ -154,7 +154,7 @@ def test_another_database(driver: StoreDriver, postgres_url: str) -> None:
 
 @POSTGRES
 def test_a_database_of_the_same_name_on_another_server(driver: StoreDriver, way: Way) -> None:
-    driver.store.callers._home.secret = "ab" * 32  # type: ignore[attr-defined]
+    driver.store.callers._location.secret = "ab" * 32  # type: ignore[attr-defined]
 
     with pytest.raises(InvalidRequest, match="own database"):
         way.send(driver.store, [])
@@ -188,8 +188,8 @@ def test_a_file_with_checksums(tmp_path: Path) -> None:
 
 @SQLITE
 def test_something_else(driver: StoreDriver) -> None:
-    assert "known are" in refused(driver, object())
-    assert "known are" in refused_text(driver, "sqlite3.Connection")
+    assert "supported are" in refused(driver, object())
+    assert "supported are" in refused_text(driver, "sqlite3.Connection")
 
 
 def refused_text(driver: StoreDriver, tx: object) -> str:
@@ -199,7 +199,7 @@ def refused_text(driver: StoreDriver, tx: object) -> str:
 
 
 @POSTGRES
-def test_one_of_a_loop_where_none_is_and_the_other_way_round(
+def test_asynchronous_connections_need_the_asynchronous_form_and_vice_versa(
     driver: StoreDriver, where: str
 ) -> None:
     async def connect() -> None:

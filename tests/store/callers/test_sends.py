@@ -1,4 +1,4 @@
-"""A message that is sent in the caller's own transaction exists exactly if that is committed."""
+"""A message that is sent in the caller's own transaction exists if that is committed."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from penstock.ports.store import Sent
 from tests.factories import a_new_message, a_queue
 from tests.store.callers.conftest import OpenWay
 from tests.store.callers.ways import ADD, LOOK, Way
+from tests.store.counter_checks import check_counters
 from tests.store.driver import StoreDriver
-from tests.store.recount import check_books
 
 
 def send(driver: StoreDriver, way: Way, queue, **draft) -> Sent | PenstockError:
@@ -38,10 +38,10 @@ def test_after_the_commit_it_can_be_claimed(driver: StoreDriver, way: Way) -> No
     assert way.run(LOOK) == [("a",)]
     way.rollback()
     assert driver.claim_ids(mail) == [sent]
-    check_books(driver)
+    check_counters(driver)
 
 
-def test_after_a_rollback_it_never_was(driver: StoreDriver, way: Way) -> None:
+def test_after_a_rollback_the_message_does_not_exist(driver: StoreDriver, way: Way) -> None:
     mail = driver.queue()
     way.run(ADD.format("a"))
 
@@ -55,7 +55,7 @@ def test_after_a_rollback_it_never_was(driver: StoreDriver, way: Way) -> None:
         None,
         Counts(),
     )
-    driver.send(mail, dedup_key="k")  # nobody has taken the key
+    driver.send(mail, dedup_key="k")  # the key is free
 
 
 def test_it_may_be_the_first_thing_that_a_transaction_does(driver: StoreDriver, way: Way) -> None:
@@ -88,10 +88,10 @@ def test_a_refusal_leaves_the_transaction_as_it_was(driver: StoreDriver, way: Wa
 
     assert way.run(LOOK) == [("a",), ("b",)]
     way.rollback()
-    check_books(driver)
+    check_counters(driver)
 
 
-def test_an_error_of_ours_takes_back_only_what_we_did(driver: StoreDriver, way: Way) -> None:
+def test_an_error_of_ours_undoes_only_our_changes(driver: StoreDriver, way: Way) -> None:
     mail = driver.queue()
     way.run(ADD.format("a"))
 
@@ -121,7 +121,7 @@ def test_a_dedup_key_is_taken_only_by_a_commit(driver: StoreDriver, way: Way) ->
     [answer] = driver.submit_send(mail, dedup_key="k").result(30)
     assert isinstance(answer, Sent)
     assert (answer.id, answer.is_duplicate) == (first, True)
-    check_books(driver)
+    check_counters(driver)
 
 
 def test_a_group_keeps_its_order_over_both_ways_of_sending(driver: StoreDriver, way: Way) -> None:
@@ -153,7 +153,7 @@ def test_many_go_at_once(driver: StoreDriver, way: Way) -> None:
     claimed = driver.submit_claim(mail, 200).result(30).messages
     assert {content.body for _, content in claimed} == {"%s $1 :x 'é'"}
     assert len(claimed) == 150
-    check_books(driver)
+    check_counters(driver)
 
 
 def test_the_tables_of_a_new_day_are_there(driver: StoreDriver, way: Way) -> None:
@@ -173,7 +173,7 @@ def test_two_callers_do_not_wait_for_each_others_counters(
     driver: StoreDriver, open_way: OpenWay, backend: str
 ) -> None:
     if backend == "sqlite":
-        return  # one writer at a time, whoever it is
+        return  # SQLite has one writer
     mail = driver.queue()
     one, other = open_way(), open_way()
 
@@ -184,7 +184,7 @@ def test_two_callers_do_not_wait_for_each_others_counters(
     one.commit()
 
     assert len(driver.claim_ids(mail)) == 3
-    check_books(driver)
+    check_counters(driver)
 
 
 def test_a_write_may_make_a_queue(driver: StoreDriver, way: Way) -> None:
@@ -196,7 +196,9 @@ def test_a_write_may_make_a_queue(driver: StoreDriver, way: Way) -> None:
     assert driver.read(lambda s: s.queues.find("new")) is not None
 
 
-def test_it_keeps_to_the_limits_of_its_queue(driver: StoreDriver, way: Way) -> None:
+def test_a_send_in_a_transaction_respects_the_limits_of_its_queue(
+    driver: StoreDriver, way: Way
+) -> None:
     mail = driver.queue(max_leased_per_group=1, is_fair=True)
 
     first, second = (accepted(send(driver, way, mail, group="g")) for _ in range(2))
@@ -205,4 +207,4 @@ def test_it_keeps_to_the_limits_of_its_queue(driver: StoreDriver, way: Way) -> N
 
     assert sorted(driver.claim_ids(mail)) == sorted([first, other])
     assert driver.get(second).lease_no == 0
-    check_books(driver)
+    check_counters(driver)

@@ -20,7 +20,7 @@ from tests.factories import a_new_message
 from tests.store.callers.ways import ADD, Way
 from tests.store.driver import WAIT_S, StoreDriver
 
-# The bytes that everybody who has the database open holds a lock on.
+# The bytes that every process that has the database open has locked.
 IS_OPEN = """
 import fcntl, sys
 with open(sys.argv[1], "r+b") as file:
@@ -76,7 +76,7 @@ def test_while_the_caller_writes_the_store_waits(driver: StoreDriver, way: Way) 
     assert len(driver.claim_ids(mail)) == 1
 
 
-def test_a_look_at_the_file_takes_no_locks_away(where: str, way: Way) -> None:
+def test_reading_the_file_drops_no_locks(where: str, way: Way) -> None:
     way.run(ADD.format("a"))
 
     assert is_plain(Path(where))
@@ -88,7 +88,7 @@ def test_a_look_at_the_file_takes_no_locks_away(where: str, way: Way) -> None:
     assert others_can_write(where) == "yes"
 
 
-def test_a_store_that_opens_beside_a_transaction_takes_no_locks_away(
+def test_a_store_that_opens_beside_a_transaction_drops_no_locks(
     driver: StoreDriver, where: str, way: Way
 ) -> None:
     mail = driver.queue()
@@ -177,7 +177,7 @@ def test_a_file_in_the_old_journal_mode_is_taken_over(tmp_path: Path) -> None:
     store.close()
 
 
-def test_everything_works_again_after_the_store_was_opened_anew(
+def test_everything_works_again_after_the_store_was_reopened(
     open_store, driver: StoreDriver, where: str
 ) -> None:
     mail = driver.queue()

@@ -1,4 +1,4 @@
-"""What a caller has set on its connection to PostgreSQL is neither in our way nor changed by us."""
+"""Settings of a caller's PostgreSQL connection neither affect us nor are changed by us."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ from penstock.store.postgres.store import migrate, open_postgres
 from tests.factories import a_new_message, an_act
 from tests.store.callers.conftest import OpenWay
 from tests.store.callers.ways import Way
+from tests.store.counter_checks import check_counters
 from tests.store.driver import WAIT_S, StoreDriver
-from tests.store.recount import check_books
 
 SETTINGS = "SELECT current_setting('search_path'), current_setting('enable_seqscan')"
 
@@ -52,11 +52,11 @@ def test_a_schema_of_our_own_is_found_and_the_callers_tables_are_left_alone(
 
     assert isinstance(sent, Sent)
     assert driver.claim_ids(mail) == [sent.id]
-    check_books(driver)
+    check_counters(driver)
     store.close()
 
 
-def test_a_refusal_sets_everything_back(driver: StoreDriver, way: Way) -> None:
+def test_a_refusal_restores_all_settings(driver: StoreDriver, way: Way) -> None:
     before = way.run(SETTINGS)
 
     def fail(_session) -> None:
@@ -95,7 +95,7 @@ def test_a_codec_for_json_does_not_matter(driver: StoreDriver, where: str) -> No
 
     asyncio.run(run())
     assert len(driver.claim_ids(mail)) == 1
-    check_books(driver)
+    check_counters(driver)
 
 
 def test_a_pool_of_asyncpg(driver: StoreDriver, where: str) -> None:
@@ -113,7 +113,7 @@ def test_a_pool_of_asyncpg(driver: StoreDriver, where: str) -> None:
     assert len(driver.claim_ids(mail)) == 1
 
 
-def test_whoever_waits_is_woken_by_the_commit(driver: StoreDriver, way: Way) -> None:
+def test_a_waiting_claim_is_woken_by_the_commit(driver: StoreDriver, way: Way) -> None:
     mail = driver.queue()
     heard: list[Mapping[int, int]] = []
     arrived = threading.Event()
@@ -143,7 +143,7 @@ def test_a_cancelled_send_leaves_a_connection_that_works(
         new = [a_new_message(ordered, now=driver.now, group="g")]
         async with tx.transaction():
             sending = asyncio.ensure_future(driver.store.send_in_async(tx, new))
-            await until_somebody_waits(where)
+            await until_a_lock_is_waited_for(where)
             sending.cancel()
             await asyncio.sleep(0)
             way.commit()
@@ -154,10 +154,10 @@ def test_a_cancelled_send_leaves_a_connection_that_works(
 
     asyncio.run(run())
     assert len(driver.claim_ids(ordered)) == 1
-    check_books(driver)
+    check_counters(driver)
 
 
-async def until_somebody_waits(where: str) -> None:
+async def until_a_lock_is_waited_for(where: str) -> None:
     watcher = await asyncpg.connect(where)
     for _ in range(1_000):
         if await watcher.fetchval("SELECT count(*) FROM pg_locks WHERE NOT granted"):
@@ -179,12 +179,10 @@ def test_a_message_that_a_caller_completes_is_not_given_to_others_meanwhile(
     way.commit()
 
     assert driver.claim_ids(mail) == []
-    check_books(driver)
+    check_counters(driver)
 
 
-def test_the_first_caller_of_a_day_does_not_hold_up_the_others(
-    driver: StoreDriver, way: Way
-) -> None:
+def test_the_first_caller_of_a_day_does_not_delay_the_others(driver: StoreDriver, way: Way) -> None:
     mail = driver.queue()
     driver.clock.advance(days=40)
     way.send(driver.store, [a_new_message(mail, now=driver.now)])
@@ -195,8 +193,8 @@ def test_the_first_caller_of_a_day_does_not_hold_up_the_others(
     assert len(driver.claim_ids(mail)) == 1
 
 
-def test_sends_in_crosswise_order_do_not_hang(driver: StoreDriver, open_way: OpenWay) -> None:
-    """The server notices; one of them is told to begin anew, and the other one goes on."""
+def test_sends_in_opposite_order_do_not_hang(driver: StoreDriver, open_way: OpenWay) -> None:
+    """The server detects it: one must be rolled back, and the other one succeeds."""
     ordered = driver.queue(ordering=Ordering.GROUP)
     one, other = open_way(), open_way()
     one.send(driver.store, [a_new_message(ordered, now=driver.now, group="a")])
@@ -220,6 +218,6 @@ def test_sends_in_crosswise_order_do_not_hang(driver: StoreDriver, open_way: Ope
     for thread in threads:
         thread.join(WAIT_S)
 
-    assert ["roll back and begin anew" in str(error) for error in errors] == [True]
+    assert ["roll tx back and run it again" in str(error) for error in errors] == [True]
     assert len(driver.claim_ids(ordered)) == 2
-    check_books(driver)
+    check_counters(driver)

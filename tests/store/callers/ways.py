@@ -82,7 +82,7 @@ class Alchemy(Plain):
 
 
 class OnALoop(ABC):
-    """What all asynchronous ones have in common."""
+    """Base of the asynchronous ones."""
 
     def __init__(self, connect: Callable[[], Any]) -> None:
         self.runner = asyncio.Runner()
@@ -121,7 +121,7 @@ class AsyncPsycopg(OnALoop):
 
 
 class Asyncpg(OnALoop):
-    """Knows transactions only as objects: one begins with the first step after the last."""
+    """Has transactions only as objects: one begins with the first call after a commit."""
 
     current: Any = None
 

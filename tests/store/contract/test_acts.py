@@ -67,7 +67,7 @@ def test_a_stale_lease_can_neither_end_the_message_nor_change_it(driver, mail, h
     assert driver.endings() == []
 
 
-def test_a_lease_given_back_and_given_again_at_the_same_instant_is_another_lease(driver, mail):
+def test_a_lease_released_and_claimed_again_at_the_same_instant_is_another_lease(driver, mail):
     driver.send(mail)
     [first] = driver.claim(mail)
     driver.act(Verb.RELEASE, first)
@@ -80,7 +80,7 @@ def test_a_lease_given_back_and_given_again_at_the_same_instant_is_another_lease
     assert driver.get(first.id) == second
 
 
-def test_a_message_that_was_brought_back_is_no_longer_its_old_holders(driver, mail, held):
+def test_the_old_holder_of_a_message_that_was_brought_back_has_lost_its_lease(driver, mail, held):
     driver.clock.advance(minutes=1)
     driver.write(lambda s: s.tidying.bring_back(mail.queue_no, now=driver.now, limit=10))
     before = driver.get(held.id)
@@ -91,7 +91,7 @@ def test_a_message_that_was_brought_back_is_no_longer_its_old_holders(driver, ma
     assert driver.get(held.id) == before
 
 
-def test_a_lease_number_given_again_after_a_power_cut_is_not_the_same_lease(driver, held):
+def test_a_lease_number_reused_after_a_power_cut_is_another_lease(driver, held):
     before_the_cut = replace(held, leased_at=held.leased_at - 1)
 
     for verb in Verb:
@@ -100,14 +100,14 @@ def test_a_lease_number_given_again_after_a_power_cut_is_not_the_same_lease(driv
     assert driver.get(held.id) == held
 
 
-def test_a_lease_on_nothing_is_a_lost_one(driver, mail):
+def test_a_lease_on_a_missing_message_is_lost(driver, mail):
     unknown = a_leased_message(message_no=2**40, queue_no=mail.queue_no)
 
     for verb in Verb:
         assert isinstance(driver.act(verb, unknown), LeaseLost), verb
 
 
-def test_late_is_fine_while_nobody_has_brought_the_message_back(driver, mail):
+def test_a_late_act_counts_until_the_message_is_brought_back(driver, mail):
     driver.send_many(mail, len(Verb))
     messages = driver.claim(mail, 10)
     driver.clock.advance(minutes=10)
@@ -125,7 +125,7 @@ def test_a_lease_is_used_up_by_the_first_act_that_ends_it(driver, mail):
             assert isinstance(driver.act(second, message), LeaseLost), (first, second)
 
 
-def test_of_the_same_receipt_twice_in_one_batch_the_first_has_it(driver, mail):
+def test_the_first_of_two_equal_receipts_in_one_batch_counts(driver, mail):
     driver.send_many(mail, len(ENDING))
 
     for verb, message in zip(ENDING, driver.claim(mail, 10), strict=True):
@@ -135,7 +135,7 @@ def test_of_the_same_receipt_twice_in_one_batch_the_first_has_it(driver, mail):
         assert isinstance(second, LeaseLost), verb
 
 
-def test_of_two_callers_with_the_same_receipt_in_one_batch_the_first_has_it(driver, held):
+def test_the_first_of_two_callers_with_the_same_receipt_in_one_batch_counts(driver, held):
     with driver.together():
         tickets = [driver.submit_act(Verb.COMPLETE, held) for _ in range(2)]
 
@@ -145,7 +145,7 @@ def test_of_two_callers_with_the_same_receipt_in_one_batch_the_first_has_it(driv
     assert len(driver.endings()) == 1
 
 
-def test_a_stale_receipt_beside_the_present_one_in_one_batch_is_told_apart(driver, mail):
+def test_a_stale_receipt_beside_the_current_one_in_one_batch_is_refused(driver, mail):
     driver.send_many(mail, len(Verb))
     old = driver.claim(mail, 10)
     driver.clock.advance(minutes=1)
@@ -182,7 +182,7 @@ def test_a_completion_after_a_release_in_one_batch_is_too_late(driver, held):
     assert isinstance(completed, LeaseLost)
 
 
-def test_those_who_go_to_the_back_in_one_batch_stand_there_in_the_order_of_their_going(driver):
+def test_messages_that_go_to_the_back_in_one_batch_keep_the_order_of_their_acts(driver):
     mail = driver.queue("mail", redelivery="back")
     driver.send_many(mail, 2)
     first, second = driver.claim(mail, 2)
@@ -235,7 +235,7 @@ def test_acts_of_several_callers_in_one_batch_each_get_their_own_answers(driver,
     assert nothing.result() == []
 
 
-def test_a_failure_on_the_last_attempt_is_told_as_a_death(driver, held):
+def test_a_failure_on_the_last_attempt_is_answered_with_dead(driver, held):
     driver.change(driver.queues[0], max_attempts=2)
 
     answer = driver.act(Verb.FAIL, held, text="boom")

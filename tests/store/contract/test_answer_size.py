@@ -1,4 +1,4 @@
-"""A claim takes no more bytes than one answer holds; what does not fit stays where it is."""
+"""A claim takes no more bytes than fit into one answer; the rest stays in the queue."""
 
 from typing import Any
 
@@ -75,7 +75,7 @@ def test_a_small_one_does_not_overtake_a_large_one_that_did_not_fit(driver: Stor
     assert take(driver, queue) == small
 
 
-def test_runs_go_on_where_the_answer_was_full(driver: StoreDriver) -> None:
+def test_a_run_continues_where_the_answer_was_full(driver: StoreDriver) -> None:
     queue = driver.queue(ordering=Ordering.GROUP)
     first, second = (send(driver, queue, 2, group=group) for group in "ab")
 

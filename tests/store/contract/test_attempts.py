@@ -1,4 +1,4 @@
-"""Attempts: what is remembered of leases that ended without ending their messages."""
+"""Attempts: the record of leases that ended without ending their messages."""
 
 import pytest
 
@@ -32,7 +32,7 @@ def test_a_lease_that_ends_without_its_message_leaves_an_attempt(driver, mail, v
     assert driver.attempts(held.id) == [expected]
 
 
-def test_a_lease_that_ran_out_leaves_an_attempt_when_it_is_noticed(driver, mail):
+def test_an_expired_lease_leaves_an_attempt_when_it_is_noticed(driver, mail):
     driver.send(mail)
     [held] = driver.claim(mail, claimed_by="worker-1")
     driver.clock.advance(minutes=5)
@@ -55,7 +55,7 @@ def test_acts_that_end_the_message_or_keep_the_lease_leave_no_attempt(driver, ma
     assert driver.attempts(held.id) == []
 
 
-def test_attempts_are_told_in_their_order_over_several_days(driver, mail):
+def test_attempts_are_listed_in_order_over_several_days(driver, mail):
     message_id = driver.send(mail)
     for _ in range(3):
         driver.act(Verb.FAIL, *driver.claim(mail), delay_ms=DAY)

@@ -1,4 +1,4 @@
-"""Looking at messages: every state in its natural order, page by page, nothing changed."""
+"""Browsing messages: every state in its natural order, page by page, without changes."""
 
 import pytest
 
@@ -73,7 +73,7 @@ def test_looking_changes_nothing(driver, mail):
         assert driver.browse(mail, State.READY) == [message]
 
 
-def test_those_who_cannot_be_claimed_yet_are_seen_last(driver):
+def test_messages_that_cannot_be_claimed_yet_are_listed_last(driver):
     mail = driver.queue("ordered", ordering=Ordering.GROUP)
     first, blocked, other = (driver.send(mail, group=group) for group in "aab")
 

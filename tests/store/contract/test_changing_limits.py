@@ -1,16 +1,16 @@
-"""A queue gets other limits while messages stand in line and others are held."""
+"""Changing the limits of a queue that has messages and leases."""
 
 import pytest
 
 from penstock.domain.limits import MINUTE, SECOND
 from penstock.domain.message.lifecycle import State
 from penstock.domain.queue.rate import Rate
-from tests.store.recount import check_books
+from tests.store.counter_checks import check_counters
 
 
 @pytest.fixture
 def mail(driver):
-    """Five of two groups and one of none in line; one of the first group is held."""
+    """Five ready messages of two groups, one without a group, and one leased of the first group."""
     queue = driver.queue("mail", lease_ms=MINUTE)
     for group in "ababab":
         driver.send(queue, group=group)
@@ -23,28 +23,28 @@ def groups(messages):
     return "".join(m.group or "-" for m in messages)
 
 
-def test_a_limit_for_groups_counts_what_is_held_already(driver, mail):
+def test_a_limit_for_groups_counts_existing_leases(driver, mail):
     driver.tune(mail, max_leased_per_group=1)
 
     assert groups(driver.claim(mail, 9)) == "b-"
-    check_books(driver)
+    check_counters(driver)
 
 
-def test_a_limit_that_is_raised_lets_others_come(driver, mail):
+def test_raising_a_limit_admits_more_messages(driver, mail):
     driver.tune(mail, max_leased_per_group=1)
     driver.tune(mail, max_leased_per_group=2)
 
     assert groups(driver.claim(mail, 9)) == "bab-"
 
 
-def test_a_limit_that_is_lowered_holds_back_what_nobody_has_claimed_yet(driver, mail):
+def test_lowering_a_limit_holds_back_unclaimed_messages(driver, mail):
     driver.tune(mail, max_leased_per_group=3)
     driver.tune(mail, max_leased_per_group=1)
 
     assert groups(driver.claim(mail, 9)) == "b-"
 
 
-def test_a_limit_that_is_taken_away_holds_nobody_back(driver, mail):
+def test_without_its_limit_a_queue_holds_no_message_back(driver, mail):
     driver.tune(mail, max_leased_per_group=1)
     driver.tune(mail, max_leased_per_group=None)
 
@@ -60,7 +60,7 @@ def test_a_rate_for_groups_counts_from_the_change_on(driver, mail):
     assert groups(driver.claim(mail, 9)) == "ba"
 
 
-def test_whoever_waits_for_its_instant_need_not_when_the_rate_is_gone(driver, mail):
+def test_a_message_does_not_wait_for_its_instant_once_the_rate_is_removed(driver, mail):
     driver.tune(mail, rate_per_group=Rate(1, 3_600 * SECOND))
     driver.claim(mail, 9)
     assert driver.counts(mail).waiting == 2
@@ -71,7 +71,7 @@ def test_whoever_waits_for_its_instant_need_not_when_the_rate_is_gone(driver, ma
     assert len(driver.claim(mail, 9)) == 3
 
 
-def test_another_rate_gives_them_other_instants(driver, mail):
+def test_another_rate_assigns_other_instants(driver, mail):
     driver.tune(mail, rate_per_group=Rate(1, 3_600 * SECOND))
     driver.claim(mail, 9)
 
@@ -81,7 +81,7 @@ def test_another_rate_gives_them_other_instants(driver, mail):
     assert {m.due_at - driver.now for m in driver.browse(mail, State.WAITING)} == {10_000}
 
 
-def test_a_delayed_message_goes_through_the_gate_that_is_there_when_it_falls_due(driver):
+def test_a_delayed_message_is_subject_to_the_limit_in_force_when_it_falls_due(driver):
     mail = driver.queue("late", lease_ms=MINUTE)
     driver.send_many(mail, 3, group="a", delay_ms=10)
     driver.tune(mail, max_leased_per_group=1)
@@ -102,7 +102,7 @@ def test_a_queue_that_becomes_fair_shares_its_backlog_too(driver):
     assert groups(driver.claim(mail, 9)) == "bcaabcaa"
 
 
-def test_one_that_was_held_then_comes_back_to_where_it_was(driver):
+def test_a_message_that_was_leased_then_returns_to_its_place(driver):
     mail = driver.queue("mail", lease_ms=MINUTE)
     ids = driver.send_many(mail, 3, group="a")
     driver.claim(mail, 1)
@@ -113,7 +113,7 @@ def test_one_that_was_held_then_comes_back_to_where_it_was(driver):
     assert driver.claim_ids(mail) == ids
 
 
-def test_a_queue_that_is_not_fair_any_more_goes_by_places_only(driver):
+def test_a_queue_that_stops_being_fair_uses_the_order_of_sending(driver):
     mail = driver.queue("mail", is_fair=True)
     for group in "aaab":
         driver.send(mail, group=group)

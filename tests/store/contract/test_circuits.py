@@ -1,9 +1,9 @@
-"""What every store promises about circuits: their states, and their samples."""
+"""Circuits in a store: their states and their outcomes."""
 
 from __future__ import annotations
 
 from penstock.domain.circuit.circuit import Circuit, CircuitState
-from tests.store.circuits_desk import (
+from tests.store.circuit_helpers import (
     FAILURE,
     HALF,
     HASH,
@@ -39,7 +39,7 @@ def test_a_circuit_is_found_as_it_was_saved(driver):
     assert driver.read(lambda s: s.circuits.find([])) == {}
 
 
-def test_of_one_that_was_never_noted_nothing_is_known(driver):
+def test_an_unknown_circuit_is_not_found(driver):
     assert get(driver) is None
     assert driver.read(lambda s: s.circuits.all()) == {}
     assert driver.write(lambda s: s.circuits.to_change([HASH])) == {}
@@ -84,7 +84,7 @@ def test_a_new_attempt_takes_the_place_of_an_older_one_with_the_same_outcome(dri
     assert after.fail_ratio == 33, "an id that failed and succeeded counts in both"
 
 
-def test_no_more_than_the_limit_are_kept_of_each_outcome_and_the_oldest_go(driver):
+def test_no_more_than_the_limit_of_each_outcome_is_kept_and_the_oldest_are_dropped(driver):
     for i in range(7):
         note(driver, (f"s{i}", SUCCESS), (f"f{i}", FAILURE))
         driver.clock.advance(ms=1)
@@ -93,13 +93,13 @@ def test_no_more_than_the_limit_are_kept_of_each_outcome_and_the_oldest_go(drive
     assert sorted(samples(driver, FAILURE)) == ["f2", "f3", "f4", "f5", "f6"]
 
 
-def test_of_the_same_age_those_go_first_that_come_first_by_name(driver):
+def test_of_outcomes_of_the_same_age_the_first_by_name_are_dropped(driver):
     note(driver, *((name, FAILURE) for name in "gfaebdc"))
 
     assert sorted(samples(driver, FAILURE)) == list("cdefg")
 
 
-def test_one_that_would_have_gone_stays_if_it_is_tried_again(driver):
+def test_an_outcome_is_kept_if_its_request_is_tried_again(driver):
     for name in "abcde":
         note(driver, (name, FAILURE))
         driver.clock.advance(ms=1)

@@ -1,4 +1,4 @@
-"""Which queues waiting claims should look at, and when: asked for many queues at once."""
+"""Which queues waiting claims should look at, and when, for many queues at once."""
 
 import pytest
 
@@ -55,7 +55,7 @@ def test_paused_and_held_queues_are_not_named(driver: StoreDriver, is_held: bool
     assert claimable(driver) == []
 
 
-def test_claims_at_a_removed_queue_look_once_more(driver: StoreDriver) -> None:
+def test_claims_at_a_removed_queue_look_again(driver: StoreDriver) -> None:
     queue = driver.queue("mail")
     driver.pause(queue)
     driver.write(lambda s: s.queues.remove(queue.queue_no, now=driver.now))

@@ -95,7 +95,7 @@ def test_a_claim_finds_what_is_sent_in_the_same_batch(driver):
     assert [m.id for m, _ in claim.result().messages] == driver.sent_ids
 
 
-def test_a_queue_that_is_not_there_spoils_no_other_claim_of_its_batch(driver):
+def test_a_missing_queue_does_not_affect_other_claims_of_the_batch(driver):
     mail = driver.queue()
     driver.send(mail)
 
@@ -120,7 +120,7 @@ def test_a_claim_may_ask_for_a_lease_of_its_own(driver):
     assert of_the_queue.due_at == driver.now + MINUTE
 
 
-def test_with_a_lease_of_no_length_a_claim_still_gives_each_message_once(driver):
+def test_with_a_lease_of_length_0_a_claim_returns_each_message_once(driver):
     mail = driver.queue()
     ids = [driver.send(mail) for _ in range(2)]
 
@@ -128,7 +128,7 @@ def test_with_a_lease_of_no_length_a_claim_still_gives_each_message_once(driver)
     assert [m.id for m in driver.claim(mail, 10, lease_ms=0)] == ids
 
 
-def test_a_paused_queue_gives_nothing_and_keeps_taking(driver):
+def test_a_paused_queue_accepts_sends_but_no_claims(driver):
     mail = driver.queue()
     before = driver.send(mail)
     driver.pause(mail)
@@ -140,7 +140,7 @@ def test_a_paused_queue_gives_nothing_and_keeps_taking(driver):
     assert driver.claim_ids(mail) == [before, during]
 
 
-def test_whoever_holds_a_message_of_a_paused_queue_may_finish_it(driver):
+def test_a_lease_on_a_message_of_a_paused_queue_can_be_completed(driver):
     mail = driver.queue()
     driver.send(mail)
     [held] = driver.claim(mail)
@@ -151,7 +151,7 @@ def test_whoever_holds_a_message_of_a_paused_queue_may_finish_it(driver):
     assert driver.counts(mail).done_total == 1
 
 
-def test_an_empty_claim_tells_when_to_come_again(driver):
+def test_an_empty_claim_says_when_to_try_again(driver):
     mail = driver.queue(lease_ms=MINUTE)
     assert driver.submit_claim(mail).result() == Claimed([], None)
 
@@ -163,7 +163,7 @@ def test_an_empty_claim_tells_when_to_come_again(driver):
     assert driver.submit_claim(mail).result() == Claimed([], driver.now + 5)
 
 
-def test_a_claim_that_got_something_need_not_know_when_to_come_again(driver):
+def test_a_claim_with_messages_does_not_say_when_to_try_again(driver):
     mail = driver.queue()
     driver.send(mail)
     driver.send(mail, delay_ms=5)
@@ -171,7 +171,7 @@ def test_a_claim_that_got_something_need_not_know_when_to_come_again(driver):
     assert driver.submit_claim(mail, 10).result().next_due_at is None
 
 
-def test_of_claims_made_together_whoever_goes_away_empty_is_told_when_to_come_again(driver):
+def test_an_empty_claim_in_a_batch_says_when_to_try_again(driver):
     mail = driver.queue()
     for _ in range(3):
         driver.send(mail)
@@ -184,7 +184,7 @@ def test_of_claims_made_together_whoever_goes_away_empty_is_told_when_to_come_ag
     assert empty.result() == Claimed([], driver.now + 5)
 
 
-def test_each_claim_of_a_batch_goes_by_the_latest_clock_among_them(driver):
+def test_the_claims_of_a_batch_use_the_latest_of_their_clocks(driver):
     mail = driver.queue(lease_ms=MINUTE)
     driver.send(mail, delay_ms=5)
 

@@ -1,4 +1,4 @@
-"""What a claim finds to be due: delays that are over, leases that ran out, messages too old."""
+"""What a claim brings back: delays that are over, expired leases, expired messages."""
 
 import pytest
 from msgspec.structs import replace
@@ -11,7 +11,7 @@ from penstock.domain.message.lifecycle import State
 MANY = 520  # more than one step brings back
 
 
-def test_a_leased_message_stays_hidden_until_its_lease_runs_out(driver):
+def test_a_leased_message_stays_hidden_until_its_lease_expires(driver):
     mail = driver.queue(lease_ms=MINUTE)
     driver.send(mail)
     [first] = driver.claim(mail)
@@ -55,7 +55,7 @@ def test_a_message_whose_last_lease_runs_out_goes_to_the_dead_letter_queue(drive
     assert driver.claim_ids(dead) == [held.id]
 
 
-def test_delayed_messages_join_the_line_in_the_order_of_their_due_dates(driver):
+def test_delayed_messages_become_ready_in_the_order_of_their_due_dates(driver):
     mail = driver.queue()
     late = driver.send(mail, delay_ms=3)
     soon = driver.send(mail, delay_ms=1)
@@ -82,7 +82,7 @@ def test_a_delayed_message_is_claimed_at_its_instant_and_not_before(driver):
 
 @pytest.mark.parametrize("how", ["lease", "release", "fail"])
 @pytest.mark.parametrize("redelivery", ["front", "back"])
-def test_what_comes_back_stands_where_the_queue_says(driver, redelivery, how):
+def test_a_redelivered_message_is_placed_where_the_queue_says(driver, redelivery, how):
     mail = driver.queue(redelivery=redelivery, lease_ms=1)
     old, young = driver.send(mail), driver.send(mail)
     [held] = driver.claim(mail)
@@ -95,13 +95,13 @@ def test_what_comes_back_stands_where_the_queue_says(driver, redelivery, how):
 
     claimed = driver.claim_ids(mail)
 
-    # At the back is behind all that wait at that moment: a lease is only found run out by the
-    # claim, while those who give back do so before the newest comes.
+    # The back is behind all messages at that moment: an expired lease is found only by the claim,
+    # while a release happens before the newest message is sent.
     at_the_back = [young, newest, old] if how == "lease" else [young, old, newest]
     assert claimed == ([old, young, newest] if redelivery == "front" else at_the_back)
 
 
-def test_urgency_counts_more_than_the_place_in_line_for_what_comes_back_too(driver):
+def test_priority_precedes_place_for_redelivered_messages_too(driver):
     mail = driver.queue(redelivery="back", lease_ms=1)
     urgent, other = driver.send(mail, priority=-1), driver.send(mail)
     driver.claim(mail)
@@ -111,7 +111,7 @@ def test_urgency_counts_more_than_the_place_in_line_for_what_comes_back_too(driv
 
 
 @pytest.mark.parametrize("delay_ms", [0, 1], ids=["ready", "waiting"])
-def test_a_message_too_old_to_be_of_use_is_cancelled_and_not_delivered(driver, delay_ms):
+def test_an_expired_message_is_cancelled_and_not_delivered(driver, delay_ms):
     mail = driver.queue()
     message_id = driver.send(mail, delay_ms=delay_ms, expires_in_ms=5)
     driver.clock.advance(ms=5)
@@ -131,7 +131,7 @@ def test_a_message_is_delivered_up_to_the_instant_before_it_expires(driver):
     assert driver.claim_ids(mail) == [message_id]
 
 
-def test_a_message_that_expired_in_the_hands_of_a_lost_worker_is_not_delivered_again(driver):
+def test_a_message_that_expired_while_leased_to_a_lost_worker_is_not_delivered_again(driver):
     mail = driver.queue(lease_ms=MINUTE)
     message_id = driver.send(mail, expires_in_ms=5)
     driver.claim(mail)
@@ -164,7 +164,7 @@ def test_any_number_of_messages_may_fall_due_at_once(driver):
     assert driver.claim_ids(mail, MANY) == ids
 
 
-def test_a_crowd_of_dead_ones_does_not_hide_the_living(driver):
+def test_many_dead_messages_do_not_hide_live_ones(driver):
     mail = driver.queue(max_attempts=1, lease_ms=1)
     driver.send_many(mail, MANY)
     driver.claim(mail, MANY)
@@ -177,7 +177,7 @@ def test_a_crowd_of_dead_ones_does_not_hide_the_living(driver):
     assert driver.counts(mail).dead == MANY
 
 
-def test_a_crowd_of_expired_ones_does_not_hide_the_living(driver):
+def test_many_expired_messages_do_not_hide_live_ones(driver):
     mail = driver.queue()
     driver.send_many(mail, MANY, expires_in_ms=1)
     living = driver.send(mail)

@@ -1,4 +1,4 @@
-"""Days: history and bodies are kept in parts of one day each, which are dropped whole."""
+"""Days: history and bodies are in tables per day, which are dropped as a whole."""
 
 import pytest
 
@@ -20,7 +20,7 @@ def drop(driver, day):
     driver.write(lambda s: s.tidying.drop_day(day, now=driver.now))
 
 
-def test_days_are_there_before_they_are_needed(driver):
+def test_days_are_created_before_they_are_needed(driver):
     driver.write(lambda s: s.tidying.prepare_days(now=driver.now))
     driver.write(lambda s: s.tidying.prepare_days(now=driver.now))
 
@@ -100,7 +100,7 @@ def test_an_ending_outlives_its_body(driver, mail):
     assert driver.read(lambda s: s.history.content(ending)) is None
 
 
-def test_a_day_that_was_dropped_can_come_again(driver, mail):
+def test_a_dropped_day_can_be_created_again(driver, mail):
     driver.send(mail)
     today = driver.now // DAY
     driver.clock.advance(days=1)

@@ -1,4 +1,4 @@
-"""Attempts that take too long, and workers that die: the store does what the lifecycle says."""
+"""Timeouts and crashes of attempts: the store does what the lifecycle says."""
 
 import pytest
 
@@ -43,16 +43,16 @@ def test_a_new_attempt_begins_without_the_start_and_the_progress_of_the_last(dri
     driver.send(mail, timeout_ms=MINUTE)
     [held] = driver.claim(mail)
     driver.act(Verb.EXTEND, held, is_start=True, progress='{"done": 1}')
-    told = driver.get(held.id)
+    stored = driver.get(held.id)
     driver.act(Verb.RELEASE, held)
 
     [again] = driver.claim(mail)
 
-    assert (told.started_at, told.progress) == (driver.now, '{"done": 1}')
+    assert (stored.started_at, stored.progress) == (driver.now, '{"done": 1}')
     assert (again.started_at, again.progress) == (None, None)
 
 
-def test_whoever_extends_past_the_deadline_is_timed_out_there_and_then(driver, mail):
+def test_an_extension_past_the_deadline_times_the_attempt_out(driver, mail):
     message_id = driver.send(mail, timeout_ms=SECOND)
     [held] = driver.claim(mail, claimed_by="slow")
     driver.clock.advance(seconds=1)
@@ -111,7 +111,7 @@ def test_past_the_deadline_the_work_may_still_be_done(driver, mail):
     assert driver.attempts(message_id) == []
 
 
-def test_a_silent_holder_loses_the_message_when_its_lease_runs_out_and_not_before(driver, mail):
+def test_a_silent_holder_loses_the_message_when_its_lease_expires_and_not_before(driver, mail):
     message_id = driver.send(mail, timeout_ms=SECOND)
     driver.claim(mail, claimed_by="dead")
     driver.clock.advance(seconds=59)
@@ -136,7 +136,7 @@ def test_the_sweep_brings_it_back_too(driver, mail):
     assert driver.get(message_id).state is State.READY
 
 
-def test_one_that_retries_timeouts_backs_off_and_is_tried_again(driver, mail):
+def test_a_message_that_retries_timeouts_backs_off_and_is_tried_again(driver, mail):
     message_id = driver.send(mail, timeout_ms=SECOND, retries_timeouts=True)
     [held] = driver.claim(mail)
     driver.clock.advance(seconds=1)
@@ -150,7 +150,7 @@ def test_one_that_retries_timeouts_backs_off_and_is_tried_again(driver, mail):
     assert attempt.outcome is AttemptOutcome.TIMED_OUT
 
 
-def test_what_is_timed_out_lets_the_next_of_its_group_come(driver):
+def test_a_timeout_unblocks_the_next_message_of_the_group(driver):
     orders = driver.queue("orders", lease_ms=MINUTE, ordering=Ordering.GROUP)
     for _ in range(2):
         driver.send(orders, group="a", timeout_ms=SECOND)
@@ -164,7 +164,7 @@ def test_what_is_timed_out_lets_the_next_of_its_group_come(driver):
 
 
 @pytest.mark.parametrize("ordering", Ordering)
-def test_what_is_timed_out_goes_to_the_dead_letters(driver, ordering):
+def test_a_timed_out_message_goes_to_the_dead_letter_queue(driver, ordering):
     dead = driver.queue("dead", ordering=ordering)
     mail = driver.queue("mail", dead_letter_queue="dead")
     message_id = driver.send(mail, timeout_ms=SECOND, route="eu", group="a")

@@ -1,4 +1,4 @@
-"""What makes two sends one message: keys made of contents, keys of a group, keys forgotten."""
+"""Deduplication: keys from contents, keys per group, forgotten keys."""
 
 from penstock.domain.limits import MINUTE
 from penstock.domain.message.draft import content_key
@@ -50,7 +50,7 @@ def test_the_same_key_in_two_groups_is_two_messages_where_it_counts_in_its_group
     assert driver.counts(mail).sent_total == 3
 
 
-def test_groups_and_keys_that_look_alike_when_joined_are_told_apart(driver):
+def test_groups_and_keys_that_look_alike_when_joined_are_distinguished(driver):
     mail = driver.queue(dedup_scope=DedupScope.GROUP)
     pairs = [("a", 'b","c'), ('a","b', "c"), ("a", "b"), ('a","b","c', "d")]
 
@@ -80,7 +80,7 @@ def test_keys_that_are_forgotten_can_be_used_again_and_those_of_other_queues_sta
     assert answer_to(driver, post, dedup_key="a").is_duplicate
 
 
-def test_the_sender_is_told_the_number_of_the_message(driver):
+def test_the_answer_to_a_send_has_the_number_of_the_message(driver):
     mail = driver.queue()
     new = [a_new_message(mail, now=driver.now) for _ in range(3)]
     driver.sent_ids += [n.message.id for n in new]
@@ -105,7 +105,7 @@ def test_numbers_grow_within_a_group_and_are_what_a_claim_shows(driver):
     assert numbers == [claimed[answer.id] for answer in sent] == sorted(set(numbers))
 
 
-def test_a_duplicate_is_told_the_number_of_the_first_even_when_that_has_ended(driver):
+def test_the_answer_to_a_duplicate_has_the_number_of_the_first_even_if_that_has_ended(driver):
     mail = driver.queue(dedup_window_ms=MINUTE)
     first = answer_to(driver, mail, dedup_key="once")
     driver.complete(*driver.claim(mail))
@@ -115,7 +115,7 @@ def test_a_duplicate_is_told_the_number_of_the_first_even_when_that_has_ended(dr
     assert again == Sent(first.id, is_duplicate=True, message_no=first.message_no)
 
 
-def test_a_duplicate_in_the_same_batch_is_told_the_number_of_the_first(driver):
+def test_the_answer_to_a_duplicate_in_the_same_batch_has_the_number_of_the_first(driver):
     mail = driver.queue(max_messages=3)
     driver.send(mail, dedup_key="known")
     keys = ("known", "a", "b", "b", "c", "a")

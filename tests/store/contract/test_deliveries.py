@@ -1,4 +1,4 @@
-"""What is asked for pushing: where something waits, and what was answered."""
+"""Queries of the pusher: queues with claimable messages, and stored answers."""
 
 import asyncio
 
@@ -13,14 +13,14 @@ from penstock.domain.message.lifecycle import State
 from penstock.ports.store import Claim
 from penstock.store.commit.session import SqlSession
 from tests.factories import an_act
-from tests.store.recount import check_books
+from tests.store.counter_checks import check_counters
 
 
 def with_ready(driver):
     return driver.read(lambda s: s.deliveries.queues_with_ready())
 
 
-def test_only_queues_with_something_in_line_are_worth_a_look(driver):
+def test_only_queues_with_claimable_messages_are_returned(driver):
     full, empty, later = driver.queue("full"), driver.queue("empty"), driver.queue("later")
     driver.send_many(full, 2)
     driver.send(later, delay_ms=1_000)
@@ -31,7 +31,7 @@ def test_only_queues_with_something_in_line_are_worth_a_look(driver):
     assert empty.queue_no not in with_ready(driver)
 
 
-def test_paused_held_and_removed_queues_are_not(driver):
+def test_paused_held_and_removed_queues_are_not_returned(driver):
     paused, held, removed, plain = (driver.queue(name) for name in ("a", "b", "c", "d"))
     for queue in (paused, held, removed, plain):
         driver.send(queue)
@@ -56,7 +56,7 @@ def test_queues_by_their_numbers_are_those_that_exist(driver):
 
 
 @pytest.mark.parametrize("ordering", ["standard", "group"])
-def test_a_completion_may_leave_a_word_and_others_beside_it_none(driver, ordering):
+def test_a_completion_may_store_a_text_beside_others_without(driver, ordering):
     queue = driver.queue("mail", ordering=ordering)
     for group in "abc":
         driver.send(queue, group=group)
@@ -76,7 +76,7 @@ def test_a_completion_may_leave_a_word_and_others_beside_it_none(driver, orderin
         late.id: (State.DONE, "late"),
         plain.id: (State.DONE, None),
     }
-    check_books(driver)
+    check_counters(driver)
 
 
 def test_claims_in_many_queues_are_one_transaction_and_each_has_its_own_answer(driver, monkeypatch):
@@ -99,7 +99,7 @@ def test_claims_in_many_queues_are_one_transaction_and_each_has_its_own_answer(d
     assert claimed == [[ids[0]], [ids[1]], [ids[2]], []]
     with pytest.raises(QueueNotFound):
         tickets[3].result()
-    assert [count for count in ran if count] == [5]  # stores of others may be at work beside it
+    assert [count for count in ran if count] == [5]  # stores of other tests may be at work
     assert driver.store.claim_all([]) == []
 
 
@@ -131,4 +131,4 @@ def test_a_back_off_can_be_ended_and_what_its_sender_delayed_stays_delayed(drive
 
     assert found == [failed.queue_no]
     assert [driver.claim_ids(queue) for queue in (failed, delayed, leased)] == [[first], [], []]
-    check_books(driver)
+    check_counters(driver)

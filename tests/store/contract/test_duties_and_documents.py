@@ -1,4 +1,4 @@
-"""What is done once per cluster and interval, and texts that are kept as a whole."""
+"""Duties, which run once per cluster and interval, and documents."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def take(
     return driver.write(lambda s: s.duties.take(name, for_ms=for_ms, now=driver.now, holder=holder))
 
 
-def test_a_duty_is_taken_by_whoever_comes_first_and_not_again_until_its_time_is_over(driver):
+def test_a_duty_is_taken_by_the_first_node_and_not_again_until_its_time_is_over(driver):
     assert take(driver, holder="a") == 0
     assert take(driver, holder="b") is None
     assert driver.read(lambda s: s.duties.until("tidy")) == driver.now + 100
@@ -27,13 +27,13 @@ def test_a_duty_is_taken_by_whoever_comes_first_and_not_again_until_its_time_is_
     assert take(driver) == 1
 
 
-def test_duties_do_not_know_of_each_other(driver):
+def test_duties_are_independent(driver):
     assert take(driver, "one") == 0
     assert take(driver, "other") == 0
     assert driver.read(lambda s: s.duties.until("third")) is None
 
 
-def test_whoever_fails_leaves_the_duty_to_others(driver, caplog):
+def test_a_failed_transaction_leaves_the_duty_to_others(driver, caplog):
     def take_and_break(session: Session) -> None:
         assert session.duties.take("tidy", for_ms=100, now=driver.now) == 0
         raise PenstockError("broken")
@@ -51,7 +51,7 @@ def test_a_shorter_interval_counts_at_once(driver):
     assert take(driver, for_ms=100) == 1
 
 
-def test_ticks_are_counted_until_they_begin_anew(driver):
+def test_ticks_are_counted_until_a_restart(driver):
     counted = []
     for _ in range(3):
         counted.append(take(driver))
@@ -80,10 +80,10 @@ def test_a_document_is_put_replaced_and_removed(driver):
     assert driver.write(lambda s: s.documents.to_change("rules", now=driver.now)) is None
 
     again = driver.write(lambda s: s.documents.put("rules", "{}", now=driver.now))
-    assert again.version == 4, "it never goes back, so that caches know"
+    assert again.version == 4, "it never decreases, so that caches notice"
 
 
-def test_whoever_remembers_a_version_hears_of_a_removal(driver):
+def test_a_removal_changes_the_version(driver):
     def latest() -> Latest:
         return driver.read(lambda s: s.documents.latest("rules"))
 
@@ -102,7 +102,7 @@ def lead(driver: StoreDriver, holder: str, for_ms: int = 100, at: int = 0) -> bo
     return driver.write(lambda s: s.duties.lead("scale", holder=holder, for_ms=for_ms, now=now))
 
 
-def test_whoever_leads_goes_on_leading_while_it_asks_in_time(driver):
+def test_a_leader_stays_leader_while_it_renews_in_time(driver):
     assert lead(driver, "a")
     for _ in range(3):
         driver.clock.advance(ms=60)
@@ -110,7 +110,7 @@ def test_whoever_leads_goes_on_leading_while_it_asks_in_time(driver):
         assert not lead(driver, "b")
 
 
-def test_another_one_leads_when_the_first_has_not_asked_in_time(driver):
+def test_another_node_leads_when_the_first_has_not_renewed_in_time(driver):
     lead(driver, "a")
     driver.clock.advance(ms=100)
 
@@ -118,19 +118,19 @@ def test_another_one_leads_when_the_first_has_not_asked_in_time(driver):
     assert not lead(driver, "a")
 
 
-def test_a_clock_that_goes_a_little_behind_takes_the_lead_from_nobody(driver):
+def test_a_clock_that_is_slightly_behind_does_not_end_a_lead(driver):
     lead(driver, "a")
 
     assert not lead(driver, "b", at=-5)
 
 
-def test_a_lead_that_ends_much_too_late_is_not_believed(driver):
+def test_a_lead_with_an_implausible_end_is_ignored(driver):
     lead(driver, "a", at=1_000_000)
 
     assert lead(driver, "b")
 
 
-def test_whoever_leaves_makes_way_at_once_and_only_for_itself(driver):
+def test_a_leader_that_leaves_ends_only_its_own_lead_at_once(driver):
     lead(driver, "a")
     driver.write(lambda s: s.duties.leave("scale", holder="b"))
     assert not lead(driver, "b")

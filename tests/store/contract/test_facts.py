@@ -1,4 +1,4 @@
-"""Facts: remembered as they were told, found by kind, subject and time, forgotten by age."""
+"""Facts: stored as given, found by kind, subject and time, pruned by age."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def search(driver: StoreDriver, **wanted: Any) -> list[Fact]:
     return driver.read(lambda s: s.facts.search(FactFilter(**wanted)))
 
 
-def test_a_fact_is_found_as_it_was_told(driver):
+def test_a_fact_is_found_as_it_was_added(driver):
     note(driver, "worker_lost", ODD, host=ODD, pid=4711, nothing=None)
 
     [fact] = search(driver)
@@ -35,14 +35,14 @@ def test_facts_are_found_by_kind_and_subject_newest_first(driver):
         note(driver, kind, subject, at=driver.now)
         driver.clock.advance(seconds=1)
 
-    def told(**wanted: Any) -> list[tuple[str, str]]:
+    def listed(**wanted: Any) -> list[tuple[str, str]]:
         return [(fact.kind, fact.subject) for fact in search(driver, **wanted)]
 
-    assert told() == [("a", "x"), ("a", "y"), ("b", "x"), ("a", "x")]
-    assert told(kind="a") == [("a", "x"), ("a", "y"), ("a", "x")]
-    assert told(subject="x") == [("a", "x"), ("b", "x"), ("a", "x")]
-    assert told(kind="a", subject="y") == [("a", "y")]
-    assert told(kind="c") == []
+    assert listed() == [("a", "x"), ("a", "y"), ("b", "x"), ("a", "x")]
+    assert listed(kind="a") == [("a", "x"), ("a", "y"), ("a", "x")]
+    assert listed(subject="x") == [("a", "x"), ("b", "x"), ("a", "x")]
+    assert listed(kind="a", subject="y") == [("a", "y")]
+    assert listed(kind="c") == []
 
 
 def test_a_window_takes_its_first_instant_and_not_its_last(driver):

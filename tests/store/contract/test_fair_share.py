@@ -1,4 +1,4 @@
-"""Fair share: groups take turns by their weights, and a free slot is never left idle."""
+"""Fair share: groups share a queue by their weights, and no slot stays idle."""
 
 import pytest
 
@@ -18,7 +18,7 @@ def groups(messages):
     return " ".join(m.group or "-" for m in messages)
 
 
-def test_a_group_with_little_does_not_wait_for_one_with_much(driver, mail):
+def test_a_group_with_few_messages_does_not_wait_for_one_with_many(driver, mail):
     driver.send_many(mail, 100, group="a")
     driver.send_many(mail, 2, group="b")
     driver.send_many(mail, 2)
@@ -41,7 +41,7 @@ def test_alone_a_group_has_everything(driver, mail):
     assert driver.claim_ids(mail) == ids
 
 
-def test_a_group_that_was_away_has_saved_nothing_up(driver, mail):
+def test_an_idle_group_earns_no_credit(driver, mail):
     driver.send_many(mail, 50, group="a")
     driver.claim(mail, 30)
     driver.send_many(mail, 20, group="b")
@@ -63,7 +63,7 @@ def test_a_group_that_sends_one_after_the_other_gets_no_more_than_its_share(driv
     assert abs(claimed.count("a") - 10) <= 1
 
 
-def test_what_is_delayed_gets_its_turn_when_it_falls_due(driver, mail):
+def test_a_delayed_message_gets_its_position_when_it_falls_due(driver, mail):
     driver.send_many(mail, 10, group="a", delay_ms=100)
     driver.send_many(mail, 10, group="a")
     driver.send(mail, group="b")
@@ -75,7 +75,7 @@ def test_what_is_delayed_gets_its_turn_when_it_falls_due(driver, mail):
     assert groups(driver.claim(mail, 3)) == "c a a"
 
 
-def test_one_that_is_brought_forward_joins_the_line_then(driver, mail):
+def test_a_message_that_is_brought_forward_gets_its_position_then(driver, mail):
     early = driver.send(mail, group="a", delay_ms=100)
     driver.send_many(mail, 2, group="a")
     driver.send(mail, group="b")
@@ -85,7 +85,7 @@ def test_one_that_is_brought_forward_joins_the_line_then(driver, mail):
     assert driver.claim_ids(mail)[-1] == early
 
 
-def test_one_that_comes_back_keeps_its_turn(driver, mail):
+def test_a_redelivered_message_keeps_its_position(driver, mail):
     first, *_ = driver.send_many(mail, 5, group="a")
     [held] = driver.claim(mail)
     driver.act(Verb.FAIL, held)
@@ -96,7 +96,7 @@ def test_one_that_comes_back_keeps_its_turn(driver, mail):
     assert driver.claim_ids(mail)[0] == first
 
 
-def test_unless_the_queue_redelivers_at_the_back(driver):
+def test_a_redelivered_message_gets_a_new_position_if_the_queue_redelivers_at_the_back(driver):
     mail = driver.queue("back", is_fair=True, redelivery=Redelivery.BACK)
     first, *others = driver.send_many(mail, 3, group="a")
     [held] = driver.claim(mail)
@@ -106,7 +106,7 @@ def test_unless_the_queue_redelivers_at_the_back(driver):
     assert driver.claim_ids(mail) == [other, *others, first]
 
 
-def test_urgent_messages_have_a_line_of_their_own(driver, mail):
+def test_each_priority_is_shared_separately(driver, mail):
     driver.send_many(mail, 50, group="a")
     driver.send_many(mail, 2, group="a", priority=-1)
     driver.send_many(mail, 2, group="b", priority=-1)
@@ -114,7 +114,7 @@ def test_urgent_messages_have_a_line_of_their_own(driver, mail):
     assert groups(driver.claim(mail, 5)) == "a b a b a"
 
 
-def test_in_an_ordered_queue_groups_take_turns_with_their_first_messages(driver):
+def test_an_ordered_queue_is_shared_by_the_first_messages_of_its_groups(driver):
     orders = driver.queue("orders", is_fair=True, ordering=Ordering.GROUP)
     driver.send_many(orders, 10, group="a")
     for _ in range(5):
@@ -131,7 +131,7 @@ def test_in_an_ordered_queue_groups_take_turns_with_their_first_messages(driver)
     assert groups(claimed) == "b a b a b a"
 
 
-def test_when_the_line_is_empty_everybody_is_even(driver, mail):
+def test_when_the_queue_is_empty_all_groups_start_level(driver, mail):
     for m in (driver.get(i) for i in driver.send_many(mail, 50, group="a")):
         driver.alter(m.id, lambda m, _: lifecycle.cancel(m))
     assert driver.claim(mail) == []
@@ -142,7 +142,7 @@ def test_when_the_line_is_empty_everybody_is_even(driver, mail):
     assert groups(driver.claim(mail, 9)) == "b a b a"
 
 
-def test_moved_messages_join_the_line_they_come_into(driver, mail):
+def test_moved_messages_get_a_position_in_their_new_queue(driver, mail):
     letters = driver.queue("letters", is_fair=True)
     dying = driver.queue("dying", max_attempts=1, dead_letter_queue="letters")
     driver.send_many(letters, 3, group="a")
@@ -153,7 +153,7 @@ def test_moved_messages_join_the_line_they_come_into(driver, mail):
     assert groups(driver.claim(letters, 9)) == "a b a a"
 
 
-def test_groups_that_the_line_has_passed_are_forgotten(driver, mail):
+def test_groups_whose_position_was_passed_are_forgotten(driver, mail):
     driver.send(mail, group="a")
     driver.send_many(mail, 5, group="b")
     driver.claim(mail, 4)

@@ -1,4 +1,4 @@
-"""Limits per group: how many of a group are leased at the same time, and how many in a time."""
+"""Limits per group: leases at the same time, and claims per time."""
 
 import pytest
 
@@ -10,7 +10,7 @@ from penstock.domain.queue.rate import Rate
 from penstock.outbound.dice import SystemDice
 from penstock.services.moves import Moves
 from tests.factories import BACKOFF_MS
-from tests.store.recount import check_books
+from tests.store.counter_checks import check_counters
 
 
 @pytest.fixture
@@ -24,7 +24,7 @@ def slow(driver):
     return driver.queue("slow", rate_per_group=Rate(1, SECOND, 2), lease_ms=MINUTE)
 
 
-def test_of_each_group_only_so_many_are_leased_at_the_same_time(driver, mail):
+def test_the_leases_of_each_group_are_limited(driver, mail):
     a, b = driver.send_many(mail, 4, group="a"), driver.send_many(mail, 3, group="b")
     free = driver.send_many(mail, 3)
 
@@ -32,7 +32,7 @@ def test_of_each_group_only_so_many_are_leased_at_the_same_time(driver, mail):
     assert driver.claim_ids(mail) == []
 
 
-def test_a_group_that_has_enough_keeps_nobody_else_waiting(driver, mail):
+def test_a_group_at_its_limit_does_not_delay_others(driver, mail):
     driver.send_many(mail, 500, group="a")
     last = driver.send(mail, group="b")
 
@@ -41,7 +41,7 @@ def test_a_group_that_has_enough_keeps_nobody_else_waiting(driver, mail):
 
 
 @pytest.mark.parametrize("verb", [Verb.COMPLETE, Verb.CANCEL, Verb.BURY, Verb.TIME_OUT])
-def test_when_one_has_ended_the_next_of_its_group_comes(driver, mail, verb):
+def test_the_end_of_a_lease_admits_the_next_message_of_the_group(driver, mail, verb):
     ids = driver.send_many(mail, 4, group="a")
     held = driver.claim(mail, 9)
 
@@ -50,7 +50,7 @@ def test_when_one_has_ended_the_next_of_its_group_comes(driver, mail, verb):
     assert driver.claim_ids(mail) == [ids[2]]
 
 
-def test_one_that_is_given_back_comes_before_those_behind_it(driver, mail):
+def test_a_released_message_precedes_those_behind_it(driver, mail):
     ids = driver.send_many(mail, 4, group="a")
     held = driver.claim(mail, 9)
 
@@ -59,7 +59,7 @@ def test_one_that_is_given_back_comes_before_those_behind_it(driver, mail):
     assert driver.claim_ids(mail) == [ids[1]]
 
 
-def test_one_that_backs_off_holds_no_place_of_its_group(driver, mail):
+def test_a_message_that_backs_off_does_not_count_towards_the_limit(driver, mail):
     ids = driver.send_many(mail, 4, group="a")
     held = driver.claim(mail, 9)
 
@@ -72,7 +72,7 @@ def test_one_that_backs_off_holds_no_place_of_its_group(driver, mail):
     assert driver.claim_ids(mail) == [ids[0]]
 
 
-def test_leases_that_run_out_make_room_in_their_group(driver, mail):
+def test_expired_leases_make_room_in_their_group(driver, mail):
     ids = driver.send_many(mail, 4, group="a")
     driver.claim(mail, 9)
     driver.clock.advance(minutes=1)
@@ -80,7 +80,7 @@ def test_leases_that_run_out_make_room_in_their_group(driver, mail):
     assert driver.claim_ids(mail) == ids[:2]
 
 
-def test_one_let_through_that_is_cancelled_or_expires_makes_room(driver, mail):
+def test_an_admitted_message_that_is_cancelled_or_expires_makes_room(driver, mail):
     first = driver.send(mail, group="a", expires_in_ms=5)
     ids = [first, *driver.send_many(mail, 4, group="a")]
 
@@ -91,14 +91,14 @@ def test_one_let_through_that_is_cancelled_or_expires_makes_room(driver, mail):
     assert driver.claim_ids(mail) == ids[2:4]
 
 
-def test_what_is_delayed_takes_no_room_before_it_is_due(driver, mail):
+def test_a_delayed_message_takes_no_room_before_it_is_due(driver, mail):
     driver.send_many(mail, 3, group="a", delay_ms=50)
     ids = driver.send_many(mail, 2, group="a")
 
     assert driver.claim_ids(mail) == ids
 
 
-def test_urgent_ones_of_a_group_come_first_among_those_that_are_held_back(driver, mail):
+def test_urgent_messages_of_a_group_are_admitted_first(driver, mail):
     driver.send_many(mail, 4, group="a")
     urgent = driver.send(mail, group="a", priority=-5)
     held = driver.claim(mail, 9)
@@ -144,11 +144,11 @@ def test_purging_a_limited_queue_leaves_nothing_held_back(driver, mail):
     driver.claim(mail, 1)
 
     assert driver.write(lambda s: s.messages.purge(mail.queue_no, limit=3, now=driver.now)) == 3
-    check_books(driver)
+    check_counters(driver)
     assert driver.write(lambda s: s.messages.purge(mail.queue_no, limit=9, now=driver.now)) == 2
 
 
-def test_of_each_group_only_so_many_are_claimed_in_a_time(driver, slow):
+def test_the_claim_rate_of_each_group_is_limited(driver, slow):
     a, b = driver.send_many(slow, 5, group="a"), driver.send_many(slow, 3, group="b")
 
     assert driver.claim_ids(slow) == [*a[:2], *b[:2]]
@@ -161,7 +161,7 @@ def test_of_each_group_only_so_many_are_claimed_in_a_time(driver, slow):
     assert driver.claim_ids(slow) == a[3:]
 
 
-def test_the_next_one_of_a_group_waits_for_the_instant_and_claims_are_told(driver, slow):
+def test_the_next_message_of_a_group_waits_for_its_instant_and_claims_report_it(driver, slow):
     ids = driver.send_many(slow, 5, group="a")
     driver.claim(slow, 9)
 
@@ -171,7 +171,7 @@ def test_the_next_one_of_a_group_waits_for_the_instant_and_claims_are_told(drive
     assert driver.submit_claim(slow).result(30).next_due_at == driver.now + 1_000
 
 
-def test_what_nobody_claimed_for_long_is_not_made_up_for(driver, slow):
+def test_unused_rate_is_not_made_up_for(driver, slow):
     ids = driver.send_many(slow, 9, group="a")
     driver.clock.advance(minutes=10)
 
@@ -179,7 +179,7 @@ def test_what_nobody_claimed_for_long_is_not_made_up_for(driver, slow):
     assert driver.claim_ids(slow) == []
 
 
-def test_one_that_waits_for_its_instant_cannot_be_brought_forward_by_hand(driver, slow):
+def test_a_message_that_waits_for_its_instant_cannot_be_brought_forward_by_hand(driver, slow):
     ids = driver.send_many(slow, 4, group="a")
     driver.claim(slow, 9)
 

@@ -88,7 +88,7 @@ WAYS = [
 
 
 @pytest.mark.parametrize("how", WAYS)
-def test_the_next_comes_when_the_first_has_ended_in_whatever_way(driver, mail, how):
+def test_any_end_of_the_first_message_unblocks_the_next(driver, mail, how):
     driver.send(mail, group="a", expires_in_ms=5 if how == "expired" else None)
     second, third = driver.send(mail, group="a"), driver.send(mail, group="a")
 
@@ -99,7 +99,7 @@ def test_the_next_comes_when_the_first_has_ended_in_whatever_way(driver, mail, h
 
 
 @pytest.mark.parametrize("how", ["bury", "lost for the last time", "failed for the last time"])
-def test_the_next_comes_when_the_first_has_moved_to_the_dead_letter_queue(driver, how):
+def test_moving_the_first_message_to_the_dead_letter_queue_unblocks_the_next(driver, how):
     driver.queue("dead")
     mail = driver.queue(
         ordering=Ordering.GROUP, lease_ms=MINUTE, max_attempts=2, dead_letter_queue="dead"
@@ -126,7 +126,7 @@ def test_a_backing_off_first_message_keeps_its_group_waiting_and_no_other(driver
 
 
 @pytest.mark.parametrize("verb", [Verb.RELEASE, Verb.SNOOZE])
-def test_a_message_given_back_is_still_the_first_of_its_group(driver, mail, verb):
+def test_a_released_message_is_still_the_first_of_its_group(driver, mail, verb):
     first = driver.send(mail, group="a")
     driver.send(mail, group="a")
     [held] = driver.claim(mail)
@@ -136,7 +136,7 @@ def test_a_message_given_back_is_still_the_first_of_its_group(driver, mail, verb
     assert driver.claim_ids(mail) == [first]
 
 
-def test_after_a_lost_lease_the_same_message_comes_again_and_not_the_next(driver, mail):
+def test_after_an_expired_lease_the_same_message_is_claimed_and_not_the_next(driver, mail):
     first = driver.send(mail, group="a")
     driver.send(mail, group="a")
     driver.claim(mail)
@@ -157,7 +157,7 @@ def test_a_delayed_first_message_keeps_its_group_waiting(driver, mail):
     assert driver.claim_ids(mail) == [second]
 
 
-def test_a_delayed_message_in_the_middle_holds_up_those_behind_it(driver, mail):
+def test_a_delayed_message_in_the_middle_blocks_those_behind_it(driver, mail):
     first, middle, last = (driver.send(mail, group="a", delay_ms=ms) for ms in (0, 5, 0))
     driver.complete(*driver.claim(mail))
 
@@ -171,7 +171,7 @@ def test_a_delayed_message_in_the_middle_holds_up_those_behind_it(driver, mail):
     assert driver.find(first) is None
 
 
-def test_taking_one_out_of_the_middle_lets_nobody_overtake(driver, mail):
+def test_removing_a_message_from_the_middle_keeps_the_order(driver, mail):
     first, middle, last = (driver.send(mail, group="a") for _ in range(3))
     driver.claim(mail)
 

@@ -1,4 +1,4 @@
-"""What every store promises about queues that a circuit holds, and the line of those to let go."""
+"""Queues that a circuit holds, and the order of their release."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from penstock.domain.circuit import circuit as circuits
 from penstock.domain.circuit.circuit import Held
 from penstock.domain.queue.queue import Queue
 from penstock.ports.store import Claimed, Session
-from tests.store.circuits_desk import (
+from tests.store.circuit_helpers import (
     CLOSED,
     FAILURE,
     HASH,
@@ -33,7 +33,7 @@ def queues(driver: StoreDriver) -> list[Queue]:
     return [driver.queue(f"q{i}") for i in range(3)]
 
 
-def test_a_held_queue_gives_nothing_keeps_taking_and_spends_no_attempt(driver):
+def test_a_held_queue_accepts_sends_but_no_claims_and_spends_no_attempt(driver):
     mail = driver.queue()
     before = driver.send(mail)
     driver.write(lambda s: s.queues.hold([mail.queue_no], by=HASH))
@@ -47,7 +47,7 @@ def test_a_held_queue_gives_nothing_keeps_taking_and_spends_no_attempt(driver):
     assert driver.claim_ids(mail) == [before, during]
 
 
-def test_to_hold_and_to_pause_are_two_things(driver):
+def test_holding_and_pausing_are_independent(driver):
     mail = driver.queue()
     driver.send(mail)
     driver.pause(mail)
@@ -64,7 +64,7 @@ def test_to_hold_and_to_pause_are_two_things(driver):
     assert len(driver.claim(mail)) == 1
 
 
-def test_whoever_holds_a_message_of_a_held_queue_may_finish_it(driver):
+def test_a_lease_on_a_message_of_a_held_queue_can_be_completed(driver):
     mail = driver.queue()
     driver.send(mail)
     [message] = driver.claim(mail)
@@ -75,7 +75,7 @@ def test_whoever_holds_a_message_of_a_held_queue_may_finish_it(driver):
     assert driver.counts(mail).done_total == 1
 
 
-def test_a_queue_that_is_let_go_is_told_to_those_who_wait_there(driver):
+def test_releasing_a_queue_wakes_waiting_claims(driver):
     mail, other = driver.queue(), driver.queue("other")
     driver.write(lambda s: s.queues.hold([mail.queue_no], by=HASH))
     woken: dict[int, int] = {}
@@ -145,7 +145,7 @@ def test_the_queue_that_waited_longest_goes_first_and_then_to_the_back(driver, q
     assert order == [[q1, q2], [q0, q2], [q1, q2]], "one per circuit"
 
 
-def test_a_circuit_without_queues_lets_none_go(driver):
+def test_a_circuit_without_queues_releases_none(driver):
     add(driver)
 
     def rotate(session: Session) -> list[int]:
@@ -155,7 +155,7 @@ def test_a_circuit_without_queues_lets_none_go(driver):
     assert driver.write(lambda s: s.circuits.rotate([], now=driver.now)) == []
 
 
-def test_closing_puts_queues_into_the_line_and_forgets_the_samples(driver, queues):
+def test_closing_queues_the_release_of_held_queues_and_forgets_the_outcomes(driver, queues):
     add(driver, state=OPEN, fail_ratio=90)
     note(driver, ("a", FAILURE), ("b", SUCCESS))
     hold(driver, queues[2])
@@ -171,7 +171,9 @@ def test_closing_puts_queues_into_the_line_and_forgets_the_samples(driver, queue
     after = get(driver)
     assert after is not None
     assert (after.state, after.fail_ratio) == (CLOSED, 0)
-    assert driver.read(lambda s: s.queues.get(queues[0].queue_no)).held_by == HASH, "not let go yet"
+    assert driver.read(lambda s: s.queues.get(queues[0].queue_no)).held_by == HASH, (
+        "not released yet"
+    )
     assert note(driver, ("c", FAILURE)).fail_ratio == 100, "counted from the beginning"
 
 
@@ -203,7 +205,7 @@ def test_a_circuit_may_be_removed(driver, queues):
     assert samples(driver, FAILURE) == {}
 
 
-def test_queues_in_the_line_and_of_removed_circuits_still_count_as_held(driver, queues):
+def test_queues_that_wait_for_release_and_of_removed_circuits_still_count_as_held(driver, queues):
     hold(driver, queues[0], queues[1])
     hold(driver, queues[2], pattern=OTHER)
     let_go(driver, HASH)
@@ -244,7 +246,7 @@ def test_held_queues_are_paged_by_number(driver, queues):
     assert page("0" * 32) == []
 
 
-def test_dropped_holds_are_in_no_circuit_and_not_in_the_line(driver, queues):
+def test_dropped_holds_belong_to_no_circuit_and_do_not_wait_for_release(driver, queues):
     first, second, third = queues
     hold(driver, first, second)
     hold(driver, first, third, pattern=OTHER)
@@ -265,7 +267,7 @@ def test_dropped_holds_are_in_no_circuit_and_not_in_the_line(driver, queues):
     assert line(driver) == [third.queue_no]
 
 
-def test_lining_up_keeps_the_samples(driver, queues):
+def test_queueing_for_release_keeps_the_outcomes(driver, queues):
     note(driver, ("a", FAILURE))
     hold(driver, queues[0])
 
@@ -280,7 +282,7 @@ def test_lining_up_keeps_the_samples(driver, queues):
     assert list(samples(driver, FAILURE)) == ["a"]
 
 
-def test_the_line_is_first_in_first_out_and_may_be_empty(driver, queues):
+def test_queues_are_released_first_in_first_out(driver, queues):
     def take(count: int) -> list[int]:
         return driver.write(lambda s: s.circuits.take_from_line(count))
 
@@ -297,7 +299,7 @@ def test_the_line_is_first_in_first_out_and_may_be_empty(driver, queues):
     assert take(1) == []
 
 
-def test_a_removed_queue_neither_tries_nor_comes_into_the_line(driver, queues):
+def test_a_removed_queue_is_neither_probed_nor_released(driver, queues):
     hold(driver, queues[0])
     hold(driver, queues[1])
     driver.write(lambda s: s.queues.remove(queues[0].queue_no, now=driver.now))

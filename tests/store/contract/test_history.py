@@ -1,4 +1,4 @@
-"""History: what is remembered of every ending and of every attempt, and how it is found again."""
+"""History: ended messages and attempts, and how they are found."""
 
 import pytest
 from msgspec.structs import replace
@@ -30,7 +30,7 @@ def found(driver, **wanted):
 
 
 def ending_of(message, *, queue, outcome, now, history_no):
-    """The line of history that the last state of a message makes."""
+    """The history row for the last state of a message."""
     return Ending(
         history_no=history_no,
         id=message.id,
@@ -67,7 +67,7 @@ def ending_of(message, *, queue, outcome, now, history_no):
         (Verb.FAIL, State.DEAD),
     ],
 )
-def test_an_ending_holds_all_that_the_message_was_at_its_end(driver, verb, outcome):
+def test_history_has_the_message_as_it_was_at_its_end(driver, verb, outcome):
     mail = driver.queue("mail", max_attempts=2)
     driver.send(mail, kind="k", entity_id="e", tags=("t", "u"), group="g", priority=2, body='"abc"')
     driver.clock.advance(seconds=1)
@@ -160,7 +160,7 @@ def test_endings_are_found_by_their_outcome(driver, mail):
     assert found(driver, outcome=State.CANCELLED) == [cancelled]
 
 
-def test_a_time_window_holds_its_beginning_and_not_its_end(driver, mail):
+def test_a_time_window_includes_its_beginning_and_not_its_end(driver, mail):
     first = done(driver, mail)
     at = driver.now
     second = done(driver, mail)
@@ -176,7 +176,7 @@ def test_a_time_window_holds_its_beginning_and_not_its_end(driver, mail):
 def test_pages_over_several_days_have_no_gaps_and_no_repeats(driver, mail, limit):
     sent = []
     for _ in range(3):
-        # Several at the same instant, so that the cursor has to tell them apart.
+        # Several at the same instant, so that the cursor has to distinguish them.
         ids = driver.send_many(mail, 3)
         for held in driver.claim(mail, 3):
             driver.complete(held)

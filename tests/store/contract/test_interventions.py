@@ -1,4 +1,4 @@
-"""What operators do to messages: cancel, bury, reschedule, redrive, purge."""
+"""Operations on messages by hand: cancel, bury, reschedule, redrive, purge."""
 
 import threading
 
@@ -44,9 +44,9 @@ def purge(driver, queue, limit=100):
 def test_a_cancelled_message_leaves_the_queue(driver, mail, state):
     message = put(driver, mail, state)
 
-    told = driver.alter(message.id, lambda m, _: lifecycle.cancel(m, reason="no"))
+    changed = driver.alter(message.id, lambda m, _: lifecycle.cancel(m, reason="no"))
 
-    assert told.state is State.CANCELLED
+    assert changed.state is State.CANCELLED
     assert driver.find(message.id) is None
     assert driver.counts(mail).live + driver.counts(mail).dead == 0
 
@@ -55,9 +55,9 @@ def test_a_cancelled_message_leaves_the_queue(driver, mail, state):
 def test_a_buried_message_rests_in_its_queue(driver, mail, state):
     message = put(driver, mail, state)
 
-    told = driver.alter(message.id, lambda m, _: lifecycle.bury(m, reason="no"))
+    changed = driver.alter(message.id, lambda m, _: lifecycle.bury(m, reason="no"))
 
-    assert told == driver.get(message.id) == lifecycle.bury(message, reason="no")
+    assert changed == driver.get(message.id) == lifecycle.bury(message, reason="no")
     assert driver.browse_ids(mail, State.DEAD) == [message.id]
 
 
@@ -92,7 +92,7 @@ CHANGES = {
 
 
 @pytest.mark.parametrize("how", CHANGES)
-def test_a_message_that_somebody_holds_is_left_alone(driver, mail, how):
+def test_a_leased_message_is_left_alone(driver, mail, how):
     message = put(driver, mail, State.LEASED)
 
     with pytest.raises(WrongState):
@@ -137,7 +137,7 @@ def test_the_holder_of_a_message_ended_by_an_operator_is_fenced(driver, mail, ho
     assert driver.counts(mail) == before
 
 
-def test_of_a_completion_and_a_cancellation_at_the_same_time_one_counts(driver, mail):
+def test_either_a_completion_or_a_simultaneous_cancellation_counts(driver, mail):
     driver.send_many(mail, 40)
     held = driver.claim(mail, 40)
     refused = []
@@ -155,14 +155,14 @@ def test_of_a_completion_and_a_cancellation_at_the_same_time_one_counts(driver, 
     cancelling.join()
 
     lost = [m.id for m, answer in zip(held, answers, strict=True) if isinstance(answer, LeaseLost)]
-    assert sorted([*lost, *refused]) == sorted(m.id for m in held), "each is one's and not both's"
+    assert sorted([*lost, *refused]) == sorted(m.id for m in held), "each ended exactly once"
     assert {ending.id for ending in driver.endings(outcome=State.CANCELLED)} == set(lost)
     counts = driver.counts(mail)
     assert (counts.done_total, counts.cancelled_total) == (len(refused), len(lost))
     assert (counts.live, counts.is_balanced) == (0, True)
 
 
-def test_a_cancelled_running_message_lets_the_next_of_its_group_come_forward(driver):
+def test_cancelling_a_running_message_unblocks_the_next_of_its_group(driver):
     mail = driver.queue("mail", ordering=Ordering.GROUP, lease_ms=MINUTE)
     first, second = driver.send(mail, group="a"), driver.send(mail, group="a")
     driver.claim(mail)
@@ -206,7 +206,7 @@ def test_a_buried_running_message_goes_to_the_dead_letter_queue(driver):
 
 
 @pytest.mark.parametrize("how", CHANGES)
-def test_what_is_not_there_cannot_be_changed(driver, mail, how):
+def test_a_missing_row_cannot_be_changed(driver, mail, how):
     ended = put(driver, mail, State.LEASED)
     driver.complete(ended)
 
@@ -220,9 +220,9 @@ def test_a_buried_message_goes_to_the_dead_letter_queue_if_there_is_one(driver):
     mail = driver.queue("mail", dead_letter_queue="dead")
     message = put(driver, mail, State.READY)
 
-    told = driver.alter(message.id, lambda m, _: lifecycle.bury(m, reason="no"))
+    changed = driver.alter(message.id, lambda m, _: lifecycle.bury(m, reason="no"))
 
-    assert (told.queue_no, told.state) == (dead.queue_no, State.READY)
+    assert (changed.queue_no, changed.state) == (dead.queue_no, State.READY)
     letter = driver.get(message.id)
     expected = transfer.dead_letter(lifecycle.bury(message, reason="no"), dead, now=driver.now)
     assert letter == replace(expected, order_no=letter.order_no)
@@ -252,7 +252,7 @@ def test_a_dead_letter_keeps_its_id_its_body_and_its_labels(driver):
     assert letter.dead_from == mail.queue_no
 
 
-def test_redriving_a_queue_gives_its_dead_a_new_life_behind_all_that_wait(driver, mail):
+def test_redriving_a_queue_revives_its_dead_messages_behind_the_others(driver, mail):
     first, second = put(driver, mail, State.DEAD), put(driver, mail, State.DEAD)
     waiting = put(driver, mail, State.READY)
     driver.clock.advance(seconds=1)
@@ -266,7 +266,7 @@ def test_redriving_a_queue_gives_its_dead_a_new_life_behind_all_that_wait(driver
     assert driver.counts(mail) == Counts(leased=3, sent_total=5, dead_total=2, claimed_total=5)
 
 
-def test_redriving_a_dead_letter_queue_brings_the_letters_home(driver):
+def test_redriving_a_dead_letter_queue_returns_messages_to_their_queues(driver):
     dead = driver.queue("dead")
     mail = driver.queue("mail", dead_letter_queue="dead")
     post = driver.queue("post", dead_letter_queue="dead")
@@ -298,7 +298,7 @@ def test_redriving_to_another_queue_brings_them_all_there(driver):
     assert sorted(driver.claim_ids(other)) == sorted([letter, at_rest])
 
 
-def test_redriving_to_a_queue_that_is_not_there_changes_nothing(driver, mail):
+def test_redriving_to_a_missing_queue_changes_nothing(driver, mail):
     message = put(driver, mail, State.DEAD)
 
     with pytest.raises(QueueNotFound):
@@ -307,7 +307,7 @@ def test_redriving_to_a_queue_that_is_not_there_changes_nothing(driver, mail):
     assert driver.get(message.id) == message
 
 
-def test_a_dead_letter_whose_home_is_gone_gets_its_new_life_where_it_is(driver):
+def test_a_dead_letter_whose_queue_was_removed_is_revived_in_place(driver):
     dead = driver.queue("dead")
     mail = driver.queue("mail", dead_letter_queue="dead")
     letter = driver.send(mail)
@@ -362,7 +362,7 @@ def test_purging_cancels_everything_whatever_its_state(driver, mail):
     assert reasons == {"purged"}
 
 
-def test_whoever_held_a_purged_message_has_lost_its_lease(driver, mail):
+def test_purging_a_leased_message_ends_its_lease(driver, mail):
     held = put(driver, mail, State.LEASED)
     purge(driver, mail)
 
@@ -376,7 +376,7 @@ def test_a_purge_takes_no_more_than_its_limit(driver, mail):
     assert [purge(driver, mail, limit=2) for _ in range(4)] == [2, 2, 1, 0]
 
 
-def test_a_purged_queue_goes_on_as_before(driver, mail):
+def test_a_purged_queue_works_as_before(driver, mail):
     driver.send(mail)
     purge(driver, mail)
 

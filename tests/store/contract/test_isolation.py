@@ -1,4 +1,4 @@
-"""One transaction for many: what one of them breaks hits only the one who broke it."""
+"""Requests that share a transaction: a failure affects only the request that failed."""
 
 import pytest
 
@@ -21,7 +21,7 @@ def fail_after(what):
     return do
 
 
-def test_a_write_that_breaks_hits_only_its_caller(driver, backend, caplog):
+def test_a_write_that_fails_affects_only_its_caller(driver, backend, caplog):
     mail = driver.queue()
 
     with driver.together():
@@ -34,11 +34,13 @@ def test_a_write_that_breaks_hits_only_its_caller(driver, backend, caplog):
     with pytest.raises(PenstockError, match="Boom") as refusal:
         broken.result()
     assert isinstance(refusal.value.__cause__, Boom)
-    # Where several write at the same time, a write has a transaction of its own anyway.
-    told = ["a batch failed; running its requests one by one"] if backend == "sqlite" else []
+    # With concurrent writers, a write has a transaction of its own anyway.
+    expected_log = (
+        ["a batch failed; running its requests one by one"] if backend == "sqlite" else []
+    )
     assert [
         record.getMessage() for record in caplog.records if record.name == "penstock.store"
-    ] == told
+    ] == expected_log
     caplog.clear()
 
 
@@ -56,7 +58,7 @@ def test_a_refusal_reaches_its_caller_as_it_is(driver):
         refused.result()
 
 
-def test_a_write_that_breaks_leaves_no_trace(driver):
+def test_a_write_that_fails_leaves_no_trace(driver):
     mail = driver.queue()
     message = driver.get(driver.send(mail))
     counts = driver.counts(mail)
@@ -77,7 +79,7 @@ def test_a_write_that_breaks_leaves_no_trace(driver):
     assert driver.claim_ids(mail) == [message.id]
 
 
-def test_a_queue_made_in_vain_leaves_its_settings_to_nobody(driver):
+def test_settings_of_a_rolled_back_queue_are_not_reused(driver):
     with pytest.raises(PenstockError):
         driver.write(
             fail_after(lambda s: s.queues.add("a", some_settings(lease_ms=1), now=driver.now))
@@ -90,7 +92,7 @@ def test_a_queue_made_in_vain_leaves_its_settings_to_nobody(driver):
     assert driver.claim(made)[0].due_at == driver.now + 2
 
 
-def test_settings_changed_in_vain_are_used_by_nobody(driver):
+def test_rolled_back_settings_are_not_used(driver):
     mail = driver.queue(lease_ms=1)
     with pytest.raises(PenstockError):
         driver.write(
@@ -108,7 +110,7 @@ def test_settings_changed_in_vain_are_used_by_nobody(driver):
     assert driver.claim(mail)[0].due_at == driver.now + 3
 
 
-def test_a_day_begun_in_vain_is_begun_again(driver):
+def test_a_rolled_back_day_is_created_again(driver):
     mail = driver.queue()
     with pytest.raises(PenstockError):
         driver.write(fail_after(lambda s: s.tidying.prepare_days(now=driver.now)))
@@ -118,7 +120,7 @@ def test_a_day_begun_in_vain_is_begun_again(driver):
     assert driver.claim_ids(mail) == [message_id]
 
 
-def test_numbers_taken_in_vain_do_not_disturb_the_order(driver):
+def test_numbers_of_a_rolled_back_send_do_not_disturb_the_order(driver):
     mail = driver.queue(redelivery="back")
     first = driver.send(mail)
     with pytest.raises(PenstockError):
@@ -156,7 +158,7 @@ def test_reads_see_what_was_committed_and_nothing_half_done(driver):
     assert driver.counts(mail).ready == 1
 
 
-def test_a_read_that_breaks_hits_only_its_caller(driver):
+def test_a_read_that_fails_affects_only_its_caller(driver):
     mail = driver.queue()
 
     def broken(_):

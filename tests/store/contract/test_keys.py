@@ -49,7 +49,7 @@ def test_a_key_is_revoked_once(driver):
     assert keys(driver)[0].revoked_at == NOON + 5
 
 
-def test_the_same_key_twice_is_refused_and_troubles_nobody_else(driver):
+def test_a_duplicate_key_is_refused_and_affects_no_other_request(driver):
     key = a_key()
     driver.write(lambda s: s.keys.add(key))
 

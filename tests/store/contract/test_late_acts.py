@@ -1,4 +1,4 @@
-"""Acts that may come late: taken after the lease ran out, until somebody else has the message."""
+"""Late acts: accepted after the lease expired, until another worker claims the message."""
 
 import pytest
 
@@ -25,7 +25,7 @@ def bring_back(driver, queue):
 
 
 def lose(driver, queue):
-    """A message whose lease ran out and which is in line again, as its holder had it."""
+    """A message whose lease expired and that is ready again, as its holder had it."""
     driver.send(queue)
     [held] = driver.claim(queue)
     driver.clock.advance(minutes=1)
@@ -34,7 +34,7 @@ def lose(driver, queue):
     return held
 
 
-def test_a_message_that_came_back_can_still_be_completed_by_who_had_it(driver, mail):
+def test_a_message_that_was_brought_back_can_still_be_completed_by_its_last_holder(driver, mail):
     held = lose(driver, mail)
 
     answer = driver.act(Verb.COMPLETE, held, is_late_ok=True)
@@ -46,7 +46,7 @@ def test_a_message_that_came_back_can_still_be_completed_by_who_had_it(driver, m
     assert [a.outcome for a in driver.attempts(held.id)] == [AttemptOutcome.EXPIRED]
 
 
-def test_a_message_that_came_back_is_leased_again_to_who_had_it(driver, mail):
+def test_a_late_extension_leases_the_message_to_its_last_holder_again(driver, mail):
     held = lose(driver, mail)
 
     answer = driver.act(Verb.EXTEND, held, is_late_ok=True, delay_ms=5)
@@ -59,7 +59,7 @@ def test_a_message_that_came_back_is_leased_again_to_who_had_it(driver, mail):
 
 
 @pytest.mark.parametrize("verb", LATE)
-def test_without_the_word_late_is_too_late(driver, mail, verb):
+def test_without_is_late_ok_a_late_act_is_refused(driver, mail, verb):
     held = lose(driver, mail)
 
     assert isinstance(driver.act(verb, held), LeaseLost)
@@ -68,7 +68,9 @@ def test_without_the_word_late_is_too_late(driver, mail, verb):
 
 @pytest.mark.parametrize("verb", LATE)
 @pytest.mark.parametrize("then", ["is held", "was given back", "was lost"])
-def test_once_somebody_else_has_claimed_the_message_it_is_too_late(driver, mail, verb, then):
+def test_once_another_worker_has_claimed_the_message_a_late_act_is_refused(
+    driver, mail, verb, then
+):
     held = lose(driver, mail)
     [other] = driver.claim(mail)
     if then == "was given back":
@@ -83,7 +85,7 @@ def test_once_somebody_else_has_claimed_the_message_it_is_too_late(driver, mail,
 
 
 @pytest.mark.parametrize("verb", LATE)
-def test_two_claims_in_the_same_instant_are_told_apart(driver, mail, verb):
+def test_two_claims_at_the_same_instant_are_distinguished(driver, mail, verb):
     driver.send(mail)
     [first], [second] = driver.claim(mail, lease_ms=0), driver.claim(mail, lease_ms=0)
     assert first.leased_at == second.leased_at
@@ -93,7 +95,7 @@ def test_two_claims_in_the_same_instant_are_told_apart(driver, mail, verb):
 
 
 @pytest.mark.parametrize("verb", LATE)
-def test_a_message_that_has_ended_cannot_be_had_again(driver, mail, verb):
+def test_a_late_act_on_an_ended_message_is_refused(driver, mail, verb):
     held = lose(driver, mail)
     driver.complete(*driver.claim(mail))
     dead = lose(driver, mail)
@@ -105,7 +107,7 @@ def test_a_message_that_has_ended_cannot_be_had_again(driver, mail, verb):
 
 
 @pytest.mark.parametrize("verb", LATE)
-def test_a_dead_letter_is_not_its_last_holders_any_more(driver, verb):
+def test_a_late_act_on_a_dead_letter_is_refused(driver, verb):
     dead = driver.queue("dead")
     mail = driver.queue("mail", lease_ms=MINUTE, max_attempts=1, dead_letter_queue="dead")
     driver.send(mail)
@@ -118,7 +120,7 @@ def test_a_dead_letter_is_not_its_last_holders_any_more(driver, verb):
 
 
 @pytest.mark.parametrize("verb", [Verb.FAIL, Verb.RELEASE, Verb.SNOOZE])
-def test_what_its_holder_gave_back_can_be_had_again(driver, mail, verb):
+def test_a_late_act_on_a_released_message_counts(driver, mail, verb):
     driver.send(mail)
     [held] = driver.claim(mail)
     driver.act(verb, held, delay_ms=BACKOFF_MS)
@@ -132,7 +134,7 @@ def test_what_its_holder_gave_back_can_be_had_again(driver, mail, verb):
     assert driver.find(held.id) is None
 
 
-def test_a_late_completion_lets_the_next_of_its_group_come(driver):
+def test_a_late_completion_unblocks_the_next_of_its_group(driver):
     mail = driver.queue("mail", ordering=Ordering.GROUP, lease_ms=MINUTE)
     first, second = driver.send(mail, group="a"), driver.send(mail, group="a")
     [held] = driver.claim(mail)
@@ -145,7 +147,7 @@ def test_a_late_completion_lets_the_next_of_its_group_come(driver):
     assert driver.claim_ids(mail) == [second]
 
 
-def test_late_ones_and_others_in_one_batch_are_each_judged_for_themselves(driver, mail):
+def test_late_and_timely_acts_in_one_batch_are_decided_separately(driver, mail):
     late, too_late = lose(driver, mail), lose(driver, mail)
     driver.claim(mail, 2)
     driver.act(Verb.RELEASE, driver.get(late.id))
@@ -165,7 +167,7 @@ def test_late_ones_and_others_in_one_batch_are_each_judged_for_themselves(driver
     assert driver.counts(mail).done_total == 2
 
 
-def test_what_became_of_a_message_is_told_by_its_number(driver, mail):
+def test_the_outcome_of_a_message_is_found_by_its_number(driver, mail):
     held = lose(driver, mail)
     [done] = driver.claim(mail, 1)
     driver.complete(done)

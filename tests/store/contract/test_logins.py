@@ -58,7 +58,7 @@ def test_a_login_counts_on_every_node_and_ends_on_all_of_them(driver):
     assert there.find(opened.token) is None
 
 
-def test_a_look_that_was_under_way_does_not_bring_an_ended_login_back(driver):
+def test_a_read_in_progress_does_not_bring_an_ended_login_back(driver):
     clock = ManualClock()
     keys = Keys(driver.store, clock, SystemDice())
     made = keys.create("shop", roles=(Role.READ,)).result()

@@ -1,4 +1,4 @@
-"""A queue that lets only so many be leased at the same time."""
+"""A queue that limits the number of leases at the same time."""
 
 import pytest
 
@@ -17,18 +17,18 @@ def mail(driver):
 
 @pytest.fixture
 def heard(driver):
-    told = []
-    driver.store.listen(lambda woken: told.append(dict(woken)))
+    received = []
+    driver.store.listen(lambda woken: received.append(dict(woken)))
 
     def look():
-        seen = list(told)
-        told.clear()
+        seen = list(received)
+        received.clear()
         return seen
 
     return look
 
 
-def test_no_more_are_leased_than_the_queue_says_however_many_are_asked_for(driver, mail):
+def test_no_more_messages_are_leased_than_the_queue_allows(driver, mail):
     ids = driver.send_many(mail, 5)
 
     assert driver.claim_ids(mail) == ids[:2]
@@ -49,9 +49,7 @@ def test_claims_of_one_batch_share_the_slots_that_are_left(driver, mail):
 
 
 @pytest.mark.parametrize("verb", [v for v in Verb if v is not Verb.EXTEND])
-def test_whatever_ends_a_lease_lets_the_next_one_come_and_wakes_who_waits(
-    driver, mail, heard, verb
-):
+def test_the_end_of_a_lease_makes_room_and_wakes_waiting_claims(driver, mail, heard, verb):
     driver.send_many(mail, 5)
     held = driver.claim(mail, 5)
     heard()
@@ -71,7 +69,7 @@ def test_what_a_claim_completes_first_makes_room_for_what_it_takes(driver, mail)
     assert [m.id for m in driver.claim(mail, 5, finishing=finishing)] == ids[2:4]
 
 
-def test_a_lease_that_runs_out_makes_room(driver, mail):
+def test_an_expired_lease_makes_room(driver, mail):
     ids = driver.send_many(mail, 3)
     driver.claim(mail, 5)
     driver.clock.advance(minutes=1)
@@ -79,14 +77,14 @@ def test_a_lease_that_runs_out_makes_room(driver, mail):
     assert driver.claim_ids(mail) == ids[:2]
 
 
-def test_a_claim_that_finds_no_slot_is_told_when_a_lease_runs_out(driver, mail):
+def test_a_claim_without_room_reports_when_a_lease_expires(driver, mail):
     driver.send_many(mail, 5)
     driver.claim(mail, 5)
 
     assert driver.submit_claim(mail, 5).result(30).next_due_at == driver.now + MINUTE
 
 
-def test_the_same_claim_again_needs_no_slot(driver, mail):
+def test_a_repeated_claim_needs_no_room(driver, mail):
     ids = driver.send_many(mail, 5)
     driver.claim(mail, 5, claim_key="mine")
 
@@ -102,7 +100,7 @@ def test_a_run_takes_no_more_than_there_are_slots(driver):
     assert driver.claim(orders, 4, in_a_row=True) == []
 
 
-def test_a_late_extension_does_not_take_a_slot_that_is_somebody_elses(driver, mail):
+def test_a_late_extension_does_not_exceed_the_limit(driver, mail):
     driver.send_many(mail, 3)
     late, _ = driver.claim(mail, 5)
     driver.act(Verb.RELEASE, late)
@@ -111,7 +109,7 @@ def test_a_late_extension_does_not_take_a_slot_that_is_somebody_elses(driver, ma
     assert isinstance(driver.act(Verb.EXTEND, late, is_late_ok=True), LeaseLost)
 
 
-def test_a_limit_below_what_is_leased_lets_leases_end_and_gives_no_new_ones(driver, mail):
+def test_a_limit_below_the_number_of_leases_ends_none_and_allows_no_new_ones(driver, mail):
     driver.send_many(mail, 6)
     held = driver.claim(mail, 5)
 
@@ -123,7 +121,7 @@ def test_a_limit_below_what_is_leased_lets_leases_end_and_gives_no_new_ones(driv
     assert len(driver.claim(mail, 5)) == 1
 
 
-def test_a_limit_that_is_raised_or_taken_away_counts_at_once(driver, mail, heard):
+def test_a_limit_that_is_raised_or_removed_takes_effect_at_once(driver, mail, heard):
     driver.send_many(mail, 6)
     driver.claim(mail, 5)
     heard()

@@ -1,4 +1,4 @@
-"""Move tasks as rows, and the messages that they move, step by step."""
+"""Move tasks, and the messages that they move step by step."""
 
 from __future__ import annotations
 
@@ -98,7 +98,7 @@ def test_what_a_step_changes_is_kept(driver, dead):
     assert driver.read(lambda s: s.moves.active()) == []
 
 
-def test_of_each_source_one_task_at_a_time_is_active(driver, dead, mail):
+def test_each_source_has_one_active_task_at_a_time(driver, dead, mail):
     first = start(driver, dead)
     start(driver, mail)
 
@@ -166,7 +166,7 @@ def test_a_task_remembers_the_names_of_queues_that_are_gone(driver, dead, mail):
     assert find(driver, task) == task
 
 
-def test_dead_letters_go_home_oldest_first_and_no_more_than_asked_for(driver, dead, mail):
+def test_dead_letters_return_to_their_queues_oldest_first_up_to_the_limit(driver, dead, mail):
     post = driver.queue("post", dead_letter_queue="dead")
     ids = [die(driver, queue) for queue in (mail, post, mail)]
     task = start(driver, dead)
@@ -179,7 +179,7 @@ def test_dead_letters_go_home_oldest_first_and_no_more_than_asked_for(driver, de
     assert driver.counts(dead) == Counts(sent_total=3, cancelled_total=3)
 
 
-def test_a_moved_letter_is_as_the_lifecycle_says(driver, dead, mail):
+def test_a_moved_dead_letter_is_as_the_lifecycle_says(driver, dead, mail):
     message_id = die(driver, mail, expires_in_ms=MINUTE)
     letter = driver.get(message_id)
     driver.clock.advance(seconds=1)
@@ -191,7 +191,7 @@ def test_a_moved_letter_is_as_the_lifecycle_says(driver, dead, mail):
     assert found == replace(expected, order_no=found.order_no)
 
 
-def test_the_dead_at_rest_come_back_to_life_where_they_are(driver):
+def test_dead_messages_of_a_queue_without_a_target_are_revived_in_place(driver):
     mail = driver.queue("mail")
     ids = [die(driver, mail) for _ in range(2)]
     ordinary = driver.send(mail)
@@ -201,7 +201,7 @@ def test_the_dead_at_rest_come_back_to_life_where_they_are(driver):
     assert driver.claim_ids(mail) == [ordinary, *ids]
 
 
-def test_with_a_target_everything_that_nobody_holds_goes_there(driver, dead, mail):
+def test_with_a_target_all_messages_that_are_not_leased_are_moved(driver, dead, mail):
     other = driver.queue("other")
     letter, at_rest = die(driver, mail), die(driver, dead)
     ordinary = driver.send(dead)
@@ -224,7 +224,7 @@ def test_without_a_target_ordinary_messages_stay(driver, dead, mail):
     assert driver.claim_ids(dead) == [ordinary]
 
 
-def test_what_somebody_holds_and_what_is_not_due_or_expired_is_left_alone(driver, dead, mail):
+def test_leased_delayed_and_expired_messages_are_left_alone(driver, dead, mail):
     other = driver.queue("other")
     held = [die(driver, mail), driver.send(dead)]
     assert driver.claim_ids(dead) == held
@@ -240,7 +240,7 @@ def test_what_somebody_holds_and_what_is_not_due_or_expired_is_left_alone(driver
     assert states == [State.LEASED, State.LEASED, State.WAITING, State.READY]
 
 
-def test_what_comes_after_the_start_is_not_moved(driver, dead, mail):
+def test_messages_sent_after_the_start_are_not_moved(driver, dead, mail):
     other = driver.queue("other")
     early = die(driver, mail)
     task = start(driver, dead, other)
@@ -263,7 +263,7 @@ def test_a_message_that_dies_again_at_once_is_not_moved_for_ever(driver, dead, m
     assert is_done(driver, task)
 
 
-def test_letters_whose_home_is_gone_are_left_as_they_are_and_hold_up_nobody(driver, dead, mail):
+def test_dead_letters_of_a_removed_queue_stay_and_do_not_block_others(driver, dead, mail):
     gone = driver.queue("gone", dead_letter_queue="dead")
     lost, moved = die(driver, gone), die(driver, mail)
     letter = driver.get(lost)
@@ -278,7 +278,7 @@ def test_letters_whose_home_is_gone_are_left_as_they_are_and_hold_up_nobody(driv
     assert stranded(driver, task) == move.QUEUE_NOT_FOUND
 
 
-def test_letters_whose_home_is_gone_can_be_moved_to_a_target(driver, dead):
+def test_dead_letters_of_a_removed_queue_can_be_moved_to_a_target(driver, dead):
     gone, other = driver.queue("gone", dead_letter_queue="dead"), driver.queue("other")
     lost = die(driver, gone)
     remove(driver, gone)
@@ -290,7 +290,7 @@ def test_letters_whose_home_is_gone_can_be_moved_to_a_target(driver, dead):
     assert stranded(driver, task) is None
 
 
-def test_ordinary_messages_of_a_dead_letter_queue_have_no_home(driver, dead, mail):
+def test_ordinary_messages_of_a_dead_letter_queue_have_no_source(driver, dead, mail):
     task = start(driver, dead)
     assert stranded(driver, task) is None
     end(driver, task)
@@ -299,7 +299,7 @@ def test_ordinary_messages_of_a_dead_letter_queue_have_no_home(driver, dead, mai
     assert stranded(driver, start(driver, dead)) == move.HOME_UNKNOWN
 
 
-def test_ordinary_messages_of_a_queue_that_is_no_dead_letter_queue_are_where_they_belong(driver):
+def test_ordinary_messages_of_an_ordinary_queue_stay(driver):
     mail = driver.queue("mail")
     driver.send(mail)
 
@@ -321,7 +321,7 @@ def test_ordinary_messages_of_a_group_are_moved_one_after_the_other(driver):
     assert driver.claim_ids(target) == [ids[1]]
 
 
-def test_a_group_whose_first_message_is_held_waits_for_it(driver):
+def test_a_group_whose_first_message_is_leased_waits_for_it(driver):
     source = driver.queue("source", ordering="group")
     target = driver.queue("target")
     first, _ = driver.send(source, group="a"), driver.send(source, group="a")
@@ -330,7 +330,7 @@ def test_a_group_whose_first_message_is_held_waits_for_it(driver):
     assert move_some(driver, start(driver, source, target)) == 0
 
 
-def test_those_who_wait_at_the_target_are_woken(driver, dead, mail):
+def test_claims_that_wait_at_the_target_are_woken(driver, dead, mail):
     die(driver, mail)
     task = start(driver, dead)
     heard: list[Mapping[int, int]] = []

@@ -47,13 +47,13 @@ def test_names_are_taken_as_they_are_written(driver):
     assert driver.read(lambda s: s.queues.find("Mail")) is None
 
 
-def test_a_queue_nobody_made_is_not_there(driver):
+def test_an_unknown_queue_is_not_found(driver):
     assert driver.read(lambda s: s.queues.find("mail")) is None
     with pytest.raises(QueueNotFound):
         driver.read(lambda s: s.queues.get(12345))
 
 
-def test_a_name_is_given_once(driver):
+def test_a_name_is_unique(driver):
     made = driver.queue("mail", lease_ms=5)
 
     with pytest.raises(QueueExists):
@@ -85,12 +85,12 @@ def test_pausing_and_resuming_leave_the_settings(driver):
     assert (resumed.is_paused, resumed.version, resumed.settings) == (False, 3, made.settings)
 
 
-def test_what_is_not_there_cannot_be_changed(driver):
+def test_a_missing_row_cannot_be_changed(driver):
     with pytest.raises(QueueNotFound):
         driver.write(lambda s: s.queues.change(12345, is_paused=True, now=driver.now))
 
 
-def test_it_is_known_when_a_queue_of_some_name_was_removed_last(driver):
+def test_the_last_removal_of_a_queue_by_name_is_known(driver):
     def removed_at() -> int | None:
         return driver.read(lambda s: s.queues.removed_at("mail"))
 
@@ -103,7 +103,7 @@ def test_it_is_known_when_a_queue_of_some_name_was_removed_last(driver):
     assert removed_at() == driver.now
 
 
-def test_a_removed_queue_is_gone_for_everybody(driver):
+def test_a_removed_queue_is_not_found_by_any_request(driver):
     made = driver.queue("mail")
 
     remove(driver, made)
@@ -201,7 +201,7 @@ def test_the_total_is_over_all_queues(driver):
     assert driver.read(lambda s: s.queues.number_of()) == 2
 
 
-def test_the_oldest_ready_message_tells_since_when_it_is_due(driver):
+def test_the_oldest_ready_message_has_been_due_since_a_known_instant(driver):
     mail = driver.queue("mail")
     assert driver.read(lambda s: s.queues.oldest_ready_at(mail.queue_no)) is None
     driver.send(mail, due_at=driver.now - 5)

@@ -1,4 +1,4 @@
-"""A queue from which only so many are claimed in a time."""
+"""A queue with a limited rate of claims."""
 
 import pytest
 
@@ -25,14 +25,14 @@ def test_claims_take_a_burst_and_then_what_the_rate_allows(driver, mail):
     assert driver.claim_ids(mail) == ids[:3]  # their leases ran out
 
 
-def test_a_claim_that_gets_nothing_is_told_when_to_come_again(driver, mail):
+def test_an_empty_claim_reports_when_the_rate_allows_the_next(driver, mail):
     driver.send_many(mail, 10)
     driver.claim(mail, 10)
 
     assert driver.submit_claim(mail, 10).result(30).next_due_at == driver.now + 500
 
 
-def test_what_falls_due_sooner_is_told_instead(driver, mail):
+def test_an_earlier_due_date_is_reported_instead(driver, mail):
     driver.send_many(mail, 3)
     driver.send(mail, delay_ms=100)
     driver.claim(mail, 3)
@@ -48,7 +48,7 @@ def test_claims_of_one_batch_share_what_the_rate_allows(driver, mail):
     assert [len(ticket.result(30).messages) for ticket in tickets] == [2, 1, 0]
 
 
-def test_a_message_that_comes_back_is_paid_for_again_but_the_same_claim_is_not(driver, mail):
+def test_a_redelivery_is_charged_again_but_a_repeated_claim_is_not(driver, mail):
     driver.send_many(mail, 3)
 
     driver.claim(mail, 3, claim_key="mine")
@@ -71,7 +71,7 @@ def test_another_rate_counts_at_once(driver, mail):
     assert len(driver.claim(mail, 100)) == 12
 
 
-def test_settings_that_have_nothing_to_do_with_it_fill_no_bucket(driver, mail):
+def test_unrelated_settings_do_not_refill_a_bucket(driver, mail):
     driver.send_many(mail, 20)
     driver.claim(mail, 10)
 

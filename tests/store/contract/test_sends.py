@@ -10,7 +10,7 @@ from penstock.domain.queue.counts import Counts
 from penstock.domain.queue.queue import Ordering
 from penstock.ports.store import Sent
 from tests.factories import a_new_message, a_queue
-from tests.store.plain import unnumbered
+from tests.store.comparable import unnumbered
 
 
 def send_all(driver, new):
@@ -19,7 +19,7 @@ def send_all(driver, new):
 
 
 def stored(driver, new):
-    """As it was sent, with the numbers the store has given."""
+    """As it was sent, with the numbers that the store has assigned."""
     found = driver.get(new.message.id)
     return replace(new.message, message_no=found.message_no, order_no=found.order_no)
 
@@ -260,7 +260,7 @@ def test_a_duplicate_needs_no_room_and_takes_none(driver):
     assert isinstance(refused, QueueFull)
 
 
-def test_what_is_known_already_is_told_even_by_a_full_queue(driver):
+def test_a_full_queue_still_recognises_duplicates(driver):
     mail = driver.queue(max_messages=1)
     first = driver.send(mail, dedup_key="once")
 
@@ -280,7 +280,7 @@ def test_a_refused_message_does_not_keep_its_key(driver):
     assert driver.send(mail, dedup_key="once")
 
 
-def test_whoever_comes_behind_an_unfinished_one_of_its_group_is_blocked(driver):
+def test_a_message_behind_an_unfinished_one_of_its_group_is_blocked(driver):
     mail = driver.queue(ordering=Ordering.GROUP)
     new = [
         a_new_message(mail, now=driver.now, group=group) for group in ("a", "b", "a", None, None)

@@ -1,4 +1,4 @@
-"""A store that a clock in the future has written to is set back: what moves, and what stays.
+"""Setting back a store that a clock in the future has written to: what is shifted, what stays.
 
 The clock is two days ahead for a while; then it is corrected.
 """
@@ -33,9 +33,9 @@ from penstock.store.maintenance import clock_mark
 from penstock.store.maintenance.clock_mark import SetBack
 from tests.clocks import NOON, ManualClock
 from tests.factories import an_id
-from tests.store.circuits_desk import FAILURE, OPEN, add, get, note, samples
+from tests.store.circuit_helpers import FAILURE, OPEN, add, get, note, samples
+from tests.store.counter_checks import check_counters
 from tests.store.driver import WAIT_S, StoreDriver
-from tests.store.recount import check_books
 
 AHEAD = 2 * DAY
 LEASE_MS = MINUTE
@@ -46,7 +46,7 @@ def ahead(driver: StoreDriver) -> Iterator[StoreDriver]:
     """Two days ahead, after the store was used in the right time."""
     driver.clock.advance(days=2)
     yield driver
-    check_books(driver)
+    check_counters(driver)
 
 
 @pytest.fixture
@@ -55,7 +55,7 @@ def mail(driver: StoreDriver) -> Queue:
 
 
 def correct(driver: StoreDriver, *, stopped_ms: int = 0) -> SetBack:
-    """The clock is corrected while the store is stopped for so long."""
+    """The clock is corrected while the store is stopped for `stopped_ms`."""
     mark = driver.now
     driver.clock = ManualClock(mark - AHEAD + stopped_ms)
     return driver.write(
@@ -364,7 +364,7 @@ def test_a_shared_store_is_set_back_once_and_only_beyond_the_bound(
     caplog.clear()  # that was expected
 
 
-def test_what_nodes_wrote_a_moment_ago_is_not_taken_for_the_future(
+def test_what_nodes_wrote_a_moment_ago_does_not_count_as_the_future(
     ahead: StoreDriver, mail: Queue, caplog: pytest.LogCaptureFixture
 ) -> None:
     """Their clocks differ a little from that of the node that sets the store back."""

@@ -1,4 +1,4 @@
-"""Duties tidy what claims would bring back anyway."""
+"""The tidying duties do what claims would do anyway."""
 
 import pytest
 
@@ -38,7 +38,7 @@ def test_a_queue_with_a_delayed_message_has_something_due_at_its_instant(driver,
     assert with_due(driver) == [mail.queue_no]
 
 
-def test_a_queue_with_a_lease_that_ran_out_has_something_due(driver, mail):
+def test_a_queue_with_an_expired_lease_has_something_due(driver, mail):
     driver.send(mail)
     driver.claim(mail)
     assert with_due(driver) == []
@@ -80,7 +80,7 @@ def test_a_paused_queue_is_tidied_all_the_same(driver, mail):
     assert bring_back(driver, mail) == 1
 
 
-def test_a_queue_with_a_message_too_old_has_something_to_expire(driver, mail):
+def test_a_queue_with_an_expired_message_has_something_to_expire(driver, mail):
     driver.queue("other")
     driver.send(mail, expires_in_ms=5)
     driver.send(mail)
@@ -105,7 +105,7 @@ def test_no_more_expire_than_asked_for_and_the_oldest_first(driver, mail):
     assert driver.find(young) is not None
 
 
-def test_what_somebody_works_on_does_not_expire(driver, mail):
+def test_a_leased_message_does_not_expire(driver, mail):
     driver.send(mail, expires_in_ms=5)
     driver.claim(mail)
     driver.clock.advance(ms=5)

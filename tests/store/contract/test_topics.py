@@ -1,4 +1,4 @@
-"""Topics and subscriptions as they are kept, and the fan-out in one transaction."""
+"""Topics and subscriptions, and the fan-out in one transaction."""
 
 from functools import partial
 
@@ -106,7 +106,7 @@ def test_a_topic_goes_with_its_subscriptions(driver):
     assert driver.read(lambda s: s.topics.find("orders")).published == 0
 
 
-def test_events_are_counted_those_nobody_wanted_too(driver):
+def test_events_are_counted_also_without_a_subscription(driver):
     orders = topic(driver)
 
     publish(driver, orders, [], events=3, unmatched=2)
@@ -128,7 +128,7 @@ def test_one_publish_puts_messages_into_many_queues(driver):
     assert [driver.claim_ids(queue) for queue in queues] == [[n.message.id] for n in new]
 
 
-def test_an_event_keeps_to_the_limits_of_a_queue_it_comes_into(driver):
+def test_an_event_respects_the_limits_of_its_queues(driver):
     orders = topic(driver)
     limited = driver.queue("orders.limited", max_leased_per_group=1, is_fair=True)
 
@@ -182,7 +182,7 @@ def test_messages_of_one_group_are_blocked_behind_each_other(driver):
     assert driver.claim_ids(queue) == [sent[0].message.id]
 
 
-def test_a_full_queue_is_told_as_such(driver):
+def test_a_full_queue_is_reported(driver):
     orders, queue = topic(driver), driver.queue("orders.mailer", max_messages=1)
     driver.send(queue)
 

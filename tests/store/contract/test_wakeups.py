@@ -11,13 +11,13 @@ from penstock.domain.queue.queue import Ordering
 
 @pytest.fixture
 def heard(driver):
-    """What the store has told since the last look."""
-    told = []
-    driver.store.listen(lambda woken: told.append(dict(woken)))
+    """Wake-ups of the store since the last call."""
+    received = []
+    driver.store.listen(lambda woken: received.append(dict(woken)))
 
     def look():
-        seen = dict(pair for woken in told for pair in woken.items())
-        told.clear()
+        seen = dict(pair for woken in received for pair in woken.items())
+        received.clear()
         return seen
 
     return look
@@ -28,13 +28,13 @@ def mail(driver):
     return driver.queue("mail", lease_ms=MINUTE)
 
 
-def test_a_send_tells_how_many_are_ready(driver, mail, heard):
+def test_a_send_announces_how_many_messages_are_ready(driver, mail, heard):
     driver.send_many(mail, 3)
 
     assert heard() == {mail.queue_no: 3}
 
 
-def test_a_delayed_message_tells_that_there_is_a_new_due_date(driver, mail, heard):
+def test_a_delayed_message_announces_a_new_due_date(driver, mail, heard):
     driver.send(mail, delay_ms=5)
 
     assert heard() == {mail.queue_no: 0}
@@ -44,7 +44,7 @@ def test_a_delayed_message_tells_that_there_is_a_new_due_date(driver, mail, hear
     ("verb", "delay_ms", "count"),
     [(Verb.RELEASE, 0, 1), (Verb.RELEASE, 5, 0), (Verb.FAIL, 0, 1), (Verb.SNOOZE, 5, 0)],
 )
-def test_what_is_given_back_is_told(driver, mail, heard, verb, delay_ms, count):
+def test_a_released_message_is_announced(driver, mail, heard, verb, delay_ms, count):
     driver.send(mail)
     [held] = driver.claim(mail)
     heard()
@@ -54,7 +54,7 @@ def test_what_is_given_back_is_told(driver, mail, heard, verb, delay_ms, count):
     assert heard() == {mail.queue_no: count}
 
 
-def test_the_next_of_a_group_is_told_when_a_whole_run_before_it_has_ended(driver, heard):
+def test_the_next_of_a_group_is_announced_when_the_run_before_it_has_ended(driver, heard):
     mail = driver.queue("mail", ordering=Ordering.GROUP)
     driver.send_many(mail, 3, group="a")
     first, second = driver.claim(mail, 2, in_a_row=True)
@@ -67,7 +67,7 @@ def test_the_next_of_a_group_is_told_when_a_whole_run_before_it_has_ended(driver
     assert heard() == {mail.queue_no: 1}
 
 
-def test_the_next_of_a_group_is_told(driver, heard):
+def test_the_next_of_a_group_is_announced(driver, heard):
     mail = driver.queue("mail", ordering=Ordering.GROUP)
     driver.send_many(mail, 2, group="a")
     [held] = driver.claim(mail)
@@ -78,7 +78,7 @@ def test_the_next_of_a_group_is_told(driver, heard):
     assert heard() == {mail.queue_no: 1}
 
 
-def test_a_dead_letter_is_told_to_its_new_queue(driver, heard):
+def test_a_dead_letter_is_announced_in_its_new_queue(driver, heard):
     dead = driver.queue("dead")
     mail = driver.queue("mail", dead_letter_queue="dead")
     message_id = driver.send(mail)
@@ -89,7 +89,7 @@ def test_a_dead_letter_is_told_to_its_new_queue(driver, heard):
     assert heard()[dead.queue_no] == 1
 
 
-def test_resuming_a_queue_is_told(driver, mail, heard):
+def test_resuming_a_queue_is_announced(driver, mail, heard):
     driver.pause(mail)
     heard()
 
@@ -98,13 +98,13 @@ def test_resuming_a_queue_is_told(driver, mail, heard):
     assert heard()[mail.queue_no] > 0
 
 
-def test_removing_a_queue_is_told_to_all_who_wait_there(driver, mail, heard):
+def test_removing_a_queue_wakes_all_claims_that_wait_there(driver, mail, heard):
     driver.write(lambda s: s.queues.remove(mail.queue_no, now=driver.now))
 
     assert heard()[mail.queue_no] > 1_000
 
 
-def test_what_was_not_committed_is_not_told(driver, mail, heard):
+def test_a_rolled_back_change_is_not_announced(driver, mail, heard):
     def purge_and_break(session):
         session.queues.change(mail.queue_no, is_paused=True)
         raise ValueError
@@ -115,7 +115,7 @@ def test_what_was_not_committed_is_not_told(driver, mail, heard):
     assert heard() == {}
 
 
-def test_a_listener_that_breaks_disturbs_nobody(driver, mail, heard, caplog):
+def test_a_listener_that_fails_does_not_affect_the_others(driver, mail, heard, caplog):
     def broken(_):
         raise ValueError
 

@@ -1,4 +1,4 @@
-"""Workers as rows, and what they hold."""
+"""Workers, and the messages they have leased."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ def test_workers_are_listed_as_they_registered_page_by_page(driver):
     assert [w.id for w in page(driver, after=first.id, limit=5)] == [third.id]
 
 
-def test_those_that_were_not_heard_of_in_time_are_overdue(driver):
+def test_workers_without_a_recent_heartbeat_are_overdue(driver):
     late, other = register(driver), register(driver)
     left = register(driver)
     save(driver, workers.leave(left, now=driver.now))
@@ -105,7 +105,7 @@ def test_those_that_were_not_heard_of_in_time_are_overdue(driver):
     assert driver.write(lambda s: s.workers.to_lose(late.id, now=driver.now)) is None
 
 
-def test_those_that_were_lost_a_moment_ago_can_be_looked_for(driver):
+def test_recently_lost_workers_are_found(driver):
     worker, other = register(driver), register(driver)
     save(driver, workers.leave(other, now=driver.now))
     driver.clock.advance(ms=VALID_MS)
@@ -115,7 +115,7 @@ def test_those_that_were_lost_a_moment_ago_can_be_looked_for(driver):
     assert driver.read(lambda s: s.workers.lost_since((driver.now, lost.id), limit=9)) == []
 
 
-def test_those_that_have_gone_long_ago_are_forgotten(driver):
+def test_workers_that_have_been_gone_for_long_are_forgotten(driver):
     there, left = register(driver), register(driver)
     save(driver, workers.leave(left, now=driver.now))
 
@@ -127,7 +127,7 @@ def test_those_that_have_gone_long_ago_are_forgotten(driver):
 
 
 @pytest.mark.parametrize("named", [True, False])
-def test_what_a_worker_holds_is_found_and_nothing_else(driver, named):
+def test_the_leases_of_a_worker_are_found_and_no_others(driver, named):
     mail, reports = driver.queue("mail"), driver.queue("reports")
     worker, other = register(driver), register(driver)
     driver.send_many(mail, 4)
@@ -148,7 +148,7 @@ def test_what_a_worker_holds_is_found_and_nothing_else(driver, named):
     assert held(driver, register(driver), queues=queues) == []
 
 
-def test_what_was_claimed_under_another_name_is_nobodys(driver):
+def test_a_message_claimed_under_another_name_belongs_to_no_worker(driver):
     mail = driver.queue("mail")
     worker = register(driver, name="worker-1")
     driver.send(mail)

@@ -97,7 +97,7 @@ def test_a_log_that_ends_anywhere_opens_with_what_is_there(crashed: Path, tmp_pa
 def test_a_lost_sector_among_commits_that_were_not_synced_is_an_ordinary_end(
     crashed: Path, tmp_path: Path
 ) -> None:
-    """The last three are claims, or completions: nothing behind them proves that they were."""
+    """The last three are claims or completions: nothing behind them proves a sync."""
     torn = copy_of(crashed, tmp_path / "torn")
     with LogFile(log_of(torn)) as file:
         commits = [head.no for head in file.heads(1) if head.is_commit]
@@ -121,7 +121,7 @@ def test_a_lost_sector_in_a_commit_that_was_synced_is_damage(crashed: Path, tmp_
             open_and_close(damaged)
 
 
-def test_an_operator_may_go_on_without_what_follows_the_damage(
+def test_an_operator_may_accept_the_loss_of_what_follows_the_damage(
     crashed: Path, tmp_path: Path
 ) -> None:
     damaged = copy_of(crashed, tmp_path / "damaged")

@@ -21,7 +21,7 @@ def test_a_flipped_bit_is_among_those_that_explain_the_sums(is_big_endian: bool)
         bits = flipped_bits(damaged, found, stored, is_big_endian=is_big_endian)
 
         assert bit in bits
-        for one in bits:  # all of them do; which one it was, the sums cannot tell
+        for one in bits:  # all of them explain the sums; which one it was is unknown
             better = with_bit_flipped(damaged, one)
             assert sums_of(better, (5, 7), is_big_endian=is_big_endian) == stored
 

@@ -1,4 +1,4 @@
-"""A store that is open meets a damaged page."""
+"""A running store hits a damaged page."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def mail(driver: StoreDriver) -> Queue:
     return driver.read(lambda s: s.queues.page(prefix="mail", after="", limit=1))[0]
 
 
-def test_requests_that_share_a_commit_with_one_that_meets_damage_succeed(
+def test_requests_that_share_a_commit_with_one_that_hits_damage_succeed(
     driver: StoreDriver,
 ) -> None:
     queue = mail(driver)
@@ -49,7 +49,7 @@ def test_requests_that_share_a_commit_with_one_that_meets_damage_succeed(
         claim.result(WAIT_S)
 
 
-def test_what_is_damaged_is_known_once_it_was_met_and_not_before(driver: StoreDriver) -> None:
+def test_damage_is_reported_once_a_request_has_hit_it(driver: StoreDriver) -> None:
     assert driver.store.damage() is None
 
     with pytest.raises(StoreDamaged):

@@ -1,4 +1,4 @@
-"""All that can be read is in the new store, and what cannot is listed."""
+"""Everything readable is in the new store, and what is lost is listed."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def assert_is_sound(path: Path) -> None:
 
 
 def rows(path: Path) -> dict[str, list[tuple]]:
-    """Everything but what a new store has of its own."""
+    """All rows except those that a new store creates itself."""
     own = ("migration", "sqlite_sequence")
     tables = ask(path, "SELECT name FROM sqlite_master WHERE type = 'table' ORDER BY 1")
     return {
@@ -119,7 +119,7 @@ def test_messages_on_a_page_that_is_lost_are_listed_and_the_others_are_kept(
     assert_is_sound(new)
 
 
-def test_what_waited_for_a_lost_message_goes_on(closed: Path, tmp_path: Path) -> None:
+def test_nothing_waits_for_a_lost_message(closed: Path, tmp_path: Path) -> None:
     """Its group is not stuck, and its dedup key may be used again."""
     damaged = copy_of(closed, tmp_path / "damaged")
     page = page_of(closed, "message")
@@ -169,9 +169,7 @@ def test_messages_of_a_queue_that_is_lost_are_kept_under_a_new_name(
     assert_is_sound(new)
 
 
-def test_rows_are_found_although_nothing_leads_to_them_any_more(
-    closed: Path, tmp_path: Path
-) -> None:
+def test_rows_are_found_that_no_tree_leads_to(closed: Path, tmp_path: Path) -> None:
     damaged = copy_of(closed, tmp_path / "damaged")
     [(root,)] = ask(closed, "SELECT rootpage FROM sqlite_master WHERE name = 'message'")
     overwrite(damaged, (root - 1) * PAGE, random.Random(8).randbytes(PAGE))

@@ -51,13 +51,13 @@ def driver(open_one: Open) -> PostgresDriver:
 
 @pytest.fixture
 def stepped_back(monkeypatch: pytest.MonkeyPatch) -> list[int]:
-    """How often somebody was in another's way and had to begin again."""
-    told: list[int] = []
+    """The collisions after which a transaction was retried."""
+    retries: list[int] = []
     step_back = PostgresDatabase.step_back
 
     def tell(db: PostgresDatabase, times: int) -> None:
-        told.append(times)
+        retries.append(times)
         step_back(db, times)
 
     monkeypatch.setattr(PostgresDatabase, "step_back", tell)
-    return told
+    return retries

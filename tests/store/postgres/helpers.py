@@ -1,4 +1,4 @@
-"""Threads that start together, and a hand on the server."""
+"""Threads that start together, and statements on a separate connection."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tests.store.driver import WAIT_S
 
 
 def at_once(*work: Callable[[], object]) -> list:
-    """Run all of them in threads that start together; their answers in the same order."""
+    """Run all of them in threads that start together; returns their answers in order."""
     start = threading.Barrier(len(work))
     answers: list = [None] * len(work)
     errors: list[BaseException] = []
@@ -68,7 +68,7 @@ def slot_of(url: str, queue: Queue, group: str) -> int:
     return by_hand(url, text)[0][0]
 
 
-def somebody_waits(url: str) -> None:
+def assert_lock_is_waited_for(url: str) -> None:
     assert by_hand(url, "SELECT 1 FROM pg_locks WHERE NOT granted")
 
 
@@ -79,7 +79,7 @@ def cut_off(url: str) -> None:
 
 @contextmanager
 def stopped(url: str) -> Iterator[None]:
-    """The server's processes for our connections stand still; the system keeps the lines up."""
+    """Stop the server's processes of our connections; the system keeps the connections open."""
     pids = processes(url)
     for pid in pids:
         os.kill(pid, signal.SIGSTOP)

@@ -1,4 +1,4 @@
-"""Events published, handed over, changed and cancelled at once: nobody waits crosswise."""
+"""Events published, handed over, changed and cancelled at once, without deadlocks."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from penstock.domain.topic import Dispatch
 from penstock.ports.store import Session
 from penstock.ports.tags import Tagged
 from tests.factories import a_new_message
+from tests.store.counter_checks import check_counters
 from tests.store.driver import StoreDriver
 from tests.store.postgres.helpers import at_once
-from tests.store.recount import check_books
 
 TURNS = 60
 GROUPS = "abcd"
@@ -69,7 +69,7 @@ def change(driver: StoreDriver) -> None:
     for n in range(TURNS):
         wanted = Tagged(tag1=f"t{n % 3}", states=(State.WAITING, State.READY), limit=2)
         for found in driver.read(partial(look, wanted=wanted)):
-            with suppress(WrongState, MessageNotFound):  # somebody was faster
+            with suppress(WrongState, MessageNotFound):  # another thread was faster
                 driver.write(partial(rewrite, message_id=found.id))
 
 
@@ -107,12 +107,12 @@ def test_events_are_published_handed_over_changed_and_cancelled_at_once(drivers,
     )
 
     first.sent_ids += second.sent_ids
-    check_books(first)
+    check_counters(first)
     assert first.read(lambda s: s.topics.find("orders")).published == 2 * TURNS
     for queue in queues:
         while held := first.claim(queue, 100):
             for message in held:
                 first.complete(message)
         assert first.counts(queue).live == 0
-    check_books(first)
+    check_counters(first)
     assert stepped_back == []

@@ -38,7 +38,7 @@ def nodes_of(drivers):
     return made
 
 
-def test_what_many_nodes_report_at_once_is_all_counted_and_each_circuit_opens_once(
+def test_outcomes_that_many_nodes_report_at_once_are_counted_and_each_circuit_opens_once(
     drivers, postgres_url, stepped_back
 ):
     nodes = nodes_of(drivers)
@@ -70,7 +70,7 @@ def test_what_many_nodes_report_at_once_is_all_counted_and_each_circuit_opens_on
     assert stepped_back == []
 
 
-def test_of_many_who_ask_at_once_one_tries(drivers):
+def test_one_of_many_simultaneous_permit_requests_is_the_probe(drivers):
     nodes = nodes_of(drivers)
     one = circuit_hash(PATTERNS[0])
     node = nodes[0]
@@ -84,15 +84,15 @@ def test_of_many_who_ask_at_once_one_tries(drivers):
         found = asked.permits([Wanted(PATTERNS[0], queues[number].queue_no)]).result()
         return asked.secure(found).result()[0]
 
-    told = at_once(*(lambda number=number: ask(number) for number in range(8)))
+    answers = at_once(*(lambda number=number: ask(number) for number in range(8)))
 
-    permits = [one.permit for one in told]
+    permits = [one.permit for one in answers]
     assert permits.count(Permit.PROBE) == 1
     assert permits.count(Permit.HOLD) == 7
     assert len(drivers[0].read(lambda s: s.circuits.held(one))) == 7
 
 
-def test_each_duty_is_done_by_one_of_those_who_come_at_once(drivers):
+def test_each_duty_is_done_by_one_of_several_nodes(drivers):
     nodes = nodes_of(drivers)
     queues = [drivers[0].queue(f"q{i}") for i in range(20)]
     one = circuit_hash(PATTERNS[0])
@@ -123,8 +123,8 @@ def test_rules_may_change_while_outcomes_come_in(drivers, stepped_back):
 
     def report():
         for i in range(20):
-            told = nodes[1].unchecked(PATTERNS[i % 3])
-            nodes[1].report([Reported(told, f"r{i}", Outcome.FAILURE)]).result()
+            answers = nodes[1].unchecked(PATTERNS[i % 3])
+            nodes[1].report([Reported(answers, f"r{i}", Outcome.FAILURE)]).result()
 
     def change():
         for i in range(10):

@@ -1,4 +1,4 @@
-"""Limits and fair share hold although several nodes send, claim and change the limits at once."""
+"""Limits and fair share with several nodes that send, claim and change the limits at once."""
 
 import threading
 from contextlib import suppress
@@ -14,9 +14,9 @@ from penstock.domain.message.lifecycle import Message, State
 from penstock.domain.queue.queue import Queue
 from penstock.domain.queue.rate import Rate
 from penstock.ports.store import Session
+from tests.store.counter_checks import check_counters
 from tests.store.driver import WAIT_S, StoreDriver
-from tests.store.postgres.helpers import at_once, somebody_waits, until
-from tests.store.recount import check_books
+from tests.store.postgres.helpers import assert_lock_is_waited_for, at_once, until
 
 TURNS = 40
 LINE = "SELECT pg_advisory_xact_lock(1885697143, {})"
@@ -27,7 +27,7 @@ def claim_all(driver: StoreDriver, queue: Queue, count: int = 10) -> list[Messag
     return [m for _ in range(count) for m in driver.claim(queue, 3)]
 
 
-def test_no_more_are_leased_than_the_queue_says_whoever_claims(drivers):
+def test_several_nodes_lease_no_more_than_the_queue_allows(drivers):
     mail = drivers[0].queue(max_leased=7, lease_ms=DAY)
     drivers[0].send_many(mail, 100)
 
@@ -36,7 +36,7 @@ def test_no_more_are_leased_than_the_queue_says_whoever_claims(drivers):
     assert sum(map(len, claimed)) == 7
 
 
-def test_nor_claimed_in_a_time(drivers):
+def test_several_nodes_keep_to_the_rate_of_a_queue(drivers):
     mail = drivers[0].queue(rate=Rate(1, MINUTE, 7), lease_ms=DAY)
     drivers[0].send_many(mail, 100)
 
@@ -45,7 +45,7 @@ def test_nor_claimed_in_a_time(drivers):
     assert sum(map(len, claimed)) == 7
 
 
-def test_nor_of_a_group(drivers):
+def test_several_nodes_keep_to_the_limit_of_a_group(drivers):
     mail = drivers[0].queue(max_leased_per_group=3, lease_ms=DAY)
 
     def send_and_claim(driver: StoreDriver) -> list[Message]:
@@ -55,10 +55,10 @@ def test_nor_of_a_group(drivers):
     claimed = at_once(*[lambda d=d: send_and_claim(d) for d in drivers * 2])
 
     assert sum(map(len, claimed)) == 3
-    check_books(drivers[0])
+    check_counters(drivers[0])
 
 
-def test_a_node_that_does_not_know_of_a_limit_yet_finds_out(drivers):
+def test_a_node_notices_a_new_limit(drivers):
     first, second = drivers
     mail = first.queue(lease_ms=DAY)
     for driver in drivers:
@@ -74,11 +74,11 @@ def test_a_node_that_does_not_know_of_a_limit_yet_finds_out(drivers):
     first.send_many(mail, 5, group="a")
     assert len(first.claim(mail, 99)) == 10
     first.keeps_history = False
-    check_books(first)
+    check_counters(first)
 
 
 def work_on(driver: StoreDriver, queue: Queue, seed: int) -> None:
-    """Send, claim and end in all ways; what is over the limits would show in the check-up."""
+    """Send, claim and end in all ways; the check afterwards would show exceeded limits."""
     for n in range(TURNS):
         group = "abc"[(seed + n) % 3]
         sends = [driver.submit_send(queue, group=g, delay_ms=n % 2) for g in (group, "a", None)]
@@ -102,14 +102,14 @@ def redrive_and_sweep(driver: StoreDriver, queue: Queue, letters: Queue) -> None
         driver.write(sweep)
         driver.write(bring_back)
         for message in driver.browse(queue, State.READY, limit=1):
-            with suppress(MessageNotFound, WrongState):  # somebody was faster
+            with suppress(MessageNotFound, WrongState):  # another thread was faster
                 driver.alter(message.id, lambda m, _: lifecycle.cancel(m))
 
 
 def drain(driver: StoreDriver, queues: list[Queue]) -> None:
-    """Nobody is stuck: all that is left can be claimed and completed, in good time."""
+    """Nothing is stuck: all that is left can be claimed and completed in time."""
     driver.keeps_history = False
-    check_books(driver)
+    check_counters(driver)
     driver.clock.advance(days=2)
     for _ in range(2_000):
         driver.clock.advance(seconds=1)
@@ -119,7 +119,7 @@ def drain(driver: StoreDriver, queues: list[Queue]) -> None:
         if not any(driver.counts(queue).live for queue in queues):
             break
     assert [driver.counts(queue).live for queue in queues] == [0] * len(queues)
-    check_books(driver)
+    check_counters(driver)
 
 
 def change_limits(driver: StoreDriver, queue: Queue) -> None:
@@ -128,7 +128,7 @@ def change_limits(driver: StoreDriver, queue: Queue) -> None:
 
 
 @pytest.mark.parametrize("limits", [{"max_leased_per_group": 2}, {"is_fair": True}], ids=str)
-def test_everything_at_once_gets_into_nobodys_way(drivers, stepped_back, limits):
+def test_everything_at_once_causes_no_deadlock(drivers, stepped_back, limits):
     letters = drivers[0].queue("letters", lease_ms=DAY, rate_per_group=Rate(50, SECOND, 9))
     mail = drivers[0].queue(
         lease_ms=DAY, max_leased=50, max_attempts=2, dead_letter_queue="letters", **limits
@@ -144,7 +144,7 @@ def test_everything_at_once_gets_into_nobodys_way(drivers, stepped_back, limits)
     drain(drivers[0], [mail, letters])
 
 
-def test_limits_can_be_changed_while_everybody_is_at_work(drivers):
+def test_limits_can_be_changed_under_load(drivers):
     mail = drivers[0].queue(lease_ms=DAY)
 
     at_once(
@@ -158,7 +158,7 @@ def test_limits_can_be_changed_while_everybody_is_at_work(drivers):
 @pytest.mark.parametrize(
     "work", ["send", "claim", "fail", "complete", "bring_back", "purge", "one"]
 )
-def test_whoever_waits_for_a_line_holds_no_message(driver, postgres_url, work):
+def test_a_transaction_that_waits_for_a_queue_row_has_locked_no_message(driver, postgres_url, work):
     mail = driver.queue(lease_ms=MINUTE, max_leased_per_group=1)
     ids = driver.send_many(mail, 3, group="a")
     [held] = driver.claim(mail)
@@ -177,10 +177,10 @@ def test_whoever_waits_for_a_line_holds_no_message(driver, postgres_url, work):
         other.execute(LINE.format(no).encode())
         worker = threading.Thread(target=do[work], daemon=True)
         worker.start()
-        until(lambda: somebody_waits(postgres_url), AssertionError)
+        until(lambda: assert_lock_is_waited_for(postgres_url), AssertionError)
         assert other.execute(ALL_MESSAGES).fetchall()
         other.rollback()
 
     worker.join(WAIT_S)
     assert not worker.is_alive()
-    check_books(driver)
+    check_counters(driver)

@@ -1,7 +1,7 @@
-"""The day, the list of queues, groups, messages: whoever waits for one holds none that comes later.
+"""The lock order: a transaction that waits for a lock holds none that comes later in the order.
 
-Another transaction holds what somebody has to wait for.  While it is waited for, that transaction
-takes everything that comes later, without waiting: it would be refused what somebody had locked.
+Another transaction holds the lock that the tested one waits for, and then takes all later locks
+without waiting: that fails if the tested one holds any of them.
 """
 
 import threading
@@ -20,9 +20,9 @@ from penstock.outbound.dice import SystemDice
 from penstock.services.directory import Directory
 from penstock.services.moves import Moves
 from penstock.services.queues import Queues
+from tests.store.counter_checks import check_counters
 from tests.store.driver import WAIT_S, StoreDriver
-from tests.store.postgres.helpers import at_once, slot_of, somebody_waits, until
-from tests.store.recount import check_books
+from tests.store.postgres.helpers import assert_lock_is_waited_for, at_once, slot_of, until
 
 NO_QUEUES = "LOCK TABLE queue IN ACCESS EXCLUSIVE MODE"
 SLOT = "SELECT pg_advisory_xact_lock(1885697140, {})"
@@ -33,7 +33,7 @@ ONE_MESSAGE = "SELECT 1 FROM message WHERE id = '{}' FOR UPDATE"
 
 
 class Scene:
-    """A queue ordered by group with dead letters in another, and one message in every plight."""
+    """A queue ordered by group, its dead-letter queue, and a message in every state."""
 
     def __init__(self, driver: StoreDriver) -> None:
         self.driver = driver
@@ -143,7 +143,7 @@ def waits_and_holds_nothing(work: Callable[[], object], url: str, lock: str, slo
     with psycopg.connect(url) as other:
         other.execute(lock.encode())
         with under_way(work):
-            until(lambda: somebody_waits(url), AssertionError)
+            until(lambda: assert_lock_is_waited_for(url), AssertionError)
             assert other.execute(ALL_MESSAGES).fetchall()
             other.execute(ALL_KEYS)
             for slot in slots:
@@ -154,47 +154,49 @@ def waits_and_holds_nothing(work: Callable[[], object], url: str, lock: str, slo
 @pytest.mark.parametrize(
     "work", [*NEVER_WAIT, *WAIT_FOR_GROUPS, "complete_plainly", "fail_plainly"]
 )
-def test_whoever_waits_for_the_list_of_queues_holds_no_group_and_no_message(
+def test_a_transaction_that_waits_for_the_list_of_queues_has_locked_no_group_and_no_message(
     scene, postgres_url, work
 ):
     slots = [slot_of(postgres_url, queue, "a") for queue in (scene.orders, scene.letters)]
 
     waits_and_holds_nothing(getattr(scene, work), postgres_url, NO_QUEUES, slots)
 
-    check_books(scene.driver)
+    check_counters(scene.driver)
 
 
 @pytest.mark.parametrize("work", WAIT_FOR_GROUPS)
-def test_whoever_waits_for_a_group_holds_no_message(scene, postgres_url, work):
+def test_a_transaction_that_waits_for_a_group_has_locked_no_message(scene, postgres_url, work):
     lock = SLOT.format(slot_of(postgres_url, scene.orders, "a"))
 
     waits_and_holds_nothing(getattr(scene, work), postgres_url, lock, [])
 
-    check_books(scene.driver)
+    check_counters(scene.driver)
 
 
 @pytest.mark.parametrize("work", ENTER_LETTERS)
-def test_nor_who_waits_for_the_group_that_a_message_may_come_into(scene, postgres_url, work):
+def test_a_transaction_that_waits_for_a_group_that_a_message_may_enter_has_locked_no_message(
+    scene, postgres_url, work
+):
     lock = SLOT.format(slot_of(postgres_url, scene.letters, "a"))
 
     waits_and_holds_nothing(getattr(scene, work), postgres_url, lock, [])
 
-    check_books(scene.driver)
+    check_counters(scene.driver)
 
 
 @pytest.mark.parametrize("work", NEVER_WAIT)
 @pytest.mark.parametrize("which", ["orders", "letters"])
-def test_what_sweeps_leaves_alone_a_group_that_somebody_changes(scene, postgres_url, work, which):
+def test_a_sweep_skips_a_locked_group(scene, postgres_url, work, which):
     queue = getattr(scene, which)
     with psycopg.connect(postgres_url) as other:
         other.execute(SLOT.format(slot_of(postgres_url, queue, "a")).encode())
 
         getattr(scene, work)()
 
-    check_books(scene.driver)
+    check_counters(scene.driver)
 
 
-def test_a_lease_that_ran_out_waits_until_the_group_of_its_dead_letter_is_free(
+def test_an_expired_lease_waits_until_the_group_of_its_dead_letter_is_unlocked(
     driver, postgres_url
 ):
     letters = driver.queue("letters", ordering="group")
@@ -210,10 +212,10 @@ def test_a_lease_that_ran_out_waits_until_the_group_of_its_dead_letter_is_free(
 
     driver.claim(mail)
     assert sorted(driver.browse_ids(letters, State.READY)) == sorted(ids)
-    check_books(driver)
+    check_counters(driver)
 
 
-def test_messages_go_home_to_an_ordered_queue_out_of_one_that_is_not(driver, postgres_url):
+def test_messages_are_redriven_from_a_standard_queue_to_an_ordered_one(driver, postgres_url):
     driver.queue("letters")
     orders = driver.queue("orders", ordering="group", max_attempts=1, dead_letter_queue="letters")
     letters = driver.read(lambda s: s.queues.find("letters"))
@@ -227,11 +229,11 @@ def test_messages_go_home_to_an_ordered_queue_out_of_one_that_is_not(driver, pos
         redriven = purge_like(driver, letters, "redrive", limit=1)
         assert redriven == 1
 
-    for _ in range(2):  # the first time it is found out, the second time it is known
+    for _ in range(2):  # detected the first time, known the second time
         waits_and_holds_nothing(redrive, postgres_url, lock, [])
 
     assert [m.is_blocked for m in driver.browse(orders, State.READY)] == [False, True]
-    check_books(driver)
+    check_counters(driver)
 
 
 def purge_like(driver: StoreDriver, queue: Queue, what: str, *, limit: int) -> int:
@@ -243,8 +245,10 @@ def purge_like(driver: StoreDriver, queue: Queue, what: str, *, limit: int) -> i
 
 @pytest.mark.parametrize("ordering", ["standard", "group"])
 @pytest.mark.parametrize("what", ["purge", "redrive"])
-def test_who_was_overtaken_goes_on_with_what_is_left(drivers, postgres_url, what, ordering):
-    """Nothing done means that nothing is left: so it must not be said because of others."""
+def test_a_step_that_was_overtaken_continues_with_what_is_left(
+    drivers, postgres_url, what, ordering
+):
+    """0 means that nothing is left: so it must not be returned because of other transactions."""
     orders = drivers[0].queue("orders", ordering=ordering)
     ids = drivers[0].send_many(orders, 4, group="a")
     if what == "redrive":
@@ -265,18 +269,16 @@ def test_who_was_overtaken_goes_on_with_what_is_left(drivers, postgres_url, what
         assert is_in.wait(WAIT_S)
         with under_way(lambda: done.append(purge_like(drivers[1], orders, what, limit=2))):
             if what == "purge" or ordering == "group":  # otherwise they take different ones
-                until(lambda: somebody_waits(postgres_url), AssertionError)
+                until(lambda: assert_lock_is_waited_for(postgres_url), AssertionError)
             may_go.set()
 
     assert done == [2, 2] or (what, ordering) == ("redrive", "standard")
     assert sum(done) == 4
-    check_books(drivers[0])
+    check_counters(drivers[0])
 
 
 @pytest.mark.parametrize("ordering", ["standard", "group"])
-def test_a_purge_passes_over_what_somebody_is_at_and_waits_only_for_the_last(
-    driver, postgres_url, ordering
-):
+def test_a_purge_skips_locked_messages_and_waits_only_for_the_last(driver, postgres_url, ordering):
     orders = driver.queue(ordering=ordering)
     busy, *_ = driver.send_many(orders, 3)
 
@@ -285,15 +287,15 @@ def test_a_purge_passes_over_what_somebody_is_at_and_waits_only_for_the_last(
         assert purge_like(driver, orders, "purge", limit=10) == 2
         done: list[int] = []
         with under_way(lambda: done.append(purge_like(driver, orders, "purge", limit=10))):
-            until(lambda: somebody_waits(postgres_url), AssertionError)
+            until(lambda: assert_lock_is_waited_for(postgres_url), AssertionError)
             other.rollback()
 
     assert done == [1]
     assert purge_like(driver, orders, "purge", limit=10) == 0
-    check_books(driver)
+    check_counters(driver)
 
 
-def test_two_changes_by_hand_do_not_hold_on_to_what_the_other_waits_for(driver, postgres_url):
+def test_two_changes_by_hand_do_not_deadlock(driver, postgres_url):
     """Submitted together they would be one transaction, with locks in the order of submission."""
     orders = driver.queue(ordering="group")
     a, b = (driver.send(orders, group=group) for group in "ab")
@@ -310,18 +312,16 @@ def test_two_changes_by_hand_do_not_hold_on_to_what_the_other_waits_for(driver, 
         other.execute(SLOT.format(slots["b"]).encode())
         with driver.together():
             tickets = [cancel(a), driver.submit_send(orders, group="a"), cancel(b)]
-        until(lambda: somebody_waits(postgres_url), AssertionError)
+        until(lambda: assert_lock_is_waited_for(postgres_url), AssertionError)
         assert other.execute(FREE_SLOT.format(slots["a"]).encode()).fetchone() == (True,)
         other.rollback()
 
     for ticket in tickets:
         ticket.result(WAIT_S)
-    check_books(driver)
+    check_counters(driver)
 
 
-def test_a_message_that_moves_while_its_group_is_waited_for_is_looked_at_again(
-    driver, postgres_url
-):
+def test_a_message_that_moves_while_its_group_is_waited_for_is_read_again(driver, postgres_url):
     orders, elsewhere = (driver.queue(name, ordering="group") for name in ("orders", "elsewhere"))
     message_id = driver.send(orders, group="a")
     slots = [slot_of(postgres_url, queue, "a") for queue in (orders, elsewhere)]
@@ -334,15 +334,15 @@ def test_a_message_that_moves_while_its_group_is_waited_for_is_looked_at_again(
         there.execute(SLOT.format(slots[1]).encode())
         here.execute(SLOT.format(slots[0]).encode())
         with under_way(cancel):
-            until(lambda: somebody_waits(postgres_url), AssertionError)
+            until(lambda: assert_lock_is_waited_for(postgres_url), AssertionError)
             here.execute(f"UPDATE message SET queue_no = {elsewhere.queue_no}".encode())
             here.commit()
-            until(lambda: somebody_waits(postgres_url), AssertionError)
+            until(lambda: assert_lock_is_waited_for(postgres_url), AssertionError)
             assert there.execute(ALL_MESSAGES).fetchall()
             there.rollback()
 
 
-def test_two_who_remove_queues_do_not_wait_for_each_other(drivers, stepped_back):
+def test_two_nodes_that_remove_queues_do_not_deadlock(drivers, stepped_back):
     names = [f"q{n}" for n in range(12)]
     for name in names:
         drivers[0].send(drivers[0].queue(name, ordering="group"), group="a")
@@ -355,4 +355,4 @@ def test_two_who_remove_queues_do_not_wait_for_each_other(drivers, stepped_back)
     at_once(*[lambda i=i: remove(nodes[i % 2], names[i::4]) for i in range(4)])
 
     assert stepped_back == []
-    check_books(drivers[0])
+    check_counters(drivers[0])

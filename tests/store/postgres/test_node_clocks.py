@@ -1,4 +1,4 @@
-"""Nodes go by the clock of the database, whatever their own clocks say."""
+"""Nodes use the clock of the database, whatever their own clocks say."""
 
 from __future__ import annotations
 

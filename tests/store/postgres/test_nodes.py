@@ -21,9 +21,9 @@ from penstock.services.moves import Moves
 from penstock.services.queues import Queues
 from penstock.store.postgres.store import clock_of
 from tests.clocks import NOON
+from tests.store.counter_checks import check_counters
 from tests.store.driver import WAIT_S, StoreDriver
-from tests.store.postgres.helpers import at_once, slot_of, somebody_waits, until
-from tests.store.recount import check_books
+from tests.store.postgres.helpers import assert_lock_is_waited_for, at_once, slot_of, until
 
 
 def a_step(moves: Moves, task: MoveTask) -> MoveTask:
@@ -73,12 +73,12 @@ def test_two_nodes_move_every_message_once_and_count_it_once(drivers, monkeypatc
     assert (ended.state, ended.moved) == (MoveState.COMPLETED, len(moved))
     assert sorted(moved + claimed) == sorted(ids)
     drivers[0].queues = [source, target]
-    check_books(drivers[0])
+    check_counters(drivers[0])
 
 
 @pytest.mark.parametrize("is_dead", [True, False])
-def test_a_move_is_not_done_while_somebody_has_in_hand_what_is_left(drivers, postgres_url, is_dead):
-    """A claim locks more than it takes, and gives it free again when it commits."""
+def test_a_move_is_not_done_while_the_remaining_messages_are_locked(drivers, postgres_url, is_dead):
+    """A claim locks more than it takes, until it commits."""
     source, target = drivers[0].queue("source"), drivers[0].queue("target")
     spared = drivers[0].send(source)
     if is_dead:
@@ -96,7 +96,7 @@ def test_a_move_is_not_done_while_somebody_has_in_hand_what_is_left(drivers, pos
     assert drivers[0].browse_ids(target, State.READY) == [spared]
 
 
-def test_a_message_without_a_home_is_seen_in_whosever_hand_it_is(drivers, postgres_url):
+def test_a_message_whose_queue_was_removed_is_seen_although_it_is_locked(drivers, postgres_url):
     letters = drivers[0].queue("letters")
     drivers[0].queue("mail", dead_letter_queue="letters")
     ordinary = drivers[0].send(letters)
@@ -110,7 +110,7 @@ def test_a_message_without_a_home_is_seen_in_whosever_hand_it_is(drivers, postgr
     assert (ended.state, ended.reason) == (MoveState.FAILED, move.HOME_UNKNOWN)
 
 
-def test_of_two_nodes_one_takes_the_step_and_the_other_does_not_wait(drivers):
+def test_one_of_two_nodes_takes_the_step_and_the_other_does_not_wait(drivers):
     drivers[0].queue("source")
     nodes = [Moves(driver.store, driver.clock, SystemDice()) for driver in drivers]
     task = nodes[0].start("source").result(WAIT_S)
@@ -122,7 +122,7 @@ def test_of_two_nodes_one_takes_the_step_and_the_other_does_not_wait(drivers):
     assert drivers[0].write(other_comes_meanwhile) == (task, None)
 
 
-def test_of_two_nodes_that_start_a_move_at_once_one_is_refused(drivers):
+def test_one_of_two_nodes_that_start_a_move_at_once_is_refused(drivers):
     drivers[0].queue("source")
     nodes = [Moves(driver.store, driver.clock, SystemDice()) for driver in drivers]
 
@@ -138,8 +138,8 @@ def test_of_two_nodes_that_start_a_move_at_once_one_is_refused(drivers):
     assert len(nodes[0].active().result(WAIT_S)) == 1
 
 
-def test_groups_stay_in_order_whoever_sends_and_finishes(drivers):
-    """Six senders and six finishers on two nodes: of each group one at a time, in its order."""
+def test_groups_stay_in_order_with_several_senders_and_finishers(drivers):
+    """Six senders and six finishers on two nodes: one message of each group at a time, in order."""
     orders = drivers[0].queue(ordering="group", lease_ms=DAY)
     done: dict[str, list[int]] = {}
     in_hand: list[str] = []
@@ -167,11 +167,11 @@ def test_groups_stay_in_order_whoever_sends_and_finishes(drivers):
 
     assert overlaps == []
     assert done == {f"{s}-{g}": list(range(g, 30, 3)) for s in range(6) for g in range(3)}
-    check_books(drivers[0])
+    check_counters(drivers[0])
 
 
 def test_one_group_shared_by_all_is_never_leased_twice_nor_stuck(drivers):
-    """Senders race finishers for the same group: the moment in which it becomes empty."""
+    """Senders race finishers for the same group at the moment when it becomes empty."""
     orders = drivers[0].queue(ordering="group", lease_ms=DAY)
     in_hand = threading.Semaphore(1)
     finished: list[str] = []
@@ -192,11 +192,11 @@ def test_one_group_shared_by_all_is_never_leased_twice_nor_stuck(drivers):
             lambda: finish(drivers[1]))  # fmt: skip
 
     assert len(set(finished)) == 100
-    check_books(drivers[0])
+    check_counters(drivers[0])
 
 
 def test_a_batch_locks_all_its_groups_at_once_and_in_one_order(driver, postgres_url):
-    """One that sends to the later group and finishes the earlier one does not wait crosswise."""
+    """A batch that sends to the later group and finishes the earlier one does not deadlock."""
     orders = driver.queue(ordering="group", lease_ms=DAY)
     slots = {g: slot_of(postgres_url, orders, g) for g in ("a", "b")}
     earlier, later = sorted(slots, key=slots.__getitem__)
@@ -214,7 +214,7 @@ def test_a_batch_locks_all_its_groups_at_once_and_in_one_order(driver, postgres_
         other.execute(f"SELECT pg_advisory_xact_lock(1885697140, {slots[earlier]})".encode())
         worker = threading.Thread(target=send_and_finish)
         worker.start()
-        until(lambda: somebody_waits(postgres_url), AssertionError)
+        until(lambda: assert_lock_is_waited_for(postgres_url), AssertionError)
         other.execute("SET LOCAL deadlock_timeout = '10ms'")
         other.execute(f"SELECT pg_advisory_xact_lock(1885697140, {slots[later]})".encode())
 
@@ -222,7 +222,7 @@ def test_a_batch_locks_all_its_groups_at_once_and_in_one_order(driver, postgres_
     assert driver.counts(orders).ready == 1
 
 
-def test_a_limit_holds_although_several_nodes_count_at_once(drivers):
+def test_max_messages_is_kept_by_several_nodes(drivers):
     mail = drivers[0].queue(max_messages=10)
 
     def send(driver: StoreDriver) -> list[object]:
@@ -247,7 +247,7 @@ def test_the_same_key_from_two_nodes_is_one_message(drivers):
     assert [a.is_duplicate for a in answers].count(False) == 1
 
 
-def test_who_removes_a_queue_waits_for_those_who_are_sending_to_it(driver, postgres_url):
+def test_removing_a_queue_waits_for_sends_in_progress(driver, postgres_url):
     mail = driver.queue()
     removed = threading.Event()
 
@@ -288,13 +288,13 @@ def test_nodes_sign_receipts_with_the_same_secret(drivers):
     assert len(drivers[0].store.secret) == 32
 
 
-def test_the_databases_time_is_told_in_milliseconds(drivers):
-    told = [clock_of(driver.store)() for driver in drivers]
+def test_the_databases_time_is_read_in_milliseconds(drivers):
+    instants = [clock_of(driver.store)() for driver in drivers]
 
-    assert 1_700_000_000_000 < told[0] <= told[1] < told[0] + 60_000
+    assert 1_700_000_000_000 < instants[0] <= instants[1] < instants[0] + 60_000
 
 
-def test_of_two_nodes_that_change_the_settings_neither_undoes_the_other(drivers):
+def test_two_nodes_that_change_settings_do_not_overwrite_each_other(drivers):
     drivers[0].queue("mail")
     nodes = [Queues(d.store, d.clock, Directory(d.store, d.clock)) for d in drivers]
 
@@ -311,8 +311,8 @@ def test_of_two_nodes_that_change_the_settings_neither_undoes_the_other(drivers)
     assert found.version == 1 + 8
 
 
-def test_a_claim_repeated_while_it_is_under_way_waits_for_its_answer(drivers):
-    """Two nodes and several lanes are asked with one key at the same instant."""
+def test_a_claim_repeated_while_it_is_in_progress_waits_for_its_answer(drivers):
+    """Two nodes and several lanes get the same key at the same instant."""
     mail = drivers[0].queue(lease_ms=DAY)
     drivers[0].send_many(mail, 20)
 

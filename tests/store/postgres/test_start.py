@@ -1,4 +1,4 @@
-"""A store opens only on a server that keeps our promises, and with the schema that we ship."""
+"""A store opens only on a server with safe settings and the current schema."""
 
 import pytest
 
@@ -24,7 +24,7 @@ DURABLE = {"server_version_num": "130000", "fsync": "on", "full_page_writes": "o
         ("server_encoding", "SQL_ASCII", "server_encoding is SQL_ASCII"),
     ],
 )
-def test_a_server_that_cannot_keep_our_promises_is_refused(fact, value, reason):
+def test_a_server_with_unsafe_settings_is_refused(fact, value, reason):
     with pytest.raises(StoreRefused, match=reason):
         postgres_store.refuse_unsafe(DURABLE | {fact: value})
 
@@ -47,7 +47,7 @@ def test_what_has_been_migrated_is_not_migrated_again(postgres_url):
     assert again == []
 
 
-def test_of_two_who_migrate_at_once_one_does_it(postgres_url):
+def test_one_of_two_processes_that_migrate_at_once_does_it(postgres_url):
     applied = at_once(lambda: migrate(postgres_url), lambda: migrate(postgres_url))
 
     assert sorted(applied, key=len) == [[], migrations.shipped("postgres")]
@@ -80,6 +80,6 @@ def test_options_that_make_no_sense_are_refused(postgres_url, options):
         open_postgres(postgres_url + options)
 
 
-def test_a_server_that_is_not_there_is_unavailable():
+def test_a_server_that_cannot_be_reached_is_unavailable():
     with pytest.raises(StoreUnavailable, match="cannot reach PostgreSQL"):
         open_postgres("postgresql://nobody@127.0.0.1:1/nothing")

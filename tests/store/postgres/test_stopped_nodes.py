@@ -22,7 +22,7 @@ LOCK_MAIL = "SELECT 1 FROM queue WHERE name = 'mail' FOR UPDATE"
 
 
 def stop_after(session, *, sent_only: bool) -> None:
-    """The write goes this far; then its process is stopped."""
+    """The write gets this far; then its process is stopped."""
     session.queues.add("half", QueueSettings(), now=NOON)
     if sent_only:
         session.db._link.send(LOCK_MAIL.encode())
@@ -54,13 +54,13 @@ def test_others_get_the_locks_of_a_node_that_stops_in_its_transaction(
     stopped.start()
     assert has_stopped.wait(WAIT_S)
     try:
-        # Adding a queue takes a lock that the stopped one holds, too.
+        # Adding a queue takes a lock that the stopped node holds, too.
         eventually(lambda: works(lambda: other.queue("half")))
     finally:
         goes_on.set()
     stopped.join(WAIT_S)
 
-    assert errors, "the stopped node was told that its transaction is good"
+    assert errors, "the transaction of the stopped node was reported as committed"
     assert other.send(other.read(lambda s: s.queues.find("half")))
     stopping.queue("works again")
 
@@ -93,7 +93,7 @@ def test_a_session_that_waits_for_its_client_is_ended_after_several_looks(postgr
     stalled.begin(durable=False)
     start(b"SELECT 1")
     seen = [look() for _ in range(LOOKS - 1)]
-    start(b"SELECT 2")  # it goes on: counting begins again
+    start(b"SELECT 2")  # it continues: counting starts again
     seen += [look() for _ in range(LOOKS - 1)]
     assert seen == [0] * len(seen)
 

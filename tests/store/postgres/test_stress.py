@@ -1,4 +1,4 @@
-"""Everything at once in ordered queues, on two nodes: nobody gets into anybody's way.
+"""Everything at once in ordered queues, on two nodes, without deadlocks.
 
 `stepped_back` tells of collisions that were tried again and so were seen by no caller.
 """
@@ -19,9 +19,9 @@ from penstock.services.directory import Directory
 from penstock.services.moves import Moves
 from penstock.services.queues import Queues
 from penstock.store.verbs.transaction_state import json_list
+from tests.store.counter_checks import check_counters
 from tests.store.driver import WAIT_S, StoreDriver
 from tests.store.postgres.helpers import at_once
-from tests.store.recount import check_books
 
 TURNS = 100
 GROUPS = "abcdef"
@@ -30,7 +30,7 @@ HELD = (DedupUntil.CLAIMED, DedupUntil.ENDED)
 
 @pytest.fixture
 def orders(drivers):
-    """Ordered by group, and so is where its dead go.  One attempt: every second failure kills."""
+    """A queue ordered by group, and its dead-letter queue, too.  One attempt per message."""
     letters = drivers[0].queue("letters", ordering="group", lease_ms=DAY)
     orders = drivers[0].queue(
         "orders", ordering="group", lease_ms=DAY, max_attempts=2, dead_letter_queue="letters"
@@ -80,27 +80,27 @@ def cancel(message: Message, _: Queue) -> Message:
 def alter_some(driver: StoreDriver, queue) -> None:
     for n in range(TURNS):
         for message in driver.browse(queue, State.READY, limit=3)[:: 1 if n % 2 else -1]:
-            with suppress(WrongState, MessageNotFound):  # somebody was faster
+            with suppress(WrongState, MessageNotFound):  # another thread was faster
                 driver.alter(message.id, bury if n % 3 else cancel)
 
 
 def check_all(drivers: list[StoreDriver], queues: list[Queue]) -> None:
-    """The books balance, and no group is stuck: all that is left can be claimed and completed."""
+    """The counters balance, and no group is stuck: everything left can be claimed and completed."""
     first, second = drivers
     first.sent_ids += second.sent_ids
-    check_books(first)
+    check_counters(first)
     first.clock.advance(days=2)
     for queue in queues:
         while held := first.claim(queue, 100):
             for m in held:
                 first.complete(m)
         assert first.counts(queue).live == 0
-    check_books(first)
+    check_counters(first)
     assert held_keys(first, queues) == []
 
 
 def held_keys(driver: StoreDriver, queues: list[Queue]) -> list:
-    """Keys that are taken when nobody is left who could give them back, and no window lasts."""
+    """Keys that are still taken although no message and no window is left."""
     keys = [(queue.queue_no, str(n)) for queue in queues for n in range(7)]
     driver.clock.advance(days=1000)
     driver.write(lambda s: s.tidying.forget_dedup(now=driver.now, limit=1_000))

@@ -8,7 +8,7 @@ from tests.store.driver import WAIT_S
 from tests.store.postgres.helpers import cut_off, until
 
 
-def test_a_send_wakes_those_who_wait_at_another_node_and_its_own_once(drivers):
+def test_a_send_wakes_claims_at_another_node_and_at_its_own_once(drivers):
     received: list[dict[int, int]] = []
     here: list[dict[int, int]] = []
     arrived = threading.Event()
@@ -47,7 +47,7 @@ def test_wake_ups_come_back_after_the_connection_was_cut(drivers, postgres_url):
     assert any(is_heard() for _ in range(300))
 
 
-def test_what_is_untold_at_the_end_is_told_before_a_node_goes(open_one):
+def test_pending_announcements_are_sent_before_a_node_exits(open_one):
     first, second = open_one(), open_one()
     mail = first.queue()
     assert second.store.wakeups.is_listening.wait(WAIT_S)

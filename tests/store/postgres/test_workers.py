@@ -1,4 +1,4 @@
-"""Several nodes look after the same workers."""
+"""Several nodes supervise the same workers."""
 
 import psycopg
 
@@ -17,7 +17,7 @@ def workers_of(driver):
     return Workers(driver.store, driver.clock, SystemDice(), DEFAULT_LIMITS, valid_ms=VALID_MS)
 
 
-def test_a_worker_that_another_node_is_at_is_left_to_it(driver, postgres_url):
+def test_a_worker_that_another_node_has_locked_is_skipped(driver, postgres_url):
     workers = workers_of(driver)
     busy, lost = (workers.register(NewWorker()).result() for _ in range(2))
     driver.clock.advance(ms=VALID_MS)
@@ -31,7 +31,9 @@ def test_a_worker_that_another_node_is_at_is_left_to_it(driver, postgres_url):
     assert workers.get(lost.id).result().state is WorkerState.LOST
 
 
-def test_many_nodes_lose_each_worker_once_and_give_its_leases_back_once(drivers, postgres_url):
+def test_many_nodes_mark_each_worker_as_lost_once_and_release_its_leases_once(
+    drivers, postgres_url
+):
     mail = drivers[0].queue("mail", lease_ms=HOUR, max_attempts=None)
     workers = [workers_of(driver) for driver in drivers]
     lost = [workers[0].register(NewWorker(queues=("mail",))).result() for _ in range(20)]
@@ -45,8 +47,8 @@ def test_many_nodes_lose_each_worker_once_and_give_its_leases_back_once(drivers,
     for reaper in reapers:
         reaper.tick(now)
 
-    told = by_hand(postgres_url, "SELECT subject FROM fact WHERE kind = 'worker_lost'")
-    assert sorted(told) == sorted((worker.id,) for worker in lost)
+    facts = by_hand(postgres_url, "SELECT subject FROM fact WHERE kind = 'worker_lost'")
+    assert sorted(facts) == sorted((worker.id,) for worker in lost)
     again = drivers[1].claim(mail, 100)
     assert sorted(m.id for m in again) == sorted(ids)
     assert {(m.crashes, m.attempts) for m in again} == {(1, 2)}

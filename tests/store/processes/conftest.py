@@ -45,7 +45,7 @@ def start(folder: Path, has_checksums: bool) -> Iterator[Callable[[], Peer]]:
 
 @pytest.fixture
 def open_another(folder: Path, has_checksums: bool) -> Iterator[Callable[..., SqlStore]]:
-    """Stores of this process that know nothing of each other, as those of several would."""
+    """Stores in this process that are independent, like those of several processes."""
     stores: list[SqlStore] = []
 
     def one(**options: Any) -> SqlStore:
@@ -59,7 +59,7 @@ def open_another(folder: Path, has_checksums: bool) -> Iterator[Callable[..., Sq
 
 @pytest.fixture
 def stranger(folder: Path, has_checksums: bool) -> Iterator[Callable[[], Any]]:
-    """Connections that know nothing of turns; of the one copy of SQLite that may have the file."""
+    """Connections that bypass the write lock, with the copy of SQLite that may open the file."""
     made: list[Any] = []
 
     def one() -> Any:

@@ -37,11 +37,11 @@ class Peer:
     def answer(self) -> Any:
         assert self._process.stdout is not None
         line = self._process.stdout.readline()
-        assert line, self.last_words()
+        assert line, self.stderr_tail()
         return json.loads(line)
 
     def kill(self) -> list[Any]:
-        """At once; what it has said until then, and nobody has read."""
+        """Kill it; returns its output that was not read yet."""
         self._process.kill()
         assert self._process.stdout is not None
         said = [json.loads(line) for line in self._process.stdout if line.endswith(b"\n")]
@@ -49,20 +49,20 @@ class Peer:
         return said
 
     def close(self) -> str:
-        """As it would by itself; returns what it logged."""
-        _, told = self._process.communicate(timeout=30)
-        assert self._process.returncode == 0, told.decode()
-        return told.decode()
+        """Let it exit by itself; returns what it logged."""
+        _, stderr = self._process.communicate(timeout=30)
+        assert self._process.returncode == 0, stderr.decode()
+        return stderr.decode()
 
     def end(self) -> None:
         if self._process.returncode is None:
             self._process.kill()
             self._release()
 
-    def last_words(self) -> str:
+    def stderr_tail(self) -> str:
         self._process.kill()
-        _, told = self._process.communicate()
-        return told.decode()
+        _, stderr = self._process.communicate()
+        return stderr.decode()
 
     def _release(self) -> None:
         self._process.communicate()

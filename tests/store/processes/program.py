@@ -1,6 +1,6 @@
 """A process that shares the store: does what its standard input says, one JSON line each.
 
-Run by `peer.Peer`.  The answer to a line is one JSON line as well; `work` goes on telling what was
+Run by `peer.Peer`.  The answer to a line is one JSON line as well; `work` keeps reporting what was
 acknowledged until the process is killed.
 """
 
@@ -77,13 +77,13 @@ class Program:
         return found
 
     def work(self) -> None:
-        """Until somebody kills us."""
+        """Work until this process is killed."""
         while True:
             say({"sent": self.send(2)})
             say({"completed": self.complete()})
 
     def hear(self) -> list[str]:
-        """Waits for a message and never looks by itself: only a wake-up brings it."""
+        """Waits for a message without polling: only a wake-up brings it."""
         queue = self.queue()
 
         async def wait() -> list[str]:
@@ -93,7 +93,7 @@ class Program:
             self._broker.listen(room.heard)
             waiting = asyncio.ensure_future(room.claim(queue, wait_ms=FOR_EVER_MS))
             await asyncio.sleep(0)
-            # In the same batch as its first look, so that this one has found nothing for certain.
+            # In the same batch as its first claim, which therefore certainly finds nothing.
             await self._broker.messages.claim(queue)
             say("waiting")
             return [message.id for message, _ in (await waiting).messages]
@@ -101,18 +101,18 @@ class Program:
         return asyncio.run(wait())
 
     def stop_in_turn(self) -> str:
-        """Stands still in the middle of a transaction, until somebody sends SIGCONT."""
+        """Stops in the middle of a transaction, until it gets SIGCONT."""
 
         def stop(_session: Any) -> None:
             say("stopping")
-            # To this very thread: it must not go on before the process stands still.
+            # To this very thread: it must not continue before the process is stopped.
             signal.pthread_kill(threading.get_ident(), signal.SIGSTOP)
 
         self._broker.store.write(stop).result()
         return "went on"
 
     def leave_a_child(self) -> None:
-        """A child that outlives us, made in the middle of a transaction."""
+        """Fork a child that outlives us, in the middle of a transaction."""
 
         def fork(_session: Any) -> None:
             child = os.fork()
@@ -153,7 +153,7 @@ class Shop(Program):
         return found
 
     def work_in_transactions(self) -> None:
-        """Until somebody kills us."""
+        """Work until this process is killed."""
         with closing(sqlite3.connect(self._path)) as db:
             while True:
                 say({"sent": self._order(db)})

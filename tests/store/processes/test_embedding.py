@@ -27,14 +27,14 @@ def has_checksums() -> bool:
 
 
 def orders(folder: Path) -> dict[str, int]:
-    """How often each was done."""
+    """How often each order was handled."""
     with closing(sqlite3.connect(folder / "penstock.db")) as db:
         found = db.execute("SELECT id, is_done FROM orders").fetchall()
     assert len(dict(found)) == len(found)
     return dict(found)
 
 
-def test_workers_and_applications_work_side_by_side_and_nobody_sees_an_error(
+def test_workers_and_applications_work_side_by_side_without_errors(
     start: Start, folder: Path
 ) -> None:
     shops = [start().ready()]
@@ -45,22 +45,22 @@ def test_workers_and_applications_work_side_by_side_and_nobody_sees_an_error(
     for shop in shops:
         shop.tell("trade", count=EACH)
     worker.tell("turn_over", count=EACH)
-    told = [peer.answer() for peer in [*shops, worker]]
+    report = [peer.answer() for peer in [*shops, worker]]
     rest = drain(worker)
 
-    assert [one["errors"] for one in told] == [[]] * len(told)
-    sent = [one for part in told for one in part["sent"]]
-    completed = [one for part in told for one in part["completed"]] + rest
+    assert [one["errors"] for one in report] == [[]] * len(report)
+    sent = [one for part in report for one in part["sent"]]
+    completed = [one for part in report for one in part["completed"]] + rest
     assert len(completed) == len(set(completed)) == len(sent)
-    assert [peer.close() for peer in [*shops, worker]] == [""] * len(told)
-    in_shops = {one for part in told[:-1] for one in part["sent"]}
-    by_shops = {one for part in told[:-1] for one in part["completed"]}
+    assert [peer.close() for peer in [*shops, worker]] == [""] * len(report)
+    in_shops = {one for part in report[:-1] for one in part["sent"]}
+    by_shops = {one for part in report[:-1] for one in part["completed"]}
     assert orders(folder) == {one: int(one in by_shops) for one in in_shops}
     assert_sound(folder)
 
 
 @pytest.mark.parametrize("seed", range(2))
-def test_an_application_that_is_killed_leaves_both_or_neither_and_stops_nobody(
+def test_an_application_that_is_killed_leaves_both_or_neither_and_does_not_stop_others(
     start: Start, open_another: Callable[[], SqlStore], folder: Path, seed: int
 ) -> None:
     dice = random.Random(seed)
@@ -69,9 +69,9 @@ def test_an_application_that_is_killed_leaves_both_or_neither_and_stops_nobody(
     sent: set[str] = set()
     completed: list[str] = []
 
-    def note(told: dict[str, list[str]]) -> None:
-        sent.update(told.get("sent", ()))
-        completed.extend(told.get("completed", ()))
+    def note(report: dict[str, list[str]]) -> None:
+        sent.update(report.get("sent", ()))
+        completed.extend(report.get("completed", ()))
 
     for peer in peers:
         peer.tell("work_in_transactions")
@@ -81,13 +81,13 @@ def test_an_application_that_is_killed_leaves_both_or_neither_and_stops_nobody(
         victim = dice.randrange(len(peers))
         for _ in range(dice.randrange(6)):
             note(peers[victim].answer())
-        for told in peers[victim].kill():
-            note(told)
+        for report in peers[victim].kill():
+            note(report)
         peers[victim] = start().ready()  # while the others work
         peers[victim].tell("work_in_transactions")
     for peer in peers:
-        for told in peer.kill():
-            note(told)
+        for report in peer.kill():
+            note(report)
 
     store = open_another()
     live, ended = all_ids(store)
@@ -97,6 +97,6 @@ def test_an_application_that_is_killed_leaves_both_or_neither_and_stops_nobody(
     assert {one for one, is_done in kept.items() if is_done} == set(ended)
     assert sent <= kept.keys(), "an acknowledged order is lost"
     assert len(completed) == len(set(completed))
-    assert set(completed) <= set(ended), "a completion was forgotten"
+    assert set(completed) <= set(ended), "a completion was lost"
     assert max(kept.values()) == 1
     assert_sound(folder)

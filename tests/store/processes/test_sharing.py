@@ -1,4 +1,4 @@
-"""What processes have in common, and what each of them believes of it for a while."""
+"""What processes share, and what each of them caches for a while."""
 
 from __future__ import annotations
 
@@ -23,24 +23,24 @@ from penstock.store.sqlite.write_lock import WriteLock
 from penstock.store.store import SqlStore
 from tests.clocks import ManualClock
 from tests.factories import a_new_message
+from tests.store.counter_checks import check_counters
 from tests.store.driver import StoreDriver
 from tests.store.processes.peer import Peer
-from tests.store.recount import check_books
-from tests.store.trouble import TOO_BIG, no_room
+from tests.store.storage_failures import TOO_BIG, no_room
 
 Another = Callable[..., SqlStore]
 
 
 @pytest.fixture
 def drivers(open_another: Another) -> tuple[StoreDriver, StoreDriver]:
-    """Two processes, and one time."""
+    """Two processes with the same clock."""
     clock = ManualClock()
     return StoreDriver(open_another(), clock), StoreDriver(open_another(), clock)
 
 
 @pytest.fixture
 def written_again(monkeypatch: pytest.MonkeyPatch, has_checksums: bool) -> list[Path]:
-    """The logs that were written anew when a store was opened."""
+    """The logs that were written again when a store was opened."""
     found: list[Path] = []
     if has_checksums:
         monkeypatch.setattr(sqlite, "make_log_durable", found.append)
@@ -65,7 +65,7 @@ def test_the_log_is_left_alone_while_another_process_has_the_store_open(
     assert written_again
 
 
-def test_nobody_opens_the_store_in_the_turn_of_another(
+def test_opening_the_store_waits_for_the_write_lock(
     open_another: Another, written_again: list[Path], folder: Path
 ) -> None:
     other = WriteLock(folder / "penstock.db")
@@ -79,7 +79,7 @@ def test_nobody_opens_the_store_in_the_turn_of_another(
     open_another()
 
 
-def test_after_a_full_disk_the_store_is_opened_anew_beside_the_others(
+def test_after_a_full_disk_the_store_is_reopened_beside_the_others(
     drivers: tuple[StoreDriver, StoreDriver], written_again: list[Path]
 ) -> None:
     here, there = drivers
@@ -95,7 +95,7 @@ def test_after_a_full_disk_the_store_is_opened_anew_beside_the_others(
 
 
 @pytest.mark.parametrize("has_checksums", [False])
-def test_after_a_write_that_failed_whoever_is_next_settles_the_log(
+def test_after_a_failed_write_the_next_process_makes_the_log_durable(
     drivers: tuple[StoreDriver, StoreDriver], written_again: list[Path], folder: Path
 ) -> None:
     here, there = drivers
@@ -115,7 +115,7 @@ def test_after_a_write_that_failed_whoever_is_next_settles_the_log(
 
 @contextmanager
 def no_large_files(folder: Path) -> Iterator[None]:
-    """The log cannot grow: to the kernel it is an error of writing, and not a full disk."""
+    """The log cannot grow: the kernel reports a write error, not a full disk."""
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
     log = folder / "penstock.db-wal"
     resource.setrlimit(resource.RLIMIT_FSIZE, (log.stat().st_size, hard))
@@ -125,13 +125,13 @@ def no_large_files(folder: Path) -> Iterator[None]:
         resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
 
 
-def test_a_day_that_another_process_has_dropped_is_made_again_for_whoever_needs_it(
+def test_a_day_that_another_process_has_dropped_is_created_again_when_needed(
     drivers: tuple[StoreDriver, StoreDriver],
 ) -> None:
     here, there = drivers
     mail = here.queue()
     here.send(mail)
-    late = a_new_message(mail, now=here.now)  # made on this day, and sent much later
+    late = a_new_message(mail, now=here.now)  # created on this day, and sent much later
     day = here.now // DAY
     here.clock.advance(days=30)
     there.write(lambda s: s.tidying.drop_day(day, now=there.now))
@@ -140,7 +140,7 @@ def test_a_day_that_another_process_has_dropped_is_made_again_for_whoever_needs_
 
     assert isinstance(sent, Sent)
     assert len(there.claim(mail, limit=9)) == 2
-    check_books(there)
+    check_counters(there)
 
 
 def test_a_day_can_be_dropped_by_all_of_them(drivers: tuple[StoreDriver, StoreDriver]) -> None:
@@ -176,10 +176,10 @@ def test_duties_may_run_in_all_of_them_at_once(drivers: tuple[StoreDriver, Store
                 duty.tick(here.now)
 
     assert here.counts(mail).ready == 4
-    check_books(there)
+    check_counters(there)
 
 
-def test_numbers_are_given_once(drivers: tuple[StoreDriver, StoreDriver]) -> None:
+def test_numbers_are_unique_across_processes(drivers: tuple[StoreDriver, StoreDriver]) -> None:
     here, there = drivers
     mail = here.queue()
 
@@ -188,7 +188,7 @@ def test_numbers_are_given_once(drivers: tuple[StoreDriver, StoreDriver]) -> Non
     assert there.claim_ids(mail, limit=99) == sent
 
 
-def test_the_latest_instant_is_that_of_whoever_is_ahead(open_another: Another) -> None:
+def test_the_latest_instant_is_that_of_the_process_that_is_ahead(open_another: Another) -> None:
     ahead, behind = ManualClock(), ManualClock()
     ahead.advance(minutes=5)
     here, there = StoreDriver(open_another(), ahead), StoreDriver(open_another(), behind)
@@ -200,7 +200,7 @@ def test_the_latest_instant_is_that_of_whoever_is_ahead(open_another: Another) -
     assert open_another().high_water >= ahead.now()
 
 
-def test_a_process_that_comes_later_goes_by_the_time_of_those_who_are_there(
+def test_a_process_that_starts_later_uses_the_time_of_the_others(
     open_another: Another, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     first = SystemClock(agree=open_another().agree)
@@ -212,7 +212,7 @@ def test_a_process_that_comes_later_goes_by_the_time_of_those_who_are_there(
     assert abs(second.now() - first.now()) < MINUTE
 
 
-def test_what_was_agreed_on_is_forgotten_with_the_last_one_and_survives_an_error(
+def test_the_agreed_number_survives_an_error_and_ends_with_the_last_process(
     open_another: Another,
 ) -> None:
     first = open_another()
@@ -222,7 +222,7 @@ def test_what_was_agreed_on_is_forgotten_with_the_last_one_and_survives_an_error
     driver.write(no_room)
     with pytest.raises(StoreUnavailable):
         driver.submit_send(mail, body=TOO_BIG).result()
-    driver.send(mail)  # opened anew, and alone
+    driver.send(mail)  # reopened, and alone
 
     second = open_another()
     assert second.agree(7) == 5
@@ -232,7 +232,7 @@ def test_what_was_agreed_on_is_forgotten_with_the_last_one_and_survives_an_error
     assert open_another().agree(9) == 9
 
 
-def test_a_queue_that_another_process_has_removed_is_believed_in_for_a_moment(
+def test_a_queue_that_another_process_has_removed_stays_cached_for_a_moment(
     drivers: tuple[StoreDriver, StoreDriver],
 ) -> None:
     here, there = drivers
@@ -245,13 +245,13 @@ def test_a_queue_that_another_process_has_removed_is_believed_in_for_a_moment(
     [refused] = there.submit_send(mail).result()
     there.clock.advance(ms=FRESH_MS + 1)
 
-    assert isinstance(refused, QueueNotFound), "the transaction looks for itself"
+    assert isinstance(refused, QueueNotFound), "the transaction reads the queue itself"
     assert directory.cached("mail") is None
     with pytest.raises(QueueNotFound):
         directory.load("mail").result()
 
 
-def test_a_process_that_is_there_does_not_mind_another_that_comes_and_goes(
+def test_a_running_process_is_not_disturbed_by_another_that_starts_and_exits(
     start: Callable[[], Peer], open_another: Another
 ) -> None:
     driver = StoreDriver(open_another(), ManualClock())

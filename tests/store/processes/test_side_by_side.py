@@ -1,4 +1,4 @@
-"""Several processes on one file: nothing is lost, nothing is done twice, and nobody is refused."""
+"""Several processes on one file: nothing is lost, done twice or refused."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def assert_sound(folder: Path) -> None:
 
 
 def all_ids(store: SqlStore) -> tuple[set[str], list[str]]:
-    """Of messages that are alive, and of those that have ended, as often as they have."""
+    """The ids of live messages, and of ended ones once per ending."""
 
     def look(session: Session) -> tuple[set[str], list[str]]:
         queue = session.queues.find("shared")
@@ -52,21 +52,19 @@ def drain(peer: Peer) -> list[str]:
     return found
 
 
-def test_everything_is_completed_exactly_once_and_nobody_sees_an_error(
-    start: Start, folder: Path
-) -> None:
+def test_everything_is_completed_exactly_once_without_errors(start: Start, folder: Path) -> None:
     first = start().ready()
     first.ask("send", count=1)
     peers = [first, *(start().ready() for _ in range(3))]
 
     for peer in peers:
         peer.tell("turn_over", count=EACH)
-    told = [peer.answer() for peer in peers]
+    report = [peer.answer() for peer in peers]
     rest = drain(first)
 
-    assert [one["errors"] for one in told] == [[]] * len(peers)
-    sent = [one for part in told for one in part["sent"]]
-    completed = [one for part in told for one in part["completed"]] + rest
+    assert [one["errors"] for one in report] == [[]] * len(peers)
+    sent = [one for part in report for one in part["sent"]]
+    completed = [one for part in report for one in part["completed"]] + rest
     assert len(completed) == len(set(completed)) == len(sent) + 1
     assert set(sent) < set(completed)
     assert [peer.close() for peer in peers] == [""] * len(peers)
@@ -74,7 +72,7 @@ def test_everything_is_completed_exactly_once_and_nobody_sees_an_error(
 
 
 @pytest.mark.parametrize("seed", range(2))
-def test_whoever_is_killed_takes_nothing_along_and_stops_nobody(
+def test_a_killed_process_loses_nothing_and_does_not_stop_others(
     start: Start, open_another: Callable[[], SqlStore], folder: Path, seed: int
 ) -> None:
     dice = random.Random(seed)
@@ -83,9 +81,9 @@ def test_whoever_is_killed_takes_nothing_along_and_stops_nobody(
     sent: set[str] = set()
     completed: list[str] = []
 
-    def note(told: dict[str, list[str]]) -> None:
-        sent.update(told.get("sent", ()))
-        completed.extend(told.get("completed", ()))
+    def note(report: dict[str, list[str]]) -> None:
+        sent.update(report.get("sent", ()))
+        completed.extend(report.get("completed", ()))
 
     for worker in workers:
         worker.tell("work")
@@ -95,28 +93,26 @@ def test_whoever_is_killed_takes_nothing_along_and_stops_nobody(
         victim = dice.randrange(len(workers))
         for _ in range(dice.randrange(6)):
             note(workers[victim].answer())
-        for told in workers[victim].kill():
-            note(told)
+        for report in workers[victim].kill():
+            note(report)
         workers[victim] = start().ready()  # while the others work
         workers[victim].tell("work")
     for worker in workers:
-        for told in worker.kill():
-            note(told)
+        for report in worker.kill():
+            note(report)
 
     store = open_another()
     live, ended = all_ids(store)
     store.close()
     assert len(completed) == len(set(completed))
     assert len(ended) == len(set(ended))
-    assert set(completed) <= set(ended), "a completion was forgotten"
+    assert set(completed) <= set(ended), "a completion was lost"
     assert sent <= live | set(ended), "an acknowledged message is lost"
     assert not live & set(ended)
     assert_sound(folder)
 
 
-def test_a_file_that_is_not_there_yet_is_made_by_all_of_them_together(
-    start: Start, folder: Path
-) -> None:
+def test_several_processes_create_a_missing_file_together(start: Start, folder: Path) -> None:
     peers = [start() for _ in range(5)]
 
     for peer in peers:

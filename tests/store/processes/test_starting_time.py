@@ -25,7 +25,7 @@ Start = Callable[[int], Broker]
 
 @pytest.fixture
 def start(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Start]:
-    """Opens the store as a process does whose wall clock is ahead by so much."""
+    """Opens the store like a process whose wall clock is ahead by `ahead_ms`."""
     real = clocks.wall_ms
     with ExitStack() as stack:
 
@@ -95,7 +95,7 @@ def test_a_clock_that_was_never_set_does_not_set_the_store_back(
 
 
 def test_a_store_that_is_in_use_is_not_set_back(start: Start) -> None:
-    """The clock was corrected while a process runs: it and all that come keep its time."""
+    """The clock was corrected while a process runs: it and later ones keep its time."""
     running = start(2 * DAY)
     use(running)
 
@@ -113,7 +113,7 @@ def test_a_store_that_is_in_use_is_not_set_back(start: Start) -> None:
 def test_a_process_that_uses_a_time_of_its_own_keeps_it(
     start: Start, tmp_path: Path, driver: StoreDriver
 ) -> None:
-    """As a program does that is tested with a clock of its own, in the same file."""
+    """Like a program under test with a clock of its own, on the same file."""
     driver.send(driver.queue())
 
     other = start(0)
@@ -138,7 +138,7 @@ def test_the_clock_may_jump_while_the_store_is_in_use(
 
 
 def test_a_process_that_only_started_has_left_its_time(start: Start) -> None:
-    """What it writes besides messages is judged by the same time."""
+    """What it writes besides messages uses the same time."""
     wrong = start(2 * DAY)
     duty = wrong.store.write(
         lambda s: s.duties.lead("d", holder="a", for_ms=DAY, now=wrong.clock.now())

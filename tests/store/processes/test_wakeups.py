@@ -1,4 +1,4 @@
-"""Wake-ups between processes, and what strangers commit."""
+"""Wake-ups between processes, and commits of applications."""
 
 from __future__ import annotations
 
@@ -30,28 +30,28 @@ Another = Callable[..., SqlStore]
 
 @pytest.fixture(autouse=True)
 def runtime_folder(monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """Of this test alone; pytest's own folders have names that are too long for a socket."""
+    """For this test alone; pytest's own folders have names that are too long for a socket."""
     with tempfile.TemporaryDirectory(prefix="ps-") as name:
         monkeypatch.setenv("XDG_RUNTIME_DIR", name)
         yield Path(name)
 
 
 class Ear:
-    """Hears what a store tells."""
+    """Records the wake-ups of a store."""
 
     def __init__(self, store: Wakeups) -> None:
-        self.told: dict[int, int] = {}
+        self.received: dict[int, int] = {}
         self._changed = threading.Condition()
         store.listen(self._hear)
 
     def _hear(self, woken: Mapping[int, int]) -> None:
         with self._changed:
-            self.told.update(woken)
+            self.received.update(woken)
             self._changed.notify_all()
 
     def wait_for(self, queue_no: int, *, within_s: float = WAIT_S) -> bool:
         with self._changed:
-            return self._changed.wait_for(lambda: queue_no in self.told, within_s)
+            return self._changed.wait_for(lambda: queue_no in self.received, within_s)
 
 
 @pytest.fixture
@@ -72,7 +72,9 @@ def test_a_claim_that_waits_in_one_process_gets_what_another_sends(start: Start)
 
 @pytest.mark.usefixtures("no_looks")
 @pytest.mark.parametrize("listens_first", [True, False])
-def test_it_does_not_matter_who_came_first(open_another: Another, listens_first: bool) -> None:
+def test_wake_ups_do_not_depend_on_the_order_of_opening(
+    open_another: Another, listens_first: bool
+) -> None:
     if listens_first:
         ear = Ear(open_another())
         driver = StoreDriver(open_another(), ManualClock())
@@ -85,7 +87,7 @@ def test_it_does_not_matter_who_came_first(open_another: Another, listens_first:
 
 
 @pytest.mark.usefixtures("no_looks")
-def test_the_socket_of_a_process_that_was_killed_is_removed_by_the_next_word(
+def test_the_socket_of_a_killed_process_is_removed_by_the_next_announcement(
     start: Start, open_another: Another, runtime_folder: Path
 ) -> None:
     driver = StoreDriver(open_another(), ManualClock())
@@ -99,19 +101,19 @@ def test_the_socket_of_a_process_that_was_killed_is_removed_by_the_next_word(
 
     driver.send(mail)
 
-    ear = Ear(open_another())  # says hello to everybody, after that word
+    ear = Ear(open_another())  # introduces itself to the others, after that announcement
     assert _is_heard(driver, mail, ear)
     assert not sockets[0].exists()
 
 
-def test_what_a_stranger_commits_is_found_by_a_look(
+def test_a_commit_of_an_application_is_found_by_polling(
     open_another: Another, folder: Path, has_checksums: bool
 ) -> None:
     store = open_another()
     driver, ear = StoreDriver(store, ManualClock()), Ear(store)
     mail, other = driver.queue("mail"), driver.queue("other")
     driver.send(other)
-    ear.told.clear()
+    ear.received.clear()
     path = folder / "penstock.db"
     stranger = SqlSession(
         SqliteDatabase(path) if has_checksums else PlainSqliteDatabase(path, LogMoveTimer())
@@ -124,7 +126,9 @@ def test_what_a_stranger_commits_is_found_by_a_look(
     stranger.db.close()
 
 
-def test_whoever_is_gone_leaves_nothing_behind(open_another: Another, runtime_folder: Path) -> None:
+def test_a_closed_store_leaves_no_sockets_behind(
+    open_another: Another, runtime_folder: Path
+) -> None:
     stores = [open_another(), open_another()]
     assert len(list(runtime_folder.glob("*/*"))) == 2
 
@@ -151,13 +155,13 @@ def test_a_folder_that_others_may_write_to_is_not_used(
     place.rmdir()
 
 
-def test_while_nobody_listens_elsewhere_a_commit_is_told_to_nobody(
+def test_without_listeners_in_other_processes_a_commit_is_not_announced(
     open_another: Another, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     store = open_another()
     driver = StoreDriver(store, ManualClock())
     Ear(store)
-    open_another()  # it is there, but does not listen
+    open_another()  # open, but it does not listen
     tellings: list[object] = []
     monkeypatch.setattr(
         SqliteWakeups, "_send_announcements", lambda wakeups: tellings.append(wakeups._unannounced)
@@ -166,12 +170,12 @@ def test_while_nobody_listens_elsewhere_a_commit_is_told_to_nobody(
 
     driver.send(mail)
 
-    driver.store.close()  # it would tell everything before it goes
+    driver.store.close()  # it would announce everything before it closes
     assert all(untold == {} for untold in tellings)
 
 
 def _is_heard(driver: StoreDriver, mail: Queue, ear: Ear) -> bool:
-    """By the second word at the latest, or the third: a hello takes a moment to arrive."""
+    """By the second or third announcement: an introduction takes a moment to arrive."""
     for _ in range(WAIT_S * 10):
         driver.send(mail)
         if ear.wait_for(mail.queue_no, within_s=0.1):

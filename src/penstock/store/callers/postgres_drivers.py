@@ -15,7 +15,7 @@ from penstock.domain.errors import InvalidRequest, StoreUnavailable
 from penstock.store.callers.postgres_caller import Values
 from penstock.store.database import Row
 from penstock.store.postgres.libpq import ServerError
-from penstock.store.postgres.statements import encoded
+from penstock.store.postgres.statements import encode
 
 # Called in another thread: runs a coroutine on the caller's loop and waits for it.
 Wait = Callable[[Coroutine[Any, Any, Any]], Any]
@@ -111,7 +111,7 @@ class Psycopg2Driver:
 
         named = {f"p{i}": value for i, value in enumerate(_texts(values), start=1)}
         try:
-            self._cursor.execute(_named(text), named)
+            self._cursor.execute(_with_named_parameters(text), named)
         except Error as error:
             raise _server_error(error, error.pgcode) from error
 
@@ -136,7 +136,7 @@ class AsyncpgDriver:
         return int(status.rpartition(" ")[2]) if status[-1:].isdecimal() else 0
 
     def _run(self, what: str, text: str, values: Values) -> Any:
-        encoded(values)  # refuses texts that the server cannot store
+        encode(values)  # refuses texts that the server cannot store
         plain = [str.__str__(v) if isinstance(v, str) else v for v in values]
         return self._wait(self._call(what, _without_codecs(text), plain))
 
@@ -152,7 +152,7 @@ class AsyncpgDriver:
 
 
 @cache
-def _named(text: str) -> str:
+def _with_named_parameters(text: str) -> str:
     """With psycopg2's parameters."""
     return _NUMBER.sub(r"%(p\1)s", text.replace("%", "%%"))
 
@@ -165,7 +165,7 @@ def _without_codecs(text: str) -> str:
 
 def _texts(values: Values) -> list[str | None]:
     """Values as texts without types: the server knows the columns."""
-    return [None if value is None else value.decode() for value in encoded(values)]
+    return [None if value is None else value.decode() for value in encode(values)]
 
 
 def _refuse_autocommit(is_autocommit: bool, status: int) -> None:

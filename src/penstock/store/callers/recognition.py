@@ -34,7 +34,7 @@ def plain_connection(tx: Any) -> tuple[str, Any]:
     if kind in _ASYNC:
         raise InvalidRequest("tx belongs to an event loop: use the asynchronous form")
     if kind == DJANGO:
-        return plain_connection(_of_django(tx))
+        return plain_connection(_django_connection(tx))
     if not kind.startswith("sqlalchemy."):
         return kind, tx
     connection = tx.connection() if kind == "sqlalchemy.Session" else tx
@@ -57,7 +57,7 @@ async def async_connection(tx: Any) -> tuple[str, Any]:
     return await async_connection(driver)
 
 
-def _of_django(tx: Any) -> Any:
+def _django_connection(tx: Any) -> Any:
     if tx.needs_rollback:
         raise InvalidRequest("tx has failed: it can only be rolled back")
     if not tx.in_atomic_block and tx.get_autocommit():

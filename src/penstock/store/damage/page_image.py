@@ -92,7 +92,7 @@ class PageImage:
         data = os.pread(self._file, self.page_size, (no - 1) * self.page_size)
         if len(data) < self.page_size:
             return None
-        return self._checked(no, data) if self.has_sums else data
+        return self._verify_or_correct(no, data) if self.has_sums else data
 
     @property
     def corrected(self) -> list[str]:
@@ -117,7 +117,7 @@ class PageImage:
             return sorted(self._missing)
         return [no for no in range(1, self.count + 1) if self.page(no) is None]
 
-    def _checked(self, no: int, data: bytes) -> bytes | None:
+    def _verify_or_correct(self, no: int, data: bytes) -> bytes | None:
         if self._verify.execute(self._is_sound, {"page": data}).get:
             return data
         body, tail = data[:-8], data[-8:]

@@ -162,7 +162,7 @@ class _Copier:
         rows = read = 0
         if table is not None:
             kept = {column for (column,) in self._db.rows("promote.columns", {"table_name": name})}
-            records = (_kept(table.values(row), kept) for row in self._source.rows(name))
+            records = (_only(table.values(row), kept) for row in self._source.rows(name))
             while chunk := list(itertools.islice(records, CHUNK)):
                 read += len(chunk)
                 rows += self._add(name, chunk)
@@ -187,7 +187,7 @@ class _Copier:
         return self._db.connection.total_changes() - before
 
 
-def _kept(values: dict[str, Value], columns: set[str]) -> dict[str, Value]:
+def _only(values: dict[str, Value], columns: set[str]) -> dict[str, Value]:
     return {name: value for name, value in values.items() if name in columns}
 
 

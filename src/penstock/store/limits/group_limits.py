@@ -127,12 +127,12 @@ class GroupLimits:
         for message_no, instant in zip(nos, instants, strict=True):
             if instant <= now:
                 self._transaction.wake(queue_no)
-                yield _saved(message_no, State.READY, None)
+                yield _params_of(message_no, State.READY, None)
             else:
                 count.ready -= 1
                 count.waiting += 1
                 self._transaction.wake(queue_no, 0)
-                yield _saved(message_no, State.WAITING, instant)
+                yield _params_of(message_no, State.WAITING, instant)
 
     def _rates(self, groups: list[Group]) -> dict[Group, Rate]:
         rates = {pair: self._settings(pair[0]).rate_per_group for pair in groups}
@@ -150,5 +150,5 @@ class GroupLimits:
         return settings if settings.limits_groups else None
 
 
-def _saved(message_no: int, state: State, due_at: int | None) -> dict[str, Any]:
+def _params_of(message_no: int, state: State, due_at: int | None) -> dict[str, Any]:
     return {"message_no": message_no, "state": state.value, "due_at": due_at}

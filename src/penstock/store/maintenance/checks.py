@@ -55,10 +55,10 @@ def examine_counters(session: SqlSession) -> Iterator[Finding]:
 def examine_holds(session: SqlSession) -> Iterator[Finding]:
     """Each held queue must have a reason that will end the hold."""
     rows = session.read(lambda s: s.db.rows("circuits.held_reasons"))
-    for held_by, pattern, state, is_in_line, is_known, count, name in rows:
+    for held_by, pattern, state, awaits_release, is_known, count, name in rows:
         queues = f"queue {name!r} is" if count == 1 else f"{count} queues, such as {name!r}, are"
         circuit = f"circuit {held_by}" if pattern is None else f"circuit {held_by} ({pattern})"
-        if is_in_line:
+        if awaits_release:
             yield warn("holds", f"{queues} waiting to be unheld: {circuit} is closed or removed")
         elif is_known and state is not None:
             yield warn("holds", f"{queues} held: {circuit} is {state.replace('_', '-')}")

@@ -133,7 +133,7 @@ def set_back(session: Session, *, mark: int, now: int, since: int) -> SetBack:
         mark,
         now,
         messages=changed["set_back_messages"],
-        schedules=_plan_anew(session, now=now, since=since),
+        schedules=_plan_again(session, now=now, since=since),
         dates=int(dates),
         last_date=int(last_date),
     )
@@ -142,7 +142,7 @@ def set_back(session: Session, *, mark: int, now: int, since: int) -> SetBack:
     return done
 
 
-def _plan_anew(session: Session, *, now: int, since: int) -> int:
+def _plan_again(session: Session, *, now: int, since: int) -> int:
     names = [name for (name,) in _db(session).rows("clock.schedules_ahead", {"since": since})]
     count = 0
     for name in names:

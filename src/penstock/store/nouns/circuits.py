@@ -34,17 +34,17 @@ class SqlCircuits:
         self._rows: dict[str, CircuitRow] = {}  # by hash, as last read
 
     def find(self, hashes: Sequence[str]) -> dict[str, Circuit]:
-        return self._found("by_hashes", {"hashes": json_list(hashes)}) if hashes else {}
+        return self._select("by_hashes", {"hashes": json_list(hashes)}) if hashes else {}
 
     def all(self) -> dict[str, Circuit]:
-        return self._found("everything", {})
+        return self._select("everything", {})
 
     def to_change(self, hashes: Iterable[str]) -> dict[str, Circuit]:
         wanted = sorted(set(hashes))
-        return self._found("to_change", {"hashes": json_list(wanted)}) if wanted else {}
+        return self._select("to_change", {"hashes": json_list(wanted)}) if wanted else {}
 
     def to_change_in(self, states: Sequence[CircuitState]) -> dict[str, Circuit]:
-        return self._found("to_change_in", {"states": json_list(states)})
+        return self._select("to_change_in", {"states": json_list(states)})
 
     def to_note(self, patterns: Mapping[str, str]) -> dict[str, Circuit]:
         found = self.to_change(patterns)
@@ -209,7 +209,7 @@ class SqlCircuits:
             "failures": failures,
         }
 
-    def _found(self, which: str, params: dict[str, Any]) -> dict[str, Circuit]:
+    def _select(self, which: str, params: dict[str, Any]) -> dict[str, Circuit]:
         conditions = self._db.text(f"circuits.{which}")
         rows = self._db.rows("circuits.find", params, conditions=conditions)
         self._rows |= {row[0]: CircuitRow(row[1], [row[2], row[3]]) for row in rows}

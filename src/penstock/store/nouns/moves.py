@@ -45,7 +45,7 @@ class SqlMoves:
 
     def of_source(self, queue_no: int, *, limit: int) -> list[MoveTask]:
         params = {"source_no": queue_no, "limit": limit}
-        return self._found("of_source", params)
+        return self._select("of_source", params)
 
     def active(self) -> list[str]:
         return [task_id for (task_id,) in self._db.rows("moves.active")]
@@ -99,10 +99,10 @@ class SqlMoves:
         )
 
     def _one(self, which: str, task_id: str) -> MoveTask | None:
-        found = self._found(which, {"task_id": task_id})
+        found = self._select(which, {"task_id": task_id})
         return found[0] if found else None
 
-    def _found(self, which: str, params: dict[str, Any]) -> list[MoveTask]:
+    def _select(self, which: str, params: dict[str, Any]) -> list[MoveTask]:
         conditions = self._db.text(f"moves.{which}")
         return list(map(_task_of, self._db.rows("moves.find", params, conditions=conditions)))
 

@@ -61,10 +61,10 @@ class SqlSchedules:
         return self._one("to_fire", {"name": name, "now": now})
 
     def page(self, *, after: str, limit: int) -> list[Schedule]:
-        return self._found("page", {"after": after, "limit": limit})
+        return self._select("page", {"after": after, "limit": limit})
 
     def of_owner(self, owner: str) -> list[Schedule]:
-        return self._found("of_owner", {"owner": owner})
+        return self._select("of_owner", {"owner": owner})
 
     def due(self, *, now: int, limit: int, after: tuple[int, str]) -> list[tuple[int, str]]:
         after_at, after_name = after
@@ -76,10 +76,10 @@ class SqlSchedules:
         return int(rows[0][0]) if rows else None
 
     def _one(self, which: str, params: dict[str, Any]) -> Schedule | None:
-        found = self._found(which, params)
+        found = self._select(which, params)
         return found[0] if found else None
 
-    def _found(self, which: str, params: dict[str, Any]) -> list[Schedule]:
+    def _select(self, which: str, params: dict[str, Any]) -> list[Schedule]:
         conditions = self._db.text(f"schedules.{which}")
         rows = self._db.rows("schedules.find", params, conditions=conditions)
         return list(map(_schedule_of, rows))

@@ -44,15 +44,15 @@ class SqlWorkers:
 
     def page(self, *, after: str, limit: int, with_gone: bool) -> list[Worker]:
         which = "all" if with_gone else "present"
-        return self._found(which, {"after": after, "limit": limit})
+        return self._select(which, {"after": after, "limit": limit})
 
     def overdue(self, *, now: int, limit: int) -> list[Worker]:
-        return self._found("overdue", {"now": now, "limit": limit})
+        return self._select("overdue", {"now": now, "limit": limit})
 
     def lost_since(self, after: tuple[int, str], *, limit: int) -> list[Worker]:
         after_at, after_id = after
         params = {"after_at": after_at, "after_id": after_id, "limit": limit}
-        return self._found("lost_since", params)
+        return self._select("lost_since", params)
 
     def save(self, worker: Worker) -> None:
         params = {name: getattr(worker, name) for name in _SAVED}
@@ -64,7 +64,7 @@ class SqlWorkers:
     def held(
         self, worker_ids: Sequence[str], *, queues: Sequence[str] | None, limit: int
     ) -> list[Message]:
-        queue_nos = self._with_leases() if queues is None else self._named(queues)
+        queue_nos = self._with_leases() if queues is None else self._queue_nos(queues)
         if not queue_nos or not worker_ids:
             return []
         params = {
@@ -77,15 +77,15 @@ class SqlWorkers:
     def _with_leases(self) -> set[int]:
         return {no for (no,) in self._db.rows("workers.queues_with_leases")}
 
-    def _named(self, names: Sequence[str]) -> set[int]:
+    def _queue_nos(self, names: Sequence[str]) -> set[int]:
         found = map(self._transaction.queue_named, set(names))
         return {queue.queue_no for queue in found if queue is not None}
 
     def _one(self, which: str, params: dict[str, Any]) -> Worker | None:
-        found = self._found(which, params)
+        found = self._select(which, params)
         return found[0] if found else None
 
-    def _found(self, which: str, params: dict[str, Any]) -> list[Worker]:
+    def _select(self, which: str, params: dict[str, Any]) -> list[Worker]:
         conditions = self._db.text(f"workers.{which}")
         return list(map(_worker_of, self._db.rows("workers.find", params, conditions=conditions)))
 

@@ -15,7 +15,7 @@ from penstock.domain.errors import StoreUnavailable
 from penstock.store.database import Collision, Row
 from penstock.store.postgres.libpq import Link, ServerError, StatementReply
 from penstock.store.postgres.sessions import ServerSession, as_json
-from penstock.store.postgres.statements import Params, encoded, error_for, parts, statement
+from penstock.store.postgres.statements import Params, encode, error_for, parts, statement
 from penstock.store.postgres.url import PostgresUrl, connect, server_settings
 from penstock.store.queries import Queries
 
@@ -63,7 +63,7 @@ class PostgresDatabase:
 
     def insert(self, name: str, rows: Sequence[Row], **fill: object) -> list[Row]:
         text = self._queries.text(name, **fill)
-        values = [encoded(row) for row in rows]
+        values = [encode(row) for row in rows]
         replies = [self._link.send(*part) for part in parts(text, values)]
         if "RETURNING" not in text:
             return []
@@ -206,7 +206,7 @@ class PostgresDatabase:
         values: Params | None = None
         if query.names:
             given = params or {}
-            values = encoded([given[name] for name in query.names])
+            values = encode([given[name] for name in query.names])
         return self._link.send(query.text, values)
 
     def _end(self) -> None:

@@ -58,10 +58,10 @@ class StatementReply:
 
     def count(self) -> int:
         """The number of rows that the statement changed."""
-        return self._link.finished(self).command_tuples or 0
+        return self._link.wait_for(self).command_tuples or 0
 
     def tag(self) -> bytes:
-        return self._link.finished(self).command_status or b""
+        return self._link.wait_for(self).command_status or b""
 
 
 class Link:
@@ -101,7 +101,7 @@ class Link:
         self._is_synced = False
         return reply
 
-    def finished(self, reply: StatementReply) -> PGresult:
+    def wait_for(self, reply: StatementReply) -> PGresult:
         """Wait for the result of this statement and of all before it; raises ServerError."""
         if reply.result is None and self._trouble is None and not self._is_synced:
             self._send_sync()
@@ -113,7 +113,7 @@ class Link:
         return reply.result
 
     def rows(self, reply: StatementReply) -> list[Row]:
-        result = self.finished(reply)
+        result = self.wait_for(reply)
         if not result.ntuples:
             return []
         self._loads.set_pgresult(result)

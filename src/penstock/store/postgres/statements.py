@@ -86,7 +86,7 @@ def many_rows(text: str, count: int) -> bytes:
     return (text[: match.start(1)] + many + text[match.end(1) :]).encode()
 
 
-def encoded(values: Sequence[Any]) -> Params:
+def encode(values: Sequence[Any]) -> Params:
     return [
         None if value is None else sendable(value) if isinstance(value, str) else b"%d" % value
         for value in values

@@ -172,11 +172,14 @@ def _script(todo: list[Migration], *, now: int) -> str:
     for migration in todo:
         note = {"number": migration.number, "name": migration.name}
         note |= {"checksum": migration.checksum, "applied_at": now}
-        parts += [migration.text.strip().rstrip(";"), _filled(queries.text("migrations.add"), note)]
+        parts += [
+            migration.text.strip().rstrip(";"),
+            _with_literals(queries.text("migrations.add"), note),
+        ]
     return ";\n\n".join([*parts, "COMMIT"]) + ";\n"
 
 
-def _filled(text: str, values: Mapping[str, object]) -> str:
+def _with_literals(text: str, values: Mapping[str, object]) -> str:
     """The statement with its values as literals."""
 
     def literal(match: re.Match[str]) -> str:

@@ -43,7 +43,7 @@ def refuse_django_deadlock(path: Path) -> None:
 
     Cheap enough for every write: the list of locks is read only inside `atomic()`.
     """
-    for connection in _of_django():
+    for connection in _django_connections():
         if _is_held_by_this_process(path) and _is_writing(connection, path):
             raise _deadlock(path, "tx=django.db.connection")
 
@@ -53,7 +53,7 @@ def refuse_deadlock(path: Path) -> None:
     if not _is_held_by_this_process(path):
         return
     refuse_django_deadlock(path)
-    if _is_only_thread() or any(_is_writing(one, path) for one in _of_this_thread()):
+    if _is_only_thread() or any(_is_writing(one, path) for one in _thread_connections()):
         raise _deadlock(path, "tx=")
 
 
@@ -64,7 +64,7 @@ def _deadlock(path: Path, how: str) -> TransactionBusy:
     )
 
 
-def _of_django() -> Iterator[sqlite3.Connection]:
+def _django_connections() -> Iterator[sqlite3.Connection]:
     """Django's connections of the calling thread that are in a transaction."""
     django, conf = sys.modules.get("django.db"), sys.modules.get("django.conf")
     # A library may have imported Django in a program that does not use it.
@@ -76,7 +76,7 @@ def _of_django() -> Iterator[sqlite3.Connection]:
             yield connection
 
 
-def _of_this_thread() -> list[sqlite3.Connection]:
+def _thread_connections() -> list[sqlite3.Connection]:
     """Connections in a transaction that no other thread can use."""
     found = [one for one in gc.get_objects() if type(one) is sqlite3.Connection]
     open_ones = [one for one in found if _is_usable(one) and one.in_transaction]

@@ -30,7 +30,7 @@ class ClaimBatch(msgspec.Struct):
     places: list[int]
     parts: list[list[Message]] = []  # one for each claim that got something
     error: PenstockError | None = None
-    most: int | None = None  # allowed by the limits of the queue
+    allowed: int | None = None  # messages, by the limits of the queue
     bytes_left: int = MAX_TRANSACTION_BYTES
     is_full: bool = False  # the last statement ended because an answer was full
     is_short: bool = False  # it ended because nothing claimable was left
@@ -58,7 +58,7 @@ class ClaimBatch(msgspec.Struct):
 
     @property
     def sought(self) -> int:
-        return self.wanted if self.most is None else min(self.wanted, self.most - self._taken)
+        return self.wanted if self.allowed is None else min(self.wanted, self.allowed - self._taken)
 
     @property
     def max_bytes(self) -> int:

@@ -17,7 +17,7 @@ from penstock.store.limits.allowances import Allowances
 from penstock.store.limits.group_limits import GroupLimits
 from penstock.store.verbs.claim_batch import ClaimBatch, group_alike, total_size
 from penstock.store.verbs.consecutive_claims import ConsecutiveClaims
-from penstock.store.verbs.dedup_claims import freed_by_claim, release_keys
+from penstock.store.verbs.dedup_claims import keys_freed_by_claim, release_keys
 from penstock.store.verbs.fronts import ClaimsByKind, ask_front
 from penstock.store.verbs.lock_order import LockOrder
 from penstock.store.verbs.message_changes import MessageChanges
@@ -173,7 +173,7 @@ class Claims:
 
     def _limit(self, batch: ClaimBatch, *, now: int) -> None:
         if self._transaction.limited_queues and batch.queue_no in self._transaction.limited_queues:
-            batch.most = self._allowances.max_claimable(batch.queue_no, batch.wanted, now=now)
+            batch.allowed = self._allowances.max_claimable(batch.queue_no, batch.wanted, now=now)
 
     def _take(
         self, batch: ClaimBatch, answer: QueryResult, found: dict[int, int], *, now: int
@@ -252,14 +252,14 @@ class Claims:
 
     def _count(self, batch: ClaimBatch, *, now: int) -> None:
         messages = batch.messages
-        freed = freed_by_claim(messages)
+        freed = keys_freed_by_claim(messages)
         if freed:
             release_keys(self._transaction, freed)
         count = self._transaction.count(batch.queue_no)
         count.ready -= len(messages)
         count.leased += len(messages)
         count.claimed_total += len(messages)
-        if batch.most is not None:
+        if batch.allowed is not None:
             is_short = batch.is_short and batch.kinds is None
             self._allowances.record_claim(batch.queue_no, messages, is_short=is_short, now=now)
 

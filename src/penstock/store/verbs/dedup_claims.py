@@ -17,7 +17,7 @@ NO_END = 2**62
 DedupClaim = tuple[int, str | None, str, str]  # queue, group, key and the id of the message
 
 
-def scoped(scope: DedupScope, group: str | None, key: str) -> str:
+def stored_key(scope: DedupScope, group: str | None, key: str) -> str:
     """The key as it is stored: with its group, if groups have separate keys."""
     return json_list([group, key]) if scope is DedupScope.GROUP else key
 
@@ -26,7 +26,7 @@ def dedup_claim_of(message: Message) -> DedupClaim:
     return message.queue_no, message.group, message.dedup_key or "", message.id
 
 
-def freed_by_claim(claimed: Iterable[Message]) -> list[DedupClaim]:
+def keys_freed_by_claim(claimed: Iterable[Message]) -> list[DedupClaim]:
     """The keys that end with the first claim of their messages."""
     return [
         dedup_claim_of(m)
@@ -38,7 +38,7 @@ def freed_by_claim(claimed: Iterable[Message]) -> list[DedupClaim]:
 def release_keys(transaction: TransactionState, held: Iterable[DedupClaim]) -> None:
     # The queue's scope may have changed since: the key is stored in one of its forms.
     keys = {
-        (queue_no, scoped(scope, group, key), message_id)
+        (queue_no, stored_key(scope, group, key), message_id)
         for queue_no, group, key, message_id in held
         for scope in DedupScope
     }

@@ -82,7 +82,7 @@ class MessageChanges:
         self._transaction.lock_groups(self._groups)
         if self._saves:
             self._renumber()
-            self._db.update("messages.save", [_saved(m) for m in self._saves.values()])
+            self._db.update("messages.save", [_params_of(m) for m in self._saves.values()])
         if self._removed:
             self._db.post("messages.remove", {"message_nos": json_list(self._removed)})
         for day, rows in self._endings.items():
@@ -222,7 +222,7 @@ def _was_admitted_for_now(before: Message, after: Message, now: int) -> bool:
     return has_waited and after.state is State.READY and after.gate == OPEN
 
 
-def _saved(m: Message) -> dict[str, Any]:
+def _params_of(m: Message) -> dict[str, Any]:
     return {
         "queue_no": m.queue_no,
         "due_at": m.due_at,

@@ -13,7 +13,7 @@ from penstock.domain.message.lifecycle import Message, State
 from penstock.ports.store import Sent
 from penstock.store.database import Collision, Row
 from penstock.store.limits.arrivals import Arrivals
-from penstock.store.verbs.dedup_claims import NO_END, scoped
+from penstock.store.verbs.dedup_claims import NO_END, stored_key
 from penstock.store.verbs.lock_order import LockOrder
 from penstock.store.verbs.transaction_state import TransactionState, json_list, numbers_of
 
@@ -38,13 +38,13 @@ class Sends:
         transaction.load_queues({n.message.queue_no for n in new})
         answers = self._unknown_queues(new)
         numbers = numbers_of(asked)
-        keyed = self._keyed(new, answers)
+        keyed = self._group_by_key(new, answers)
         if keyed:
             self._answer_known(keyed, answers, now=max(n.message.sent_at for n in new))
         self._refuse_overfull(new, answers, keyed)
         if keyed:
             self._take_keys(new, numbers, answers, keyed)
-        blocked = self._blocked(new, answers)
+        blocked = self._find_blocked(new, answers)
         accepted = [i for i, answer in enumerate(answers) if answer is None]
         if accepted:
             limited_queues = (
@@ -87,7 +87,7 @@ class Sends:
                 answers[i] = error
         return answers
 
-    def _keyed(self, new: Sequence[NewMessage], answers: Answers) -> Keyed:
+    def _group_by_key(self, new: Sequence[NewMessage], answers: Answers) -> Keyed:
         """The indexes of each dedup key in this batch; a window of 0 has no duplicates."""
         keyed: Keyed = {}
         for i, n in enumerate(new):
@@ -96,7 +96,7 @@ class Sends:
                 continue
             settings = self._transaction.queue(m.queue_no).settings
             if self._window(n) or m.dedup_until is not None:
-                key = scoped(settings.dedup_scope, m.group, m.dedup_key)
+                key = stored_key(settings.dedup_scope, m.group, m.dedup_key)
                 keyed.setdefault((m.queue_no, key), []).append(i)
         return keyed
 
@@ -150,7 +150,7 @@ class Sends:
         """Take the keys of accepted messages; the same key again in the batch is a duplicate."""
         free = {key: places[0] for key, places in sorted(keyed.items())}
         free = {key: i for key, i in free.items() if answers[i] is None}
-        rows = [self._taking(key, new[i], numbers[i]) for (_, key), i in free.items()]
+        rows = [self._key_row(key, new[i], numbers[i]) for (_, key), i in free.items()]
         taken = {row[0] for row in self._db.insert("dedup.take", rows)} if rows else set()
         lost = {key: keyed.pop(key) for key, i in free.items() if new[i].message.id not in taken}
         if lost:  # another node was faster
@@ -163,7 +163,7 @@ class Sends:
                 sent = Sent(first, is_duplicate=True, message_no=numbers[first_place])
                 answers[i] = answers[first_place] or sent
 
-    def _taking(self, key: str, n: NewMessage, message_no: int) -> Row:
+    def _key_row(self, key: str, n: NewMessage, message_no: int) -> Row:
         m = n.message
         until_at = m.sent_at + self._window(n) if m.dedup_until is None else NO_END
         return (m.queue_no, key, m.id, message_no, until_at)
@@ -173,7 +173,7 @@ class Sends:
             return n.dedup_window_ms
         return self._transaction.queue(n.message.queue_no).settings.dedup_window_ms
 
-    def _blocked(self, new: Sequence[NewMessage], answers: Answers) -> list[bool]:
+    def _find_blocked(self, new: Sequence[NewMessage], answers: Answers) -> list[bool]:
         """In a queue ordered by group, a message behind another of its group is blocked."""
         blocked = [False] * len(new)
         groups = self.groups([n for i, n in enumerate(new) if answers[i] is None])

@@ -42,7 +42,7 @@ ORDER BY worker_id
 LIMIT :limit;
 
 -- name: overdue
--- Workers whose heartbeat is overdue.
+-- Workers whose beat is overdue.
 WHERE state IN ('active', 'draining')
   AND alive_until <= :now
 ORDER BY alive_until

@@ -1,5 +1,5 @@
 -- name: to_change
--- As in common/, but locked: a heartbeat and a loss do not overwrite each other.
+-- As in common/, but locked: a beat and a loss do not overwrite each other.
 WHERE worker_id = :worker_id
   FOR UPDATE;
 

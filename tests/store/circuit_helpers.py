@@ -1,4 +1,4 @@
-"""Circuits in a store, as short calls."""
+"""Helpers for tests of circuits in a store."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ SETTINGS = BreakerSettings(max_queue_sample_count=5, entries_max_age_ms=1_000)
 
 
 def add(driver: StoreDriver, pattern: str = PATTERN, **changes: Any) -> Circuit:
-    """A circuit as it stands in the store."""
+    """Add a circuit; returns it as it is stored."""
     wanted = Circuit(pattern=pattern, **changes)
 
     def do(session: Session) -> Circuit:
@@ -38,7 +38,7 @@ def get(driver: StoreDriver, one: str = HASH) -> Circuit | None:
 
 
 def note(driver: StoreDriver, *batch: tuple[str, Outcome], pattern: str = PATTERN) -> Circuit:
-    """As one report; the ratio and all else as the domain says."""
+    """Record outcomes as one report."""
     one = circuit_hash(pattern)
     since = driver.now - SETTINGS.entries_max_age_ms
 
@@ -59,7 +59,7 @@ def samples(driver: StoreDriver, outcome: Outcome, one: str = HASH) -> dict[str,
 
 
 def hold(driver: StoreDriver, *queues: Queue, pattern: str = PATTERN) -> None:
-    """At one instant."""
+    """Hold queues, all at the same instant."""
     one = circuit_hash(pattern)
     nos = [queue.queue_no for queue in queues]
 

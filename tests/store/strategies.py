@@ -1,4 +1,4 @@
-"""What is drawn for the random plays against a store."""
+"""Hypothesis strategies for the state machine of a store."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from penstock.domain.queue.rate import Rate
 
 
 def checked(draft: dict[str, Any]) -> dict[str, Any]:
-    """What is taken until something happens needs a key."""
+    """`dedup_until` needs a key."""
     until = draft["dedup_until"]
     return draft | {"dedup_until": DedupUntil(until) if until and draft["dedup_key"] else None}
 
 
-# Few values, so that they meet: the same groups, keys and instants come up again and again.
+# Few values, so that the same groups, keys and instants recur.
 QUEUES = st.integers(0, 2)
 WHICH = st.integers(0, 50)
 RECENT = st.sampled_from([0, 0, 1, 1, 2, 3, 5, 20])
@@ -80,6 +80,6 @@ SETTINGS = st.fixed_dictionaries(
 
 
 def allowed(drawn: dict[str, Any], *, is_ordered: bool) -> dict[str, Any]:
-    """What a queue that is ordered by group takes, too."""
+    """The settings that a queue ordered by group accepts."""
     no_limits = {"max_leased_per_group": None, "rate_per_group": None}
     return drawn | no_limits if is_ordered else drawn

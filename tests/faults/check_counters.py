@@ -1,4 +1,4 @@
-"""I5 and I7: the books balance and agree with what clients saw, and nothing ever counts down."""
+"""I5 and I7: the counters balance and agree with what clients saw, and no total ever decreases."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ ENDED = ("done", "dead", "cancelled")
 GROWING = ("sent", *ENDED)
 
 
-def findings(history: History, books: list[Op], *, ids_are_ordered: bool) -> Iterator[Finding]:
-    for op in books:
+def findings(history: History, totals: list[Op], *, ids_are_ordered: bool) -> Iterator[Finding]:
+    for op in totals:
         if op.outcome is Outcome.OK:
             yield from _balance(history, op)
     yield from _counters(history)
@@ -28,7 +28,7 @@ def _balance(history: History, book: Op) -> Iterator[Finding]:
     ended = sum(book.totals[name] for name in ENDED)
     if book.totals["sent"] != live + ended:
         sent = book.totals["sent"]
-        yield "books do not balance", f"{book.queue}: sent {sent}, live {live}, ended {ended}"
+        yield "totals do not balance", f"{book.queue}: sent {sent}, live {live}, ended {ended}"
     if live:
         yield "not drained", f"{book.queue}: {live} messages live after the drain: {book.totals}"
     for total, kind in (("sent", Kind.SEND), ("done", Kind.COMPLETE)):
@@ -36,7 +36,7 @@ def _balance(history: History, book: Op) -> Iterator[Finding]:
         perhaps = {op.uid for op in history.of(kind, Outcome.UNKNOWN) if op.queue == book.queue}
         if not least <= book.totals[total] <= least + len(perhaps):
             yield (
-                "books do not balance",
+                "totals do not balance",
                 f"{book.queue}: {total} {book.totals[total]}, but clients saw {least} "
                 f"and at most {len(perhaps)} more",
             )
@@ -58,7 +58,7 @@ def _counters(history: History) -> Iterator[Finding]:
 
 
 def _ids(history: History) -> Iterator[Finding]:
-    """Ids are time-ordered: a send begun after another was acknowledged has no older instant."""
+    """Ids are time-ordered: a send that started after another was acknowledged has no older id."""
     by_worker: dict[str, list[Op]] = defaultdict(list)
     for op in history.of(Kind.SEND, Outcome.OK):
         by_worker[op.worker].append(op)

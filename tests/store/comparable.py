@@ -1,4 +1,4 @@
-"""Answers of a store without what it may choose freely, to be compared with the model's."""
+"""Answers of a store without the parts it may choose freely, to compare them with the model's."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from msgspec.structs import replace
 from penstock.domain.errors import PenstockError
 from penstock.domain.message.lifecycle import Message, State
 from penstock.ports.store import Acted, Claimed, Sent
-from tests.store.model import Given, Told
+from tests.store.model import ActAnswer, ClaimAnswer
 
 
 def plain(m: Message) -> Message:
-    """Without the numbers, which a store may give as it likes as long as they grow."""
+    """Without numbers, which a store may choose as long as they grow."""
     is_dead = m.state is State.DEAD
     is_blocked, turn = m.is_blocked and not is_dead, 0 if is_dead else m.turn
     return replace(m, message_no=0, order_no=0, is_blocked=is_blocked, turn=turn)
@@ -32,14 +32,14 @@ def plain_sent(answer: Sent | PenstockError) -> Sent | type[PenstockError]:
     return replace(answer, message_no=None) if isinstance(answer, Sent) else type(answer)
 
 
-def plain_acted(answer: Acted | PenstockError) -> Told | type[PenstockError]:
+def plain_acted(answer: Acted | PenstockError) -> ActAnswer | type[PenstockError]:
     if not isinstance(answer, Acted):
         return type(answer)
     is_over = answer.state in (State.DONE, State.CANCELLED)
-    return Told(answer.id, answer.state, None if is_over else answer.due_at)
+    return ActAnswer(answer.id, answer.state, None if is_over else answer.due_at)
 
 
-def plain_claimed(claimed: Claimed | PenstockError) -> Given | type[PenstockError]:
+def plain_claimed(claimed: Claimed | PenstockError) -> ClaimAnswer | type[PenstockError]:
     if not isinstance(claimed, Claimed):
         return type(claimed)
-    return Given([m.id for m, _ in claimed.messages], claimed.next_due_at)
+    return ClaimAnswer([m.id for m, _ in claimed.messages], claimed.next_due_at)

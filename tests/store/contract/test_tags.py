@@ -1,4 +1,4 @@
-"""Messages by their tags: which are found, what may be changed, what is cancelled."""
+"""Messages by their tags: search, change, cancel."""
 
 import pytest
 
@@ -81,7 +81,7 @@ def test_messages_of_other_queues_are_found_unless_one_is_named(driver):
     assert found(driver, tag1="x", queue_no=bills.queue_no) == [bill]
 
 
-def test_what_is_leased_and_what_is_in_line_are_told_apart(driver):
+def test_leased_and_unclaimed_messages_are_distinguished(driver):
     queue = driver.queue()
     held = driver.send(queue, tags=("x",))
     driver.claim(queue)
@@ -93,7 +93,7 @@ def test_what_is_leased_and_what_is_in_line_are_told_apart(driver):
     assert found(driver, tag1="x") == [held, ready, waiting]
 
 
-def test_what_has_ended_is_found_no_more(driver):
+def test_ended_messages_are_not_found(driver):
     queue = driver.queue()
     driver.send(queue, tags=("x",))
     [held] = driver.claim(queue)
@@ -128,7 +128,7 @@ def test_pages_follow_each_other_without_a_gap(driver):
     assert seen == sent
 
 
-def test_a_message_in_line_gets_another_body_and_other_tags(driver):
+def test_an_unclaimed_message_gets_another_body_and_other_tags(driver):
     queue = driver.queue()
     sent = driver.send(queue, tags=("x", "y"), kind="old", attributes={"a": "1"}, trace="t")
 
@@ -188,12 +188,12 @@ def test_a_leased_message_is_not_changed(driver):
     assert content(driver, sent).body == "1"
 
 
-def test_a_message_that_is_not_there_is_not_changed(driver):
+def test_a_missing_message_is_not_changed(driver):
     with pytest.raises(MessageNotFound):
         change(driver, "018f0000-0000-7000-8000-000000000000", body="2")
 
 
-def test_all_in_line_with_the_tags_are_cancelled_and_no_other(driver):
+def test_unclaimed_messages_with_the_tags_are_cancelled_and_no_others(driver):
     queue, other = driver.queue(), driver.queue("other")
     held = driver.send(queue, tags=("x",))
     driver.claim(queue)
@@ -217,7 +217,7 @@ def test_no_more_are_cancelled_at_once_than_asked_for(driver):
     assert [cancel(driver, queue, tag1="x", limit=3) for _ in range(3)] == [3, 2, 0]
 
 
-def test_a_cancelled_message_lets_the_next_of_its_group_come(driver):
+def test_cancelling_a_message_unblocks_the_next_of_its_group(driver):
     queue = driver.queue(ordering="group")
     driver.send(queue, tags=("x",), group="g")
     second = driver.send(queue, tags=("y",), group="g")

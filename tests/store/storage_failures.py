@@ -1,6 +1,6 @@
-"""Storage that fails in the middle of a transaction, and is well again for the next one.
+"""Storage that fails in the middle of a transaction, and works again for the next one.
 
-No part of the store is replaced: SQLite is told that its file may not grow, and PostgreSQL cuts off
+No part of the store is replaced: SQLite gets a limit for its file, and PostgreSQL cuts off
 its own sessions.
 """
 
@@ -19,8 +19,8 @@ TOO_BIG = '"' + "x" * 100_000 + '"'
 
 
 def no_room(session: Any) -> None:
-    """From here on, whatever needs another page fails; a new connection knows nothing of it."""
-    # It cannot be less than there are: so none may be added.
+    """From here on every statement that needs another page fails; new connections work."""
+    # The limit cannot be below the current size: so no page can be added.
     session.db.script("PRAGMA max_page_count = 1")
 
 

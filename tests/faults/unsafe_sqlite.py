@@ -1,4 +1,4 @@
-"""Makes SQLite quietly refuse what the broker asks of it, as it does in the field (row 17)."""
+"""Makes SQLite silently ignore settings of the broker, as it may in production."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ def begin(what: str) -> None:
         apsw.SQLITE_VERSION_NUMBER = OLD_NUMBER
         apsw.connection_hooks.append(_answer_with_an_old_version)
     elif what:
-        raise ValueError(f"no such pretence: {what}")
+        raise ValueError(f"unknown kind of unsafe SQLite: {what}")
 
 
 def _deaf_to(pragma: str, value: str) -> Callable[[apsw.Connection], None]:
-    """Connections on which the pragma has this value for good; setting it is no error either."""
+    """Connections on which the pragma keeps this value; setting it does not fail."""
 
     def authorize(code: int, name: str | None, argument: str | None, *_: object) -> int:
         is_setting = code == apsw.SQLITE_PRAGMA and name == pragma and argument is not None

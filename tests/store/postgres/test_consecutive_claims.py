@@ -1,4 +1,4 @@
-"""Claims in a row by several nodes: nobody waits for anybody, and no group is torn apart."""
+"""Consecutive claims by several nodes: none waits, and no group is split."""
 
 import threading
 
@@ -7,9 +7,9 @@ import pytest
 
 from penstock.domain.limits import DAY
 from penstock.domain.message.lifecycle import Message
+from tests.store.counter_checks import check_counters
 from tests.store.driver import StoreDriver
 from tests.store.postgres.helpers import at_once, slot_of
-from tests.store.recount import check_books
 
 LOCK_SLOT = "SELECT pg_advisory_xact_lock(1885697140, {})"
 LOCK_ROW = "SELECT 1 FROM message WHERE id = '{}' FOR UPDATE"
@@ -24,7 +24,7 @@ def take_ids(driver, queue, limit=10):
     return [message.id for message in driver.claim(queue, limit, in_a_row=True)]
 
 
-def test_of_a_group_that_somebody_changes_only_the_head_is_taken(driver, orders, postgres_url):
+def test_only_the_head_of_a_locked_group_is_taken(driver, orders, postgres_url):
     a1, a2, b1, b2 = (driver.send(orders, group=group) for group in "aabb")
 
     with psycopg.connect(postgres_url) as other:
@@ -35,7 +35,7 @@ def test_of_a_group_that_somebody_changes_only_the_head_is_taken(driver, orders,
     assert driver.get(a2).is_blocked
 
 
-def test_a_run_stops_at_a_message_that_somebody_has_locked(driver, orders, postgres_url):
+def test_a_run_stops_at_a_locked_message(driver, orders, postgres_url):
     a1, a2, _, b1 = (driver.send(orders, group=group) for group in "aaab")
 
     with psycopg.connect(postgres_url) as other:
@@ -44,7 +44,7 @@ def test_a_run_stops_at_a_message_that_somebody_has_locked(driver, orders, postg
         assert take_ids(driver, orders) == [a1, b1]
 
 
-def test_a_head_that_somebody_has_locked_is_left_with_its_group(driver, orders, postgres_url):
+def test_a_locked_head_is_skipped_with_its_group(driver, orders, postgres_url):
     a1, _, b1, b2 = (driver.send(orders, group=group) for group in "aabb")
 
     with psycopg.connect(postgres_url) as other:
@@ -53,20 +53,20 @@ def test_a_head_that_somebody_has_locked_is_left_with_its_group(driver, orders, 
         assert take_ids(driver, orders) == [b1, b2]
 
 
-def test_heads_that_were_looked_at_and_not_needed_are_told_to_those_who_wait(driver, orders):
+def test_heads_that_were_locked_and_not_needed_are_announced(driver, orders):
     for group in "aaabc":
         driver.send(orders, group=group)
-    told: list[dict[int, int]] = []
-    driver.store.listen(lambda woken: told.append(dict(woken)))
+    received: list[dict[int, int]] = []
+    driver.store.listen(lambda woken: received.append(dict(woken)))
 
     take_ids(driver, orders, 3)
-    assert told == [{orders.queue_no: 2}]
+    assert received == [{orders.queue_no: 2}]
 
     take_ids(driver, orders, 3)
-    assert len(told) == 1
+    assert len(received) == 1
 
 
-def test_groups_stay_whole_and_in_order_whoever_sends_claims_and_finishes(drivers):
+def test_groups_stay_whole_and_in_order_with_several_nodes(drivers):
     """Four senders and six finishers on two nodes; claims of both kinds, ends in any order."""
     orders = drivers[0].queue(ordering="group", lease_ms=DAY)
     guard = threading.Lock()
@@ -93,7 +93,7 @@ def test_groups_stay_whole_and_in_order_whoever_sends_claims_and_finishes(driver
             claim_no += 100
             held = driver.claim(orders, 1 + claim_no % 7, in_a_row=finisher % 3 > 0)
             begin(claim_no, held)
-            with guard:  # before they are completed: then others may have the group
+            with guard:  # before they are completed: then others may claim from the group
                 for group in {m.group for m in held}:
                     holders.pop(str(group), None)
                 done += len(held)
@@ -106,10 +106,10 @@ def test_groups_stay_whole_and_in_order_whoever_sends_claims_and_finishes(driver
 
     assert torn == []
     assert begun == {f"{s}-{g}": list(range(g, 60, 2)) for s in range(4) for g in range(2)}
-    check_books(drivers[0])
+    check_counters(drivers[0])
 
 
-def test_claims_in_a_row_and_purges_do_not_wait_for_each_other(drivers):
+def test_consecutive_claims_and_purges_do_not_deadlock(drivers):
     orders = drivers[0].queue(ordering="group", lease_ms=0, max_attempts=None)
     for _ in range(10):
         drivers[0].send_many(orders, 20, group="a")
@@ -125,4 +125,4 @@ def test_claims_in_a_row_and_purges_do_not_wait_for_each_other(drivers):
 
     at_once(*[lambda d=d: purge(d) for d in drivers], *[lambda d=d: claim(d) for d in drivers * 2])
 
-    check_books(drivers[0])
+    check_counters(drivers[0])

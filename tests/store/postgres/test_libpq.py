@@ -1,4 +1,4 @@
-"""What goes over the line: prepared or not, odd texts, large batches, and plans that last."""
+"""The connection to PostgreSQL: prepared statements, odd texts, large batches, stable plans."""
 
 import re
 
@@ -10,12 +10,12 @@ from penstock.domain.limits import DAY
 from penstock.domain.message.draft import NewMessage
 from penstock.domain.message.lifecycle import Content, State
 from penstock.ports.store import Claim, Sent
-from penstock.store.postgres.statements import encoded, statement
+from penstock.store.postgres.statements import encode, statement
 from tests.clocks import NOON
 from tests.factories import a_new_message
+from tests.store.counter_checks import check_counters
 from tests.store.driver import WAIT_S
 from tests.store.postgres.helpers import by_hand
-from tests.store.recount import check_books
 
 HOT = ("claim", "fallen_due", "expired", "next_due", "complete", "by_no", "remove", "unblock")
 OTHERS = (
@@ -48,13 +48,13 @@ def test_it_works_with_and_without_prepared_statements(open_one, options):
         driver.complete(m)
 
     assert driver.counts(mail).done_total == 70
-    check_books(driver)
+    check_counters(driver)
 
 
-def test_prepared_statements_that_a_proxy_has_lost_are_done_without(driver):
+def test_prepared_statements_that_a_proxy_loses_are_not_used_again(driver):
     mail = driver.queue()
     driver.send(mail)
-    # Another server connection, as after a transaction through a proxy.
+    # Like another server connection behind a proxy.
     driver.write(lambda s: s.db.script("DEALLOCATE ALL"))
 
     driver.send(mail)
@@ -62,7 +62,7 @@ def test_prepared_statements_that_a_proxy_has_lost_are_done_without(driver):
     assert driver.counts(mail).ready == 2
 
 
-def test_a_text_that_postgresql_cannot_keep_is_refused_and_hits_only_its_sender(driver):
+def test_a_text_that_postgresql_cannot_store_is_refused_and_affects_only_its_sender(driver):
     mail = driver.queue()
     whole, cut, half = (
         NewMessage(replace(a_new_message(mail).message, kind=kind), Content('"x"'))
@@ -104,7 +104,7 @@ def test_a_batch_of_large_bodies_is_sent_in_parts(driver):
 
 @pytest.mark.parametrize("name", [*HOT, *OTHERS])
 def test_plans_do_not_depend_on_how_full_the_tables_were(driver, postgres_url, name):
-    """With a handful of rows the server would rather read them all, and go on so with a million."""
+    """With few rows the server would prefer to read them all, and keep that plan with a million."""
     mail = driver.queue()
     driver.send_many(mail, 3)
     by_hand(postgres_url, "ANALYZE")
@@ -121,12 +121,12 @@ def test_plans_do_not_depend_on_how_full_the_tables_were(driver, postgres_url, n
         full_name = name if "." in name else f"messages.{name}"
         lock = session.db.text("messages.skip_locked")
         said = statement(session.db.text(full_name, day=NOON // DAY, lock=lock))
-        values = encoded([params[name] for name in said.names])
+        values = encode([params[name] for name in said.names])
         rows = session.db._link.send(b"EXPLAIN " + said.text, values).rows()
         return "\n".join(line for (line,) in rows)
 
-    told = driver.write(plan)
-    assert [way for way in GROWING if way in told] == [], told
+    plan_text = driver.write(plan)
+    assert [way for way in GROWING if way in plan_text] == [], plan_text
     if name in (
         "claim",
         "claims_by_kind.claim",
@@ -135,7 +135,7 @@ def test_plans_do_not_depend_on_how_full_the_tables_were(driver, postgres_url, n
         "next_due",
         "moves.ordinary",
     ):
-        assert "Sort Key: message" not in told, told
-    # Every index is entered at a place, not read from its beginning.
-    scans = re.findall(r"Index (?:Only )?Scan (?:using|on)[^\n]*\n *([^\n]*)", told)
-    assert all(line.startswith("Index Cond") for line in scans), told
+        assert "Sort Key: message" not in plan_text, plan_text
+    # Every index is searched, not read from its beginning.
+    scans = re.findall(r"Index (?:Only )?Scan (?:using|on)[^\n]*\n *([^\n]*)", plan_text)
+    assert all(line.startswith("Index Cond") for line in scans), plan_text

@@ -1,4 +1,4 @@
-"""Claims with a key: whoever did not hear the answer asks again and gets the same."""
+"""Claims with a key: a client that lost the answer repeats the claim and gets the same."""
 
 import pytest
 
@@ -43,14 +43,14 @@ def test_the_same_key_gives_the_same_messages_under_the_same_leases(driver, mail
 
 
 @pytest.mark.parametrize("limit", [1, 2, 10])
-def test_what_is_given_again_is_all_that_was_given_whatever_is_asked_for(driver, mail, limit):
+def test_a_repeated_claim_returns_everything_whatever_its_limit(driver, mail, limit):
     ids = [driver.send(mail) for _ in range(5)]
     claim(driver, mail, 2)
 
     assert [message.id for message in claim(driver, mail, limit, in_a_row=True)] == ids[:2]
 
 
-def test_what_was_sent_comes_with_it_again(driver, mail):
+def test_a_repeated_claim_returns_the_bodies_again(driver, mail):
     driver.send(mail, body='"hello"', attributes={"a": "b"})
 
     first, again = (driver.submit_claim(mail, claim_key="k").result(WAIT_S) for _ in range(2))
@@ -58,7 +58,7 @@ def test_what_was_sent_comes_with_it_again(driver, mail):
     assert again.messages == first.messages
 
 
-def test_the_leases_are_counted_anew_each_time(driver, mail):
+def test_each_repetition_renews_the_leases(driver, mail):
     driver.send(mail)
     claim(driver, mail)
     for _ in range(4):
@@ -84,7 +84,7 @@ def test_a_key_is_remembered_for_some_minutes_from_the_first_claim(driver):
     assert [message.id for message in claim(driver, mail, 1)] == [second]
 
 
-def test_a_claim_by_somebody_else_in_the_same_instant_shows(driver, mail):
+def test_a_claim_by_another_worker_at_the_same_instant_is_detected(driver, mail):
     driver.send(mail)
     [held] = claim(driver, mail)
     driver.act(Verb.EXTEND, held, delay_ms=0)
@@ -95,7 +95,7 @@ def test_a_claim_by_somebody_else_in_the_same_instant_shows(driver, mail):
 
 
 @pytest.mark.parametrize("verb", Verb)
-def test_once_something_was_done_with_one_of_them_it_cannot_be_repeated(driver, mail, verb):
+def test_a_claim_cannot_be_repeated_after_an_act_on_one_of_its_messages(driver, mail, verb):
     for _ in range(3):
         driver.send(mail)
     _, held = claim(driver, mail, 2)
@@ -107,7 +107,7 @@ def test_once_something_was_done_with_one_of_them_it_cannot_be_repeated(driver, 
     assert len(claim(driver, mail, 2, claim_key="another")) == 1 + is_back_at_once
 
 
-def test_once_a_lease_ran_out_it_cannot_be_repeated(driver, mail):
+def test_a_claim_cannot_be_repeated_after_a_lease_has_expired(driver, mail):
     driver.send(mail)
     claim(driver, mail)
     driver.clock.advance(ms=MINUTE)
@@ -119,7 +119,7 @@ def test_once_a_lease_ran_out_it_cannot_be_repeated(driver, mail):
     assert driver.get(other.id) == other
 
 
-def test_what_was_purged_cannot_be_had_again(driver, mail):
+def test_a_claim_cannot_be_repeated_after_a_purge(driver, mail):
     driver.send(mail)
     claim(driver, mail)
     driver.write(lambda s: s.messages.purge(mail.queue_no, limit=10, now=driver.now))
@@ -127,14 +127,14 @@ def test_what_was_purged_cannot_be_had_again(driver, mail):
     assert refused(driver, mail)
 
 
-def test_nothing_is_not_remembered(driver, mail):
+def test_an_empty_claim_is_not_remembered(driver, mail):
     assert claim(driver, mail) == []
     message_id = driver.send(mail)
 
     assert [message.id for message in claim(driver, mail)] == [message_id]
 
 
-def test_keys_are_of_their_queue_and_of_no_other(driver, mail):
+def test_claim_keys_are_per_queue(driver, mail):
     post = driver.queue("post")
     here, there = driver.send(mail), driver.send(post)
 
@@ -162,7 +162,7 @@ def test_the_same_key_twice_in_one_batch_gives_the_same(driver, mail):
     assert answers == [[ids[1]]] * 3
 
 
-def test_a_claim_that_cannot_be_repeated_disturbs_no_other_of_its_batch(driver, mail):
+def test_a_claim_that_cannot_be_repeated_does_not_affect_its_batch(driver, mail):
     for _ in range(3):
         driver.send(mail)
     driver.complete(*claim(driver, mail, 1))
@@ -203,7 +203,7 @@ def test_a_paused_queue_repeats_nothing(driver, mail):
     assert len(claim(driver, mail)) == 1
 
 
-def test_a_store_that_was_closed_remembers(open_store, driver, mail):
+def test_claim_keys_survive_a_restart(open_store, driver, mail):
     message_id = driver.send(mail)
     [first] = claim(driver, mail)
     driver.store.close()
@@ -216,7 +216,7 @@ def test_a_store_that_was_closed_remembers(open_store, driver, mail):
         driver.store = again.store
 
 
-def test_the_duty_forgets_what_is_not_repeated_any_more(driver, mail):
+def test_the_duty_forgets_old_claim_keys(driver, mail):
     for key in ("a", "b", "c"):
         driver.send(mail)
         claim(driver, mail, 1, claim_key=key)

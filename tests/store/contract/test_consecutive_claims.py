@@ -1,4 +1,4 @@
-"""Claims in a row: of a group as many as are ready, and nobody else gets any of it meanwhile."""
+"""Consecutive claims: as many of a group as are ready; no other claim gets any meanwhile."""
 
 import pytest
 
@@ -67,12 +67,12 @@ def test_the_most_urgent_head_goes_first_with_its_group_behind_it(driver, mail):
     slow, _ = driver.send(mail, group="a", priority=5), driver.send(mail, group="b")
     urgent = driver.send(mail, group="c", priority=-5)
     behind = driver.send(mail, group="c", priority=9)
-    overtakes_nobody = driver.send(mail, group="a", priority=-9)
+    urgent_but_behind = driver.send(mail, group="a", priority=-9)
 
     ids = take_ids(driver, mail)
 
     assert ids[:2] == [urgent, behind]
-    assert ids[3:] == [slow, overtakes_nobody]
+    assert ids[3:] == [slow, urgent_but_behind]
 
 
 def test_messages_without_a_group_are_taken_in_their_places(driver, mail):
@@ -81,7 +81,7 @@ def test_messages_without_a_group_are_taken_in_their_places(driver, mail):
     assert take_ids(driver, mail) == [a1, a2, none, other]
 
 
-def test_while_one_of_a_run_is_held_nobody_gets_more_of_its_group(driver, mail):
+def test_while_a_message_of_a_run_is_leased_no_more_of_its_group_is_claimed(driver, mail):
     ids = send(driver, mail, "aaaa")
     first, second = take(driver, mail, 2)
 
@@ -116,7 +116,7 @@ def test_a_run_may_be_completed_in_one_batch(driver, mail):
     assert [m.id for m, _ in claim.result(WAIT_S).messages] == [ids[2], ids[3]]
 
 
-def test_when_a_run_comes_back_it_comes_back_whole_and_in_order(driver, mail):
+def test_an_expired_run_is_claimed_again_in_order(driver, mail):
     ids = send(driver, mail, "aaa")
     take(driver, mail)
     driver.clock.advance(minutes=1)
@@ -127,7 +127,7 @@ def test_when_a_run_comes_back_it_comes_back_whole_and_in_order(driver, mail):
     assert [message.attempts for message in again] == [2, 2, 2]
 
 
-def test_of_a_run_that_comes_back_only_those_before_the_first_that_is_held_are_given(driver, mail):
+def test_of_an_expired_run_only_messages_before_the_first_leased_one_are_claimed(driver, mail):
     ids = send(driver, mail, "aaaa")
     _, _, third, _ = take(driver, mail)
     extend(driver, third)
@@ -137,7 +137,7 @@ def test_of_a_run_that_comes_back_only_those_before_the_first_that_is_held_are_g
     assert take_ids(driver, mail) == []
 
 
-def test_the_first_that_is_held_keeps_all_others_waiting(driver, mail):
+def test_a_leased_first_message_blocks_all_others(driver, mail):
     ids = send(driver, mail, "aaa")
     first, *_ = take(driver, mail)
     extend(driver, first)
@@ -150,7 +150,7 @@ def test_the_first_that_is_held_keeps_all_others_waiting(driver, mail):
     assert take_ids(driver, mail) == ids[1:]
 
 
-def test_a_lost_one_in_the_middle_comes_again_when_those_before_it_are_done(driver, mail):
+def test_an_expired_message_in_the_middle_is_claimed_when_those_before_it_are_done(driver, mail):
     ids = send(driver, mail, "aaa")
     first, _, third = take(driver, mail)
     extend(driver, third)
@@ -163,7 +163,7 @@ def test_a_lost_one_in_the_middle_comes_again_when_those_before_it_are_done(driv
 @pytest.mark.parametrize(
     ("verb", "fields"), [(Verb.RELEASE, {}), (Verb.SNOOZE, {}), (Verb.FAIL, {"delay_ms": 0})]
 )
-def test_one_given_back_waits_for_those_before_it(driver, mail, verb, fields):
+def test_a_released_message_waits_for_those_before_it(driver, mail, verb, fields):
     ids = send(driver, mail, "aa")
     first, second = take(driver, mail)
 
@@ -174,7 +174,7 @@ def test_one_given_back_waits_for_those_before_it(driver, mail, verb, fields):
     assert take_ids(driver, mail) == ids[1:]
 
 
-def test_one_that_dies_leaves_the_others_of_its_run_alone(driver, mail):
+def test_a_message_that_dies_does_not_affect_the_others_of_its_run(driver, mail):
     ids = send(driver, mail, "aaaa")
     first, second, third = take(driver, mail, 3)
 
@@ -186,7 +186,7 @@ def test_one_that_dies_leaves_the_others_of_its_run_alone(driver, mail):
     assert take_ids(driver, mail) == [ids[3]]
 
 
-def test_a_run_stops_at_one_that_is_not_due(driver, mail):
+def test_a_run_stops_at_a_message_that_is_not_due(driver, mail):
     first, waits, behind = (driver.send(mail, group="a", delay_ms=ms) for ms in (0, 5, 0))
 
     [held] = take(driver, mail)
@@ -198,7 +198,7 @@ def test_a_run_stops_at_one_that_is_not_due(driver, mail):
     assert take_ids(driver, mail) == [waits, behind]
 
 
-def test_an_expired_one_is_passed_over_because_it_has_ended(driver, mail):
+def test_an_expired_message_is_skipped_because_it_has_ended(driver, mail):
     first, late = driver.send(mail, group="a"), driver.send(mail, group="a", expires_in_ms=5)
     behind = driver.send(mail, group="a")
     driver.clock.advance(ms=5)
@@ -228,7 +228,7 @@ def test_ordinary_claims_of_the_same_batch_are_served_first(driver, mail):
     assert [m.id for m, _ in in_a_row.result(WAIT_S).messages] == ids[2:]
 
 
-def test_elsewhere_it_makes_no_difference(driver):
+def test_in_a_standard_queue_in_a_row_makes_no_difference(driver):
     mail = driver.queue("standard")
     ids = send(driver, mail, "abab")
 
@@ -236,7 +236,7 @@ def test_elsewhere_it_makes_no_difference(driver):
     assert take_ids(driver, mail, 3) == ids[3:]
 
 
-def test_a_lease_of_no_length_gives_each_message_once(driver, mail):
+def test_a_lease_of_length_0_returns_each_message_once(driver, mail):
     ids = send(driver, mail, "aab")
 
     for n in (1, 2):
@@ -245,8 +245,8 @@ def test_a_lease_of_no_length_gives_each_message_once(driver, mail):
         assert {message.attempts for message in claimed} == {n}
 
 
-def test_what_fell_due_in_large_numbers_is_found(driver, mail):
-    """More than one step brings back, most of it blocked behind a head that comes last."""
+def test_many_messages_that_fell_due_are_found(driver, mail):
+    """More than one step brings back, most of them blocked behind a head that comes last."""
     head = driver.send(mail, group="a", delay_ms=SECOND)
     followers = driver.send_many(mail, 600, group="a", delay_ms=1)
     driver.clock.advance(ms=SECOND)
@@ -264,7 +264,7 @@ def test_a_run_is_as_long_as_it_is_wanted(driver, mail):
     assert take_ids(driver, mail, 450) == []
 
 
-def test_a_paused_queue_gives_no_run(driver, mail):
+def test_a_paused_queue_returns_no_run(driver, mail):
     send(driver, mail, "aa")
     driver.pause(mail)
 

@@ -1,4 +1,4 @@
-"""A server that restarts, says nothing, or finds two transactions in each other's way."""
+"""A server that restarts, does not answer, or detects a deadlock."""
 
 import threading
 
@@ -11,9 +11,9 @@ from penstock.domain.message import lifecycle
 from penstock.domain.queue.queue import QueueSettings
 from penstock.store.postgres.libpq import Link
 from tests.clocks import NOON
+from tests.store.counter_checks import check_counters
 from tests.store.driver import WAIT_S, StoreDriver
 from tests.store.postgres.helpers import at_once, cut_off, stopped
-from tests.store.recount import check_books
 
 
 def test_after_a_restart_of_the_server_the_store_works_again(drivers, postgres_cluster):
@@ -26,7 +26,7 @@ def test_after_a_restart_of_the_server_the_store_works_again(drivers, postgres_c
     assert drivers[0].read(lambda s: s.queues.find("mail")) == mail
 
 
-def test_a_connection_that_was_cut_off_is_not_alive_however_often_one_asks(postgres_url):
+def test_a_connection_that_was_cut_is_never_alive_again(postgres_url):
     connection = psycopg.connect(postgres_url, autocommit=True)
     link = Link(connection, patience_ms=1_000)
     with psycopg.connect(postgres_url, autocommit=True) as other:
@@ -36,7 +36,7 @@ def test_a_connection_that_was_cut_off_is_not_alive_however_often_one_asks(postg
     connection.close()
 
 
-def test_a_cut_in_the_middle_of_a_transaction_is_told_and_keeps_nothing(drivers, postgres_url):
+def test_a_connection_cut_in_mid_transaction_is_reported_and_nothing_is_kept(drivers, postgres_url):
     mail = drivers[0].queue()
 
     def add_and_be_cut_off(session) -> None:
@@ -50,7 +50,7 @@ def test_a_cut_in_the_middle_of_a_transaction_is_told_and_keeps_nothing(drivers,
     drivers[0].send(mail)
 
 
-def test_a_server_that_says_nothing_is_given_up_in_time(open_one, postgres_url):
+def test_a_server_that_does_not_answer_is_given_up_in_time(open_one, postgres_url):
     driver = open_one("?timeout_ms=2000", lanes=1)
     mail = driver.queue()
 
@@ -90,8 +90,8 @@ def test_a_statement_that_waits_too_long_for_a_lock_is_given_up(open_one, postgr
 
 
 def test_two_transactions_that_wait_for_each_other_both_get_through(drivers, stepped_back):
-    """One of them is the victim.  It begins again only when the other has gone on: at once it would
-    take back the row that the other was about to get, and they would wait for each other again."""
+    """One of them is the victim.  It retries only after a pause: at once it would take the row lock
+    that the other was about to get, and they would wait for each other again."""
     mail = drivers[0].queue()
     ids = drivers[0].send_many(mail, 2)
     meeting = threading.Barrier(2)
@@ -116,7 +116,7 @@ def test_two_transactions_that_wait_for_each_other_both_get_through(drivers, ste
 
     assert stepped_back
     assert drivers[0].counts(mail).waiting == 2
-    check_books(drivers[0])
+    check_counters(drivers[0])
 
 
 def test_an_outage_is_one_line_in_the_log_and_recovery_another(drivers, postgres_cluster, caplog):

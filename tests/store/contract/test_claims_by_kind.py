@@ -1,4 +1,4 @@
-"""Claims of some kinds: as if there were no other messages."""
+"""Claims of some kinds, as if there were no other messages."""
 
 import pytest
 
@@ -36,7 +36,7 @@ def test_the_more_urgent_comes_first_whatever_its_kind(driver, mail):
     assert take(driver, mail, "a", "b") == [urgent, plain, later]
 
 
-def test_kinds_that_nobody_sent_give_nothing_but_the_next_due_date(driver, mail):
+def test_kinds_without_messages_return_only_the_next_due_date(driver, mail):
     driver.send(mail, kind="a")
     driver.send(mail, kind="b", delay_ms=7)
 
@@ -53,7 +53,7 @@ def test_what_falls_due_is_found_and_what_has_expired_is_not(driver, mail):
     assert take(driver, mail, "a") == [due]
 
 
-def test_of_a_group_one_at_a_time(driver):
+def test_one_message_of_a_group_is_claimed_at_a_time(driver):
     orders = driver.queue(ordering=Ordering.GROUP)
     first = driver.send(orders, group="g", kind="a")
     second = driver.send(orders, group="g", kind="b")
@@ -102,7 +102,7 @@ def test_what_is_done_is_completed_before(driver, mail):
     assert [acted.id for acted in claimed.finished] == [held.id]
 
 
-def test_a_lease_of_no_length_gives_each_once(driver, mail):
+def test_a_lease_of_length_0_returns_each_message_once(driver, mail):
     ids = driver.send_many(mail, 3, kind="a")
 
     assert take(driver, mail, "a", lease_ms=0) == ids

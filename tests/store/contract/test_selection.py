@@ -1,4 +1,4 @@
-"""Messages by what they are: what fits is found, in order, and a look costs so much at most."""
+"""Selecting messages by their labels: in order, and with a bounded cost per page."""
 
 from typing import Any
 
@@ -22,7 +22,7 @@ def look(driver, mail, pick, *, limit=100, length=10_000, after=None):
 
 
 def all_pages(driver, mail, pick, **options):
-    """What is found page by page, and how often one had to look."""
+    """All matches page by page, and the number of searches."""
     seen, after, looks = [], None, 0
     while True:
         found = look(driver, mail, pick, after=after, **options)
@@ -46,7 +46,7 @@ def all_pages(driver, mail, pick, **options):
         (Pick(kind="a", tag="t"), {"kind": "a", "tags": ("t", "t")}),
     ],
 )
-def test_only_what_fits_is_found(driver, mail, pick, fits):
+def test_only_matching_messages_are_found(driver, mail, pick, fits):
     others: list[dict[str, Any]] = [
         {},
         {"kind": "b"},
@@ -86,7 +86,7 @@ def test_pages_of_any_size_find_everything_once_and_in_order(driver, mail, state
     assert seen == expected
 
 
-def test_a_look_goes_no_further_than_it_may_and_says_where_it_stopped(driver, mail):
+def test_a_search_scans_a_limited_stretch_and_says_where_it_stopped(driver, mail):
     driver.send_many(mail, 7, kind="common")
     rare = driver.send(mail, kind="rare")
     driver.send_many(mail, 7, kind="common")

@@ -1,4 +1,4 @@
-"""Looks over all queues: what has changed, what may be wrong; and parts of names."""
+"""The overview of all queues: changes and problems; and search by parts of names."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def test_routes_with_unanswered_deliveries_are_reported(driver: StoreDriver, wat
     assert [one.pattern for one in watch.hanging().result()] == ["/slow/(.*)", "/late/(.*)"]
 
 
-def test_a_look_tells_which_queues_have_changed(
+def test_a_look_shows_which_queues_have_changed(
     driver: StoreDriver, mail: Queue, watch: Watch
 ) -> None:
     other = driver.queue("other")
@@ -79,7 +79,7 @@ def test_a_look_tells_which_queues_have_changed(
     assert changed(watch, second) == []
 
 
-def test_every_way_in_and_out_is_a_change(driver: StoreDriver, watch: Watch) -> None:
+def test_every_arrival_and_departure_is_a_change(driver: StoreDriver, watch: Watch) -> None:
     queue = driver.queue("mail", max_attempts=3)
     look = watch.look().result()
 
@@ -105,7 +105,7 @@ def test_every_way_in_and_out_is_a_change(driver: StoreDriver, watch: Watch) -> 
     step()
 
 
-def test_what_changed_is_told_with_what_was_before(
+def test_a_change_is_reported_with_the_state_before(
     driver: StoreDriver, mail: Queue, watch: Watch
 ) -> None:
     look = watch.look().result()
@@ -120,9 +120,7 @@ def test_what_changed_is_told_with_what_was_before(
     assert (one.counts.sent_total, one.before.sent_total) == (4, 1)
 
 
-def test_a_queue_that_is_as_it_should_be_is_no_problem(
-    driver: StoreDriver, mail: Queue, watch: Watch
-) -> None:
+def test_a_healthy_queue_is_not_a_problem(driver: StoreDriver, mail: Queue, watch: Watch) -> None:
     driver.send(mail)
     driver.send(mail, delay_ms=MINUTE * 60)
     driver.claim(mail)
@@ -131,7 +129,7 @@ def test_a_queue_that_is_as_it_should_be_is_no_problem(
     assert problems(watch) == {}
 
 
-def test_what_could_have_been_claimed_long_ago_is_stuck(
+def test_a_queue_with_a_message_that_was_claimable_long_ago_is_stuck(
     driver: StoreDriver, mail: Queue, watch: Watch
 ) -> None:
     driver.send(mail)
@@ -143,18 +141,16 @@ def test_what_could_have_been_claimed_long_ago_is_stuck(
     assert problems(watch) == {"mail": (Problem.STUCK,)}
 
 
-def test_what_an_operator_has_paused_is_not_stuck(
-    driver: StoreDriver, mail: Queue, watch: Watch
-) -> None:
+def test_a_paused_queue_is_not_stuck(driver: StoreDriver, mail: Queue, watch: Watch) -> None:
     driver.pause(mail)
-    assert problems(watch) == {}, "nothing is in line"
+    assert problems(watch) == {}, "it is empty"
     driver.send(mail)
     driver.clock.advance(**LATE)
 
     assert problems(watch) == {"mail": (Problem.PAUSED,)}
 
 
-def test_what_a_circuit_holds_is_told_as_held(
+def test_a_queue_held_by_a_circuit_is_reported_as_held(
     driver: StoreDriver, mail: Queue, watch: Watch
 ) -> None:
     driver.send(mail)
@@ -164,7 +160,7 @@ def test_what_a_circuit_holds_is_told_as_held(
     assert problems(watch) == {"mail": (Problem.HELD,)}
 
 
-def test_what_a_circuit_holds_is_told_also_while_its_head_backs_off(
+def test_a_held_queue_is_reported_also_while_its_first_message_backs_off(
     driver: StoreDriver, mail: Queue, watch: Watch
 ) -> None:
     driver.send(mail, delay_ms=60_000)
@@ -175,7 +171,7 @@ def test_what_a_circuit_holds_is_told_also_while_its_head_backs_off(
     assert problems(watch) == {}
 
 
-def test_the_dead_are_told_where_they_rest(driver: StoreDriver, watch: Watch) -> None:
+def test_dead_messages_are_reported_where_they_are(driver: StoreDriver, watch: Watch) -> None:
     driver.queue("letters")
     die(driver, driver.queue("a", dead_letter_queue="letters"))
     die(driver, driver.queue("b"))
@@ -184,7 +180,7 @@ def test_the_dead_are_told_where_they_rest(driver: StoreDriver, watch: Watch) ->
     assert problems(watch) == {"b": (Problem.DEAD,), "letters": (Problem.DEAD_LETTERS,)}
 
 
-def test_a_queue_that_takes_no_more_is_told(driver: StoreDriver, watch: Watch) -> None:
+def test_a_full_queue_is_reported(driver: StoreDriver, watch: Watch) -> None:
     queue = driver.queue("mail", max_messages=2)
     driver.send(queue)
     assert problems(watch) == {}
@@ -205,7 +201,7 @@ def test_the_worst_comes_first_and_among_equals_the_larger(
     assert list(problems(watch)) == ["full", "many", "few", "dead"]
 
 
-def test_a_removed_queue_is_no_problem(driver: StoreDriver, mail: Queue, watch: Watch) -> None:
+def test_a_removed_queue_is_not_a_problem(driver: StoreDriver, mail: Queue, watch: Watch) -> None:
     look = watch.look().result()
     die(driver, mail)
     driver.write(lambda s: s.messages.purge(mail.queue_no, limit=10, now=driver.now))

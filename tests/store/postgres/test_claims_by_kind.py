@@ -1,4 +1,4 @@
-"""Claims of some kinds by several nodes: nobody waits, nobody goes without, none is read past."""
+"""Claims of some kinds by several nodes: none waits, none comes short, other kinds are not read."""
 
 import psycopg
 import pytest
@@ -19,7 +19,7 @@ def take(driver, queue, *kinds, limit=10):
     return [m.id for m in driver.claim(queue, limit, kinds=kinds)]
 
 
-def test_what_somebody_is_at_work_on_is_passed_over(driver, mail, postgres_url):
+def test_a_locked_message_is_skipped(driver, mail, postgres_url):
     a1, a2 = (driver.send(mail, kind="a") for _ in range(2))
 
     with psycopg.connect(postgres_url) as other:
@@ -28,7 +28,9 @@ def test_what_somebody_is_at_work_on_is_passed_over(driver, mail, postgres_url):
         assert take(driver, mail, "a", limit=1) == [a2]
 
 
-def test_if_somebody_has_the_only_one_of_a_kind_there_is_another_kind(driver, mail, postgres_url):
+def test_if_the_only_message_of_a_kind_is_locked_another_kind_is_claimed(
+    driver, mail, postgres_url
+):
     a1, b1, b2 = (driver.send(mail, kind=kind) for kind in "abb")
 
     with psycopg.connect(postgres_url) as other:
@@ -39,19 +41,19 @@ def test_if_somebody_has_the_only_one_of_a_kind_there_is_another_kind(driver, ma
     assert take(driver, mail, "a", "b") == [a1, b2]
 
 
-def test_what_was_locked_and_not_needed_is_offered_again(driver, mail, postgres_url):
+def test_messages_that_were_locked_and_not_needed_are_announced(driver, mail, postgres_url):
     a1, b1, _ = (driver.send(mail, kind=kind) for kind in "abc")
-    told = []
-    driver.store.listen(lambda woken: told.append(dict(woken)))
+    received = []
+    driver.store.listen(lambda woken: received.append(dict(woken)))
 
     with psycopg.connect(postgres_url) as other:
         other.execute(LOCK_ROW.format(a1).encode())
         assert take(driver, mail, "a", "b", "c", limit=1) == [b1]
 
-    assert told == [{mail.queue_no: 1}]
+    assert received == [{mail.queue_no: 1}]
 
 
-def test_many_who_claim_at_once_share_all_out(driver, mail):
+def test_many_simultaneous_claims_share_all_messages(driver, mail):
     ids = {driver.send(mail, kind=kind) for _ in range(30) for kind in "abc"}
 
     def claim_all():
@@ -92,8 +94,8 @@ def test_a_backlog_of_other_kinds_is_not_read(driver, mail, postgres_url, name):
         [(plan,)] = rows.fetchall()
         connection.rollback()
 
-    [told] = plan
-    assert touched(told["Plan"]) < 200
+    [received] = plan
+    assert touched(received["Plan"]) < 200
 
 
 def touched(plan: dict) -> int:

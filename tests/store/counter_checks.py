@@ -1,4 +1,4 @@
-"""The counters of a queue, counted anew from what the tables hold."""
+"""Compares the counters of a queue with what the tables contain."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from tests.store.driver import StoreDriver
 AT_REST_OR_LIVE = (State.WAITING, State.READY, State.LEASED, State.DEAD)
 
 
-def check_books(driver: StoreDriver) -> None:
-    """At any moment: the counters of every queue balance, and say what is in the tables."""
+def check_counters(driver: StoreDriver) -> None:
+    """At any moment: the counters of every queue balance and agree with the tables."""
     for queue in driver.queues:
         check_states(driver, queue)
     assert driver.read(held_without_reason) == []
@@ -26,16 +26,16 @@ def check_books(driver: StoreDriver) -> None:
 
 
 def held_without_reason(session: Session) -> list[str]:
-    """Whoever is blocked or held back although nothing stands before it."""
+    """Messages that are blocked or held back without a reason."""
     return wrong_limits(cast(SqlSession, session))
 
 
 def check_states(driver: StoreDriver, queue: Queue) -> None:
     counts = driver.counts(queue)
-    told = {state: getattr(counts, state.value) for state in AT_REST_OR_LIVE}
+    counted = {state: getattr(counts, state.value) for state in AT_REST_OR_LIVE}
     found = {state: len(driver.browse(queue, state)) for state in AT_REST_OR_LIVE}
 
-    assert told == found, queue.name
+    assert counted == found, queue.name
     assert counts.is_balanced, (queue.name, counts)
 
 
@@ -47,12 +47,12 @@ def check_totals(driver: StoreDriver) -> None:
         for attempt in driver.attempts(message_id)
     )
     for name in {queue.name for queue in driver.queues}:
-        # A name may have been given twice; history goes by the name.
+        # A name may have been used twice; history is found by name.
         namesakes = [queue for queue in driver.queues if queue.name == name]
         totals = [driver.counts(queue) for queue in namesakes]
         assert sum(t.done_total for t in totals) == endings[name, State.DONE]
         assert sum(t.dead_total for t in totals) == endings[name, State.DEAD]
-        # A dead letter that is redriven leaves its queue without an ending.
+        # A dead letter that is redriven leaves its queue without a history row.
         assert sum(t.cancelled_total for t in totals) >= endings[name, State.CANCELLED]
         for queue, total in zip(namesakes, totals, strict=True):
             failed = sum(attempts[queue.queue_no, outcome] for outcome in FAILURES)

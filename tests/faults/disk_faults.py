@@ -1,4 +1,4 @@
-"""Which of SQLite's calls to the disk fail now, and how; steered from outside while it runs."""
+"""Which of SQLite's calls to the disk fail now, and how; controlled by the test at run time."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ _CODES = {
 }
 
 
-class Trouble:
+class DiskFaults:
     def __init__(self, cut_power: Callable[[], None], seed: int) -> None:
         self.is_full = False  # no room left: ENOSPC
         self.writes_fail = False  # EIO
-        self.syncs_fail = 0.0  # the part of syncs that fail
+        self.syncs_fail = 0.0  # the fraction of syncs that fail
         self.fates: list[bool] = []  # whether the next syncs work, one by one; then as above
-        self.failed_sync_keeps = 0.0  # the part of sectors that reach the disk all the same
+        self.failed_sync_keeps = 0.0  # the fraction of sectors that reach the disk nevertheless
         self.is_lying = False  # syncs answer "done" and do nothing
         self.sync_s = 0.0
         self.is_hanging = False  # syncs do not return
-        self.is_off = False  # no power: nothing works any more
+        self.is_off = False  # no power: every call fails
         self.calls = 0  # changes only: what a power cut can fall between
         self.cut_at = 0
         self.fail_in = 0  # the n-th call from now fails, once
@@ -40,7 +40,7 @@ class Trouble:
         return self._dice.random() < self.failed_sync_keeps
 
     def step(self, call: str) -> None:
-        """Called before each access; raises what SQLite shall see."""
+        """Called before each access; raises the error for SQLite."""
         if self.is_off:
             raise _io_error(call)
         if self.fail_in:
@@ -53,7 +53,7 @@ class Trouble:
         self.calls += 1
         if self.calls == self.cut_at:
             self._cut_power()
-            raise _io_error(call)  # for whoever survives it
+            raise _io_error(call)  # for threads that are still running
         if call in ("write", "open") and self.is_full:
             raise apsw.FullError("no space left on device")
         if call in ("write", "truncate") and self.writes_fail:

@@ -1,4 +1,4 @@
-"""Whose turn it is: nobody is left out, nobody blocks a loop, and a wait has an end."""
+"""The write lock between processes: it is fair, blocks no event loop, and waits are bounded."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from tests.clocks import ManualClock
 from tests.factories import a_new_message
 from tests.store.driver import StoreDriver
 from tests.store.processes.peer import Peer
-from tests.store.trouble import TOO_BIG, no_room
+from tests.store.storage_failures import TOO_BIG, no_room
 from tests.support.waiting import eventually
 
 WAIT_S = 30
@@ -55,7 +55,7 @@ def in_thread(do: Callable[[], Any]) -> tuple[threading.Thread, list[Any]]:
     return thread, answers
 
 
-def until_somebody_stands_first(folder: Path) -> None:
+def until_a_writer_waits(folder: Path) -> None:
     file = os.open(folder / "penstock.db-next", os.O_RDWR)
     try:
         for _ in range(10_000):
@@ -67,15 +67,17 @@ def until_somebody_stands_first(folder: Path) -> None:
             threading.Event().wait(0.001)
     finally:
         os.close(file)
-    pytest.fail("nobody lined up")
+    pytest.fail("no writer waits")
 
 
-def test_who_had_a_turn_goes_behind_whoever_waits(places: Any, folder: Path) -> None:
+def test_a_process_that_had_the_lock_queues_up_behind_those_that_wait(
+    places: Any, folder: Path
+) -> None:
     busy, patient = places(), places()
     busy.acquire()
-    thread, answers = in_thread(patient.take)
-    eventually(lambda: patient._thread is not None)  # it has looked in passing, and lines up
-    until_somebody_stands_first(folder)
+    thread, answers = in_thread(patient.acquire)
+    eventually(lambda: patient._thread is not None)  # it has tried without waiting, and queues up
+    until_a_writer_waits(folder)
 
     busy.release()
 
@@ -87,9 +89,7 @@ def test_who_had_a_turn_goes_behind_whoever_waits(places: Any, folder: Path) -> 
     assert busy.acquire(wait=False)
 
 
-def test_a_wait_that_took_too_long_leaves_the_line_free_for_the_others(
-    places: Any, folder: Path
-) -> None:
+def test_a_wait_that_timed_out_does_not_block_the_others(places: Any, folder: Path) -> None:
     busy, hasty, other = places(), places(patience_ms=1), places()
     busy.acquire()
     with pytest.raises(StoreUnavailable):
@@ -102,7 +102,7 @@ def test_a_wait_that_took_too_long_leaves_the_line_free_for_the_others(
     assert places().acquire()
 
 
-def test_the_same_one_may_wait_again_after_it_took_too_long(places: Any) -> None:
+def test_a_lock_can_be_waited_for_again_after_a_timeout(places: Any) -> None:
     busy, hasty = places(), places(patience_ms=SOON_MS)
     busy.acquire()
     with pytest.raises(StoreUnavailable):
@@ -115,7 +115,7 @@ def test_the_same_one_may_wait_again_after_it_took_too_long(places: Any) -> None
     assert answers == [True]
 
 
-def test_where_there_are_no_locks_it_says_so_and_goes_on(
+def test_a_file_system_without_locks_is_used_with_a_warning(
     places: Any, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     def no_locks(*_: object) -> None:
@@ -132,7 +132,7 @@ def test_where_there_are_no_locks_it_says_so_and_goes_on(
     assert "one process only" in caplog.text
 
 
-def test_a_stopped_process_is_waited_for_and_then_it_is_told(
+def test_a_stopped_process_is_waited_for_and_then_reported(
     start: Start, open_another: Another
 ) -> None:
     driver = StoreDriver(open_another(patience_ms=SOON_MS), ManualClock())
@@ -150,7 +150,7 @@ def test_a_stopped_process_is_waited_for_and_then_it_is_told(
     assert driver.send(mail)
 
 
-def test_a_loop_goes_on_while_another_process_has_its_turn(
+def test_a_loop_keeps_running_while_another_process_has_the_write_lock(
     open_another: Another, places: Any
 ) -> None:
     driver = StoreDriver(open_another(), ManualClock())
@@ -161,7 +161,7 @@ def test_a_loop_goes_on_while_another_process_has_its_turn(
     async def send() -> list[Sent | PenstockError]:
         ticket = driver.store.send([a_new_message(mail, now=driver.now)])
         for _ in range(100):
-            await asyncio.sleep(0)  # it would stand still here
+            await asyncio.sleep(0)  # it would block here
         other.release()
         return await ticket
 
@@ -170,7 +170,7 @@ def test_a_loop_goes_on_while_another_process_has_its_turn(
     assert isinstance(sent, Sent)
 
 
-def test_a_loop_goes_on_while_a_stranger_writes(
+def test_a_loop_keeps_running_while_an_application_writes(
     open_another: Another, stranger: Callable[[], Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     waits: set[tuple[str, bool]] = set()
@@ -200,7 +200,7 @@ def test_a_loop_goes_on_while_a_stranger_writes(
     assert (threading.current_thread().name, True) not in waits
 
 
-def test_a_stranger_that_keeps_the_store_is_told_of_in_our_words(
+def test_an_application_that_keeps_the_store_locked_is_reported_with_our_error(
     open_another: Another,
     stranger: Callable[[], Any],
     places: Any,
@@ -217,15 +217,13 @@ def test_a_stranger_that_keeps_the_store_is_told_of_in_our_words(
 
     assert "locked" not in str(refused.value)
     waiting = places()
-    assert waiting.acquire(wait=False), "whoever gave up stands in nobody's way"
+    assert waiting.acquire(wait=False), "a wait that timed out does not block others"
     waiting.release()
     other.execute("ROLLBACK")
     assert driver.send(mail)
 
 
-def test_a_transaction_for_which_nobody_has_taken_a_turn_takes_one(
-    places: Any, folder: Path
-) -> None:
+def test_a_transaction_without_the_write_lock_acquires_it(places: Any, folder: Path) -> None:
     other = places()
     db = sqlite_plain.open_synced(folder / "penstock.db", LogMoveTimer(), places())
 
@@ -238,7 +236,7 @@ def test_a_transaction_for_which_nobody_has_taken_a_turn_takes_one(
     db.close()
 
 
-def test_whatever_becomes_of_a_transaction_the_turn_is_over(open_another: Another) -> None:
+def test_the_write_lock_is_released_however_a_transaction_ends(open_another: Another) -> None:
     here, there = (StoreDriver(open_another(patience_ms=SOON_MS), ManualClock()) for _ in range(2))
     mail = here.queue()
 
@@ -255,7 +253,7 @@ def test_whatever_becomes_of_a_transaction_the_turn_is_over(open_another: Anothe
         assert there.send(mail)
 
 
-def test_a_child_that_was_made_in_our_turn_does_not_keep_it(
+def test_a_child_that_was_forked_under_the_write_lock_does_not_keep_it(
     start: Start, open_another: Another
 ) -> None:
     driver = StoreDriver(open_another(patience_ms=WAIT_S * 1000), ManualClock())

@@ -1,4 +1,4 @@
-"""Keys that are taken until their message is claimed, or has ended, and are free in that moment."""
+"""Dedup keys that are taken until their message is claimed or has ended."""
 
 import pytest
 
@@ -18,7 +18,7 @@ def mail(driver):
 
 
 def is_taken(driver, queue, **draft) -> bool:
-    """Asks by sending a message that does not hold the key; what comes of it is cancelled."""
+    """Sends a message that does not take the key; if it is accepted, it is cancelled."""
     draft = {"dedup_key": "k", "dedup_until": ENDED} | draft
     [answer] = driver.submit_send(queue, **draft).result()
     assert isinstance(answer, Sent)
@@ -50,7 +50,7 @@ ENDINGS = {
 
 
 @pytest.mark.parametrize("end", ENDINGS)
-def test_a_key_taken_until_the_end_is_free_when_it_comes_and_not_before(driver, mail, end):
+def test_a_key_taken_until_the_end_is_free_then_and_not_before(driver, mail, end):
     send(driver, mail)
     driver.send(mail)
     assert is_taken(driver, mail)
@@ -158,7 +158,7 @@ def test_a_scope_that_has_changed_meanwhile_loses_no_key(driver, scopes):
     assert not is_taken(driver, mail, group="g")
 
 
-def test_nobody_gives_back_what_another_message_holds(driver):
+def test_a_message_does_not_release_a_key_that_another_one_holds(driver):
     mail = driver.queue(dedup_scope=DedupScope.QUEUE)
     first = send(driver, mail, group="g")
     mail = driver.change(mail, dedup_scope=DedupScope.GROUP)

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from msgspec.structs import replace
 
 from penstock.domain.message.lifecycle import LIVE, Message, State
-from penstock.domain.queue import fair_share as fairness
+from penstock.domain.queue import fair_share as fair_share
 from penstock.domain.queue import group_limit as opening
 from penstock.domain.queue import rate as pace
 from penstock.domain.queue.group_limit import NO_GATE, OPEN, SHUT
@@ -17,8 +17,8 @@ from penstock.domain.queue.rate import Bucket, Rate
 EVERYBODY = 1_000_000
 
 
-class SteeringModel:
-    """The part of the model that knows who may be claimed when."""
+class LimitsModel:
+    """The part of the model that knows which messages may be claimed when."""
 
     def __init__(self) -> None:
         self.queues: dict[int, Queue] = {}
@@ -28,24 +28,24 @@ class SteeringModel:
         self._buckets: dict[tuple[int, str], Bucket] = {}
 
     def of(self, queue_no: int, states: Iterable[State]) -> list[Message]:
-        """The messages of a queue in these states, by their place in line."""
+        """The messages of a queue in these states, by their place."""
         found = [m for m in self.messages.values() if m.queue_no == queue_no and m.state in states]
         return sorted(found, key=lambda m: m.order_no)
 
-    def joined(self, m: Message) -> Message:
-        """With the turn that it gets in a fair queue."""
+    def with_position(self, m: Message) -> Message:
+        """With the position that it gets in a fair queue."""
         settings = self.queues[m.queue_no].settings
         if not settings.is_fair:
             return m
         place = (m.queue_no, m.priority, m.group or "")
         passed = self._passed.get((m.queue_no, m.priority), 0)
-        turn = fairness.next_turn(passed, self._finish.get(place, 0))
-        weight = fairness.weight_of(m.group, settings.weights)
-        self._finish[place] = fairness.finish(turn, weight)
+        turn = fair_share.next_turn(passed, self._finish.get(place, 0))
+        weight = fair_share.weight_of(m.group, settings.weights)
+        self._finish[place] = fair_share.finish(turn, weight)
         return replace(m, turn=turn)
 
-    def judged(self, before: Message, after: Message, *, now: int) -> Message:
-        """Held back at first where groups are limited, unless this was its instant."""
+    def with_gate(self, before: Message, after: Message, *, now: int) -> Message:
+        """Held back at first in a limited group, unless this was its instant."""
         is_limited = self.queues[after.queue_no].settings.limits_groups
         if after.group is None or after.state not in LIVE or not is_limited:
             return replace(after, gate=NO_GATE)
@@ -53,7 +53,7 @@ class SteeringModel:
         is_open = after.state is State.LEASED or (fell_due and after.state is State.READY)
         return replace(after, gate=OPEN if is_open else SHUT)
 
-    def let_through(self, *, now: int) -> None:
+    def admit(self, *, now: int) -> None:
         for queue in self.queues.values():
             if queue.settings.limits_groups:
                 live = self.of(queue.queue_no, LIVE)
@@ -69,7 +69,9 @@ class SteeringModel:
             wanted = min(wanted, settings.max_leased - len(self.of(queue.queue_no, [State.LEASED])))
         return max(0, wanted)
 
-    def took(self, queue: Queue, claimed: list[Message], *, is_short: bool, now: int) -> None:
+    def record_claim(
+        self, queue: Queue, claimed: list[Message], *, is_short: bool, now: int
+    ) -> None:
         no, settings = queue.queue_no, queue.settings
         if settings.rate is not None:
             self._spend(queue, None, settings.rate, len(claimed), now=now)
@@ -79,8 +81,8 @@ class SteeringModel:
             if settings.is_fair:
                 line = (no, m.priority)
                 self._passed[line] = max(m.turn, self._passed.get(line, 0))
-        # Who has to wait for its group's rate stands in no line.
-        self.let_through(now=now)
+        # A message that waits for its group's rate has no position.
+        self.admit(now=now)
         if settings.is_fair and is_short and not self.of(no, [State.READY]):
             for place in [place for place in self._finish if place[0] == no]:
                 line = place[:2]
@@ -93,8 +95,8 @@ class SteeringModel:
         at = pace.available_at(self._bucket(queue, None, now=now), rate, 1, now=now)
         return at if at > now else None
 
-    def steer_anew(self, old: Queue | None, new: Queue, *, now: int) -> None:
-        """A queue has got other settings."""
+    def apply_settings(self, old: Queue | None, new: Queue, *, now: int) -> None:
+        """The settings of a queue have changed."""
         if old is None:
             return
         no, was, became = new.queue_no, old.settings, new.settings
@@ -104,15 +106,15 @@ class SteeringModel:
             mine = [key for key in self._buckets if key[0] == no and key[1]]
             self._buckets = {k: b for k, b in self._buckets.items() if k not in mine}
         if was.is_fair != became.is_fair:
-            self._line_up(new)
+            self._assign_positions(new)
         limits = ("max_leased_per_group", "rate_per_group")
         if any(getattr(was, name) != getattr(became, name) for name in limits):
             for m in self.of(no, LIVE):
                 if m.state is State.WAITING and m.gate == OPEN:
                     m = replace(m, state=State.READY, due_at=now)
-                self.messages[m.id] = self.judged(replace(m, gate=NO_GATE), m, now=now)
+                self.messages[m.id] = self.with_gate(replace(m, gate=NO_GATE), m, now=now)
 
-    def _line_up(self, queue: Queue) -> None:
+    def _assign_positions(self, queue: Queue) -> None:
         no = queue.queue_no
         self._finish = {k: turn for k, turn in self._finish.items() if k[0] != no}
         self._passed = {k: turn for k, turn in self._passed.items() if k[0] != no}
@@ -120,7 +122,7 @@ class SteeringModel:
             has_place = m.first_leased_at is not None or m.gate == OPEN or queue.is_ordered
             joins = m.state in LIVE and (m.state is not State.WAITING or has_place)
             m = replace(m, turn=0)
-            self.messages[m.id] = self.joined(m) if joins else m
+            self.messages[m.id] = self.with_position(m) if joins else m
 
     def _open(self, queue: Queue, group: list[Message], *, now: int) -> None:
         settings = queue.settings
