@@ -32,7 +32,6 @@ from penstock.edge.server.listener import HttpServer
 from penstock.edge.server.router import Route, Router
 from penstock.edge.server.traffic import Traffic
 from penstock.edge.sqs.api import SqsApi
-from penstock.edge.waiting_claims import WaitingRoom
 from penstock.edge.worker_routes import work_routes
 from penstock.operations.administration import AdministrationOperations
 from penstock.operations.bulk import BulkOperations
@@ -45,6 +44,7 @@ from penstock.operations.queues import QueueOperations
 from penstock.operations.recurring import RecurringOperations
 from penstock.operations.scaling import ScalingOperations
 from penstock.operations.tables import TableOperations
+from penstock.runtime.waiting_claims import WaitingRoom
 from penstock.settings import Settings
 from penstock.wiring.broker import CLOSING_WAIT_MS, Broker, open_broker
 from penstock.wiring.handlers import topic_operations

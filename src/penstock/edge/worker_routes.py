@@ -5,11 +5,11 @@ from __future__ import annotations
 from penstock.domain.queue.queue import QueueSettings
 from penstock.edge.izenda.api import TaskApi
 from penstock.edge.native.bind import routes_of
-from penstock.edge.protocol_queue import OwnQueue
 from penstock.edge.server.router import Route
-from penstock.edge.waiting_claims import WaitingRoom
 from penstock.operations.facts import FactOperations
 from penstock.operations.workers import WorkerOperations
+from penstock.runtime.waiting_claims import WaitingRoom
+from penstock.services.protocol_queue import OwnQueue
 from penstock.services.task_leases import TaskLeases
 from penstock.wiring.broker import Broker
 

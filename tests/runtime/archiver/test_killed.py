@@ -169,7 +169,7 @@ def check_snapshots(
         assert was_there - unsure <= set(ids) <= was_there | unsure
 
 
-def test_killed_at_every_step_in_turn(
+def test_killed_at_every_step(
     settings: Settings, broker: Broker, store_driver: StoreDriver, victims: Victims
 ) -> None:
     traffic, survivor = Traffic(store_driver), open_small(broker)

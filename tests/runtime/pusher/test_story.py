@@ -177,7 +177,7 @@ def check_that_nothing_was_lost(story: Story, shop: HttpBackend) -> None:
     check_books(story.store_driver)
 
 
-def test_a_backend_that_is_slow_at_times_is_no_outage(story: Story, shop: HttpBackend):
+def test_an_endpoint_that_is_slow_at_times_is_not_an_outage(story: Story, shop: HttpBackend):
     shop.hold()
     story.deliver_one_each()
     story.step()

@@ -2,7 +2,7 @@ r"""Routes: where a queued request goes.
 
 A table of routes is an ordered list; a request belongs to the first one whose pattern matches its
 whole URI, query included.  `$1`, `$2` … in the URL of a route stand for the groups of its pattern.
-How a table is written, as one JSON text, is told in `domain/delivery/route_rules.py`.
+How a table is written, as one JSON text, is told in `services/route_rules.py`.
 """
 
 from __future__ import annotations

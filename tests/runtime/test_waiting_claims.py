@@ -13,9 +13,9 @@ import pytest
 from penstock.domain.errors import TooManyWaiting
 from penstock.domain.message.draft import Draft
 from penstock.domain.queue.queue import Queue, QueueSettings
-from penstock.edge.waiting_claims import WaitingRoom
 from penstock.ports.store import Claimable, Claimed
 from penstock.ports.ticket import Ticket
+from penstock.runtime.waiting_claims import WaitingRoom
 from penstock.services.messages import ClaimOptions
 from penstock.wiring.broker import Broker, open_broker
 from tests.clocks import ManualClock
