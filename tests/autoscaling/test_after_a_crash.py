@@ -14,7 +14,7 @@ from tests.support.waiting import eventually
 __all__ = ["started"]
 
 
-def test_workers_of_a_killed_autoscaler_work_on_and_are_found_by_the_next(
+def test_workers_of_a_killed_autoscaler_keep_working_and_are_found_by_the_next(
     app, broker, url, tmp_path, started
 ):
     seen, gate = tmp_path / "seen", tmp_path / "gate"

@@ -11,7 +11,7 @@ from penstock.outbound.clock import TOLERATED_MS, ServerClock, SystemClock, Wall
 FAR_MS = 3_600_000
 
 
-def test_a_clock_goes_by_what_others_have_agreed_on():
+def test_a_clock_uses_the_offset_that_others_have_agreed_on():
     alone = SystemClock()
 
     clock = SystemClock(agree=lambda ours: ours + FAR_MS)
@@ -19,7 +19,7 @@ def test_a_clock_goes_by_what_others_have_agreed_on():
     assert abs(clock.now() - alone.now() - FAR_MS) < FAR_MS // 10
 
 
-def test_what_others_have_agreed_on_does_not_lead_far_behind_what_the_store_has_seen():
+def test_an_agreed_offset_does_not_lead_far_behind_what_the_store_has_seen():
     seen = SystemClock().now()
 
     clock = SystemClock(floor=seen, agree=lambda ours: ours - MAX_CARRY_MS // 2)
@@ -27,14 +27,14 @@ def test_what_others_have_agreed_on_does_not_lead_far_behind_what_the_store_has_
     assert clock.now() >= seen - TOLERATED_MS
 
 
-def test_what_others_have_agreed_on_counts_more_than_an_instant_in_the_future():
+def test_an_agreed_offset_counts_more_than_an_instant_in_the_future():
     """Those who agreed have set the store back: the instant was read before that."""
     clock = SystemClock(floor=SystemClock().now() + FAR_MS)
 
     assert abs(clock.now() - SystemClock().now()) < FAR_MS // 10
 
 
-def test_a_clock_starts_where_it_is_told_to():
+def test_a_clock_starts_at_the_given_instant():
     clock = SystemClock(FAR_MS)
 
     assert FAR_MS <= clock.now() < 2 * FAR_MS
@@ -81,7 +81,7 @@ def test_a_database_whose_clock_goes_back_far_is_followed(monkeypatch, caplog):
         ([(0, 90), (0, 40), (0, 60), (0, 50), (0, 70), (1, 1)], 20),
     ],
 )
-def test_of_the_answers_of_a_database_that_with_the_shortest_way_counts(
+def test_of_a_databases_answers_the_one_with_the_shortest_round_trip_counts(
     monkeypatch, trips, behind_ms
 ):
     ours = 0

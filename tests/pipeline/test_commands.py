@@ -35,7 +35,7 @@ def same_session(spark, monkeypatch):
     return asked
 
 
-def test_a_run_tells_each_job_and_day_with_its_rows(run: Run, bench: Workbench):
+def test_a_run_prints_each_job_and_day_with_its_rows(run: Run, bench: Workbench):
     bench.archive(HISTORY, {}, {})
 
     ran = run("pipeline", "run", "lifecycle", "--lake", bench.folder, "--json")
@@ -82,7 +82,7 @@ def test_with_nothing_new_there_is_nothing_to_compute(run: Run, bench: Workbench
     assert (ran.code, ran.out) == (0, "nothing has changed: there is nothing to compute\n")
 
 
-def test_a_lake_that_is_not_there_is_told_and_not_taken_for_an_empty_one(run: Run, tmp_path: Path):
+def test_a_lake_that_does_not_exist_is_an_error_and_not_an_empty_one(run: Run, tmp_path: Path):
     ran = run("pipeline", "run", "--lake", tmp_path / "typo")
 
     assert ran.code == 1
@@ -98,7 +98,7 @@ def test_a_lake_that_is_not_there_is_told_and_not_taken_for_an_empty_one(run: Ru
         (("demo", "--messages", "many"), "is no number of 1 or more"),
     ],
 )
-def test_what_is_not_understood_is_told_before_spark_is_started(
+def test_invalid_arguments_are_reported_before_spark_is_started(
     run: Run, same_session, words: tuple[str, ...], told: str
 ):
     ran = run("pipeline", *words)
@@ -108,7 +108,7 @@ def test_what_is_not_understood_is_told_before_spark_is_started(
     assert same_session == []
 
 
-def test_the_status_tells_what_was_computed_and_what_is_to_do(run: Run, bench: Workbench):
+def test_the_status_shows_what_was_computed_and_what_is_stale(run: Run, bench: Workbench):
     bench.archive(HISTORY, {}, {"finished_at": at("09:00:00", NEXT_DT)})
     bench.run("lifecycle")
     bench.archive(HISTORY, {})
@@ -130,7 +130,7 @@ def test_all_jobs_are_listed_with_their_tables(run: Run):
     assert all(record["tables"] for record in ran.records)
 
 
-def test_a_demo_makes_a_lake_and_says_what_is_in_it(run: Run, tmp_path: Path):
+def test_a_demo_writes_a_lake_and_prints_its_contents(run: Run, tmp_path: Path):
     ran = run(
         "pipeline", "demo", tmp_path / "d", "--messages", "1_000", "--days", 2, "--only-lake",
         "--json",
@@ -141,7 +141,7 @@ def test_a_demo_makes_a_lake_and_says_what_is_in_it(run: Run, tmp_path: Path):
     assert (tmp_path / "d" / "history" / "dt=2030-01-02").is_dir()
 
 
-def test_the_java_that_spark_is_given_is_told(run: Run, tmp_path: Path, monkeypatch):
+def test_the_java_command_prints_the_java_that_spark_uses(run: Run, tmp_path: Path, monkeypatch):
     (tmp_path / "bin").mkdir()
     (tmp_path / "bin" / "java").touch()
     monkeypatch.setenv("JAVA_HOME", str(tmp_path))
@@ -188,7 +188,7 @@ def test_a_report_of_what_was_computed_is_one_page(run: Run, bench: Workbench, t
     assert "<script" not in page
 
 
-def test_a_stream_that_is_to_end_adds_what_is_there(run: Run, bench: Workbench):
+def test_a_stream_that_runs_once_adds_what_is_there(run: Run, bench: Workbench):
     bench.archive(HISTORY, {}, {})
 
     ran = run("pipeline", "stream", "--once", "--lake", bench.folder, "--json")

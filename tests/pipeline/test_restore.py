@@ -94,7 +94,7 @@ class Traffic:
                 store_driver.act(verb, held, delay_ms=chance.randint(1, 900))
 
 
-def test_what_is_told_of_any_instant_is_what_was_there(spark, driver):
+def test_the_restored_state_of_any_instant_is_the_real_one(spark, driver):
     traffic = Traffic(driver)
     truth: dict[int, dict[str, tuple[Any, ...]]] = {}
     for step in range(60):
@@ -120,7 +120,7 @@ def test_what_is_told_of_any_instant_is_what_was_there(spark, driver):
         assert rows.where("body IS NULL").count() == 0
 
 
-def test_without_a_later_snapshot_what_is_known_of_is_told(spark, driver):
+def test_without_a_later_snapshot_what_the_lake_knows_is_restored(spark, driver):
     """The store is lost, and with it what was sent after the last snapshot and had not ended."""
     store_driver = driver.store_driver
     mail = store_driver.queue("mail")
@@ -158,7 +158,7 @@ def test_waiting_messages_keep_their_dates_and_keys(spark, driver):
     assert (row.attributes, row.sent_at) == ('{"x":"y"}', message.sent_at)
 
 
-def test_some_of_them_can_be_picked_and_counted(spark):
+def test_messages_can_be_filtered_and_counted(spark):
     schema = lake.SNAPSHOTS
     rows = frame(
         spark,

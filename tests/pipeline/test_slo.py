@@ -35,7 +35,7 @@ def told(targets: str) -> PipelineSettings:
     return PipelineSettings(targets=read_targets(targets))
 
 
-def test_a_day_has_what_missed_its_target_the_burn_and_the_worst_hour(spark):
+def test_a_day_has_its_misses_the_burn_and_the_worst_hour(spark):
     ended = [FAST] * 17 + [SLOW, {**SLOW, "finished_at": at("09:59:59")}]
     ended += [{**SLOW, "finished_at": at("12:00:00")}]
 
@@ -63,7 +63,7 @@ def test_a_day_has_what_missed_its_target_the_burn_and_the_worst_hour(spark):
     )
 
 
-def test_each_objective_is_about_the_messages_that_it_can_be_about(spark):
+def test_each_objective_counts_only_the_messages_it_applies_to(spark):
     dead = {**FAST, "outcome": "dead", "service_ms": None}
     never_claimed = {**FAST, "outcome": "cancelled", "wait_ms": None, "service_ms": None}
     ended = [FAST, SLOW, dead, never_claimed]
@@ -79,7 +79,7 @@ def test_each_objective_is_about_the_messages_that_it_can_be_about(spark):
     ]
 
 
-def test_of_several_targets_the_first_that_fits_counts_and_a_queue_without_one_has_no_row(spark):
+def test_the_first_matching_target_counts_and_a_queue_without_one_has_no_row(spark):
     ended = [{**SLOW, "queue": name} for name in ("mail", "mail-eu", "other")]
 
     found = slo(tables(spark, *ended), told("mail wait 1m 99; mail* wait 1s 95"))
@@ -96,7 +96,7 @@ def test_a_day_without_a_miss_has_no_worst_hour(spark):
     assert (row.bad, row.burn, row.worst_hour_at, row.worst_hour_burn) == (0, 0.0, None, None)
 
 
-def test_the_worst_offenders_are_named_with_their_share(spark):
+def test_the_worst_offenders_are_listed_with_their_share(spark):
     kinds = ["a", "b", "b", "b", None]
     ended = [{**SLOW, "kind": kind, "worker": "w"} for kind in kinds] + [FAST]
 
@@ -109,7 +109,7 @@ def test_the_worst_offenders_are_named_with_their_share(spark):
     ]
 
 
-def test_only_the_worst_ten_are_named(spark):
+def test_only_the_worst_ten_are_listed(spark):
     ended = [{**SLOW, "kind": f"k{n:02}"} for n in range(12)]
 
     found = offenders(tables(spark, *ended), told("* wait 5s 99"))

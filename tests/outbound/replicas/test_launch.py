@@ -30,7 +30,7 @@ def test_workers_of_a_fleet_with_several_queues_work_on_all_of_them():
     assert words[words.index("--queues") + 1] == "mail,post"
 
 
-def test_what_the_file_says_of_its_workers_is_said_to_them():
+def test_settings_of_the_file_are_passed_to_its_workers():
     launch = _launch(
         app="a:b", slots=3, queues=("x", "y"), drain_ms=500, arguments=("--beat", "1s")
     )
@@ -50,14 +50,14 @@ def test_what_the_file_says_of_its_workers_is_said_to_them():
         ({"url": "http://b:1"}, "PENSTOCK_WORKER_SERVER", "http://b:1"),
     ],
 )
-def test_where_the_jobs_are_is_told_where_others_cannot_read_it(told, variable, url):
+def test_the_store_url_is_passed_where_other_users_cannot_read_it(told, variable, url):
     launch = _launch(app="a:b", **told)
 
     assert launch.environment("abc")[variable] == url
     assert "s3cret" not in " ".join(launch.command("abc"))
 
 
-def test_another_program_is_run_as_it_is_and_gets_no_secrets():
+def test_another_program_is_run_unchanged_and_gets_no_secrets():
     launch = _launch(run=("python", "consume.py"))
 
     assert launch.command("abc") == ["python", "consume.py"]

@@ -46,7 +46,7 @@ def wrapped(make, tmp_path: Path):
     return start
 
 
-def test_the_program_inside_a_shell_is_told_to_end(wrapped, tmp_path):
+def test_the_program_inside_a_shell_is_asked_to_end(wrapped, tmp_path):
     fleet, child, born = wrapped()
 
     fleet.scale_to(0, now=NOON)
@@ -55,7 +55,7 @@ def test_the_program_inside_a_shell_is_told_to_end(wrapped, tmp_path):
     assert (tmp_path / "child.told").read_text() == "told\n"
 
 
-def test_a_replica_lives_for_as_long_as_a_member_of_its_group(wrapped, home):
+def test_a_replica_lives_as_long_as_any_process_of_its_group(wrapped, home):
     fleet, child, born = wrapped()
     [leader] = read_ledger(home).started
     kill(leader.pid)
@@ -70,7 +70,9 @@ def test_a_replica_lives_for_as_long_as_a_member_of_its_group(wrapped, home):
     assert read_ledger(home).started == []
 
 
-def test_a_member_that_does_not_end_in_time_is_killed_though_the_leader_is_gone(wrapped, home):
+def test_a_process_that_does_not_end_in_time_is_killed_though_its_group_leader_is_gone(
+    wrapped, home
+):
     fleet, child, born = wrapped(on_term=":", drain_ms=MINUTE)
     [leader] = read_ledger(home).started
     fleet.scale_to(0, now=NOON)
@@ -86,7 +88,7 @@ def test_a_member_that_does_not_end_in_time_is_killed_though_the_leader_is_gone(
     assert read_ledger(home).started == []
 
 
-def test_the_next_autoscaler_finds_a_member_whose_leader_is_gone(wrapped, make, home):
+def test_the_next_autoscaler_finds_a_process_whose_group_leader_is_gone(wrapped, make, home):
     _, child, born = wrapped()
     [leader] = read_ledger(home).started
     kill(leader.pid)
@@ -112,7 +114,7 @@ def test_a_crash_counts_when_the_whole_group_has_ended(wrapped, home):
     assert (read_ledger(home).crashes, read_ledger(home).last_exit) == (1, "signal SIGKILL")
 
 
-def test_a_group_is_a_strangers_unless_its_members_carry_the_mark(wrapped, home):
+def test_a_group_is_not_ours_unless_its_processes_carry_the_mark(wrapped, home):
     _, child, _ = wrapped()
     [leader] = read_ledger(home).started
     mark = f"PENSTOCK_REPLICA={leader.replica}"
@@ -125,7 +127,7 @@ def test_a_group_is_a_strangers_unless_its_members_carry_the_mark(wrapped, home)
     os.killpg(leader.pid, signal.SIGKILL)
 
 
-def test_what_a_worker_of_penstock_has_started_is_not_told_to_end(make, tmp_path, monkeypatch):
+def test_child_processes_of_a_penstock_worker_are_not_asked_to_end(make, tmp_path, monkeypatch):
     """A job that runs a program finishes while its worker drains."""
     out = tmp_path / "child"
     script = WRAPPED.format(on_term="exit")

@@ -24,7 +24,7 @@ CRASHES = ("sh", "-c", "exit 3")
 MINUTE = 60_000
 
 
-def test_a_fleet_that_was_never_started_has_nobody(make):
+def test_a_fleet_that_was_never_started_has_no_replicas(make):
     assert make().count(now=NOON) == Replicas(running=0, requested=0)
 
 
@@ -47,7 +47,7 @@ def test_a_new_process_is_starting_for_as_long_as_the_file_says(make):
     assert fleet.count(now=NOON + 8_000) == Replicas(running=2, requested=2)
 
 
-def test_of_those_that_are_too_many_the_youngest_are_told_to_end(make, home):
+def test_the_youngest_surplus_processes_are_asked_to_end(make, home):
     fleet = make()
     fleet.scale_to(1, now=NOON)
     [oldest] = pids(home)
@@ -62,7 +62,7 @@ def test_of_those_that_are_too_many_the_youngest_are_told_to_end(make, home):
             soon_gone(one.pid, one.birth)
 
 
-def test_a_fleet_is_told_its_name_and_each_process_which_one_it_is(make, home, tmp_path):
+def test_each_process_gets_the_fleets_name_and_its_replica_id(make, home, tmp_path):
     program = 'echo "$PENSTOCK_FLEET $PENSTOCK_REPLICA $COLOUR $PWD" > $OUT; exec sleep 600'
     out = tmp_path / "out"
     fleet = make(
@@ -76,7 +76,7 @@ def test_a_fleet_is_told_its_name_and_each_process_which_one_it_is(make, home, t
     assert told == ["mail", started.replica, "green", str(tmp_path)]
 
 
-def test_a_process_that_is_told_to_end_has_its_drain_time_and_not_more(make, home, tmp_path):
+def test_a_process_that_is_asked_to_end_is_killed_after_its_drain_time(make, home, tmp_path):
     fleet = _deaf_fleet(make, tmp_path, drain_ms=MINUTE)
     [one] = read_ledger(home).started
 
@@ -92,7 +92,7 @@ def test_a_process_that_is_told_to_end_has_its_drain_time_and_not_more(make, hom
     assert read_ledger(home).started == []
 
 
-def test_those_that_are_ending_are_replaced_if_they_are_wanted_again(make, home, tmp_path):
+def test_ending_processes_are_replaced_if_they_are_wanted_again(make, home, tmp_path):
     fleet = _deaf_fleet(make, tmp_path)
     fleet.scale_to(0, now=NOON)
 
@@ -105,7 +105,7 @@ def test_those_that_are_ending_are_replaced_if_they_are_wanted_again(make, home,
 # ---- crashes
 
 
-def test_a_process_that_crashes_is_started_again_at_the_next_look(make, home):
+def test_a_process_that_crashes_is_restarted_at_the_next_tick(make, home):
     fleet = make()
     fleet.scale_to(2, now=NOON)
     first, second = pids(home)
@@ -119,7 +119,7 @@ def test_a_process_that_crashes_is_started_again_at_the_next_look(make, home):
     assert first not in pids(home)
 
 
-def test_processes_that_keep_dying_are_started_ever_more_rarely(make, home):
+def test_processes_that_keep_crashing_are_restarted_ever_more_rarely(make, home):
     fleet = make(CRASHES)
     fleet.scale_to(1, now=NOON)
     now, pauses = NOON, []
@@ -138,7 +138,7 @@ def test_processes_that_keep_dying_are_started_ever_more_rarely(make, home):
     assert pauses == [1_000, 2_000, 4_000, 8_000, 16_000, 32_000, 60_000, 60_000]
 
 
-def test_while_they_keep_dying_more_of_them_are_refused_and_asked_for_later(make, home):
+def test_while_processes_keep_crashing_no_more_are_started(make, home):
     fleet = make(CRASHES)
     fleet.scale_to(2, now=NOON)
     _all_dead(home)
@@ -151,7 +151,7 @@ def test_while_they_keep_dying_more_of_them_are_refused_and_asked_for_later(make
     assert fleet.count(now=NOON + 1) == Replicas(running=0, requested=3)
 
 
-def test_processes_that_crash_together_are_one_crash(make, home):
+def test_processes_that_crash_together_count_as_one_crash(make, home):
     fleet = make(CRASHES)
     fleet.scale_to(8, now=NOON)
     _all_dead(home)
@@ -197,7 +197,7 @@ def test_a_repaired_command_is_started_at_once(make, home):
     assert repaired.count(now=NOON) == Replicas(running=2, requested=2)
 
 
-def test_who_has_lived_for_a_while_did_not_die_of_its_start(make, home):
+def test_a_crash_after_a_while_is_not_a_crash_at_the_start(make, home):
     fleet = make(CRASHES)
     fleet.scale_to(1, now=NOON)
     _all_dead(home)
@@ -210,7 +210,7 @@ def test_who_has_lived_for_a_while_did_not_die_of_its_start(make, home):
     assert read_ledger(home).owed == 0
 
 
-def test_one_that_ends_by_itself_is_not_started_again(make, home):
+def test_a_process_that_exits_by_itself_is_not_restarted(make, home):
     fleet = make(("sh", "-c", "exit 0"))
     fleet.scale_to(1, now=NOON)
     _all_dead(home)
@@ -221,7 +221,7 @@ def test_one_that_ends_by_itself_is_not_started_again(make, home):
     assert read_ledger(home).started == []
 
 
-def test_a_program_that_is_not_there_is_refused(make):
+def test_a_program_that_does_not_exist_cannot_be_started(make):
     fleet = make(("/nowhere/to/be/found",))
 
     with pytest.raises(ReplicasUnavailable, match=r"a process could not be started: .*nowhere"):
@@ -233,7 +233,7 @@ def test_a_program_that_is_not_there_is_refused(make):
 # ---- one autoscaler after the other
 
 
-def test_what_was_started_is_found_again_by_the_next_autoscaler(make, home):
+def test_started_processes_are_found_by_the_next_autoscaler(make, home):
     make().scale_to(2, now=NOON)
     before = pids(home)
 
@@ -245,7 +245,7 @@ def test_what_was_started_is_found_again_by_the_next_autoscaler(make, home):
     assert pids(home)[0] in before
 
 
-def test_what_ended_while_nobody_looked_is_not_counted(make, home):
+def test_processes_that_ended_between_autoscalers_are_not_counted(make, home):
     make().scale_to(2, now=NOON)
     kill(pids(home)[0])
 
@@ -255,7 +255,7 @@ def test_what_ended_while_nobody_looked_is_not_counted(make, home):
     assert after.count(now=NOON) == Replicas(running=1, requested=1)
 
 
-def test_a_stranger_who_has_got_the_number_of_one_that_ended_is_left_alone(make, home):
+def test_an_unrelated_process_that_reuses_a_pid_is_left_alone(make, home):
     fleet = make()
     fleet.scale_to(1, now=NOON)
     [mine] = read_ledger(home).started
@@ -270,7 +270,7 @@ def test_a_stranger_who_has_got_the_number_of_one_that_ended_is_left_alone(make,
         os.kill(mine.pid, signal.SIGKILL)
 
 
-def test_a_signal_meets_only_who_was_born_when_it_says():
+def test_a_signal_reaches_only_the_process_with_the_right_start_time():
     child = subprocess.Popen(["sleep", "600"])
     try:
         assert not send(child.pid, "another time", signal.SIGKILL)
@@ -282,7 +282,7 @@ def test_a_signal_meets_only_who_was_born_when_it_says():
     assert birth(child.pid) is None
 
 
-def test_a_file_that_was_spoilt_is_told_and_nothing_is_done(make, home):
+def test_a_corrupt_ledger_is_an_error_and_nothing_is_done(make, home):
     fleet = make()
     fleet.scale_to(1, now=NOON)
     text = (home / "mail.json").read_text()
@@ -298,7 +298,7 @@ def test_a_file_that_was_spoilt_is_told_and_nothing_is_done(make, home):
 # ---- the end
 
 
-def test_the_end_of_the_autoscaler_is_that_of_its_processes(make, home, clock):
+def test_the_processes_end_with_the_autoscaler(make, home, clock):
     fleet = make()
     fleet.scale_to(2, now=clock.now())
     started = read_ledger(home).started
@@ -320,7 +320,7 @@ def test_processes_that_are_to_be_kept_outlive_the_autoscaler(make, home, clock)
     assert len(pids(home)) == 2
 
 
-def test_one_that_has_only_looked_ends_nothing(make, home, clock):
+def test_an_autoscaler_that_has_only_counted_ends_no_process(make, home, clock):
     make().scale_to(1, now=clock.now())
 
     onlooker = make()
@@ -330,7 +330,7 @@ def test_one_that_has_only_looked_ends_nothing(make, home, clock):
     assert len(pids(home)) == 1
 
 
-def test_an_autoscaler_that_ends_leaves_the_processes_of_another_that_lives(
+def test_an_autoscaler_that_ends_leaves_the_processes_of_another_live_one(
     make, home, start_elsewhere
 ):
     [theirs] = start_elsewhere(is_to_live=True)
@@ -342,9 +342,7 @@ def test_an_autoscaler_that_ends_leaves_the_processes_of_another_that_lives(
     assert pids(home) == [theirs]
 
 
-def test_an_autoscaler_that_ends_takes_along_the_processes_of_one_that_is_dead(
-    make, home, start_elsewhere
-):
+def test_an_autoscaler_that_ends_also_ends_the_processes_of_a_dead_one(make, home, start_elsewhere):
     start_elsewhere(is_to_live=False)
     mine = make()
     mine.tend(now=NOON)
