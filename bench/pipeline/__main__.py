@@ -118,8 +118,8 @@ def _ask(child: subprocess.Popen[str], lake: Path, out: Path) -> Measured:
     assert child.stdin is not None
     child.stdin.write(json.dumps([str(lake), str(out)]) + "\n")
     child.stdin.flush()
-    told = _heard(child)
-    return Measured(told["seconds"], cpu_seconds(child.pid) - before)
+    result = _heard(child)
+    return Measured(result["seconds"], cpu_seconds(child.pid) - before)
 
 
 def _heard(child: subprocess.Popen[str]) -> dict[str, float]:

@@ -48,27 +48,27 @@ def test_the_wall_clock_follows_the_machine(monkeypatch):
 
 
 def test_a_database_whose_clock_goes_back_a_little_is_waited_for(monkeypatch):
-    told = FAR_MS
+    database_time = FAR_MS
     monkeypatch.setattr(module, "_steady_ms", lambda: 0)
-    clock = ServerClock(lambda: told)
+    clock = ServerClock(lambda: database_time)
     assert clock.now() == FAR_MS
 
-    told = FAR_MS - MAX_CARRY_MS
+    database_time = FAR_MS - MAX_CARRY_MS
     clock.adjust()
 
     assert clock.now() == FAR_MS
 
 
 def test_a_database_whose_clock_goes_back_far_is_followed(monkeypatch, caplog):
-    told = FAR_MS
+    database_time = FAR_MS
     monkeypatch.setattr(module, "_steady_ms", lambda: 0)
-    clock = ServerClock(lambda: told)
+    clock = ServerClock(lambda: database_time)
     assert clock.now() == FAR_MS
 
-    told = FAR_MS - MAX_CARRY_MS - 1
+    database_time = FAR_MS - MAX_CARRY_MS - 1
     clock.adjust()
 
-    assert clock.now() == clock.now() == told
+    assert clock.now() == clock.now() == database_time
     [record] = [r for r in caplog.records if r.name == "penstock.clock"]
     assert (record.levelname, "by 5 min 0.001 s" in record.getMessage()) == ("WARNING", True)
 
@@ -91,9 +91,9 @@ def test_of_a_databases_answers_the_one_with_the_shortest_round_trip_counts(
         nonlocal ours
         there, back = next(ways)
         ours += there
-        told = FAR_MS + ours
+        database_time = FAR_MS + ours
         ours += back
-        return told
+        return database_time
 
     monkeypatch.setattr(module, "_steady_ms", lambda: ours)
 

@@ -38,8 +38,8 @@ def answering(backend: HttpBackend, **by_query: dict[str, Any]) -> None:
 
 
 def source(backend: HttpBackend, **more: Any) -> PrometheusLoad:
-    told = {"endpoint": backend.url, "ready_query": "ready", "timeout_ms": 5_000, **more}
-    return PrometheusLoad("metrics", PrometheusSource(**told))
+    options = {"endpoint": backend.url, "ready_query": "ready", "timeout_ms": 5_000, **more}
+    return PrometheusLoad("metrics", PrometheusSource(**options))
 
 
 def test_each_query_returns_one_number(backend):

@@ -62,7 +62,7 @@ def test_rates_are_there_while_messages_flow_and_gone_when_they_do_not(source, d
 
     with driver.traffic(queue):
         flowing = _soon(source, queue, lambda s: s.consume_rate and s.publish_rate)
-    # Nothing of that is told of one instant: the last count may be older than the last rate.
+    # These figures are not of one instant: the last count may be older than the last rate.
     _soon(source, queue, lambda s: not (s.consume_rate or s.publish_rate or s.ready))
 
     assert flowing.consume_rate > 0
@@ -208,7 +208,7 @@ def test_the_pressure_is_cached_whether_the_query_succeeded_or_not(backend):
 
 
 @pytest.mark.parametrize(
-    ("behaviour", "told"),
+    ("behaviour", "expected"),
     [
         (Answer(500), "it answered 500"),
         (Answer(302, {"Location": "/elsewhere"}), "it answered 302"),
@@ -220,11 +220,11 @@ def test_the_pressure_is_cached_whether_the_query_succeeded_or_not(backend):
         (HangUp(), "Server disconnected"),
     ],
 )
-def test_any_other_answer_makes_the_source_unavailable(backend, behaviour, told):
+def test_any_other_answer_makes_the_source_unavailable(backend, behaviour, expected):
     backend.behave = lambda seen: behaviour
-    source = _source_of(backend, timeout_ms=300 if "no answer" in told else 30_000)
+    source = _source_of(backend, timeout_ms=300 if "no answer" in expected else 30_000)
 
-    with pytest.raises(SourceUnavailable, match=told) as error:
+    with pytest.raises(SourceUnavailable, match=expected) as error:
         source.read("mail", None, now=NOON)
 
     assert f"source bunny, RabbitMQ at 127.0.0.1:{backend.port}" in str(error.value)
@@ -260,13 +260,13 @@ def test_many_threads_may_query_concurrently(backend):
 
 
 def _source(node: RabbitNode, **more: Any) -> RabbitLoad:
-    told: dict[str, Any] = {"endpoint": node.management_url, "timeout_ms": 30_000, **more}
-    return RabbitLoad("bunny", RabbitSource(**told))
+    options: dict[str, Any] = {"endpoint": node.management_url, "timeout_ms": 30_000, **more}
+    return RabbitLoad("bunny", RabbitSource(**options))
 
 
 def _source_of(backend: HttpBackend, **more: Any) -> RabbitLoad:
-    told: dict[str, Any] = {"endpoint": backend.url, "timeout_ms": 30_000, **more}
-    return RabbitLoad("bunny", RabbitSource(**told))
+    options: dict[str, Any] = {"endpoint": backend.url, "timeout_ms": 30_000, **more}
+    return RabbitLoad("bunny", RabbitSource(**options))
 
 
 def _say(backend: HttpBackend, what: object) -> None:

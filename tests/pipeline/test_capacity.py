@@ -28,13 +28,13 @@ MINUTE: dict[str, Any] = {
 
 
 def found(
-    spark: Any, *rows: dict[str, Any], samples: tuple[dict[str, Any], ...] = (), **told: Any
+    spark: Any, *rows: dict[str, Any], samples: tuple[dict[str, Any], ...] = (), **settings: Any
 ) -> dict[tuple[str, str], Any]:
     tables: dict[str, DataFrame] = {
         "rollups": computed(spark, ROLLUPS, *({**MINUTE, **row} for row in rows)),
         "backlog": frame(spark, BACKLOG, *samples),
     }
-    table = conform(capacity(tables, PipelineSettings(**told)), CAPACITY)
+    table = conform(capacity(tables, PipelineSettings(**settings)), CAPACITY)
     return {(row["dt"], row["queue"]): row for row in table.collect()}
 
 

@@ -90,7 +90,7 @@ def test_a_lake_that_does_not_exist_is_an_error_and_not_an_empty_one(run: Run, t
 
 
 @pytest.mark.parametrize(
-    ("words", "told"),
+    ("words", "expected"),
     [
         (("run", "rollup"), "did you mean 'rollups'"),
         (("run", "--from", "yesterday"), "no day such as 2030-01-31"),
@@ -99,12 +99,12 @@ def test_a_lake_that_does_not_exist_is_an_error_and_not_an_empty_one(run: Run, t
     ],
 )
 def test_invalid_arguments_are_reported_before_spark_is_started(
-    run: Run, same_session, words: tuple[str, ...], told: str
+    run: Run, same_session, words: tuple[str, ...], expected: str
 ):
     ran = run("pipeline", *words)
 
     assert ran.code in (1, 2)
-    assert told in ran.err
+    assert expected in ran.err
     assert same_session == []
 
 
@@ -154,9 +154,9 @@ def test_every_setting_of_the_section_reaches_the_jobs():
     said: dict[str, Any] = {"targets": "mail success 50", "cost_per_gib": "0.5"}
     said |= {"storage_bytes": 4, "breaker_load": 3}
     numbers = [name for name in plain.__struct_fields__ if name not in said]
-    told = Pipeline(**said, **{name: getattr(plain, name) + 1 for name in numbers})
+    changed = Pipeline(**said, **{name: getattr(plain, name) + 1 for name in numbers})
 
-    made, made_of_nothing = job_settings(told), job_settings(plain)
+    made, made_of_nothing = job_settings(changed), job_settings(plain)
 
     assert made_of_nothing == PipelineSettings()
     for name in plain.__struct_fields__:
@@ -164,15 +164,15 @@ def test_every_setting_of_the_section_reaches_the_jobs():
 
 
 @pytest.mark.parametrize(
-    ("key", "value", "told"),
+    ("key", "value", "expected"),
     [
         ("PENSTOCK_PIPELINE_TARGETS", "mail wait soon 99", "is not a duration"),
         ("PENSTOCK_PIPELINE_COST_PER_GIB", "much", "a number such as 0.09"),
         ("PENSTOCK_PIPELINE_COST_PER_GIB", "-1", "a number such as 0.09"),
     ],
 )
-def test_a_setting_that_makes_no_sense_is_refused(key: str, value: str, told: str):
-    with pytest.raises(Exception, match=told):
+def test_a_setting_that_makes_no_sense_is_refused(key: str, value: str, expected: str):
+    with pytest.raises(Exception, match=expected):
         load(env={key: value})
 
 

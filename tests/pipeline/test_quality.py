@@ -87,9 +87,9 @@ def test_a_balance_that_does_not_add_up_stops_the_day_whatever_is_tolerated(spar
     off = {**BALANCED, "done_total": 5}
     lenient = PipelineSettings(max_bad_per_million=1_000_000)
 
-    told = bad(spark, lenient, backlog=(BALANCED, off))
+    findings = bad(spark, lenient, backlog=(BALANCED, off))
 
-    assert told == [("backlog", "out_of_balance", 2, 1)]
+    assert findings == [("backlog", "out_of_balance", 2, 1)]
 
 
 def test_a_duplicate_number_stops_the_day_whatever_is_tolerated_and_both_rows_are_quarantined(
@@ -123,17 +123,17 @@ def test_a_message_can_die_twice_but_be_done_only_once(spark):
 def test_a_share_of_bad_rows_can_be_tolerated_and_is_still_reported(spark):
     rows: tuple[dict[str, Any], ...] = ({"outcome": "lost"}, {}, {}, {})
 
-    told = found(spark, PipelineSettings(max_bad_per_million=250_000), history=rows)
+    findings = found(spark, PipelineSettings(max_bad_per_million=250_000), history=rows)
 
-    assert told.where("NOT is_passed").count() == 0
-    assert pairs(told.where("bad > 0"), "check", "bad") == [("unknown_outcome", 1)]
+    assert findings.where("NOT is_passed").count() == 0
+    assert pairs(findings.where("bad > 0"), "check", "bad") == [("unknown_outcome", 1)]
     assert bad(spark, PipelineSettings(max_bad_per_million=249_999), history=rows)
 
 
 def test_an_attempt_that_ended_before_it_began_stops_the_day(spark):
-    told = bad(spark, attempts=({"leased_at": NOON + 1},))
+    findings = bad(spark, attempts=({"leased_at": NOON + 1},))
 
-    assert told == [("attempts", "negative_service", 1, 1)]
+    assert findings == [("attempts", "negative_service", 1, 1)]
 
 
 FIRST = {**BALANCED, "at": at("10:00:00")}
@@ -147,10 +147,10 @@ class TestCounted:
         assert bad(spark, history=({}, {}), backlog=(FIRST, LAST)) == []
 
     def test_a_missing_row_is_reported_and_does_not_stop_the_day(self, spark):
-        told = found(spark, history=({},), backlog=(FIRST, LAST))
+        findings = found(spark, history=({},), backlog=(FIRST, LAST))
 
         assertDataFrameEqual(
-            told.where("NOT is_passed"),
+            findings.where("NOT is_passed"),
             computed(
                 spark,
                 QUALITY,

@@ -75,10 +75,10 @@ def test_the_frontier_is_joined_and_the_recommended_one_is_ringed():
 
 
 def test_names_cannot_break_out_of_the_page():
-    told = "<script>alert(1)</script>&"
+    script = "<script>alert(1)</script>&"
 
     drawn = svg.picture(
-        Box(), [svg.text(0, 0, told), svg.dot(0, 0, 1, "spot", label=told)], label=told
+        Box(), [svg.text(0, 0, script), svg.dot(0, 0, 1, "spot", label=script)], label=script
     )
 
     assert "<script" not in drawn
@@ -139,8 +139,8 @@ def test_the_page_has_every_section_and_loads_nothing_from_other_hosts(bench):
     kept(bench, SLO, target | {"bad": 1, "good_percent": 95.0, "burn": 5.0})
     tuned = {"route": "*", "candidate": "300s-80%", "is_recommended": True, "rank": 1}
     found = dict.fromkeys(("outages", "missed", "false_opens", "open_ms"), 0)
-    told = {"entries_max_age_ms": 300_000, "max_queue_sample_count": 4_000}
-    kept(bench, BREAKER_TUNING, tuned | found | told | {"error_threshold_percentage": 80})
+    settings = {"entries_max_age_ms": 300_000, "max_queue_sample_count": 4_000}
+    kept(bench, BREAKER_TUNING, tuned | found | settings | {"error_threshold_percentage": 80})
     best = {"candidate": "now", "is_on_frontier": True, "is_recommended": True, "flaps": 0}
     cost = {"queue": name, "worker_hours": 2.0, "age_p99_ms": 900, "clear_max_ms": 5}
     kept(bench, SCALING_BACKTEST, best | cost)

@@ -1,4 +1,4 @@
-"""What was there at an instant, told from the lake, is what was there."""
+"""The state restored from the lake is the real one, at any instant."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def live(store_driver: StoreDriver) -> dict[str, tuple[Any, ...]]:
     return found
 
 
-def told(rows: Any) -> dict[str, tuple[Any, ...]]:
+def summary(rows: Any) -> dict[str, tuple[Any, ...]]:
     listed = [(r.id, (r.queue, r.state, r.attempts, r.failures)) for r in rows.collect()]
     assert len(dict(listed)) == len(listed), "each of them once"
     return dict(listed)
@@ -109,7 +109,7 @@ def test_the_restored_state_of_any_instant_is_the_real_one(spark, driver):
 
     for instant, was in truth.items():
         rows = at(spark, driver, instant).cache()
-        found = told(rows)
+        found = summary(rows)
         # A due date is not known any more of whoever is known only by its end: then it is ready.
         assert {i: _without_dates(row) for i, row in found.items()} == {
             i: _without_dates(row) for i, row in was.items()
@@ -133,7 +133,7 @@ def test_without_a_later_snapshot_what_the_lake_knows_is_restored(spark, driver)
     store_driver.clock.advance(ms=10)
     driver.run()
 
-    found = told(at(spark, driver, store_driver.now))
+    found = summary(at(spark, driver, store_driver.now))
 
     assert set(found) == set(before[1:])
     assert lost not in found

@@ -182,10 +182,10 @@ def test_adding_up_in_many_chunks_gives_the_same_result(spark, monkeypatch):
     )
 
     assert len(parts) > 4
-    told = {(r["grain"], r["at"], r["name"]): r for r in found.to_pylist()}
-    assert len(told) == len(whole) == found.num_rows
+    by_key = {(r["grain"], r["at"], r["name"]): r for r in found.to_pylist()}
+    assert len(by_key) == len(whole) == found.num_rows
     for row in whole:
-        same = told[row["grain"], row["at"], row["name"]]
+        same = by_key[row["grain"], row["at"], row["name"]]
         assert dict(same["wait_histogram"]) == row["wait_histogram"]
         assert (same["finished"], same["bytes"]) == (row["finished"], row["bytes"])
 

@@ -155,10 +155,10 @@ class TestFingerprints:
         assert window([NEXT_DT], job) == [DT, NEXT_DT]
 
     def test_a_setting_that_the_job_depends_on_and_a_new_version_change_all_days(self):
-        told = msgspec.structs.replace(JOB, settings=("max_bad_per_million",))
+        dependent = msgspec.structs.replace(JOB, settings=("max_bad_per_million",))
         newer = msgspec.structs.replace(JOB, version=2)
         other = PipelineSettings(max_bad_per_million=5)
 
-        assert self.of(told)[DT] != self.of(told, other)[DT]
+        assert self.of(dependent)[DT] != self.of(dependent, other)[DT]
         assert self.of(JOB)[DT] != self.of(newer)[DT]
         assert self.of(JOB)[DT] == self.of(JOB, other)[DT]

@@ -39,7 +39,7 @@ def test_every_candidate_of_a_queue_has_a_row_with_its_results(spark):
 
     # Looked at each 10 s: one more worker, 10 s later it is there.  It goes when what was needed
     # is five minutes ago.  Where both do the same, nothing has to be changed.
-    told = {
+    common = {
         "queue": "mail",
         "messages": 1,
         "unfinished": 0,
@@ -57,10 +57,10 @@ def test_every_candidate_of_a_queue_has_a_row_with_its_results(spark):
     expected = computed(
         spark,
         SCALING_BACKTEST,
-        told
+        common
         | {"candidate": "now", "samples_needed": 10, "backlog_goal_s": 300}
         | {"worker_hours": 300 / 3600, "is_on_frontier": True, "is_recommended": True},
-        told
+        common
         | {"candidate": "60s/1/+5", "samples_needed": 1, "backlog_goal_s": 60}
         | {"worker_hours": 300 / 3600, "is_on_frontier": True, "is_recommended": False},
     )

@@ -43,21 +43,21 @@ def test_the_wrapper_drops_one_option_and_keeps_all_others(tmp_path):
 
     home = wrap_java(program, tmp_path / "cache")
     words = ["-Xmx1g", MISSING_MODULE, "--add-modules=java.sql", "a b", "", "$HOME"]
-    told = subprocess.run([home / "bin" / "java", *words], capture_output=True, text=True)
+    ran = subprocess.run([home / "bin" / "java", *words], capture_output=True, text=True)
 
-    assert told.stdout.split("\n")[:-1] == ["-Xmx1g", "--add-modules=java.sql", "a b", "", "$HOME"]
+    assert ran.stdout.split("\n")[:-1] == ["-Xmx1g", "--add-modules=java.sql", "a b", "", "$HOME"]
 
 
 def test_a_newer_java_gets_no_option_for_a_package_it_does_not_have(tmp_path):
     program = a_java(tmp_path / "bin")
-    told = []
+    kept = []
     for version in ("21.0.8", "25.0.2"):
         (tmp_path / "release").write_text(f'IMPLEMENTOR="x"\nJAVA_VERSION="{version}"\n')
         java_program = wrap_java(program, tmp_path / "cache") / "bin" / "java"
         ran = subprocess.run([java_program, java.GONE_PACKAGE], capture_output=True, text=True)
-        told.append(ran.stdout.strip())
+        kept.append(ran.stdout.strip())
 
-    assert told == [java.GONE_PACKAGE, ""]
+    assert kept == [java.GONE_PACKAGE, ""]
 
 
 def test_the_wrapper_is_reused_and_written_again_for_another_java(tmp_path):

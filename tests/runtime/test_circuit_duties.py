@@ -57,8 +57,8 @@ class Node:
 
     def open(self, *queues: Queue) -> None:
         """All of them are held, in this order."""
-        told = self.circuits.permits([Wanted(PATTERN, queues[0].queue_no)]).result()
-        self.circuits.report([Reported(told[0], "a", Outcome.FAILURE)]).result()
+        permits = self.circuits.permits([Wanted(PATTERN, queues[0].queue_no)]).result()
+        self.circuits.report([Reported(permits[0], "a", Outcome.FAILURE)]).result()
         for queue in queues[1:]:
             self.driver.clock.advance(ms=1)
             found = self.circuits.permits([Wanted(PATTERN, queue.queue_no)]).result()
@@ -174,8 +174,8 @@ def test_a_circuit_whose_probes_fail_stays_open_ever_longer_if_so_configured(dri
         driver.clock.advance(ms=HALVES)
         node.tick()
         assert node.state is HALF
-        [told] = node.circuits.permits([Wanted(PATTERN, queues[1].queue_no)]).result()
-        node.circuits.report([Reported(told, "p", Outcome.FAILURE)]).result()
+        [permitted] = node.circuits.permits([Wanted(PATTERN, queues[1].queue_no)]).result()
+        node.circuits.report([Reported(permitted, "p", Outcome.FAILURE)]).result()
 
 
 def test_each_duty_runs_once_per_interval_however_many_nodes_there_are(driver, node, other, queues):

@@ -122,8 +122,8 @@ def test_a_bug_is_logged_with_its_traceback_and_a_refusal_with_its_text_only(
     with caplog.at_level(logging.WARNING, "penstock.duties"):
         DutyLoop(duties, clock).run_due()
 
-    told = [record for record in caplog.records if record.name == "penstock.duties"]
-    assert [record.exc_info is not None for record in told] == [True, False]
+    records = [record for record in caplog.records if record.name == "penstock.duties"]
+    assert [record.exc_info is not None for record in records] == [True, False]
 
 
 def test_without_duties_there_is_nothing_to_do(clock: ManualClock) -> None:
@@ -192,8 +192,8 @@ def test_a_lasting_failure_is_logged_once_and_so_is_recovery(
     loop.run_due()
 
     # Servers that other tests share may have something to tell at the same moment.
-    told = [r.getMessage() for r in caplog.records if r.name == "penstock.duties"]
-    assert told == [
+    logged = [r.getMessage() for r in caplog.records if r.name == "penstock.duties"]
+    assert logged == [
         "duty reaper could not run: not today",
         "duty reaper runs again",
     ]
@@ -214,5 +214,5 @@ def test_a_store_out_of_reach_is_logged_once_for_all_duties_and_so_is_its_return
         duty.error = None
     loop.run_due()
 
-    told = [r.getMessage() for r in caplog.records if r.name == OUTAGES and "these-" in r.message]
-    assert told == ["duty these-reap could not run: gone", "duty these-move runs again"]
+    logged = [r.getMessage() for r in caplog.records if r.name == OUTAGES and "these-" in r.message]
+    assert logged == ["duty these-reap could not run: gone", "duty these-move runs again"]

@@ -270,9 +270,13 @@ def test_facts_record_a_workers_life(driver, workers, reaper):
     driver.clock.advance(ms=VALID_MS)
     reaper.tick(driver.now)
 
-    told = facts(driver, subject=leaving.id)
-    assert [fact.kind for fact in told] == ["worker_registered", "worker_drained", "worker_left"]
-    assert json.loads(told[0].data) == {
+    recorded = facts(driver, subject=leaving.id)
+    assert [fact.kind for fact in recorded] == [
+        "worker_registered",
+        "worker_drained",
+        "worker_left",
+    ]
+    assert json.loads(recorded[0].data) == {
         "name": "a",
         "host": "node-1",
         "pid": 1,

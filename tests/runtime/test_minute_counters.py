@@ -127,12 +127,12 @@ def test_the_current_minute_is_not_shown_yet(
     minute(driver, sampler)
     driver.send(mail)
     minute(driver, sampler)
-    told = graph(driver)
+    before = graph(driver)
 
     driver.send(mail)
     driver.clock.advance(seconds=59)
 
-    assert graph(driver).points == told.points
+    assert graph(driver).points == before.points
 
 
 def test_longer_steps_add_up_what_happened_and_keep_the_highest(
@@ -189,7 +189,7 @@ def test_what_was_done_at_the_very_end_of_a_minute_or_of_a_day_is_not_missed(
     assert (sample.wait_p95_ms, sample.work_p50_ms, sample.work_p95_ms) == (500, 50, 200)
     driver.clock.advance(minutes=1)
     sampler.tick(driver.now)
-    assert last(driver, ALL).wait_p50_ms is None, "nothing is told twice"
+    assert last(driver, ALL).wait_p50_ms is None, "nothing is counted twice"
 
 
 def test_after_some_days_one_sample_an_hour_is_left_and_the_sums_are_the_same(

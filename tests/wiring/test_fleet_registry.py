@@ -65,5 +65,5 @@ def _add(workers: Workers, host: str, **labels: str) -> Worker:
 
 
 def _member(worker: Worker, host: str, **more: Any) -> Member:
-    told = {"replica": None, "is_draining": False, **more}
-    return Member(id=worker.id, host=host, registered_at=worker.registered_at, **told)
+    options = {"replica": None, "is_draining": False, **more}
+    return Member(id=worker.id, host=host, registered_at=worker.registered_at, **options)

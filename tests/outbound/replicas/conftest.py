@@ -66,8 +66,8 @@ def make(home: Path, workers: Workers, store: Store, clock: ManualClock) -> Make
     """An autoscaler's view of the fleet; a second one is that of another autoscaler."""
 
     def make(run: tuple[str, ...] = SLEEP, **more: Any) -> ProcessReplicas:
-        told: dict[str, Any] = more if "app" in more else {"run": run, **more}
-        spec = Processes(**told)
+        options: dict[str, Any] = more if "app" in more else {"run": run, **more}
+        spec = Processes(**options)
         launch = Asleep(FLEET, spec, queues=("mail",), store_url="sqlite:///nowhere.db")
         registry = StoreFleetRegistry(workers, store, clock)
         return ProcessReplicas(

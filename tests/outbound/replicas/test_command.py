@@ -27,9 +27,9 @@ def test_the_count_command_prints_the_number_of_workers():
 
 
 def test_a_count_command_may_print_more_than_a_number():
-    told = """echo '{"running": 2, "starting": 1, "requested": 5}'"""
+    expected = """echo '{"running": 2, "starting": 1, "requested": 5}'"""
 
-    assert _fleet(count=told).count(now=NOON) == Replicas(running=2, starting=1, requested=5)
+    assert _fleet(count=expected).count(now=NOON) == Replicas(running=2, starting=1, requested=5)
     assert _fleet(count="""echo '{"running": 2}'""").count(now=NOON).requested == 2
 
 
@@ -70,7 +70,7 @@ def test_arguments_are_passed_as_they_are_and_no_shell_reads_them(tmp_path: Path
 
 
 @pytest.mark.parametrize(
-    ("program", "told"),
+    ("program", "expected"),
     [
         ("echo many", "printed 'many', which is not a number"),
         ("echo", "printed '', which is not a number"),
@@ -82,8 +82,8 @@ def test_arguments_are_passed_as_they_are_and_no_shell_reads_them(tmp_path: Path
         ("kill -9 $$", "sh exited with -9"),
     ],
 )
-def test_a_count_command_that_fails_or_prints_something_else_is_an_error(program, told):
-    with pytest.raises(ReplicasUnavailable, match=told) as error:
+def test_a_count_command_that_fails_or_prints_something_else_is_an_error(program, expected):
+    with pytest.raises(ReplicasUnavailable, match=expected) as error:
         _fleet(count=program).count(now=NOON)
 
     assert str(error.value).startswith("fleet mail: ")
@@ -121,12 +121,12 @@ def test_a_program_that_does_not_exist_is_an_error():
 
 
 @pytest.mark.parametrize(
-    ("scale", "count", "told"),
+    ("scale", "count", "expected"),
     [
         (("x", "{want}"), ("y",), r"mail.replicas.scale: {want} is not known; use {fleet}, "),
         (("x",), ("y", "{wanted}"), r"count: {wanted} is not known; use {fleet}$"),
     ],
 )
-def test_a_command_with_an_unknown_field_is_refused_at_once(scale, count, told):
-    with pytest.raises(FleetsRefused, match=told):
+def test_a_command_with_an_unknown_field_is_refused_at_once(scale, count, expected):
+    with pytest.raises(FleetsRefused, match=expected):
         CommandReplicas("mail", Command(scale=scale, count=count))

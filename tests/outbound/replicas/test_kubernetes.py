@@ -42,8 +42,8 @@ def make(cluster, tmp_path, workers, store, clock) -> Iterator[Make]:
     made: list[KubernetesReplicas] = []
 
     def make(**more: Any) -> KubernetesReplicas:
-        told = {"name": "mailers", "namespace": "shop", "timeout_ms": 30_000, **more}
-        spec = Kubernetes(**{"kubeconfig": str(cluster.kubeconfig(tmp_path)), **told})
+        options = {"name": "mailers", "namespace": "shop", "timeout_ms": 30_000, **more}
+        spec = Kubernetes(**{"kubeconfig": str(cluster.kubeconfig(tmp_path)), **options})
         made.append(
             KubernetesReplicas("mail", spec, registry=StoreFleetRegistry(workers, store, clock))
         )
@@ -164,8 +164,8 @@ def test_without_spare_busy_no_pod_is_changed(fleet, cluster, workload, pods):
 def test_a_forbidden_call_reports_the_reason_from_kubernetes(fleet, workload, cluster):
     cluster.forbidden = ("PUT deployments/scale",)
 
-    told = r"fleet mail, deployment shop/mailers: .* 403: .*User cannot PUT deployments/scale"
-    with pytest.raises(ReplicasUnavailable, match=told):
+    expected = r"fleet mail, deployment shop/mailers: .* 403: .*User cannot PUT deployments/scale"
+    with pytest.raises(ReplicasUnavailable, match=expected):
         fleet.scale_to(6, now=NOON)
 
 
@@ -175,7 +175,7 @@ def test_a_workload_that_does_not_exist_is_an_error(fleet):
 
 
 @pytest.mark.parametrize(
-    ("behaviour", "told"),
+    ("behaviour", "expected"),
     [
         (Hang(), "[Tt]imed? ?out"),
         (HangUp(), "Connection|Protocol"),
@@ -183,11 +183,13 @@ def test_a_workload_that_does_not_exist_is_an_error(fleet):
         (Answer(200, body=b"<html>"), "fleet mail, deployment"),
     ],
 )
-def test_any_other_answer_is_an_error_within_the_timeout(make, cluster, workload, behaviour, told):
+def test_any_other_answer_is_an_error_within_the_timeout(
+    make, cluster, workload, behaviour, expected
+):
     cluster.backend.behave = lambda seen: behaviour
     fleet = make(timeout_ms=300 if isinstance(behaviour, Hang) else 30_000)
 
-    with pytest.raises(ReplicasUnavailable, match=told):
+    with pytest.raises(ReplicasUnavailable, match=expected):
         fleet.count(now=NOON)
 
     assert len(cluster.backend.wait_for(1)) == 1

@@ -19,9 +19,9 @@ from tests.support.waiting import eventually
 
 MINUTE = 60_000
 FLEETS = "tests.outbound.replicas.conftest"
-# A shell around the real program, which says who it is and when it was told to end.
+# A shell around the real program, which says who it is and when it was asked to end.
 WRAPPED = """
-(trap 'echo told >> $OUT.told; {on_term}' TERM
+(trap 'echo ended >> $OUT.ended; {on_term}' TERM
  trap 'echo asked >> $OUT.asked' USR1
  sh -c 'echo $PPID' > $OUT.tmp && mv $OUT.tmp $OUT
  while :; do sleep 0.05; done)
@@ -52,7 +52,7 @@ def test_the_program_inside_a_shell_is_asked_to_end(wrapped, tmp_path):
     fleet.scale_to(0, now=NOON)
 
     soon_gone(child, born)
-    assert (tmp_path / "child.told").read_text() == "told\n"
+    assert (tmp_path / "child.ended").read_text() == "ended\n"
 
 
 def test_a_replica_lives_as_long_as_any_process_of_its_group(wrapped, home):
@@ -63,7 +63,7 @@ def test_a_replica_lives_as_long_as_any_process_of_its_group(wrapped, home):
     fleet.tend(now=NOON + 1)
 
     assert fleet.count(now=NOON + 1) == Replicas(running=1, requested=1)
-    fleet.scale_to(0, now=NOON + 2)  # and it can still be told to end
+    fleet.scale_to(0, now=NOON + 2)  # and it can still be asked to end
     soon_gone(child, born)
     _group_is_gone(leader)
     fleet.tend(now=NOON + 3)
@@ -142,7 +142,7 @@ def test_child_processes_of_a_penstock_worker_are_not_asked_to_end(make, tmp_pat
         os.kill(child, signal.SIGUSR1)
         asked = "asked\n" * times
         eventually(partial(_said, tmp_path / "child.asked", asked), within_s=PATIENCE_S)
-    assert not (tmp_path / "child.told").exists()
+    assert not (tmp_path / "child.ended").exists()
 
 
 def _group_is_gone(leader: Started) -> None:

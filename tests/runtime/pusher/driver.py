@@ -1,4 +1,4 @@
-"""A pusher on a real store, with a clock and a sender that do as they are told."""
+"""A pusher on a real store, with a manual clock and a fake sender."""
 
 from __future__ import annotations
 
