@@ -2,7 +2,7 @@
 
 How many deliveries per second get out of a backlog, each completed on the disk before the next of
 its queue; how long one takes at the pace of a small service; and after an outage, how long it takes
-until all held queues are let go and empty, and how hard the backend is hit meanwhile.
+until all held queues are released and empty, and how hard the backend is hit meanwhile.
 """
 
 from __future__ import annotations

@@ -48,7 +48,7 @@ class AmqpConnection(asyncio.Protocol):
             self._hand_over()
 
     def ack(self, receipts: Receipts, then: Done) -> None:
-        """AMQP answers no acknowledgement, so this is the one act that nobody waits for."""
+        """AMQP answers no acknowledgement, so this is the one act without a wait."""
         (tag,) = struct.unpack(">Q", receipts[-1])
         self._write(frames.ack(tag))
         then()

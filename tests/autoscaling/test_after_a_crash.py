@@ -1,4 +1,4 @@
-"""An autoscaler that is killed leaves its workers behind, and the next one goes on with them."""
+"""An autoscaler that is killed leaves its workers behind, and the next one continues with them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Worker processes that come when there is work, and go when there is none."""
+"""Worker processes are started for work and stopped without it."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def test_a_busy_worker_that_is_stopped_finishes_its_job(app, autoscale, tmp_path
     job = shop.wait_for.enqueue(str(seen), str(gate))
     autoscaler = autoscale(FLEETS.format(samples=3, drain="10m"))
 
-    # Nothing waits and nothing has a rate: as the seed has it, the fleet goes to zero.
+    # Nothing waits and nothing has a rate: as in autoscale-workload-rabbit, the fleet goes to zero.
     eventually(
         lambda: [one["wanted"] for one in autoscaler.decisions("mailers")][-1:] == [0],
         within_s=PATIENCE_S,

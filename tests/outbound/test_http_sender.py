@@ -32,7 +32,7 @@ def sender() -> Iterator[HttpSender]:
 
 
 class Waiting:
-    """Somebody who wants to be called back."""
+    """Collects the responses."""
 
     def __init__(self, sender: HttpSender, url: str, **wanted: Any) -> None:
         self.responses: list[Response] = []

@@ -28,7 +28,7 @@ from tests.support.http_backend import Answer, Hang, HangUp, HttpBackend
 
 @pytest.fixture(scope="module")
 def guarded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LiveServer]:
-    """Nobody comes in without a key."""
+    """A server that requires a key."""
     settings = some_settings(tmp_path_factory.mktemp("signed"), auth={"required": "always"})
     with LiveServer(settings, has_duties=False) as started:
         yield started

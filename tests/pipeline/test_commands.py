@@ -23,7 +23,7 @@ __all__ = ["_no_settings_from_outside", "run"]
 
 @pytest.fixture(autouse=True)
 def same_session(spark, monkeypatch):
-    """A command opens a session and stops it in the end; here it gets ours, which goes on."""
+    """A command opens a session and stops it in the end; here it gets ours, which stays open."""
     asked: list[object] = []
 
     def opened(master=None, *, more=None, environ=None):

@@ -1,4 +1,4 @@
-"""The same jobs in somebody else's session: through Spark Connect, and under spark-submit."""
+"""The same jobs in a remote session: through Spark Connect, and under spark-submit."""
 
 from __future__ import annotations
 

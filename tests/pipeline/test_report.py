@@ -96,7 +96,7 @@ def test_a_circuit_is_open_until_it_is_half_open_or_closed():
 
     found = circuit_stretches(facts, (0, 100))
 
-    # Those that were open longest come first; one that nobody closed is open to the end.
+    # Those that were open longest come first; one that was not closed is open to the end.
     assert list(found) == ["/b", "/a"]
     assert found["/b"] == [TimelineBar(30, 100, "open", "/b: open for 70 ms")]
     assert [(s.from_at, s.to_at, s.kind) for s in found["/a"]] == [

@@ -40,7 +40,7 @@ def driver(store: Store, tmp_path: Path) -> ArchiverDriver:
 
 
 def live(store_driver: StoreDriver) -> dict[str, tuple[Any, ...]]:
-    """What a restore brings back of each message: whoever was leased is ready."""
+    """What a restore brings back of each message: leased ones are ready."""
     found = {}
     for queue in store_driver.queues:
         for state in (State.WAITING, State.READY, State.LEASED, State.DEAD):
@@ -110,7 +110,7 @@ def test_the_restored_state_of_any_instant_is_the_real_one(spark, driver):
     for instant, was in truth.items():
         rows = at(spark, driver, instant).cache()
         found = summary(rows)
-        # A due date is not known any more of whoever is known only by its end: then it is ready.
+        # The due date of a message that is known only by its end is lost: it is ready.
         assert {i: _without_dates(row) for i, row in found.items()} == {
             i: _without_dates(row) for i, row in was.items()
         }

@@ -56,7 +56,7 @@ def run(
 
 @pytest.fixture
 def old(tmp_path: Path) -> Path:
-    """A store that has archived its past: one done, one dead, two that wait for somebody."""
+    """A store that has archived its past: one done, one dead, two that are ready."""
     folder = tmp_path / "old"
     with a_desk(folder) as driver:
         mail = driver.queue("mail", max_attempts=1)

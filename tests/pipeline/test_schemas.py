@@ -1,4 +1,4 @@
-"""One list of columns, and everybody's schemas made from it."""
+"""One list of columns, from which all schemas are made."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A session on a machine without Java, and with one that somebody points at."""
+"""A session on a machine without Java, and with JAVA_HOME."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Circuits are half-opened, tried and let go by duties, once per cluster and interval."""
+"""Circuits are half-opened, probed and released by duties, once per cluster and interval."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from tests.store.driver import StoreDriver
 OPEN, HALF, CLOSED = CircuitState.OPEN, CircuitState.HALF_OPEN, CircuitState.CLOSED
 PATTERN = "/pay/(.*)"
 HASH = circuit_hash(PATTERN)
-HALVES = 2 * MINUTE  # the seed's intervals
+HALVES = 2 * MINUTE  # gateleen's intervals
 PROBES = 2 * MINUTE
 GOING = 10 * SECOND
 OFF = BreakerTask(enabled=False, interval_ms=1)
@@ -202,7 +202,7 @@ def test_a_circuit_is_half_opened_by_one_of_the_nodes(driver, node, other, queue
         one.tick()
 
     assert changes(driver) == ["opened", "half_opened"]
-    assert len(held(driver, queues)) == 0, "and its only queue was let go to try, once"
+    assert len(held(driver, queues)) == 0, "and its only queue was released to probe, once"
 
 
 def test_when_a_node_dies_another_takes_over(driver, node, other, queues):

@@ -87,7 +87,7 @@ def test_a_worker_that_is_unknown_has_left_or_was_lost_must_register_again(drive
     left, lost, late = (register(workers) for _ in range(3))
     workers.leave(left.id).result()
     driver.clock.advance(ms=VALID_MS)
-    assert workers.beat(late.id).result() is None, "too late, although nobody has noticed"
+    assert workers.beat(late.id).result() is None, "too late, although it is not marked as lost yet"
     reaper.tick(driver.now)
 
     for worker_id in (left.id, lost.id, "unknown"):
@@ -293,7 +293,7 @@ def test_the_list_shows_how_many_leases_each_worker_holds(driver, mail, workers)
     busy, idle = register(workers), register(workers)
     driver.send_many(mail, 3)
     held = driver.claim(mail, 2, claimed_by=busy.id)
-    driver.claim(mail, 1, claimed_by="somebody else")
+    driver.claim(mail, 1, claimed_by="another")
 
     listed = {view.worker.id: view.holding for view in workers.page().result()}
 
@@ -315,7 +315,7 @@ def test_those_that_have_gone_are_forgotten_with_the_history(driver, workers, re
     driver.clock.advance(ms=DAY)
     pruner.tick(driver.now)
     assert workers.find(left.id).result() is None
-    assert workers.find(there.id).result() is not None, "nobody has called it lost"
+    assert workers.find(there.id).result() is not None, "it was not marked as lost"
     assert facts(driver) == []
 
 

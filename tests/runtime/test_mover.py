@@ -255,7 +255,7 @@ def test_a_move_continues_when_the_store_is_opened_again(
 
 
 class Killed(BaseException):
-    """The process is gone: nobody handles this."""
+    """The process is gone: nothing handles this."""
 
 
 class Dying:

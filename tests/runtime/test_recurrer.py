@@ -214,7 +214,7 @@ def test_a_schedule_that_cannot_be_computed_here_does_not_block_others(
 def test_a_firing_that_replaces_waits_for_all_row_locks_at_once(
     driver: StoreDriver, recurring: Recurring, recurrer: Recurrer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """One after the other, it and whoever moves dead letters would wait for each other."""
+    """One after the other, it and a move of dead letters would deadlock."""
     driver.queue("letters", max_leased=1)
     driver.queue("limited", max_leased=1, dead_letter_queue="letters")
     template = Template(queue="limited")

@@ -1,4 +1,4 @@
-"""The registry of workers, as whoever runs a fleet sees it."""
+"""The workers of a fleet in the registry."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def test_live_workers_of_a_fleet_are_found_by_their_label(workers, registry, clo
     _add(workers, "e")
     workers.drain(draining.id).result()
     workers.leave(left.id).result()
-    clock.advance(seconds=10)  # now the silent one is overdue, though nobody has said so yet
+    clock.advance(seconds=10)  # now the silent one is overdue, though it is not marked as lost yet
 
     found = sorted(registry.members("mail"), key=lambda member: member.host or "")
     assert found == [_member(mine, "a", replica="1"), _member(draining, "b", is_draining=True)]

@@ -45,7 +45,7 @@ class Sampler:
         return next_at
 
     def sample(self, now: int) -> None:
-        """For whoever has taken the duty."""
+        """Sample now; the caller has taken the duty."""
         minute_at = now - now % MINUTE
         marks = self._store.read(lambda s: s.watching.marks()).result()
         if minute_at // DAY != self._looked_at // DAY:
@@ -85,7 +85,7 @@ class Sampler:
         before_at = now - self._retention_ms
         if self._store.write(lambda s: s.tidying.may_prune(now=now)).result():
             self._store.write(lambda s: s.samples.forget(before_at=before_at)).result()
-        # A day's worth each time, in case nobody was there for a while.
+        # A day's worth each time, in case no node ran for a while.
         last_at = (now - MINUTES_KEPT_MS) // HOUR * HOUR
         for to_at in range(last_at - DAY + HOUR, last_at + 1, HOUR):
             self._store.write(_thin(to_at)).result()
@@ -107,8 +107,8 @@ def _total(session: Session, minute_at: int, times: Sequence[tuple[int, int]]) -
 def _sample(
     queue_no: int, minute_at: int, counts: Counts, oldest_at: int | None, latency: Latency
 ) -> Sample:
-    told = msgspec.structs.astuple
-    return Sample(queue_no, minute_at, *(*told(counts), oldest_at, *told(latency)))
+    values = msgspec.structs.astuple
+    return Sample(queue_no, minute_at, *(*values(counts), oldest_at, *values(latency)))
 
 
 def _add(samples: Sequence[Sample]) -> Callable[[Session], None]:

@@ -105,7 +105,7 @@ def soon_gone(pid: int, born: str) -> None:
 
 
 def kill(pid: int, number: signal.Signals = signal.SIGKILL) -> None:
-    """Returns when it is dead, though nobody has taken notice yet."""
+    """Returns when it is dead, before the fleet has noticed."""
     born = birth(pid)
     assert born is not None
     os.kill(pid, number)

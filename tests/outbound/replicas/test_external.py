@@ -1,4 +1,4 @@
-"""Workers that somebody else starts and stops."""
+"""Workers that another system starts and stops."""
 
 from __future__ import annotations
 

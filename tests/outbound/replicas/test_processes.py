@@ -75,7 +75,7 @@ def test_a_process_that_is_asked_to_end_is_killed_after_its_drain_time(make, hom
     fleet.scale_to(0, now=NOON)
     fleet.tend(now=NOON + MINUTE - 1)
     (tmp_path / "ready").unlink()
-    eventually((tmp_path / "ready").exists, within_s=PATIENCE_S)  # it is alive, and goes on
+    eventually((tmp_path / "ready").exists, within_s=PATIENCE_S)  # it is alive and keeps running
     assert fleet.count(now=NOON + MINUTE - 1) == Replicas(running=0, requested=0)
     fleet.tend(now=NOON + MINUTE)
 

@@ -1,4 +1,4 @@
-"""The formulas give what the seed's chapter says, number for number."""
+"""The formulas give the numbers of gateleen's documentation."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""What fails around the autoscaler: it goes on, says so once, and does nothing rash."""
+"""Failures around the autoscaler: it keeps running, reports them once, and does nothing rash."""
 
 from __future__ import annotations
 
@@ -276,7 +276,7 @@ def test_a_manager_that_is_down_changes_nothing_and_is_reported_once(
 
     assert driver.managers["mail"].asked == []
     assert troubles(driver) == ["replicas_unavailable"]
-    assert driver.managers["post"].running > 1  # a lost one holds up nobody else
+    assert driver.managers["post"].running > 1  # a lost one delays no other
 
 
 def test_when_the_manager_is_back_scaling_continues(driver: AutoscalerDriver) -> None:

@@ -104,7 +104,7 @@ class PusherDriver:
         return self.pusher.tick(self.clock.now())
 
     def reap(self) -> None:
-        """As every node does by itself: what has fallen due is in line again."""
+        """As every node does by itself: due messages become ready."""
         Reaper(self.store_driver.store, every_ms=1).tick(self.clock.now())
 
     def sent(self) -> list[str]:

@@ -67,7 +67,7 @@ def test_a_released_queue_continues_where_it_stopped(driver: PusherDriver):
     driver.step()
     driver.circuits.close(HASH).result()
     driver.step()
-    assert driver.sent() == [], "closed, but still in the line of those to be let go"
+    assert driver.sent() == [], "closed, but not released yet"
 
     driver.circuits.let_next_go(now=driver.store_driver.now).result()
     driver.step()
@@ -121,7 +121,7 @@ def test_a_probe_aborted_at_a_stop_decides_nothing_and_frees_its_place(
     driver.step()
 
     assert state(driver) is CircuitState.HALF_OPEN
-    assert driver.open() == ["/probe"], "somebody else may try"
+    assert driver.open() == ["/probe"], "another queue may probe"
 
 
 def test_an_expired_request_decides_nothing_about_a_half_open_circuit(driver: PusherDriver):
@@ -140,7 +140,7 @@ def test_an_expired_request_decides_nothing_about_a_half_open_circuit(driver: Pu
 
 
 def test_an_expired_request_waits_for_an_open_circuit_like_others(driver: PusherDriver):
-    """The seed asks for the circuit first and looks at the age of what may go."""
+    """Like gateleen: the circuit is asked first, then the age is checked."""
     driver.breaker(min_queue_sample_count=1)
     driver.deliver(driver.queue("bad"), "/bad")
     driver.step()

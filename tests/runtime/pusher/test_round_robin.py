@@ -182,7 +182,7 @@ def test_limits_are_kept_and_every_queue_is_served(acts, most, limit):
                 round_robin.park(queue_no, now + 5)
         go_on()
 
-    # From here on all are served: everybody who was hinted at must have had a turn by the end.
+    # From here on all are served: every hinted queue must have been taken by the end.
     for _ in range(100):
         now += 10
         round_robin.wake_parked(now=now)
