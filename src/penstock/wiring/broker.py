@@ -30,6 +30,7 @@ from penstock.services.bus import Bus
 from penstock.services.circuits.circuits import Circuits
 from penstock.services.circuits.insight import CircuitInsight
 from penstock.services.circuits.job_routes import JobRoutes
+from penstock.services.deliveries import Deliveries
 from penstock.services.directory import Directory
 from penstock.services.documents import Documents
 from penstock.services.facts import Facts
@@ -47,6 +48,7 @@ from penstock.services.routes import Routes
 from penstock.services.scaling import Scaling
 from penstock.services.selection import Picking
 from penstock.services.tables import Tables
+from penstock.services.task_leases import TaskLeases
 from penstock.services.workers import Workers
 from penstock.settings import Settings, is_loopback
 from penstock.store.maintenance import clock_mark
@@ -116,9 +118,17 @@ class Broker:
             valid_ms=settings.workers.valid_ms,
             everybodys=(settings.tasks.queue,),
         )
+        self.task_leases = TaskLeases(
+            self.workers,
+            self.directory,
+            queue=settings.tasks.queue,
+            grace_ms=settings.workers.grace_ms,
+            most_ms=settings.limits.max_lease_ms,
+        )
         self.facts = Facts(store, settings.limits)
         self.documents = Documents(store, clock)
         self.routes = Routes(store, clock, denied=settings.push.deny or "")
+        self.deliveries = Deliveries(self.messages, self.queues, self.routes, settings.limits)
         self.circuits = Circuits(store, clock, self.routes)
         self.job_routes = JobRoutes(store)
         self.pushed = PushTally()
@@ -180,7 +190,7 @@ class Broker:
             )
 
     def _duties(self) -> list[Duty]:
-        every_ms = self.settings.aweq.reap_interval_ms
+        every_ms = self.settings.queues.reap_interval_ms
         duties: list[Duty] = [
             Reaper(self.store, every_ms=every_ms),
             Expirer(self.store, every_ms=every_ms),
@@ -192,7 +202,11 @@ class Broker:
             Mover(self.moves, every_ms=_MOVES_EVERY_MS),
             WorkerReaper(self.workers, every_ms=self.settings.workers.reap_interval_ms),
             Recurrer(self.recurring),
-            Sampler(self.store, retention_days=self.settings.samples.retention_days),
+            Sampler(
+                self.store,
+                retention_days=self.settings.samples.retention_days,
+                is_archived=self.settings.archive.enabled,
+            ),
             WorkerQueueReaper(
                 self.bus, self.queues, every_ms=self.settings.workers.reap_interval_ms
             ),
