@@ -122,7 +122,7 @@ def measure_scale(options: argparse.Namespace, workspace: Workspace) -> Scale:
 
 
 def measure_inside(options: argparse.Namespace, workspace: Workspace) -> inprocess.InProcess | str:
-    """The figures, or why there are none."""
+    """The figures, or why they are missing."""
     slices = 1 if options.quick else 5
     try:
         return inprocess.measure(

@@ -70,7 +70,7 @@ class Node:
         return session.queues.add(f"q{number}", queue_settings(), now=self.broker.clock.now())
 
     def fill(self, each: int) -> int:
-        """So many deliveries in every queue; how many that makes."""
+        """Send `each` deliveries to every queue; returns the total."""
         drafts = [self._draft(queue, ()) for queue in self.queues for _ in range(each)]
         messages = self.broker.messages
         for start in range(0, len(drafts), _BATCH):

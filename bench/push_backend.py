@@ -24,7 +24,7 @@ _PATIENCE = 120.0
 
 
 class Backend:
-    """What the bench sees of it."""
+    """The backend as the benchmark uses it."""
 
     def __init__(self, process: subprocess.Popen[str]) -> None:
         self._process = process

@@ -82,7 +82,7 @@ def measure(workspace: Workspace, *, rounds: int, seconds: float) -> SideBySide:
 
 
 def _together(workspace: Workspace, load: str, count: int, seconds: float) -> list[Any]:
-    """Opens `count` processes on a fresh file at the same time; what each of them tells."""
+    """Opens `count` processes on a fresh file at the same time; returns the results of each."""
     folder = workspace.fresh(f"beside-{load}-{count}")
     command = [sys.executable, "-m", "bench.beside", str(folder), load, str(CLIENTS), str(seconds)]
     processes = [

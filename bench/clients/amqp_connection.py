@@ -117,7 +117,7 @@ class AmqpConnection(asyncio.Protocol):
         then([self._deliveries.popleft() for _ in range(count)])
 
     def _look_for_idleness(self) -> None:
-        """A pushing server never says that a queue is empty; two quiet looks say it."""
+        """A server that pushes never reports an empty queue; two quiet intervals do."""
         if self._transport is None:
             return
         if self._got is not None and self._was_idle:

@@ -112,7 +112,7 @@ def _paced(framework: Framework, url: str, folder: Path, count: int) -> Latency:
 
 
 def _wait(board: Board, count: int, worker: Server) -> None:
-    """Until all have run, or nothing happens any more."""
+    """Wait until all have run, or nothing happens any more."""
     begin = last = time.monotonic()
     seen = 0
     while seen < count and time.monotonic() - begin < WITHIN and not worker.has_ended:

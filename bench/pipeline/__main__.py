@@ -88,7 +88,7 @@ def _arguments() -> argparse.Namespace:
 
 
 def _lake(folder: Path, messages: int) -> Path:
-    """Made once and kept: the same question gives the same past."""
+    """Written once and kept: the same arguments give the same lake."""
     from penstock.pipeline.demo.make import make
 
     lake = folder / f"lake-{messages}"
