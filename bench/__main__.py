@@ -1,4 +1,4 @@
-"""The door for `python -m bench`."""
+"""Entry point of `python -m bench`."""
 
 import sys
 

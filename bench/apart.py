@@ -16,7 +16,7 @@ Task: TypeAlias = Callable[..., Coroutine[Any, Any, Mapping[str, Any]]]
 
 
 class ApartError(Exception):
-    """The process broke or hung; the text holds the end of what it said."""
+    """The process failed or hung; the text has the end of its output."""
 
 
 def call_apart(module: str, task: str, job: Mapping[str, Any], *, within: float) -> dict[str, Any]:
@@ -40,7 +40,7 @@ def call_apart(module: str, task: str, job: Mapping[str, Any], *, within: float)
 
 
 def serve(tasks: Mapping[str, Task]) -> None:
-    """The other side: runs the named task under uvloop and prints what it gives."""
+    """The other side: runs the named task under uvloop and prints its result."""
     task, job = tasks[sys.argv[1]], json.loads(sys.argv[2])
     import uvloop
 

@@ -40,7 +40,7 @@ async def send(broker: Broker, queue: Queue) -> None:
 
 
 async def cycle(broker: Broker, queue: Queue) -> None:
-    """Whoever claims has sent one before, so there is always one to claim."""
+    """Each claimer has sent one before, so there is always one to claim."""
     messages = broker.messages
     await send(broker, queue)
     claimed = await messages.claim(queue, limit=1)

@@ -44,7 +44,7 @@ def measure(options: argparse.Namespace, workspace: Workspace) -> int:
     named: list[Peer] = [peer() for peer in options.only]
     native = [peer for peer in named if not peer.speaks_sqs()] if "peers" in options.part else []
     speakers = sqs.rows(named) if "sqs" in options.part else []
-    # Both tables from the same rounds, and nobody is measured twice.
+    # Both tables from the same rounds, and no peer is measured twice.
     peers = [peer for peer in named if peer in native or peer in speakers]
     runner = Runner(workspace, plan, say)
     runner.run(runner.find(peers, may_install=not options.no_install))
@@ -122,7 +122,7 @@ def measure_scale(options: argparse.Namespace, workspace: Workspace) -> Scale:
 
 
 def measure_inside(options: argparse.Namespace, workspace: Workspace) -> inprocess.InProcess | str:
-    """The figures, or why there are none."""
+    """The figures, or why they are missing."""
     slices = 1 if options.quick else 5
     try:
         return inprocess.measure(

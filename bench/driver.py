@@ -70,7 +70,7 @@ class Run:
             self.end()
 
     def drained(self) -> None:
-        """Nothing was left: the time after the last success is no part of the measurement."""
+        """Nothing was left: the time after the last success is not part of the measurement."""
         if not self.is_over:
             self._is_drained = True
             self.end()

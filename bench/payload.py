@@ -22,7 +22,7 @@ def _body() -> bytes:
 
 
 def body_of(number: int) -> dict[str, object]:
-    """A body of about the same size that can be told from the others."""
+    """A body of about the same size that differs from the others."""
     return {"number": number, "note": _NOTE}
 
 

@@ -12,7 +12,7 @@ from pathlib import Path
 
 
 class StartError(Exception):
-    """A server did not come up; the text holds the end of what it said."""
+    """A server did not start; the text has the end of its output."""
 
 
 class Server:

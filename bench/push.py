@@ -2,7 +2,7 @@
 
 How many deliveries per second get out of a backlog, each completed on the disk before the next of
 its queue; how long one takes at the pace of a small service; and after an outage, how long it takes
-until all held queues are let go and empty, and how hard the backend is hit meanwhile.
+until all held queues are released and empty, and how hard the backend is hit meanwhile.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ def measure(workspace: Workspace, *, queues: int, each: int, seconds: float) -> 
 
 
 class Node:
-    """A broker with its queues and the one route; it pushes when it is told to."""
+    """A broker with its queues and the one route; it pushes on request."""
 
     def __init__(self, workspace: Workspace, shop: Backend, queues: int) -> None:
         self.folder = workspace.fresh("push")
@@ -70,7 +70,7 @@ class Node:
         return session.queues.add(f"q{number}", queue_settings(), now=self.broker.clock.now())
 
     def fill(self, each: int) -> int:
-        """So many deliveries in every queue; how many that makes."""
+        """Send `each` deliveries to every queue; returns the total."""
         drafts = [self._draft(queue, ()) for queue in self.queues for _ in range(each)]
         messages = self.broker.messages
         for start in range(0, len(drafts), _BATCH):
@@ -107,8 +107,8 @@ def _with_node(workspace: Workspace, shop: Backend, queues: int, do: Callable[[N
 def _drain(node: Node, shop: Backend, each: int) -> float:
     count = node.fill(each)
     node.broker.start_pushing()
-    told = shop.until(count)
-    return (count - 1) / float(told["last"] - told["first"])
+    result = shop.until(count)
+    return (count - 1) / float(result["last"] - result["first"])
 
 
 def _pace(node: Node, shop: Backend, seconds: float) -> tuple[Latency, Latency]:
@@ -121,9 +121,9 @@ def _pace(node: Node, shop: Backend, seconds: float) -> tuple[Latency, Latency]:
         node.send(number)
         due += 1 / PACE
         time.sleep(max(0.0, due - time.perf_counter()))
-    told = shop.until(count)
+    result = shop.until(count)
     syncs = fdatasync_times(node.folder, count=count, interval=1 / PACE)
-    return summary(told["latencies"]), summary(syncs)
+    return summary(result["latencies"]), summary(syncs)
 
 
 def _recover(node: Node, shop: Backend) -> tuple[float, float]:
@@ -143,8 +143,8 @@ def _recover(node: Node, shop: Backend) -> tuple[float, float]:
     _wait_until_held(node, one)
     circuits.close(one).result()
     began = time.perf_counter()
-    told = shop.until(count)
-    return float(told["last"] - began), float(told["most"]) / BUCKET
+    result = shop.until(count)
+    return float(result["last"] - began), float(result["most"]) / BUCKET
 
 
 def _wait_until_held(node: Node, one: str) -> None:

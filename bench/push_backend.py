@@ -24,7 +24,7 @@ _PATIENCE = 120.0
 
 
 class Backend:
-    """What the bench sees of it."""
+    """The backend as the benchmark uses it."""
 
     def __init__(self, process: subprocess.Popen[str]) -> None:
         self._process = process
@@ -83,7 +83,7 @@ class _Seen:
             self.latencies.append(now - float(sent_at))
         self.changed.set()
 
-    def told(self) -> dict[str, Any]:
+    def summary(self) -> dict[str, Any]:
         first = self.arrivals[0]
         buckets: dict[int, int] = {}
         for at in self.arrivals:
@@ -143,7 +143,7 @@ async def _until(seen: _Seen, count: int) -> dict[str, Any]:
                 await seen.changed.wait()
     except TimeoutError:
         return {"error": f"{len(seen.arrivals)} of {count} deliveries arrived"}
-    return seen.told()
+    return seen.summary()
 
 
 def _say(answer: dict[str, Any]) -> None:

@@ -20,7 +20,7 @@ from bench.peers.base import Peer
 from bench.processes import StartError
 from bench.workspace import Workspace, is_listening
 
-# Load per core above which somebody else's work is part of the figures.
+# Load per core above which other processes distort the figures.
 BUSY = 0.25
 
 

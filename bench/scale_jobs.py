@@ -25,7 +25,7 @@ MOST_EMPTY = 0.02
 async def fill(
     endpoint: Endpoint, queue: str, count: int, batch: int, delay_ms: int = 0
 ) -> Mapping[str, Any]:
-    """Exactly `count` messages; a batch that is refused ends the job with the server's words."""
+    """Exactly `count` messages; a batch that is refused ends the job with the server's message."""
     await PenstockClient(endpoint, queue).create_queue()
     sizes = [batch] * (count // batch) + ([count % batch] if count % batch else [])
     await _all(endpoint, [(batch_request(queue, size, delay_ms), b"200") for size in sizes])

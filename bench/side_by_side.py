@@ -70,19 +70,19 @@ def measure(workspace: Workspace, *, rounds: int, seconds: float) -> SideBySide:
     for _ in range(rounds):
         for load in LOADS:
             for count in COUNTS:
-                told = _together(workspace, load, count, seconds)
-                rates = [one["done"] / one["took"] for one in told]
+                results = _together(workspace, load, count, seconds)
+                rates = [one["done"] / one["took"] for one in results]
                 found.rates.setdefault((load, count), []).append(sum(rates))
                 found.shares.setdefault((load, count), []).append(min(rates) / sum(rates))
-                slowest = max(1e3 * one["longest"] for one in told)
+                slowest = max(1e3 * one["longest"] for one in results)
                 found.longest.setdefault((load, count), []).append(slowest)
-                for one in told:
+                for one in results:
                     found.errors.update(one["errors"])
     return found
 
 
 def _together(workspace: Workspace, load: str, count: int, seconds: float) -> list[Any]:
-    """Opens `count` processes on a fresh file at the same time; what each of them tells."""
+    """Opens `count` processes on a fresh file at the same time; returns the results of each."""
     folder = workspace.fresh(f"beside-{load}-{count}")
     command = [sys.executable, "-m", "bench.beside", str(folder), load, str(CLIENTS), str(seconds)]
     processes = [
@@ -96,7 +96,7 @@ def _together(workspace: Workspace, load: str, count: int, seconds: float) -> li
             assert process.stdin is not None
             process.stdin.write("go\n")
             process.stdin.flush()
-        told = [json.loads(_line(process.stdout)) for process in processes]
+        results = [json.loads(_line(process.stdout)) for process in processes]
         for process in processes:
             process.communicate(timeout=_PATIENCE)
     finally:
@@ -104,7 +104,7 @@ def _together(workspace: Workspace, load: str, count: int, seconds: float) -> li
             process.kill()
             process.wait()
         workspace.drop(folder)
-    return told
+    return results
 
 
 def _line(stream: IO[str] | None) -> str:

@@ -56,7 +56,7 @@ class BesideNative:
 
 
 def rows(peers: Sequence[Peer]) -> list[Peer]:
-    """Who is in the SQS table: all who speak it, and our native API to compare with."""
+    """The peers in the SQS table: all that speak it, and our native API to compare with."""
     speakers = [peer for peer in peers if peer.speaks_sqs()]
     ours = [peer for peer in speakers if isinstance(peer, Penstock)]
     native = [peer for peer in peers if peer.name == Penstock.name]
@@ -70,7 +70,7 @@ def is_wanted(speakers: Sequence[Peer], loads: Sequence[Load]) -> bool:
 def measure(
     workspace: Workspace, *, rounds: int, seconds: float, connections: int
 ) -> BesideNative | str:
-    """The figures, or why there are none."""
+    """The figures, or why they are missing."""
     server, folder = Penstock(), workspace.fresh("beside-native")
     try:
         server.find(may_install=False)
@@ -93,7 +93,7 @@ def measure(
 
 
 class _InvalidError(Exception):
-    """A measurement that counts for nothing."""
+    """A measurement that is discarded."""
 
 
 def _rate(client: str, endpoint: Endpoint, connections: int, seconds: float) -> float:

@@ -50,7 +50,7 @@ def file_system_of(path: Path) -> str:
 
 
 def free_port() -> int:
-    """A port nobody listens on now; the caller takes it at once, so a clash is unlikely."""
+    """A port that is free now; the caller takes it at once, so a clash is unlikely."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         return int(probe.getsockname()[1])

@@ -48,7 +48,7 @@ class AmqpConnection(asyncio.Protocol):
             self._hand_over()
 
     def ack(self, receipts: Receipts, then: Done) -> None:
-        """AMQP answers no acknowledgement, so this is the one act that nobody waits for."""
+        """AMQP answers no acknowledgement, so this is the one act without a wait."""
         (tag,) = struct.unpack(">Q", receipts[-1])
         self._write(frames.ack(tag))
         then()
@@ -117,7 +117,7 @@ class AmqpConnection(asyncio.Protocol):
         then([self._deliveries.popleft() for _ in range(count)])
 
     def _look_for_idleness(self) -> None:
-        """A pushing server never says that a queue is empty; two quiet looks say it."""
+        """A server that pushes never reports an empty queue; two quiet intervals do."""
         if self._transport is None:
             return
         if self._got is not None and self._was_idle:

@@ -54,7 +54,7 @@ class LineConnection(asyncio.Protocol):
             data = self._buffer + data
         take = self._take
         if take is None:
-            self.on_error(f"an answer nobody asked for: {data[:200]!r}")
+            self.on_error(f"an unexpected answer: {data[:200]!r}")
             return
         # Cleared first: a whole answer starts the next request from within `take`.
         self._buffer, self._take = b"", None

@@ -1,7 +1,7 @@
 """The SQS wire protocol (AWS JSON 1.0) over the raw HTTP connection.
 
 For Penstock's SQS face and for every other server that speaks SQS. Nothing is signed: a peer that
-asks who it is gets a constant header with a credential, whose signature nobody checks.
+asks who it is gets a constant header with a credential, whose signature is not checked.
 """
 
 from __future__ import annotations

@@ -112,7 +112,7 @@ def _paced(framework: Framework, url: str, folder: Path, count: int) -> Latency:
 
 
 def _wait(board: Board, count: int, worker: Server) -> None:
-    """Until all have run, or nothing happens any more."""
+    """Wait until all have run, or nothing happens any more."""
     begin = last = time.monotonic()
     seen = 0
     while seen < count and time.monotonic() - begin < WITHIN and not worker.has_ended:
@@ -160,8 +160,8 @@ def text(results: dict[str, Measured]) -> str:
     rows += [[name, *_cells(one, base)] for name, one in results.items()]
     notes = [f"{made.name}: {made.note}" for made in FRAMEWORKS if made.name in results]
     troubles = [f"{name}: {one.trouble}" for name, one in results.items() if one.trouble]
-    told = f"start: from the call that enqueues to the handler, at {PACE} jobs a second"
-    return "\n".join([table.aligned(rows), "", told, *notes, *troubles])
+    note = f"start: from the call that enqueues to the handler, at {PACE} jobs a second"
+    return "\n".join([table.aligned(rows), "", note, *notes, *troubles])
 
 
 def _cells(one: Measured, base: float | None) -> Sequence[str]:

@@ -26,7 +26,7 @@ def main(arguments: list[str]) -> None:
 
 
 def pace(enqueue: object, first: int, count: int, rate: int) -> None:
-    """At an even rate; whoever is too slow for it falls behind, and that is seen as latency."""
+    """At an even rate; a framework that is too slow falls behind, which shows as latency."""
     board = Board(Path(os.environ[VARIABLE]))
     begin = time.monotonic()
     for i in range(count):

@@ -88,7 +88,7 @@ def _arguments() -> argparse.Namespace:
 
 
 def _lake(folder: Path, messages: int) -> Path:
-    """Made once and kept: the same question gives the same past."""
+    """Written once and kept: the same arguments give the same lake."""
     from penstock.pipeline.demo.make import make
 
     lake = folder / f"lake-{messages}"
@@ -118,8 +118,8 @@ def _ask(child: subprocess.Popen[str], lake: Path, out: Path) -> Measured:
     assert child.stdin is not None
     child.stdin.write(json.dumps([str(lake), str(out)]) + "\n")
     child.stdin.flush()
-    told = _heard(child)
-    return Measured(told["seconds"], cpu_seconds(child.pid) - before)
+    result = _heard(child)
+    return Measured(result["seconds"], cpu_seconds(child.pid) - before)
 
 
 def _heard(child: subprocess.Popen[str]) -> dict[str, float]:

@@ -117,5 +117,5 @@ class DuckEngine:
                 for m in ("wait", "service")
                 for s in (0.5, 0.95, 0.99)
             )
-            told = f"SELECT *, {shares} FROM ({rows})"
-            db.execute(f"COPY ({told}) TO '{out}/rollups/{grain}' {_COPY}")
+            query = f"SELECT *, {shares} FROM ({rows})"
+            db.execute(f"COPY ({query}) TO '{out}/rollups/{grain}' {_COPY}")

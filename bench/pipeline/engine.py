@@ -1,4 +1,4 @@
-"""One engine in a process of its own: runs when a line comes in, and tells how long it took."""
+"""One engine in a process of its own: runs when a line comes in, and reports how long it took."""
 
 from __future__ import annotations
 

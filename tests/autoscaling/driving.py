@@ -86,7 +86,7 @@ class Driven:
         return [one for one in made if one["acted"]]
 
     def is_at_rest(self, fleet: str) -> bool:
-        """None of its processes runs, and that was decided: it is told after it is done."""
+        """True once no process runs and the decision was recorded, which happens last."""
         made = self.decisions(fleet)
         return bool(made) and made[-1]["wanted"] == 0 and not self.pids(fleet)
 

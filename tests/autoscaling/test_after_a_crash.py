@@ -1,4 +1,4 @@
-"""An autoscaler that is killed leaves its workers behind, and the next one goes on with them."""
+"""An autoscaler that is killed leaves its workers behind, and the next one continues with them."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tests.support.waiting import eventually
 __all__ = ["started"]
 
 
-def test_workers_of_a_killed_autoscaler_work_on_and_are_found_by_the_next(
+def test_workers_of_a_killed_autoscaler_keep_working_and_are_found_by_the_next(
     app, broker, url, tmp_path, started
 ):
     seen, gate = tmp_path / "seen", tmp_path / "gate"

@@ -108,7 +108,7 @@ def workers(broker: Broker) -> int:
     return len([one for one in broker.workers.all().result() if one.ended_at is None])
 
 
-def test_it_starts_workers_and_takes_them_along_when_it_ends(app, broker, url, tmp_path, started):
+def test_it_starts_workers_and_stops_them_when_it_ends(app, broker, url, tmp_path, started):
     seen, gate = tmp_path / "seen", tmp_path / "gate"
     for _ in range(2):
         shop.wait_for.enqueue(str(seen), str(gate))
@@ -128,7 +128,7 @@ def test_it_starts_workers_and_takes_them_along_when_it_ends(app, broker, url, t
     assert len(ends) == 2
 
 
-def test_a_dry_run_starts_nobody(app, broker, url, tmp_path, started):
+def test_a_dry_run_starts_no_worker(app, broker, url, tmp_path, started):
     shop.brief.enqueue(str(tmp_path / "seen"), "1")
     autoscale = Autoscale(tmp_path, url, "--dry-run")
     started.append(autoscale)
@@ -141,7 +141,7 @@ def test_a_dry_run_starts_nobody(app, broker, url, tmp_path, started):
     assert not (tmp_path / "seen").exists()
 
 
-def test_nobody_is_started_into_an_open_circuit(app, broker, url, tmp_path, started):
+def test_no_worker_is_started_while_a_circuit_is_open(app, broker, url, tmp_path, started):
     broker.circuits.breaker.put(BreakerSettings(circuit_check_enabled=True)).result()
     broker.circuits.force_open(circuit_hash("smtp"), pattern="smtp").result()
     shop.brief.enqueue(str(tmp_path / "seen"), "1")

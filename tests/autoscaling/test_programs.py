@@ -44,7 +44,7 @@ def test_after_an_orderly_restart_the_programs_run_again(broker, autoscale):
     eventually(lambda: len(second.pids("consumers")) == 2, within_s=PATIENCE_S)
 
 
-def test_a_crash_loop_is_shown_as_a_trouble(broker, autoscale):
+def test_a_crash_loop_is_shown_as_trouble(broker, autoscale):
     broker.queues.put("mail", QueueSettings()).result()
     run = '["sh", "-c", "exit 3"]'
     driven = autoscale(

@@ -1,4 +1,4 @@
-"""Worker processes that come when there is work, and go when there is none."""
+"""Worker processes are started for work and stopped without it."""
 
 from __future__ import annotations
 
@@ -45,12 +45,12 @@ def test_workers_come_with_the_backlog_and_go_when_it_is_done(app, autoscale, tm
     assert max(one["wanted"] for one in made) == 3
 
 
-def test_a_worker_that_has_to_go_while_it_is_busy_finishes_its_job(app, autoscale, tmp_path):
+def test_a_busy_worker_that_is_stopped_finishes_its_job(app, autoscale, tmp_path):
     seen, gate = tmp_path / "seen", tmp_path / "gate"
     job = shop.wait_for.enqueue(str(seen), str(gate))
     autoscaler = autoscale(FLEETS.format(samples=3, drain="10m"))
 
-    # Nothing waits and nothing has a rate: as the seed has it, the fleet goes to zero.
+    # Nothing waits and nothing has a rate: as in autoscale-workload-rabbit, the fleet goes to zero.
     eventually(
         lambda: [one["wanted"] for one in autoscaler.decisions("mailers")][-1:] == [0],
         within_s=PATIENCE_S,

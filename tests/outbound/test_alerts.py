@@ -52,7 +52,7 @@ def test_an_alert_is_posted_as_json_with_a_text_that_chats_show(backend, sender,
 
 
 @pytest.mark.parametrize("trouble", ["refuses", "is away"])
-def test_an_endpoint_that_does_not_take_it_is_told_to_the_log_and_its_address_is_not(
+def test_an_endpoint_that_rejects_an_alert_is_logged_without_its_address(
     backend, sender, caplog, trouble
 ):
     backend.answer(500)

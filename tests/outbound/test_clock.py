@@ -11,7 +11,7 @@ from penstock.outbound.clock import TOLERATED_MS, ServerClock, SystemClock, Wall
 FAR_MS = 3_600_000
 
 
-def test_a_clock_goes_by_what_others_have_agreed_on():
+def test_a_clock_uses_the_offset_that_others_have_agreed_on():
     alone = SystemClock()
 
     clock = SystemClock(agree=lambda ours: ours + FAR_MS)
@@ -19,7 +19,7 @@ def test_a_clock_goes_by_what_others_have_agreed_on():
     assert abs(clock.now() - alone.now() - FAR_MS) < FAR_MS // 10
 
 
-def test_what_others_have_agreed_on_does_not_lead_far_behind_what_the_store_has_seen():
+def test_an_agreed_offset_does_not_lead_far_behind_what_the_store_has_seen():
     seen = SystemClock().now()
 
     clock = SystemClock(floor=seen, agree=lambda ours: ours - MAX_CARRY_MS // 2)
@@ -27,14 +27,14 @@ def test_what_others_have_agreed_on_does_not_lead_far_behind_what_the_store_has_
     assert clock.now() >= seen - TOLERATED_MS
 
 
-def test_what_others_have_agreed_on_counts_more_than_an_instant_in_the_future():
+def test_an_agreed_offset_counts_more_than_an_instant_in_the_future():
     """Those who agreed have set the store back: the instant was read before that."""
     clock = SystemClock(floor=SystemClock().now() + FAR_MS)
 
     assert abs(clock.now() - SystemClock().now()) < FAR_MS // 10
 
 
-def test_a_clock_starts_where_it_is_told_to():
+def test_a_clock_starts_at_the_given_instant():
     clock = SystemClock(FAR_MS)
 
     assert FAR_MS <= clock.now() < 2 * FAR_MS
@@ -48,27 +48,27 @@ def test_the_wall_clock_follows_the_machine(monkeypatch):
 
 
 def test_a_database_whose_clock_goes_back_a_little_is_waited_for(monkeypatch):
-    told = FAR_MS
+    database_time = FAR_MS
     monkeypatch.setattr(module, "_steady_ms", lambda: 0)
-    clock = ServerClock(lambda: told)
+    clock = ServerClock(lambda: database_time)
     assert clock.now() == FAR_MS
 
-    told = FAR_MS - MAX_CARRY_MS
+    database_time = FAR_MS - MAX_CARRY_MS
     clock.adjust()
 
     assert clock.now() == FAR_MS
 
 
 def test_a_database_whose_clock_goes_back_far_is_followed(monkeypatch, caplog):
-    told = FAR_MS
+    database_time = FAR_MS
     monkeypatch.setattr(module, "_steady_ms", lambda: 0)
-    clock = ServerClock(lambda: told)
+    clock = ServerClock(lambda: database_time)
     assert clock.now() == FAR_MS
 
-    told = FAR_MS - MAX_CARRY_MS - 1
+    database_time = FAR_MS - MAX_CARRY_MS - 1
     clock.adjust()
 
-    assert clock.now() == clock.now() == told
+    assert clock.now() == clock.now() == database_time
     [record] = [r for r in caplog.records if r.name == "penstock.clock"]
     assert (record.levelname, "by 5 min 0.001 s" in record.getMessage()) == ("WARNING", True)
 
@@ -81,7 +81,7 @@ def test_a_database_whose_clock_goes_back_far_is_followed(monkeypatch, caplog):
         ([(0, 90), (0, 40), (0, 60), (0, 50), (0, 70), (1, 1)], 20),
     ],
 )
-def test_of_the_answers_of_a_database_that_with_the_shortest_way_counts(
+def test_of_a_databases_answers_the_one_with_the_shortest_round_trip_counts(
     monkeypatch, trips, behind_ms
 ):
     ours = 0
@@ -91,9 +91,9 @@ def test_of_the_answers_of_a_database_that_with_the_shortest_way_counts(
         nonlocal ours
         there, back = next(ways)
         ours += there
-        told = FAR_MS + ours
+        database_time = FAR_MS + ours
         ours += back
-        return told
+        return database_time
 
     monkeypatch.setattr(module, "_steady_ms", lambda: ours)
 

@@ -6,13 +6,13 @@ import threading
 from penstock.outbound.dice import SystemDice
 
 
-def test_shares_lie_from_nought_to_below_one():
+def test_shares_are_at_least_zero_and_below_one():
     dice = SystemDice()
 
     assert all(0 <= dice.share() < 1 for _ in range(1_000))
 
 
-def test_as_many_digits_as_asked_for_come_and_all_of_them_vary():
+def test_digits_have_the_requested_length_and_all_of_them_vary():
     dice = SystemDice()
 
     drawn = [dice.digits(19) for _ in range(2_000)]

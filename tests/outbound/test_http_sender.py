@@ -32,7 +32,7 @@ def sender() -> Iterator[HttpSender]:
 
 
 class Waiting:
-    """Somebody who wants to be called back."""
+    """Collects the responses."""
 
     def __init__(self, sender: HttpSender, url: str, **wanted: Any) -> None:
         self.responses: list[Response] = []
@@ -50,7 +50,7 @@ class Waiting:
         return response
 
 
-def test_a_request_arrives_as_it_was_given_and_with_nothing_else(sender, backend):
+def test_a_request_arrives_unchanged_and_without_additions(sender, backend):
     headers = (("X-One", "1"), ("x-two", "2"), ("X-One", "again"), ("Content-Type", "text/odd"))
 
     Waiting(sender, f"{backend.url}/a%2Fb?q=%20x", headers=headers, payload=b"\x00hello").result()
@@ -61,7 +61,7 @@ def test_a_request_arrives_as_it_was_given_and_with_nothing_else(sender, backend
     assert [pair for pair in seen.headers if pair[0] not in added] == list(headers)
 
 
-def test_a_response_tells_its_status_and_when_to_come_again(sender, backend):
+def test_a_response_has_its_status_and_retry_after(sender, backend):
     backend.behave = lambda seen: Answer(503, {"Retry-After": "7"}, b"too much")
 
     response = Waiting(sender, backend.url).result()
@@ -79,14 +79,14 @@ def test_a_redirect_is_an_answer_and_is_not_followed(sender, backend):
     assert backend.targets == ["/here"]
 
 
-def test_one_after_the_other_they_share_a_connection(sender, backend):
+def test_consecutive_requests_share_a_connection(sender, backend):
     for number in range(5):
         Waiting(sender, f"{backend.url}/{number}").result()
 
     assert {seen.connection for seen in backend.seen} == {1}
 
 
-def test_cookies_of_one_answer_are_not_told_to_the_next(sender, backend):
+def test_cookies_of_one_answer_are_not_sent_with_the_next_request(sender, backend):
     backend.answer(200, Set_Cookie="who=me")
     for _ in range(2):
         Waiting(sender, backend.url).result()
@@ -94,7 +94,7 @@ def test_cookies_of_one_answer_are_not_told_to_the_next(sender, backend):
     assert [seen.header("cookie") for seen in backend.seen] == [None, None]
 
 
-def test_who_does_not_answer_in_time_has_not_answered(sender, backend):
+def test_an_endpoint_that_does_not_answer_in_time_is_a_timeout(sender, backend):
     backend.behave = lambda seen: Hang()
 
     response = Waiting(sender, backend.url, timeout_ms=50).result()
@@ -104,7 +104,7 @@ def test_who_does_not_answer_in_time_has_not_answered(sender, backend):
 
 
 @pytest.mark.parametrize("method", ["POST", "PUT", "GET", "DELETE"])
-def test_a_connection_that_breaks_is_an_error_and_nothing_is_tried_twice(sender, backend, method):
+def test_a_connection_that_breaks_is_an_error_and_is_not_retried(sender, backend, method):
     backend.behave = lambda seen: HangUp()
 
     response = Waiting(sender, backend.url, method=method).result()
@@ -128,7 +128,7 @@ def test_a_connection_that_was_closed_while_idle_costs_no_attempt(sender, backen
     assert backend.seen[1].payload == backend.seen[2].payload == b"x"
 
 
-def test_what_fails_on_a_fresh_connection_too_is_an_error(sender, backend):
+def test_a_request_that_fails_on_a_new_connection_too_is_an_error(sender, backend):
     backend.behave = lambda seen: HangUp() if len(backend.seen) > 1 else Answer()
     Waiting(sender, backend.url).result()
 
@@ -138,7 +138,7 @@ def test_what_fails_on_a_fresh_connection_too_is_an_error(sender, backend):
     assert len(backend.seen) == 3
 
 
-def test_an_answer_that_has_begun_is_not_asked_for_again(sender, backend):
+def test_a_request_whose_answer_has_begun_is_not_repeated(sender, backend):
     backend.behave = lambda seen: Begin() if len(backend.seen) > 1 else Answer()
     Waiting(sender, backend.url).result()
 
@@ -148,7 +148,7 @@ def test_an_answer_that_has_begun_is_not_asked_for_again(sender, backend):
     assert len(backend.seen) == 2
 
 
-def test_nobody_there_is_an_error(sender, backend):
+def test_an_unreachable_endpoint_is_an_error(sender, backend):
     port = backend.port
     backend.stop()
 
@@ -159,7 +159,7 @@ def test_nobody_there_is_an_error(sender, backend):
     assert "ssl" not in str(response.error)
 
 
-def test_an_endpoint_that_speaks_no_tls_is_an_error_that_names_it(sender):
+def test_an_endpoint_without_tls_is_an_error_that_names_it(sender):
     with socket.create_server(("127.0.0.1", 0)) as plain:
         port = plain.getsockname()[1]
         waiting = Waiting(sender, f"https://127.0.0.1:{port}/")
@@ -183,7 +183,7 @@ def test_a_status_counts_although_the_rest_of_the_answer_never_comes(sender, bac
     assert backend.connections == 2
 
 
-def test_of_an_endless_answer_only_the_beginning_is_read(sender, backend):
+def test_only_the_beginning_of_an_endless_answer_is_read(sender, backend):
     backend.behave = lambda seen: Answer(500, body=b"x" * 10_000_000)
 
     response = Waiting(sender, backend.url).result()
@@ -192,11 +192,11 @@ def test_of_an_endless_answer_only_the_beginning_is_read(sender, backend):
 
 
 @pytest.mark.parametrize("url", ["nonsense", "http://", "ftp://127.0.0.1/", "http://[::"])
-def test_a_place_that_cannot_be_is_an_error_and_not_the_end(sender, url):
+def test_an_invalid_url_is_an_error_and_does_not_stop_the_sender(sender, url):
     assert Waiting(sender, url).result().error
 
 
-def test_a_header_that_cannot_be_is_an_error_and_not_the_end(sender, backend):
+def test_an_invalid_header_is_an_error_and_does_not_stop_the_sender(sender, backend):
     response = Waiting(sender, backend.url, headers=(("x-evil", "a\r\nb: c"),)).result()
 
     assert response.error
@@ -235,7 +235,7 @@ def test_an_address_written_as_one_number_is_not_sent_to(sender):
     assert "canonical" in str(response.error)
 
 
-def test_what_counts_is_the_address_and_not_its_name(backend):
+def test_the_address_is_checked_and_not_the_name(backend):
     sender = HttpSender(SystemClock(), connections=1, keep_alive_ms=1, denied="127.0.0.0/8, ::1")
     try:
         response = Waiting(sender, f"http://localhost:{backend.port}/").result()
@@ -246,13 +246,13 @@ def test_what_counts_is_the_address_and_not_its_name(backend):
     assert backend.seen == []
 
 
-def test_the_guard_says_what_it_refuses_and_why():
+def test_the_guard_reports_what_it_refuses_and_why():
     with pytest.raises(Refused, match=r"169\.254\.1\.1.*169\.254\.0\.0/16"):
         Guard().check("169.254.1.1")
     assert Guard().check("10.1.2.3") == "10.1.2.3"
 
 
-def test_what_is_under_way_at_a_stop_is_broken_off_and_told(sender, backend):
+def test_requests_in_flight_at_a_stop_are_aborted_and_reported(sender, backend):
     backend.hold()
     waiting = Waiting(sender, backend.url)
     backend.wait_for(1)
@@ -263,7 +263,7 @@ def test_what_is_under_way_at_a_stop_is_broken_off_and_told(sender, backend):
     assert "stops" in str(Waiting(sender, backend.url).result().error)
 
 
-def test_when_the_event_loop_fails_what_is_under_way_is_broken_off_and_the_next_goes_out(
+def test_when_the_event_loop_fails_requests_are_aborted_and_the_next_one_is_sent(
     sender, backend, caplog
 ):
     backend.behave = lambda seen: Hang()

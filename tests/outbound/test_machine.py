@@ -26,14 +26,14 @@ def test_a_usual_folder_is_fine_and_left_as_it_was(tmp_path):
 
 
 @pytest.mark.parametrize(("sync_ms", "grade"), [(0, Grade.WARN), (5, Grade.OK), (30, Grade.WARN)])
-def test_a_disk_that_is_slow_or_too_good_to_be_true_is_worth_a_look(tmp_path, sync_ms, grade):
+def test_a_disk_that_syncs_too_slowly_or_too_fast_is_a_warning(tmp_path, sync_ms, grade):
     assert findings(tmp_path, sync_ms=sync_ms)["disk sync"].grade is grade
 
 
 @pytest.mark.parametrize(
     ("kind", "grade"), [("tmpfs", Grade.WARN), ("nfs4", Grade.WARN), ("ext4", Grade.OK)]
 )
-def test_a_folder_in_memory_or_far_away_is_worth_a_look(tmp_path, monkeypatch, kind, grade):
+def test_a_folder_in_memory_or_on_a_network_is_a_warning(tmp_path, monkeypatch, kind, grade):
     monkeypatch.setattr(machine, "filesystem", lambda folder: kind)
 
     assert findings(tmp_path)["file system"].grade is grade
@@ -55,7 +55,7 @@ def test_a_folder_that_cannot_be_written_to_fails(tmp_path, monkeypatch):
 @pytest.mark.parametrize(
     ("free", "grade"), [(2**20, Grade.FAIL), (2**28, Grade.WARN), (2**31, Grade.OK)]
 )
-def test_little_room_is_told_and_no_room_fails(tmp_path, monkeypatch, free, grade):
+def test_little_disk_space_is_a_warning_and_too_little_fails(tmp_path, monkeypatch, free, grade):
     class Facts:
         f_frsize = 1
         f_bavail = free
@@ -65,7 +65,7 @@ def test_little_room_is_told_and_no_room_fails(tmp_path, monkeypatch, free, grad
     assert findings(tmp_path)["disk space"].grade is grade
 
 
-def test_a_folder_that_is_not_there_yet_is_not_made(tmp_path):
+def test_a_folder_that_does_not_exist_is_not_created(tmp_path):
     found = findings(tmp_path / "nowhere")
 
     assert found["data folder"].grade is Grade.WARN

@@ -38,11 +38,11 @@ def answering(backend: HttpBackend, **by_query: dict[str, Any]) -> None:
 
 
 def source(backend: HttpBackend, **more: Any) -> PrometheusLoad:
-    told = {"endpoint": backend.url, "ready_query": "ready", "timeout_ms": 5_000, **more}
-    return PrometheusLoad("metrics", PrometheusSource(**told))
+    options = {"endpoint": backend.url, "ready_query": "ready", "timeout_ms": 5_000, **more}
+    return PrometheusLoad("metrics", PrometheusSource(**options))
 
 
-def test_each_query_gives_one_number(backend):
+def test_each_query_returns_one_number(backend):
     answering(
         backend,
         ready=vector("12"),
@@ -63,7 +63,7 @@ def test_each_query_gives_one_number(backend):
     assert found == Sample(ready=12, leased=3, consume_rate=1.5, publish_rate=2.0, oldest_ms=4_250)
 
 
-def test_a_part_of_a_message_is_a_message(backend):
+def test_a_fraction_of_a_message_counts_as_one(backend):
     answering(backend, ready=vector("0.2"))
 
     assert source(backend).read("mail", None, now=NOON).ready == 1
@@ -82,14 +82,14 @@ def test_the_name_of_the_queue_is_filled_in_as_promql_wants_it(backend):
     ]
 
 
-def test_a_query_that_gives_nothing_is_not_taken_for_zero(backend):
+def test_an_empty_result_is_not_taken_for_zero(backend):
     answering(backend)
 
     with pytest.raises(QueueUnknown, match="ready_query returns nothing for queue 'mail'"):
         source(backend).read("mail", None, now=NOON)
 
 
-def test_other_queries_that_give_nothing_are_left_out(backend):
+def test_empty_results_of_other_queries_are_left_out(backend):
     answering(backend, ready=vector("1"))
 
     found = source(
@@ -102,7 +102,7 @@ def test_other_queries_that_give_nothing_are_left_out(backend):
 @pytest.mark.parametrize(
     ("user", "header"), [(None, "Bearer s3cret"), ("me", "Basic bWU6czNjcmV0")]
 )
-def test_a_token_is_sent_and_told_nobody(backend, monkeypatch, user, header):
+def test_a_token_is_sent_and_not_shown_in_errors(backend, monkeypatch, user, header):
     monkeypatch.setenv("TOKEN", "s3cret")
     backend.behave = lambda seen: Answer(401)
 
@@ -125,7 +125,7 @@ def test_a_token_is_sent_and_told_nobody(backend, monkeypatch, user, header):
         ({"resultType": "scalar", "result": [1]}, "not one of Prometheus"),
     ],
 )
-def test_what_is_not_one_number_is_a_failure(backend, data, why):
+def test_a_result_that_is_not_one_number_is_a_failure(backend, data, why):
     answering(backend, ready=data)
 
     with pytest.raises(SourceUnavailable, match=why):
@@ -143,7 +143,7 @@ def test_what_is_not_one_number_is_a_failure(backend, data, why):
         (HangUp(), "source metrics, Prometheus at 127.0.0.1"),
     ],
 )
-def test_whatever_goes_wrong_is_a_failure(backend, behaviour, why):
+def test_any_error_makes_the_source_unavailable(backend, behaviour, why):
     backend.behave = lambda seen: behaviour
 
     with pytest.raises(SourceUnavailable, match=why):

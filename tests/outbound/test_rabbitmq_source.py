@@ -45,7 +45,7 @@ def backend() -> Iterator[HttpBackend]:
 # ---- a real broker
 
 
-def test_what_waits_and_what_is_being_worked_on_are_told_apart(source, driver):
+def test_ready_and_leased_messages_are_counted_separately(source, driver):
     queue = a_name("mail")
     driver.declare(queue)
     driver.publish(queue, 5)
@@ -62,16 +62,14 @@ def test_rates_are_there_while_messages_flow_and_gone_when_they_do_not(source, d
 
     with driver.traffic(queue):
         flowing = _soon(source, queue, lambda s: s.consume_rate and s.publish_rate)
-    # Nothing of that is told of one instant: the last count may be older than the last rate.
+    # These figures are not of one instant: the last count may be older than the last rate.
     _soon(source, queue, lambda s: not (s.consume_rate or s.publish_rate or s.ready))
 
     assert flowing.consume_rate > 0
     assert flowing.publish_rate > 0
 
 
-def test_staging_queues_are_found_by_their_names_and_by_nothing_that_only_looks_alike(
-    source, driver
-):
+def test_staging_queues_are_found_by_their_exact_prefix(source, driver):
     target = a_name("mail") + ".v1"
     staged = [f"{target}»tenant-{n}/a" for n in (1, 2)]
     alike = [target.replace(".", "x") + "»tenant", f"{target}»", f"other.{target}»tenant"]
@@ -90,7 +88,7 @@ def test_staging_queues_are_found_by_their_names_and_by_nothing_that_only_looks_
     assert {one.queue: one.ready for one in sample.staged} == {staged[0]: 3, staged[1]: 0}
 
 
-def test_what_flows_into_a_staging_queue_has_a_rate(source, driver):
+def test_a_staging_queue_has_a_publish_rate(source, driver):
     target = a_name("mail")
     driver.declare(target, f"{target}»a")
 
@@ -110,7 +108,7 @@ def test_staging_queues_beyond_the_first_page_count_too(source, driver):
     assert [one.queue for one in found] == [f"{target}-{n:03}" for n in range(PAGE + 20)]
 
 
-def test_a_queue_that_is_not_there_is_told_by_its_name(source):
+def test_a_queue_that_does_not_exist_is_reported_by_its_name(source):
     with pytest.raises(QueueUnknown, match="'nobody' in the virtual host '/'"):
         source.read("nobody", None, now=NOON)
 
@@ -155,7 +153,7 @@ def test_a_password_comes_from_a_variable(rabbit, monkeypatch):
     assert source.pressure(now=NOON) is not None
 
 
-def test_a_broker_tells_how_full_it_is(source):
+def test_a_broker_reports_its_memory_and_disk(source):
     pressure = source.pressure(now=NOON)
 
     assert pressure is not None
@@ -187,13 +185,13 @@ def test_the_fullest_node_counts_and_those_that_are_down_do_not(backend):
 
 
 @pytest.mark.parametrize("nodes", [[], [{"running": True, "name": "new"}], [{"running": False}]])
-def test_a_broker_without_figures_has_no_pressure_that_is_known(backend, nodes):
+def test_the_pressure_of_a_broker_without_figures_is_unknown(backend, nodes):
     _say(backend, nodes)
 
     assert _source_of(backend).pressure(now=NOON) is None
 
 
-def test_the_pressure_is_asked_for_only_so_often_whether_there_was_an_answer_or_not(backend):
+def test_the_pressure_is_cached_whether_the_query_succeeded_or_not(backend):
     source = _source_of(backend, pressure_every_ms=10_000)
     _say(backend, [{"running": True, "mem_used": 1, "mem_limit": 2}])
     first = source.pressure(now=NOON)
@@ -210,7 +208,7 @@ def test_the_pressure_is_asked_for_only_so_often_whether_there_was_an_answer_or_
 
 
 @pytest.mark.parametrize(
-    ("behaviour", "told"),
+    ("behaviour", "expected"),
     [
         (Answer(500), "it answered 500"),
         (Answer(302, {"Location": "/elsewhere"}), "it answered 302"),
@@ -222,17 +220,17 @@ def test_the_pressure_is_asked_for_only_so_often_whether_there_was_an_answer_or_
         (HangUp(), "Server disconnected"),
     ],
 )
-def test_whatever_else_a_broker_does_the_source_is_said_to_be_unavailable(backend, behaviour, told):
+def test_any_other_answer_makes_the_source_unavailable(backend, behaviour, expected):
     backend.behave = lambda seen: behaviour
-    source = _source_of(backend, timeout_ms=300 if "no answer" in told else 30_000)
+    source = _source_of(backend, timeout_ms=300 if "no answer" in expected else 30_000)
 
-    with pytest.raises(SourceUnavailable, match=told) as error:
+    with pytest.raises(SourceUnavailable, match=expected) as error:
         source.read("mail", None, now=NOON)
 
     assert f"source bunny, RabbitMQ at 127.0.0.1:{backend.port}" in str(error.value)
 
 
-def test_a_broker_that_is_down_is_unavailable_and_is_well_again_when_it_is_back(backend):
+def test_a_broker_that_is_down_is_unavailable_until_it_is_back(backend):
     source = _source_of(backend)
     _say(backend, {"messages_ready": 7, "message_stats": []})
     backend.stop()
@@ -244,7 +242,7 @@ def test_a_broker_that_is_down_is_unavailable_and_is_well_again_when_it_is_back(
         assert _source_of(back).read("mail", None, now=NOON) == Sample(ready=7)
 
 
-def test_many_threads_may_ask_at_a_time(backend):
+def test_many_threads_may_query_concurrently(backend):
     source = _source_of(backend)
     _say(backend, {"messages_ready": 7})
     found: list[Sample] = []
@@ -262,13 +260,13 @@ def test_many_threads_may_ask_at_a_time(backend):
 
 
 def _source(node: RabbitNode, **more: Any) -> RabbitLoad:
-    told: dict[str, Any] = {"endpoint": node.management_url, "timeout_ms": 30_000, **more}
-    return RabbitLoad("bunny", RabbitSource(**told))
+    options: dict[str, Any] = {"endpoint": node.management_url, "timeout_ms": 30_000, **more}
+    return RabbitLoad("bunny", RabbitSource(**options))
 
 
 def _source_of(backend: HttpBackend, **more: Any) -> RabbitLoad:
-    told: dict[str, Any] = {"endpoint": backend.url, "timeout_ms": 30_000, **more}
-    return RabbitLoad("bunny", RabbitSource(**told))
+    options: dict[str, Any] = {"endpoint": backend.url, "timeout_ms": 30_000, **more}
+    return RabbitLoad("bunny", RabbitSource(**options))
 
 
 def _say(backend: HttpBackend, what: object) -> None:

@@ -46,13 +46,13 @@ def now_of(client: Any) -> int:
 # ---- lists
 
 
-def test_a_list_is_as_long_as_it_is(server, redis):
+def test_the_length_of_a_list_is_the_number_of_ready_messages(server, redis):
     redis.rpush("mail", "a", "b", "c")
 
     assert source(server).read("mail", None, now=0) == Sample(ready=3)
 
 
-def test_a_list_that_is_not_there_is_empty(server, redis):
+def test_a_list_that_does_not_exist_is_empty(server, redis):
     assert source(server).read("mail", None, now=0) == Sample(ready=0)
 
 
@@ -87,9 +87,7 @@ def test_priority_steps_are_those_of_the_file(server, redis):
 # ---- streams
 
 
-def test_of_a_stream_what_the_group_has_not_got_waits_and_what_it_has_not_acknowledged_is_leased(
-    server, redis
-):
+def test_undelivered_stream_entries_are_ready_and_unacknowledged_ones_are_leased(server, redis):
     redis.xgroup_create("mail", "mailers", mkstream=True)
     for number in range(5):
         redis.xadd("mail", {"n": number})
@@ -101,7 +99,7 @@ def test_of_a_stream_what_the_group_has_not_got_waits_and_what_it_has_not_acknow
     assert (found.ready, found.leased) == (2, 2)
 
 
-def test_the_oldest_entry_of_a_stream_is_the_first_that_the_group_has_not_got(server, redis):
+def test_the_oldest_ready_entry_of_a_stream_is_the_first_undelivered_one(server, redis):
     redis.xgroup_create("mail", "mailers", mkstream=True)
     redis.xadd("mail", {"n": 1}, id="1000-0")
     redis.xadd("mail", {"n": 2}, id="4000-0")
@@ -115,7 +113,7 @@ def test_the_oldest_entry_of_a_stream_is_the_first_that_the_group_has_not_got(se
     assert load.read("mail", None, now=10_000).oldest_ms is None
 
 
-def test_rates_of_a_stream_are_what_was_got_and_what_came_since_the_last_look(server, redis):
+def test_rates_of_a_stream_count_entries_read_and_added_since_the_last_reading(server, redis):
     redis.xgroup_create("mail", "mailers", mkstream=True)
     redis.xadd("mail", {"n": 0})
     redis.xreadgroup("mailers", "one", {"mail": ">"})  # from here on Redis keeps count
@@ -130,7 +128,7 @@ def test_rates_of_a_stream_are_what_was_got_and_what_came_since_the_last_look(se
     assert (found.consume_rate, found.publish_rate) == (3.0, 4.0)
 
 
-def test_where_redis_has_lost_count_what_waits_is_counted(server, redis):
+def test_ready_entries_are_counted_where_redis_does_not_know_the_lag(server, redis):
     """Entries that were deleted behind the group's place leave it without a lag."""
     redis.xgroup_create("mail", "mailers", mkstream=True)
     ids = [redis.xadd("mail", {"n": number}) for number in range(5)]
@@ -142,7 +140,7 @@ def test_where_redis_has_lost_count_what_waits_is_counted(server, redis):
     assert stream(server).read("mail", None, now=now_of(redis)).ready == 3
 
 
-def test_a_stream_or_a_group_that_is_not_there_is_unknown(server, redis):
+def test_a_stream_or_a_group_that_does_not_exist_is_unknown(server, redis):
     with pytest.raises(QueueUnknown, match="has no stream 'mail'"):
         stream(server).read("mail", None, now=0)
 
@@ -162,14 +160,14 @@ def test_a_key_of_another_type_is_a_failure(server, redis):
             load.read("mail", None, now=0)
 
 
-def test_a_redis_that_is_not_there_is_a_failure():
+def test_an_unreachable_redis_is_a_failure():
     load = RedisLoad("cache", RedisSource(url="redis://127.0.0.1:1/0", timeout_ms=2_000))
 
     with pytest.raises(SourceUnavailable, match=r"source cache, Redis at .*:1: "):
         load.read("mail", None, now=0)
 
 
-def test_the_password_is_read_anew_and_told_nobody(tmp_path, monkeypatch):
+def test_the_password_is_read_each_time_and_not_shown_in_errors(tmp_path, monkeypatch):
     file = tmp_path / "password"
     file.write_text("wrong\n")
     monkeypatch.setenv("REDIS_PASSWORD", "s3cret")

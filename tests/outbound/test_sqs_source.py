@@ -28,7 +28,7 @@ from tests.support.http_backend import Answer, Hang, HangUp, HttpBackend
 
 @pytest.fixture(scope="module")
 def guarded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LiveServer]:
-    """Nobody comes in without a key."""
+    """A server that requires a key."""
     settings = some_settings(tmp_path_factory.mktemp("signed"), auth={"required": "always"})
     with LiveServer(settings, has_duties=False) as started:
         yield started
@@ -51,7 +51,7 @@ def source(url: str, **more: Any) -> SqsLoad:
     return SqsLoad("aws", SqsSource(endpoint=url, **more))
 
 
-def test_what_waits_and_what_is_being_worked_on_are_told_apart(guarded, aws):
+def test_ready_and_leased_messages_are_counted_separately(guarded, aws):
     url = aws.make()
     aws.send_all(url, "a", "b", "c")
     aws.receive_one(url)
@@ -71,7 +71,7 @@ def test_the_account_of_the_queue_may_be_named(guarded, aws):
     assert found == Sample(ready=0)
 
 
-def test_a_queue_that_is_not_there_is_unknown_until_it_is_made(guarded, aws):
+def test_a_queue_is_unknown_until_it_is_created(guarded, aws):
     name, load = a_name("later"), source(guarded.url)
     with pytest.raises(QueueUnknown, match=f"source aws: SQS has no queue '{name}'"):
         load.read(name, None, now=guarded.clock.now())
@@ -84,7 +84,7 @@ def test_a_queue_that_is_not_there_is_unknown_until_it_is_made(guarded, aws):
         load.read(name, None, now=guarded.clock.now())
 
 
-def test_a_wrong_secret_is_refused_and_told_nobody(guarded, aws, monkeypatch):
+def test_a_wrong_secret_is_rejected_and_not_shown_in_errors(guarded, aws, monkeypatch):
     monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "s3cret")
 
     with pytest.raises(SourceUnavailable, match="it answered 403: InvalidSignature") as error:
@@ -93,12 +93,12 @@ def test_a_wrong_secret_is_refused_and_told_nobody(guarded, aws, monkeypatch):
     assert "s3cret" not in str(error.value)
 
 
-def test_a_clock_that_is_wrong_is_found(guarded, aws):
+def test_a_wrong_clock_is_reported(guarded, aws):
     with pytest.raises(SourceUnavailable, match="403"):
         source(guarded.url).read("mail", None, now=guarded.clock.now() + DAY)
 
 
-def test_without_keys_nothing_is_asked(guarded, aws, monkeypatch):
+def test_without_keys_no_request_is_sent(guarded, aws, monkeypatch):
     monkeypatch.delenv("AWS_ACCESS_KEY_ID")
 
     with pytest.raises(SourceUnavailable, match="variable AWS_ACCESS_KEY_ID is not set"):
@@ -143,7 +143,7 @@ def test_requests_are_signed_as_botocore_signs_them(url, token):
         (HangUp(), "source aws, SQS at 127.0.0.1"),
     ],
 )
-def test_whatever_goes_wrong_is_a_failure(aws, behaviour, why):
+def test_any_error_makes_the_source_unavailable(aws, behaviour, why):
     with HttpBackend() as backend:
         backend.behave = lambda seen: behaviour
         with pytest.raises(SourceUnavailable, match=why):

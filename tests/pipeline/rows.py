@@ -8,7 +8,7 @@ from typing import Any
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructField, StructType
 
-from penstock.domain.datetimes import instant_of, moment_of
+from penstock.domain.datetimes import moment_of
 from penstock.domain.lake import layout as lake
 from penstock.domain.lake.layout import Table, Type
 from penstock.domain.limits import DAY
@@ -82,9 +82,7 @@ def pairs(table: DataFrame, *names: str) -> Sequence[tuple[Any, ...]]:
 
 
 def midnight(dt: str = DT) -> int:
-    from datetime import datetime
-
-    return instant_of(datetime.fromisoformat(f"{dt}T00:00+00:00"))
+    return lake.midnight_of(dt)
 
 
 def at(clock: str, dt: str = DT) -> int:

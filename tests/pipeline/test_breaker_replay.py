@@ -18,7 +18,7 @@ from penstock.pipeline.replays.breaker import (
     replay,
 )
 
-TOLD = BreakerSettings(
+SETTINGS = BreakerSettings(
     circuit_check_enabled=True,
     statistics_update_enabled=True,
     error_threshold_percentage=80,
@@ -38,23 +38,23 @@ def every_10s(signs: str, *, start: int = 0) -> list[RouteCall]:
     return calls(*((start + 10 * n, sign) for n, sign in enumerate(signs)))
 
 
-def test_it_opens_when_enough_have_failed_and_closes_by_the_first_that_succeeds_half_open():
-    found = replay(every_10s("xxxx" + "x" * 8 + "......"), TOLD, HOUR)
+def test_it_opens_after_enough_failures_and_closes_after_the_first_successful_probe():
+    found = replay(every_10s("xxxx" + "x" * 8 + "......"), SETTINGS, HOUR)
 
     # Half-open at 2 minutes; the call of that moment succeeds.
     assert found.opens == (Interval(30 * SECOND, 120 * SECOND),)
     assert (found.held, found.failed, found.reopened) == (8, 4, 0)
 
 
-def test_one_that_fails_half_open_opens_it_again_until_the_next_tick():
-    found = replay(every_10s("x" * 13 + "x" * 11 + "..."), TOLD, HOUR)
+def test_a_failed_probe_opens_it_again_until_the_next_tick():
+    found = replay(every_10s("x" * 13 + "x" * 11 + "..."), SETTINGS, HOUR)
 
     assert found.opens == (Interval(30 * SECOND, 240 * SECOND),)
     assert found.reopened == 1
 
 
-def test_one_that_never_closes_is_open_until_the_end():
-    found = replay(every_10s("xxxx"), TOLD, HOUR)
+def test_a_circuit_that_never_closes_is_open_until_the_end():
+    found = replay(every_10s("xxxx"), SETTINGS, HOUR)
 
     assert found.opens == (Interval(30 * SECOND, HOUR.to_at),)
 
@@ -62,18 +62,18 @@ def test_one_that_never_closes_is_open_until_the_end():
 def test_old_failures_do_not_count():
     said = calls((0, "x"), (1, "x"), (2, "x"), (400, "x"))
 
-    assert replay(said, TOLD, HOUR).opens == ()
+    assert replay(said, SETTINGS, HOUR).opens == ()
 
 
-def test_after_closing_the_samples_begin_anew():
-    found = replay(every_10s("xxxx" + "x" * 8 + "." + "xxx"), TOLD, HOUR)
+def test_after_closing_the_window_is_empty():
+    found = replay(every_10s("xxxx" + "x" * 8 + "." + "xxx"), SETTINGS, HOUR)
 
     # Three failures and no samples from before: too few to judge.
     assert len(found.opens) == 1
 
 
-def test_calls_before_the_day_prepare_it_and_are_not_counted():
-    found = replay(every_10s("xxxx"), TOLD, Interval(25 * SECOND, HOUR.to_at))
+def test_calls_before_the_day_fill_the_window_and_are_not_counted():
+    found = replay(every_10s("xxxx"), SETTINGS, Interval(25 * SECOND, HOUR.to_at))
 
     assert found.opens == (Interval(30 * SECOND, HOUR.to_at),)
     assert found.failed == 1
@@ -82,7 +82,7 @@ def test_calls_before_the_day_prepare_it_and_are_not_counted():
 @pytest.mark.parametrize("seed", range(20))
 def test_the_window_counts_as_the_broker_does(seed):
     dice = random.Random(seed)
-    settings = replace(TOLD, entries_max_age_ms=50, max_queue_sample_count=5)
+    settings = replace(SETTINGS, entries_max_age_ms=50, max_queue_sample_count=5)
     window, samples, now = ReplayWindow(settings), Samples(), 0
     for _ in range(200):
         now += dice.randrange(1, 12)
@@ -96,13 +96,13 @@ def test_the_window_counts_as_the_broker_does(seed):
         window.trim()
 
 
-def test_an_outage_is_a_time_in_which_most_failed():
+def test_an_outage_is_a_period_in_which_most_calls_failed():
     said = every_10s("......" + "x.xxxx" + "xxxxxx" + "xx....")
 
     assert outages(said, least_ms=MINUTE) == [Interval(60 * SECOND, 170 * SECOND)]
 
 
-def test_a_short_spike_is_no_outage():
+def test_a_short_spike_is_not_an_outage():
     assert outages(every_10s("......" + "xxxxxx" + "......"), least_ms=MINUTE) == []
 
 
@@ -112,12 +112,12 @@ def test_minutes_without_calls_do_not_end_an_outage():
     assert outages(said, least_ms=MINUTE) == [Interval(0, 300 * SECOND)]
 
 
-def test_an_outage_is_detected_when_it_opens_and_else_missed():
+def test_an_outage_is_detected_if_the_circuit_opens_and_missed_otherwise():
     said = every_10s("x" * 12)
     real = outages(said, least_ms=MINUTE)
 
-    found = evaluate(replay(said, TOLD, HOUR), real, HOUR, survival_ms=None)
-    deaf = replace(TOLD, min_queue_sample_count=100)
+    found = evaluate(replay(said, SETTINGS, HOUR), real, HOUR, survival_ms=None)
+    deaf = replace(SETTINGS, min_queue_sample_count=100)
     missed = evaluate(replay(said, deaf, HOUR), real, HOUR, survival_ms=None)
 
     assert (found.outages, found.missed, found.delays_ms) == (1, 0, (30 * SECOND,))
@@ -128,7 +128,7 @@ def test_an_opening_outside_of_outages_is_false_and_so_is_its_time():
     said = every_10s("xxxx" + "." * 20)
 
     found = evaluate(
-        replay(said, TOLD, HOUR), outages(said, least_ms=MINUTE), HOUR, survival_ms=None
+        replay(said, SETTINGS, HOUR), outages(said, least_ms=MINUTE), HOUR, survival_ms=None
     )
 
     assert (found.opens, found.false_opens) == (1, 1)
@@ -136,10 +136,10 @@ def test_an_opening_outside_of_outages_is_false_and_so_is_its_time():
 
 
 @pytest.mark.parametrize(("survival_s", "unsafe"), [(30, 1), (31, 0)])
-def test_an_outage_is_unsafe_if_the_server_dies_before_it_opens(survival_s, unsafe):
+def test_an_outage_is_unsafe_if_the_server_fails_before_the_circuit_opens(survival_s, unsafe):
     said = every_10s("x" * 12)
     real = outages(said, least_ms=MINUTE)
 
-    found = evaluate(replay(said, TOLD, HOUR), real, HOUR, survival_ms=survival_s * SECOND)
+    found = evaluate(replay(said, SETTINGS, HOUR), real, HOUR, survival_ms=survival_s * SECOND)
 
     assert found.unsafe == unsafe

@@ -36,7 +36,7 @@ def tables(spark, history, attempts=(), backlog=()):
     }
 
 
-def test_every_candidate_of_a_route_is_a_row_with_what_it_would_have_done(spark):
+def test_every_candidate_of_a_route_has_a_row_with_its_results(spark):
     outage = history_of("......" + "x" * 18 + "......")
 
     found = conform(breaker_tuning(tables(spark, outage), SETTINGS), BREAKER_TUNING)
@@ -75,7 +75,7 @@ def test_every_candidate_of_a_route_is_a_row_with_what_it_would_have_done(spark)
     assertDataFrameEqual(one, expected)
 
 
-def test_the_one_that_notices_the_outage_soonest_is_recommended(spark):
+def test_the_candidate_that_detects_the_outage_soonest_is_recommended(spark):
     outage = history_of("......" + "x" * 18 + "......")
 
     found = breaker_tuning(tables(spark, outage), SETTINGS)
@@ -99,7 +99,7 @@ def test_the_settings_in_force_are_among_the_candidates(spark):
     assert pairs(now, "error_threshold_percentage", "rank") == [(90, 13)]
 
 
-def test_where_nothing_ever_failed_the_seeds_own_values_are_recommended(spark):
+def test_without_failures_gateleens_values_are_recommended(spark):
     found = breaker_tuning(tables(spark, history_of("......")), SETTINGS)
 
     best = found.where("is_recommended AND route = '*'")
@@ -124,7 +124,7 @@ def test_attempts_that_failed_count_for_the_route_of_their_message_or_of_their_q
     ]
 
 
-def test_what_people_end_says_nothing_of_the_route(spark):
+def test_messages_ended_by_an_operator_do_not_count_for_the_route(spark):
     history = [
         done(0),
         done(1, outcome="cancelled"),
@@ -137,7 +137,7 @@ def test_what_people_end_says_nothing_of_the_route(spark):
     assert pairs(found.where("candidate = 'now'"), "route", "calls") == [("*", 1), ("/a", 1)]
 
 
-def test_the_load_is_measured_unless_it_is_said(spark):
+def test_the_load_is_measured_unless_it_is_configured(spark):
     backlog = [
         {"at": at("12:00:00"), "queue": "a", "ready": 1},
         {"at": at("12:00:01"), "queue": "b", "leased": 1},
@@ -153,7 +153,7 @@ def test_the_load_is_measured_unless_it_is_said(spark):
     assert pairs(said.where("candidate = 'now'"), "load") == [(2.0,), (2.0,)]
 
 
-def test_the_day_before_prepares_a_day_and_is_not_counted_in_it(spark):
+def test_the_day_before_fills_the_window_and_is_not_counted(spark):
     late = at("23:59:50")
     history = [
         *({"route": "/a", "outcome": "dead", "reason": "timed_out", "finished_at": late + n}

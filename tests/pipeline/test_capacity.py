@@ -28,17 +28,17 @@ MINUTE: dict[str, Any] = {
 
 
 def found(
-    spark: Any, *rows: dict[str, Any], samples: tuple[dict[str, Any], ...] = (), **told: Any
+    spark: Any, *rows: dict[str, Any], samples: tuple[dict[str, Any], ...] = (), **settings: Any
 ) -> dict[tuple[str, str], Any]:
     tables: dict[str, DataFrame] = {
         "rollups": computed(spark, ROLLUPS, *({**MINUTE, **row} for row in rows)),
         "backlog": frame(spark, BACKLOG, *samples),
     }
-    table = conform(capacity(tables, PipelineSettings(**told)), CAPACITY)
+    table = conform(capacity(tables, PipelineSettings(**settings)), CAPACITY)
     return {(row["dt"], row["queue"]): row for row in table.collect()}
 
 
-def test_bandwidth_cost_and_peak_follow_the_seeds_formulas(spark):
+def test_bandwidth_cost_and_peak_follow_the_formulas(spark):
     rows = found(
         spark,
         {},
@@ -66,7 +66,7 @@ def test_the_peak_of_all_is_that_of_the_minute_in_which_most_happens_together(sp
     assert rows[DT, "other"].per_second_peak == 1.5
 
 
-def test_the_days_that_the_storage_lasts_while_nobody_takes_anything_out(spark):
+def test_the_storage_lasts_for_days_while_no_worker_consumes(spark):
     samples = (
         {"at": at("01:00:00"), "sent_total": 500},
         {"at": at("23:00:00"), "sent_total": 2_500, "ready": 30, "waiting": 10},
@@ -81,14 +81,14 @@ def test_the_days_that_the_storage_lasts_while_nobody_takes_anything_out(spark):
     assert mail.days_offline_at_peak == pytest.approx(10_000_000 / (86_400 * 1_000))
 
 
-def test_without_a_size_of_the_storage_and_without_samples_nothing_is_made_up(spark):
+def test_without_a_storage_size_and_samples_the_columns_are_null(spark):
     mail = found(spark, {})[DT, "mail"]
 
     assert (mail.days_offline, mail.days_until_full, mail.arrived) == (None, None, None)
     assert (mail.growth_per_week, mail.backlog_growth) == (None, None)
 
 
-def test_growth_is_the_trend_of_the_last_weeks_and_tells_when_the_storage_is_full(spark):
+def test_growth_is_the_trend_of_the_last_weeks_and_predicts_a_full_storage(spark):
     days = [day_after(DT, n) for n in range(3)]
     rows = found(
         spark,

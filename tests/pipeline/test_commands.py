@@ -23,7 +23,7 @@ __all__ = ["_no_settings_from_outside", "run"]
 
 @pytest.fixture(autouse=True)
 def same_session(spark, monkeypatch):
-    """A command opens a session and stops it in the end; here it gets ours, which goes on."""
+    """A command opens a session and stops it in the end; here it gets ours, which stays open."""
     asked: list[object] = []
 
     def opened(master=None, *, more=None, environ=None):
@@ -35,7 +35,7 @@ def same_session(spark, monkeypatch):
     return asked
 
 
-def test_a_run_tells_each_job_and_day_with_its_rows(run: Run, bench: Workbench):
+def test_a_run_prints_each_job_and_day_with_its_rows(run: Run, bench: Workbench):
     bench.archive(HISTORY, {}, {})
 
     ran = run("pipeline", "run", "lifecycle", "--lake", bench.folder, "--json")
@@ -82,7 +82,7 @@ def test_with_nothing_new_there_is_nothing_to_compute(run: Run, bench: Workbench
     assert (ran.code, ran.out) == (0, "nothing has changed: there is nothing to compute\n")
 
 
-def test_a_lake_that_is_not_there_is_told_and_not_taken_for_an_empty_one(run: Run, tmp_path: Path):
+def test_a_lake_that_does_not_exist_is_an_error_and_not_an_empty_one(run: Run, tmp_path: Path):
     ran = run("pipeline", "run", "--lake", tmp_path / "typo")
 
     assert ran.code == 1
@@ -90,7 +90,7 @@ def test_a_lake_that_is_not_there_is_told_and_not_taken_for_an_empty_one(run: Ru
 
 
 @pytest.mark.parametrize(
-    ("words", "told"),
+    ("words", "expected"),
     [
         (("run", "rollup"), "did you mean 'rollups'"),
         (("run", "--from", "yesterday"), "no day such as 2030-01-31"),
@@ -98,17 +98,17 @@ def test_a_lake_that_is_not_there_is_told_and_not_taken_for_an_empty_one(run: Ru
         (("demo", "--messages", "many"), "is no number of 1 or more"),
     ],
 )
-def test_what_is_not_understood_is_told_before_spark_is_started(
-    run: Run, same_session, words: tuple[str, ...], told: str
+def test_invalid_arguments_are_reported_before_spark_is_started(
+    run: Run, same_session, words: tuple[str, ...], expected: str
 ):
     ran = run("pipeline", *words)
 
     assert ran.code in (1, 2)
-    assert told in ran.err
+    assert expected in ran.err
     assert same_session == []
 
 
-def test_the_status_tells_what_was_computed_and_what_is_to_do(run: Run, bench: Workbench):
+def test_the_status_shows_what_was_computed_and_what_is_stale(run: Run, bench: Workbench):
     bench.archive(HISTORY, {}, {"finished_at": at("09:00:00", NEXT_DT)})
     bench.run("lifecycle")
     bench.archive(HISTORY, {})
@@ -130,7 +130,7 @@ def test_all_jobs_are_listed_with_their_tables(run: Run):
     assert all(record["tables"] for record in ran.records)
 
 
-def test_a_demo_makes_a_lake_and_says_what_is_in_it(run: Run, tmp_path: Path):
+def test_a_demo_writes_a_lake_and_prints_its_contents(run: Run, tmp_path: Path):
     ran = run(
         "pipeline", "demo", tmp_path / "d", "--messages", "1_000", "--days", 2, "--only-lake",
         "--json",
@@ -141,7 +141,7 @@ def test_a_demo_makes_a_lake_and_says_what_is_in_it(run: Run, tmp_path: Path):
     assert (tmp_path / "d" / "history" / "dt=2030-01-02").is_dir()
 
 
-def test_the_java_that_spark_is_given_is_told(run: Run, tmp_path: Path, monkeypatch):
+def test_the_java_command_prints_the_java_that_spark_uses(run: Run, tmp_path: Path, monkeypatch):
     (tmp_path / "bin").mkdir()
     (tmp_path / "bin" / "java").touch()
     monkeypatch.setenv("JAVA_HOME", str(tmp_path))
@@ -154,9 +154,9 @@ def test_every_setting_of_the_section_reaches_the_jobs():
     said: dict[str, Any] = {"targets": "mail success 50", "cost_per_gib": "0.5"}
     said |= {"storage_bytes": 4, "breaker_load": 3}
     numbers = [name for name in plain.__struct_fields__ if name not in said]
-    told = Pipeline(**said, **{name: getattr(plain, name) + 1 for name in numbers})
+    changed = Pipeline(**said, **{name: getattr(plain, name) + 1 for name in numbers})
 
-    made, made_of_nothing = job_settings(told), job_settings(plain)
+    made, made_of_nothing = job_settings(changed), job_settings(plain)
 
     assert made_of_nothing == PipelineSettings()
     for name in plain.__struct_fields__:
@@ -164,15 +164,15 @@ def test_every_setting_of_the_section_reaches_the_jobs():
 
 
 @pytest.mark.parametrize(
-    ("key", "value", "told"),
+    ("key", "value", "expected"),
     [
         ("PENSTOCK_PIPELINE_TARGETS", "mail wait soon 99", "is not a duration"),
         ("PENSTOCK_PIPELINE_COST_PER_GIB", "much", "a number such as 0.09"),
         ("PENSTOCK_PIPELINE_COST_PER_GIB", "-1", "a number such as 0.09"),
     ],
 )
-def test_a_setting_that_makes_no_sense_is_refused(key: str, value: str, told: str):
-    with pytest.raises(Exception, match=told):
+def test_a_setting_that_makes_no_sense_is_refused(key: str, value: str, expected: str):
+    with pytest.raises(Exception, match=expected):
         load(env={key: value})
 
 
@@ -188,7 +188,7 @@ def test_a_report_of_what_was_computed_is_one_page(run: Run, bench: Workbench, t
     assert "<script" not in page
 
 
-def test_a_stream_that_is_to_end_adds_what_is_there(run: Run, bench: Workbench):
+def test_a_stream_that_runs_once_adds_what_is_there(run: Run, bench: Workbench):
     bench.archive(HISTORY, {}, {})
 
     ran = run("pipeline", "stream", "--once", "--lake", bench.folder, "--json")

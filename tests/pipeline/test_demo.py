@@ -29,7 +29,7 @@ def past(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def test_the_files_are_laid_out_and_made_as_the_archivers_are(past):
+def test_the_files_have_the_layout_and_format_of_the_archivers(past):
     for table in (lake.HISTORY, lake.ATTEMPTS, lake.FACTS, lake.BACKLOG):
         files = sorted((past / table.name).glob("dt=*/*"))
         assert files
@@ -41,7 +41,7 @@ def test_the_files_are_laid_out_and_made_as_the_archivers_are(past):
             assert rows.to_no - rows.from_no + 1 == found.metadata.num_rows
 
 
-def test_there_are_as_many_endings_as_messages_but_for_those_under_way_at_the_end(past):
+def test_there_are_as_many_endings_as_messages_except_for_live_ones_at_the_end(past):
     history = rows_of(past, lake.HISTORY)
     [*_, last] = rows_of(past, lake.BACKLOG)[-len(QUEUES) :]
 
@@ -54,7 +54,7 @@ def test_there_are_as_many_endings_as_messages_but_for_those_under_way_at_the_en
     assert last["sent_total"] > 0
 
 
-def test_an_outage_a_rush_and_poison_can_be_seen_in_it(past):
+def test_it_shows_an_outage_a_rush_and_poison(past):
     history = rows_of(past, lake.HISTORY)
     stock = [r for r in history if r["queue"] == "stock" and r["first_leased_at"]]
     waits = np.array([r["first_leased_at"] - r["sent_at"] for r in stock])
@@ -68,7 +68,7 @@ def test_an_outage_a_rush_and_poison_can_be_seen_in_it(past):
     assert "circuit_opened" in {row["kind"] for row in rows_of(past, lake.FACTS)}
 
 
-def test_the_same_question_gives_the_same_past(past, tmp_path):
+def test_the_same_arguments_produce_the_same_lake(past, tmp_path):
     make(tmp_path / "again", messages=6_000, days=3, first_midnight=FIRST)
 
     assert rows_of(tmp_path / "again", lake.HISTORY) == rows_of(past, lake.HISTORY)
@@ -81,7 +81,7 @@ def test_days_grow_and_add_up():
     assert counts == sorted(counts)
 
 
-def test_a_lake_that_is_there_is_not_touched(past):
+def test_an_existing_lake_is_not_changed(past):
     with pytest.raises(InvalidRequest, match="already contains a lake"):
         make(past, messages=10, days=1, first_midnight=FIRST)
 

@@ -1,4 +1,4 @@
-"""The same jobs in somebody else's session: through Spark Connect, and under spark-submit."""
+"""The same jobs in a remote session: through Spark Connect, and under spark-submit."""
 
 from __future__ import annotations
 
@@ -74,6 +74,6 @@ def test_jobs_run_under_spark_submit(bench):
     assert pairs(bench.read("lifecycle"), "dt") == [(DT,), (DT,)]
 
 
-def test_a_session_here_is_not_elsewhere_and_a_wrong_place_is_told_plainly(spark):
+def test_a_local_session_is_not_remote_and_a_wrong_master_is_reported_plainly(spark):
     assert not is_remote(spark)
     assert open_session() is not None

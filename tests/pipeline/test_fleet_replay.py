@@ -20,7 +20,7 @@ def burst(count, *, at=1_000, work_ms=1_000):
     return [Arrival(at, work_ms) for _ in range(count)]
 
 
-def test_workers_of_a_fixed_fleet_take_messages_in_order():
+def test_workers_of_a_fixed_fleet_claim_messages_in_order():
     fixed = replace(FLEET, min=2, max=2)
 
     found = played([Arrival(0, 1000), Arrival(0, 1000), Arrival(0, 1000), Arrival(0, 500)], fixed)
@@ -31,7 +31,7 @@ def test_workers_of_a_fixed_fleet_take_messages_in_order():
     assert (found.worker_hours, found.workers_max, found.changes) == (2.0, 2, 0)
 
 
-def test_an_empty_fleet_starts_its_first_worker_when_it_next_looks():
+def test_an_empty_fleet_starts_its_first_worker_at_the_next_interval():
     found = played(burst(1), start_ms=2_000)
 
     # Looked at each 10 s; the worker is there 2 s later.
@@ -39,7 +39,7 @@ def test_an_empty_fleet_starts_its_first_worker_when_it_next_looks():
     assert found.workers_max == 1
 
 
-def test_a_slot_more_works_on_a_message_more():
+def test_one_more_slot_handles_one_more_message():
     fixed = replace(FLEET, min=1, max=1)
 
     assert played(burst(4), fixed, slots=4).age_max_ms == 0
@@ -91,7 +91,7 @@ def test_a_backlog_that_is_never_cleared_counts_as_long_as_it_lasts():
     assert found.clear_max_ms >= 49 * MINUTE
 
 
-def test_one_that_goes_finishes_what_it_has():
+def test_a_stopped_worker_finishes_its_messages():
     crew = Crew(burst(1, at=0, work_ms=5_000), from_at=0, slots=1)
     crew.grow(1, start_ms=0)
     crew.advance(1_000)
@@ -101,7 +101,7 @@ def test_one_that_goes_finishes_what_it_has():
     assert (crew.running, crew.finished, crew.slot_ms) == (0, 1, 5_000)
 
 
-def test_the_idle_go_before_the_busy():
+def test_idle_workers_are_stopped_before_busy_ones():
     crew = Crew(burst(1, at=0, work_ms=5_000), from_at=0, slots=1)
     crew.grow(2, start_ms=0)
     crew.advance(1_000)
@@ -112,7 +112,7 @@ def test_the_idle_go_before_the_busy():
     assert crew.slot_ms == 2 * 1_000 + 9_000
 
 
-def test_it_ends_although_nobody_ever_claims():
+def test_it_ends_although_no_message_is_ever_claimed():
     stuck = replace(FLEET, max=1)
 
     found = played([Arrival(0, 10**9), Arrival(1, 1)], stuck, until=MINUTE)

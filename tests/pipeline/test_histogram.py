@@ -51,7 +51,7 @@ def test_a_duration_lies_within_the_bounds_of_its_bucket(ms):
     assert ms < upper or ms == 0
 
 
-def test_buckets_never_go_back_as_durations_grow_and_the_last_takes_all_beyond():
+def test_buckets_grow_with_durations_and_the_last_one_takes_all_longer_ones():
     found = bucket_of(np.arange(0, 200_000))
 
     assert (np.diff(found) >= 0).all()
@@ -82,13 +82,13 @@ def test_many_values_give_percentiles_within_ten_percent():
     assert read_off(of(durations.tolist()), 0.99) == [pytest.approx(99_000, rel=0.1)]
 
 
-def test_a_histogram_without_anything_in_it_has_no_percentile():
+def test_an_empty_histogram_has_no_percentile():
     assert read_off(of([100], [], [100]), 0.5) == [99, None, 99]
     assert read_off(of([], []), 0.5) == [None, None]
     assert totals(of([1, 1], [], [5])).tolist() == [2, 0, 1]
 
 
-def test_few_of_very_many_cells_are_counted_as_well_as_many_of_few():
+def test_sparse_and_dense_cells_are_counted_alike():
     groups = np.array([0, 1_999_999, 1_999_999])
 
     found = count(groups, np.array([3, 4, 4]), of=2_000_000)

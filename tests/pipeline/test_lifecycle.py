@@ -73,7 +73,7 @@ def test_a_message_that_was_never_claimed_has_no_wait_and_no_service(spark):
     assert (row.wait_ms, row.service_ms, row.total_ms) == (None, None, 1_500)
 
 
-def test_a_message_that_is_not_done_has_no_service_for_its_last_claim_may_be_long_ago(spark):
+def test_a_message_that_is_not_done_has_no_service_time(spark):
     [row] = lives(spark, {"outcome": "dead"}).collect()
 
     assert (row.wait_ms, row.service_ms) == (1_000, None)

@@ -43,7 +43,7 @@ def change(kind: str, clock: str, was: str, **row: Any) -> dict[str, Any]:
     return {"kind": f"circuit_{kind}", "at": at(clock), "subject": "c1", "data": data, **row}
 
 
-def test_a_message_that_fails_again_and_again_is_found_with_its_labels_and_last_error(spark):
+def test_a_message_that_fails_repeatedly_is_found_with_its_labels_and_last_error(spark):
     attempts = (
         *times(2, message_no=7, id="m-7", error="early", leased_by="w-1"),
         *times(1, message_no=7, id="m-7", outcome="timed_out", ended_at=NOON + 50, leased_by="w-2"),
@@ -79,7 +79,7 @@ def test_a_message_that_fails_again_and_again_is_found_with_its_labels_and_last_
     )
 
 
-def test_crashing_looping_and_flapping_have_names_of_their_own(spark):
+def test_crashing_looping_and_flapping_are_named(spark):
     attempts = (
         *times(2, message_no=1, outcome="crashed"),
         *times(4, message_no=2, outcome="expired"),
@@ -101,7 +101,7 @@ def test_a_message_that_has_not_ended_is_found_without_its_kind(spark):
     assert (row.patterns, row.kind) == ("fails", None)
 
 
-def test_a_kind_of_which_too_many_fail_is_poison_and_one_of_which_few_fail_is_not(spark):
+def test_a_kind_is_poison_if_too_many_of_its_messages_fail(spark):
     fails = {"failures": 2, "attempts": 3, "last_error": "no"}
     history: Given = (
         *[{"kind": "bad", **fails}] * 2,
@@ -144,13 +144,13 @@ def test_a_kind_of_which_too_many_fail_is_poison_and_one_of_which_few_fail_is_no
     )
 
 
-def test_a_kind_that_kills_workers_is_poison_however_few_they_are(spark):
+def test_a_kind_that_crashes_workers_is_poison_however_few_they_are(spark):
     history: Given = (*[{"kind": "k"}] * 20, {"kind": "k", "crashes": 2})
 
     assert pairs(poison_kinds(tables(spark, history), PipelineSettings()), "is_poison") == [(True,)]
 
 
-def test_a_circuit_that_opens_and_closes_all_day_flaps(spark):
+def test_a_circuit_that_keeps_opening_and_closing_flaps(spark):
     facts = (
         change("opened", "08:00:00", "closed"),
         change("half_opened", "08:30:00", "open"),
@@ -193,7 +193,7 @@ def test_a_circuit_that_was_open_at_midnight_was_open_since_then(spark):
     assert midnight() + DAY > NOON
 
 
-def test_a_worker_whose_beats_were_missed_or_whose_leases_ran_out_is_named(spark):
+def test_a_worker_whose_beats_were_missed_or_whose_leases_expired_is_listed(spark):
     data = json.dumps({"name": "billing", "host": "h1", "beat_at": NOON - 90_000})
     facts = (
         {"kind": "worker_lost", "subject": "w-1", "data": data},

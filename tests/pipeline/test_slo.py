@@ -31,15 +31,15 @@ def tables(spark: Any, *ended: dict[str, Any]) -> dict[str, DataFrame]:
     return {"lifecycle": computed(spark, LIFECYCLE, *ended)}
 
 
-def told(targets: str) -> PipelineSettings:
+def with_targets(targets: str) -> PipelineSettings:
     return PipelineSettings(targets=read_targets(targets))
 
 
-def test_a_day_has_what_missed_its_target_the_burn_and_the_worst_hour(spark):
+def test_a_day_has_its_misses_the_burn_and_the_worst_hour(spark):
     ended = [FAST] * 17 + [SLOW, {**SLOW, "finished_at": at("09:59:59")}]
     ended += [{**SLOW, "finished_at": at("12:00:00")}]
 
-    found = conform(slo(tables(spark, *ended), told("mail wait 5s 90")), SLO)
+    found = conform(slo(tables(spark, *ended), with_targets("mail wait 5s 90")), SLO)
 
     assertDataFrameEqual(
         found,
@@ -63,11 +63,11 @@ def test_a_day_has_what_missed_its_target_the_burn_and_the_worst_hour(spark):
     )
 
 
-def test_each_objective_is_about_the_messages_that_it_can_be_about(spark):
+def test_each_objective_counts_only_the_messages_it_applies_to(spark):
     dead = {**FAST, "outcome": "dead", "service_ms": None}
     never_claimed = {**FAST, "outcome": "cancelled", "wait_ms": None, "service_ms": None}
     ended = [FAST, SLOW, dead, never_claimed]
-    targets = told("* wait 5s 99; * service 10ms 99; * total 1s 99; * success 99")
+    targets = with_targets("* wait 5s 99; * service 10ms 99; * total 1s 99; * success 99")
 
     found = slo(tables(spark, *ended), targets)
 
@@ -79,10 +79,10 @@ def test_each_objective_is_about_the_messages_that_it_can_be_about(spark):
     ]
 
 
-def test_of_several_targets_the_first_that_fits_counts_and_a_queue_without_one_has_no_row(spark):
+def test_the_first_matching_target_counts_and_a_queue_without_one_has_no_row(spark):
     ended = [{**SLOW, "queue": name} for name in ("mail", "mail-eu", "other")]
 
-    found = slo(tables(spark, *ended), told("mail wait 1m 99; mail* wait 1s 95"))
+    found = slo(tables(spark, *ended), with_targets("mail wait 1m 99; mail* wait 1s 95"))
 
     assert pairs(found, "queue", "limit_ms", "percent", "bad") == [
         ("mail", 60_000, 99.0, 0),
@@ -91,16 +91,16 @@ def test_of_several_targets_the_first_that_fits_counts_and_a_queue_without_one_h
 
 
 def test_a_day_without_a_miss_has_no_worst_hour(spark):
-    [row] = slo(tables(spark, FAST), told("* wait 5s 99")).collect()
+    [row] = slo(tables(spark, FAST), with_targets("* wait 5s 99")).collect()
 
     assert (row.bad, row.burn, row.worst_hour_at, row.worst_hour_burn) == (0, 0.0, None, None)
 
 
-def test_the_worst_offenders_are_named_with_their_share(spark):
+def test_the_worst_offenders_are_listed_with_their_share(spark):
     kinds = ["a", "b", "b", "b", None]
     ended = [{**SLOW, "kind": kind, "worker": "w"} for kind in kinds] + [FAST]
 
-    found = conform(offenders(tables(spark, *ended), told("* wait 5s 99")), OFFENDERS)
+    found = conform(offenders(tables(spark, *ended), with_targets("* wait 5s 99")), OFFENDERS)
 
     assert pairs(found, "dimension", "name", "bad", "share", "rank") == [
         ("kind", "a", 1, 0.2, 2),
@@ -109,10 +109,10 @@ def test_the_worst_offenders_are_named_with_their_share(spark):
     ]
 
 
-def test_only_the_worst_ten_are_named(spark):
+def test_only_the_worst_ten_are_listed(spark):
     ended = [{**SLOW, "kind": f"k{n:02}"} for n in range(12)]
 
-    found = offenders(tables(spark, *ended), told("* wait 5s 99"))
+    found = offenders(tables(spark, *ended), with_targets("* wait 5s 99"))
 
     assert [name for (name,) in pairs(found, "name")] == [f"k{n:02}" for n in range(10)]
 

@@ -109,7 +109,7 @@ def test_partitions_are_ranges_of_numbers_and_pages_are_short(spark, url, driver
     assert rows.where("message_no > 20").count() > 0
 
 
-def test_a_stream_gives_every_row_once_over_restarts(spark, url, driver, tmp_path):
+def test_a_stream_returns_every_row_once_across_restarts(spark, url, driver, tmp_path):
     driver.queue("mail")
     target, checkpoint = str(tmp_path / "out"), str(tmp_path / "checkpoint")
 
@@ -134,7 +134,7 @@ def test_a_stream_gives_every_row_once_over_restarts(spark, url, driver, tmp_pat
     assert sorted(row.id for row in spark.read.parquet(target).collect()) == sorted(ids)
 
 
-def test_a_stream_that_starts_at_the_latest_leaves_out_what_was_there(spark, url, driver):
+def test_a_stream_that_starts_at_the_latest_skips_earlier_rows(spark, url, driver):
     driver.queue("mail")
     finish(driver, 3)
     stream = spark.readStream.format("penstock").options(url=url, starting="latest").load()
@@ -187,7 +187,7 @@ def test_keys_are_remembered_longer_than_a_queue_would(spark, url, driver):
     assert driver.counts(mail).ready == 0
 
 
-def test_rows_may_say_themselves_where_they_go_and_queues_are_made(spark, url, driver):
+def test_rows_may_name_their_queue_and_queues_are_created(spark, url, driver):
     frame = rows_to_send(spark, 6, queue="concat('q', priority % 2)").withColumnRenamed(
         "key", "my_key"
     )
@@ -211,13 +211,13 @@ FITS = "key string, body string, priority int, attributes map<string, string>"
         (f"{FITS}, kind int", {"queue": "mail"}, "kind"),
     ],
 )
-def test_what_does_not_fit_is_refused_before_anything_is_sent(spark, columns, options, text):
+def test_rows_that_do_not_fit_are_refused_before_anything_is_sent(spark, columns, options, text):
     schema = spark.createDataFrame([], columns).schema
     with pytest.raises(InvalidRequest, match=text):
         refuse_unfit(read({"url": "sqlite:///x", **options}), schema)
 
 
-def test_a_body_that_is_no_json_is_refused(spark, url, driver):
+def test_a_body_that_is_not_json_is_refused(spark, url, driver):
     driver.queue("mail")
     frame = spark.createDataFrame([("k", "no json")], "key string, body string")
     with pytest.raises(PySparkException, match="not JSON"):
@@ -248,12 +248,12 @@ def test_options_are_checked():
         (writable, {"url": "redis://x"}, "url is"),
     ],
 )
-def test_what_cannot_be_read_or_written_is_told(check, options, text):
+def test_unsupported_reads_and_writes_are_errors(check, options, text):
     with pytest.raises(InvalidRequest, match=text):
         check(read(options))
 
 
-def test_a_store_that_is_not_there_is_not_made_by_a_reader(spark, tmp_path):
+def test_a_reader_does_not_create_a_store(spark, tmp_path):
     url = f"sqlite:///{tmp_path}/none.db"
     with pytest.raises(PySparkException, match="there is no store"):
         spark.read.format("penstock").options(url=url).load().collect()
@@ -269,7 +269,7 @@ def test_over_http_too_a_row_is_sent_once(spark, tmp_path):
         assert driver.counts(mail).ready == 5
 
 
-def test_an_offset_is_given_out_only_when_nothing_can_appear_below_it(postgres_url):
+def test_an_offset_is_returned_only_when_no_row_can_appear_below_it(postgres_url):
     """A completion in a transaction of the application's own, committed late."""
     settings = Settings(store=Store(url=postgres_url))
     migrate(settings)

@@ -15,7 +15,7 @@ __all__ = ["broker", "driver", "url"]
 
 
 @pytest.mark.timeout(900)  # several streams, one after the other
-def test_what_ends_in_the_store_is_in_the_rollups_once_over_restarts(spark, url, driver, tmp_path):
+def test_endings_of_the_store_are_in_the_rollups_once_across_restarts(spark, url, driver, tmp_path):
     driver.queue("mail")
     derived = SparkLake(spark, f"{tmp_path}/none", tables_folder=f"{tmp_path}/derived")
 

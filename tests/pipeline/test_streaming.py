@@ -36,7 +36,7 @@ def totals(lake):
 
 
 @pytest.mark.timeout(900)  # several streams, one after the other
-def test_files_added_one_after_the_other_make_the_rollups_of_a_run_over_all(bench, fresh):
+def test_files_added_one_by_one_give_the_same_rollups_as_one_run(bench, fresh):
     bench.archive(HISTORY, {"kind": "a", "route": "/a"}, {"finished_at": NOON + 1, "failures": 2})
     bench.archive(
         BACKLOG,
@@ -55,7 +55,7 @@ def test_files_added_one_after_the_other_make_the_rollups_of_a_run_over_all(benc
     assert totals(fresh) == [("2026-01-01", "mail", 3, 9), ("2026-01-02", "mail", 1, None)]
 
 
-def test_a_batch_that_is_made_once_more_counts_once(bench, fresh):
+def test_a_repeated_batch_counts_once(bench, fresh):
     add = batch_adder(fresh.folder, fresh.tables_folder, f"{fresh.tables_folder}/stream/test")
     none = frame(bench.spark, BACKLOG)
     one = feed(frame(bench.spark, HISTORY, {}, {}), none)
@@ -68,7 +68,7 @@ def test_a_batch_that_is_made_once_more_counts_once(bench, fresh):
     assert totals(fresh) == [("2026-01-01", "mail", 3, None)]
 
 
-def test_what_an_earlier_checkpoint_kept_does_not_count(bench, fresh):
+def test_sums_of_an_earlier_checkpoint_do_not_count(bench, fresh):
     add = batch_adder(fresh.folder, fresh.tables_folder, f"{fresh.tables_folder}/stream/test")
     one = feed(frame(bench.spark, HISTORY, {}, {}), frame(bench.spark, BACKLOG))
     for number in (0, 1):
@@ -79,7 +79,7 @@ def test_what_an_earlier_checkpoint_kept_does_not_count(bench, fresh):
     assert totals(fresh) == [("2026-01-01", "mail", 2, None)]
 
 
-def test_what_is_kept_is_put_together_after_some_batches(bench, fresh, monkeypatch):
+def test_stored_sums_are_added_up_after_some_batches(bench, fresh, monkeypatch):
     monkeypatch.setattr(streaming, "FOLD", 2)
     add = batch_adder(fresh.folder, fresh.tables_folder, f"{fresh.tables_folder}/stream/test")
     one = feed(frame(bench.spark, HISTORY, {}), frame(bench.spark, BACKLOG))

@@ -1,4 +1,4 @@
-"""Circuits are half-opened, tried and let go by duties, once per cluster and interval."""
+"""Circuits are half-opened, probed and released by duties, once per cluster and interval."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from tests.store.driver import StoreDriver
 OPEN, HALF, CLOSED = CircuitState.OPEN, CircuitState.HALF_OPEN, CircuitState.CLOSED
 PATTERN = "/pay/(.*)"
 HASH = circuit_hash(PATTERN)
-HALVES = 2 * MINUTE  # the seed's intervals
+HALVES = 2 * MINUTE  # gateleen's intervals
 PROBES = 2 * MINUTE
 GOING = 10 * SECOND
 OFF = BreakerTask(enabled=False, interval_ms=1)
@@ -57,8 +57,8 @@ class Node:
 
     def open(self, *queues: Queue) -> None:
         """All of them are held, in this order."""
-        told = self.circuits.permits([Wanted(PATTERN, queues[0].queue_no)]).result()
-        self.circuits.report([Reported(told[0], "a", Outcome.FAILURE)]).result()
+        permits = self.circuits.permits([Wanted(PATTERN, queues[0].queue_no)]).result()
+        self.circuits.report([Reported(permits[0], "a", Outcome.FAILURE)]).result()
         for queue in queues[1:]:
             self.driver.clock.advance(ms=1)
             found = self.circuits.permits([Wanted(PATTERN, queue.queue_no)]).result()
@@ -102,7 +102,7 @@ def changes(driver: StoreDriver) -> list[str]:
     return [fact.kind.removeprefix("circuit_") for fact in found[::-1]]
 
 
-def test_an_open_circuit_may_be_tried_after_the_interval(driver, node, queues):
+def test_an_open_circuit_becomes_half_open_after_the_interval(driver, node, queues):
     node.tick()
     node.open(queues[0])
     driver.clock.advance(ms=HALVES - 1)
@@ -114,7 +114,7 @@ def test_an_open_circuit_may_be_tried_after_the_interval(driver, node, queues):
     assert node.state is HALF
 
 
-def test_one_queue_of_a_half_open_circuit_tries_per_interval_the_longest_held_first(
+def test_a_half_open_circuit_releases_one_queue_per_interval_the_longest_held_first(
     driver, node, queues
 ):
     node.open(queues[2], queues[0], queues[1])
@@ -132,7 +132,7 @@ def test_one_queue_of_a_half_open_circuit_tries_per_interval_the_longest_held_fi
     assert gone == ["q0", "q1", "q2", "q0"], "q2 had gone at the first tick"
 
 
-def test_queues_of_a_closed_circuit_go_one_per_interval(driver, node, queues):
+def test_queues_of_a_closed_circuit_are_released_one_per_interval(driver, node, queues):
     node.tick()
     node.open(*queues)
     node.circuits.close(HASH).result()
@@ -145,7 +145,9 @@ def test_queues_of_a_closed_circuit_go_one_per_interval(driver, node, queues):
     assert left == [["q1", "q2", "q3"], ["q2", "q3"], ["q3"], [], []]
 
 
-def test_ever_more_queues_go_if_so_set_and_it_begins_anew_when_the_line_was_empty(driver, node):
+def test_the_number_of_released_queues_grows_if_so_configured_and_starts_over_when_none_was_held(
+    driver, node
+):
     node.put(unlock_growth=2.0, max_unlocks=3)
     node.tick()
     queues = [driver.queue(f"r{i}") for i in range(9)]
@@ -162,7 +164,7 @@ def test_ever_more_queues_go_if_so_set_and_it_begins_anew_when_the_line_was_empt
         node.tick()
 
 
-def test_a_circuit_that_failed_its_probes_stays_open_ever_longer_if_so_set(driver, node, queues):
+def test_a_circuit_whose_probes_fail_stays_open_ever_longer_if_so_configured(driver, node, queues):
     node.put(open_growth=2.0)
     node.open(queues[0])
     for tries in range(3):
@@ -172,11 +174,11 @@ def test_a_circuit_that_failed_its_probes_stays_open_ever_longer_if_so_set(drive
         driver.clock.advance(ms=HALVES)
         node.tick()
         assert node.state is HALF
-        [told] = node.circuits.permits([Wanted(PATTERN, queues[1].queue_no)]).result()
-        node.circuits.report([Reported(told, "p", Outcome.FAILURE)]).result()
+        [permitted] = node.circuits.permits([Wanted(PATTERN, queues[1].queue_no)]).result()
+        node.circuits.report([Reported(permitted, "p", Outcome.FAILURE)]).result()
 
 
-def test_however_many_nodes_look_each_is_done_once_per_interval(driver, node, other, queues):
+def test_each_duty_runs_once_per_interval_however_many_nodes_there_are(driver, node, other, queues):
     nodes = [node, other]
     for one in nodes * 2:
         one.tick()
@@ -200,10 +202,10 @@ def test_a_circuit_is_half_opened_by_one_of_the_nodes(driver, node, other, queue
         one.tick()
 
     assert changes(driver) == ["opened", "half_opened"]
-    assert len(held(driver, queues)) == 0, "and its only queue was let go to try, once"
+    assert len(held(driver, queues)) == 0, "and its only queue was released to probe, once"
 
 
-def test_when_a_node_dies_another_goes_on(driver, node, other, queues):
+def test_when_a_node_dies_another_takes_over(driver, node, other, queues):
     node.tick()
     node.open(queues[0])
     other.tick()
@@ -214,7 +216,7 @@ def test_when_a_node_dies_another_goes_on(driver, node, other, queues):
     assert other.state is HALF
 
 
-def test_a_node_that_was_not_first_asks_again_when_it_is_time(driver, node, other):
+def test_a_node_that_was_not_first_tries_again_when_the_duty_is_due(driver, node, other):
     node.put(unlock_queues=BreakerTask(enabled=True, interval_ms=500))
     first = node.tick()
     driver.clock.advance(ms=200)
@@ -223,7 +225,7 @@ def test_a_node_that_was_not_first_asks_again_when_it_is_time(driver, node, othe
     assert other.tick()[2] == driver.now + 300
 
 
-def test_what_is_not_enabled_is_not_done(driver, node, queues):
+def test_a_disabled_duty_does_nothing(driver, node, queues):
     node.put(open_to_half_open=OFF, unlock_probes=OFF)
     node.open(*queues)
     driver.clock.advance(ms=HALVES)
@@ -234,9 +236,7 @@ def test_what_is_not_enabled_is_not_done(driver, node, queues):
     assert len(held(driver, queues)) == 4
 
 
-def test_queues_of_a_closed_circuit_go_at_once_where_no_duty_would_let_them_go(
-    driver, node, queues
-):
+def test_queues_of_a_closed_circuit_are_released_at_once_if_no_duty_would(driver, node, queues):
     node.put(unlock_queues=OFF)
     node.open(*queues)
 
@@ -248,7 +248,7 @@ def test_queues_of_a_closed_circuit_go_at_once_where_no_duty_would_let_them_go(
     assert held(driver, queues) == []
 
 
-def test_held_queues_go_when_nothing_is_checked_any_more(driver, node, other, queues):
+def test_held_queues_are_released_when_checks_are_disabled(driver, node, other, queues):
     node.put(open_to_half_open=OFF)
     node.open(*queues)
     node.tick()
@@ -261,7 +261,9 @@ def test_held_queues_go_when_nothing_is_checked_any_more(driver, node, other, qu
     assert node.state is OPEN, "it is only not asked"
 
 
-def test_held_queues_go_slowly_if_so_set_when_nothing_is_checked_any_more(driver, node, queues):
+def test_held_queues_are_released_slowly_if_so_configured_when_checks_are_disabled(
+    driver, node, queues
+):
     node.put(open_to_half_open=OFF)
     node.tick()
     node.open(*queues)
@@ -276,9 +278,7 @@ def test_held_queues_go_slowly_if_so_set_when_nothing_is_checked_any_more(driver
     assert left == [3, 2, 1, 0]
 
 
-def test_queues_of_a_rule_that_is_gone_go_at_once_where_no_duty_would_let_them_go(
-    driver, node, queues
-):
+def test_queues_of_a_removed_rule_are_released_at_once_if_no_duty_would(driver, node, queues):
     node.put(unlock_queues=OFF)
     node.open(*queues)
 
@@ -288,7 +288,7 @@ def test_queues_of_a_rule_that_is_gone_go_at_once_where_no_duty_would_let_them_g
     assert held(driver, queues) == []
 
 
-def test_new_settings_count_at_once(driver, node, other, queues):
+def test_new_settings_take_effect_at_once(driver, node, other, queues):
     node.tick()
     other.tick()
     node.open(queues[0])

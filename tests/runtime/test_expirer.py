@@ -24,7 +24,7 @@ def expirer(driver: StoreDriver) -> Expirer:
     return Expirer(driver.store, every_ms=EVERY_MS)
 
 
-def test_messages_in_line_end_at_their_instant(
+def test_waiting_messages_expire_at_their_instant(
     driver: StoreDriver, mail: Queue, expirer: Expirer
 ) -> None:
     old = driver.send(mail, expires_in_ms=MINUTE)
@@ -43,7 +43,7 @@ def test_messages_in_line_end_at_their_instant(
     assert driver.counts(mail).is_balanced
 
 
-def test_what_somebody_holds_does_not_expire(
+def test_a_leased_message_does_not_expire(
     driver: StoreDriver, mail: Queue, expirer: Expirer
 ) -> None:
     message_id = driver.send(mail, expires_in_ms=MINUTE)
@@ -55,7 +55,7 @@ def test_what_somebody_holds_does_not_expire(
     assert driver.get(message_id).state is State.LEASED
 
 
-def test_a_great_many_expire_bit_by_bit(
+def test_many_messages_expire_in_chunks(
     driver: StoreDriver, mail: Queue, expirer: Expirer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(duties, "_CHUNK", 2)

@@ -56,7 +56,7 @@ def stopping() -> Iterator[list[DutyLoop]]:
         loop.stop()
 
 
-def test_a_duty_is_told_the_time_of_its_own_turn(clock: ManualClock) -> None:
+def test_a_duty_gets_the_time_of_its_own_tick(clock: ManualClock) -> None:
     def take_long() -> None:
         clock.advance(seconds=90)
 
@@ -68,7 +68,7 @@ def test_a_duty_is_told_the_time_of_its_own_turn(clock: ManualClock) -> None:
     assert after.ticks == [NOON + 90_000]
 
 
-def test_every_duty_is_asked_at_the_start(clock: ManualClock) -> None:
+def test_every_duty_runs_at_the_start(clock: ManualClock) -> None:
     first, second = Told("first", every_ms=100), Told("second", every_ms=500)
 
     next_due = DutyLoop([first, second], clock).run_due()
@@ -77,7 +77,7 @@ def test_every_duty_is_asked_at_the_start(clock: ManualClock) -> None:
     assert next_due == NOON + 100
 
 
-def test_a_duty_is_asked_again_when_it_wanted_to_be(clock: ManualClock) -> None:
+def test_a_duty_runs_again_at_the_instant_it_returned(clock: ManualClock) -> None:
     often, seldom = Told("often", every_ms=100), Told("seldom", every_ms=250)
     loop = DutyLoop([often, seldom], clock)
     loop.run_due()
@@ -91,7 +91,7 @@ def test_a_duty_is_asked_again_when_it_wanted_to_be(clock: ManualClock) -> None:
 
 
 @pytest.mark.parametrize("error", [ValueError("ours"), StoreUnavailable("the disk's")])
-def test_a_duty_that_fails_is_asked_again_after_a_second_and_keeps_nobody_back(
+def test_a_duty_that_fails_runs_again_after_a_second_and_delays_no_other(
     clock: ManualClock, error: Exception, caplog: pytest.LogCaptureFixture
 ) -> None:
     failing = Told("failing", every_ms=50, error=error)
@@ -113,7 +113,7 @@ def test_a_duty_that_fails_is_asked_again_after_a_second_and_keeps_nobody_back(
     assert failing.ticks == [NOON, NOON + AFTER_ERROR_MS]
 
 
-def test_the_trace_of_a_mistake_of_ours_is_in_the_log_and_of_a_refusal_only_the_text(
+def test_a_bug_is_logged_with_its_traceback_and_a_refusal_with_its_text_only(
     clock: ManualClock, caplog: pytest.LogCaptureFixture
 ) -> None:
     mistake, refusal = ValueError("ours"), Forbidden("not today")
@@ -122,15 +122,15 @@ def test_the_trace_of_a_mistake_of_ours_is_in_the_log_and_of_a_refusal_only_the_
     with caplog.at_level(logging.WARNING, "penstock.duties"):
         DutyLoop(duties, clock).run_due()
 
-    told = [record for record in caplog.records if record.name == "penstock.duties"]
-    assert [record.exc_info is not None for record in told] == [True, False]
+    records = [record for record in caplog.records if record.name == "penstock.duties"]
+    assert [record.exc_info is not None for record in records] == [True, False]
 
 
 def test_without_duties_there_is_nothing_to_do(clock: ManualClock) -> None:
     assert DutyLoop([], clock).run_due() > clock.now()
 
 
-def test_the_thread_goes_on_although_a_duty_fails(
+def test_the_thread_survives_a_duty_that_fails(
     clock: ManualClock, stopping: list[DutyLoop]
 ) -> None:
     failing, fine = Told("failing", every_ms=0, error=ValueError()), Told("fine", every_ms=0)
@@ -178,7 +178,7 @@ def test_a_plain_function_is_a_duty_too() -> None:
     assert next_due == NOON + 250
 
 
-def test_a_trouble_that_lasts_is_told_once_and_so_is_its_end(
+def test_a_lasting_failure_is_logged_once_and_so_is_recovery(
     clock: ManualClock, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.INFO, "penstock.duties")
@@ -192,8 +192,8 @@ def test_a_trouble_that_lasts_is_told_once_and_so_is_its_end(
     loop.run_due()
 
     # Servers that other tests share may have something to tell at the same moment.
-    told = [r.getMessage() for r in caplog.records if r.name == "penstock.duties"]
-    assert told == [
+    logged = [r.getMessage() for r in caplog.records if r.name == "penstock.duties"]
+    assert logged == [
         "duty reaper could not run: not today",
         "duty reaper runs again",
     ]
@@ -214,5 +214,5 @@ def test_a_store_out_of_reach_is_logged_once_for_all_duties_and_so_is_its_return
         duty.error = None
     loop.run_due()
 
-    told = [r.getMessage() for r in caplog.records if r.name == OUTAGES and "these-" in r.message]
-    assert told == ["duty these-reap could not run: gone", "duty these-move runs again"]
+    logged = [r.getMessage() for r in caplog.records if r.name == OUTAGES and "these-" in r.message]
+    assert logged == ["duty these-reap could not run: gone", "duty these-move runs again"]

@@ -83,11 +83,11 @@ def test_beats_keep_a_worker_alive_for_ever(driver, workers, reaper):
     assert state(workers, worker) is WorkerState.ACTIVE
 
 
-def test_who_is_not_known_has_left_or_was_lost_must_register_anew(driver, workers, reaper):
+def test_a_worker_that_is_unknown_has_left_or_was_lost_must_register_again(driver, workers, reaper):
     left, lost, late = (register(workers) for _ in range(3))
     workers.leave(left.id).result()
     driver.clock.advance(ms=VALID_MS)
-    assert workers.beat(late.id).result() is None, "too late, although nobody has noticed"
+    assert workers.beat(late.id).result() is None, "too late, although it is not marked as lost yet"
     reaper.tick(driver.now)
 
     for worker_id in (left.id, lost.id, "unknown"):
@@ -99,7 +99,7 @@ def test_who_is_not_known_has_left_or_was_lost_must_register_anew(driver, worker
     assert workers.all().result() == []
 
 
-def test_a_lost_workers_messages_are_there_for_others_at_once(driver, mail, workers, reaper):
+def test_a_lost_workers_messages_can_be_claimed_at_once(driver, mail, workers, reaper):
     worker = register(workers, name="mailer", host="node-1", pid=4711)
     other = register(workers)
     ids = driver.send_many(mail, 3)
@@ -122,9 +122,7 @@ def test_a_lost_workers_messages_are_there_for_others_at_once(driver, mail, work
     check_counters(driver)
 
 
-def test_whoever_looks_at_the_message_is_told_what_is_known_of_the_worker(
-    driver, mail, workers, reaper
-):
+def test_the_message_shows_what_is_known_of_the_lost_worker(driver, mail, workers, reaper):
     worker = register(workers, name="mailer", host="node-1", pid=4711)
     message_id = driver.send(mail)
     driver.claim(mail, claimed_by=worker.id)
@@ -155,7 +153,7 @@ def test_a_message_that_loses_one_worker_after_the_other_is_quarantined(
     assert worker.id in str(dead.last_error)
 
 
-def test_only_the_queues_that_a_worker_has_named_are_looked_at(driver, mail, workers, reaper):
+def test_only_the_queues_that_a_worker_has_named_are_searched(driver, mail, workers, reaper):
     driver.queue("reports")
     worker = register(workers, queues=("reports", "no-such-queue"))
     driver.send(mail)
@@ -185,7 +183,7 @@ def test_what_a_worker_published_for_itself_comes_back_too(driver, workers, reap
     assert driver.get(held.id).state is State.READY
 
 
-def test_a_queue_for_everybody_is_looked_at_although_it_was_not_named(driver, mail):
+def test_a_queue_shared_by_all_workers_is_searched_although_it_was_not_named(driver, mail):
     workers = make(driver, everybodys=("mail",))
     worker = register(workers, queues=("reports",))
     driver.send(mail)
@@ -197,9 +195,7 @@ def test_a_queue_for_everybody_is_looked_at_although_it_was_not_named(driver, ma
     assert driver.counts(mail).ready == 1
 
 
-def test_a_claim_that_was_under_way_when_its_worker_was_lost_comes_back_too(
-    driver, mail, workers, reaper
-):
+def test_a_claim_in_progress_when_its_worker_was_lost_comes_back_too(driver, mail, workers, reaper):
     worker = register(workers)
     driver.clock.advance(ms=VALID_MS)
     reaper.tick(driver.now)
@@ -211,7 +207,7 @@ def test_a_claim_that_was_under_way_when_its_worker_was_lost_comes_back_too(
     assert driver.counts(mail).ready == 1
 
 
-def test_a_great_many_leases_come_back_chunk_by_chunk(
+def test_many_leases_come_back_in_chunks(
     driver, mail, workers, reaper, monkeypatch: pytest.MonkeyPatch
 ):
     monkeypatch.setattr(services, "MOST_HELD", 2)
@@ -243,7 +239,7 @@ def test_however_many_workers_are_lost_at_once_all_that_they_held_comes_back(
     assert len(driver.claim(mail, 9)) == 5
 
 
-def test_of_several_nodes_one_calls_a_worker_lost(driver, mail, workers, open_store: Open):
+def test_of_several_nodes_one_marks_a_worker_as_lost(driver, mail, workers, open_store: Open):
     worker = register(workers)
     message_id = driver.send(mail)
     driver.claim(mail, claimed_by=worker.id)
@@ -264,7 +260,7 @@ def test_of_several_nodes_one_calls_a_worker_lost(driver, mail, workers, open_st
         store.close()
 
 
-def test_facts_tell_a_workers_life(driver, workers, reaper):
+def test_facts_record_a_workers_life(driver, workers, reaper):
     leaving = register(workers, name="a", host="node-1", pid=1, queues=("mail",), slots=3)
     lost = register(workers, name="b")
     workers.drain(leaving.id).result()
@@ -274,9 +270,13 @@ def test_facts_tell_a_workers_life(driver, workers, reaper):
     driver.clock.advance(ms=VALID_MS)
     reaper.tick(driver.now)
 
-    told = facts(driver, subject=leaving.id)
-    assert [fact.kind for fact in told] == ["worker_registered", "worker_drained", "worker_left"]
-    assert json.loads(told[0].data) == {
+    recorded = facts(driver, subject=leaving.id)
+    assert [fact.kind for fact in recorded] == [
+        "worker_registered",
+        "worker_drained",
+        "worker_left",
+    ]
+    assert json.loads(recorded[0].data) == {
         "name": "a",
         "host": "node-1",
         "pid": 1,
@@ -289,11 +289,11 @@ def test_facts_tell_a_workers_life(driver, workers, reaper):
     assert json.loads(loss.data)["beat_at"] == lost.beat_at
 
 
-def test_the_list_tells_how_much_everybody_holds(driver, mail, workers):
+def test_the_list_shows_how_many_leases_each_worker_holds(driver, mail, workers):
     busy, idle = register(workers), register(workers)
     driver.send_many(mail, 3)
     held = driver.claim(mail, 2, claimed_by=busy.id)
-    driver.claim(mail, 1, claimed_by="somebody else")
+    driver.claim(mail, 1, claimed_by="another")
 
     listed = {view.worker.id: view.holding for view in workers.page().result()}
 
@@ -315,11 +315,11 @@ def test_those_that_have_gone_are_forgotten_with_the_history(driver, workers, re
     driver.clock.advance(ms=DAY)
     pruner.tick(driver.now)
     assert workers.find(left.id).result() is None
-    assert workers.find(there.id).result() is not None, "nobody has called it lost"
+    assert workers.find(there.id).result() is not None, "it was not marked as lost"
     assert facts(driver) == []
 
 
-def test_with_nobody_lost_nothing_is_written(driver, workers, reaper):
+def test_without_lost_workers_nothing_is_written(driver, workers, reaper):
     register(workers)
 
     assert reaper.tick(driver.now) == driver.now + EVERY_MS

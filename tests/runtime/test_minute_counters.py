@@ -56,7 +56,7 @@ def finish(driver: StoreDriver, queue: Queue, *, waits_ms: int, takes_ms: int) -
     driver.complete(claimed)
 
 
-def test_a_minute_is_written_down_once_whoever_comes(driver: StoreDriver, sampler: Sampler) -> None:
+def test_a_minute_is_sampled_once_in_the_cluster(driver: StoreDriver, sampler: Sampler) -> None:
     other = Sampler(driver.store, retention_days=90)
     queue = driver.queue("mail")
     driver.send(queue)
@@ -69,7 +69,7 @@ def test_a_minute_is_written_down_once_whoever_comes(driver: StoreDriver, sample
     assert last(driver, ALL).ready == 1
 
 
-def test_a_sample_is_what_the_counters_say(
+def test_a_sample_has_the_values_of_the_counters(
     driver: StoreDriver, mail: Queue, sampler: Sampler
 ) -> None:
     driver.send(mail)
@@ -108,7 +108,7 @@ def test_once_a_day_all_queues_are_sampled(
     assert last(driver, mail.queue_no).minute_at == driver.now
 
 
-def test_a_graph_tells_what_happened_minute_by_minute(
+def test_a_graph_shows_what_happened_minute_by_minute(
     driver: StoreDriver, mail: Queue, sampler: Sampler
 ) -> None:
     minute(driver, sampler)
@@ -124,18 +124,18 @@ def test_a_graph_tells_what_happened_minute_by_minute(
     assert sent(graph(driver, None)) == [0, 3, 0, 2]
 
 
-def test_what_goes_on_in_this_minute_is_not_told_yet(
+def test_the_current_minute_is_not_shown_yet(
     driver: StoreDriver, mail: Queue, sampler: Sampler
 ) -> None:
     minute(driver, sampler)
     driver.send(mail)
     minute(driver, sampler)
-    told = graph(driver)
+    before = graph(driver)
 
     driver.send(mail)
     driver.clock.advance(seconds=59)
 
-    assert graph(driver).points == told.points
+    assert graph(driver).points == before.points
 
 
 def test_longer_steps_add_up_what_happened_and_keep_the_highest(
@@ -156,7 +156,7 @@ def test_longer_steps_add_up_what_happened_and_keep_the_highest(
     assert drawn.points[-1].ready == 0
 
 
-def test_how_long_messages_took_stands_with_their_minute(
+def test_durations_of_messages_belong_to_their_minute(
     driver: StoreDriver, mail: Queue, sampler: Sampler
 ) -> None:
     minute(driver, sampler)
@@ -192,7 +192,7 @@ def test_what_was_done_at_the_very_end_of_a_minute_or_of_a_day_is_not_missed(
     assert (sample.wait_p95_ms, sample.work_p50_ms, sample.work_p95_ms) == (500, 50, 200)
     driver.clock.advance(minutes=1)
     sampler.tick(driver.now)
-    assert last(driver, ALL).wait_p50_ms is None, "nothing is told twice"
+    assert last(driver, ALL).wait_p50_ms is None, "nothing is counted twice"
 
 
 def test_after_some_days_one_sample_an_hour_is_left_and_the_sums_are_the_same(
@@ -235,7 +235,7 @@ def test_samples_are_forgotten_by_age(driver: StoreDriver, mail: Queue, sampler:
     assert driver.read(lambda s: s.samples.before(ALL, at=driver.now + DAY)) is not None
 
 
-def test_a_server_that_was_away_goes_on_where_it_was(
+def test_a_server_that_was_down_continues_where_it_was(
     driver: StoreDriver, mail: Queue, sampler: Sampler
 ) -> None:
     minute(driver, sampler)
@@ -250,7 +250,7 @@ def test_a_server_that_was_away_goes_on_where_it_was(
     assert sent(graph(driver)) == [1, *(0 for _ in range(9)), 4]
 
 
-def test_what_was_sent_before_anybody_wrote_down_is_not_told_as_sent_at_once(
+def test_messages_sent_before_the_first_sample_are_not_shown_as_one_burst(
     driver: StoreDriver, mail: Queue, sampler: Sampler
 ) -> None:
     driver.send_many(mail, 50)

@@ -118,7 +118,7 @@ def test_a_rate_is_kept_and_the_move_ends_with_its_last_message(
     assert moved == {0: 1, 500: 2, 1000: 3, 1500: 4}
 
 
-def test_the_mover_comes_back_as_soon_as_the_next_messages_may_go(
+def test_the_mover_ticks_again_as_soon_as_the_next_messages_may_go(
     driver: StoreDriver, dead: Queue, mail: Queue, moves: Moves, mover: Mover
 ) -> None:
     die(driver, mail, 9)
@@ -129,7 +129,7 @@ def test_the_mover_comes_back_as_soon_as_the_next_messages_may_go(
     assert next_due == driver.now + 100, "a tenth of a second's worth at a time"
 
 
-def test_an_hour_without_a_node_is_not_made_up_for(
+def test_an_hour_without_a_node_is_not_caught_up(
     driver: StoreDriver, dead: Queue, mail: Queue, moves: Moves, mover: Mover
 ) -> None:
     die(driver, mail, 30)
@@ -142,7 +142,7 @@ def test_an_hour_without_a_node_is_not_made_up_for(
     assert get(moves, task).moved == 1 + 4
 
 
-def test_a_great_many_are_moved_chunk_by_chunk_so_that_others_get_their_turn(
+def test_many_messages_are_moved_in_chunks_so_that_other_duties_run_between(
     driver: StoreDriver,
     dead: Queue,
     mail: Queue,
@@ -164,7 +164,7 @@ def test_a_great_many_are_moved_chunk_by_chunk_so_that_others_get_their_turn(
     assert asks_again_in == [1, 1, EVERY_MS]
 
 
-def test_several_moves_go_on_side_by_side(
+def test_several_moves_run_side_by_side(
     driver: StoreDriver, dead: Queue, mail: Queue, moves: Moves, mover: Mover
 ) -> None:
     post = driver.queue("post")
@@ -218,7 +218,7 @@ def test_a_move_whose_source_or_target_is_removed_fails(
     assert (failed.state, failed.reason, failed.moved) == (MoveState.FAILED, "queue_not_found", 1)
 
 
-def test_messages_without_a_way_home_fail_the_move_after_all_others_are_home(
+def test_messages_without_a_source_queue_fail_the_move_after_all_others_are_moved(
     driver: StoreDriver, dead: Queue, mail: Queue, moves: Moves, mover: Mover
 ) -> None:
     ordinary = driver.send(dead)
@@ -233,7 +233,7 @@ def test_messages_without_a_way_home_fail_the_move_after_all_others_are_home(
     assert driver.get(ordinary).queue_no == dead.queue_no
 
 
-def test_a_move_goes_on_where_it_was_when_the_store_is_opened_again(
+def test_a_move_continues_when_the_store_is_opened_again(
     driver: StoreDriver, dead: Queue, mail: Queue, moves: Moves, mover: Mover, open_store: Open
 ) -> None:
     ids = die(driver, mail, 3)
@@ -255,7 +255,7 @@ def test_a_move_goes_on_where_it_was_when_the_store_is_opened_again(
 
 
 class Killed(BaseException):
-    """The process is gone: nobody handles this."""
+    """The process is gone: nothing handles this."""
 
 
 class Dying:
@@ -317,7 +317,9 @@ def test_a_second_move_out_of_a_queue_waits_until_the_first_has_ended(
     assert (second.source, second.target) == ("dead", "mail")
 
 
-def test_what_cannot_be_started_is_refused(driver: StoreDriver, dead: Queue, moves: Moves) -> None:
+def test_a_move_that_cannot_be_started_is_refused(
+    driver: StoreDriver, dead: Queue, moves: Moves
+) -> None:
     with pytest.raises(QueueNotFound) as refusal:
         moves.start("none", target="dead").result()
     assert not isinstance(refusal.value, TargetNotFound)
@@ -356,7 +358,7 @@ def test_old_moves_are_pruned_with_the_history(
         get(moves, task)
 
 
-def test_what_a_holder_has_is_finished_in_peace(
+def test_leased_messages_are_not_moved(
     driver: StoreDriver, dead: Queue, mail: Queue, moves: Moves, mover: Mover
 ) -> None:
     die(driver, mail, 2)

@@ -40,7 +40,7 @@ def finish_one(store_driver: StoreDriver, queue: Queue) -> str:
     return message_id
 
 
-def test_today_and_tomorrow_are_there_before_they_are_needed(
+def test_tables_of_today_and_tomorrow_exist_before_they_are_needed(
     store_driver: StoreDriver, pruner: Pruner
 ) -> None:
     next_due = pruner.tick(store_driver.now)
@@ -50,7 +50,7 @@ def test_today_and_tomorrow_are_there_before_they_are_needed(
     assert next_due == store_driver.now + MINUTE
 
 
-def test_claims_that_nobody_repeats_any_more_are_forgotten(
+def test_claims_that_can_not_be_repeated_any_more_are_forgotten(
     store_driver: StoreDriver, mail: Queue, pruner: Pruner
 ) -> None:
     store_driver.send(mail)
@@ -111,7 +111,7 @@ def test_endings_are_remembered_for_as_many_days_as_was_set(
     assert store_driver.counts(mail).done_total == 2, "totals are not forgotten"
 
 
-def test_what_still_lives_outlives_its_day(
+def test_a_live_message_outlives_its_day(
     store_driver: StoreDriver, mail: Queue, pruner: Pruner
 ) -> None:
     message_id = store_driver.send(mail, body='"kept"')
@@ -151,7 +151,7 @@ def test_days_that_were_missed_are_all_forgotten_at_once(
     assert days(store_driver) == [store_driver.now // DAY, store_driver.now // DAY + 1]
 
 
-def test_with_an_archive_nothing_is_forgotten_before_it_is_in_the_lake(
+def test_with_archiving_nothing_is_forgotten_before_it_is_in_the_lake(
     store_driver: StoreDriver, mail: Queue, tmp_path: Path
 ) -> None:
     store_driver.keeps_history = False

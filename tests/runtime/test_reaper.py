@@ -26,7 +26,7 @@ def reaper(driver: StoreDriver) -> Reaper:
     return Reaper(driver.store, every_ms=EVERY_MS)
 
 
-def test_delayed_messages_join_the_line_when_they_fall_due(
+def test_delayed_messages_become_ready_when_they_fall_due(
     driver: StoreDriver, mail: Queue, reaper: Reaper
 ) -> None:
     due, later = driver.send(mail, delay_ms=MINUTE), driver.send(mail, delay_ms=MINUTE + 1)
@@ -38,9 +38,7 @@ def test_delayed_messages_join_the_line_when_they_fall_due(
     assert next_due == driver.now + EVERY_MS
 
 
-def test_leases_that_ran_out_are_taken_back_in_every_queue(
-    driver: StoreDriver, reaper: Reaper
-) -> None:
+def test_expired_leases_are_taken_back_in_every_queue(driver: StoreDriver, reaper: Reaper) -> None:
     queues = [driver.queue(name, lease_ms=MINUTE) for name in ("a", "b", "c")]
     ids = [driver.send(queue) for queue in queues]
     for queue in queues:
@@ -53,7 +51,7 @@ def test_leases_that_ran_out_are_taken_back_in_every_queue(
     assert [driver.counts(queue).expired_total for queue in queues] == [1, 1, 1]
 
 
-def test_a_lease_that_ran_out_for_the_last_time_is_the_end(
+def test_a_lease_that_expired_on_the_last_attempt_ends_the_message(
     driver: StoreDriver, mail: Queue, reaper: Reaper
 ) -> None:
     message_id = driver.send(mail)
@@ -65,7 +63,7 @@ def test_a_lease_that_ran_out_for_the_last_time_is_the_end(
     assert driver.get(message_id).state is State.DEAD
 
 
-def test_those_who_wait_hear_of_what_came_back(
+def test_waiting_claims_are_woken_by_messages_that_came_back(
     driver: StoreDriver, mail: Queue, reaper: Reaper
 ) -> None:
     driver.send(mail, delay_ms=MINUTE)
@@ -78,7 +76,7 @@ def test_those_who_wait_hear_of_what_came_back(
     assert [woken.get(mail.queue_no) for woken in heard] == [1]
 
 
-def test_where_nothing_fell_due_nothing_is_written(
+def test_nothing_is_written_if_nothing_fell_due(
     driver: StoreDriver, mail: Queue, reaper: Reaper
 ) -> None:
     driver.send(mail)
@@ -100,7 +98,7 @@ def test_a_paused_queue_is_tidied_too(driver: StoreDriver, mail: Queue, reaper: 
     assert driver.get(message_id).state is State.READY
 
 
-def test_a_great_many_are_brought_back_bit_by_bit(
+def test_many_messages_are_brought_back_in_chunks(
     driver: StoreDriver, mail: Queue, reaper: Reaper, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(duties, "_CHUNK", 2)

@@ -106,7 +106,7 @@ def test_a_schedule_declared_again_at_a_restart_catches_up_what_fell_due_meanwhi
     assert len(waiting(driver, mail)) == 3
 
 
-def test_a_firing_is_skipped_while_the_last_one_is_at_work(
+def test_a_firing_is_skipped_while_the_last_one_is_leased(
     driver: StoreDriver, mail: Queue, recurring: Recurring, recurrer: Recurrer
 ) -> None:
     declare(recurring, overlap=Overlap.SKIP)
@@ -143,7 +143,7 @@ def test_a_firing_that_waits_comes_as_soon_as_the_last_one_has_ended(
     assert len(waiting(driver, mail)) == 1
 
 
-def test_many_that_wait_do_not_keep_others_from_being_fired(
+def test_many_waiting_schedules_do_not_block_others(
     driver: StoreDriver,
     mail: Queue,
     recurring: Recurring,
@@ -163,7 +163,7 @@ def test_many_that_wait_do_not_keep_others_from_being_fired(
     assert recurring.get("z").result().fired_total == 1
 
 
-def test_a_firing_replaces_one_that_still_waits_in_line_but_not_one_at_work(
+def test_a_firing_replaces_one_that_is_ready_but_not_one_that_is_leased(
     driver: StoreDriver, mail: Queue, recurring: Recurring, recurrer: Recurrer
 ) -> None:
     declare(recurring, overlap=Overlap.REPLACE)
@@ -186,7 +186,7 @@ def test_a_firing_replaces_one_that_still_waits_in_line_but_not_one_at_work(
 
 
 @pytest.mark.parametrize("error", [InvalidRequest("no such zone here"), ArithmeticError("a bug")])
-def test_one_that_cannot_be_reckoned_here_does_not_keep_others_from_being_fired(
+def test_a_schedule_that_cannot_be_computed_here_does_not_block_others(
     recurring: Recurring,
     recurrer: Recurrer,
     driver: StoreDriver,
@@ -211,10 +211,10 @@ def test_one_that_cannot_be_reckoned_here_does_not_keep_others_from_being_fired(
         assert recurring.get("a").result().last_error == "no such zone here"
 
 
-def test_a_firing_that_replaces_waits_for_all_lines_at_once(
+def test_a_firing_that_replaces_waits_for_all_row_locks_at_once(
     driver: StoreDriver, recurring: Recurring, recurrer: Recurrer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """One after the other, it and whoever moves dead letters would wait for each other."""
+    """One after the other, it and a move of dead letters would deadlock."""
     driver.queue("letters", max_leased=1)
     driver.queue("limited", max_leased=1, dead_letter_queue="letters")
     template = Template(queue="limited")
@@ -235,7 +235,7 @@ def test_a_firing_that_replaces_waits_for_all_lines_at_once(
     assert len(waited_for) == (1 if driver.read(lambda s: cast(Any, s).db.is_shared) else 0)
 
 
-def test_a_firing_that_the_queue_takes_for_a_duplicate_does_not_cancel_what_it_stands_for(
+def test_a_firing_that_is_a_duplicate_does_not_cancel_the_message_it_duplicates(
     driver: StoreDriver, recurring: Recurring, recurrer: Recurrer
 ) -> None:
     once = driver.queue("once", dedup_by_content=True, dedup_window_ms=3 * HOUR)
@@ -268,7 +268,7 @@ def test_a_dead_letter_counts_as_ended(driver: StoreDriver) -> None:
     assert len(waiting(driver, mail)) == 1
 
 
-def test_a_pause_holds_firings_back_and_running_now_does_not_mind(
+def test_a_paused_schedule_does_not_fire_but_can_be_run_now(
     driver: StoreDriver, mail: Queue, recurring: Recurring, recurrer: Recurrer
 ) -> None:
     declare(recurring)
@@ -286,7 +286,7 @@ def test_a_pause_holds_firings_back_and_running_now_does_not_mind(
     assert recurring.get("hourly").result().next_at == driver.now + HOUR
 
 
-def test_what_a_full_queue_does_not_take_is_sent_when_there_is_room(
+def test_a_firing_rejected_by_a_full_queue_is_sent_when_there_is_room(
     driver: StoreDriver, open_store: Open
 ) -> None:
     mail = driver.queue("mail", max_messages=2)
@@ -332,7 +332,7 @@ def test_bad_schedules_are_refused_at_once(recurring: Recurring) -> None:
         recurring.preview(HOURLY, count=0)
 
 
-def test_what_is_not_there_is_said_not_to_be(recurring: Recurring) -> None:
+def test_a_schedule_that_does_not_exist_is_not_found(recurring: Recurring) -> None:
     for ask in (recurring.get, recurring.remove, recurring.pause, recurring.run_now):
         with pytest.raises(ScheduleNotFound):
             ask("nothing").result()
@@ -363,7 +363,7 @@ def test_a_firing_goes_into_an_ordered_queue_in_its_group(driver: StoreDriver) -
     check_counters(driver)
 
 
-def test_a_firing_keeps_to_the_limits_of_its_queue(driver: StoreDriver) -> None:
+def test_a_firing_respects_the_limits_of_its_queue(driver: StoreDriver) -> None:
     limited = driver.queue("limited", max_leased_per_group=1, is_fair=True)
     recurring = Recurring(driver.store, driver.clock, SystemDice(), DEFAULT_LIMITS)
     template = Template(queue="limited", group="g")

@@ -37,7 +37,7 @@ def test_a_secret_file_is_readable_for_its_owner_and_long_enough(
     assert "5f5f" not in found.text
 
 
-def test_without_a_secret_file_nothing_is_said(tmp_path: Path) -> None:
+def test_without_a_secret_file_there_is_no_finding(tmp_path: Path) -> None:
     findings = list(examine(Settings(data=str(tmp_path))))
 
     assert "secret file" not in [finding.name for finding in findings]

@@ -1,4 +1,4 @@
-"""The registry of workers, as whoever runs a fleet sees it."""
+"""The workers of a fleet in the registry."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def registry(workers, store, clock) -> StoreFleetRegistry:
     return StoreFleetRegistry(workers, store, clock)
 
 
-def test_those_of_a_fleet_are_found_by_their_label_while_they_live(workers, registry, clock):
+def test_live_workers_of_a_fleet_are_found_by_their_label(workers, registry, clock):
     silent = _add(workers, "silent", fleet="mail")
     clock.advance(seconds=50)
     mine = _add(workers, "a", fleet="mail", replica="1")
@@ -34,14 +34,14 @@ def test_those_of_a_fleet_are_found_by_their_label_while_they_live(workers, regi
     _add(workers, "e")
     workers.drain(draining.id).result()
     workers.leave(left.id).result()
-    clock.advance(seconds=10)  # now the silent one is overdue, though nobody has said so yet
+    clock.advance(seconds=10)  # now the silent one is overdue, though it is not marked as lost yet
 
     found = sorted(registry.members("mail"), key=lambda member: member.host or "")
     assert found == [_member(mine, "a", replica="1"), _member(draining, "b", is_draining=True)]
     assert silent.id not in {member.id for member in registry.members("mail")}
 
 
-def test_who_holds_something_is_not_idle(workers, registry, driver):
+def test_a_worker_with_leases_is_not_idle(workers, registry, driver):
     idle, busy = _add(workers, "a"), _add(workers, "b")
     mail = driver.queue("mail")
     driver.send_many(mail, 3)
@@ -50,7 +50,7 @@ def test_who_holds_something_is_not_idle(workers, registry, driver):
     assert registry.holding([idle.id, busy.id]) == {idle.id: 0, busy.id: 3}
 
 
-def test_a_worker_is_told_to_drain_and_one_that_has_gone_is_no_error(workers, registry):
+def test_a_worker_is_drained_and_one_that_is_gone_is_not_an_error(workers, registry):
     there, gone = _add(workers, "a"), _add(workers, "b")
     workers.leave(gone.id).result()
 
@@ -65,5 +65,5 @@ def _add(workers: Workers, host: str, **labels: str) -> Worker:
 
 
 def _member(worker: Worker, host: str, **more: Any) -> Member:
-    told = {"replica": None, "is_draining": False, **more}
-    return Member(id=worker.id, host=host, registered_at=worker.registered_at, **told)
+    options = {"replica": None, "is_draining": False, **more}
+    return Member(id=worker.id, host=host, registered_at=worker.registered_at, **options)

@@ -17,7 +17,7 @@ def load(store) -> OwnLoad:
     return OwnLoad(store)
 
 
-def test_what_waits_for_a_worker_and_what_is_being_worked_on_are_told_apart(driver, load):
+def test_ready_and_leased_messages_are_counted_separately(driver, load):
     mail = driver.queue("mail")
     driver.send_many(mail, 5)
     driver.send(mail, delay_ms=60_000)
@@ -28,7 +28,7 @@ def test_what_waits_for_a_worker_and_what_is_being_worked_on_are_told_apart(driv
     assert sample == Sample(ready=3, leased=2, oldest_ms=0)
 
 
-def test_the_oldest_is_as_old_as_the_time_since_it_could_be_claimed(driver, load):
+def test_the_age_counts_from_when_a_message_could_be_claimed(driver, load):
     mail = driver.queue("mail")
     assert load.read("mail", None, now=driver.now).oldest_ms is None
     driver.send(mail, delay_ms=60_000)
@@ -44,7 +44,7 @@ def test_the_oldest_is_as_old_as_the_time_since_it_could_be_claimed(driver, load
     assert (after.ready, after.oldest_ms) == (0, None)
 
 
-def test_a_rate_is_what_has_ended_and_what_has_come_since_the_last_look_per_second(driver, load):
+def test_rates_count_ended_and_sent_messages_per_second_since_the_last_reading(driver, load):
     mail = driver.queue("mail", max_attempts=1)
     driver.send_many(mail, 10)
     load.read("mail", None, now=driver.now)
@@ -62,7 +62,7 @@ def test_a_rate_is_what_has_ended_and_what_has_come_since_the_last_look_per_seco
     assert (later.consume_rate, later.publish_rate) == (0.0, 0.0)
 
 
-def test_attempts_that_will_be_made_again_are_no_progress(driver, load):
+def test_attempts_that_will_be_retried_do_not_count_as_consumed(driver, load):
     mail = driver.queue("mail", max_attempts=5)
     driver.send(mail)
     load.read("mail", None, now=driver.now)
@@ -74,7 +74,7 @@ def test_attempts_that_will_be_made_again_are_no_progress(driver, load):
     assert load.read("mail", None, now=driver.now).consume_rate == 0.0
 
 
-def test_two_looks_at_almost_the_same_time_tell_the_same_rate(driver, load):
+def test_two_readings_at_almost_the_same_time_return_the_same_rate(driver, load):
     mail = driver.queue("mail")
     load.read("mail", None, now=driver.now)
     driver.send_many(mail, 2)
@@ -88,7 +88,7 @@ def test_two_looks_at_almost_the_same_time_tell_the_same_rate(driver, load):
         )
 
 
-def test_a_queue_that_was_made_anew_begins_anew(driver, load):
+def test_a_queue_that_was_created_again_starts_over(driver, load):
     mail = driver.queue("mail")
     driver.send_many(mail, 5)
     load.read("mail", None, now=driver.now)
@@ -101,7 +101,7 @@ def test_a_queue_that_was_made_anew_begins_anew(driver, load):
     assert load.read("mail", None, now=driver.now) == Sample(ready=8, oldest_ms=1_000)
 
 
-def test_queues_whose_names_go_on_after_the_indicator_are_staging_queues(driver: StoreDriver, load):
+def test_queues_with_longer_names_after_the_indicator_are_staging_queues(driver: StoreDriver, load):
     for name in ("mail", "mail.stage.", "mailstage", "mail.other.a"):
         driver.queue(name)
     stage = [driver.queue(f"mail.stage.{n}") for n in "ab"]
@@ -116,7 +116,7 @@ def test_queues_whose_names_go_on_after_the_indicator_are_staging_queues(driver:
     assert load.read("mail", None, now=driver.now).staged == ()
 
 
-def test_a_queue_that_is_not_there_is_told_as_unknown(load):
+def test_a_queue_that_does_not_exist_is_unknown(load):
     with pytest.raises(QueueUnknown, match="'nobody'"):
         load.read("nobody", None, now=NOON)
 
@@ -143,5 +143,5 @@ def test_a_store_that_cannot_be_read_is_an_unavailable_source_and_its_address_st
         OwnLoad(Broken()).read("mail", None, now=NOON)  # type: ignore[arg-type]
 
 
-def test_nothing_is_known_about_the_pressure_on_a_store(load):
+def test_the_pressure_on_a_store_is_unknown(load):
     assert load.pressure(now=NOON) is None

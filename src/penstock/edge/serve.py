@@ -31,8 +31,8 @@ from penstock.edge.server.listener import HttpServer
 from penstock.edge.server.router import Route, Router
 from penstock.edge.server.traffic import Traffic
 from penstock.edge.sqs.api import SqsApi
-from penstock.edge.waiting_claims import WaitingRoom
 from penstock.edge.worker_routes import work_routes
+from penstock.runtime.waiting_claims import WaitingRoom
 from penstock.settings import Settings
 from penstock.wiring.broker import CLOSING_WAIT_MS, Broker, open_broker
 from penstock.wiring.handlers import handlers_of

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from penstock.domain.queue.queue import QueueSettings
 from penstock.edge.izenda.api import TaskApi
-from penstock.edge.protocol_queue import ProtocolQueue
 from penstock.edge.server.router import Route
-from penstock.edge.waiting_claims import WaitingRoom
+from penstock.runtime.waiting_claims import WaitingRoom
+from penstock.services.protocol_queue import ProtocolQueue
 from penstock.wiring.broker import Broker
 
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable, Mapping, Sequence
-from datetime import datetime
 from enum import StrEnum
 
 import msgspec
@@ -16,7 +15,7 @@ from pyspark.errors import AnalysisException
 from pyspark.sql import SparkSession
 from pyspark.sql import types as T
 
-from penstock.domain.datetimes import instant_of, moment_of
+from penstock.domain.lake.layout import dt_of, midnight_of
 from penstock.domain.limits import DAY
 from penstock.pipeline.frames import frame_of
 from penstock.pipeline.job import PipelineJob
@@ -110,8 +109,7 @@ def window(days: Iterable[str], job: PipelineJob) -> list[str]:
 
 
 def _earlier(day: str, by: int) -> str:
-    instant = instant_of(datetime.fromisoformat(f"{day}T00:00+00:00"))
-    return moment_of(instant - by * DAY).date().isoformat()
+    return dt_of(midnight_of(day) - by * DAY)
 
 
 def _digest(config: bytes, files: Iterable[TableFile]) -> str:

@@ -6,6 +6,7 @@ A job's module declares its tables.  Columns are only ever added.
 from __future__ import annotations
 
 from enum import StrEnum
+from functools import partial
 
 import msgspec
 from pyspark.sql import DataFrame
@@ -44,9 +45,17 @@ _COLUMN_TYPES: dict[ColumnKind, T.DataType] = {
 
 
 class Field(msgspec.Struct, frozen=True):
-    name: str
     kind: ColumnKind
+    name: str
     meaning: str
+
+
+text = partial(Field, ColumnKind.TEXT)
+integer = partial(Field, ColumnKind.INT)
+long = partial(Field, ColumnKind.LONG)
+double = partial(Field, ColumnKind.DOUBLE)
+boolean = partial(Field, ColumnKind.BOOL)
+histogram = partial(Field, ColumnKind.HISTOGRAM)
 
 
 class ComputedTable(msgspec.Struct, frozen=True, kw_only=True):
@@ -60,30 +69,6 @@ class ComputedTable(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def schema(self) -> T.StructType:
         return T.StructType([*(_field(f) for f in self.fields), _DT_FIELD])
-
-
-def text(name: str, meaning: str) -> Field:
-    return Field(name, ColumnKind.TEXT, meaning)
-
-
-def integer(name: str, meaning: str) -> Field:
-    return Field(name, ColumnKind.INT, meaning)
-
-
-def long(name: str, meaning: str) -> Field:
-    return Field(name, ColumnKind.LONG, meaning)
-
-
-def double(name: str, meaning: str) -> Field:
-    return Field(name, ColumnKind.DOUBLE, meaning)
-
-
-def boolean(name: str, meaning: str) -> Field:
-    return Field(name, ColumnKind.BOOL, meaning)
-
-
-def histogram(name: str, meaning: str) -> Field:
-    return Field(name, ColumnKind.HISTOGRAM, meaning)
 
 
 def schema_of(table: lake.Table) -> T.StructType:

@@ -11,7 +11,6 @@ import msgspec
 
 from penstock.domain.delivery.addresses import Guard
 from penstock.domain.delivery.route import Route, RouteTable
-from penstock.domain.delivery.route_rules import check_endpoints, parse_rules
 from penstock.domain.delivery.uri import check_uri
 from penstock.domain.document import Document
 from penstock.domain.errors import InvalidRequest, RouteNotFound
@@ -20,6 +19,7 @@ from penstock.ports.store import Session, Store
 from penstock.ports.unit_of_work import Work, read, write
 from penstock.services.circuits import changes as circuit_changes
 from penstock.services.document_version import Kept
+from penstock.services.route_rules import check_endpoints, parse_rules
 
 RULES = "routing_rules"
 

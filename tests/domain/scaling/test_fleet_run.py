@@ -322,7 +322,7 @@ def test_one_that_makes_room_gives_one_worker() -> None:
 # ---- circuits
 
 
-def test_nobody_is_started_into_an_open_circuit() -> None:
+def test_no_worker_is_started_while_a_circuit_is_open() -> None:
     loaded = Reading(replicas=there(1), sample=MANY, way=Way.OPEN)
 
     _, decision = once(loaded, of=fleet(max=50))

@@ -18,7 +18,7 @@ from penstock.api.path_parameters import PATH_PARAMETERS
 from penstock.edge.serve import routes
 from penstock.edge.server.errors import STATUS
 from penstock.edge.server.router import Route
-from penstock.edge.waiting_claims import WaitingRoom
+from penstock.runtime.waiting_claims import WaitingRoom
 from tests.edge.api import Api
 from tests.edge.conftest import some_settings
 from tests.edge.live import LiveServer

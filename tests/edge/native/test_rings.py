@@ -19,7 +19,7 @@ from penstock.edge.serve import routes
 from penstock.edge.server.app import App
 from penstock.edge.server.request import Request, Response
 from penstock.edge.server.router import Router
-from penstock.edge.waiting_claims import WaitingRoom
+from penstock.runtime.waiting_claims import WaitingRoom
 from penstock.settings import Settings
 from penstock.store.commit.ticket import StoreTicket
 from penstock.wiring.broker import open_broker

@@ -28,7 +28,7 @@ class Workload:
 class Cluster:
     backend: HttpBackend
     workloads: dict[tuple[str, str, str], Workload] = field(default_factory=dict)
-    conflicts: int = 0  # so often somebody else is faster
+    conflicts: int = 0  # how often another client is faster
     forbidden: tuple[str, ...] = ()  # "GET deployments", "PUT deployments/scale"
     tokens: set[str] = field(default_factory=set)
     notes: dict[str, dict[str, str]] = field(default_factory=dict)  # annotations by pod

@@ -66,8 +66,8 @@ def make(home: Path, workers: Workers, store: Store, clock: ManualClock) -> Make
     """An autoscaler's view of the fleet; a second one is that of another autoscaler."""
 
     def make(run: tuple[str, ...] = SLEEP, **more: Any) -> ProcessReplicas:
-        told: dict[str, Any] = more if "app" in more else {"run": run, **more}
-        spec = Processes(**told)
+        options: dict[str, Any] = more if "app" in more else {"run": run, **more}
+        spec = Processes(**options)
         launch = Asleep(FLEET, spec, queues=("mail",), store_url="sqlite:///nowhere.db")
         registry = StoreFleetRegistry(workers, store, clock)
         return ProcessReplicas(
@@ -105,7 +105,7 @@ def soon_gone(pid: int, born: str) -> None:
 
 
 def kill(pid: int, number: signal.Signals = signal.SIGKILL) -> None:
-    """Returns when it is dead, though nobody has taken notice yet."""
+    """Returns when it is dead, before the fleet has noticed."""
     born = birth(pid)
     assert born is not None
     os.kill(pid, number)

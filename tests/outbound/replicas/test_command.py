@@ -22,18 +22,18 @@ def _fleet(*, scale: str = "true", count: str = "echo 3", timeout_ms: int = 60_0
     return CommandReplicas("mail", spec)
 
 
-def test_what_a_count_prints_is_how_many_there_are():
+def test_the_count_command_prints_the_number_of_workers():
     assert _fleet(count="echo ' 3 '").count(now=NOON) == Replicas(running=3, requested=3)
 
 
-def test_a_count_may_tell_more_than_a_number():
-    told = """echo '{"running": 2, "starting": 1, "requested": 5}'"""
+def test_a_count_command_may_print_more_than_a_number():
+    expected = """echo '{"running": 2, "starting": 1, "requested": 5}'"""
 
-    assert _fleet(count=told).count(now=NOON) == Replicas(running=2, starting=1, requested=5)
+    assert _fleet(count=expected).count(now=NOON) == Replicas(running=2, starting=1, requested=5)
     assert _fleet(count="""echo '{"running": 2}'""").count(now=NOON).requested == 2
 
 
-def test_a_count_without_requests_goes_by_the_last_scale_that_worked():
+def test_a_count_without_requested_uses_the_last_successful_scale():
     fleet = _fleet(count="echo 3", scale="true")
     fleet.scale_to(5, now=NOON)
 
@@ -48,7 +48,7 @@ def test_a_scale_that_failed_requests_nothing():
     assert fleet.count(now=NOON) == Replicas(running=3, requested=3)
 
 
-def test_scaling_tells_the_command_what_is_there_and_what_is_wanted(tmp_path: Path):
+def test_the_scale_command_gets_the_current_and_the_wanted_count(tmp_path: Path):
     out = tmp_path / "out"
     spec = Command(
         scale=("sh", "-c", f'echo "$@" > {out}', "sh", "{fleet}", "{wanted}/{current}", "{change}"),
@@ -70,7 +70,7 @@ def test_arguments_are_passed_as_they_are_and_no_shell_reads_them(tmp_path: Path
 
 
 @pytest.mark.parametrize(
-    ("program", "told"),
+    ("program", "expected"),
     [
         ("echo many", "printed 'many', which is not a number"),
         ("echo", "printed '', which is not a number"),
@@ -82,19 +82,19 @@ def test_arguments_are_passed_as_they_are_and_no_shell_reads_them(tmp_path: Path
         ("kill -9 $$", "sh exited with -9"),
     ],
 )
-def test_a_count_that_fails_or_says_something_else_is_no_count(program, told):
-    with pytest.raises(ReplicasUnavailable, match=told) as error:
+def test_a_count_command_that_fails_or_prints_something_else_is_an_error(program, expected):
+    with pytest.raises(ReplicasUnavailable, match=expected) as error:
         _fleet(count=program).count(now=NOON)
 
     assert str(error.value).startswith("fleet mail: ")
 
 
-def test_scaling_that_fails_is_told():
+def test_scaling_that_fails_is_an_error():
     with pytest.raises(ReplicasUnavailable, match="exited with 7: quota"):
         _fleet(scale="echo quota >&2; exit 7").scale_to(1, now=NOON)
 
 
-def test_a_program_that_takes_too_long_is_killed_with_all_it_has_started(tmp_path: Path):
+def test_a_program_that_takes_too_long_is_killed_with_its_child_processes(tmp_path: Path):
     pid = tmp_path / "pid"
     program = f"sleep 600 & echo $! > {pid}; wait"
 
@@ -104,7 +104,7 @@ def test_a_program_that_takes_too_long_is_killed_with_all_it_has_started(tmp_pat
     eventually(lambda: birth(int(pid.read_text())) is None)
 
 
-def test_what_a_command_leaves_running_is_neither_waited_for_nor_ended(tmp_path: Path):
+def test_a_background_process_of_a_command_is_neither_awaited_nor_killed(tmp_path: Path):
     pid = tmp_path / "pid"
     fleet = _fleet(scale=f"sleep 600 & echo $! > {pid}")
 
@@ -113,7 +113,7 @@ def test_what_a_command_leaves_running_is_neither_waited_for_nor_ended(tmp_path:
     os.kill(int(pid.read_text()), signal.SIGKILL)  # it is there to be killed
 
 
-def test_a_program_that_is_not_there_is_told():
+def test_a_program_that_does_not_exist_is_an_error():
     fleet = CommandReplicas("mail", Command(scale=("true",), count=("/nowhere/count",)))
 
     with pytest.raises(ReplicasUnavailable, match="/nowhere/count cannot be started"):
@@ -121,12 +121,12 @@ def test_a_program_that_is_not_there_is_told():
 
 
 @pytest.mark.parametrize(
-    ("scale", "count", "told"),
+    ("scale", "count", "expected"),
     [
         (("x", "{want}"), ("y",), r"mail.replicas.scale: {want} is not known; use {fleet}, "),
         (("x",), ("y", "{wanted}"), r"count: {wanted} is not known; use {fleet}$"),
     ],
 )
-def test_a_template_that_asks_for_what_nobody_knows_is_refused_at_once(scale, count, told):
-    with pytest.raises(FleetsRefused, match=told):
+def test_a_command_with_an_unknown_field_is_refused_at_once(scale, count, expected):
+    with pytest.raises(FleetsRefused, match=expected):
         CommandReplicas("mail", Command(scale=scale, count=count))

@@ -1,4 +1,4 @@
-"""Workers that somebody else starts and stops."""
+"""Workers that another system starts and stops."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def registry(workers, store, clock) -> StoreFleetRegistry:
     return StoreFleetRegistry(workers, store, clock)
 
 
-def test_those_on_the_roll_are_there_whatever_was_wanted(registry, workers):
+def test_registered_workers_are_counted_whatever_was_wanted(registry, workers):
     fleet = ExternalReplicas("mail", External(), registry=registry, before=lambda name: 9)
     for name in ("mail", "mail", "reports"):
         workers.register(NewWorker(labels={FLEET: name})).result()
@@ -37,7 +37,7 @@ def test_a_new_autoscaler_knows_from_the_store_how_many_are_still_requested(regi
     assert fleet.count(now=NOON) == Replicas(running=0, requested=9)
 
 
-def test_of_those_that_are_not_on_it_what_was_wanted_is_believed(registry):
+def test_for_workers_that_do_not_register_the_wanted_count_is_assumed(registry):
     fleet = ExternalReplicas(
         "mail", External(on_roll=False), registry=registry, before=lambda name: 4
     )

@@ -42,8 +42,8 @@ def make(cluster, tmp_path, workers, store, clock) -> Iterator[Make]:
     made: list[KubernetesReplicas] = []
 
     def make(**more: Any) -> KubernetesReplicas:
-        told = {"name": "mailers", "namespace": "shop", "timeout_ms": 30_000, **more}
-        spec = Kubernetes(**{"kubeconfig": str(cluster.kubeconfig(tmp_path)), **told})
+        options = {"name": "mailers", "namespace": "shop", "timeout_ms": 30_000, **more}
+        spec = Kubernetes(**{"kubeconfig": str(cluster.kubeconfig(tmp_path)), **options})
         made.append(
             KubernetesReplicas("mail", spec, registry=StoreFleetRegistry(workers, store, clock))
         )
@@ -67,26 +67,28 @@ def test_those_that_are_ready_run_and_the_others_are_starting(fleet, workload, c
     assert cluster.tokens == {"Bearer s3cret"}
 
 
-def test_a_workload_at_zero_has_nobody(fleet, workload):
+def test_a_workload_at_zero_has_no_replicas(fleet, workload):
     workload.wanted = workload.there = workload.ready = 0
 
     assert fleet.count(now=NOON) == Replicas(running=0, requested=0)
 
 
-def test_where_the_workload_itself_may_not_be_read_all_that_exist_run(fleet, workload, cluster):
+def test_without_permission_to_read_the_workload_all_pods_count_as_running(
+    fleet, workload, cluster
+):
     cluster.forbidden = ("GET deployments",)
 
     assert fleet.count(now=NOON) == Replicas(running=3, requested=3)
 
 
 @pytest.mark.parametrize("wanted", [0, 1, 7])
-def test_scaling_says_how_many_there_shall_be(fleet, workload, wanted):
+def test_scaling_sets_the_number_of_replicas(fleet, workload, wanted):
     fleet.scale_to(wanted, now=NOON)
 
     assert workload.wanted == wanted
 
 
-def test_there_is_a_limit_whatever_is_wanted(make, cluster, workload):
+def test_the_number_of_replicas_is_limited(make, cluster, workload):
     make(most=4).scale_to(1_000, now=NOON)
 
     assert workload.wanted == 4
@@ -102,7 +104,7 @@ def test_a_stateful_set_is_scaled_likewise(make, cluster):
     assert workload.wanted == 4
 
 
-def test_who_changes_it_at_the_same_time_is_seen_before_it_is_tried_again(fleet, workload, cluster):
+def test_after_a_conflict_the_changed_resource_is_read_again(fleet, workload, cluster):
     cluster.conflicts = 2
 
     fleet.scale_to(6, now=NOON)
@@ -111,7 +113,7 @@ def test_who_changes_it_at_the_same_time_is_seen_before_it_is_tried_again(fleet,
     assert [seen.method for seen in cluster.backend.seen] == ["GET", "PUT"] * 3
 
 
-def test_after_three_conflicts_the_next_run_shall_decide(fleet, workload, cluster):
+def test_after_three_conflicts_scaling_fails_until_the_next_run(fleet, workload, cluster):
     cluster.conflicts = 3
 
     with pytest.raises(ReplicasUnavailable, match="answered 409"):
@@ -131,9 +133,7 @@ def pods(workers, store, clock) -> None:
         driver.claim(queue, holds or 1, claimed_by=worker.id)
 
 
-def test_before_there_are_fewer_kubernetes_is_told_which_pods_are_busy(
-    make, cluster, workload, pods
-):
+def test_before_scaling_down_busy_pods_get_a_deletion_cost(make, cluster, workload, pods):
     fleet = make(spare_busy=True)
 
     fleet.scale_to(4, now=NOON)
@@ -144,7 +144,7 @@ def test_before_there_are_fewer_kubernetes_is_told_which_pods_are_busy(
     assert workload.wanted == 1
 
 
-def test_where_that_cannot_be_told_there_are_fewer_all_the_same(
+def test_scaling_down_succeeds_although_deletion_costs_cannot_be_set(
     make, cluster, workload, pods, caplog
 ):
     cluster.forbidden = ("PATCH pods",)
@@ -155,27 +155,27 @@ def test_where_that_cannot_be_told_there_are_fewer_all_the_same(
     assert "deletion costs could not be set: Kubernetes answered 403" in caplog.text
 
 
-def test_unless_it_is_asked_for_no_pod_is_touched(fleet, cluster, workload, pods):
+def test_without_spare_busy_no_pod_is_changed(fleet, cluster, workload, pods):
     fleet.scale_to(1, now=NOON)
 
     assert cluster.notes == {}
 
 
-def test_what_is_forbidden_is_told_in_kubernetes_words(fleet, workload, cluster):
+def test_a_forbidden_call_reports_the_reason_from_kubernetes(fleet, workload, cluster):
     cluster.forbidden = ("PUT deployments/scale",)
 
-    told = r"fleet mail, deployment shop/mailers: .* 403: .*User cannot PUT deployments/scale"
-    with pytest.raises(ReplicasUnavailable, match=told):
+    expected = r"fleet mail, deployment shop/mailers: .* 403: .*User cannot PUT deployments/scale"
+    with pytest.raises(ReplicasUnavailable, match=expected):
         fleet.scale_to(6, now=NOON)
 
 
-def test_a_workload_that_is_not_there_is_told(fleet):
+def test_a_workload_that_does_not_exist_is_an_error(fleet):
     with pytest.raises(ReplicasUnavailable, match="shop/mailers: Kubernetes answered 404"):
         fleet.count(now=NOON)
 
 
 @pytest.mark.parametrize(
-    ("behaviour", "told"),
+    ("behaviour", "expected"),
     [
         (Hang(), "[Tt]imed? ?out"),
         (HangUp(), "Connection|Protocol"),
@@ -183,11 +183,13 @@ def test_a_workload_that_is_not_there_is_told(fleet):
         (Answer(200, body=b"<html>"), "fleet mail, deployment"),
     ],
 )
-def test_whatever_else_it_does_is_told_and_not_waited_for(make, cluster, workload, behaviour, told):
+def test_any_other_answer_is_an_error_within_the_timeout(
+    make, cluster, workload, behaviour, expected
+):
     cluster.backend.behave = lambda seen: behaviour
     fleet = make(timeout_ms=300 if isinstance(behaviour, Hang) else 30_000)
 
-    with pytest.raises(ReplicasUnavailable, match=told):
+    with pytest.raises(ReplicasUnavailable, match=expected):
         fleet.count(now=NOON)
 
     assert len(cluster.backend.wait_for(1)) == 1
@@ -202,7 +204,7 @@ def test_another_context_is_another_cluster(make, cluster, workload):
     assert cluster.backend.seen == []
 
 
-def test_without_any_configuration_it_is_told_and_tried_again_the_next_time(
+def test_without_any_configuration_it_fails_and_tries_again_the_next_time(
     make, tmp_path, cluster, workload
 ):
     fleet = make(kubeconfig=str(tmp_path / "later" / "kubeconfig"))

@@ -30,7 +30,7 @@ def test_workers_of_a_fleet_with_several_queues_work_on_all_of_them():
     assert words[words.index("--queues") + 1] == "mail,post"
 
 
-def test_what_the_file_says_of_its_workers_is_said_to_them():
+def test_settings_of_the_file_are_passed_to_its_workers():
     launch = _launch(
         app="a:b", slots=3, queues=("x", "y"), drain_ms=500, arguments=("--beat", "1s")
     )
@@ -44,20 +44,20 @@ def test_what_the_file_says_of_its_workers_is_said_to_them():
 
 
 @pytest.mark.parametrize(
-    ("told", "variable", "url"),
+    ("options", "variable", "url"),
     [
         ({}, "PENSTOCK_WORKER_STORE", STORE),
         ({"url": "http://b:1"}, "PENSTOCK_WORKER_SERVER", "http://b:1"),
     ],
 )
-def test_where_the_jobs_are_is_told_where_others_cannot_read_it(told, variable, url):
-    launch = _launch(app="a:b", **told)
+def test_the_store_url_is_passed_where_other_users_cannot_read_it(options, variable, url):
+    launch = _launch(app="a:b", **options)
 
     assert launch.environment("abc")[variable] == url
     assert "s3cret" not in " ".join(launch.command("abc"))
 
 
-def test_another_program_is_run_as_it_is_and_gets_no_secrets():
+def test_another_program_is_run_unchanged_and_gets_no_secrets():
     launch = _launch(run=("python", "consume.py"))
 
     assert launch.command("abc") == ["python", "consume.py"]
@@ -65,7 +65,7 @@ def test_another_program_is_run_as_it_is_and_gets_no_secrets():
 
 
 @pytest.mark.parametrize(
-    ("told", "why"),
+    ("options", "why"),
     [
         ({}, "set either app or run"),
         ({"app": "a:b", "run": ["x"]}, "set either app or run"),
@@ -73,10 +73,10 @@ def test_another_program_is_run_as_it_is_and_gets_no_secrets():
         ({"run": ["x"], "url": "http://b"}, "go with app"),
     ],
 )
-def test_a_fleet_that_says_too_little_or_too_much_is_refused(told, why):
+def test_a_fleet_that_says_too_little_or_too_much_is_refused(options, why):
     with pytest.raises(msgspec.ValidationError, match=why):
-        msgspec.convert({"kind": "processes", **told}, ReplicasSpec)
+        msgspec.convert({"kind": "processes", **options}, ReplicasSpec)
 
 
-def _launch(of: tuple[str, ...] = ("mail",), **told: Any) -> Launch:
-    return Launch("mailers", Processes(**told), queues=of, store_url=STORE)
+def _launch(of: tuple[str, ...] = ("mail",), **options: Any) -> Launch:
+    return Launch("mailers", Processes(**options), queues=of, store_url=STORE)

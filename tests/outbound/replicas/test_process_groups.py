@@ -19,9 +19,9 @@ from tests.support.waiting import eventually
 
 MINUTE = 60_000
 FLEETS = "tests.outbound.replicas.conftest"
-# A shell around the real program, which says who it is and when it was told to end.
+# A shell around the real program, which says who it is and when it was asked to end.
 WRAPPED = """
-(trap 'echo told >> $OUT.told; {on_term}' TERM
+(trap 'echo ended >> $OUT.ended; {on_term}' TERM
  trap 'echo asked >> $OUT.asked' USR1
  sh -c 'echo $PPID' > $OUT.tmp && mv $OUT.tmp $OUT
  while :; do sleep 0.05; done)
@@ -46,16 +46,16 @@ def wrapped(make, tmp_path: Path):
     return start
 
 
-def test_the_program_inside_a_shell_is_told_to_end(wrapped, tmp_path):
+def test_the_program_inside_a_shell_is_asked_to_end(wrapped, tmp_path):
     fleet, child, born = wrapped()
 
     fleet.scale_to(0, now=NOON)
 
     soon_gone(child, born)
-    assert (tmp_path / "child.told").read_text() == "told\n"
+    assert (tmp_path / "child.ended").read_text() == "ended\n"
 
 
-def test_a_replica_lives_for_as_long_as_a_member_of_its_group(wrapped, home):
+def test_a_replica_lives_as_long_as_any_process_of_its_group(wrapped, home):
     fleet, child, born = wrapped()
     [leader] = read_ledger(home).started
     kill(leader.pid)
@@ -63,14 +63,16 @@ def test_a_replica_lives_for_as_long_as_a_member_of_its_group(wrapped, home):
     fleet.tend(now=NOON + 1)
 
     assert fleet.count(now=NOON + 1) == Replicas(running=1, requested=1)
-    fleet.scale_to(0, now=NOON + 2)  # and it can still be told to end
+    fleet.scale_to(0, now=NOON + 2)  # and it can still be asked to end
     soon_gone(child, born)
     _group_is_gone(leader)
     fleet.tend(now=NOON + 3)
     assert read_ledger(home).started == []
 
 
-def test_a_member_that_does_not_end_in_time_is_killed_though_the_leader_is_gone(wrapped, home):
+def test_a_process_that_does_not_end_in_time_is_killed_though_its_group_leader_is_gone(
+    wrapped, home
+):
     fleet, child, born = wrapped(on_term=":", drain_ms=MINUTE)
     [leader] = read_ledger(home).started
     fleet.scale_to(0, now=NOON)
@@ -86,7 +88,7 @@ def test_a_member_that_does_not_end_in_time_is_killed_though_the_leader_is_gone(
     assert read_ledger(home).started == []
 
 
-def test_the_next_autoscaler_finds_a_member_whose_leader_is_gone(wrapped, make, home):
+def test_the_next_autoscaler_finds_a_process_whose_group_leader_is_gone(wrapped, make, home):
     _, child, born = wrapped()
     [leader] = read_ledger(home).started
     kill(leader.pid)
@@ -112,7 +114,7 @@ def test_a_crash_counts_when_the_whole_group_has_ended(wrapped, home):
     assert (read_ledger(home).crashes, read_ledger(home).last_exit) == (1, "signal SIGKILL")
 
 
-def test_a_group_is_a_strangers_unless_its_members_carry_the_mark(wrapped, home):
+def test_a_group_is_not_ours_unless_its_processes_carry_the_mark(wrapped, home):
     _, child, _ = wrapped()
     [leader] = read_ledger(home).started
     mark = f"PENSTOCK_REPLICA={leader.replica}"
@@ -125,7 +127,7 @@ def test_a_group_is_a_strangers_unless_its_members_carry_the_mark(wrapped, home)
     os.killpg(leader.pid, signal.SIGKILL)
 
 
-def test_what_a_worker_of_penstock_has_started_is_not_told_to_end(make, tmp_path, monkeypatch):
+def test_child_processes_of_a_penstock_worker_are_not_asked_to_end(make, tmp_path, monkeypatch):
     """A job that runs a program finishes while its worker drains."""
     out = tmp_path / "child"
     script = WRAPPED.format(on_term="exit")
@@ -140,7 +142,7 @@ def test_what_a_worker_of_penstock_has_started_is_not_told_to_end(make, tmp_path
         os.kill(child, signal.SIGUSR1)
         asked = "asked\n" * times
         eventually(partial(_said, tmp_path / "child.asked", asked), within_s=PATIENCE_S)
-    assert not (tmp_path / "child.told").exists()
+    assert not (tmp_path / "child.ended").exists()
 
 
 def _group_is_gone(leader: Started) -> None:

@@ -25,7 +25,7 @@ def driver(store, clock) -> StoreDriver:
     return StoreDriver(store, clock)
 
 
-def test_a_worker_is_starting_until_it_is_on_the_roll(fleet, workers, home):
+def test_a_worker_is_starting_until_it_is_registered(fleet, workers, home):
     fleet.scale_to(2, now=NOON)
     assert fleet.count(now=NOON + 1) == Replicas(running=0, starting=2, requested=2)
 
@@ -34,7 +34,7 @@ def test_a_worker_is_starting_until_it_is_on_the_roll(fleet, workers, home):
     assert fleet.count(now=NOON + 1) == Replicas(running=1, starting=1, requested=2)
 
 
-def test_one_that_is_never_on_the_roll_is_not_waited_for_for_ever(fleet):
+def test_a_worker_that_never_registers_counts_as_running_after_a_while(fleet):
     fleet.scale_to(1, now=NOON)
 
     assert fleet.count(now=NOON + 59_999).starting == 1
@@ -56,7 +56,7 @@ def test_idle_workers_are_ended_first_and_the_busiest_last(fleet, workers, home,
     assert _replicas(home) == [busy[3]]
 
 
-def test_one_that_is_still_starting_is_ended_before_one_that_works(fleet, workers, home, driver):
+def test_a_starting_worker_is_ended_before_a_busy_one(fleet, workers, home, driver):
     fleet.scale_to(1, now=NOON)
     [working] = _replicas(home)
     _holds(driver, _registers(workers, working), 1)
@@ -67,7 +67,7 @@ def test_one_that_is_still_starting_is_ended_before_one_that_works(fleet, worker
     assert _replicas(home) == [working]
 
 
-def test_workers_of_the_fleet_that_somebody_else_has_started_are_counted(fleet, workers):
+def test_workers_of_the_fleet_that_were_started_elsewhere_are_counted(fleet, workers):
     fleet.scale_to(1, now=NOON)
     _registers(workers, None)
     _registers(workers, "of-an-autoscaler-that-was-killed")
@@ -76,7 +76,7 @@ def test_workers_of_the_fleet_that_somebody_else_has_started_are_counted(fleet, 
     assert fleet.count(now=NOON) == Replicas(running=2, starting=1, requested=3)
 
 
-def test_workers_of_somebody_else_are_drained_through_the_registry(fleet, workers):
+def test_workers_started_elsewhere_are_drained_through_the_registry(fleet, workers):
     theirs = [_registers(workers, name) for name in ("a", "b", None)]
 
     fleet.scale_to(1, now=NOON)
@@ -86,7 +86,7 @@ def test_workers_of_somebody_else_are_drained_through_the_registry(fleet, worker
     assert fleet.count(now=NOON) == Replicas(running=1, requested=1)
 
 
-def test_an_idle_worker_of_somebody_else_goes_before_a_busy_one_of_ours(
+def test_an_idle_worker_started_elsewhere_is_ended_before_a_busy_one_of_ours(
     fleet, workers, home, driver
 ):
     fleet.scale_to(1, now=NOON)
@@ -99,7 +99,7 @@ def test_an_idle_worker_of_somebody_else_goes_before_a_busy_one_of_ours(
     assert len(_replicas(home)) == 1
 
 
-def test_of_idle_ones_ours_goes_first_because_it_hears_of_it_at_once(fleet, workers, home):
+def test_of_idle_workers_ours_is_ended_first_because_it_reacts_at_once(fleet, workers, home):
     fleet.scale_to(1, now=NOON)
     _registers(workers, _replicas(home)[0])
     theirs = _registers(workers, None)
@@ -119,7 +119,7 @@ def test_a_process_with_several_workers_counts_once(fleet, workers, home):
     assert fleet.count(now=NOON) == Replicas(running=2, requested=2)
 
 
-def test_a_worker_whose_process_has_ended_is_not_counted_though_it_is_still_on_the_roll(
+def test_a_worker_whose_process_has_ended_is_not_counted_though_it_is_still_registered(
     fleet, workers, home
 ):
     fleet.scale_to(1, now=NOON)

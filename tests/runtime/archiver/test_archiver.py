@@ -21,7 +21,7 @@ from penstock.store.nouns import archive as store
 from tests.runtime.archiver.driver import ArchiverDriver
 
 
-def test_endings_are_written_with_all_that_is_known_of_them(driver):
+def test_endings_are_written_with_all_their_columns(driver):
     store_driver = driver.store_driver
     mail = store_driver.queue("mail", max_attempts=1)
     sent_at = store_driver.now
@@ -60,7 +60,7 @@ def test_endings_are_written_with_all_that_is_known_of_them(driver):
     }  # fmt: skip
 
 
-def test_facts_are_written_to_the_day_they_are_of(driver):
+def test_facts_are_written_to_their_day(driver):
     store_driver = driver.store_driver
     store_driver.write(lambda s: s.facts.add("a", "x", at=store_driver.now, data={"n": 1}))
     store_driver.write(lambda s: s.facts.add("b", "y", at=store_driver.now - DAY, data={}))
@@ -102,7 +102,7 @@ def test_files_are_zstd_with_the_schema_and_its_version(driver):
     assert path.parent.name == f"dt={lake.dt_of(driver.store_driver.now)}"
 
 
-def test_what_is_archived_is_for_its_owner_only(driver):
+def test_lake_files_are_readable_by_their_owner_only(driver):
     driver.finish(driver.store_driver.queue("mail"))
     driver.run()
 
@@ -139,7 +139,7 @@ def test_large_bodies_are_read_few_at_a_time_and_all_are_written(driver, monkeyp
 
 
 @pytest.mark.parametrize("step", ["plan", "add", "keep", "move"])
-def test_whoever_is_stopped_at_any_step_leaves_the_rest_to_the_next(driver, monkeypatch, step):
+def test_a_run_stopped_at_any_step_leaves_the_rest_to_the_next(driver, monkeypatch, step):
     mail = driver.store_driver.queue("mail")
     ids = driver.finish(mail, 5)
 
@@ -161,7 +161,7 @@ def test_whoever_is_stopped_at_any_step_leaves_the_rest_to_the_next(driver, monk
     assert sorted(driver.ids(lake.BODIES)) == sorted(ids)
 
 
-def test_a_plan_is_kept_to_so_that_a_file_from_before_is_not_doubled(driver, monkeypatch):
+def test_a_plan_is_kept_so_that_an_earlier_file_is_not_duplicated(driver, monkeypatch):
     mail = driver.store_driver.queue("mail")
     ids = driver.finish(mail, 5)
     with monkeypatch.context() as broken:
@@ -176,7 +176,7 @@ def test_a_plan_is_kept_to_so_that_a_file_from_before_is_not_doubled(driver, mon
     assert sorted(driver.ids(lake.HISTORY)) == sorted(ids)
 
 
-def test_two_at_the_same_time_write_each_row_once(driver, monkeypatch):
+def test_two_concurrent_archivers_write_each_row_once(driver, monkeypatch):
     mail = driver.store_driver.queue("mail")
     ids = driver.finish(mail, 5)
     other = ArchiverDriver(driver.store_driver, driver.folder)
@@ -201,7 +201,7 @@ def test_two_at_the_same_time_write_each_row_once(driver, monkeypatch):
     assert (mark.rows_total, mark.done_no) == (7, 7)
 
 
-def test_nobody_sees_a_file_before_it_is_whole(driver, monkeypatch):
+def test_a_file_is_not_visible_before_it_is_complete(driver, monkeypatch):
     driver.finish(driver.store_driver.queue("mail"), 3)
     seen: list[int] = []
     add = module._Files.add
@@ -217,7 +217,7 @@ def test_nobody_sees_a_file_before_it_is_whole(driver, monkeypatch):
     assert list(driver.folder.glob("**/.tmp*")) == [], "nothing is left behind"
 
 
-def test_what_was_left_behind_is_removed_after_a_day(driver, clock):
+def test_leftover_files_are_removed_after_a_day(driver, clock):
     driver.finish(driver.store_driver.queue("mail"))
     driver.run()
     left = driver.folder / "history" / f"dt={lake.dt_of(clock.now())}" / ".tmp-00-history"
@@ -239,7 +239,7 @@ def test_without_bodies_only_history_is_written(driver):
     assert driver.rows(lake.BODIES) == []
 
 
-def test_days_are_closed_when_they_are_over_and_written_out(driver):
+def test_days_are_closed_when_they_are_over_and_written(driver):
     store_driver = driver.store_driver
     mail = store_driver.queue("mail")
     driver.finish(mail)
@@ -262,7 +262,7 @@ def test_days_are_closed_when_they_are_over_and_written_out(driver):
     assert len(driver.rows(lake.HISTORY)) == 2
 
 
-def test_counters_are_sampled_once_a_minute_and_only_where_something_is_or_was(driver):
+def test_counters_are_sampled_once_a_minute_for_queues_that_have_or_had_messages(driver):
     store_driver = driver.store_driver
     busy, idle = store_driver.queue("busy"), store_driver.queue("idle")
     store_driver.send(busy)
@@ -286,7 +286,7 @@ def test_counters_are_sampled_once_a_minute_and_only_where_something_is_or_was(d
         assert row["sent_total"] == row["waiting"] + row["ready"] + row["leased"] + ended
 
 
-def test_a_queue_that_was_emptied_has_a_last_sample_that_says_so(driver):
+def test_a_queue_that_was_emptied_has_a_last_sample_of_zero(driver):
     store_driver = driver.store_driver
     mail = store_driver.queue("mail")
     store_driver.send_many(mail, 5)
@@ -311,7 +311,7 @@ def test_a_lake_of_another_store_is_refused(driver):
         driver.run()
 
 
-def test_a_lake_that_is_gone_is_not_begun_anew_in_silence(driver, tmp_path):
+def test_a_lake_that_is_gone_is_not_replaced_silently(driver, tmp_path):
     driver.finish(driver.store_driver.queue("mail"))
     driver.run()
     elsewhere = ArchiverDriver(driver.store_driver, tmp_path / "elsewhere")
@@ -326,7 +326,7 @@ def test_a_lake_that_is_gone_is_not_begun_anew_in_silence(driver, tmp_path):
         driver.run()
 
 
-def test_a_store_that_was_put_back_does_not_overwrite_what_the_lake_has(driver):
+def test_a_restored_store_does_not_overwrite_rows_of_the_lake(driver):
     mail = driver.store_driver.queue("mail")
     driver.finish(mail, 5)
     driver.run()
@@ -355,7 +355,7 @@ def test_a_lake_of_a_later_version_is_refused(driver):
         driver.run()
 
 
-def test_one_that_is_told_to_stop_does_so_between_two_pages(driver, monkeypatch):
+def test_an_archiver_stops_between_two_pages(driver, monkeypatch):
     monkeypatch.setattr(module, "PAGE", 2)
     driver.finish(driver.store_driver.queue("mail"), 5)
     driver.archiver._pause = lambda ms: True

@@ -60,7 +60,7 @@ def test_counters_are_sampled_when_a_minute_begins(driver):
     ]
 
 
-def test_snapshots_are_taken_in_turn_and_old_ones_removed(driver):
+def test_snapshots_are_taken_by_one_node_each_and_old_ones_removed(driver):
     store_driver = driver.store_driver
     duty = SnapshotDuty(store_driver.store, driver.snapshots, every_ms=HOUR, keep=2)
     for _ in range(3):
@@ -75,7 +75,7 @@ def settings(tmp_path: Path) -> Settings:
     return Settings(data=str(tmp_path), archive=Archive(enabled=True))
 
 
-def test_a_server_archives_if_it_is_told_to(settings):
+def test_a_server_archives_if_enabled(settings):
     clock = ManualClock()
     with closing(open_broker(settings, clock=clock)) as broker:
         store_driver = StoreDriver(broker.store, clock)
@@ -90,7 +90,7 @@ def test_a_server_archives_if_it_is_told_to(settings):
     assert len(rows_of(settings.lake_folder, lake.SNAPSHOTS)) == 1
 
 
-def test_it_does_not_unless_it_is_told_to(tmp_path):
+def test_a_server_does_not_archive_by_default(tmp_path):
     with closing(open_broker(Settings(data=str(tmp_path)))) as broker:
         broker.start_archiving()
         assert broker._archiving is None

@@ -128,9 +128,9 @@ def check(settings: Settings, store_driver: StoreDriver, traffic: Traffic) -> No
     folder = settings.lake_folder
     endings = store_driver.read(lambda s: s.history.search(HistoryFilter(limit=EVERYTHING)))
     rows = rows_of(folder, lake.HISTORY)
-    told = sorted((e.finished_at, e.history_no, e.id, e.queue, e.outcome) for e in endings)
+    expected = sorted((e.finished_at, e.history_no, e.id, e.queue, e.outcome) for e in endings)
     names = ("finished_at", "history_no", "id", "queue", "outcome")
-    assert sorted(tuple(row[name] for name in names) for row in rows) == told
+    assert sorted(tuple(row[name] for name in names) for row in rows) == expected
     bodies = rows_of(folder, lake.BODIES)
     assert Counter((b["dt"], b["history_no"], b["body"]) for b in bodies) == Counter(
         (row["dt"], row["history_no"], '"b"') for row in rows
@@ -169,7 +169,7 @@ def check_snapshots(
         assert was_there - unsure <= set(ids) <= was_there | unsure
 
 
-def test_killed_at_every_step_in_turn(
+def test_killed_at_every_step(
     settings: Settings, broker: Broker, store_driver: StoreDriver, victims: Victims
 ) -> None:
     traffic, survivor = Traffic(store_driver), open_small(broker)

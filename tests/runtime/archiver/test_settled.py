@@ -58,7 +58,7 @@ def test_an_ending_that_is_committed_late_is_not_missed(
     assert sorted(driver.ids(lake.HISTORY)) == sorted([late, early])
 
 
-def test_one_that_is_rolled_back_leaves_a_gap_and_nothing_waits_for_it(
+def test_a_rolled_back_transaction_leaves_a_gap_that_nothing_waits_for(
     driver: ArchiverDriver, application
 ):
     store_driver = driver.store_driver
@@ -74,9 +74,7 @@ def test_one_that_is_rolled_back_leaves_a_gap_and_nothing_waits_for_it(
     assert driver.ids(lake.HISTORY) == [early]
 
 
-def test_one_that_began_later_does_not_hold_back_what_was_there_before(
-    driver: ArchiverDriver, application
-):
+def test_a_later_transaction_does_not_hold_back_earlier_rows(driver: ArchiverDriver, application):
     store_driver = driver.store_driver
     mail = store_driver.queue("mail")
     first, second, third = store_driver.send_many(mail, 3)
@@ -95,7 +93,7 @@ def test_one_that_began_later_does_not_hold_back_what_was_there_before(
     assert sorted(driver.ids(lake.HISTORY)) == sorted([first, second, third])
 
 
-def test_snapshots_wait_and_then_say_why_they_cannot_be_taken(driver: ArchiverDriver, application):
+def test_snapshots_wait_for_a_transaction_and_then_report_it(driver: ArchiverDriver, application):
     store_driver = driver.store_driver
     mail = store_driver.queue("mail")
     store_driver.send(mail)
@@ -107,7 +105,7 @@ def test_snapshots_wait_and_then_say_why_they_cannot_be_taken(driver: ArchiverDr
     assert driver.snapshots.take().rows == 1
 
 
-def test_an_ending_under_way_while_a_snapshot_is_taken_is_in_it(
+def test_an_ending_committed_while_a_snapshot_is_taken_is_in_it(
     driver: ArchiverDriver, application
 ):
     """It ends in a transaction that began after the snapshot did, and ends before it is read."""

@@ -15,7 +15,7 @@ from penstock.store.nouns import archive as store
 from tests.runtime.archiver.driver import ArchiverDriver
 
 
-def test_a_snapshot_holds_whatever_has_not_ended_with_its_body(driver):
+def test_a_snapshot_has_all_live_messages_with_their_bodies(driver):
     store_driver = driver.store_driver
     mail = store_driver.queue("mail", max_attempts=1)
     dead = store_driver.send(mail, body='"dead"')
@@ -47,7 +47,7 @@ def test_a_snapshot_holds_whatever_has_not_ended_with_its_body(driver):
     assert (rows[dead]["reason"], rows[dead]["last_error"]) == ("attempts_exhausted", "broken")
 
 
-def test_the_queues_are_in_it_with_their_settings(driver):
+def test_a_snapshot_has_the_queues_with_their_settings(driver):
     mail = driver.store_driver.queue("mail", max_attempts=7)
     driver.store_driver.pause(driver.store_driver.queue("empty"))
 
@@ -62,7 +62,7 @@ def test_the_queues_are_in_it_with_their_settings(driver):
     assert driver.files.snapshots() == [(lake.dt_of(driver.store_driver.now), taken.snapshot_no)]
 
 
-def test_what_happens_while_it_is_taken_does_not_show(driver, monkeypatch):
+def test_changes_while_a_snapshot_is_taken_are_not_in_it(driver, monkeypatch):
     """Between two pages: the one that was read ends, the next ends unread, others are sent."""
     monkeypatch.setattr(module, "PAGE", 2)
     store_driver = driver.store_driver
@@ -96,7 +96,7 @@ def test_what_happens_while_it_is_taken_does_not_show(driver, monkeypatch):
     assert store_driver.counts(letters).ready == 1
 
 
-def test_one_that_died_and_ended_elsewhere_unread_is_where_it_was(driver, monkeypatch):
+def test_a_message_that_died_and_ended_elsewhere_is_where_it_was(driver, monkeypatch):
     monkeypatch.setattr(module, "PAGE", 1)
     store_driver = driver.store_driver
     mail = store_driver.queue("mail", dead_letter_queue="letters", max_attempts=1)
@@ -118,7 +118,7 @@ def test_one_that_died_and_ended_elsewhere_unread_is_where_it_was(driver, monkey
     assert found == {first: "mail", second: "mail"}
 
 
-def test_a_snapshot_is_seen_as_a_whole_or_not_at_all(driver, monkeypatch):
+def test_a_snapshot_becomes_visible_as_a_whole(driver, monkeypatch):
     monkeypatch.setattr(module, "PAGE", 2)
     driver.store_driver.send_many(driver.store_driver.queue("mail"), 5)
 
@@ -153,7 +153,7 @@ def test_many_messages_go_into_several_files(driver, monkeypatch):
     assert seen[-1][0] == seen[-1][1]
 
 
-def test_large_bodies_are_read_few_at_a_time_and_all_are_in_it(driver, monkeypatch):
+def test_large_bodies_are_read_in_small_pages_and_all_are_in_the_snapshot(driver, monkeypatch):
     monkeypatch.setattr(store, "MAX_PAGE_BYTES", 1)
     ids = driver.store_driver.send_many(driver.store_driver.queue("mail"), 4)
     pages: list[int] = []
@@ -175,7 +175,7 @@ def test_only_the_latest_snapshots_are_kept(driver):
     assert {row["snapshot_no"] for row in driver.rows(lake.QUEUES)} == set(map(str, numbers[2:]))
 
 
-def test_what_is_sent_just_after_the_instant_is_left_out(driver):
+def test_a_message_sent_just_after_the_instant_is_left_out(driver):
     store_driver = driver.store_driver
     mail = store_driver.queue("mail")
     there = store_driver.send(mail)

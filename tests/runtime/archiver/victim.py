@@ -1,7 +1,7 @@
 """Archives until it is killed.  `python -m tests.runtime.archiver.victim SETTINGS`
 
 Every line on its input starts one archiver in a process of its own: a number, at whose step it
-kills itself (a step is any touch of the store or of the lake); or nothing, and it goes on until it
+kills itself (a step is any touch of the store or of the lake); or nothing, and it runs until it
 is killed from outside.  Its process number is the first line of output, how it ended the second.
 """
 

@@ -1,4 +1,4 @@
-"""An autoscaler with fleets of fakes: tests change what the fakes say, and let time go on."""
+"""An autoscaler with fleets of fakes: tests change what the fakes return, and advance the clock."""
 
 from __future__ import annotations
 

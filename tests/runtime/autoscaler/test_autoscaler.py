@@ -57,7 +57,7 @@ def test_the_first_message_starts_the_first_worker_at_once(driver: AutoscalerDri
     assert driver.managers["mail"].running == 1
 
 
-def test_nothing_is_done_while_nothing_is_to_be_done(driver: AutoscalerDriver) -> None:
+def test_nothing_is_done_without_load(driver: AutoscalerDriver) -> None:
     driver.start()
     driver.managers["mail"].running = 2
     driver.load(Sample(ready=2, consume_rate=2.0))
@@ -69,7 +69,7 @@ def test_nothing_is_done_while_nothing_is_to_be_done(driver: AutoscalerDriver) -
     assert driver.status().decision.reason in ("steady", "gathering")  # type: ignore[union-attr]
 
 
-def test_a_fleet_is_looked_at_once_per_interval(driver: AutoscalerDriver) -> None:
+def test_a_fleet_is_observed_once_per_interval(driver: AutoscalerDriver) -> None:
     driver.start(fleet("mail", interval_ms=10_000))
 
     next_at = [driver.tick()]
@@ -143,7 +143,7 @@ def test_after_scaling_a_fleet_cools_down(driver: AutoscalerDriver) -> None:
 # ---- dry runs
 
 
-def test_a_dry_run_tells_what_it_would_do_once_and_does_nothing(driver: AutoscalerDriver) -> None:
+def test_a_dry_run_reports_once_what_it_would_do_and_does_nothing(driver: AutoscalerDriver) -> None:
     driver.start(is_dry=True)
     driver.managers["mail"].running = 1
     driver.load(BUSY)
@@ -157,7 +157,7 @@ def test_a_dry_run_tells_what_it_would_do_once_and_does_nothing(driver: Autoscal
     assert driver.status().is_dry
 
 
-def test_a_dry_run_does_not_take_the_place_of_the_real_one(driver: AutoscalerDriver) -> None:
+def test_a_dry_run_does_not_overwrite_the_status_of_a_real_run(driver: AutoscalerDriver) -> None:
     driver.start()
     driver.tick()
     dry = driver.another(holder="dry", is_dry=True)
@@ -186,7 +186,7 @@ def test_a_decision_is_a_fact_with_its_reason_and_all_its_inputs(driver: Autosca
     assert (inputs["running"], inputs["samples"], inputs["backlog_goal_s"]) == (1, 2, 1)
 
 
-def test_what_is_known_of_a_fleet_can_be_asked_of_any_node(driver: AutoscalerDriver) -> None:
+def test_any_node_returns_the_status_of_a_fleet(driver: AutoscalerDriver) -> None:
     driver.start(fleet("mail", max=3))
     driver.managers["mail"].running = 1
     driver.load(BUSY)
@@ -210,7 +210,7 @@ def test_what_is_known_of_a_fleet_can_be_asked_of_any_node(driver: AutoscalerDri
     assert driver.scaling.wanted("mail").result() == 3
 
 
-def test_nothing_is_written_while_nothing_is_asked(driver: AutoscalerDriver) -> None:
+def test_nothing_is_written_between_two_observations(driver: AutoscalerDriver) -> None:
     driver.start()
     driver.tick()
     before = driver.store_driver.read(lambda s: s.documents.find("scaling/mail"))

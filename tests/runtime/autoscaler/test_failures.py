@@ -1,4 +1,4 @@
-"""What fails around the autoscaler: it goes on, says so once, and does nothing rash."""
+"""Failures around the autoscaler: it keeps running, reports them once, and does nothing rash."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def recoveries(driver: AutoscalerDriver, name: str = "mail") -> list[dict[str, A
 # ---- sources
 
 
-def test_a_source_that_is_down_for_minutes_changes_nothing_and_is_told_once(
+def test_a_source_that_is_down_for_minutes_changes_nothing_and_is_reported_once(
     driver: AutoscalerDriver, caplog: pytest.LogCaptureFixture
 ) -> None:
     driver.start()
@@ -82,7 +82,7 @@ def test_a_fleet_acts_only_when_all_of_its_queues_can_be_read(driver: Autoscaler
     assert driver.status().queues == ("mail", "post")
 
 
-def test_when_the_source_is_back_work_goes_on_and_that_is_standby_logged(
+def test_when_the_source_is_back_scaling_continues_and_the_recovery_is_reported(
     driver: AutoscalerDriver,
 ) -> None:
     driver.start()
@@ -141,7 +141,7 @@ def test_answers_that_cannot_be_true_are_not_acted_upon(
     assert troubles(driver) == ["source_unavailable"]
 
 
-def test_a_queue_that_is_not_there_yet_is_told_once(
+def test_a_queue_that_does_not_exist_yet_is_reported_once(
     driver: AutoscalerDriver, caplog: pytest.LogCaptureFixture
 ) -> None:
     driver.start()
@@ -153,7 +153,7 @@ def test_a_queue_that_is_not_there_yet_is_told_once(
     assert caplog.text.count("there is no queue 'mail'") == 1
 
 
-def test_an_error_nobody_thought_of_does_not_end_the_loop(driver: AutoscalerDriver) -> None:
+def test_an_unexpected_error_does_not_end_the_loop(driver: AutoscalerDriver) -> None:
     driver.start(fleet("mail"), fleet("post", source="rabbit"))
     driver.managers["mail"].running = 1
     driver.load(RuntimeError("division by cucumber"), "rabbit")
@@ -185,7 +185,7 @@ def test_a_broker_that_falls_silent_under_pressure_is_still_under_pressure(
 # ---- answers that do not come
 
 
-def test_a_slow_source_holds_up_nobody_and_its_late_answer_is_dropped(
+def test_a_slow_source_delays_no_other_fleet_and_its_late_answer_is_dropped(
     driver: AutoscalerDriver,
 ) -> None:
     background = Slow("mail")
@@ -221,7 +221,7 @@ def test_a_tick_does_not_wait_for_answers(driver: AutoscalerDriver) -> None:
     assert driver.store_driver.now < soon <= driver.store_driver.now + 100
 
 
-def test_a_manager_that_does_not_come_back_from_scaling_is_told_and_not_asked_again(
+def test_a_manager_that_hangs_while_scaling_is_reported_and_not_called_again(
     driver: AutoscalerDriver,
 ) -> None:
     background = EverySecondSlow("mail")  # it is asked, and then it scales
@@ -236,7 +236,9 @@ def test_a_manager_that_does_not_come_back_from_scaling_is_told_and_not_asked_ag
     assert (fact["acted"], fact["error"]) == (False, "slow")
 
 
-def test_so_many_that_hang_do_not_keep_others_from_being_asked(driver: AutoscalerDriver) -> None:
+def test_many_fleets_that_hang_do_not_keep_others_from_being_observed(
+    driver: AutoscalerDriver,
+) -> None:
     hanging = [f"hangs{number}" for number in range(40)]
     background = Slow(*hanging)
     driver.start(
@@ -250,7 +252,7 @@ def test_so_many_that_hang_do_not_keep_others_from_being_asked(driver: Autoscale
     assert driver.managers["mail"].running > 1
 
 
-def test_questions_are_asked_in_threads_of_their_own() -> None:
+def test_calls_run_in_threads_of_their_own() -> None:
     name = BackgroundThreads().begin("mail", lambda: threading.current_thread().name)
     failed = BackgroundThreads().begin("mail", lambda: 1 // 0)
 
@@ -262,7 +264,9 @@ def test_questions_are_asked_in_threads_of_their_own() -> None:
 # ---- managers
 
 
-def test_a_manager_that_is_lost_changes_nothing_and_is_told_once(driver: AutoscalerDriver) -> None:
+def test_a_manager_that_is_down_changes_nothing_and_is_reported_once(
+    driver: AutoscalerDriver,
+) -> None:
     driver.start(fleet("mail", min=2), fleet("post"))
     driver.managers["mail"].said = LOST
     driver.managers["post"].running = 1
@@ -272,10 +276,10 @@ def test_a_manager_that_is_lost_changes_nothing_and_is_told_once(driver: Autosca
 
     assert driver.managers["mail"].asked == []
     assert troubles(driver) == ["replicas_unavailable"]
-    assert driver.managers["post"].running > 1  # a lost one holds up nobody else
+    assert driver.managers["post"].running > 1  # a lost one delays no other
 
 
-def test_when_the_manager_is_back_work_goes_on(driver: AutoscalerDriver) -> None:
+def test_when_the_manager_is_back_scaling_continues(driver: AutoscalerDriver) -> None:
     driver.start(fleet("mail", min=2))
     driver.managers["mail"].said = LOST
     driver.run(10)
@@ -308,7 +312,7 @@ def test_a_count_that_cannot_be_true_is_not_acted_upon(
     assert troubles(driver) == ["replicas_unavailable"]
 
 
-def test_a_count_that_flaps_is_not_acted_upon_and_is_standby_logged(
+def test_a_count_that_flaps_is_not_acted_upon_and_is_reported(
     driver: AutoscalerDriver,
 ) -> None:
     driver.start(fleet("mail", min=1))
@@ -324,7 +328,7 @@ def test_a_count_that_flaps_is_not_acted_upon_and_is_standby_logged(
     assert troubles(driver) == ["replicas_flapping"]
 
 
-def test_a_manager_that_says_it_has_none_stops_nobody(driver: AutoscalerDriver) -> None:
+def test_a_manager_that_reports_no_workers_stops_none(driver: AutoscalerDriver) -> None:
     """It has eight and says none: one message must not leave one worker of eight."""
     driver.start()
     driver.managers["mail"].running = 8
@@ -339,7 +343,7 @@ def test_a_manager_that_says_it_has_none_stops_nobody(driver: AutoscalerDriver) 
     assert driver.managers["mail"].asked == []
 
 
-def test_workers_that_were_asked_for_and_never_appear_are_reported(
+def test_requested_workers_that_never_appear_are_reported(
     driver: AutoscalerDriver,
 ) -> None:
     driver.start(fleet("mail", patience_ms=60_000))
@@ -352,7 +356,7 @@ def test_workers_that_were_asked_for_and_never_appear_are_reported(
     assert set(driver.managers["mail"].asked) == {6}  # no spiral
 
 
-def test_a_crash_loop_is_a_trouble_and_takes_no_worker_from_others(
+def test_a_crash_loop_is_reported_and_takes_no_worker_from_others(
     driver: AutoscalerDriver,
 ) -> None:
     driver.start(
@@ -375,7 +379,7 @@ def test_a_crash_loop_is_a_trouble_and_takes_no_worker_from_others(
     assert driver.managers["rich"].asked == [10]
 
 
-def test_scaling_that_fails_is_told_once_and_tried_again(driver: AutoscalerDriver) -> None:
+def test_scaling_that_fails_is_reported_once_and_retried(driver: AutoscalerDriver) -> None:
     driver.start(fleet("mail", min=2))
     driver.managers["mail"].error = ReplicasUnavailable("forbidden")
     driver.run(10)
@@ -403,7 +407,9 @@ def test_scaling_that_failed_does_not_cool_down(driver: AutoscalerDriver) -> Non
 # ---- the store
 
 
-def test_what_could_not_be_kept_is_kept_with_the_next_tick(driver: AutoscalerDriver) -> None:
+def test_a_status_that_could_not_be_stored_is_stored_by_the_next_tick(
+    driver: AutoscalerDriver,
+) -> None:
     broken = BreakingStore(driver.store_driver.store, "documents", "put")
     driver.scaling._store = broken
     driver.start(fleet("mail", min=1))

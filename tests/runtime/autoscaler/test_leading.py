@@ -24,7 +24,7 @@ def test_of_two_autoscalers_one_acts(driver: AutoscalerDriver) -> None:
     assert driver.managers["mail"].asked == [1]
 
 
-def test_when_the_one_that_acts_is_gone_the_other_goes_on_where_it_ended(
+def test_when_the_leader_is_gone_the_other_continues_where_it_ended(
     driver: AutoscalerDriver,
 ) -> None:
     first = driver.start(fleet("mail", interval_ms=30_000))
@@ -45,7 +45,7 @@ def test_when_the_one_that_acts_is_gone_the_other_goes_on_where_it_ended(
     assert driver.managers["mail"].asked == [6]
 
 
-def test_one_that_ends_makes_way_at_once(driver: AutoscalerDriver) -> None:
+def test_a_leader_that_ends_releases_its_lease_at_once(driver: AutoscalerDriver) -> None:
     first = driver.start()
     driver.tick(first)
     first.close()
@@ -73,7 +73,7 @@ def test_after_an_orderly_restart_workers_are_back_within_two_intervals(
     assert driver.facts("scaling_trouble") == []
 
 
-def test_one_that_slept_through_its_lease_does_not_act_on_what_it_knew(
+def test_a_leader_whose_lease_expired_does_not_act_on_what_it_knew(
     driver: AutoscalerDriver,
 ) -> None:
     background = Slow("mail")
@@ -113,7 +113,7 @@ def test_fleets_come_and_go_with_the_file(driver: AutoscalerDriver) -> None:
     assert [status.name for status in driver.scaling.all().result()] == ["post"]
 
 
-def test_a_fleet_that_changed_begins_anew_and_keeps_its_workers(driver: AutoscalerDriver) -> None:
+def test_a_fleet_that_changed_starts_over_and_keeps_its_workers(driver: AutoscalerDriver) -> None:
     driver.start(fleet("mail", min=1))
     driver.load(Sample(ready=1, consume_rate=1.0))
     driver.run(2)
@@ -126,7 +126,7 @@ def test_a_fleet_that_changed_begins_anew_and_keeps_its_workers(driver: Autoscal
     assert not driver.managers["mail"].is_closed
 
 
-def test_a_fleet_that_did_not_change_does_not_begin_anew(driver: AutoscalerDriver) -> None:
+def test_a_fleet_that_did_not_change_does_not_start_over(driver: AutoscalerDriver) -> None:
     driver.start(fleet("mail"))
     driver.managers["mail"].running = 1
     driver.load(BUSY)
@@ -138,7 +138,7 @@ def test_a_fleet_that_did_not_change_does_not_begin_anew(driver: AutoscalerDrive
     assert driver.managers["mail"].asked == [6]
 
 
-def test_another_way_to_run_the_workers_makes_another_manager(driver: AutoscalerDriver) -> None:
+def test_another_way_to_run_the_workers_creates_another_manager(driver: AutoscalerDriver) -> None:
     driver.start(fleet("mail"))
     driver.run()
     old = driver.managers.pop("mail")
@@ -151,7 +151,7 @@ def test_another_way_to_run_the_workers_makes_another_manager(driver: Autoscaler
     assert driver.managers["mail"] is not old
 
 
-def test_a_file_that_went_wrong_is_not_taken(
+def test_a_file_that_is_not_valid_leaves_the_previous_one_in_use(
     driver: AutoscalerDriver, caplog: pytest.LogCaptureFixture
 ) -> None:
     driver.start(fleet("mail", min=1))

@@ -19,7 +19,7 @@ from tests.runtime.autoscaler.driver import BUSY, AutoscalerDriver, fleet
         (Pressure(memory_percent=75.0, disk_free_mb=150), 3, 2),
     ],
 )
-def test_under_pressure_a_fleet_yields_all_its_workers_and_somebody_is_standby_logged(
+def test_under_pressure_a_fleet_yields_all_its_workers_and_an_alert_is_sent(
     driver: AutoscalerDriver, found: Pressure, order: int, level: int
 ) -> None:
     driver.start(fleet("mail", yield_order=order, min=2), fleet("vital"))
@@ -64,7 +64,7 @@ def test_others_may_grow_while_one_is_stopped_by_pressure_below_its_minimum(
     assert driver.managers["vital"].running == 10
 
 
-def test_alerts_are_told_once_in_their_time_also_without_a_fleet_that_yields(
+def test_alerts_are_sent_once_per_interval_also_without_a_fleet_that_yields(
     driver: AutoscalerDriver,
 ) -> None:
     driver.start()
@@ -78,7 +78,7 @@ def test_alerts_are_told_once_in_their_time_also_without_a_fleet_that_yields(
     assert {fact["what"] for fact in driver.facts("scaling_alert", "own")} == {"memory", "disk"}
 
 
-def test_whoever_takes_over_knows_which_alerts_were_told(driver: AutoscalerDriver) -> None:
+def test_a_new_leader_knows_which_alerts_were_sent(driver: AutoscalerDriver) -> None:
     driver.start()
     driver.loads["own"].found = Pressure(memory_percent=71.0)
     driver.tick()
@@ -98,7 +98,7 @@ def test_alerts_can_be_turned_off(driver: AutoscalerDriver) -> None:
     assert driver.alerts == []
 
 
-def test_nobody_is_started_into_an_open_circuit(driver: AutoscalerDriver) -> None:
+def test_no_worker_is_started_while_a_circuit_is_open(driver: AutoscalerDriver) -> None:
     driver.start(fleet("mail", routes=("smtp",)))
     driver.managers["mail"].running = 1
     driver.load(BUSY)
@@ -154,7 +154,7 @@ def test_a_worker_that_exits_after_all_had_appeared_takes_none_from_other_fleets
     assert driver.managers["rich"].asked == [10]
 
 
-def test_nobody_makes_room_for_one_that_is_no_worse_off(driver: AutoscalerDriver) -> None:
+def test_no_fleet_makes_room_for_one_that_is_not_worse_off(driver: AutoscalerDriver) -> None:
     driver.start(fleet("mail", patience_ms=60_000), fleet("poor", source="poor", max=1))
     driver.managers["mail"].running = driver.managers["poor"].running = 1
     driver.load(BUSY)

@@ -1,4 +1,4 @@
-"""A pusher on a real store, with a clock and a sender that do as they are told."""
+"""A pusher on a real store, with a manual clock and a fake sender."""
 
 from __future__ import annotations
 
@@ -104,7 +104,7 @@ class PusherDriver:
         return self.pusher.tick(self.clock.now())
 
     def reap(self) -> None:
-        """As every node does by itself: what has fallen due is in line again."""
+        """As every node does by itself: due messages become ready."""
         Reaper(self.store_driver.store, every_ms=1).tick(self.clock.now())
 
     def sent(self) -> list[str]:

@@ -20,7 +20,7 @@ def state(driver: PusherDriver) -> CircuitState:
     return driver.circuits.status(HASH).result()
 
 
-def test_failures_open_the_circuit_and_the_queue_of_the_last_straw_is_held(driver: PusherDriver):
+def test_failures_open_the_circuit_and_the_queue_of_the_last_failure_is_held(driver: PusherDriver):
     driver.breaker(min_queue_sample_count=2)
     first, second = driver.queue("first"), driver.queue("second")
     driver.deliver(first, "/1")
@@ -39,7 +39,7 @@ def test_failures_open_the_circuit_and_the_queue_of_the_last_straw_is_held(drive
     assert found == [None, HASH]
 
 
-def test_what_meets_an_open_circuit_is_not_sent_and_its_attempts_are_not_spent(
+def test_a_delivery_to_an_open_circuit_is_not_sent_and_spends_no_attempt(
     driver: PusherDriver,
 ):
     driver.breaker()
@@ -59,7 +59,7 @@ def test_what_meets_an_open_circuit_is_not_sent_and_its_attempts_are_not_spent(
     assert driver.store_driver.read(lambda s: s.queues.get(queue.queue_no)).held_by == HASH
 
 
-def test_a_queue_that_is_let_go_goes_on_where_it_stopped(driver: PusherDriver):
+def test_a_released_queue_continues_where_it_stopped(driver: PusherDriver):
     driver.breaker()
     driver.circuits.force_open(HASH).result()
     queue = driver.queue()
@@ -67,7 +67,7 @@ def test_a_queue_that_is_let_go_goes_on_where_it_stopped(driver: PusherDriver):
     driver.step()
     driver.circuits.close(HASH).result()
     driver.step()
-    assert driver.sent() == [], "closed, but still in the line of those to be let go"
+    assert driver.sent() == [], "closed, but not released yet"
 
     driver.circuits.let_next_go(now=driver.store_driver.now).result()
     driver.step()
@@ -75,7 +75,7 @@ def test_a_queue_that_is_let_go_goes_on_where_it_stopped(driver: PusherDriver):
     assert driver.sent() == ["/a"]
 
 
-def test_while_nothing_is_checked_an_open_circuit_keeps_nobody_back(driver: PusherDriver):
+def test_an_open_circuit_holds_nothing_while_checks_are_disabled(driver: PusherDriver):
     driver.breaker(circuit_check_enabled=False)
     driver.circuits.force_open(HASH).result()
     driver.deliver(driver.queue(), "/a")
@@ -105,7 +105,7 @@ def test_a_single_probe_means_one_request_whatever_the_number_of_queues(driver: 
     assert state(driver) is CircuitState.CLOSED
 
 
-def test_a_probe_that_is_broken_off_at_a_stop_decides_nothing_and_frees_its_place(
+def test_a_probe_aborted_at_a_stop_decides_nothing_and_frees_its_place(
     driver: PusherDriver,
 ):
     driver.breaker(min_queue_sample_count=1, single_probe=True)
@@ -121,7 +121,7 @@ def test_a_probe_that_is_broken_off_at_a_stop_decides_nothing_and_frees_its_plac
     driver.step()
 
     assert state(driver) is CircuitState.HALF_OPEN
-    assert driver.open() == ["/probe"], "somebody else may try"
+    assert driver.open() == ["/probe"], "another queue may probe"
 
 
 def test_an_expired_request_decides_nothing_about_a_half_open_circuit(driver: PusherDriver):
@@ -140,7 +140,7 @@ def test_an_expired_request_decides_nothing_about_a_half_open_circuit(driver: Pu
 
 
 def test_an_expired_request_waits_for_an_open_circuit_like_others(driver: PusherDriver):
-    """The seed asks for the circuit first and looks at the age of what may go."""
+    """Like gateleen: the circuit is asked first, then the age is checked."""
     driver.breaker(min_queue_sample_count=1)
     driver.deliver(driver.queue("bad"), "/bad")
     driver.step()
@@ -178,7 +178,7 @@ def test_an_expired_request_leaves_a_single_probe_to_the_next(driver: PusherDriv
     assert driver.open() == ["/new"]
 
 
-def test_a_slow_success_is_done_with_but_counts_as_a_failure_if_so_set(driver: PusherDriver):
+def test_a_slow_success_completes_but_counts_as_a_failure_if_so_configured(driver: PusherDriver):
     driver.breaker(min_queue_sample_count=1, slow_call_ms=100)
     driver.deliver(driver.queue(), "/a")
     driver.step()
@@ -189,7 +189,7 @@ def test_a_slow_success_is_done_with_but_counts_as_a_failure_if_so_set(driver: P
     assert [ending.outcome for ending in driver.store_driver.endings()] == [State.DONE]
 
 
-def test_the_same_request_failing_again_and_again_counts_once(driver: PusherDriver):
+def test_the_same_request_failing_repeatedly_counts_once(driver: PusherDriver):
     driver.breaker(min_queue_sample_count=2)
     driver.deliver(driver.queue(), "/a")
 
@@ -201,7 +201,7 @@ def test_the_same_request_failing_again_and_again_counts_once(driver: PusherDriv
     assert state(driver) is CircuitState.CLOSED
 
 
-def test_native_deliveries_to_one_uri_count_each_for_itself(driver: PusherDriver):
+def test_native_deliveries_to_one_uri_count_separately(driver: PusherDriver):
     """50 queues that fail at one endpoint are 50 samples, not one."""
     driver.breaker(min_queue_sample_count=50)
     for number in range(50):
@@ -216,7 +216,7 @@ def test_native_deliveries_to_one_uri_count_each_for_itself(driver: PusherDriver
     assert state(driver) is CircuitState.OPEN
 
 
-def test_a_request_without_a_route_says_nothing_about_any_circuit(driver: PusherDriver):
+def test_a_request_without_a_route_affects_no_circuit(driver: PusherDriver):
     driver.rule("/known", url="http://backend/")
     driver.breaker(min_queue_sample_count=1)
     driver.deliver(driver.queue(), "/unknown")
@@ -271,7 +271,7 @@ def test_the_head_of_a_queue_that_probes_is_tried_at_once_and_not_after_its_back
     assert state(driver) is CircuitState.CLOSED
 
 
-def test_a_queue_that_has_probed_in_vain_probes_again_without_its_back_off(driver: PusherDriver):
+def test_a_queue_whose_probe_failed_probes_again_without_its_back_off(driver: PusherDriver):
     held(driver, 1)
     tick(driver)
     driver.answer(500)
@@ -283,7 +283,7 @@ def test_a_queue_that_has_probed_in_vain_probes_again_without_its_back_off(drive
     assert driver.open() == ["/q0"]
 
 
-def test_an_endpoint_that_stays_down_is_asked_once_per_tick(driver: PusherDriver):
+def test_an_endpoint_that_stays_down_is_probed_once_per_tick(driver: PusherDriver):
     """However many queues wait, and although their back-offs end in the same instant."""
     held(driver, 30)
     before = len(driver.sent())
@@ -295,7 +295,7 @@ def test_an_endpoint_that_stays_down_is_asked_once_per_tick(driver: PusherDriver
         driver.answer(500)
 
 
-def test_while_no_probe_has_answered_a_tick_lets_one_more_queue_try(driver: PusherDriver):
+def test_while_no_probe_has_answered_a_tick_releases_one_more_queue(driver: PusherDriver):
     held(driver, 30)
 
     for number in range(5):
@@ -304,7 +304,7 @@ def test_while_no_probe_has_answered_a_tick_lets_one_more_queue_try(driver: Push
         assert len(driver.open()) == number + 1
 
 
-def test_a_queue_that_leaves_the_line_is_tried_at_once(driver: PusherDriver):
+def test_a_queue_that_is_not_held_any_more_is_tried_at_once(driver: PusherDriver):
     held(driver, 2)
     driver.circuits.close(HASH).result()
     driver.step()

@@ -23,7 +23,7 @@ QUICK = {"push_lease_ms": 5_000, "push_scan_ms": 100, "queues_reap_interval_ms":
 
 
 @pytest.mark.parametrize("backend", ["sqlite", "postgres"])
-def test_killed_in_the_middle_it_is_sent_again_with_the_same_id_and_in_order(
+def test_a_delivery_of_a_killed_node_is_sent_again_with_the_same_id_and_in_order(
     backend: str, tmp_path: Path, request: pytest.FixtureRequest
 ):
     url = request.getfixturevalue("postgres_url") if backend == "postgres" else None

@@ -33,7 +33,7 @@ def test_a_delivery_goes_where_its_route_leads(driver: PusherDriver):
     assert request.headers == (("x-mine", "1"), ("x-key", "k"))
 
 
-def test_its_sender_may_say_how_long_it_may_take(driver: PusherDriver):
+def test_its_sender_may_set_the_timeout(driver: PusherDriver):
     driver.deliver(driver.queue(), "/a", x_timeout="1500")
 
     driver.step()
@@ -41,7 +41,7 @@ def test_its_sender_may_say_how_long_it_may_take(driver: PusherDriver):
     assert driver.sender.sent[0].timeout_ms == 1_500
 
 
-def test_a_success_completes_it_and_history_tells_what_was_answered(driver: PusherDriver):
+def test_a_success_completes_it_and_history_has_the_answer(driver: PusherDriver):
     driver.deliver(driver.queue(), "/a")
     driver.step()
 
@@ -53,7 +53,7 @@ def test_a_success_completes_it_and_history_tells_what_was_answered(driver: Push
     check_counters(driver.store_driver)
 
 
-def test_a_failure_is_tried_again_after_ten_seconds_and_history_tells_of_each(driver: PusherDriver):
+def test_a_failure_is_retried_after_ten_seconds_and_history_has_each_attempt(driver: PusherDriver):
     message_id = driver.deliver(driver.queue(), "/a")
     driver.step()
 
@@ -96,7 +96,7 @@ def test_a_sender_that_is_broken_is_a_failure_like_others(driver: PusherDriver, 
     assert "no threads left" in str(driver.message(message_id).last_error)
 
 
-def test_the_routes_own_intervals_come_first_and_the_last_one_stays(driver: PusherDriver):
+def test_the_routes_own_intervals_come_first_and_the_last_one_repeats(driver: PusherDriver):
     driver.rule("/(.*)", url="http://backend/$1", retryIntervals=[1, 5])
     message_id = driver.deliver(driver.queue(), "/a")
 
@@ -110,7 +110,7 @@ def test_the_routes_own_intervals_come_first_and_the_last_one_stays(driver: Push
     assert waits == [1_000, 5_000, 5_000]
 
 
-def test_never_is_anything_given_up_by_itself(driver: PusherDriver):
+def test_no_delivery_is_given_up_by_itself(driver: PusherDriver):
     message_id = driver.deliver(driver.queue(), "/a")
 
     for _ in range(30):
@@ -143,7 +143,7 @@ def test_one_at_a_time_and_strictly_in_order_also_while_the_first_backs_off(driv
     check_counters(driver.store_driver)
 
 
-def test_a_status_that_is_not_to_be_tried_again_ends_it(driver: PusherDriver):
+def test_a_status_that_is_not_retried_ends_it(driver: PusherDriver):
     queue = driver.queue()
     driver.deliver(queue, "/a", x_queue_retry_4xx="0")
     driver.deliver(queue, "/b")
@@ -154,7 +154,7 @@ def test_a_status_that_is_not_to_be_tried_again_ends_it(driver: PusherDriver):
     assert driver.open() == ["/b"]
 
 
-def test_a_status_counts_as_what_the_route_makes_of_it(driver: PusherDriver):
+def test_a_status_counts_as_the_route_maps_it(driver: PusherDriver):
     driver.rule("/(.*)", url="http://backend/$1", translateStatus={"4\\d\\d": 200})
     driver.deliver(driver.queue(), "/a")
     driver.step()
@@ -164,7 +164,7 @@ def test_a_status_counts_as_what_the_route_makes_of_it(driver: PusherDriver):
     assert driver.store_driver.endings()[0].outcome is State.DONE
 
 
-def test_what_is_too_old_when_its_turn_comes_is_not_sent(driver: PusherDriver):
+def test_an_expired_delivery_is_not_sent(driver: PusherDriver):
     queue = driver.queue()
     driver.deliver(queue, "/old", x_queue_expire_after="5")
     driver.deliver(queue, "/new", x_queue_expire_after="-1", x_expire_after="1")
@@ -191,7 +191,7 @@ def test_without_a_route_it_waits_for_one(driver: PusherDriver):
     assert [request.url for request in driver.sender.sent] == ["http://late/"]
 
 
-def test_what_is_no_delivery_stays_where_it_is_and_says_why(driver: PusherDriver):
+def test_a_message_that_is_not_a_delivery_stays_in_its_queue_with_the_error(driver: PusherDriver):
     message_id = driver.store_driver.send(driver.queue(), body='"surprise"', group="push")
 
     driver.step()
@@ -213,7 +213,7 @@ def test_what_is_no_delivery_stays_where_it_is_and_says_why(driver: PusherDriver
         (True, "Thu, 14 Mar 2030 11:00:00 GMT", RETRY_MS),
     ],
 )
-def test_retry_after_lengthens_the_wait_if_so_set_and_never_shortens_it(
+def test_retry_after_lengthens_the_wait_if_enabled_and_never_shortens_it(
     store_driver: StoreDriver, honours, asked, waited
 ):
     driver = PusherDriver(store_driver, honours_retry_after=honours, max_retry_after_ms=60_000)
@@ -228,7 +228,7 @@ def test_retry_after_lengthens_the_wait_if_so_set_and_never_shortens_it(
 
 
 @pytest.mark.parametrize("asked", ["0", "Thu, 14 Mar 2030 11:00:00 GMT"])
-def test_an_endpoint_that_wants_no_wait_is_not_asked_in_a_loop(store_driver: StoreDriver, asked):
+def test_an_endpoint_that_wants_no_wait_is_not_called_in_a_loop(store_driver: StoreDriver, asked):
     driver = PusherDriver(store_driver, honours_retry_after=True, retry_ms=1)
     driver.deliver(driver.queue(), "/a")
 
@@ -256,7 +256,7 @@ def test_signed_deliveries_have_the_same_id_at_every_attempt(driver: PusherDrive
     assert first["webhook-signature"] != second["webhook-signature"]
 
 
-def test_queues_without_the_label_are_nobodys_business(driver: PusherDriver):
+def test_queues_without_the_label_are_not_pushed(driver: PusherDriver):
     ordinary = driver.store_driver.queue("mail")
     driver.store_driver.send(ordinary)
 
@@ -265,7 +265,7 @@ def test_queues_without_the_label_are_nobodys_business(driver: PusherDriver):
     assert driver.store_driver.counts(ordinary).ready == 1
 
 
-def test_a_paused_queue_waits_and_goes_on_when_it_is_resumed(driver: PusherDriver):
+def test_a_paused_queue_waits_until_it_is_resumed(driver: PusherDriver):
     queue = driver.queue()
     driver.deliver(queue, "/a")
     driver.store_driver.pause(queue)
@@ -312,7 +312,7 @@ def test_a_lease_is_extended_while_a_slow_backend_answers(driver: PusherDriver):
     assert (ending.id, ending.attempts) == (message_id, 1)
 
 
-def test_what_a_killed_node_had_under_way_is_sent_again_with_the_same_id(driver: PusherDriver):
+def test_requests_in_flight_of_a_killed_node_are_sent_again_with_the_same_id(driver: PusherDriver):
     driver.rule("/(.*)", url="http://backend/$1", signingSecret=SECRET)
     queue = driver.queue()
     driver.deliver(queue, "/a")
@@ -335,7 +335,7 @@ def test_what_a_killed_node_had_under_way_is_sent_again_with_the_same_id(driver:
     assert [request.url for request in survivor.sent] == ["http://backend/a", "http://backend/b"]
 
 
-def test_an_answer_that_comes_after_somebody_else_took_over_changes_nothing(driver: PusherDriver):
+def test_an_answer_after_another_node_took_over_changes_nothing(driver: PusherDriver):
     driver.deliver(driver.queue(), "/a")
     driver.step()
     other = FakeSender()
@@ -354,7 +354,7 @@ def test_an_answer_that_comes_after_somebody_else_took_over_changes_nothing(driv
     assert (ending.outcome, ending.leased_by, ending.failures) == (State.DONE, "node-2", 0)
 
 
-def test_a_late_success_counts_as_long_as_nobody_else_has_begun(driver: PusherDriver):
+def test_a_late_success_counts_as_long_as_no_other_node_has_claimed_it(driver: PusherDriver):
     driver.deliver(driver.queue(), "/a")
     driver.step()
     driver.clock.advance(ms=2 * LEASE_MS)
@@ -366,7 +366,7 @@ def test_a_late_success_counts_as_long_as_nobody_else_has_begun(driver: PusherDr
     assert driver.sent() == ["/a"]
 
 
-def test_what_is_broken_off_at_a_stop_goes_back_at_once_and_its_attempt_does_not_count(
+def test_a_request_aborted_at_a_stop_is_released_at_once_without_counting_an_attempt(
     driver: PusherDriver,
 ):
     message_id = driver.deliver(driver.queue(), "/a")
@@ -381,7 +381,7 @@ def test_what_is_broken_off_at_a_stop_goes_back_at_once_and_its_attempt_does_not
     assert driver.pusher.in_flight == 0
 
 
-def test_who_stops_claims_nothing_more_but_settles_what_comes_back(driver: PusherDriver):
+def test_a_stopping_pusher_claims_nothing_but_finishes_what_was_answered(driver: PusherDriver):
     queue = driver.queue()
     driver.deliver(queue, "/a")
     driver.deliver(queue, "/b")

@@ -15,7 +15,7 @@ def a_round_robin(*queue_nos: int, most: int = 10, **limits: int) -> RoundRobin:
     return round_robin
 
 
-def test_whoever_was_served_goes_behind_those_who_were_not():
+def test_a_queue_that_was_served_goes_behind_the_others():
     round_robin = a_round_robin(1, 2, 3, most=1)
 
     turns = []
@@ -37,7 +37,7 @@ def test_no_more_are_taken_than_there_is_room_for_and_none_twice():
     assert round_robin.take() == [3]
 
 
-def test_whoever_has_nothing_is_forgotten_until_a_hint_comes():
+def test_an_empty_queue_is_forgotten_until_a_hint_comes():
     round_robin = a_round_robin(1)
     round_robin.rest(*round_robin.take())
 
@@ -46,7 +46,7 @@ def test_whoever_has_nothing_is_forgotten_until_a_hint_comes():
     assert round_robin.take() == [1]
 
 
-def test_a_hint_that_comes_while_a_queue_is_looked_at_is_not_lost():
+def test_a_hint_that_comes_while_a_queue_is_taken_is_not_lost():
     round_robin = a_round_robin(1, 2)
     round_robin.take()
     round_robin.hint(1)
@@ -58,7 +58,7 @@ def test_a_hint_that_comes_while_a_queue_is_looked_at_is_not_lost():
     assert round_robin.take() == [1, 2]
 
 
-def test_a_parked_one_has_its_turn_at_its_instant():
+def test_a_parked_queue_is_due_at_its_instant():
     round_robin = a_round_robin(1, 2)
     round_robin.take()
     round_robin.park(1, until=500)
@@ -72,7 +72,7 @@ def test_a_parked_one_has_its_turn_at_its_instant():
     assert round_robin.next_instant() == 500
 
 
-def test_a_hint_brings_a_parked_one_back_but_a_mere_suggestion_does_not():
+def test_a_hint_brings_a_parked_queue_back_but_a_suggestion_does_not():
     round_robin = a_round_robin(1, 2)
     round_robin.take()
     round_robin.park(1, until=500)
@@ -86,7 +86,7 @@ def test_a_hint_brings_a_parked_one_back_but_a_mere_suggestion_does_not():
     assert round_robin.take() == [2]
 
 
-def test_a_route_without_room_keeps_its_queues_waiting_and_nobody_elses():
+def test_a_full_route_keeps_only_its_own_queues_waiting():
     round_robin = a_round_robin(1, 2, 3, narrow=1)
     round_robin.take()
 
@@ -102,7 +102,7 @@ def test_a_route_without_room_keeps_its_queues_waiting_and_nobody_elses():
     )
 
 
-def test_a_queue_whose_route_is_known_to_be_full_is_not_even_looked_at():
+def test_a_queue_whose_route_is_known_to_be_full_is_not_taken():
     round_robin = a_round_robin(1, 2, narrow=1)
     round_robin.take()
     round_robin.enter(1, "narrow")
@@ -115,7 +115,7 @@ def test_a_queue_whose_route_is_known_to_be_full_is_not_even_looked_at():
     assert round_robin.take() == [1]
 
 
-def test_of_those_who_go_to_one_route_only_as_many_are_taken_as_it_has_room_for():
+def test_only_as_many_queues_of_a_route_are_taken_as_it_has_room_for():
     round_robin = a_round_robin(1, 2, 3, narrow=2)
     for queue_no in round_robin.take():
         round_robin.enter(queue_no, "narrow")
@@ -126,7 +126,7 @@ def test_of_those_who_go_to_one_route_only_as_many_are_taken_as_it_has_room_for(
     assert round_robin.take() == [3], "the first had nothing for the route after all"
 
 
-def test_a_limit_that_falls_away_lets_all_in_that_waited():
+def test_removing_a_limit_admits_all_waiting_queues():
     limits = {"narrow": 1}
     round_robin = RoundRobin(most=10, limit_of=limits.get)
     for queue_no in (1, 2, 3):
@@ -147,7 +147,7 @@ ACTS = st.lists(
 
 
 @given(ACTS, st.integers(1, 4), st.integers(1, 2))
-def test_whatever_happens_limits_are_kept_and_nobody_is_left_behind(acts, most, limit):
+def test_limits_are_kept_and_every_queue_is_served(acts, most, limit):
     round_robin = RoundRobin(most=most, limit_of={"even": limit}.get)
     in_flight: dict[int, str] = {}
     hinted: set[int] = set()
@@ -182,7 +182,7 @@ def test_whatever_happens_limits_are_kept_and_nobody_is_left_behind(acts, most, 
                 round_robin.park(queue_no, now + 5)
         go_on()
 
-    # From here on all are served: everybody who was hinted at must have had a turn by the end.
+    # From here on all are served: every hinted queue must have been taken by the end.
     for _ in range(100):
         now += 10
         round_robin.wake_parked(now=now)

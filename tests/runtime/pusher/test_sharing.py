@@ -16,7 +16,7 @@ from tests.store.counter_checks import check_counters
 from tests.store.driver import StoreDriver
 
 
-def test_no_queue_waits_longer_than_the_others_because_one_has_much(store_driver: StoreDriver):
+def test_a_queue_with_many_deliveries_does_not_delay_the_others(store_driver: StoreDriver):
     driver = PusherDriver(store_driver, concurrency=1)
     much, little, least = (driver.queue(name) for name in ("much", "little", "least"))
     for number in range(4):
@@ -35,7 +35,7 @@ def test_no_queue_waits_longer_than_the_others_because_one_has_much(store_driver
     ]
 
 
-def test_no_more_is_under_way_than_set(store_driver: StoreDriver):
+def test_no_more_requests_are_in_flight_than_configured(store_driver: StoreDriver):
     driver = PusherDriver(store_driver, concurrency=3)
     for number in range(8):
         driver.deliver(driver.queue(f"q{number}"), f"/{number}")
@@ -50,7 +50,7 @@ def test_no_more_is_under_way_than_set(store_driver: StoreDriver):
     assert len(store_driver.endings()) == 8
 
 
-def test_of_a_route_no_more_is_under_way_than_it_allows_and_others_are_not_kept_back(
+def test_a_route_has_no_more_requests_in_flight_than_it_allows_and_delays_no_other(
     driver: PusherDriver,
 ):
     driver.rules(
@@ -107,7 +107,7 @@ def test_an_endpoint_that_hangs_does_not_keep_other_routes_waiting(store_driver:
     check_counters(store_driver)
 
 
-def test_those_who_wait_for_their_route_are_not_claimed_again_and_again(driver: PusherDriver):
+def test_queues_that_wait_for_their_route_are_not_claimed_from_repeatedly(driver: PusherDriver):
     driver.rule("/(.*)", url="http://narrow/$1", concurrency=1)
     ids = [driver.deliver(driver.queue(f"q{number}"), f"/{number}") for number in range(4)]
     for _ in range(10):
@@ -157,7 +157,7 @@ def test_many_queues_take_few_transactions(driver: PusherDriver):
     assert counted.calls["claim"] == 0
 
 
-def test_a_wake_up_rings_for_deliveries_and_soon_not_for_others(driver: PusherDriver):
+def test_a_wake_up_rings_for_deliveries_and_soon_not_for_other_queues(driver: PusherDriver):
     rung: list[int] = []
     finder = QueueFinder(driver.store_driver.store, scan_ms=1_000_000, ring=lambda: rung.append(1))
     ours, others = driver.queue(), driver.store_driver.queue("mail")

@@ -1,7 +1,7 @@
 """The whole story of an outage, against a real backend that fails on demand.
 
 Healthy, failing, open, held, half-open and failing again, half-open and healthy, closed, and one
-queue after the other let go.  Nothing is lost, order is kept, and the backend is spared.
+queue after the other released.  Nothing is lost, order is kept, and the backend is spared.
 """
 
 from __future__ import annotations
@@ -142,7 +142,7 @@ def test_an_outage_from_beginning_to_end(story: Story, shop: HttpBackend):
     assert story.run() == 0
     assert story.attempts() == {0, 1}, "none was spent since it is open"
 
-    # Half-open: one queue is let go to try, and its failure opens the circuit again.
+    # Half-open: one queue is released to probe, and its failure opens the circuit again.
     probes = story.let_pass(2 * OPEN_S)
     assert 1 <= probes <= 2
     assert story.state() in (CircuitState.OPEN, CircuitState.HALF_OPEN)
@@ -177,7 +177,7 @@ def check_that_nothing_was_lost(story: Story, shop: HttpBackend) -> None:
     check_counters(story.store_driver)
 
 
-def test_a_backend_that_is_slow_at_times_is_no_outage(story: Story, shop: HttpBackend):
+def test_an_endpoint_that_is_slow_at_times_is_not_an_outage(story: Story, shop: HttpBackend):
     shop.hold()
     story.deliver_one_each()
     story.step()

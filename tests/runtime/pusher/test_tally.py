@@ -23,7 +23,7 @@ def only(tally: PushTally) -> RouteTally:
         (404, {"x_queue_retry_4xx": "0"}, PushResult.GIVEN_UP),
     ],
 )
-def test_an_attempt_is_counted_by_how_it_ended(driver, status, headers, ended):
+def test_an_attempt_is_counted_by_its_result(driver, status, headers, ended):
     driver.deliver(driver.queue(), "/a", **headers)
     driver.step()
     driver.answer(status, took_ms=30)
@@ -33,7 +33,7 @@ def test_an_attempt_is_counted_by_how_it_ended(driver, status, headers, ended):
     assert (found.total, found.took_ms) == (1, 30)
 
 
-def test_what_was_broken_off_is_not_counted(driver):
+def test_an_aborted_request_is_not_counted(driver):
     driver.deliver(driver.queue(), "/a")
     driver.step()
     driver.answer(None, is_broken_off=True)
@@ -41,7 +41,7 @@ def test_what_was_broken_off_is_not_counted(driver):
     assert driver.tally.all() == []
 
 
-def test_durations_are_counted_by_the_smallest_bound_that_they_keep():
+def test_durations_are_counted_in_the_smallest_bucket_that_holds_them():
     tally = PushTally()
     for took_ms in (0, 5, 6, 120_000, 120_001):
         tally.note("/(.*)", PushResult.SUCCESS, took_ms=took_ms)

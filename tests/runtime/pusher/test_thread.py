@@ -68,7 +68,7 @@ def settings(request: pytest.FixtureRequest, tmp_path: Path) -> Settings:
     return settings
 
 
-def test_what_is_sent_is_pushed_as_soon_as_it_is_there(settings: Settings, shop: HttpBackend):
+def test_a_delivery_is_pushed_as_soon_as_it_is_sent(settings: Settings, shop: HttpBackend):
     node = Node(settings, shop)
     try:
         node.broker.start_pushing()
@@ -81,7 +81,7 @@ def test_what_is_sent_is_pushed_as_soon_as_it_is_there(settings: Settings, shop:
     assert shop.targets == ["/0", "/1", "/2"]
 
 
-def test_a_failure_is_tried_again_by_itself(settings: Settings, shop: HttpBackend):
+def test_a_failure_is_retried_by_itself(settings: Settings, shop: HttpBackend):
     node = Node(settings, shop)
     try:
         node.broker.start_pushing()
@@ -94,7 +94,7 @@ def test_a_failure_is_tried_again_by_itself(settings: Settings, shop: HttpBacken
         node.broker.close()
 
 
-def test_at_a_stop_what_was_answered_is_settled_and_the_rest_is_given_back(
+def test_a_stop_finishes_answered_requests_and_releases_the_rest(
     settings: Settings, shop: HttpBackend
 ):
     node = Node(settings, shop)
@@ -120,7 +120,7 @@ def test_at_a_stop_what_was_answered_is_settled_and_the_rest_is_given_back(
         after.broker.close()
 
 
-def test_a_node_that_is_set_not_to_pushes_nothing(settings: Settings, shop: HttpBackend):
+def test_a_node_with_pushing_disabled_pushes_nothing(settings: Settings, shop: HttpBackend):
     import msgspec
 
     node = Node(msgspec.structs.replace(settings, push=Push(deliver=False)), shop)
@@ -134,7 +134,7 @@ def test_a_node_that_is_set_not_to_pushes_nothing(settings: Settings, shop: Http
     assert shop.seen == []
 
 
-def test_to_start_or_to_stop_twice_does_no_harm(settings: Settings, shop: HttpBackend):
+def test_starting_or_stopping_twice_is_harmless(settings: Settings, shop: HttpBackend):
     node = Node(settings, shop)
     try:
         node.broker.start_pushing()

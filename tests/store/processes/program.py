@@ -21,8 +21,8 @@ from penstock.domain.errors import QueueNotFound
 from penstock.domain.message.draft import Draft
 from penstock.domain.message.lease import Lease, Verb
 from penstock.domain.queue.queue import Queue, QueueSettings
-from penstock.edge.waiting_claims import WaitingRoom
 from penstock.ports.store import Acted, Sent
+from penstock.runtime.waiting_claims import WaitingRoom
 from penstock.settings.values import Settings, Store
 from penstock.wiring.broker import Broker, open_broker
 

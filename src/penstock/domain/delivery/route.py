@@ -2,7 +2,7 @@ r"""Routes: where a queued request goes.
 
 A route table is an ordered list; a request belongs to the first route whose pattern matches its
 whole URI, query included.  `$1`, `$2` … in a route's URL stand for the groups of its pattern.
-`domain/delivery/route_rules.py` parses the JSON form of a table.
+`services/route_rules.py` parses the JSON form of a table.
 """
 
 from __future__ import annotations

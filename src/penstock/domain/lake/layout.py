@@ -13,11 +13,12 @@ Instants are milliseconds since 1970 (UTC).
 from __future__ import annotations
 
 import re
+from datetime import datetime
 from enum import StrEnum
 
 import msgspec
 
-from penstock.domain.datetimes import moment_of
+from penstock.domain.datetimes import instant_of, moment_of
 from penstock.domain.limits import DAY
 
 SCHEMA_VERSION = 1  # written into every file; columns are only ever added, and then nullable
@@ -284,6 +285,11 @@ def dt_of(instant: int) -> str:
 def dt_of_day(day: int) -> str:
     """The same for a day number since 1970."""
     return dt_of(day * DAY)
+
+
+def midnight_of(dt: str) -> int:
+    """The instant at which the day of a partition begins."""
+    return instant_of(datetime.fromisoformat(f"{dt}T00:00+00:00"))
 
 
 def folder(table: Table, dt: str, *, snapshot_no: int | None = None) -> str:

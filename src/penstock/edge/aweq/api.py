@@ -15,12 +15,12 @@ from penstock.edge.aweq import answers
 from penstock.edge.aweq import lease_holders as holders
 from penstock.edge.aweq import requests as asked
 from penstock.edge.chunks import bring_all_back
-from penstock.edge.protocol_queue import ProtocolQueue
 from penstock.edge.server.app import refuse_pages
 from penstock.edge.server.request import Request, Respond, Response
 from penstock.edge.server.router import Route
-from penstock.edge.waiting_claims import WaitingRoom
+from penstock.runtime.waiting_claims import WaitingRoom
 from penstock.services.messages import Messages
+from penstock.services.protocol_queue import ProtocolQueue
 from penstock.services.queues import Queues
 from penstock.settings.values import Aweq
 

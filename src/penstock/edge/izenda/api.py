@@ -29,13 +29,13 @@ from penstock.domain.worker import Worker
 from penstock.edge.izenda import wire
 from penstock.edge.native import wire_in
 from penstock.edge.native.bind import route_of
-from penstock.edge.protocol_queue import ProtocolQueue
 from penstock.edge.server.request import Request, Respond, Response, json_response
 from penstock.edge.server.router import Route
-from penstock.edge.waiting_claims import WaitingRoom
 from penstock.ports.clock import Clock
 from penstock.ports.store import Claimed
+from penstock.runtime.waiting_claims import WaitingRoom
 from penstock.services.messages import Messages, MessageView
+from penstock.services.protocol_queue import ProtocolQueue
 from penstock.services.task_leases import TaskLeases
 from penstock.services.workers import Workers
 

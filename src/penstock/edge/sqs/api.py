@@ -26,7 +26,7 @@ from penstock.edge.sqs.wire import protocols, sigv4
 from penstock.edge.sqs.wire.call import Asked, Promise, Promised
 from penstock.edge.sqs.wire.calls import OPERATIONS, Operation, WireProtocol
 from penstock.edge.sqs.wire.model import Output
-from penstock.edge.waiting_claims import WaitingRoom
+from penstock.runtime.waiting_claims import WaitingRoom
 from penstock.wiring.broker import Broker
 
 SQS = "sqs"

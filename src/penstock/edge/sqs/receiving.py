@@ -17,8 +17,8 @@ from penstock.edge.sqs.rules import body, content, digests
 from penstock.edge.sqs.rules import typed_attributes as typed
 from penstock.edge.sqs.wire.call import Asked, Promise, Promised
 from penstock.edge.sqs.wire.model import Message, ReceiveMessageRequest, ReceiveMessageResult
-from penstock.edge.waiting_claims import WaitingRoom
 from penstock.ports.store import Claimed
+from penstock.runtime.waiting_claims import WaitingRoom
 from penstock.services.messages import Messages
 from penstock.services.queues import Queues
 

@@ -1,1 +1,1 @@
-"""Who starts and stops the workers of a fleet: this machine, a command, Kubernetes, or nobody."""
+"""Replica managers: they start and stop the workers of a fleet, or leave that to others."""

@@ -15,7 +15,7 @@ from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import StructType
 
 from penstock.domain.circuit.settings import BreakerSettings, BreakerTask
-from penstock.domain.lake.layout import ATTEMPTS, HISTORY
+from penstock.domain.lake.layout import ATTEMPTS, HISTORY, midnight_of
 from penstock.domain.limits import DAY, MINUTE
 from penstock.domain.message import history
 from penstock.domain.message.lifecycle import EXHAUSTED, QUARANTINED, TIMED_OUT, State
@@ -220,7 +220,7 @@ def _replaying(settings: PipelineSettings) -> Any:
 def _played(
     calls: list[RouteCall], said: dict[str, Any], settings: PipelineSettings
 ) -> dict[str, Any]:
-    from_at = _midnight(said[DT])
+    from_at = midnight_of(said[DT])
     day = Interval(from_at, from_at + DAY)
     # The same result whichever neighbouring days were loaded.
     calls = [call for call in calls if from_at - DAY <= call.at < day.to_at]
@@ -246,14 +246,6 @@ def _played(
         "held": replayed.held,
         "failed": replayed.failed,
     }
-
-
-def _midnight(dt: str) -> int:
-    from datetime import datetime
-
-    from penstock.domain.datetimes import instant_of
-
-    return instant_of(datetime.fromisoformat(f"{dt}T00:00+00:00"))
 
 
 def _of_all(found: DataFrame) -> DataFrame:

@@ -8,7 +8,6 @@ unknown, the median of its queue is used.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from datetime import datetime
 from itertools import product
 from typing import Any
 
@@ -19,7 +18,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import StructType
 
-from penstock.domain.datetimes import instant_of
+from penstock.domain.lake.layout import midnight_of
 from penstock.domain.limits import DAY
 from penstock.domain.scaling.fleet import External, Fleet
 from penstock.domain.scaling.recommendation import Profile
@@ -112,7 +111,7 @@ def _replaying(settings: PipelineSettings) -> Any:
 
     def of_queue(table: pa.Table) -> pa.Table:
         first = table.slice(0, 1).to_pylist()[0]
-        from_at = instant_of(datetime.fromisoformat(f"{first[DT]}T00:00+00:00"))
+        from_at = midnight_of(first[DT])
         found = backtest(
             list(map(Arrival, *(table.column(n).to_pylist() for n in ("at", "work_ms")))),
             _fleet(first["queue"], settings),

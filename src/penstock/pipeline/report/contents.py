@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from datetime import datetime
 from typing import Any
 
-from penstock.domain.datetimes import instant_of
+from penstock.domain.lake.layout import midnight_of
 from penstock.domain.limits import DAY
 from penstock.pipeline.lake import SparkLake
 from penstock.pipeline.report import plots, svg
@@ -53,10 +52,7 @@ def report(lake: SparkLake, span: DaySpan) -> str:
 def _times(days: list[str]) -> tuple[int, int]:
     if not days:
         return 0, DAY
-    first, last = (
-        instant_of(datetime.fromisoformat(f"{day}T00:00+00:00")) for day in (days[0], days[-1])
-    )
-    return first, last + DAY
+    return midnight_of(days[0]), midnight_of(days[-1]) + DAY
 
 
 def _tiles(queues: Rows, days: list[str]) -> list[tuple[str, str]]:

@@ -23,8 +23,8 @@ from penstock.edge.native.wire_in import decode
 from penstock.edge.server.errors import error_response, unexpected
 from penstock.edge.server.request import Request, Respond, Response, json_response
 from penstock.edge.server.router import Route
-from penstock.edge.waiting_claims import WaitingRoom
 from penstock.ports.store import Claimed
+from penstock.runtime.waiting_claims import WaitingRoom
 from penstock.services.directory import Directory
 from penstock.services.messages import ClaimOptions, Messages
 

@@ -13,9 +13,9 @@ import pytest
 from penstock.domain.errors import TooManyWaiting
 from penstock.domain.message.draft import Draft
 from penstock.domain.queue.queue import Queue, QueueSettings
-from penstock.edge.waiting_claims import WaitingRoom
 from penstock.ports.store import Claimable, Claimed
 from penstock.ports.ticket import Ticket
+from penstock.runtime.waiting_claims import WaitingRoom
 from penstock.services.messages import ClaimOptions
 from penstock.wiring.broker import Broker, open_broker
 from tests.clocks import ManualClock
@@ -29,7 +29,7 @@ OFTEN = 5
 
 @pytest.fixture
 def broker(tmp_path: Path) -> Iterator[Broker]:
-    """Nobody tells the room of what is sent: the tests do."""
+    """The room gets no wake-ups of its own: the tests send them."""
     opened = open_broker(some_settings(tmp_path))
     yield opened
     opened.close()
@@ -58,7 +58,7 @@ class Scene:
         return tasks
 
     async def settle(self) -> None:
-        """Whoever wanted to look has looked: the store serves in order."""
+        """All pending looks are done: the store serves in order."""
         for _ in range(3):
             await asyncio.sleep(0)
             await self._broker.store.write(lambda _: None)
@@ -137,7 +137,7 @@ def test_two_hints_at_once_wake_two(broker: Broker, queue: Queue) -> None:
     asyncio.run(scene())
 
 
-def test_a_hint_that_finds_nothing_costs_nobody_its_place(broker: Broker, queue: Queue) -> None:
+def test_a_hint_that_finds_nothing_costs_no_claim_its_place(broker: Broker, queue: Queue) -> None:
     async def play() -> None:
         scene = Scene(broker, queue)
         first, second = await scene.waiting(2)
@@ -176,7 +176,7 @@ def test_who_leaves_with_a_hint_in_hand_passes_it_on(broker: Broker, queue: Queu
         await s.send(1)
 
         s.hint()
-        await asyncio.sleep(0)  # the hint has arrived, and nobody has acted on it yet
+        await asyncio.sleep(0)  # the hint has arrived, and no claim has acted on it yet
         leaver.cancel()
 
         assert await served([stayer]) == [1]
@@ -197,7 +197,7 @@ def test_a_hint_from_another_thread_arrives(broker: Broker, queue: Queue) -> Non
     asyncio.run(scene())
 
 
-def test_a_hint_for_another_queue_wakes_nobody(broker: Broker, queue: Queue) -> None:
+def test_a_hint_for_another_queue_wakes_no_claim(broker: Broker, queue: Queue) -> None:
     async def scene() -> None:
         s = Scene(broker, queue)
         [task] = await s.waiting(1)
@@ -212,7 +212,7 @@ def test_a_hint_for_another_queue_wakes_nobody(broker: Broker, queue: Queue) -> 
     asyncio.run(scene())
 
 
-def test_nobody_is_counted_who_has_left(broker: Broker, queue: Queue) -> None:
+def test_a_claim_that_has_left_is_not_counted(broker: Broker, queue: Queue) -> None:
     async def scene() -> None:
         s = Scene(broker, queue, most=2)
         tasks = await s.waiting(2)
