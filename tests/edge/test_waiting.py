@@ -29,7 +29,7 @@ OFTEN = 5
 
 @pytest.fixture
 def broker(tmp_path: Path) -> Iterator[Broker]:
-    """Nobody tells the room of what is sent: the tests do."""
+    """Wake-ups reach the room only from the tests."""
     opened = open_broker(some_settings(tmp_path))
     yield opened
     opened.close()
@@ -137,7 +137,9 @@ def test_two_hints_at_once_wake_two(broker: Broker, queue: Queue) -> None:
     asyncio.run(scene())
 
 
-def test_a_hint_that_finds_nothing_costs_nobody_its_place(broker: Broker, queue: Queue) -> None:
+def test_a_hint_that_finds_nothing_keeps_the_order_of_waiting_claims(
+    broker: Broker, queue: Queue
+) -> None:
     async def play() -> None:
         scene = Scene(broker, queue)
         first, second = await scene.waiting(2)
@@ -176,7 +178,7 @@ def test_who_leaves_with_a_hint_in_hand_passes_it_on(broker: Broker, queue: Queu
         await s.send(1)
 
         s.hint()
-        await asyncio.sleep(0)  # the hint has arrived, and nobody has acted on it yet
+        await asyncio.sleep(0)  # the hint has arrived, and no claim has acted on it yet
         leaver.cancel()
 
         assert await served([stayer]) == [1]
@@ -197,7 +199,7 @@ def test_a_hint_from_another_thread_arrives(broker: Broker, queue: Queue) -> Non
     asyncio.run(scene())
 
 
-def test_a_hint_for_another_queue_wakes_nobody(broker: Broker, queue: Queue) -> None:
+def test_a_hint_for_another_queue_wakes_no_claim(broker: Broker, queue: Queue) -> None:
     async def scene() -> None:
         s = Scene(broker, queue)
         [task] = await s.waiting(1)
@@ -212,7 +214,7 @@ def test_a_hint_for_another_queue_wakes_nobody(broker: Broker, queue: Queue) -> 
     asyncio.run(scene())
 
 
-def test_nobody_is_counted_who_has_left(broker: Broker, queue: Queue) -> None:
+def test_a_claim_that_has_ended_is_not_counted(broker: Broker, queue: Queue) -> None:
     async def scene() -> None:
         s = Scene(broker, queue, most=2)
         tasks = await s.waiting(2)

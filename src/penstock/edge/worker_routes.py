@@ -1,4 +1,4 @@
-"""Everything about workers that is served: they themselves, their tasks, and what is remembered."""
+"""Routes for workers: the registry, Izenda's tasks, and facts."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def work_routes(broker: Broker, room: WaitingRoom) -> list[Route]:
         broker.queues,
         broker.messages,
         name=tasks.queue,
-        # Whoever dies with a task has it run again, in its old place; a failure ends it.
+        # A task whose worker crashes is retried in its old place; a failure is final.
         settings=QueueSettings(lease_ms=workers.valid_ms + grace_ms, max_attempts=None),
     )
     task_leases = TaskLeases(

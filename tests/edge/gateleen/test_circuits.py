@@ -31,7 +31,7 @@ def hashes(server: LiveServer, put_rules: PutRules) -> tuple[str, str]:
     return first, second
 
 
-def test_all_circuits_are_told_of_by_their_hashes(api: Api, hashes: tuple[str, str]) -> None:
+def test_all_circuits_are_listed_by_their_hashes(api: Api, hashes: tuple[str, str]) -> None:
     first, second = hashes
     expected = {
         first: {"status": "open", "infos": {"failRatio": 0, "circuit": A, "metricName": "a"}},
@@ -47,7 +47,7 @@ def test_where_there_are_none_there_is_an_empty_object(api: Api) -> None:
     assert of(api.call("GET", CIRCUITS)) == (200, {})
 
 
-def test_one_circuit_is_told_of_with_its_info(api: Api, hashes: tuple[str, str]) -> None:
+def test_a_circuit_is_returned_with_its_info(api: Api, hashes: tuple[str, str]) -> None:
     first, second = hashes
 
     assert of(api.call("GET", f"{CIRCUITS}{first}")) == (
@@ -64,7 +64,7 @@ def test_one_circuit_is_told_of_with_its_info(api: Api, hashes: tuple[str, str])
 
 
 @pytest.mark.parametrize("name", [UNKNOWN, "x", "%00", "a%2Fb", "é"])
-def test_a_circuit_that_nobody_knows_is_closed(api: Api, name: str) -> None:
+def test_an_unknown_circuit_is_closed(api: Api, name: str) -> None:
     assert of(api.call("GET", f"{CIRCUITS}{name}")) == (200, {"status": "closed", "info": {}})
     assert of(api.call("GET", f"{CIRCUITS}{name}/status")) == (200, CLOSED)
     assert text_of(api.call("PUT", f"{CIRCUITS}{name}/status", CLOSED)) == (200, "")
@@ -134,7 +134,7 @@ def test_anything_else_is_not_allowed(api: Api, method: str, path: str) -> None:
     assert text_of(api.call(method, f"{CIRCUITS}{path}")) == (405, "Method Not Allowed")
 
 
-def test_a_store_that_does_not_answer_is_told_of_as_gateleen_does(
+def test_a_store_that_does_not_respond_is_reported_as_in_gateleen(
     api: Api, server: LiveServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def unavailable(*_: Any) -> Any:

@@ -81,7 +81,7 @@ def test_all_circuits_are_closed_at_once(api: Api) -> None:
 
 
 @pytest.mark.parametrize("what", ["", "/open", "/close"])
-def test_a_circuit_that_nobody_knows_is_not_found(api: Api, what: str) -> None:
+def test_an_unknown_circuit_is_not_found(api: Api, what: str) -> None:
     answer = api.call("POST" if what else "GET", f"/v1/circuits/{UNKNOWN}{what}")
 
     assert_refused(answer, 404, "circuit_not_found")
@@ -234,7 +234,7 @@ def test_a_circuit_overrides_settings_of_the_breaker(api: Api, server: LiveServe
 
 
 @pytest.mark.usefixtures("_no_own_settings")
-def test_a_circuit_that_nobody_knows_yet_is_named_by_its_route(api: Api) -> None:
+def test_a_circuit_that_was_not_used_yet_is_named_by_its_route(api: Api) -> None:
     path = f"/v1/circuits/{STRIPE}/settings"
     assert_refused(api.call("GET", path), 404, "circuit_not_found")
     assert_refused(api.call("PATCH", path, {"single_probe": True}), 404, "circuit_not_found")

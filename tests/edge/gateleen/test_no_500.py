@@ -113,8 +113,8 @@ def test_no_delivery_makes_a_500(api: Api, document: object) -> None:
 def test_no_outcome_of_a_job_makes_a_500(api: Api, route: str, more: object, number: int) -> None:
     api.call("PATCH", "/v1/breaker", {"statistics_update_enabled": True})
     one = {"route": route, "id": route, "outcome": "failure", "generation": number}
-    for told in (one, {**one, "took_ms": number}, {**one, "outcome": more}, more):
-        body = json.dumps({"outcomes": [told]}).encode()
+    for report in (one, {**one, "took_ms": number}, {**one, "outcome": more}, more):
+        body = json.dumps({"outcomes": [report]}).encode()
         assert api.call("POST", "/v1/circuits/outcomes", raw=body).status_code < 500
     for asked in ([route], more):
         body = json.dumps({"routes": asked}).encode()

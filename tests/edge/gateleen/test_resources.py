@@ -80,7 +80,7 @@ def test_a_rule_that_could_never_work_is_refused_by_name(api: Api, url: str) -> 
 
 
 @pytest.mark.parametrize("body", [b"", b"[]", b"{", b"\xff", b'{"/a\\u0000": {}}', b'{"/a": 1}'])
-def test_what_is_no_table_of_rules_is_refused(api: Api, body: bytes) -> None:
+def test_invalid_routing_rules_are_rejected(api: Api, body: bytes) -> None:
     assert_refused(api.call("PUT", RULES, raw=body), 400, "invalid_request")
 
 
@@ -162,7 +162,7 @@ def test_a_configuration_that_is_not_exact_is_refused_and_nothing_changes(
 
 
 @pytest.mark.parametrize("body", [b"", b"null", b"[]", b"{", b"\xff", b"[" * 10_000])
-def test_what_is_no_configuration_is_refused(api: Api, body: bytes) -> None:
+def test_an_invalid_configuration_is_rejected(api: Api, body: bytes) -> None:
     assert_refused(api.call("PUT", BREAKER, raw=body), 400, "invalid_request")
 
 
@@ -233,7 +233,7 @@ def test_payloads_are_logged_of_the_resources_and_methods_that_are_named(
     assert json.loads(line.partition("payload: ")[2]) == EXAMPLE
 
 
-def test_payloads_are_not_logged_before_somebody_asks_for_it(
+def test_payloads_are_not_logged_unless_the_logging_resource_asks_for_it(
     logging_api: Api, caplog: pytest.LogCaptureFixture
 ) -> None:
     logging_api.call("PUT", BREAKER, EXAMPLE)

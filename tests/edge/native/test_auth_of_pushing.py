@@ -38,7 +38,7 @@ def test_a_key_opens_only_its_own_queues(admin: Api, let_in: LetIn) -> None:
 
     assert push(mailer, "/guarded/a", "mail-first").status_code == 202
     assert_refused(push(mailer, "/guarded/a", "bank-1"), 403, "forbidden")
-    assert_refused(push(mailer, "/other", "bank-1"), 403, "forbidden")  # nor is anything told
+    assert_refused(push(mailer, "/other", "bank-1"), 403, "forbidden")  # and nothing is revealed
     native = {"queue": "bank-1", "uri": "/guarded/a"}
     assert_refused(mailer.call("POST", "/v1/deliveries", native), 403, "forbidden")
     assert admin.call("GET", "/v1/queues/bank-1").status_code == 404
@@ -89,7 +89,7 @@ def test_what_concerns_all_queues_is_not_for_a_key_that_is_for_some(
     assert list(admin.get(RULES)) == [PATTERN]
 
 
-def test_whoever_reads_sees_circuits_and_routes_but_no_secrets(
+def test_a_reader_sees_circuits_and_routes_but_no_secrets(
     admin: Api,
     let_in: LetIn,
 ) -> None:
@@ -115,7 +115,7 @@ def test_whoever_reads_sees_circuits_and_routes_but_no_secrets(
         assert_refused(limited.call("GET", path), 403, "forbidden")
 
 
-def test_a_queue_is_unheld_by_whoever_operates_it(admin: Api, let_in: LetIn) -> None:
+def test_a_queue_is_unheld_with_the_role_operate_for_it(admin: Api, let_in: LetIn) -> None:
     name = admin.make_queue("mail")
     theirs = let_in(Role.OPERATE, queues=("mail-*",))
 

@@ -174,7 +174,7 @@ REQUESTS: dict[tuple[str, str], tuple[str, str | None, dict[str, str]]] = {
         for method, body in (("GET", None), ("PUT", CLOSE))
     },
 }
-# Those who may come in are told that there is nothing to be done: 405.
+# Authorised callers get 405: there is nothing to do.
 NOTHING = {("GET", "/push/{uri...}")} | {
     (method, path)
     for path in (CIRCUITS, f"{CIRCUITS}/{{rest...}}")

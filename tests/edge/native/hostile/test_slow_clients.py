@@ -18,7 +18,7 @@ CUT_OFF_S = 30.0  # it takes two or three
 
 
 def drips(wire: Raw) -> bool:
-    """One more byte; tells whether somebody is still there to take it."""
+    """Send one more byte; return whether the server still accepts it."""
     try:
         wire.socket.send(b"a")
     except OSError:

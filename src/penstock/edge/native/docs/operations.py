@@ -1,4 +1,4 @@
-"""An operation for readers: what it takes, what it answers, and how to try it."""
+"""An operation on the page: parameters, body, responses and a command to try it."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from penstock.edge.native.docs.schemas import in_words
 
 Part = dict[str, Any]
 
-# For which queues a key must be, beside its role.
+# Which queues the key must cover, in addition to its role.
 _QUEUES = {
     Scope.QUEUE: " for the queue",
     Scope.NAMED: " for the queue it is about",
