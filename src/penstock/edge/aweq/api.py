@@ -33,12 +33,14 @@ class AweqApi:
         room: WaitingRoom,
         *,
         settings: Aweq,
+        reap_interval_ms: int,
         limits: Limits,
     ) -> None:
         self._messages = messages
         self._queues = queues
         self._room = room
         self._settings = settings
+        self._reap_interval_ms = reap_interval_ms
         self._limits = limits
         wanted = QueueSettings(
             lease_ms=settings.lease_ms, max_attempts=None, redelivery=Redelivery.BACK
@@ -148,7 +150,7 @@ class AweqApi:
                 queued=counts.ready + counts.waiting,
                 held=counts.leased,
                 lease_ms=self._settings.lease_ms,
-                reap_interval_ms=self._settings.reap_interval_ms,
+                reap_interval_ms=self._reap_interval_ms,
             )
 
         return await self._queue.use(do)

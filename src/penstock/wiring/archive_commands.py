@@ -1,0 +1,112 @@
+"""What `penstock archive run`, `snapshot` and `status` do, with or without a running server."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from datetime import datetime
+from threading import Event
+
+import msgspec
+
+from penstock.domain.datetimes import moment_of
+from penstock.domain.errors import LakeRefused
+from penstock.domain.lake.progress import Mark, Source
+from penstock.ports.archive import Lake, Snapshot
+from penstock.ports.store import Session
+from penstock.runtime.archiver.archiver import ArchiveRun
+from penstock.settings import Settings
+from penstock.wiring.broker import Broker, open_broker
+from penstock.wiring.lake_writers import LakeWriters, open_lake_writers
+
+Progress = Callable[[int, int], None]
+
+
+class TakenSnapshot(msgspec.Struct, frozen=True):
+    snapshot_no: int
+    messages: int
+    taken_at: datetime
+
+
+class SourceStatus(msgspec.Struct, frozen=True):
+    table: str
+    rows: int  # in the lake
+    behind: int  # about how many are not yet
+    written_at: datetime | None
+
+
+class LakeStatus(msgspec.Struct, frozen=True):
+    lake: str
+    is_made: bool
+    tables: list[SourceStatus]
+    snapshots: int
+    latest: TakenSnapshot | None
+
+
+def run(settings: Settings, *, anew: bool, progress: Progress) -> ArchiveRun:
+    """Write new rows to the lake; `anew`: everything the store still has, into a new lake."""
+    with _opened(settings) as (broker, archive):
+        if anew:
+            _refuse_old(archive.lake)
+            broker.store.write(lambda s: s.archive.begin_anew()).result()
+        return archive.archiver.run(progress)
+
+
+def snapshot(settings: Settings, *, progress: Progress) -> TakenSnapshot:
+    with _opened(settings) as (_, archive):
+        taken = archive.snapshots.take(progress)
+        archive.snapshots.keep_only(settings.archive.snapshots)
+        return _taken(taken)
+
+
+def status(settings: Settings) -> LakeStatus:
+    with _opened(settings) as (broker, archive):
+        marks, cut, latest = broker.store.read(_look).result()
+        behind = dict.fromkeys(Source, 0)
+        done = {mark.place: mark.done_no for mark in marks}
+        for (source, day), number in cut.items():
+            behind[source] += max(0, number - done.get((source, day), 0))
+        return LakeStatus(
+            lake=archive.lake.place,
+            is_made=archive.lake.id() is not None,
+            tables=[_source(source, marks, behind[source]) for source in Source],
+            snapshots=len(archive.lake.snapshots()),
+            latest=None if latest is None else _taken(latest),
+        )
+
+
+@contextmanager
+def _opened(settings: Settings) -> Iterator[tuple[Broker, LakeWriters]]:
+    broker = open_broker(settings)
+    never = Event()
+    try:
+        yield broker, open_lake_writers(broker, pause=lambda ms: never.wait(ms / 1000))
+    finally:
+        broker.close()
+
+
+def _refuse_old(lake: Lake) -> None:
+    if lake.id() is not None:
+        raise LakeRefused(
+            f"a lake exists in {lake.place}: set archive.folder to another folder for a new one"
+        )
+
+
+def _look(session: Session) -> tuple[list[Mark], dict[tuple[Source, int], int], Snapshot | None]:
+    look = session.archive.look()
+    return session.archive.marks(), dict(look.cut), session.archive.snapshot()
+
+
+def _source(source: Source, marks: list[Mark], behind: int) -> SourceStatus:
+    own = [mark for mark in marks if mark.source is source]
+    written_at = max((mark.moved_at for mark in own if mark.rows_total), default=0)
+    return SourceStatus(
+        table=source.value,
+        rows=sum(mark.rows_total for mark in own),
+        behind=behind,
+        written_at=moment_of(written_at) if written_at else None,
+    )
+
+
+def _taken(snapshot: Snapshot) -> TakenSnapshot:
+    return TakenSnapshot(snapshot.snapshot_no, snapshot.rows, moment_of(snapshot.taken_at))
