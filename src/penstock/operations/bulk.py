@@ -31,7 +31,7 @@ class BulkOperations:
     def change(self, call: Call[Bulk, None]) -> Steps[Changed]:
         wanted, queue = call.body, call.path["queue"]
         if (wanted.ids is None) is (wanted.where is None):
-            raise InvalidRequest("say which messages: give ids or where, and not both")
+            raise InvalidRequest("give ids or where, not both")
         pick = None if wanted.where is None else _pick(wanted.where)
         order = Order(
             act=wanted.act,

@@ -22,9 +22,9 @@ def from_cursor(text: str | None, size: int) -> tuple[int, ...] | None:
         raw = base64.urlsafe_b64decode(text + "=" * (-len(text) % 4))
         place = msgspec.json.decode(raw, type=tuple[int, ...])
     except (binascii.Error, ValueError, msgspec.DecodeError, RecursionError):
-        raise InvalidRequest("this cursor is not one of ours") from None
+        raise InvalidRequest("the cursor is not valid; use the `next` of a page") from None
     if len(place) != size or any(abs(number) > 2**62 for number in place):
-        raise InvalidRequest("this cursor is not one of ours")
+        raise InvalidRequest("the cursor is not valid; use the `next` of a page")
     return place
 
 

@@ -9,7 +9,7 @@ import pytest
 from penstock.domain.circuit.circuit import circuit_hash
 from penstock.domain.errors import StoreUnavailable
 from tests.edge.api import Api
-from tests.edge.gateleen.conftest import CIRCUITS, NOBODY, PutRules, of, text_of
+from tests.edge.gateleen.conftest import CIRCUITS, UNREACHABLE, PutRules, of, text_of
 from tests.edge.live import LiveServer
 
 A, B = "/a/(.*)", "/b/(.*)"
@@ -22,7 +22,7 @@ CLOSED = {"status": "closed"}
 @pytest.fixture
 def hashes(server: LiveServer, put_rules: PutRules) -> tuple[str, str]:
     """Two circuits, of which the first is open."""
-    put_rules({A: {"url": NOBODY, "metricName": "a"}, B: {"url": NOBODY}})
+    put_rules({A: {"url": UNREACHABLE, "metricName": "a"}, B: {"url": UNREACHABLE}})
     first, second = circuit_hash(A), circuit_hash(B)
     circuits = server.broker.circuits
     circuits.force_open(first).result()

@@ -9,7 +9,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from tests.edge.api import Api
-from tests.edge.gateleen.conftest import BREAKER, CIRCUITS, LOGGING, NOBODY, RULES
+from tests.edge.gateleen.conftest import BREAKER, CIRCUITS, LOGGING, RULES, UNREACHABLE
 from tests.edge.live import LiveServer
 from tests.edge.raw import ClosedError, Raw, request
 
@@ -59,7 +59,7 @@ bodies = st.one_of(st.binary(max_size=60), documents.map(lambda d: json.dumps(d)
 
 @pytest.fixture(autouse=True)
 def _a_route(api: Api, put_rules: object) -> None:
-    api.call("PUT", RULES, {"/a.*": {"url": NOBODY}, "/.*": {"url": f"{NOBODY}/x"}})
+    api.call("PUT", RULES, {"/a.*": {"url": UNREACHABLE}, "/.*": {"url": f"{UNREACHABLE}/x"}})
 
 
 def ask(server: LiveServer, raw: bytes) -> int:

@@ -14,8 +14,8 @@ from tests.edge.gateleen.conftest import (
     BREAKER,
     CIRCUITS,
     LOGGING,
-    NOBODY,
     RULES,
+    UNREACHABLE,
     delivery_of,
     push,
 )
@@ -29,7 +29,7 @@ CLOSED = {"status": "closed"}
 @pytest.fixture
 def admin(let_in: LetIn) -> Api:
     admin = let_in()
-    assert admin.call("PUT", RULES, {PATTERN: {"url": NOBODY}}).status_code == 200
+    assert admin.call("PUT", RULES, {PATTERN: {"url": UNREACHABLE}}).status_code == 200
     return admin
 
 
@@ -94,7 +94,7 @@ def test_a_reader_sees_circuits_and_routes_but_no_secrets(
     let_in: LetIn,
 ) -> None:
     rule = {
-        "url": NOBODY,
+        "url": UNREACHABLE,
         "headers": {"x-token": "s3cret"},
         "basicAuth": {"username": "u", "password": "s3cret"},
         "signingSecret": "whsec_" + "czNjcmV0" * 4,

@@ -133,7 +133,7 @@ def test_only_so_many_may_listen_at_one_time(make_server: MakeServer) -> None:
             other.next()
             assert_refused(api.call("GET", "/v1/live"), 429, "too_many_waiting")
 
-    # Whoever goes makes room.
+    # A listener that leaves makes room.
     eventually(lambda: api.call("GET", "/v1/live?events=1").status_code == 200)
     api.close()
 

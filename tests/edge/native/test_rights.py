@@ -1,7 +1,7 @@
 """Who may do what: every operation, called with no key, a wrong key, each role, other queues.
 
 What is expected stands in docs/security.md, row by row; the requests are the examples of the docs
-page, which succeed for those who may.  Whoever adds an operation adds its row.
+page, which succeed for those who may.  A new operation needs a new row.
 """
 
 from __future__ import annotations

@@ -69,10 +69,10 @@ def _filter(given: dict[str, Any]) -> Filter:
         if name == _REJECT:
             continue
         if not isinstance(text, str):
-            raise InvalidRequest(f"of a filter, {name[:40]!r} must be a text")
+            raise InvalidRequest(f"{name[:40]!r} of a filter must be a string")
         fits[name if name in (_URL, _METHOD) else name.lower()] = _pattern(name, text)
     if not fits:
-        raise InvalidRequest("a filter names a url, a method or headers")
+        raise InvalidRequest("a filter needs a url, a method or a header")
     return Filter(fits, is_reject=_is_reject(given.get(_REJECT, False)))
 
 
@@ -88,4 +88,4 @@ def _pattern(name: str, text: str) -> Pattern:
     try:
         return compiled(text)
     except InvalidPattern as error:
-        raise InvalidRequest(f"of a filter, {name[:40]!r} is not a pattern: {error}") from None
+        raise InvalidRequest(f"{name[:40]!r} of a filter is not a valid pattern: {error}") from None

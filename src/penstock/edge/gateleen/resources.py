@@ -128,5 +128,5 @@ def text_of(request: Request) -> str:
     except UnicodeDecodeError:
         raise InvalidRequest("the JSON is not valid UTF-8") from None
     if NUL in text:
-        raise InvalidRequest("the JSON must not have a NUL in it")
+        raise InvalidRequest("the JSON must not contain a NUL character")
     return text

@@ -1,4 +1,4 @@
-"""Row 42: bodies over the limit, uploads without end, compressed ones; memory stays bounded."""
+"""Bodies over the limit, endless uploads, compressed bodies; memory stays bounded."""
 
 from __future__ import annotations
 

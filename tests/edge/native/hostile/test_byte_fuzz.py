@@ -1,4 +1,4 @@
-"""Row 44: valid requests with a few bytes changed.  Seeded, so a failure can be repeated."""
+"""Valid requests with a few bytes changed.  Seeded, so a failure can be repeated."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Row 39: requests that are none are refused or cut off at once, and nothing of them comes back."""
+"""Malformed requests are rejected or cut off at once, and none of their content is returned."""
 
 from __future__ import annotations
 

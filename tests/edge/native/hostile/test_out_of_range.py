@@ -1,4 +1,4 @@
-"""Row 41: values out of bounds are refused: never with a 5xx, and never quietly made to fit."""
+"""Values out of range are rejected: never with a 5xx, and never silently clamped."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Row 43: hundreds of clients that drip, and hundreds that do nothing; the polite are served."""
+"""Hundreds of slow clients and hundreds of idle ones; well-behaved clients are served."""
 
 from __future__ import annotations
 

@@ -18,10 +18,10 @@ class Html(str):
 
 def el(name: str, /, *parts: str, **attributes: str) -> Html:
     """`el("a", "R&D", href="#x")`; keywords of Python get a trailing underscore (`class_`)."""
-    told = "".join(f' {key.rstrip("_")}="{escape(value)}"' for key, value in attributes.items())
+    rendered = "".join(f' {key.rstrip("_")}="{escape(value)}"' for key, value in attributes.items())
     if name in _VOID:
-        return Html(f"<{name}{told}>")
-    return Html(f"<{name}{told}>{join(*parts)}</{name}>")
+        return Html(f"<{name}{rendered}>")
+    return Html(f"<{name}{rendered}>{join(*parts)}</{name}>")
 
 
 def join(*parts: str, by: str = "") -> Html:

@@ -97,7 +97,7 @@ class ActApi:
             case Verb.COMPLETE:
                 return self._messages.plan(lease, verb, is_late_ok=bool(act.is_late_ok))
             case Verb.SNOOZE if act.delay_ms is None:
-                raise InvalidRequest("snooze needs delay_ms")
+                raise InvalidRequest("snooze requires delay_ms")
             case _:
                 return self._messages.plan(lease, verb, delay_ms=act.delay_ms, text=act.reason)
 
