@@ -29,7 +29,7 @@ OFTEN = 5
 
 @pytest.fixture
 def broker(tmp_path: Path) -> Iterator[Broker]:
-    """The room gets no wake-ups of its own: the tests send them."""
+    """Wake-ups reach the room only from the tests."""
     opened = open_broker(some_settings(tmp_path))
     yield opened
     opened.close()
@@ -137,7 +137,9 @@ def test_two_hints_at_once_wake_two(broker: Broker, queue: Queue) -> None:
     asyncio.run(scene())
 
 
-def test_a_hint_that_finds_nothing_costs_no_claim_its_place(broker: Broker, queue: Queue) -> None:
+def test_a_hint_that_finds_nothing_keeps_the_order_of_waiting_claims(
+    broker: Broker, queue: Queue
+) -> None:
     async def play() -> None:
         scene = Scene(broker, queue)
         first, second = await scene.waiting(2)
@@ -212,7 +214,7 @@ def test_a_hint_for_another_queue_wakes_no_claim(broker: Broker, queue: Queue) -
     asyncio.run(scene())
 
 
-def test_a_claim_that_has_left_is_not_counted(broker: Broker, queue: Queue) -> None:
+def test_a_claim_that_has_ended_is_not_counted(broker: Broker, queue: Queue) -> None:
     async def scene() -> None:
         s = Scene(broker, queue, most=2)
         tasks = await s.waiting(2)

@@ -90,7 +90,7 @@ class OldTransaction(AnswerRecord, frozen=True):
             "or a replication slot."
         ),
     ]
-    pid: Annotated[int | None, about("The server process; null: there is none.")]
+    pid: Annotated[int | None, about("The server process; null if it has no process.")]
     name: Annotated[
         str | None, about("The name of the prepared transaction or slot; null: it has none.")
     ]

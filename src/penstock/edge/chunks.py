@@ -1,4 +1,4 @@
-"""Work on a whole queue, chunk by chunk, so that other requests get their turn between."""
+"""Work on a whole queue in chunks, so that other requests can run in between."""
 
 from __future__ import annotations
 
@@ -6,6 +6,6 @@ from penstock.services.queues import CHUNK, Queues
 
 
 async def bring_all_back(queues: Queues, name: str) -> None:
-    """What has fallen due is in line again, whether a duty came by already or not."""
+    """Make everything claimable that has become due, without waiting for the reaper."""
     while await queues.bring_back_some(name) == CHUNK:
         pass

@@ -1,4 +1,4 @@
-"""Workers inside the server: processes of its own that run the modules named in the settings."""
+"""Embedded workers: child processes of the server that run the modules named in the settings."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _log = logging.getLogger("penstock.workers")
 
 
 class EmbeddedWorkers:
-    """They work on the store itself, and need no key; those that die are started again."""
+    """They use the store directly and need no key; a worker that exits is restarted."""
 
     def __init__(self, settings: Settings, health: Health | None = None) -> None:
         self._drain_ms = settings.server.drain_ms
@@ -34,7 +34,7 @@ class EmbeddedWorkers:
             max_memory_bytes=settings.workers.max_memory_bytes,
         )
         self._is_draining = False
-        self._supervisors: dict[str, Supervisor] = {}  # by the name of their module
+        self._supervisors: dict[str, Supervisor] = {}  # by module name
 
         def make(name: str) -> Supervisor:
             return Supervisor(
@@ -81,7 +81,7 @@ class EmbeddedWorkers:
         if self._is_draining:  # since the question above
             supervisor.drain(self._drain_ms)
         if supervisor.run():
-            _log.error("embedded workers could not be started; the server goes on without them")
+            _log.error("cannot start embedded workers; the server runs without them")
 
 
 def processes_of(workers: Workers, *, cores: int) -> int:

@@ -1,4 +1,4 @@
-"""Instants as the world writes them: ISO 8601 text, UTC, milliseconds."""
+"""Instants as ISO 8601 text in UTC, with milliseconds."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""News for all who listen: one look at the store a second serves everybody; none, if nobody does.
+"""The live feed: one read of the store per second serves all listeners; none without listeners.
 
-Those who may see some queues only are told of those, and not what all queues are together.
+A listener with a key for some queues gets only those, and no totals.
 """
 
 from __future__ import annotations
@@ -18,19 +18,19 @@ from penstock.supervision.tasks import start_supervised
 
 EVERY_S = 1.0
 _PATIENCE_S = 5.0
-_NOTHING = b": \n\n"  # a comment: proxies and dead peers notice that something is sent
+_NOTHING = b": \n\n"  # a comment, so that proxies keep the connection and dead peers are noticed
 
 _log = logging.getLogger("penstock.live")
 
 Render = Callable[[Look, Look | None, Caller], bytes]
 
 
-class Listener:
+class LiveListener:
     __slots__ = ("caller", "left")
 
     def __init__(self, caller: Caller, left: int | None) -> None:
         self.caller = caller
-        self.left = left  # events until it ends; None: it goes on
+        self.left = left  # events until the stream ends; None: it does not end
 
 
 class LiveFeed:
@@ -48,8 +48,8 @@ class LiveFeed:
         self._is_let_in = is_let_in
         self._render = render
         self._most = most
-        self._listeners: dict[Stream, Listener] = {}
-        self._looks: tuple[Look, Look | None] | None = None  # the last one, and the one before
+        self._listeners: dict[Stream, LiveListener] = {}
+        self._looks: tuple[Look, Look | None] | None = None  # the last one and the previous one
         self._task: asyncio.Task[None] | None = None
 
     @property
@@ -59,16 +59,16 @@ class LiveFeed:
     def listen(self, caller: Caller, *, events: int | None = None) -> Stream:
         """Raises TooManyWaiting."""
         if len(self._listeners) >= self._most:
-            raise TooManyWaiting(f"{self._most} listen already; ask /v1/stats instead")
+            raise TooManyWaiting(f"{self._most} clients listen already; poll /v1/stats instead")
         stream = Stream(on_lost=self._lost)
-        self._listeners[stream] = Listener(caller, events)
+        self._listeners[stream] = LiveListener(caller, events)
         if self._task is None:
             self._start()
         elif self._looks is not None:
-            self._give(stream, *self._looks, {})
+            self._send(stream, *self._looks, {})
         return stream
 
-    async def _tell(self, part: Part) -> None:
+    async def _run(self, part: Part) -> None:
         while self._listeners:
             await self._look()
             part.moved()
@@ -76,38 +76,38 @@ class LiveFeed:
 
     def _ended(self, _: asyncio.Task[None]) -> None:
         self._task = None
-        if self._listeners:  # one came in the last moment
+        if self._listeners:  # a listener arrived meanwhile
             self._start()
 
     def _start(self) -> None:
         self._looks = None
-        self._task = start_supervised("live", self._tell, health=self._health)
+        self._task = start_supervised("live", self._run, health=self._health)
         self._task.add_done_callback(self._ended)
 
     async def _look(self) -> None:
-        self._end_those_without_a_key()
+        self._end_without_key()
         before = None if self._looks is None else self._looks[0]
         try:
-            async with asyncio.timeout(_PATIENCE_S):  # the listeners should not wait for a store
+            async with asyncio.timeout(_PATIENCE_S):  # do not let listeners wait for a slow store
                 look = await self._watch.look(before)
-        except Exception as error:  # whatever it is, the next second may be better
-            _log.warning("no news this second: %s", str(error) or type(error).__name__)
+        except Exception as error:  # of any kind; try again in a second
+            _log.warning("live feed cannot read the store: %s", str(error) or type(error).__name__)
             for stream in list(self._listeners):
                 stream.send(_NOTHING)
             return
         self._looks = (look, before)
         made: dict[tuple[str, ...], bytes] = {}
         for stream in list(self._listeners):
-            self._give(stream, look, before, made)
+            self._send(stream, look, before, made)
 
-    def _end_those_without_a_key(self) -> None:
+    def _end_without_key(self) -> None:
         """Their keys were revoked, or the first key was created while they listened."""
         for stream, listener in list(self._listeners.items()):
             if not self._is_let_in(listener.caller):
                 del self._listeners[stream]
                 stream.end()
 
-    def _give(
+    def _send(
         self, stream: Stream, look: Look, before: Look | None, made: dict[tuple[str, ...], bytes]
     ) -> None:
         listener = self._listeners[stream]

@@ -1,9 +1,9 @@
-"""Routes of the push API as gateleen serves it."""
+"""Routes of gateleen's push API."""
 
 from __future__ import annotations
 
-from penstock.edge.gateleen import circuits as foreign_circuits
 from penstock.edge.gateleen.api import PushApi
+from penstock.edge.gateleen.circuits import CircuitApi
 from penstock.edge.gateleen.resources import ResourceApi
 from penstock.edge.server.router import Route
 from penstock.wiring.broker import Broker
@@ -17,11 +17,11 @@ def push_routes(broker: Broker) -> list[Route]:
     return [
         *PushApi(broker.deliveries, broker.clock, path=paths["path"]).routes(),
         *ResourceApi(broker.routes, circuits, broker.documents, settings).routes(),
-        *foreign_circuits.CircuitApi(circuits, path=paths["circuits_path"]).routes(),
+        *CircuitApi(circuits, path=paths["circuits_path"]).routes(),
     ]
 
 
 def takes_coded(broker: Broker, target: bytes) -> bool:
-    """Compressed bodies are taken only where they are handed on as they are."""
+    """Compressed bodies are accepted only where they are forwarded unchanged."""
     settings = broker.settings.push
     return settings.enabled and target.startswith(settings.paths["path"].encode() + b"/")

@@ -1,4 +1,4 @@
-"""`penstock serve`: the broker behind HTTP until somebody asks it to stop."""
+"""`penstock serve`: serve the broker over HTTP until it is stopped."""
 
 from __future__ import annotations
 
@@ -40,11 +40,11 @@ from penstock.wiring.handlers import handlers_of
 # Framing and the fields around the bodies of a batch.
 _ENVELOPE_BYTES = 64 * 1024
 
-# Requests leave no cycles behind, so Python need not look for any after every 700 objects: to look
-# took 3 to 6 % of the time under load.
+# Requests leave no reference cycles, so the collector need not run every 700 objects; that took
+# 3 to 6 % of the time under load.
 _GC_THRESHOLDS = (50_000, 20, 50)
 
-# Two threads share the interpreter: a writer that asks for it must not wait 5 ms for the loop.
+# The writer thread must not wait 5 ms for the event loop to release the interpreter.
 _SWITCH_SECONDS = 0.0005
 
 
@@ -53,12 +53,12 @@ def serve(settings: Settings, *, on_ready: Callable[[str], None] | None = None) 
     sys.setswitchinterval(_SWITCH_SECONDS)
     return_large_blocks()
     broker = open_broker(settings)
-    gc.freeze()  # modules and tables stay: no use in looking at them again and again
+    gc.freeze()  # modules and tables stay: the collector need not visit them
     gc.set_threshold(*_GC_THRESHOLDS)
     try:
         broker.refuse_open_door()
         with _scaling(broker):
-            uvloop.run(_until_told(broker, on_ready or _tell))
+            uvloop.run(_serve_until_stopped(broker, on_ready or _print))
     finally:
         broker.close()
     return 0
@@ -66,7 +66,7 @@ def serve(settings: Settings, *, on_ready: Callable[[str], None] | None = None) 
 
 @contextmanager
 def _scaling(broker: Broker) -> Iterator[None]:
-    """A server whose settings name a file of fleets looks after them, too."""
+    """Run the autoscaler if the settings name a file of fleets."""
     if not broker.settings.scaling.fleets_file:
         yield
         return
@@ -80,24 +80,24 @@ def _scaling(broker: Broker) -> Iterator[None]:
         scaling.stop()
 
 
-async def _until_told(broker: Broker, on_ready: Callable[[str], None]) -> None:
+async def _serve_until_stopped(broker: Broker, on_ready: Callable[[str], None]) -> None:
     stop = asyncio.Event()
     loop = asyncio.get_running_loop()
     for number in (signal.SIGINT, signal.SIGTERM):
         loop.add_signal_handler(number, stop.set)
 
-    def tell(url: str) -> None:
+    def report(url: str) -> None:
         store = broker.store.backend
         pages = f"docs {url}/docs"
         if broker.settings.console.enabled:
             pages = f"console {url}/console, {pages}"
         on_ready(f"penstock is ready: API {url}/v1, {pages}, store {store}")
 
-    await run(broker, stop, on_ready=tell)
+    await run(broker, stop, on_ready=report)
 
 
 async def run(broker: Broker, stop: asyncio.Event, *, on_ready: Callable[[str], None]) -> None:
-    """Serve until `stop` is set; `on_ready` is told the URL once connections are taken."""
+    """Serve until `stop` is set; calls `on_ready` with the URL once connections are accepted."""
     settings = broker.settings.server
     room = WaitingRoom(
         broker.messages,
@@ -130,17 +130,17 @@ async def run(broker: Broker, stop: asyncio.Event, *, on_ready: Callable[[str], 
     on_ready(f"{scheme}://{host}:{port}")
     await stop.wait()
 
-    # Take nothing new, let those who wait go empty-handed, finish what was begun.
+    # Accept nothing new, end waiting claims without messages, finish running requests.
     app.is_closing = True
     room.close()
     workers.drain()
-    broker.store.limit_waits(min(CLOSING_WAIT_MS, settings.drain_ms))  # it may hang
+    broker.store.limit_waits(min(CLOSING_WAIT_MS, settings.drain_ms))  # the store may hang
     await server.stop(drain_ms=settings.drain_ms)
     await workers.ended()
 
 
 def routes(broker: Broker, room: WaitingRoom) -> list[Route]:
-    """Everything that is served, in one list."""
+    """All routes of the server."""
     limits = broker.settings.limits
     scheme = "https" if broker.settings.server.tls_cert else "http"
     found = [
@@ -196,8 +196,8 @@ def _aweq_routes(broker: Broker, room: WaitingRoom) -> list[Route]:
     ).routes()
 
 
-def _tell(line: str) -> None:
-    # At once, also into a pipe: supervisors wait for this line.
+def _print(line: str) -> None:
+    # Flush, also into a pipe: supervisors wait for this line.
     print(line, flush=True)  # noqa: T201
 
 

@@ -1,4 +1,4 @@
-"""Routes of the tasks of external workers, as Izenda serves them."""
+"""Routes of Izenda's tasks for external workers."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def work_routes(broker: Broker, room: WaitingRoom) -> list[Route]:
         broker.queues,
         broker.messages,
         name=tasks.queue,
-        # Whoever dies with a task has it run again, in its old place; a failure ends it.
+        # A task whose worker crashes is retried in its old place; a failure is final.
         settings=QueueSettings(lease_ms=workers.valid_ms + grace_ms, max_attempts=None),
     )
     task_api = TaskApi(

@@ -1,4 +1,4 @@
-"""What answers the operations of the contract, one file per noun.
+"""Handlers of the operations in the contract, one file per noun: records in, records out.
 
-HTTP and the in-process client both come through here: records in, records out.
+The HTTP API and the in-process client both call them.
 """

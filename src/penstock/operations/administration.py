@@ -30,7 +30,7 @@ class AdministrationOperations:
         )
 
     def get_settings(self, call: Call[None, None]) -> Steps[administration.Settings]:
-        yield from ()  # the settings are at hand
+        yield from ()  # needs no store
         found = []
         for setting in catalogue().values():
             value = shown_value(self._settings, setting)

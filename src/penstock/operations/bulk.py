@@ -1,4 +1,4 @@
-"""Acts of an operator on many messages: given by their ids, or by their fields."""
+"""Operators' acts on many messages, selected by ids or by fields."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from penstock.services.message_views import Place
 from penstock.services.messages import Messages
 from penstock.services.selection import MAX_PICKED, Picking
 
-_AT_ONCE = 200  # few commits for many messages, with room for other writes between them
+_AT_ONCE = 200  # messages per transaction; other writes run in between
 
 
 class BulkOperations:
@@ -31,7 +31,7 @@ class BulkOperations:
     def change(self, call: Call[Bulk, None]) -> Steps[Changed]:
         wanted, queue = call.body, call.path["queue"]
         if (wanted.ids is None) is (wanted.where is None):
-            raise InvalidRequest("say which messages: give ids or where, and not both")
+            raise InvalidRequest("give ids or where, not both")
         pick = None if wanted.where is None else _pick(wanted.where)
         order = Order(
             act=wanted.act,
@@ -59,7 +59,7 @@ class BulkOperations:
         return self._messages.due_at(due_at, wanted.delay_ms)
 
     def _ids(self, queue: str, pick: Pick) -> Steps[tuple[list[str], bool]]:
-        """All that match now: an act changes the order in which they are found."""
+        """The ids of all matches, read first, because an act changes the order of the pages."""
         ids: list[str] = []
         after: Place | None = None
         while True:
@@ -78,7 +78,7 @@ class BulkOperations:
             )
             for answer in answers:
                 if isinstance(answer, PenstockError):
-                    # Claimed, finished or moved in the meantime: it counts as refused.
+                    # Claimed, finished or moved in the meantime: count it as refused.
                     if not isinstance(answer, (WrongState, MessageNotFound)):
                         raise answer
                 else:

@@ -1,4 +1,4 @@
-"""One call of an operation, whichever way it came."""
+"""A call of an operation, over HTTP or in process."""
 
 from __future__ import annotations
 
@@ -20,18 +20,18 @@ class Call(msgspec.Struct, Generic[Body, Query], frozen=True, kw_only=True):
     body: Body
     query: Query
     caller: Caller = ANYONE
-    only_new: bool = False  # a PUT must not change what exists (HTTP: If-None-Match: *)
-    instant: Callable[[int], Instant]  # how answers hold instants: text for HTTP, else datetimes
-    json_value: Callable[[str], Any]  # how they hold stored JSON: raw for HTTP, else decoded
+    only_new: bool = False  # a PUT must not replace an existing thing (HTTP: If-None-Match: *)
+    instant: Callable[[int], Instant]  # renders instants: text for HTTP, datetimes in process
+    json_value: Callable[[str], Any]  # renders stored JSON: raw for HTTP, decoded in process
 
 
-class Reply(msgspec.Struct, Generic[Body], frozen=True):
-    """An answer with one of the operation's other statuses of success."""
+class StatusAnswer(msgspec.Struct, Generic[Body], frozen=True):
+    """An answer with another status of success than the operation's first."""
 
     answer: Body
     status: int
 
 
-# Work for the store, several steps, or at once the answer that needs neither.
+# A handler returns work for the store, several steps, or the answer itself.
 Handler = Callable[[Call[Any, Any]], Work[Any] | Steps[Any] | msgspec.Struct]
 Handlers = Mapping[Operation[Any], Handler]

@@ -1,7 +1,7 @@
 """Circuits.
 
-A circuit concerns all queues.  A key for some queues only sees the circuits that hold one of them,
-and changes none.
+Circuits are shared by all queues.  A key for some queues sees only the circuits that hold one of
+them, and cannot change any.
 """
 
 from __future__ import annotations
@@ -91,7 +91,7 @@ class CircuitOperations:
     def unhold(self, call: Call[None, None]) -> Steps[Unheld]:
         circuit = call.path["circuit"]
         unheld = yield from self._circuits.held_queues.unhold(circuit)
-        if not unheld:  # a circuit that was removed may still have had queues
+        if not unheld:  # a removed circuit may still hold queues
             yield from self._existing(circuit)
         return Unheld(unheld=unheld)
 
@@ -107,9 +107,9 @@ class CircuitOperations:
         return found
 
     def _visible(self, call: Call[None, None]) -> Steps[tuple[CircuitView, Sequence[str] | None]]:
-        """The circuit, and for a limited key those queues of the key that the circuit holds.
+        """The circuit, and for a limited key those of its queues that the circuit holds.
 
-        Raises CircuitNotFound, also if it holds no queue of a limited key.
+        Raises CircuitNotFound, also for a limited key if the circuit holds none of its queues.
         """
         found = yield from self._existing(call.path["circuit"])
         if not is_limited(call.caller):
@@ -122,7 +122,7 @@ class CircuitOperations:
 
 
 def _limited(views: Iterable[CircuitView], own: Mapping[str, Sequence[str]]) -> list[CircuitView]:
-    """What a limited key sees: the circuits that hold queues of its own, and how many."""
+    """The circuits that hold queues of a limited key, and how many of them."""
     return [
         replace(view, held=len(own[view.hash]), awaiting_unhold=0)
         for view in views

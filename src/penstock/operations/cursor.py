@@ -1,4 +1,4 @@
-"""Cursors: opaque text that says where a page ended."""
+"""Cursors: opaque text with the position at which a page ended."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ def to_cursor(*place: int) -> str:
 
 
 def from_cursor(text: str | None, size: int) -> tuple[int, ...] | None:
-    """The place behind a cursor; raises InvalidRequest for anything that we have not given."""
+    """The position in a cursor; raises InvalidRequest for text that is not a cursor."""
     if not text:
         return None
     try:
         raw = base64.urlsafe_b64decode(text + "=" * (-len(text) % 4))
         place = msgspec.json.decode(raw, type=tuple[int, ...])
     except (binascii.Error, ValueError, msgspec.DecodeError, RecursionError):
-        raise InvalidRequest("this cursor is not one of ours") from None
+        raise InvalidRequest("the cursor is not valid; use the `next` of a page") from None
     if len(place) != size or any(abs(number) > 2**62 for number in place):
-        raise InvalidRequest("this cursor is not one of ours")
+        raise InvalidRequest("the cursor is not valid; use the `next` of a page")
     return place
 
 

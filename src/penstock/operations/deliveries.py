@@ -15,7 +15,7 @@ from penstock.domain.delivery.delivery import METHODS, OF_THE_CONNECTION, Delive
 from penstock.domain.errors import InvalidRequest
 from penstock.domain.queue.queue import check_name
 from penstock.operations.call import Call, Handlers
-from penstock.operations.json_text import text_of
+from penstock.operations.drafts import text_of
 from penstock.ports.clock import Clock
 from penstock.ports.unit_of_work import Steps
 from penstock.services.deliveries import Deliveries

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from typing import Any
 
+import msgspec
 from msgspec.structs import asdict
 
 from penstock.api import sends
 from penstock.domain.datetimes import parse_instant
+from penstock.domain.errors import InvalidRequest
 from penstock.domain.message.draft import Draft
-from penstock.operations.json_text import text_of
 
+_anything = msgspec.json.Decoder()
 _FIELDS = frozenset(Draft.__struct_fields__)
 
 
@@ -25,3 +27,17 @@ def draft_of(given: sends.Draft) -> Draft:
     if type(given) is not sends.Draft:  # a notification or an event has fields of its own
         values = {name: value for name, value in values.items() if name in _FIELDS}
     return Draft(**values)
+
+
+def text_of(raw: msgspec.Raw) -> str:
+    """JSON as the text it was sent as; raises InvalidRequest if it cannot be decoded again."""
+    try:
+        text = str(raw, "utf-8")
+        if text[0] != '"':
+            # A number out of range would make the response it is put into unreadable.
+            _anything.decode(text)
+    except UnicodeDecodeError:
+        raise InvalidRequest("the body is not valid UTF-8") from None
+    except msgspec.ValidationError as error:
+        raise InvalidRequest(f"the body cannot be read: {error}") from None
+    return text

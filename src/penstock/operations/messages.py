@@ -90,7 +90,7 @@ class MessageOperations:
         yield from self._messages.bury(
             call.path["id"], reason=call.body.reason, is_running_ok=call.body.is_running_ok
         )
-        # In a dead-letter queue it is ready again, but for the caller it is dead.
+        # In a dead-letter queue its state is ready, but to the caller it is dead.
         return Buried(call.path["id"], State.DEAD)
 
     def redrive(self, call: Call[None, None]) -> Steps[Acted]:
@@ -99,14 +99,14 @@ class MessageOperations:
         return acted_of(redriven, call.instant)
 
     def _check(self, call: Call[Any, None]) -> Steps[None]:
-        """May the caller act on the queue of this message?"""
+        """Raises Forbidden unless the caller has the role for the queue of this message."""
         if "*" not in call.caller.queues:
             view = yield from self._messages.get(call.path["id"])
             allow(call.caller, Role.OPERATE, view.queue)
 
 
 def browsable_state(state: str) -> State:
-    """Raises InvalidRequest for a state in which messages are not in a queue."""
+    """Raises InvalidRequest for states of finished messages."""
     if state not in SHOWN:
         raise InvalidRequest("state is ready, waiting, leased or dead")
     return State(state)

@@ -1,4 +1,4 @@
-"""Notifications: messages for a set time, found again by their tags."""
+"""Notifications: messages that are due at a set time, found by their tags."""
 
 from __future__ import annotations
 
@@ -28,8 +28,7 @@ from penstock.domain.message.notification import FUTURE_TOKEN
 from penstock.domain.queue.queue import check_name
 from penstock.operations.call import Call, Handlers
 from penstock.operations.cursor import from_cursor, to_cursor
-from penstock.operations.drafts import draft_of
-from penstock.operations.json_text import text_of
+from penstock.operations.drafts import draft_of, text_of
 from penstock.operations.messages import acted_of, record_of
 from penstock.ports.unit_of_work import Steps, Work
 from penstock.services.messages import Messages, MessageView
@@ -131,7 +130,7 @@ class NotificationOperations:
         return acted_of(removed, call.instant)
 
     def remove_all(self, call: Call[None, ByTags]) -> Steps[Cancelled]:
-        """In several transactions, so that other requests are not kept waiting."""
+        """In several transactions, so that other requests do not have to wait."""
         _allow_some(call.caller, call.query, Role.OPERATE)
         wanted, total = _wanted(call.query), 0
         while not (removed := (yield from self._notifications.remove_some(wanted))).is_done:
@@ -154,7 +153,7 @@ class NotificationOperations:
         )
 
     def _check(self, call: Call[Any, None]) -> Steps[None]:
-        """May the caller act on the queue of this notification?"""
+        """Raises Forbidden unless the caller has the role for the queue of this notification."""
         if "*" not in call.caller.queues:
             view = yield from self._messages.get(call.path["id"])
             allow(call.caller, Role.OPERATE, view.queue)

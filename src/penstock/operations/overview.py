@@ -32,7 +32,7 @@ from penstock.services.routes import Routes
 
 
 class WaitingClaims(Protocol):
-    """Claims on this node that wait for a message."""
+    """Claims on this node that are waiting for a message."""
 
     @property
     def waiting(self) -> int: ...
@@ -89,7 +89,9 @@ class OverviewOperations:
             for wrong in (yield from self._watch.problems())
             if sees(call.caller, wrong.glance.queue.name)
         ]
-        if "*" not in call.caller.queues:  # a route is nobody's queue, and damage names queues
+        if (
+            "*" not in call.caller.queues
+        ):  # routes belong to no queue, and damage may name queues of others
             return Problems(problems=found[:limit], is_cut=len(found) > limit)
         hanging = yield from self._watch.hanging()
         old = yield from self._watch.old_transactions()

@@ -9,7 +9,7 @@ from penstock.api.queues import Cancelled, ListQueues, Queue, Redrive, Redriven,
 from penstock.domain.access.api_key import Caller, Role, allow, sees
 from penstock.domain.errors import InvalidRequest
 from penstock.domain.queue.queue import QueueSettings, check_name
-from penstock.operations.call import Call, Handlers, Reply
+from penstock.operations.call import Call, Handlers, StatusAnswer
 from penstock.ports.unit_of_work import Steps, Work
 from penstock.services.queues import Put, Queues, QueueView
 
@@ -36,7 +36,7 @@ class QueueOperations:
         query = call.query
         after = query.cursor or ""
         views: list[QueueView] = []
-        # Queues that the caller may not see do not count for the page.
+        # Queues that the caller may not see do not count towards the page.
         while len(views) < query.limit:
             page = yield from self._queues.page(
                 prefix=query.prefix or "",
@@ -55,12 +55,12 @@ class QueueOperations:
             next=views[-1].queue.name if len(views) == query.limit else None,
         )
 
-    def put(self, call: Call[QueueSettings, None]) -> Work[Queue | Reply[Queue]]:
+    def put(self, call: Call[QueueSettings, None]) -> Work[Queue | StatusAnswer[Queue]]:
         allow_dead_letters(call.caller, call.body.dead_letter_queue)
 
-        def answer(put: Put) -> Queue | Reply[Queue]:
+        def answer(put: Put) -> Queue | StatusAnswer[Queue]:
             queue = _queue(put.view, call)
-            return queue if put.is_new else Reply(queue, 200)
+            return queue if put.is_new else StatusAnswer(queue, 200)
 
         put = self._queues.put(call.path["queue"], call.body, only_new=call.only_new)
         return put.map(answer)
@@ -105,7 +105,7 @@ class QueueOperations:
 
 
 def allow_dead_letters(caller: Caller, queue: Any) -> None:
-    """Dead letters are sent: their queue needs the same right as one that is operated."""
+    """Dead letters are sent to that queue, so the caller needs the role for it, too."""
     if isinstance(queue, str):
         allow(caller, Role.OPERATE, queue)
 

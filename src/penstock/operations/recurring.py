@@ -12,7 +12,7 @@ from penstock.domain.errors import ScheduleNotFound
 from penstock.domain.queue.queue import check_name
 from penstock.domain.schedule.schedule import Schedule
 from penstock.operations.call import Call, Handlers
-from penstock.operations.json_text import text_of
+from penstock.operations.drafts import text_of
 from penstock.ports.unit_of_work import Steps
 from penstock.services.recurring import Recurring
 
@@ -54,7 +54,7 @@ class RecurringOperations:
     def put(self, call: Call[NewRecurring, None]) -> Steps[recurring.Recurring]:
         wanted = call.body
         allow(call.caller, Role.OPERATE, check_name(wanted.queue))
-        with suppress(ScheduleNotFound):  # the caller needs the right to the queue it has now, too
+        with suppress(ScheduleNotFound):  # the caller also needs the role for its present queue
             yield from self._allowed(call, Role.OPERATE)
         schedule = yield from self._recurring.declare(
             call.path["schedule"],

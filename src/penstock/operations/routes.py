@@ -7,7 +7,7 @@ from functools import partial
 from penstock.api import routes
 from penstock.api.routes import Match, MatchedUri, Route, Rules
 from penstock.operations.call import Call, Handlers
-from penstock.operations.json_text import text_of
+from penstock.operations.drafts import text_of
 from penstock.ports.unit_of_work import Computation, Steps
 from penstock.services.routes import Routes
 

@@ -1,7 +1,7 @@
-"""Fleets: what their autoscalers saw and decided, and how many workers are wanted.
+"""Fleets: readings and decisions of their autoscalers, and the wanted number of workers.
 
-A key for some queues only sees the fleets of those.  Queues of other brokers are in no key, so
-their fleets are for callers that may see everything.
+A key for some queues sees only the fleets of those.  Keys do not cover queues of other brokers, so
+their fleets are visible only to callers that may see everything.
 """
 
 from __future__ import annotations

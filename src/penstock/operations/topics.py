@@ -12,7 +12,7 @@ from penstock.domain.errors import InvalidRequest, TopicNotFound
 from penstock.domain.limits import Limits
 from penstock.domain.message.draft import Draft
 from penstock.domain.topic import check_topic, queue_name
-from penstock.operations.call import Call, Handlers, Reply
+from penstock.operations.call import Call, Handlers, StatusAnswer
 from penstock.operations.drafts import draft_of
 from penstock.operations.queues import allow_dead_letters
 from penstock.ports.unit_of_work import Steps, Work
@@ -43,10 +43,10 @@ class TopicOperations:
 
     # --- topics ---
 
-    def put(self, call: Call[None, None]) -> Work[topics.Topic | Reply[topics.Topic]]:
-        def answer(put: bus.Put) -> topics.Topic | Reply[topics.Topic]:
+    def put(self, call: Call[None, None]) -> Work[topics.Topic | StatusAnswer[topics.Topic]]:
+        def answer(put: bus.Put) -> topics.Topic | StatusAnswer[topics.Topic]:
             topic = _topic(call, put.view)
-            return topic if put.is_new else Reply(topic, 200)
+            return topic if put.is_new else StatusAnswer(topic, 200)
 
         return self._bus.put(_name(call, Role.OPERATE)).map(answer)
 
@@ -71,14 +71,16 @@ class TopicOperations:
 
     # --- subscriptions ---
 
-    def subscribe(self, call: Call[Subscribe, None]) -> Work[Subscription | Reply[Subscription]]:
+    def subscribe(
+        self, call: Call[Subscribe, None]
+    ) -> Work[Subscription | StatusAnswer[Subscription]]:
         topic, name = _subscription(call, Role.OPERATE)
         wanted = call.body
         allow_dead_letters(call.caller, wanted.settings and wanted.settings.dead_letter_queue)
 
-        def answer(made: bus.Subscribed) -> Subscription | Reply[Subscription]:
+        def answer(made: bus.Subscribed) -> Subscription | StatusAnswer[Subscription]:
             subscription = Subscription.of(made.subscription, call.instant)
-            return subscription if made.is_new else Reply(subscription, 200)
+            return subscription if made.is_new else StatusAnswer(subscription, 200)
 
         return self._bus.subscribe(
             topic, name, kinds=wanted.kinds, dispatch=wanted.dispatch, settings=wanted.settings
@@ -125,7 +127,7 @@ class TopicOperations:
 
 
 def _name(call: Call[Any, Any], role: Role) -> str:
-    """The topic's name; a key for some queues is also for topics whose names match."""
+    """The name of the topic; the queue patterns of a key apply to topics, too."""
     name = check_topic(call.path["topic"])
     allow(call.caller, role, name)
     return name

@@ -39,7 +39,7 @@ class WorkerOperations:
     def register(self, call: Call[NewWorker, None]) -> Work[Registered]:
         wanted = call.body
         if not wanted.queues and is_limited(call.caller):
-            # Izenda's protocol names none: such a worker is for tasks, and for nothing else.
+            # A worker of Izenda's protocol names no queues: it gets tasks only.
             wanted = replace(wanted, queues=(self._task_leases.queue,))
         for queue in wanted.queues:
             allow(call.caller, Role.CONSUME, queue)
@@ -95,7 +95,7 @@ class WorkerOperations:
 
     def _beat(self, call: Call[None, None]) -> Steps[domain.Worker | None]:
         worker_id = call.path["worker"]
-        if is_limited(call.caller):  # any other key is for every worker
+        if is_limited(call.caller):  # other keys may see every worker
             known = yield from self._workers.find(worker_id)
             if known is not None:
                 _allow(call.caller, Role.CONSUME, known)
@@ -107,7 +107,7 @@ class WorkerOperations:
 
 
 def _allow(caller: Caller, role: Role, worker: domain.Worker) -> None:
-    """A key for some queues only is for the workers that have named these and no others."""
+    """A key for some queues covers only workers that named no other queues."""
     if not worker.queues and is_limited(caller):
         raise Forbidden("this key is for some queues only, and this worker for all")
     for queue in worker.queues:

@@ -1,9 +1,9 @@
-"""Claims that wait for a message: the one place where the broker is asynchronous by nature.
+"""Claims that wait for a message.
 
-A wake-up is only a hint.  A waiting claim is registered before it looks, and looks again when it is
-woken; one timer per queue wakes when something falls due.  A lost hint costs time and never a
-message: once in a while one query asks for all the queues together, so claims that wait cost
-nothing while nothing happens, however many they are.
+A wake-up is only a hint.  A waiting claim registers before it tries, and tries again when it is
+woken; one timer per queue fires when a message becomes due.  A lost hint costs time but never a
+message: from time to time one query checks all queues with waiting claims.  While nothing happens,
+waiting costs nothing, however many claims wait.
 """
 
 from __future__ import annotations
@@ -22,15 +22,15 @@ from penstock.services.messages import ClaimOptions, Messages
 Kinds = tuple[str, ...] | None
 
 
-class _Alike:
-    """Claims at one queue that want the same kinds; any of them can use a hint."""
+class _SameKinds:
+    """Claims on one queue for the same kinds; any of them can use a hint."""
 
     __slots__ = ("may_have_more", "waiters")
 
     def __init__(self) -> None:
-        self.waiters: dict[asyncio.Event, None] = {}  # who has waited longest comes first
-        # Nobody knows how many messages a look may find, or when the next one falls due: until a
-        # look finds nothing, each claim that leaves has the next one look.
+        self.waiters: dict[asyncio.Event, None] = {}  # the longest waiting first
+        # It is unknown how many messages there are: until a claim finds nothing, each claim that
+        # leaves wakes the next one.
         self.may_have_more = False
 
     def wake(self, count: int) -> None:
@@ -39,18 +39,18 @@ class _Alike:
             waiter.set()
 
 
-class _WaitedFor:
-    """A queue at which claims wait."""
+class _WaitingQueue:
+    """A queue with waiting claims."""
 
     __slots__ = ("alike", "due_at", "timer")
 
     def __init__(self) -> None:
-        self.alike: dict[Kinds, _Alike] = {}
+        self.alike: dict[Kinds, _SameKinds] = {}
         self.due_at: int | None = None
         self.timer: asyncio.TimerHandle | None = None
 
-    def look_again(self) -> None:
-        """One of each kinds looks, and the next one for as long as something is found."""
+    def try_again(self) -> None:
+        """Wake one claim per set of kinds; each that finds something wakes the next."""
         for alike in self.alike.values():
             alike.may_have_more = True
             alike.wake(1)
@@ -68,7 +68,7 @@ class WaitingRoom:
         self._most = most
         self._poll_s = poll_ms / 1000
         self._loop = asyncio.get_running_loop()
-        self._queues: dict[int, _WaitedFor] = {}
+        self._queues: dict[int, _WaitingQueue] = {}
         self._count = 0
         self._is_polling = False
         self._is_closed = False
@@ -78,28 +78,28 @@ class WaitingRoom:
         return self._count
 
     def waiting_for(self, queue_nos: Iterable[int]) -> int:
-        """How many wait for these queues."""
+        """How many claims wait for these queues."""
         found = (self._queues[queue_no] for queue_no in queue_nos if queue_no in self._queues)
         return sum(len(alike.waiters) for queue in found for alike in queue.alike.values())
 
     def heard(self, woken: Mapping[int, int]) -> None:
-        """From any thread: some queues have something.  Costs nothing while nobody waits."""
+        """Wake claims on these queues; from any thread.  Costs nothing without waiting claims."""
         if self._count and not self._queues.keys().isdisjoint(woken):
             self._loop.call_soon_threadsafe(self._wake, dict(woken))
 
     async def claim(
         self, queue: Queue, *, wait_ms: int, **options: Unpack[ClaimOptions]
     ) -> Claimed:
-        """What is there now, or what comes within `wait_ms`."""
+        """Claim what is there, or wait up to `wait_ms` for a message."""
         if wait_ms and self._count >= self._most:
-            raise TooManyWaiting(f"{self._most} claims wait already")
+            raise TooManyWaiting(f"{self._most} claims are waiting already, which is the limit")
         until = self._clock.now() + wait_ms
         kinds = options.get("kinds")
-        alike, woken = self._enter(queue.queue_no, kinds)
+        alike, woken = self._register(queue.queue_no, kinds)
         try:
             while True:
                 woken.clear()
-                claimed = await self._look(queue, options)
+                claimed = await self._try_claim(queue, options)
                 now = self._clock.now()
                 if not claimed.messages:
                     alike.may_have_more = False
@@ -109,25 +109,25 @@ class WaitingRoom:
                 self._poll_later()
                 await self._sleep(woken, until - now)
         finally:
-            self._leave(queue.queue_no, kinds, woken)
+            self._unregister(queue.queue_no, kinds, woken)
 
     def close(self) -> None:
-        """Let everybody look once more and go."""
+        """Let every waiting claim try once more and return."""
         self._is_closed = True
         for queue in self._queues.values():
             queue.forget_due()
             for alike in queue.alike.values():
                 alike.wake(len(alike.waiters))
 
-    async def _look(self, queue: Queue, options: ClaimOptions) -> Claimed:
+    async def _try_claim(self, queue: Queue, options: ClaimOptions) -> Claimed:
         ticket = self._messages.claim(queue, **options)
         try:
             return await ticket
         except QueueNotFound as error:
             raise self._messages.error_of(queue.name, error) from None
         except asyncio.CancelledError:
-            # The client has gone while its claim was under way: nobody would complete those, unless
-            # it can ask for them again.
+            # The client disconnected during its claim: release the messages, unless it can repeat
+            # the claim with its key.
             if options.get("claim_key") is None:
                 ticket.then(self._give_back)
             raise
@@ -143,26 +143,26 @@ class WaitingRoom:
         except TimeoutError:
             pass
 
-    def _enter(self, queue_no: int, kinds: Kinds) -> tuple[_Alike, asyncio.Event]:
+    def _register(self, queue_no: int, kinds: Kinds) -> tuple[_SameKinds, asyncio.Event]:
         waiter = asyncio.Event()
         queue = self._queues.get(queue_no)
         if queue is None:
-            queue = self._queues[queue_no] = _WaitedFor()
+            queue = self._queues[queue_no] = _WaitingQueue()
         alike = queue.alike.get(kinds)
         if alike is None:
-            alike = queue.alike[kinds] = _Alike()
+            alike = queue.alike[kinds] = _SameKinds()
         alike.waiters[waiter] = None
         self._count += 1
         return alike, waiter
 
-    def _leave(self, queue_no: int, kinds: Kinds, waiter: asyncio.Event) -> None:
+    def _unregister(self, queue_no: int, kinds: Kinds, waiter: asyncio.Event) -> None:
         queue = self._queues[queue_no]
         alike = queue.alike[kinds]
         del alike.waiters[waiter]
         self._count -= 1
         if alike.waiters:
             if waiter.is_set() or alike.may_have_more:
-                alike.wake(1)  # it took a hint that it did not need: pass it on
+                alike.wake(1)  # it was woken but did not need the hint: pass it on
             return
         del queue.alike[kinds]
         if not queue.alike:
@@ -174,13 +174,13 @@ class WaitingRoom:
             queue = self._queues.get(queue_no)
             if queue is None:
                 continue
-            if not count:  # a new due date: it takes one look to know it
-                queue.look_again()
-            else:  # what has come may be of any kind
+            if not count:  # a new due date: one claim has to try to learn it
+                queue.try_again()
+            else:  # the messages may be of any kind
                 for alike in queue.alike.values():
                     alike.wake(count)
 
-    # --- what falls due ---
+    # --- due dates ---
 
     def _expect(self, queue_no: int, due_at: int | None, *, now: int) -> None:
         queue = self._queues[queue_no]
@@ -191,11 +191,11 @@ class WaitingRoom:
         delay_s = max(0, due_at - now) / 1000
         queue.timer = self._loop.call_later(delay_s, self._fall_due, queue)
 
-    def _fall_due(self, queue: _WaitedFor) -> None:
+    def _fall_due(self, queue: _WaitingQueue) -> None:
         queue.forget_due()
-        queue.look_again()
+        queue.try_again()
 
-    # --- hints that got lost ---
+    # --- lost hints ---
 
     def _poll_later(self) -> None:
         if not self._is_polling:
@@ -208,13 +208,13 @@ class WaitingRoom:
             self._messages.claimable(list(self._queues)).then(self._polled)
 
     def _polled(self, found: list[Claimable] | BaseException) -> None:
-        if not isinstance(found, BaseException):  # else the claims find out when they look
+        if not isinstance(found, BaseException):  # otherwise the claims get the error themselves
             now = self._clock.now()
             for one in found:
                 queue = self._queues.get(one.queue_no)
                 if queue is None:
                     continue
-                # Timers do not notice that the clock was set: what is due by it is due.
+                # The clock may have been set, which timers do not notice.
                 if one.is_ready or (one.next_due_at is not None and one.next_due_at <= now):
                     self._fall_due(queue)
                 else:

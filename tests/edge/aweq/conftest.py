@@ -1,4 +1,4 @@
-"""Clients of AweQ on the servers that all tests share, as if nobody had used AweQ there yet."""
+"""Clients of AweQ on the servers that all tests share, as if AweQ had not been used there yet."""
 
 from __future__ import annotations
 

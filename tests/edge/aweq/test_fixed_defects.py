@@ -69,7 +69,7 @@ def test_a_late_delete_does_not_end_the_checkout_of_another_consumer(
     assert late.lengths() == (0, 0)
 
 
-def test_consumers_without_a_name_are_told_apart_by_their_address(
+def test_consumers_without_a_name_are_identified_by_their_address(
     make_client: MakeClient, clock: ManualClock
 ) -> None:
     early, late = make_client(address="127.0.0.2"), make_client(address="127.0.0.3")
@@ -94,7 +94,7 @@ def test_a_name_and_an_address_of_the_same_spelling_are_two_consumers(
     assert not named.delete(key)
 
 
-def test_a_message_handed_out_once_is_deleted_by_whoever_knows_its_key(
+def test_a_message_delivered_once_is_deleted_by_any_client_with_its_key(
     make_client: MakeClient,
 ) -> None:
     worker, other = make_client("worker"), make_client(address="127.0.0.2")

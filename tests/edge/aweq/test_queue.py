@@ -64,14 +64,14 @@ def test_a_lease_of_the_native_api_is_not_ended_by_a_bare_key(aweq: AweqClient, 
 def test_messages_of_other_queues_are_out_of_reach(aweq: AweqClient, api: Api) -> None:
     queue = api.make_queue()
     key = api.send(queue)
-    api.claim(queue, claimed_by="aweq:somebody")
+    api.claim(queue, claimed_by="aweq:another")
 
     assert not aweq.delete(key)
 
     assert api.counts(queue) == {"leased": 1}
 
 
-def test_who_holds_a_message_is_told_to_operators(make_client: MakeClient, api: Api) -> None:
+def test_operators_see_the_consumer_that_holds_a_message(make_client: MakeClient, api: Api) -> None:
     client = make_client("worker 7")
     key = client.send("job")
     client.texts()
@@ -139,7 +139,7 @@ def test_a_key_with_its_role_is_let_in(make_server: MakeServer) -> None:
 
 
 @pytest.mark.parametrize("error", [StoreUnavailable("the disk is full"), PenstockError("oh")])
-def test_trouble_of_ours_is_told_in_aweqs_words(error: PenstockError) -> None:
+def test_internal_errors_have_the_texts_of_aweq(error: PenstockError) -> None:
     asked = Request("POST", "/send-message", b"", {}, b"")
 
     answer = refusal("Queue failure on publish.")(asked, error)

@@ -171,7 +171,7 @@ def test_any_json_value_comes_back_as_it_went(aweq: AweqClient, value: Any) -> N
     assert aweq.delete(key)
 
 
-def test_a_message_is_told_without_needless_white_space(aweq: AweqClient) -> None:
+def test_a_message_is_returned_as_compact_json(aweq: AweqClient) -> None:
     json = {"Content-Type": "application/json"}
     aweq.http.post("/send-message", content=b'{ "message": { "a": [1,  2] } }', headers=json)
 

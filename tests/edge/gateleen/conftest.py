@@ -18,7 +18,7 @@ RULES = "/admin/v1/routing/rules"
 BREAKER = "/admin/v1/circuitbreaker"
 LOGGING = "/admin/v1/logging"
 CIRCUITS = "/queuecircuitbreaker/circuit/"
-NOBODY = "http://127.0.0.1:9"  # nothing listens there
+UNREACHABLE = "http://127.0.0.1:9"  # nothing listens there
 
 PutRules = Callable[[dict[str, Any]], None]
 
@@ -51,9 +51,9 @@ def shop(put_rules: PutRules) -> None:
     """A route for everything under /shop, and one that takes POST only."""
     put_rules(
         {
-            "/shop/(.*)": {"url": f"{NOBODY}/$1", "metricName": "shop"},
-            "/post/.*": {"url": NOBODY, "methods": ["POST"]},
-            "/p[a-z]*/.*": {"url": NOBODY, "methods": ["PUT", "POST"]},
+            "/shop/(.*)": {"url": f"{UNREACHABLE}/$1", "metricName": "shop"},
+            "/post/.*": {"url": UNREACHABLE, "methods": ["POST"]},
+            "/p[a-z]*/.*": {"url": UNREACHABLE, "methods": ["PUT", "POST"]},
         }
     )
 

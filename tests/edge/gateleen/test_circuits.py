@@ -9,7 +9,7 @@ import pytest
 from penstock.domain.circuit.circuit import circuit_hash
 from penstock.domain.errors import StoreUnavailable
 from tests.edge.api import Api
-from tests.edge.gateleen.conftest import CIRCUITS, NOBODY, PutRules, of, text_of
+from tests.edge.gateleen.conftest import CIRCUITS, UNREACHABLE, PutRules, of, text_of
 from tests.edge.live import LiveServer
 
 A, B = "/a/(.*)", "/b/(.*)"
@@ -22,7 +22,7 @@ CLOSED = {"status": "closed"}
 @pytest.fixture
 def hashes(server: LiveServer, put_rules: PutRules) -> tuple[str, str]:
     """Two circuits, of which the first is open."""
-    put_rules({A: {"url": NOBODY, "metricName": "a"}, B: {"url": NOBODY}})
+    put_rules({A: {"url": UNREACHABLE, "metricName": "a"}, B: {"url": UNREACHABLE}})
     first, second = circuit_hash(A), circuit_hash(B)
     circuits = server.broker.circuits
     circuits.force_open(first).result()
@@ -31,7 +31,7 @@ def hashes(server: LiveServer, put_rules: PutRules) -> tuple[str, str]:
     return first, second
 
 
-def test_all_circuits_are_told_of_by_their_hashes(api: Api, hashes: tuple[str, str]) -> None:
+def test_all_circuits_are_listed_by_their_hashes(api: Api, hashes: tuple[str, str]) -> None:
     first, second = hashes
     expected = {
         first: {"status": "open", "infos": {"failRatio": 0, "circuit": A, "metricName": "a"}},
@@ -47,7 +47,7 @@ def test_where_there_are_none_there_is_an_empty_object(api: Api) -> None:
     assert of(api.call("GET", CIRCUITS)) == (200, {})
 
 
-def test_one_circuit_is_told_of_with_its_info(api: Api, hashes: tuple[str, str]) -> None:
+def test_a_circuit_is_returned_with_its_info(api: Api, hashes: tuple[str, str]) -> None:
     first, second = hashes
 
     assert of(api.call("GET", f"{CIRCUITS}{first}")) == (
@@ -64,7 +64,7 @@ def test_one_circuit_is_told_of_with_its_info(api: Api, hashes: tuple[str, str])
 
 
 @pytest.mark.parametrize("name", [UNKNOWN, "x", "%00", "a%2Fb", "é"])
-def test_a_circuit_that_nobody_knows_is_closed(api: Api, name: str) -> None:
+def test_an_unknown_circuit_is_closed(api: Api, name: str) -> None:
     assert of(api.call("GET", f"{CIRCUITS}{name}")) == (200, {"status": "closed", "info": {}})
     assert of(api.call("GET", f"{CIRCUITS}{name}/status")) == (200, CLOSED)
     assert text_of(api.call("PUT", f"{CIRCUITS}{name}/status", CLOSED)) == (200, "")
@@ -134,7 +134,7 @@ def test_anything_else_is_not_allowed(api: Api, method: str, path: str) -> None:
     assert text_of(api.call(method, f"{CIRCUITS}{path}")) == (405, "Method Not Allowed")
 
 
-def test_a_store_that_does_not_answer_is_told_of_as_gateleen_does(
+def test_a_store_that_does_not_respond_is_reported_as_in_gateleen(
     api: Api, server: LiveServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def unavailable(*_: Any) -> Any:

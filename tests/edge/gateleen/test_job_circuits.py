@@ -66,7 +66,7 @@ def test_a_route_opens_is_tried_and_closes(
     assert watched.get(f"/v1/circuits/{circuit_hash(route)}")["state"] == "closed"
 
 
-def test_while_nothing_is_watched_nobody_needs_to_ask(api: Api, route: str) -> None:
+def test_workers_need_not_ask_while_no_circuit_is_watched(api: Api, route: str) -> None:
     answer = ok(api.call("POST", PERMITS, {"routes": [route]}))
 
     assert answer == {"is_watching": False, "permits": []}
@@ -74,7 +74,7 @@ def test_while_nothing_is_watched_nobody_needs_to_ask(api: Api, route: str) -> N
     assert api.call("GET", f"/v1/circuits/{circuit_hash(route)}").status_code == 404
 
 
-def test_a_route_that_is_named_twice_is_told_once(watched: Api, route: str) -> None:
+def test_a_route_that_is_named_twice_gets_one_permit(watched: Api, route: str) -> None:
     assert [one["route"] for one in ask(watched, route, "other", route)] == [route, "other"]
 
 

@@ -26,7 +26,7 @@ def a_view(
     return CircuitView(circuit_hash(pattern), circuit, name, held)
 
 
-def told(
+def render_metrics(
     *views: CircuitView,
     tally: PushTally | None = None,
     removed: dict[str, int] | None = None,
@@ -41,7 +41,7 @@ def told(
 def test_a_circuit_tells_its_state_its_ratio_and_what_it_holds(
     state: CircuitState, number: int
 ) -> None:
-    metrics = told(a_view(state=state, ratio=42, held=7, name="shop"))
+    metrics = render_metrics(a_view(state=state, ratio=42, held=7, name="shop"))
 
     labels = {"circuit": circuit_hash("/shop/(.*)"), "route": "/shop/(.*)", "metric_name": "shop"}
     assert metrics.value("penstock_circuit_state", **labels) == number
@@ -52,7 +52,7 @@ def test_a_circuit_tells_its_state_its_ratio_and_what_it_holds(
 
 
 def test_queues_of_removed_circuits_and_those_that_wait_to_be_unheld_are_counted() -> None:
-    metrics = told(a_view(held=1), removed={"0" * 32: 3}, awaiting=4)
+    metrics = render_metrics(a_view(held=1), removed={"0" * 32: 3}, awaiting=4)
 
     held = "penstock_circuit_held_queues"
     assert metrics.value(held, circuit="0" * 32, route="") == 3
@@ -61,26 +61,26 @@ def test_queues_of_removed_circuits_and_those_that_wait_to_be_unheld_are_counted
 
 
 def test_gateleens_gauges_are_of_circuits_with_a_name() -> None:
-    metrics = told(a_view("/a"), a_view("/b", OPEN, name="x"))
+    metrics = render_metrics(a_view("/a"), a_view("/b", OPEN, name="x"))
 
     found = [s for s in metrics.samples if s.name == "gateleen_circuitbreaker_status"]
     assert [(sample.labels, sample.value) for sample in found] == [({"metricName": "x"}, 2)]
 
 
 def test_a_pattern_may_have_any_characters() -> None:
-    metrics = told(a_view(ODD))
+    metrics = render_metrics(a_view(ODD))
 
     [sample] = [s for s in metrics.samples if s.name == "penstock_circuit_state"]
     assert sample.labels["route"].replace("\\\\", "\\").replace('\\"', '"') == ODD
 
 
-def test_deliveries_are_told_by_route_and_outcome_with_how_long_they_took() -> None:
+def test_deliveries_are_counted_by_route_and_outcome_with_their_duration() -> None:
     tally = PushTally()
     tally.note("/a", PushResult.SUCCESS, took_ms=7)
     tally.note("/a", PushResult.SUCCESS, took_ms=40)
     tally.note("/a", PushResult.FAILURE, took_ms=500_000)
 
-    metrics = told(tally=tally)
+    metrics = render_metrics(tally=tally)
 
     name = "penstock_delivery_duration_seconds"
     assert metrics.value("penstock_deliveries_total", route="/a", outcome="success") == 2

@@ -11,7 +11,7 @@ from penstock.domain.circuit.circuit import circuit_hash
 from penstock.services.circuits.circuits import Wanted
 from tests.clocks import ManualClock
 from tests.edge.api import Api, assert_refused, ok
-from tests.edge.gateleen.conftest import NOBODY
+from tests.edge.gateleen.conftest import UNREACHABLE
 from tests.edge.live import LiveServer
 
 SHOP = circuit_hash("/shop/(.*)")
@@ -25,7 +25,7 @@ def test_routes_are_listed_in_their_order(api: Api) -> None:
 
     assert first == {
         "pattern": "/shop/(.*)",
-        "url": f"{NOBODY}/$1",
+        "url": f"{UNREACHABLE}/$1",
         "circuit": SHOP,
         "timeout_ms": 120_000,
         "metric_name": "shop",
@@ -35,11 +35,13 @@ def test_routes_are_listed_in_their_order(api: Api) -> None:
 
 def test_routes_are_replaced_as_a_whole(api: Api) -> None:
     answer = ok(
-        api.call("PUT", "/v1/routes", {"rules": {"/b": {"url": NOBODY}, "/a": {"url": NOBODY}}})
+        api.call(
+            "PUT", "/v1/routes", {"rules": {"/b": {"url": UNREACHABLE}, "/a": {"url": UNREACHABLE}}}
+        )
     )
 
     assert [route["pattern"] for route in answer["routes"]] == ["/b", "/a"]
-    broken = {"rules": {"/c": {"url": NOBODY}, "/d": {"url": "ftp://d"}}}
+    broken = {"rules": {"/c": {"url": UNREACHABLE}, "/d": {"url": "ftp://d"}}}
     assert "/d" in assert_refused(api.call("PUT", "/v1/routes", broken), 400, "invalid_request")
     assert list(api.get("/admin/v1/routing/rules")) == ["/b", "/a"]
 
@@ -47,7 +49,7 @@ def test_routes_are_replaced_as_a_whole(api: Api) -> None:
 def test_a_delivery_finds_its_route(api: Api) -> None:
     found = api.get("/v1/routes/match", uri="/shop/a?b=1")
 
-    assert (found["route"]["pattern"], found["target"]) == ("/shop/(.*)", f"{NOBODY}/a?b=1")
+    assert (found["route"]["pattern"], found["target"]) == ("/shop/(.*)", f"{UNREACHABLE}/a?b=1")
     assert_refused(api.call("GET", "/v1/routes/match?uri=/b"), 404, "route_not_found")
     assert_refused(api.call("GET", "/v1/routes/match"), 400, "invalid_request")
 
@@ -81,7 +83,7 @@ def test_all_circuits_are_closed_at_once(api: Api) -> None:
 
 
 @pytest.mark.parametrize("what", ["", "/open", "/close"])
-def test_a_circuit_that_nobody_knows_is_not_found(api: Api, what: str) -> None:
+def test_an_unknown_circuit_is_not_found(api: Api, what: str) -> None:
     answer = api.call("POST" if what else "GET", f"/v1/circuits/{UNKNOWN}{what}")
 
     assert_refused(answer, 404, "circuit_not_found")
@@ -234,7 +236,7 @@ def test_a_circuit_overrides_settings_of_the_breaker(api: Api, server: LiveServe
 
 
 @pytest.mark.usefixtures("_no_own_settings")
-def test_a_circuit_that_nobody_knows_yet_is_named_by_its_route(api: Api) -> None:
+def test_a_circuit_that_was_not_used_yet_is_named_by_its_route(api: Api) -> None:
     path = f"/v1/circuits/{STRIPE}/settings"
     assert_refused(api.call("GET", path), 404, "circuit_not_found")
     assert_refused(api.call("PATCH", path, {"single_probe": True}), 404, "circuit_not_found")

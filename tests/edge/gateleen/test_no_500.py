@@ -9,7 +9,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from tests.edge.api import Api
-from tests.edge.gateleen.conftest import BREAKER, CIRCUITS, LOGGING, NOBODY, RULES
+from tests.edge.gateleen.conftest import BREAKER, CIRCUITS, LOGGING, RULES, UNREACHABLE
 from tests.edge.live import LiveServer
 from tests.edge.raw import ClosedError, Raw, request
 
@@ -59,7 +59,7 @@ bodies = st.one_of(st.binary(max_size=60), documents.map(lambda d: json.dumps(d)
 
 @pytest.fixture(autouse=True)
 def _a_route(api: Api, put_rules: object) -> None:
-    api.call("PUT", RULES, {"/a.*": {"url": NOBODY}, "/.*": {"url": f"{NOBODY}/x"}})
+    api.call("PUT", RULES, {"/a.*": {"url": UNREACHABLE}, "/.*": {"url": f"{UNREACHABLE}/x"}})
 
 
 def ask(server: LiveServer, raw: bytes) -> int:
@@ -113,8 +113,8 @@ def test_no_delivery_makes_a_500(api: Api, document: object) -> None:
 def test_no_outcome_of_a_job_makes_a_500(api: Api, route: str, more: object, number: int) -> None:
     api.call("PATCH", "/v1/breaker", {"statistics_update_enabled": True})
     one = {"route": route, "id": route, "outcome": "failure", "generation": number}
-    for told in (one, {**one, "took_ms": number}, {**one, "outcome": more}, more):
-        body = json.dumps({"outcomes": [told]}).encode()
+    for report in (one, {**one, "took_ms": number}, {**one, "outcome": more}, more):
+        body = json.dumps({"outcomes": [report]}).encode()
         assert api.call("POST", "/v1/circuits/outcomes", raw=body).status_code < 500
     for asked in ([route], more):
         body = json.dumps({"routes": asked}).encode()

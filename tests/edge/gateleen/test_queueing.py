@@ -11,7 +11,15 @@ from penstock.domain.limits import HOUR, SECOND
 from tests.clocks import ManualClock
 from tests.edge.api import Api, a_name, assert_refused, ok
 from tests.edge.conftest import MakeServer
-from tests.edge.gateleen.conftest import NOBODY, RULES, PutRules, delivery_of, names, push, pushed
+from tests.edge.gateleen.conftest import (
+    RULES,
+    UNREACHABLE,
+    PutRules,
+    delivery_of,
+    names,
+    push,
+    pushed,
+)
 from tests.edge.live import LiveServer
 from tests.edge.raw import Raw, request
 
@@ -118,7 +126,7 @@ def test_a_uri_that_could_mean_another_place_is_refused(
 
 
 def test_a_slow_pattern_does_not_block_the_server(api: Api, put_rules: PutRules) -> None:
-    put_rules({"/(a+)+b": {"url": NOBODY}, "/x(?!y)(a|aa)+[0-9]": {"url": NOBODY}})
+    put_rules({"/(a+)+b": {"url": UNREACHABLE}, "/x(?!y)(a|aa)+[0-9]": {"url": UNREACHABLE}})
 
     assert_refused(push(api, "/" + "a" * 500, "p"), 404, "route_not_found")
     text = assert_refused(push(api, "/x" + "a" * 500, "p"), 400, "invalid_request")
@@ -292,7 +300,7 @@ def test_pages_of_other_sites_queue_nothing(api: Api) -> None:
 def test_a_request_over_the_limit_is_refused(make_server: MakeServer) -> None:
     server = make_server(limits={"max_body_bytes": 1_000})
     api = Api(server.url)
-    api.call("PUT", RULES, {"/.*": {"url": NOBODY}})
+    api.call("PUT", RULES, {"/.*": {"url": UNREACHABLE}})
 
     assert push(api, "/a", "p", content=b"x" * 700).status_code == 202
     assert_refused(push(api, "/a", "p", content=b"x" * 1_001), 413, "too_large")
@@ -302,7 +310,7 @@ def test_a_request_over_the_limit_is_refused(make_server: MakeServer) -> None:
 def test_it_can_be_elsewhere_or_off(make_server: MakeServer, tmp_path: Any) -> None:
     server = make_server(push={"path": "/in/queue/", "circuits_path": "/qcb"})
     api = Api(server.url)
-    api.call("PUT", RULES, {"/.*": {"url": NOBODY}})
+    api.call("PUT", RULES, {"/.*": {"url": UNREACHABLE}})
 
     assert api.call("POST", "/in/queue/a", headers={"x-queue": "p"}).status_code == 202
     assert api.call("GET", "/qcb").json() == {}

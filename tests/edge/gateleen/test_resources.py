@@ -9,7 +9,7 @@ import pytest
 
 from tests.edge.api import Api, assert_refused, ok
 from tests.edge.conftest import MakeServer
-from tests.edge.gateleen.conftest import BREAKER, LOGGING, NOBODY, RULES, PutRules, of, push
+from tests.edge.gateleen.conftest import BREAKER, LOGGING, RULES, UNREACHABLE, PutRules, of, push
 
 # As in gateleen's document.
 EXAMPLE: dict[str, Any] = {
@@ -55,9 +55,9 @@ def test_rules_are_kept_as_they_were_written(api: Api) -> None:
 
 
 def test_one_mistake_in_one_rule_and_none_is_taken(api: Api, put_rules: PutRules) -> None:
-    put_rules({"/a": {"url": NOBODY}})
+    put_rules({"/a": {"url": UNREACHABLE}})
 
-    broken = {"/new": {"url": NOBODY}, "/b(": {"url": NOBODY}}
+    broken = {"/new": {"url": UNREACHABLE}, "/b(": {"url": UNREACHABLE}}
     text = assert_refused(api.call("PUT", RULES, broken), 400, "invalid_request")
 
     assert "/b(" in text
@@ -70,7 +70,7 @@ def test_one_mistake_in_one_rule_and_none_is_taken(api: Api, put_rules: PutRules
     ["http://169.254.169.254/", "http://2852039166/", "http://[fe80::1]/", "http://h:99999/"],
 )
 def test_a_rule_that_could_never_work_is_refused_by_name(api: Api, url: str) -> None:
-    rules = {"/good": {"url": NOBODY}, "/never/(.*)": {"url": url}}
+    rules = {"/good": {"url": UNREACHABLE}, "/never/(.*)": {"url": url}}
 
     text = assert_refused(api.call("PUT", RULES, rules), 400, "invalid_request")
 
@@ -80,7 +80,7 @@ def test_a_rule_that_could_never_work_is_refused_by_name(api: Api, url: str) -> 
 
 
 @pytest.mark.parametrize("body", [b"", b"[]", b"{", b"\xff", b'{"/a\\u0000": {}}', b'{"/a": 1}'])
-def test_what_is_no_table_of_rules_is_refused(api: Api, body: bytes) -> None:
+def test_invalid_routing_rules_are_rejected(api: Api, body: bytes) -> None:
     assert_refused(api.call("PUT", RULES, raw=body), 400, "invalid_request")
 
 
@@ -91,7 +91,7 @@ def test_a_rule_that_names_half_a_character_is_refused(api: Api) -> None:
 
 
 def test_new_rules_are_live_at_once_and_gone_ones_are_gone(api: Api, put_rules: PutRules) -> None:
-    put_rules({"/a": {"url": NOBODY}})
+    put_rules({"/a": {"url": UNREACHABLE}})
     assert push(api, "/a", "p").status_code == 202
 
     assert api.call("DELETE", RULES).status_code == 200
@@ -101,10 +101,10 @@ def test_new_rules_are_live_at_once_and_gone_ones_are_gone(api: Api, put_rules: 
 
 
 def test_the_first_rule_that_fits_is_taken(api: Api, put_rules: PutRules) -> None:
-    put_rules({"/z/(.*)": {"url": f"{NOBODY}/1/$1"}, "/(.*)": {"url": f"{NOBODY}/2/$1"}})
+    put_rules({"/z/(.*)": {"url": f"{UNREACHABLE}/1/$1"}, "/(.*)": {"url": f"{UNREACHABLE}/2/$1"}})
 
     for uri, target in (("/z/a?b=1", "/1/a?b=1"), ("/a/z", "/2/a/z")):
-        assert api.get("/v1/routes/match", uri=uri)["target"] == NOBODY + target
+        assert api.get("/v1/routes/match", uri=uri)["target"] == UNREACHABLE + target
 
 
 @pytest.mark.parametrize("path", [RULES, BREAKER, LOGGING])
@@ -162,7 +162,7 @@ def test_a_configuration_that_is_not_exact_is_refused_and_nothing_changes(
 
 
 @pytest.mark.parametrize("body", [b"", b"null", b"[]", b"{", b"\xff", b"[" * 10_000])
-def test_what_is_no_configuration_is_refused(api: Api, body: bytes) -> None:
+def test_an_invalid_configuration_is_rejected(api: Api, body: bytes) -> None:
     assert_refused(api.call("PUT", BREAKER, raw=body), 400, "invalid_request")
 
 
@@ -226,14 +226,14 @@ def test_payloads_are_logged_of_the_resources_and_methods_that_are_named(
     assert logging_api.get(LOGGING) == document
 
     logging_api.call("PUT", BREAKER, EXAMPLE, headers={"x-rp-usr": "ada"})
-    logging_api.call("PUT", RULES, {"/secret": {"url": NOBODY}})
+    logging_api.call("PUT", RULES, {"/secret": {"url": UNREACHABLE}})
 
     [line] = [line for line in logged(caplog) if "payload" in line]
     assert line.startswith(f"PUT {BREAKER} {{'x-rp-usr': 'ada'}} payload: {{")
     assert json.loads(line.partition("payload: ")[2]) == EXAMPLE
 
 
-def test_payloads_are_not_logged_before_somebody_asks_for_it(
+def test_payloads_are_not_logged_unless_the_logging_resource_asks_for_it(
     logging_api: Api, caplog: pytest.LogCaptureFixture
 ) -> None:
     logging_api.call("PUT", BREAKER, EXAMPLE)

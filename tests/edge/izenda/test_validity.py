@@ -192,7 +192,7 @@ def test_a_ping_past_the_deadline_times_a_task_out_and_prolongs_the_others(
     ok(outsider.report(other, "Succeeded", worker))
 
 
-def test_progress_told_past_the_deadline_times_a_task_out(
+def test_progress_reported_after_the_deadline_times_the_task_out(
     limited: tuple[Outsider, ManualClock, Reap],
 ) -> None:
     outsider, clock, _ = limited
@@ -212,7 +212,7 @@ def test_progress_told_past_the_deadline_times_a_task_out(
     assert outsider.status(task) == "timedOut"
 
 
-def test_a_task_that_is_done_late_is_done_if_nobody_has_noticed(
+def test_a_task_that_is_completed_late_is_done_if_the_timeout_was_not_noticed(
     limited: tuple[Outsider, ManualClock, Reap],
 ) -> None:
     outsider, clock, _ = limited

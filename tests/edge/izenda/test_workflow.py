@@ -91,7 +91,7 @@ def test_a_failure_or_a_timeout_is_final(
     assert (message["state"], message["reason"]) == ("dead", reason)
 
 
-def test_a_failed_task_is_still_told_of_in_a_dead_letter_queue(outsider: Outsider) -> None:
+def test_a_failed_task_is_still_found_in_a_dead_letter_queue(outsider: Outsider) -> None:
     worker = outsider.register()
     outsider.dequeue(worker)
     letters = outsider.api.make_queue("letters")

@@ -17,7 +17,7 @@ LetIn = Callable[..., Api]
 
 @pytest.fixture(scope="session")
 def guarded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LiveServer]:
-    """Nobody comes in without a key."""
+    """A server that requires a key."""
     settings = some_settings(tmp_path_factory.mktemp("guarded"), auth={"required": "always"})
     with LiveServer(settings, has_duties=False) as started:
         yield started

@@ -60,7 +60,7 @@ def filled_in(command: str, variables: dict[str, str]) -> str:
 
 
 def prepare(api: Api, operation: str) -> dict[str, str]:
-    """A queue "mail" with a message in line, one that is held, and one that fits the operation."""
+    """A queue "mail" with a ready message, a leased one, and one that fits the operation."""
     api.call("DELETE", "/v1/queues/mail", params={"force": "true"})
     if operation == "putQueue":
         return {}

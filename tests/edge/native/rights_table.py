@@ -15,7 +15,7 @@ from penstock.domain.access.api_key import Role, Scope
 from penstock.edge.serve import routes
 from penstock.edge.server.router import Route
 from penstock.edge.sqs.api import SQS
-from penstock.edge.sqs.rights import RIGHTS
+from penstock.edge.sqs.wire.operations import RIGHTS
 from penstock.runtime.waiting_claims import WaitingRoom
 from penstock.wiring.broker import Broker, open_broker
 from tests.edge.conftest import some_settings

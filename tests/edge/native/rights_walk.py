@@ -11,7 +11,7 @@ from tests.edge.native.examples import Command
 from tests.edge.native.rights_table import Right
 
 WRONG = "pk_0000000000_" + "0" * 40
-# Of what the examples make; whoever is for other queues must not read a word of it.
+# From what the examples create; keys for other queues must not see any of it.
 WORDS = ("mail", "orders", "nightly", "/shop/", "stripe", "aweq")
 
 
@@ -24,7 +24,7 @@ class Keys(NamedTuple):
 
 
 class Walk:
-    """Calls one operation as everybody who may not, and then as those who may."""
+    """Calls an operation with every key that lacks the right, then with those that have it."""
 
     def __init__(self, wire: httpx.Client, keys: Keys) -> None:
         self._wire = wire
@@ -86,7 +86,7 @@ class Walk:
         answer = self.call(command, first[may[0]])
         assert answer.is_success, (name, answer.text)
         assert not answer.text.startswith('{"results":[{"error"'), (name, answer.text)
-        # It has been done by now, which others may be told; but they are let in.
+        # It has been done already, which others may learn; but they are authorised.
         for role in may:
             again = self.call(command, self._keys.everywhere[role])
             assert again.status_code not in (401, 403), (name, role, again.text)

@@ -1,4 +1,4 @@
-"""Keys and settings over HTTP: told to those who may see everything, and never with a secret."""
+"""Keys and settings over HTTP: visible only to callers that may see everything, without secrets."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from tests.edge.api import Api, assert_refused
 from tests.edge.native.conftest import LetIn
 
 
-def test_keys_are_told_without_their_secrets(let_in: LetIn) -> None:
+def test_keys_are_listed_without_their_secrets(let_in: LetIn) -> None:
     reader = let_in(Role.READ)
 
     answer = reader.call("GET", "/v1/keys")
@@ -29,13 +29,13 @@ def test_a_key_for_some_queues_sees_neither(let_in: LetIn) -> None:
         assert_refused(some.call("GET", path), 403, "forbidden")
 
 
-def test_settings_are_told_as_a_config_file_would_say_them(api: Api) -> None:
-    told = {one["key"]: one for one in api.get("/v1/settings")["settings"]}
+def test_settings_are_listed_as_a_config_file_would_write_them(api: Api) -> None:
+    by_key = {one["key"]: one for one in api.get("/v1/settings")["settings"]}
 
-    assert told["limits.max_batch"]["is_default"] is True
-    assert told["queues.auto_create"]["value"] in ("true", "false")
-    assert told["server.port"]["env"] == "PENSTOCK_SERVER_PORT"
-    assert told["server.drain_ms"]["default"] == "10s"
+    assert by_key["limits.max_batch"]["is_default"] is True
+    assert by_key["queues.auto_create"]["value"] in ("true", "false")
+    assert by_key["server.port"]["env"] == "PENSTOCK_SERVER_PORT"
+    assert by_key["server.drain_ms"]["default"] == "10s"
 
 
 @pytest.mark.parametrize(
@@ -48,7 +48,7 @@ def test_settings_are_told_as_a_config_file_would_say_them(api: Api) -> None:
         "postgresql://db/x?sslpassword=s3cret&sslmode=require",
     ],
 )
-def test_a_password_in_an_address_is_not_told(url: str) -> None:
+def test_a_password_in_a_url_is_not_shown(url: str) -> None:
     shown = without_passwords(url)
 
     assert "s3c" not in shown

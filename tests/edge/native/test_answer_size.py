@@ -1,4 +1,4 @@
-"""Answers are bounded in bytes: a page or a claim ends when it is full, and the next goes on."""
+"""Responses are bounded in bytes: a full page or claim ends early, and the next one continues."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def fill(api: Api, queue: str, state: str) -> list[str]:
 
 @pytest.mark.parametrize("state", ["ready", "waiting", "leased", "dead"])
 @pytest.mark.parametrize("which", [{}, {"kind": "k"}])
-def test_a_page_of_large_messages_ends_early_and_its_cursor_goes_on(
+def test_a_page_of_large_messages_ends_early_and_its_cursor_continues_there(
     api: Api, state: str, which: dict[str, str]
 ) -> None:
     queue = api.make_queue()

@@ -36,7 +36,7 @@ REVOKED_WITHIN_S = 15.0  # the keys are read once a second, or as soon as a busy
         "Bearer \xe9",
     ],
 )
-def test_a_wrong_key_is_no_key(guarded: LiveServer, header: str) -> None:
+def test_a_wrong_key_is_rejected(guarded: LiveServer, header: str) -> None:
     with Raw(guarded.port) as wire:
         answer = wire.ask(request("GET", "/v1/stats", headers={"Authorization": header}))
 
@@ -87,7 +87,7 @@ def test_a_new_key_opens_the_door_after_a_second_or_so(make_server: MakeServer) 
     assert holder.call("GET", "/v1/stats").status_code == 200
 
 
-def test_to_revoke_the_last_key_does_not_open_the_door_to_everybody(
+def test_revoking_the_last_key_does_not_open_the_server(
     make_server: MakeServer,
 ) -> None:
     server = make_server()

@@ -24,7 +24,7 @@ def mailer(let_in: LetIn) -> Api:
 
 @pytest.fixture(scope="module")
 def bank(admin: Api) -> str:
-    """Somebody else's notification, in a queue and a topic of theirs."""
+    """A notification of another caller, in its own queue and topic."""
     queue = admin.make_queue("bank")
     admin.call("PUT", "/v1/topics/bank/subscriptions/audit", {})
     ok(admin.call("POST", "/v1/topics/bank/events", {"body": 1}))

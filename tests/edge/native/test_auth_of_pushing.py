@@ -14,8 +14,8 @@ from tests.edge.gateleen.conftest import (
     BREAKER,
     CIRCUITS,
     LOGGING,
-    NOBODY,
     RULES,
+    UNREACHABLE,
     delivery_of,
     push,
 )
@@ -29,7 +29,7 @@ CLOSED = {"status": "closed"}
 @pytest.fixture
 def admin(let_in: LetIn) -> Api:
     admin = let_in()
-    assert admin.call("PUT", RULES, {PATTERN: {"url": NOBODY}}).status_code == 200
+    assert admin.call("PUT", RULES, {PATTERN: {"url": UNREACHABLE}}).status_code == 200
     return admin
 
 
@@ -38,7 +38,7 @@ def test_a_key_opens_only_its_own_queues(admin: Api, let_in: LetIn) -> None:
 
     assert push(mailer, "/guarded/a", "mail-first").status_code == 202
     assert_refused(push(mailer, "/guarded/a", "bank-1"), 403, "forbidden")
-    assert_refused(push(mailer, "/other", "bank-1"), 403, "forbidden")  # nor is anything told
+    assert_refused(push(mailer, "/other", "bank-1"), 403, "forbidden")  # and nothing is revealed
     native = {"queue": "bank-1", "uri": "/guarded/a"}
     assert_refused(mailer.call("POST", "/v1/deliveries", native), 403, "forbidden")
     assert admin.call("GET", "/v1/queues/bank-1").status_code == 404
@@ -89,12 +89,12 @@ def test_what_concerns_all_queues_is_not_for_a_key_that_is_for_some(
     assert list(admin.get(RULES)) == [PATTERN]
 
 
-def test_whoever_reads_sees_circuits_and_routes_but_no_secrets(
+def test_a_reader_sees_circuits_and_routes_but_no_secrets(
     admin: Api,
     let_in: LetIn,
 ) -> None:
     rule = {
-        "url": NOBODY,
+        "url": UNREACHABLE,
         "headers": {"x-token": "s3cret"},
         "basicAuth": {"username": "u", "password": "s3cret"},
         "signingSecret": "whsec_" + "czNjcmV0" * 4,
@@ -115,7 +115,7 @@ def test_whoever_reads_sees_circuits_and_routes_but_no_secrets(
         assert_refused(limited.call("GET", path), 403, "forbidden")
 
 
-def test_a_queue_is_unheld_by_whoever_operates_it(admin: Api, let_in: LetIn) -> None:
+def test_a_queue_is_unheld_with_the_role_operate_for_it(admin: Api, let_in: LetIn) -> None:
     name = admin.make_queue("mail")
     theirs = let_in(Role.OPERATE, queues=("mail-*",))
 

@@ -88,7 +88,7 @@ def test_to_look_changes_nothing(api: Api) -> None:
     assert (first["messages"][0]["body"], first["messages"][0]["kind"]) == ("x", "k")
 
 
-def test_nobody_who_looks_is_shown_a_receipt(api: Api) -> None:
+def test_browsing_shows_no_receipts(api: Api) -> None:
     queue = api.make_queue()
     api.send(queue)
     claimed = api.claim_one(queue, claimed_by="worker-1")

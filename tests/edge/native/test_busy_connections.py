@@ -15,7 +15,7 @@ SHORT = {"receive_timeout_ms": 1_000, "idle_timeout_ms": 300}
 SWEPT_S = 15.0  # the sweep comes once a second
 
 
-def test_one_connection_too_many_is_told_so_and_closed(make_server: MakeServer) -> None:
+def test_one_connection_too_many_gets_an_error_and_is_closed(make_server: MakeServer) -> None:
     server = make_server(server={"max_connections": 4})
     api = Api(server.url)
     queue = api.make_queue()

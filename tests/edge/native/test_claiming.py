@@ -122,7 +122,7 @@ def test_a_claim_from_a_queue_that_was_never_seen_works_the_first_time(
 ) -> None:
     queue = api.make_queue()
     message_id = api.send(queue)
-    clock.advance(minutes=1)  # nobody remembers the queue any more
+    clock.advance(minutes=1)  # the queue is no longer cached
 
     assert api.claim_one(queue)["id"] == message_id
 

@@ -45,7 +45,7 @@ def test_each_receipt_has_its_own_result(api: Api, clock: ManualClock) -> None:
     refused = [done["error"]["code"] for done in answer["completed"][:3]]  # type: ignore[index]
     assert refused == ["lease_lost"] * 3
     assert answer["completed"][3]["id"] == held["id"]
-    assert api.counts(other) == {"leased": 1}, "nobody reaches into another queue"
+    assert api.counts(other) == {"leased": 1}, "a claim completes nothing in another queue"
 
 
 def test_in_a_queue_ordered_by_group_the_next_of_the_group_is_free_at_once(api: Api) -> None:

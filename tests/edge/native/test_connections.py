@@ -109,7 +109,7 @@ def test_nothing_is_said_about_the_content_where_there_is_none(wire: Raw, api: A
     assert wire.ask(HEALTH).status == 200
 
 
-def test_a_wrong_method_is_told_the_right_ones(wire: Raw) -> None:
+def test_a_wrong_method_gets_the_allowed_ones(wire: Raw) -> None:
     answer = wire.ask(request("POST", "/healthz"))
 
     assert (answer.status, json.loads(answer.body)["error"]["code"]) == (405, "method_not_allowed")
@@ -202,7 +202,7 @@ def test_a_body_may_come_in_chunks(wire: Raw, api: Api) -> None:
     assert api.claim_one(queue)["body"] == [1, 2]
 
 
-def test_what_trails_a_chunked_body_is_no_header(wire: Raw, api: Api) -> None:
+def test_trailers_of_a_chunked_body_are_not_headers(wire: Raw, api: Api) -> None:
     queue = api.make_queue()
     head = {"Content-Type": "application/json", "Transfer-Encoding": "chunked"}
     wire.send(request("POST", f"/v1/queues/{queue}/messages", headers=head))
@@ -212,7 +212,7 @@ def test_what_trails_a_chunked_body_is_no_header(wire: Raw, api: Api) -> None:
     assert wire.answer().status == 201
 
 
-def test_a_client_that_asks_first_is_told_to_go_on(wire: Raw, api: Api) -> None:
+def test_a_client_that_expects_100_continue_gets_it(wire: Raw, api: Api) -> None:
     queue = api.make_queue()
     whole = request(
         "POST", f"/v1/queues/{queue}/messages", b'{"body": 1}', headers={"Expect": "100-continue"}
@@ -238,7 +238,7 @@ def test_go_on_is_not_said_before_earlier_requests_are_answered(wire: Raw, api: 
     assert wire.answer().status == 201
 
 
-def test_a_client_whose_body_would_be_refused_is_told_before_it_sends_it(wire: Raw) -> None:
+def test_a_body_that_would_be_rejected_is_rejected_before_it_is_sent(wire: Raw) -> None:
     headers = {"Content-Length": "99999999", "Expect": "100-continue"}
 
     answer = wire.ask(request("POST", "/v1/queues/x/messages", headers=headers))

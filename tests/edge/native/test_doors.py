@@ -50,7 +50,9 @@ def test_this_machine_is_let_in_under_its_own_names(wire: Raw, host: str) -> Non
         "0",
     ],
 )
-def test_a_name_that_somebody_points_at_this_machine_is_not_served(wire: Raw, host: str) -> None:
+def test_a_foreign_host_name_that_resolves_to_this_machine_is_not_served(
+    wire: Raw, host: str
+) -> None:
     for path in ("/v1/stats", "/healthz", "/metrics"):
         answer = wire.ask(request("GET", path, headers={"Host": host}))
 

@@ -19,7 +19,7 @@ PAGE = Path(__file__).parents[3] / "docs" / "http-api.md"
 
 # No client ever sees them: the root of others, what keeps a program from starting, and what the
 # autoscaler and the archiver meet in their own processes.
-NEVER_TOLD = {
+NEVER_SENT = {
     *("conflict", "store_refused", "transaction_busy"),
     *("fleets_refused", "default_profile_missing", "source_unknown"),
     *("queue_unknown", "source_unavailable", "replicas_unavailable"),
@@ -40,10 +40,10 @@ def test_every_error_of_the_domain_has_a_status() -> None:
 
 
 def test_the_page_lists_every_code_with_its_status() -> None:
-    told = {error.code: status for error, status in STATUS.items()}
+    statuses = {error.code: status for error, status in STATUS.items()}
 
     assert dict(documented()) == {
-        code: status for code, status in told.items() if code not in NEVER_TOLD
+        code: status for code, status in statuses.items() if code not in NEVER_SENT
     }
 
 
@@ -52,8 +52,8 @@ def test_every_error_is_answered_in_the_one_shape(error: type[PenstockError]) ->
     response = error_response(error("because"))
 
     assert response.status == STATUS[error]
-    told = json.loads(response.body)
-    assert told == {"error": {"code": error.code, "message": told["error"]["message"]}}
+    parsed = json.loads(response.body)
+    assert parsed == {"error": {"code": error.code, "message": parsed["error"]["message"]}}
 
 
 def test_an_error_without_a_code_of_its_own_is_answered_as_the_one_it_is_a_case_of() -> None:
@@ -63,7 +63,7 @@ def test_an_error_without_a_code_of_its_own_is_answered_as_the_one_it_is_a_case_
     assert answers[0].body == answers[1].body
 
 
-def test_what_went_wrong_inside_is_told_to_the_log_and_to_nobody_else(
+def test_internal_errors_are_logged_and_not_shown_to_clients(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     cause = ValueError("the secret of the house")
@@ -75,8 +75,8 @@ def test_what_went_wrong_inside_is_told_to_the_log_and_to_nobody_else(
 
     for answer in answers:
         assert answer.status == 500
-        told = json.loads(answer.body)
-        assert told == {"error": {"code": "internal", "message": "internal error"}}
+        parsed = json.loads(answer.body)
+        assert parsed == {"error": {"code": "internal", "message": "internal error"}}
     assert [record.exc_info[1] for record in caplog.records if record.exc_info] == [cause, cause]
 
 

@@ -73,7 +73,7 @@ CONFUSING = (request("POST", "/1", b"x" * 40), request("POST", "/2", b"y" * 52))
 @given(before=pieces(), then=pieces(), answers=st.sampled_from(Answers))
 @example(
     # The body of the second is as long as the body of the first and the part of the second in the
-    # first piece: whoever looks only at lengths takes the first head for the second request.
+    # first piece: a parser that looks only at lengths takes the first head for the second request.
     before=[CONFUSING[0] + CONFUSING[1][:12], CONFUSING[1][12:]],
     then=[CONFUSING[0]],
     answers=Answers.AT_ONCE,
@@ -98,7 +98,7 @@ def test_a_head_that_came_before_needs_no_parser() -> None:
         once = side.take([REQUESTS[0]])
         connection = HttpConnection(side.traffic)
         connection.connection_made(Wire())
-        connection._parser = cast(Any, None)  # whoever needs it breaks
+        connection._parser = cast(Any, None)  # using it raises
         connection.data_received(REQUESTS[0])
         return [once[0], side.seen[-1]]
 

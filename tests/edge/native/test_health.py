@@ -43,7 +43,7 @@ def failing_once(does: Callable[..., Any], *, per_object: bool = False) -> Calla
         owner = args[0] if per_object else None
         if owner not in failed:
             failed.add(owner)
-            raise ValueError("nobody thought of this")
+            raise ValueError("unexpected")
         return does(*args, **more)
 
     return fail
@@ -112,7 +112,7 @@ def test_a_sweeper_that_fails_is_named_until_it_runs_again(
 
 
 def test_news_go_on_after_a_mistake(served: LiveServer, own_api: Api, monkeypatch, caplog) -> None:
-    monkeypatch.setattr(LiveFeed, "_give", failing_once(LiveFeed._give, per_object=True))
+    monkeypatch.setattr(LiveFeed, "_send", failing_once(LiveFeed._send, per_object=True))
 
     answer = own_api.call("GET", "/v1/live?events=1")
 

@@ -16,7 +16,7 @@ def queue(api: Api) -> str:
     return api.make_queue(lease_ms=30_000, backoff={"type": "fixed", "delay_ms": 7_000})
 
 
-def test_what_a_job_says_is_shown_to_whoever_looks_and_to_whoever_claims(
+def test_the_progress_of_a_job_is_shown_to_operators_and_workers(
     api: Api, queue: str, clock: ManualClock
 ) -> None:
     said: dict[str, Any] = {
@@ -78,7 +78,7 @@ def test_an_extension_past_the_deadline_is_refused_and_the_message_timed_out(
     assert attempt["outcome"] == "timed_out"
 
 
-def test_past_the_deadline_a_message_may_be_completed_until_somebody_notices(
+def test_after_its_deadline_a_message_can_be_completed_until_the_timeout_is_noticed(
     api: Api, queue: str, clock: ManualClock
 ) -> None:
     api.send(queue, timeout_ms=5_000)

@@ -195,7 +195,7 @@ def test_a_receipt_with_one_letter_changed_is_refused(
     api: Api, queue: str, lease: dict[str, Any]
 ) -> None:
     receipt = lease["receipt"]
-    for place in range(len(receipt) - 1):  # the last letter carries bits that nobody reads
+    for place in range(len(receipt) - 1):  # the last letter has unused bits
         other = "A" if receipt[place] != "A" else "B"
 
         refused = api.act(receipt[:place] + other + receipt[place + 1 :], "complete")

@@ -32,12 +32,12 @@ class Heard:
         raise AssertionError("it ended")
 
     def until(self, queue: str) -> dict[str, Any]:
-        """What is told of a queue when it is told of next."""
+        """The queue in the next event that contains it."""
         for _ in range(20):
-            for told in self.next()["queues"]:
-                if told["name"] == queue:
-                    return dict(told)
-        raise AssertionError(f"nothing was told of {queue}")
+            for changed in self.next()["queues"]:
+                if changed["name"] == queue:
+                    return dict(changed)
+        raise AssertionError(f"no event had {queue}")
 
     def rest(self) -> list[str]:
         """All that comes until it ends."""
@@ -61,7 +61,7 @@ def test_the_first_news_come_at_once_and_tell_the_whole(api: Api) -> None:
     assert (news["queues"], news["is_cut"]) == ([], False)
 
 
-def test_a_queue_is_told_of_when_it_has_changed(api: Api, clock: ManualClock) -> None:
+def test_a_queue_is_in_the_feed_when_it_has_changed(api: Api, clock: ManualClock) -> None:
     name = api.make_queue()
     with listening(api) as heard:
         heard.next()  # this may be what was seen before the queue was made
@@ -107,17 +107,17 @@ def test_a_number_that_makes_no_sense_is_refused(api: Api, events: str) -> None:
     assert_refused(api.call("GET", f"/v1/live?events={events}"), 400, "invalid_request")
 
 
-def test_whoever_may_see_some_queues_hears_of_those_only(let_in: LetIn) -> None:
-    everybody, somebody = let_in(), let_in(Role.READ, queues=("mine-*",))
+def test_a_key_for_some_queues_gets_events_of_those_only(let_in: LetIn) -> None:
+    admin, limited = let_in(), let_in(Role.READ, queues=("mine-*",))
     mine, other = f"mine-{a_name()}", a_name("other")
     for name in (mine, other):
-        everybody.call("PUT", f"/v1/queues/{name}")
-    with listening(somebody) as heard, listening(everybody) as all_heard:
+        admin.call("PUT", f"/v1/queues/{name}")
+    with listening(limited) as heard, listening(admin) as all_heard:
         first = heard.next()
         all_heard.next()
-        everybody.send(other)
-        everybody.send(mine)
-        seen = {told["name"] for _ in range(3) for told in heard.next()["queues"]}
+        admin.send(other)
+        admin.send(mine)
+        seen = {changed["name"] for _ in range(3) for changed in heard.next()["queues"]}
         all_heard.until(mine)
 
     assert seen == {mine}
@@ -133,12 +133,12 @@ def test_only_so_many_may_listen_at_one_time(make_server: MakeServer) -> None:
             other.next()
             assert_refused(api.call("GET", "/v1/live"), 429, "too_many_waiting")
 
-    # Whoever goes makes room.
+    # A listener that leaves makes room.
     eventually(lambda: api.call("GET", "/v1/live?events=1").status_code == 200)
     api.close()
 
 
-def test_a_head_is_answered_and_nobody_listens(api: Api) -> None:
+def test_a_head_request_is_answered_and_does_not_listen(api: Api) -> None:
     answer = api.call("HEAD", "/v1/live")
 
     assert (answer.status_code, answer.content) == (200, b"")

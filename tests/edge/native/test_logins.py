@@ -46,7 +46,7 @@ def with_token(session: dict[str, Any]) -> dict[str, Any]:
     return {"headers": {"x-csrf-token": session["csrf_token"]}}
 
 
-def test_whoever_shows_a_key_is_known_from_then_on(locked: LiveServer, browser: Api) -> None:
+def test_a_browser_that_logs_in_with_a_key_is_recognised(locked: LiveServer, browser: Api) -> None:
     session = log_in(browser, new_key(locked, Role.READ))
 
     again = browser.get(SESSION)
@@ -130,7 +130,7 @@ def test_a_login_ends_after_its_time(locked: LiveServer, browser: Api, clock: Ma
     assert browser.get(SESSION)["caller"] is None
 
 
-def test_whoever_logs_out_is_gone(locked: LiveServer, browser: Api) -> None:
+def test_a_browser_that_logs_out_is_logged_out(locked: LiveServer, browser: Api) -> None:
     session = log_in(browser, new_key(locked))
 
     answer = browser.call("DELETE", SESSION)
@@ -201,7 +201,7 @@ def test_other_sites_cannot_log_anybody_in(locked: LiveServer, browser: Api) -> 
         assert_refused(answer, 403, "forbidden")
 
 
-def test_where_no_key_is_needed_nobody_logs_in(make_server: MakeServer) -> None:
+def test_without_keys_there_is_no_login(make_server: MakeServer) -> None:
     client = Api(make_server().url)
 
     session = client.get(SESSION)

@@ -240,7 +240,9 @@ def test_who_has_waited_longest_is_served_first(
         assert body_of(claim.result(SOON_S)) == [n]
 
 
-def test_a_message_in_another_queue_is_no_answer(api: Api, queue: str, waiting: Waiting) -> None:
+def test_a_message_in_another_queue_does_not_end_the_wait(
+    api: Api, queue: str, waiting: Waiting
+) -> None:
     [claim] = waiting.start()
 
     api.send(api.make_queue(), "elsewhere")

@@ -13,7 +13,7 @@ from tests.store.driver import one_batch
 from tests.support.waiting import eventually
 
 
-def test_when_too_many_wait_the_next_one_is_told(
+def test_when_too_many_claims_wait_the_next_one_is_rejected(
     make_server: MakeServer, in_background: InBackground
 ) -> None:
     server = make_server(limits={"max_waiting_claims": 2})
@@ -32,7 +32,7 @@ def test_when_too_many_wait_the_next_one_is_told(
     assert api.claim(queue, wait_ms=1) == []
 
 
-def test_who_does_not_wait_is_served_even_from_a_queue_that_nobody_remembers(
+def test_a_claim_that_does_not_wait_is_served_even_if_the_queue_is_not_cached(
     make_server: MakeServer, in_background: InBackground
 ) -> None:
     clock = ManualClock()
@@ -72,7 +72,7 @@ def test_a_client_that_goes_while_its_claim_is_under_way_takes_no_message_with_i
     message_id = api.send(queue)
     claim = b'{"wait_ms": 20000, "lease_ms": 3600000}'
 
-    with one_batch(server.broker.store):  # the store is busy, so the claim has to stand in line
+    with one_batch(server.broker.store):  # the store is busy, so the claim has to wait for it
         leaver = Raw(server.port).send(request("POST", f"/v1/queues/{queue}/claims", claim))
         eventually(lambda: waiting_claims(api) == 1)
         leaver.close()

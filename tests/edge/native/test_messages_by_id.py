@@ -68,9 +68,7 @@ def test_an_id_that_names_nothing_is_not_found(api: Api, wrong: str) -> None:
         assert refused.json()["error"]["code"] in ("message_not_found", "not_found")
 
 
-def test_a_message_in_line_can_be_given_another_due_date(
-    api: Api, queue: str, clock: ManualClock
-) -> None:
+def test_an_unclaimed_message_can_be_rescheduled(api: Api, queue: str, clock: ManualClock) -> None:
     message_id = api.send(queue)
     later = to_text(clock.now() + 5_000)
 
@@ -105,7 +103,7 @@ def test_a_change_that_makes_no_sense_is_refused(
 
 @pytest.mark.parametrize(("verb", "state"), [("cancel", "cancelled"), ("bury", "dead")])
 @pytest.mark.parametrize("delay_ms", [0, 60_000])
-def test_a_message_in_line_can_be_taken_out(
+def test_an_unclaimed_message_can_be_completed_cancelled_or_buried(
     api: Api, queue: str, verb: str, state: str, delay_ms: int
 ) -> None:
     message_id = api.send(queue, delay_ms=delay_ms)
@@ -135,7 +133,7 @@ def test_of_a_very_long_reason_the_beginning_is_kept(api: Api, queue: str) -> No
 
 
 @pytest.mark.parametrize("verb", ["cancel", "bury", "redrive"])
-def test_what_somebody_holds_cannot_be_touched(api: Api, queue: str, verb: str) -> None:
+def test_a_leased_message_cannot_be_changed_by_hand(api: Api, queue: str, verb: str) -> None:
     message_id = api.send(queue)
     claimed = api.claim_one(queue)
 

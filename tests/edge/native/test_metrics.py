@@ -122,7 +122,7 @@ def test_metrics_tell_the_store_and_how_many_wait(
         api.send(queue)
 
 
-def test_a_queue_that_was_removed_is_not_told_of_any_more(api: Api) -> None:
+def test_a_removed_queue_has_no_metrics(api: Api) -> None:
     queue = api.make_queue()
     api.call("DELETE", f"/v1/queues/{queue}")
 

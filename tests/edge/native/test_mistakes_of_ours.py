@@ -1,4 +1,4 @@
-"""A handler that breaks costs its caller an answer 500, and nobody else anything."""
+"""A handler that raises gives its caller a 500 and does not affect other requests."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ async def with_cancellation(asked: Request, respond: Respond) -> Response:
 
 
 @pytest.mark.parametrize("broken", [at_once, later, with_cancellation])
-def test_a_mistake_is_answered_and_the_connection_goes_on(broken: Handle) -> None:
+def test_a_bug_gets_a_response_and_the_connection_stays_open(broken: Handle) -> None:
     def handle(asked: Request, respond: Respond) -> Awaitable[Response] | None:
         if asked.path == "/broken":
             return broken(asked, respond)
@@ -97,7 +97,7 @@ def test_a_mistake_is_answered_and_the_connection_goes_on(broken: Handle) -> Non
     assert failed.body == b'{"error":{"code":"internal","message":"internal error"}}'
 
 
-def test_an_answer_that_comes_after_the_client_has_gone_is_no_mistake() -> None:
+def test_a_response_after_the_client_has_disconnected_is_not_an_error() -> None:
     answer: list[Respond] = []
     asked_for = threading.Event()
 

@@ -47,15 +47,15 @@ def test_a_few_of_many_say_that_there_are_more(api: Api) -> None:
     assert (len(few["problems"]), few["is_cut"]) == (1, True)
 
 
-def test_whoever_may_see_some_queues_sees_their_problems_only(let_in: LetIn) -> None:
-    everybody, somebody = let_in(), let_in(Role.READ, queues=("mine-*",))
+def test_a_key_for_some_queues_sees_only_their_problems(let_in: LetIn) -> None:
+    admin, limited = let_in(), let_in(Role.READ, queues=("mine-*",))
     mine, other = f"mine-{a_name()}", a_name("other")
     for name in (mine, other):
-        everybody.call("PUT", f"/v1/queues/{name}")
-        everybody.die(name)
+        admin.call("PUT", f"/v1/queues/{name}")
+        admin.die(name)
 
-    assert [one["queue"] for one in somebody.get("/v1/problems")["problems"]] == [mine]
-    assert problem_of(everybody, other) is not None
+    assert [one["queue"] for one in limited.get("/v1/problems")["problems"]] == [mine]
+    assert problem_of(admin, other) is not None
 
 
 def test_a_route_that_hangs_is_named_with_its_endpoint(api: Api, clock: ManualClock) -> None:
@@ -168,8 +168,8 @@ def test_a_queue_that_is_not_there_has_no_graph(api: Api) -> None:
 
 
 def test_what_all_queues_did_is_for_those_who_see_them_all(let_in: LetIn) -> None:
-    somebody = let_in(Role.READ, queues=("mine-*",))
+    limited = let_in(Role.READ, queues=("mine-*",))
 
-    assert_refused(somebody.call("GET", "/v1/samples"), 403, "forbidden")
-    assert_refused(somebody.call("GET", "/v1/queues/other/samples"), 403, "forbidden")
-    assert somebody.call("GET", "/v1/queues/mine-1/samples").status_code == 404
+    assert_refused(limited.call("GET", "/v1/samples"), 403, "forbidden")
+    assert_refused(limited.call("GET", "/v1/queues/other/samples"), 403, "forbidden")
+    assert limited.call("GET", "/v1/queues/mine-1/samples").status_code == 404

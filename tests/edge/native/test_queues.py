@@ -171,6 +171,17 @@ def test_a_queue_that_holds_messages_is_not_removed_by_mistake(api: Api, query: 
     assert api.counts(name) == {"ready": 1}
 
 
+@pytest.mark.parametrize("value", ["1", "yes", "True", ""])
+def test_a_boolean_in_a_query_is_true_or_false(api: Api, value: str) -> None:
+    name = api.make_queue()
+
+    refused = api.call("DELETE", f"/v1/queues/{name}?force={value}")
+
+    assert_refused(refused, 400, "invalid_request")
+    assert refused.json()["error"]["message"] == f"force must be true or false, not {value!r}"
+    assert api.queue(name)["name"] == name
+
+
 def test_dead_messages_count_as_messages_when_a_queue_is_removed(api: Api) -> None:
     name = api.make_queue()
     api.die(name)

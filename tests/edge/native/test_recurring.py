@@ -63,7 +63,7 @@ def test_it_is_run_now_paused_and_resumed(api: Api, queue: str, name: str) -> No
     assert [m["id"] for m in api.claim(queue)] == [sent]
 
 
-def test_the_next_firings_are_told_before_and_after_it_is_made(
+def test_the_next_firings_are_previewed_before_and_after_creation(
     api: Api, queue: str, name: str
 ) -> None:
     put(api, name, queue, every_ms=None, cron="30 2 * * *", zone="Europe/Berlin")

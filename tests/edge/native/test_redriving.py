@@ -68,7 +68,7 @@ def test_dead_letters_of_a_queue_that_is_gone_stay_where_they_are(api: Api) -> N
     assert api.claim_one(letters)["id"] == message_id
 
 
-def test_where_nobody_is_dead_nothing_comes_back(api: Api) -> None:
+def test_without_dead_messages_a_redrive_moves_nothing(api: Api) -> None:
     queue = api.make_queue()
     api.send(queue)
 

@@ -1,7 +1,7 @@
 """Who may do what: every operation, called with no key, a wrong key, each role, other queues.
 
 What is expected stands in docs/security.md, row by row; the requests are the examples of the docs
-page, which succeed for those who may.  Whoever adds an operation adds its row.
+page, which succeed for those who may.  A new operation needs a new row.
 """
 
 from __future__ import annotations
@@ -174,7 +174,7 @@ REQUESTS: dict[tuple[str, str], tuple[str, str | None, dict[str, str]]] = {
         for method, body in (("GET", None), ("PUT", CLOSE))
     },
 }
-# Those who may come in are told that there is nothing to be done: 405.
+# Authorised callers get 405: there is nothing to do.
 NOTHING = {("GET", "/push/{uri...}")} | {
     (method, path)
     for path in (CIRCUITS, f"{CIRCUITS}/{{rest...}}")

@@ -64,8 +64,8 @@ def test_a_fleet_tells_what_was_seen_and_decided_and_why(
     assert (fleet["decision"]["change"], fleet["decision"]["reason"]) == (5, "backlog")
     assert fleet["decision"]["inputs"]["consume_rate"] == 1.0
     assert (fleet["last_change"]["change"], fleet["last_change"]["is_done"]) == (5, True)
-    [told] = fleet["troubles"]
-    assert (told["part"], told["code"]) == ("source", "source_unavailable")
+    [trouble] = fleet["troubles"]
+    assert (trouble["part"], trouble["code"]) == ("source", "source_unavailable")
 
 
 def test_a_fleet_with_several_queues_lists_them_with_their_load(
@@ -104,15 +104,15 @@ def test_decisions_come_page_by_page_newest_first(
     assert [one["decision"]["change"] for one in rest["decisions"]] == [0]
 
 
-def test_keda_is_told_how_many_are_wanted(api: Api, server: LiveServer, clock: ManualClock) -> None:
+def test_keda_gets_the_wanted_number_of_workers(
+    api: Api, server: LiveServer, clock: ManualClock
+) -> None:
     keep(server, a_fleet_status(seen_at=clock.now()))
 
     assert api.get("/v1/scaling/mail/wanted") == {"value": 6}
 
 
-def test_keda_is_told_nothing_that_is_too_old(
-    api: Api, server: LiveServer, clock: ManualClock
-) -> None:
+def test_keda_gets_no_outdated_number(api: Api, server: LiveServer, clock: ManualClock) -> None:
     keep(server, a_fleet_status(seen_at=clock.now()))
 
     clock.advance(seconds=90)
@@ -164,15 +164,15 @@ def test_a_key_for_some_queues_sees_their_fleets_only(guarded: LiveServer, let_i
         a_fleet_status("both", queue="mail-1", queues=("mail-1", "bank-1"), seen_at=now),
     ]
     keep(guarded, *statuses)
-    mailer, everybody = let_in(Role.READ, queues=("mail-*",)), let_in(Role.READ)
+    mailer, admin = let_in(Role.READ, queues=("mail-*",)), let_in(Role.READ)
 
     assert [one["name"] for one in mailer.get("/v1/scaling")["fleets"]] == ["mail"]
-    assert len(everybody.get("/v1/scaling")["fleets"]) == 4
+    assert len(admin.get("/v1/scaling")["fleets"]) == 4
     assert mailer.get("/v1/scaling/mail/wanted") == {"value": 6}
     for name in ("bank", "rabbit", "both"):
         for more in ("", "/wanted", "/decisions"):
             answer = mailer.call("GET", f"/v1/scaling/{name}{more}")
             assert_refused(answer, 404, "fleet_not_found")
     assert "penstock_fleet" not in mailer.call("GET", "/metrics").text
-    assert "penstock_fleet" in everybody.call("GET", "/metrics").text
+    assert "penstock_fleet" in admin.call("GET", "/metrics").text
     forget(guarded)

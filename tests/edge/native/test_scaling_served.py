@@ -34,7 +34,7 @@ def test_a_server_looks_after_the_fleets_of_its_file(make_process, tmp_path: Pat
             return answer.json().get("value")
 
         eventually(lambda: wanted() == 1, within_s=30)
-        # What it has decided is told when it is done.
+        # A decision is shown once it is carried out.
         [decided] = eventually(lambda: api.get("/v1/scaling/mail/decisions")["decisions"])
 
     assert decided["decision"]["reason"] == "first_message"

@@ -98,7 +98,7 @@ def test_begun_answers_are_finished_and_the_idle_are_sent_away(make_server: Make
     server.stop()
 
 
-def test_whoever_takes_too_long_is_cut_off_when_the_time_is_over(
+def test_a_request_that_takes_too_long_is_cut_off_after_the_drain_time(
     make_server: MakeServer,
 ) -> None:
     server = make_server(server={"drain_ms": 300})
@@ -116,7 +116,7 @@ def test_whoever_takes_too_long_is_cut_off_when_the_time_is_over(
         assert monotonic() - began < 15
 
 
-def test_a_claim_is_not_answered_with_messages_that_nobody_will_see(
+def test_a_claim_whose_client_is_gone_gets_no_messages(
     make_server: MakeServer, in_background: InBackground
 ) -> None:
     server = make_server()

@@ -98,12 +98,12 @@ def test_a_reader_that_does_not_keep_up_misses_some_and_is_cut_off_in_time() -> 
     in_newsroom(do)
 
 
-def test_whoever_goes_is_heard_of_once() -> None:
+def test_a_disconnect_is_reported_once() -> None:
     async def do(room: Newsroom) -> None:
         await room.open()
         room.connection.connection_lost(None)
         room.stream.lose()
-        room.stream.send(b"to nobody")
+        room.stream.send(b"after the end")
 
         assert room.lost == [room.stream]
 

@@ -106,7 +106,7 @@ def test_a_batch_is_published_as_a_whole(api: Api, topic: str) -> None:
     assert api.get(path(topic))["published"] == 2
 
 
-def test_what_nobody_wants_is_counted(api: Api, topic: str) -> None:
+def test_events_without_a_matching_subscription_are_counted(api: Api, topic: str) -> None:
     api.call("PUT", path(topic))
 
     assert publish(api, topic)["messages"] == 0

@@ -115,7 +115,7 @@ def test_an_alive_ping_answers_false_to_who_is_unknown_expired_or_has_left(
         assert_refused(ask(api, worker, "beat"), 409, "worker_gone")
 
 
-def test_a_draining_worker_is_told_with_its_next_beat(api: Api) -> None:
+def test_a_draining_worker_learns_it_with_its_next_beat(api: Api) -> None:
     worker = register(api)
     assert ok(ask(api, worker, "beat"))["state"] == "active"
 
@@ -220,10 +220,10 @@ def test_facts_are_searched_by_kind_and_time_page_by_page(api: Api, clock: Manua
 
 
 def test_a_key_for_some_queues_is_for_their_workers_only(let_in: LetIn) -> None:
-    everybody, mail = let_in(), let_in(queues=("mail*",))
+    admin, mail = let_in(), let_in(queues=("mail*",))
     ours = register(mail, queues=["mail"])
-    theirs = register(everybody, queues=["mail", "reports"])
-    anyones = register(everybody)
+    theirs = register(admin, queues=["mail", "reports"])
+    anyones = register(admin)
 
     assert_refused(mail.call("POST", "/v1/workers", {"queues": ["reports"]}), 403, "forbidden")
     assert {ours["id"], anyones["id"]} <= set(listed(mail))
@@ -238,18 +238,18 @@ def test_a_key_for_some_queues_is_for_their_workers_only(let_in: LetIn) -> None:
 
 
 def test_a_worker_that_may_claim_anywhere_is_not_for_keys_that_may_not(let_in: LetIn) -> None:
-    everybody, mail = let_in(), let_in(queues=("mail*",))
-    queue = everybody.make_queue("reports")
-    anyones = register(everybody)
-    everybody.send(queue)
-    everybody.claim(queue, claimed_by=anyones["id"])
+    admin, mail = let_in(), let_in(queues=("mail*",))
+    queue = admin.make_queue("reports")
+    anyones = register(admin)
+    admin.send(queue)
+    admin.claim(queue, claimed_by=anyones["id"])
 
     for what in ("alive", "beat", "drain"):
         assert_refused(ask(mail, anyones, what), 403, "forbidden")
     assert_refused(mail.call("DELETE", f"/v1/workers/{anyones['id']}"), 403, "forbidden")
 
-    assert everybody.claim(queue) == [], "nobody else has given it back"
-    assert ask(everybody, anyones, "alive").json() is True
+    assert admin.claim(queue) == [], "it was not released"
+    assert ask(admin, anyones, "alive").json() is True
 
 
 def test_a_key_for_some_queues_registers_workers_for_these_or_for_tasks(let_in: LetIn) -> None:

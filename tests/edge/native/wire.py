@@ -19,7 +19,7 @@ class Wire(asyncio.Transport):
         self.written.append(bytes(data))
 
     def get_write_buffer_size(self) -> int:
-        return sum(map(len, self.written))  # nobody reads it
+        return sum(map(len, self.written))  # the peer reads nothing
 
     def close(self) -> None:
         self.is_open = False

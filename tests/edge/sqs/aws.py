@@ -44,7 +44,7 @@ class Aws:
         return self.make_named(a_name(start), **attributes)
 
     def make_fifo(self, **attributes: Any) -> str:
-        """Deduplication by content unless told otherwise, so that sends need only a group."""
+        """Deduplication by content by default, so that sends need only a group."""
         given = {"FifoQueue": "true", "ContentBasedDeduplication": "true", **attributes}
         return self.make_named(f"{a_name('line')}.fifo", **given)
 
@@ -102,9 +102,9 @@ class Aws:
 
     def counts(self, queue: str) -> tuple[int, int, int]:
         """Visible, in flight, delayed."""
-        told = self.attributes(queue)
+        shown = self.attributes(queue)
         start = "ApproximateNumberOfMessages"
-        return int(told[start]), int(told[f"{start}NotVisible"]), int(told[f"{start}Delayed"])
+        return int(shown[start]), int(shown[f"{start}NotVisible"]), int(shown[f"{start}Delayed"])
 
     def close(self) -> None:
         self.client.close()
@@ -142,7 +142,7 @@ def refused(code: str, text: str | None = None, *, status: int = 400) -> Iterato
         yield refusal
     refusal.error = raised.value
     response = raised.value.response
-    told = (response["Error"]["Code"], response["ResponseMetadata"]["HTTPStatusCode"])
-    assert told == (code, status), refusal.text
+    found = (response["Error"]["Code"], response["ResponseMetadata"]["HTTPStatusCode"])
+    assert found == (code, status), refusal.text
     if text is not None:
         assert refusal.text == text

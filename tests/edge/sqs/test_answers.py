@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from penstock.edge.sqs import errors
 from penstock.edge.sqs.wire import model, protocols
-from penstock.edge.sqs.wire.calls import OPERATIONS
+from penstock.edge.sqs.wire.operations import OPERATIONS
 from tests.edge.sqs.requests import a_form_request
 
 ID = "0190a3b4-0000-7000-8000-000000000000"
@@ -58,7 +58,7 @@ def test_trouble_of_ours_is_the_receivers_fault():
     assert dict(response.headers)[b"x-amzn-query-error"] == b"InternalFailure;Receiver"
 
 
-def xml_of(operation: str, output: model.Output | None) -> str:
+def xml_of(operation: str, output: model.SqsOutput | None) -> str:
     response = protocols.of(a_form_request(Action=operation)).answer(
         OPERATIONS[operation], output, ID
     )
@@ -189,7 +189,7 @@ def _is_unfit(character: str) -> bool:
     return (character < " " and character not in "\t\n\r") or character in "\ufffe\uffff"
 
 
-def test_whoever_asks_by_form_and_accepts_json_gets_the_same_tree_as_json():
+def test_a_form_request_that_accepts_json_gets_the_same_tree_as_json():
     request = a_form_request(Action="ReceiveMessage", accept="application/json")
     message = model.Message("i", "h", "m", msgspec.Raw(b'"hi"'), Attributes={"SenderId": "s"})
 

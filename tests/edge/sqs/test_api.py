@@ -13,16 +13,15 @@ import pytest
 from penstock.edge.server.request import Response
 from penstock.edge.sqs import api
 from penstock.edge.sqs.wire import protocols
-from penstock.edge.sqs.wire.call import Promise
-from penstock.edge.sqs.wire.calls import OPERATIONS, Operation
 from penstock.edge.sqs.wire.model import ListQueuesResult
+from penstock.edge.sqs.wire.operations import OPERATIONS, Promise, SqsOperation
 from tests.edge.live import LiveServer
 
 
-def test_an_operation_that_nobody_serves_is_found_at_the_start(
+def test_an_operation_without_a_handler_is_found_at_start(
     server: LiveServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setitem(OPERATIONS, "Forgotten", Operation("ListQueues"))
+    monkeypatch.setitem(OPERATIONS, "Forgotten", SqsOperation("ListQueues"))
 
     with pytest.raises(KeyError, match="Forgotten"):
         api.SqsApi(server.broker, None, scheme="http", home=None)  # type: ignore[arg-type]

@@ -1,4 +1,4 @@
-"""Queue attributes: read, checked, compared and told."""
+"""Queue attributes: read, checked, compared and rendered."""
 
 from __future__ import annotations
 
@@ -45,12 +45,12 @@ def refusal(act, *args) -> SqsError:
 
 
 def changed(given: dict[str, str], *, of: dict[str, str] | None = None) -> dict[str, str]:
-    return attributes.told(attributes.read_changes(attributes.read_new(of or {}), given))
+    return attributes.render(attributes.read_changes(attributes.read_new(of or {}), given))
 
 
 def test_a_new_queue_has_the_defaults_of_its_type():
-    assert attributes.told(attributes.read_new({})) == STANDARD
-    assert attributes.told(attributes.read_new({"FifoQueue": "true"})) == FIFO
+    assert attributes.render(attributes.read_new({})) == STANDARD
+    assert attributes.render(attributes.read_new({"FifoQueue": "true"})) == FIFO
 
 
 @pytest.mark.parametrize(
@@ -67,7 +67,7 @@ def test_a_new_queue_has_the_defaults_of_its_type():
 )
 def test_a_value_is_taken_within_its_range_and_refused_outside(name, good, bad):
     for text in good:
-        assert attributes.told(attributes.read_new({name: text}))[name] == text
+        assert attributes.render(attributes.read_new({name: text}))[name] == text
     for text in bad:
         error = refusal(attributes.read_new, {name: text})
         assert error.code == "InvalidAttributeValue"
@@ -83,7 +83,7 @@ def test_a_server_may_allow_shorter_retentions():
 def test_truths_come_back_in_small_letters():
     given = {"FifoQueue": "True", "ContentBasedDeduplication": "TRUE"}
 
-    found = attributes.told(attributes.read_new(given))
+    found = attributes.render(attributes.read_new(given))
 
     assert found["FifoQueue"] == found["ContentBasedDeduplication"] == "true"
 
@@ -183,7 +183,7 @@ def test_a_redrive_policy_reads_back_with_a_number(count):
     found = attributes.read_new({"RedrivePolicy": text})
 
     assert found.redrive_policy == RedrivePolicy(DLQ, 3)
-    assert attributes.told(found)["RedrivePolicy"] == (
+    assert attributes.render(found)["RedrivePolicy"] == (
         f'{{"deadLetterTargetArn":"{DLQ}","maxReceiveCount":3}}'
     )
 
@@ -215,7 +215,7 @@ def test_a_redrive_policy_reads_back_with_a_number(count):
         ([], "Redrive policy is not a valid JSON map."),
     ],
 )
-def test_a_bad_redrive_policy_is_told_with_its_reason(policy, reason):
+def test_an_invalid_redrive_policy_is_rejected_with_the_reason(policy, reason):
     text = json.dumps(policy)
 
     error = refusal(attributes.read_new, {"RedrivePolicy": text})
@@ -339,7 +339,7 @@ def test_all_gives_what_is_set_and_the_figures_of_the_moment():
         (["DelaySeconds", "QueueArn"], {"DelaySeconds": "0", "QueueArn": NOW.arn}),
     ],
 )
-def test_only_what_is_asked_for_and_set_is_told(names, found):
+def test_only_requested_attributes_with_a_value_are_returned(names, found):
     assert attributes.chosen(names, QueueAttributes(), NOW) == found
 
 

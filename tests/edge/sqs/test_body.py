@@ -50,7 +50,7 @@ def test_an_empty_body_is_a_missing_parameter(sent):
 
 
 @pytest.mark.parametrize("sent", [b"7", b"{}", b"[1]", b"true"])
-def test_a_body_that_is_no_string_cannot_be_read(sent):
+def test_a_body_that_is_not_a_string_is_rejected(sent):
     with pytest.raises(SqsError) as caught:
         body.read(msgspec.Raw(sent))
 

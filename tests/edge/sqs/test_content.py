@@ -94,7 +94,7 @@ def test_ids_are_letters_digits_and_punctuation(check, parameter):
         )
 
 
-def test_too_large_a_message_is_told_the_limit():
+def test_the_error_for_a_large_message_names_the_limit():
     assert content.too_large(1024).message == (
         "One or more parameters are invalid. Reason: Message must be shorter than 1024 bytes."
     )
@@ -177,7 +177,7 @@ def test_a_batch_has_at_most_a_mebibyte():
     )
 
 
-def test_an_entry_that_failed_is_told_with_the_old_code():
+def test_a_failed_entry_has_the_code_of_the_query_protocol():
     error = errors.receipt_handle_is_invalid("h")
 
     assert batches.failed("a", error) == BatchResultErrorEntry(

@@ -30,9 +30,9 @@ def test_a_counter_is_right_if_nothing_else_is_asked_for(
     aws.send(queue, DelaySeconds=10)
     clock.advance(seconds=10)
 
-    told = aws.attribute(queue, f"ApproximateNumberOfMessages{name}")
+    shown = aws.attribute(queue, f"ApproximateNumberOfMessages{name}")
 
-    assert told == ("0" if name else "1")
+    assert shown == ("0" if name else "1")
 
 
 def test_many_messages_fall_due_together(aws: Aws, queue: str, clock: ManualClock) -> None:
@@ -58,9 +58,7 @@ def test_what_is_too_old_is_gone(aws: Aws, clock: ManualClock) -> None:
     assert aws.receive(queue) == []
 
 
-def test_whoever_is_at_work_on_a_message_may_finish_however_old_it_is(
-    aws: Aws, clock: ManualClock
-) -> None:
+def test_a_leased_message_can_be_finished_after_its_retention(aws: Aws, clock: ManualClock) -> None:
     """AWS takes it away."""
     queue = aws.make(MessageRetentionPeriod=60, VisibilityTimeout=100)
     aws.send_all(queue, "finished", "abandoned")

@@ -113,9 +113,9 @@ def test_who_has_handled_it_after_all_deletes_a_message_that_has_died(
         aws.hide(queue, handles[0], 10)
     aws.delete(queue, handles[0])
     entry = {"Id": "late", "ReceiptHandle": handles[1]}
-    told = aws.client.delete_message_batch(QueueUrl=queue, Entries=[entry])
+    shown = aws.client.delete_message_batch(QueueUrl=queue, Entries=[entry])
 
-    assert told["Successful"] == [{"Id": "late"}]
+    assert shown["Successful"] == [{"Id": "late"}]
     assert aws.counts(letters) == (0, 0, 0)
 
 
@@ -134,7 +134,7 @@ def test_a_dead_letter_that_was_received_is_not_deleted_by_a_handle_from_before(
     assert aws.counts(letters) == (0, 1, 0)
 
 
-def test_a_policy_that_does_not_work_is_told_as_it_was_written(aws: Aws, queue: str) -> None:
+def test_an_ineffective_policy_is_returned_as_written(aws: Aws, queue: str) -> None:
     text = redrive_to(queue).replace(name_of(queue), "nowhere").replace(":", " : ", 1)
 
     for do in (lambda: aws.make(RedrivePolicy=text), lambda: aws.set(queue, RedrivePolicy=text)):
@@ -149,7 +149,7 @@ def test_a_policy_that_does_not_work_is_told_as_it_was_written(aws: Aws, queue: 
 def test_dead_letters_are_kept_as_long_as_their_queue_says_from_when_they_came(
     aws: Aws, clock: ManualClock
 ) -> None:
-    """AWS counts from the send; kept a little longer, nobody misses one."""
+    """AWS counts from the send; we keep them a little longer, so that none is lost."""
     letters = aws.make(MessageRetentionPeriod=100)
     queue = aws.make(VisibilityTimeout=80, RedrivePolicy=redrive_to(letters, 1))
     aws.send(queue)
@@ -167,7 +167,7 @@ def test_dead_letters_are_kept_as_long_as_their_queue_says_from_when_they_came(
 def test_without_their_queue_dead_letters_rest_where_they_died(
     aws: Aws, api: Api, letters: str, clock: ManualClock
 ) -> None:
-    """AWS goes on giving them to receivers; the native API has them."""
+    """AWS still delivers them to receivers; here the native API lists them."""
     queue = aws.make(RedrivePolicy=redrive_to(letters, 1))
     aws.client.delete_queue(QueueUrl=letters)
     aws.send(queue)
@@ -195,10 +195,10 @@ def test_dead_letters_of_a_fifo_queue_keep_their_group_and_free_it(
     assert aws.bodies(line) == ["next"]
     got = aws.receive_one(letters, AttributeNames=["All"])
     assert got["Body"] == "ill-fated"
-    told = got["Attributes"]
-    assert (told["MessageGroupId"], told["MessageDeduplicationId"]) == ("g", "d")
-    assert told["DeadLetterQueueSourceArn"] == arn_of(line)
-    assert told["SequenceNumber"]
+    shown = got["Attributes"]
+    assert (shown["MessageGroupId"], shown["MessageDeduplicationId"]) == ("g", "d")
+    assert shown["DeadLetterQueueSourceArn"] == arn_of(line)
+    assert shown["SequenceNumber"]
 
 
 def test_the_sources_of_a_dead_letter_queue_are_listed(aws: Aws, letters: str) -> None:
@@ -213,7 +213,7 @@ def test_the_sources_of_a_dead_letter_queue_are_listed(aws: Aws, letters: str) -
     assert none["queueUrls"] == []
 
 
-def test_a_queue_without_dead_letters_any_more_is_no_source(aws: Aws, letters: str) -> None:
+def test_a_queue_whose_redrive_policy_was_removed_is_not_a_source(aws: Aws, letters: str) -> None:
     queue = aws.make(RedrivePolicy=redrive_to(letters))
 
     aws.set(queue, RedrivePolicy="")

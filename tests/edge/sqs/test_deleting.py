@@ -18,7 +18,7 @@ def test_a_deleted_message_does_not_come_back(aws: Aws, queue: str, clock: Manua
     assert aws.bodies(queue) == ["b"]
 
 
-def test_to_delete_twice_is_no_mistake(aws: Aws, queue: str, line: str) -> None:
+def test_deleting_twice_is_not_an_error(aws: Aws, queue: str, line: str) -> None:
     for one in (queue, line):
         aws.send(one, MessageGroupId="g")
         handle = aws.handle(one)
@@ -102,7 +102,7 @@ def test_of_a_fifo_queue_an_older_handle_does_not_delete(
 
 
 @pytest.mark.parametrize("handle", ["nonsense", "a" * 56, "ä"])
-def test_what_is_no_handle_is_refused(aws: Aws, queue: str, handle: str) -> None:
+def test_an_invalid_handle_is_rejected(aws: Aws, queue: str, handle: str) -> None:
     with refused(
         "ReceiptHandleIsInvalid",
         f'The input receipt handle "{handle}" is not a valid receipt handle.',

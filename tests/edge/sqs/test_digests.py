@@ -6,7 +6,7 @@ import hashlib
 
 import pytest
 
-from penstock.edge.sqs.rules import digests
+from penstock.edge.sqs.rules import body
 from penstock.edge.sqs.wire.model import MessageAttributeValue
 
 TRACE = "Root=1-5759e988-bd862e3fe1be46a994272793;Parent=53995c3f42cd8ad8;Sampled=1"
@@ -34,21 +34,21 @@ def a_text(data_type: str, value: str) -> MessageAttributeValue:
     ],
 )
 def test_the_digest_of_one_attribute_is_what_aws_computes(name, value, digest):
-    assert digests.of_attributes({name: value}) == digest
+    assert body.md5_of_attributes({name: value}) == digest
 
 
 def test_attributes_are_digested_by_name_in_whatever_order_they_came():
     one, other = a_text("String", "x"), a_text("Number", "1")
 
-    assert digests.of_attributes({"b": one, "a": other}) == digests.of_attributes(
+    assert body.md5_of_attributes({"b": one, "a": other}) == body.md5_of_attributes(
         {"a": other, "b": one}
     )
 
 
 @pytest.mark.parametrize("nothing", [None, {}])
 def test_no_attributes_have_no_digest(nothing):
-    assert digests.of_attributes(nothing) is None
+    assert body.md5_of_attributes(nothing) is None
 
 
 def test_a_body_is_digested_as_utf8():
-    assert digests.of_body("ż".encode()) == hashlib.md5("ż".encode()).hexdigest()
+    assert body.md5_of_body("ż".encode()) == hashlib.md5("ż".encode()).hexdigest()

@@ -20,16 +20,16 @@ def test_a_message_of_a_fifo_queue_has_a_group(aws: Aws, line: str) -> None:
         aws.send(line)
 
 
-def test_what_is_told_of_a_fifo_message(aws: Aws, line: str) -> None:
+def test_the_system_attributes_of_a_fifo_message(aws: Aws, line: str) -> None:
     sent = aws.send(line, MessageGroupId="g", MessageDeduplicationId="d")
 
     assert len(sent["SequenceNumber"]) == 20
     for _ in range(2):
         got = aws.receive_one(line, VisibilityTimeout=0, AttributeNames=["All"])
-        told = got["Attributes"]
-        assert told["MessageGroupId"] == "g"
-        assert told["MessageDeduplicationId"] == "d"
-        assert told["SequenceNumber"] == sent["SequenceNumber"]
+        shown = got["Attributes"]
+        assert shown["MessageGroupId"] == "g"
+        assert shown["MessageDeduplicationId"] == "d"
+        assert shown["SequenceNumber"] == sent["SequenceNumber"]
 
 
 def test_sequence_numbers_grow(aws: Aws, line: str) -> None:
@@ -86,7 +86,7 @@ def test_what_comes_back_comes_back_in_order(aws: Aws, line: str, clock: ManualC
     assert aws.bodies(line) == ["a1", "a2", "a3"]
 
 
-def test_nobody_comes_before_one_that_is_still_hidden(
+def test_no_message_of_a_group_overtakes_one_that_is_in_flight(
     aws: Aws, line: str, clock: ManualClock
 ) -> None:
     send(aws, line, "a1", "a2", "a3")
@@ -178,5 +178,5 @@ def test_any_punctuation_will_do(aws: Aws, line: str) -> None:
 
     aws.send(line, MessageGroupId=every, MessageDeduplicationId=every)
 
-    told = aws.receive_one(line, AttributeNames=["All"])["Attributes"]
-    assert (told["MessageGroupId"], told["MessageDeduplicationId"]) == (every, every)
+    shown = aws.receive_one(line, AttributeNames=["All"])["Attributes"]
+    assert (shown["MessageGroupId"], shown["MessageDeduplicationId"]) == (every, every)

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from penstock.edge.sqs.wire.calls import OPERATIONS
-from penstock.edge.sqs.wire.flat import Member, is_struct, members
+from penstock.edge.sqs.wire.flat import QueryMember, is_struct, members
+from penstock.edge.sqs.wire.operations import OPERATIONS
 from tests.edge.api import Api
 from tests.edge.sqs.aws import Aws, arn_of
 
@@ -52,7 +52,7 @@ def values(kind: type) -> st.SearchStrategy[Any]:
     return NUMBERS if kind is int else WORDS
 
 
-def value(member: Member) -> st.SearchStrategy[Any]:
+def value(member: QueryMember) -> st.SearchStrategy[Any]:
     if member.kind is list:
         return st.lists(values(member.inner), max_size=3)
     if member.kind is dict:
@@ -72,7 +72,7 @@ def calls(draw: st.DrawFn) -> tuple[str, dict[str, Any]]:
     # Without those that take the queues away from under the others.
     names = sorted(OPERATIONS.keys() - {"DeleteQueue", "CreateQueue"})
     name = draw(st.sampled_from(names))
-    return name, draw(inputs(OPERATIONS[name].takes))
+    return name, draw(inputs(OPERATIONS[name].input_type))
 
 
 @pytest.fixture

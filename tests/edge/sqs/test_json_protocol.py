@@ -151,7 +151,7 @@ def test_what_is_not_the_json_of_the_operation_is_refused(
     )
 
 
-def test_what_is_too_large_for_the_server_itself_is_told_so(make_server: MakeServer) -> None:
+def test_a_request_too_large_for_the_server_gets_an_sqs_error(make_server: MakeServer) -> None:
     server = make_server(limits={"max_body_bytes": 1000, "max_batch_bytes": 1000})
     alone = Aws(server.url)
     queue = alone.make()
@@ -168,7 +168,7 @@ def test_what_is_too_large_for_the_server_itself_is_told_so(make_server: MakeSer
         alone.send(queue, "x" * 100_000)
 
 
-def test_a_mistake_of_ours_is_told_as_such(
+def test_an_internal_error_is_reported_as_internal_failure(
     make_server: MakeServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     server = make_server()

@@ -13,8 +13,8 @@ import pytest
 
 from penstock.edge.sqs.errors import SqsError
 from penstock.edge.sqs.wire import model
-from penstock.edge.sqs.wire.calls import OPERATIONS
-from penstock.edge.sqs.wire.flat import Member, members
+from penstock.edge.sqs.wire.flat import QueryMember, members
+from penstock.edge.sqs.wire.operations import OPERATIONS
 
 _FOLDER = Path(botocore.__file__).parent / "data" / "sqs" / "2012-11-05"
 MODEL: dict[str, Any] = json.loads(gzip.decompress((_FOLDER / "service-2.json.gz").read_bytes()))
@@ -37,11 +37,11 @@ def shapes_of(struct: type[msgspec.Struct], shape: str) -> list[str]:
     return differences
 
 
-def _with_names(struct: type[msgspec.Struct]) -> list[tuple[Any, Member]]:
+def _with_names(struct: type[msgspec.Struct]) -> list[tuple[Any, QueryMember]]:
     return list(zip(msgspec.structs.fields(struct), members(struct), strict=True))
 
 
-def _differences(member: Member, shape_name: str, place: str) -> list[str]:
+def _differences(member: QueryMember, shape_name: str, place: str) -> list[str]:
     shape = MODEL["shapes"][shape_name]
     kind, inner = shape["type"], shape_name
     if kind in ("list", "map"):
@@ -64,18 +64,18 @@ def test_there_are_all_operations_and_no_others():
 def test_an_operation_takes_and_gives_what_the_service_model_says(name):
     operation, wanted = OPERATIONS[name], MODEL["operations"][name]
 
-    assert shapes_of(operation.takes, wanted["input"]["shape"]) == []
-    assert (operation.gives is None) is ("output" not in wanted)
-    if operation.gives is not None:
-        assert shapes_of(operation.gives, wanted["output"]["shape"]) == []
+    assert shapes_of(operation.input_type, wanted["input"]["shape"]) == []
+    assert (operation.output_type is None) is ("output" not in wanted)
+    if operation.output_type is not None:
+        assert shapes_of(operation.output_type, wanted["output"]["shape"]) == []
 
 
 @pytest.mark.parametrize("name", sorted(OPERATIONS))
 def test_an_empty_object_is_a_legal_input(name):
     operation = OPERATIONS[name]
 
-    assert operation.decode(b"{}") == operation.takes()
-    assert operation.decode(b"") == operation.takes()
+    assert operation.decode(b"{}") == operation.input_type()
+    assert operation.decode(b"") == operation.input_type()
 
 
 def test_null_is_absent_and_unknown_members_are_passed_over():

@@ -95,7 +95,7 @@ def test_dead_letters_go_back_to_where_they_died(
     assert aws.bodies(other) == ["c"]
 
 
-def test_whoever_is_moved_back_has_a_new_life(
+def test_a_message_that_was_moved_back_starts_with_zero_receives(
     aws: Aws, server: LiveServer, clock: ManualClock, letters: str, source: str
 ) -> None:
     die(aws, source, "a")
@@ -154,7 +154,7 @@ def test_dead_letters_go_where_they_are_sent(
     assert aws.counts(source) == (0, 0, 0)
 
 
-def test_messages_are_moved_no_faster_than_told(
+def test_messages_are_moved_no_faster_than_requested(
     aws: Aws, server: LiveServer, clock: ManualClock, letters: str, source: str
 ) -> None:
     die(aws, source, *"abcdef")
@@ -302,7 +302,7 @@ def forged(task_id: str, arn: str) -> str:
 
 
 @pytest.mark.parametrize("wrong", ["nonsense", "", "bm9uc2Vuc2U="])
-def test_what_is_no_handle_is_refused(aws: Aws, wrong: str) -> None:
+def test_an_invalid_handle_is_rejected(aws: Aws, wrong: str) -> None:
     with refused("InvalidParameterValue", "Value for parameter TaskHandle is invalid."):
         aws.client.cancel_message_move_task(TaskHandle=wrong)
 

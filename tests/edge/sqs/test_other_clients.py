@@ -151,14 +151,14 @@ def test_the_aws_command_line_goes_the_whole_way(
     run_aws(
         url, "delete-message", "--queue-url", queue, "--receipt-handle", got[0]["ReceiptHandle"]
     )
-    told = run_aws(url, "get-queue-attributes", "--queue-url", queue, "--attribute-names", "All")
+    shown = run_aws(url, "get-queue-attributes", "--queue-url", queue, "--attribute-names", "All")
 
     assert len(several["Successful"]) == 3
     assert [m["Body"] for m in got] == ["hello", "batch 0", "batch 1", "batch 2"]
     assert got[0]["MessageId"] == sent["MessageId"]
     assert got[0]["MessageAttributes"] == {"k": {"DataType": "Number", "StringValue": "1"}}
-    assert told["Attributes"]["VisibilityTimeout"] == "40"
-    assert told["Attributes"]["ApproximateNumberOfMessagesNotVisible"] == "3"
+    assert shown["Attributes"]["VisibilityTimeout"] == "40"
+    assert shown["Attributes"]["ApproximateNumberOfMessagesNotVisible"] == "3"
     wrong = run_aws(url, "receive-message", "--queue-url", f"{queue}x", fails=True)
     assert "(AWS.SimpleQueueService.NonExistentQueue)" in wrong
 
@@ -187,9 +187,9 @@ def test_the_aws_command_line_signs_with_what_ours_tells_it(
     created = json.loads(ours("keys", "create", "--name=aws", *roles, "--json"))
     lines = ours("keys", "aws", created["id"]).splitlines()
     server.broker.refresh_keys()
-    told = dict(line.removeprefix("export ").split("=", 1) for line in lines if "AWS_" in line)
+    shown = dict(line.removeprefix("export ").split("=", 1) for line in lines if "AWS_" in line)
 
-    made = run_aws(server.url, "create-queue", "--queue-name", "signed", env=told)
+    made = run_aws(server.url, "create-queue", "--queue-name", "signed", env=shown)
 
     assert name_of(made["QueueUrl"]) == "signed"
     refusal = run_aws(server.url, "list-queues", fails=True)

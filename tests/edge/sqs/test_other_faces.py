@@ -183,7 +183,7 @@ def test_what_no_xml_can_hold_is_shown_in_json_and_replaced_in_xml(
     assert "<Body>a\ufffdb</Body>" in xml
 
 
-def test_a_native_queue_is_told_as_near_as_sqs_can_say(aws: Aws, api: Api) -> None:
+def test_a_native_queue_is_shown_as_closely_as_sqs_can_express(aws: Aws, api: Api) -> None:
     letters = api.make_queue("letters.of")
     name = api.make_queue(
         "native", lease_ms=1500, max_attempts=7, dead_letter_queue=letters, wait_ms=20_000
@@ -369,7 +369,7 @@ def test_a_queue_that_other_faces_have_filled_with_annotations_says_so_in_the_wo
     )
 
 
-def test_a_message_is_no_longer_than_sqs_allows_where_other_faces_take_more(
+def test_sqs_limits_the_size_of_a_message_where_other_apis_allow_more(
     make_server: MakeServer,
 ) -> None:
     most, more = 1024 * 1024, 4 * 1024 * 1024

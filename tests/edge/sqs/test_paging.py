@@ -71,7 +71,7 @@ def test_pages_have_their_size(aws: Aws, queue: str, wrong: int) -> None:
 
 
 @pytest.mark.parametrize("wrong", ["nonsense!", "AAAA", "ä", "_w=="])
-def test_what_is_no_token_is_refused(aws: Aws, queue: str, wrong: str) -> None:
+def test_an_invalid_token_is_rejected(aws: Aws, queue: str, wrong: str) -> None:
     with refused("InvalidParameterValue", "Invalid or expired next token."):
         aws.client.list_queues(MaxResults=1, NextToken=wrong)
     with refused("InvalidParameterValue", "Invalid or expired next token."):

@@ -129,7 +129,7 @@ def test_a_presigned_url_says_itself_what_it_is_for(name):
 
 
 @pytest.mark.parametrize("query", [b"", b"X-Amz-Algorithm=AWS4-HMAC-SHA256"])
-def test_a_content_type_that_nobody_signed_makes_nothing_else_of_a_request(query):
+def test_an_unsigned_content_type_does_not_change_how_a_request_is_read(query):
     body = b'{"QueueUrl":"q","MessageBody":"&Action=DeleteQueue&QueueUrl=other&x="}'
     request = a_json_request("SendMessage", body)
     request.headers[b"content-type"] = b"application/x-www-form-urlencoded"

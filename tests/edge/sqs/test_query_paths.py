@@ -83,16 +83,18 @@ def test_get_will_do(http: httpx.Client, aws: Aws, queue: str) -> None:
     assert framed("GetQueueUrl", answer) == f"<QueueUrl>{queue}</QueueUrl>"
 
 
-def test_whoever_accepts_json_gets_the_same_tree_in_json(http: httpx.Client, queue: str) -> None:
+def test_a_client_that_accepts_json_gets_the_same_tree_in_json(
+    http: httpx.Client, queue: str
+) -> None:
     headers = {"Accept": "application/json"}
     params = {"Action": "ListQueues", "QueueNamePrefix": name_of(queue)}
 
     answer = http.get("/", params=params, headers=headers)
 
     assert answer.headers["content-type"] == "application/json"
-    told = answer.json()["ListQueuesResponse"]
-    assert told["ListQueuesResult"]["queueUrls"] == [queue]
-    assert re.fullmatch(ID, told["ResponseMetadata"]["RequestId"])
+    shown = answer.json()["ListQueuesResponse"]
+    assert shown["ListQueuesResult"]["queueUrls"] == [queue]
+    assert re.fullmatch(ID, shown["ResponseMetadata"]["RequestId"])
     wrong = http.get("/", params={"Action": "FooBar"}, headers=headers)
     assert wrong.status_code == 400
     assert wrong.json()["Error"]["Code"] == "InvalidAction"

@@ -30,14 +30,14 @@ def test_queues_are_made_found_listed_and_deleted(query: Query) -> None:
     assert query.result("GetQueueUrl", QueueName=name) == made
     assert query.result("ListQueues", QueueNamePrefix=name) == made
     assert query.result("ListQueues", QueueNamePrefix="no-such") == ""
-    told = query.result(
+    shown = query.result(
         "GetQueueAttributes",
         QueueUrl=url,
         AttributeName__1="VisibilityTimeout",
         AttributeName__2="QueueArn",
         AttributeName__3="DelaySeconds",
     )
-    assert told == (
+    assert shown == (
         "<Attribute><Name>DelaySeconds</Name><Value>1</Value></Attribute>"
         "<Attribute><Name>VisibilityTimeout</Name><Value>40</Value></Attribute>"
         f"<Attribute><Name>QueueArn</Name><Value>{arn_of(url)}</Value></Attribute>"

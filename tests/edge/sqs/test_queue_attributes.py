@@ -1,4 +1,4 @@
-"""What can be set of a queue, what is told of it, and what is refused."""
+"""Queue attributes: which can be set, which are returned, and which are rejected."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def test_all_attributes_of_a_fifo_queue(aws: Aws) -> None:
     assert aws.attributes(line).items() >= {**ALWAYS, **FIFO_TOO}.items()
 
 
-def test_only_what_is_asked_for_is_told(aws: Aws, queue: str) -> None:
+def test_only_requested_attributes_are_returned(aws: Aws, queue: str) -> None:
     assert aws.attributes(queue, "QueueArn") == {"QueueArn": arn_of(queue)}
     assert "Attributes" not in aws.client.get_queue_attributes(QueueUrl=queue)
     assert "Attributes" not in aws.client.get_queue_attributes(
@@ -89,16 +89,16 @@ def test_numbers_have_their_ranges(aws: Aws, queue: str, name: str, least: int, 
     assert aws.attribute(queue, name) == str(most)
 
 
-def test_a_change_is_told_with_its_time(aws: Aws, queue: str, clock: ManualClock) -> None:
+def test_a_change_updates_the_timestamp(aws: Aws, queue: str, clock: ManualClock) -> None:
     created = aws.attribute(queue, "CreatedTimestamp")
     clock.advance(seconds=90)
 
     aws.set(queue, VisibilityTimeout=5, DelaySeconds=7)
 
-    told = aws.attributes(queue)
-    assert (told["VisibilityTimeout"], told["DelaySeconds"]) == ("5", "7")
-    assert told["CreatedTimestamp"] == created
-    assert told["LastModifiedTimestamp"] == str(clock.now() // 1000)
+    shown = aws.attributes(queue)
+    assert (shown["VisibilityTimeout"], shown["DelaySeconds"]) == ("5", "7")
+    assert shown["CreatedTimestamp"] == created
+    assert shown["LastModifiedTimestamp"] == str(clock.now() // 1000)
 
 
 def test_what_a_queue_counts_cannot_be_set(aws: Aws, queue: str) -> None:
@@ -121,12 +121,12 @@ def test_attributes_are_needed_to_set_some(aws: Aws, queue: str) -> None:
         aws.loose.set_queue_attributes(QueueUrl=queue)
 
 
-def test_yes_and_no_are_told_in_small_letters(aws: Aws, line: str) -> None:
+def test_booleans_are_returned_in_lower_case(aws: Aws, line: str) -> None:
     aws.set(line, ContentBasedDeduplication="True", SqsManagedSseEnabled="FALSE")
 
-    told = aws.attributes(line)
-    assert told["ContentBasedDeduplication"] == "true"
-    assert told["SqsManagedSseEnabled"] == "false"
+    shown = aws.attributes(line)
+    assert shown["ContentBasedDeduplication"] == "true"
+    assert shown["SqsManagedSseEnabled"] == "false"
     with refused("InvalidAttributeValue"):
         aws.set(line, ContentBasedDeduplication="yes")
 
@@ -170,29 +170,29 @@ def test_high_throughput_needs_deduplication_by_group(aws: Aws, line: str) -> No
 
     aws.set(line, FifoThroughputLimit="perMessageGroupId", DeduplicationScope="messageGroup")
 
-    told = aws.attributes(line)
-    assert told["FifoThroughputLimit"] == "perMessageGroupId"
-    assert told["DeduplicationScope"] == "messageGroup"
+    shown = aws.attributes(line)
+    assert shown["FifoThroughputLimit"] == "perMessageGroupId"
+    assert shown["DeduplicationScope"] == "messageGroup"
     with refused("InvalidAttributeValue"):
         aws.set(line, DeduplicationScope="queue")
 
 
-# --- encryption: kept and told ---
+# --- encryption: stored and returned ---
 
 
 def test_a_key_for_encryption_takes_the_place_of_the_managed_one(aws: Aws, queue: str) -> None:
     aws.set(queue, KmsMasterKeyId="alias/ours", KmsDataKeyReusePeriodSeconds=600)
 
-    told = aws.attributes(queue)
-    assert told["KmsMasterKeyId"] == "alias/ours"
-    assert told["KmsDataKeyReusePeriodSeconds"] == "600"
-    assert told["SqsManagedSseEnabled"] == "false"
+    shown = aws.attributes(queue)
+    assert shown["KmsMasterKeyId"] == "alias/ours"
+    assert shown["KmsDataKeyReusePeriodSeconds"] == "600"
+    assert shown["SqsManagedSseEnabled"] == "false"
 
     aws.set(queue, KmsMasterKeyId="", KmsDataKeyReusePeriodSeconds=300)
 
-    told = aws.attributes(queue)
-    assert told.keys().isdisjoint({"KmsMasterKeyId", "KmsDataKeyReusePeriodSeconds"})
-    assert told["SqsManagedSseEnabled"] == "false"
+    shown = aws.attributes(queue)
+    assert shown.keys().isdisjoint({"KmsMasterKeyId", "KmsDataKeyReusePeriodSeconds"})
+    assert shown["SqsManagedSseEnabled"] == "false"
 
 
 def test_there_is_one_kind_of_encryption_at_a_time(aws: Aws, queue: str) -> None:
@@ -213,7 +213,9 @@ def test_there_is_one_kind_of_encryption_at_a_time(aws: Aws, queue: str) -> None
 # --- policies ---
 
 
-def test_a_policy_is_told_as_it_was_written_and_removed_by_nothing(aws: Aws, queue: str) -> None:
+def test_a_policy_is_returned_as_written_and_removed_by_an_empty_value(
+    aws: Aws, queue: str
+) -> None:
     policy = json.dumps({"Version": "2012-10-17", "Statement": []}, indent=2)
 
     aws.set(queue, Policy=policy)
@@ -226,14 +228,14 @@ def test_a_policy_is_told_as_it_was_written_and_removed_by_nothing(aws: Aws, que
             aws.set(queue, Policy=wrong)
 
 
-def test_a_redrive_policy_is_told_with_its_number_as_a_number(aws: Aws, queue: str) -> None:
+def test_the_count_of_a_redrive_policy_is_returned_as_a_number(aws: Aws, queue: str) -> None:
     letters = arn_of(aws.make())
 
     for count in (1, "1000"):
         given = {"deadLetterTargetArn": letters, "maxReceiveCount": count}
         aws.set(queue, RedrivePolicy=json.dumps(given))
-        told = json.loads(aws.attributes(queue)["RedrivePolicy"])
-        assert told == {"deadLetterTargetArn": letters, "maxReceiveCount": int(count)}
+        shown = json.loads(aws.attributes(queue)["RedrivePolicy"])
+        assert shown == {"deadLetterTargetArn": letters, "maxReceiveCount": int(count)}
 
     aws.set(queue, RedrivePolicy="")
     assert "RedrivePolicy" not in aws.attributes(queue)

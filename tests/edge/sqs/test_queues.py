@@ -194,7 +194,7 @@ def test_a_queue_url_is_needed(aws: Aws) -> None:
         ("untag_queue", {}),
     ],
 )
-def test_that_a_queue_does_not_exist_is_told_before_all_else(
+def test_a_missing_queue_is_reported_before_other_errors(
     aws: Aws, operation: str, fields: dict
 ) -> None:
     with refused(NO_SUCH_QUEUE, "The specified queue does not exist."):
@@ -295,9 +295,9 @@ def test_a_deleted_queue_is_gone_with_its_messages(aws: Aws) -> None:
 def test_a_queue_can_be_made_with_tags(aws: Aws) -> None:
     made = aws.client.create_queue(QueueName=a_name(), tags={"team": "mail"})
 
-    told = aws.client.list_queue_tags(QueueUrl=made["QueueUrl"])
+    shown = aws.client.list_queue_tags(QueueUrl=made["QueueUrl"])
 
-    assert told["Tags"] == {"team": "mail"}
+    assert shown["Tags"] == {"team": "mail"}
 
 
 def test_a_purge_drops_messages_in_every_state(aws: Aws, queue: str, clock: ManualClock) -> None:

@@ -1,4 +1,4 @@
-"""ReceiveMessage: who gets what, and what is told about it."""
+"""ReceiveMessage: which messages a receive gets, and their attributes."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from penstock.edge.sqs.rules import digests
+from penstock.edge.sqs.rules import body as body_rules
 from tests.clocks import ManualClock
 from tests.edge.api import Api
 from tests.edge.conftest import InBackground, MakeServer
@@ -55,7 +55,7 @@ def test_at_most_ten_messages_are_received(aws: Aws, queue: str, wrong: int) -> 
 
 
 @pytest.mark.parametrize("wrong", [-1, 21])
-def test_nobody_waits_longer_than_twenty_seconds(aws: Aws, queue: str, wrong: int) -> None:
+def test_a_receive_waits_at_most_twenty_seconds(aws: Aws, queue: str, wrong: int) -> None:
     with refused(
         "InvalidParameterValue",
         f"Value {wrong} for parameter WaitTimeSeconds is invalid. Reason: Must be >= 0 and <= 20, "
@@ -111,7 +111,7 @@ def test_the_first_receive_is_remembered_and_every_one_is_counted(
 
 
 @pytest.mark.parametrize(
-    ("wanted", "told"),
+    ("wanted", "expected"),
     [
         ({}, set()),
         ({"AttributeNames": ["SentTimestamp"]}, {"SentTimestamp"}),
@@ -123,22 +123,22 @@ def test_the_first_receive_is_remembered_and_every_one_is_counted(
         ({"AttributeNames": ["All"], "MessageSystemAttributeNames": ["SenderId"]}, {"SenderId"}),
     ],
 )
-def test_only_the_system_attributes_that_were_asked_for_are_told(
-    aws: Aws, queue: str, wanted: dict, told: set
+def test_only_requested_system_attributes_are_returned(
+    aws: Aws, queue: str, wanted: dict, expected: set
 ) -> None:
     aws.send(queue)
 
     got = aws.receive_one(queue, **wanted)
 
-    assert set(got.get("Attributes", {})) == told
-    assert ("Attributes" in got) is bool(told)
+    assert set(got.get("Attributes", {})) == expected
+    assert ("Attributes" in got) is bool(expected)
 
 
 # --- message attributes ---
 
 
 @pytest.mark.parametrize(
-    ("wanted", "told"),
+    ("wanted", "expected"),
     [
         (None, ""),
         ([], ""),
@@ -153,8 +153,8 @@ def test_only_the_system_attributes_that_were_asked_for_are_told(
         (["not allowed!", ""], ""),
     ],
 )
-def test_only_the_attributes_that_were_asked_for_are_told(
-    aws: Aws, queue: str, wanted: Any, told: str
+def test_only_requested_message_attributes_are_returned(
+    aws: Aws, queue: str, wanted: Any, expected: str
 ) -> None:
     names = ("a", "a.b", "a.c", "abc", "b")
     attributes = {name: {"DataType": "String", "StringValue": name} for name in names}
@@ -163,7 +163,7 @@ def test_only_the_attributes_that_were_asked_for_are_told(
 
     got = aws.receive_one(queue, **given)
 
-    chosen = set(told.split())
+    chosen = set(expected.split())
     assert set(got.get("MessageAttributes", {})) == chosen
     assert ("MessageAttributes" in got) is bool(chosen)
     if not chosen:
@@ -174,7 +174,7 @@ def test_only_the_attributes_that_were_asked_for_are_told(
         assert got["MD5OfMessageAttributes"] != sent["MD5OfMessageAttributes"]
 
 
-def test_the_digest_is_of_the_attributes_that_are_told(aws: Aws, queue: str) -> None:
+def test_the_digest_covers_the_returned_attributes(aws: Aws, queue: str) -> None:
     both = {name: {"DataType": "String", "StringValue": "x"} for name in ("k", "l")}
     aws.send(queue, MessageAttributes=both)
 
@@ -244,7 +244,9 @@ def start(aws: Aws, api: Api, in_background: InBackground) -> Start:
     return do
 
 
-def test_whoever_waits_gets_what_is_sent_meanwhile(aws: Aws, queue: str, start: Start) -> None:
+def test_a_waiting_receive_gets_a_message_sent_meanwhile(
+    aws: Aws, queue: str, start: Start
+) -> None:
     waiting = start(queue, WaitTimeSeconds=20)
 
     aws.send(queue, "at last")
@@ -252,23 +254,25 @@ def test_whoever_waits_gets_what_is_sent_meanwhile(aws: Aws, queue: str, start: 
     assert waiting.result(SOON_S) == ["at last"]
 
 
-def test_whoever_would_wait_gets_what_is_there_at_once(aws: Aws, queue: str) -> None:
+def test_a_receive_that_may_wait_returns_available_messages_at_once(aws: Aws, queue: str) -> None:
     aws.send(queue)
 
     assert aws.bodies(queue, 10, WaitTimeSeconds=20) == ["hello"]
 
 
-def test_a_queue_may_let_everybody_wait(aws: Aws, start: Start) -> None:
+def test_a_queue_can_set_the_wait_for_all_receives(aws: Aws, start: Start) -> None:
     queue = aws.make(ReceiveMessageWaitTimeSeconds=20)
     waiting = start(queue)
 
-    assert aws.receive(queue, WaitTimeSeconds=0) == []  # unless told otherwise
+    assert aws.receive(queue, WaitTimeSeconds=0) == []  # unless the request waits
     aws.send(queue)
 
     assert waiting.result(SOON_S) == ["hello"]
 
 
-def test_whoever_waits_gets_what_is_given_back(aws: Aws, queue: str, start: Start) -> None:
+def test_a_waiting_receive_gets_a_message_that_was_released(
+    aws: Aws, queue: str, start: Start
+) -> None:
     aws.send(queue)
     handle = aws.handle(queue)
     waiting = start(queue, WaitTimeSeconds=20)
@@ -278,7 +282,7 @@ def test_whoever_waits_gets_what_is_given_back(aws: Aws, queue: str, start: Star
     assert waiting.result(SOON_S) == ["hello"]
 
 
-def test_whoever_waits_gets_the_next_of_a_group_when_its_last_one_is_deleted(
+def test_a_waiting_receive_gets_the_next_of_a_group_when_its_last_one_is_deleted(
     aws: Aws, line: str, start: Start
 ) -> None:
     aws.send_all(line, "first", "second", group="g")
@@ -290,7 +294,7 @@ def test_whoever_waits_gets_the_next_of_a_group_when_its_last_one_is_deleted(
     assert waiting.result(SOON_S) == ["second"]
 
 
-def test_whoever_went_away_takes_nothing_along(
+def test_a_client_that_disconnected_gets_no_messages(
     aws: Aws, api: Api, server: LiveServer, queue: str
 ) -> None:
     before = waiting_claims(api)
@@ -316,7 +320,9 @@ def test_a_wait_in_vain_ends_and_no_later_than_the_node_allows(make_server: Make
     assert 0.02 <= monotonic() - started < SOON_S
 
 
-def test_a_delay_and_a_visibility_timeout_end_while_somebody_waits(make_server: MakeServer) -> None:
+def test_a_delay_and_a_visibility_timeout_end_during_a_waiting_receive(
+    make_server: MakeServer,
+) -> None:
     alone = Aws(make_server(waking={"poll_ms": 60_000}).url)
     delayed, hidden = alone.make(), alone.make()
     alone.send(delayed, DelaySeconds=1)
@@ -333,14 +339,14 @@ def test_a_delay_and_a_visibility_timeout_end_while_somebody_waits(make_server: 
 @pytest.fixture
 def _poison(monkeypatch: pytest.MonkeyPatch) -> None:
     """A mistake of ours that one body brings out."""
-    digest = digests.of_body
+    digest = body_rules.md5_of_body
 
     def of_body(utf8: bytes) -> str:
         if utf8 == b"poison":
             raise ZeroDivisionError
         return digest(utf8)
 
-    monkeypatch.setattr(digests, "of_body", of_body)
+    monkeypatch.setattr(body_rules, "md5_of_body", of_body)
 
 
 @pytest.mark.usefixtures("_poison")
@@ -362,5 +368,5 @@ def test_a_message_that_cannot_be_shown_is_not_overtaken_in_its_group(
         api.send(name_of(line), body, group=group)
 
     assert sorted(aws.bodies(line)) == ["a", "d"]
-    # Those behind it are given back, which nobody waits for.
+    # Those behind it are released in the background.
     eventually(lambda: aws.counts(line) == (2, 3, 0))

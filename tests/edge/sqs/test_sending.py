@@ -1,4 +1,4 @@
-"""SendMessage: what is kept, what is told, and where the borders are."""
+"""SendMessage: what is stored, what is returned, and the limits."""
 
 from __future__ import annotations
 

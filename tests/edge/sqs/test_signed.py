@@ -25,7 +25,7 @@ NO_TOKEN = "Request is missing Authentication Token"
 
 @pytest.fixture(scope="module")
 def guarded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LiveServer]:
-    """Nobody comes in without a key."""
+    """A server that requires a key."""
     settings = some_settings(
         tmp_path_factory.mktemp("signed"),
         auth={"required": "always"},
@@ -84,7 +84,7 @@ def test_an_unknown_key_is_refused(guarded: LiveServer) -> None:
         Aws(guarded.url, key="AKIAUNKNOWN").client.list_queues()
 
 
-def test_whoever_does_not_sign_is_refused_in_either_protocol(guarded: LiveServer) -> None:
+def test_an_unsigned_request_is_rejected_in_either_protocol(guarded: LiveServer) -> None:
     with httpx.Client(base_url=guarded.url, trust_env=False) as http:
         json = http.post("/", headers={"X-Amz-Target": "AmazonSQS.ListQueues"})
         query = http.get("/", params={"Action": "ListQueues"})
@@ -110,10 +110,10 @@ def test_whoever_does_not_sign_is_refused_in_either_protocol(guarded: LiveServer
         ({"Content-Type": "application/x-www-form-urlencoded"}, b"&" * 10_000),
     ],
 )
-def test_nothing_is_read_from_whoever_does_not_sign(
+def test_the_body_of_an_unsigned_request_is_not_read(
     guarded: LiveServer, headers: dict[str, str], body: bytes
 ) -> None:
-    """To read a body costs, and everybody else waits."""
+    """Reading a body takes time, and other requests have to wait."""
     answer = httpx.post(guarded.url, content=body, headers=headers, trust_env=False)
 
     assert answer.status_code == 403

@@ -90,7 +90,7 @@ def test_there_is_a_limit_to_messages_in_flight(
     assert strict.bodies(queue) == ["b", "c"]  # whose timeout is over is not in flight
 
 
-def test_whoever_waits_gets_nothing_beyond_that_limit(
+def test_a_waiting_receive_returns_nothing_beyond_that_limit(
     strict: Aws, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(receiving, "MOST_IN_FLIGHT", 1)

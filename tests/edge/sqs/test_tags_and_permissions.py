@@ -199,11 +199,11 @@ def test_a_permission_must_be_whole(aws: Aws, queue: str, code: str, fields: dic
         ("SendMessageBatch", "Please refer to the appropriate WSDL for a list of valid actions."),
     ],
 )
-def test_what_nobody_can_be_permitted_is_told(
+def test_an_action_that_cannot_be_permitted_is_rejected(
     aws: Aws, queue: str, action: str, reason: str
 ) -> None:
-    told = f"Value SQS:{action} for parameter ActionName is invalid. Reason: {reason}"
-    with refused("InvalidParameterValue", told):
+    text = f"Value SQS:{action} for parameter ActionName is invalid. Reason: {reason}"
+    with refused("InvalidParameterValue", text):
         permit(aws, queue, Actions=[action])
 
 
@@ -211,9 +211,11 @@ def test_what_nobody_can_be_permitted_is_told(
     ("accounts", "reason"),
     [([], "Unable to verify."), (["111111111111", "me"], "Unable to verify principal.")],
 )
-def test_whom_nobody_knows_is_told(aws: Aws, queue: str, accounts: list[str], reason: str) -> None:
-    told = f"Value [{', '.join(accounts)}] for parameter PrincipalId is invalid. Reason: {reason}"
-    with refused("InvalidParameterValue", told):
+def test_an_unknown_account_is_rejected(
+    aws: Aws, queue: str, accounts: list[str], reason: str
+) -> None:
+    text = f"Value [{', '.join(accounts)}] for parameter PrincipalId is invalid. Reason: {reason}"
+    with refused("InvalidParameterValue", text):
         permit(aws, queue, AWSAccountIds=accounts)
 
 

@@ -1,4 +1,4 @@
-"""What the server itself refuses, before any operation, is told in the protocol that was spoken."""
+"""Errors of the HTTP server itself are rendered in the protocol of the request."""
 
 from __future__ import annotations
 

@@ -91,7 +91,7 @@ def test_an_older_handle_acts_on_the_message_as_it_is_now(
 
     clock.advance(seconds=99)
     assert aws.receive(queue) == []
-    aws.delete(queue, newer)  # whoever has it now has lost nothing
+    aws.delete(queue, newer)  # the present receiver has not lost it
     assert aws.counts(queue) == (0, 0, 0)
 
 
@@ -121,7 +121,7 @@ def test_a_fifo_message_cannot_be_hidden_by_an_older_handle(
 
 
 @pytest.mark.parametrize("handle", ["nonsense", "", "a" * 56])
-def test_what_is_no_handle_is_refused(aws: Aws, queue: str, handle: str) -> None:
+def test_an_invalid_handle_is_rejected(aws: Aws, queue: str, handle: str) -> None:
     code = "ReceiptHandleIsInvalid" if handle else "MissingParameter"
     with refused(code) as refusal:
         aws.hide(queue, handle, 1)
@@ -154,7 +154,7 @@ def test_a_timeout_is_needed_and_has_its_range(aws: Aws, queue: str) -> None:
     aws.hide(queue, handle, 43_200)
 
 
-def test_nobody_has_a_message_for_more_than_twelve_hours(
+def test_a_message_is_leased_for_at_most_twelve_hours(
     aws: Aws, queue: str, clock: ManualClock
 ) -> None:
     aws.send(queue)

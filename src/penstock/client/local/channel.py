@@ -14,7 +14,7 @@ from penstock.client.channel import Body
 from penstock.client.off_loop import aside
 from penstock.domain.datetimes import moment_of
 from penstock.domain.errors import InvalidRequest
-from penstock.operations.call import Call, Handlers, Reply
+from penstock.operations.call import Call, Handlers, StatusAnswer
 from penstock.ports.unit_of_work import Step, Work, await_steps, run_steps
 
 Answer = TypeVar("Answer")
@@ -100,7 +100,7 @@ async def _result_async(step: Step, tx: object) -> Any:
 
 
 def _answer(answer: Any) -> Any:
-    return answer.answer if isinstance(answer, Reply) else answer
+    return answer.answer if isinstance(answer, StatusAnswer) else answer
 
 
 def _checked(operation: Operation[Any], query: QueryRecord | None) -> QueryRecord | None:

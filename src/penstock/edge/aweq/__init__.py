@@ -1,1 +1,1 @@
-"""AweQ's HTTP API, as its document shows it."""
+"""AweQ's HTTP API."""

@@ -1,6 +1,6 @@
-"""What AweQ says, to the letter: its JSON with its order of fields, its texts, its headers.
+"""Responses of AweQ, identical to its own: JSON with its order of fields, texts, headers.
 
-Refusals are plain texts that call themselves HTML, as Express sends them; so they are escaped.
+Errors are plain text with the content type HTML, as Express sends them, so they are escaped.
 """
 
 from __future__ import annotations
@@ -32,12 +32,12 @@ class Okay(msgspec.Struct):
     status: str = "okay"
 
 
-class Sent(msgspec.Struct):
+class SentAnswer(msgspec.Struct):
     status: str
     key: str
 
 
-class Entry(msgspec.Struct):
+class ReceivedMessage(msgspec.Struct):
     key: str
     timestamp: int
     retry_count: int
@@ -47,10 +47,10 @@ class Entry(msgspec.Struct):
 class Received(msgspec.Struct):
     status: str
     message: str
-    messages: list[Entry]
+    messages: list[ReceivedMessage]
 
 
-class Stats(msgspec.Struct):
+class StatsBody(msgspec.Struct):
     queue_length: int
     checkouts_count: int
     checkout_lifetime: str
@@ -59,11 +59,11 @@ class Stats(msgspec.Struct):
 
 class StatsAnswer(msgspec.Struct):
     status: str
-    stats: Stats
+    stats: StatsBody
 
 
 def for_pages(response: Response, *, origin: str) -> Response:
-    """With AweQ's three headers that let pages of another site read it."""
+    """Add AweQ's three headers that let pages of other sites read the response."""
     response.headers += ((b"access-control-allow-origin", origin.encode()), *_CORS)
     if origin != ANY_ORIGIN:
         response.headers += ((b"vary", b"origin"),)
@@ -71,7 +71,7 @@ def for_pages(response: Response, *, origin: str) -> Response:
 
 
 def sent(key: str) -> Response:
-    return _json(Sent("okay", key))
+    return _json(SentAnswer("okay", key))
 
 
 def received(messages: Sequence[tuple[Message, Content]], *, wanted: int) -> Response:
@@ -85,22 +85,22 @@ def received(messages: Sequence[tuple[Message, Content]], *, wanted: int) -> Res
 
 
 def deleted(*, was_held: bool) -> Response:
-    """Keys that mean nothing succeed in silence; the header tells those who want to know."""
+    """Unknown keys succeed, too; the header says whether a message was deleted."""
     return _json(Okay(), (b"x-aweq-deleted", b"true" if was_held else b"false"))
 
 
 def stats(*, queued: int, held: int, lease_ms: int, reap_interval_ms: int) -> Response:
-    told = Stats(queued, held, _seconds(lease_ms), _seconds(reap_interval_ms))
-    return _json(StatsAnswer("okay", told))
+    body = StatsBody(queued, held, _seconds(lease_ms), _seconds(reap_interval_ms))
+    return _json(StatsAnswer("okay", body))
 
 
 def options(allowed: str) -> Response:
-    """As Express answers for a path: the methods it has."""
+    """The methods of a path, as Express returns them."""
     return _response(200, allowed.encode(), TEXT, (b"allow", allowed.encode()))
 
 
 def refusal(failure: str) -> Refuse:
-    """How an operation words refusals; `failure` is its text for trouble that is ours."""
+    """Renders the errors of an endpoint; `failure`: its text for internal errors."""
 
     def refuse(request: Request, error: PenstockError) -> Response:
         if isinstance(error, StoreUnavailable | StoreDamaged) or type(error) is PenstockError:
@@ -111,15 +111,15 @@ def refusal(failure: str) -> Refuse:
 
 
 def etag(body: bytes) -> bytes:
-    """A weak one, as Express makes it: the length, and most of the body's SHA-1."""
+    """A weak ETag as Express computes it: the length and 27 characters of the SHA-1."""
     digest = base64.b64encode(hashlib.sha1(body, usedforsecurity=False).digest())
     return b'W/"%x-%s"' % (len(body), digest[:27])
 
 
-def _entry(message: Message, content: Content) -> Entry:
-    # attempts counts deliveries, retry_count returns: none of them at the first delivery.
+def _entry(message: Message, content: Content) -> ReceivedMessage:
+    # `attempts` counts deliveries, `retry_count` redeliveries: 0 at the first delivery.
     body = msgspec.Raw(content.body.encode())
-    return Entry(message.id, message.sent_at, message.attempts - 1, body)
+    return ReceivedMessage(message.id, message.sent_at, message.attempts - 1, body)
 
 
 def _json(value: msgspec.Struct, *more: tuple[bytes, bytes]) -> Response:

@@ -1,4 +1,4 @@
-"""AweQ's four endpoints on an ordinary queue.  What is fixed and what is promised: docs/aweq.md."""
+"""AweQ's four endpoints on an ordinary queue; see docs/aweq.md."""
 
 from __future__ import annotations
 
@@ -11,9 +11,7 @@ from penstock.domain.limits import Limits
 from penstock.domain.message.draft import Draft
 from penstock.domain.message.lease import Lease, Verb
 from penstock.domain.queue.queue import Queue, QueueSettings, Redelivery
-from penstock.edge.aweq import answers
-from penstock.edge.aweq import lease_holders as holders
-from penstock.edge.aweq import requests as asked
+from penstock.edge.aweq import answers, lease_holders, requests
 from penstock.edge.chunks import bring_all_back
 from penstock.edge.server.app import refuse_pages
 from penstock.edge.server.request import Request, Respond, Response
@@ -82,14 +80,14 @@ class AweqApi:
                 role=role,
                 queue=self._queue.name,
                 takes_any_media=True,
-                takes_other_sites=True,  # they are judged here, also where they only GET
+                takes_other_sites=True,  # `_refuse_pages` checks them, GET requests included
                 **shared,
             ),
             Route(method="OPTIONS", handler=preflight, **shared),
         )
 
     def _refuse_pages(self, request: Request) -> None:
-        """A GET takes messages here, so pages of other sites must not even cause one."""
+        """Reject requests from pages of other sites: even a GET takes messages."""
         allowed = self._settings.allow_origin
         origin = request.headers.get(b"origin", b"").decode("latin-1")
         if allowed is None or allowed not in (answers.ANY_ORIGIN, origin):
@@ -100,14 +98,14 @@ class AweqApi:
         return response if allowed is None else answers.for_pages(response, origin=allowed)
 
     async def send(self, request: Request) -> Response:
-        draft = Draft(body=asked.message(request))
+        draft = Draft(body=requests.read_message(request))
 
         return answers.sent((await self._queue.send(draft)).id)
 
     async def receive(self, request: Request) -> Response:
-        wanted = asked.count(request, most=self._limits.max_claim)
-        claimed_by = holders.consumer(request)
-        if request.method == "HEAD":  # nobody would see the messages
+        wanted = requests.read_count(request, most=self._limits.max_claim)
+        claimed_by = lease_holders.consumer(request)
+        if request.method == "HEAD":  # the response has no body to put messages into
             return answers.received([], wanted=wanted)
 
         async def do(queue: Queue) -> Response:
@@ -123,11 +121,11 @@ class AweqApi:
         return await self._queue.use(do)
 
     async def delete(self, request: Request) -> Response:
-        key, asked_by = request.params["key"], holders.consumer(request)
+        key, asked_by = request.params["key"], lease_holders.consumer(request)
 
         async def do(queue: Queue) -> Response:
             found = await self._messages.find(key) if _KEY.fullmatch(key) else None
-            if found is None or not holders.is_meant(
+            if found is None or not lease_holders.may_delete(
                 found, queue_no=queue.queue_no, asked_by=asked_by
             ):
                 return answers.deleted(was_held=False)
@@ -136,7 +134,7 @@ class AweqApi:
         return await self._queue.use(do)
 
     async def _complete(self, lease: Lease) -> bool:
-        """Fenced: if somebody else got the message since we looked, nothing happens to it."""
+        """Complete the message; False if another consumer has got it since it was read."""
         [answer] = await self._messages.act([self._messages.plan(lease, Verb.COMPLETE)])
         if isinstance(answer, LeaseLost):
             return False
@@ -146,7 +144,7 @@ class AweqApi:
 
     async def stats(self, request: Request) -> Response:
         async def do(queue: Queue) -> Response:
-            await bring_all_back(self._queues, queue.name)  # checkouts that have run out are queued
+            await bring_all_back(self._queues, queue.name)  # expired checkouts count as queued
             counts = (await self._queues.get(queue.name)).counts
             return answers.stats(
                 queued=counts.ready + counts.waiting,

@@ -1,9 +1,8 @@
-"""Whose checkout a DELETE means.  AweQ's carries a key only, and a key does not say who asks.
+"""Which lease an AweQ DELETE ends: it names only the message, not the consumer's checkout.
 
-A message that was handed out once leaves no doubt: only that checkout can be meant.  From the
-second time on a DELETE may come late, from somebody whose checkout has run out; it counts only when
-it comes from the consumer that holds the message now.  Consumers are told apart by the header
-X-Aweq-Consumer, or without it by their address.
+If a message was delivered once, the DELETE can only mean that checkout.  After a redelivery it may
+come late, from a consumer whose checkout has expired, so it counts only if the present lease holder
+sends it.  Consumers are identified by the header X-Aweq-Consumer, or else by their address.
 """
 
 from __future__ import annotations
@@ -19,18 +18,18 @@ _UNNAMED = "aweq@"
 
 
 def consumer(request: Request) -> str:
-    """Who asks, as it stands in `leased_by`."""
+    """The consumer of a request, in the form of `leased_by`."""
     name = request.headers.get(HEADER, b"").decode("latin-1")
     if len(name) > MOST_CHARS:
         raise InvalidRequest(f"X-Aweq-Consumer takes at most {MOST_CHARS} characters.")
     return f"{_NAMED}{name}" if name else f"{_UNNAMED}{request.client}"
 
 
-def is_meant(message: Message, *, queue_no: int, asked_by: str) -> bool:
-    """Does a DELETE by this consumer end the lease that is on the message now?"""
+def may_delete(message: Message, *, queue_no: int, asked_by: str) -> bool:
+    """Whether a DELETE by this consumer ends the present lease of the message."""
     if message.state is not State.LEASED or message.queue_no != queue_no:
         return False
     held_by = message.leased_by or ""
     if not held_by.startswith((_NAMED, _UNNAMED)):
-        return False  # claimed through another API, whose receipts are not ours to replace
+        return False  # claimed through another API, which requires a receipt
     return message.lease_no == 1 or held_by == asked_by

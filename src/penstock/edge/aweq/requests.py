@@ -1,4 +1,4 @@
-"""What a client of AweQ asks for: the message in a JSON or form body, and how many it wants."""
+"""Requests of AweQ clients: the message in a JSON or form body, and the count to receive."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ _MOST_FIELDS = 1_000
 _FALSY = (None, "", 0, False)
 
 
-def message(request: Request) -> str:
-    """The message as compact JSON text; raises InvalidRequest for none, and for an empty one."""
+def read_message(request: Request) -> str:
+    """The message as compact JSON; raises InvalidRequest if it is missing or empty."""
     media = request.headers.get(b"content-type", b"").partition(b";")[0].strip().lower()
     if media == b"application/json":
         fields = _json_fields(request.body)
@@ -24,14 +24,14 @@ def message(request: Request) -> str:
     else:
         fields = {}
     value = fields.get("message")
-    # What JavaScript calls falsy; an empty list or object is not.
+    # Falsy in JavaScript; an empty list or object is not.
     if not isinstance(value, list | dict) and value in _FALSY:
         raise InvalidRequest("Message content required.")
     return msgspec.json.encode(value).decode()
 
 
-def count(request: Request, *, most: int) -> int:
-    """1 unless asked for more; parameters that mean nothing are passed over, as AweQ does."""
+def read_count(request: Request, *, most: int) -> int:
+    """The query parameter `count`, by default 1; unknown parameters are ignored, as in AweQ."""
     try:
         query = parse_qs(request.query_bytes.decode("ascii"), max_num_fields=_MOST_FIELDS)
     except ValueError:

@@ -11,7 +11,7 @@ from penstock.domain.access.api_key import ANYONE, Caller, Role
 from penstock.domain.errors import InvalidRequest, NotFound, Unauthenticated
 from penstock.edge.console.files import Files, StaticFile
 from penstock.edge.instants import to_text
-from penstock.edge.native import wire_in
+from penstock.edge.native.wire import decode
 from penstock.edge.server.app import cookie
 from penstock.edge.server.request import Request, Respond, Response, json_response
 from penstock.edge.server.router import Route
@@ -96,7 +96,7 @@ class ConsoleApi:
         return self._told(None) if found is None else self._told(found.caller, found)
 
     async def log_in(self, request: Request, respond: Respond) -> Response:
-        key = wire_in.decode(_login, request.body).key.strip()
+        key = decode(_login, request.body).key.strip()
         if not self._keyring.is_needed:
             raise InvalidRequest("this server asks for no key")
         if not key.isascii():

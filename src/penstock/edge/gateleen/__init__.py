@@ -1,1 +1,1 @@
-"""gateleen's faces: requests that are queued and pushed later, its resources, its circuit API."""
+"""gateleen's APIs: queued requests, its resources, and its circuits."""

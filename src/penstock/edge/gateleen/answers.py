@@ -1,4 +1,4 @@
-"""What gateleen answers where it is not what the native API would."""
+"""Responses of gateleen that differ from those of the native API."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ TEXT = b"text/plain; charset=utf-8"
 
 
 def is_no_room(error: PenstockError) -> bool:
-    """Did the store or the queue not take it?  Another node may."""
+    """Whether the store or the queue rejected it, so that another node may accept it."""
     if isinstance(error, ShuttingDown):
         return False
     return isinstance(error, QueueFull | StoreUnavailable)
 
 
 def refuse(request: Request, error: PenstockError) -> Response:
-    """A queue that takes nothing is answered with 500; all else as everywhere."""
-    if type(error) is PenstockError:  # the log has been told
+    """500 if the queue accepts nothing; other errors as in the native API."""
+    if type(error) is PenstockError:  # it has been logged
         return json_response(ErrorAnswer(ErrorBody(error.code, "internal error")), 500)
     if is_no_room(error):
         return json_response(error_answer(error), 500)

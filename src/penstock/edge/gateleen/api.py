@@ -1,4 +1,4 @@
-"""`ANY /push/{uri…}` with the header x-queue: stored, answered with 202, pushed later."""
+"""`ANY /push/{uri…}` with the header x-queue: store it, respond with 202, push it later."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from penstock.domain.access.api_key import Role, Scope, allow
 from penstock.domain.delivery.delivery import METHODS, content_key
 from penstock.domain.queue.queue import check_name
 from penstock.edge.gateleen.answers import refuse
-from penstock.edge.gateleen.request import asked, uri_of
+from penstock.edge.gateleen.request import read_request, uri_of
 from penstock.edge.server.app import refuse_other_sites
 from penstock.edge.server.request import Request, Respond, Response
 from penstock.edge.server.router import Route
@@ -33,12 +33,12 @@ class PushApi:
             takes_any_media=True,
             refuse=refuse,
         )
-        # A HEAD comes to the handler of GET.
+        # The handler of GET also gets HEAD requests.
         return [route(method=method) for method in ("GET", *METHODS) if method != "HEAD"]
 
     async def push(self, request: Request, respond: Respond) -> Response:
-        refuse_other_sites(request.headers)  # also those with a method that seems harmless
-        found = asked(request, uri_of(request), now=self._clock.now())
+        refuse_other_sites(request.headers)  # of any method
+        found = read_request(request, uri_of(request), now=self._clock.now())
         delivery = found.delivery
         is_checked = found.unique_for_ms is not None
         allow(request.caller, Role.PRODUCE, check_name(found.queue))

@@ -1,6 +1,6 @@
-"""The breaker's configuration as gateleen has it: every key must be there, and no other.
+"""The configuration of the breaker in gateleen's form: all of its keys and no others.
 
-What goes beyond gateleen has no key here (see /v1/breaker) and stays as it is.
+Settings that gateleen does not have are not in it and stay unchanged (see /v1/breaker).
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from msgspec import Meta, field
 from msgspec.structs import replace
 
 from penstock.domain.circuit.settings import MAX_INT, BreakerSettings, BreakerTask
-from penstock.edge.native import wire_in
+from penstock.edge.native.wire import decode
 
 _Percent = Annotated[int, Meta(ge=0, le=100)]
 _Number = Annotated[int, Meta(ge=0, le=MAX_INT)]
@@ -40,8 +40,8 @@ _document = msgspec.json.Decoder(BreakerDocument)
 
 
 def read(body: bytes, before: BreakerSettings) -> BreakerSettings:
-    """Raises InvalidRequest that says what is wrong and where."""
-    given = wire_in.decode(_document, body)
+    """Raises InvalidRequest with the position of the mistake."""
+    given = decode(_document, body)
     return replace(
         before,
         circuit_check_enabled=given.circuit_check_enabled,
@@ -56,7 +56,7 @@ def read(body: bytes, before: BreakerSettings) -> BreakerSettings:
     )
 
 
-def told(settings: BreakerSettings) -> BreakerDocument:
+def render(settings: BreakerSettings) -> BreakerDocument:
     return BreakerDocument(
         settings.circuit_check_enabled,
         settings.statistics_update_enabled,
@@ -64,9 +64,9 @@ def told(settings: BreakerSettings) -> BreakerDocument:
         settings.entries_max_age_ms,
         settings.min_queue_sample_count,
         settings.max_queue_sample_count,
-        _told(settings.open_to_half_open),
-        _told(settings.unlock_queues),
-        _told(settings.unlock_probes),
+        _render_task(settings.open_to_half_open),
+        _render_task(settings.unlock_queues),
+        _render_task(settings.unlock_probes),
     )
 
 
@@ -74,5 +74,5 @@ def _task(task: TaskDocument) -> BreakerTask:
     return BreakerTask(task.enabled, task.interval)
 
 
-def _told(task: BreakerTask) -> TaskDocument:
+def _render_task(task: BreakerTask) -> TaskDocument:
     return TaskDocument(task.enabled, task.interval_ms)

@@ -1,4 +1,4 @@
-"""Changes of resources in the log: that they happened always, their payload where it is wanted."""
+"""Log changes of resources, with their payload if the logging resource asks for it."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class ChangeLog:
         self._with_payloads = with_payloads
 
     async def changed(self, request: Request) -> None:
-        """Called after the change: what cannot be logged must not undo it."""
+        """Called after the change, so it must not raise."""
         _log.info("%s %s by %s", request.method, request.path, request.caller.name)
         if not self._with_payloads or not request.body:
             return
@@ -44,7 +44,7 @@ class ChangeLog:
 def _is_wanted(wanted: PayloadLogging, request: Request, headers: dict[str, str]) -> bool:
     try:
         return wanted.wants(url=request.path, method=request.method, headers=headers)
-    except PenstockError as error:  # a pattern that took too long
+    except PenstockError as error:  # matching the pattern took too long
         _log.warning("no filter of the logging resource applies: %s", error)
         return False
 

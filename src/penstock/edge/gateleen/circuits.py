@@ -6,7 +6,7 @@
     PUT  <prefix>/<hash>/status           {"status": "closed"} closes it
     PUT  <prefix>/_all/status             … closes all that are not closed
 
-Anything else is answered with 405.  A circuit that nobody knows is closed.
+Other requests get 405.  An unknown circuit is closed.
 """
 
 from __future__ import annotations
@@ -93,7 +93,7 @@ class CircuitApi:
 
 
 def parts_of(request: Request) -> list[str]:
-    """What follows the prefix; a slash at its end means nothing."""
+    """The path after the prefix, without a trailing slash."""
     rest = request.params.get("rest", "").removesuffix("/")
     return rest.split("/") if rest else []
 
@@ -110,9 +110,9 @@ def wanted_state(body: bytes) -> CircuitState | None:
 
 
 def refuse(request: Request, error: PenstockError) -> Response:
-    """Where the store does not answer, a look finds nothing: 404, as in gateleen's code."""
+    """404 if the store does not respond, as in gateleen."""
     if answers.is_no_room(error):
-        # Not the error's own text: it may name the database's address.
+        # Not the text of the error: it may contain the address of the database.
         status = 404 if request.method in ("GET", "HEAD") else 500
         return answers.text(status, error_answer(error).error.message)
     return answers.refuse(request, error)

@@ -1,9 +1,9 @@
-"""Which payloads are logged, as gateleen's logging resource says it.
+"""gateleen's logging resource: which payloads are logged.
 
     {"headers": ["x-rp-usr"], "payload": {"filters": [{"url": "/admin/.*", "method": "PUT"}]}}
 
-A filter fits if everything it names does: `url` and `method`, and headers by their names, each a
-pattern for the whole value.  The first filter that fits decides; with `reject` it says no.
+A filter matches if all its patterns do: `url`, `method`, and headers by name; each pattern must
+match the whole value.  The first filter that matches decides; with `reject` nothing is logged.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from msgspec import Meta
 
 from penstock.domain.delivery.pattern import InvalidPattern, Pattern, compiled
 from penstock.domain.errors import InvalidRequest
-from penstock.edge.native import wire_in
+from penstock.edge.native.wire import decode
 
 MOST_FILTERS = 1_000
 _Text = Annotated[str, Meta(max_length=1_000)]
@@ -24,7 +24,7 @@ _URL, _METHOD, _REJECT = "url", "method", "reject"
 
 
 class Filter(msgspec.Struct, frozen=True):
-    fits: dict[str, Pattern]  # by url, method or name of a header
+    fits: dict[str, Pattern]  # by url, method or header name
     is_reject: bool = False
 
     def takes(self, values: Mapping[str, str]) -> bool:
@@ -35,7 +35,7 @@ class Filter(msgspec.Struct, frozen=True):
 
 
 class PayloadLogging(msgspec.Struct, frozen=True):
-    headers: tuple[str, ...] = ()  # names of those that are logged, too
+    headers: tuple[str, ...] = ()  # names of headers that are logged as well
     filters: tuple[Filter, ...] = ()
 
     def wants(self, *, url: str, method: str, headers: Mapping[str, str]) -> bool:
@@ -58,7 +58,7 @@ _logging = msgspec.json.Decoder(_LoggingIn)
 
 def read(body: bytes) -> PayloadLogging:
     """Raises InvalidRequest."""
-    given = wire_in.decode(_logging, body)
+    given = decode(_logging, body)
     filters = tuple(_filter(one) for one in given.payload.filters)
     return PayloadLogging(tuple(name.lower() for name in given.headers), filters)
 
@@ -69,10 +69,10 @@ def _filter(given: dict[str, Any]) -> Filter:
         if name == _REJECT:
             continue
         if not isinstance(text, str):
-            raise InvalidRequest(f"of a filter, {name[:40]!r} must be a text")
+            raise InvalidRequest(f"{name[:40]!r} of a filter must be a string")
         fits[name if name in (_URL, _METHOD) else name.lower()] = _pattern(name, text)
     if not fits:
-        raise InvalidRequest("a filter names a url, a method or headers")
+        raise InvalidRequest("a filter needs a url, a method or a header")
     return Filter(fits, is_reject=_is_reject(given.get(_REJECT, False)))
 
 
@@ -88,4 +88,4 @@ def _pattern(name: str, text: str) -> Pattern:
     try:
         return compiled(text)
     except InvalidPattern as error:
-        raise InvalidRequest(f"of a filter, {name[:40]!r} is not a pattern: {error}") from None
+        raise InvalidRequest(f"{name[:40]!r} of a filter is not a valid pattern: {error}") from None

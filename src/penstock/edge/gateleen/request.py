@@ -1,7 +1,6 @@
-"""A request that is to be queued: which queue it names, and what of it is kept.
+"""A request to be queued: its queue, and what is stored of it for the endpoint.
 
-Kept is what the endpoint is to see: not what belongs to the connection it came on, not the queue,
-and never an API key or a console login of ours.
+Headers of the connection, the queue's name, API keys and console logins are not stored.
 """
 
 from __future__ import annotations
@@ -21,26 +20,26 @@ DUPLICATE_CHECK = b"x-duplicate-check"
 QUEUED = ("x-originally-queued", "true")
 
 MOST_CHECKED_MS = 366 * DAY
-_CHECKED_MS = 60 * SECOND  # where the header says something, but no number
+_CHECKED_MS = 60 * SECOND  # if the header has a value other than a number
 _INTEGER = re.compile(r"[+-]?[0-9]{1,12}")
 _OUR_KEY = re.compile(rb"(?i:bearer)\s+pk_")
-_OUR_COOKIE = re.compile(rb"penstock_[0-9a-f]{8}=")  # as domain/access/login.py names it
+_OUR_COOKIE = re.compile(rb"penstock_[0-9a-f]{8}=")  # see domain/access/login.py
 _PAGE_TOKEN = b"x-csrf-token"
 _OF_THE_CONNECTION = frozenset(name.encode() for name in OF_THE_CONNECTION)
 
 
-class Asked(msgspec.Struct, frozen=True):
+class QueuedRequest(msgspec.Struct, frozen=True):
     queue: str
     delivery: Delivery
     unique_for_ms: int | None  # the same request is queued only once in this time
 
 
-def asked(request: Request, uri: str, *, now: int) -> Asked:
+def read_request(request: Request, uri: str, *, now: int) -> QueuedRequest:
     """Raises InvalidRequest or MethodNotAllowed."""
     headers = request.headers
     if request.method not in METHODS:
         raise MethodNotAllowed(
-            f"a {request.method} is not queued: ask the endpoint itself", METHODS
+            f"{request.method} requests are not queued; send them to the endpoint itself", METHODS
         )
     delivery = Delivery(
         method=request.method,
@@ -49,11 +48,11 @@ def asked(request: Request, uri: str, *, now: int) -> Asked:
         payload=request.body or None,
         queued_at=now,
     )
-    return Asked(queue_of(headers), delivery, unique_for_ms(headers))
+    return QueuedRequest(queue_of(headers), delivery, unique_for_ms(headers))
 
 
 def uri_of(request: Request) -> str:
-    """What follows the prefix, with the query, as it came."""
+    """The path after the prefix with the query string, undecoded."""
     path = f"/{request.params['uri']}"
     return f"{path}?{request.query_bytes.decode('latin-1')}" if request.query_bytes else path
 
@@ -87,7 +86,7 @@ def kept_headers(headers: dict[bytes, bytes]) -> list[Header]:
 
 
 def _without_login(headers: dict[bytes, bytes]) -> dict[bytes, bytes]:
-    """A login of the console is as good as its key; cookies of the endpoint's own go on."""
+    """Without console logins, which are as powerful as their keys; other cookies are kept."""
     parts = [part.strip() for part in headers.get(b"cookie", b"").split(b";")]
     others = [part for part in parts if not _OUR_COOKIE.match(part)]
     if len(others) == len(parts):

@@ -1,7 +1,7 @@
-"""gateleen's resources: the routing rules, the breaker's configuration, and what is logged of both.
+"""gateleen's resources: routing rules, breaker configuration, and logging of their changes.
 
-They concern all queues, so a key that is for some queues only does not open them.  The rules hold
-secrets of endpoints, which is why to read them takes as much as to change them.
+They concern all queues, so a key for some queues has no access.  Reading the rules requires the
+same role as changing them, because they hold secrets of endpoints.
 """
 
 from __future__ import annotations
@@ -92,10 +92,10 @@ class ResourceApi:
         await self._routes.remove()
         return Response(200)
 
-    # --- the breaker's configuration ---
+    # --- breaker configuration ---
 
     async def get_breaker(self, request: Request) -> Response:
-        return json_response(breaker_document.told(await self._circuits.breaker.get()))
+        return json_response(breaker_document.render(await self._circuits.breaker.get()))
 
     async def put_breaker(self, request: Request) -> Response:
         await self._circuits.breaker.change(partial(breaker_document.read, request.body))
@@ -105,7 +105,7 @@ class ResourceApi:
         await self._circuits.breaker.reset()
         return Response(200)
 
-    # --- what is logged ---
+    # --- logging ---
 
     async def get_logging(self, request: Request) -> Response:
         found = await self._documents.get(LOGGING)
@@ -122,11 +122,11 @@ class ResourceApi:
 
 
 def text_of(request: Request) -> str:
-    """Raises InvalidRequest for what no store keeps as a text."""
+    """Raises InvalidRequest for text that a store cannot keep."""
     try:
         text = request.body.decode()
     except UnicodeDecodeError:
         raise InvalidRequest("the JSON is not valid UTF-8") from None
     if NUL in text:
-        raise InvalidRequest("the JSON must not have a NUL in it")
+        raise InvalidRequest("the JSON must not contain a NUL character")
     return text

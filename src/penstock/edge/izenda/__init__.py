@@ -1,1 +1,1 @@
-"""Izenda's protocol for workers of other programs, as its document shows it."""
+"""Izenda's protocol for external workers."""

@@ -1,7 +1,7 @@
-"""Izenda's calls on an ordinary queue.  What is promised: docs/external-workers.md.
+"""Izenda's tasks on an ordinary queue; see docs/external-workers.md.
 
-`/v1/workers` and the alive ping are part of the native API (operations/workers.py):
-they are the same for every worker.
+`/v1/workers` and the alive ping belong to the native API (operations/workers.py): they are the same
+for every worker.
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ from penstock.domain.message.lifecycle import Message, State
 from penstock.domain.queue.queue import Queue
 from penstock.domain.worker import Worker
 from penstock.edge.izenda import wire
-from penstock.edge.native import wire_in
 from penstock.edge.native.bind import route_of
+from penstock.edge.native.wire import decode
 from penstock.edge.server.request import Request, Respond, Response, json_response
 from penstock.edge.server.router import Route
 from penstock.ports.clock import Clock
@@ -86,12 +86,12 @@ class TaskApi:
         return route_of(operation, handle, queue=self._queue.name)
 
     async def enqueue(self, request: Request) -> Response:
-        wanted = wire_in.decode(_new_task, request.body)
+        wanted = decode(_new_task, request.body)
         sent = await self._queue.send(wanted.draft(timeout_ms=self._timeout_ms))
         return json_response(wire.EnqueuedOut(sent.id), 201)
 
     async def dequeue(self, request: Request) -> Response:
-        wanted = wire_in.decode(_dequeue, request.body)
+        wanted = decode(_dequeue, request.body)
         if not 0 <= wanted.wait_ms <= self._limits.max_wait_ms:
             raise InvalidRequest(f"wait_ms must be from 0 to {self._limits.max_wait_ms}")
         worker = await self._workers.alive(request.params["worker"])
@@ -103,7 +103,7 @@ class TaskApi:
             now = self._clock.now()
             claimed = await self._room.claim(
                 queue,
-                # Nobody is given a task after its time is over.
+                # Do not give a task to a worker that no longer counts as alive.
                 wait_ms=min(wanted.wait_ms, max(0, worker.alive_until - now)),
                 lease_ms=self._task_leases.lease_ms(worker, now=now),
                 claimed_by=worker.id,
@@ -118,7 +118,7 @@ class TaskApi:
         return await self._queue.use(do)
 
     async def _refuse_gone(self, worker: Worker, claimed: Claimed) -> None:
-        """Whoever left while it waited is given nothing."""
+        """Release the task and raise WorkerGone if the worker left while it waited."""
         try:
             await self._workers.alive(worker.id)
         except WorkerGone:
@@ -126,17 +126,17 @@ class TaskApi:
             raise
 
     async def outcome(self, request: Request) -> Response:
-        told = wire_in.decode(_outcome, request.body)
-        message, _ = await self._held(request, told.worker_id)
-        reason = wire.FAILED if told.outcome is wire.Outcome.FAILED else None
-        act = self._messages.plan(Lease.of(message), wire.ACT_OF[told.outcome], text=reason)
+        given = decode(_outcome, request.body)
+        message, _ = await self._held(request, given.worker_id)
+        reason = wire.FAILED if given.outcome is wire.Outcome.FAILED else None
+        act = self._messages.plan(Lease.of(message), wire.ACT_OF[given.outcome], text=reason)
         await self._act(act)
-        return json_response(wire.TaskEndOut(message.id, wire.STATUS_OF[told.outcome]))
+        return json_response(wire.TaskEndOut(message.id, wire.STATUS_OF[given.outcome]))
 
     async def progress(self, request: Request) -> Response:
-        told = wire_in.decode(_progress, request.body)
-        message, lease_ms = await self._held(request, told.worker_id)
-        progress = msgspec.json.encode(told.progress).decode()
+        given = decode(_progress, request.body)
+        message, lease_ms = await self._held(request, given.worker_id)
+        progress = msgspec.json.encode(given.progress).decode()
         act = self._messages.plan(
             Lease.of(message), Verb.EXTEND, delay_ms=lease_ms, progress=progress
         )
@@ -152,12 +152,12 @@ class TaskApi:
         if isinstance(view.message, Ending):
             status = wire.status_out(view.message, None).status
             raise WrongState(f"task {view.message.id} has ended: {status}")
-        # A task that is being processed too: its worker's outcome is then lease_lost.
+        # Also a task that is being processed; its worker then gets lease_lost.
         message = await self._messages.cancel(view.message.id, reason=None, is_running_ok=True)
         return json_response(wire.TaskEndOut(message.id, wire.Status.CANCELLED))
 
     async def _held(self, request: Request, worker_id: str) -> tuple[Message, int]:
-        """The task, if that worker is alive and holds it, and how long it stays with it."""
+        """The task and the length of its lease; raises unless the worker is alive and holds it."""
         worker = await self._workers.alive(worker_id)
         view = await self._known(request.params["task"])
         message = view.message
@@ -178,7 +178,7 @@ class TaskApi:
         return view
 
     async def _act(self, act: LeaseAct) -> None:
-        """Fenced: if the task was given to somebody else since we looked, nothing happens."""
+        """Raises LeaseLost if another worker has got the task since it was read."""
         [answer] = await self._messages.act([act])
         if isinstance(answer, PenstockError):
             raise answer

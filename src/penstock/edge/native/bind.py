@@ -11,12 +11,12 @@ from penstock.api.operation import Operation
 from penstock.domain.errors import PenstockError
 from penstock.edge.instants import to_text
 from penstock.edge.native.query_in import query_reader
-from penstock.edge.native.wire_in import decode
+from penstock.edge.native.wire import decode, raw_json
 from penstock.edge.server import request as http
 from penstock.edge.server.errors import error_response, unexpected
 from penstock.edge.server.request import Request, Respond, Response, json_response
 from penstock.edge.server.router import Route
-from penstock.operations.call import Call, Handler, Handlers, Reply
+from penstock.operations.call import Call, Handler, Handlers, StatusAnswer
 from penstock.ports.unit_of_work import Steps, Work, await_steps
 
 
@@ -75,17 +75,12 @@ async def _respond_later(steps: Steps[Any], status: int) -> Response:
     return _response(await await_steps(steps), status)
 
 
-def raw_json(json_text: str) -> msgspec.Raw:
-    """As it is stored, so that no value changes by being decoded."""
-    return msgspec.Raw(json_text.encode())
-
-
 def _response(answer: Any, status: int) -> Response:
     if isinstance(answer, PenstockError):
         return error_response(answer)
     if isinstance(answer, Exception):
         return unexpected(answer)
-    if isinstance(answer, Reply):
+    if isinstance(answer, StatusAnswer):
         answer, status = answer.answer, answer.status
     return Response(status) if answer is None else json_response(answer, status)
 

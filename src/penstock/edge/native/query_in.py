@@ -1,4 +1,4 @@
-"""The query of a request as the operation's record.  As strict as a body: no 1e1, no True."""
+"""The query string as the record of the operation; as strict as a JSON body: no 1e1, no True."""
 
 from __future__ import annotations
 
@@ -52,11 +52,11 @@ def _reader(name: str, kind: inspect.Type) -> Callable[[str], Any]:
 def _integer(name: str, text: str) -> int:
     digits = text.removeprefix("-")
     if not (digits.isascii() and digits.isdigit() and len(digits) < 20):
-        raise InvalidRequest(f"{name} must be a whole number")
+        raise InvalidRequest(f"{name} must be a whole number, not {text[:50]!r}")
     return int(text)
 
 
 def _boolean(name: str, text: str) -> bool:
     if text not in _BOOLEANS:
-        raise InvalidRequest(f"{name} must be true or false")
+        raise InvalidRequest(f"{name} must be true or false, not {text[:50]!r}")
     return _BOOLEANS[text]

@@ -1,4 +1,4 @@
-"""The SQS face: both protocols on `/` and on the paths of queues, one operation behind both."""
+"""The SQS API: both protocols on `/` and on the paths of queues, with the same operations."""
 
 from __future__ import annotations
 
@@ -17,15 +17,21 @@ from penstock.edge.server.request import Handler, Request, Respond, Response
 from penstock.edge.server.router import Route
 from penstock.edge.sqs.errors import SqsError, from_core, method_not_allowed
 from penstock.edge.sqs.move_tasks import Moving
-from penstock.edge.sqs.queue_lookup import Finder
-from penstock.edge.sqs.queues import QueueOperations
+from penstock.edge.sqs.queue_lookup import QueueLookup
+from penstock.edge.sqs.queues import SqsQueues
 from penstock.edge.sqs.receiving import Receiving
 from penstock.edge.sqs.sending import Sending
-from penstock.edge.sqs.visibility import Holding
+from penstock.edge.sqs.visibility import Visibility
 from penstock.edge.sqs.wire import protocols, sigv4
-from penstock.edge.sqs.wire.call import Asked, Promise, Promised
-from penstock.edge.sqs.wire.calls import OPERATIONS, Operation, WireProtocol
-from penstock.edge.sqs.wire.model import Output
+from penstock.edge.sqs.wire.model import SqsOutput
+from penstock.edge.sqs.wire.operations import (
+    OPERATIONS,
+    Promise,
+    Promised,
+    SqsCall,
+    SqsOperation,
+    WireProtocol,
+)
 from penstock.runtime.waiting_claims import WaitingRoom
 from penstock.wiring.broker import Broker
 
@@ -70,10 +76,10 @@ class SqsApi:
                 raise TooLarge(f"a request takes at most {protocol.most_bytes} bytes")
             caller = self._signer(request) if self._keyring.is_needed else ANYONE
             operation, given = protocol.read(request)
-            asked = Asked(
+            call = SqsCall(
                 given, request, self._settings, self._scheme, self._proxies, caller, operation.role
             )
-            promised = self._operations[operation.name](asked)
+            promised = self._operations[operation.name](call)
         except Exception as error:
             respond(_refusal(protocol, error, request_id))
             return None
@@ -84,7 +90,7 @@ class SqsApi:
         return None
 
     def refuse(self, request: Request, error: PenstockError) -> Response:
-        """What the door refuses, in the words of the protocol that was spoken."""
+        """Render an error of the HTTP server in the protocol of the request."""
         return protocols.of(request).refuse(from_core(error), next(self._ids))
 
     def _signer(self, request: Request) -> Caller:
@@ -93,39 +99,39 @@ class SqsApi:
 
 
 def _is_for_the_page(request: Request) -> bool:
-    """And not from a program that has something signed, and may take any answer for success."""
+    """Whether a browser asks for the page at `/`; a signed request comes from an SQS client."""
     return request.path == "/" and not (sigv4.is_in_header(request) or sigv4.is_in_query(request))
 
 
 def request_ids(digits: str) -> Iterator[str]:
-    """Shaped like those of AWS and never the same; drawn once, then counted."""
+    """Unique ids in the form of AWS's: a random start and a counter."""
     start = f"{digits[:8]}-{digits[8:12]}-4{digits[12:15]}-8{digits[15:18]}-"
-    for count in itertools.count(10**11):  # twelve digits, and quicker made than hexadecimal ones
+    for count in itertools.count(10**11):  # twelve digits; faster than formatting hexadecimal
         yield f"{start}{count}"
 
 
-Operate = Callable[[Asked], Promised]
+Operate = Callable[[SqsCall], Promised]
 
 
 def _operations(broker: Broker, room: WaitingRoom) -> dict[str, Operate]:
-    finder = Finder(broker.directory, account=broker.settings.sqs.account)
+    lookup = QueueLookup(broker.directory, account=broker.settings.sqs.account)
     limits = broker.settings.limits
     most = limits.max_body_bytes
-    sending = Sending(broker.messages, finder, max_bytes=most)
+    sending = Sending(broker.messages, lookup, max_bytes=most)
     receiving = Receiving(
-        broker.messages, broker.queues, finder, room, max_wait_ms=limits.max_wait_ms
+        broker.messages, broker.queues, lookup, room, max_wait_ms=limits.max_wait_ms
     )
-    holding = Holding(broker.messages, finder, broker.clock)
-    queues = QueueOperations(broker.queues, finder, broker.clock, max_body_bytes=most)
+    visibility = Visibility(broker.messages, lookup, broker.clock)
+    queues = SqsQueues(broker.queues, lookup, broker.clock, max_body_bytes=most)
     moving = Moving(broker.moves, broker.queues)
     handlers: dict[str, Operate] = {
         "AddPermission": queues.add_permission,
         "CancelMessageMoveTask": moving.cancel,
-        "ChangeMessageVisibility": holding.change,
-        "ChangeMessageVisibilityBatch": holding.change_batch,
+        "ChangeMessageVisibility": visibility.change,
+        "ChangeMessageVisibilityBatch": visibility.change_batch,
         "CreateQueue": queues.create,
-        "DeleteMessage": holding.delete,
-        "DeleteMessageBatch": holding.delete_batch,
+        "DeleteMessage": visibility.delete,
+        "DeleteMessageBatch": visibility.delete_batch,
         "DeleteQueue": queues.delete,
         "GetQueueAttributes": queues.get_attributes,
         "GetQueueUrl": queues.get_url,
@@ -143,20 +149,20 @@ def _operations(broker: Broker, room: WaitingRoom) -> dict[str, Operate]:
         "TagQueue": queues.tag,
         "UntagQueue": queues.untag,
     }
-    # One without a handler is found now, not when somebody asks for it.
+    # Fail at start, not at the first request, if an operation has no handler.
     return {name: handlers[name] for name in OPERATIONS}
 
 
 def _refuse_pages(request: Request) -> None:
-    """SQS acts by GET, too."""
-    if request.method == "HEAD":  # who looks whether something is there wants no act
+    """Reject requests from other sites: SQS operations can be called with GET."""
+    if request.method == "HEAD":  # a HEAD must not run an operation
         raise method_not_allowed(request.method)
     refuse_pages(request.headers)
 
 
 def _finish(
     protocol: WireProtocol,
-    operation: Operation,
+    operation: SqsOperation,
     promise: Promise[Any, Any],
     request_id: str,
     respond: Respond,
@@ -164,11 +170,11 @@ def _finish(
 ) -> None:
     try:
         if isinstance(answer, BaseException):
-            if promise.notice is not None:
-                promise.notice(answer)
+            if isinstance(answer, PenstockError) and promise.error_of is not None:
+                answer = promise.error_of(answer)
             raise answer
         output = promise.finish(answer)
-        if isinstance(output, Output) or output is None:
+        if isinstance(output, SqsOutput) or output is None:
             response = protocol.answer(operation, output, request_id)
         else:
             _respond_later(protocol, operation, output, request_id, respond)
@@ -178,12 +184,12 @@ def _finish(
     respond(response)
 
 
-_tasks: set[asyncio.Task[Response]] = set()  # the loop's own hold of them is a weak one
+_tasks: set[asyncio.Task[Response]] = set()  # the event loop keeps only weak references
 
 
 def _respond_later(
     protocol: WireProtocol,
-    operation: Operation,
+    operation: SqsOperation,
     promised: Awaitable[Any],
     request_id: str,
     respond: Respond,
@@ -203,7 +209,7 @@ def _respond_later(
 
 
 async def _answer_later(
-    protocol: WireProtocol, operation: Operation, promised: Awaitable[Any], request_id: str
+    protocol: WireProtocol, operation: SqsOperation, promised: Awaitable[Any], request_id: str
 ) -> Response:
     try:
         return protocol.answer(operation, await promised, request_id)
@@ -213,7 +219,7 @@ async def _answer_later(
 
 def _refusal(protocol: WireProtocol, error: Exception, request_id: str) -> Response:
     if isinstance(error, PenstockError):
-        error_response(error)  # tells the log what is for the log
+        error_response(error)  # logs internal errors
     elif not isinstance(error, SqsError):
         unexpected(error)
     return protocol.refuse(from_core(error), request_id)

@@ -1,7 +1,7 @@
-"""Every refusal that SQS knows, with its names in both protocols and its texts.
+"""The errors of SQS with their names in both protocols and their texts.
 
-SDKs choose the exception's class by `shape` (JSON), and programs compare with the old `code`; so
-both are part of the contract, and so are the texts that clients are known to look at.
+SDKs choose the exception class by `shape` (JSON protocol), and programs compare the older `code`,
+so both are part of the contract, as are the texts that clients are known to match.
 """
 
 from __future__ import annotations
@@ -22,17 +22,17 @@ _CHARACTERS = "#x9 | #xA | #xD | [#x20-#xD7FF] | [#xE000-#xFFFD] | [#x10000-#x10
 
 
 class SqsError(Exception):
-    """A refusal in the words of SQS; each protocol renders it in its own way."""
+    """An SQS error; each protocol renders it in its own form."""
 
     def __init__(
         self,
-        shape: str,  # as JSON's __type gives it, name space included
-        code: str,  # as the Query protocol has always called it
+        shape: str,  # `__type` of the JSON protocol, with its namespace
+        code: str,  # the name in the Query protocol
         message: str,
         *,
         status: int = 400,
         sender: bool = True,
-        query_message: str | None = None,  # where the older protocol words it differently
+        query_message: str | None = None,  # the text in the Query protocol, if it differs
     ) -> None:
         super().__init__(message)
         self.shape = shape
@@ -61,7 +61,7 @@ def queue_does_not_exist() -> SqsError:
 
 
 def queue_name_exists(what: str) -> SqsError:
-    """`what` of it is not as it was asked for."""
+    """`what`: the attribute that differs."""
     text = f"A queue already exists with the same name and a different value for {what}"
     return _modelled("QueueNameExists", text, code="QueueAlreadyExists")
 
@@ -126,7 +126,7 @@ def over_limit(message: str) -> SqsError:
 
 
 def empty_batch(entry: str) -> SqsError:
-    """`entry` is the name of the request's entries, such as SendMessageBatchRequestEntry."""
+    """`entry`: the type of the entries, such as SendMessageBatchRequestEntry."""
     return _modelled(
         "EmptyBatchRequest",
         f"There should be at least one {entry} in the request.",
@@ -211,7 +211,7 @@ def missing_parameter(name: str) -> SqsError:
 
 
 def needed(value: T | None, name: str) -> T:
-    """A required member's value; raises MissingParameter.  Call it once the queue is found."""
+    """Return a required value or raise MissingParameter; call it after the queue is found."""
     if value is None:
         raise missing_parameter(name)
     return value
@@ -250,7 +250,7 @@ def service_unavailable() -> SqsError:
     )
 
 
-# --- who asks ---
+# --- authentication ---
 
 
 def missing_authentication_token() -> SqsError:
@@ -274,7 +274,7 @@ def signature_does_not_match(message: str = "") -> SqsError:
         or "The request signature we calculated does not match the signature you provided. Check "
         "your AWS Secret Access Key and signing method. Consult the service documentation for "
         "details.",
-        shape="InvalidSignature",  # as JavaScript's SDK knows a clock that is wrong
+        shape="InvalidSignature",  # the JavaScript SDK detects a wrong clock by this code
     )
 
 
@@ -286,11 +286,11 @@ def _refused(code: str, message: str, *, shape: str = "") -> SqsError:
     return SqsError(f"{GENERIC}{shape or code}Exception", code, message, status=403)
 
 
-# --- refusals of the core ---
+# --- errors of the core ---
 
 
 def from_core(error: Exception) -> SqsError:
-    """What SQS would say.  Operations that know more (a queue, a handle) say it themselves."""
+    """Translate an error of the core; operations that know more details translate it themselves."""
     if isinstance(error, SqsError):
         return error
     if not isinstance(error, PenstockError):

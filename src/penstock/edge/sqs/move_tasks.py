@@ -28,7 +28,6 @@ from penstock.edge.sqs.errors import (
 )
 from penstock.edge.sqs.queue_lookup import allow
 from penstock.edge.sqs.rules import content, names
-from penstock.edge.sqs.wire.call import Asked
 from penstock.edge.sqs.wire.model import (
     CancelMessageMoveTaskResult,
     ListMessageMoveTasksRequest,
@@ -37,6 +36,7 @@ from penstock.edge.sqs.wire.model import (
     StartMessageMoveTaskRequest,
     StartMessageMoveTaskResult,
 )
+from penstock.edge.sqs.wire.operations import SqsCall
 from penstock.services.moves import Moves
 from penstock.services.queues import Queues
 
@@ -63,13 +63,13 @@ class Moving:
         self._moves = moves
         self._queues = queues
 
-    async def start(self, asked: Asked) -> StartMessageMoveTaskResult:
-        given: StartMessageMoveTaskRequest = asked.input
+    async def start(self, call: SqsCall) -> StartMessageMoveTaskResult:
+        given: StartMessageMoveTaskRequest = call.input
         source_arn = needed(given.SourceArn, "SourceArn")
-        source = self._name(asked, source_arn, "SourceArn")
+        source = self._name(call, source_arn, "SourceArn")
         target = None
         if given.DestinationArn is not None:
-            target = self._name(asked, given.DestinationArn, "DestinationArn")
+            target = self._name(call, given.DestinationArn, "DestinationArn")
             if target == source:
                 raise invalid_parameter(
                     "Source queue arn and destination queue arn cannot be the same."
@@ -79,15 +79,15 @@ class Moving:
             reason = f"Must be between 1 and {MOST_PER_SECOND}, if provided."
             raise invalid_value(rate, "MaxNumberOfMessagesPerSecond", reason)
         await self._check_is_dead_letter_queue(source)
-        # Who has just looked at them, with no visibility timeout, means those as well.
+        # Messages that were received with a visibility timeout of 0 are moved as well.
         await bring_all_back(self._queues, source)
         try:
             task = await self._moves.start(source, target=target, max_per_second=rate)
-        except TargetNotFound:  # which is a QueueNotFound, too
+        except TargetNotFound:  # a subclass of QueueNotFound
             raise _no_resource("DestinationArn") from None
         except QueueNotFound:
             raise _no_resource("SourceArn") from None
-        except InvalidRequest:  # the rest of what the core refuses was asked above
+        except InvalidRequest:  # the other errors of the core were checked above
             raise invalid_parameter(
                 "Source queue and destination queue must both be FIFO queues or both be standard "
                 "queues."
@@ -97,26 +97,26 @@ class Moving:
                 "There is already a task running. Only one active task is allowed for a source "
                 "queue arn at a given time."
             ) from None
-        return StartMessageMoveTaskResult(_told_handle(asked, task))
+        return StartMessageMoveTaskResult(_task_handle(call, task))
 
-    async def list(self, asked: Asked) -> ListMessageMoveTasksResult:
-        given: ListMessageMoveTasksRequest = asked.input
-        source = self._name(asked, needed(given.SourceArn, "SourceArn"), "SourceArn")
+    async def list(self, call: SqsCall) -> ListMessageMoveTasksResult:
+        given: ListMessageMoveTasksRequest = call.input
+        source = self._name(call, needed(given.SourceArn, "SourceArn"), "SourceArn")
         if given.MaxResults is not None:
             content.check_max_results(given.MaxResults, most=MOST_LISTED)
         try:
             found = await self._moves.of_source(source, limit=given.MaxResults or 1)
         except QueueNotFound:
             raise _no_resource("SourceArn") from None
-        return ListMessageMoveTasksResult([_entry(asked, task) for task in found])
+        return ListMessageMoveTasksResult([_entry(call, task) for task in found])
 
-    async def cancel(self, asked: Asked) -> CancelMessageMoveTaskResult:
-        handle = _read_handle(needed(asked.input.TaskHandle, "TaskHandle"))
-        source = self._name(asked, handle.sourceArn, "SourceArn")
+    async def cancel(self, call: SqsCall) -> CancelMessageMoveTaskResult:
+        handle = _read_handle(needed(call.input.TaskHandle, "TaskHandle"))
+        source = self._name(call, handle.sourceArn, "SourceArn")
         if not await self._queues.exists(source):
             raise _no_resource("SourceArn")
         try:
-            # A handle can be made by anybody: what was allowed is to act on this source.
+            # A handle can be forged: check that the task moves from the queue that was authorised.
             is_id = _TASK_ID.fullmatch(handle.taskId) is not None
             if not is_id or (await self._moves.get(handle.taskId)).source != source:
                 raise MoveNotFound(handle.taskId)
@@ -127,12 +127,12 @@ class Moving:
             raise invalid_parameter("Only active tasks can be cancelled.") from None
         return CancelMessageMoveTaskResult(task.moved)
 
-    def _name(self, asked: Asked, text: str, parameter: str) -> str:
-        """The queue that an ARN names, if the caller may move its messages."""
+    def _name(self, call: SqsCall, text: str, parameter: str) -> str:
+        """The queue of an ARN; raises if the caller may not move its messages."""
         arn = names.of_arn(text)
-        if arn is None or arn.account != asked.settings.account or not names.is_possible(arn.name):
+        if arn is None or arn.account != call.settings.account or not names.is_possible(arn.name):
             raise _no_resource(parameter)
-        allow(asked, arn.name)
+        allow(call, arn.name)
         return arn.name
 
     async def _check_is_dead_letter_queue(self, name: str) -> None:
@@ -142,12 +142,12 @@ class Moving:
             raise invalid_parameter("Source queue must be configured as a Dead Letter Queue.")
 
 
-def _entry(asked: Asked, task: MoveTask) -> ListMessageMoveTasksResultEntry:
+def _entry(call: SqsCall, task: MoveTask) -> ListMessageMoveTasksResultEntry:
     return ListMessageMoveTasksResultEntry(
-        TaskHandle=_told_handle(asked, task) if task.state is MoveState.RUNNING else None,
+        TaskHandle=_task_handle(call, task) if task.state is MoveState.RUNNING else None,
         Status=task.state.value.upper(),
-        SourceArn=asked.arn(task.source),
-        DestinationArn=None if task.target is None else asked.arn(task.target),
+        SourceArn=call.arn(task.source),
+        DestinationArn=None if task.target is None else call.arn(task.target),
         MaxNumberOfMessagesPerSecond=task.max_per_second,
         ApproximateNumberOfMessagesMoved=task.moved,
         ApproximateNumberOfMessagesToMove=task.to_move,
@@ -156,8 +156,8 @@ def _entry(asked: Asked, task: MoveTask) -> ListMessageMoveTasksResultEntry:
     )
 
 
-def _told_handle(asked: Asked, task: MoveTask) -> str:
-    handle = _Handle(task.task_id, asked.arn(task.source))
+def _task_handle(call: SqsCall, task: MoveTask) -> str:
+    handle = _Handle(task.task_id, call.arn(task.source))
     return base64.b64encode(_encode(handle)).decode()
 
 

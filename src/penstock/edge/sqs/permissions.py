@@ -1,6 +1,6 @@
 """AddPermission and RemovePermission: statements of a queue's policy.
 
-The policy is kept and told; who may do what is decided by API keys.
+The policy is stored and returned but not enforced: API keys decide about access.
 """
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ def add(
 
 
 def remove(policy: str | None, *, arn: str, label: str) -> str | None:
-    """The policy without that statement, or None when it was the last one; raises SqsError."""
+    """The policy without this statement, or None if it was the last one; raises SqsError."""
     tree = _tree(policy, arn)
     left = [statement for statement in tree["Statement"] if _sid(statement) != label]
     if len(left) == len(tree["Statement"]):
@@ -101,8 +101,8 @@ def _check(label: str, accounts: Sequence[str], actions: Sequence[str]) -> None:
             reason = _OWNERS_ONLY if action in _OF_THE_OWNER else _NO_ACTION
             raise invalid_value(f"SQS:{action}", "ActionName", reason)
     if not all(map(_ACCOUNT.fullmatch, accounts)):
-        told = f"[{', '.join(accounts)}]"
-        raise invalid_value(told, "PrincipalId", "Unable to verify principal.")
+        listed = f"[{', '.join(accounts)}]"
+        raise invalid_value(listed, "PrincipalId", "Unable to verify principal.")
 
 
 def _tree(policy: str | None, arn: str) -> dict[str, Any]:

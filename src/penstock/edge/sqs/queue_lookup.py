@@ -1,4 +1,4 @@
-"""Queues by the URLs that clients send, and whether the caller may do what it asks for."""
+"""Find the queue of a URL and check that the caller may use it."""
 
 from __future__ import annotations
 
@@ -10,32 +10,32 @@ from penstock.domain.errors import QueueNotFound
 from penstock.domain.queue.queue import Queue
 from penstock.edge.sqs.errors import access_denied, missing_parameter, queue_does_not_exist
 from penstock.edge.sqs.rules import names
-from penstock.edge.sqs.wire.call import Asked
+from penstock.edge.sqs.wire.operations import SqsCall
 from penstock.services.directory import Directory
 
 _ANY = frozenset(Role)
-_LONG_URL = 300  # longer ones are not worth remembering
+_LONG_URL = 300  # longer ones are not cached
 
 
-class Finder:
+class QueueLookup:
     def __init__(self, directory: Directory, *, account: str) -> None:
         self._directory = directory
         self._account = account
         self._remembered = lru_cache(maxsize=4096)(self._read)
 
-    def known(self, asked: Asked) -> Queue | None:
-        """The queue if it was seen a moment ago; a caller without the role is refused."""
-        name = self._name(asked)
-        if asked.caller is not ANYONE:
-            allow(asked, name)
+    def known(self, call: SqsCall) -> Queue | None:
+        """The queue if the directory knows it; raises if the caller lacks the role."""
+        name = self._name(call)
+        if call.caller is not ANYONE:
+            allow(call, name)
         return self._directory.cached(name)
 
-    async def queue(self, asked: Asked) -> Queue:
+    async def queue(self, call: SqsCall) -> Queue:
         """Raises QueueDoesNotExist or AccessDenied."""
-        return self.known(asked) or await self._load(self._name(asked))
+        return self.known(call) or await self._load(self._name(call))
 
-    async def named(self, asked: Asked, name: str) -> Queue:
-        allow(asked, name)
+    async def named(self, call: SqsCall, name: str) -> Queue:
+        allow(call, name)
         return await self._load(name)
 
     async def _load(self, name: str) -> Queue:
@@ -47,7 +47,7 @@ class Finder:
             raise queue_does_not_exist() from None
 
     async def name_of(self, queue_no: int) -> str | None:
-        """None for a queue that is gone."""
+        """None if the queue was removed."""
         try:
             return self.known_name(queue_no) or await self._directory.name_of(queue_no)
         except QueueNotFound:
@@ -56,9 +56,9 @@ class Finder:
     def known_name(self, queue_no: int) -> str | None:
         return self._directory.known_name(queue_no)
 
-    def _name(self, asked: Asked) -> str:
-        """Of the queue it is about; raises MissingParameter or QueueDoesNotExist."""
-        url: str | None = asked.input.QueueUrl
+    def _name(self, call: SqsCall) -> str:
+        """The name of the queue in the request; raises MissingParameter or QueueDoesNotExist."""
+        url: str | None = call.input.QueueUrl
         if not url:
             raise missing_parameter("QueueUrl")
         return self._remembered(url) if len(url) <= _LONG_URL else self._read(url)
@@ -70,9 +70,9 @@ class Finder:
         return found.name
 
 
-def allow(asked: Asked, queue: str) -> None:
-    """Raises Forbidden or AccessDenied: the role is that of the operation."""
-    if asked.role is not None:
-        access.allow(asked.caller, asked.role, queue)
-    elif not asked.caller.roles & _ANY or not access.sees(asked.caller, queue):
+def allow(call: SqsCall, queue: str) -> None:
+    """Raises Forbidden or AccessDenied unless the caller has the role that the operation needs."""
+    if call.role is not None:
+        access.allow(call.caller, call.role, queue)
+    elif not call.caller.roles & _ANY or not access.sees(call.caller, queue):
         raise access_denied(f"this key is not for queue {queue!r}")

@@ -1,4 +1,4 @@
-"""Operations on queues: make, find, list, look at, change, empty, remove, tag, permit."""
+"""Operations on queues: create, find, list, change, purge, delete, tags, permissions."""
 
 from __future__ import annotations
 
@@ -23,12 +23,11 @@ from penstock.edge.sqs.errors import (
     queue_does_not_exist,
     queue_name_exists,
 )
-from penstock.edge.sqs.queue_lookup import Finder, allow
+from penstock.edge.sqs.queue_lookup import QueueLookup, allow
 from penstock.edge.sqs.rules import attributes, names, pages, policies
 from penstock.edge.sqs.rules import stored_attributes as kept
 from penstock.edge.sqs.rules.attributes import Figures, QueueAttributes
 from penstock.edge.sqs.rules.policies import RedrivePolicy
-from penstock.edge.sqs.wire.call import Asked
 from penstock.edge.sqs.wire.model import (
     CreateQueueRequest,
     CreateQueueResult,
@@ -42,133 +41,138 @@ from penstock.edge.sqs.wire.model import (
     ListQueuesResult,
     ListQueueTagsResult,
 )
+from penstock.edge.sqs.wire.operations import SqsCall
 from penstock.ports.clock import Clock
 from penstock.ports.unit_of_work import await_steps
 from penstock.services.queues import Queues, QueueView
 
 MOST_TAGS = 50
-PATIENCE_MS = 60_000  # between two purges, and before a name is used again, when limits are strict
+PATIENCE_MS = (
+    60_000  # with strict limits: between two purges, and before a deleted name can be used again
+)
 _COUNTERS = frozenset(name for name in attributes.READ_ONLY if name.startswith("Approximate"))
 
 
-class QueueOperations:
+class SqsQueues:
     def __init__(
-        self, queues: Queues, finder: Finder, clock: Clock, *, max_body_bytes: int
+        self, queues: Queues, lookup: QueueLookup, clock: Clock, *, max_body_bytes: int
     ) -> None:
         self._queues = queues
-        self._finder = finder
+        self._lookup = lookup
         self._clock = clock
         self._max_body_bytes = max_body_bytes
 
-    # --- make, find, list ---
+    # --- create, find, list ---
 
-    async def create(self, asked: Asked) -> CreateQueueResult:
-        given: CreateQueueRequest = asked.input
+    async def create(self, call: SqsCall) -> CreateQueueResult:
+        given: CreateQueueRequest = call.input
         name = needed(given.QueueName, "QueueName")
         if not names.is_possible(name):
             names.check_new(name, fifo=names.is_fifo(name))
-        allow(asked, name)
-        with suppress(QueueExists):  # somebody else may be faster
+        allow(call, name)
+        with suppress(QueueExists):  # another caller may have created it
             if not await self._queues.exists(name):
-                await self._make(asked, name, given)
-                return CreateQueueResult(asked.url(name))
-        # To make a queue again is to ask for its URL, unless it should be another one.
+                await self._make(call, name, given)
+                return CreateQueueResult(call.url(name))
+        # CreateQueue of an existing queue returns its URL, unless the attributes differ.
         queue = (await self._queues.get(name)).queue
         differs = attributes.first_difference(
-            self._attributes(asked, queue),
+            self._attributes(call, queue),
             given.Attributes or {},
-            least_retention=_retention(asked),
+            least_retention=_retention(call),
         )
         if differs is not None:
             raise queue_name_exists(f"attribute {differs}")
         if given.tags and given.tags != queue.settings.labels:
             raise queue_name_exists("tags")
-        return CreateQueueResult(asked.url(name))
+        return CreateQueueResult(call.url(name))
 
-    async def _make(self, asked: Asked, name: str, given: CreateQueueRequest) -> None:
-        wanted = attributes.read_new(given.Attributes or {}, least_retention=_retention(asked))
+    async def _make(self, call: SqsCall, name: str, given: CreateQueueRequest) -> None:
+        wanted = attributes.read_new(given.Attributes or {}, least_retention=_retention(call))
         names.check_new(name, fifo=wanted.fifo)
         _check_tags(_no_more_than_fit(name, given.tags or {}))
-        await self._check_dead_letters(asked, name, wanted, given.Attributes)
-        if asked.settings.limits == "strict":
+        await self._check_dead_letters(call, name, wanted, given.Attributes)
+        if call.settings.limits == "strict":
             removed_at = await self._queues.removed_at(name)
             if removed_at is not None and self._clock.now() < removed_at + PATIENCE_MS:
                 raise queue_deleted_recently()
         settings = msgspec.structs.replace(kept.new_settings(wanted), labels=given.tags or {})
         await self._queues.put(name, settings, only_new=True)
 
-    async def get_url(self, asked: Asked) -> GetQueueUrlResult:
-        given: GetQueueUrlRequest = asked.input
+    async def get_url(self, call: SqsCall) -> GetQueueUrlResult:
+        given: GetQueueUrlRequest = call.input
         name = needed(given.QueueName, "QueueName")
-        if given.QueueOwnerAWSAccountId not in (None, "", asked.settings.account):
+        if given.QueueOwnerAWSAccountId not in (None, "", call.settings.account):
             raise queue_does_not_exist()
-        queue = await self._finder.named(asked, name)
-        return GetQueueUrlResult(asked.url(queue.name))
+        queue = await self._lookup.named(call, name)
+        return GetQueueUrlResult(call.url(queue.name))
 
-    async def list(self, asked: Asked) -> ListQueuesResult:
-        given: ListQueuesRequest = asked.input
+    async def list(self, call: SqsCall) -> ListQueuesResult:
+        given: ListQueuesRequest = call.input
         prefix = given.QueueNamePrefix or ""
         pages.check(given.MaxResults, given.NextToken)
         if prefix and not names.is_possible(prefix):
             return ListQueuesResult()
         found, token = await pages.page(
             lambda after, limit: self._queues.page(prefix=prefix, after=after, limit=limit),
-            asked.caller,
+            call.caller,
             size=given.MaxResults,
             token=given.NextToken,
         )
-        return ListQueuesResult([asked.url(name) for name in found], token)
+        return ListQueuesResult([call.url(name) for name in found], token)
 
-    async def list_sources(self, asked: Asked) -> ListDeadLetterSourceQueuesResult:
-        given: ListDeadLetterSourceQueuesRequest = asked.input
-        target = (await self._finder.queue(asked)).name
+    async def list_sources(self, call: SqsCall) -> ListDeadLetterSourceQueuesResult:
+        given: ListDeadLetterSourceQueuesRequest = call.input
+        target = (await self._lookup.queue(call)).name
         found, token = await pages.page(
             lambda after, limit: self._queues.page(
                 dead_letter_queue=target, after=after, limit=limit
             ),
-            asked.caller,
+            call.caller,
             size=given.MaxResults,
             token=given.NextToken,
         )
-        return ListDeadLetterSourceQueuesResult([asked.url(name) for name in found], token)
+        return ListDeadLetterSourceQueuesResult([call.url(name) for name in found], token)
 
     # --- attributes ---
 
-    async def get_attributes(self, asked: Asked) -> GetQueueAttributesResult:
-        given: GetQueueAttributesRequest = asked.input
-        queue = await self._finder.queue(asked)
+    async def get_attributes(self, call: SqsCall) -> GetQueueAttributesResult:
+        given: GetQueueAttributesRequest = call.input
+        queue = await self._lookup.queue(call)
         wanted = attributes.check_names(given.AttributeNames)
         if wanted & _COUNTERS or attributes.ALL in wanted:
-            await bring_all_back(self._queues, queue.name)  # what has fallen due is visible
+            await bring_all_back(
+                self._queues, queue.name
+            )  # messages that have become due count as visible
         view = await self._queues.get(queue.name)
-        shown = self._attributes(asked, view.queue)
+        shown = self._attributes(call, view.queue)
         return GetQueueAttributesResult(
-            attributes.chosen(given.AttributeNames, shown, _figures(asked, view))
+            attributes.chosen(given.AttributeNames, shown, _figures(call, view))
         )
 
-    async def set_attributes(self, asked: Asked) -> None:
-        queue = await self._finder.queue(asked)
-        given = asked.input.Attributes
+    async def set_attributes(self, call: SqsCall) -> None:
+        queue = await self._lookup.queue(call)
+        given = call.input.Attributes
         if not given:
             raise missing_parameter("Attributes")
-        least = _retention(asked)
-        current = self._attributes(asked, (await self._queues.get(queue.name)).queue)
+        least = _retention(call)
+        current = self._attributes(call, (await self._queues.get(queue.name)).queue)
         changed = attributes.read_changes(current, given, least_retention=least)
         if changed.redrive_policy != current.redrive_policy:
-            await self._check_dead_letters(asked, queue.name, changed, given)
+            await self._check_dead_letters(call, queue.name, changed, given)
 
         def change(queue: Queue) -> QueueSettings:
-            present = self._attributes(asked, queue)
+            present = self._attributes(call, queue)
             wanted = attributes.read_changes(present, given, least_retention=least)
             return kept.changed_settings(queue.settings, present, wanted)
 
         await self._change(queue.name, change)
 
-    # --- empty, remove ---
+    # --- purge, delete ---
 
-    async def purge(self, asked: Asked) -> None:
-        queue = await self._finder.queue(asked)
-        if asked.settings.limits == "strict":
+    async def purge(self, call: SqsCall) -> None:
+        queue = await self._lookup.queue(call)
+        if call.settings.limits == "strict":
             await self._change(queue.name, self._note_purge)
         await await_steps(self._queues.purge(queue.name))
 
@@ -179,54 +183,54 @@ class QueueOperations:
             raise purge_queue_in_progress(queue.name)
         return kept.with_purge(queue.settings, now=now)
 
-    async def delete(self, asked: Asked) -> None:
-        queue = await self._finder.queue(asked)
+    async def delete(self, call: SqsCall) -> None:
+        queue = await self._lookup.queue(call)
         await await_steps(self._queues.purge(queue.name))
         await self._queues.remove(queue.name, force=True)
 
     # --- tags and permissions ---
 
-    async def tag(self, asked: Asked) -> None:
-        queue = await self._finder.queue(asked)
-        given: dict[str, str] | None = asked.input.Tags
+    async def tag(self, call: SqsCall) -> None:
+        queue = await self._lookup.queue(call)
+        given: dict[str, str] | None = call.input.Tags
         if not given:
             raise missing_parameter("Tags")
         _check_tags(given)
         await self._label(queue.name, lambda labels: _no_more_than_fit(queue.name, labels | given))
 
-    async def untag(self, asked: Asked) -> None:
-        queue = await self._finder.queue(asked)
-        keys = asked.input.TagKeys
+    async def untag(self, call: SqsCall) -> None:
+        queue = await self._lookup.queue(call)
+        keys = call.input.TagKeys
         if not keys:
             raise invalid_parameter("Tag keys must be between 1 and 128 characters in length.")
         await self._label(
             queue.name, lambda labels: {k: v for k, v in labels.items() if k not in keys}
         )
 
-    async def list_tags(self, asked: Asked) -> ListQueueTagsResult:
-        queue = await self._finder.queue(asked)
+    async def list_tags(self, call: SqsCall) -> ListQueueTagsResult:
+        queue = await self._lookup.queue(call)
         return ListQueueTagsResult((await self._queues.get(queue.name)).queue.settings.labels)
 
-    async def add_permission(self, asked: Asked) -> None:
-        queue = await self._finder.queue(asked)
-        given = asked.input
+    async def add_permission(self, call: SqsCall) -> None:
+        queue = await self._lookup.queue(call)
+        given = call.input
         label = needed(given.Label, "Label")
         accounts, actions = given.AWSAccountIds or [], given.Actions or []
         await self._permit(
-            asked,
+            call,
             queue.name,
             lambda policy: permissions.add(
-                policy, arn=asked.arn(queue.name), label=label, accounts=accounts, actions=actions
+                policy, arn=call.arn(queue.name), label=label, accounts=accounts, actions=actions
             ),
         )
 
-    async def remove_permission(self, asked: Asked) -> None:
-        queue = await self._finder.queue(asked)
-        label = needed(asked.input.Label, "Label")
+    async def remove_permission(self, call: SqsCall) -> None:
+        queue = await self._lookup.queue(call)
+        label = needed(call.input.Label, "Label")
         await self._permit(
-            asked,
+            call,
             queue.name,
-            lambda policy: permissions.remove(policy, arn=asked.arn(queue.name), label=label),
+            lambda policy: permissions.remove(policy, arn=call.arn(queue.name), label=label),
         )
 
     async def _label(self, name: str, how: Callable[[dict[str, str]], dict[str, str]]) -> None:
@@ -236,10 +240,10 @@ class QueueOperations:
         await self._change(name, change)
 
     async def _permit(
-        self, asked: Asked, name: str, how: Callable[[str | None], str | None]
+        self, call: SqsCall, name: str, how: Callable[[str | None], str | None]
     ) -> None:
         def change(queue: Queue) -> QueueSettings:
-            present = self._attributes(asked, queue)
+            present = self._attributes(call, queue)
             wanted = msgspec.structs.replace(present, policy=how(present.policy))
             return kept.changed_settings(queue.settings, present, wanted)
 
@@ -251,55 +255,55 @@ class QueueOperations:
         def change(queue: Queue) -> QueueSettings:
             try:
                 return how(queue)
-            except SqsError as error:  # the store passes on refusals of the core only
+            except SqsError as error:  # the store passes on only errors of the core
                 raise InvalidRequest(error.message) from error
 
         try:
             await self._queues.change(name, change)
         except InvalidRequest as error:
-            # What SQS sets is small enough; so it is for what other faces have put there.
+            # Annotations set through other APIs may leave no room for the attributes.
             raise error.__cause__ or _no_room(name) from None
 
-    def _attributes(self, asked: Asked, queue: Queue) -> QueueAttributes:
+    def _attributes(self, call: SqsCall, queue: Queue) -> QueueAttributes:
         return kept.attributes_of(
             queue.settings,
-            account=asked.settings.account,
-            region=asked.settings.region,
+            account=call.settings.account,
+            region=call.settings.region,
             max_body_bytes=self._max_body_bytes,
         )
 
     async def _check_dead_letters(
-        self, asked: Asked, name: str, wanted: QueueAttributes, given: Mapping[str, str] | None
+        self, call: SqsCall, name: str, wanted: QueueAttributes, given: Mapping[str, str] | None
     ) -> None:
         policy = wanted.redrive_policy
         if policy is None:
             return
         text = (given or {}).get("RedrivePolicy", str(policy))
-        target = await self._target(asked, policy)
-        wrong = policies.NO_TARGET if target is None else _unfit(asked, target, name, wanted)
+        target = await self._target(call, policy)
+        wrong = policies.NO_TARGET if target is None else _unfit(call, target, name, wanted)
         if wrong is not None:
             raise policies.invalid_redrive_policy(text, wrong)
 
-    async def _target(self, asked: Asked, policy: RedrivePolicy) -> Queue | None:
+    async def _target(self, call: SqsCall, policy: RedrivePolicy) -> Queue | None:
         arn = names.of_arn(policy.deadLetterTargetArn)
-        if arn is None or arn.account != asked.settings.account:
+        if arn is None or arn.account != call.settings.account:
             return None
-        # Dead letters are sent, in a way; and who may not send does not learn what exists, either.
-        allow(asked, arn.name)
+        # Dead letters are sent to the target; without that right, do not reveal whether it exists.
+        allow(call, arn.name)
         try:
             return (await self._queues.get(arn.name)).queue
         except QueueNotFound:
             return None
 
 
-def _unfit(asked: Asked, target: Queue, source: str, wanted: QueueAttributes) -> str | None:
-    """Why this queue cannot take the dead letters of that one."""
+def _unfit(call: SqsCall, target: Queue, source: str, wanted: QueueAttributes) -> str | None:
+    """Why `target` cannot be the dead-letter queue of `source`; None: it can."""
     if target.is_ordered is not wanted.fifo:
         return policies.ANOTHER_TYPE
     if target.name == source:
         return policies.TARGET_IS_SOURCE
     allowed = kept.allow_policy(target.settings)
-    if allowed is not None and not allowed.allows(asked.arn(source)):
+    if allowed is not None and not allowed.allows(call.arn(source)):
         return policies.TARGET_REFUSES
     return None
 
@@ -308,9 +312,9 @@ def _no_room(queue: str) -> SqsError:
     return over_limit(f"The attributes of queue {queue} are too many or too long together.")
 
 
-def _figures(asked: Asked, view: QueueView) -> Figures:
+def _figures(call: SqsCall, view: QueueView) -> Figures:
     return Figures(
-        arn=asked.arn(view.queue.name),
+        arn=call.arn(view.queue.name),
         created_at=view.queue.created_at,
         modified_at=view.queue.changed_at,
         visible=view.counts.ready,
@@ -319,8 +323,8 @@ def _figures(asked: Asked, view: QueueView) -> Figures:
     )
 
 
-def _retention(asked: Asked) -> int:
-    return attributes.LEAST_RETENTION if asked.settings.limits == "strict" else 1
+def _retention(call: SqsCall) -> int:
+    return attributes.LEAST_RETENTION if call.settings.limits == "strict" else 1
 
 
 def _no_more_than_fit(queue: str, tags: dict[str, str]) -> dict[str, str]:
@@ -330,7 +334,7 @@ def _no_more_than_fit(queue: str, tags: dict[str, str]) -> dict[str, str]:
 
 
 def _check_tags(tags: dict[str, str]) -> None:
-    """Those that are given: what other faces have called a queue's labels is their business."""
+    """Check the given tags; labels that other APIs have stored may be longer."""
     for key, value in tags.items():
         if not 1 <= len(key) <= 128:
             raise invalid_parameter("Tag keys must be between 1 and 128 characters in length.")

@@ -12,17 +12,16 @@ from penstock.domain.message.lifecycle import Message as Claimable
 from penstock.domain.queue.queue import Queue
 from penstock.edge.server.errors import unexpected
 from penstock.edge.sqs.errors import SqsError, invalid_value, over_limit
-from penstock.edge.sqs.queue_lookup import Finder
-from penstock.edge.sqs.rules import body, content, digests
-from penstock.edge.sqs.rules import typed_attributes as typed
-from penstock.edge.sqs.wire.call import Asked, Promise, Promised
+from penstock.edge.sqs.queue_lookup import QueueLookup
+from penstock.edge.sqs.rules import body, content, message_attributes
 from penstock.edge.sqs.wire.model import Message, ReceiveMessageRequest, ReceiveMessageResult
+from penstock.edge.sqs.wire.operations import Promise, Promised, SqsCall
 from penstock.ports.store import Claimed
 from penstock.runtime.waiting_claims import WaitingRoom
 from penstock.services.messages import Messages
 from penstock.services.queues import Queues
 
-MOST_IN_FLIGHT = 120_000  # as on AWS, when limits are strict
+MOST_IN_FLIGHT = 120_000  # the limit of AWS, with strict limits
 _NOTHING: frozenset[str] = frozenset()
 
 
@@ -31,22 +30,22 @@ class Receiving:
         self,
         messages: Messages,
         queues: Queues,
-        finder: Finder,
+        lookup: QueueLookup,
         room: WaitingRoom,
         *,
         max_wait_ms: int,
     ) -> None:
         self._messages = messages
         self._queues = queues
-        self._finder = finder
+        self._lookup = lookup
         self._room = room
         self._max_wait_ms = max_wait_ms
 
-    def receive(self, asked: Asked) -> Promised:
-        queue = self._finder.known(asked)
-        given: ReceiveMessageRequest = asked.input
-        if queue is None or _is_special(asked, queue):
-            return self._receive_slowly(asked)
+    def receive(self, call: SqsCall) -> Promised:
+        queue = self._lookup.known(call)
+        given: ReceiveMessageRequest = call.input
+        if queue is None or _is_special(call, queue):
+            return self._receive_slowly(call)
         _check(queue, given)
         ticket = self._messages.claim(
             queue,
@@ -56,16 +55,16 @@ class Receiving:
         )
         return Promise(
             ticket,
-            lambda claimed: self._received(asked, queue, claimed),
+            lambda claimed: self._received(call, queue, claimed),
             partial(self._messages.error_of, queue.name),
         )
 
-    async def _receive_slowly(self, asked: Asked) -> ReceiveMessageResult:
-        given: ReceiveMessageRequest = asked.input
-        queue = await self._finder.queue(asked)
+    async def _receive_slowly(self, call: SqsCall) -> ReceiveMessageResult:
+        given: ReceiveMessageRequest = call.input
+        queue = await self._lookup.queue(call)
         _check(queue, given)
         wait_ms = _wait_ms(queue, given)
-        if asked.settings.limits == "strict" and await self._is_full(queue):
+        if call.settings.limits == "strict" and await self._is_full(queue):
             if wait_ms:
                 return ReceiveMessageResult()
             raise over_limit(f"More than {MOST_IN_FLIGHT} messages would be in flight.")
@@ -81,35 +80,35 @@ class Receiving:
             )
         except ClaimNotRepeatable:
             raise _not_repeatable(given) from None
-        return await self._received_from_everywhere(asked, queue, claimed)
+        return await self._received_dead_letters(call, queue, claimed)
 
     async def _is_full(self, queue: Queue) -> bool:
-        """Are as many in flight as may be, also without those whose timeout is over?"""
+        """Whether the limit of messages in flight is reached, not counting expired leases."""
         if (await self._queues.get(queue.name)).counts.leased < MOST_IN_FLIGHT:
             return False
         await self._queues.bring_back_some(queue.name)
         return (await self._queues.get(queue.name)).counts.leased >= MOST_IN_FLIGHT
 
     def _received(
-        self, asked: Asked, queue: Queue, claimed: Claimed
+        self, call: SqsCall, queue: Queue, claimed: Claimed
     ) -> ReceiveMessageResult | Awaitable[ReceiveMessageResult]:
         for message, _ in claimed.messages:
             home = message.dead_from
-            if home is not None and self._finder.known_name(home) is None:
-                return self._received_from_everywhere(asked, queue, claimed)
-        return self._result(asked, queue, claimed)
+            if home is not None and self._lookup.known_name(home) is None:
+                return self._received_dead_letters(call, queue, claimed)
+        return self._result(call, queue, claimed)
 
-    async def _received_from_everywhere(
-        self, asked: Asked, queue: Queue, claimed: Claimed
+    async def _received_dead_letters(
+        self, call: SqsCall, queue: Queue, claimed: Claimed
     ) -> ReceiveMessageResult:
-        """Dead letters tell which queue they died in, and its name may have to be looked up."""
+        """Look up the names of the queues that dead letters died in, then build the result."""
         for message, _ in claimed.messages:
             if message.dead_from is not None:
-                await self._finder.name_of(message.dead_from)
-        return self._result(asked, queue, claimed)
+                await self._lookup.name_of(message.dead_from)
+        return self._result(call, queue, claimed)
 
-    def _result(self, asked: Asked, queue: Queue, claimed: Claimed) -> ReceiveMessageResult:
-        given: ReceiveMessageRequest = asked.input
+    def _result(self, call: SqsCall, queue: Queue, claimed: Claimed) -> ReceiveMessageResult:
+        given: ReceiveMessageRequest = call.input
         names = given.MessageSystemAttributeNames
         if names is None:
             names = given.AttributeNames
@@ -121,8 +120,8 @@ class Receiving:
                 left_out.append(message)
                 continue
             try:
-                shown.append(self._shown(asked, queue, message, sent, wanted))
-            except Exception as error:  # a mistake of ours must not cost its neighbours
+                shown.append(self._shown(call, queue, message, sent, wanted))
+            except Exception as error:  # a bug must not affect the other messages
                 unexpected(error)
                 left_out.append(message)
         if left_out:
@@ -130,10 +129,10 @@ class Receiving:
         return ReceiveMessageResult(shown)
 
     def _give_back(self, left_out: list[Claimable]) -> None:
-        """Those that wait behind one that cannot be shown.
+        """Release the messages behind one that cannot be rendered.
 
-        That one keeps its lease: given back, it would be the first to be claimed again, for ever;
-        this way it dies when its receives are used up.
+        That one keeps its lease: if it were released, it would be claimed first again, forever;
+        this way it dies once its receives are used up.
         """
         behind = [m for n, m in enumerate(left_out) if _is_behind(m, left_out[:n])]
         if behind:
@@ -141,7 +140,7 @@ class Receiving:
 
     def _shown(
         self,
-        asked: Asked,
+        call: SqsCall,
         queue: Queue,
         message: Claimable,
         sent: Content,
@@ -151,32 +150,34 @@ class Receiving:
         out = Message(
             message.id,
             self._messages.receipt(message),
-            digests.of_body(shown.utf8),
+            body.md5_of_body(shown.utf8),
             body.as_raw(shown),
         )
         if wanted:
-            known = self._system_attributes(asked, queue, message, sent)
+            known = self._system_attributes(call, queue, message, sent)
             out.Attributes = {
                 name: text
                 for name, text in known.items()
                 if text is not None and ("All" in wanted or name in wanted)
             }
-        if sent.attributes and asked.input.MessageAttributeNames:
-            out.MessageAttributes = typed.shown(sent.attributes, asked.input.MessageAttributeNames)
-            out.MD5OfMessageAttributes = digests.of_attributes(out.MessageAttributes)
+        if sent.attributes and call.input.MessageAttributeNames:
+            out.MessageAttributes = message_attributes.from_stored(
+                sent.attributes, call.input.MessageAttributeNames
+            )
+            out.MD5OfMessageAttributes = body.md5_of_attributes(out.MessageAttributes)
         return out
 
     def _system_attributes(
-        self, asked: Asked, queue: Queue, message: Claimable, sent: Content
+        self, call: SqsCall, queue: Queue, message: Claimable, sent: Content
     ) -> dict[str, str | None]:
-        home = None if message.dead_from is None else self._finder.known_name(message.dead_from)
+        home = None if message.dead_from is None else self._lookup.known_name(message.dead_from)
         return {
-            "SenderId": asked.settings.account,
+            "SenderId": call.settings.account,
             "SentTimestamp": str(message.sent_at),
             "ApproximateReceiveCount": str(_receives(message)),
             "ApproximateFirstReceiveTimestamp": str(message.first_leased_at),
             "AWSTraceHeader": sent.trace,
-            "DeadLetterQueueSourceArn": None if home is None else asked.arn(home),
+            "DeadLetterQueueSourceArn": None if home is None else call.arn(home),
             "MessageGroupId": message.group,
             "MessageDeduplicationId": message.dedup_key if queue.is_ordered else None,
             "SequenceNumber": f"{message.message_no:020d}" if queue.is_ordered else None,
@@ -188,17 +189,17 @@ def _is_behind(message: Claimable, others: list[Claimable]) -> bool:
 
 
 def _receives(message: Claimable) -> int:
-    """In a dead-letter queue the count carries on; whoever is moved back has a new life."""
+    """In a dead-letter queue the count continues; a redriven message starts at zero."""
     return message.attempts if message.dead_from is None else message.lease_no
 
 
-def _is_special(asked: Asked, queue: Queue) -> bool:
-    """It may have to wait, or there is more to look at first."""
-    given: ReceiveMessageRequest = asked.input
+def _is_special(call: SqsCall, queue: Queue) -> bool:
+    """Whether the claim may wait, is repeatable, or must be checked against strict limits."""
+    given: ReceiveMessageRequest = call.input
     return bool(
         _wait_ms(queue, given)
         or given.ReceiveRequestAttemptId is not None
-        or asked.settings.limits == "strict"
+        or call.settings.limits == "strict"
     )
 
 
@@ -227,7 +228,7 @@ def _lease_ms(given: ReceiveMessageRequest) -> int | None:
 def _wait_ms(queue: Queue, given: ReceiveMessageRequest) -> int:
     if given.WaitTimeSeconds is not None:
         return given.WaitTimeSeconds * SECOND
-    # Another face may have set more than clients of SQS have patience for.
+    # Another API may have set a longer wait than SQS clients expect.
     return min(queue.settings.wait_ms or 0, content.LONGEST_WAIT * SECOND)
 
 

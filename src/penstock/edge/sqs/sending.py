@@ -16,11 +16,9 @@ from penstock.edge.sqs.errors import (
     invalid_parameter,
     missing_parameter,
 )
-from penstock.edge.sqs.queue_lookup import Finder
-from penstock.edge.sqs.rules import batches, body, content, digests, message_attributes
-from penstock.edge.sqs.rules import typed_attributes as typed
+from penstock.edge.sqs.queue_lookup import QueueLookup
+from penstock.edge.sqs.rules import batches, body, content, message_attributes
 from penstock.edge.sqs.rules.body import Body
-from penstock.edge.sqs.wire.call import Asked, Promise, Promised
 from penstock.edge.sqs.wire.model import (
     MessageAttributeValue,
     SendMessageBatchRequestEntry,
@@ -29,6 +27,7 @@ from penstock.edge.sqs.wire.model import (
     SendMessageRequest,
     SendMessageResult,
 )
+from penstock.edge.sqs.wire.operations import Promise, Promised, SqsCall
 from penstock.ports.store import Sent
 from penstock.ports.unit_of_work import await_steps
 from penstock.services.messages import Messages
@@ -42,34 +41,34 @@ R = TypeVar("R")
 
 
 class Sending:
-    def __init__(self, messages: Messages, finder: Finder, *, max_bytes: int) -> None:
+    def __init__(self, messages: Messages, lookup: QueueLookup, *, max_bytes: int) -> None:
         self._messages = messages
-        self._finder = finder
-        self._max_bytes = min(max_bytes, content.MOST_BYTES)  # other faces may take more
+        self._lookup = lookup
+        self._max_bytes = min(max_bytes, content.MOST_BYTES)  # other APIs may allow more
 
     # --- one ---
 
-    def send(self, asked: Asked) -> Promised:
-        queue = self._finder.known(asked)
+    def send(self, call: SqsCall) -> Promised:
+        queue = self._lookup.known(call)
         if queue is None:
-            return self._send_to_unknown(asked)
-        return self._send(asked, queue)
+            return self._send_to_unknown(call)
+        return self._send(call, queue)
 
-    async def _send_to_unknown(self, asked: Asked) -> SendMessageResult:
+    async def _send_to_unknown(self, call: SqsCall) -> SendMessageResult:
         """To a queue that is not in the directory."""
-        promise = self._send(asked, await self._finder.queue(asked))
+        promise = self._send(call, await self._lookup.queue(call))
         return promise.finish(await promise.ticket)
 
-    def _send(self, asked: Asked, queue: Queue) -> Promise[Answers, SendMessageResult]:
-        given: SendMessageRequest = asked.input
+    def _send(self, call: SqsCall, queue: Queue) -> Promise[Answers, SendMessageResult]:
+        given: SendMessageRequest = call.input
         attributes, system = given.MessageAttributes, given.MessageSystemAttributes
         checked, size = _measured(given)
-        draft = self._draft(asked, queue, given, checked, size, content.too_large)
-        # All but the id is known now, and of the request nothing is kept while the store works.
-        result = SendMessageResult(MessageId="", MD5OfMessageBody=digests.of_body(checked.utf8))
+        draft = self._draft(call, queue, given, checked, size, content.too_large)
+        # Compute the digests now, so that the request is not kept while the store works.
+        result = SendMessageResult(MessageId="", MD5OfMessageBody=body.md5_of_body(checked.utf8))
         if attributes or system:
-            result.MD5OfMessageAttributes = digests.of_attributes(attributes)
-            result.MD5OfMessageSystemAttributes = digests.of_attributes(system)
+            result.MD5OfMessageAttributes = body.md5_of_attributes(attributes)
+            result.MD5OfMessageSystemAttributes = body.md5_of_attributes(system)
         return Promise(
             self._messages.send_to(queue.name, [draft]), partial(self._sent, queue, result)
         )
@@ -85,9 +84,9 @@ class Sending:
 
     # --- several ---
 
-    async def send_batch(self, asked: Asked) -> SendMessageBatchResult:
-        queue = await self._finder.queue(asked)
-        entries = batches.check(asked.input.Entries, SendMessageBatchRequestEntry)
+    async def send_batch(self, call: SqsCall) -> SendMessageBatchResult:
+        queue = await self._lookup.queue(call)
+        entries = batches.check(call.input.Entries, SendMessageBatchRequestEntry)
         measured = [_measured_or_error(entry) for entry in entries]
         batches.check_total(sum(found[1] for found in measured if not isinstance(found, SqsError)))
         if queue.is_ordered:
@@ -100,7 +99,7 @@ class Sending:
             try:
                 if isinstance(found, SqsError):
                     raise found
-                drafts.append(self._draft(asked, queue, entry, *found, content.entry_too_large))
+                drafts.append(self._draft(call, queue, entry, *found, content.entry_too_large))
                 accepted.append((entry, found[0]))
             except SqsError as error:
                 result.Failed.append(batches.failed(entry.Id or "", error))
@@ -116,14 +115,14 @@ class Sending:
 
     def _draft(
         self,
-        asked: Asked,
+        call: SqsCall,
         queue: Queue,
         given: Entry,
         checked: Body,
         size: int,
         too_large: Callable[[int], SqsError],
     ) -> Draft:
-        """Of what passed all checks but those of the core."""
+        """Check what SQS checks; the core checks the rest."""
         most = queue.settings.max_body_bytes or self._max_bytes
         if size > most or size > self._max_bytes:
             raise too_large(min(most, self._max_bytes))
@@ -136,7 +135,7 @@ class Sending:
         is_ordered = queue.is_ordered
         if is_ordered and not group:
             raise missing_parameter("MessageGroupId")
-        trace = asked.request.headers.get(_TRACE_ID)
+        trace = call.request.headers.get(_TRACE_ID)
         if group is not None:
             content.check_group_id(group)
         delay_ms = None if seconds is None else _delay(seconds, is_ordered)
@@ -144,7 +143,7 @@ class Sending:
             _check_dedup_key(queue, key)
         return Draft(
             body=checked.json,
-            attributes=typed.kept(attributes) if attributes else None,
+            attributes=message_attributes.to_stored(attributes) if attributes else None,
             group=group,
             delay_ms=delay_ms,
             dedup_key=key,
@@ -154,7 +153,7 @@ class Sending:
 
 
 def _measured(given: Entry) -> tuple[Body, int]:
-    """The body, and the size of the message: attributes count, too."""
+    """The body, and the size of the message including its attributes."""
     checked = body.read(given.MessageBody)
     size = len(checked.utf8)
     if given.MessageAttributes:
@@ -167,12 +166,12 @@ def _measured_or_error(entry: SendMessageBatchRequestEntry) -> tuple[Body, int] 
         return _measured(entry)
     except SqsError as error:
         if error.code == "MissingParameter":
-            raise  # told for the whole request, as everything that is not there
+            raise  # a missing parameter fails the whole batch, as on AWS
         return error
 
 
 def _check_ordered(queue: Queue, entry: SendMessageBatchRequestEntry) -> None:
-    """What AWS refuses a whole batch for."""
+    """Checks whose failure rejects the whole batch, as on AWS."""
     if not entry.MessageGroupId:
         raise invalid_parameter("The request must contain the parameter MessageGroupId.")
     if entry.MessageDeduplicationId is None:
@@ -195,13 +194,13 @@ def _delay(seconds: int, is_ordered: bool) -> int | None:
         return seconds * SECOND
     if seconds:
         raise content.not_for_this_queue_type(seconds, "DelaySeconds")
-    return None  # no delay of its own: the queue's
+    return None  # use the delay of the queue
 
 
 def _trace(system: Attributes | None, header: bytes | None) -> str | None:
     if system:
         return message_attributes.check_system(system)
-    # Something on the way may have put it there: no reason to refuse a message.
+    # A proxy may have added the header: ignore an invalid one.
     if header is None or len(header) > message_attributes.LONGEST_TRACE:
         return None
     return header.decode("latin-1")
@@ -213,9 +212,9 @@ def _sent_entry(
     shown = SendMessageBatchResultEntry(
         entry.Id or "",
         sent.id,
-        digests.of_body(checked.utf8),
-        digests.of_attributes(entry.MessageAttributes),
-        digests.of_attributes(entry.MessageSystemAttributes),
+        body.md5_of_body(checked.utf8),
+        body.md5_of_attributes(entry.MessageAttributes),
+        body.md5_of_attributes(entry.MessageSystemAttributes),
     )
     if queue.is_ordered:
         shown.SequenceNumber = _sequence(sent)

@@ -1,8 +1,8 @@
 """DeleteMessage, ChangeMessageVisibility, and their batches.
 
-A receipt handle is a lease.  What SQS forgives beyond it is asked for in a second step, so that the
-usual case stays short: of a standard queue, a handle whose time was over still deletes the message
-as long as nobody else got it, even if it died meanwhile; and any handle of a message changes its
+A receipt handle is a lease.  SQS also accepts expired handles; a second step handles those, so that
+the usual case stays short.  In a standard queue an expired handle still deletes the message unless
+it was received again, even if it died meanwhile; and any handle of a message can change its
 visibility.
 """
 
@@ -26,9 +26,8 @@ from penstock.edge.sqs.errors import (
     receipt_handle_is_invalid,
     receipt_handle_of_another_queue,
 )
-from penstock.edge.sqs.queue_lookup import Finder
+from penstock.edge.sqs.queue_lookup import QueueLookup
 from penstock.edge.sqs.rules import batches, content
-from penstock.edge.sqs.wire.call import Asked, Promise, Promised
 from penstock.edge.sqs.wire.model import (
     ChangeMessageVisibilityBatchRequestEntry,
     ChangeMessageVisibilityBatchResult,
@@ -37,33 +36,34 @@ from penstock.edge.sqs.wire.model import (
     DeleteMessageBatchResult,
     DeleteMessageBatchResultEntry,
 )
+from penstock.edge.sqs.wire.operations import Promise, Promised, SqsCall
 from penstock.ports.clock import Clock
 from penstock.services.messages import Messages
 
 Planned = list[LeaseAct | SqsError]
 
 
-class Holding:
-    def __init__(self, messages: Messages, finder: Finder, clock: Clock) -> None:
+class Visibility:
+    def __init__(self, messages: Messages, lookup: QueueLookup, clock: Clock) -> None:
         self._messages = messages
-        self._finder = finder
+        self._lookup = lookup
         self._clock = clock
 
     # --- delete ---
 
-    def delete(self, asked: Asked) -> Promised:
-        queue = self._finder.known(asked)
+    def delete(self, call: SqsCall) -> Promised:
+        queue = self._lookup.known(call)
         if queue is None:
-            return self._delete_slowly(asked)
-        act = self._deletion(queue, asked.input.ReceiptHandle)
+            return self._delete_slowly(call)
+        act = self._deletion(queue, call.input.ReceiptHandle)
         return Promise(
             self._messages.act([act]),
-            lambda answers: self._deleted(queue, asked.input.ReceiptHandle, act, answers[0]),
+            lambda answers: self._deleted(queue, call.input.ReceiptHandle, act, answers[0]),
         )
 
-    async def _delete_slowly(self, asked: Asked) -> None:
-        queue = await self._finder.queue(asked)
-        handle = asked.input.ReceiptHandle
+    async def _delete_slowly(self, call: SqsCall) -> None:
+        queue = await self._lookup.queue(call)
+        handle = call.input.ReceiptHandle
         act = self._deletion(queue, handle)
         [answer] = await self._messages.act([act])
         await self._settle(queue, handle, act, answer)
@@ -83,34 +83,34 @@ class Holding:
     def _deletion(self, queue: Queue, handle: str | None) -> LeaseAct:
         return self._messages.plan(self._lease(queue, handle), Verb.COMPLETE)
 
-    async def delete_batch(self, asked: Asked) -> DeleteMessageBatchResult:
-        queue = await self._finder.queue(asked)
-        entries = batches.check(asked.input.Entries, DeleteMessageBatchRequestEntry)
+    async def delete_batch(self, call: SqsCall) -> DeleteMessageBatchResult:
+        queue = await self._lookup.queue(call)
+        entries = batches.check(call.input.Entries, DeleteMessageBatchRequestEntry)
         planned = [_or_error(self._deletion, queue, entry.ReceiptHandle) for entry in entries]
         results = await self._act(queue, [entry.ReceiptHandle or "" for entry in entries], planned)
-        told = batches.told(entries, results, DeleteMessageBatchResultEntry)
-        return DeleteMessageBatchResult(*told)
+        split = batches.split_results(entries, results, DeleteMessageBatchResultEntry)
+        return DeleteMessageBatchResult(*split)
 
     # --- change visibility ---
 
-    async def change(self, asked: Asked) -> None:
-        queue = await self._finder.queue(asked)
-        given = asked.input
+    async def change(self, call: SqsCall) -> None:
+        queue = await self._lookup.queue(call)
+        given = call.input
         act = self._change(queue, given.ReceiptHandle, given.VisibilityTimeout)
         [error] = await self._act(queue, [given.ReceiptHandle], [act])
         if error is not None:
             raise error
 
-    async def change_batch(self, asked: Asked) -> ChangeMessageVisibilityBatchResult:
-        queue = await self._finder.queue(asked)
-        entries = batches.check(asked.input.Entries, ChangeMessageVisibilityBatchRequestEntry)
+    async def change_batch(self, call: SqsCall) -> ChangeMessageVisibilityBatchResult:
+        queue = await self._lookup.queue(call)
+        entries = batches.check(call.input.Entries, ChangeMessageVisibilityBatchRequestEntry)
         planned = [
             _or_error(self._change, queue, entry.ReceiptHandle, entry.VisibilityTimeout)
             for entry in entries
         ]
         results = await self._act(queue, [entry.ReceiptHandle or "" for entry in entries], planned)
-        told = batches.told(entries, results, ChangeMessageVisibilityBatchResultEntry)
-        return ChangeMessageVisibilityBatchResult(*told)
+        split = batches.split_results(entries, results, ChangeMessageVisibilityBatchResultEntry)
+        return ChangeMessageVisibilityBatchResult(*split)
 
     def _change(self, queue: Queue, handle: str | None, seconds: int | None) -> LeaseAct:
         lease = self._lease(queue, handle)
@@ -141,7 +141,7 @@ class Holding:
     async def _act(
         self, queue: Queue, handles: Sequence[str], planned: Planned
     ) -> list[SqsError | None]:
-        """All in one transaction; each has its own result, None if it was done."""
+        """Apply all acts in one transaction; the result of each is an error or None."""
         acts = [plan for plan in planned if isinstance(plan, LeaseAct)]
         answers = iter(await self._messages.act(acts) if acts else [])
         first = [plan if isinstance(plan, SqsError) else next(answers) for plan in planned]
@@ -161,29 +161,29 @@ class Holding:
             again = {i: late for i, act in lost.items() if (late := self._late(queue, act, found))}
             for i, act in lost.items():
                 if act.verb is Verb.COMPLETE and act.lease.message_no not in found:
-                    results[i] = None  # to delete twice is no mistake
+                    results[i] = None  # deleting twice is not an error
             if again:
                 late_answers = await self._messages.act(list(again.values()))
                 results = _put(results, dict(zip(again, late_answers, strict=True)))
         return [
-            self._told(queue, handle, plan, result)
+            self._error_of(queue, handle, plan, result)
             for handle, plan, result in zip(handles, planned, results, strict=True)
         ]
 
     def _late(self, queue: Queue, act: LeaseAct, found: Mapping[int, Message]) -> LeaseAct | None:
-        """What to try for a handle whose time is over; None: nothing, it stays refused."""
+        """The act to try for an expired handle; None: the error stands."""
         message = found.get(act.lease.message_no)
         if message is None or queue.is_ordered:
             return None
         lease = Lease.of(message) if act.verb is Verb.EXTEND else act.lease
         if message.queue_no != queue.queue_no:
-            # It died meanwhile.  On AWS it would still be here, as nobody has asked for it since.
+            # It died meanwhile.  On AWS it would still be here: messages die at the next receive.
             if message.dead_from != queue.queue_no or act.verb is not Verb.COMPLETE:
                 return None
             lease = replace(lease, queue_no=message.queue_no)
         return self._messages.plan(lease, act.verb, delay_ms=act.delay_ms, is_late_ok=True)
 
-    def _told(self, queue: Queue, handle: str, plan: Any, result: Any) -> SqsError | None:
+    def _error_of(self, queue: Queue, handle: str, plan: Any, result: Any) -> SqsError | None:
         if isinstance(result, SqsError):
             return result
         if not isinstance(result, PenstockError):
@@ -198,7 +198,7 @@ class Holding:
             )
         if queue.is_ordered:
             return invalid_value(handle, "ReceiptHandle", "The receipt handle has expired.")
-        return None  # in other hands now, who may delete it
+        return None  # another receiver has it now and may delete it
 
 
 def _put(results: list[Any], late: Mapping[int, Any]) -> list[Any]:

@@ -1,1 +1,1 @@
-"""Input that means harm: refused, without a trace, and the server goes on."""
+"""Malicious input: it is rejected without a traceback, and the server keeps running."""

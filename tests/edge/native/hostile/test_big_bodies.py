@@ -1,4 +1,4 @@
-"""Row 42: bodies over the limit, uploads without end, compressed ones; memory stays bounded."""
+"""Bodies over the limit, endless uploads, compressed bodies; memory stays bounded."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ def test_many_that_fill_up_slowly_stay_within_bounds(target: ServerProcess) -> N
     wires = []
     for _ in range(8):
         wires.append(Raw(target.port))
-        with suppress(OSError):  # whoever takes too long is cut off
+        with suppress(OSError):  # a client that takes too long is cut off
             wires[-1].send(request("POST", "/v1/queues/x/messages", headers=headers))
             wires[-1].send(b"x" * (11 * MIB))
     grown = target.resident_bytes - before
@@ -131,7 +131,9 @@ def test_one_message_over_the_limit_is_refused(target: ServerProcess) -> None:
 
 
 def test_many_large_bodies_at_once_do_not_fill_the_memory(make_process: MakeProcess) -> None:
-    target = make_process(server_receive_timeout_ms=60_000)  # nobody goes before all are there
+    target = make_process(
+        server_receive_timeout_ms=60_000
+    )  # no connection closes before all are open
     before = target.resident_bytes
     headers = {"Content-Length": str(12 * MIB), "Content-Type": "application/json"}
     begun = request("POST", "/v1/queues/x/messages", headers=headers)

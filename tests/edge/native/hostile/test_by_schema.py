@@ -1,4 +1,4 @@
-"""Row 45: schemathesis plays our own OpenAPI document against us, by the rules and against them."""
+"""schemathesis tests the server with its own OpenAPI document, with valid and invalid input."""
 
 from __future__ import annotations
 

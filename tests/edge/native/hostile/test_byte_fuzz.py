@@ -1,4 +1,4 @@
-"""Row 44: valid requests with a few bytes changed.  Seeded, so a failure can be repeated."""
+"""Valid requests with a few bytes changed.  Seeded, so a failure can be repeated."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ def _mutate(victim: bytearray, dice: random.Random) -> None:
 
 
 def attack(port: int, requests: list[bytes]) -> list[bytes]:
-    """All at once; what each was answered.  Nobody may be left hanging."""
+    """Send all at once and return the responses; no connection may hang."""
     wires = {Raw(port, patience_s=HANG_S): asked for asked in requests}
     for wire, asked in wires.items():
         with suppress(OSError):

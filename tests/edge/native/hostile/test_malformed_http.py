@@ -1,4 +1,4 @@
-"""Row 39: requests that are none are refused or cut off at once, and nothing of them comes back."""
+"""Malformed requests are rejected or cut off at once, and none of their content is returned."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ KINDS = {
     "chunked, but not at last": HEAD + b"Transfer-Encoding: chunked, gzip\r\n\r\n0\r\n\r\n",
     "something before chunked": HEAD + b"Transfer-Encoding: gzip, chunked\r\n\r\n0\r\n\r\n",
     "a tab before chunked": HEAD + b"Transfer-Encoding:\x0bchunked\r\n\r\n0\r\n\r\n",
-    "a chunk size that is none": HEAD + b"Transfer-Encoding: chunked\r\n\r\nzz\r\n\r\n",
+    "an invalid chunk size": HEAD + b"Transfer-Encoding: chunked\r\n\r\nzz\r\n\r\n",
     "an enormous chunk": HEAD + b"Transfer-Encoding: chunked\r\n\r\n" + b"f" * 20 + b"\r\n",
     "a chunk that does not end": HEAD
     + b"Transfer-Encoding: chunked\r\n\r\n2\r\n{}XX0\r\n\r\n"
@@ -55,7 +55,7 @@ KINDS = {
     "a version of the future": b"GET /healthz HTTP/9.9\r\nHost: localhost\r\n\r\n",
     "a version that says 2": b"GET /healthz HTTP/2.0\r\nHost: localhost\r\n\r\n",
     "the preface of HTTP/2": b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n",
-    "a method that is none": b"G@T /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n",
+    "an invalid method": b"G@T /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n",
     "a lower-case method": b"get /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n",
     "a tunnel": b"CONNECT localhost:22 HTTP/1.1\r\nHost: localhost\r\n\r\n",
     "a protocol switch with a body": HEAD

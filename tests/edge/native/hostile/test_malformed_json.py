@@ -1,4 +1,4 @@
-"""Row 40: JSON that is none, or too much of it."""
+"""Malformed JSON, and too much of it."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ KINDS = {
     "half a pair in a name": b'{"body":1,"kind":"\\ud800 and some more text"}',
     "a raw control character": b'{"body":"\x01"}',
     "a raw line feed": b'{"body":"a\nb"}',
-    "an escape that is none": b'{"body":"\\q"}',
+    "an invalid escape": b'{"body":"\\q"}',
     "a trailing comma": b'{"body":[1,]}',
     "single quotes": b"{'body':1}",
     "a comment": b'{"body":1/**/}',
@@ -85,7 +85,7 @@ def test_no_operation_takes_any_of_it(api: Api, method: str, path: str) -> None:
     assert api.queue(queue) == before
 
 
-def test_what_is_taken_can_be_read_by_whoever_claims_it(api: Api) -> None:
+def test_an_accepted_body_can_be_read_by_the_worker_that_claims_it(api: Api) -> None:
     """A body that only its sender can parse would spoil all messages that are claimed with it."""
     queue = api.make_queue()
     for body in (

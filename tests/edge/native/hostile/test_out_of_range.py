@@ -1,4 +1,4 @@
-"""Row 41: values out of bounds are refused: never with a 5xx, and never quietly made to fit."""
+"""Values out of range are rejected: never with a 5xx, and never silently clamped."""
 
 from __future__ import annotations
 
@@ -281,7 +281,7 @@ def test_the_last_value_within_bounds_is_taken_as_it_is(
     assert shown.items() <= message.items()
 
 
-def test_the_longest_delays_can_be_told_again(api: Api) -> None:
+def test_the_longest_delays_can_be_read_back(api: Api) -> None:
     queue = api.make_queue(lease_ms=12 * 3_600_000, backoff={"type": "fixed", "delay_ms": 0})
     api.send(queue, delay_ms=LONG - 1)
     api.send(queue)

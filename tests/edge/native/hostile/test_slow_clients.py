@@ -1,4 +1,4 @@
-"""Row 43: hundreds of clients that drip, and hundreds that do nothing; the polite are served."""
+"""Hundreds of slow clients and hundreds of idle ones; well-behaved clients are served."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ CUT_OFF_S = 30.0  # it takes two or three
 
 
 def drips(wire: Raw) -> bool:
-    """One more byte; tells whether somebody is still there to take it."""
+    """Send one more byte; return whether the server still accepts it."""
     try:
         wire.socket.send(b"a")
     except OSError:

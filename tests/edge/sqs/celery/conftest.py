@@ -96,7 +96,7 @@ def result_of(result: AsyncResult) -> Any:
 def running(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[LiveServer]:
-    """A server whose clock runs: Celery cannot be told another time."""
+    """A server whose clock runs: Celery's clock cannot be set."""
     with _server(request, tmp_path_factory) as started:
         yield started
 
@@ -135,7 +135,7 @@ def open_shop(running: LiveServer, tmp_path_factory: pytest.TempPathFactory) -> 
 def guarded(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[LiveServer]:
-    """A server that lets nobody in without a key."""
+    """A server that requires a key."""
     with _server(request, tmp_path_factory, auth={"required": "always"}) as started:
         yield started
 

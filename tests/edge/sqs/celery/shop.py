@@ -81,7 +81,7 @@ def _add_tasks(app: Celery, folder: Path) -> None:
     @task(name="hang_once", acks_late=True)
     def hang_once(journal: str) -> str:
         if mark(journal, "begun") == 0:
-            threading.Event().wait(LONG_S)  # until somebody kills us
+            threading.Event().wait(LONG_S)  # until the process is killed
         return "survived"
 
     @task(name="wait_for")

@@ -67,7 +67,7 @@ def test_who_signs_with_another_secret_is_not_let_in(
     new_key: NewKey, open_guarded_shop: Callable[..., Shop], secret: str | None
 ) -> None:
     key_id, _ = new_key(Role.PRODUCE)
-    shop = open_guarded_shop((key_id, secret) if secret else ("nobody", "secret"))
+    shop = open_guarded_shop((key_id, secret) if secret else ("unknown", "secret"))
 
     with pytest.raises(ClientError) as refusal:
         shop.run("add", 1, 1)

@@ -116,7 +116,7 @@ def test_a_body_as_large_as_celery_can_send_arrives_whole(the_shop: Shop) -> Non
     assert result_of(the_shop.run("measure", "x" * 580_000)) == 580_000
 
 
-def test_a_body_larger_than_that_is_refused_and_told_why(the_shop: Shop) -> None:
+def test_a_larger_body_is_rejected_with_the_reason(the_shop: Shop) -> None:
     with pytest.raises(ClientError, match="Message must be shorter than 1048576 bytes") as refusal:
         the_shop.run("measure", "x" * 600_000)
 

@@ -1,1 +1,1 @@
-"""The OpenAPI document as a page to read: one file, no scripts, nothing from elsewhere."""
+"""The OpenAPI document as one HTML page, without scripts or external files."""

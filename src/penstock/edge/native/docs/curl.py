@@ -1,4 +1,4 @@
-"""An operation as a command for the shell that works as it is printed."""
+"""An operation as a shell command that can be run as printed."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ from typing import Any
 
 import msgspec
 
-BASE = "{base}"  # replaced when the page is served: only then is it known how we are called
+BASE = "{base}"  # replaced when the page is served, by the address that the browser used
 KEY_HEADER = '-H "authorization: Bearer $PENSTOCK_KEY"'
 
-# What the reader has got from an earlier command.
+# Values that an earlier command returned.
 VARIABLES = {
     "circuit": "$CIRCUIT",
     "id": "$ID",
@@ -74,7 +74,7 @@ def _body(operation: dict[str, Any]) -> str | None:
         return None
     text = msgspec.json.format(msgspec.json.encode(value), indent=0).decode()
     quoted = "'" + text.replace("'", "'\\''") + "'"
-    for variable in VARIABLES.values():  # the shell fills nothing in between single quotes
+    for variable in VARIABLES.values():  # the shell expands no variables in single quotes
         quoted = quoted.replace(f'"{variable}"', f"\"'{variable}'\"")
     return quoted
 

@@ -1,4 +1,4 @@
-"""HTML that is escaped by construction: only what `el` has made is taken as it is."""
+"""HTML that is escaped by construction: only the results of `el` are inserted unescaped."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ _VOID = frozenset({"input", "link", "meta"})
 
 
 class Html(str):
-    """Text that is markup already."""
+    """Text that is markup and needs no escaping."""
 
     __slots__ = ()
 
 
 def el(name: str, /, *parts: str, **attributes: str) -> Html:
-    """`el("a", "R&D", href="#x")`; a trailing underscore is for Python's own words (`class_`)."""
-    told = "".join(f' {key.rstrip("_")}="{escape(value)}"' for key, value in attributes.items())
+    """`el("a", "R&D", href="#x")`; keywords of Python get a trailing underscore (`class_`)."""
+    rendered = "".join(f' {key.rstrip("_")}="{escape(value)}"' for key, value in attributes.items())
     if name in _VOID:
-        return Html(f"<{name}{told}>")
-    return Html(f"<{name}{told}>{join(*parts)}</{name}>")
+        return Html(f"<{name}{rendered}>")
+    return Html(f"<{name}{rendered}>{join(*parts)}</{name}>")
 
 
 def join(*parts: str, by: str = "") -> Html:
@@ -30,12 +30,12 @@ def join(*parts: str, by: str = "") -> Html:
 
 
 def raw(text: str) -> Html:
-    """For text that we have written ourselves, such as a style sheet."""
+    """Trusted text, such as a style sheet."""
     return Html(text)
 
 
 def inline(text: str) -> Html:
-    """A sentence in which `code` is marked."""
+    """A sentence with `code` in backticks."""
     parts = _CODE.split(text)
     return join(*(el("code", part) if i % 2 else part for i, part in enumerate(parts)))
 
@@ -45,7 +45,7 @@ def paragraphs(text: str) -> Html:
 
 
 def table(head: tuple[str, ...], rows: Sequence[tuple[str, ...]], *, class_: str = "") -> Html:
-    """Nothing for no rows.  Wide ones scroll by themselves, not with the page."""
+    """Empty without rows.  A wide table scrolls by itself, not with the page."""
     if not rows:
         return Html("")
     top = el("tr", *(el("th", cell) for cell in head))

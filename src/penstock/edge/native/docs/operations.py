@@ -1,4 +1,4 @@
-"""An operation for readers: what it takes, what it answers, and how to try it."""
+"""An operation on the page: parameters, body, responses and a command to try it."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from penstock.edge.native.docs.schemas import in_words
 
 Part = dict[str, Any]
 
-# For which queues a key must be, beside its role.
+# Which queues the key must cover, in addition to its role.
 _QUEUES = {
     Scope.QUEUE: " for the queue",
     Scope.NAMED: " for the queue it is about",
@@ -72,10 +72,10 @@ def _body(operation: Part) -> Html:
 
 def _answers(operation: Part) -> Html:
     answers = operation["responses"].items()
-    good = [_success(status, told) for status, told in answers if status < "400"]
+    good = [_success(status, response) for status, response in answers if status < "400"]
     bad = [
-        join(status, " ", inline(told["description"]))
-        for status, told in answers
+        join(status, " ", inline(response["description"]))
+        for status, response in answers
         if status >= "400"
     ]
     return join(
@@ -85,8 +85,8 @@ def _answers(operation: Part) -> Html:
     )
 
 
-def _success(status: str, told: Part) -> Html:
-    contents = told.get("content", {}).items()
+def _success(status: str, response: Part) -> Html:
+    contents = response.get("content", {}).items()
     what = [join(" ", in_words(of["schema"]), _unusual(media)) for media, of in contents]
     return join(el("span", status, class_="status"), *what)
 

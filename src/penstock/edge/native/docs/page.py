@@ -1,4 +1,4 @@
-"""The page: a list of contents at the side, the operations by chapter, then the schemas."""
+"""The page: contents at the side, operations by chapter, then the schemas."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ Operation = tuple[str, str, dict[str, Any]]  # method, path, operation
 
 
 def policy() -> str:
-    """Nothing runs, nothing is fetched; of styles only our own, known by its hash."""
+    """No scripts, no requests; only our own style sheet, allowed by its hash."""
     digest = base64.b64encode(hashlib.sha256(_STYLE.encode()).digest()).decode()
     return (
         f"default-src 'none'; style-src 'sha256-{digest}'; img-src data:; "

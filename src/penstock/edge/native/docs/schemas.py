@@ -1,4 +1,4 @@
-"""Schemas for readers: a type in a few words, and a table of its fields."""
+"""Schemas on the page: a type in a few words, and a table of its fields."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _FORMATS = {"date-time": "instant", "uuid": "UUID"}
 
 
 def in_words(schema: Schema) -> Html:
-    """`list of Draft`, with a link to what a Draft is."""
+    """Such as `list of Draft`, with a link to the schema of Draft."""
     if "$ref" in schema:
         name = schema["$ref"].removeprefix(REF)
         return el("a", name, href=f"#schema-{name}")

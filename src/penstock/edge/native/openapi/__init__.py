@@ -1,1 +1,1 @@
-"""The OpenAPI 3.1 document, made from the routes and the types behind them."""
+"""The OpenAPI 3.1 document, derived from the operations of the contract."""

@@ -1,4 +1,4 @@
-"""One operation as an OpenAPI operation: its parameters, its body, and everything it can answer."""
+"""An operation of the contract as OpenAPI: its parameters, its body and its responses."""
 
 from __future__ import annotations
 

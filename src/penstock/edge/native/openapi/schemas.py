@@ -1,4 +1,4 @@
-"""The types of the API as JSON schemas: under public names, with their meanings."""
+"""The records of the API as JSON schemas, under public names."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ _POSITIVE = frozenset(
     }
 )
 _INSTANT = re.compile(r"(_at|_until)$|^now$")
-# Instants that the document has always shown as plain text.
+# Instants without a format since 0.1.0.
 _PLAIN = frozenset({"at", "from", "since", "to"})
 _TAG = "Selects this variant."
 _SHORT_IDS = frozenset({"Key"})  # the ids of all others are UUIDs
 
 
 def components(types: Iterable[Any]) -> dict[str, Schema]:
-    """The schemas of the types and of all that they are made of."""
+    """The schemas of the types and of all types they refer to."""
     _, found = msgspec.json.schema_components(types, ref_template=REF + "{name}")
     schemas = {
         public_name(name): _published(name, schema) for name, schema in sorted(found.items())
@@ -43,7 +43,7 @@ def components(types: Iterable[Any]) -> dict[str, Schema]:
 
 
 def ref(kind: Any) -> Schema:
-    """A reference to a type of ours; what is simpler is told in place."""
+    """A reference to a record, or the schema itself for simpler types."""
     [schema], _ = msgspec.json.schema_components([kind], ref_template=REF + "{name}")
     renamed: Schema = _renamed(schema)
     return renamed
@@ -57,7 +57,7 @@ def properties(kind: type[msgspec.Struct]) -> dict[str, Schema]:
 
 
 def public_name(name: str) -> str:
-    """In and Out matter to us, not to our clients: DraftIn is a Draft, QueueOut a Queue."""
+    """Without our suffixes In and Out: NewTaskIn is published as NewTask."""
     return _SUFFIX.sub("", name)
 
 
@@ -76,7 +76,7 @@ def _published(name: str, schema: Schema) -> Schema:
 
 
 def _sharpen(name: str, field: str, schema: Schema) -> None:
-    """What a type alone does not say."""
+    """Add what the type alone does not express."""
     choices = schema.get("anyOf", [schema])
     if field == "instants":  # published without a format in 0.1.0
         schema["items"].pop("format", None)
@@ -95,7 +95,7 @@ def _sharpen(name: str, field: str, schema: Schema) -> None:
 
 
 def _renamed(value: Any) -> Any:
-    """The same with all references under public names."""
+    """Replace references by those to public names."""
     if isinstance(value, dict):
         return {key: _renamed(part) for key, part in value.items()}
     if isinstance(value, list):

@@ -1,1 +1,1 @@
-"""The operations of the native API, one file per noun."""
+"""Operations with handlers of their own: hot paths, streams and plain text."""

@@ -1,4 +1,4 @@
-"""Acts on leases, one or several; without a task where the key is for all queues."""
+"""Acts on leases, one or several; without a task if the key is for all queues."""
 
 from __future__ import annotations
 
@@ -15,8 +15,7 @@ from penstock.domain.errors import InvalidRequest, PenstockError
 from penstock.domain.limits import Limits
 from penstock.domain.message.lease import Lease, LeaseAct, Verb
 from penstock.edge.native.bind import route_of
-from penstock.edge.native.operations.results import acted, check_batch, results
-from penstock.edge.native.wire_in import decode
+from penstock.edge.native.wire import acted, check_batch, decode, results
 from penstock.edge.server.errors import error_response
 from penstock.edge.server.request import Request, Respond, Response, json_response
 from penstock.edge.server.router import Route
@@ -98,12 +97,12 @@ class ActApi:
             case Verb.COMPLETE:
                 return self._messages.plan(lease, verb, is_late_ok=bool(act.is_late_ok))
             case Verb.SNOOZE if act.delay_ms is None:
-                raise InvalidRequest("snooze needs delay_ms")
+                raise InvalidRequest("snooze requires delay_ms")
             case _:
                 return self._messages.plan(lease, verb, delay_ms=act.delay_ms, text=act.reason)
 
     def _may(self, request: Request, lease: Lease) -> bool:
-        """Keys for all queues need no look-up of the queue's name."""
+        """Whether the key is for all queues, so that the name of the queue is not needed."""
         return "*" in request.caller.queues
 
     async def _check(self, request: Request, lease: Lease) -> None:
@@ -117,7 +116,7 @@ def _check_fields(verb: Verb, act: ActFields) -> None:
     """Raises InvalidRequest for a field that the verb does not take."""
     for name in ActFields.__struct_fields__:
         if getattr(act, name) is not None and name not in leases.FIELDS_OF[verb]:
-            raise InvalidRequest(f"{name} means nothing to {verb.value}")
+            raise InvalidRequest(f"{verb.value} does not take {name}")
 
 
 def _acted(answer: Any) -> Response:

@@ -1,5 +1,5 @@
-"""Claims.  A worker may complete messages in the same request, and so in the same transaction:
-one round trip per message instead of two.
+"""Claims.  A claim can complete other messages in the same transaction, which saves the worker a
+round trip per message.
 """
 
 from __future__ import annotations
@@ -17,9 +17,8 @@ from penstock.domain.message.lease import LeaseAct, Verb
 from penstock.domain.message.lifecycle import Content, Message
 from penstock.domain.queue.queue import Queue
 from penstock.edge.instants import to_text
-from penstock.edge.native.bind import raw_json, route_of
-from penstock.edge.native.operations.results import check_batch, results
-from penstock.edge.native.wire_in import decode
+from penstock.edge.native.bind import route_of
+from penstock.edge.native.wire import check_batch, decode, raw_json, results
 from penstock.edge.server.errors import error_response, unexpected
 from penstock.edge.server.request import Request, Respond, Response, json_response
 from penstock.edge.server.router import Route
@@ -81,7 +80,7 @@ class ClaimApi:
             "kinds": wanted.kinds,
         }
         finished: list[Any] = []
-        if planned:  # what is done is done at once, however long the claim waits
+        if planned:  # complete at once; the claim may wait for long
             first: ClaimOptions = {**options, "finishing": _acts(planned)}
             claimed = await self._room.claim(queue, wait_ms=0, **first)
             finished = claimed.finished
@@ -97,7 +96,7 @@ class ClaimApi:
             lease = self._messages.read_receipt(receipt)
         except LeaseLost as error:
             return error
-        if lease.queue_no != queue.queue_no:  # the caller may have no business there
+        if lease.queue_no != queue.queue_no:  # the key may not cover that queue
             return LeaseLost("of another queue")
         return self._messages.plan(lease, Verb.COMPLETE)
 

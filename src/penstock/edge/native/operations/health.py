@@ -1,4 +1,4 @@
-"""Whether this node runs and accepts work.  Both respond soon, with statuses of their own."""
+"""Liveness and readiness of this node; both respond quickly, with their own status codes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Live news: a stream, so not an answer record; its events are."""
+"""The live feed: a stream of events."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class LiveApi:
 
 
 def _rendered(look: Look, before: Look | None, caller: Caller) -> bytes:
-    """Only what the caller may see; sums over all queues only for callers who see all."""
+    """Only what the caller may see; totals only for callers that may see all queues."""
     passed_ms = SECOND if before is None else (look.at - before.at) or SECOND
     event = Live(
         at=to_text(look.at),  # type: ignore[arg-type]  # see api/operation.py: Instant

@@ -40,7 +40,7 @@ class MetricsApi:
         return [route_of(overview.METRICS, self.metrics)]
 
     async def metrics(self, request: Request, respond: Respond) -> Response:
-        """Circuits, deliveries by route and fleets concern all queues: not for limited keys."""
+        """Circuits, deliveries and fleets concern all queues: not for limited keys."""
         is_partial = is_limited(request.caller)
         views = visible(request.caller, await self._insight.all_queues())
         text = render(

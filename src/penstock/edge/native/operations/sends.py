@@ -1,7 +1,6 @@
 """Sending, one message or several.
 
-One message is sent without a task or a coroutine: decode, hand to the store, respond when it calls
-back.
+A single message is sent without a task or a coroutine: the callback of the store responds.
 """
 
 from __future__ import annotations
@@ -15,8 +14,7 @@ from penstock.domain.errors import InvalidRequest, PenstockError
 from penstock.domain.limits import Limits
 from penstock.domain.message.draft import Draft
 from penstock.edge.native.bind import route_of
-from penstock.edge.native.operations.results import check_batch, result_of
-from penstock.edge.native.wire_in import decode
+from penstock.edge.native.wire import check_batch, decode, result_of
 from penstock.edge.server.errors import error_response, unexpected
 from penstock.edge.server.request import Request, Respond, Response, json_response
 from penstock.edge.server.router import Route
@@ -27,7 +25,7 @@ from penstock.services.messages import Messages
 
 
 class _ValidDrafts(msgspec.Struct, forbid_unknown_fields=True):
-    """A batch in which every draft is valid, decoded in one go."""
+    """A batch with valid drafts only, decoded at once."""
 
     messages: list[sends.Draft]
 

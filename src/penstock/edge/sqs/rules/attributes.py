@@ -1,7 +1,7 @@
-"""Queue attributes: read from a request, checked, and told again.
+"""Queue attributes: read from a request, checked, and rendered.
 
-Everything a client may set is one `QueueAttributes`; what is known only at the moment (the ARN, the
-counters) is `Figures`.  How they are kept in a queue's settings is not told here.
+`QueueAttributes` holds what a client can set, `Figures` what changes by itself (the ARN, the
+counters).  How attributes are stored in queue settings: stored_attributes.py.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ class QueueAttributes(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Figures(msgspec.Struct, frozen=True, kw_only=True):
-    """What a queue is like at one moment; instants in milliseconds since the epoch."""
+    """The read-only attributes at one moment; instants in milliseconds since the epoch."""
 
     arn: str
     created_at: int
@@ -77,7 +77,7 @@ def read_new(
 ) -> QueueAttributes:
     """For CreateQueue; raises InvalidAttributeName, InvalidAttributeValue, InvalidParameterValue.
 
-    Whether the dead-letter queue exists and fits is for the caller to see.
+    The caller checks that the dead-letter queue exists and fits.
     """
     return _changed(QueueAttributes(), given, is_new=True, least_retention=least_retention)
 
@@ -103,11 +103,11 @@ def first_difference(
     *,
     least_retention: int = LEAST_RETENTION,
 ) -> str | None:
-    """For CreateQueue of a queue that exists: the first attribute given that is not so now.
+    """For CreateQueue of an existing queue: the first given attribute whose value differs.
 
-    What no new queue could have is refused first, as by `read_new`.
+    Raises as `read_new` for values that no new queue could have.
     """
-    is_fifo = current.fifo and "FifoQueue" not in given  # which need not be said again
+    is_fifo = current.fifo and "FifoQueue" not in given  # it may be left out
     first = QueueAttributes(fifo=is_fifo)
     wanted = _changed(first, given, is_new=not is_fifo, least_retention=least_retention)
     for name in given:
@@ -123,8 +123,8 @@ def _is_so(present: Any, wanted: Any) -> bool:
     return bool(present == wanted)
 
 
-def told(attributes: QueueAttributes) -> dict[str, str]:
-    """Those that can be set, as GetQueueAttributes gives them; what has no value is left out."""
+def render(attributes: QueueAttributes) -> dict[str, str]:
+    """The settable attributes as GetQueueAttributes returns them; unset ones are left out."""
     shown = {
         name: rule.tell(getattr(attributes, rule.field))
         for name, rule in _RULES.items()
@@ -152,9 +152,9 @@ def figures(now: Figures) -> dict[str, str]:
 def chosen(
     names: Iterable[str] | None, attributes: QueueAttributes, now: Figures
 ) -> dict[str, str]:
-    """What GetQueueAttributes answers; raises InvalidAttributeName."""
+    """The result of GetQueueAttributes; raises InvalidAttributeName."""
     wanted = check_names(names)
-    shown = told(attributes) | figures(now)
+    shown = render(attributes) | figures(now)
     return {name: text for name, text in shown.items() if ALL in wanted or name in wanted}
 
 
@@ -171,7 +171,7 @@ def check_names(names: Iterable[str] | None) -> frozenset[str]:
 
 class _Rule(msgspec.Struct, frozen=True):
     field: str
-    read: Callable[[str, str], Any]  # of the attribute's name and text
+    read: Callable[[str, str], Any]  # takes the name and the text of the attribute
     tell: Callable[[Any], str] = str
 
 
@@ -292,7 +292,7 @@ def _refuse_fifo_only(given: Mapping[str, str]) -> None:
 
 
 def _encryption(values: dict[str, Any]) -> dict[str, Any]:
-    """One kind of encryption at a time; without the key the other one stays off."""
+    """Only one kind of encryption at a time; setting one switches the other off."""
     if values.get("kms_master_key_id"):
         if values.get("sqs_managed_sse"):
             raise errors.invalid_attribute_name(

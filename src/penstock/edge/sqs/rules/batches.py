@@ -1,4 +1,4 @@
-"""Rules for a batch as a whole, and its entries' results."""
+"""Rules for a batch as a whole, and the results of its entries."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ MOST_ENTRIES = 10
 _ID = re.compile(r"[A-Za-z0-9_-]{1,80}")
 
 
-class Entry(Protocol):
+class BatchEntry(Protocol):
     @property
     def Id(self) -> str | None: ...  # noqa: N802
 
 
-E = TypeVar("E", bound=Entry)
+E = TypeVar("E", bound=BatchEntry)
 D = TypeVar("D")
 
 
 def check(entries: Sequence[E] | None, kind: type[E]) -> Sequence[E]:
-    """The entries, if there are 1 to 10 with good and distinct ids; else raises for the request."""
+    """The entries; raises unless there are 1 to 10 with valid, distinct ids."""
     if not entries:
         raise errors.empty_batch(kind.__name__)
     if len(entries) > MOST_ENTRIES:
@@ -44,15 +44,15 @@ def check(entries: Sequence[E] | None, kind: type[E]) -> Sequence[E]:
 
 
 def check_total(size: int) -> None:
-    """Of all entries together, whatever the queue's own limit is."""
+    """Check the size of all entries together, independent of the limit of the queue."""
     if size > content.MOST_BYTES:
         raise errors.batch_request_too_long(size, most=content.MOST_BYTES)
 
 
-def told(
+def split_results(
     entries: Sequence[E], results: Sequence[SqsError | None], done: Callable[[str], D]
 ) -> tuple[list[D], list[BatchResultErrorEntry]]:
-    """Successful and failed entries, by results that are None where all went well."""
+    """The successful and the failed entries; a result of None means success."""
     successful: list[D] = []
     refused: list[BatchResultErrorEntry] = []
     for entry, error in zip(entries, results, strict=True):
@@ -67,5 +67,5 @@ def failed(entry_id: str, error: SqsError) -> BatchResultErrorEntry:
     return BatchResultErrorEntry(entry_id, error.sender, error.code, error.message)
 
 
-def _first_without_id(entries: Sequence[Entry]) -> int:
+def _first_without_id(entries: Sequence[BatchEntry]) -> int:
     return next(n for n, entry in enumerate(entries, start=1) if entry.Id is None)

@@ -1,28 +1,33 @@
 """A message's body: JSON text for the store, UTF-8 for digests and sizes.
 
-The store keeps JSON.  A body without escapes is the same in both, so it is cut, not decoded; and
-since JSON allows no bare control characters, only escapes and U+FFFE/U+FFFF can be forbidden ones.
+The store keeps JSON.  A body without escapes is the same in both, so it is sliced, not decoded.
+JSON allows no bare control characters, so only escapes, U+FFFE and U+FFFF can be forbidden ones.
 """
 
 from __future__ import annotations
 
+import hashlib
 import re
+from collections.abc import Mapping
 
 import msgspec
 
 from penstock.edge.sqs.errors import SqsError, invalid_message_contents, missing_parameter
 from penstock.edge.sqs.errors import serialization as unreadable
+from penstock.edge.sqs.wire.model import MessageAttributeValue
 
 FORBIDDEN = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 _ABSENT = ("", "null", '""')
 _CODED = re.compile(r"\\[ubf]")  # the escapes that may stand for a forbidden character
 _text = msgspec.json.Decoder(str)
 _encode = msgspec.json.Encoder().encode
+_STRING = b"\x01"
+_BINARY = b"\x02"
 
 
 class Body(msgspec.Struct, frozen=True, gc=False):
     json: str  # a JSON string, to be stored
-    utf8: bytes  # what was meant
+    utf8: bytes  # the decoded text
 
     @property
     def text(self) -> str:
@@ -41,10 +46,12 @@ def read(raw: msgspec.Raw) -> Body:
         raise unreadable("MessageBody must be a string")
     has_escapes = "\\" in json
     text = _text.decode(json) if has_escapes else json[1:-1]
-    if has_escapes and _CODED.search(json):  # else: to look at every character takes too long
+    if has_escapes and _CODED.search(
+        json
+    ):  # without such escapes there is no need to scan every character
         if FORBIDDEN.search(text):
             raise _forbidden(text)
-        if "\\u" in json:  # botocore escapes all that is not ASCII, at up to three times the size
+        if "\\u" in json:  # botocore escapes everything beyond ASCII, at up to three times the size
             json = _encode(text).decode()
     elif not json.isascii() and ("\ufffe" in json or "\uffff" in json):
         raise _forbidden(json)
@@ -52,7 +59,7 @@ def read(raw: msgspec.Raw) -> Body:
 
 
 def shown(stored: str) -> Body:
-    """A stored body as SQS shows it; JSON that other APIs have sent is shown as its text."""
+    """A stored body for SQS; a body that is not a JSON string is returned as JSON text."""
     if stored[0] != '"':
         text = stored
     elif "\\" in stored:
@@ -71,3 +78,30 @@ def as_raw(body: Body) -> msgspec.Raw:
 def _forbidden(text: str) -> SqsError:
     found = FORBIDDEN.search(text)
     return invalid_message_contents(found.group() if found else None)
+
+
+# --- digests: several SDKs recompute them and reject a message whose digest differs ---
+
+
+def md5_of_body(utf8: bytes) -> str:
+    return hashlib.md5(utf8, usedforsecurity=False).hexdigest()
+
+
+def md5_of_attributes(attributes: Mapping[str, MessageAttributeValue] | None) -> str | None:
+    """The MD5 of message attributes or message system attributes; None without any."""
+    if not attributes:
+        return None
+    digest = hashlib.md5(usedforsecurity=False)
+    for name in sorted(attributes):
+        value = attributes[name]
+        data_type = value.DataType or ""
+        digest.update(_measured(name.encode()) + _measured(data_type.encode()))
+        if data_type.startswith("Binary"):
+            digest.update(_BINARY + _measured(value.BinaryValue or b""))
+        else:
+            digest.update(_STRING + _measured((value.StringValue or "").encode()))
+    return digest.hexdigest()
+
+
+def _measured(data: bytes) -> bytes:
+    return len(data).to_bytes(4, "big") + data

@@ -1,4 +1,4 @@
-"""Rules for what one request carries: sizes, ids, and numbers with their ranges.
+"""Rules for the values of a request: sizes, ids, and numbers with their ranges.
 
 Bodies are checked in body.py, message attributes in message_attributes.py.
 """
@@ -26,7 +26,7 @@ def too_large(most: int) -> SqsError:
 
 
 def entry_too_large(most: int) -> SqsError:
-    """As above, in the words for an entry of a batch."""
+    """The same for an entry of a batch."""
     return invalid_parameter(
         "One or more parameters cannot be validated. "
         f"Reason: Message must be shorter than {most} bytes."
@@ -47,7 +47,7 @@ def check_attempt_id(attempt_id: str) -> None:
 
 def check_delay(seconds: int) -> None:
     if not 0 <= seconds <= LONGEST_DELAY:
-        # The name twice, unlike in the others, is AWS's.
+        # AWS repeats the name in this text only.
         reason = f"DelaySeconds must be >= 0 and <= {LONGEST_DELAY}."
         raise invalid_value(seconds, "DelaySeconds", reason)
 
@@ -75,7 +75,7 @@ def check_max_results(count: int, *, most: int) -> None:
 
 
 def not_for_this_queue_type(value: object, parameter: str) -> SqsError:
-    """A delay on a FIFO queue, a deduplication or attempt id on a standard one."""
+    """A delay on a FIFO queue, or a deduplication or attempt id on a standard queue."""
     reason = "The request include parameter that is not valid for this queue type."
     return invalid_value(value, parameter, reason)
 

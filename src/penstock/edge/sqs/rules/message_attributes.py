@@ -2,23 +2,26 @@
 
 from __future__ import annotations
 
+import base64
 import re
 from collections.abc import Mapping, Sequence
 from decimal import Decimal, InvalidOperation
+
+import msgspec
 
 from penstock.edge.sqs.errors import SqsError, invalid_parameter, unsupported_operation
 from penstock.edge.sqs.rules.body import FORBIDDEN
 from penstock.edge.sqs.wire.model import MessageAttributeValue
 
 MOST = 10
-LONGEST_TRACE = 1024  # what the core keeps
+LONGEST_TRACE = 1024  # the limit of the core
 TRACE_HEADER = "AWSTraceHeader"
 
 _ALL = frozenset({"All", "*", ".*"})
 
 _NAME_CHARS = 256
 _TYPE_CHARS = 256
-_NAME = re.compile(r"[A-Za-z0-9_.\-\u00c0-\u017f]+")  # AWS was seen to take accented letters
+_NAME = re.compile(r"[A-Za-z0-9_.\-\u00c0-\u017f]+")  # AWS accepts accented letters
 _RESERVED = ("aws.", "amazon.")
 _TYPES = ("String", "Number", "Binary")
 _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d{1,4})?", re.ASCII)
@@ -26,9 +29,14 @@ _MOST_DIGITS = 38
 _LARGEST = Decimal("1e126")
 _SMALLEST = Decimal("1e-128")
 
+TYPES = "AWS.types"  # names and data types, as JSON; SQS rejects this prefix from senders
+_STRING = "String"
+_encode = msgspec.json.Encoder().encode
+_data_types = msgspec.json.Decoder(dict[str, str])
+
 
 def check(attributes: Mapping[str, MessageAttributeValue]) -> int:
-    """Returns the bytes they count for in the message's size; raises InvalidParameterValue."""
+    """Return their share of the message's size in bytes; raises InvalidParameterValue."""
     if len(attributes) > MOST:
         raise invalid_parameter(
             f"Number of message attributes [{len(attributes)}] exceeds the allowed maximum "
@@ -40,7 +48,7 @@ def check(attributes: Mapping[str, MessageAttributeValue]) -> int:
 def chosen(
     attributes: Mapping[str, MessageAttributeValue], names: Sequence[str] | None
 ) -> dict[str, MessageAttributeValue]:
-    """Those that a receiver asked for: all, by the start of their names, or by name."""
+    """Those that the receiver asked for: all, by prefix, or by name."""
     if not names:
         return {}
     if not _ALL.isdisjoint(names):
@@ -54,7 +62,7 @@ def chosen(
 
 
 def check_system(attributes: Mapping[str, MessageAttributeValue]) -> str | None:
-    """The trace header, which is the only one that may be sent; it counts for nothing."""
+    """The trace header, the only allowed one; it does not count towards the size."""
     for name in attributes:
         if name != TRACE_HEADER:
             raise invalid_parameter(f"Message system attribute name '{name}' is invalid.")
@@ -165,3 +173,57 @@ def _no_value(name: str, base: str) -> SqsError:
     return invalid_parameter(
         f"Message (user) attribute '{name}' must contain a non-empty value of type '{base}'."
     )
+
+
+# --- storing them as plain strings, which all APIs support ---
+# Strings, numbers and custom types under their own names, binary values in base64; the data types
+# of all but plain strings in one more attribute.
+
+
+def to_stored(attributes: Mapping[str, MessageAttributeValue]) -> dict[str, str]:
+    texts: dict[str, str] = {}
+    types: dict[str, str] = {}
+    for name, value in attributes.items():
+        if value.BinaryValue is not None:
+            texts[name] = base64.b64encode(value.BinaryValue).decode()
+        else:
+            texts[name] = value.StringValue or ""
+        data_type = value.DataType or _STRING
+        if data_type != _STRING:
+            types[name] = data_type
+    if types:
+        texts[TYPES] = _encode(types).decode()
+    return texts
+
+
+def from_stored(
+    texts: Mapping[str, str], wanted: Sequence[str] | None
+) -> dict[str, MessageAttributeValue]:
+    """Those that the receiver asked for; attributes sent through other APIs are strings."""
+    types = _read_data_types(texts.get(TYPES))
+    typed = {
+        name: _value(text, types.get(name, _STRING))
+        for name, text in texts.items()
+        if name != TYPES
+    }
+    return chosen(typed, wanted)
+
+
+def _value(text: str, data_type: str) -> MessageAttributeValue:
+    if data_type.partition(".")[0] == "Binary":
+        try:
+            return MessageAttributeValue(
+                BinaryValue=base64.b64decode(text, validate=True), DataType=data_type
+            )
+        except ValueError:  # another API stored a string under this data type
+            return MessageAttributeValue(StringValue=text, DataType=_STRING)
+    return MessageAttributeValue(StringValue=text, DataType=data_type)
+
+
+def _read_data_types(text: str | None) -> dict[str, str]:
+    if text is None:
+        return {}
+    try:
+        return _data_types.decode(text)
+    except msgspec.DecodeError:
+        return {}

@@ -11,7 +11,7 @@ from penstock.edge.sqs.errors import invalid_parameter
 FIFO = ".fifo"
 _NAME = re.compile(r"[A-Za-z0-9_-]{1,80}")
 _FIFO_NAME = re.compile(r"[A-Za-z0-9_-]{1,75}\.fifo")
-_POSSIBLE = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,79}")  # other faces allow full stops, too
+_POSSIBLE = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,79}")  # other APIs also allow full stops
 _ARN = re.compile(r"arn:aws[a-z-]*:sqs:([a-z0-9-]*):([0-9]{12}):([A-Za-z0-9_.-]{1,80})")
 
 
@@ -45,7 +45,7 @@ def check_new(name: str, *, fifo: bool) -> None:
 
 
 def is_possible(name: str) -> bool:
-    """Can any queue have this name, whoever made it?"""
+    """Whether a queue can have this name, created through any API."""
     return _POSSIBLE.fullmatch(name) is not None
 
 
@@ -54,9 +54,9 @@ def is_fifo(name: str) -> bool:
 
 
 def of_url(url: str) -> QueueAddress:
-    """By the last two segments of the path alone; a bare name will do.
+    """The account and the name from the last two path segments; a bare name is accepted.
 
-    What names no queue gives a name that no queue has: the answer is QueueDoesNotExist.
+    An invalid URL yields a name that no queue has, so that the error is QueueDoesNotExist.
     """
     _, has_scheme, rest = url.partition("://")
     path = rest.partition("/")[2] if has_scheme else url
@@ -72,12 +72,12 @@ def url(base: str, account: str, name: str) -> str:
 
 
 def of_arn(text: str) -> QueueArn | None:
-    """None for what is not the ARN of a queue."""
+    """None if it is not the ARN of a queue."""
     found = _ARN.fullmatch(text)
     return QueueArn(*found.groups()) if found else None
 
 
 def means_same(arn: str, other: str) -> bool:
-    """There is one set of queues, whatever region a client thinks it is in."""
+    """Compare two ARNs without their regions: there is only one set of queues."""
     one, two = of_arn(arn), of_arn(other)
     return arn == other or (one is not None and two is not None and one[1:] == two[1:])

@@ -1,4 +1,4 @@
-"""Lists of queues that come in pages: MaxResults and NextToken."""
+"""Paging of queue lists: MaxResults and NextToken."""
 
 from __future__ import annotations
 
@@ -11,9 +11,11 @@ from penstock.edge.sqs.errors import invalid_parameter
 from penstock.edge.sqs.rules import content, names
 from penstock.services.queues import QueueView
 
-MOST = 1000  # on a page, and also without pages
+MOST = 1000  # per page, and without paging
 
-Look = Callable[[str, int], Awaitable[list[QueueView]]]  # by the name to go on after, and a limit
+Look = Callable[
+    [str, int], Awaitable[list[QueueView]]
+]  # takes the last name of the previous page, and a limit
 
 
 async def page(
@@ -25,20 +27,20 @@ async def page(
     """
     after = check(size, token)
     room, shown = size or MOST, list[str]()
-    at_once = room + 1  # one more tells whether there is a next page
+    at_once = room + 1  # one more shows whether there is a next page
     while True:
         found = [view.queue.name for view in await look(after, at_once)]
         shown += [name for name in found if sees(caller, name)]
         if len(shown) > room:
-            # Who does not ask for pages gets the first one only, and no token.
+            # Without MaxResults, only the first page is returned, and no token.
             return shown[:room], None if size is None else _token(shown[room - 1])
         if len(found) < at_once:
             return shown, None
-        after, at_once = found[-1], MOST  # the caller may not see all: look further ahead
+        after, at_once = found[-1], MOST  # the caller may not see all of them: read more at once
 
 
 def check(size: int | None, token: str | None) -> str:
-    """The name to go on after; raises InvalidParameterValue."""
+    """The last name of the previous page; raises InvalidParameterValue."""
     if size is not None:
         content.check_max_results(size, most=MOST)
     return _name(token) if token else ""

@@ -47,18 +47,18 @@ class RedriveAllowPolicy(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 def check_policy(text: str) -> str:
-    """Any JSON object; who may do what is decided by API keys, not by it."""
+    """Any JSON object; it is not enforced: API keys decide about access."""
     if len(text.encode()) > MOST_POLICY_BYTES or _object(text) is None:
         raise invalid_attribute_value("Policy")
     return text
 
 
 def read_redrive_policy(text: str) -> RedrivePolicy:
-    """Raises InvalidParameterValue; whether the target exists is for the caller to see."""
+    """Raises InvalidParameterValue; the caller checks that the target exists."""
     given = _object(text)
     if given is None:
         raise invalid_redrive_policy(text, "Redrive policy is not a valid JSON map.")
-    for name in (_COUNT, _TARGET):  # in AWS's order
+    for name in (_COUNT, _TARGET):  # the order of AWS
         if given.get(name) in (None, ""):
             raise invalid_redrive_policy(
                 text, f"Redrive policy does not contain mandatory attribute: {name}."
@@ -77,7 +77,9 @@ def read_redrive_policy(text: str) -> RedrivePolicy:
 
 
 NO_TARGET = "Dead letter target does not exist."
-ANOTHER_TYPE = "Dead-letter queue must be same type of queue as the source.."  # AWS's full stops
+ANOTHER_TYPE = (
+    "Dead-letter queue must be same type of queue as the source.."  # the punctuation of AWS
+)
 TARGET_IS_SOURCE = "A queue cannot be its own dead-letter queue."
 # Its RedriveAllowPolicy does not name the source queue.
 TARGET_REFUSES = "The dead-letter queue does not allow this queue as its source."

@@ -1,7 +1,7 @@
-"""How SQS's queue attributes are kept in the settings that every queue has.
+"""How the queue attributes of SQS are stored in queue settings.
 
-What the core has a word for is kept there, so that all faces obey it; the rest goes into the
-queue's annotations, and only SQS reads it again.
+Attributes with a counterpart in the core become that setting, so that all APIs honour them; the
+others are stored as annotations, which only SQS reads.
 """
 
 from __future__ import annotations
@@ -28,12 +28,12 @@ _SCOPES = {"queue": DedupScope.QUEUE, "messageGroup": DedupScope.GROUP}
 _SCOPE_NAMES = {scope: name for name, scope in _SCOPES.items()}
 _DEFAULT = QueueAttributes()
 
-# A queue as SQS makes it: nothing dies unless it is told where to, and comes back without delay.
+# The defaults of SQS: without a dead-letter queue messages never die, and retries have no delay.
 NEW = QueueSettings(max_attempts=None, redelivery=Redelivery.FRONT, backoff=Fixed(0))
 
 
 def new_settings(wanted: QueueAttributes) -> QueueSettings:
-    """Of a queue that SQS makes."""
+    """The settings of a queue created through SQS."""
     settings = {name: value for keep in _KEPT.values() for name, value in keep(wanted).items()}
     annotations = _annotations(wanted, NEW)
     return msgspec.structs.replace(NEW, **settings, annotations=annotations)
@@ -42,10 +42,10 @@ def new_settings(wanted: QueueAttributes) -> QueueSettings:
 def changed_settings(
     before: QueueSettings, present: QueueAttributes, wanted: QueueAttributes
 ) -> QueueSettings:
-    """With those attributes that differ from the present ones.
+    """The settings with the attributes that differ from the present ones.
 
-    All else stays as it was, also what SQS cannot say: another face may have set half a second, or
-    that nothing is ever too old.
+    Everything else stays, including values that SQS cannot express: another API may have set half
+    a second, or unlimited retention.
     """
     settings: dict[str, Any] = {}
     for field, keep in _KEPT.items():
@@ -58,7 +58,7 @@ def changed_settings(
 def attributes_of(
     settings: QueueSettings, *, account: str, region: str, max_body_bytes: int
 ) -> QueueAttributes:
-    """As SQS tells them; of a queue that another face made, as near as SQS can say."""
+    """The attributes of a queue; settings of other APIs as closely as SQS can express them."""
     kept, scope = _reader(settings), settings.dedup_scope
     dead_letters, attempts = settings.dead_letter_queue, settings.max_attempts
     policy = None
@@ -81,7 +81,7 @@ def attributes_of(
         fifo=settings.ordering is Ordering.GROUP,
         content_based_deduplication=settings.dedup_by_content,
         deduplication_scope=_SCOPE_NAMES[scope],
-        fifo_throughput_limit=(  # another face may have changed the scope that it needs
+        fifo_throughput_limit=(  # another API may have changed the scope it depends on
             kept("FifoThroughputLimit", _DEFAULT.fifo_throughput_limit)
             if scope is DedupScope.GROUP
             else _DEFAULT.fifo_throughput_limit
@@ -90,7 +90,7 @@ def attributes_of(
 
 
 def allow_policy(settings: QueueSettings) -> RedriveAllowPolicy | None:
-    """Which queues may name this one for their dead letters."""
+    """Which queues may use this one as their dead-letter queue."""
     allowed: RedriveAllowPolicy | None = _reader(settings)("RedriveAllowPolicy", None)
     return allowed
 
@@ -106,7 +106,7 @@ def with_purge(settings: QueueSettings, *, now: int) -> QueueSettings:
 
 
 def _reader(settings: QueueSettings) -> Callable[[str, Any], Any]:
-    """Reads attributes from annotations.  All faces write there: what is unreadable is unset."""
+    """Read attributes from annotations; invalid ones, written by other APIs, are ignored."""
 
     def read(name: str, default: Any) -> Any:
         text = settings.annotations.get(_PREFIX + name)
@@ -121,7 +121,7 @@ def _reader(settings: QueueSettings) -> Callable[[str, Any], Any]:
 
 
 def _dead_letters(wanted: QueueAttributes) -> dict[str, Any]:
-    """Without a place for dead letters SQS gives up on nothing."""
+    """Without a dead-letter queue SQS retries forever."""
     policy = wanted.redrive_policy
     target = None if policy is None else of_arn(policy.deadLetterTargetArn)
     if policy is None or target is None:
@@ -129,7 +129,7 @@ def _dead_letters(wanted: QueueAttributes) -> dict[str, Any]:
     return {"dead_letter_queue": target.name, "max_attempts": policy.maxReceiveCount}
 
 
-# Which settings keep which of our attributes; the others are annotations.
+# Attributes that are stored as settings; the others are annotations.
 _KEPT: dict[str, Callable[[QueueAttributes], dict[str, Any]]] = {
     "delay": lambda wanted: {"delay_ms": wanted.delay * SECOND},
     "max_message_size": lambda wanted: {"max_body_bytes": wanted.max_message_size},

@@ -1,1 +1,1 @@
-"""The two SQS protocols: requests, signatures, answers."""
+"""The two SQS protocols: requests, signatures, responses."""

@@ -1,6 +1,6 @@
-"""The names that lists and maps have in the Query protocol, where both are flattened.
+"""Names of lists and maps in the Query protocol, which flattens them.
 
-`Attributes` is sent as Attribute.1.Name, Attribute.1.Value, … and answered as repeated <Attribute>.
+`Attributes` is sent as Attribute.1.Name, Attribute.1.Value, …; responses repeat <Attribute>.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import msgspec
 
 class Names(NamedTuple):
     element: str
-    key: str = "Name"  # of maps
+    key: str = "Name"  # for maps
     value: str = "Value"
 
 
@@ -36,15 +36,15 @@ _NAMES = {
 }
 
 
-class Member(NamedTuple):
+class QueryMember(NamedTuple):
     name: str
     kind: type  # list, dict, or the type of a single value
-    inner: type  # of a list's or a map's values; else as `kind`
+    inner: type  # the type of the values of a list or map; else the same as `kind`
     names: Names
 
 
 @cache
-def members(struct: type[msgspec.Struct]) -> tuple[Member, ...]:
+def members(struct: type[msgspec.Struct]) -> tuple[QueryMember, ...]:
     return tuple(_member(field.name, field.type) for field in msgspec.structs.fields(struct))
 
 
@@ -52,13 +52,13 @@ def is_struct(kind: type) -> bool:
     return issubclass(kind, msgspec.Struct)
 
 
-def _member(name: str, hint: Any) -> Member:
-    if get_origin(hint) in (Union, UnionType):  # only ever with None
+def _member(name: str, hint: Any) -> QueryMember:
+    if get_origin(hint) in (Union, UnionType):  # unions are always with None
         [hint] = [option for option in get_args(hint) if option is not type(None)]
     kind = get_origin(hint)
     if kind is None:
-        return Member(name, hint, hint, Names(name))
+        return QueryMember(name, hint, hint, Names(name))
     inner = get_args(hint)[-1]
-    # Lists of structures are called what their structure is called.
+    # A list of structures is named after its structure.
     names = Names(inner.__name__) if kind is list and is_struct(inner) else _NAMES[name]
-    return Member(name, kind, inner, names)
+    return QueryMember(name, kind, inner, names)

@@ -1,6 +1,6 @@
-"""Query answers for those who accept JSON: the XML's tree, as API gateways are used to it.
+"""Query responses as JSON, for clients that accept it: the tree of the XML.
 
-Members without a value are null, two lists have names of their own, maps are lists of pairs.
+Members without a value are null, two lists have different names, and maps are lists of pairs.
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ def answer(operation: str, output: msgspec.Struct | None, request_id: str) -> by
 
 
 def refusal(error: SqsError, request_id: str) -> bytes:
-    told = {
+    described = {
         "Code": error.code,
         "Message": error.query_message,
         "Type": "Sender" if error.sender else "Receiver",
     }
-    return _encode({"Error": told, "RequestId": request_id})
+    return _encode({"Error": described, "RequestId": request_id})
 
 
 def _tree(value: Any) -> Any:

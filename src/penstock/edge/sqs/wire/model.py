@@ -1,8 +1,8 @@
-"""What the 23 operations take and give: the service model as types.
+"""Inputs and outputs of the 23 operations: the service model as types.
 
 Classes, members and their order are those of the service model; XML is written in that order.
-Nothing is required here, because an unknown queue is told before a missing member.  Unknown members
-are passed over and `null` counts as absent; results that are absent or empty are left out.
+No member is required here, because an unknown queue is reported before a missing member.  Unknown
+members are ignored and `null` counts as absent; absent or empty results are left out.
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ class Input(msgspec.Struct, frozen=True):
     pass
 
 
-class Output(msgspec.Struct, omit_defaults=True):
+class SqsOutput(msgspec.Struct, omit_defaults=True):
     pass
 
 
 class QueueInput(Input, frozen=True):
-    """Of operations on one queue, which in the Query protocol the path may name."""
+    """Input of an operation on one queue; in the Query protocol the path may name the queue."""
 
     QueueUrl: str | None = None
 
@@ -52,7 +52,7 @@ class CreateQueueRequest(Input, frozen=True):
     tags: dict[str, str] | None = None
 
 
-class CreateQueueResult(Output):
+class CreateQueueResult(SqsOutput):
     QueueUrl: str
 
 
@@ -61,7 +61,7 @@ class GetQueueUrlRequest(Input, frozen=True):
     QueueOwnerAWSAccountId: str | None = None
 
 
-class GetQueueUrlResult(Output):
+class GetQueueUrlResult(SqsOutput):
     QueueUrl: str
 
 
@@ -71,7 +71,7 @@ class ListQueuesRequest(Input, frozen=True):
     MaxResults: int | None = None
 
 
-class ListQueuesResult(Output):
+class ListQueuesResult(SqsOutput):
     QueueUrls: list[str] = field(default_factory=list)
     NextToken: str | None = None
 
@@ -88,7 +88,7 @@ class GetQueueAttributesRequest(QueueInput, frozen=True):
     AttributeNames: list[str] | None = None
 
 
-class GetQueueAttributesResult(Output):
+class GetQueueAttributesResult(SqsOutput):
     Attributes: dict[str, str] = field(default_factory=dict)
 
 
@@ -101,7 +101,7 @@ class ListDeadLetterSourceQueuesRequest(QueueInput, frozen=True):
     MaxResults: int | None = None
 
 
-class ListDeadLetterSourceQueuesResult(Output):
+class ListDeadLetterSourceQueuesResult(SqsOutput):
     QueueUrls: list[str] = field(name="queueUrls")
     NextToken: str | None = None
 
@@ -121,7 +121,7 @@ class ListQueueTagsRequest(QueueInput, frozen=True):
     pass
 
 
-class ListQueueTagsResult(Output):
+class ListQueueTagsResult(SqsOutput):
     Tags: dict[str, str] = field(default_factory=dict)
 
 
@@ -147,7 +147,7 @@ class SendMessageRequest(QueueInput, frozen=True):
     MessageGroupId: str | None = None
 
 
-class SendMessageResult(Output, kw_only=True):
+class SendMessageResult(SqsOutput, kw_only=True):
     MD5OfMessageBody: str
     MD5OfMessageAttributes: str | None = None
     MD5OfMessageSystemAttributes: str | None = None
@@ -178,7 +178,7 @@ class SendMessageBatchResultEntry(msgspec.Struct, omit_defaults=True):
     SequenceNumber: str | None = None
 
 
-class SendMessageBatchResult(Output):
+class SendMessageBatchResult(SqsOutput):
     Successful: list[SendMessageBatchResultEntry] = field(default_factory=list)
     Failed: list[BatchResultErrorEntry] = field(default_factory=list)
 
@@ -200,13 +200,13 @@ class Message(msgspec.Struct, omit_defaults=True):
     MessageId: str
     ReceiptHandle: str
     MD5OfBody: str
-    Body: Raw  # a JSON string: what is stored goes out as it is
+    Body: Raw  # a JSON string, returned as it is stored
     Attributes: dict[str, str] = field(default_factory=dict)
     MD5OfMessageAttributes: str | None = None
     MessageAttributes: dict[str, MessageAttributeValue] = field(default_factory=dict)
 
 
-class ReceiveMessageResult(Output):
+class ReceiveMessageResult(SqsOutput):
     Messages: list[Message] = field(default_factory=list)
 
 
@@ -230,7 +230,7 @@ class DeleteMessageBatchResultEntry(msgspec.Struct):
     Id: str
 
 
-class DeleteMessageBatchResult(Output):
+class DeleteMessageBatchResult(SqsOutput):
     Successful: list[DeleteMessageBatchResultEntry] = field(default_factory=list)
     Failed: list[BatchResultErrorEntry] = field(default_factory=list)
 
@@ -254,7 +254,7 @@ class ChangeMessageVisibilityBatchResultEntry(msgspec.Struct):
     Id: str
 
 
-class ChangeMessageVisibilityBatchResult(Output):
+class ChangeMessageVisibilityBatchResult(SqsOutput):
     Successful: list[ChangeMessageVisibilityBatchResultEntry] = field(default_factory=list)
     Failed: list[BatchResultErrorEntry] = field(default_factory=list)
 
@@ -268,7 +268,7 @@ class StartMessageMoveTaskRequest(Input, frozen=True):
     MaxNumberOfMessagesPerSecond: int | None = None
 
 
-class StartMessageMoveTaskResult(Output):
+class StartMessageMoveTaskResult(SqsOutput):
     TaskHandle: str
 
 
@@ -289,7 +289,7 @@ class ListMessageMoveTasksResultEntry(msgspec.Struct, omit_defaults=True):
     StartedTimestamp: int | None = None  # milliseconds since the epoch
 
 
-class ListMessageMoveTasksResult(Output):
+class ListMessageMoveTasksResult(SqsOutput):
     Results: list[ListMessageMoveTasksResultEntry] = field(default_factory=list)
 
 
@@ -297,5 +297,5 @@ class CancelMessageMoveTaskRequest(Input, frozen=True):
     TaskHandle: str | None = None
 
 
-class CancelMessageMoveTaskResult(Output):
+class CancelMessageMoveTaskResult(SqsOutput):
     ApproximateNumberOfMessagesMoved: int

@@ -1,13 +1,15 @@
-"""Which protocol a request speaks.  Both come to the same port and to the same paths."""
+"""Which protocol a request uses.  Both use the same port and the same paths."""
 
 from __future__ import annotations
 
+import msgspec
+
 from penstock.edge.server.request import Request, Response
-from penstock.edge.sqs.errors import SqsError
+from penstock.edge.sqs.errors import SqsError, invalid_action
+from penstock.edge.sqs.rules.content import MOST_BYTES
 from penstock.edge.sqs.wire import sigv4
-from penstock.edge.sqs.wire.calls import Operation, WireProtocol
-from penstock.edge.sqs.wire.json_protocol import TARGET, JsonProtocol
-from penstock.edge.sqs.wire.model import Input, Output
+from penstock.edge.sqs.wire.model import Input, SqsOutput
+from penstock.edge.sqs.wire.operations import ENVELOPE_BYTES, OPERATIONS, SqsOperation, WireProtocol
 from penstock.edge.sqs.wire.query_protocol import (
     Nameless,
     QueryProtocol,
@@ -16,16 +18,61 @@ from penstock.edge.sqs.wire.query_protocol import (
     names_in_query,
 )
 
+MEDIA = b"application/x-amz-json-1.0"
+TARGET = b"x-amz-target"
+_PREFIX = "AmazonSQS."
+_BY_TARGET = {f"{_PREFIX}{name}".encode(): operation for name, operation in OPERATIONS.items()}
+_encode = msgspec.json.Encoder().encode
+
+
+class _Error(msgspec.Struct):
+    type: str = msgspec.field(name="__type")
+    message: str
+
+
+class JsonProtocol:
+    """AWS JSON 1.0: the operation in a header, the input as the body."""
+
+    most_bytes = 6 * MOST_BYTES + ENVELOPE_BYTES  # \u0041
+
+    def read(self, request: Request) -> tuple[SqsOperation, Input]:
+        target = request.headers.get(TARGET, b"")
+        operation = _BY_TARGET.get(target)
+        if operation is None:
+            raise invalid_action(target.decode("latin-1")[:200].removeprefix(_PREFIX))
+        return operation, operation.decode(request.body)
+
+    def answer(
+        self, operation: SqsOperation, output: SqsOutput | None, request_id: str
+    ) -> Response:
+        body = b"" if operation.output_type is None else _encode(output)
+        headers = ((b"x-amzn-RequestId", request_id.encode()),)
+        return Response(200, body, content_type=MEDIA, headers=headers)
+
+    def refuse(self, error: SqsError, request_id: str) -> Response:
+        whose = "Sender" if error.sender else "Receiver"
+        return Response(
+            error.status,
+            _encode(_Error(error.shape, error.message)),
+            content_type=MEDIA,
+            headers=(
+                (b"x-amzn-RequestId", request_id.encode()),
+                (b"x-amzn-query-error", f"{error.code};{whose}".encode()),
+            ),
+        )
+
 
 class NeitherProtocol:
-    """For requests that name no operation: whatever happens, SQS says this."""
+    """For requests without an operation; the response is always the same."""
 
     most_bytes = 0
 
-    def read(self, request: Request) -> tuple[Operation, Input]:
+    def read(self, request: Request) -> tuple[SqsOperation, Input]:
         raise Nameless
 
-    def answer(self, operation: Operation, output: Output | None, request_id: str) -> Response:
+    def answer(
+        self, operation: SqsOperation, output: SqsOutput | None, request_id: str
+    ) -> Response:
         return nameless(request_id)
 
     def refuse(self, error: SqsError, request_id: str) -> Response:
@@ -37,9 +84,9 @@ NEITHER = NeitherProtocol()
 
 
 def of(request: Request) -> WireProtocol:
-    """Never raises, so that every refusal can be told in the right words; reads no body."""
+    """Never raises, so that every error can be rendered in the right protocol; reads no body."""
     headers = request.headers
-    # A target is signed, a content type need not be: it must not make something else of a body.
+    # Only the target header is always signed: the content type must not decide how to read a body.
     if TARGET in headers and not (request.query_bytes and _is_presigned_for_query(request)):
         return JSON
     wants_json = b"application/json" in headers.get(b"accept", b"")
@@ -47,5 +94,5 @@ def of(request: Request) -> WireProtocol:
 
 
 def _is_presigned_for_query(request: Request) -> bool:
-    """What such a URL is for stands in its query string."""
+    """Whether a presigned URL names the operation in its query string."""
     return sigv4.is_in_query(request) and names_in_query(request)

@@ -1,6 +1,6 @@
-"""The Query protocol: inputs as form fields or in the query string, answers in XML.
+"""The Query protocol: inputs as form fields or in the query string, responses in XML.
 
-Fields become the JSON that the other protocol sends, so that both are read by the same decoders.
+Fields are converted to the JSON of the other protocol, so that both share their decoders.
 """
 
 from __future__ import annotations
@@ -14,9 +14,9 @@ from penstock.edge.server.request import Request, Response
 from penstock.edge.sqs.errors import SqsError, invalid_action, invalid_value, serialization
 from penstock.edge.sqs.rules.content import MOST_BYTES
 from penstock.edge.sqs.wire import json_tree, xml
-from penstock.edge.sqs.wire.calls import ENVELOPE_BYTES, OPERATIONS, Operation
-from penstock.edge.sqs.wire.flat import Member, is_struct, members
-from penstock.edge.sqs.wire.model import Input, Output, QueueInput
+from penstock.edge.sqs.wire.flat import QueryMember, is_struct, members
+from penstock.edge.sqs.wire.model import Input, QueueInput, SqsOutput
+from penstock.edge.sqs.wire.operations import ENVELOPE_BYTES, OPERATIONS, SqsOperation
 
 FORM = b"application/x-www-form-urlencoded"
 _XML = b"text/xml"
@@ -28,15 +28,15 @@ _POSITION = re.compile("[0-9]{1,6}")
 _NO_ESCAPE = re.compile(rb"%(?![0-9a-fA-F]{2})")
 _MOST_MISTAKES = 10_000
 _DEEPEST = 8  # SendMessageBatchRequestEntry.1.MessageAttribute.1.Value.StringListValue.1
-_HERE = "."  # the value of a field that has fields below it, too; no part of a name has a dot
-_ALIASES = {"Tags": "Tags"}  # TagQueue's, as AWS's SDKs for Java send them
+_HERE = "."  # key of a node's own value; names have no dots
+_ALIASES = {"Tags": "Tags"}  # the Java SDKs send this name for TagQueue
 _encode = msgspec.json.Encoder().encode
 
 Node = dict[str, Any]  # of strings and nodes
 
 
 class Nameless(SqsError):
-    """A request that names no operation."""
+    """The request names no operation."""
 
     def __init__(self) -> None:
         unknown = invalid_action("")
@@ -49,7 +49,7 @@ class QueryProtocol:
     def __init__(self, *, wants_json: bool = False) -> None:
         self._wants_json = wants_json
 
-    def read(self, request: Request) -> tuple[Operation, Input]:
+    def read(self, request: Request) -> tuple[SqsOperation, Input]:
         try:
             fields = _fields(request)
         except ValueError:
@@ -61,13 +61,15 @@ class QueryProtocol:
         is_on_queue = bool(request.path.strip("/"))
         if operation is None or (is_on_queue and action in _NOT_ON_QUEUES):
             raise invalid_action(action[:200])
-        given = _struct(operation.takes, _tree(fields))
-        if is_on_queue and issubclass(operation.takes, QueueInput):
+        given = _struct(operation.input_type, _tree(fields))
+        if is_on_queue and issubclass(operation.input_type, QueueInput):
             given.setdefault("QueueUrl", request.path)
         return operation, operation.decode(_encode(given))
 
-    def answer(self, operation: Operation, output: Output | None, request_id: str) -> Response:
-        given = None if operation.gives is None else output
+    def answer(
+        self, operation: SqsOperation, output: SqsOutput | None, request_id: str
+    ) -> Response:
+        given = None if operation.output_type is None else output
         if self._wants_json:
             return _response(200, json_tree.answer(operation.name, given, request_id), request_id)
         text = xml.answer(operation.name, given, request_id)
@@ -87,7 +89,7 @@ def nameless(request_id: str) -> Response:
 
 
 def may_name(request: Request) -> bool:
-    """Can there be an Action?  Looks at no body, as nobody has asked yet who sent it."""
+    """Whether the request may have an Action; the body of an unknown caller is not read."""
     return bool(request.body and is_form(request)) or names_in_query(request)
 
 
@@ -99,7 +101,7 @@ def names_in_query(request: Request) -> bool:
 
 
 def _fields(request: Request) -> dict[str, str]:
-    """Of the query string and of a form; raises ValueError for what is malformed."""
+    """The fields of the query string and the form; raises ValueError if they are malformed."""
     found = _parsed(request.query_bytes)
     if is_form(request):
         found |= _parsed(request.body)
@@ -119,9 +121,9 @@ def _parsed(data: bytes) -> dict[str, str]:
 
 
 def _unquoted(data: bytes) -> str:
-    """As urllib does it, but an escape costs next to nothing: a megabyte of them may come.
+    """Like urllib's unquote, but fast: a request may consist of a megabyte of escapes.
 
-    Some clients do not escape what lies beyond ASCII, nor a per cent sign.
+    Some clients escape neither non-ASCII characters nor per cent signs.
     """
     data = data.replace(b"+", b" ")
     if b"%" not in data:
@@ -134,7 +136,7 @@ def _unquoted(data: bytes) -> str:
 
 
 def _unescaped(data: bytes) -> str:
-    """With the escapes of Python's own texts, whose decoder is quick."""
+    """Use the escapes of Python literals, whose decoder is fast."""
     return data.replace(b"%", rb"\x").decode("unicode_escape").encode("latin-1").decode()
 
 
@@ -143,7 +145,7 @@ def _response(status: int, body: bytes, request_id: str, media: bytes = _JSON) -
     return Response(status, body, content_type=media, headers=headers)
 
 
-# --- from flat names to what the JSON protocol would have sent ---
+# --- from flat names to the JSON of the other protocol ---
 
 
 def _tree(fields: dict[str, str]) -> Node:
@@ -152,7 +154,7 @@ def _tree(fields: dict[str, str]) -> Node:
         node = root
         parts = name.split(".", _DEEPEST)
         if len(parts) > _DEEPEST:
-            continue  # it means nothing
+            continue  # no member is that deep
         for part in parts:
             node = node.setdefault(part, {})
         node[_HERE] = value
@@ -164,12 +166,12 @@ def _struct(kind: type[msgspec.Struct], node: Node) -> dict[str, Any]:
     return {member.name: _value(member, given) for member, given in found if given is not None}
 
 
-def _given(member: Member, node: Node) -> Node | None:
+def _given(member: QueryMember, node: Node) -> Node | None:
     given: Node | None = node.get(member.names.element)
     return node.get(_ALIASES.get(member.name, "")) if given is None else given
 
 
-def _value(member: Member, node: Node) -> Any:
+def _value(member: QueryMember, node: Node) -> Any:
     if member.kind is list:
         return [_single(member.inner, one, member.name) for one in _in_order(node)]
     if member.kind is dict:
@@ -177,7 +179,7 @@ def _value(member: Member, node: Node) -> Any:
     return _single(member.kind, node, member.name)
 
 
-def _entry(member: Member, node: Node) -> tuple[str, Any]:
+def _entry(member: QueryMember, node: Node) -> tuple[str, Any]:
     _, key, value = member.names
     empty = {_HERE: ""}
     name = node.get(key, empty).get(_HERE, "")
@@ -185,7 +187,7 @@ def _entry(member: Member, node: Node) -> tuple[str, Any]:
 
 
 def _in_order(node: Node) -> list[Node]:
-    """The entries of a flattened list by their number; a single one may come without."""
+    """The entries of a flattened list by number; a single entry may have none."""
     numbers = sorted((part for part in node if _POSITION.fullmatch(part)), key=int)
     return [node[number] for number in numbers] or [node]
 

@@ -1,6 +1,6 @@
-"""AWS signature version 4: who signed a request, in its header or in its query string.
+"""AWS signature version 4, in the Authorization header or in the query string.
 
-Nothing is asked of the clock or of the keys here: `now` and `signer_of` are passed in.
+Pure: `now` and `signer_of` are passed in.
 """
 
 from __future__ import annotations
@@ -28,18 +28,18 @@ LONGEST_EXPIRY = 7 * 24 * 3600
 UNSIGNED = "UNSIGNED-PAYLOAD"
 _START = f"{ALGORITHM} "  # of the header Authorization
 
-SignerOf = Callable[[str], Signer | None]  # by the access key's id
+SignerOf = Callable[[str], Signer | None]  # by access key id
 
 _TIME = "%Y%m%dT%H%M%SZ"
 _TIME_TEXT = re.compile(r"[0-9]{8}T[0-9]{6}Z")
 _CREDENTIAL = re.compile(r"(.+)/([^/]+)/([^/]+)/([^/]+)/([^/]+)")
-_REGION = re.compile(r"[A-Za-z0-9_.-]{1,40}")  # signing keys are remembered, so it is not any text
+_REGION = re.compile(r"[A-Za-z0-9_.-]{1,40}")  # limited, because signing keys are cached
 _SAFE = "-_.~"
 _NEEDED = ("Credential", "SignedHeaders", "Signature")
 
 
 class _Signature(msgspec.Struct, frozen=True):
-    """What a request says about its own signature."""
+    """The signature of a request and its parameters."""
 
     access_key_id: str
     date: str
@@ -48,8 +48,8 @@ class _Signature(msgspec.Struct, frozen=True):
     terminator: str
     signed_headers: tuple[str, ...]
     signature: str
-    signed_at: str  # as it was signed: 20261231T235959Z
-    expires_in: int | None = None  # seconds; of presigned URLs only
+    signed_at: str  # as signed: 20261231T235959Z
+    expires_in: int | None = None  # seconds; only in presigned URLs
 
     @property
     def scope(self) -> str:
@@ -57,7 +57,7 @@ class _Signature(msgspec.Struct, frozen=True):
 
 
 def verify(request: Request, *, now: int, signer_of: SignerOf) -> Signer:
-    """Who signed it; raises SqsError (403) for anybody else."""
+    """The signer; raises SqsError (403) if the signature is not valid."""
     found = _read(request)
     if found is None:
         raise errors.missing_authentication_token()
@@ -78,7 +78,7 @@ def verify(request: Request, *, now: int, signer_of: SignerOf) -> Signer:
     return signer
 
 
-# --- what the request says ---
+# --- parameters of the signature ---
 
 
 def _read(request: Request) -> _Signature | None:
@@ -93,7 +93,7 @@ def _read(request: Request) -> _Signature | None:
 
 
 def is_in_query(request: Request) -> bool:
-    """Is it, if at all, the query string that is signed, as in a presigned URL?"""
+    """Whether the signature is in the query string, as in a presigned URL."""
     if is_in_header(request):
         return False
     return any(name == b"X-Amz-Algorithm" for name, _ in _pairs(request.query_bytes))
@@ -108,8 +108,8 @@ def _from_header(request: Request, header: str) -> _Signature:
     parts = {name.strip(): value.strip() for name, _, value in pairs}
     missing = [name for name in _NEEDED if not parts.get(name)]
     if missing:
-        told = " ".join(f"Authorization header requires '{name}' parameter." for name in missing)
-        raise errors.incomplete_signature(told)
+        text = " ".join(f"Authorization header requires '{name}' parameter." for name in missing)
+        raise errors.incomplete_signature(text)
     return _signature(parts, _date_header(request.headers))
 
 
@@ -117,8 +117,8 @@ def _from_query(given: dict[str, str]) -> _Signature:
     parts = {name: given.get(f"X-Amz-{name}", "") for name in (*_NEEDED, "Date", "Expires")}
     missing = [name for name, value in parts.items() if not value]
     if missing:
-        told = " ".join(f"Query string requires 'X-Amz-{name}' parameter." for name in missing)
-        raise errors.incomplete_signature(told)
+        text = " ".join(f"Query string requires 'X-Amz-{name}' parameter." for name in missing)
+        raise errors.incomplete_signature(text)
     expires = parts["Expires"]
     if not (expires.isascii() and expires.isdigit() and len(expires) < 8):
         raise errors.incomplete_signature("X-Amz-Expires must be a number.")
@@ -128,7 +128,7 @@ def _from_query(given: dict[str, str]) -> _Signature:
 
 
 def _signature(parts: dict[str, str], signed_at: str, expires_in: int | None = None) -> _Signature:
-    # An access key id may have slashes in it; what follows may not.
+    # An access key id may contain slashes; the rest of the scope may not.
     credential = _CREDENTIAL.fullmatch(parts["Credential"])
     if credential is None:
         raise errors.incomplete_signature(
@@ -165,11 +165,11 @@ def _date_header(headers: dict[bytes, bytes]) -> str:
         ) from None
 
 
-# --- is it good now and here ---
+# --- time and scope ---
 
 
 def _check_scope(found: _Signature) -> datetime:
-    """When it was signed; raises for a scope that cannot be meant for us."""
+    """When it was signed; raises if the scope is not for this service."""
     if found.service != SERVICE or found.terminator != "aws4_request":
         raise errors.signature_does_not_match(
             f"Credential should be scoped to correct service: '{SERVICE}'."
@@ -194,7 +194,7 @@ def _check_scope(found: _Signature) -> datetime:
 
 
 def _check_headers(headers: dict[bytes, bytes], found: _Signature) -> None:
-    """Whatever says what is wanted must be signed, or one signature would be good for more."""
+    """Headers that select the operation must be signed, or a signature could be reused."""
     for name in headers:
         if name.startswith(b"x-amz-") and name.decode("latin-1") not in found.signed_headers:
             raise errors.signature_does_not_match(
@@ -207,13 +207,13 @@ def _check_time(found: _Signature, signed_at: datetime, now: int) -> None:
     good_for = SKEW_MS if found.expires_in is None else found.expires_in * SECOND
     if now > at + good_for:
         raise errors.signature_does_not_match(
-            f"Signature expired: {found.signed_at} is now earlier than {_told(now - good_for)} "
-            f"({_told(now)} - {_length(good_for)}.)"
+            f"Signature expired: {found.signed_at} is now earlier than {_to_text(now - good_for)} "
+            f"({_to_text(now)} - {_length(good_for)}.)"
         )
     if now < at - SKEW_MS:
         raise errors.signature_does_not_match(
             f"Signature not yet current: {found.signed_at} is still later than "
-            f"{_told(now + SKEW_MS)} ({_told(now)} + 15 min.)"
+            f"{_to_text(now + SKEW_MS)} ({_to_text(now)} + 15 min.)"
         )
 
 
@@ -221,15 +221,15 @@ def _length(ms: int) -> str:
     return f"{ms // SECOND} s" if ms % MINUTE else f"{ms // MINUTE} min"
 
 
-def _told(instant: int) -> str:
+def _to_text(instant: int) -> str:
     return datetime.fromtimestamp(instant // SECOND, UTC).strftime(_TIME)
 
 
-# --- what must have been signed ---
+# --- the canonical request ---
 
 
 def _payload_hash(request: Request) -> str:
-    # A hash that the header gives must be the body's own, or the body would not be signed at all.
+    # The hash in the header must be that of the body, or the body would not be signed at all.
     if request.headers.get(b"x-amz-content-sha256") == UNSIGNED.encode():
         return UNSIGNED
     return hashlib.sha256(request.body).hexdigest()
@@ -255,7 +255,7 @@ def _canonical_request(request: Request, found: _Signature, payload: str) -> str
 
 
 def _folded(value: bytes) -> str:
-    """As bytes: to a text, half of some letters is a blank, too."""
+    """Split as bytes: str.split would also split at the second byte of some letters."""
     return b" ".join(value.split()).decode("latin-1")
 
 

@@ -1,4 +1,4 @@
-"""Results and refusals as XML, without white space between elements."""
+"""Results and errors as XML, without white space between elements."""
 
 from __future__ import annotations
 
@@ -11,18 +11,18 @@ import msgspec
 
 from penstock.edge.sqs.errors import SqsError
 from penstock.edge.sqs.rules.body import FORBIDDEN
-from penstock.edge.sqs.wire.flat import Member, members
+from penstock.edge.sqs.wire.flat import QueryMember, members
 
 _START = '<?xml version="1.0"?>'
 _XMLNS = 'xmlns="http://queue.amazonaws.com/doc/2012-11-05/"'
-# Parsers turn a bare carriage return into a line feed.
+# XML parsers turn a bare carriage return into a line feed.
 _ESCAPES = {"&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;", "\r": "&#13;"}
 _SPECIAL = re.compile('[&<>"\r]')
 _text = msgspec.json.Decoder(str)
 
 
 def answer(operation: str, output: msgspec.Struct | None, request_id: str) -> str:
-    """`output` is None for operations that give nothing."""
+    """`output`: None for operations without a result."""
     result = "" if output is None else _element(f"{operation}Result", "".join(_fields(output)))
     return (
         f"{_START}<{operation}Response {_XMLNS}>{result}<ResponseMetadata>"
@@ -40,7 +40,7 @@ def refusal(error: SqsError, request_id: str) -> str:
 
 
 def escape(text: str) -> str:
-    if not text.isprintable():  # other APIs may have sent what no XML can hold
+    if not text.isprintable():  # other APIs accept characters that XML cannot represent
         text = FORBIDDEN.sub("\ufffd", text)
     return _SPECIAL.sub(lambda found: _ESCAPES[found.group()], text)
 
@@ -52,7 +52,7 @@ def _fields(struct: msgspec.Struct) -> Iterator[str]:
             yield from _repeated(member, value)
 
 
-def _repeated(member: Member, value: Any) -> Iterator[str]:
+def _repeated(member: QueryMember, value: Any) -> Iterator[str]:
     element, key, content = member.names
     if member.kind is list:
         for one in value:

@@ -1,9 +1,11 @@
-"""Results of batches."""
+"""Bodies of requests, and results of batches, in the JSON of the native API."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, TypeVar
+
+import msgspec
 
 from penstock.api import sends
 from penstock.api.messages import Acted as Record
@@ -13,6 +15,23 @@ from penstock.edge.instants import to_text
 from penstock.edge.server.errors import error_answer
 from penstock.ports.store import Acted, Sent
 
+T = TypeVar("T")
+
+
+def decode(decoder: msgspec.json.Decoder[T], body: bytes | msgspec.Raw) -> T:
+    """Raises InvalidRequest with the position of the mistake."""
+    try:
+        return decoder.decode(body or b"{}")
+    except msgspec.DecodeError as error:
+        raise InvalidRequest(str(error)) from None
+    except (RecursionError, UnicodeDecodeError):
+        raise InvalidRequest("the JSON is nested too deeply or not valid UTF-8") from None
+
+
+def raw_json(json_text: str) -> msgspec.Raw:
+    """JSON as it is stored; decoding it could change a value."""
+    return msgspec.Raw(json_text.encode())
+
 
 def check_batch(size: int, limits: Limits) -> None:
     if not 1 <= size <= limits.max_batch:
@@ -20,7 +39,7 @@ def check_batch(size: int, limits: Limits) -> None:
 
 
 def results(planned: Sequence[Any], answers: Sequence[Any]) -> list[Any]:
-    """Of acts, in their order: those that could not be planned have their errors already."""
+    """The results of acts in their order; an act that could not be planned has its error."""
     left = iter(answers)
     return [result_of(plan if isinstance(plan, PenstockError) else next(left)) for plan in planned]
 

@@ -1,0 +1,61 @@
+"""Names of queues are read from their URLs, and cached."""
+
+from __future__ import annotations
+
+import pytest
+
+from penstock.domain.queue.queue import Queue
+from penstock.edge.server.request import Request
+from penstock.edge.sqs.errors import SqsError
+from penstock.edge.sqs.queue_lookup import QueueLookup
+from penstock.edge.sqs.wire.model import PurgeQueueRequest
+from penstock.edge.sqs.wire.operations import SqsCall
+from penstock.settings.values import Sqs
+from tests.edge.sqs.aws import ACCOUNT
+
+
+class Seen:
+    """A directory that records the names it is asked for."""
+
+    def __init__(self) -> None:
+        self.names: list[str] = []
+
+    def cached(self, name: str) -> Queue | None:
+        self.names.append(name)
+        return None
+
+
+@pytest.fixture
+def seen() -> Seen:
+    return Seen()
+
+
+@pytest.fixture
+def lookup(seen: Seen) -> QueueLookup:
+    return QueueLookup(seen, account=ACCOUNT)  # type: ignore[arg-type]
+
+
+def call(url: str) -> SqsCall:
+    request = Request("POST", "/", b"", {}, b"")
+    return SqsCall(PurgeQueueRequest(QueueUrl=url), request, Sqs(), "http")
+
+
+def test_a_url_means_the_same_queue_every_time(seen: Seen, lookup: QueueLookup) -> None:
+    for name in ("mail", "sms", "mail"):
+        lookup.known(call(f"http://h/{ACCOUNT}/{name}"))
+
+    assert seen.names == ["mail", "sms", "mail"]
+
+
+def test_the_queue_of_another_account_is_refused_every_time(lookup: QueueLookup) -> None:
+    for _ in range(2):
+        with pytest.raises(SqsError, match="does not exist"):
+            lookup.known(call("http://h/999999999999/mail"))
+
+
+def test_a_long_url_is_read_but_not_remembered(seen: Seen, lookup: QueueLookup) -> None:
+    for host in ("a", "b", "d" * 400):
+        lookup.known(call(f"http://{host}/{ACCOUNT}/mail"))
+
+    assert seen.names == ["mail"] * 3
+    assert lookup._remembered.cache_info().currsize == 2
