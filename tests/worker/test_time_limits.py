@@ -232,7 +232,12 @@ def test_a_job_that_does_not_stop_at_its_time_limit_does_not_keep_a_worker_from_
 
 @pytest.mark.parametrize(
     ("timeout", "is_async", "way"),
-    [(None, False, "THREAD"), ("1s", False, "SANDBOX"), (None, True, "EVENT_LOOP"), ("1s", True, "LOOP")],
+    [
+        (None, False, "THREAD"),
+        ("1s", False, "SANDBOX"),
+        (None, True, "EVENT_LOOP"),
+        ("1s", True, "EVENT_LOOP"),
+    ],
 )
 def test_a_job_runs_where_it_can_be_stopped(app, make_rig, timeout, is_async, way):
     async def wait() -> None: ...

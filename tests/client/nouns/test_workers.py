@@ -17,7 +17,7 @@ from penstock.domain.worker import NewWorker, WorkerState
 from penstock.operations.workers import WorkerOperations
 from penstock.services.task_leases import TaskLeases
 from penstock.worker.assignment import Assignment
-from penstock.worker.heartbeat import describe_worker
+from penstock.worker.beats import describe_worker
 from tests.clocks import NOON, ManualClock
 from tests.edge.conftest import some_settings
 from tests.edge.live import LiveServer

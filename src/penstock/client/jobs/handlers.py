@@ -26,7 +26,7 @@ from penstock.domain.topic import OF_NODE
 from penstock.worker.application import Running
 from penstock.worker.claimed_job import ClaimedJob
 from penstock.worker.handler import Handler
-from penstock.worker.lifespan import WorkerHooks
+from penstock.worker.slots.lifespan import WorkerHooks
 
 
 class JobHandlers:
