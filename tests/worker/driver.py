@@ -136,7 +136,7 @@ class PumpDriver:
 
     def message(self, message_id: str) -> Message | None:
         """None: it has ended."""
-        backend: Any = self.app._opening.get()
+        backend: Any = self.app._lazy_backend.get()
         found: Message | None = backend.broker.messages.find(message_id).result()
         return found
 

@@ -1,11 +1,11 @@
-"""A server elsewhere, as an object: the native API over HTTP.
+"""A server as an object: the native API over HTTP.
 
     with Remote("http://127.0.0.1:7654") as penstock:
         penstock.send("mail", {"to": "ada@example.org"})
         for message in penstock.claim("mail", wait_ms=20_000):
             penstock.complete(message.receipt)
 
-Refusals are raised as the errors of `penstock.domain.errors`, no answer as `Unreachable`.
+Rejections are raised as the errors of `penstock.domain.errors`, a missing answer as `Unreachable`.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ class ClaimedMessage(Message, frozen=True, kw_only=True):
 
 
 class RawMessage(ClaimedMessage, frozen=True, kw_only=True):
-    """The same with its body as it came, for workers."""
+    """The same with its body undecoded, for workers."""
 
     body: msgspec.Raw = msgspec.Raw(b"null")
 
@@ -168,7 +168,7 @@ class Remote:
         claimed: _Claimed = self._claim(_CLAIM, queue, wanted)
         return _each(claimed.completed, Acted), claimed.messages
 
-    def turn(
+    def complete_and_claim_raw(
         self,
         queue: str,
         receipts: Sequence[str],
@@ -201,7 +201,7 @@ class Remote:
         return self._exchange(leases.ACTS[verb], {"receipt": receipt}, ActFields(**options))
 
     def complete(self, receipt: str, *, is_late_ok: bool | None = None) -> Acted:
-        """With `is_late_ok` also after the lease ran out, until somebody else has the message."""
+        """With `is_late_ok` also after the lease expired, until another client claims it."""
         return self.act(receipt, Verb.COMPLETE, is_late_ok=is_late_ok)
 
     def fail(
@@ -221,7 +221,7 @@ class Remote:
         is_start: bool | None = None,
         progress: Any = None,
     ) -> Acted:
-        """A lease of that length from now on; without it, as long as the queue says.
+        """A lease of that length from now on; by default as long as the queue's setting.
 
         Past the message's own deadline, which `is_start` counts from now, the attempt is timed out
         instead, and LeaseLost is raised.
@@ -242,7 +242,7 @@ class Remote:
         return self.act(receipt, Verb.TIME_OUT, error=error, retry_in_ms=retry_in_ms)
 
     def crash(self, receipt: str, *, error: str | None = None) -> Acted:
-        """The worker died with it: back in line, until it has killed too many."""
+        """The worker crashed with it: ready again, until it has crashed too many."""
         return self.act(receipt, Verb.CRASH, error=error)
 
     def snooze(self, receipt: str, *, delay_ms: int, reason: str | None = None) -> Acted:
@@ -263,11 +263,11 @@ class Remote:
         return self._transport.request(overview.STATS)
 
     def is_ready(self) -> bool:
-        """Does the store behind the server answer?  Raises Unreachable if the server does not."""
+        """Whether the store of the server answers.  Raises Unreachable if the server does not."""
         return self.readiness() is not None
 
     def readiness(self) -> Readiness | None:
-        """None: the store behind the server does not answer.  Raises Unreachable."""
+        """None: the store of the server does not answer.  Raises Unreachable."""
         try:
             return self._transport.request(health.READY)
         except PenstockError:

@@ -1,6 +1,6 @@
 """Reads of a live store: short pages, each a transaction of its own, in Arrow batches.
 
-A partition is a range of numbers.  Nothing is locked, and nobody waits for a reader.
+A partition is a range of numbers.  Readers take no locks.
 """
 
 from __future__ import annotations
@@ -88,7 +88,7 @@ def batches(choices: Choices, part: Part) -> Iterator[pa.RecordBatch]:
 
 
 def opened(choices: Choices) -> Broker:
-    """Raises InvalidRequest rather than make a new file for somebody who wants to read one."""
+    """Raises InvalidRequest instead of creating a file that the caller wants to read."""
     settings = Settings(store=Store(url=choices.url))
     path = settings.sqlite_path
     if path is not None and not path.exists():

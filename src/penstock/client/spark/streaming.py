@@ -74,7 +74,7 @@ class StreamReader(DataSourceStreamReader):
             self._broker = None
 
     def _latest(self) -> Offset:
-        """As far as is settled; what is not is left to the next batch."""
+        """As far as is resolved; what is not is left to the next batch."""
         over = frozenset(self._over)
         for _ in range(LOOKS):
             look = self._store().read(lambda s: s.archive.look(without=over)).result()
