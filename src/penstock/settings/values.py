@@ -91,6 +91,10 @@ class Queues(msgspec.Struct, frozen=True, kw_only=True):
     auto_create: Annotated[
         bool, Meta(description="a send to an unknown queue makes it, with default settings")
     ] = False
+    reap_interval_ms: Annotated[
+        int,
+        Meta(ge=10, le=HOUR, description="how often expired leases and messages are looked for"),
+    ] = 2 * SECOND
 
 
 class Aweq(msgspec.Struct, frozen=True, kw_only=True):
@@ -99,9 +103,6 @@ class Aweq(msgspec.Struct, frozen=True, kw_only=True):
     lease_ms: Annotated[
         int, Meta(ge=1, le=12 * HOUR, description="lease of a message claimed through AweQ")
     ] = 2 * MINUTE
-    reap_interval_ms: Annotated[
-        int, Meta(ge=10, le=HOUR, description="how often AweQ's abandoned messages are looked for")
-    ] = 2 * SECOND
     allow_origin: Annotated[
         str | None,
         Meta(description="pages of which site may use AweQ: * or http://host; unset: of none"),

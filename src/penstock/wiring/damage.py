@@ -1,4 +1,4 @@
-"""What an operator does about a damaged store: salvage it, or accept the loss."""
+"""An operator's options for a damaged store: salvage it, or accept the loss."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ from penstock.store.damage import accept_loss as cut
 from penstock.store.damage import salvage as copies
 
 Progress = Callable[[int, int], None]
-Salvaged = copies.Salvaged
+SalvageReport = copies.SalvageReport
 
 
-def salvage(settings: Settings, target: Path, *, progress: Progress) -> Salvaged:
-    """Into a file that ends with .db, or into a new data folder."""
+def salvage(settings: Settings, target: Path, *, progress: Progress) -> SalvageReport:
+    """Copy what is readable into a file that ends with .db, or into a new data folder."""
     source = _path(settings)
     if target.suffix != ".db":
         target = target / "penstock.db"
     return copies.salvage(source, target, now=wall_ms(), progress=progress)
 
 
-def accept_loss(settings: Settings) -> cut.Accepted:
+def accept_loss(settings: Settings) -> cut.AcceptedLoss:
     return cut.accept_loss(_path(settings))
 
 

@@ -11,8 +11,9 @@ from penstock.domain.lake import layout as lake
 from penstock.domain.queue.queue import Queue
 from penstock.outbound.dice import SystemDice
 from penstock.outbound.lake_files import LakeFiles
-from penstock.runtime.archiver.archiver import Archived, Archiver
+from penstock.runtime.archiver.archiver import Archiver, ArchiveRun
 from penstock.runtime.archiver.snapshots import Snapshots
+from penstock.runtime.minute_counters import Sampler
 from tests.store.driver import StoreDriver
 
 
@@ -22,8 +23,14 @@ class ArchiverDriver:
         self.folder = folder
         self.files = LakeFiles(folder, SystemDice())
         self.pauses: list[int] = []
+        self.sampler = Sampler(store_driver.store, retention_days=90, is_archived=True)
         self.archiver = Archiver(
-            store_driver.store, self.files, store_driver.clock, pause=self.pauses_none, **how
+            store_driver.store,
+            self.files,
+            store_driver.clock,
+            sampler=self.sampler,
+            pause=self.pauses_none,
+            **how,
         )
         self.snapshots = Snapshots(
             store_driver.store,
@@ -36,7 +43,7 @@ class ArchiverDriver:
     def pauses_none(self, ms: int) -> None:
         self.pauses.append(ms)
 
-    def run(self) -> Archived:
+    def run(self) -> ArchiveRun:
         return self.archiver.run()
 
     def finish(self, queue: Queue, count: int = 1, **draft: Any) -> list[str]:
