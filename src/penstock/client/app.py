@@ -31,9 +31,9 @@ from penstock.client.jobs.options import JobOptions, ResolvedOptions
 from penstock.client.jobs.recurring import RecurringWork
 from penstock.client.local.backend import LocalBackend
 from penstock.client.local.lazy_backend import LazyBackend
-from penstock.client.nouns.circuits import Circuits
-from penstock.client.nouns.queues import Queues
-from penstock.client.nouns.recurring import Schedules
+from penstock.client.nouns.circuits import CircuitClient
+from penstock.client.nouns.queues import QueueClient
+from penstock.client.nouns.recurring import RecurringClient
 from penstock.client.queue_options import QueueOptions, settings_of
 from penstock.client.registry import ChannelRegistry, RetiringRegistry
 from penstock.client.remote.backend import RemoteBackend
@@ -182,7 +182,7 @@ class Penstock(BusPart, Application):
         With a route only those of its circuit.  Their names are those of `BreakerSettings`; see
         docs/circuits.md.  Raises InvalidRequest.
         """
-        circuits = Circuits(self._lazy_backend.get().channel)
+        circuits = CircuitClient(self._lazy_backend.get().channel)
         if route is None:
             return circuits.change_settings(changes)
         return circuits.change_own_settings(changes, route=route).settings
@@ -286,7 +286,7 @@ class Penstock(BusPart, Application):
 
     def queue_names(self, *, prefix: str, limit: int) -> list[str]:
         """Of the queues that exist, in their order."""
-        page = Queues(self._lazy_backend.get().channel).page(prefix=prefix, limit=limit)
+        page = QueueClient(self._lazy_backend.get().channel).page(prefix=prefix, limit=limit)
         return [queue.name for queue in page.queues]
 
     def job_source(self) -> JobSource:
@@ -307,7 +307,7 @@ class Penstock(BusPart, Application):
         declared = frozenset(recurrence.name for recurrence in self.recurring.declared)
         labels = about.labels | ownership.labels(owner, declared)
         registry = ChannelRegistry(channel, msgspec.structs.replace(about, labels=labels))
-        retire = Schedules(channel).retire
+        retire = RecurringClient(channel).retire
         return RetiringRegistry(registry, lambda: retire(owner, declared), owner=owner)
 
     def worker(self, **options: Unpack[WorkerOptions]) -> JobWorker:

@@ -13,7 +13,7 @@ import msgspec
 from penstock.api.topics import Published
 from penstock.client.backend import Backend
 from penstock.client.bus.bodies import json_of
-from penstock.client.bus.listener import Listener, ListenerSettings
+from penstock.client.bus.listener import ListenerSettings, QueueListener
 from penstock.client.bus.subscription import DeclaredSubscription, are_subscribed
 from penstock.client.bus.worker_events import StickySource
 from penstock.client.jobs import tracing
@@ -21,7 +21,7 @@ from penstock.client.jobs.current import Current
 from penstock.client.jobs.handlers import JobHandlers
 from penstock.client.jobs.options import JobOptions, ResolvedOptions
 from penstock.client.local.lazy_backend import LazyBackend
-from penstock.client.nouns.topics import Topics
+from penstock.client.nouns.topics import TopicClient
 from penstock.client.queue_options import QueueOptions
 from penstock.client.request_flow import run, run_async
 from penstock.client.sending import with_trace
@@ -79,7 +79,7 @@ class BusPart(ABC):
             queue = topics.queue_name(topic, name)
             given = settings.get("kinds", ())
             kinds = topics.check_kinds((given,) if isinstance(given, str) else tuple(given))
-            listener = Listener(
+            listener = QueueListener(
                 function,
                 kinds=kinds,
                 about=_event,
@@ -220,7 +220,7 @@ class BusPart(ABC):
         if self._subscribed_at is not backend:
             for queue, wanted in self._subscriptions.items():
                 self._settle(backend, queue)  # first, because a queue's ordering never changes
-                Topics(backend.channel).subscribe(
+                TopicClient(backend.channel).subscribe(
                     wanted.topic, wanted.name, kinds=wanted.kinds, dispatch=wanted.dispatch
                 )
             self._subscribed_at = backend

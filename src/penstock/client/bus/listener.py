@@ -46,7 +46,7 @@ class ListenerSettings(TypedDict, total=False):
     retries_timeouts: bool  # retry an attempt that timed out; otherwise it is dead
 
 
-class Listener:
+class QueueListener:
     def __init__(
         self,
         function: Callable[..., Any],

@@ -26,7 +26,7 @@ from penstock.api.notifications import (
 )
 from penstock.api.operation import Operation
 from penstock.client.bus.bodies import json_of
-from penstock.client.bus.listener import Listener, ListenerSettings
+from penstock.client.bus.listener import ListenerSettings, QueueListener
 from penstock.client.bus.notification_options import (
     ChangeOptions,
     FindOptions,
@@ -183,7 +183,7 @@ class NotificationQueue:
         """
 
         def decorate(function: F) -> F:
-            listener = Listener(
+            listener = QueueListener(
                 function,
                 kinds=kinds,
                 about=_due,

@@ -16,7 +16,7 @@ from types import MappingProxyType
 from typing import Any
 
 from penstock.client.backend import Backend
-from penstock.client.bus.listener import Listener
+from penstock.client.bus.listener import QueueListener
 from penstock.client.jobs import tracing
 from penstock.client.jobs.current import Current, CurrentJob
 from penstock.client.jobs.hooks import AroundHook, around_hook
@@ -37,7 +37,7 @@ class JobHandlers:
         self._jobs: dict[str, Job[..., Any]] = {}
         self._hooks: list[AroundHook] = []
         self.worker_hooks = WorkerHooks()
-        self._listeners: dict[str, list[Listener]] = {}  # by queue
+        self._listeners: dict[str, list[QueueListener]] = {}  # by queue
 
     @property
     def jobs(self) -> Mapping[str, Job[..., Any]]:
@@ -66,7 +66,7 @@ class JobHandlers:
     def find(self, kind: str) -> Job[..., Any] | None:
         return self._jobs.get(kind)
 
-    def listen(self, queue: str, listener: Listener) -> None:
+    def listen(self, queue: str, listener: QueueListener) -> None:
         """Handle the messages of a queue, all or those of some kinds."""
         known = self._listeners.setdefault(queue, [])
         known[:] = [other for other in known if _place(other.function) != _place(listener.function)]

@@ -25,7 +25,7 @@ class Enqueued(msgspec.Struct, frozen=True):
     is_duplicate: bool = False
 
 
-class Call(msgspec.Struct, frozen=True):
+class JobCall(msgspec.Struct, frozen=True):
     """The arguments of one job out of many."""
 
     args: tuple[object, ...]
@@ -53,9 +53,9 @@ class Enqueuing(Generic[P]):
         """The same job with other options, for the calls that follow."""
         return Enqueuing(self._outbox, self._spec, self._resolved.merged(options))
 
-    def args(self, *args: P.args, **kwargs: P.kwargs) -> Call:
+    def args(self, *args: P.args, **kwargs: P.kwargs) -> JobCall:
         """Arguments for `enqueue_many`."""
-        return Call(args, kwargs)
+        return JobCall(args, kwargs)
 
     def enqueue(self, *args: P.args, **kwargs: P.kwargs) -> Enqueued:
         """Returns when the job is on disk."""
@@ -67,7 +67,7 @@ class Enqueuing(Generic[P]):
     def enqueue_at(self, due_at: datetime, /, *args: P.args, **kwargs: P.kwargs) -> Enqueued:
         return self._put(self._resolved.merged({"due_at": due_at}), args, kwargs)
 
-    def enqueue_many(self, calls: Iterable[Call | Mapping[str, object]]) -> list[Enqueued]:
+    def enqueue_many(self, calls: Iterable[JobCall | Mapping[str, object]]) -> list[Enqueued]:
         """One transaction for as many as a batch takes; arguments by `args(…)`, or by name.
 
         All are checked before the first is sent.
@@ -88,7 +88,7 @@ class Enqueuing(Generic[P]):
         return await self._put_async(self._resolved.merged({"due_at": due_at}), args, kwargs)
 
     async def enqueue_many_async(
-        self, calls: Iterable[Call | Mapping[str, object]]
+        self, calls: Iterable[JobCall | Mapping[str, object]]
     ) -> list[Enqueued]:
         return await self._outbox.put_async(self._resolved, self._drafts(calls))
 
@@ -104,10 +104,10 @@ class Enqueuing(Generic[P]):
         body = self._spec.arguments.write(args, kwargs)
         return (await self._outbox.put_async(resolved, [self._spec.draft(resolved, body)]))[0]
 
-    def _drafts(self, calls: Iterable[Call | Mapping[str, object]]) -> list[Draft]:
+    def _drafts(self, calls: Iterable[JobCall | Mapping[str, object]]) -> list[Draft]:
         write, write_named = self._spec.arguments.write, self._spec.arguments.write_named
         bodies = (
-            write(call.args, call.kwargs) if isinstance(call, Call) else write_named(call)
+            write(call.args, call.kwargs) if isinstance(call, JobCall) else write_named(call)
             for call in calls
         )
         return [self._spec.draft(self._resolved, body) for body in bodies]

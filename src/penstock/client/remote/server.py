@@ -25,17 +25,17 @@ from penstock.api.overview import Stats
 from penstock.api.sends import Draft, SendOptions, SendResult, Sent
 from penstock.client.channel import Channel
 from penstock.client.errors import refusal
-from penstock.client.nouns.circuits import Circuits
-from penstock.client.nouns.history import History
-from penstock.client.nouns.messages import Messages
-from penstock.client.nouns.moves import Moves
-from penstock.client.nouns.notifications import Notifications
-from penstock.client.nouns.queues import Queues
-from penstock.client.nouns.recurring import Schedules
-from penstock.client.nouns.routes import Routes
-from penstock.client.nouns.scaling import Scaling
-from penstock.client.nouns.topics import Topics
-from penstock.client.nouns.workers import Workers
+from penstock.client.nouns.circuits import CircuitClient
+from penstock.client.nouns.history import HistoryClient
+from penstock.client.nouns.messages import MessageClient
+from penstock.client.nouns.moves import MoveClient
+from penstock.client.nouns.notifications import NotificationClient
+from penstock.client.nouns.queues import QueueClient
+from penstock.client.nouns.recurring import RecurringClient
+from penstock.client.nouns.routes import RouteClient
+from penstock.client.nouns.scaling import ScalingClient
+from penstock.client.nouns.topics import TopicClient
+from penstock.client.nouns.workers import WorkerClient
 from penstock.client.remote.transport import Transport
 from penstock.domain.errors import PenstockError
 from penstock.domain.limits import DEFAULT_LIMITS
@@ -78,17 +78,17 @@ class Remote:
         self._transport = Transport(url, key=key, timeout=timeout)
         self._exchange = self._transport.exchange
         self.channel: Channel = self._transport
-        self.queues = Queues(self._transport)
-        self.moves = Moves(self._transport)
-        self.recurring = Schedules(self._transport)
-        self.messages = Messages(self._transport)
-        self.history = History(self._transport)
-        self.notifications = Notifications(self._transport)
-        self.topics = Topics(self._transport)
-        self.workers = Workers(self._transport)
-        self.routes = Routes(self._transport)
-        self.circuits = Circuits(self._transport)
-        self.scaling = Scaling(self._transport)
+        self.queues = QueueClient(self._transport)
+        self.moves = MoveClient(self._transport)
+        self.recurring = RecurringClient(self._transport)
+        self.messages = MessageClient(self._transport)
+        self.history = HistoryClient(self._transport)
+        self.notifications = NotificationClient(self._transport)
+        self.topics = TopicClient(self._transport)
+        self.workers = WorkerClient(self._transport)
+        self.routes = RouteClient(self._transport)
+        self.circuits = CircuitClient(self._transport)
+        self.scaling = ScalingClient(self._transport)
 
     def __enter__(self) -> Self:
         return self
