@@ -95,7 +95,7 @@ def test_a_job_that_does_not_stop_at_its_time_limit_is_flagged_before_its_lease_
             clock.advance(ms=min(LEASE_MS // 6, message.due_at - clock.now()))
             driver.turn()
             other.turn()
-        assert held.stop_reason is StopReason.LEASE_LOST, "it is told of once"
+        assert held.stop_reason is StopReason.LEASE_LOST, "it is reported once"
     driver.end(held)
     driver.turn()
     driver.turn()

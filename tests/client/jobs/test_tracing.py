@@ -263,8 +263,8 @@ sys.modules["opentelemetry"] = None
 from penstock import Penstock
 from penstock.client.jobs import tracing
 from tests.worker.test_outcomes import some_job
-with tracing.consuming(some_job(trace={PARENT!r})) as told:
-    told.told(None)
+with tracing.consuming(some_job(trace={PARENT!r})) as span:
+    span.note_result(None)
 assert tracing.current_trace() is None
 assert not tracing.is_needed(some_job(trace={PARENT!r}))
 app = Penstock("sqlite:///{tmp_path}/jobs.db")
