@@ -17,7 +17,7 @@ from penstock.client.bus.notifications import NotificationQueue
 from penstock.client.jobs.job import Enqueuing
 from penstock.client.jobs.jobs import Jobs
 from penstock.client.jobs.recurring import RecurringWork
-from penstock.client.off_loop import aside
+from penstock.client.off_loop import run_off_loop
 from penstock.ports.unit_of_work import Work
 from penstock.testing import Kit
 
@@ -28,7 +28,7 @@ _is_awaiting: ContextVar[bool] = ContextVar("is_awaiting", default=False)
 CLASSES: tuple[type, ...] = (Penstock, Enqueuing, Jobs, NotificationQueue, RecurringWork, Kit)
 
 # What a worker or an operator has is called on a thread of its own, as in production.
-beside = aside
+beside = run_off_loop
 
 
 def run(program: Coroutine[Any, Any, T]) -> T:

@@ -1,4 +1,4 @@
-"""An application on every way in, with a clock that goes when it is told to; see ways.py."""
+"""An application on every way in, with a manual clock; see ways.py."""
 
 from __future__ import annotations
 

@@ -6,7 +6,7 @@ import asyncio
 
 import pytest
 
-from penstock.client.off_loop import aside
+from penstock.client.off_loop import run_off_loop
 
 pytestmark = pytest.mark.no_store("declaring")
 
@@ -17,14 +17,14 @@ def _fail() -> None:
 
 def test_an_error_comes_alone_and_not_as_one_that_followed_another() -> None:
     with pytest.raises(ValueError, match="no") as caught:
-        aside(_fail)
+        run_off_loop(_fail)
 
     assert caught.value.__context__ is None
 
 
 def test_on_an_event_loop_the_error_is_the_same() -> None:
     async def main() -> None:
-        aside(_fail)
+        run_off_loop(_fail)
 
     with pytest.raises(ValueError, match="no"):
         asyncio.run(main())

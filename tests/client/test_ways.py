@@ -80,7 +80,7 @@ WITHOUT_ASYNC_FORM = {
             "Penstock.queue",
             "Penstock.queue_at_least",
             "Penstock.settings",
-            "Penstock.standing_in",
+            "Penstock.substitute",
             "Penstock.subscribe",
             "Penstock.use",
         ),

@@ -122,12 +122,12 @@ def test_inline_jobs_are_awaited_as_well(app: Penstock, kit: Kit) -> None:
 def test_what_a_subscriber_returns_is_awaited_and_its_last_failure_is_told(
     app: Penstock, kit: Kit
 ) -> None:
-    told: list[BaseException] = []
+    errors: list[BaseException] = []
 
     async def fail() -> None:
         raise ValueError("no")
 
-    @app.subscribe("orders", attempts=1, on_exhausted=lambda event, error: told.append(error))
+    @app.subscribe("orders", attempts=1, on_exhausted=lambda event, error: errors.append(error))
     def bill(order: int) -> Awaitable[None]:
         return fail()
 
@@ -135,7 +135,7 @@ def test_what_a_subscriber_returns_is_awaited_and_its_last_failure_is_told(
     [ran] = kit.run(raises=False)
 
     assert ran.outcome == "buried"
-    assert [str(error) for error in told] == ["no"]
+    assert [str(error) for error in errors] == ["no"]
 
 
 def test_async_hooks_surround_async_jobs_and_no_others(app: Penstock, kit: Kit) -> None:

@@ -283,7 +283,7 @@ def test_after_the_test_the_application_is_as_it_was(shop: Shop, kit_url: str) -
     with Kit(shop.app, url=kit_url):
         shop.send_mail.enqueue("ada")
 
-    assert not shop.app._opening.is_open
+    assert not shop.app._lazy_backend.is_open
 
 
 def test_a_kit_may_use_a_store_that_is_named(shop: Shop, kit_url: str) -> None:

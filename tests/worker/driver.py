@@ -13,7 +13,7 @@ from penstock.worker.application import ActAnswer, JobSource, Unanswered
 from penstock.worker.assignment import Assignment
 from penstock.worker.claimed_job import ClaimedJob, JobAct
 from penstock.worker.handling import run
-from penstock.worker.job_table import JobTable
+from penstock.worker.processes.job_table import JobTable
 from penstock.worker.pump import Pump
 from tests.clocks import ManualClock
 
@@ -136,7 +136,7 @@ class PumpDriver:
 
     def message(self, message_id: str) -> Message | None:
         """None: it has ended."""
-        backend: Any = self.app._opening.get()
+        backend: Any = self.app._lazy_backend.get()
         found: Message | None = backend.broker.messages.find(message_id).result()
         return found
 

@@ -14,7 +14,7 @@ import pytest
 
 from penstock import Penstock, current
 from penstock.domain.message.lifecycle import Message
-from penstock.worker.lifespan import StartFailed
+from penstock.worker.slots.lifespan import StartFailed
 from tests.support.waiting import eventually
 
 pytestmark = pytest.mark.parametrize("backend", ["sqlite"])

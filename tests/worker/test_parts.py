@@ -5,12 +5,12 @@ from __future__ import annotations
 from penstock.domain.errors import StoreUnavailable
 from penstock.domain.message.lease import Verb
 from penstock.worker.application import RegistryStatus
-from penstock.worker.heartbeat import Heartbeat
-from penstock.worker.job_table import EntryState, JobTable, TableEntry
-from penstock.worker.leftovers import acts_for
+from penstock.worker.beats import Beats
 from penstock.worker.outage import StoreOutage
 from penstock.worker.prefetch import MOST, Prefetch
-from penstock.worker.process_exit import LOOP_FAILED, ProcessExit
+from penstock.worker.processes.job_table import EntryState, JobTable, TableEntry
+from penstock.worker.processes.leftovers import acts_for
+from penstock.worker.processes.process_exit import LOOP_FAILED, ProcessExit
 
 # ---- how far ahead
 
@@ -197,9 +197,9 @@ def test_a_registry_out_of_reach_stops_nothing():
     assert ids == ["id-1"]
 
 
-def _beats() -> tuple[FakeRegistry, Heartbeat, list[str], list[bool]]:
+def _beats() -> tuple[FakeRegistry, Beats, list[str], list[bool]]:
     registry, ids, drains = FakeRegistry(), [], []  # type: ignore[var-annotated]
-    beats = Heartbeat(
+    beats = Beats(
         registry,
         every_ms=1_000,
         on_id=ids.append,

@@ -14,8 +14,8 @@ import pytest
 from penstock.domain.message.lease import Verb
 from penstock.worker.assignment import Assignment
 from penstock.worker.claimed_job import ClaimedJob, JobAct, RunsIn, StopReason
-from penstock.worker.frames import ProcessAssignment
-from penstock.worker.sandboxes import Sandboxes
+from penstock.worker.processes.frames import ProcessAssignment
+from penstock.worker.slots.sandboxes import Sandboxes
 from tests.clocks import ManualClock
 from tests.support.waiting import eventually
 from tests.worker.test_outcomes import AHandler, some_job
@@ -24,7 +24,7 @@ PROGRAM = """
 import os, socket, sys, time
 from penstock.domain.message.lease import Verb
 from penstock.worker.claimed_job import JobAct
-from penstock.worker.frames import JobEnded, Prepared, Wire
+from penstock.worker.processes.frames import JobEnded, Prepared, Wire
 
 wire = Wire(socket.socket(fileno=int(sys.argv[2])))
 wire.receive()

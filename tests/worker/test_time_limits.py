@@ -95,7 +95,7 @@ def test_a_job_that_does_not_stop_at_its_time_limit_is_flagged_before_its_lease_
             clock.advance(ms=min(LEASE_MS // 6, message.due_at - clock.now()))
             driver.turn()
             other.turn()
-        assert held.stop_reason is StopReason.LEASE_LOST, "it is told of once"
+        assert held.stop_reason is StopReason.LEASE_LOST, "it is reported once"
     driver.end(held)
     driver.turn()
     driver.turn()
@@ -236,7 +236,7 @@ def test_a_job_that_does_not_stop_at_its_time_limit_does_not_keep_a_worker_from_
         (None, False, "THREAD"),
         ("1s", False, "SANDBOX"),
         (None, True, "EVENT_LOOP"),
-        ("1s", True, "LOOP"),
+        ("1s", True, "EVENT_LOOP"),
     ],
 )
 def test_a_job_runs_where_it_can_be_stopped(app, make_rig, timeout, is_async, way):

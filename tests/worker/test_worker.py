@@ -100,7 +100,7 @@ def test_jobs_that_are_done_are_told_while_others_still_run(app, start):
     slow_ids = [slow.enqueue().id for _ in range(4)]
     start(slots=1, prefetch=20)
     try:
-        messages = app._opening.get().broker.messages
+        messages = app._lazy_backend.get().broker.messages
 
         eventually(lambda: not any(messages.find(id).result() for id in quick_ids))
         assert all(messages.find(id).result() for id in slow_ids)
@@ -110,7 +110,7 @@ def test_jobs_that_are_done_are_told_while_others_still_run(app, start):
 
 def test_a_worker_is_registered_while_it_runs(app, start):
     worker = start()
-    workers = app._opening.get().broker.workers
+    workers = app._lazy_backend.get().broker.workers
 
     eventually(lambda: len(workers.all().result()) == 1)
     worker.drain()
@@ -136,7 +136,7 @@ def test_an_async_job_that_is_given_back_may_clean_up(app, start):
     worker.drain(0)
 
     assert cleaned.wait(60)
-    messages = app._opening.get().broker.messages
+    messages = app._lazy_backend.get().broker.messages
     eventually(lambda: messages.find(sent.id).result().state == "ready")
 
 

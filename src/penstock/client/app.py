@@ -1,6 +1,6 @@
 """The job API: `app = Penstock(url)`, `@app.job()`, `job.enqueue(…)`.
 
-One API over a store in the same process (sqlite:///…, postgresql://…) and a server (http://…).
+The same API on a store in the same process (sqlite:///…, postgresql://…) and on a server (http://…).
 Nothing is opened before it is needed, so that modules with an app in them can be imported freely.
 """
 
@@ -25,19 +25,19 @@ from penstock.client.jobs.current import Current, running_job_label
 from penstock.client.jobs.handlers import JobHandlers
 from penstock.client.jobs.hooks import check_worker_hook
 from penstock.client.jobs.job import Enqueued, Job
-from penstock.client.jobs.job_spec import JobSettings, settle, spec_of
+from penstock.client.jobs.job_spec import JobSettings, resolve, spec_of
 from penstock.client.jobs.jobs import Jobs
-from penstock.client.jobs.options import JobOptions, Settled
+from penstock.client.jobs.options import JobOptions, ResolvedOptions
 from penstock.client.jobs.recurring import RecurringWork
 from penstock.client.local.backend import LocalBackend
-from penstock.client.local.lazy_backend import Opening
-from penstock.client.nouns.circuits import Circuits
-from penstock.client.nouns.queues import Queues
-from penstock.client.nouns.recurring import Schedules
+from penstock.client.local.lazy_backend import LazyBackend
+from penstock.client.nouns.circuits import CircuitClient
+from penstock.client.nouns.queues import QueueClient
+from penstock.client.nouns.recurring import RecurringClient
 from penstock.client.queue_options import QueueOptions, settings_of
 from penstock.client.registry import ChannelRegistry, RetiringRegistry
 from penstock.client.remote.backend import RemoteBackend
-from penstock.client.sending import all_sent, batches, draft_by_kind, traced
+from penstock.client.sending import batches, check_sent, draft_by_kind, with_trace
 from penstock.client.urls import SERVER, check_url
 from penstock.domain.circuit.settings import BreakerSettings
 from penstock.domain.errors import InvalidRequest, PenstockError
@@ -65,8 +65,8 @@ W = TypeVar("W", bound=Callable[[], Any])
 class Penstock(BusPart, Application):
     """Safe to share between threads; a forked child opens its own.
 
-    `settings` are those of a store in this process, by the names that a server's have:
-    `{"limits.max_body_bytes": "20MiB"}`.  They win over the environment and the config file.
+    `settings` are those of a store in this process, with the same names as those of a server:
+    `{"limits.max_body_bytes": "20MiB"}`.  They override the environment and the config file.
     """
 
     def __init__(
@@ -78,7 +78,7 @@ class Penstock(BusPart, Application):
         settings: Mapping[str, object] | None = None,
         name: str | None = None,
     ) -> None:
-        """`name`: what recurring work belongs to; without it, the module that makes this."""
+        """`name`: the owner of recurring work; by default the module that calls this."""
         super().__init__()
         self._module = naming.caller(1)
         self._name = name
@@ -88,10 +88,10 @@ class Penstock(BusPart, Application):
         self._key = key
         self._given = check_given(settings or {})
         self._clock = clock
-        self._opening = Opening(self._open)
+        self._lazy_backend = LazyBackend(self._open)
         self._declared = DeclaredQueues()
         self.recurring = RecurringWork(self)
-        self.handlers = JobHandlers(self._opening.get)
+        self.handlers = JobHandlers(self._lazy_backend.get)
 
     # --- jobs ---
 
@@ -102,15 +102,15 @@ class Penstock(BusPart, Application):
     def job(self, **about: Unpack[JobSettings]) -> Callable[[Callable[P, R]], Job[P, R]]: ...
 
     def job(self, function: Callable[..., Any] | None = None, **given: Any) -> Any:
-        """Make a job of a function, sync or async.  Raises InvalidRequest for what cannot be one.
+        """Make a function a job, sync or async.  Raises InvalidRequest if it cannot be one.
 
-        What it takes is told at `JobSettings`.
+        `JobSettings` lists its options.
         """
         about: JobSettings = given  # type: ignore[assignment]
-        settled = settle(about)
+        resolved = resolve(about)
 
         def decorate(function: Callable[P, R]) -> Job[P, R]:
-            job = Job(function, self, spec_of(function, about), settled)
+            job = Job(function, self, spec_of(function, about), resolved)
             self.handlers.add(job)
             self._declared.add_window(job)
             return job
@@ -119,7 +119,7 @@ class Penstock(BusPart, Application):
 
     @property
     def jobs(self) -> Jobs:
-        """Look at enqueued jobs and steer them; those declared here are `handlers.jobs`."""
+        """Look at enqueued jobs and control them; those declared here are `handlers.jobs`."""
         return Jobs(self)
 
     def around(self, hook: H) -> H:
@@ -145,20 +145,20 @@ class Penstock(BusPart, Application):
     def enqueue(
         self, kind: str, arguments: Mapping[str, object], **options: Unpack[JobOptions]
     ) -> Enqueued:
-        """By kind, for those who do not have the function.  If it is known here, it is checked."""
-        settled, draft = self._named(kind, arguments, options)
-        return self.put(settled, [draft])[0]
+        """By kind, without the function.  If the kind is declared here, arguments are checked."""
+        resolved, draft = self._named(kind, arguments, options)
+        return self.put(resolved, [draft])[0]
 
     async def enqueue_async(
         self, kind: str, arguments: Mapping[str, object], **options: Unpack[JobOptions]
     ) -> Enqueued:
-        settled, draft = self._named(kind, arguments, options)
-        return (await self.put_async(settled, [draft]))[0]
+        resolved, draft = self._named(kind, arguments, options)
+        return (await self.put_async(resolved, [draft]))[0]
 
     # --- queues ---
 
     def queue(self, name: str, **options: Unpack[QueueOptions]) -> None:
-        """Say how a queue is to be.  Applied when this process first uses it; see docs/jobs.md."""
+        """Declare settings of a queue.  Applied at its first use here; see docs/jobs.md."""
         self._declared.add(name, settings_of(name, options))
 
     def declared(self, backend: Backend, queue: str) -> Mapping[str, Any]:
@@ -177,12 +177,12 @@ class Penstock(BusPart, Application):
         return NotificationQueue(self, check_name(queue))
 
     def breaker(self, route: str | None = None, /, **changes: object) -> BreakerSettings:
-        """Change some settings of the circuit breaker now, for all that share the store.
+        """Change some settings of the circuit breaker now, for every process that shares the store.
 
         With a route only those of its circuit.  Their names are those of `BreakerSettings`; see
         docs/circuits.md.  Raises InvalidRequest.
         """
-        circuits = Circuits(self._opening.get().channel)
+        circuits = CircuitClient(self._lazy_backend.get().channel)
         if route is None:
             return circuits.change_settings(changes)
         return circuits.change_own_settings(changes, route=route).settings
@@ -190,17 +190,17 @@ class Penstock(BusPart, Application):
     # --- opening and closing ---
 
     def open(self) -> Self:
-        """Open now what would be opened at the first use."""
-        self._opening.get()
+        """Open the store or the server now instead of at the first use."""
+        self._lazy_backend.get()
         return self
 
     def close(self) -> None:
-        """What comes after it opens anew."""
-        self._opening.close()
+        """The next use opens it again."""
+        self._lazy_backend.close()
 
     async def open_async(self) -> Self:
         """`open()` without blocking the event loop."""
-        await self._opening.get_async()
+        await self._lazy_backend.get_async()
         return self
 
     async def close_async(self) -> None:
@@ -219,18 +219,18 @@ class Penstock(BusPart, Application):
     async def __aexit__(self, *_: object) -> None:
         await self.close_async()
 
-    def standing_in(self, backend: Backend) -> AbstractContextManager[None]:
-        """For tests: as long as it is held, everything goes to another backend."""
-        return self._opening.standing_in(backend)
+    def substitute(self, backend: Backend) -> AbstractContextManager[None]:
+        """For tests: inside this context everything goes to another backend."""
+        return self._lazy_backend.substitute(backend)
 
     def use(self, url: str, *, key: str | None = None) -> None:
-        """Another store or server from now on; what is open is closed."""
+        """Switch to another store or server; the current one is closed."""
         self.url = check_url(url)
         self._key = key or self._key
         self.close()
 
     def migrate(self) -> list[str]:
-        """Bring the schema of an own store up to date; returns the names of what was applied."""
+        """Migrate the schema of a local store; returns the names of the applied migrations."""
         if self.url.startswith(SERVER):
             raise InvalidRequest(
                 "the store belongs to a server: run penstock migrate --store URL beside it"
@@ -238,16 +238,16 @@ class Penstock(BusPart, Application):
         return [done.name for done in migrate(self.settings(self.url))]
 
     def settings(self, url: str) -> Settings:
-        """Of a store at that URL, opened in this process; see docs/jobs.md."""
+        """The settings of a store at this URL, opened in this process; see docs/jobs.md."""
         given = {"queues.auto_create": True, **self._given, "store.url": url}
-        # Of the variables that are no settings, many are those of commands.
+        # Variables that are not settings may belong to commands.
         return load(program=given, other_env=os.environ).settings
 
     # --- for workers ---
 
     @property
     def name(self) -> str | None:
-        """None: its module has made several applications, and this one was not given a name."""
+        """None if its module creates several applications and this one has no name."""
         if self._name is None and naming.is_ambiguous(self._module):
             return None
         return self._name or self._module
@@ -262,36 +262,36 @@ class Penstock(BusPart, Application):
 
     @property
     def backend(self) -> Backend:
-        """What stands behind it, opened: for the parts of Penstock that build on it."""
-        return self._opening.get()
+        """The opened store or server, for other parts of Penstock."""
+        return self._lazy_backend.get()
 
     def backend_for(self, tx: object) -> Backend:
         """The backend, opened; raises InvalidRequest where opening would wait for `tx`."""
         self._refuse_to_open(tx)
-        return self._opening.get()
+        return self._lazy_backend.get()
 
     async def backend_for_async(self, tx: object) -> Backend:
         self._refuse_to_open(tx)
-        return await self._opening.get_async()
+        return await self._lazy_backend.get_async()
 
     @property
     def clock(self) -> Clock:
-        """That of the store; of a server elsewhere only this machine's own."""
-        return self._opening.get().clock
+        """The clock of the store; for a server, that of this machine."""
+        return self._lazy_backend.get().clock
 
     @property
     def queues(self) -> list[str]:
-        """Those of its jobs and those that were declared."""
+        """Those of its jobs and those that it declares."""
         return sorted({*self._declared, *self.handlers.queues})
 
     def queue_names(self, *, prefix: str, limit: int) -> list[str]:
         """Of the queues that exist, in their order."""
-        page = Queues(self._opening.get().channel).page(prefix=prefix, limit=limit)
+        page = QueueClient(self._lazy_backend.get().channel).page(prefix=prefix, limit=limit)
         return [queue.name for queue in page.queues]
 
     def job_source(self) -> JobSource:
-        """Where a worker gets work; its queues are made if missing, recurring work is declared."""
-        backend = self._opening.get()
+        """Where a worker claims jobs; creates missing queues and declares recurring work."""
+        backend = self._lazy_backend.get()
         self._subscribe_all(backend)
         for name in self.queues:
             self._settle(backend, name)
@@ -301,27 +301,27 @@ class Penstock(BusPart, Application):
 
     def registry(self, about: NewWorker) -> WorkerRegistry:
         """Where a worker registers; recurring work that is no longer declared is retired."""
-        channel, owner = self._opening.get().channel, self.name
+        channel, owner = self._lazy_backend.get().channel, self.name
         if owner is None:
             return ChannelRegistry(channel, about)
         declared = frozenset(recurrence.name for recurrence in self.recurring.declared)
         labels = about.labels | ownership.labels(owner, declared)
         registry = ChannelRegistry(channel, msgspec.structs.replace(about, labels=labels))
-        retire = Schedules(channel).retire
+        retire = RecurringClient(channel).retire
         return RetiringRegistry(registry, lambda: retire(owner, declared), owner=owner)
 
     def worker(self, **options: Unpack[WorkerOptions]) -> JobWorker:
         """A worker in this process: `run()` it in any thread, `drain()` ends it.
 
-        Without processes of its own: a sync job past its time limit is told so but cannot be
-        stopped, and what crashes takes this process along.  `penstock worker` has neither flaw.
+        Without processes of its own: a sync job past its time limit is asked to stop but cannot be
+        killed, and a crash ends this process.  `penstock worker` has neither limitation.
         """
         from penstock.worker.worker import in_process
 
         return in_process(self, **options)
 
     def run_worker(self, **options: Unpack[WorkerOptions]) -> None:
-        """The same, run here until Ctrl-C, with what has to run beside a store of one's own."""
+        """The same, run here until Ctrl-C, together with the duties of a local store."""
         worker = self.worker(**options)
         self.start_duties()
         try:
@@ -331,13 +331,13 @@ class Penstock(BusPart, Application):
             worker.run()
 
     def start_duties(self) -> None:
-        """What has to run beside an own store if no server does: a worker calls it once."""
-        self._opening.get().start_duties()
+        """Run the background duties of a local store that has no server beside it."""
+        self._lazy_backend.get().start_duties()
 
     # --- the outbox ---
 
-    def put(self, settled: Settled, drafts: Sequence[Draft]) -> list[Enqueued]:
-        queue, tx = settled.queue, settled.tx
+    def put(self, resolved: ResolvedOptions, drafts: Sequence[Draft]) -> list[Enqueued]:
+        queue, tx = resolved.queue, resolved.tx
         backend = self.backend_for(tx)
         settings: Mapping[str, Any] = {}
         if tx is not None:
@@ -346,14 +346,14 @@ class Penstock(BusPart, Application):
             self._declared.apply(backend, queue)
         answers: list[Sent | PenstockError] = []
         with tracing.producing(queue, drafts) as span:
-            for some in batches(traced(drafts, span.trace), most=DEFAULT_LIMITS.max_batch):
+            for some in batches(with_trace(drafts, span.trace), most=DEFAULT_LIMITS.max_batch):
                 answers += backend.send(queue, some, tx=tx, settings=settings)
-            sent = all_sent(answers)
+            sent = check_sent(answers)
             span.sent([one.id for one in sent])
         return sent
 
-    async def put_async(self, settled: Settled, drafts: Sequence[Draft]) -> list[Enqueued]:
-        queue, tx = settled.queue, settled.tx
+    async def put_async(self, resolved: ResolvedOptions, drafts: Sequence[Draft]) -> list[Enqueued]:
+        queue, tx = resolved.queue, resolved.tx
         backend = await self.backend_for_async(tx)
         settings: Mapping[str, Any] = {}
         if tx is not None:
@@ -362,9 +362,9 @@ class Penstock(BusPart, Application):
             await self._declared.apply_async(backend, queue)
         answers: list[Sent | PenstockError] = []
         with tracing.producing(queue, drafts) as span:
-            for some in batches(traced(drafts, span.trace), most=DEFAULT_LIMITS.max_batch):
+            for some in batches(with_trace(drafts, span.trace), most=DEFAULT_LIMITS.max_batch):
                 answers += await backend.send_async(queue, some, tx=tx, settings=settings)
-            sent = all_sent(answers)
+            sent = check_sent(answers)
             span.sent([one.id for one in sent])
         return sent
 
@@ -376,8 +376,8 @@ class Penstock(BusPart, Application):
         return LocalBackend(self.settings(self.url), clock=self._clock)
 
     def _refuse_to_open(self, tx: object) -> None:
-        """To open a file is to write to it, which would wait for the very one that waits here."""
-        if tx is not None and self.url.startswith(SQLITE) and not self._opening.is_open:
+        """Opening a file writes to it, which would wait for the caller's own transaction."""
+        if tx is not None and self.url.startswith(SQLITE) and not self._lazy_backend.is_open:
             raise InvalidRequest("call app.open() before the transaction that is given as tx=")
 
     def _settle(self, backend: Backend, queue: str) -> None:
@@ -385,7 +385,7 @@ class Penstock(BusPart, Application):
 
     def _named(
         self, kind: str, arguments: Mapping[str, object], options: JobOptions
-    ) -> tuple[Settled, Draft]:
+    ) -> tuple[ResolvedOptions, Draft]:
         job = self.handlers.find(kind)
         if job is not None:
             return job.named(arguments, options)

@@ -22,7 +22,7 @@ def module_of(variables: Mapping[str, Any]) -> str:
     spec = variables.get("__spec__")
     if spec is not None:  # python -m shop.jobs
         return str(spec.name).removesuffix(".__main__")
-    file = variables.get("__file__")  # python jobs.py; without it somebody types
+    file = variables.get("__file__")  # python jobs.py; missing in an interactive session
     return name if file is None else Path(file).stem
 
 

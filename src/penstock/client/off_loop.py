@@ -1,4 +1,4 @@
-"""Waiting on behalf of those who call blocking functions on an event loop."""
+"""Run blocking functions that are called on an event loop."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from typing import TypeVar
 T = TypeVar("T")
 
 
-def aside(do: Callable[[], T]) -> T:
-    """Do it here, or on a thread beside if an event loop runs here: that one stands still."""
+def run_off_loop(do: Callable[[], T]) -> T:
+    """Run it here, or on another thread if an event loop runs here, which waits meanwhile."""
     if not _is_on_loop():
         return do()
     with ThreadPoolExecutor(1) as thread:

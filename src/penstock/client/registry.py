@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 
 from penstock.client.channel import Channel
-from penstock.client.nouns.workers import Workers
+from penstock.client.nouns.workers import WorkerClient
 from penstock.domain.errors import PenstockError, StoreUnavailable, WorkerGone, WorkerNotFound
 from penstock.domain.worker import NewWorker
 from penstock.worker.application import RegistryStatus, WorkerRegistry
@@ -17,7 +17,7 @@ _log = logging.getLogger("penstock.recurring")
 
 class ChannelRegistry:
     def __init__(self, channel: Channel, about: NewWorker) -> None:
-        self._workers = Workers(channel)
+        self._workers = WorkerClient(channel)
         self._about = about
 
     def register(self) -> str:

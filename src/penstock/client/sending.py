@@ -8,24 +8,24 @@ import msgspec
 
 from penstock.api.sends import Sent
 from penstock.client.jobs.job import Enqueued
-from penstock.client.jobs.options import JobOptions, Settled
+from penstock.client.jobs.options import JobOptions, ResolvedOptions
 from penstock.domain.errors import InvalidRequest, PenstockError
 from penstock.domain.message.draft import Draft
 
 
 def draft_by_kind(
     kind: str, arguments: Mapping[str, object], options: JobOptions
-) -> tuple[Settled, Draft]:
+) -> tuple[ResolvedOptions, Draft]:
     """A job whose function is not known here.  Raises InvalidRequest for what is not JSON."""
-    settled = Settled().merged(options)
+    resolved = ResolvedOptions().merged(options)
     try:
         body = msgspec.json.encode(arguments).decode()
     except (TypeError, ValueError, OverflowError) as error:
         raise InvalidRequest(f"job {kind!r}: {error}") from None
-    return settled, msgspec.structs.replace(settled.draft, kind=kind, body=body)
+    return resolved, msgspec.structs.replace(resolved.draft, kind=kind, body=body)
 
 
-def traced(drafts: Sequence[Draft], trace: str | None) -> list[Draft]:
+def with_trace(drafts: Sequence[Draft], trace: str | None) -> list[Draft]:
     """With this trace context, where a draft has none of its own."""
     if trace is None:
         return list(drafts)
@@ -36,7 +36,7 @@ def batches(drafts: Sequence[Draft], *, most: int) -> list[Sequence[Draft]]:
     return [drafts[i : i + most] for i in range(0, len(drafts), most)]
 
 
-def all_sent(answers: Sequence[Sent | PenstockError]) -> list[Enqueued]:
+def check_sent(answers: Sequence[Sent | PenstockError]) -> list[Enqueued]:
     """Raises the first refusal, with a note on how many jobs were enqueued."""
     sent = [Enqueued(a.id, a.is_duplicate) for a in answers if isinstance(a, Sent)]
     for answer in answers:

@@ -14,8 +14,8 @@ from penstock.supervision.health import Health, Part
 from penstock.supervision.threads import SupervisedThread
 from penstock.wiring.broker import steady_clock
 from penstock.worker.assignment import Assignment
-from penstock.worker.frames import ProcessAssignment
-from penstock.worker.supervisor import Supervisor
+from penstock.worker.processes.frames import ProcessAssignment
+from penstock.worker.processes.supervisor import Supervisor
 
 _log = logging.getLogger("penstock.workers")
 

@@ -1,4 +1,4 @@
-"""For the tests of applications: a clock that goes when it is told to, and jobs run on the spot.
+"""For tests of applications: a manual clock, and jobs that run at once.
 
     def test_a_welcome_is_sent(penstock_kit):
         kit = penstock_kit(app)
@@ -7,7 +7,7 @@
         kit.run()
 
 Nothing is faked: jobs go through the real serialiser into a real store, and are claimed, retried
-and buried as in production.  Only time is not real.
+and buried as in production.  Only the clock is manual.
 """
 
 from __future__ import annotations

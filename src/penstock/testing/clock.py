@@ -1,4 +1,4 @@
-"""A clock that goes when it is told to."""
+"""A clock that moves only when a test advances it."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class ManualClock:
 
     @property
     def moment(self) -> datetime:
-        """The same instant, as most programs say it."""
+        """The same instant as a datetime."""
         return moment_of(self._now)
 
     def advance(

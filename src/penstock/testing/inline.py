@@ -1,4 +1,4 @@
-"""A store of one's own that says when something was sent to it."""
+"""A local store that reports when something was sent to it."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from penstock.settings import Settings
 
 
 class Inline(LocalBackend):
-    """What is sent in a caller's own transaction is not there before that is committed."""
+    """Sends in the caller's own transaction are not reported: they are not committed yet."""
 
     def __init__(self, settings: Settings, clock: Clock, on_sent: Callable[[], None]) -> None:
         super().__init__(settings, clock=clock)

@@ -12,7 +12,7 @@ from typing import Any, ParamSpec, Self, TypedDict, Unpack
 
 from penstock.client.app import Penstock
 from penstock.client.jobs.job import Job
-from penstock.client.off_loop import aside
+from penstock.client.off_loop import run_off_loop
 from penstock.domain.duration import Duration, as_ms
 from penstock.domain.limits import HOUR
 from penstock.domain.message.lease import Verb
@@ -22,9 +22,9 @@ from penstock.testing import views
 from penstock.testing.clock import ManualClock
 from penstock.testing.inline import Inline
 from penstock.testing.runs import KitRunner, Run
-from penstock.testing.views import JobView, Wanted
+from penstock.testing.views import JobQuery, JobView
 from penstock.worker.claimed_job import ClaimedJob, JobAct
-from penstock.worker.coroutines import run_here
+from penstock.worker.slots.coroutines import run_here
 
 P = ParamSpec("P")
 
@@ -66,7 +66,7 @@ class Kit:
             url = self._url or f"{SQLITE}{stack.enter_context(_folder())}/penstock.db"
             self._inline = Inline(self.app.settings(url), self.clock, self._sent)
             stack.callback(self._inline.close)
-            stack.enter_context(self.app.standing_in(self._inline))
+            stack.enter_context(self.app.substitute(self._inline))
             self._stack = stack.pop_all()
         self._source = self.app.job_source()
         broker = self._inline.broker
@@ -91,8 +91,8 @@ class Kit:
         runs: list[Run] = []
         self._is_running = True
         try:
-            while claimed := aside(self._claim):
-                run, act = aside(lambda job=claimed: self._run(job))  # type: ignore[misc]
+            while claimed := run_off_loop(self._claim):
+                run, act = run_off_loop(lambda job=claimed: self._run(job))  # type: ignore[misc]
                 self._note(runs, run, act, raises, at_most)
         finally:
             self._is_running = False
@@ -115,10 +115,10 @@ class Kit:
         self._is_running = True
         try:
             enqueued = job.enqueue(*args, **kwargs)
-            claimed = aside(lambda: self._claim_one(enqueued.id))
+            claimed = run_off_loop(lambda: self._claim_one(enqueued.id))
             assert claimed is not None, f"{job.kind} is not due, or its queue holds it back"
-            run, act = aside(lambda: self._run(claimed))
-            aside(lambda: self._act(act))
+            run, act = run_off_loop(lambda: self._run(claimed))
+            run_off_loop(lambda: self._act(act))
         finally:
             self._is_running = False
         return run
@@ -126,7 +126,7 @@ class Kit:
     def advance(self, by: Duration) -> None:
         """Let time pass: messages fall due, leases expire, and recurring work is sent."""
         self.clock.advance(ms=as_ms("by", by))
-        aside(self._inline.broker.run_duties)
+        run_off_loop(self._inline.broker.run_duties)
 
     @contextmanager
     def inline(self) -> Iterator[None]:
@@ -147,7 +147,9 @@ class Kit:
     ) -> list[JobView]:
         """Jobs that have not ended, due or not, including dead ones."""
         wanted = _wanted(job, arguments, match)
-        return [one for one in aside(lambda: views.live(self._inline.broker)) if wanted.fits(one)]
+        return [
+            one for one in run_off_loop(lambda: views.live(self._inline.broker)) if wanted.fits(one)
+        ]
 
     def ended(
         self,
@@ -157,7 +159,11 @@ class Kit:
     ) -> list[JobView]:
         """Jobs that are done or cancelled."""
         wanted = _wanted(job, arguments, match)
-        return [one for one in aside(lambda: views.ended(self._inline.broker)) if wanted.fits(one)]
+        return [
+            one
+            for one in run_off_loop(lambda: views.ended(self._inline.broker))
+            if wanted.fits(one)
+        ]
 
     def assert_enqueued(
         self,
@@ -204,7 +210,7 @@ class Kit:
         return self._runner.run(job)
 
     def _note(self, runs: list[Run], run: Run, act: JobAct, raises: bool, at_most: int) -> None:
-        aside(lambda: self._act(act))
+        run_off_loop(lambda: self._act(act))
         runs.append(run)
         if raises and run.error is not None and not isinstance(run.error, HandlerOutcome):
             raise run.error
@@ -228,8 +234,8 @@ class Kit:
 
 def _wanted(
     job: Job[..., Any] | str | None, arguments: Mapping[str, object] | None, match: JobMatch
-) -> Wanted:
-    return Wanted(kind=views.kind_of(job), arguments=arguments, **match)
+) -> JobQuery:
+    return JobQuery(kind=views.kind_of(job), arguments=arguments, **match)
 
 
 @contextmanager

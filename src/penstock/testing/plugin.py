@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 @pytest.fixture
 def penstock_clock() -> ManualClock:
-    """A clock that goes when it is told to; that of every kit of this test."""
+    """A manual clock, shared by all kits of this test."""
     from penstock.testing.clock import ManualClock
 
     return ManualClock()

@@ -8,7 +8,7 @@ from enum import StrEnum
 
 import msgspec
 
-from penstock.client.off_loop import aside
+from penstock.client.off_loop import run_off_loop
 from penstock.domain.message.lease import Verb
 from penstock.ports.clock import Clock, Dice
 from penstock.worker import handling, outcomes
@@ -141,7 +141,9 @@ class KitRunner:
         if self._is_overdue(job):  # a worker would have stopped it, and reports the time-out
             return
         act = JobAct(receipt=job.receipt, verb=Verb.EXTEND, delay_ms=lease_ms, progress=progress)
-        [error] = aside(lambda: self._source.act([act]))  # async handlers call it on their loop
+        [error] = run_off_loop(
+            lambda: self._source.act([act])
+        )  # async handlers call it on their loop
         if error is not None:
             raise error
 

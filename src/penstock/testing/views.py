@@ -1,4 +1,4 @@
-"""Jobs as a test looks at them."""
+"""Jobs as tests see them."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class JobView(msgspec.Struct, frozen=True, kw_only=True):
     reason: str | None = None
 
 
-class Wanted(msgspec.Struct, frozen=True, kw_only=True):
+class JobQuery(msgspec.Struct, frozen=True, kw_only=True):
     """What a test looks for; None means any."""
 
     kind: str | None = None
@@ -58,9 +58,9 @@ class Wanted(msgspec.Struct, frozen=True, kw_only=True):
         return self.arguments is None or _includes(job.arguments, self.arguments)
 
     def __str__(self) -> str:
-        told = {name: getattr(self, name) for name in self.__struct_fields__}
-        said = [f"{name}={value!r}" for name, value in told.items() if value is not None]
-        return ", ".join(said) or "anything"
+        fields = {name: getattr(self, name) for name in self.__struct_fields__}
+        given = [f"{name}={value!r}" for name, value in fields.items() if value is not None]
+        return ", ".join(given) or "anything"
 
 
 def kind_of(job: Job[..., Any] | str | None) -> str | None:
@@ -68,7 +68,7 @@ def kind_of(job: Job[..., Any] | str | None) -> str | None:
 
 
 def live(broker: Broker) -> list[JobView]:
-    """Of all queues, in the order in which they were enqueued; the dead are among them."""
+    """Of all queues, in the order in which they were enqueued, including dead ones."""
     found: list[MessageView] = []
     for view in broker.queues.page(prefix="", after="", limit=_PAGE).result():
         for state in _NOT_ENDED:
@@ -114,7 +114,7 @@ def _job(view: MessageView) -> JobView:
 
 
 def _includes(found: object, wanted: Mapping[str, object]) -> bool:
-    """Are all of these there?  Compared as JSON, as which they are stored."""
+    """Whether all of these are there, compared as the JSON that is stored."""
     if not isinstance(found, dict):
         return False
     asked = msgspec.json.decode(msgspec.json.encode(wanted))

@@ -1,1 +1,1 @@
-"""The worker: claims work, has it done in slots, keeps its leases, and tells what became of it."""
+"""The worker: claims jobs, runs them in slots, extends their leases, and reports how they ended."""

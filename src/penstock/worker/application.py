@@ -18,7 +18,7 @@ from penstock.domain.worker import NewWorker
 from penstock.ports.clock import Clock
 from penstock.worker.claimed_job import ClaimedJob, JobAct
 from penstock.worker.handler import Handler
-from penstock.worker.lifespan import WorkerHooks
+from penstock.worker.slots.lifespan import WorkerHooks
 
 
 class Unanswered(Exception):

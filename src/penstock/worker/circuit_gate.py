@@ -1,4 +1,4 @@
-"""Circuits of jobs that name a route: asked before the job runs, told its outcome afterwards.
+"""Circuits of jobs that name a route: consulted before a job runs, informed of its outcome.
 
     claimed ──▶ admit ──▶ run ──▶ end ──▶ report
                   └──▶ snoozed: the circuit is open, no attempt is spent

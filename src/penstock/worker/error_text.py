@@ -34,7 +34,7 @@ _IMPORTING = ("<frozen importlib", importlib.__file__)
 _MOST_FRAMES = (40, 12, 6, 2)  # of one exception; the first that fits
 _MOST_SOURCE = 120
 _MOST_MEMBERS = 5  # of a group
-_MOST_LINKS = 8  # exceptions told of in all
+_MOST_LINKS = 8  # exceptions described in all
 
 
 def error_text(error: BaseException) -> str:
@@ -126,11 +126,11 @@ def _trimmed(frames: list[FrameSummary]) -> Iterator[str]:
     """Outermost first.  Of libraries: what the application called, and where it ended."""
     home = _package(frames[0].filename) if frames else None
 
-    def is_foreign(frame: FrameSummary) -> bool:
+    def is_model(frame: FrameSummary) -> bool:
         is_home = home is not None and _package(frame.filename) == home
         return _is_library(frame.filename) and not is_home
 
-    for is_library, group in groupby(frames, is_foreign):
+    for is_library, group in groupby(frames, is_model):
         run = list(group)
         if is_library and len(run) > 3:
             yield _place(run[0])

@@ -20,8 +20,8 @@ from penstock.ports.clock import Clock, Dice
 from penstock.worker import outcomes
 from penstock.worker.application import Handlers, Running
 from penstock.worker.claimed_job import ClaimedJob, JobAct
-from penstock.worker.coroutines import run_here
 from penstock.worker.error_text import error_text
+from penstock.worker.slots.coroutines import run_here
 
 _log = logging.getLogger("penstock.worker.jobs")
 

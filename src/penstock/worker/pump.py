@@ -18,13 +18,13 @@ from penstock.worker.assignment import Assignment
 from penstock.worker.circuit_gate import CircuitGate
 from penstock.worker.claimed_job import ClaimedJob, JobAct, RunsIn, StopReason
 from penstock.worker.handling import prepare
-from penstock.worker.job_table import JobTable
 from penstock.worker.lease_keeper import LeaseKeeper, extension, restore
 from penstock.worker.log import JobLog
 from penstock.worker.outage import StoreOutage
 from penstock.worker.outcomes import time_out
 from penstock.worker.prefetch import Prefetch
-from penstock.worker.slots import Slots
+from penstock.worker.processes.job_table import JobTable
+from penstock.worker.slots.slots import Slots
 
 _POLL_MS = 1_000  # without a wake-up
 _BURST_POLL_MS = 200  # in a burst there are no wake-ups

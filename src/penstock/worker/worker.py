@@ -1,4 +1,4 @@
-"""A worker: the pump on the thread that calls `run`, slots for the jobs, heartbeats.
+"""A worker: the pump on the thread that calls `run`, slots for the jobs, beats.
 
     worker = JobWorker(Assignment(queues=("mail",)), source, handlers, clock, dice)
     worker.run()  # until worker.drain() is called, from any thread
@@ -19,18 +19,18 @@ from penstock.ports.clock import Clock, Dice
 from penstock.wiring.broker import own_dice
 from penstock.worker.application import Application, Handlers, JobSource, WorkerRegistry
 from penstock.worker.assignment import Assignment, WorkerOptions, assignment_of
-from penstock.worker.async_slots import EventLoop
+from penstock.worker.beats import Beats, describe_worker
 from penstock.worker.claimed_job import ClaimedJob, JobAct, RunsIn
 from penstock.worker.handling import fail, run, run_async
-from penstock.worker.heartbeat import Heartbeat, describe_worker
-from penstock.worker.job_table import JobTable
-from penstock.worker.lifespan import Lifespan, WorkerHooks
 from penstock.worker.outage import Report, StoreOutage, log_outage
+from penstock.worker.processes.job_table import JobTable
+from penstock.worker.processes.retirement import has_limits, reason_to_retire, resident_bytes
+from penstock.worker.processes.startup import unknown_queues
 from penstock.worker.pump import Pump
-from penstock.worker.retirement import has_limits, reason_to_retire, resident_bytes
-from penstock.worker.sandboxes import Sandboxes
-from penstock.worker.slots import Slots
-from penstock.worker.startup import unknown_queues
+from penstock.worker.slots.async_slots import EventLoop
+from penstock.worker.slots.lifespan import Lifespan, WorkerHooks
+from penstock.worker.slots.sandboxes import Sandboxes
+from penstock.worker.slots.slots import Slots
 
 _log = logging.getLogger("penstock.worker")
 
@@ -91,9 +91,9 @@ class JobWorker:
             on_ended=self._retire_if_due,
             outage=outage,
         )
-        self._heartbeat: Heartbeat | None = None
+        self._beats: Beats | None = None
         if registry is not None:
-            self._heartbeat = Heartbeat(
+            self._beats = Beats(
                 registry,
                 every_ms=assignment.beat_ms,
                 on_id=self._registered,
@@ -153,8 +153,8 @@ class JobWorker:
         self._is_rung = False
         now = self._clock.now()
         dues = []
-        if self._heartbeat is not None:
-            dues.append(self._heartbeat.tick(now))
+        if self._beats is not None:
+            dues.append(self._beats.tick(now))
         if self._drain_ms is not None:
             dues.append(self._continue_draining(now))
         dues.append(self.pump.tick(now))
@@ -206,8 +206,8 @@ class JobWorker:
 
     def _close(self) -> bool:
         is_clean = not self.pump.holds_any
-        if self._heartbeat is not None:
-            self._heartbeat.leave()
+        if self._beats is not None:
+            self._beats.leave()
         self._lifespan.stop()
         if self._sandboxes is not None:
             self._sandboxes.close()

@@ -96,8 +96,8 @@ def test_a_handler_tells_how_far_it_is_and_asks_for_more_time(app, queue, driver
     index.enqueue()
     driver.run_due()
 
-    told = [asked["progress"] for asked in driver.controls.asked]
-    assert [msgspec.json.decode(text) if text else None for text in told] == [
+    reported = [asked["progress"] for asked in driver.controls.asked]
+    assert [msgspec.json.decode(text) if text else None for text in reported] == [
         {"fraction": 0.5, "note": "half"},
         {"note": "still here"},
         None,

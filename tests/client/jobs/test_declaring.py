@@ -50,7 +50,7 @@ def test_two_jobs_of_one_kind_are_refused(idle):
 
     def other() -> None: ...
 
-    with pytest.raises(InvalidRequest, match=r"there is a job 'plain' already, in .*\.py:\d+"):
+    with pytest.raises(InvalidRequest, match=r"job 'plain' exists already, in .*\.py:\d+"):
         idle.job(kind="plain")(other)
 
 

@@ -76,15 +76,15 @@ async def test_every_sync_call_works_as_the_first_one_on_a_loop(
 
 async def _open_async(app: Penstock, queue: str) -> None:
     assert await app.open_async() is app
-    assert app._opening.is_open
+    assert app._lazy_backend.is_open
     await app.close_async()
-    assert not app._opening.is_open
+    assert not app._lazy_backend.is_open
 
 
 async def _enter_async(app: Penstock, queue: str) -> None:
     async with app as opened:
         assert (await opened.enqueue_async("mail", {}, queue=queue)).id
-    assert not app._opening.is_open
+    assert not app._lazy_backend.is_open
 
 
 async def _notifications_async(app: Penstock, queue: str) -> None:

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from penstock import Penstock
-from penstock.client.local.lazy_backend import Opening
+from penstock.client.local.lazy_backend import LazyBackend
 from penstock.domain.errors import StoreRefused
 from tests.docs.snippets import ROOT
 
@@ -41,8 +41,8 @@ def test_it_can_be_closed_and_used_again(app, queue, driver):
 
 def test_a_with_block_opens_and_closes(url):
     with Penstock(url) as app:
-        assert app._opening.is_open
-    assert not app._opening.is_open
+        assert app._lazy_backend.is_open
+    assert not app._lazy_backend.is_open
 
 
 @pytest.mark.no_store("declaring")
@@ -58,7 +58,7 @@ def test_threads_that_come_at_the_same_time_open_it_once():
         go_on.wait(20)
         return Nothing()
 
-    opening = Opening(open_it)
+    opening = LazyBackend(open_it)
     threads = [threading.Thread(target=opening.get) for _ in range(4)]
     for thread in threads:
         thread.start()

@@ -224,7 +224,7 @@ def test_without_a_current_span_the_producer_span_begins_a_trace(app, queue, dri
     [span] = produced()
     assert span.parent is None
     assert f"-{span.context.span_id:016x}-" in work.trace
-    assert tracing.of_now() is None
+    assert tracing.current_trace() is None
 
 
 @pytest.mark.no_store("codec")
@@ -248,7 +248,7 @@ with tracing.consuming(some_job(trace={PARENT!r})):
         span.sent(["1"])
 with tracing.producing("mail", []) as span:
     assert span.trace is None
-assert tracing.of_now() is None
+assert tracing.current_trace() is None
 """,
         tmp_path,
     )
@@ -263,9 +263,9 @@ sys.modules["opentelemetry"] = None
 from penstock import Penstock
 from penstock.client.jobs import tracing
 from tests.worker.test_outcomes import some_job
-with tracing.consuming(some_job(trace={PARENT!r})) as told:
-    told.told(None)
-assert tracing.of_now() is None
+with tracing.consuming(some_job(trace={PARENT!r})) as span:
+    span.note_result(None)
+assert tracing.current_trace() is None
 assert not tracing.is_needed(some_job(trace={PARENT!r}))
 app = Penstock("sqlite:///{tmp_path}/jobs.db")
 app.enqueue("mail", {{}}, trace={PARENT!r})

@@ -110,10 +110,10 @@ def test_many_at_once_have_their_duplicates_told(app, queue):
     @app.job(queue=queue, unique=True)
     def mail(to: str) -> None: ...
 
-    told = mail.enqueue_many([{"to": "ada"}, {"to": "bob"}, {"to": "ada"}])
+    enqueued = mail.enqueue_many([{"to": "ada"}, {"to": "bob"}, {"to": "ada"}])
 
-    assert [one.is_duplicate for one in told] == [False, False, True]
-    assert told[0].id == told[2].id
+    assert [one.is_duplicate for one in enqueued] == [False, False, True]
+    assert enqueued[0].id == enqueued[2].id
 
 
 @pytest.mark.no_store("declaring")

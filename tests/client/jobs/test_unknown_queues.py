@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from penstock.domain.errors import Forbidden
-from penstock.worker.startup import unknown_queues
+from penstock.worker.processes.startup import unknown_queues
 from tests.edge.api import a_name
 
 pytestmark = pytest.mark.ways("worker")

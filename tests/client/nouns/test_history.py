@@ -6,7 +6,7 @@ from datetime import timedelta
 
 import pytest
 
-from penstock.client.nouns.history import History
+from penstock.client.nouns.history import HistoryClient
 from penstock.client.remote.server import Remote
 from penstock.domain.datetimes import moment_of
 from penstock.domain.errors import InvalidRequest, MessageNotFound
@@ -37,11 +37,11 @@ def ids(server: LiveServer) -> list[str]:
 
 
 @pytest.fixture
-def history(connect: Connect, server: LiveServer) -> History:
-    return History(connect(HistoryOperations(server.broker.insight).handlers()))
+def history(connect: Connect, server: LiveServer) -> HistoryClient:
+    return HistoryClient(connect(HistoryOperations(server.broker.insight).handlers()))
 
 
-def test_endings_are_found_page_by_page(history: History, ids: list[str]) -> None:
+def test_endings_are_found_page_by_page(history: HistoryClient, ids: list[str]) -> None:
     found = list(history.search(queue="mail", page_size=2, outcome=State.DONE))
 
     assert sorted(ending.id for ending in found) == sorted(ids)
@@ -49,7 +49,7 @@ def test_endings_are_found_page_by_page(history: History, ids: list[str]) -> Non
     assert list(history.search(outcome=State.DEAD)) == []
 
 
-def test_endings_are_found_by_time(history: History, ids: list[str]) -> None:
+def test_endings_are_found_by_time(history: HistoryClient, ids: list[str]) -> None:
     noon = moment_of(NOON)
 
     assert len(list(history.search(from_at=noon, to_at=noon + timedelta(seconds=1)))) == 3
@@ -57,7 +57,7 @@ def test_endings_are_found_by_time(history: History, ids: list[str]) -> None:
     assert list(history.search(from_at=noon + timedelta(seconds=1))) == []
 
 
-def test_one_message_is_looked_up_with_its_attempts(history: History, ids: list[str]) -> None:
+def test_one_message_is_looked_up_with_its_attempts(history: HistoryClient, ids: list[str]) -> None:
     past = history.of(ids[0])
 
     [ending], [attempt] = past.endings, past.attempts
@@ -67,7 +67,7 @@ def test_one_message_is_looked_up_with_its_attempts(history: History, ids: list[
     assert attempt.error == "smtp: 421"
 
 
-def test_requests_that_make_no_sense_are_rejected(history: History) -> None:
+def test_requests_that_make_no_sense_are_rejected(history: HistoryClient) -> None:
     with pytest.raises(InvalidRequest, match="outcome"):
         history.page(outcome=State.READY)
     with pytest.raises(InvalidRequest, match="cursor"):

@@ -11,7 +11,7 @@ import pytest
 from penstock.api.manual_acts import Changed, Where
 from penstock.client.channel import Channel
 from penstock.client.local.channel import LocalChannel
-from penstock.client.nouns.messages import Messages
+from penstock.client.nouns.messages import MessageClient
 from penstock.client.remote.server import Remote
 from penstock.client.remote.transport import Transport
 from penstock.domain.datetimes import moment_of
@@ -43,7 +43,7 @@ def remote(server: LiveServer) -> Iterator[Remote]:
 
 
 @pytest.fixture(params=["over HTTP", "in process"])
-def messages(request: pytest.FixtureRequest, server: LiveServer) -> Messages:
+def messages(request: pytest.FixtureRequest, server: LiveServer) -> MessageClient:
     channel: Channel
     if request.param == "over HTTP":
         channel = Transport(server.url)
@@ -54,10 +54,12 @@ def messages(request: pytest.FixtureRequest, server: LiveServer) -> Messages:
             **BulkOperations(*services).handlers(),
         }
         channel = LocalChannel(handlers)
-    return Messages(channel)
+    return MessageClient(channel)
 
 
-def test_a_message_has_its_decoded_body_and_datetimes(messages: Messages, remote: Remote) -> None:
+def test_a_message_has_its_decoded_body_and_datetimes(
+    messages: MessageClient, remote: Remote
+) -> None:
     sent = remote.send("mail", {"to": "ada"}, kind="welcome", tags=("a", "b"), delay_ms=1_000)
 
     found = messages.get(sent.id)
@@ -69,7 +71,7 @@ def test_a_message_has_its_decoded_body_and_datetimes(messages: Messages, remote
 
 
 def test_a_claimed_message_shows_its_lease_and_its_progress(
-    messages: Messages, remote: Remote
+    messages: MessageClient, remote: Remote
 ) -> None:
     sent = remote.send("mail", 1, timeout_ms=9_000)
     [claimed] = remote.claim("mail", lease_ms=5_000, claimed_by="worker-1")
@@ -82,7 +84,9 @@ def test_a_claimed_message_shows_its_lease_and_its_progress(
     assert (found.deadline_at, found.progress) == (moment_of(NOON + 9_000), {"done": 1})
 
 
-def test_browsing_goes_on_at_the_cursor_and_by_filters(messages: Messages, remote: Remote) -> None:
+def test_browsing_goes_on_at_the_cursor_and_by_filters(
+    messages: MessageClient, remote: Remote
+) -> None:
     ids = [remote.send("mail", n, kind=kind).id for n, kind in enumerate("aba")]
 
     first = messages.browse("mail", limit=2)
@@ -93,7 +97,7 @@ def test_browsing_goes_on_at_the_cursor_and_by_filters(messages: Messages, remot
     assert messages.browse("mail", sent_before=moment_of(NOON)).messages == []
 
 
-def test_an_operator_ends_messages_one_by_one(messages: Messages, remote: Remote) -> None:
+def test_an_operator_ends_messages_one_by_one(messages: MessageClient, remote: Remote) -> None:
     one, two, three = [remote.send("mail", n).id for n in range(3)]
 
     assert messages.complete(one, reason="by telephone").state is State.DONE
@@ -106,7 +110,7 @@ def test_an_operator_ends_messages_one_by_one(messages: Messages, remote: Remote
 
 
 def test_a_leased_message_is_cancelled_only_if_that_is_wanted(
-    messages: Messages, remote: Remote
+    messages: MessageClient, remote: Remote
 ) -> None:
     sent = remote.send("mail", 1)
     remote.claim("mail")
@@ -117,7 +121,7 @@ def test_a_leased_message_is_cancelled_only_if_that_is_wanted(
 
 
 def test_a_message_is_rescheduled_to_an_instant_or_by_a_delay(
-    messages: Messages, remote: Remote
+    messages: MessageClient, remote: Remote
 ) -> None:
     sent = remote.send("mail", 1)
     later = moment_of(NOON) + timedelta(hours=1)
@@ -128,7 +132,9 @@ def test_a_message_is_rescheduled_to_an_instant_or_by_a_delay(
         messages.reschedule(sent.id)
 
 
-def test_many_messages_are_counted_and_changed_at_once(messages: Messages, remote: Remote) -> None:
+def test_many_messages_are_counted_and_changed_at_once(
+    messages: MessageClient, remote: Remote
+) -> None:
     ids = [remote.send("mail", n, kind=kind).id for n, kind in enumerate("aba")]
     of_kind_a = Where(State.READY, kind="a", sent_from=moment_of(NOON))
 
@@ -141,7 +147,7 @@ def test_many_messages_are_counted_and_changed_at_once(messages: Messages, remot
 
 
 def test_a_message_that_was_claimed_meanwhile_counts_as_refused(
-    messages: Messages, remote: Remote
+    messages: MessageClient, remote: Remote
 ) -> None:
     ids = [remote.send("mail", n).id for n in range(2)]
     remote.claim("mail")
@@ -151,7 +157,7 @@ def test_a_message_that_was_claimed_meanwhile_counts_as_refused(
     assert done == Changed(matched=2, changed=1, refused=1, is_cut=False)
 
 
-def test_errors_are_those_of_the_broker(messages: Messages) -> None:
+def test_errors_are_those_of_the_broker(messages: MessageClient) -> None:
     with pytest.raises(QueueNotFound):
         messages.browse("nowhere")
     with pytest.raises(QueueNotFound):

@@ -9,7 +9,7 @@ import pytest
 
 from penstock.client.channel import Channel
 from penstock.client.local.channel import LocalChannel
-from penstock.client.nouns.moves import Moves
+from penstock.client.nouns.moves import MoveClient
 from penstock.client.remote.transport import Transport
 from penstock.domain.errors import MoveNotFound, MoveNotRunning, QueueNotFound
 from penstock.domain.message.move_task import MoveState
@@ -32,16 +32,16 @@ def server(tmp_path: Path) -> Iterator[LiveServer]:
 
 
 @pytest.fixture(params=["over HTTP", "in process"])
-def moves(request: pytest.FixtureRequest, server: LiveServer) -> Moves:
+def moves(request: pytest.FixtureRequest, server: LiveServer) -> MoveClient:
     channel: Channel
     if request.param == "over HTTP":
         channel = Transport(server.url)
     else:
         channel = LocalChannel(MoveOperations(server.broker.moves).handlers())
-    return Moves(channel)
+    return MoveClient(channel)
 
 
-def test_a_move_is_started_found_and_cancelled(moves: Moves) -> None:
+def test_a_move_is_started_found_and_cancelled(moves: MoveClient) -> None:
     started = moves.start("mail.dead", to="mail", max_per_second=5)
 
     assert (started.queue, started.to, started.max_per_second) == ("mail.dead", "mail", 5)
@@ -52,7 +52,7 @@ def test_a_move_is_started_found_and_cancelled(moves: Moves) -> None:
     assert moves.cancel(started.id).id == started.id
 
 
-def test_errors_are_those_of_the_broker(moves: Moves) -> None:
+def test_errors_are_those_of_the_broker(moves: MoveClient) -> None:
     with pytest.raises(QueueNotFound):
         moves.start("nowhere")
     with pytest.raises(MoveNotFound):

@@ -10,7 +10,7 @@ import pytest
 
 from penstock.client.channel import Channel
 from penstock.client.local.channel import LocalChannel
-from penstock.client.nouns.notifications import Notifications
+from penstock.client.nouns.notifications import NotificationClient
 from penstock.client.remote.transport import Transport
 from penstock.domain.datetimes import moment_of
 from penstock.domain.errors import InvalidRequest, MessageNotFound, QueueNotFound, WrongState
@@ -35,17 +35,17 @@ def server(tmp_path: Path) -> Iterator[LiveServer]:
 
 
 @pytest.fixture(params=["over HTTP", "in process"])
-def notifications(request: pytest.FixtureRequest, server: LiveServer) -> Notifications:
+def notifications(request: pytest.FixtureRequest, server: LiveServer) -> NotificationClient:
     channel: Channel
     if request.param == "over HTTP":
         channel = Transport(server.url)
     else:
         channel = LocalChannel(handlers_of(server.broker))
-    return Notifications(channel)
+    return NotificationClient(channel)
 
 
 def test_a_notification_is_recorded_and_found_with_all_its_fields(
-    notifications: Notifications,
+    notifications: NotificationClient,
 ) -> None:
     recorded = notifications.record(
         "mail",
@@ -68,7 +68,9 @@ def test_a_notification_is_recorded_and_found_with_all_its_fields(
     assert list(notifications.find(tag="b", due_from=DUE, which="future")) == [found]
 
 
-def test_a_second_one_with_the_same_dedup_key_is_the_first(notifications: Notifications) -> None:
+def test_a_second_one_with_the_same_dedup_key_is_the_first(
+    notifications: NotificationClient,
+) -> None:
     first = notifications.record("mail", 1, due_at=DUE, dedup_key="k")
     second = notifications.record("mail", 2, due_at=DUE, dedup_key="k")
 
@@ -77,7 +79,7 @@ def test_a_second_one_with_the_same_dedup_key_is_the_first(notifications: Notifi
 
 
 def test_a_notification_is_changed_removed_and_found_in_history(
-    notifications: Notifications,
+    notifications: NotificationClient,
 ) -> None:
     recorded = notifications.record("mail", 1, due_at=DUE, tags=("a",))
 
@@ -94,7 +96,7 @@ def test_a_notification_is_changed_removed_and_found_in_history(
 
 
 def test_all_with_a_tag_are_found_over_several_pages_and_removed(
-    notifications: Notifications,
+    notifications: NotificationClient,
 ) -> None:
     ids = [notifications.record("mail", n, due_at=DUE, tags=("a",)).id for n in range(5)]
 
@@ -107,7 +109,7 @@ def test_all_with_a_tag_are_found_over_several_pages_and_removed(
     assert {one.id for one in (*first.notifications, *rest.notifications)} == set(ids)
 
 
-def test_errors_are_those_of_the_broker(notifications: Notifications) -> None:
+def test_errors_are_those_of_the_broker(notifications: NotificationClient) -> None:
     with pytest.raises(QueueNotFound):
         notifications.record("nowhere", 1, due_at=DUE)
     with pytest.raises(QueueNotFound):

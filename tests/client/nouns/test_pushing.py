@@ -13,8 +13,8 @@ from penstock.api import deliveries
 from penstock.api.deliveries import Delivery
 from penstock.client.channel import Channel
 from penstock.client.local.channel import LocalChannel
-from penstock.client.nouns.circuits import Circuits
-from penstock.client.nouns.routes import Routes
+from penstock.client.nouns.circuits import CircuitClient
+from penstock.client.nouns.routes import RouteClient
 from penstock.client.remote.transport import Transport
 from penstock.domain.circuit.circuit import CircuitState, Outcome, Permit, Reported, circuit_hash
 from penstock.domain.circuit.settings import BreakerSettings
@@ -66,7 +66,7 @@ def channel(request: pytest.FixtureRequest, server: LiveServer) -> Channel:
 
 
 def test_routes_are_put_listed_and_matched(channel: Channel) -> None:
-    routes = Routes(channel)
+    routes = RouteClient(channel)
 
     [route] = routes.put(RULES)
 
@@ -81,7 +81,7 @@ def test_routes_are_put_listed_and_matched(channel: Channel) -> None:
 
 
 def test_a_delivery_creates_its_queue(channel: Channel, server: LiveServer) -> None:
-    Routes(channel).put(RULES)
+    RouteClient(channel).put(RULES)
     wanted = Delivery(queue="orders", uri="/shop/a", body=msgspec.Raw(b"[1]"), dedup_key="a")
 
     accepted = channel.request(deliveries.SEND, wanted)
@@ -99,7 +99,7 @@ def test_a_delivery_creates_its_queue(channel: Channel, server: LiveServer) -> N
 def test_a_queue_removed_since_the_last_delivery_is_created_again(
     channel: Channel, server: LiveServer
 ) -> None:
-    Routes(channel).put(RULES)
+    RouteClient(channel).put(RULES)
     wanted = Delivery(queue="orders", uri="/shop/a")
     channel.request(deliveries.SEND, wanted)
     queues = server.broker.queues
@@ -116,7 +116,7 @@ def test_a_queue_removed_since_the_last_delivery_is_created_again(
 def test_a_delivery_is_rejected_by_a_queue_that_is_not_for_deliveries(
     channel: Channel, server: LiveServer
 ) -> None:
-    Routes(channel).put(RULES)
+    RouteClient(channel).put(RULES)
     server.broker.queues.put("mail", QueueSettings()).result()
 
     with pytest.raises(NotForDeliveries):
@@ -124,8 +124,8 @@ def test_a_delivery_is_rejected_by_a_queue_that_is_not_for_deliveries(
 
 
 def test_a_circuit_is_opened_and_closed(channel: Channel) -> None:
-    circuits = Circuits(channel)
-    [route] = Routes(channel).put(RULES)
+    circuits = CircuitClient(channel)
+    [route] = RouteClient(channel).put(RULES)
 
     opened = circuits.open(route.circuit)
 
@@ -145,7 +145,7 @@ def test_a_circuit_is_opened_and_closed(channel: Channel) -> None:
 
 
 def test_settings_are_changed_and_reset(channel: Channel) -> None:
-    circuits = Circuits(channel)
+    circuits = CircuitClient(channel)
 
     changed = circuits.change_settings({"single_probe": True})
 
@@ -156,7 +156,7 @@ def test_settings_are_changed_and_reset(channel: Channel) -> None:
 
 
 def test_one_circuit_overrides_settings(channel: Channel) -> None:
-    circuits = Circuits(channel)
+    circuits = CircuitClient(channel)
 
     circuits.put_own_settings({"single_probe": True}, route="stripe")
     own = circuits.change_own_settings({"min_open_ms": 5}, route="stripe")
@@ -172,7 +172,7 @@ def test_one_circuit_overrides_settings(channel: Channel) -> None:
 
 
 def test_outcomes_of_jobs_open_their_circuit(channel: Channel) -> None:
-    circuits = Circuits(channel)
+    circuits = CircuitClient(channel)
     assert circuits.permits({"stripe": "job-1"}) is None, "no circuit is watched yet"
     circuits.change_settings(
         {

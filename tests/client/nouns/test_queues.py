@@ -7,7 +7,7 @@ from datetime import datetime
 import msgspec
 import pytest
 
-from penstock.client.nouns.queues import Queues
+from penstock.client.nouns.queues import QueueClient
 from penstock.client.remote.server import Remote
 from penstock.domain.errors import InvalidRequest, QueueExists, QueueNotEmpty, QueueNotFound
 from penstock.domain.queue.queue import QueueSettings
@@ -20,8 +20,8 @@ pytestmark = pytest.mark.no_store("server")
 
 
 @pytest.fixture
-def queues(connect: Connect, server: LiveServer) -> Queues:
-    return Queues(connect(QueueOperations(server.broker.queues).handlers()))
+def queues(connect: Connect, server: LiveServer) -> QueueClient:
+    return QueueClient(connect(QueueOperations(server.broker.queues).handlers()))
 
 
 def send(server: LiveServer, queue: str, count: int = 1) -> None:
@@ -30,7 +30,7 @@ def send(server: LiveServer, queue: str, count: int = 1) -> None:
             remote.send(queue, {})
 
 
-def test_a_queue_is_created_changed_and_removed(queues: Queues) -> None:
+def test_a_queue_is_created_changed_and_removed(queues: QueueClient) -> None:
     created = queues.put("mail", {"lease_ms": 5_000})
     assert (created.name, created.settings.lease_ms) == ("mail", 5_000)
     assert created.created_at.timestamp() * 1000 == NOON
@@ -49,7 +49,7 @@ def test_a_queue_is_created_changed_and_removed(queues: Queues) -> None:
         queues.get("mail")
 
 
-def test_only_new_leaves_an_existing_queue_alone(queues: Queues) -> None:
+def test_only_new_leaves_an_existing_queue_alone(queues: QueueClient) -> None:
     queues.put("mail", {"max_attempts": 2}, only_new=True)
 
     with pytest.raises(QueueExists):
@@ -58,7 +58,7 @@ def test_only_new_leaves_an_existing_queue_alone(queues: Queues) -> None:
     assert queues.get("mail").settings.max_attempts == 2
 
 
-def test_settings_that_do_not_exist_are_rejected(queues: Queues) -> None:
+def test_settings_that_do_not_exist_are_rejected(queues: QueueClient) -> None:
     with pytest.raises(InvalidRequest, match="no_such"):
         queues.put("mail", {"no_such": 1})
     queues.put("mail")
@@ -66,7 +66,7 @@ def test_settings_that_do_not_exist_are_rejected(queues: Queues) -> None:
         queues.patch("mail", {"no_such": 1})
 
 
-def test_queues_are_listed_page_by_page(queues: Queues) -> None:
+def test_queues_are_listed_page_by_page(queues: QueueClient) -> None:
     names = [f"mail.{number}" for number in range(3)]
     for name in names:
         queues.put(name, {"dead_letter_queue": "dead"})
@@ -81,7 +81,7 @@ def test_queues_are_listed_page_by_page(queues: Queues) -> None:
         queues.page(limit=1_001)
 
 
-def test_the_oldest_ready_message_is_dated(queues: Queues, server: LiveServer) -> None:
+def test_the_oldest_ready_message_is_dated(queues: QueueClient, server: LiveServer) -> None:
     assert queues.put("mail").oldest_ready_at is None
     send(server, "mail")
 
@@ -92,7 +92,7 @@ def test_the_oldest_ready_message_is_dated(queues: Queues, server: LiveServer) -
 
 
 def test_a_queue_with_messages_is_purged_or_removed_by_force(
-    queues: Queues, server: LiveServer
+    queues: QueueClient, server: LiveServer
 ) -> None:
     queues.put("mail")
     send(server, "mail", 3)
@@ -107,7 +107,7 @@ def test_a_queue_with_messages_is_purged_or_removed_by_force(
     assert list(queues.list()) == []
 
 
-def test_a_redrive_needs_a_limit_of_at_least_one(queues: Queues) -> None:
+def test_a_redrive_needs_a_limit_of_at_least_one(queues: QueueClient) -> None:
     queues.put("mail")
 
     assert queues.redrive("mail") == 0

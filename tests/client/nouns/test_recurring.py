@@ -11,7 +11,7 @@ import pytest
 from penstock.api.recurring import NewRecurring, Preview
 from penstock.client.channel import Channel
 from penstock.client.local.channel import LocalChannel
-from penstock.client.nouns.recurring import Schedules
+from penstock.client.nouns.recurring import RecurringClient
 from penstock.client.remote.transport import Transport
 from penstock.domain.errors import InvalidRequest, QueueNotFound, ScheduleNotFound
 from penstock.domain.limits import HOUR
@@ -38,20 +38,22 @@ def server(tmp_path: Path, clock: ManualClock) -> Iterator[LiveServer]:
 
 
 @pytest.fixture(params=["over HTTP", "in process"])
-def schedules(request: pytest.FixtureRequest, server: LiveServer) -> Schedules:
+def schedules(request: pytest.FixtureRequest, server: LiveServer) -> RecurringClient:
     channel: Channel
     if request.param == "over HTTP":
         channel = Transport(server.url)
     else:
         channel = LocalChannel(RecurringOperations(server.broker.recurring).handlers())
-    return Schedules(channel)
+    return RecurringClient(channel)
 
 
 def hourly(queue: str = "mail", **fields: object) -> NewRecurring:
     return NewRecurring(queue=queue, every_ms=HOUR, **fields)  # type: ignore[arg-type]
 
 
-def test_recurring_work_is_declared_found_paused_run_and_removed(schedules: Schedules) -> None:
+def test_recurring_work_is_declared_found_paused_run_and_removed(
+    schedules: RecurringClient,
+) -> None:
     body = msgspec.Raw(b'{"report": 7}')
     made = schedules.put("nightly", hourly(body=body, tags=("a",), owner="shop"))
 
@@ -73,7 +75,7 @@ def test_recurring_work_is_declared_found_paused_run_and_removed(schedules: Sche
         schedules.get("nightly")
 
 
-def test_all_of_it_is_listed_over_several_pages(schedules: Schedules) -> None:
+def test_all_of_it_is_listed_over_several_pages(schedules: RecurringClient) -> None:
     names = [f"job-{number:03}" for number in range(101)]
     for name in names:
         schedules.put(name, hourly())
@@ -82,7 +84,7 @@ def test_all_of_it_is_listed_over_several_pages(schedules: Schedules) -> None:
 
 
 def test_what_an_application_no_longer_declares_is_retired(
-    schedules: Schedules, clock: ManualClock
+    schedules: RecurringClient, clock: ManualClock
 ) -> None:
     for name in ("kept", "dropped"):
         schedules.put(name, hourly(owner="shop"))
@@ -92,7 +94,7 @@ def test_what_an_application_no_longer_declares_is_retired(
     assert [one.name for one in schedules.list()] == ["kept"]
 
 
-def test_the_next_firings_are_previewed(schedules: Schedules) -> None:
+def test_the_next_firings_are_previewed(schedules: RecurringClient) -> None:
     schedules.put("nightly", hourly())
 
     instants = [at.timestamp() * 1000 for at in schedules.preview("nightly", count=2)]
@@ -101,7 +103,7 @@ def test_the_next_firings_are_previewed(schedules: Schedules) -> None:
     assert first.timestamp() * 1000 == NOON + HOUR // 2
 
 
-def test_errors_are_those_of_the_broker(schedules: Schedules) -> None:
+def test_errors_are_those_of_the_broker(schedules: RecurringClient) -> None:
     with pytest.raises(QueueNotFound):
         schedules.put("nightly", hourly("nowhere"))
     with pytest.raises(InvalidRequest, match="cron or every_ms"):

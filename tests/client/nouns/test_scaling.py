@@ -9,7 +9,7 @@ import pytest
 
 from penstock.client.channel import Channel
 from penstock.client.local.channel import LocalChannel
-from penstock.client.nouns.scaling import Scaling
+from penstock.client.nouns.scaling import ScalingClient
 from penstock.client.remote.transport import Transport
 from penstock.domain.errors import FleetNotFound, FleetNotWatched, InvalidRequest
 from penstock.domain.scaling.fleet_run import FleetState
@@ -53,7 +53,7 @@ def server(tmp_path: Path, clock: ManualClock) -> Iterator[LiveServer]:
 
 
 @pytest.fixture(params=["over HTTP", "in process"])
-def scaling(request: pytest.FixtureRequest, server: LiveServer) -> Scaling:
+def scaling(request: pytest.FixtureRequest, server: LiveServer) -> ScalingClient:
     broker = server.broker
     channel: Channel
     if request.param == "over HTTP":
@@ -61,10 +61,10 @@ def scaling(request: pytest.FixtureRequest, server: LiveServer) -> Scaling:
     else:
         handlers = ScalingOperations(broker.scaling, broker.facts, broker.clock).handlers()
         channel = LocalChannel(handlers)
-    return Scaling(channel)
+    return ScalingClient(channel)
 
 
-def test_a_fleet_is_listed_with_what_its_autoscaler_saw(scaling: Scaling) -> None:
+def test_a_fleet_is_listed_with_what_its_autoscaler_saw(scaling: ScalingClient) -> None:
     fleet = scaling.get("mail")
 
     assert scaling.list() == [fleet]
@@ -80,7 +80,7 @@ def test_a_fleet_is_listed_with_what_its_autoscaler_saw(scaling: Scaling) -> Non
     assert (trouble.code, trouble.since_at) == ("source_unavailable", fleet.seen_at)
 
 
-def test_decisions_are_listed_newest_first(scaling: Scaling) -> None:
+def test_decisions_are_listed_newest_first(scaling: ScalingClient) -> None:
     assert [one.decision for one in scaling.decisions("mail")] == [{"change": 2}, {"change": 1}]
     assert [one.decision for one in scaling.decisions("mail", limit=1)] == [{"change": 2}]
     with pytest.raises(InvalidRequest):
@@ -88,7 +88,7 @@ def test_decisions_are_listed_newest_first(scaling: Scaling) -> None:
 
 
 def test_the_number_of_workers_is_refused_once_no_autoscaler_runs(
-    scaling: Scaling, clock: ManualClock
+    scaling: ScalingClient, clock: ManualClock
 ) -> None:
     assert scaling.wanted("mail") == 3
 

@@ -11,7 +11,7 @@ import pytest
 from penstock.api.sends import Draft
 from penstock.client.channel import Channel
 from penstock.client.local.channel import LocalChannel
-from penstock.client.nouns.topics import Topics
+from penstock.client.nouns.topics import TopicClient
 from penstock.client.remote.transport import Transport
 from penstock.domain.datetimes import moment_of
 from penstock.domain.errors import (
@@ -37,16 +37,16 @@ def server(tmp_path: Path) -> Iterator[LiveServer]:
 
 
 @pytest.fixture(params=["over HTTP", "in process"])
-def topics(request: pytest.FixtureRequest, server: LiveServer) -> Topics:
+def topics(request: pytest.FixtureRequest, server: LiveServer) -> TopicClient:
     channel: Channel
     if request.param == "over HTTP":
         channel = Transport(server.url)
     else:
         channel = LocalChannel(handlers_of(server.broker))
-    return Topics(channel)
+    return TopicClient(channel)
 
 
-def test_a_topic_is_created_listed_and_removed(topics: Topics) -> None:
+def test_a_topic_is_created_listed_and_removed(topics: TopicClient) -> None:
     made = topics.put("orders")
 
     assert (made.name, made.created_at, made.published) == ("orders", moment_of(NOON), 0)
@@ -63,7 +63,7 @@ def test_a_topic_is_created_listed_and_removed(topics: Topics) -> None:
 
 
 def test_a_subscription_is_made_changed_and_removed_with_its_queue(
-    topics: Topics, server: LiveServer
+    topics: TopicClient, server: LiveServer
 ) -> None:
     made = topics.subscribe("orders", "mailer", kinds=["order.*"], settings={"max_attempts": 7})
 
@@ -83,7 +83,7 @@ def test_a_subscription_is_made_changed_and_removed_with_its_queue(
     assert server.broker.queues.page(prefix="orders").result() == []
 
 
-def test_each_matching_subscription_gets_a_message_of_an_event(topics: Topics) -> None:
+def test_each_matching_subscription_gets_a_message_of_an_event(topics: TopicClient) -> None:
     topics.subscribe("orders", "mailer", kinds=["order.*"])
     topics.subscribe("orders", "audit")
 
@@ -97,7 +97,7 @@ def test_each_matching_subscription_gets_a_message_of_an_event(topics: Topics) -
     assert topics.get("orders").published == 4
 
 
-def test_errors_are_those_of_the_broker(topics: Topics) -> None:
+def test_errors_are_those_of_the_broker(topics: TopicClient) -> None:
     with pytest.raises(TopicNotFound):
         topics.publish("nowhere", 1)
     topics.put("orders")

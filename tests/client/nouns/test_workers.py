@@ -9,7 +9,7 @@ import pytest
 
 from penstock.client.channel import Channel
 from penstock.client.local.channel import LocalChannel
-from penstock.client.nouns.workers import Workers
+from penstock.client.nouns.workers import WorkerClient
 from penstock.client.remote.server import Remote
 from penstock.client.remote.transport import Transport
 from penstock.domain import errors
@@ -17,7 +17,7 @@ from penstock.domain.worker import NewWorker, WorkerState
 from penstock.operations.workers import WorkerOperations
 from penstock.services.task_leases import TaskLeases
 from penstock.worker.assignment import Assignment
-from penstock.worker.heartbeat import describe_worker
+from penstock.worker.beats import describe_worker
 from tests.clocks import NOON, ManualClock
 from tests.edge.conftest import some_settings
 from tests.edge.live import LiveServer
@@ -38,7 +38,7 @@ def server(tmp_path: Path, clock: ManualClock) -> Iterator[LiveServer]:
 
 
 @pytest.fixture(params=["over HTTP", "in process"])
-def workers(request: pytest.FixtureRequest, server: LiveServer) -> Workers:
+def workers(request: pytest.FixtureRequest, server: LiveServer) -> WorkerClient:
     channel: Channel
     if request.param == "over HTTP":
         channel = Transport(server.url)
@@ -53,10 +53,10 @@ def workers(request: pytest.FixtureRequest, server: LiveServer) -> Workers:
         )
         operations = WorkerOperations(broker.workers, task_leases, beat_ms=settings.workers.beat_ms)
         channel = LocalChannel(operations.handlers())
-    return Workers(channel)
+    return WorkerClient(channel)
 
 
-def test_a_worker_registers_beats_and_leaves(workers: Workers, clock: ManualClock) -> None:
+def test_a_worker_registers_beats_and_leaves(workers: WorkerClient, clock: ManualClock) -> None:
     mailer = NewWorker(name="mailer", queues=("mail",), kinds=("welcome",), slots=2)
 
     worker = workers.register(mailer)
@@ -78,7 +78,7 @@ def test_a_worker_registers_beats_and_leaves(workers: Workers, clock: ManualCloc
     assert workers.get(worker.id).state is WorkerState.LEFT
 
 
-def test_a_worker_is_told_to_drain(workers: Workers) -> None:
+def test_a_worker_is_told_to_drain(workers: WorkerClient) -> None:
     worker = workers.register()
     assert not worker.is_draining
 
@@ -90,7 +90,7 @@ def test_a_worker_is_told_to_drain(workers: Workers) -> None:
 
 
 def test_workers_are_listed_page_by_page_with_what_they_hold(
-    workers: Workers, server: LiveServer
+    workers: WorkerClient, server: LiveServer
 ) -> None:
     first, second, third = (workers.register() for _ in range(3))
     with Remote(server.url) as remote:
@@ -112,7 +112,9 @@ def test_workers_are_listed_page_by_page_with_what_they_hold(
     assert {worker.id for worker in (*page.workers, *rest)} == {first.id, second.id}
 
 
-def test_a_worker_that_leaves_releases_what_it_holds(workers: Workers, server: LiveServer) -> None:
+def test_a_worker_that_leaves_releases_what_it_holds(
+    workers: WorkerClient, server: LiveServer
+) -> None:
     worker = workers.register()
     with Remote(server.url) as remote:
         remote.queues.put("mail")
@@ -124,7 +126,7 @@ def test_a_worker_that_leaves_releases_what_it_holds(workers: Workers, server: L
         assert [message.id for message in remote.claim("mail")] == [sent.id]
 
 
-def test_an_unknown_worker_is_refused(workers: Workers) -> None:
+def test_an_unknown_worker_is_refused(workers: WorkerClient) -> None:
     with pytest.raises(errors.WorkerNotFound):
         workers.get("none")
     with pytest.raises(errors.WorkerNotFound):
@@ -132,7 +134,9 @@ def test_an_unknown_worker_is_refused(workers: Workers) -> None:
     assert workers.beat("none") is None
 
 
-def test_an_application_with_very_many_kinds_of_jobs_can_be_registered(workers: Workers) -> None:
+def test_an_application_with_very_many_kinds_of_jobs_can_be_registered(
+    workers: WorkerClient,
+) -> None:
     application = describe_worker(Assignment(queues=("mail",)), [f"job-{n}" for n in range(101)])
 
     assert workers.register(application).queues == ("mail",)

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import msgspec
 
-from penstock.client.jobs.model_types import write_foreign
+from penstock.client.jobs.model_types import write_model
 from penstock.domain.errors import InvalidRequest
 
-_encoder = msgspec.json.Encoder(enc_hook=write_foreign)
+_encoder = msgspec.json.Encoder(enc_hook=write_model)
 
 
 def json_of(body: object) -> str:

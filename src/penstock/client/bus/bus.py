@@ -13,18 +13,18 @@ import msgspec
 from penstock.api.topics import Published
 from penstock.client.backend import Backend
 from penstock.client.bus.bodies import json_of
-from penstock.client.bus.listener import Listener, ListenerSettings
+from penstock.client.bus.listener import ListenerSettings, QueueListener
 from penstock.client.bus.subscription import DeclaredSubscription, are_subscribed
 from penstock.client.bus.worker_events import StickySource
 from penstock.client.jobs import tracing
 from penstock.client.jobs.current import Current
 from penstock.client.jobs.handlers import JobHandlers
-from penstock.client.jobs.options import JobOptions, Settled
-from penstock.client.local.lazy_backend import Opening
-from penstock.client.nouns.topics import Topics
+from penstock.client.jobs.options import JobOptions, ResolvedOptions
+from penstock.client.local.lazy_backend import LazyBackend
+from penstock.client.nouns.topics import TopicClient
 from penstock.client.queue_options import QueueOptions
 from penstock.client.request_flow import run, run_async
-from penstock.client.sending import traced
+from penstock.client.sending import with_trace
 from penstock.domain import topic as topics
 from penstock.domain.errors import InvalidRequest
 from penstock.domain.message.draft import Draft
@@ -35,7 +35,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 
 class Event(msgspec.Struct, frozen=True, kw_only=True):
-    """What a handler is told about an event beside its body."""
+    """What a handler learns about an event beside its body."""
 
     id: str  # the same for all subscriptions; the message's own id is current().id
     topic: str
@@ -50,16 +50,16 @@ class SubscribeSettings(ListenerSettings, total=False):
     """What `@app.subscribe(…)` takes beside its topic."""
 
     name: str  # without it, the function's
-    kinds: str | Sequence[str]  # patterns of the kinds it wants; none: every event
+    kinds: str | Sequence[str]  # patterns of the kinds it gets; none: every event
     dispatch: Dispatch | str
-    queue: QueueOptions  # how its queue is to be
+    queue: QueueOptions  # settings of its queue
 
 
 class BusPart(ABC):
     """The part of an application that publishes and subscribes."""
 
     handlers: JobHandlers
-    _opening: Opening
+    _lazy_backend: LazyBackend
 
     def __init__(self) -> None:
         self._subscriptions: dict[str, DeclaredSubscription] = {}  # by queue
@@ -70,8 +70,8 @@ class BusPart(ABC):
     def subscribe(self, topic: str, **settings: Unpack[SubscribeSettings]) -> Callable[[F], F]:
         """Make a function the handler of a subscription.
 
-        The subscription is made when this process first publishes or works; until then its events
-        are not kept for it.  Several functions may share a name, each for its own kinds.
+        The subscription is created when this process first publishes or runs a worker; it does not
+        get earlier events.  Several functions may share a name, each for its own kinds.
         """
 
         def decorate(function: F) -> F:
@@ -79,11 +79,11 @@ class BusPart(ABC):
             queue = topics.queue_name(topic, name)
             given = settings.get("kinds", ())
             kinds = topics.check_kinds((given,) if isinstance(given, str) else tuple(given))
-            listener = Listener(
+            listener = QueueListener(
                 function,
                 kinds=kinds,
                 about=_event,
-                clock=lambda: self._opening.get().clock,
+                clock=lambda: self._lazy_backend.get().clock,
                 settings=settings,
             )
             dispatch = _dispatch(settings.get("dispatch", Dispatch.SHARED))
@@ -105,7 +105,7 @@ class BusPart(ABC):
         node: str | None = None,
         **options: Unpack[JobOptions],
     ) -> Published:
-        """One message for each subscription that wants it, all or none.
+        """Send a message to each subscription that matches, to all or none.
 
         `tx`: the caller's own transaction.  `node`: the worker that publishes, for sticky
         subscriptions; without it, the worker that runs in this process, if there is one.
@@ -123,9 +123,9 @@ class BusPart(ABC):
         **options: Unpack[JobOptions],
     ) -> list[Published]:
         """All of them or none."""
-        settled, drafts = self._event_drafts(events, kind, options)
-        backend = self.backend_for(settled.tx)
-        if settled.tx is None:
+        resolved, drafts = self._event_drafts(events, kind, options)
+        backend = self.backend_for(resolved.tx)
+        if resolved.tx is None:
             self._subscribe_all(backend)
         elif not self._has_subscriptions(backend):
             flow = are_subscribed(self._subscriptions.values())
@@ -133,9 +133,9 @@ class BusPart(ABC):
         with tracing.producing(topic, drafts) as span:
             published = backend.publish(
                 topic,
-                traced(drafts, span.trace),
+                with_trace(drafts, span.trace),
                 node=node or self._node,
-                tx=settled.tx,
+                tx=resolved.tx,
                 subscriptions=self._missing_in(backend),
             )
         return self._note_published(published)
@@ -161,9 +161,9 @@ class BusPart(ABC):
         node: str | None = None,
         **options: Unpack[JobOptions],
     ) -> list[Published]:
-        settled, drafts = self._event_drafts(events, kind, options)
-        backend = await self.backend_for_async(settled.tx)
-        if settled.tx is None:
+        resolved, drafts = self._event_drafts(events, kind, options)
+        backend = await self.backend_for_async(resolved.tx)
+        if resolved.tx is None:
             if self._subscribed_at is not backend:
                 await asyncio.to_thread(self._subscribe_all, backend)
         elif not self._has_subscriptions(backend):
@@ -172,14 +172,14 @@ class BusPart(ABC):
         with tracing.producing(topic, drafts) as span:
             published = await backend.publish_async(
                 topic,
-                traced(drafts, span.trace),
+                with_trace(drafts, span.trace),
                 node=node or self._node,
-                tx=settled.tx,
+                tx=resolved.tx,
                 subscriptions=self._missing_in(backend),
             )
         return self._note_published(published)
 
-    # --- what the rest of the application offers ---
+    # --- provided by the application ---
 
     @abstractmethod
     def queue(self, name: str, **options: Unpack[QueueOptions]) -> None: ...
@@ -202,11 +202,11 @@ class BusPart(ABC):
     # --- private ---
 
     def _declare(self, queue: str, wanted: DeclaredSubscription) -> None:
-        """Functions that share a subscription want together what each of them wants."""
+        """Functions that share a subscription: it gets the kinds of all of them."""
         before = self._subscriptions.get(queue)
         if before is not None:
             if (before.topic, before.name) != (wanted.topic, wanted.name):
-                raise InvalidRequest(f"two subscriptions would have the queue {queue!r}")
+                raise InvalidRequest(f"two subscriptions would share the queue {queue!r}")
             if before.dispatch is not wanted.dispatch:
                 raise InvalidRequest(f"subscription {wanted.name!r} is {before.dispatch} elsewhere")
             everything = not before.kinds or not wanted.kinds
@@ -216,11 +216,11 @@ class BusPart(ABC):
         self._subscribed_at = self._found_at = None
 
     def _subscribe_all(self, backend: Backend) -> None:
-        """Once for each backend, and again when another one was declared."""
+        """Once for each backend, and again after another one was declared."""
         if self._subscribed_at is not backend:
             for queue, wanted in self._subscriptions.items():
                 self._settle(backend, queue)  # first, because a queue's ordering never changes
-                Topics(backend.channel).subscribe(
+                TopicClient(backend.channel).subscribe(
                     wanted.topic, wanted.name, kinds=wanted.kinds, dispatch=wanted.dispatch
                 )
             self._subscribed_at = backend
@@ -233,7 +233,7 @@ class BusPart(ABC):
             self._found_at = backend
 
     def _with_own(self, source: JobSource) -> JobSource:
-        """The source of work, which also looks where this worker's own events wait."""
+        """The source, which also claims from the queue of this worker's own events."""
         queues = frozenset(
             queue for queue, s in self._subscriptions.items() if s.dispatch is Dispatch.STICKY
         )
@@ -245,13 +245,13 @@ class BusPart(ABC):
 
     def _event_drafts(
         self, events: Sequence[object], kind: str | None, options: JobOptions
-    ) -> tuple[Settled, list[Draft]]:
-        settled = Settled().merged(options)
+    ) -> tuple[ResolvedOptions, list[Draft]]:
+        resolved = ResolvedOptions().merged(options)
         drafts = [
-            msgspec.structs.replace(settled.draft, kind=kind, body=json_of(event))
+            msgspec.structs.replace(resolved.draft, kind=kind, body=json_of(event))
             for event in events
         ]
-        return settled, drafts
+        return resolved, drafts
 
     @property
     def _node(self) -> str | None:

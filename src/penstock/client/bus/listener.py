@@ -1,6 +1,6 @@
-"""A function that handles notifications or events: its argument is what was recorded or published.
+"""A handler of notifications or events, called with what was recorded or published.
 
-It takes the body, read by its annotation, and if it has a second parameter, what is known about it.
+It takes the body, decoded by its annotation, and as an optional second parameter its description.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from typing import Any, TypedDict, get_type_hints
 import msgspec
 
 from penstock.client.jobs.current import Current, current
-from penstock.client.jobs.model_types import read_foreign
+from penstock.client.jobs.model_types import read_model
 from penstock.client.jobs.options import BackoffLike, backoff_of, instant
 from penstock.domain.duration import Duration, as_ms
 from penstock.domain.errors import InvalidRequest
@@ -37,16 +37,16 @@ OnExhausted = Callable[[Any, Exception], None]
 
 
 class ListenerSettings(TypedDict, total=False):
-    """What handlers of notifications and of events take alike."""
+    """Options of handlers of notifications and of events."""
 
-    retry: RetrySchedule | BackoffLike | None  # None: as the queue says
-    attempts: int  # after how many it is given up; without it, as the queue or the schedule says
+    retry: RetrySchedule | BackoffLike | None  # None: that of the queue
+    attempts: int  # after how many it is given up; default: the limit of the queue or the schedule
     on_exhausted: OnExhausted | None  # called with the body and the error when it is given up
     timeout: Duration | None  # how long one attempt may take
-    retries_timeouts: bool  # try again what took too long; otherwise it is dead
+    retries_timeouts: bool  # retry an attempt that timed out; otherwise it is dead
 
 
-class Listener:
+class QueueListener:
     def __init__(
         self,
         function: Callable[..., Any],
@@ -77,7 +77,7 @@ class Listener:
 
     @property
     def max_attempts(self) -> int | None:
-        """What its queue must allow, so that the handler decides: leases may run out as well."""
+        """What its queue must allow, so that the handler decides; leases may expire as well."""
         own = self._attempts
         if self.schedule is not None:
             own = len(self.schedule.offsets_ms) + 1
@@ -96,7 +96,7 @@ class Listener:
         try:
             event = self._prepare().decode(body)
         except (msgspec.DecodeError, RecursionError) as error:
-            raise InvalidRequest(f"{self.kind!r} cannot read what was sent: {error}") from None
+            raise InvalidRequest(f"{self.kind!r} cannot decode the body: {error}") from None
         if self.schedule is None and self._attempts is None:
             return lambda: self._call(event)
         return lambda: self._guarded(event)
@@ -126,7 +126,7 @@ class Listener:
             raise
 
     def _judge(self, event: object, error: BaseException) -> None:
-        """Raises the outcome that a schedule wants; the hook hears of the last failure."""
+        """Raise the outcome of the schedule; the hook is called after the last failure."""
         job = current()
         if self.schedule is None:
             if self._attempts is not None and job.attempts >= self._attempts:
@@ -147,18 +147,18 @@ class Listener:
         try:
             if self._on_exhausted is not None:
                 self._on_exhausted(event, error)  # type: ignore[arg-type]
-        except Exception:  # its failure must not bring back what was given up
+        except Exception:  # its failure must not cause a retry
             _log.exception("on_exhausted of %r failed", self.kind)
         raise Bury(f"{EXHAUSTED}: {error_text(error)}") from error
 
     def _prepare(self) -> msgspec.json.Decoder[Any]:
-        """At the first use: an annotation may name what a module defines later."""
+        """At the first use: an annotation may name something defined later in its module."""
         if self._decoder is None:
             hints = get_type_hints(self.function, include_extras=True)
             first = next(iter(inspect.signature(self.function).parameters))
             hint = hints.get(first, Any)
             self._decoder = msgspec.json.Decoder(
-                Any if hint is object else hint, dec_hook=read_foreign
+                Any if hint is object else hint, dec_hook=read_model
             )
         return self._decoder
 
@@ -172,12 +172,12 @@ def _check_giving_up(name: str, settings: ListenerSettings) -> None:
     if settings.get("on_exhausted") and attempts is None and not isinstance(retry, RetrySchedule):
         raise InvalidRequest(
             f"handler {name!r}: on_exhausted needs attempts= or a RetrySchedule, "
-            "or the queue would give up without a word to it"
+            "because the queue would give up without calling it"
         )
 
 
 def _takes_about(function: Callable[..., Any]) -> bool:
-    """Whether it has a second parameter; raises InvalidRequest for what cannot be a handler."""
+    """Whether it has a second parameter; raises InvalidRequest if it cannot be a handler."""
     if not inspect.isroutine(function) and not inspect.isfunction(function):
         raise InvalidRequest(f"a handler is a function, not {function!r}")
     parameters = list(inspect.signature(function).parameters.values())
@@ -186,7 +186,7 @@ def _takes_about(function: Callable[..., Any]) -> bool:
         p.kind is Parameter.KEYWORD_ONLY and p.default is Parameter.empty for p in parameters
     ):
         raise InvalidRequest(
-            f"handler {function.__name__!r} takes what was sent, "
-            "and in a second parameter what is known about it"
+            f"handler {function.__name__!r} must take the body, "
+            "and optionally its description as a second parameter"
         )
     return len(needed) == 2

@@ -26,7 +26,7 @@ from penstock.api.notifications import (
 )
 from penstock.api.operation import Operation
 from penstock.client.bus.bodies import json_of
-from penstock.client.bus.listener import Listener, ListenerSettings
+from penstock.client.bus.listener import ListenerSettings, QueueListener
 from penstock.client.bus.notification_options import (
     ChangeOptions,
     FindOptions,
@@ -35,7 +35,7 @@ from penstock.client.bus.notification_options import (
 )
 from penstock.client.channel import Channel
 from penstock.client.jobs.current import Current
-from penstock.client.jobs.options import JobOptions, Settled, instant, texts
+from penstock.client.jobs.options import JobOptions, ResolvedOptions, instant, texts
 from penstock.domain.datetimes import moment_of
 from penstock.domain.errors import InvalidRequest, QueueNotFound
 from penstock.domain.message import notification
@@ -57,20 +57,20 @@ _dice = own_dice()
 
 
 class Due(msgspec.Struct, frozen=True, kw_only=True):
-    """What a handler is told about a notification beside its body."""
+    """What a handler learns about a notification beside its body."""
 
     id: str
     queue: str
     kind: str | None
     due_at: datetime | None  # the date it was recorded for
     tags: tuple[str, ...]
-    user_token: str | None  # of whoever recorded it
+    user_token: str | None  # of the recorder
     future_user_token: str | None  # for what this handler does
     attempts: int
 
 
 class NotificationQueue:
-    """Refusals are raised as PenstockErrors; `tx` is the caller's own transaction."""
+    """Rejections are raised as PenstockErrors; `tx` is the caller's own transaction."""
 
     def __init__(self, app: Penstock, queue: str) -> None:
         self._app = app
@@ -86,8 +86,8 @@ class NotificationQueue:
     ) -> Recorded:
         """At `due_at`, or after a `delay`; found again by its `tags`."""
         self._app.backend_for(options.get("tx"))
-        settled, draft = self._draft(body, kind, user_token, options)
-        [sent] = self._app.put(settled, [draft])
+        resolved, draft = self._draft(body, kind, user_token, options)
+        [sent] = self._app.put(resolved, [draft])
         return _recorded(sent.id, sent.is_duplicate, draft)
 
     async def record_async(
@@ -99,8 +99,8 @@ class NotificationQueue:
         **options: Unpack[JobOptions],
     ) -> Recorded:
         await self._app.backend_for_async(options.get("tx"))
-        settled, draft = self._draft(body, kind, user_token, options)
-        [sent] = await self._app.put_async(settled, [draft])
+        resolved, draft = self._draft(body, kind, user_token, options)
+        [sent] = await self._app.put_async(resolved, [draft])
         return _recorded(sent.id, sent.is_duplicate, draft)
 
     def find(self, *, tx: object = None, **wanted: Unpack[FindOptions]) -> Iterator[Notification]:
@@ -179,11 +179,11 @@ class NotificationQueue:
     def handler(self, *kinds: str, **settings: Unpack[ListenerSettings]) -> Callable[[F], F]:
         """Make a function the handler of this queue's notifications, all or those of some kinds.
 
-        `kinds` are patterns (invoice.*); the first handler that fits is called.
+        `kinds` are patterns (invoice.*); the first handler that matches is called.
         """
 
         def decorate(function: F) -> F:
-            listener = Listener(
+            listener = QueueListener(
                 function,
                 kinds=kinds,
                 about=_due,
@@ -202,10 +202,10 @@ class NotificationQueue:
         kind: str | None,
         user_token: str | None,
         options: JobOptions,
-    ) -> tuple[Settled, Draft]:
-        settled = Settled(queue=self.queue).merged(options)
+    ) -> tuple[ResolvedOptions, Draft]:
+        resolved = ResolvedOptions(queue=self.queue).merged(options)
         now = self._app.clock.now()
-        draft = msgspec.structs.replace(settled.draft, kind=kind, body=json_of(body))
+        draft = msgspec.structs.replace(resolved.draft, kind=kind, body=json_of(body))
         at = draft.due_at if draft.due_at is not None else now + (draft.delay_ms or 0)
         token = uuid7(now, _dice.digits(ID_DIGITS))
         planned = notification.planned(
@@ -214,7 +214,7 @@ class NotificationQueue:
             user_token=user_token,
             future_token=token,
         )
-        return settled, planned
+        return resolved, planned
 
     def _find(
         self,

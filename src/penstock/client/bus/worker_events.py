@@ -1,4 +1,4 @@
-"""A source of work that also looks where a worker's own events wait."""
+"""A source of jobs that also claims from the queues of a worker's own events."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from penstock.worker.claimed_job import ClaimedJob, JobAct
 class StickySource:
     """Its own queue comes before the shared one.
 
-    There is one only after this process has published; until then nobody looks for it.
+    It exists only after this process has published, and is not claimed from before.
     """
 
     def __init__(self, source: JobSource, queues: frozenset[str]) -> None:
@@ -65,7 +65,7 @@ class StickySource:
         self._source.report(reports)
 
     def published(self) -> None:
-        """This process has published: there may be something in a queue of its own."""
+        """This process has published: its own queue may have messages."""
         if self.worker_id is not None:
             self._has_published = True
             for callback in list(self._callbacks.values()):

@@ -18,13 +18,13 @@ from typing import Any, get_type_hints
 import msgspec
 from msgspec import UNSET, UnsetType
 
-from penstock.client.jobs.model_types import is_foreign, read_foreign, write_foreign
+from penstock.client.jobs.model_types import is_model, read_model, write_model
 from penstock.domain.errors import InvalidRequest
 
 _VARIADIC = (Parameter.VAR_POSITIONAL, Parameter.VAR_KEYWORD)
-_encoder = msgspec.json.Encoder(enc_hook=write_foreign)
+_encoder = msgspec.json.Encoder(enc_hook=write_model)
 # Keys in a fixed order, sets sorted: the same arguments are the same text.
-_canonical = msgspec.json.Encoder(enc_hook=write_foreign, order="deterministic")
+_canonical = msgspec.json.Encoder(enc_hook=write_model, order="deterministic")
 
 
 class Arguments:
@@ -126,7 +126,7 @@ class Arguments:
             struct = msgspec.defstruct(
                 "Arguments", fields, kw_only=True, forbid_unknown_fields=True
             )
-            self._decoder = msgspec.json.Decoder(struct, dec_hook=read_foreign)
+            self._decoder = msgspec.json.Decoder(struct, dec_hook=read_model)
         return self._decoder
 
     def _type(self, name: str, parameter: Parameter, hints: Mapping[str, Any]) -> Any:
@@ -150,8 +150,8 @@ class Arguments:
     def _decode(self, decoder: msgspec.json.Decoder[Any], body: str | bytes) -> Any:
         try:
             return decoder.decode(body)
-        except msgspec.DecodeError as error:  # one that does not fit, or is no JSON
-            raise InvalidRequest(f"job {self._kind!r}: {_told(error)}") from None
+        except msgspec.DecodeError as error:  # of another type, or not JSON
+            raise InvalidRequest(f"job {self._kind!r}: {_describe(error)}") from None
         except RecursionError as error:
             raise InvalidRequest(f"job {self._kind!r}: {error}") from None
 
@@ -169,7 +169,7 @@ def _is_unchecked(name: str, hints: Mapping[str, Any]) -> bool:
 
 
 def _is_json(value: object) -> bool:
-    """Does it come back as it was?  (Of a tuple: as a list.)"""
+    """Whether it survives JSON unchanged (a tuple as a list)."""
     match value:
         case None | bool() | str():
             return not isinstance(value, str) or type(value) is str
@@ -196,13 +196,13 @@ def _has_big_integer(value: object) -> bool:
 
 
 def _unfit(info: Any, seen: set[int] | None = None) -> str | None:
-    """Why a type, or one inside it, cannot go through JSON; or None."""
+    """Why a type, or one inside it, cannot be JSON; or None."""
     seen = set() if seen is None else seen
-    if id(info) in seen:  # a type may hold itself
+    if id(info) in seen:  # types may be recursive
         return None
     seen.add(id(info))
     if isinstance(info, msgspec.inspect.CustomType):
-        return None if is_foreign(info.cls) else f"{info.cls!r} is not known to msgspec"
+        return None if is_model(info.cls) else f"{info.cls!r} is not known to msgspec"
     if isinstance(info, msgspec.inspect.RawType | msgspec.inspect.ExtType):
         return f"{type(info).__name__} is not for arguments"
     inside = [getattr(info, name, None) for name in ("type", "item_type", "key_type", "value_type")]
@@ -211,8 +211,8 @@ def _unfit(info: Any, seen: set[int] | None = None) -> str | None:
     return next(filter(None, (_unfit(i, seen) for i in inside if i is not None)), None)
 
 
-def _told(error: msgspec.DecodeError) -> str:
-    """Msgspec says "… - at `$.to`"; we name the argument."""
+def _describe(error: msgspec.DecodeError) -> str:
+    """Msgspec writes "… - at `$.to`"; we name the argument."""
     text, _, path = str(error).partition(" - at `$")
     if path:
         return f"argument {path.rstrip('`').removeprefix('.')!r}: {text}"

@@ -16,7 +16,7 @@ from types import MappingProxyType
 from typing import Any
 
 from penstock.client.backend import Backend
-from penstock.client.bus.listener import Listener
+from penstock.client.bus.listener import QueueListener
 from penstock.client.jobs import tracing
 from penstock.client.jobs.current import Current, CurrentJob
 from penstock.client.jobs.hooks import AroundHook, around_hook
@@ -26,18 +26,18 @@ from penstock.domain.topic import OF_NODE
 from penstock.worker.application import Running
 from penstock.worker.claimed_job import ClaimedJob
 from penstock.worker.handler import Handler
-from penstock.worker.lifespan import WorkerHooks
+from penstock.worker.slots.lifespan import WorkerHooks
 
 
 class JobHandlers:
-    """By kind.  What the worker and the testing kit run jobs with."""
+    """By kind; the worker and the testing kit run jobs with them."""
 
     def __init__(self, backend: Callable[[], Backend]) -> None:
         self._backend = backend
         self._jobs: dict[str, Job[..., Any]] = {}
         self._hooks: list[AroundHook] = []
         self.worker_hooks = WorkerHooks()
-        self._listeners: dict[str, list[Listener]] = {}  # by queue
+        self._listeners: dict[str, list[QueueListener]] = {}  # by queue
 
     @property
     def jobs(self) -> Mapping[str, Job[..., Any]]:
@@ -55,19 +55,19 @@ class JobHandlers:
         before = self._jobs.get(job.kind)
         if before is not None and _place(before) != _place(job):
             raise InvalidRequest(
-                f"there is a job {job.kind!r} already, in {_place(before)}: give one of them a kind"
+                f"job {job.kind!r} exists already, in {_place(before)}: give one of them a kind"
             )
         self._jobs[job.kind] = job
 
     def add_hook(self, hook: Callable[[Current], Any]) -> None:
-        """Raises InvalidRequest for what can surround no job."""
+        """Raises InvalidRequest if the function cannot surround jobs."""
         self._hooks.append(around_hook(hook))
 
     def find(self, kind: str) -> Job[..., Any] | None:
         return self._jobs.get(kind)
 
-    def listen(self, queue: str, listener: Listener) -> None:
-        """Have all that comes through a queue handled, or what is of some kinds."""
+    def listen(self, queue: str, listener: QueueListener) -> None:
+        """Handle the messages of a queue, all or those of some kinds."""
         known = self._listeners.setdefault(queue, [])
         known[:] = [other for other in known if _place(other.function) != _place(listener.function)]
         known.append(listener)

@@ -19,7 +19,7 @@ from penstock.domain.errors import InvalidRequest
 
 
 class AroundHook(msgspec.Struct, frozen=True):
-    """What `@app.around` was put on."""
+    """A function decorated with `@app.around`."""
 
     name: str
     enter: Callable[[Current], Any]
@@ -42,7 +42,7 @@ class AroundHook(msgspec.Struct, frozen=True):
 
 
 def around_hook(function: Callable[[Current], Any]) -> AroundHook:
-    """Raises InvalidRequest for what can surround no job."""
+    """Raises InvalidRequest if the function cannot surround jobs."""
     name = _name(function)
     if not callable(function):
         raise InvalidRequest(f"@app.around takes a function, not {function!r}")
@@ -59,19 +59,19 @@ def around_hook(function: Callable[[Current], Any]) -> AroundHook:
     if isinstance(function, type):
         is_async = hasattr(function, "__aenter__") and not hasattr(function, "__enter__")
         return AroundHook(name, function, is_async)
-    # A function that @asynccontextmanager or the like was put on, or one that returns a manager.
+    # A function decorated with @asynccontextmanager or the like, or one that returns a manager.
     return AroundHook(name, function, inspect.isasyncgenfunction(inspect.unwrap(function)))
 
 
 def check_worker_hook(function: Callable[[], object], place: str) -> None:
-    """Raises InvalidRequest for what cannot be called when a worker starts or stops."""
+    """Raises InvalidRequest if it cannot be called when a worker starts or stops."""
     name = _name(function)
     if not callable(function):
         raise InvalidRequest(f"{place} takes a function, not {function!r}")
     if inspect.isgeneratorfunction(function) or inspect.isasyncgenfunction(function):
         raise InvalidRequest(
-            f"{place}: {name!r} is a generator; a hook returns once. What comes after the jobs "
-            "belongs into @app.on_worker_stop"
+            f"{place}: {name!r} is a generator; a hook returns once; use @app.on_worker_stop "
+            "for what runs after the jobs"
         )
     _check_arguments(function, place, name, "no arguments")
 

@@ -11,7 +11,7 @@ from typing import Generic, ParamSpec, Protocol, TypeVar, Unpack
 import msgspec
 
 from penstock.client.jobs.job_spec import JobSpec
-from penstock.client.jobs.options import JobOptions, Settled, Unique
+from penstock.client.jobs.options import JobOptions, ResolvedOptions, Unique
 from penstock.domain.duration import Duration
 from penstock.domain.message.draft import Draft
 from penstock.domain.message.retry import Backoff
@@ -25,101 +25,103 @@ class Enqueued(msgspec.Struct, frozen=True):
     is_duplicate: bool = False
 
 
-class Call(msgspec.Struct, frozen=True):
+class JobCall(msgspec.Struct, frozen=True):
     """The arguments of one job out of many."""
 
     args: tuple[object, ...]
     kwargs: dict[str, object]
 
 
-class Counter(Protocol):
-    """Where drafts are handed in."""
+class Outbox(Protocol):
+    """Where drafts are sent."""
 
-    def put(self, settled: Settled, drafts: Sequence[Draft]) -> list[Enqueued]: ...
-    async def put_async(self, settled: Settled, drafts: Sequence[Draft]) -> list[Enqueued]: ...
+    def put(self, resolved: ResolvedOptions, drafts: Sequence[Draft]) -> list[Enqueued]: ...
+    async def put_async(
+        self, resolved: ResolvedOptions, drafts: Sequence[Draft]
+    ) -> list[Enqueued]: ...
 
 
 class Enqueuing(Generic[P]):
-    """All ways to enqueue; each has an async twin.  Refusals are raised as PenstockErrors."""
+    """All ways to enqueue; each has an async twin.  Rejections are raised as PenstockErrors."""
 
-    def __init__(self, counter: Counter, spec: JobSpec, settled: Settled) -> None:
-        self._counter = counter
+    def __init__(self, outbox: Outbox, spec: JobSpec, resolved: ResolvedOptions) -> None:
+        self._outbox = outbox
         self._spec = spec
-        self._settled = settled
+        self._resolved = resolved
 
     def using(self, **options: Unpack[JobOptions]) -> Enqueuing[P]:
         """The same job with other options, for the calls that follow."""
-        return Enqueuing(self._counter, self._spec, self._settled.merged(options))
+        return Enqueuing(self._outbox, self._spec, self._resolved.merged(options))
 
-    def args(self, *args: P.args, **kwargs: P.kwargs) -> Call:
+    def args(self, *args: P.args, **kwargs: P.kwargs) -> JobCall:
         """Arguments for `enqueue_many`."""
-        return Call(args, kwargs)
+        return JobCall(args, kwargs)
 
     def enqueue(self, *args: P.args, **kwargs: P.kwargs) -> Enqueued:
         """Returns when the job is on disk."""
-        return self._put(self._settled, args, kwargs)
+        return self._put(self._resolved, args, kwargs)
 
     def enqueue_in(self, delay: Duration, /, *args: P.args, **kwargs: P.kwargs) -> Enqueued:
-        return self._put(self._settled.merged({"delay": delay}), args, kwargs)
+        return self._put(self._resolved.merged({"delay": delay}), args, kwargs)
 
     def enqueue_at(self, due_at: datetime, /, *args: P.args, **kwargs: P.kwargs) -> Enqueued:
-        return self._put(self._settled.merged({"due_at": due_at}), args, kwargs)
+        return self._put(self._resolved.merged({"due_at": due_at}), args, kwargs)
 
-    def enqueue_many(self, calls: Iterable[Call | Mapping[str, object]]) -> list[Enqueued]:
+    def enqueue_many(self, calls: Iterable[JobCall | Mapping[str, object]]) -> list[Enqueued]:
         """One transaction for as many as a batch takes; arguments by `args(…)`, or by name.
 
-        All are looked at before the first is sent.
+        All are checked before the first is sent.
         """
-        return self._counter.put(self._settled, self._drafts(calls))
+        return self._outbox.put(self._resolved, self._drafts(calls))
 
     async def enqueue_async(self, *args: P.args, **kwargs: P.kwargs) -> Enqueued:
-        return await self._put_async(self._settled, args, kwargs)
+        return await self._put_async(self._resolved, args, kwargs)
 
     async def enqueue_in_async(
         self, delay: Duration, /, *args: P.args, **kwargs: P.kwargs
     ) -> Enqueued:
-        return await self._put_async(self._settled.merged({"delay": delay}), args, kwargs)
+        return await self._put_async(self._resolved.merged({"delay": delay}), args, kwargs)
 
     async def enqueue_at_async(
         self, due_at: datetime, /, *args: P.args, **kwargs: P.kwargs
     ) -> Enqueued:
-        return await self._put_async(self._settled.merged({"due_at": due_at}), args, kwargs)
+        return await self._put_async(self._resolved.merged({"due_at": due_at}), args, kwargs)
 
     async def enqueue_many_async(
-        self, calls: Iterable[Call | Mapping[str, object]]
+        self, calls: Iterable[JobCall | Mapping[str, object]]
     ) -> list[Enqueued]:
-        return await self._counter.put_async(self._settled, self._drafts(calls))
+        return await self._outbox.put_async(self._resolved, self._drafts(calls))
 
     def _put(
-        self, settled: Settled, args: tuple[object, ...], kwargs: Mapping[str, object]
+        self, resolved: ResolvedOptions, args: tuple[object, ...], kwargs: Mapping[str, object]
     ) -> Enqueued:
         body = self._spec.arguments.write(args, kwargs)
-        return self._counter.put(settled, [self._spec.draft(settled, body)])[0]
+        return self._outbox.put(resolved, [self._spec.draft(resolved, body)])[0]
 
     async def _put_async(
-        self, settled: Settled, args: tuple[object, ...], kwargs: Mapping[str, object]
+        self, resolved: ResolvedOptions, args: tuple[object, ...], kwargs: Mapping[str, object]
     ) -> Enqueued:
         body = self._spec.arguments.write(args, kwargs)
-        return (await self._counter.put_async(settled, [self._spec.draft(settled, body)]))[0]
+        return (await self._outbox.put_async(resolved, [self._spec.draft(resolved, body)]))[0]
 
-    def _drafts(self, calls: Iterable[Call | Mapping[str, object]]) -> list[Draft]:
+    def _drafts(self, calls: Iterable[JobCall | Mapping[str, object]]) -> list[Draft]:
         write, write_named = self._spec.arguments.write, self._spec.arguments.write_named
         bodies = (
-            write(call.args, call.kwargs) if isinstance(call, Call) else write_named(call)
+            write(call.args, call.kwargs) if isinstance(call, JobCall) else write_named(call)
             for call in calls
         )
-        return [self._spec.draft(self._settled, body) for body in bodies]
+        return [self._spec.draft(self._resolved, body) for body in bodies]
 
 
 class Job(Enqueuing[P], Generic[P, R_co]):
-    """A function that `@app.job` was put on: also the handler of its kind."""
+    """A function decorated with `@app.job`, which is also the handler of its kind."""
 
     def __init__(
-        self, function: Callable[P, R_co], counter: Counter, spec: JobSpec, settled: Settled
+        self, function: Callable[P, R_co], outbox: Outbox, spec: JobSpec, resolved: ResolvedOptions
     ) -> None:
-        super().__init__(counter, spec, settled)
+        super().__init__(outbox, spec, resolved)
         self._function = function
-        self.is_async = inspect.iscoroutinefunction(function)  # asked for each job that comes
+        self.is_async = inspect.iscoroutinefunction(function)  # read for each claimed job
         functools.update_wrapper(self, function)
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R_co:
@@ -134,15 +136,15 @@ class Job(Enqueuing[P], Generic[P, R_co]):
 
     @property
     def queue(self) -> str:
-        return self._settled.queue
+        return self._resolved.queue
 
     @property
     def timeout_ms(self) -> int | None:
-        return self._settled.draft.timeout_ms
+        return self._resolved.draft.timeout_ms
 
     @property
     def retries_timeouts(self) -> bool:
-        return self._settled.draft.retries_timeouts
+        return self._resolved.draft.retries_timeouts
 
     @property
     def unique(self) -> Unique | None:
@@ -152,11 +154,13 @@ class Job(Enqueuing[P], Generic[P, R_co]):
     def backoff(self) -> Backoff | None:
         return self._spec.backoff
 
-    def named(self, arguments: Mapping[str, object], options: JobOptions) -> tuple[Settled, Draft]:
-        """What to enqueue for arguments by name."""
-        settled = self._settled.merged(options)
+    def named(
+        self, arguments: Mapping[str, object], options: JobOptions
+    ) -> tuple[ResolvedOptions, Draft]:
+        """The draft for arguments by name."""
+        resolved = self._resolved.merged(options)
         body = self._spec.arguments.write_named(arguments)
-        return settled, self._spec.draft(settled, body)
+        return resolved, self._spec.draft(resolved, body)
 
     def bind(self, body: str) -> Callable[[], R_co | Awaitable[R_co]]:
         args, kwargs = self._spec.arguments.read(body)

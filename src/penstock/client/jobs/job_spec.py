@@ -1,4 +1,4 @@
-"""What `@app.job` says of a kind of job, and what becomes of it."""
+"""A kind of job, as `@app.job` declares it."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from penstock.client.jobs.arguments import Arguments
 from penstock.client.jobs.options import (
     BackoffLike,
     JobOptions,
-    Settled,
+    ResolvedOptions,
     Unique,
     backoff_of,
     key_of,
@@ -29,29 +29,29 @@ from penstock.domain.queue.queue import check_name
 class JobSettings(TypedDict, total=False):
     """What `@app.job(…)` takes."""
 
-    kind: str  # the name it goes by in the queue; without it, the function's
-    queue: str  # without it, "default"
-    attempts: int | None  # how often it is tried; None: as the queue says
-    backoff: BackoffLike | None  # how long to wait after a failure; None: as the queue says
+    kind: str  # default: the function's name
+    queue: str  # default: "default"
+    attempts: int | None  # how many attempts; None: the limit of the queue
+    backoff: BackoffLike | None  # how long to wait after a failure; None: that of the queue
     timeout: Duration | None  # how long one attempt may take
-    retries_timeouts: bool  # try again what took too long; otherwise it is dead
+    retries_timeouts: bool  # retry an attempt that timed out; otherwise it is dead
     unique: bool | Unique
     priority: int  # smaller goes first
-    route: str | None  # where it leads, for circuits and statistics
-    expires_in: Duration | None  # too old to be of use after that time
-    ignores: Sequence[str]  # parameters it had once, which queued jobs may still bring
+    route: str | None  # what it calls, for circuits and statistics
+    expires_in: Duration | None  # it is cancelled if unclaimed by then
+    ignores: Sequence[str]  # former parameters that queued jobs may still have
 
 
 class JobSpec(msgspec.Struct, frozen=True, kw_only=True):
-    """What is known of a kind of job."""
+    """The definition of a kind of job."""
 
     kind: str
     arguments: Arguments
     unique: Unique | None = None
     backoff: Backoff | None = None
 
-    def draft(self, settled: Settled, body: str) -> Draft:
-        draft = replace(settled.draft, kind=self.kind, body=body)
+    def draft(self, resolved: ResolvedOptions, body: str) -> Draft:
+        draft = replace(resolved.draft, kind=self.kind, body=body)
         if draft.dedup_key is not None or self.unique is None:
             return draft
         key = key_of(self.kind, self.arguments.canonical(body, self.unique.by))
@@ -59,7 +59,7 @@ class JobSpec(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def spec_of(function: Callable[..., object], about: JobSettings) -> JobSpec:
-    """Raises InvalidRequest for what cannot be a job."""
+    """Raises InvalidRequest if the function cannot be a job."""
     kind = about.get("kind") or str(getattr(function, "__name__", ""))
     _check_function(function, kind)
     arguments = Arguments(function, kind, ignores=about.get("ignores", ()))
@@ -71,8 +71,8 @@ def spec_of(function: Callable[..., object], about: JobSettings) -> JobSpec:
     )
 
 
-def settle(about: JobSettings) -> Settled:
-    """How such jobs are enqueued as long as nobody says otherwise."""
+def resolve(about: JobSettings) -> ResolvedOptions:
+    """The default options of such jobs."""
     unknown = about.keys() - JobSettings.__annotations__.keys()
     if unknown:
         raise InvalidRequest(f"a job has no setting {', '.join(sorted(unknown))}")
@@ -88,12 +88,14 @@ def settle(about: JobSettings) -> Settled:
     expires_in = about.get("expires_in")
     if expires_in is not None:
         options["expires_in"] = expires_in
-    plain = Settled(draft=Draft(body="", retries_timeouts=about.get("retries_timeouts", False)))
+    plain = ResolvedOptions(
+        draft=Draft(body="", retries_timeouts=about.get("retries_timeouts", False))
+    )
     return plain.merged(options)
 
 
 def _check_function(function: Callable[..., object], kind: str) -> None:
-    # Decorators may return other callables; `functools.wraps` keeps the function they stand for.
+    # Decorators may return other callables; `functools.wraps` keeps the wrapped function.
     if not inspect.isroutine(function) and (
         inspect.isclass(function) or not hasattr(function, "__wrapped__")
     ):

@@ -1,4 +1,4 @@
-"""How a job is enqueued, apart from its arguments."""
+"""Options of enqueuing a job."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ BackoffLike = Backoff | Duration | Sequence[Duration]
 
 
 class Unique(msgspec.Struct, frozen=True, kw_only=True):
-    """One at a time of the same kind and arguments: a second one is answered with the first.
+    """One at a time of the same kind and arguments: enqueuing a second one returns the first.
 
-    `by`: the arguments that count, None for all.  `until`: the first has "ended", was "claimed",
-    or so long ago; that time becomes the `dedup_window` of the job's queue.
+    `by`: the arguments that count, None for all.  `until`: the first has "ended" or was "claimed",
+    or a duration, which becomes the `dedup_window` of the job's queue.
     """
 
     by: tuple[str, ...] | None = None
@@ -79,15 +79,15 @@ _TYPES: dict[str, tuple[tuple[type, ...], str]] = {
 }
 
 
-class Settled(msgspec.Struct, frozen=True, kw_only=True):
-    """Options that were looked at: a queue, and a draft that lacks only kind and body."""
+class ResolvedOptions(msgspec.Struct, frozen=True, kw_only=True):
+    """Checked options: a queue, and a draft that lacks only kind and body."""
 
     queue: str = "default"
     draft: Draft = Draft(body="null")
     tx: object = None
 
-    def merged(self, given: JobOptions) -> Settled:
-        """With these in place of what it has; raises InvalidRequest."""
+    def merged(self, given: JobOptions) -> ResolvedOptions:
+        """With these options replaced; raises InvalidRequest."""
         unknown = given.keys() - JobOptions.__annotations__.keys()
         if unknown:
             raise InvalidRequest(f"there is no option {', '.join(sorted(unknown))}")
@@ -98,7 +98,7 @@ class Settled(msgspec.Struct, frozen=True, kw_only=True):
             if given.keys() >= set(pair):
                 raise InvalidRequest(f"give {pair[0]} or {pair[1]}, not both")
         queue, tx = given.get("queue", self.queue), given.get("tx", self.tx)
-        return Settled(queue=queue, tx=tx, draft=replace(self.draft, **_fields(given)))
+        return ResolvedOptions(queue=queue, tx=tx, draft=replace(self.draft, **_fields(given)))
 
 
 def _check_type(name: str, value: object, types: tuple[type, ...], form: str) -> None:
@@ -125,7 +125,7 @@ def _fields(given: JobOptions) -> dict[str, Any]:
     if "timeout" in given:
         timeout = given["timeout"]
         fields["timeout_ms"] = None if timeout is None else as_ms("timeout", timeout)
-    # The later word counts: one kind of date takes the place of the other.
+    # The last one given counts: each kind of date replaces the other.
     if "delay" in given:
         fields |= {"delay_ms": as_ms("delay", given["delay"]), "due_at": None}
     if "due_at" in given:
@@ -156,7 +156,7 @@ def instant(name: str, value: object) -> int:
 
 
 def backoff_of(given: BackoffLike | None) -> Backoff | None:
-    """ "10s": always so long; ["1s", "1m"]: one after the other, the last for all that follow."""
+    """ "10s": always the same; ["1s", "1m"]: one after the other, then always the last."""
     match given:
         case None:
             return None
@@ -175,7 +175,7 @@ def unique_of(given: bool | Unique, names: Sequence[str], kind: str) -> Unique |
         return None
     if isinstance(unique.by, str):
         raise InvalidRequest("unique by takes a tuple of parameters, not one text")
-    unique.window_ms  # noqa: B018 (refuses what is no duration)
+    unique.window_ms  # noqa: B018 (raises for an invalid duration)
     unknown = set(unique.by or ()) - set(names)
     if unknown:
         raise InvalidRequest(f"job {kind!r} has no parameter {', '.join(sorted(unknown))}")
@@ -183,5 +183,5 @@ def unique_of(given: bool | Unique, names: Sequence[str], kind: str) -> Unique |
 
 
 def key_of(kind: str, canonical: bytes) -> str:
-    """Short whatever the arguments are, and with the kind in front for people who look at it."""
+    """Short for any arguments, and readable by its kind."""
     return f"{kind[:100]}:{hashlib.sha256(kind.encode() + canonical).hexdigest()}"

@@ -9,7 +9,7 @@ from typing import Literal, Protocol, TypedDict, TypeVar
 import msgspec
 
 from penstock.api.recurring import NewRecurring
-from penstock.client.jobs.options import JobOptions, Settled
+from penstock.client.jobs.options import JobOptions, ResolvedOptions
 from penstock.domain.duration import Duration, as_ms
 from penstock.domain.errors import InvalidRequest
 from penstock.domain.message.draft import Draft
@@ -43,7 +43,9 @@ class Recurs(Protocol):
 
     @property
     def kind(self) -> str: ...
-    def named(self, arguments: Mapping[str, object], options: JobOptions) -> tuple[Settled, Draft]:
+    def named(
+        self, arguments: Mapping[str, object], options: JobOptions
+    ) -> tuple[ResolvedOptions, Draft]:
         """What to enqueue for arguments by name."""
         ...
 
@@ -62,9 +64,9 @@ def recurrence_of(job: Recurs, rhythm: Rhythm, given: RecurrenceOptions) -> Recu
     """Raises InvalidRequest for a rhythm, policies or arguments that make no sense."""
     if not hasattr(job, "named"):
         raise InvalidRequest("recurring work is a job: @app.recurring stands above @app.job")
-    settled, draft = job.named(given.get("arguments", {}), {})
+    resolved, draft = job.named(given.get("arguments", {}), {})
     wanted = NewRecurring(
-        queue=settled.queue,
+        queue=resolved.queue,
         body=msgspec.Raw(draft.body.encode()),
         attributes=draft.attributes or {},
         catch_up=_one_of(CatchUp, "catch_up", given.get("catch_up", CatchUp.ONE)),

@@ -13,7 +13,7 @@ from penstock.api.recurring import Recurring
 from penstock.client.channel import Channel
 from penstock.client.jobs.job import Job
 from penstock.client.jobs.recurrence import Recurrence, RecurrenceOptions, recurrence_of, rhythm_of
-from penstock.client.nouns.recurring import Schedules
+from penstock.client.nouns.recurring import RecurringClient
 from penstock.domain.errors import Forbidden
 
 if TYPE_CHECKING:
@@ -90,14 +90,14 @@ class RecurringWork:
         return await asyncio.to_thread(self.run, name)
 
     @property
-    def _schedules(self) -> Schedules:
-        return Schedules(self._app.backend.channel)
+    def _schedules(self) -> RecurringClient:
+        return RecurringClient(self._app.backend.channel)
 
 
 def declare(channel: Channel, recurrence: Recurrence, *, owner: str | None) -> None:
     """For the application `owner`; logs a warning if the API key lacks the role for it."""
     wanted = msgspec.structs.replace(recurrence.wanted, owner=owner)
     try:
-        Schedules(channel).put(recurrence.name, wanted)
+        RecurringClient(channel).put(recurrence.name, wanted)
     except Forbidden as error:
         _log.warning("recurring work %r is not declared: %s", recurrence.name, error)

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 try:
     from opentelemetry import context, trace
     from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
-except ImportError:  # then nobody traces
+except ImportError:  # without tracing
     _has_api = False
 else:
     _has_api = True
@@ -53,7 +53,7 @@ def check(given: str) -> str:
     return given
 
 
-def of_now() -> str | None:
+def current_trace() -> str | None:
     """The current span's context, to be stored; None without tracing."""
     if not _has_api or not trace.get_current_span().get_span_context().is_valid:
         return None
@@ -82,7 +82,7 @@ class Producing:
 def producing(destination: str, drafts: Sequence[Draft]) -> Iterator[Producing]:
     """A producer span around an enqueue or a publish; without an SDK only the current context."""
     if not _has_api or not _is_recording():
-        yield Producing(of_now())
+        yield Producing(current_trace())
         return
     with trace.get_tracer("penstock").start_as_current_span(
         f"send {destination}",
@@ -92,7 +92,7 @@ def producing(destination: str, drafts: Sequence[Draft]) -> Iterator[Producing]:
         set_status_on_exception=False,
     ) as span:
         try:
-            yield Producing(of_now(), span)
+            yield Producing(current_trace(), span)
         except BaseException as error:
             _fail(span, error)
             raise

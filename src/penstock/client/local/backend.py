@@ -13,7 +13,7 @@ from penstock.client.bus.subscription import DeclaredSubscription
 from penstock.client.channel import Channel
 from penstock.client.local.channel import LocalChannel
 from penstock.client.local.source import LocalSource
-from penstock.client.off_loop import aside
+from penstock.client.off_loop import run_off_loop
 from penstock.domain.errors import PenstockError, QueueNotFound
 from penstock.domain.limits import Limits
 from penstock.domain.message.draft import Draft, NewMessage
@@ -32,7 +32,7 @@ from penstock.worker.application import JobSource
 class LocalBackend:
     def __init__(self, settings: Settings, *, clock: Clock | None = None) -> None:
         # The caller's thread may run an event loop, on which the tickets of opening cannot wait.
-        self.broker = aside(lambda: open_broker(settings, clock=clock))
+        self.broker = run_off_loop(lambda: open_broker(settings, clock=clock))
         self.channel: Channel = LocalChannel(
             handlers_of(self.broker),
             refuse_deadlock=self.broker.store.refuse_deadlock,
@@ -59,10 +59,10 @@ class LocalBackend:
         directory, messages = self.broker.directory, self.broker.messages
         if tx is None:
             self.broker.store.refuse_deadlock()
-            sent = aside(lambda: messages.send_to(queue, drafts).result())
+            sent = run_off_loop(lambda: messages.send_to(queue, drafts).result())
             return self._results(queue, sent)
         try:
-            found = directory.cached(queue) or aside(lambda: directory.load(queue).result())
+            found = directory.cached(queue) or run_off_loop(lambda: directory.load(queue).result())
         except QueueNotFound:
             found = self.broker.store.write_in(tx, self._creation(queue, settings))
         return self._results(queue, messages.send_in(tx, self._new(found, drafts)))
@@ -97,7 +97,7 @@ class LocalBackend:
         if tx is None:
             self.broker.store.refuse_deadlock()
         work = self._publication(topic, drafts, node, subscriptions)
-        return aside(work.result) if tx is None else work.result_in(tx)
+        return run_off_loop(work.result) if tx is None else work.result_in(tx)
 
     async def publish_async(
         self,
@@ -128,14 +128,14 @@ class LocalBackend:
             self.broker.start_duties()
 
     def close(self) -> None:
-        aside(self.broker.close)
+        run_off_loop(self.broker.close)
 
     def _creation(
         self, name: str, settings: Mapping[str, Any] | None
     ) -> Callable[[Session], Queue]:
         """To run in the caller's transaction, because one of our own would wait for its end.
 
-        The directory is not told, because the caller may roll back.
+        The directory does not learn of the queue, because the caller may roll back.
         """
         wanted, now = msgspec.convert(settings or {}, QueueSettings), self.clock.now()
         return lambda session: (

@@ -11,7 +11,7 @@ from msgspec import inspect
 
 from penstock.api.operation import Operation, QueryRecord
 from penstock.client.channel import Body
-from penstock.client.off_loop import aside
+from penstock.client.off_loop import run_off_loop
 from penstock.domain.datetimes import moment_of
 from penstock.domain.errors import InvalidRequest
 from penstock.operations.call import Call, Handlers, StatusAnswer
@@ -52,7 +52,7 @@ class LocalChannel:
             return cast(Answer, _answer(run()))
         if operation.method != "GET":
             self._refuse_deadlock()
-        return cast(Answer, _answer(aside(run)))
+        return cast(Answer, _answer(run_off_loop(run)))
 
     async def request_async(
         self,

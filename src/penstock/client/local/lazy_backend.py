@@ -1,4 +1,4 @@
-"""A backend that is opened when it is first needed, once, and anew in a forked child."""
+"""A backend that is opened at its first use, and again in a forked child."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from penstock.client.backend import Backend
 
 
-class Opening:
+class LazyBackend:
     def __init__(self, open_it: Callable[[], Backend]) -> None:
         self._open_it = open_it
         self._lock = threading.Lock()
@@ -35,13 +35,13 @@ class Opening:
         return backend
 
     async def get_async(self) -> Backend:
-        """Open in a thread, so that the event loop runs on meanwhile."""
+        """Open in a thread, so that the event loop is not blocked."""
         backend = self._backend
         return await asyncio.to_thread(self.get) if backend is None else backend
 
     @contextmanager
-    def standing_in(self, other: Backend) -> Iterator[None]:
-        """For a while everything goes to another backend; what was open stays so."""
+    def substitute(self, other: Backend) -> Iterator[None]:
+        """Inside this context everything goes to another backend; the own one stays open."""
         with self._lock:
             before, self._backend = self._backend, other
         try:
@@ -57,10 +57,10 @@ class Opening:
             backend.close()
 
     def _forked(self) -> None:
-        """In the child: its threads are the parent's, and did not come along.
+        """In the child: the backend's threads exist only in the parent.
 
-        What the parent has open is neither used nor closed: to close it would tell the database
-        that the parent is gone.
+        The parent's backend is neither used nor closed: closing it would end the parent's
+        connections to the database.
         """
         self._lock = threading.Lock()
         if self._backend is not None:

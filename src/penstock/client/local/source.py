@@ -1,4 +1,4 @@
-"""ClaimedJob out of a store in the same process."""
+"""Jobs from a store in the same process."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ class LocalSource:
                 self._damaged.skip(queue, error)
                 continue
             except PenstockError as error:
-                # What the other queues gave is leased to this worker, and the acts are done.
+                # Jobs of the other queues are leased to this worker, and the acts are done.
                 if not found and not finished:
                     raise
                 log_failed_claim(queue, error)
@@ -91,7 +91,7 @@ class LocalSource:
     def permits(self, jobs: Mapping[str, str]) -> Mapping[str, Permitted] | None:
         circuits = self._broker.circuits
         now = self._broker.clock.now()
-        if now >= self._refresh_at:  # no duty may run in this process that would do it
+        if now >= self._refresh_at:  # duties may not run in this process
             circuits.refresh()
             self._refresh_at = now + _REFRESH_MS
         found = run_steps(circuits.permits_of_jobs(jobs))
@@ -107,7 +107,7 @@ class LocalSource:
         with self._lock:
             listeners = list(self._listeners.values())
         for queues, callback in listeners:
-            # A queue whose name is not known here yet may be one of theirs.
+            # A queue whose name is not cached yet may be one of theirs.
             if None in names or not queues.isdisjoint(names):
                 callback()
 

@@ -16,7 +16,7 @@ from penstock.domain.circuit.settings import BreakerSettings
 from penstock.domain.errors import InvalidRequest
 
 
-class Circuits:
+class CircuitClient:
     def __init__(self, channel: Channel) -> None:
         self._request = channel.request
 

@@ -24,7 +24,7 @@ class EndingFilter(TypedDict, total=False):
     to_at: datetime | None
 
 
-class History:
+class HistoryClient:
     def __init__(self, channel: Channel) -> None:
         self._request = channel.request
 

@@ -13,7 +13,7 @@ from penstock.domain.message.lifecycle import State
 from penstock.domain.message.selection import BulkAct
 
 
-class Messages:
+class MessageClient:
     def __init__(self, channel: Channel) -> None:
         self._request = channel.request
 

@@ -7,7 +7,7 @@ from penstock.api.moves import LatestMoves, Move, StartMove
 from penstock.client.channel import Channel
 
 
-class Moves:
+class MoveClient:
     def __init__(self, channel: Channel) -> None:
         self._request = channel.request
 

@@ -33,18 +33,18 @@ class Tags(TypedDict, total=False):
     tag2: str | None
 
 
-class FindOptions(Tags, total=False):
+class FindFilter(Tags, total=False):
     which: Which  # unclaimed, due or not; claimed; or both
     due_from: datetime | None  # inclusive
     due_before: datetime | None  # exclusive
 
 
-class PastOptions(Tags, total=False):
+class PastFilter(Tags, total=False):
     from_at: datetime | None  # inclusive
     to_at: datetime | None  # exclusive
 
 
-class Notifications:
+class NotificationClient:
     def __init__(self, channel: Channel) -> None:
         self._request = channel.request
 
@@ -63,9 +63,7 @@ class Notifications:
         wanted = NewNotification(body=body, queue=queue, user_token=user_token, **options)
         return self._request(notifications.RECORD, wanted)
 
-    def find(
-        self, *, page_size: int = 100, **wanted: Unpack[FindOptions]
-    ) -> Iterator[Notification]:
+    def find(self, *, page_size: int = 100, **wanted: Unpack[FindFilter]) -> Iterator[Notification]:
         """Those that have not ended, as they were recorded, one page after the other."""
         cursor: str | None = None
         while True:
@@ -76,13 +74,13 @@ class Notifications:
                 return
 
     def page(
-        self, *, limit: int = 100, cursor: str | None = None, **wanted: Unpack[FindOptions]
+        self, *, limit: int = 100, cursor: str | None = None, **wanted: Unpack[FindFilter]
     ) -> notifications.Notifications:
         query = Find(limit=limit, cursor=cursor, **wanted)
         return self._request(notifications.FIND, query=query)
 
     def past(
-        self, *, limit: int = 100, cursor: str | None = None, **wanted: Unpack[PastOptions]
+        self, *, limit: int = 100, cursor: str | None = None, **wanted: Unpack[PastFilter]
     ) -> notifications.Notifications:
         """Those that have ended, newest first; `from_at <= finished_at < to_at`."""
         query = Past(limit=limit, cursor=cursor, **wanted)

@@ -11,7 +11,7 @@ from penstock.client.channel import Channel
 from penstock.domain.queue.queue import QueueSettings
 
 
-class Queues:
+class QueueClient:
     def __init__(self, channel: Channel) -> None:
         self._request = channel.request
 

@@ -15,7 +15,7 @@ Instants = list[datetime]  # inside the class `list` is a method
 Names = list[str]
 
 
-class Schedules:
+class RecurringClient:
     """Each method raises ScheduleNotFound where it needs one that does not exist."""
 
     def __init__(self, channel: Channel) -> None:

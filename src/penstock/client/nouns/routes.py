@@ -11,7 +11,7 @@ from penstock.api.routes import Match, MatchedUri, Route, Rules
 from penstock.client.channel import Channel
 
 
-class Routes:
+class RouteClient:
     def __init__(self, channel: Channel) -> None:
         self._request = channel.request
 

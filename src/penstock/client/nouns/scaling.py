@@ -9,7 +9,7 @@ from penstock.api.scaling import Decided, Fleet, PageOfDecisions
 from penstock.client.channel import Channel
 
 
-class Scaling:
+class ScalingClient:
     def __init__(self, channel: Channel) -> None:
         self._request = channel.request
 

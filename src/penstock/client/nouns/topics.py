@@ -21,7 +21,7 @@ from penstock.client.channel import Channel
 from penstock.domain.topic import Dispatch
 
 
-class Topics:
+class TopicClient:
     def __init__(self, channel: Channel) -> None:
         self._request = channel.request
 

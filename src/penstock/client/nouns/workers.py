@@ -11,7 +11,7 @@ from penstock.domain.errors import WorkerGone
 from penstock.domain.worker import NewWorker
 
 
-class Workers:
+class WorkerClient:
     def __init__(self, channel: Channel) -> None:
         self._request = channel.request
 

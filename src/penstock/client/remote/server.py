@@ -1,11 +1,11 @@
-"""A server elsewhere, as an object: the native API over HTTP.
+"""A server as an object: the native API over HTTP.
 
     with Remote("http://127.0.0.1:7654") as penstock:
         penstock.send("mail", {"to": "ada@example.org"})
         for message in penstock.claim("mail", wait_ms=20_000):
             penstock.complete(message.receipt)
 
-Refusals are raised as the errors of `penstock.domain.errors`, no answer as `Unreachable`.
+Rejections are raised as the errors of `penstock.domain.errors`, a missing answer as `Unreachable`.
 """
 
 from __future__ import annotations
@@ -25,17 +25,17 @@ from penstock.api.overview import Stats
 from penstock.api.sends import Draft, SendOptions, SendResult, Sent
 from penstock.client.channel import Channel
 from penstock.client.errors import refusal
-from penstock.client.nouns.circuits import Circuits
-from penstock.client.nouns.history import History
-from penstock.client.nouns.messages import Messages
-from penstock.client.nouns.moves import Moves
-from penstock.client.nouns.notifications import Notifications
-from penstock.client.nouns.queues import Queues
-from penstock.client.nouns.recurring import Schedules
-from penstock.client.nouns.routes import Routes
-from penstock.client.nouns.scaling import Scaling
-from penstock.client.nouns.topics import Topics
-from penstock.client.nouns.workers import Workers
+from penstock.client.nouns.circuits import CircuitClient
+from penstock.client.nouns.history import HistoryClient
+from penstock.client.nouns.messages import MessageClient
+from penstock.client.nouns.moves import MoveClient
+from penstock.client.nouns.notifications import NotificationClient
+from penstock.client.nouns.queues import QueueClient
+from penstock.client.nouns.recurring import RecurringClient
+from penstock.client.nouns.routes import RouteClient
+from penstock.client.nouns.scaling import ScalingClient
+from penstock.client.nouns.topics import TopicClient
+from penstock.client.nouns.workers import WorkerClient
 from penstock.client.remote.transport import Transport
 from penstock.domain.errors import PenstockError
 from penstock.domain.limits import DEFAULT_LIMITS
@@ -51,7 +51,7 @@ class ClaimedMessage(Message, frozen=True, kw_only=True):
 
 
 class RawMessage(ClaimedMessage, frozen=True, kw_only=True):
-    """The same with its body as it came, for workers."""
+    """The same with its body undecoded, for workers."""
 
     body: msgspec.Raw = msgspec.Raw(b"null")
 
@@ -78,17 +78,17 @@ class Remote:
         self._transport = Transport(url, key=key, timeout=timeout)
         self._exchange = self._transport.exchange
         self.channel: Channel = self._transport
-        self.queues = Queues(self._transport)
-        self.moves = Moves(self._transport)
-        self.recurring = Schedules(self._transport)
-        self.messages = Messages(self._transport)
-        self.history = History(self._transport)
-        self.notifications = Notifications(self._transport)
-        self.topics = Topics(self._transport)
-        self.workers = Workers(self._transport)
-        self.routes = Routes(self._transport)
-        self.circuits = Circuits(self._transport)
-        self.scaling = Scaling(self._transport)
+        self.queues = QueueClient(self._transport)
+        self.moves = MoveClient(self._transport)
+        self.recurring = RecurringClient(self._transport)
+        self.messages = MessageClient(self._transport)
+        self.history = HistoryClient(self._transport)
+        self.notifications = NotificationClient(self._transport)
+        self.topics = TopicClient(self._transport)
+        self.workers = WorkerClient(self._transport)
+        self.routes = RouteClient(self._transport)
+        self.circuits = CircuitClient(self._transport)
+        self.scaling = ScalingClient(self._transport)
 
     def __enter__(self) -> Self:
         return self
@@ -168,7 +168,7 @@ class Remote:
         claimed: _Claimed = self._claim(_CLAIM, queue, wanted)
         return _each(claimed.completed, Acted), claimed.messages
 
-    def turn(
+    def complete_and_claim_raw(
         self,
         queue: str,
         receipts: Sequence[str],
@@ -201,7 +201,7 @@ class Remote:
         return self._exchange(leases.ACTS[verb], {"receipt": receipt}, ActFields(**options))
 
     def complete(self, receipt: str, *, is_late_ok: bool | None = None) -> Acted:
-        """With `is_late_ok` also after the lease ran out, until somebody else has the message."""
+        """With `is_late_ok` also after the lease expired, until another client claims it."""
         return self.act(receipt, Verb.COMPLETE, is_late_ok=is_late_ok)
 
     def fail(
@@ -221,7 +221,7 @@ class Remote:
         is_start: bool | None = None,
         progress: Any = None,
     ) -> Acted:
-        """A lease of that length from now on; without it, as long as the queue says.
+        """A lease of that length from now on; by default as long as the queue's setting.
 
         Past the message's own deadline, which `is_start` counts from now, the attempt is timed out
         instead, and LeaseLost is raised.
@@ -242,7 +242,7 @@ class Remote:
         return self.act(receipt, Verb.TIME_OUT, error=error, retry_in_ms=retry_in_ms)
 
     def crash(self, receipt: str, *, error: str | None = None) -> Acted:
-        """The worker died with it: back in line, until it has killed too many."""
+        """The worker crashed with it: ready again, until it has crashed too many."""
         return self.act(receipt, Verb.CRASH, error=error)
 
     def snooze(self, receipt: str, *, delay_ms: int, reason: str | None = None) -> Acted:
@@ -263,11 +263,11 @@ class Remote:
         return self._transport.request(overview.STATS)
 
     def is_ready(self) -> bool:
-        """Does the store behind the server answer?  Raises Unreachable if the server does not."""
+        """Whether the store of the server answers.  Raises Unreachable if the server does not."""
         return self.readiness() is not None
 
     def readiness(self) -> Readiness | None:
-        """None: the store behind the server does not answer.  Raises Unreachable."""
+        """None: the store of the server does not answer.  Raises Unreachable."""
         try:
             return self._transport.request(health.READY)
         except PenstockError:

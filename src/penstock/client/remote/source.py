@@ -1,4 +1,4 @@
-"""ClaimedJob from a server elsewhere."""
+"""Jobs from a server."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from penstock.client.claim_errors import DamagedQueues, log_failed_claim
 from penstock.client.remote.acts import MOST_ACTS, RemoteActs
 from penstock.client.remote.server import RawMessage, Remote
-from penstock.client.remote.waiting import Idle, Waiting
+from penstock.client.remote.waiting import IdleWorker, LongPolls
 from penstock.domain.circuit.circuit import Permitted, Reported
 from penstock.domain.datetimes import instant_of
 from penstock.domain.errors import PenstockError, QueueNotFound, StoreDamaged
@@ -20,7 +20,7 @@ class RemoteSource:
     def __init__(self, remote: Remote) -> None:
         self._remote = remote
         self._lock = threading.Lock()
-        self._waiting: list[Waiting] = []
+        self._waiting: list[LongPolls] = []
         self._damaged = DamagedQueues()
 
     def claim(
@@ -45,7 +45,7 @@ class RemoteSource:
                 break
             places = completions.pop(queue, [])
             try:
-                results, messages = self._remote.turn(
+                results, messages = self._remote.complete_and_claim_raw(
                     queue,
                     acts.receipts(places),
                     limit=limit - len(found),
@@ -66,7 +66,7 @@ class RemoteSource:
             acts.send_all_but()
             if len(found) < limit:
                 for one in waiting:
-                    one.begin(Idle(lease_ms, worker_id))
+                    one.begin(IdleWorker(lease_ms, worker_id))
         if not found:  # what was claimed is leased to this worker, which has to run it
             acts.check()
         if isinstance(acts.error, PenstockError):
@@ -80,8 +80,8 @@ class RemoteSource:
         return sent.answers()
 
     def listen(self, queues: Sequence[str], callback: Callable[[], None]) -> Callable[[], None]:
-        """From the next claim that leaves something to be wished for."""
-        waiting = Waiting(self._remote, queues, callback)
+        """From the next claim that returns fewer jobs than its limit."""
+        waiting = LongPolls(self._remote, queues, callback)
         with self._lock:
             self._waiting.append(waiting)
 
@@ -106,8 +106,8 @@ class RemoteSource:
         for one in waiting:
             one.stop()
 
-    def _waiting_at(self, queues: Sequence[str]) -> list[Waiting]:
-        """Those of whoever claims from these queues; others share this source, too."""
+    def _waiting_at(self, queues: Sequence[str]) -> list[LongPolls]:
+        """Those of the worker that claims from these queues; workers may share this source."""
         return [one for one in list(self._waiting) if one.queues <= set(queues)]
 
 

@@ -1,7 +1,7 @@
-"""HTTP to one server: connections that are kept, time-outs, and repeats only where they are safe.
+"""HTTP to one server: persistent connections, time-outs, and repeats only where they are safe.
 
-A request that changes something is never sent twice on its own: if its answer is lost, nobody here
-can know whether it was done.  The caller is told so (`Unreachable.was_sent`) and can decide.
+A request that changes something is not repeated automatically: if its answer is lost, the client
+cannot know whether it was done.  `Unreachable.was_sent` says so, and the caller decides.
 """
 
 from __future__ import annotations
@@ -36,14 +36,14 @@ class _ErrorBody(msgspec.Struct):
     message: str
 
 
-class ErrorAnswer(msgspec.Struct):
+class _ErrorAnswer(msgspec.Struct):
     error: _ErrorBody
 
 
-_errors = msgspec.json.Decoder(ErrorAnswer)
+_errors = msgspec.json.Decoder(_ErrorAnswer)
 
 
-class Answer(msgspec.Struct, frozen=True):
+class HttpAnswer(msgspec.Struct, frozen=True):
     status: int
     body: bytes
 
@@ -133,10 +133,11 @@ class Transport:
         headers: dict[str, str] | None = None,
         wait_s: float = 0.0,
         is_safe: bool = False,
-    ) -> Answer:
-        """The answer, whatever its status below 400; raises the refusal, or Unreachable.
+    ) -> HttpAnswer:
+        """The answer, if its status is below 400; raises the server's error, or Unreachable.
 
-        `is_safe`: doing it twice is the same as doing it once, so a lost answer is asked for again.
+        `is_safe`: doing it twice is the same as doing it once, so it is repeated if the answer is
+        lost.
         """
         content = None if body is None else msgspec.json.encode(body)
         sent_headers = self._headers | (headers or {})
@@ -161,7 +162,7 @@ class Transport:
 
     def _once(
         self, method: str, path: str, content: bytes | None, headers: dict[str, str], timeout: float
-    ) -> Answer:
+    ) -> HttpAnswer:
         connection, was_sent = self._connection(timeout), False
         try:
             if connection.sock is None:
@@ -170,13 +171,13 @@ class Transport:
             was_sent = True
             connection.request(method, self._path + path, content, headers)
             response = connection.getresponse()
-            answer = Answer(response.status, response.read())
+            answer = HttpAnswer(response.status, response.read())
         except _BROKEN as error:
             connection.close()
             why = str(error) or type(error).__name__
             raise Unreachable(f"no answer from {self.url}: {why}", was_sent=was_sent) from error
         except BaseException:
-            connection.close()  # half an answer may still be on its way
+            connection.close()  # part of an answer may still arrive
             raise
         if response.will_close or len(self._idle) >= _MOST_IDLE:
             connection.close()
@@ -199,12 +200,14 @@ class Transport:
             )
         return http.client.HTTPConnection(self._host, self._port, timeout=timeout)
 
-    def _refusal(self, answer: Answer) -> PenstockError:
+    def _refusal(self, answer: HttpAnswer) -> PenstockError:
         try:
-            told = _errors.decode(answer.body).error
+            error = _errors.decode(answer.body).error
         except msgspec.DecodeError:
-            return PenstockError(f"{self.url} answered {answer.status}, and not as Penstock does")
-        return refusal(told.code, told.message)
+            return PenstockError(
+                f"{self.url} answered {answer.status}, but not as a Penstock server"
+            )
+        return refusal(error.code, error.message)
 
 
 def _parameter(value: Any) -> str:
@@ -223,7 +226,7 @@ def _decoder(operation: Operation[Any]) -> msgspec.json.Decoder[Any]:
 
 
 def _is_dropped(connection: http.client.HTTPConnection) -> bool:
-    """Did the server close it while it was idle?  Then something is there to be read: the end."""
+    """Whether the server closed it while it was idle: then the end can be read."""
     if connection.sock is None:
         return True
     poll = select.poll()

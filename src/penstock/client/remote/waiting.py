@@ -1,8 +1,8 @@
-"""Waiting for work at a server elsewhere.
+"""Long polls for jobs at a server.
 
-A server tells of work only by giving it to somebody who claims.  So while a worker could do more, a
-claim waits for it at each of its queues.  The first that gets something keeps it for the worker's
-next claim; the others give back what they are given, until the worker could do more again.
+A server announces jobs only by answering a claim.  So while a worker has free slots, a claim waits
+at each of its queues.  The first one that gets a job keeps it for the worker's next claim; the
+others release what they get, until the worker has free slots again.
 """
 
 from __future__ import annotations
@@ -26,14 +26,14 @@ _log = logging.getLogger("penstock.client")
 _PAUSE_S = 1.0  # after an error, and while a queue does not exist
 
 
-class Idle(msgspec.Struct, frozen=True):
-    """A worker that could do more, and how it claims."""
+class IdleWorker(msgspec.Struct, frozen=True):
+    """A worker with free slots, and how it claims."""
 
     lease_ms: int
     worker_id: str
 
 
-class Waiting:
+class LongPolls:
     """The claims that wait for one worker."""
 
     def __init__(self, remote: Remote, queues: Sequence[str], callback: Callable[[], None]) -> None:
@@ -41,29 +41,29 @@ class Waiting:
         self._remote = remote
         self._callback = callback
         self._changed = threading.Condition()
-        self._idle: Idle | None = None
+        self._idle: IdleWorker | None = None
         self._found: list[RawMessage] = []
         self._is_stopped = False
         for queue in queues:
             name = f"penstock-waiting-{queue}"
             SupervisedThread(name, partial(self._wait, queue), health=Health()).start()
 
-    def begin(self, idle: Idle) -> None:
-        """The worker could do more."""
+    def begin(self, idle: IdleWorker) -> None:
+        """The worker has free slots."""
         with self._changed:
             if not self._found:
                 self._idle = idle
                 self._changed.notify_all()
 
     def take(self) -> list[RawMessage]:
-        """What was found; the worker looks for itself now."""
+        """The found jobs; the worker claims for itself now."""
         with self._changed:
             found, self._found = self._found, []
             self._idle = None
         return found
 
     def stop(self) -> None:
-        """What is found from now on, or was not taken, goes back."""
+        """Jobs that were not taken, or are found later, are released."""
         with self._changed:
             self._is_stopped = True
             self._changed.notify_all()
@@ -80,9 +80,9 @@ class Waiting:
             if messages and not self._hand_over(messages):
                 self._give_back(messages)
 
-    def _claim(self, queue: str, idle: Idle) -> list[RawMessage]:
+    def _claim(self, queue: str, idle: IdleWorker) -> list[RawMessage]:
         try:
-            _, messages = self._remote.turn(
+            _, messages = self._remote.complete_and_claim_raw(
                 queue,
                 (),
                 limit=1,
@@ -92,7 +92,7 @@ class Waiting:
             )
         except (PenstockError, Unreachable) as error:
             if not isinstance(error, QueueNotFound):  # the worker's claims report it
-                _log.debug("cannot wait for work in %r: %s", queue, error)
+                _log.debug("cannot wait for jobs in %r: %s", queue, error)
             with self._changed:
                 self._changed.wait_for(lambda: self._is_stopped, timeout=_PAUSE_S)
             return []
@@ -111,5 +111,5 @@ class Waiting:
         for message in messages:
             try:
                 self._remote.act(message.receipt, Verb.RELEASE)
-            except (PenstockError, Unreachable) as error:  # then its lease runs out
-                _log.warning("cannot give back %s: %s", message.id, error)
+            except (PenstockError, Unreachable) as error:  # then its lease expires
+                _log.warning("cannot release %s: %s", message.id, error)

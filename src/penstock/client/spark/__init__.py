@@ -3,7 +3,7 @@
     register(spark)
     spark.read.format("penstock").option("url", "sqlite:///data/penstock.db").load()
 
-What there is to say stands in docs/archive.md.  Only whoever uses Spark imports this.
+See docs/archive.md.  Only programs that use Spark import this.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Reads of a live store: short pages, each a transaction of its own, in Arrow batches.
 
-A partition is a range of numbers.  Nothing is locked, and nobody waits for a reader.
+A partition is a range of numbers.  Readers take no locks.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from penstock.wiring.broker import Broker, open_broker
 MOST_PARTITIONS = 256
 
 
-class Part(InputPartition):
+class RowRange(InputPartition):
     """Rows of one day of a table; of tables that are not kept by day, of all."""
 
     def __init__(self, day: int, rows: Range) -> None:
@@ -47,14 +47,14 @@ class Reader(DataSourceReader):
                 there = broker.store.read(lambda s: s.archive.message_nos()).result()
                 return [] if there is None else parts(ALL_DAYS, there, choices)
             look = broker.store.read(lambda s: s.archive.look(without=())).result()
-        found: list[Part] = []
+        found: list[RowRange] = []
         for (source, day), last_no in look.cut.items():
             if source is source_of(choices) and last_no:
                 found += parts(day, Range(1, last_no), choices)
         return found
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
-        assert isinstance(partition, Part)
+        assert isinstance(partition, RowRange)
         return batches(self._choices, partition)
 
 
@@ -62,17 +62,17 @@ def source_of(choices: Choices) -> Source:
     return Source(choices.table) if choices.table in list(Source) else Source.HISTORY
 
 
-def parts(day: int, rows: Range, choices: Choices) -> list[Part]:
+def parts(day: int, rows: Range, choices: Choices) -> list[RowRange]:
     """Ranges of numbers; wider ones rather than too many."""
     count = rows.to_no - rows.from_no + 1
     width = max(choices.partition_rows, -(-count // MOST_PARTITIONS))
     return [
-        Part(day, Range(first, min(first + width - 1, rows.to_no)))
+        RowRange(day, Range(first, min(first + width - 1, rows.to_no)))
         for first in range(rows.from_no, rows.to_no + 1, width)
     ]
 
 
-def batches(choices: Choices, part: Part) -> Iterator[pa.RecordBatch]:
+def batches(choices: Choices, part: RowRange) -> Iterator[pa.RecordBatch]:
     table = TABLES[choices.table]
     schema = to_arrow_schema(schema_of(table))
     instant = [column.name for column in table.columns].index(table.instant)
@@ -88,7 +88,7 @@ def batches(choices: Choices, part: Part) -> Iterator[pa.RecordBatch]:
 
 
 def opened(choices: Choices) -> Broker:
-    """Raises InvalidRequest rather than make a new file for somebody who wants to read one."""
+    """Raises InvalidRequest instead of creating a file that the caller wants to read."""
     settings = Settings(store=Store(url=choices.url))
     path = settings.sqlite_path
     if path is not None and not path.exists():

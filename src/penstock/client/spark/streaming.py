@@ -13,7 +13,7 @@ from pyspark.sql.datasource import DataSourceStreamReader, InputPartition
 from pyspark.sql.streaming.datasource import ReadLimit, ReadMaxRows
 
 from penstock.client.spark.choices import LATEST, Choices
-from penstock.client.spark.reading import Part, batches, opened, parts, source_of
+from penstock.client.spark.reading import RowRange, batches, opened, parts, source_of
 from penstock.domain.lake.contiguous import Settling
 from penstock.domain.lake.layout import Range
 from penstock.domain.lake.progress import Cut, Place, is_over
@@ -57,7 +57,7 @@ class StreamReader(DataSourceStreamReader):
         return self._known or None
 
     def partitions(self, start: dict, end: dict) -> Sequence[InputPartition]:  # type: ignore[type-arg]
-        found: list[Part] = []
+        found: list[RowRange] = []
         for day, last_no in sorted(end.items(), key=lambda item: int(item[0])):
             first = start.get(day, 0) + 1
             if first <= last_no:
@@ -65,7 +65,7 @@ class StreamReader(DataSourceStreamReader):
         return found
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
-        assert isinstance(partition, Part)
+        assert isinstance(partition, RowRange)
         return batches(self._choices, partition)
 
     def stop(self) -> None:
@@ -74,7 +74,7 @@ class StreamReader(DataSourceStreamReader):
             self._broker = None
 
     def _latest(self) -> Offset:
-        """As far as is settled; what is not is left to the next batch."""
+        """As far as is resolved; what is not is left to the next batch."""
         over = frozenset(self._over)
         for _ in range(LOOKS):
             look = self._store().read(lambda s: s.archive.look(without=over)).result()

@@ -90,7 +90,7 @@ def _chunks(rows: Sequence[Row], choices: Choices) -> Iterator[tuple[str, list[D
 def draft_of(row: Row, choices: Choices) -> Draft:
     key, body = row[choices.key], row["body"]
     if not isinstance(key, str) or not key:
-        raise InvalidRequest(f"a row has no {choices.key!r}, by which it is told from others")
+        raise InvalidRequest(f"a row has no {choices.key!r}, which must identify it")
     if not isinstance(body, str) or not _is_json(body):
         raise InvalidRequest(f"the body of row {key!r} is not JSON text")
     tags = tuple(str(row[name]) for name in ("tag1", "tag2") if row.get(name) is not None)

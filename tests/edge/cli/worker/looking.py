@@ -13,13 +13,13 @@ PATIENCE_S = 60.0
 
 
 def message(app: Penstock, message_id: str) -> Message | None:
-    backend: Any = app._opening.get()
+    backend: Any = app._lazy_backend.get()
     found: Message | None = backend.broker.messages.find(message_id).result()
     return found
 
 
 def view(app: Penstock, message_id: str) -> MessageView:
-    backend: Any = app._opening.get()
+    backend: Any = app._lazy_backend.get()
     found: MessageView = backend.broker.messages.get(message_id).result()
     return found
 

@@ -37,7 +37,7 @@ def test_a_process_that_was_killed_is_gone_from_the_registry_as_soon_as_the_next
 ):
     seen = tmp_path / "seen"
     worker = make_worker(url)
-    registry = bench._opening.get().broker.workers
+    registry = bench._lazy_backend.get().broker.workers
     shop.write.enqueue(str(tmp_path / "first"), "a word")  # whoever has written it is well known
     eventually((tmp_path / "first").exists, within_s=PATIENCE_S)
     [dead] = registry.all().result()

@@ -98,7 +98,7 @@ def test_a_worker_that_is_drained_through_the_registry_ends_cleanly(
     shop.write.enqueue(str(seen), "done")
     worker = make_worker(url, "--beat", "200ms")
     eventually(lambda: _lines(seen) == 1, within_s=PATIENCE_S)
-    registry = bench._opening.get().broker.workers
+    registry = bench._lazy_backend.get().broker.workers
     [registered] = registry.all().result()
 
     registry.drain(registered.id).result()
@@ -110,7 +110,7 @@ def test_a_worker_that_is_drained_through_the_registry_ends_cleanly(
 def test_a_worker_has_the_labels_that_it_was_given(bench, url, make_worker):
     make_worker(url, "--label", "fleet=mail", "--label", "zone=a=b")
 
-    registry = bench._opening.get().broker.workers
+    registry = bench._lazy_backend.get().broker.workers
     [registered] = eventually(lambda: registry.all().result(), within_s=PATIENCE_S)
 
     own = {name: text for name, text in registered.labels.items() if "penstock." not in name}

@@ -66,4 +66,4 @@ def test_the_process_of_a_job_that_blocks_the_loop_is_killed_and_its_slot_is_fre
     after = shop.write_async.enqueue(str(tmp_path / "after"), "the loop is free")
     eventually(lambda: message(bench, after.id) is None, within_s=PATIENCE_S)
 
-    assert f"does not stop blocks_the_loop {sent.id} in time" in worker.log.read_text()
+    assert f"did not stop blocks_the_loop {sent.id} in time" in worker.log.read_text()

@@ -9,7 +9,7 @@ import msgspec
 
 from penstock.api.circuit_settings import CircuitSettings
 from penstock.api.circuits import Circuit
-from penstock.client.nouns.circuits import Circuits
+from penstock.client.nouns.circuits import CircuitClient
 from penstock.domain.circuit.settings import BreakerSettings
 from penstock.edge.cli.kit import exits
 from penstock.edge.cli.kit.exits import UsageError
@@ -131,7 +131,7 @@ def _set(args: Namespace, out: Output) -> int:
         return _shown_settings(circuits.settings(), out)
 
 
-def _set_own(circuits: Circuits, changes: dict[str, Any], args: Namespace) -> CircuitSettings:
+def _set_own(circuits: CircuitClient, changes: dict[str, Any], args: Namespace) -> CircuitSettings:
     if not args.reset:
         return circuits.change_own_settings(changes, args.circuit, route=args.route)
     if changes:

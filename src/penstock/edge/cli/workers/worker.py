@@ -129,9 +129,9 @@ def configure(parser: Parser) -> None:
 def run(args: Namespace, out: Output) -> int:
     from penstock.supervision.logs import set_up_logs
     from penstock.wiring.broker import steady_clock
-    from penstock.worker.frames import ProcessAssignment
-    from penstock.worker.process_exit import UNUSABLE
-    from penstock.worker.supervisor import Supervisor
+    from penstock.worker.processes.frames import ProcessAssignment
+    from penstock.worker.processes.process_exit import UNUSABLE
+    from penstock.worker.processes.supervisor import Supervisor
 
     set_up_logs(args.log_level, args.log_format)
     assignment = ProcessAssignment(

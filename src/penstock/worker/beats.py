@@ -1,4 +1,4 @@
-"""A worker's entry in the registry: it registers, sends heartbeats, and leaves."""
+"""A worker's entry in the registry: it registers, sends beats, and leaves."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _log = logging.getLogger("penstock.worker")
 _AFTER_ERROR_MS = 5_000
 
 
-class Heartbeat:
+class Beats:
     """A duty: `tick` does what is due and returns when it is due next."""
 
     def __init__(

@@ -10,8 +10,8 @@ from collections.abc import Collection, Sequence
 
 from penstock.domain.message.lease import Verb
 from penstock.worker.claimed_job import JobAct
-from penstock.worker.job_table import EntryState, TableEntry
-from penstock.worker.process_exit import ProcessExit
+from penstock.worker.processes.job_table import EntryState, TableEntry
+from penstock.worker.processes.process_exit import ProcessExit
 
 
 def acts_for(

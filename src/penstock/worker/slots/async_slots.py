@@ -9,7 +9,7 @@ from typing import Any
 
 from penstock.worker.claimed_job import ClaimedJob, JobAct
 from penstock.worker.handling import fail
-from penstock.worker.loop_thread import LoopThread
+from penstock.worker.slots.loop_thread import LoopThread
 
 Run = Callable[[ClaimedJob], Coroutine[Any, Any, JobAct | None]]
 

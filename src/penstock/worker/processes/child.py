@@ -13,7 +13,7 @@ from contextlib import suppress
 import msgspec
 
 from penstock.worker.claimed_job import JobAct
-from penstock.worker.frames import (
+from penstock.worker.processes.frames import (
     Drain,
     Dry,
     Finish,
@@ -22,9 +22,9 @@ from penstock.worker.frames import (
     Wire,
     Working,
 )
-from penstock.worker.job_table import JobTable
-from penstock.worker.leftovers import acts_for
-from penstock.worker.process_exit import ProcessExit, wait_for
+from penstock.worker.processes.job_table import JobTable
+from penstock.worker.processes.leftovers import acts_for
+from penstock.worker.processes.process_exit import ProcessExit, wait_for
 
 WORK = "work"
 SANDBOX = "sandbox"
@@ -32,7 +32,7 @@ SANDBOX = "sandbox"
 
 def command(kind: str) -> list[str]:
     """The command line of a worker process, WORK or SANDBOX."""
-    return [sys.executable, "-m", "penstock.worker.process", kind]
+    return [sys.executable, "-m", "penstock.worker.processes.process", kind]
 
 
 class ChildProcess:

@@ -16,10 +16,10 @@ import msgspec
 
 from penstock.domain.duration import duration_text
 from penstock.ports.clock import Clock
-from penstock.worker.child import WORK, ChildProcess, command
-from penstock.worker.frames import ProcessAssignment
-from penstock.worker.job_table import EntryState
-from penstock.worker.process_exit import RETIRED, UNUSABLE, ProcessExit
+from penstock.worker.processes.child import WORK, ChildProcess, command
+from penstock.worker.processes.frames import ProcessAssignment
+from penstock.worker.processes.job_table import EntryState
+from penstock.worker.processes.process_exit import RETIRED, UNUSABLE, ProcessExit
 
 _log = logging.getLogger("penstock.worker")
 

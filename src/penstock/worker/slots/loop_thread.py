@@ -9,7 +9,7 @@ from concurrent.futures import Future
 from contextlib import suppress
 from typing import Any, TypeVar
 
-from penstock.worker.coroutines import result_of, run_until
+from penstock.worker.slots.coroutines import result_of, run_until
 
 _CLEANING_UP_S = 1.0
 

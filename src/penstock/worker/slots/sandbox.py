@@ -26,7 +26,8 @@ from penstock.ports.clock import Clock, Dice
 from penstock.supervision.threads import start_logged
 from penstock.worker.application import Handlers
 from penstock.worker.claimed_job import ClaimedJob, JobAct
-from penstock.worker.frames import (
+from penstock.worker.handling import fail, prepare, run, run_async
+from penstock.worker.processes.frames import (
     ExtendLease,
     JobEnded,
     Prepared,
@@ -35,11 +36,10 @@ from penstock.worker.frames import (
     Stop,
     Wire,
 )
-from penstock.worker.handling import fail, prepare, run, run_async
-from penstock.worker.lifespan import Lifespan
-from penstock.worker.loop_thread import LoopThread
-from penstock.worker.process_exit import ProcessExit, wait_for
-from penstock.worker.retirement import resident_bytes
+from penstock.worker.processes.process_exit import ProcessExit, wait_for
+from penstock.worker.processes.retirement import resident_bytes
+from penstock.worker.slots.lifespan import Lifespan
+from penstock.worker.slots.loop_thread import LoopThread
 
 _F_SETSIG = 10  # of Linux; Python has no name for it
 _CLOSING_S = 2.0  # for stop hooks and `atexit`

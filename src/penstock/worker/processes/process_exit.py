@@ -13,7 +13,7 @@ import msgspec
 # Exit codes; the first two are those of sysexits.h (SOFTWARE and CONFIG).
 LOOP_FAILED = 70  # a job has broken the event loop
 UNUSABLE = 78  # the application cannot be loaded
-RETIRED = 79  # the process has reached a limit of its assignment and is to be replaced
+RETIRED = 79  # the process has reached a limit of its assignment and will be replaced
 
 _KILLED = "by an operator, or by the system because memory ran out"
 _CODES = {LOOP_FAILED: " (its event loop failed)"}

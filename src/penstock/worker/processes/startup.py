@@ -15,7 +15,7 @@ from penstock.domain.errors import (
 )
 from penstock.worker.application import Application, JobSource, Unanswered
 from penstock.worker.claimed_job import JobAct
-from penstock.worker.frames import WaitingForStore, Wire
+from penstock.worker.processes.frames import WaitingForStore, Wire
 
 T = TypeVar("T")
 

@@ -7,7 +7,7 @@ import logging
 from collections.abc import Callable
 
 from penstock.worker.error_text import error_text
-from penstock.worker.loop_thread import LoopThread
+from penstock.worker.slots.loop_thread import LoopThread
 
 _log = logging.getLogger("penstock.worker")
 

@@ -18,10 +18,10 @@ from contextlib import suppress
 from penstock.domain.message.lease import Verb
 from penstock.ports.clock import Clock
 from penstock.worker.claimed_job import ClaimedJob, JobAct
-from penstock.worker.frames import ExtendLease, JobEnded, ProcessAssignment, RunJob, Stop
-from penstock.worker.process_exit import ProcessExit
-from penstock.worker.retirement import reason_to_retire
-from penstock.worker.sandbox import Sandbox
+from penstock.worker.processes.frames import ExtendLease, JobEnded, ProcessAssignment, RunJob, Stop
+from penstock.worker.processes.process_exit import ProcessExit
+from penstock.worker.processes.retirement import reason_to_retire
+from penstock.worker.slots.sandbox import Sandbox
 
 _log = logging.getLogger("penstock.worker")
 _AGAIN_MS = 10_000  # when a sandbox could not be started

@@ -1,7 +1,7 @@
 """The program of both kinds of worker processes.
 
-    python -m penstock.worker.process work FD              claims jobs, runs most of them
-    python -m penstock.worker.process sandbox FD LIFELINE  runs one job at a time
+    python -m penstock.worker.processes.process work FD              claims jobs, runs most of them
+    python -m penstock.worker.processes.process sandbox FD LIFELINE  runs one job at a time
 
 Each gets the number of a socket to its parent, and ends when its parent has exited.
 """
@@ -22,10 +22,11 @@ from penstock.ports.store import OUTAGES
 from penstock.supervision.logs import name_jobs, set_up_logs
 from penstock.supervision.threads import start_logged
 from penstock.wiring.broker import own_dice, steady_clock
-from penstock.worker.app_loading import load_app
 from penstock.worker.application import Application, JobSource, WorkerRegistry
-from penstock.worker.child import SANDBOX, command
-from penstock.worker.frames import (
+from penstock.worker.beats import describe_worker
+from penstock.worker.processes.app_loading import load_app
+from penstock.worker.processes.child import SANDBOX, command
+from penstock.worker.processes.frames import (
     Drain,
     Dry,
     Finish,
@@ -34,13 +35,17 @@ from penstock.worker.frames import (
     Wire,
     Working,
 )
-from penstock.worker.heartbeat import describe_worker
-from penstock.worker.job_table import JobTable
-from penstock.worker.lifespan import StartFailed
-from penstock.worker.process_exit import LOOP_FAILED, RETIRED, UNUSABLE
-from penstock.worker.sandbox import SandboxedJobs, hang_by
-from penstock.worker.sandboxes import Sandboxes
-from penstock.worker.startup import FINAL, report_leftovers, unknown_queues, until_answered
+from penstock.worker.processes.job_table import JobTable
+from penstock.worker.processes.process_exit import LOOP_FAILED, RETIRED, UNUSABLE
+from penstock.worker.processes.startup import (
+    FINAL,
+    report_leftovers,
+    unknown_queues,
+    until_answered,
+)
+from penstock.worker.slots.lifespan import StartFailed
+from penstock.worker.slots.sandbox import SandboxedJobs, hang_by
+from penstock.worker.slots.sandboxes import Sandboxes
 from penstock.worker.worker import JobWorker
 
 _log = logging.getLogger("penstock.worker")
