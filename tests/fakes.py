@@ -6,8 +6,8 @@ from collections.abc import Callable
 from typing import Any, TypeVar
 
 from penstock.domain.scaling.pressure import Pressure
-from penstock.domain.scaling.recommendation import Replicas, Sample
-from penstock.ports.sender import Request, Response
+from penstock.domain.scaling.recommendation import LoadReading, Replicas
+from penstock.ports.sender import PushRequest, PushResponse
 
 T = TypeVar("T")
 
@@ -16,25 +16,25 @@ class FakeSender:
     """Keeps what it is given until it is told what to say."""
 
     def __init__(self) -> None:
-        self.open: list[tuple[Request, Callable[[Response], None]]] = []
-        self.sent: list[Request] = []
+        self.open: list[tuple[PushRequest, Callable[[PushResponse], None]]] = []
+        self.sent: list[PushRequest] = []
 
-    def send(self, request: Request, then: Callable[[Response], None]) -> None:
+    def send(self, request: PushRequest, then: Callable[[PushResponse], None]) -> None:
         self.sent.append(request)
         self.open.append((request, then))
 
-    def answer(self, status: int | None = 200, **response: object) -> list[Request]:
+    def answer(self, status: int | None = 200, **response: object) -> list[PushRequest]:
         """All that wait for an answer get this one."""
         answered, self.open = self.open, []
         for _, then in answered:
-            then(Response(status=status, **response))  # type: ignore[arg-type]
+            then(PushResponse(status=status, **response))  # type: ignore[arg-type]
         return [request for request, _ in answered]
 
     def answer_one(self, status: int, *, host: str) -> None:
         """The first that waits for an answer of this host gets one."""
         wanted = next(one for one in self.open if one[0].url.startswith(f"http://{host}/"))
         self.open.remove(wanted)
-        wanted[1](Response(status=status))
+        wanted[1](PushResponse(status=status))
 
     def close(self) -> None:
         self.answer(None, error="broken off", is_broken_off=True)
@@ -44,13 +44,13 @@ class FakeLoad:
     """A source of load that says what it is told to, raises it, or is out of reach."""
 
     def __init__(self, ready: int = 0, **more: Any) -> None:
-        self.sample: Sample | Exception = Sample(ready=ready, **more)
+        self.sample: LoadReading | Exception = LoadReading(ready=ready, **more)
         self.found: Pressure | Exception | None = None
-        self.by_queue: dict[str, Sample | Exception] = {}  # in place of the sample
+        self.by_queue: dict[str, LoadReading | Exception] = {}  # in place of the sample
         self.reads = 0
         self.is_closed = False
 
-    def read(self, queue: str, staging_indicator: str | None, *, now: int) -> Sample:
+    def read(self, queue: str, staging_indicator: str | None, *, now: int) -> LoadReading:
         self.reads += 1
         return _said(self.by_queue.get(queue, self.sample))
 

@@ -9,7 +9,7 @@ import msgspec
 
 from penstock.domain.fact import FactFilter
 from penstock.domain.scaling.fleet import Fleets
-from penstock.domain.scaling.fleet_run import Way
+from penstock.domain.scaling.fleet_run import CircuitsState
 from penstock.domain.scaling.fleet_status import DECISION, FleetStatus
 from penstock.outbound.fleet_factory import Outfit
 from penstock.outbound.http_sender import HttpSender
@@ -19,7 +19,7 @@ from penstock.runtime.autoscaler.autoscaler import Autoscaler
 from penstock.runtime.autoscaler.background import Threads
 from penstock.runtime.autoscaler.fleet_list import Roster
 from penstock.runtime.loop import DutyLoop
-from penstock.services.scaling import Scaling
+from penstock.services.scaling import ScalingService
 from penstock.settings.fleets import parse_fleets
 from penstock.wiring.broker import Broker
 from penstock.wiring.fleet_registry import OwnFleetRoll
@@ -43,7 +43,7 @@ class Driven:
     def __init__(self, broker: Broker, text: str, folder: Path) -> None:
         self.broker = broker
         self.folder = folder
-        self.scaling = Scaling(broker.store, broker.clock)
+        self.scaling = ScalingService(broker.store, broker.clock)
         self._sender = HttpSender(broker.clock, connections=2, keep_alive_ms=1_000)
         outfit = Outfit(
             own=OwnLoad(broker.store),
@@ -57,7 +57,7 @@ class Driven:
         )
         roster = Roster(Text(text), outfit, seen_by="test", is_dry=False)
         self._autoscaler = Autoscaler(
-            roster, self.scaling, Threads(), ways=lambda routes: Way.FREE, holder="test"
+            roster, self.scaling, Threads(), ways=lambda routes: CircuitsState.FREE, holder="test"
         )
         self._loop = DutyLoop([self._autoscaler], broker.clock)
 

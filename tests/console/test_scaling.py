@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from penstock.domain.scaling.fleet_status import DECISION, FleetStatus, Note, Trouble
-from penstock.domain.scaling.recommendation import Sample, combine
+from penstock.domain.scaling.fleet_status import DECISION, FleetStatus, FleetTrouble, Note
+from penstock.domain.scaling.recommendation import LoadReading, combine
 from tests.clocks import ManualClock
 from tests.console.conftest import OpenConsole, aside
 from tests.console.driving import Console, expect
@@ -70,8 +70,10 @@ def test_fleets_tell_how_many_workers_they_want_and_why(
 def test_a_fleet_with_several_queues_shows_each_of_them(
     console: Console, server: LiveServer, clock: ManualClock
 ) -> None:
-    sample = combine({"mail": Sample(ready=3, oldest_ms=90_000), "post": Sample(ready=4, leased=2)})
-    trouble = Trouble("replicas", "replicas_unavailable", "crash loop", clock.now())
+    sample = combine(
+        {"mail": LoadReading(ready=3, oldest_ms=90_000), "post": LoadReading(ready=4, leased=2)}
+    )
+    trouble = FleetTrouble("replicas", "replicas_unavailable", "crash loop", clock.now())
     keep(
         server,
         a_fleet_status(
@@ -98,7 +100,7 @@ def test_a_fleet_with_several_queues_shows_each_of_them(
 def test_trouble_and_absence_are_told(
     open_console: OpenConsole, server: LiveServer, clock: ManualClock
 ) -> None:
-    trouble = Trouble("source", "source_unavailable", HOSTILE, clock.now())
+    trouble = FleetTrouble("source", "source_unavailable", HOSTILE, clock.now())
     keep(server, a_fleet_status("mail", seen_at=clock.now(), troubles=(trouble,)))
     clock.advance(hours=1)
     phone = open_console(server.url, width=360, scheme="dark")

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from penstock.domain.lake import layout as lake
-from penstock.domain.lake.layout import Table
+from penstock.domain.lake.layout import LakeTable
 from tests.docs.snippets import ROOT
 
 PAGE = ROOT / "docs" / "archive.md"
 
 
-def shown(table: Table) -> str:
+def shown(table: LakeTable) -> str:
     """`python -m tests.docs.test_archive` prints all of them."""
     where = "/".join(f"{name}=…" for name in table.partitions)
     lines = [

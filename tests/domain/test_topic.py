@@ -74,7 +74,7 @@ def test_what_is_no_name(name):
 
 
 def test_an_event_carries_its_topic_and_its_id_beside_its_own_attributes():
-    marked = topic.marked(a_draft(attributes={"a": "1"}), topic="orders", event_id="7")
+    marked = topic.as_event(a_draft(attributes={"a": "1"}), topic="orders", event_id="7")
 
     assert marked.attributes == {"a": "1", topic.TOPIC: "orders", topic.EVENT_ID: "7"}
     with pytest.raises(InvalidRequest):

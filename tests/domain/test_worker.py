@@ -103,12 +103,12 @@ def test_a_worker_is_lost_only_after_its_time():
 def test_the_last_words_tell_what_is_known():
     worker = a_worker(name="mailer", host="node-1", pid=4711)
 
-    assert workers.last_words(worker) == (
+    assert workers.describe_lost(worker) == (
         f"worker mailer (id {worker.id}, host node-1, pid 4711) was lost; "
         "its last beat came at 2030-03-14T12:00:00.000Z"
     )
     nobody = a_worker()
-    assert workers.last_words(nobody).startswith(f"worker {nobody.id} was lost;")
+    assert workers.describe_lost(nobody).startswith(f"worker {nobody.id} was lost;")
 
 
 @pytest.mark.parametrize(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from penstock.domain.circuit.circuit import PROBE_MS
-from penstock.services.circuits.circuits import Reported, Wanted
+from penstock.services.circuits.circuits import PermitRequest, Reported
 from tests.services.driver import (
     CLOSED,
     FAILURE,
@@ -28,8 +28,8 @@ def test_a_probe_that_succeeds_closes_the_circuit_and_its_samples_are_forgotten(
     view = driver.circuits.one(HASH).result()
     assert (view.circuit.state, view.circuit.fail_ratio, view.held) == (CLOSED, 0, 1)
     assert driver.is_held(queue), "it is in the line"
-    assert driver.store_driver.read(lambda s: s.circuits.line(9)) == [queue.queue_no]
-    assert driver.store_driver.read(lambda s: s.circuits.samples(HASH, FAILURE)) == {}
+    assert driver.store_driver.read(lambda s: s.circuits.next_for_release(9)) == [queue.queue_no]
+    assert driver.store_driver.read(lambda s: s.circuits.outcomes(HASH, FAILURE)) == {}
 
 
 def test_a_probe_that_fails_opens_it_again_and_nothing_else_changes(driver, queue, other):
@@ -39,7 +39,7 @@ def test_a_probe_that_fails_opens_it_again_and_nothing_else_changes(driver, queu
 
     view = driver.circuits.one(HASH).result()
     assert (view.circuit.state, view.circuit.reopened, view.held) == (OPEN, 1, 1)
-    assert set(driver.store_driver.read(lambda s: s.circuits.samples(HASH, FAILURE))) == {
+    assert set(driver.store_driver.read(lambda s: s.circuits.outcomes(HASH, FAILURE))) == {
         "f0",
         "f1",
         "r",
@@ -80,8 +80,8 @@ def test_what_follows_in_a_batch_after_a_probe_has_closed_it_counts_anew(driver,
     driver.circuits.report(reports).result()
 
     assert driver.state is OPEN, "two of two failed since it was closed"
-    assert set(driver.store_driver.read(lambda s: s.circuits.samples(HASH, FAILURE))) == {"b", "c"}
-    assert driver.store_driver.read(lambda s: s.circuits.samples(HASH, SUCCESS)) == {}
+    assert set(driver.store_driver.read(lambda s: s.circuits.outcomes(HASH, FAILURE))) == {"b", "c"}
+    assert driver.store_driver.read(lambda s: s.circuits.outcomes(HASH, SUCCESS)) == {}
 
 
 def test_without_statistics_a_probe_still_decides(store_driver, queue, other):
@@ -124,7 +124,7 @@ def test_of_two_nodes_that_ask_at_once_one_gets_the_single_probe(
     there = CircuitDriver(store_driver, store)
     there.circuits.refresh()
 
-    wanted = [Wanted(PATTERN, other.queue_no)]
+    wanted = [PermitRequest(PATTERN, other.queue_no)]
     asked = [node.circuits.permits(wanted).result() for node in (here, there)]
     told = [
         node.circuits.secure(found).result()[0]

@@ -105,7 +105,7 @@ def test_a_circuit_that_is_not_checked_any_more_lets_its_queues_go(driver, queue
     override(driver, circuit_check_enabled=False)
     driver.circuits.held_queues.release_idle()
 
-    assert driver.store_driver.read(lambda s: s.circuits.line(9)) == [queue.queue_no]
+    assert driver.store_driver.read(lambda s: s.circuits.next_for_release(9)) == [queue.queue_no]
     assert driver.ask(queue).permit is GO
     assert driver.ask(other, OTHER).permit is HOLD
 

@@ -10,7 +10,7 @@ from penstock.domain.errors import (
     RouteNotFound,
     StoreUnavailable,
 )
-from penstock.services.circuits.circuits import Circuits, Reported, Wanted
+from penstock.services.circuits.circuits import CircuitService, PermitRequest, Reported
 from tests.services.breaking import BreakingStore
 from tests.services.driver import (
     CLOSED,
@@ -181,7 +181,7 @@ def test_circuits_of_other_routes_are_not_touched(driver, queue, other):
 
 def test_many_are_asked_for_at_once(driver, queue, other):
     driver.fail(queue)
-    wanted = [Wanted(OTHER, other.queue_no), Wanted(PATTERN, other.queue_no)]
+    wanted = [PermitRequest(OTHER, other.queue_no), PermitRequest(PATTERN, other.queue_no)]
 
     found = driver.circuits.permits(wanted).result()
     assert [one.permit for one in found] == [GO, HOLD]
@@ -194,7 +194,7 @@ def test_a_circuit_that_closes_between_the_question_and_the_hold_holds_nothing(
     driver, queue, other
 ):
     driver.fail(queue)
-    found = driver.circuits.permits([Wanted(PATTERN, other.queue_no)]).result()
+    found = driver.circuits.permits([PermitRequest(PATTERN, other.queue_no)]).result()
     driver.circuits.close(HASH).result()
 
     [told] = driver.circuits.secure(found).result()
@@ -264,7 +264,7 @@ def test_an_outcome_of_a_route_that_is_gone_counts_for_nothing(driver, queue):
 BROKEN = {
     "hold": ("queues", "hold"),
     "unhold": ("queues", "unhold"),
-    "line": ("circuits", "take_from_line"),
+    "line": ("circuits", "take_for_release"),
     "samples": ("circuits", "rotate"),
     "close": ("circuits", "let_go"),
     "save": ("circuits", "save"),
@@ -302,7 +302,7 @@ def test_when_the_store_fails_nothing_is_changed_and_the_next_try_does_it(
     if act == "next":
         driver.circuits.close(HASH).result()
     store = BreakingStore(store_driver.store, *BROKEN[where])
-    broken = Circuits(store, store_driver.clock, driver.routes)
+    broken = CircuitService(store, store_driver.clock, driver.routes)
     broken.refresh()
     now = store_driver.clock.advance(seconds=5)
 
@@ -313,7 +313,7 @@ def test_when_the_store_fails_nothing_is_changed_and_the_next_try_does_it(
             case "half_open":
                 assert broken.half_open_all(now=now).result().done == 1
             case "probes":
-                assert broken.let_probes_go(now=now).result().done == 1
+                assert broken.release_probes(now=now).result().done == 1
             case "close":
                 broken.close(HASH).result()
             case "close_all":
@@ -321,15 +321,15 @@ def test_when_the_store_fails_nothing_is_changed_and_the_next_try_does_it(
             case "reopen":
                 broken.report([Reported(probe, "a", FAILURE)]).result()
             case _:
-                assert broken.let_next_go(now=now).result().done == 1
+                assert broken.release_next(now=now).result().done == 1
 
     def everything() -> object:
         return store_driver.read(
             lambda s: (
                 s.circuits.all(),
                 s.circuits.held(HASH),
-                s.circuits.line(9),
-                s.circuits.samples(HASH, FAILURE),
+                s.circuits.next_for_release(9),
+                s.circuits.outcomes(HASH, FAILURE),
                 [s.queues.get(one.queue_no).held_by for one in (queue, other)],
             )
         )

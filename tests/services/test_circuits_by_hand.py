@@ -28,7 +28,7 @@ def test_closing_one_that_is_closed_forgets_its_samples(driver, queue):
 
     driver.circuits.close(HASH).result()
 
-    assert driver.store_driver.read(lambda s: s.circuits.samples(HASH, FAILURE)) == {}
+    assert driver.store_driver.read(lambda s: s.circuits.outcomes(HASH, FAILURE)) == {}
     assert driver.circuits.one(HASH).result().circuit.fail_ratio == 0
 
 
@@ -50,7 +50,7 @@ def test_closing_all_closes_those_that_are_open_or_half_open(driver, queue, othe
 
     views = driver.circuits.all().result()
     assert {view.circuit.state for view in views.values()} == {CLOSED}
-    line = driver.store_driver.read(lambda s: s.circuits.line(9))
+    line = driver.store_driver.read(lambda s: s.circuits.next_for_release(9))
     assert line == [queue.queue_no, other.queue_no]
 
 

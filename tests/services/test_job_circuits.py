@@ -6,7 +6,7 @@ import pytest
 
 from penstock.domain.circuit.circuit import PROBE_MS, Circuit, circuit_hash, retry_ms, wait_ms
 from penstock.domain.circuit.settings import BreakerSettings, BreakerTask
-from penstock.services.circuits.circuits import Reported, Wanted
+from penstock.services.circuits.circuits import PermitRequest, Reported
 from tests.services.driver import CLOSED, FAILURE, GO, HALF, HOLD, OPEN, PATTERN, PROBE, SUCCESS
 
 STRIPE = circuit_hash("stripe")
@@ -68,7 +68,7 @@ def test_a_try_that_fails_keeps_the_others_until_the_next_tick(driver):
 def test_many_routes_are_asked_for_at_once(driver):
     fail(driver)
 
-    wanted = [Wanted(route, is_of_table=False) for route in ("stripe", "mail", PATTERN)]
+    wanted = [PermitRequest(route, is_of_table=False) for route in ("stripe", "mail", PATTERN)]
     told = driver.circuits.permits(wanted).result()
 
     assert [(one.pattern, one.permit, one.wait_ms) for one in told] == [

@@ -12,7 +12,7 @@ from penstock.domain.lake import layout as lake
 from penstock.domain.lake.layout import Range
 from penstock.domain.message.lease import Verb
 from penstock.domain.message.lifecycle import State
-from penstock.services.restore import Restored, Restoring
+from penstock.services.restore import Restored, RestoreService
 from tests.factories import an_id, some_settings
 from tests.store.driver import StoreDriver
 from tests.store.recount import check_books
@@ -21,8 +21,8 @@ NAMES = [column.name for column in lake.SNAPSHOTS.columns]
 
 
 @pytest.fixture
-def restoring(store_driver: StoreDriver) -> Restoring:
-    return Restoring(store_driver.store, store_driver.clock)
+def restoring(store_driver: StoreDriver) -> RestoreService:
+    return RestoreService(store_driver.store, store_driver.clock)
 
 
 @pytest.fixture(autouse=True)
@@ -31,7 +31,7 @@ def books_balance(store_driver: StoreDriver) -> Iterator[None]:
     check_books(store_driver)
 
 
-def put(restoring: Restoring, *rows: dict[str, Any]) -> Restored:
+def put(restoring: RestoreService, *rows: dict[str, Any]) -> Restored:
     return restoring.put(rows).result()
 
 

@@ -7,7 +7,7 @@ import threading
 import pytest
 
 from penstock.domain.errors import StoreUnavailable
-from penstock.supervision.health import Health, Part
+from penstock.supervision.health import Health, NodePart
 from penstock.supervision.tasks import start_supervised
 from penstock.supervision.threads import SupervisedThread, start_logged
 from tests.clocks import NOON
@@ -112,9 +112,9 @@ def test_a_thread_for_one_piece_of_work_is_logged_and_answers(caplog):
 
 
 def test_a_task_that_raises_runs_again(health, caplog):
-    calls: list[Part] = []
+    calls: list[NodePart] = []
 
-    async def run(part: Part) -> None:
+    async def run(part: NodePart) -> None:
         calls.append(part)
         if len(calls) == 1:
             raise ValueError("a mistake")
@@ -130,7 +130,7 @@ def test_a_task_that_raises_runs_again(health, caplog):
 
 
 def test_a_part_that_is_stuck_is_named_and_logged_until_it_moves(health, caplog):
-    part = health.add(Part("writer", stuck_ms=60_000, has_work=lambda: True))
+    part = health.add(NodePart("writer", stuck_ms=60_000, has_work=lambda: True))
 
     health.look(NOON)
     assert health.troubles() == []

@@ -26,7 +26,7 @@ from penstock.domain.queue.queue import DedupUntil
 from penstock.domain.schedule.schedule import (
     CatchUp,
     Cron,
-    Every,
+    Interval,
     Overlap,
     Rhythm,
     Schedule,
@@ -97,7 +97,7 @@ class RhythmFields(RequestRecord, kw_only=True):
         if (self.cron is None) == (self.every_ms is None):
             raise InvalidRequest("give cron or every_ms: one of them")
         if self.every_ms is not None:
-            return Every(self.every_ms)
+            return Interval(self.every_ms)
         return Cron(self.cron or "", self.zone)
 
 
@@ -218,7 +218,7 @@ class Recurring(AnswerRecord, frozen=True, omit_defaults=True):
             skipped=schedule.skipped_total,
             cron=None if cron is None else cron.expression,
             zone=None if cron is None else cron.zone,
-            every_ms=rhythm.every_ms if isinstance(rhythm, Every) else None,
+            every_ms=rhythm.every_ms if isinstance(rhythm, Interval) else None,
             kind=template.kind,
             entity_id=template.entity_id,
             tags=template.tags,

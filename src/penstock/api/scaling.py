@@ -22,7 +22,7 @@ from penstock.domain.fact import Fact
 from penstock.domain.scaling import fleet_status as domain
 from penstock.domain.scaling.fleet_run import Decision
 from penstock.domain.scaling.pressure import Pressure
-from penstock.domain.scaling.recommendation import Replicas, Sample
+from penstock.domain.scaling.recommendation import LoadReading, Replicas
 
 ToInstant = Callable[[int], Instant]
 
@@ -35,7 +35,7 @@ class Made(AnswerRecord, frozen=True):
     is_done: Annotated[bool, about("False if it failed, or in a dry run.")]
 
     @classmethod
-    def of(cls, made: domain.Made, instant: ToInstant) -> Self:
+    def of(cls, made: domain.LastChange, instant: ToInstant) -> Self:
         return cls(
             at=instant(made.at),
             change=made.change,
@@ -52,7 +52,7 @@ class Trouble(AnswerRecord, frozen=True):
     since_at: Annotated[Instant, about("When it began.")]
 
     @classmethod
-    def of(cls, trouble: domain.Trouble, instant: ToInstant) -> Self:
+    def of(cls, trouble: domain.FleetTrouble, instant: ToInstant) -> Self:
         return cls(
             part=trouble.part,
             code=trouble.code,
@@ -83,7 +83,7 @@ class Fleet(AnswerRecord, frozen=True, omit_defaults=True):
     seen_by: Annotated[str | None, about("Its autoscaler.")] = None
     wanted: Annotated[int | None, about("How many workers there should be.")] = None
     replicas: Annotated[Replicas | None, about("Its workers.")] = None
-    sample: Annotated[Sample | None, about("The last reading of its queues.")] = None
+    sample: Annotated[LoadReading | None, about("The last reading of its queues.")] = None
     pressure: Annotated[Pressure | None, about("How full the broker is.")] = None
     decision: Annotated[Decision | None, about("The result of the last run.")] = None
     last_change: Annotated[

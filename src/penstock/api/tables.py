@@ -9,17 +9,17 @@ from msgspec import Meta
 from penstock.api.operation import AnswerRecord, Limit, Operation, QueryRecord, about
 from penstock.domain.access.api_key import Role, Scope
 from penstock.domain.errors import TableNotFound
-from penstock.domain.lake.tables import GoldReadiness, GoldRows, GoldTable
+from penstock.domain.lake.tables import PipelineRows, PipelineTable, TablesReadiness
 
 _DAY = {"format": "date"}
 
 
 class Insights(AnswerRecord, frozen=True):
     readiness: Annotated[
-        GoldReadiness, about("no_reader: pyarrow is not installed; no_tables: none exist yet.")
+        TablesReadiness, about("no_reader: pyarrow is not installed; no_tables: none exist yet.")
     ]
     folder: Annotated[str, about("The folder that the tables are read from.")]
-    tables: Annotated[list[GoldTable], about("The tables, by name.")]
+    tables: Annotated[list[PipelineTable], about("The tables, by name.")]
 
 
 class InsightRows(AnswerRecord, frozen=True):
@@ -30,7 +30,7 @@ class InsightRows(AnswerRecord, frozen=True):
     is_cut: Annotated[bool, about("True if there are more rows.")]
 
     @classmethod
-    def of(cls, found: GoldRows) -> Self:
+    def of(cls, found: PipelineRows) -> Self:
         return cls(columns=found.columns, rows=found.rows, is_cut=found.is_cut)
 
 

@@ -10,12 +10,12 @@ from penstock.api.leases import BatchAct
 from penstock.domain.errors import PenstockError, StoreUnavailable
 from penstock.domain.message.lease import LeaseAct, Verb
 from penstock.ports.work import WorkAct
-from penstock.services.messages import Messages
+from penstock.services.messages import MessageService
 
 _log = logging.getLogger("penstock.client")
 
 
-def planned(messages: Messages, act: WorkAct) -> LeaseAct:
+def planned(messages: MessageService, act: WorkAct) -> LeaseAct:
     """Raises LeaseLost for a receipt that is none, InvalidRequest for what makes no sense."""
     return messages.plan(
         messages.read_receipt(act.receipt),

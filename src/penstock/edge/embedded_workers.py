@@ -11,7 +11,7 @@ from functools import partial
 from penstock.client.worker.starting import supervised
 from penstock.settings import Settings
 from penstock.settings.work import Workers
-from penstock.supervision.health import Health, Part
+from penstock.supervision.health import Health, NodePart
 from penstock.supervision.threads import SupervisedThread
 from penstock.worker.assignment import Order
 from penstock.worker.frames import Errand
@@ -54,7 +54,7 @@ class EmbeddedWorkers:
                 "penstock-workers",
                 partial(self._run, name, make),
                 health=health or Health(),
-                part=Part(f"workers of {name}"),
+                part=NodePart(f"workers of {name}"),
             )
             for name in names
             if name and count

@@ -9,14 +9,14 @@ from penstock.domain.errors import QueueNotFound
 from penstock.domain.queue.queue import Queue, QueueSettings
 from penstock.ports.unit_of_work import await_steps
 from penstock.services.directory import Directory
-from penstock.services.queues import Queues
+from penstock.services.queues import QueueService
 
 T = TypeVar("T")
 
 
 class OwnQueue:
     def __init__(
-        self, queues: Queues, directory: Directory, *, name: str, settings: QueueSettings
+        self, queues: QueueService, directory: Directory, *, name: str, settings: QueueSettings
     ) -> None:
         self._queues = queues
         self._directory = directory

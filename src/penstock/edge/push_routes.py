@@ -12,13 +12,13 @@ from penstock.operations.circuits import CircuitOperations
 from penstock.operations.deliveries import DeliveryOperations
 from penstock.operations.job_circuits import JobCircuitOperations
 from penstock.operations.routes import RouteOperations
-from penstock.services.deliveries import Deliveries
+from penstock.services.deliveries import DeliveryService
 from penstock.wiring.broker import Broker
 
 
 def push_routes(broker: Broker) -> list[Route]:
     settings, circuits = broker.settings.push, broker.circuits
-    deliveries = Deliveries(
+    deliveries = DeliveryService(
         broker.messages, broker.queues, broker.directory, broker.routes, broker.settings.limits
     )
     native = [

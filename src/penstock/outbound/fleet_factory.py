@@ -10,7 +10,14 @@ from pathlib import Path
 
 import msgspec
 
-from penstock.domain.scaling.fleet import Command, External, Fleet, Fleets, Kubernetes, Processes
+from penstock.domain.scaling.fleet import (
+    CommandSpec,
+    External,
+    Fleet,
+    Fleets,
+    Kubernetes,
+    Processes,
+)
 from penstock.domain.scaling.fleet_sources import (
     OwnSource,
     PrometheusSource,
@@ -22,7 +29,7 @@ from penstock.domain.scaling.fleet_sources import (
 from penstock.outbound.alerts import EndpointAlerts, LoggedAlerts
 from penstock.outbound.clock import WallClock
 from penstock.ports.clock import Clock, Dice
-from penstock.ports.fleet_registry import FleetRoll
+from penstock.ports.fleet_registry import FleetRegistry
 from penstock.ports.scaling import Alerts, LoadSource, ReplicaManager
 from penstock.ports.sender import Sender
 
@@ -32,7 +39,7 @@ class Outfit:
         self,
         *,
         own: LoadSource,
-        roll: FleetRoll,
+        roll: FleetRegistry,
         sender: Sender,
         clock: Clock,
         dice: Dice,
@@ -82,7 +89,7 @@ class Outfit:
         match fleet.replicas:
             case Processes() as spec:
                 return self._processes(fleet, spec)
-            case Command() as spec:
+            case CommandSpec() as spec:
                 from penstock.outbound.replicas.command import CommandReplicas
 
                 return CommandReplicas(fleet.name, spec)

@@ -14,7 +14,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from penstock.domain.lake.tables import GoldReadiness, GoldRows, GoldTable
+from penstock.domain.lake.tables import PipelineRows, PipelineTable, TablesReadiness
 
 _DAY = re.compile(r"dt=(\d{4}-\d\d-\d\d)")
 _NAME = re.compile(r"[a-z][a-z0-9_]{0,62}")
@@ -25,18 +25,18 @@ class GoldFiles:
     def __init__(self, folder: Path) -> None:
         self._folder = folder
 
-    def readiness(self) -> GoldReadiness:
+    def readiness(self) -> TablesReadiness:
         if not self.tables():
-            return GoldReadiness.NO_TABLES
-        return GoldReadiness.READY if find_spec("pyarrow") else GoldReadiness.NO_READER
+            return TablesReadiness.NO_TABLES
+        return TablesReadiness.READY if find_spec("pyarrow") else TablesReadiness.NO_READER
 
-    def tables(self) -> list[GoldTable]:
+    def tables(self) -> list[PipelineTable]:
         if not self._folder.is_dir():
             return []
         found = (self._table(place) for place in sorted(self._folder.iterdir()))
         return [table for table in found if table is not None]
 
-    def rows(self, table: str, *, from_day: str, to_day: str, limit: int) -> GoldRows | None:
+    def rows(self, table: str, *, from_day: str, to_day: str, limit: int) -> PipelineRows | None:
         place = self._folder / table
         days = self._days(place)
         if not days:
@@ -46,21 +46,21 @@ class GoldFiles:
         rows: list[list[Any]] = []
         for day, record in self._records(place, wanted):
             if len(rows) == limit:
-                return GoldRows(columns=columns, rows=rows, is_cut=True)
+                return PipelineRows(columns=columns, rows=rows, is_cut=True)
             # A column that came later is at the end; older rows do not have it.
             columns += [name for name in record if name not in columns]
             rows.append([record.get(name, day if name == _DT else None) for name in columns])
         width = len(columns)
-        return GoldRows(
+        return PipelineRows(
             columns=columns, rows=[row + [None] * (width - len(row)) for row in rows], is_cut=False
         )
 
-    def _table(self, place: Path) -> GoldTable | None:
+    def _table(self, place: Path) -> PipelineTable | None:
         days = sorted(self._days(place)) if _NAME.fullmatch(place.name) else []
         if not days:
             return None
         size = sum(file.stat().st_size for day in days for file in _files(place, day))
-        return GoldTable(
+        return PipelineTable(
             name=place.name, days=len(days), first_day=days[0], last_day=days[-1], bytes=size
         )
 

@@ -86,7 +86,7 @@ def histogram(name: str, meaning: str) -> Field:
     return Field(name, Kind.HISTOGRAM, meaning)
 
 
-def schema_of(table: lake.Table) -> T.StructType:
+def schema_of(table: lake.LakeTable) -> T.StructType:
     """Of a table of the lake, the columns of its partitions last."""
     columns = [T.StructField(c.name, _BRONZE[c.type], c.is_nullable) for c in table.columns]
     inner = [T.StructField(name, T.LongType()) for name in table.partitions if name != DT]

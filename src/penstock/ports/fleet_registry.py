@@ -1,6 +1,6 @@
-"""The registry of workers, as whoever runs a fleet sees it.
+"""The registry of workers as the manager of a fleet sees it.
 
-A worker belongs to a fleet by its label `fleet`, wherever it runs and whoever has started it.
+A worker belongs to a fleet by its label `fleet`, wherever it runs and however it was started.
 """
 
 from __future__ import annotations
@@ -14,25 +14,25 @@ FLEET = "fleet"  # labels
 REPLICA = "replica"
 
 
-class Member(msgspec.Struct, frozen=True, kw_only=True):
-    """A worker of the fleet that is alive."""
+class FleetMember(msgspec.Struct, frozen=True, kw_only=True):
+    """A live worker of the fleet."""
 
     id: str
-    replica: str | None  # its label: which of the processes that were started it is
+    replica: str | None  # its label: which of the started processes it is
     host: str | None
     is_draining: bool
     registered_at: int
 
 
-class FleetRoll(Protocol):
-    def members(self, fleet: str) -> list[Member]:
+class FleetRegistry(Protocol):
+    def members(self, fleet: str) -> list[FleetMember]:
         """Raises StoreUnavailable."""
         ...
 
     def holding(self, worker_ids: Sequence[str]) -> dict[str, int]:
-        """How many leases each of them holds, as far as that matters for who is idle."""
+        """How many leases each of them holds, as far as needed to find idle ones."""
         ...
 
     def drain(self, worker_id: str) -> None:
-        """It hears of it with its next beat.  One that has gone meanwhile is no error."""
+        """It learns of it with its next beat.  A worker that has gone meanwhile is ignored."""
         ...

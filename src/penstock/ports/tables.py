@@ -1,20 +1,20 @@
-"""Where the pipeline's tables are read from."""
+"""Reads the pipeline's tables."""
 
 from __future__ import annotations
 
 from typing import Protocol
 
-from penstock.domain.lake.tables import GoldReadiness, GoldRows, GoldTable
+from penstock.domain.lake.tables import PipelineRows, PipelineTable, TablesReadiness
 
 
-class GoldTables(Protocol):
-    """Nothing here is quick: it reads files."""
+class PipelineTables(Protocol):
+    """Slow: it reads files."""
 
-    def readiness(self) -> GoldReadiness: ...
-    def tables(self) -> list[GoldTable]:
+    def readiness(self) -> TablesReadiness: ...
+    def tables(self) -> list[PipelineTable]:
         """By name."""
         ...
 
-    def rows(self, table: str, *, from_day: str, to_day: str, limit: int) -> GoldRows | None:
-        """`from_day <= day <= to_day`; None: there is no such table."""
+    def rows(self, table: str, *, from_day: str, to_day: str, limit: int) -> PipelineRows | None:
+        """`from_day <= day <= to_day`; None: the table does not exist."""
         ...

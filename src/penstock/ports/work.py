@@ -1,6 +1,6 @@
-"""What a worker needs: somewhere to get work from, and the handlers that do it.
+"""What a worker needs: a source of work, and the handlers that do it.
 
-The same worker runs against a store in its own process and against a server elsewhere.
+The same worker runs against a store in its own process and against a remote server.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ class Work(msgspec.Struct, frozen=True, kw_only=True):
     leased_until: int
     attempts: int = 1  # this one included
     failures: int = 0
-    crashes: int = 0  # how often it took its worker with it
+    crashes: int = 0  # workers that died while they held it
     max_attempts: int | None = None  # its own; None: the queue's
     timeout_ms: int | None = None
     kind: str | None = None
@@ -38,17 +38,17 @@ class Work(msgspec.Struct, frozen=True, kw_only=True):
     priority: int = 0
     attributes: dict[str, str] | None = None
     trace: str | None = None
-    route: str | None = None  # whose circuit is asked before it is run
+    route: str | None = None  # the circuit that is asked before it is run
 
 
 class WorkAct(msgspec.Struct, frozen=True, kw_only=True):
-    """What the holder of a receipt wants done with the message behind it."""
+    """What the holder of a receipt does with its message."""
 
     receipt: str
     verb: Verb
-    delay_ms: int | None = None  # fail: own back-off; release, snooze: how long; extend: new lease
-    text: str | None = None  # fail: the error; bury, cancel: the reason; crash: what is known
-    progress: str | None = None  # extend: how far it has come, as JSON text
+    delay_ms: int | None = None  # fail: own back-off; release, snooze: delay; extend: new lease
+    text: str | None = None  # fail: the error; bury, cancel: the reason; crash: the details
+    progress: str | None = None  # extend: progress as JSON text
     is_start: bool = False  # extend: handling begins only now; the time limit counts from here
     queue: str | None = None  # complete: of the message; it may be sent with a claim from there
 
@@ -61,7 +61,7 @@ Answer = PenstockError | Unanswered | None  # rejected; to be sent again; done
 
 
 class Handler(Protocol):
-    """What does the work of one kind."""
+    """Handles jobs of one kind."""
 
     @property
     def kind(self) -> str: ...
@@ -73,19 +73,19 @@ class Handler(Protocol):
     def retries_timeouts(self) -> bool: ...
     @property
     def backoff(self) -> Backoff | None:
-        """None: as the queue says."""
+        """None: the queue's."""
         ...
 
     def bind(self, body: str) -> Callable[[], object]:
         """The call with its arguments; raises InvalidRequest for a body that does not fit.
 
-        What it returns, or what its coroutine returns, is an outcome or anything else: done.
+        It returns, or its coroutine returns, an outcome; any other result means done.
         """
         ...
 
 
-class Controls(Protocol):
-    """What a running job may ask of whoever runs it.  Called on the handler's thread or loop."""
+class JobControls(Protocol):
+    """What a running job may ask of its worker.  Called on the handler's thread or loop."""
 
     @property
     def deadline(self) -> int | None:
@@ -94,39 +94,41 @@ class Controls(Protocol):
 
     @property
     def is_stopping(self) -> bool:
-        """The worker wants to end; a long job may stop at a good place and come back later."""
+        """The worker is stopping; a long job may stop at a good place and continue later."""
         ...
 
     def extend(self, *, lease_ms: int | None = None, progress: str | None = None) -> None:
-        """Hold it for longer, and tell how far it has come (JSON text); raises LeaseLost."""
+        """Extend the lease and report progress (JSON text); raises LeaseLost."""
         ...
 
 
 class Running(Protocol):
-    """One call of a handler, for whoever runs it."""
+    """One call of a handler, as its worker sees it."""
 
     @property
     def is_completed(self) -> bool:
         """The handler has completed its job itself, in a transaction of its own."""
         ...
 
-    def told(self, result: object) -> None:
-        """What the handler has returned; what it raises passes through."""
+    def set_result(self, result: object) -> None:
+        """Receive the handler's result; exceptions pass through."""
         ...
 
 
 class Handlers(Protocol):
     def find(self, kind: str) -> Handler | None: ...
     def of(self, work: Work) -> Handler | None:
-        """By its queue, where that has handlers of its own; else by its kind."""
+        """By its queue, if that has handlers of its own; otherwise by its kind."""
         ...
 
-    def around(self, work: Work, controls: Controls) -> AbstractContextManager[Running]:
-        """To be held around each call of a sync handler, on the thread that it runs on."""
+    def around(self, work: Work, controls: JobControls) -> AbstractContextManager[Running]:
+        """Entered around each call of a sync handler, on the thread that it runs on."""
         ...
 
-    def around_async(self, work: Work, controls: Controls) -> AbstractAsyncContextManager[Running]:
-        """To be held around each call of an async handler, in the task that it runs in."""
+    def around_async(
+        self, work: Work, controls: JobControls
+    ) -> AbstractAsyncContextManager[Running]:
+        """Entered around each call of an async handler, in the task that it runs in."""
         ...
 
 
@@ -142,31 +144,31 @@ class WorkSource(Protocol):
         worker_id: str,
         finishing: Sequence[WorkAct] = (),
     ) -> tuple[list[Work], list[Answer]]:
-        """Does not wait.  Work of the queues in their order, and an answer for each act.
+        """Does not wait.  Returns work of the queues in their order, and an answer for each act.
 
         Raises only if no act was answered and nothing was claimed.
         """
         ...
 
     def act(self, acts: Sequence[WorkAct]) -> list[Answer]:
-        """An answer for each; raises only if there is none."""
+        """Returns an answer for each; raises only if no act was answered."""
         ...
 
     def listen(self, queues: Sequence[str], callback: Callable[[], None]) -> Callable[[], None]:
-        """Call back, from any thread, when there may be work; returns what ends it.
+        """Call back, from any thread, when there may be work; returns a function that stops it.
 
-        A source may begin with the next claim that gives less than it was asked for.
+        A source may start with the next claim that returns less than requested.
         """
         ...
 
     def permits(self, jobs: Mapping[str, str]) -> Mapping[str, Permitted] | None:
-        """Whether jobs of these routes may be run now; None: there is no need to ask or to tell.
+        """Whether jobs of these routes may run now; None: permits and reports are not needed.
 
         `jobs`: by route, the id of a claimed job that has it.
-        A probe is for one job, and taken with this.
+        A probe is for one job, and reserved by this call.
         """
         ...
 
     def report(self, reports: Sequence[Reported]) -> None:
-        """What became of jobs that were let through."""
+        """Report the outcomes of permitted jobs."""
         ...

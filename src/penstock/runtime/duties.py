@@ -8,7 +8,7 @@ from penstock.domain.lake.progress import EVERYTHING, Forgettable, forgettable
 from penstock.domain.limits import DAY, MINUTE
 from penstock.domain.message import move_task as move
 from penstock.ports.store import Session, Store
-from penstock.services.moves import Moves
+from penstock.services.moves import MoveService
 
 _CHUNK = 500
 _CHUNKS_PER_TICK = 20  # others get their turn between; the rest follows with the next tick
@@ -67,7 +67,7 @@ class Pruner:
         _repeat(self._store, lambda s: s.tidying.forget_dedup(now=now, limit=_CHUNK))
         _repeat(self._store, lambda s: s.tidying.forget_claims(now=now, limit=_CHUNK))
         _repeat(self._store, lambda s: s.tidying.forget_shares(limit=_CHUNK))
-        _repeat(self._store, lambda s: s.tidying.forget_paces(now=now, limit=_CHUNK))
+        _repeat(self._store, lambda s: s.tidying.forget_rates(now=now, limit=_CHUNK))
         if self._store.write(lambda s: s.tidying.may_prune(now=now)).result():
             self._forget_by_age(now)
         return now + MINUTE
@@ -92,7 +92,7 @@ class Mover:
 
     name = "mover"
 
-    def __init__(self, moves: Moves, *, every_ms: int) -> None:
+    def __init__(self, moves: MoveService, *, every_ms: int) -> None:
         self._moves = moves
         self._every_ms = every_ms
 

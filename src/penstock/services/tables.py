@@ -1,40 +1,40 @@
-"""What you can ask of the pipeline's tables."""
+"""Use cases of the pipeline's tables."""
 
 from __future__ import annotations
 
 from penstock.domain.errors import InvalidRequest, TableNotFound
 from penstock.domain.lake.tables import (
     MAX_ROWS,
-    GoldReadiness,
-    GoldRows,
-    GoldTable,
+    PipelineRows,
+    PipelineTable,
+    TablesReadiness,
     check_day,
     check_table,
 )
-from penstock.ports.tables import GoldTables
+from penstock.ports.tables import PipelineTables
 
 
-class Gold:
+class TableService:
     """Reads files: not for the event loop."""
 
-    def __init__(self, tables: GoldTables, *, folder: str) -> None:
+    def __init__(self, tables: PipelineTables, *, folder: str) -> None:
         self._tables = tables
         self.folder = folder
 
-    def readiness(self) -> GoldReadiness:
+    def readiness(self) -> TablesReadiness:
         return self._tables.readiness()
 
-    def tables(self) -> list[GoldTable]:
+    def tables(self) -> list[PipelineTable]:
         return self._tables.tables()
 
-    def rows(self, table: str, *, from_day: str, to_day: str, limit: int) -> GoldRows:
+    def rows(self, table: str, *, from_day: str, to_day: str, limit: int) -> PipelineRows:
         check_table(table)
         check_day("from_day", from_day)
         check_day("to_day", to_day)
         if not 1 <= limit <= MAX_ROWS:
             raise InvalidRequest(f"limit must be from 1 to {MAX_ROWS}")
-        if self.readiness() is GoldReadiness.NO_READER:
-            raise InvalidRequest("to read the pipeline's tables pyarrow has to be installed")
+        if self.readiness() is TablesReadiness.NO_READER:
+            raise InvalidRequest("reading the pipeline's tables needs pyarrow: install it")
         found = self._tables.rows(table, from_day=from_day, to_day=to_day, limit=limit)
         if found is None:
             raise TableNotFound(table)

@@ -11,7 +11,7 @@ import msgspec
 from penstock.client.off_loop import aside
 from penstock.domain.message.lease import Verb
 from penstock.ports.clock import Clock, Dice
-from penstock.ports.work import Controls, Handler, Handlers, Running, Work, WorkAct, WorkSource
+from penstock.ports.work import Handler, Handlers, JobControls, Running, Work, WorkAct, WorkSource
 from penstock.worker import outcomes
 from penstock.worker.handling import Ready, prepare
 
@@ -64,12 +64,12 @@ class Watching:
         return self._handlers.of(work)
 
     @contextmanager
-    def around(self, work: Work, controls: Controls) -> Iterator[Running]:
+    def around(self, work: Work, controls: JobControls) -> Iterator[Running]:
         with self._remembering(), self._handlers.around(work, controls) as running:
             yield _Told(running, self)
 
     @asynccontextmanager
-    async def around_async(self, work: Work, controls: Controls) -> AsyncIterator[Running]:
+    async def around_async(self, work: Work, controls: JobControls) -> AsyncIterator[Running]:
         with self._remembering():
             async with self._handlers.around_async(work, controls) as running:
                 yield _Told(running, self)
@@ -93,9 +93,9 @@ class _Told:
     def is_completed(self) -> bool:
         return self._running.is_completed
 
-    def told(self, result: object) -> None:
+    def set_result(self, result: object) -> None:
         self._watching.result = result
-        self._running.told(result)
+        self._running.set_result(result)
 
 
 class _Controls:

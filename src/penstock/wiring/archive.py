@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from penstock.domain.errors import LakeRefused
 from penstock.domain.optional_parts import not_installed
-from penstock.ports.archive import Lake
+from penstock.ports.archive import LakeWriter
 from penstock.runtime.archiver.archiver import Archiver, Pause
 from penstock.runtime.archiver.duties import ArchiveDuty, SnapshotDuty
 from penstock.runtime.archiver.snapshots import Snapshots
@@ -18,15 +18,15 @@ if TYPE_CHECKING:
     from penstock.wiring.broker import Broker
 
 
-class Archive(NamedTuple):
+class ArchiveParts(NamedTuple):
     """What writes to the lake of a store."""
 
     archiver: Archiver
     snapshots: Snapshots
-    lake: Lake
+    lake: LakeWriter
 
 
-def open_archive(broker: Broker, *, pause: Pause) -> Archive:
+def open_archive(broker: Broker, *, pause: Pause) -> ArchiveParts:
     """Raises LakeRefused if files cannot be written here; nothing is written yet."""
     try:
         from penstock.outbound.lake_files import LakeFiles
@@ -46,7 +46,7 @@ def open_archive(broker: Broker, *, pause: Pause) -> Archive:
         with_bodies=broker.settings.archive.bodies,
     )
     snapshots = Snapshots(broker.store, lake, broker.clock, archiver, pause=pause)
-    return Archive(archiver, snapshots, lake)
+    return ArchiveParts(archiver, snapshots, lake)
 
 
 def archive_loop(broker: Broker) -> DutyLoop:

@@ -11,12 +11,12 @@ import msgspec
 
 from penstock.domain.datetimes import moment_of
 from penstock.domain.errors import LakeRefused
-from penstock.domain.lake.progress import Mark, Source
-from penstock.ports.archive import Lake, Snapshot
+from penstock.domain.lake.progress import ArchiveSource, Mark
+from penstock.ports.archive import LakeWriter, Snapshot
 from penstock.ports.store import Session
 from penstock.runtime.archiver.archiver import Archived
 from penstock.settings import Settings
-from penstock.wiring.archive import Archive, open_archive
+from penstock.wiring.archive import ArchiveParts, open_archive
 from penstock.wiring.broker import Broker, open_broker
 
 Progress = Callable[[int, int], None]
@@ -62,21 +62,21 @@ def snapshot(settings: Settings, *, progress: Progress) -> Taken:
 def status(settings: Settings) -> Status:
     with _opened(settings) as (broker, archive):
         marks, cut, latest = broker.store.read(_look).result()
-        behind = dict.fromkeys(Source, 0)
+        behind = dict.fromkeys(ArchiveSource, 0)
         done = {mark.place: mark.done_no for mark in marks}
         for (source, day), number in cut.items():
             behind[source] += max(0, number - done.get((source, day), 0))
         return Status(
             lake=archive.lake.place,
             is_made=archive.lake.id() is not None,
-            tables=[_source(source, marks, behind[source]) for source in Source],
+            tables=[_source(source, marks, behind[source]) for source in ArchiveSource],
             snapshots=len(archive.lake.snapshots()),
             latest=None if latest is None else _taken(latest),
         )
 
 
 @contextmanager
-def _opened(settings: Settings) -> Iterator[tuple[Broker, Archive]]:
+def _opened(settings: Settings) -> Iterator[tuple[Broker, ArchiveParts]]:
     broker = open_broker(settings)
     never = Event()
     try:
@@ -85,17 +85,19 @@ def _opened(settings: Settings) -> Iterator[tuple[Broker, Archive]]:
         broker.close()
 
 
-def _refuse_old(lake: Lake) -> None:
+def _refuse_old(lake: LakeWriter) -> None:
     if lake.id() is not None:
         raise LakeRefused(f"there is a lake in {lake.place}: a new one needs a folder of its own")
 
 
-def _look(session: Session) -> tuple[list[Mark], dict[tuple[Source, int], int], Snapshot | None]:
+def _look(
+    session: Session,
+) -> tuple[list[Mark], dict[tuple[ArchiveSource, int], int], Snapshot | None]:
     look = session.archive.look()
     return session.archive.marks(), dict(look.cut), session.archive.snapshot()
 
 
-def _source(source: Source, marks: list[Mark], behind: int) -> SourceStatus:
+def _source(source: ArchiveSource, marks: list[Mark], behind: int) -> SourceStatus:
     own = [mark for mark in marks if mark.source is source]
     written_at = max((mark.moved_at for mark in own if mark.rows_total), default=0)
     return SourceStatus(

@@ -12,7 +12,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterable, Mapping, Sequence
 
-from penstock.domain.circuit.circuit import Outcome, Permit, Permitted, Reported
+from penstock.domain.circuit.circuit import Permit, Permitted, Reported, RequestOutcome
 from penstock.domain.errors import PenstockError, StoreUnavailable
 from penstock.domain.message.lease import Verb
 from penstock.ports.work import WorkAct, WorkSource
@@ -62,7 +62,7 @@ class Gate:
         outcome = outcome_of(act)
         took_ms = now - held.started_at if held.started_at else 0
         self._ended.append(Reported(permitted, held.work.id, outcome, took_ms))
-        if outcome is Outcome.FAILURE and permitted.permit is Permit.PROBE:
+        if outcome is RequestOutcome.FAILURE and permitted.permit is Permit.PROBE:
             _log.info("a job of route %r was tried and failed: %s", permitted.pattern, act.text)
             return _snooze(held.work.receipt, permitted.retry_ms, act.text)
         return act
@@ -124,18 +124,18 @@ class Gate:
         self._is_refused = True
 
 
-def outcome_of(act: WorkAct) -> Outcome | None:
+def outcome_of(act: WorkAct) -> RequestOutcome | None:
     """What the end of a job says about its route.
 
     One that its handler puts off, cancels or buries says nothing: the handler knows better.
     """
     match act.verb:
         case Verb.COMPLETE:
-            return Outcome.SUCCESS
+            return RequestOutcome.SUCCESS
         case Verb.FAIL if act.text == NOT_COMMITTED:  # the handler was done with the route
-            return Outcome.SUCCESS
+            return RequestOutcome.SUCCESS
         case Verb.FAIL | Verb.TIME_OUT | Verb.CRASH:
-            return Outcome.FAILURE
+            return RequestOutcome.FAILURE
     return None
 
 

@@ -15,9 +15,9 @@ from typing import TypeGuard
 
 from penstock.domain.errors import InvalidRequest
 from penstock.domain.message.lease import Verb
-from penstock.domain.message.outcome import Outcome
+from penstock.domain.message.outcome import HandlerOutcome
 from penstock.ports.clock import Clock, Dice
-from penstock.ports.work import Controls, Handler, Handlers, Running, Work, WorkAct
+from penstock.ports.work import Handler, Handlers, JobControls, Running, Work, WorkAct
 from penstock.worker import outcomes
 from penstock.worker.coroutines import run_here
 from penstock.worker.error_text import error_text
@@ -36,7 +36,7 @@ class Ready:
         self._call = call
 
     def run(
-        self, handlers: Handlers, controls: Controls, dice: Dice, wait: Wait = run_here
+        self, handlers: Handlers, controls: JobControls, dice: Dice, wait: Wait = run_here
     ) -> WorkAct:
         """For sync handlers; `wait` awaits what one returns that is awaitable."""
         call = _Called()
@@ -49,7 +49,7 @@ class Ready:
             call.result = error
         return self._act(call, dice)
 
-    async def run_async(self, handlers: Handlers, controls: Controls, dice: Dice) -> WorkAct:
+    async def run_async(self, handlers: Handlers, controls: JobControls, dice: Dice) -> WorkAct:
         """For all handlers.  Raises CancelledError if the task was cancelled from outside."""
         call = _Called()
         task = asyncio.current_task()
@@ -101,7 +101,7 @@ class _Called:
     def returned(self, result: object) -> None:
         self.result = result
         if self.running is not None:
-            self.running.told(result)
+            self.running.set_result(result)
 
 
 def prepare(handlers: Handlers, work: Work, clock: Clock) -> Ready | WorkAct:
@@ -128,7 +128,7 @@ def _log_traceback(work: Work, result: object) -> None:
 
     An outcome is not an error, but may have been raised because of one.
     """
-    error = result.__cause__ if isinstance(result, Outcome) else result
+    error = result.__cause__ if isinstance(result, HandlerOutcome) else result
     if not isinstance(error, BaseException):
         return
     fields = {"job": work.id, "kind": work.kind, "queue": work.queue, "attempt": work.attempts}

@@ -8,11 +8,11 @@ import pytest
 
 from penstock.domain.circuit.circuit import circuit_hash
 from penstock.domain.delivery.addresses import Guard
-from penstock.domain.delivery.pattern import compiled
+from penstock.domain.delivery.pattern import compile_pattern
 from penstock.domain.delivery.route import (
+    DeliveryRoute,
     HeaderMode,
     HeaderRule,
-    Route,
     RouteTable,
     check_endpoint,
     check_route,
@@ -20,8 +20,8 @@ from penstock.domain.delivery.route import (
 from penstock.domain.errors import InvalidRequest, InvalidUri, RouteNotFound
 
 
-def a_route(pattern: str = "/a/(.*)", url: str = "http://backend/x", **more: Any) -> Route:
-    return check_route(Route(pattern=pattern, url=url, **more))
+def a_route(pattern: str = "/a/(.*)", url: str = "http://backend/x", **more: Any) -> DeliveryRoute:
+    return check_route(DeliveryRoute(pattern=pattern, url=url, **more))
 
 
 def test_the_first_that_matches_the_whole_uri_is_taken() -> None:
@@ -171,9 +171,9 @@ def test_a_new_route_elsewhere_is_taken(url: str) -> None:
 
 
 def test_patterns_are_compiled_when_the_table_is_made() -> None:
-    table = RouteTable([Route(pattern=f"/{n}/(a+)+b", url="http://h/") for n in range(10)])
-    compiled.cache_clear()
+    table = RouteTable([DeliveryRoute(pattern=f"/{n}/(a+)+b", url="http://h/") for n in range(10)])
+    compile_pattern.cache_clear()
 
     assert table.match("/9/" + "a" * 1_000) is None
 
-    assert compiled.cache_info().misses == 0
+    assert compile_pattern.cache_info().misses == 0

@@ -7,14 +7,14 @@ from typing import Any
 
 import pytest
 
-from penstock.domain.delivery.route import HeaderMode, HeaderRule, Route
+from penstock.domain.delivery.route import DeliveryRoute, HeaderMode, HeaderRule
 from penstock.domain.delivery.route_rules import parse_rules
 from penstock.domain.errors import InvalidRequest
 
 ONE, TWO = (f"whsec_{letter * 32}" for letter in "ab")
 
 
-def parsed(**rule: Any) -> Route:
+def parsed(**rule: Any) -> DeliveryRoute:
     rule = {"url": "http://h/$1"} | rule
     if rule["url"] is None:
         del rule["url"]
@@ -45,7 +45,7 @@ def test_a_rule_says_all_about_its_route() -> None:
         signingSecrets=[ONE, TWO],
     )
 
-    assert route == Route(
+    assert route == DeliveryRoute(
         pattern="/a/(.*)",
         url="http://h/$1",
         description="pays",

@@ -8,7 +8,7 @@ from penstock.domain.limits import MINUTE, SECOND
 from penstock.domain.message import lifecycle
 from penstock.domain.message.lifecycle import EXHAUSTED, LEASE_EXPIRED, NEXT_ORDER, State
 from penstock.domain.message.retry import Exponential, Listed
-from penstock.domain.queue.group_limit import OPEN
+from penstock.domain.queue.group_limit import ADMITTED
 from penstock.domain.queue.queue import Ordering, Redelivery
 from tests.clocks import NOON
 from tests.factories import BACKOFF_MS, a_leased_message, a_message_in, a_queue
@@ -192,6 +192,6 @@ def test_a_new_due_date_decides_anew_whether_the_message_waits(was, due_at, stat
 
 
 def test_one_that_waited_for_the_rate_of_its_group_has_its_place_already():
-    waiting = a_message_in(State.WAITING, due_at=NOON, order_no=7, gate=OPEN, group="a")
+    waiting = a_message_in(State.WAITING, due_at=NOON, order_no=7, gate=ADMITTED, group="a")
 
     assert lifecycle.fall_due(waiting, a_queue(), now=NOON).order_no == 7

@@ -18,7 +18,7 @@ from tests.factories import a_draft, a_message_in, a_queue
 
 def planned(**fields):
     given_: dict[str, Any] = {"due_at": NOON + DAY, "user_token": "u", "future_token": "f"}
-    return notification.planned(a_draft(), **(given_ | fields))
+    return notification.as_notification(a_draft(), **(given_ | fields))
 
 
 def changed(message, **what):

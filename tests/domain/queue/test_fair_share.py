@@ -14,7 +14,7 @@ def line_of(sent: str, weights: dict[str, int] | None = None) -> str:
     finish: dict[str, int] = {}
     line = []
     for no, group in enumerate(sent):
-        turn = fairness.next_turn(0, finish.get(group, 0))
+        turn = fairness.next_position(0, finish.get(group, 0))
         finish[group] = fairness.finish(turn, fairness.weight_of(group, weights or {}))
         line.append((turn, no, group))
     return "".join(group for _, _, group in sorted(line))
@@ -29,15 +29,15 @@ def test_a_weight_of_three_means_three_times_the_share():
 
 
 def test_a_group_that_was_away_begins_where_the_line_is():
-    assert fairness.next_turn(50 * STEP, finish=3 * STEP) == 50 * STEP
+    assert fairness.next_position(50 * STEP, finish=3 * STEP) == 50 * STEP
 
 
 def test_a_group_that_sent_ahead_goes_on_behind_itself():
-    assert fairness.next_turn(3 * STEP, finish=50 * STEP) == 50 * STEP
+    assert fairness.next_position(3 * STEP, finish=50 * STEP) == 50 * STEP
 
 
 def test_no_turn_is_as_early_as_none():
-    assert fairness.next_turn(0, 0) == FIRST_TURN > fairness.NO_TURN
+    assert fairness.next_position(0, 0) == FIRST_TURN > fairness.NO_POSITION
 
 
 def test_those_without_a_group_are_one_group():

@@ -8,7 +8,7 @@ from penstock.domain.errors import InvalidRequest
 from penstock.domain.limits import DAY, HOUR, MINUTE
 from penstock.domain.queue.minute_counters import (
     MOST_POINTS,
-    Sample,
+    MinuteCounters,
     Step,
     choose_step,
     latency_of,
@@ -18,8 +18,8 @@ from penstock.domain.queue.minute_counters import (
 from tests.clocks import NOON
 
 
-def a_sample(minute_at: int, *, ready: int = 0, sent: int = 0, done: int = 0) -> Sample:
-    return Sample(7, minute_at, 0, ready, 0, 0, sent, done, 0, 0, 0, 0, 0)
+def a_sample(minute_at: int, *, ready: int = 0, sent: int = 0, done: int = 0) -> MinuteCounters:
+    return MinuteCounters(7, minute_at, 0, ready, 0, 0, sent, done, 0, 0, 0, 0, 0)
 
 
 def a_step(minute_at: int, step_ms: int = MINUTE, **counts: int) -> Step:
@@ -27,7 +27,9 @@ def a_step(minute_at: int, step_ms: int = MINUTE, **counts: int) -> Step:
     return Step((minute_at - 1) // step_ms, sample, sample.ready)
 
 
-def draw(*steps: Step, before: Sample | None = None, is_new: bool = False, minutes: int = 4):
+def draw(
+    *steps: Step, before: MinuteCounters | None = None, is_new: bool = False, minutes: int = 4
+):
     return points(
         list(steps),
         before=before,

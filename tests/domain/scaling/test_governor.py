@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from penstock.domain.scaling.governor import Bound, Governed, Standing, govern, who_makes_room
+from penstock.domain.scaling.governor import Bound, FleetStanding, Governed, govern, who_makes_room
 
 
 def standing(
@@ -16,8 +16,10 @@ def standing(
     least: int = 0,
     desired: int | None = None,
     is_excused: bool = False,
-) -> Standing:
-    return Standing(fleet=fleet, min=least, total=total, desired=desired, is_excused=is_excused)
+) -> FleetStanding:
+    return FleetStanding(
+        fleet=fleet, min=least, total=total, desired=desired, is_excused=is_excused
+    )
 
 
 SERVED = standing(total=2, least=2)
@@ -109,7 +111,7 @@ bounds = st.tuples(st.integers(0, 50), st.integers(1, 100)).filter(lambda pair: 
     others=st.lists(st.sampled_from([SERVED, LACKING]), max_size=3),
 )
 def test_the_outcome_lies_within_the_limits_or_moves_toward_them(
-    change: int, total: int, limits: tuple[int, int], others: list[Standing]
+    change: int, total: int, limits: tuple[int, int], others: list[FleetStanding]
 ) -> None:
     least, most = limits
 
@@ -158,5 +160,7 @@ def test_the_one_in_least_need_of_what_it_has_makes_room() -> None:
         standing("other", total=None),
     ],
 )
-def test_nobody_makes_room_who_is_in_as_much_need_or_has_only_its_minimum(other: Standing) -> None:
+def test_nobody_makes_room_who_is_in_as_much_need_or_has_only_its_minimum(
+    other: FleetStanding,
+) -> None:
     assert who_makes_room(standing("asking", total=4, desired=8), [other]) is None

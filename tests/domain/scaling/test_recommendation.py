@@ -11,16 +11,16 @@ from hypothesis import strategies as st
 
 from penstock.domain.errors import ReplicasUnavailable, SourceUnavailable
 from penstock.domain.scaling.recommendation import (
+    LoadReading,
     Profile,
-    Reason,
+    ReadingWindow,
     Recommendation,
     Replicas,
-    Sample,
+    ScalingReason,
     Staged,
-    Window,
     analyse,
+    check_reading,
     check_replicas,
-    check_sample,
 )
 
 
@@ -28,8 +28,8 @@ def replicas(running: int = 1, starting: int = 0) -> Replicas:
     return Replicas(running=running, starting=starting, requested=running + starting)
 
 
-def sample(ready: int = 0, **more: Any) -> Sample:
-    return Sample(ready=ready, **more)
+def sample(ready: int = 0, **more: Any) -> LoadReading:
+    return LoadReading(ready=ready, **more)
 
 
 def staged(*ready: int, rate: float = 0.0) -> tuple[Staged, ...]:
@@ -40,16 +40,16 @@ def profile(samples_needed: int = 3, backlog_goal_s: int = 1, **more: Any) -> Pr
     return Profile(samples_needed=samples_needed, backlog_goal_s=backlog_goal_s, **more)
 
 
-def told(samples: list[Sample], there: Replicas, by: Profile) -> list[Recommendation]:
+def told(samples: list[LoadReading], there: Replicas, by: Profile) -> list[Recommendation]:
     """What is recommended at each of these."""
-    window, said = Window(), []
+    window, said = ReadingWindow(), []
     for one in samples:
         window, recommended = analyse(window, one, there, by)
         said.append(recommended)
     return said
 
 
-def decided(one: Sample, there: Replicas, by: Profile) -> Recommendation:
+def decided(one: LoadReading, there: Replicas, by: Profile) -> Recommendation:
     """What is recommended at the end of a window of samples that are all alike."""
     return told([one] * by.samples_needed, there, by)[-1]
 
@@ -58,10 +58,10 @@ def decided(one: Sample, there: Replicas, by: Profile) -> Recommendation:
 
 
 @pytest.mark.parametrize("one", [sample(1), sample(0, staged=staged(1)), sample(7)])
-def test_the_first_message_brings_the_first_worker_at_once(one: Sample) -> None:
+def test_the_first_message_brings_the_first_worker_at_once(one: LoadReading) -> None:
     [recommended] = told([one], replicas(0), profile())
 
-    assert (recommended.change, recommended.reason) == (1, Reason.FIRST_MESSAGE)
+    assert (recommended.change, recommended.reason) == (1, ScalingReason.FIRST_MESSAGE)
 
 
 def test_no_message_brings_no_worker() -> None:
@@ -71,9 +71,9 @@ def test_no_message_brings_no_worker() -> None:
 
 
 def test_the_first_message_is_no_sample_of_the_window() -> None:
-    window, _ = analyse(Window(), sample(1), replicas(0), profile())
+    window, _ = analyse(ReadingWindow(), sample(1), replicas(0), profile())
 
-    assert window == Window()
+    assert window == ReadingWindow()
 
 
 # ---- workers that start
@@ -84,18 +84,18 @@ def test_nothing_is_recommended_while_a_worker_starts_however_often_one_asks() -
 
     said = told([busy] * 30, replicas(1, starting=1), profile())
 
-    assert {(one.change, one.reason) for one in said} == {(0, Reason.STARTING)}
+    assert {(one.change, one.reason) for one in said} == {(0, ScalingReason.STARTING)}
 
 
 def test_a_look_while_a_worker_starts_is_no_sample_of_the_window() -> None:
     by, busy = profile(samples_needed=2), sample(10, consume_rate=1.0)
-    window, _ = analyse(Window(), busy, replicas(1), by)
+    window, _ = analyse(ReadingWindow(), busy, replicas(1), by)
 
     still, _ = analyse(window, busy, replicas(1, starting=1), by)
     _, recommended = analyse(still, busy, replicas(1), by)
 
     assert still == window
-    assert recommended.reason is Reason.BACKLOG
+    assert recommended.reason is ScalingReason.BACKLOG
 
 
 # ---- the end of a window
@@ -109,14 +109,14 @@ def test_a_look_while_a_worker_starts_is_no_sample_of_the_window() -> None:
         sample(4, consume_rate=1.0, staged=staged(6)),
     ],
 )
-def test_more_are_recommended_only_after_as_many_samples_as_are_needed(one: Sample) -> None:
+def test_more_are_recommended_only_after_as_many_samples_as_are_needed(one: LoadReading) -> None:
     said = told([one] * 6, replicas(1), profile(samples_needed=3))
 
     assert [each.change for each in said] == [0, 0, 5, 0, 0, 5]
     assert [each.reason for each in said[:3]] == [
-        Reason.GATHERING,
-        Reason.GATHERING,
-        Reason.BACKLOG,
+        ScalingReason.GATHERING,
+        ScalingReason.GATHERING,
+        ScalingReason.BACKLOG,
     ]
 
 
@@ -128,11 +128,11 @@ def test_more_are_recommended_only_after_as_many_samples_as_are_needed(one: Samp
         sample(0, consume_rate=2.0, staged=staged(0, 1)),
     ],
 )
-def test_fewer_are_recommended_when_fewer_would_do(one: Sample) -> None:
+def test_fewer_are_recommended_when_fewer_would_do(one: LoadReading) -> None:
     said = told([one] * 3, replicas(2), profile(samples_needed=3))
 
     assert [each.change for each in said] == [0, 0, -1]
-    assert said[-1].reason is Reason.LESS_NEEDED
+    assert said[-1].reason is ScalingReason.LESS_NEEDED
 
 
 @pytest.mark.parametrize(
@@ -145,7 +145,7 @@ def test_fewer_are_recommended_when_fewer_would_do(one: Sample) -> None:
     ],
 )
 def test_the_worked_examples_of_the_seed(
-    one: Sample, running: int, needed: int, change: int
+    one: LoadReading, running: int, needed: int, change: int
 ) -> None:
     recommended = decided(one, replicas(running), profile())
 
@@ -161,13 +161,13 @@ def test_down_goes_all_the_way_at_once() -> None:
 def test_no_rate_and_no_messages_need_no_worker() -> None:
     recommended = decided(sample(0), replicas(4), profile())
 
-    assert (recommended.change, recommended.reason) == (-4, Reason.IDLE)
+    assert (recommended.change, recommended.reason) == (-4, ScalingReason.IDLE)
 
 
 def test_messages_without_a_rate_yet_keep_who_is_there() -> None:
     recommended = decided(sample(9), replicas(3), profile())
 
-    assert (recommended.change, recommended.reason) == (0, Reason.NO_RATE_YET)
+    assert (recommended.change, recommended.reason) == (0, ScalingReason.NO_RATE_YET)
 
 
 def test_what_is_being_published_to_a_staging_queue_keeps_who_is_there() -> None:
@@ -176,7 +176,7 @@ def test_what_is_being_published_to_a_staging_queue_keeps_who_is_there() -> None
     kept = decided(quiet, replicas(3), profile())
     first = decided(quiet, replicas(0), profile())
 
-    assert (kept.change, kept.reason) == (0, Reason.NO_RATE_YET)
+    assert (kept.change, kept.reason) == (0, ScalingReason.NO_RATE_YET)
     assert first.change == 1
 
 
@@ -199,7 +199,7 @@ def test_a_steady_state_needs_no_change() -> None:
     said = told([sample(300, consume_rate=3.0)] * 9, replicas(3), profile(backlog_goal_s=100))
 
     assert [one.change for one in said] == [0] * 9
-    assert said[-1].reason is Reason.STEADY
+    assert said[-1].reason is ScalingReason.STEADY
 
 
 @pytest.mark.parametrize("beside", [(), staged(0)])
@@ -231,7 +231,7 @@ def test_the_backlog_is_that_of_this_moment_and_not_an_average() -> None:
 
 def test_the_window_goes_on_and_is_not_emptied_by_a_decision() -> None:
     by = profile(samples_needed=2)
-    window = Window()
+    window = ReadingWindow()
     for rate in (8.0, 4.0, 2.0, 0.0):
         window, recommended = analyse(window, sample(1, consume_rate=rate), replicas(1), by)
 
@@ -291,7 +291,7 @@ def test_the_last_worker_that_is_busy_stays_if_one_says_so() -> None:
     idle = decided(sample(0), replicas(3), profile(keep_busy=True))
 
     assert as_the_seed.change == -3
-    assert (kept.change, kept.reason) == (-2, Reason.BUSY)
+    assert (kept.change, kept.reason) == (-2, ScalingReason.BUSY)
     assert idle.change == -3
 
 
@@ -306,7 +306,7 @@ def test_a_first_message_in_somebodys_hands_starts_nobody_else() -> None:
 counts = st.integers(0, 10**9)
 rates = st.floats(0, 1e9)
 samples_of = st.builds(
-    Sample,
+    LoadReading,
     ready=counts,
     leased=counts,
     consume_rate=rates,
@@ -325,10 +325,10 @@ runs = st.lists(
     switches=st.tuples(st.booleans(), st.booleans()),
 )
 def test_a_recommendation_never_asks_for_what_cannot_be(
-    runs: list[tuple[Sample, int, int]], needed: int, goal: int, switches: tuple[bool, bool]
+    runs: list[tuple[LoadReading, int, int]], needed: int, goal: int, switches: tuple[bool, bool]
 ) -> None:
     by = profile(needed, goal, count_leased=switches[0], keep_busy=switches[1])
-    window, since = Window(), 0
+    window, since = ReadingWindow(), 0
     for one, running, starting in runs:
         before = window
         window, recommended = analyse(window, one, replicas(running, starting), by)
@@ -345,8 +345,8 @@ def test_a_recommendation_never_asks_for_what_cannot_be(
 
 
 @given(one=samples_of, running=st.integers(1, 50))
-def test_the_more_waits_the_more_are_needed(one: Sample, running: int) -> None:
-    more = Sample(
+def test_the_more_waits_the_more_are_needed(one: LoadReading, running: int) -> None:
+    more = LoadReading(
         ready=one.ready * 2 + 1,
         leased=one.leased,
         consume_rate=one.consume_rate,
@@ -377,9 +377,9 @@ def test_the_more_waits_the_more_are_needed(one: Sample, running: int) -> None:
         sample(1, staged=staged(1, rate=math.nan)),
     ],
 )
-def test_a_sample_that_cannot_be_true_is_not_taken(wrong: Sample) -> None:
+def test_a_sample_that_cannot_be_true_is_not_taken(wrong: LoadReading) -> None:
     with pytest.raises(SourceUnavailable):
-        check_sample(wrong)
+        check_reading(wrong)
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from penstock.domain.scaling.fleet import External, Fleet
-from penstock.domain.scaling.recommendation import Inputs, Reason, Recommendation
+from penstock.domain.scaling.recommendation import Inputs, Recommendation, ScalingReason
 from penstock.domain.scaling.thrashing import Memory, least_needed, remember
 
 NOW = 10_000_000
@@ -31,7 +31,7 @@ def said(needed: int | None, *, running: int = 4, **inputs: Any) -> Recommendati
         **inputs,
     )
     change = 0 if needed is None else needed - running
-    return Recommendation(change=change, reason=Reason.STEADY, inputs=told)
+    return Recommendation(change=change, reason=ScalingReason.STEADY, inputs=told)
 
 
 def after(*needed: tuple[int, int], of: Fleet | None = None) -> Memory:

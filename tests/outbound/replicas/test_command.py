@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from penstock.domain.errors import FleetsRefused, ReplicasUnavailable
-from penstock.domain.scaling.fleet import Command
+from penstock.domain.scaling.fleet import CommandSpec
 from penstock.domain.scaling.recommendation import Replicas
 from penstock.outbound.replicas.command import CommandReplicas
 from penstock.outbound.replicas.process_table import birth
@@ -18,7 +18,7 @@ from tests.support.waiting import eventually
 
 
 def _fleet(*, scale: str = "true", count: str = "echo 3", timeout_ms: int = 60_000):
-    spec = Command(scale=("sh", "-c", scale), count=("sh", "-c", count), timeout_ms=timeout_ms)
+    spec = CommandSpec(scale=("sh", "-c", scale), count=("sh", "-c", count), timeout_ms=timeout_ms)
     return CommandReplicas("mail", spec)
 
 
@@ -50,7 +50,7 @@ def test_a_scale_that_failed_requests_nothing():
 
 def test_scaling_tells_the_command_what_is_there_and_what_is_wanted(tmp_path: Path):
     out = tmp_path / "out"
-    spec = Command(
+    spec = CommandSpec(
         scale=("sh", "-c", f'echo "$@" > {out}', "sh", "{fleet}", "{wanted}/{current}", "{change}"),
         count=("echo", "3"),
     )
@@ -62,7 +62,9 @@ def test_scaling_tells_the_command_what_is_there_and_what_is_wanted(tmp_path: Pa
 
 def test_arguments_are_passed_as_they_are_and_no_shell_reads_them(tmp_path: Path):
     out = tmp_path / "out"
-    spec = Command(scale=("cp", "/dev/null", f"{out} $(touch x); {{fleet}}"), count=("echo", "0"))
+    spec = CommandSpec(
+        scale=("cp", "/dev/null", f"{out} $(touch x); {{fleet}}"), count=("echo", "0")
+    )
 
     CommandReplicas("mail", spec).scale_to(1, now=NOON)
 
@@ -114,7 +116,7 @@ def test_what_a_command_leaves_running_is_neither_waited_for_nor_ended(tmp_path:
 
 
 def test_a_program_that_is_not_there_is_told():
-    fleet = CommandReplicas("mail", Command(scale=("true",), count=("/nowhere/count",)))
+    fleet = CommandReplicas("mail", CommandSpec(scale=("true",), count=("/nowhere/count",)))
 
     with pytest.raises(ReplicasUnavailable, match="/nowhere/count cannot be run"):
         fleet.count(now=NOON)
@@ -129,4 +131,4 @@ def test_a_program_that_is_not_there_is_told():
 )
 def test_a_template_that_asks_for_what_nobody_knows_is_refused_at_once(scale, count, told):
     with pytest.raises(FleetsRefused, match=told):
-        CommandReplicas("mail", Command(scale=scale, count=count))
+        CommandReplicas("mail", CommandSpec(scale=scale, count=count))

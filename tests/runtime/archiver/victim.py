@@ -21,7 +21,7 @@ from penstock.outbound import lake_files
 from penstock.runtime.archiver import archiver as archiving
 from penstock.runtime.archiver import snapshots
 from penstock.settings import Settings
-from penstock.wiring.archive import Archive, open_archive
+from penstock.wiring.archive import ArchiveParts, open_archive
 from penstock.wiring.broker import Broker, open_broker
 
 T = TypeVar("T")
@@ -46,7 +46,7 @@ class Steps:
         return do
 
 
-def open_small(broker: Broker) -> Archive:
+def open_small(broker: Broker) -> ArchiveParts:
     """With small pages and files, so that there are many steps."""
     for module in (archiving, snapshots):
         vars(module)["PAGE"] = 2

@@ -8,7 +8,7 @@ from penstock.domain.message.lease import Verb
 from penstock.domain.message.lifecycle import State
 from penstock.domain.queue.rate import Rate
 from penstock.outbound.dice import SystemDice
-from penstock.services.moves import Moves
+from penstock.services.moves import MoveService
 from tests.factories import BACKOFF_MS
 from tests.store.recount import check_books
 
@@ -112,7 +112,7 @@ def test_a_move_takes_all_whether_held_back_or_not(driver, mail):
     driver.queue("other", max_leased_per_group=1)
     driver.send_many(mail, 5, group="a")
     driver.claim(mail, 1)
-    moves = Moves(driver.store, driver.clock, SystemDice())
+    moves = MoveService(driver.store, driver.clock, SystemDice())
     task = moves.start("mail", target="other").result(30)
 
     for _ in range(3):
@@ -210,4 +210,4 @@ def test_the_bucket_of_a_group_is_forgotten_when_it_is_full_again(driver, slow):
     driver.claim(slow, 9)
     driver.clock.advance(seconds=1)
 
-    assert driver.write(lambda s: s.tidying.forget_paces(now=driver.now, limit=10)) == 1
+    assert driver.write(lambda s: s.tidying.forget_rates(now=driver.now, limit=10)) == 1

@@ -10,15 +10,15 @@ from penstock.domain.limits import MINUTE
 from penstock.domain.message.lease import Verb
 from penstock.domain.queue.problem import HANGING_AFTER_MS, STUCK_AFTER_MS, HangingRoute, Problem
 from penstock.domain.queue.queue import Queue
-from penstock.services.overview import Look, Watch
+from penstock.services.overview import OverviewLook, OverviewService
 from tests.store.driver import StoreDriver
 
 LATE = {"minutes": STUCK_AFTER_MS // MINUTE}
 
 
 @pytest.fixture
-def watch(driver: StoreDriver) -> Watch:
-    return Watch(driver.store, driver.clock)
+def watch(driver: StoreDriver) -> OverviewService:
+    return OverviewService(driver.store, driver.clock)
 
 
 @pytest.fixture
@@ -26,12 +26,12 @@ def mail(driver: StoreDriver) -> Queue:
     return driver.queue("mail")
 
 
-def problems(watch: Watch) -> dict[str, tuple[Problem, ...]]:
+def problems(watch: OverviewService) -> dict[str, tuple[Problem, ...]]:
     found = watch.problems().result()
     return {wrong.glance.queue.name: wrong.problems for wrong in found}
 
 
-def changed(watch: Watch, before: Look) -> list[str]:
+def changed(watch: OverviewService, before: OverviewLook) -> list[str]:
     return sorted(one.queue.name for one in watch.look(before).result().changed)
 
 
@@ -41,7 +41,9 @@ def die(driver: StoreDriver, queue: Queue) -> None:
     driver.act(Verb.BURY, claimed, text="broken")
 
 
-def test_routes_with_unanswered_deliveries_are_reported(driver: StoreDriver, watch: Watch) -> None:
+def test_routes_with_unanswered_deliveries_are_reported(
+    driver: StoreDriver, watch: OverviewService
+) -> None:
     settings = structs.asdict(queue_settings())
     for number in range(3):
         queue = driver.queue(f"slow-{number}", **settings)
@@ -63,7 +65,7 @@ def test_routes_with_unanswered_deliveries_are_reported(driver: StoreDriver, wat
 
 
 def test_a_look_tells_which_queues_have_changed(
-    driver: StoreDriver, mail: Queue, watch: Watch
+    driver: StoreDriver, mail: Queue, watch: OverviewService
 ) -> None:
     other = driver.queue("other")
     driver.send(mail)
@@ -79,7 +81,7 @@ def test_a_look_tells_which_queues_have_changed(
     assert changed(watch, second) == []
 
 
-def test_every_way_in_and_out_is_a_change(driver: StoreDriver, watch: Watch) -> None:
+def test_every_way_in_and_out_is_a_change(driver: StoreDriver, watch: OverviewService) -> None:
     queue = driver.queue("mail", max_attempts=3)
     look = watch.look().result()
 
@@ -106,7 +108,7 @@ def test_every_way_in_and_out_is_a_change(driver: StoreDriver, watch: Watch) -> 
 
 
 def test_what_changed_is_told_with_what_was_before(
-    driver: StoreDriver, mail: Queue, watch: Watch
+    driver: StoreDriver, mail: Queue, watch: OverviewService
 ) -> None:
     look = watch.look().result()
     driver.send(mail)
@@ -121,7 +123,7 @@ def test_what_changed_is_told_with_what_was_before(
 
 
 def test_a_queue_that_is_as_it_should_be_is_no_problem(
-    driver: StoreDriver, mail: Queue, watch: Watch
+    driver: StoreDriver, mail: Queue, watch: OverviewService
 ) -> None:
     driver.send(mail)
     driver.send(mail, delay_ms=MINUTE * 60)
@@ -132,7 +134,7 @@ def test_a_queue_that_is_as_it_should_be_is_no_problem(
 
 
 def test_what_could_have_been_claimed_long_ago_is_stuck(
-    driver: StoreDriver, mail: Queue, watch: Watch
+    driver: StoreDriver, mail: Queue, watch: OverviewService
 ) -> None:
     driver.send(mail)
     driver.clock.advance(**LATE, ms=-1)
@@ -144,7 +146,7 @@ def test_what_could_have_been_claimed_long_ago_is_stuck(
 
 
 def test_what_an_operator_has_paused_is_not_stuck(
-    driver: StoreDriver, mail: Queue, watch: Watch
+    driver: StoreDriver, mail: Queue, watch: OverviewService
 ) -> None:
     driver.pause(mail)
     assert problems(watch) == {}, "nothing is in line"
@@ -155,7 +157,7 @@ def test_what_an_operator_has_paused_is_not_stuck(
 
 
 def test_what_a_circuit_holds_is_told_as_held(
-    driver: StoreDriver, mail: Queue, watch: Watch
+    driver: StoreDriver, mail: Queue, watch: OverviewService
 ) -> None:
     driver.send(mail)
     driver.write(lambda s: s.queues.hold([mail.queue_no], by="c1"))
@@ -165,7 +167,7 @@ def test_what_a_circuit_holds_is_told_as_held(
 
 
 def test_what_a_circuit_holds_is_told_also_while_its_head_backs_off(
-    driver: StoreDriver, mail: Queue, watch: Watch
+    driver: StoreDriver, mail: Queue, watch: OverviewService
 ) -> None:
     driver.send(mail, delay_ms=60_000)
     driver.write(lambda s: s.queues.hold([mail.queue_no], by="c1"))
@@ -175,7 +177,7 @@ def test_what_a_circuit_holds_is_told_also_while_its_head_backs_off(
     assert problems(watch) == {}
 
 
-def test_the_dead_are_told_where_they_rest(driver: StoreDriver, watch: Watch) -> None:
+def test_the_dead_are_told_where_they_rest(driver: StoreDriver, watch: OverviewService) -> None:
     driver.queue("letters")
     die(driver, driver.queue("a", dead_letter_queue="letters"))
     die(driver, driver.queue("b"))
@@ -184,7 +186,7 @@ def test_the_dead_are_told_where_they_rest(driver: StoreDriver, watch: Watch) ->
     assert problems(watch) == {"b": (Problem.DEAD,), "letters": (Problem.DEAD_LETTERS,)}
 
 
-def test_a_queue_that_takes_no_more_is_told(driver: StoreDriver, watch: Watch) -> None:
+def test_a_queue_that_takes_no_more_is_told(driver: StoreDriver, watch: OverviewService) -> None:
     queue = driver.queue("mail", max_messages=2)
     driver.send(queue)
     assert problems(watch) == {}
@@ -194,7 +196,7 @@ def test_a_queue_that_takes_no_more_is_told(driver: StoreDriver, watch: Watch) -
 
 
 def test_the_worst_comes_first_and_among_equals_the_larger(
-    driver: StoreDriver, watch: Watch
+    driver: StoreDriver, watch: OverviewService
 ) -> None:
     for name, count in (("few", 1), ("many", 3)):
         driver.send_many(driver.queue(name), count)
@@ -205,7 +207,9 @@ def test_the_worst_comes_first_and_among_equals_the_larger(
     assert list(problems(watch)) == ["full", "many", "few", "dead"]
 
 
-def test_a_removed_queue_is_no_problem(driver: StoreDriver, mail: Queue, watch: Watch) -> None:
+def test_a_removed_queue_is_no_problem(
+    driver: StoreDriver, mail: Queue, watch: OverviewService
+) -> None:
     look = watch.look().result()
     die(driver, mail)
     driver.write(lambda s: s.messages.purge(mail.queue_no, limit=10, now=driver.now))

@@ -14,14 +14,14 @@ from penstock.domain.datetimes import moment_of
 from penstock.domain.duration import Duration, as_ms
 from penstock.domain.errors import InvalidRequest
 from penstock.domain.message.lease import Verb
-from penstock.ports.work import Controls, Work, WorkAct
+from penstock.ports.work import JobControls, Work, WorkAct
 from penstock.services.messages import MAX_PROGRESS_CHARS
 
 _current: ContextVar[Current] = ContextVar("penstock_current")
 
 
 class Current:
-    def __init__(self, work: Work, controls: Controls, backing: Callable[[], Backing]) -> None:
+    def __init__(self, work: Work, controls: JobControls, backing: Callable[[], Backing]) -> None:
         self._work = work
         self._controls = controls
         self._backing = backing
@@ -116,7 +116,7 @@ class Current:
         await self._backing().act_in_async(tx, self._completion())
         self._is_completed = True
 
-    def told(self, result: object) -> None:
+    def set_result(self, result: object) -> None:
         self.result = result
 
     def _completion(self) -> WorkAct:

@@ -23,7 +23,7 @@ from penstock.client.jobs.hooks import AroundHook, around_hook
 from penstock.client.jobs.job import Job
 from penstock.domain.errors import InvalidRequest
 from penstock.domain.topic import OF_NODE
-from penstock.ports.work import Controls, Handler, Running, Work
+from penstock.ports.work import Handler, JobControls, Running, Work
 from penstock.worker.lifespan import WorkerHooks
 
 
@@ -80,14 +80,16 @@ class JobHandlers:
                 return listener
         return None if work.kind is None else self.find(work.kind)
 
-    def around(self, work: Work, controls: Controls) -> AbstractContextManager[Running]:
+    def around(self, work: Work, controls: JobControls) -> AbstractContextManager[Running]:
         """The trace it was sent in, `current()`, then the sync hooks as they were declared."""
         job = Current(work, controls, self._backing)
         if not self._hooks and not tracing.is_needed(work):
             return Being(job)
         return self._around(work, job)
 
-    def around_async(self, work: Work, controls: Controls) -> AbstractAsyncContextManager[Running]:
+    def around_async(
+        self, work: Work, controls: JobControls
+    ) -> AbstractAsyncContextManager[Running]:
         """The same with all hooks, for an async handler."""
         job = Current(work, controls, self._backing)
         if not self._hooks and not tracing.is_needed(work):

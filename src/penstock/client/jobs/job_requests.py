@@ -17,7 +17,7 @@ from penstock.domain.datetimes import moment_of
 from penstock.domain.errors import InvalidRequest, QueueNotFound
 from penstock.domain.message.history import HistoryFilter, check_filter
 from penstock.domain.message.lifecycle import State
-from penstock.domain.message.selection import BulkAct, Order, Pick
+from penstock.domain.message.selection import BulkAct, BulkOrder, Pick
 from penstock.operations.messages import acted_of
 from penstock.ports.store import Session
 from penstock.services.message_views import MessageView, view_of_id
@@ -47,7 +47,7 @@ class GetJob(Ask[Message]):
 
 
 class ActOnJob(Ask[Acted]):
-    def __init__(self, job_id: str, order: Order) -> None:
+    def __init__(self, job_id: str, order: BulkOrder) -> None:
         self._id = job_id
         self._order = order
 

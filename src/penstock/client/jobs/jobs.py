@@ -32,7 +32,7 @@ from penstock.client.request_kinds import Ask, ask, ask_async
 from penstock.domain.duration import Duration, as_ms
 from penstock.domain.errors import InvalidRequest
 from penstock.domain.message.lifecycle import State
-from penstock.domain.message.selection import BulkAct, Order
+from penstock.domain.message.selection import BulkAct, BulkOrder
 
 if TYPE_CHECKING:
     from penstock.client.app import Penstock
@@ -178,7 +178,7 @@ class Jobs:
             at = instant("due_at", due_at)
         else:
             at = self._app.clock.now() + as_ms("delay", delay or "")
-        return ActOnJob(_id_of(job), Order(act=BulkAct.RESCHEDULE, due_at=at))
+        return ActOnJob(_id_of(job), BulkOrder(act=BulkAct.RESCHEDULE, due_at=at))
 
 
 def _look(what: Ask[T]) -> Flow[T]:
@@ -187,7 +187,7 @@ def _look(what: Ask[T]) -> Flow[T]:
 
 
 def _cancel(job: AnyJob, reason: str | None, is_running_ok: bool) -> ActOnJob:
-    order = Order(act=BulkAct.CANCEL, reason=reason, is_running_ok=is_running_ok)
+    order = BulkOrder(act=BulkAct.CANCEL, reason=reason, is_running_ok=is_running_ok)
     return ActOnJob(_id_of(job), order)
 
 
@@ -195,7 +195,7 @@ def _redrive(job: AnyJob | None, queue: str | None) -> Flow[int]:
     if (job is None) is (queue is None):
         raise InvalidRequest("redrive takes a job or queue=, one of them")
     if job is not None:
-        yield ActOnJob(_id_of(job), Order(act=BulkAct.REDRIVE))
+        yield ActOnJob(_id_of(job), BulkOrder(act=BulkAct.REDRIVE))
         return 1
     assert queue is not None
     counts: JobCounts = yield Read(CountJobs(queue))

@@ -17,7 +17,7 @@ from penstock.client.off_loop import aside
 from penstock.client.worker.roll import OwnRoll
 from penstock.domain.circuit import overrides as breaker_overrides
 from penstock.domain.circuit.circuit import circuit_hash
-from penstock.domain.circuit.settings import BreakerSettings, changed
+from penstock.domain.circuit.settings import BreakerSettings, change
 from penstock.domain.errors import InvalidRequest, PenstockError, QueueExists, QueueNotFound
 from penstock.domain.limits import Limits
 from penstock.domain.message.draft import Draft, NewMessage
@@ -108,9 +108,9 @@ class Embedded:
     def change_breaker(self, changes: Mapping[str, Any], route: str | None) -> BreakerSettings:
         circuits = self.broker.circuits
         if route is None:
-            return self.write(lambda: circuits.breaker.change(partial(changed, changes)))
-        one, change = circuit_hash(route), partial(breaker_overrides.changed, changes)
-        return self.write(lambda: circuits.own_settings.change(one, change, route=route)).settings
+            return self.write(lambda: circuits.breaker.change(partial(change, changes)))
+        one, how = circuit_hash(route), partial(breaker_overrides.change, changes)
+        return self.write(lambda: circuits.own_settings.change(one, how, route=route)).settings
 
     def source(self) -> WorkSource:
         if self._source is None:

@@ -9,7 +9,7 @@ from collections.abc import Callable
 import msgspec
 
 from penstock.client.jobs.current import running_job
-from penstock.domain.text import proper
+from penstock.domain.text import sanitize
 
 _JOB = "penstock_job"  # an application's own `extra` must not collide with these
 _KIND = "penstock_kind"
@@ -54,7 +54,7 @@ class _Json(logging.Formatter):
             "level": record.levelname.lower(),
             "pid": record.process,
             "logger": record.name,
-            "text": proper(record.getMessage()),
+            "text": sanitize(record.getMessage()),
         }
         job = getattr(record, _JOB, None)
         if job is not None:
@@ -63,5 +63,5 @@ class _Json(logging.Formatter):
         if isinstance(fields, dict):
             told |= fields
         if record.exc_info:
-            told["error"] = proper(self.formatException(record.exc_info))
+            told["error"] = sanitize(self.formatException(record.exc_info))
         return msgspec.json.encode(told).decode()

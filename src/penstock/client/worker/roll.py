@@ -10,7 +10,7 @@ from contextlib import suppress
 from penstock.client.remote.server import Remote
 from penstock.domain.errors import WorkerGone, WorkerNotFound
 from penstock.domain.worker import MOST_KINDS, MOST_QUEUES, NewWorker
-from penstock.services.workers import Workers
+from penstock.services.workers import WorkerService
 from penstock.worker.assignment import Order
 from penstock.worker.registration import Standing
 
@@ -34,7 +34,7 @@ def about(
 
 
 class OwnRoll:
-    def __init__(self, workers: Workers, about: NewWorker) -> None:
+    def __init__(self, workers: WorkerService, about: NewWorker) -> None:
         self._workers = workers
         self._about = about
 

@@ -17,13 +17,13 @@ _DAY = re.compile(r"\d{4}-\d\d-\d\d")
 MAX_ROWS = 1_000
 
 
-class GoldReadiness(StrEnum):
+class TablesReadiness(StrEnum):
     READY = "ready"
     NO_READER = "no_reader"  # pyarrow is not installed
     NO_TABLES = "no_tables"  # nothing has been computed yet
 
 
-class GoldTable(msgspec.Struct, frozen=True, kw_only=True):
+class PipelineTable(msgspec.Struct, frozen=True, kw_only=True):
     name: Annotated[str, Meta(description="The table's name.")]
     days: Annotated[int, Meta(description="How many days have rows.")]
     first_day: Annotated[str, Meta(description="The first day that has rows.")]
@@ -31,7 +31,7 @@ class GoldTable(msgspec.Struct, frozen=True, kw_only=True):
     bytes: Annotated[int, Meta(description="The size of its files.")]
 
 
-class GoldRows(msgspec.Struct, frozen=True, kw_only=True):
+class PipelineRows(msgspec.Struct, frozen=True, kw_only=True):
     """Rows, the newest days first, each day in the order in which it was written."""
 
     columns: list[str]

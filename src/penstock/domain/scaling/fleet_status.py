@@ -9,7 +9,7 @@ import msgspec
 from penstock.domain.limits import MINUTE
 from penstock.domain.scaling.fleet_run import Decision, FleetState
 from penstock.domain.scaling.pressure import Pressure
-from penstock.domain.scaling.recommendation import Replicas, Sample
+from penstock.domain.scaling.recommendation import LoadReading, Replicas
 
 DECISION = "scaling_decision"  # kinds of facts; the subject of the first three is the fleet
 TROUBLE = "scaling_trouble"
@@ -19,14 +19,14 @@ ALERT = "scaling_alert"  # the subject is the source
 _RUNS_MISSED = 3  # and a minute: then the fleet counts as unattended
 
 
-class Trouble(msgspec.Struct, frozen=True):
+class FleetTrouble(msgspec.Struct, frozen=True):
     part: str  # what is in trouble: "source", "replicas", …
     code: str
     text: str
     since: int
 
 
-class Made(msgspec.Struct, frozen=True, kw_only=True):
+class LastChange(msgspec.Struct, frozen=True, kw_only=True):
     """The last decision that changed something, or would have."""
 
     at: int
@@ -51,11 +51,11 @@ class FleetStatus(msgspec.Struct, frozen=True, kw_only=True):
     is_dry: bool = False
     level: int = 0  # of pressure
     pressure: Pressure | None = None
-    sample: Sample | None = None
+    sample: LoadReading | None = None
     replicas: Replicas | None = None
     decision: Decision | None = None  # of the last run
-    made: Made | None = None
-    troubles: tuple[Trouble, ...] = ()
+    made: LastChange | None = None
+    troubles: tuple[FleetTrouble, ...] = ()
     queues: tuple[str, ...] = ()  # if there are several
     state: FleetState = FleetState()
 

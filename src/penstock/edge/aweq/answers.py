@@ -32,7 +32,7 @@ class Okay(msgspec.Struct):
     status: str = "okay"
 
 
-class Sent(msgspec.Struct):
+class SentAnswer(msgspec.Struct):
     status: str
     key: str
 
@@ -71,7 +71,7 @@ def for_pages(response: Response, *, origin: str) -> Response:
 
 
 def sent(key: str) -> Response:
-    return _json(Sent("okay", key))
+    return _json(SentAnswer("okay", key))
 
 
 def received(messages: Sequence[tuple[Message, Content]], *, wanted: int) -> Response:

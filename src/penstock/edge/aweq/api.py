@@ -21,8 +21,8 @@ from penstock.edge.server.request import Request, Respond, Response
 from penstock.edge.server.router import Route
 from penstock.edge.waiting_claims import WaitingRoom
 from penstock.services.directory import Directory
-from penstock.services.messages import Messages
-from penstock.services.queues import Queues
+from penstock.services.messages import MessageService
+from penstock.services.queues import QueueService
 from penstock.settings.values import Aweq
 
 _KEY = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
@@ -31,8 +31,8 @@ _KEY = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 class AweqApi:
     def __init__(
         self,
-        messages: Messages,
-        queues: Queues,
+        messages: MessageService,
+        queues: QueueService,
         directory: Directory,
         room: WaitingRoom,
         *,

@@ -35,9 +35,9 @@ from penstock.edge.server.router import Route
 from penstock.edge.waiting_claims import WaitingRoom
 from penstock.ports.clock import Clock
 from penstock.ports.store import Claimed
-from penstock.services.messages import Messages, MessageView
+from penstock.services.messages import MessageService, MessageView
 from penstock.services.task_leases import TaskLeases
-from penstock.services.workers import Workers
+from penstock.services.workers import WorkerService
 
 _new_task = msgspec.json.Decoder(wire.NewTaskIn)
 _dequeue = msgspec.json.Decoder(wire.NextTaskIn)
@@ -54,8 +54,8 @@ _EXAMPLE = {
 class TaskApi:
     def __init__(
         self,
-        messages: Messages,
-        workers: Workers,
+        messages: MessageService,
+        workers: WorkerService,
         room: WaitingRoom,
         queue: OwnQueue,
         task_leases: TaskLeases,

@@ -44,7 +44,7 @@ from penstock.edge.sqs.wire.model import (
 )
 from penstock.ports.clock import Clock
 from penstock.ports.unit_of_work import await_steps
-from penstock.services.queues import Queues, QueueView
+from penstock.services.queues import QueueService, QueueView
 
 MOST_TAGS = 50
 PATIENCE_MS = 60_000  # between two purges, and before a name is used again, when limits are strict
@@ -53,7 +53,7 @@ _COUNTERS = frozenset(name for name in attributes.READ_ONLY if name.startswith("
 
 class QueueOperations:
     def __init__(
-        self, queues: Queues, finder: Finder, clock: Clock, *, max_body_bytes: int
+        self, queues: QueueService, finder: Finder, clock: Clock, *, max_body_bytes: int
     ) -> None:
         self._queues = queues
         self._finder = finder

@@ -18,8 +18,8 @@ from penstock.edge.sqs.wire.call import Asked, Promise, Promised
 from penstock.edge.sqs.wire.model import Message, ReceiveMessageRequest, ReceiveMessageResult
 from penstock.edge.waiting_claims import WaitingRoom
 from penstock.ports.store import Claimed
-from penstock.services.messages import Messages
-from penstock.services.queues import Queues
+from penstock.services.messages import MessageService
+from penstock.services.queues import QueueService
 
 MOST_IN_FLIGHT = 120_000  # as on AWS, when limits are strict
 _NOTHING: frozenset[str] = frozenset()
@@ -28,8 +28,8 @@ _NOTHING: frozenset[str] = frozenset()
 class Receiving:
     def __init__(
         self,
-        messages: Messages,
-        queues: Queues,
+        messages: MessageService,
+        queues: QueueService,
         finder: Finder,
         room: WaitingRoom,
         *,

@@ -32,7 +32,7 @@ from penstock.edge.sqs.wire.model import (
     SendMessageResult,
 )
 from penstock.ports.store import Sent
-from penstock.services.messages import Messages
+from penstock.services.messages import MessageService
 
 _TRACE_ID = b"x-amzn-trace-id"
 
@@ -43,7 +43,7 @@ R = TypeVar("R")
 
 
 class Sending:
-    def __init__(self, messages: Messages, finder: Finder, *, max_bytes: int) -> None:
+    def __init__(self, messages: MessageService, finder: Finder, *, max_bytes: int) -> None:
         self._messages = messages
         self._finder = finder
         self._max_bytes = min(max_bytes, content.MOST_BYTES)  # other faces may take more

@@ -38,13 +38,13 @@ from penstock.edge.sqs.wire.model import (
     DeleteMessageBatchResultEntry,
 )
 from penstock.ports.clock import Clock
-from penstock.services.messages import Messages
+from penstock.services.messages import MessageService
 
 Planned = list[LeaseAct | SqsError]
 
 
 class Holding:
-    def __init__(self, messages: Messages, finder: Finder, clock: Clock) -> None:
+    def __init__(self, messages: MessageService, finder: Finder, clock: Clock) -> None:
         self._messages = messages
         self._finder = finder
         self._clock = clock

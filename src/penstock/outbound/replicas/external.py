@@ -11,12 +11,12 @@ from collections.abc import Callable
 from penstock.domain.errors import ReplicasUnavailable, StoreUnavailable
 from penstock.domain.scaling.fleet import External
 from penstock.domain.scaling.recommendation import Replicas
-from penstock.ports.fleet_registry import FleetRoll
+from penstock.ports.fleet_registry import FleetRegistry
 
 
 class ExternalReplicas:
     def __init__(
-        self, fleet: str, spec: External, *, roll: FleetRoll, before: Callable[[str], int]
+        self, fleet: str, spec: External, *, roll: FleetRegistry, before: Callable[[str], int]
     ) -> None:
         """`before`: how many were wanted last, before this process began."""
         self._fleet = fleet

@@ -20,7 +20,7 @@ from penstock.domain.errors import FleetsRefused, ReplicasUnavailable, StoreUnav
 from penstock.domain.optional_parts import not_installed
 from penstock.domain.scaling.fleet import Kubernetes
 from penstock.domain.scaling.recommendation import Replicas
-from penstock.ports.fleet_registry import FleetRoll
+from penstock.ports.fleet_registry import FleetRegistry
 
 T = TypeVar("T")
 
@@ -33,7 +33,7 @@ _NAMES = {"deployment": "deployment", "statefulset": "stateful_set"}
 
 
 class KubernetesReplicas:
-    def __init__(self, fleet: str, spec: Kubernetes, *, roll: FleetRoll) -> None:
+    def __init__(self, fleet: str, spec: Kubernetes, *, roll: FleetRegistry) -> None:
         """Raises FleetsRefused if the library is missing; nothing is asked yet."""
         try:
             from kubernetes import client, config

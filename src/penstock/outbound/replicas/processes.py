@@ -40,7 +40,7 @@ from penstock.outbound.replicas.ledger import Book, Ledger, Started
 from penstock.outbound.replicas.process_table import birth, orphans, send
 from penstock.outbound.replicas.registered import Registered, others
 from penstock.ports.clock import Clock, Dice
-from penstock.ports.fleet_registry import FleetRoll, Member
+from penstock.ports.fleet_registry import FleetMember, FleetRegistry
 
 _log = logging.getLogger("penstock.fleets")
 
@@ -72,7 +72,7 @@ class ProcessReplicas:
         launch: Launch,
         *,
         folder: Path,
-        roll: FleetRoll,
+        roll: FleetRegistry,
         clock: Clock,
         dice: Dice,
     ) -> None:
@@ -168,7 +168,7 @@ class ProcessReplicas:
     def _orphans(self, one: Started) -> list[int]:
         return orphans(one.pid, self._launch.mark(one.replica)) if self._spec.run else []
 
-    def _is_starting(self, one: Started, members: list[Member], now: int) -> bool:
+    def _is_starting(self, one: Started, members: list[FleetMember], now: int) -> bool:
         if now - one.started_at >= self._start_ms:
             return False
         return not self._registered.is_used or one.replica not in {
@@ -210,7 +210,7 @@ class ProcessReplicas:
 
     # ---- fewer of them
 
-    def _end_some(self, count: int, book: Book, members: list[Member], now: int) -> None:
+    def _end_some(self, count: int, book: Book, members: list[FleetMember], now: int) -> None:
         held = self._registered.holding([member.id for member in members])
         busy: Counter[str | None] = Counter()
         for member in members:

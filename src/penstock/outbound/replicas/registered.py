@@ -11,7 +11,7 @@ import msgspec
 
 from penstock.domain.errors import ReplicasUnavailable, StoreUnavailable
 from penstock.outbound.replicas.ledger import Book
-from penstock.ports.fleet_registry import FleetRoll, Member
+from penstock.ports.fleet_registry import FleetMember, FleetRegistry
 
 T = TypeVar("T")
 
@@ -28,7 +28,7 @@ class Other(msgspec.Struct, frozen=True):
 class Registered:
     """All of these raise ReplicasUnavailable; without a roll nobody is registered."""
 
-    def __init__(self, fleet: str, roll: FleetRoll | None) -> None:
+    def __init__(self, fleet: str, roll: FleetRegistry | None) -> None:
         self._fleet = fleet
         self._roll = roll
 
@@ -36,7 +36,7 @@ class Registered:
     def is_used(self) -> bool:
         return self._roll is not None
 
-    def members(self) -> list[Member]:
+    def members(self) -> list[FleetMember]:
         """Those that stay; none of those that drain."""
         roll = self._roll
         if roll is None:
@@ -56,10 +56,10 @@ class Registered:
                 _on_roll(partial(self._roll.drain, worker_id))
 
 
-def others(book: Book, members: list[Member]) -> list[Other]:
+def others(book: Book, members: list[FleetMember]) -> list[Other]:
     """Replicas that the ledger does not know."""
     known = {one.replica for one in book.started} | set(book.gone)
-    found: dict[str, list[Member]] = {}
+    found: dict[str, list[FleetMember]] = {}
     for member in members:
         if member.replica not in known:
             found.setdefault(member.replica or member.id, []).append(member)

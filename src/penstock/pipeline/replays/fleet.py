@@ -18,8 +18,8 @@ import msgspec
 
 from penstock.domain.limits import DAY, HOUR, MINUTE
 from penstock.domain.scaling.fleet import Fleet
-from penstock.domain.scaling.fleet_run import FleetState, Reading, run, scaled
-from penstock.domain.scaling.recommendation import Profile, Replicas, Sample
+from penstock.domain.scaling.fleet_run import FleetReading, FleetState, record_scaling, run
+from penstock.domain.scaling.recommendation import LoadReading, Profile, Replicas
 
 FLAP_MS = 10 * MINUTE  # larger and then smaller within that, or the other way round
 
@@ -150,9 +150,9 @@ def backtest(
     while crew.now < to_at or not (crew.is_through or crew.now >= to_at + DAY):
         crew.advance(crew.now + fleet.interval_ms)
         per_s = 1000 / fleet.interval_ms
-        reading = Reading(
+        reading = FleetReading(
             replicas=_replicas(crew),
-            sample=Sample(
+            sample=LoadReading(
                 ready=len(crew.line),
                 leased=len(crew.busy),
                 consume_rate=(crew.finished - finished) * per_s,
@@ -163,7 +163,7 @@ def backtest(
         state, decision = run(state, reading, fleet, profile, (), now=crew.now)
         if decision.change:
             _scale(crew, decision.change, start_ms)
-            state = scaled(state, decision, fleet, now=crew.now)
+            state = record_scaling(state, decision, fleet, now=crew.now)
             turns.note(decision.change, now=crew.now)
         turns.workers_max = max(turns.workers_max, crew.running + len(crew.starting))
     return _told(crew, turns, slots)

@@ -14,9 +14,9 @@ import msgspec
 
 from penstock.domain.limits import SECOND
 from penstock.domain.scaling import fleet_run
-from penstock.domain.scaling.fleet_run import FLAPPING, Decision, Reading, Way
+from penstock.domain.scaling.fleet_run import FLAPPING, CircuitsState, Decision, FleetReading
 from penstock.domain.scaling.fleet_status import ALERT, DECISION, Note
-from penstock.domain.scaling.governor import Standing, who_makes_room
+from penstock.domain.scaling.governor import FleetStanding, who_makes_room
 from penstock.domain.scaling.pressure import Pressure, alerts_due, level_of, yields
 from penstock.domain.scaling.recommendation import Replicas
 from penstock.runtime.autoscaler.background import Aside
@@ -33,7 +33,7 @@ from penstock.runtime.autoscaler.questions import (
     Answer,
     Wrong,
 )
-from penstock.services.scaling import Scaling
+from penstock.services.scaling import ScalingService
 
 LOOK_MS = 20  # how soon to look again while something is asked
 MOST_ASKED = 32  # fleets at one time; those that hang do not count
@@ -48,10 +48,10 @@ class Autoscaler:
     def __init__(
         self,
         roster: Roster,
-        scaling: Scaling,
+        scaling: ScalingService,
         aside: Aside,
         *,
-        ways: Callable[[Sequence[str]], Way],
+        ways: Callable[[Sequence[str]], CircuitsState],
         holder: str,
         is_dry: bool = False,
     ) -> None:
@@ -68,7 +68,7 @@ class Autoscaler:
         self._alerted: dict[str, dict[str, int]] = {}
         self._notes: list[Note] = []  # to be kept with the next tick that can
         self._gone: set[str] = set()
-        self._short: dict[str, Standing] = {}  # those that wait for room
+        self._short: dict[str, FleetStanding] = {}  # those that wait for room
 
     @property
     def runs(self) -> dict[str, int]:
@@ -135,7 +135,7 @@ class Autoscaler:
         text = f"no answer within {self._roster.fleets.deadline_ms} ms"
         part = ANSWERS if under_way.decision is None else SCALING
         if under_way.decision is not None:
-            watch.know(state=fleet_run.attempted(watch.state, under_way.decision))
+            watch.know(state=fleet_run.record_attempt(watch.state, under_way.decision))
             self._note_decision(watch, under_way.decision, error="slow")
         else:
             watch.is_counted = False
@@ -170,13 +170,13 @@ class Autoscaler:
         pressure = self._pressures.get(watch.fleet.source)
         level = level_of(pressure, limits)
         watch.is_yielding = yields(watch.fleet.yield_order, level, limits)
-        reading = Reading(
+        reading = FleetReading(
             replicas=replicas,
             sample=answer.sample,
             trouble=answer.trouble_of(SOURCE),
             level=level,
             yields=watch.is_yielding,
-            way=self._ways(watch.fleet.routes) if watch.fleet.routes else Way.FREE,
+            way=self._ways(watch.fleet.routes) if watch.fleet.routes else CircuitsState.FREE,
         )
         others = [each.standing for each in self._roster if each is not watch]
         state, decision = fleet_run.run(
@@ -195,9 +195,9 @@ class Autoscaler:
         failed = [msgspec.structs.replace(one, part=SCALING) for one in wrong]
         self._notes += watch.settle((SCALING,), failed, now=now)
         if failed:
-            watch.know(state=fleet_run.attempted(watch.state, decision))
+            watch.know(state=fleet_run.record_attempt(watch.state, decision))
         else:
-            watch.know(state=fleet_run.scaled(watch.state, decision, watch.fleet, now=now))
+            watch.know(state=fleet_run.record_scaling(watch.state, decision, watch.fleet, now=now))
         watch.took(decision, is_done=not failed, now=now)
         self._note_decision(watch, decision, error=failed[0].code if failed else None)
 
@@ -209,7 +209,7 @@ class Autoscaler:
             self._notes.append(watch.report_short())
             if not self._is_dry:
                 self._short[watch.name] = watch.standing  # with what it desired when it asked
-        watch.know(state=fleet_run.found_short(watch.state))
+        watch.know(state=fleet_run.record_shortage(watch.state))
 
     def _make_room(self, now: int) -> None:
         """As soon as the one that is to give is not being asked about itself."""
@@ -220,7 +220,7 @@ class Autoscaler:
                 continue
             del self._short[name]
             if giver is not None:
-                state, decision = fleet_run.gives_one(giver.state)
+                state, decision = fleet_run.give_one(giver.state)
                 giver.know(state=state, decision=decision)
                 giver.scale(self._aside, decision, now=now)
                 self._collect(giver, now)

@@ -15,10 +15,10 @@ from penstock.domain.errors import PenstockError
 from penstock.domain.scaling.fleet_sources import SourceSpec, staging_indicator_of
 from penstock.domain.scaling.pressure import Pressure
 from penstock.domain.scaling.recommendation import (
+    LoadReading,
     Replicas,
-    Sample,
+    check_reading,
     check_replicas,
-    check_sample,
     combine,
 )
 from penstock.ports.scaling import LoadSource, ReplicaManager
@@ -43,7 +43,7 @@ class Wrong(msgspec.Struct, frozen=True):
 
 class Answer(msgspec.Struct, frozen=True, kw_only=True):
     replicas: Replicas | None = None
-    sample: Sample | None = None
+    sample: LoadReading | None = None
     pressure: Pressure | None = None
     wrong: tuple[Wrong, ...] = ()
 
@@ -64,7 +64,7 @@ class Fleetside(msgspec.Struct, frozen=True):
         if not is_dry:
             _asked(REPLICAS, lambda: self.manager.tend(now=now), wrong)
         replicas = _asked(REPLICAS, lambda: check_replicas(self.manager.count(now=now)), wrong)
-        sample = _asked(SOURCE, lambda: check_sample(self._read(now)), wrong)
+        sample = _asked(SOURCE, lambda: check_reading(self._read(now)), wrong)
         of_pressure: list[Wrong] = []
         pressure = _asked(PRESSURE, lambda: self.source.pressure(now=now), of_pressure)
         wrong += of_pressure if sample is not None else ()  # else it is the same trouble twice
@@ -75,7 +75,7 @@ class Fleetside(msgspec.Struct, frozen=True):
         _asked(REPLICAS, lambda: self.manager.scale_to(wanted, now=now), wrong)
         return tuple(wrong)
 
-    def _read(self, now: int) -> Sample:
+    def _read(self, now: int) -> LoadReading:
         """All queues or none: a part of the load would look like less work."""
         indicator = staging_indicator_of(self.spec)
         samples = {name: self.source.read(name, indicator, now=now) for name in self.queues}

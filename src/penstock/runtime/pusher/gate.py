@@ -21,8 +21,8 @@ from penstock.runtime.pusher.backoff import Waits, delay_ms
 from penstock.runtime.pusher.in_flight import UnderWay, act_on
 from penstock.runtime.pusher.outgoing import request_of
 from penstock.runtime.pusher.round_robin import Line
-from penstock.services.circuits.circuits import Circuits, Wanted
-from penstock.services.routes import Routes
+from penstock.services.circuits.circuits import CircuitService, PermitRequest
+from penstock.services.routes import RouteService
 
 
 class Admitted(msgspec.Struct):
@@ -32,7 +32,9 @@ class Admitted(msgspec.Struct):
 
 
 class Gate:
-    def __init__(self, routes: Routes, circuits: Circuits, line: Line, waits: Waits) -> None:
+    def __init__(
+        self, routes: RouteService, circuits: CircuitService, line: Line, waits: Waits
+    ) -> None:
         self._routes = routes
         self._circuits = circuits
         self._line = line
@@ -85,7 +87,7 @@ class Gate:
         circuits = self._circuits
         if not wanted or not circuits.is_checking:
             return [circuits.unchecked(one.route.pattern, one.queue_no) for one in wanted]
-        asked = [Wanted(one.route.pattern, one.queue_no) for one in wanted]
+        asked = [PermitRequest(one.route.pattern, one.queue_no) for one in wanted]
         told = circuits.permits(asked).result()
         return told if circuits.is_final(told) else circuits.secure(told).result()
 

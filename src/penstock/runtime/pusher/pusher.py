@@ -20,7 +20,7 @@ from penstock.domain.delivery.route import RouteTable
 from penstock.domain.errors import PenstockError, QueueNotFound
 from penstock.domain.message.lease import LeaseAct, Verb
 from penstock.domain.message.lifecycle import Content, Message, State
-from penstock.ports.sender import Response, Sender
+from penstock.ports.sender import PushResponse, Sender
 from penstock.ports.store import Acted, Claim, Claimed, Store
 from penstock.runtime.pusher.backoff import Waits, delay_ms
 from penstock.runtime.pusher.finder import Finder
@@ -29,8 +29,8 @@ from penstock.runtime.pusher.in_flight import UnderWay, act_on
 from penstock.runtime.pusher.outgoing import told
 from penstock.runtime.pusher.round_robin import Line
 from penstock.runtime.pusher.tally import Ended, Tally
-from penstock.services.circuits.circuits import Circuits, Reported
-from penstock.services.routes import Routes
+from penstock.services.circuits.circuits import CircuitService, Reported
+from penstock.services.routes import RouteService
 
 _log = logging.getLogger("penstock.push")
 _AFTER_ERROR_MS = 1_000
@@ -55,8 +55,8 @@ class Pusher:
         self,
         store: Store,
         sender: Sender,
-        routes: Routes,
-        circuits: Circuits,
+        routes: RouteService,
+        circuits: CircuitService,
         *,
         pace: Pace,
         holder: str,
@@ -80,8 +80,8 @@ class Pusher:
         )
         self._gate = Gate(routes, circuits, self._line, pace.waits)
         self._under_way: dict[int, UnderWay] = {}  # by queue: one at a time
-        self._inbox: deque[tuple[UnderWay, Response]] = deque()
-        self._answered: list[tuple[UnderWay, Response]] = []
+        self._inbox: deque[tuple[UnderWay, PushResponse]] = deque()
+        self._answered: list[tuple[UnderWay, PushResponse]] = []
         self._reports: list[Reported] = []
         self._is_stopping = False
         self._table: RouteTable | None = None
@@ -126,7 +126,9 @@ class Pusher:
             self._go_on(one.queue_no, answer)
         self._answered = []
 
-    def _verdict(self, one: UnderWay, response: Response, now: int) -> tuple[LeaseAct, Reported]:
+    def _verdict(
+        self, one: UnderWay, response: PushResponse, now: int
+    ) -> tuple[LeaseAct, Reported]:
         if response.is_broken_off:
             return act_on(one.message, Verb.RELEASE, now=now), one.reported(None)
         status = None if response.status is None else one.route.status_of(response.status)
@@ -142,7 +144,7 @@ class Pusher:
             act = self._failure(one, response, now)
         return act, one.reported(outcome)
 
-    def _failure(self, one: UnderWay, response: Response, now: int) -> LeaseAct:
+    def _failure(self, one: UnderWay, response: PushResponse, now: int) -> LeaseAct:
         wait_ms = delay_ms(
             self._pace.waits,
             one.route.retry_intervals_ms,
@@ -152,7 +154,7 @@ class Pusher:
         )
         return act_on(one.message, Verb.FAIL, now=now, delay_ms=wait_ms, text=told(response))
 
-    def _note(self, one: UnderWay, response: Response, verb: Verb) -> None:
+    def _note(self, one: UnderWay, response: PushResponse, verb: Verb) -> None:
         if verb is Verb.RELEASE:
             return
         ended = Ended.FAILURE
@@ -240,7 +242,7 @@ class Pusher:
         one.extend_at = now + self._pace.extend_ms
         self._under_way[one.queue_no] = one
 
-        def then(response: Response) -> None:
+        def then(response: PushResponse) -> None:
             self._inbox.append((one, response))
             self._ring()
 
@@ -248,7 +250,7 @@ class Pusher:
             self._sender.send(one.request, then)
         except Exception as error:  # without an answer its queue would wait for ever
             _log.exception("a request could not be sent")
-            then(Response(error=str(error)))
+            then(PushResponse(error=str(error)))
 
     def _give_back(self, admitted: Admitted) -> None:
         for act, answer in zip(admitted.back, self._act(admitted.back), strict=True):

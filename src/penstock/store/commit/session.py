@@ -129,7 +129,7 @@ class SqlSession:
         self.tidying = SqlTidying(self.books, claims)
         self.tagged = SqlTagged(self.books, changes, claims)
         self.topics = SqlTopics(self.books, changes, self._sends)
-        self.samples = SqlSamples(self.books)
+        self.minute_counters = SqlSamples(self.books)
         self.watching = SqlWatching(self.books, self.queues)
         self._high_water = 0
         self._keeps_time = keeps_time

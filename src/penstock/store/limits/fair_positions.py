@@ -8,7 +8,7 @@ import msgspec
 
 from penstock.domain.message.lifecycle import Message
 from penstock.domain.queue import fair_share as fairness
-from penstock.domain.queue.fair_share import NOBODY, STEP
+from penstock.domain.queue.fair_share import NO_GROUP, STEP
 from penstock.domain.queue.queue import Queue
 from penstock.store.verbs.transaction_state import Books, json_list
 
@@ -22,7 +22,7 @@ class Turns:
 
     def take(self, joining: Sequence[Joining]) -> list[int]:
         """The turns of messages that come into fair queues, in the order of their coming."""
-        places = [(no, priority, group or NOBODY) for no, priority, group in joining]
+        places = [(no, priority, group or NO_GROUP) for no, priority, group in joining]
         queue_nos = {no for no, _, _ in places}
         self._books.need_lines(queue_nos)
         asked = self._db.ask("turns.lines", {"queue_nos": json_list(sorted(queue_nos))})
@@ -32,7 +32,7 @@ class Turns:
         turns = []
         for place in places:
             no, priority, group = place
-            turn = fairness.next_turn(passed.get((no, priority), 0), left_off.get(place, 0))
+            turn = fairness.next_position(passed.get((no, priority), 0), left_off.get(place, 0))
             weight = fairness.weight_of(group, self._books.queue(no).settings.weights)
             left_off[place] = fairness.finish(turn, weight)
             turns.append(turn)
@@ -46,7 +46,7 @@ class Turns:
             passed[m.priority] = max(m.turn, passed.get(m.priority, 0))
         if passed:
             rows = [(queue_no, priority, turn) for priority, turn in sorted(passed.items())]
-            self._db.insert("turns.keep_lines", rows)
+            self._db.insert("turns.save_windows", rows)
         if is_short and self._db.rows("turns.is_drained", {"queue_no": queue_no}):
             # Who has left off far away, and was cancelled, need not wait until others get there.
             self._db.post("turns.pass_all", {"queue_no": queue_no})

@@ -116,7 +116,7 @@ class SqlTidying:
     def forget_shares(self, *, limit: int) -> int:
         return self._turns.forget(limit=limit)
 
-    def forget_paces(self, *, now: int, limit: int) -> int:
+    def forget_rates(self, *, now: int, limit: int) -> int:
         return self._paces.forget(now=now, limit=limit)
 
     def prepare_days(self, *, now: int) -> None:

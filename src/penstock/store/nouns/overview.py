@@ -30,8 +30,8 @@ class SqlWatching:
         self._books.load_queues(set(nos))
         counts = self._queues.counts(nos)
         return [
-            Glance(self._books.queue(no), counts[no], oldest_at, takes_letters == 1)
-            for no, oldest_at, takes_letters in rows
+            Glance(self._books.queue(no), counts[no], oldest_at, has_dead_letters == 1)
+            for no, oldest_at, has_dead_letters in rows
         ]
 
     def hanging(self, *, since: int, limit: int) -> list[HangingRoute]:

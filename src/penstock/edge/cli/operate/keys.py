@@ -17,7 +17,7 @@ from penstock.edge.cli.kit.parser import Parser
 from penstock.edge.cli.registry import Command
 
 if TYPE_CHECKING:
-    from penstock.services.keys import Keys
+    from penstock.services.keys import KeyService
 
 ROLES = [str(role) for role in Role]
 
@@ -108,7 +108,7 @@ def _revoke(args: Namespace, out: Output) -> int:
 
 
 @contextmanager
-def _keys(args: Namespace) -> Iterator[Keys]:
+def _keys(args: Namespace) -> Iterator[KeyService]:
     from penstock.wiring.broker import open_broker
 
     broker = open_broker(loaded(args).settings)

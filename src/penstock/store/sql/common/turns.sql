@@ -15,7 +15,7 @@ SELECT s.queue_no, s.priority, s.group_key, s.finish_no
    AND s.priority = g.value ->> 1
    AND s.group_key = g.value ->> 2;
 
--- name: keep_lines
+-- name: save_windows
 -- Lines never go back: an earlier turn may come again later.
 INSERT INTO fair_line (queue_no, priority, passed_no)
 VALUES (:queue_no, :priority, :passed_no)
