@@ -199,7 +199,7 @@ class Tidying(Protocol):
         ...
 
     def forget_rates(self, *, now: int, limit: int) -> int:
-        """Rate buckets that are full again."""
+        """Of rates: those that are not used up in the least."""
         ...
 
     def prepare_days(self, *, now: int) -> None:

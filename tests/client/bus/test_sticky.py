@@ -37,7 +37,7 @@ def test_what_a_worker_published_it_handles_itself(app, worker, clock, broker, t
 
 def other_claims(app: Penstock, other: HandWorker) -> list[str]:
     """What another worker, elsewhere, finds in the queues it knows."""
-    source, queues = app.backing.source(), app.queues
+    source, queues = app.backend.source(), app.queues
     work, _ = beside(
         lambda: source.claim(queues, limit=9, lease_ms=60_000, worker_id=other.worker_id)
     )

@@ -58,9 +58,7 @@ def channel(request: pytest.FixtureRequest, server: LiveServer) -> Channel:
     if request.param == "over HTTP":
         return Transport(server.url)
     broker, circuits, limits = server.broker, server.broker.circuits, server.broker.settings.limits
-    sending = DeliveryService(
-        broker.messages, broker.queues, broker.directory, broker.routes, limits
-    )
+    sending = DeliveryService(broker.messages, broker.queues, broker.routes, limits)
     jobs = JobCircuitOperations(circuits, broker.routes, broker.job_routes, limits)
     return LocalChannel(
         {

@@ -68,7 +68,7 @@ def test_an_accepted_loss_is_told_until_the_kept_log_is_removed(run, crashed, tm
     assert run("keys", "--data", data).code == 0
     [told] = failures(run, data)
     [kept] = data.glob("*.damaged-*")
-    assert "commits were given up" in told
+    assert "commits were dropped" in told
     assert str(kept) in told
     kept.unlink()
     assert failures(run, data) == []

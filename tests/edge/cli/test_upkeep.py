@@ -314,7 +314,7 @@ def test_the_doctor_sees_who_is_held_back_without_a_reason(run, tmp_path):
 
 
 def _hold_everybody_back(session: Any) -> None:
-    session.db.run("openings.shut_all", {"queue_no": 1})
+    session.db.run("group_limits.hold_back_all", {"queue_no": 1})
 
 
 def _be_ahead(session: Any) -> None:

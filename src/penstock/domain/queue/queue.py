@@ -157,7 +157,7 @@ class Queue(msgspec.Struct, frozen=True, kw_only=True):
         return self.settings.ordering is Ordering.GROUP
 
     @property
-    def is_steered(self) -> bool:
+    def has_limits(self) -> bool:
         """Each message affects which others may be claimed, so transactions are serialised."""
         settings = self.settings
         return settings.is_fair or settings.limits_claims or settings.limits_groups

@@ -13,7 +13,7 @@ from enum import StrEnum
 from itertools import islice
 
 import msgspec
-from msgspec.structs import replace
+from msgspec.structs import asdict, replace
 
 from penstock.domain.datetimes import moment_of
 from penstock.domain.errors import InvalidRequest
@@ -82,24 +82,10 @@ class Template(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
 
     def draft(self, schedule: str, *, fire_at: int) -> Draft:
         """The message of one firing, labelled with its schedule and instant."""
-        marks = {SCHEDULE: schedule, FIRE_AT: _iso(fire_at)}
-        return Draft(
-            body=self.body,
-            attributes=self.attributes | marks,
-            kind=self.kind,
-            entity_id=self.entity_id,
-            tags=self.tags,
-            group=self.group,
-            priority=self.priority,
-            due_at=fire_at,
-            max_attempts=self.max_attempts,
-            expires_in_ms=self.expires_in_ms,
-            timeout_ms=self.timeout_ms,
-            retries_timeouts=self.retries_timeouts,
-            route=self.route,
-            dedup_key=self.dedup_key,
-            dedup_until=self.dedup_until,
-        )
+        values = asdict(self)
+        del values["queue"]
+        values["attributes"] = self.attributes | {SCHEDULE: schedule, FIRE_AT: _to_text(fire_at)}
+        return Draft(**values, due_at=fire_at)
 
 
 class FiringPlan(msgspec.Struct, frozen=True, kw_only=True):
@@ -280,6 +266,6 @@ def _caught_up(policy: CatchUp, due: list[int], now: int) -> tuple[int, ...]:
             return (due[-1],) if now - due[-1] <= LATE_MS else ()
 
 
-def _iso(instant: int) -> str:
+def _to_text(instant: int) -> str:
     moment = moment_of(instant)
     return moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable
-from types import UnionType
 from typing import Any
 from urllib.parse import unquote
 
@@ -26,31 +25,21 @@ Refuse = Callable[[Request, PenstockError], Response]
 
 
 class Route(msgspec.Struct, frozen=True, kw_only=True):
-    """An operation, told well enough to make the OpenAPI document from."""
+    """A method and a path: who may call it, and what handles it."""
 
     method: str
-    # "/v1/queues/{queue}/messages"; "{name:pattern}" where not everything fits; "{name...}" at the
-    # end for all the rest of a path, as it came.
+    # "/v1/queues/{queue}/messages"; "{name:pattern}" to match only some segments; "{name...}" at
+    # the end for the rest of the path, undecoded.
     path: str
     handler: Handler
-    role: Role | None = None  # None: open to everybody
+    role: Role | None = None  # None: no key is needed
     scope: Scope = Scope.QUEUE  # which queues a key with this role must be for
-    queue: str | None = None  # the one it is about, where the path does not name it
-    name: str = ""  # what a program would call it: "sendMessage"
-    summary: str = ""
-    takes: type | None = None  # the request's body
-    example: object = None  # … one that works
-    gives: type | UnionType | None = None
-    media: str = "application/json"  # what it answers with
-    status: int = 200
-    also: tuple[int, ...] = ()  # other statuses of success, with the same answer
-    refuses: tuple[type[PenstockError], ...] = ()  # beside what its path, body and role entail
-    query: tuple[str, ...] = ()
+    queue: str | None = None  # the queue it works on, where the path does not name one
+    name: str = ""  # the operationId: "sendMessage"
     takes_any_media: bool = False  # clients of other protocols post forms too
-    takes_other_sites: bool = False  # pages of other sites may act here: AweQ's, as it promises
-    is_native: bool = True  # part of the native API and of its OpenAPI document
-    refuse: Refuse | None = None  # None: as the native API does
-    operation: Operation[Any] | None = None  # of the contract
+    takes_other_sites: bool = False  # AweQ: the handler checks requests from other sites itself
+    refuse: Refuse | None = None  # renders errors; None: as the native API does
+    operation: Operation[Any] | None = None  # of the contract; None: not in the OpenAPI document
 
     def __post_init__(self) -> None:
         """An operation without a scope must not be served: nobody would check its queue."""

@@ -8,13 +8,13 @@ import msgspec
 
 from penstock.domain.limits import DAY
 from penstock.domain.queue.minute_counters import MinuteCounters, Step
-from penstock.store.verbs.transaction_state import Books, json_list
+from penstock.store.verbs.transaction_state import TransactionState, json_list
 
 
 class SqlSamples:
-    def __init__(self, books: Books) -> None:
-        self._books = books
-        self._db = books.db
+    def __init__(self, transaction: TransactionState) -> None:
+        self._transaction = transaction
+        self._db = transaction.db
 
     def add(self, samples: Sequence[MinuteCounters], *, at: int, is_for_lake: bool) -> None:
         if samples:
@@ -44,7 +44,7 @@ class SqlSamples:
         self, queue_no: int, *, from_at: int, to_at: int, limit: int
     ) -> list[tuple[int, int]]:
         params = {"queue_no": queue_no, "from_at": from_at, "to_at": to_at, "limit": limit}
-        days = {from_at // DAY, (to_at - 1) // DAY} & set(self._books.partitions.days())
+        days = {from_at // DAY, (to_at - 1) // DAY} & set(self._transaction.partitions.days())
         asked = [
             self._db.ask("samples.times", params, day=day) for day in sorted(days, reverse=True)
         ]

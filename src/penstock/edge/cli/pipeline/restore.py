@@ -173,7 +173,7 @@ def _send(app: Any, rows: DataFrame, args: Namespace, throttle: Throttle, total:
             for queue, some in by_queue.items():
                 throttle.wait_for(len(some))
                 drafts = [_draft(row, args.name) for row in some]
-                for row, answer in zip(some, app.backing.send(queue, drafts), strict=True):
+                for row, answer in zip(some, app.backend.send(queue, drafts), strict=True):
                     done += _answered(row.id, answer)
             advance(done.restored + done.known, total)
     return done

@@ -1,19 +1,19 @@
 -- name: marks
--- How far everything is.
+-- The progress of all sources.
 SELECT source, day, done_no, planned_no, rows_total, is_closed, moved_at
   FROM archive_mark
  WHERE source <> 'snapshots'
  ORDER BY source, day;
 
 -- name: mark
--- How far one of them is.
+-- The progress of one source.
 SELECT source, day, done_no, planned_no, rows_total, is_closed, moved_at
   FROM archive_mark
  WHERE source = :source
    AND day = :day;
 
 -- name: plan
--- Which rows the next file holds; only if nobody else has moved on or planned meanwhile.
+-- Record the rows of the next file; only if no other node has advanced or planned meanwhile.
 INSERT INTO archive_mark (source, day, done_no, planned_no)
 VALUES (:source, :day, :done_no, :planned_no)
     ON CONFLICT (source, day)
@@ -24,7 +24,7 @@ VALUES (:source, :day, :done_no, :planned_no)
 RETURNING planned_no;
 
 -- name: move
--- The planned file has its name; likewise.
+-- The planned file is in place; likewise.
 UPDATE archive_mark
    SET done_no = planned_no,
        rows_total = rows_total + :rows,
@@ -45,16 +45,16 @@ VALUES (:source, :day, 1, :now)
    AND archive_mark.planned_no = :done_no;
 
 -- name: forget_marks
--- A new lake begins.
+-- A new lake begins …
 DELETE FROM archive_mark;
 
 -- name: forget_lake
--- And gets an id of its own.
+-- … with an id of its own.
 DELETE FROM meta
  WHERE name = 'lake_id';
 
 -- name: next_snapshot
--- Its number, never given again.
+-- The number of a snapshot, never reused.
 INSERT INTO archive_mark (source, day, planned_no)
 VALUES ('snapshots', -1, 1)
     ON CONFLICT (source, day)
@@ -63,7 +63,7 @@ VALUES ('snapshots', -1, 1)
 RETURNING planned_no;
 
 -- name: end_snapshot
--- It is in the lake.
+-- The snapshot is in the lake.
 UPDATE archive_mark
    SET done_no = :snapshot_no,
        rows_total = :rows,
@@ -73,14 +73,14 @@ UPDATE archive_mark
    AND done_no < :snapshot_no;
 
 -- name: snapshot
--- The latest one.
+-- The latest snapshot.
 SELECT done_no, rows_total, moved_at
   FROM archive_mark
  WHERE source = 'snapshots'
    AND done_no > 0;
 
 -- name: last_history
--- The greatest number of a day.
+-- The largest number of a day.
 SELECT max(history_no)
   FROM history_{day};
 
@@ -100,20 +100,21 @@ SELECT max(sample_no)
   FROM minute_counter;
 
 -- name: first_message
--- The smallest number of those that are there.
+-- The smallest number of live messages.
 SELECT min(message_no)
   FROM message;
 
 -- name: last_message
--- And the greatest.
+-- The largest number of live messages.
 SELECT max(message_no)
   FROM message;
 
 -- name: writers
--- SQLite has one writer, and its numbers appear in their order.
+-- Nothing to find: SQLite has one writer, and its numbers become visible in order.
 
 -- name: history
--- Endings of a day in the order of their numbers, as the lake has them, and the day of the body.
+-- History of a day in the order of row numbers, with the columns of the lake, and the day of the
+-- body.
 SELECT h.history_no, h.message_no, h.id, h.queue_no, coalesce(q.name, ''), h.outcome, h.reason,
        h.kind, h.entity_id, h.tag1, h.tag2, h.group_key, h.priority, h.sent_at, h.due_at,
        h.first_leased_at, h.leased_at, h.finished_at, h.attempts, h.failures, h.crashes, h.lease_no,
@@ -162,7 +163,8 @@ SELECT s.sample_no, s.at, s.queue_no, coalesce(q.name, ''), s.waiting, s.ready, 
  LIMIT :limit;
 
 -- name: messages
--- What is there, in the order of the numbers, as snapshots have it, and the day of the body.
+-- Live messages in the order of their numbers, with the columns of snapshots, and the day of the
+-- body.
 SELECT m.message_no, m.id, CAST(:taken_at AS BIGINT), m.queue_no, coalesce(q.name, ''), m.state,
        m.kind, m.entity_id, m.tag1, m.tag2, m.group_key, m.priority, m.order_no, m.sent_at,
        m.due_at, m.expires_at, m.first_leased_at, m.leased_at, m.leased_by, m.attempts,

@@ -1,6 +1,7 @@
 -- name: writers
--- Who writes to what is read on by number: a number is taken only under such a lock, and the lock is
--- held until the row can be seen or never will be.  Prepared transactions are among them.
+-- Transactions that write to tables that the archiver reads by number: a number is assigned under
+-- such a lock, and the lock is held until the row is visible or never will be. Includes prepared
+-- transactions.
 SELECT DISTINCT l.virtualtransaction
   FROM pg_locks AS l
   JOIN pg_class AS c

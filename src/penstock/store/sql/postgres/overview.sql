@@ -1,0 +1,29 @@
+-- name: transactions
+-- What holds back vacuum in this database, oldest snapshot first. Sessions of other users are
+-- visible only to members of pg_read_all_stats.
+SELECT kind, transactions, pid, name, application, user_name,
+       CAST(extract(epoch FROM since) * 1000 AS bigint)
+  FROM (
+         SELECT CASE backend_type WHEN 'walsender' THEN 'standby' ELSE 'session' END AS kind,
+                greatest(age(backend_xmin), age(backend_xid)) AS transactions,
+                pid,
+                NULL AS name,
+                application_name AS application,
+                CAST(usename AS text) AS user_name,
+                xact_start AS since
+           FROM pg_stat_activity
+          WHERE (datname = current_database() OR backend_type = 'walsender')
+            AND backend_type <> 'autovacuum worker'
+            AND (backend_xmin IS NOT NULL OR backend_xid IS NOT NULL)
+            AND pid <> pg_backend_pid()
+          UNION ALL
+         SELECT 'prepared', age(transaction), NULL, gid, NULL, CAST(owner AS text), prepared
+           FROM pg_prepared_xacts
+          WHERE database = current_database()
+          UNION ALL
+         SELECT 'slot', age(xmin), NULL, CAST(slot_name AS text), NULL, NULL, NULL
+           FROM pg_replication_slots
+          WHERE xmin IS NOT NULL
+       ) AS holder
+ ORDER BY transactions DESC, since, pid
+ LIMIT :limit;

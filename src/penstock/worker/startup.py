@@ -1,0 +1,83 @@
+"""The start of a worker process: wait for the store, report leftovers, check the queues."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from difflib import get_close_matches
+from typing import TypeVar
+
+from penstock.domain.errors import (
+    Forbidden,
+    InvalidRequest,
+    PenstockError,
+    StoreRefused,
+    Unauthenticated,
+)
+from penstock.worker.application import Application, JobSource, Unanswered
+from penstock.worker.claimed_job import JobAct
+from penstock.worker.frames import WaitingForStore, Wire
+
+T = TypeVar("T")
+
+# Trying again would fail again.
+FINAL = (InvalidRequest, StoreRefused, Unauthenticated, Forbidden)
+_PAUSES_S = (0.2, 5.0)  # the first, and the longest
+_MOST_NAMED = 10
+_MOST_FETCHED = 1_000
+
+
+def until_answered(ask: Callable[[], T], wire: Wire) -> T | None:
+    """Ask until the store answers; None: the supervisor has ended this process."""
+    pause_s, longest_s = _PAUSES_S
+    has_waited = False
+    while True:
+        try:
+            answer = ask()
+        except FINAL:
+            raise
+        except (PenstockError, OSError) as error:
+            text = str(error)
+        else:
+            if has_waited:
+                wire.send(WaitingForStore(None))
+            return answer
+        wire.send(WaitingForStore(text))
+        has_waited = True
+        if wire.has_input(within_s=pause_s):  # a drain, or the supervisor has exited
+            return None
+        pause_s = min(pause_s * 2, longest_s)
+
+
+def report_leftovers(source: JobSource, leftovers: tuple[JobAct, ...]) -> None:
+    """What the predecessor could not report; rejected acts: another worker has the jobs."""
+    for answer in source.act(leftovers) if leftovers else ():
+        if isinstance(answer, Unanswered):
+            raise ConnectionError(str(answer))
+
+
+def unknown_queues(app: Application, queues: tuple[str, ...]) -> list[str]:
+    """A warning for each queue that neither the application nor the store knows."""
+    undeclared = [name for name in queues if name not in app.queues]
+    if not undeclared:
+        return []
+    find = app.queue_names
+    try:
+        missing = [name for name in undeclared if name not in find(prefix=name, limit=1)]
+        known = {name: sorted({*app.queues, *_names_near(name, find)}) for name in missing}
+    except Forbidden:  # with a key that may not list them
+        lack = "is not declared by the application"
+        return [f"queue {name!r} {lack}; {_hint(name, app.queues)}" for name in undeclared]
+    lack = "does not exist, so nothing is claimed from it"
+    return [f"queue {name!r} {lack}; {_hint(name, known[name])}" for name in missing]
+
+
+def _names_near(name: str, find: Callable[..., list[str]]) -> list[str]:
+    """Those that begin alike: a store may have more names than are worth fetching."""
+    near = find(prefix=name[: len(name) // 2], limit=_MOST_FETCHED)
+    return near or find(prefix="", limit=_MOST_FETCHED)
+
+
+def _hint(name: str, known: list[str]) -> str:
+    close = get_close_matches(name, known, n=3)
+    names = ", ".join(map(repr, close or known[:_MOST_NAMED]))
+    return f"did you mean {names}?" if close else f"known are {names or 'none'}"
