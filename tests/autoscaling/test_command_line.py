@@ -141,7 +141,7 @@ def test_a_dry_run_starts_nobody(app, broker, url, tmp_path, started):
     assert not (tmp_path / "seen").exists()
 
 
-def test_nobody_is_started_into_an_open_circuit(app, broker, url, tmp_path, started):
+def test_no_worker_is_started_into_an_open_circuit(app, broker, url, tmp_path, started):
     broker.circuits.breaker.put(BreakerSettings(circuit_check_enabled=True)).result()
     broker.circuits.force_open(circuit_hash("smtp"), pattern="smtp").result()
     shop.brief.enqueue(str(tmp_path / "seen"), "1")

@@ -186,7 +186,7 @@ def test_what_a_worker_published_for_itself_comes_back_too(driver, workers, reap
 
 
 def test_a_queue_for_everybody_is_looked_at_although_it_was_not_named(driver, mail):
-    workers = make(driver, everybodys=("mail",))
+    workers = make(driver, shared_queues=("mail",))
     worker = register(workers, queues=("reports",))
     driver.send(mail)
     driver.claim(mail, claimed_by=worker.id)

@@ -57,21 +57,23 @@ class Model:
 
     def report(self, reports: Sequence[Reported], *, now: int) -> None:
         for report in reports:
-            told = report.permitted
-            if told.permit is Permit.HOLD:
+            permitted = report.permitted
+            if permitted.permit is Permit.HOLD:
                 continue
-            if report.outcome is not None and self.of(told.hash).statistics_update_enabled:
-                self._note(told, report.request_id, report.outcome, now)
-            found = self.circuits.get(told.hash)
-            is_probe = told.permit is Permit.PROBE and found is not None
-            if not is_probe or found is None or found.generation != told.generation:
+            if report.outcome is not None and self.of(permitted.hash).statistics_update_enabled:
+                self._note(permitted, report.request_id, report.outcome, now)
+            found = self.circuits.get(permitted.hash)
+            is_probe = permitted.permit is Permit.PROBE and found is not None
+            if not is_probe or found is None or found.generation != permitted.generation:
                 continue
             if report.outcome is None:
-                self.circuits[told.hash] = circuits.free_probe(found)
+                self.circuits[permitted.hash] = circuits.free_probe(found)
             elif circuits.conclude_probe(found, report.outcome, now=now).state is CLOSED:
-                self.close(told.hash)
+                self.close(permitted.hash)
             else:
-                self.circuits[told.hash] = circuits.conclude_probe(found, report.outcome, now=now)
+                self.circuits[permitted.hash] = circuits.conclude_probe(
+                    found, report.outcome, now=now
+                )
 
     def close(self, one: str) -> None:
         if one in self.circuits:
@@ -135,9 +137,11 @@ class Model:
             self.is_held -= set(self.line)
             self.line = []
 
-    def _note(self, told: Permitted, request_id: str, outcome: RequestOutcome, now: int) -> None:
-        one = told.hash
-        before = self.circuits.get(one, Circuit(pattern=told.pattern))
+    def _note(
+        self, permitted: Permitted, request_id: str, outcome: RequestOutcome, now: int
+    ) -> None:
+        one = permitted.hash
+        before = self.circuits.get(one, Circuit(pattern=permitted.pattern))
         noted = circuits.note(
             self.samples.get(one, CircuitOutcomes()), request_id, outcome, now=now
         )
@@ -146,8 +150,8 @@ class Model:
         after = self.circuits[one] = circuits.judge(before, found, settings, now=now)
         self.samples[one] = circuits.trim(noted, settings)
         is_opened = before.state is CLOSED and after.state is OPEN
-        if is_opened and told.queue_no is not None and settings.circuit_check_enabled:
-            self._hold(one, told.queue_no, now)
+        if is_opened and permitted.queue_no is not None and settings.circuit_check_enabled:
+            self._hold(one, permitted.queue_no, now)
 
     def _hold(self, one: str, queue_no: int, now: int) -> None:
         self.held.setdefault(one, {})[queue_no] = now

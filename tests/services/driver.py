@@ -64,12 +64,12 @@ class CircuitDriver:
             found = self.circuits.secure(found).result()
         return found[0]
 
-    def tell(self, told: Permitted, outcome: RequestOutcome | None, name: str = "r") -> None:
-        self.circuits.report([Reported(told, name, outcome)]).result()
+    def tell(self, permitted: Permitted, outcome: RequestOutcome | None, name: str = "r") -> None:
+        self.circuits.report([Reported(permitted, name, outcome)]).result()
 
     def fail(self, queue: Queue, count: int = 2, pattern: str = PATTERN) -> None:
-        told = self.ask(queue, pattern)
-        reports = [Reported(told, f"f{i}", FAILURE) for i in range(count)]
+        permitted = self.ask(queue, pattern)
+        reports = [Reported(permitted, f"f{i}", FAILURE) for i in range(count)]
         self.circuits.report(reports).result()
 
     def half_open(self) -> None:

@@ -46,7 +46,7 @@ def test_a_probe_that_fails_opens_it_again_and_nothing_else_changes(driver, queu
     }
 
 
-def test_a_request_that_was_let_go_before_it_opened_decides_nothing(driver, queue, other):
+def test_a_request_permitted_before_the_circuit_opened_decides_nothing(driver, queue, other):
     early = driver.ask(other)
     driver.fail(queue)
     driver.half_open()
@@ -96,7 +96,9 @@ def test_without_statistics_a_probe_still_decides(store_driver, queue, other):
     assert driver.state is CLOSED
 
 
-def test_all_that_are_not_held_may_try_unless_one_at_a_time_is_wanted(store_driver, queue, other):
+def test_all_requests_that_are_not_held_may_probe_unless_single_probe_is_set(
+    store_driver, queue, other
+):
     driver = CircuitDriver(store_driver)
     driver.begin()
     driver.fail(queue)
@@ -126,13 +128,13 @@ def test_of_two_nodes_that_ask_at_once_one_gets_the_single_probe(
 
     wanted = [PermitRequest(PATTERN, other.queue_no)]
     asked = [node.circuits.permits(wanted).result() for node in (here, there)]
-    told = [
+    permits = [
         node.circuits.secure(found).result()[0]
         for node, found in zip((here, there), asked, strict=True)
     ]
 
     assert [found[0].permit for found in asked] == [PROBE, PROBE]
-    assert [one.permit for one in told] == [PROBE, HOLD]
+    assert [one.permit for one in permits] == [PROBE, HOLD]
     if store is not store_driver.store:
         store.close()
 
@@ -152,9 +154,7 @@ def test_a_probe_of_which_nothing_is_heard_does_not_keep_others_for_ever(
     assert driver.ask(other).permit is PROBE
 
 
-def test_when_a_probe_has_failed_the_next_half_open_time_has_one_of_its_own(
-    store_driver, queue, other
-):
+def test_after_a_failed_probe_the_next_half_open_period_has_a_new_one(store_driver, queue, other):
     driver = CircuitDriver(store_driver)
     driver.begin(single_probe=True)
     driver.fail(queue)

@@ -64,7 +64,7 @@ class Play:
         )
         self.model = Model(settings, {q.queue_no: q.name for q in queues}, patterns)
         self.seen: set[CircuitState] = set()
-        self.told: list[Permitted] = []
+        self.permits: list[Permitted] = []
 
     def use(self, settings: BreakerSettings) -> None:
         self.circuits.breaker.put(settings).result()
@@ -92,7 +92,7 @@ class Play:
             self.model.permit(one.pattern, now=now) for one in wanted
         ]
         if not self.circuits.is_final(found):
-            # Once more for all of a circuit that was not closed: what is true now is told.
+            # Once more for all of a circuit that was not closed: the present state counts.
             expected = [
                 one.permit
                 if one.permit == "go"
@@ -101,23 +101,23 @@ class Play:
             ]
             found = self.circuits.secure(found).result()
             assert [one.permit for one in found] == expected
-        self.told += found
+        self.permits += found
 
     def tell(self) -> None:
         count = self.dice.randint(1, 9)
         reports = [
             Reported(
-                self.dice.choice(self.told),
+                self.dice.choice(self.permits),
                 self.dice.choice("abcdefghij"),
                 self.dice.choice(
                     [*[RequestOutcome.FAILURE] * 5, *[RequestOutcome.SUCCESS] * 3, None]
                 ),
             )
-            for _ in range(count if self.told else 0)
+            for _ in range(count if self.permits else 0)
         ]
         self.circuits.report(reports).result()
         self.model.report(reports, now=self.store_driver.now)
-        self.told = self.told[-6:]
+        self.permits = self.permits[-6:]
 
     def tick(self) -> None:
         now = self.store_driver.now

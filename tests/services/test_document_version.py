@@ -17,7 +17,7 @@ def test_what_was_put_here_is_not_undone_by_a_look_that_began_before():
 
     assert not kept.is_news(6, now=5_999)
     assert not kept.is_news(7, now=5_999)
-    assert kept.is_news(8, now=5_999), "somebody else has put another one since"
+    assert kept.is_news(8, now=5_999), "another node has put another one since"
 
 
 def test_what_was_put_here_and_not_kept_is_forgotten_after_some_seconds():

@@ -63,7 +63,7 @@ def test_one_queue_is_unheld_and_neither_circuit_nor_line_remembers_it(driver, h
     assert driver.store_driver.read(lambda s: s.circuits.next_for_release(9)) == []
 
 
-def test_it_is_told_who_unheld_which_queue(driver, held, unhold):
+def test_unholding_records_which_queues_were_unheld_by_whom(driver, held, unhold):
     unhold(held[0])
 
     fact = driver.facts()[-1]

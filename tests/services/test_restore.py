@@ -110,7 +110,7 @@ def test_a_key_that_is_held_is_held_again(store_driver, restoring):
     assert store_driver.send(mail, dedup_key="w"), "a window is long over"
 
 
-def test_what_has_no_body_or_no_room_is_told(store_driver, restoring):
+def test_messages_without_a_body_or_room_are_reported(store_driver, restoring):
     store_driver.queue("mail", max_messages=1)
     rows = [a_row(store_driver), a_row(store_driver), a_row(store_driver, body=None)]
     done = put(restoring, *rows)

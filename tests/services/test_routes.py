@@ -36,8 +36,8 @@ def circuits(store_driver: StoreDriver, routes: RouteService) -> CircuitService:
 
 
 def break_(circuits: CircuitService, pattern: str, queue_no: int | None = None) -> None:
-    told = circuits.unchecked(pattern, queue_no)
-    circuits.report([Reported(told, "a", RequestOutcome.FAILURE)]).result()
+    permitted = circuits.unchecked(pattern, queue_no)
+    circuits.report([Reported(permitted, "a", RequestOutcome.FAILURE)]).result()
 
 
 def test_without_rules_no_request_is_taken(routes):
@@ -86,7 +86,7 @@ def test_circuits_of_patterns_that_stay_keep_their_state_and_others_go(
     assert list(views) == [circuit_hash("/a")]
     assert views[circuit_hash("/a")].circuit.state is CircuitState.OPEN
     assert store_driver.read(lambda s: s.circuits.next_for_release(9)) == [queue.queue_no], (
-        "it is let go in its turn"
+        "it is released in its turn"
     )
     facts = store_driver.read(lambda s: s.facts.search(FactFilter(subject=circuit_hash("/b"))))
     assert [fact.kind for fact in facts] == ["circuit_removed", "circuit_opened"]

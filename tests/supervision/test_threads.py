@@ -18,7 +18,7 @@ WAIT_S = 30
 
 
 class Body:
-    """Fails so many times, then runs until it is told to end."""
+    """Fails so many times, then runs until it is stopped."""
 
     def __init__(self, fails: int, error: BaseException | None = None) -> None:
         self.fails = fails
@@ -50,9 +50,9 @@ def test_a_thread_that_raises_runs_again(health, caplog, error):
 
     assert body.is_running.wait(WAIT_S)
     assert health.troubles() == []
-    [told] = answered
-    assert isinstance(told, StoreUnavailable)
-    assert told.__cause__ is error
+    [answer] = answered
+    assert isinstance(answer, StoreUnavailable)
+    assert answer.__cause__ is error
     [record] = [r for r in caplog.records if "a-writer" in r.getMessage()]
     assert record.levelno == logging.ERROR
     assert record.exc_info is not None
@@ -142,8 +142,8 @@ def test_a_part_that_is_stuck_is_named_and_logged_until_it_moves(health, caplog)
     part.moved()
     health.look(NOON + 62_000)
     assert health.troubles() == []
-    told = [r.getMessage() for r in caplog.records if r.name == LOG]
-    assert told == [
+    logged = [r.getMessage() for r in caplog.records if r.name == LOG]
+    assert logged == [
         "writer is stuck: no work finished for 60 s while some was waiting",
-        "writer is no longer stuck",
+        "writer is working again",
     ]

@@ -107,7 +107,7 @@ class LakeWriter(Protocol):
     @property
     def place(self) -> str: ...
     def id(self) -> str | None:
-        """None: there is no lake yet."""
+        """None: the lake does not exist yet."""
         ...
 
     def found(self, lake_id: str) -> None:

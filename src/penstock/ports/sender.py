@@ -21,7 +21,7 @@ class PushResponse(msgspec.Struct, frozen=True, kw_only=True):
 
     status: int | None = None
     took_ms: int = 0
-    error: str | None = None  # why there is no status; never with one
+    error: str | None = None  # why the status is missing; never with one
     retry_after: str | None = None  # the value of its header
     is_broken_off: bool = False  # by us: it says nothing about the endpoint
     excerpt: str | None = None  # the beginning of an unsuccessful answer

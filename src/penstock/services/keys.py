@@ -87,7 +87,7 @@ class KeyService:
 
         def do(session: Session) -> None:
             if not session.keys.revoke(key_id, now=now):
-                raise NotFound(f"there is no key {key_id!r} in use")
+                raise NotFound(f"key {key_id!r} does not exist or was revoked")
 
         return write(self._store, do)
 

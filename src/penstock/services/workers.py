@@ -44,14 +44,14 @@ class WorkerService:
         limits: Limits,
         *,
         valid_ms: int = VALID_MS,
-        everybodys: tuple[str, ...] = (),
+        shared_queues: tuple[str, ...] = (),
     ) -> None:
-        """`everybodys`: queues that a worker may claim from without having named them."""
+        """`shared_queues`: queues that a worker may claim from without having named them."""
         self._store = store
         self._clock = clock
         self._dice = dice
         self._limits = limits
-        self._everybodys = everybodys
+        self._shared_queues = shared_queues
         self.valid_ms = valid_ms
 
     def register(self, about: NewWorker) -> Work[Worker]:
@@ -224,7 +224,7 @@ class WorkerService:
     def _where(self, worker: Worker) -> tuple[str, ...] | None:
         if not worker.queues:
             return None
-        return (*worker.queues, *node_queue_names(worker.queues, worker.id), *self._everybodys)
+        return (*worker.queues, *node_queue_names(worker.queues, worker.id), *self._shared_queues)
 
     def _change(
         self, worker_id: str, how: Callable[[Worker], Worker], kind: str, now: int

@@ -42,7 +42,7 @@ class NodePart:
         if self._is_stuck and not was_stuck:
             _log.error("%s is stuck: %s", self.name, self._text())
         elif was_stuck and not self._is_stuck:
-            _log.warning("%s is no longer stuck", self.name)
+            _log.warning("%s is working again", self.name)
 
     @property
     def trouble(self) -> PartTrouble | None:

@@ -114,7 +114,7 @@ class Broker:
             dice,
             settings.limits,
             valid_ms=settings.workers.valid_ms,
-            everybodys=(settings.tasks.queue,),
+            shared_queues=(settings.tasks.queue,),
         )
         self.facts = FactService(store, settings.limits)
         self.documents = DocumentService(store, clock)

@@ -64,7 +64,7 @@ class OwnLoad:
         def do(session: Session) -> tuple[list[tuple[Queue, Counts]], int | None]:
             found = session.queues.find(queue)
             if found is None:
-                raise QueueUnknown(f"there is no queue {queue!r}")
+                raise QueueUnknown(f"queue {queue!r} does not exist")
             queues = [found, *(() if prefix is None else _beginning(session, prefix))]
             counts = session.queues.counts([one.queue_no for one in queues])
             oldest_at = session.queues.oldest_ready_at(found.queue_no)

@@ -50,7 +50,7 @@ OPEN, HALF, CLOSED = CircuitState.OPEN, CircuitState.HALF_OPEN, CircuitState.CLO
         (1, 0, 100),
     ],
 )
-def test_the_ratio_is_a_floored_percentage_as_the_seed_computes_it(
+def test_the_ratio_is_a_floored_percentage_as_in_gateleen(
     failures: int, successes: int, ratio: int
 ) -> None:
     assert OutcomeCounts(successes, failures).fail_ratio == ratio
@@ -115,7 +115,7 @@ def test_nothing_is_held_while_the_check_is_off() -> None:
     assert circuits.permit(a_circuit(OPEN), BreakerSettings()) is Permit.GO
 
 
-def test_where_one_probe_is_wanted_the_others_are_held_meanwhile() -> None:
+def test_with_a_single_probe_other_requests_are_held() -> None:
     settings = some(single_probe=True)
 
     assert circuits.permit(a_circuit(HALF), settings) is Permit.PROBE
@@ -146,7 +146,7 @@ def test_every_open_circuit_is_tried_at_the_next_tick_however_lately_it_opened()
     assert circuits.half_open(a_circuit(), ON, now=NOW).state is CLOSED
 
 
-def test_where_open_times_grow_each_failed_try_makes_the_next_one_later() -> None:
+def test_growing_open_times_delay_the_next_probe_after_each_failure() -> None:
     settings = some(open_growth=2.0, max_open_ms=5_000, open_to_half_open=BreakerTask(True, 1_000))
     for reopened, wait in ((0, 1_000), (1, 2_000), (2, 4_000), (3, 5_000), (1_000, 5_000)):
         circuit = a_circuit(OPEN, opened_at=NOW, reopened=reopened)
@@ -163,7 +163,7 @@ def test_where_open_times_grow_each_failed_try_makes_the_next_one_later() -> Non
         ({"open_growth": 2.0, "max_open_ms": 1_000}, (3_000, 3_000)),
     ],
 )
-def test_a_circuit_stays_open_for_a_least_time_if_so_set(
+def test_a_circuit_stays_open_for_its_minimum_time(
     changes: dict[str, Any], waits: tuple[int, int]
 ) -> None:
     task = BreakerTask(True, 1_000)
@@ -195,7 +195,7 @@ def test_the_queue_that_waited_longest_is_the_next_sample_and_goes_to_the_back()
     assert circuits.next_probe([], now=NOW) == (None, [])
 
 
-def test_queues_are_let_go_one_by_one_or_ever_more_at_a_time() -> None:
+def test_queues_are_released_one_by_one_or_at_a_growing_rate() -> None:
     ramped = some(unlock_growth=2.0, max_unlocks=10)
 
     assert [circuits.count_released(ON, tick=i) for i in range(4)] == [1, 1, 1, 1]
@@ -223,9 +223,9 @@ def test_queues_are_let_go_one_by_one_or_ever_more_at_a_time() -> None:
 def test_how_a_response_counts(
     status: int | None, retries: dict[str, str], outcome: RequestOutcome, is_done: bool
 ) -> None:
-    told = circuits.outcome_of(status, retries, took_ms=10, settings=ON)
+    result = circuits.outcome_of(status, retries, took_ms=10, settings=ON)
 
-    assert told == (outcome, is_done)
+    assert result == (outcome, is_done)
 
 
 def test_an_answer_that_takes_too_long_counts_as_a_failure_but_is_not_asked_again() -> None:

@@ -75,7 +75,7 @@ some_settings = st.builds(
     chosen=some_settings,
     state=st.sampled_from(CircuitState),
 )
-def test_it_is_as_if_they_had_come_one_by_one(
+def test_a_batch_has_the_same_result_as_single_outcomes(
     success: Any, failure: Any, batch: Any, chosen: BreakerSettings, state: CircuitState
 ) -> None:
     circuit = Circuit(pattern="/x", state=state)

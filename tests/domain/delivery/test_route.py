@@ -73,7 +73,7 @@ def test_groups_of_the_pattern_stand_in_the_target(
 
 
 @pytest.mark.parametrize("port", ["80@elsewhere.example", "0", "70000", "", "8a"])
-def test_whoever_sends_a_request_cannot_name_another_host_by_the_port(port: str) -> None:
+def test_a_sender_cannot_name_another_host_through_the_port(port: str) -> None:
     route = a_route("/a/(.*)/b", "http://h:$1/x")
 
     with pytest.raises(InvalidRequest, match="not a port"):
@@ -88,12 +88,12 @@ def test_whoever_sends_a_request_cannot_name_another_host_by_the_port(port: str)
         *("http://h/$2", "http://h/$0"),
     ],
 )
-def test_a_url_that_is_none_or_leaves_the_host_to_the_sender_is_refused(url: str) -> None:
+def test_an_invalid_url_or_one_with_a_group_in_its_host_is_refused(url: str) -> None:
     with pytest.raises(InvalidRequest, match="url"):
         a_route(url=url)
 
 
-def test_a_pattern_that_is_no_regular_expression_is_refused() -> None:
+def test_an_invalid_regular_expression_is_refused() -> None:
     with pytest.raises(InvalidRequest, match="regular expression"):
         a_route("/a/(.*", "http://h/")
 

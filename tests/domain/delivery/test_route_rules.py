@@ -90,7 +90,7 @@ def test_headers_may_be_a_list_of_what_is_done_with_them() -> None:
         ({"host": "h"}, "http://h/"),
     ],
 )
-def test_the_target_may_be_told_in_parts(parts: dict[str, Any], url: str) -> None:
+def test_the_target_may_be_given_in_parts(parts: dict[str, Any], url: str) -> None:
     assert parsed(url=None, **parts).url == url
 
 

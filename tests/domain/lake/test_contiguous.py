@@ -5,7 +5,7 @@ from __future__ import annotations
 from penstock.domain.lake.contiguous import FinalCuts
 
 
-def test_a_look_at_which_nobody_writes_settles_at_once():
+def test_a_look_without_writers_is_final_at_once():
     settling: FinalCuts[int] = FinalCuts()
     assert settling.look(7, set()) == 7
     assert settling.look(9, set()) == 9
@@ -27,7 +27,7 @@ def test_a_store_that_is_always_written_to_settles_all_the_same():
     assert settled[-1] is not None
 
 
-def test_one_that_goes_on_holds_back_what_came_after_it():
+def test_a_long_transaction_holds_back_later_rows():
     settling: FinalCuts[int] = FinalCuts()
     looks = [settling.look(turn, {"long", f"w{turn}"}) for turn in range(5)]
     assert looks == [None] * 5

@@ -1,4 +1,4 @@
-"""Graphs out of samples: steps, what happened between, and what is not told."""
+"""Graphs out of samples: steps, what happened between, and missing samples."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def test_a_point_tells_what_was_there_at_its_end_and_what_happened_in_it():
     assert (second.happened["sent_total"], second.happened["done_total"]) == (0, 3)
 
 
-def test_what_is_not_told_is_as_it_was():
+def test_a_missing_sample_means_no_change():
     drawn = draw(a_step(NOON + 2 * MINUTE, ready=4, sent=4), before=a_sample(NOON, ready=1))
 
     assert [point.ready for point in drawn] == [1, 4, 4, 4]
@@ -122,7 +122,7 @@ def test_percentiles_are_values_that_there_were():
     assert (percentile(values, 50), percentile(values, 95), percentile([7], 95)) == (50, 95, 7)
 
 
-def test_how_long_messages_took_is_told_for_waiting_and_for_work():
+def test_latency_is_reported_for_waiting_and_for_work():
     latency = latency_of([(10, 1), (30, 3), (20, 2)])
 
     assert (latency.wait_p50_ms, latency.wait_p95_ms) == (20, 30)

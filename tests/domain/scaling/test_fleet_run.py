@@ -79,7 +79,7 @@ def test_without_a_sample_the_limits_still_hold() -> None:
     assert (content.change, content.reason) == (0, "source_unavailable")
 
 
-def test_a_run_without_a_sample_is_no_sample() -> None:
+def test_a_run_without_a_reading_does_not_count_as_a_sample() -> None:
     state, _ = once(FleetReading(replicas=there(0), trouble="source_unavailable"))
 
     assert state.window.samples == ()
@@ -127,7 +127,7 @@ def test_pressure_also_takes_back_those_that_were_only_asked_for() -> None:
         ({"cooldown_up_runs": 1, "cooldown_down_runs": 0}, 1, 0),
     ],
 )
-def test_so_many_runs_are_left_out_after_scaling_up_and_down(
+def test_runs_are_skipped_after_scaling_up_and_down(
     settings: dict[str, int], after_up: int, after_down: int
 ) -> None:
     of = fleet(max=50, **settings)
@@ -160,7 +160,7 @@ def test_cooling_down_can_be_a_time() -> None:
 # ---- counts that change by themselves
 
 
-def test_a_count_that_changed_by_itself_must_be_told_twice() -> None:
+def test_a_count_that_changed_by_itself_must_be_seen_twice() -> None:
     state, _ = once(FleetReading(replicas=there(3), sample=NONE_LEFT), of=fleet(min=3))
 
     state, odd = once(FleetReading(replicas=there(0), sample=MANY), state, of=fleet(min=3))
@@ -195,21 +195,21 @@ def test_what_lies_on_the_way_to_what_was_asked_for_is_expected() -> None:
 def test_those_that_were_asked_for_are_waited_for_as_long_as_patience_lasts() -> None:
     of = fleet(max=50, patience_ms=60_000)
     state = after_scaling(5, of)
-    told = there(2, requested=6)
-    missing = FleetReading(replicas=told, sample=MANY)
+    found_replicas = there(2, requested=6)
+    missing = FleetReading(replicas=found_replicas, sample=MANY)
 
     state, waiting = once(missing, state, of=of, now=NOW + 59_999)
     assert waiting.reason == "replicas_missing"
-    assert not is_short(state, told, of, now=NOW + 59_999)
+    assert not is_short(state, found_replicas, of, now=NOW + 59_999)
 
-    assert is_short(state, told, of, now=NOW + 60_000)
+    assert is_short(state, found_replicas, of, now=NOW + 60_000)
     assert not is_short(state, there(6), of, now=NOW + 60_000)
-    assert not is_short(record_shortage(state), told, of, now=NOW + 60_000)
+    assert not is_short(record_shortage(state), found_replicas, of, now=NOW + 60_000)
     state, tired = once(missing, state, of=of, now=NOW + 60_000)
     assert tired.reason == "backlog"
 
 
-def test_nobody_is_waited_for_when_all_have_appeared_or_start() -> None:
+def test_the_wait_ends_when_all_workers_have_appeared_or_start() -> None:
     of = fleet(max=50)
     state = after_scaling(5, of)
 
@@ -271,7 +271,7 @@ def test_a_worker_that_exits_before_it_was_seen_is_replaced_in_the_next_run() ->
     assert looks(after_scaling(1, of, running=0), of, left, 1) == [(1, "first_message")]
 
 
-def test_a_deployment_that_was_scaled_by_hand_is_put_right_in_the_second_run() -> None:
+def test_a_manually_scaled_deployment_is_corrected_in_the_second_run() -> None:
     of = fleet(min=4)
     by_hand = FleetReading(replicas=there(2), sample=NONE_LEFT)
 
@@ -303,14 +303,16 @@ def test_once_all_were_there_no_count_is_waited_for_again(falls: list[int], pati
     of = fleet(max=50, patience_ms=patience)
     state = reached(of, 6)
     for number, running in enumerate(falls):
-        told = there(running, requested=6)
-        state, decision = once(FleetReading(replicas=told), state, of=of, now=NOW + number * 10_000)
+        found_replicas = there(running, requested=6)
+        state, decision = once(
+            FleetReading(replicas=found_replicas), state, of=of, now=NOW + number * 10_000
+        )
 
         assert decision.reason != "replicas_missing"
-        assert not is_short(state, told, of, now=NOW + 10**9)
+        assert not is_short(state, found_replicas, of, now=NOW + 10**9)
 
 
-def test_one_that_makes_room_gives_one_worker() -> None:
+def test_a_fleet_that_makes_room_gives_up_one_worker() -> None:
     state, _ = once(FleetReading(replicas=there(4), sample=MANY))
 
     state, decision = give_one(state)
@@ -322,7 +324,7 @@ def test_one_that_makes_room_gives_one_worker() -> None:
 # ---- circuits
 
 
-def test_nobody_is_started_into_an_open_circuit() -> None:
+def test_no_worker_is_started_into_an_open_circuit() -> None:
     loaded = FleetReading(replicas=there(1), sample=MANY, way=CircuitsState.OPEN)
 
     _, decision = once(loaded, of=fleet(max=50))
@@ -333,7 +335,7 @@ def test_nobody_is_started_into_an_open_circuit() -> None:
     assert first.change == 0
 
 
-def test_an_open_circuit_keeps_nobody_from_going() -> None:
+def test_an_open_circuit_does_not_prevent_scaling_down() -> None:
     _, decision = once(FleetReading(replicas=there(2), sample=NONE_LEFT, way=CircuitsState.OPEN))
 
     assert decision.change == -2
@@ -347,12 +349,14 @@ def test_the_minimum_is_kept_even_then() -> None:
     assert (decision.change, decision.reason) == (1, "below_minimum")
 
 
-def test_a_circuit_that_is_to_be_tried_needs_one_worker_and_no_more() -> None:
-    _, nobody = once(FleetReading(replicas=there(0), sample=MANY, way=CircuitsState.HALF_OPEN))
-    _, somebody = once(FleetReading(replicas=there(1), sample=MANY, way=CircuitsState.HALF_OPEN))
+def test_a_half_open_circuit_needs_exactly_one_worker() -> None:
+    _, without_workers = once(
+        FleetReading(replicas=there(0), sample=MANY, way=CircuitsState.HALF_OPEN)
+    )
+    _, with_worker = once(FleetReading(replicas=there(1), sample=MANY, way=CircuitsState.HALF_OPEN))
 
-    assert nobody.change == 1
-    assert (somebody.change, somebody.reason) == (0, "circuit_half_open")
+    assert without_workers.change == 1
+    assert (with_worker.change, with_worker.reason) == (0, "circuit_half_open")
 
 
 # ---- what is wanted, for those who ask
@@ -385,7 +389,7 @@ readings = st.builds(
 
 
 @given(story=st.lists(readings, max_size=30), least=st.integers(0, 3), more=st.integers(0, 9))
-def test_whatever_is_told_what_is_wanted_lies_within_the_limits(
+def test_the_wanted_number_is_always_within_the_limits(
     story: list[FleetReading], least: int, more: int
 ) -> None:
     of = fleet(min=least, max=max(1, least + more), cooldown_runs=1, patience_ms=20_000)

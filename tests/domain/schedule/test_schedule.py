@@ -188,7 +188,7 @@ def test_a_firing_that_is_only_a_little_late_is_not_missed() -> None:
     assert plan.fire_at == (NOON,)
 
 
-def test_a_firing_is_skipped_while_the_one_before_it_has_not_ended() -> None:
+def test_a_firing_is_skipped_while_the_previous_one_has_not_ended() -> None:
     schedule = a_schedule(overlap=Overlap.SKIP)
 
     busy = schedules.plan(schedule, now=NOON, is_busy=True)
@@ -198,7 +198,7 @@ def test_a_firing_is_skipped_while_the_one_before_it_has_not_ended() -> None:
     assert free.fire_at == (NOON,)
 
 
-def test_a_firing_that_waits_is_fired_when_the_one_before_it_has_ended() -> None:
+def test_a_waiting_firing_fires_when_the_previous_one_has_ended() -> None:
     schedule = a_schedule(overlap=Overlap.WAIT, catch_up=CatchUp.ALL)
     late = NOON + 2 * HOUR
 
@@ -209,7 +209,7 @@ def test_a_firing_that_waits_is_fired_when_the_one_before_it_has_ended() -> None
     assert (one.fire_at, one.skipped, one.next_at) == ((NOON,), 0, NOON + HOUR)
 
 
-def test_a_firing_that_replaces_comes_whether_the_one_before_it_has_ended_or_not() -> None:
+def test_a_replacing_firing_fires_whether_the_previous_one_has_ended_or_not() -> None:
     schedule = a_schedule(overlap=Overlap.REPLACE, catch_up=CatchUp.ALL)
 
     plan = schedules.plan(schedule, now=NOON + HOUR, is_busy=True)
@@ -272,7 +272,7 @@ def test_a_look_after_years_finds_a_limited_number_and_the_next_look_the_rest() 
 
 
 @pytest.mark.parametrize("policy", [CatchUp.ONE, CatchUp.SKIP])
-def test_one_firing_stands_for_all_that_were_missed_however_many_looks_they_take(
+def test_one_firing_replaces_all_missed_ones_however_many_looks_they_take(
     policy: CatchUp,
 ) -> None:
     schedule = a_schedule(rhythm=Interval(SECOND), catch_up=policy)
@@ -298,7 +298,7 @@ def test_instants_end_with_the_calendar() -> None:
     assert found[-1] < MAX_INSTANT
 
 
-def test_each_message_says_what_it_is_a_firing_of() -> None:
+def test_each_message_names_its_schedule() -> None:
     draft = Template(queue="mail", attributes={"a": "b"}).draft("nightly", fire_at=NOON)
 
     assert draft.due_at == NOON

@@ -98,7 +98,7 @@ def test_alerts_can_be_turned_off(driver: AutoscalerDriver) -> None:
     assert driver.alerts == []
 
 
-def test_nobody_is_started_into_an_open_circuit(driver: AutoscalerDriver) -> None:
+def test_no_worker_is_started_into_an_open_circuit(driver: AutoscalerDriver) -> None:
     driver.start(fleet("mail", routes=("smtp",)))
     driver.managers["mail"].running = 1
     driver.load(BUSY)

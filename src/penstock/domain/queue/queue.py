@@ -126,7 +126,9 @@ class QueueSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
     is_fair: Annotated[bool, Meta(description="Weighted fair sharing between groups.")] = False
     weights: Annotated[
         dict[str, int],
-        Meta(description='Weights of groups in a fair queue, 1 by default; "" is no group.'),
+        Meta(
+            description='Weights of groups in a fair queue, 1 by default; "" stands for no group.'
+        ),
     ] = {}
 
     @property

@@ -54,7 +54,7 @@ class CircuitsState(StrEnum):
 class FleetReading(msgspec.Struct, frozen=True, kw_only=True):
     replicas: Replicas
     sample: LoadReading | None = None
-    trouble: str | None = None  # the code of why there is no sample
+    trouble: str | None = None  # the code of why the reading is missing
     level: int = 0  # of pressure
     yields: bool = False
     way: CircuitsState = CircuitsState.FREE

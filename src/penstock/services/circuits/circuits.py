@@ -330,7 +330,7 @@ class CircuitService:
         return self._once(TRYING, self.settings.unlock_probes.interval_ms, do, now=now)
 
     def release_next(self, *, now: int) -> Work[Ticked]:
-        """Release the next queue in line; more per tick, the longer it lasts."""
+        """Release the next queue; more per tick, the longer it takes."""
         settings = self.settings
 
         def do(session: Session, tick: int) -> int:

@@ -1,6 +1,6 @@
 """Held queues: unholding by operators, and when no circuit or duty would ever do it.
 
-A circuit holds queues only while it is checked, and a closed circuit's queues wait in line for the
+A circuit holds queues only while it is checked, and a closed circuit's queues are lined up for the
 `unlock_queues` duty.  Queues of circuits that are no longer checked join that line; if the duty is
 off, the line is emptied at once.  So a queue stays held only for a reason that an operator can see:
 its circuit is open or half-open, or its place in the line has not come yet.
