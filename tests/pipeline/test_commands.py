@@ -10,8 +10,8 @@ import pytest
 from penstock.domain.lake.layout import HISTORY
 from penstock.edge.cli.pipeline.shared import job_settings
 from penstock.pipeline import session as sessions
-from penstock.pipeline.registry import HOMES
-from penstock.pipeline.settings import JobSettings
+from penstock.pipeline.registry import MODULES
+from penstock.pipeline.settings import PipelineSettings
 from penstock.settings import load
 from penstock.settings.pipeline import Pipeline
 from tests.edge.cli.conftest import Run, _no_settings_from_outside, run
@@ -116,7 +116,7 @@ def test_the_status_tells_what_was_computed_and_what_is_to_do(run: Run, bench: W
     ran = run("pipeline", "status", "--lake", bench.folder, "--json")
 
     found = {record["job"]: record for record in ran.records}
-    assert list(found) == list(HOMES)
+    assert list(found) == list(MODULES)
     assert found["lifecycle"]["days"] == 2
     assert found["lifecycle"]["to_compute"] == [DT]
     assert found["lifecycle"]["rows"] == 2
@@ -126,7 +126,7 @@ def test_the_status_tells_what_was_computed_and_what_is_to_do(run: Run, bench: W
 def test_all_jobs_are_listed_with_their_tables(run: Run):
     ran = run("pipeline", "--json")
 
-    assert [record["job"] for record in ran.records] == list(HOMES)
+    assert [record["job"] for record in ran.records] == list(MODULES)
     assert all(record["tables"] for record in ran.records)
 
 
@@ -158,7 +158,7 @@ def test_every_setting_of_the_section_reaches_the_jobs():
 
     made, made_of_nothing = job_settings(told), job_settings(plain)
 
-    assert made_of_nothing == JobSettings()
+    assert made_of_nothing == PipelineSettings()
     for name in plain.__struct_fields__:
         assert getattr(made, name) != getattr(made_of_nothing, name), name
 

@@ -1,17 +1,13 @@
-"""Everything about workers that is served: they themselves, their tasks, and what is remembered."""
+"""Routes of the tasks of external workers, as Izenda serves them."""
 
 from __future__ import annotations
 
 from penstock.domain.queue.queue import QueueSettings
 from penstock.edge.izenda.api import TaskApi
-from penstock.edge.native.bind import routes_of
 from penstock.edge.protocol_queue import ProtocolQueue
 from penstock.edge.server.router import Route
 from penstock.edge.waiting_claims import WaitingRoom
-from penstock.operations.facts import FactOperations
-from penstock.operations.workers import WorkerOperations
 from penstock.wiring.broker import Broker
-from penstock.wiring.handlers import task_leases_of
 
 
 def work_routes(broker: Broker, room: WaitingRoom) -> list[Route]:
@@ -24,21 +20,14 @@ def work_routes(broker: Broker, room: WaitingRoom) -> list[Route]:
         # Whoever dies with a task has it run again, in its old place; a failure ends it.
         settings=QueueSettings(lease_ms=workers.valid_ms + grace_ms, max_attempts=None),
     )
-    task_leases = task_leases_of(broker)
     task_api = TaskApi(
         broker.messages,
         broker.workers,
         room,
         queue,
-        task_leases,
+        broker.task_leases,
         broker.clock,
         limits,
         timeout_ms=tasks.timeout_ms,
     )
-    return [
-        *routes_of(
-            WorkerOperations(broker.workers, task_leases, beat_ms=workers.beat_ms).handlers()
-        ),
-        *task_api.routes(),
-        *routes_of(FactOperations(broker.facts).handlers()),
-    ]
+    return task_api.routes()

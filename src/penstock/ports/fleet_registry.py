@@ -1,4 +1,4 @@
-"""The registry of workers as the manager of a fleet sees it.
+"""The workers of a fleet, as replica managers see them.
 
 A worker belongs to a fleet by its label `fleet`, wherever it runs and however it was started.
 """
@@ -18,7 +18,7 @@ class FleetMember(msgspec.Struct, frozen=True, kw_only=True):
     """A live worker of the fleet."""
 
     id: str
-    replica: str | None  # its label: which of the started processes it is
+    replica: str | None  # its label: the replica that it is part of
     host: str | None
     is_draining: bool
     registered_at: int
@@ -30,9 +30,9 @@ class FleetRegistry(Protocol):
         ...
 
     def holding(self, worker_ids: Sequence[str]) -> dict[str, int]:
-        """How many leases each of them holds, as far as needed to find idle ones."""
+        """How many leases each worker holds; counting may stop once a worker is clearly busy."""
         ...
 
     def drain(self, worker_id: str) -> None:
-        """It learns of it with its next beat.  A worker that has gone meanwhile is ignored."""
+        """The worker learns of it with its next beat.  A worker that is gone is not an error."""
         ...

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from typing import Protocol
 
-from penstock.domain.lake.tables import PipelineRows, PipelineTable, TablesReadiness
+from penstock.domain.lake.tables import PipelineTable, TableRows, TablesReadiness
 
 
-class PipelineTables(Protocol):
-    """Slow: it reads files."""
+class TableReader(Protocol):
+    """Nothing here is quick: it reads files."""
 
     def readiness(self) -> TablesReadiness: ...
     def tables(self) -> list[PipelineTable]:
         """By name."""
         ...
 
-    def rows(self, table: str, *, from_day: str, to_day: str, limit: int) -> PipelineRows | None:
-        """`from_day <= day <= to_day`; None: the table does not exist."""
+    def rows(self, table: str, *, from_day: str, to_day: str, limit: int) -> TableRows | None:
+        """`from_day <= day <= to_day`; None: there is no such table."""
         ...

@@ -5,19 +5,19 @@ from __future__ import annotations
 from penstock.domain.errors import InvalidRequest, TableNotFound
 from penstock.domain.lake.tables import (
     MAX_ROWS,
-    PipelineRows,
     PipelineTable,
+    TableRows,
     TablesReadiness,
     check_day,
     check_table,
 )
-from penstock.ports.tables import PipelineTables
+from penstock.ports.tables import TableReader
 
 
-class TableService:
+class Tables:
     """Reads files: not for the event loop."""
 
-    def __init__(self, tables: PipelineTables, *, folder: str) -> None:
+    def __init__(self, tables: TableReader, *, folder: str) -> None:
         self._tables = tables
         self.folder = folder
 
@@ -27,7 +27,7 @@ class TableService:
     def tables(self) -> list[PipelineTable]:
         return self._tables.tables()
 
-    def rows(self, table: str, *, from_day: str, to_day: str, limit: int) -> PipelineRows:
+    def rows(self, table: str, *, from_day: str, to_day: str, limit: int) -> TableRows:
         check_table(table)
         check_day("from_day", from_day)
         check_day("to_day", to_day)

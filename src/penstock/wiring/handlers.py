@@ -1,53 +1,34 @@
-"""What answers the operations of the contract in one process."""
+"""The handlers that answer the operations of the contract, over HTTP and within one process."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 
+from penstock.operations.administration import AdministrationOperations
 from penstock.operations.bulk import BulkOperations
 from penstock.operations.call import Handlers
 from penstock.operations.circuit_settings import CircuitSettingsOperations
+from penstock.operations.circuits import CircuitOperations
+from penstock.operations.deliveries import DeliveryOperations
+from penstock.operations.facts import FactOperations
 from penstock.operations.history import HistoryOperations
+from penstock.operations.job_circuits import JobCircuitOperations
 from penstock.operations.messages import MessageOperations
 from penstock.operations.moves import MoveOperations
 from penstock.operations.notifications import NotificationOperations
-from penstock.operations.overview import OverviewOperations
+from penstock.operations.overview import OverviewOperations, WaitingClaims
 from penstock.operations.queues import QueueOperations
 from penstock.operations.recurring import RecurringOperations
+from penstock.operations.routes import RouteOperations
+from penstock.operations.scaling import ScalingOperations
+from penstock.operations.tables import TableOperations
 from penstock.operations.topics import TopicOperations
 from penstock.operations.workers import WorkerOperations
-from penstock.services.task_leases import TaskLeases
+from penstock.version import __version__
 from penstock.wiring.broker import Broker
 
 
-def handlers_of(broker: Broker, *, version: str) -> Handlers:
-    return {
-        **MoveOperations(broker.moves).handlers(),
-        **BulkOperations(broker.messages, broker.picking).handlers(),
-        **MessageOperations(broker.messages, broker.picking).handlers(),
-        **QueueOperations(broker.queues).handlers(),
-        **NotificationOperations(broker.notifications, broker.messages).handlers(),
-        **RecurringOperations(broker.recurring).handlers(),
-        **topic_operations(broker).handlers(),
-        **HistoryOperations(broker.insight).handlers(),
-        **CircuitSettingsOperations(
-            broker.circuits.breaker, broker.circuits.own_settings
-        ).handlers(),
-        **WorkerOperations(
-            broker.workers, task_leases_of(broker), beat_ms=broker.settings.workers.beat_ms
-        ).handlers(),
-        **OverviewOperations(
-            broker.insight,
-            broker.watch,
-            broker.graphs,
-            broker.routes,
-            _NoWaitingClaims(),
-            version=version,
-        ).handlers(),
-    }
-
-
-class _NoWaitingClaims:
+class NoWaitingClaims:
     """In a process that serves no claims, none wait."""
 
     waiting = 0
@@ -56,19 +37,28 @@ class _NoWaitingClaims:
         return 0
 
 
-def task_leases_of(broker: Broker) -> TaskLeases:
-    settings = broker.settings
-    return TaskLeases(
-        broker.workers,
-        broker.directory,
-        queue=settings.tasks.queue,
-        grace_ms=settings.workers.grace_ms,
-        most_ms=settings.limits.max_lease_ms,
+def handlers_of(broker: Broker, waiting: WaitingClaims | None = None) -> Handlers:
+    b, circuits, settings = broker, broker.circuits, broker.settings
+    waiting = NoWaitingClaims() if waiting is None else waiting
+    groups = (
+        QueueOperations(b.queues),
+        MessageOperations(b.messages, b.picking),
+        BulkOperations(b.messages, b.picking),
+        MoveOperations(b.moves),
+        NotificationOperations(b.notifications, b.messages),
+        TopicOperations(b.bus, b.queues, settings.limits, auto_create=settings.queues.auto_create),
+        WorkerOperations(b.workers, b.task_leases, beat_ms=settings.workers.beat_ms),
+        FactOperations(b.facts),
+        RecurringOperations(b.recurring),
+        DeliveryOperations(b.deliveries, b.clock),
+        RouteOperations(b.routes),
+        CircuitOperations(circuits, b.circuit_insight),
+        CircuitSettingsOperations(circuits.breaker, circuits.own_settings),
+        JobCircuitOperations(circuits, b.routes, b.job_routes, settings.limits),
+        ScalingOperations(b.scaling, b.facts, b.clock),
+        TableOperations(b.tables),
+        AdministrationOperations(b.keys, settings),
+        HistoryOperations(b.insight),
+        OverviewOperations(b.insight, b.watch, b.graphs, b.routes, waiting, version=__version__),
     )
-
-
-def topic_operations(broker: Broker) -> TopicOperations:
-    settings = broker.settings
-    return TopicOperations(
-        broker.bus, broker.queues, settings.limits, auto_create=settings.queues.auto_create
-    )
+    return {operation: run for group in groups for operation, run in group.handlers().items()}

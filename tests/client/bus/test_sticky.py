@@ -7,15 +7,15 @@ import pytest
 from penstock import Penstock
 from penstock.domain.topic import Dispatch
 from penstock.domain.worker import NewWorker
-from penstock.runtime.worker_queues import NodeQueues
+from penstock.runtime.worker_queues import WorkerQueueReaper
 from penstock.wiring.broker import Broker
 from tests.client.bus.hand_worker import HandWorker, counts, exists
 from tests.client.calls import beside
 
 
 @pytest.fixture
-def node_queues(broker: Broker) -> NodeQueues:
-    return NodeQueues(broker.bus, broker.queues, every_ms=1_000)
+def node_queues(broker: Broker) -> WorkerQueueReaper:
+    return WorkerQueueReaper(broker.bus, broker.queues, every_ms=1_000)
 
 
 def test_what_a_worker_published_it_handles_itself(app, worker, clock, broker, topic):

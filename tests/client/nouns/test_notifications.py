@@ -40,7 +40,7 @@ def notifications(request: pytest.FixtureRequest, server: LiveServer) -> Notific
     if request.param == "over HTTP":
         channel = Transport(server.url)
     else:
-        channel = LocalChannel(handlers_of(server.broker, version="0"))
+        channel = LocalChannel(handlers_of(server.broker))
     return Notifications(channel)
 
 

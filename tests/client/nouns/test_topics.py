@@ -42,7 +42,7 @@ def topics(request: pytest.FixtureRequest, server: LiveServer) -> Topics:
     if request.param == "over HTTP":
         channel = Transport(server.url)
     else:
-        channel = LocalChannel(handlers_of(server.broker, version="0"))
+        channel = LocalChannel(handlers_of(server.broker))
     return Topics(channel)
 
 

@@ -7,7 +7,6 @@ from typing import Any
 
 import msgspec
 
-from penstock import __version__
 from penstock.api.sends import SendResult, Sent
 from penstock.api.topics import Published
 from penstock.client.bus.subscription import DeclaredSubscription
@@ -35,7 +34,7 @@ class LocalBackend:
         # The caller's thread may run an event loop, on which the tickets of opening cannot wait.
         self.broker = aside(lambda: open_broker(settings, clock=clock))
         self.channel: Channel = LocalChannel(
-            handlers_of(self.broker, version=__version__),
+            handlers_of(self.broker),
             refuse_deadlock=self.broker.store.refuse_deadlock,
         )
         self._source: LocalSource | None = None

@@ -7,7 +7,6 @@ import sys
 from collections.abc import Sequence
 from difflib import get_close_matches
 
-from penstock import __version__
 from penstock.client.errors import Unreachable
 from penstock.domain.errors import PenstockError
 from penstock.edge.cli.kit import exits
@@ -15,6 +14,7 @@ from penstock.edge.cli.kit.exits import UsageError
 from penstock.edge.cli.kit.output import Output
 from penstock.edge.cli.kit.parser import Line, block
 from penstock.edge.cli.registry import ENTRIES, GROUPS, load, parser_of, pick
+from penstock.version import __version__
 
 
 def main(argv: Sequence[str] | None = None) -> int:

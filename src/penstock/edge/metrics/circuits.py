@@ -11,7 +11,7 @@ from itertools import accumulate
 
 from penstock.domain.circuit.circuit import CircuitState
 from penstock.edge.metrics.labels import escaped
-from penstock.runtime.pusher.tally import BUCKETS_MS, OfRoute
+from penstock.runtime.pusher.tally import BUCKETS_MS, RouteTally
 from penstock.services.circuits.circuits import CircuitsOverview, CircuitView
 
 _STATES = {CircuitState.CLOSED: 0, CircuitState.HALF_OPEN: 1, CircuitState.OPEN: 2}
@@ -19,7 +19,7 @@ _STATE = "0: closed, 1: half-open, 2: open."
 _DURATION = "penstock_delivery_duration_seconds"
 
 
-def render(overview: CircuitsOverview, deliveries: Sequence[tuple[str, OfRoute]]) -> str:
+def render(overview: CircuitsOverview, deliveries: Sequence[tuple[str, RouteTally]]) -> str:
     views = sorted(overview.circuits.values(), key=lambda view: view.circuit.pattern)
     lines = [
         *_circuits(views),
@@ -61,7 +61,7 @@ def _circuits(views: Sequence[CircuitView]) -> Iterator[str]:
         yield f"gateleen_circuitbreaker_failratio{{metricName={_text(name)}}} {ratio}"
 
 
-def _deliveries(deliveries: Sequence[tuple[str, OfRoute]]) -> Iterator[str]:
+def _deliveries(deliveries: Sequence[tuple[str, RouteTally]]) -> Iterator[str]:
     name = "penstock_deliveries_total"
     yield f"# HELP {name} Attempts of this node to push a delivery, by how they ended."
     yield f"# TYPE {name} counter"
@@ -70,7 +70,7 @@ def _deliveries(deliveries: Sequence[tuple[str, OfRoute]]) -> Iterator[str]:
             yield f'{name}{{route={_text(pattern)},outcome="{ended}"}} {count}'
 
 
-def _durations(deliveries: Sequence[tuple[str, OfRoute]]) -> Iterator[str]:
+def _durations(deliveries: Sequence[tuple[str, RouteTally]]) -> Iterator[str]:
     yield f"# HELP {_DURATION} How long attempts of this node to push a delivery took."
     yield f"# TYPE {_DURATION} histogram"
     for pattern, of_route in deliveries:

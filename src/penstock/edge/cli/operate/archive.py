@@ -41,10 +41,10 @@ def _configure_run(parser: Parser) -> None:
 
 
 def _run(args: Namespace, out: Output) -> int:
-    from penstock.wiring import manual_archive
+    from penstock.wiring import archive_commands
 
     with progress("Archiving") as advance:
-        archived = manual_archive.run(settings_of(args), anew=args.anew, progress=advance)
+        archived = archive_commands.run(settings_of(args), anew=args.anew, progress=advance)
     if out.json:
         out.record(archived)
     else:
@@ -56,10 +56,10 @@ def _run(args: Namespace, out: Output) -> int:
 
 
 def _snapshot(args: Namespace, out: Output) -> int:
-    from penstock.wiring import manual_archive
+    from penstock.wiring import archive_commands
 
     with progress("Taking a snapshot") as advance:
-        taken = manual_archive.snapshot(settings_of(args), progress=advance)
+        taken = archive_commands.snapshot(settings_of(args), progress=advance)
     if out.json:
         out.record(taken)
     else:
@@ -68,9 +68,9 @@ def _snapshot(args: Namespace, out: Output) -> int:
 
 
 def _status(args: Namespace, out: Output) -> int:
-    from penstock.wiring import manual_archive
+    from penstock.wiring import archive_commands
 
-    status = manual_archive.status(settings_of(args))
+    status = archive_commands.status(settings_of(args))
     if out.json:
         out.record(status)
         return exits.OK

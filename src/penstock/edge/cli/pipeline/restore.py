@@ -27,7 +27,7 @@ from penstock.edge.cli.registry import Command
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-    from penstock.pipeline.restore import Wanted
+    from penstock.pipeline.restore import RestoreFilter
     from penstock.services.restore import Restored
 
 T = TypeVar("T")
@@ -141,7 +141,7 @@ def _resend(args: Namespace, out: Output) -> int:
     settings = loaded_settings(args)
     with session(args) as spark:
         tables = restore.tables_of(lake_of(args, settings, spark))
-        rows = restore.ended(
+        rows = restore.ended_messages(
             tables,
             from_at=instant_of(getattr(args, "from")),
             to_at=instant_of(args.to),
@@ -229,10 +229,10 @@ def _tell(done: Restored, out: Output) -> int:
     return exits.REFUSED if done.refused or done.without_body else exits.OK
 
 
-def _wanted(args: Namespace) -> Wanted:
-    from penstock.pipeline.restore import Wanted
+def _wanted(args: Namespace) -> RestoreFilter:
+    from penstock.pipeline.restore import RestoreFilter
 
-    return Wanted(
+    return RestoreFilter(
         queues=tuple(args.queue),
         kinds=tuple(args.kind),
         tags=tuple(args.tag),

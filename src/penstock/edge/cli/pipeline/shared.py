@@ -20,10 +20,10 @@ from penstock.settings.pipeline import Pipeline
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-    from penstock.pipeline.job import Job
-    from penstock.pipeline.lake import Lake
-    from penstock.pipeline.runs import Run
-    from penstock.pipeline.settings import JobSettings
+    from penstock.pipeline.job import PipelineJob
+    from penstock.pipeline.lake import SparkLake
+    from penstock.pipeline.runs import JobRun
+    from penstock.pipeline.settings import PipelineSettings
 
 RUN_COLUMNS = ("job", "day", "status", "rows in", "rows out", "note")
 
@@ -70,13 +70,13 @@ def day(text: str) -> str:
 @contextmanager
 def session(args: Namespace) -> Iterator[SparkSession]:
     """A Spark session for one command; what it is busy with is shown."""
+    from penstock.pipeline.progress import report_progress
     from penstock.pipeline.session import open_session
-    from penstock.pipeline.watching import watched
 
     with progress("Starting Spark"):
         spark = open_session(args.master, more=dict(args.conf))
     try:
-        with progress("Computing") as advance, watched(spark, advance):
+        with progress("Computing") as advance, report_progress(spark, advance):
             yield spark
     finally:
         spark.stop()
@@ -84,12 +84,12 @@ def session(args: Namespace) -> Iterator[SparkSession]:
 
 def lake_of(
     args: Namespace, settings: Settings, spark: SparkSession, *, may_be_empty: bool = False
-) -> Lake:
-    from penstock.pipeline.lake import Lake
+) -> SparkLake:
+    from penstock.pipeline.lake import SparkLake
 
     # A place such as s3a://… must not be taken for a path of this machine.
     folder = settings.archive.folder or str(settings.lake_folder.absolute())
-    lake = Lake(spark, folder, derived=args.derived)
+    lake = SparkLake(spark, folder, tables_folder=args.derived)
     if not may_be_empty and lake.is_empty():
         raise InvalidRequest(f"there is nothing in the lake {folder}; see penstock archive run")
     return lake
@@ -99,13 +99,13 @@ def loaded_settings(args: Namespace) -> Settings:
     return settings_of(args)
 
 
-def job_settings(pipeline: Pipeline) -> JobSettings:
+def job_settings(pipeline: Pipeline) -> PipelineSettings:
     from penstock.domain.lake.slo_targets import read_targets
-    from penstock.pipeline.settings import JobSettings
+    from penstock.pipeline.settings import PipelineSettings
 
-    same = set(JobSettings.__struct_fields__) & set(Pipeline.__struct_fields__)
+    same = set(PipelineSettings.__struct_fields__) & set(Pipeline.__struct_fields__)
     said = {name: getattr(pipeline, name) for name in same}
-    return JobSettings(
+    return PipelineSettings(
         **said
         | {
             "targets": read_targets(pipeline.targets),
@@ -114,12 +114,12 @@ def job_settings(pipeline: Pipeline) -> JobSettings:
     )
 
 
-def note_job(job: Job, days: int) -> None:
+def note_job(job: PipelineJob, days: int) -> None:
     """For whoever waits: which job it is at."""
     if days:
         exits.note(f"{job.name}: {days} {'day' if days == 1 else 'days'}")
 
 
-def run_row(run: Run) -> tuple[object, ...]:
+def run_row(run: JobRun) -> tuple[object, ...]:
     rows_in, rows_out = sum(run.rows_in.values()), sum(run.rows_out.values())
     return run.job, run.dt, str(run.status), rows_in, rows_out, run.note
