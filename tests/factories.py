@@ -18,10 +18,10 @@ from penstock.domain.queue.queue import Queue, QueueSettings
 from penstock.domain.scaling.fleet_run import Decision, FleetState
 from penstock.domain.scaling.fleet_status import FleetStatus, LastChange
 from penstock.domain.scaling.recommendation import (
-    LoadReading,
     Profile,
     ReadingWindow,
     Replicas,
+    Sample,
     analyse,
 )
 from tests.clocks import NOON
@@ -114,7 +114,7 @@ def a_key(secret: str = "pk_1_secret", **fields: Any) -> ApiKey:
 def a_fleet_status(name: str = "mail", **fields: Any) -> FleetStatus:
     """After a run that had five workers asked for."""
     replicas = Replicas(running=1, requested=1)
-    sample = LoadReading(ready=100, consume_rate=1.0)
+    sample = Sample(ready=100, consume_rate=1.0)
     window, said = analyse(
         ReadingWindow(), sample, replicas, Profile(samples_needed=1, backlog_goal_s=1)
     )

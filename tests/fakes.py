@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any, TypeVar
 
 from penstock.domain.scaling.pressure import Pressure
-from penstock.domain.scaling.recommendation import LoadReading, Replicas
+from penstock.domain.scaling.recommendation import Replicas, Sample
 from penstock.ports.sender import PushRequest, PushResponse
 
 T = TypeVar("T")
@@ -44,13 +44,13 @@ class FakeLoad:
     """A source of load that says what it is told to, raises it, or is out of reach."""
 
     def __init__(self, ready: int = 0, **more: Any) -> None:
-        self.sample: LoadReading | Exception = LoadReading(ready=ready, **more)
+        self.sample: Sample | Exception = Sample(ready=ready, **more)
         self.found: Pressure | Exception | None = None
-        self.by_queue: dict[str, LoadReading | Exception] = {}  # in place of the sample
+        self.by_queue: dict[str, Sample | Exception] = {}  # in place of the sample
         self.reads = 0
         self.is_closed = False
 
-    def read(self, queue: str, staging_indicator: str | None, *, now: int) -> LoadReading:
+    def read(self, queue: str, staging_indicator: str | None, *, now: int) -> Sample:
         self.reads += 1
         return _said(self.by_queue.get(queue, self.sample))
 

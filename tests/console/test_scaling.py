@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 
 from penstock.domain.scaling.fleet_status import DECISION, FleetStatus, FleetTrouble, Note
-from penstock.domain.scaling.recommendation import LoadReading, combine
+from penstock.domain.scaling.recommendation import Sample, combine
 from tests.clocks import ManualClock
 from tests.console.conftest import OpenConsole, aside
 from tests.console.driving import Console, expect
@@ -70,9 +70,7 @@ def test_fleets_tell_how_many_workers_they_want_and_why(
 def test_a_fleet_with_several_queues_shows_each_of_them(
     console: Console, server: LiveServer, clock: ManualClock
 ) -> None:
-    sample = combine(
-        {"mail": LoadReading(ready=3, oldest_ms=90_000), "post": LoadReading(ready=4, leased=2)}
-    )
+    sample = combine({"mail": Sample(ready=3, oldest_ms=90_000), "post": Sample(ready=4, leased=2)})
     trouble = FleetTrouble("replicas", "replicas_unavailable", "crash loop", clock.now())
     keep(
         server,

@@ -11,7 +11,7 @@ import pytest
 
 from penstock.domain.errors import QueueUnknown, SourceUnavailable
 from penstock.domain.scaling.fleet_sources import PrometheusSource
-from penstock.domain.scaling.recommendation import LoadReading
+from penstock.domain.scaling.recommendation import Sample
 from penstock.outbound.prometheus_source import PrometheusLoad
 from tests.clocks import NOON
 from tests.support.http_backend import Answer, Behaviour, Hang, HangUp, HttpBackend, Seen
@@ -60,9 +60,7 @@ def test_each_query_gives_one_number(backend):
         oldest_query="oldest",
     ).read("mail", None, now=NOON)
 
-    assert found == LoadReading(
-        ready=12, leased=3, consume_rate=1.5, publish_rate=2.0, oldest_ms=4_250
-    )
+    assert found == Sample(ready=12, leased=3, consume_rate=1.5, publish_rate=2.0, oldest_ms=4_250)
 
 
 def test_a_part_of_a_message_is_a_message(backend):
@@ -98,7 +96,7 @@ def test_other_queries_that_give_nothing_are_left_out(backend):
         backend, leased_query="leased", consume_query="consumed", oldest_query="oldest"
     ).read("mail", None, now=NOON)
 
-    assert found == LoadReading(ready=1)
+    assert found == Sample(ready=1)
 
 
 @pytest.mark.parametrize(

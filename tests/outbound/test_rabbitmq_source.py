@@ -12,7 +12,7 @@ import pytest
 from penstock.domain.errors import PenstockError, QueueUnknown, SourceUnavailable
 from penstock.domain.scaling.fleet_sources import RabbitSource
 from penstock.domain.scaling.pressure import Pressure
-from penstock.domain.scaling.recommendation import LoadReading, Staged
+from penstock.domain.scaling.recommendation import Sample, Staged
 from penstock.outbound.rabbitmq_source import PAGE, RabbitLoad
 from tests.clocks import NOON
 from tests.edge.api import a_name
@@ -80,7 +80,7 @@ def test_staging_queues_are_found_by_their_names_and_by_nothing_that_only_looks_
     for other in alike:
         driver.publish(other)
 
-    def look() -> LoadReading | None:
+    def look() -> Sample | None:
         sample = _known(source, target, "»")
         return sample if sample and sum(one.ready for one in sample.staged) == 3 else None
 
@@ -241,13 +241,13 @@ def test_a_broker_that_is_down_is_unavailable_and_is_well_again_when_it_is_back(
         source.read("mail", None, now=NOON)
     with HttpBackend() as back:
         _say(back, {"messages_ready": 7, "message_stats": []})
-        assert _source_of(back).read("mail", None, now=NOON) == LoadReading(ready=7)
+        assert _source_of(back).read("mail", None, now=NOON) == Sample(ready=7)
 
 
 def test_many_threads_may_ask_at_a_time(backend):
     source = _source_of(backend)
     _say(backend, {"messages_ready": 7})
-    found: list[LoadReading] = []
+    found: list[Sample] = []
     threads = [
         threading.Thread(target=lambda: found.append(source.read("mail", None, now=NOON)))
         for _ in range(8)
@@ -258,7 +258,7 @@ def test_many_threads_may_ask_at_a_time(backend):
     for thread in threads:
         thread.join()
 
-    assert found == [LoadReading(ready=7)] * 8
+    assert found == [Sample(ready=7)] * 8
 
 
 def _source(node: RabbitNode, **more: Any) -> RabbitLoad:
@@ -276,7 +276,7 @@ def _say(backend: HttpBackend, what: object) -> None:
     backend.behave = lambda seen: Answer(200, body=said)
 
 
-def _known(source: RabbitLoad, queue: str, indicator: str | None = None) -> LoadReading | None:
+def _known(source: RabbitLoad, queue: str, indicator: str | None = None) -> Sample | None:
     """None until the broker has figures."""
     try:
         return source.read(queue, indicator, now=NOON)
@@ -286,8 +286,8 @@ def _known(source: RabbitLoad, queue: str, indicator: str | None = None) -> Load
         return None
 
 
-def _soon(source: RabbitLoad, queue: str, is_so: Callable[[LoadReading], object]) -> LoadReading:
-    def look() -> LoadReading | None:
+def _soon(source: RabbitLoad, queue: str, is_so: Callable[[Sample], object]) -> Sample:
+    def look() -> Sample | None:
         sample = _known(source, queue)
         return sample if sample is not None and is_so(sample) else None
 

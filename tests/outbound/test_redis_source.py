@@ -12,7 +12,7 @@ from kombu.entity import Exchange, Queue
 
 from penstock.domain.errors import FleetsRefused, QueueUnknown, SourceUnavailable
 from penstock.domain.scaling.fleet_sources import RedisSource
-from penstock.domain.scaling.recommendation import LoadReading
+from penstock.domain.scaling.recommendation import Sample
 from penstock.outbound.redis_source import RedisLoad
 from tests.support.redis_server import RedisServer
 
@@ -49,11 +49,11 @@ def now_of(client: Any) -> int:
 def test_a_list_is_as_long_as_it_is(server, redis):
     redis.rpush("mail", "a", "b", "c")
 
-    assert source(server).read("mail", None, now=0) == LoadReading(ready=3)
+    assert source(server).read("mail", None, now=0) == Sample(ready=3)
 
 
 def test_a_list_that_is_not_there_is_empty(server, redis):
-    assert source(server).read("mail", None, now=0) == LoadReading(ready=0)
+    assert source(server).read("mail", None, now=0) == Sample(ready=0)
 
 
 def test_what_celery_has_sent_counts_with_all_priorities_and_what_its_workers_hold(server, redis):
@@ -62,15 +62,15 @@ def test_what_celery_has_sent_counts_with_all_priorities_and_what_its_workers_ho
         for priority in (0, 0, 3, 7, 9):
             producer.publish({}, routing_key="mail", declare=[queue], priority=priority)
         load = source(server)
-        assert load.read("mail", None, now=0) == LoadReading(ready=5)
+        assert load.read("mail", None, now=0) == Sample(ready=5)
 
         channel = connection.channel()
         channel.basic_qos(0, 10, False)
         held = [queue(channel).get() for _ in range(2)]
 
         assert all(held)
-        assert load.read("mail", None, now=0) == LoadReading(ready=3, leased=2)
-        assert source(server, leased_key="").read("mail", None, now=0) == LoadReading(ready=3)
+        assert load.read("mail", None, now=0) == Sample(ready=3, leased=2)
+        assert source(server, leased_key="").read("mail", None, now=0) == Sample(ready=3)
         channel.close()
 
 

@@ -15,7 +15,7 @@ from penstock.domain.access.api_key import Role
 from penstock.domain.errors import QueueUnknown, SourceUnavailable
 from penstock.domain.limits import DAY
 from penstock.domain.scaling.fleet_sources import SqsSource
-from penstock.domain.scaling.recommendation import LoadReading
+from penstock.domain.scaling.recommendation import Sample
 from penstock.outbound.aws_signature import Credentials, signed_headers
 from penstock.outbound.sqs_source import SqsLoad
 from tests.clocks import NOON
@@ -60,7 +60,7 @@ def test_what_waits_and_what_is_being_worked_on_are_told_apart(guarded, aws):
     by_name = load.read(name_of(url), None, now=guarded.clock.now())
     by_url = load.read(url, None, now=guarded.clock.now())
 
-    assert by_name == by_url == LoadReading(ready=2, leased=1)
+    assert by_name == by_url == Sample(ready=2, leased=1)
 
 
 def test_the_account_of_the_queue_may_be_named(guarded, aws):
@@ -68,7 +68,7 @@ def test_the_account_of_the_queue_may_be_named(guarded, aws):
 
     found = source(guarded.url, account=ACCOUNT).read(name_of(url), None, now=guarded.clock.now())
 
-    assert found == LoadReading(ready=0)
+    assert found == Sample(ready=0)
 
 
 def test_a_queue_that_is_not_there_is_unknown_until_it_is_made(guarded, aws):

@@ -6,7 +6,7 @@ import pytest
 
 from penstock.domain.errors import QueueUnknown, SourceUnavailable, StoreUnavailable
 from penstock.domain.message.lease import Verb
-from penstock.domain.scaling.recommendation import LoadReading, Staged
+from penstock.domain.scaling.recommendation import Sample, Staged
 from penstock.wiring.own_load import OwnLoad
 from tests.clocks import NOON
 from tests.store.driver import StoreDriver
@@ -25,7 +25,7 @@ def test_what_waits_for_a_worker_and_what_is_being_worked_on_are_told_apart(driv
 
     sample = load.read("mail", None, now=driver.now)
 
-    assert sample == LoadReading(ready=3, leased=2, oldest_ms=0)
+    assert sample == Sample(ready=3, leased=2, oldest_ms=0)
 
 
 def test_the_oldest_is_as_old_as_the_time_since_it_could_be_claimed(driver, load):
@@ -98,7 +98,7 @@ def test_a_queue_that_was_made_anew_begins_anew(driver, load):
 
     driver.clock.advance(seconds=1)
 
-    assert load.read("mail", None, now=driver.now) == LoadReading(ready=8, oldest_ms=1_000)
+    assert load.read("mail", None, now=driver.now) == Sample(ready=8, oldest_ms=1_000)
 
 
 def test_queues_whose_names_go_on_after_the_indicator_are_staging_queues(driver: StoreDriver, load):

@@ -24,7 +24,7 @@ from penstock.domain.fact import Fact
 from penstock.domain.scaling import fleet_status as domain
 from penstock.domain.scaling.fleet_run import Decision
 from penstock.domain.scaling.pressure import Pressure
-from penstock.domain.scaling.recommendation import LoadReading, Replicas
+from penstock.domain.scaling.recommendation import Replicas, Sample
 
 ToInstant = Callable[[int], Instant]
 
@@ -85,7 +85,7 @@ class Fleet(AnswerRecord, frozen=True, omit_defaults=True):
     seen_by: Annotated[str | None, about("Its autoscaler.")] = None
     wanted: Annotated[int | None, about("How many workers there should be.")] = None
     replicas: Annotated[Replicas | None, about("Its workers.")] = None
-    sample: Annotated[LoadReading | None, about("The last reading of its queues.")] = None
+    sample: Annotated[Sample | None, about("The last reading of its queues.")] = None
     pressure: Annotated[Pressure | None, about("How full the broker is.")] = None
     decision: Annotated[Decision | None, about("The result of the last run.")] = None
     last_change: Annotated[

@@ -9,17 +9,17 @@ from msgspec import Meta
 from penstock.api.operation import AnswerRecord, Limit, Operation, QueryRecord, about
 from penstock.domain.access.api_key import Role, Scope
 from penstock.domain.errors import TableNotFound
-from penstock.domain.lake.tables import PipelineTable, TableRows, TablesReadiness
+from penstock.domain.lake.tables import GoldReadiness, GoldTable, TableRows
 
 _DAY = {"format": "date"}
 
 
 class Insights(AnswerRecord, frozen=True):
     readiness: Annotated[
-        TablesReadiness, about("no_reader: pyarrow is not installed; no_tables: none exist yet.")
+        GoldReadiness, about("no_reader: pyarrow is not installed; no_tables: none exist yet.")
     ]
     folder: Annotated[str, about("The folder that the tables are read from.")]
-    tables: Annotated[list[PipelineTable], about("The tables, by name.")]
+    tables: Annotated[list[GoldTable], about("The tables, by name.")]
 
 
 class InsightRows(AnswerRecord, frozen=True):

@@ -17,7 +17,7 @@ from yarl import URL
 from penstock.domain.errors import QueueUnknown
 from penstock.domain.scaling.fleet_sources import PrometheusSource
 from penstock.domain.scaling.pressure import Pressure
-from penstock.domain.scaling.recommendation import LoadReading
+from penstock.domain.scaling.recommendation import Sample
 from penstock.outbound.http_source import HttpSource, Session
 
 _MOST_CHARS = 300
@@ -45,10 +45,10 @@ class PrometheusLoad:
         self._spec = spec
         self._http = HttpSource(name, "Prometheus", spec.endpoint, timeout_ms=spec.timeout_ms)
 
-    def read(self, queue: str, staging_indicator: str | None, *, now: int) -> LoadReading:
+    def read(self, queue: str, staging_indicator: str | None, *, now: int) -> Sample:
         spec = self._spec
 
-        async def query(session: Session) -> LoadReading:
+        async def query(session: Session) -> Sample:
             ready = await self._number(session, spec.ready_query, queue)
             if ready is None:
                 raise QueueUnknown(
@@ -58,7 +58,7 @@ class PrometheusLoad:
             consumed = await self._number(session, spec.consume_query, queue)
             published = await self._number(session, spec.publish_query, queue)
             oldest_s = await self._number(session, spec.oldest_query, queue)
-            return LoadReading(
+            return Sample(
                 ready=math.ceil(ready),
                 leased=math.ceil(leased or 0),
                 consume_rate=consumed or 0.0,

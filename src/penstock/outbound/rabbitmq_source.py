@@ -19,7 +19,7 @@ from yarl import URL
 from penstock.domain.errors import QueueUnknown, SourceUnavailable
 from penstock.domain.scaling.fleet_sources import RabbitSource as Spec
 from penstock.domain.scaling.pressure import Pressure
-from penstock.domain.scaling.recommendation import LoadReading, Staged
+from penstock.domain.scaling.recommendation import Sample, Staged
 from penstock.outbound.http_source import HttpSource, Session
 
 T = TypeVar("T")
@@ -80,7 +80,7 @@ class RabbitLoad:
         self._pressure_at: int | None = None
         self._lock = threading.Lock()
 
-    def read(self, queue: str, staging_indicator: str | None, *, now: int) -> LoadReading:
+    def read(self, queue: str, staging_indicator: str | None, *, now: int) -> Sample:
         return self._query(lambda s: self._sample(s, queue, staging_indicator))
 
     def pressure(self, *, now: int) -> Pressure | None:
@@ -103,11 +103,11 @@ class RabbitLoad:
         except SourceUnavailable as error:
             return error
 
-    async def _sample(self, session: Session, queue: str, indicator: str | None) -> LoadReading:
+    async def _sample(self, session: Session, queue: str, indicator: str | None) -> Sample:
         path = f"queues/{self._vhost}/{quote(queue, safe='')}"
         found = await self._get(session, path, {"columns": _LOAD}, _Queue, missing=queue)
         staged = () if indicator is None else await self._staged(session, queue, indicator)
-        return LoadReading(
+        return Sample(
             ready=self._known(found.messages_ready, queue),
             leased=found.messages_unacknowledged,
             consume_rate=found.rates.deliver_get_details.rate,

@@ -17,7 +17,7 @@ from penstock.domain.optional_parts import not_installed
 from penstock.domain.scaling.counter_rates import Measured, measure
 from penstock.domain.scaling.fleet_sources import RedisSource
 from penstock.domain.scaling.pressure import Pressure
-from penstock.domain.scaling.recommendation import LoadReading
+from penstock.domain.scaling.recommendation import Sample
 from penstock.outbound.http_source import read_secret
 
 T = TypeVar("T")
@@ -45,7 +45,7 @@ class RedisLoad:
         self._last: dict[str, Measured] = {}  # by stream
         self._lock = threading.Lock()
 
-    def read(self, queue: str, staging_indicator: str | None, *, now: int) -> LoadReading:
+    def read(self, queue: str, staging_indicator: str | None, *, now: int) -> Sample:
         if self._spec.type == "list":
             return self._query(lambda client: self._list(client, queue))
         return self._query(lambda client: self._stream(client, queue, now))
@@ -57,7 +57,7 @@ class RedisLoad:
     def close(self) -> None:
         """Nothing to close: connections are not kept between queries."""
 
-    def _list(self, client: Any, queue: str) -> LoadReading:
+    def _list(self, client: Any, queue: str) -> Sample:
         spec, pipeline = self._spec, client.pipeline(transaction=False)
         for step in spec.priority_steps or (0,):
             pipeline.llen(f"{queue}{_SEPARATOR}{step}" if step else queue)
@@ -66,9 +66,9 @@ class RedisLoad:
             pipeline.hlen(leased_key)
         lengths: list[int] = pipeline.execute()
         leased = lengths.pop() if leased_key else 0
-        return LoadReading(ready=sum(lengths), leased=leased)
+        return Sample(ready=sum(lengths), leased=leased)
 
-    def _stream(self, client: Any, queue: str, now: int) -> LoadReading:
+    def _stream(self, client: Any, queue: str, now: int) -> Sample:
         group = self._group(client, queue)
         after = str(group["last-delivered-id"])
         first = client.xrange(queue, min=f"({after}", count=1)
@@ -77,7 +77,7 @@ class RedisLoad:
             ready = len(client.xrange(queue, min=f"({after}", count=_MOST_COUNTED))
         stream = client.xinfo_stream(queue)
         rates = self._rates(queue, group.get("entries-read"), stream.get("entries-added"), now)
-        return LoadReading(
+        return Sample(
             ready=int(ready),
             leased=int(group["pending"]),
             consume_rate=rates.consume_rate,

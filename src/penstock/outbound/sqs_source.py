@@ -16,7 +16,7 @@ from yarl import URL
 from penstock.domain.errors import QueueUnknown
 from penstock.domain.scaling.fleet_sources import SqsSource
 from penstock.domain.scaling.pressure import Pressure
-from penstock.domain.scaling.recommendation import LoadReading
+from penstock.domain.scaling.recommendation import Sample
 from penstock.outbound.aws_signature import Credentials, signed_headers
 from penstock.outbound.http_source import HttpSource, Session
 from penstock.ports.clock import Clock
@@ -49,11 +49,11 @@ class SqsLoad:
         self._http = HttpSource(name, "SQS", endpoint, timeout_ms=spec.timeout_ms)
         self._urls: dict[str, str] = {}  # by the queue's name
 
-    def read(self, queue: str, staging_indicator: str | None, *, now: int) -> LoadReading:
+    def read(self, queue: str, staging_indicator: str | None, *, now: int) -> Sample:
         who = self._credentials()
         now = now if self._wall is None else self._wall.now()
 
-        async def query(session: Session) -> LoadReading:
+        async def query(session: Session) -> Sample:
             url = self._urls.get(queue) or await self._url(session, queue, who, now)
             params = {"QueueUrl": url, "AttributeNames": [_READY, _LEASED]}
             try:
@@ -63,9 +63,7 @@ class SqsLoad:
                 raise
             self._urls[queue] = url
             found = self._http.decode(body, _Attributes).attributes
-            return LoadReading(
-                ready=self._number(found, _READY), leased=self._number(found, _LEASED)
-            )
+            return Sample(ready=self._number(found, _READY), leased=self._number(found, _LEASED))
 
         return self._http.ask(query, {})
 

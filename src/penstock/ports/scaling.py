@@ -9,13 +9,13 @@ from __future__ import annotations
 from typing import Protocol
 
 from penstock.domain.scaling.pressure import Alert, Pressure
-from penstock.domain.scaling.recommendation import LoadReading, Replicas
+from penstock.domain.scaling.recommendation import Replicas, Sample
 
 
 class LoadSource(Protocol):
     """A place with queues: our own store, or another broker."""
 
-    def read(self, queue: str, staging_indicator: str | None, *, now: int) -> LoadReading:
+    def read(self, queue: str, staging_indicator: str | None, *, now: int) -> Sample:
         """Raises QueueUnknown and SourceUnavailable.
 
         With a `staging_indicator` also the queues named `<queue><indicator><something>`.

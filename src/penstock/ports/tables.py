@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import Protocol
 
-from penstock.domain.lake.tables import PipelineTable, TableRows, TablesReadiness
+from penstock.domain.lake.tables import GoldReadiness, GoldTable, TableRows
 
 
 class TableReader(Protocol):
     """Nothing here is quick: it reads files."""
 
-    def readiness(self) -> TablesReadiness: ...
-    def tables(self) -> list[PipelineTable]:
+    def readiness(self) -> GoldReadiness: ...
+    def tables(self) -> list[GoldTable]:
         """By name."""
         ...
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from penstock.domain.errors import InvalidRequest, TableNotFound
 from penstock.domain.lake.tables import (
     MAX_ROWS,
-    PipelineTable,
+    GoldReadiness,
+    GoldTable,
     TableRows,
-    TablesReadiness,
     check_day,
     check_table,
 )
@@ -21,10 +21,10 @@ class Tables:
         self._tables = tables
         self.folder = folder
 
-    def readiness(self) -> TablesReadiness:
+    def readiness(self) -> GoldReadiness:
         return self._tables.readiness()
 
-    def tables(self) -> list[PipelineTable]:
+    def tables(self) -> list[GoldTable]:
         return self._tables.tables()
 
     def rows(self, table: str, *, from_day: str, to_day: str, limit: int) -> TableRows:
@@ -33,7 +33,7 @@ class Tables:
         check_day("to_day", to_day)
         if not 1 <= limit <= MAX_ROWS:
             raise InvalidRequest(f"limit must be from 1 to {MAX_ROWS}")
-        if self.readiness() is TablesReadiness.NO_READER:
+        if self.readiness() is GoldReadiness.NO_READER:
             raise InvalidRequest("reading the pipeline's tables needs pyarrow: install it")
         found = self._tables.rows(table, from_day=from_day, to_day=to_day, limit=limit)
         if found is None:

@@ -14,7 +14,7 @@ from penstock.domain.queue.counts import Counts
 from penstock.domain.queue.queue import Queue
 from penstock.domain.scaling.counter_rates import Measured, measure
 from penstock.domain.scaling.pressure import Pressure
-from penstock.domain.scaling.recommendation import LoadReading, Staged
+from penstock.domain.scaling.recommendation import Sample, Staged
 from penstock.ports.store import Session, Store
 
 TIMEOUT_S = 10.0
@@ -30,13 +30,13 @@ class OwnLoad:
         self._last: dict[str, Measured] = {}
         self._lock = threading.Lock()
 
-    def read(self, queue: str, staging_indicator: str | None, *, now: int) -> LoadReading:
+    def read(self, queue: str, staging_indicator: str | None, *, now: int) -> Sample:
         prefix = None if staging_indicator is None else queue + staging_indicator
         found, oldest_at = self._counts(queue, prefix)
         with self._lock:
             rates = {one.name: self._rates(one, counts, now) for one, counts in found}
         (_, mine), *staged = found
-        return LoadReading(
+        return Sample(
             ready=mine.ready,
             leased=mine.leased,
             consume_rate=rates[queue].consume_rate,

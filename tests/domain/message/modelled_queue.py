@@ -12,7 +12,7 @@ from itertools import pairwise
 
 from penstock.domain.scaling.fleet import Fleet
 from penstock.domain.scaling.fleet_run import FleetReading, FleetState, record_scaling, run
-from penstock.domain.scaling.recommendation import LoadReading, Profile, Replicas
+from penstock.domain.scaling.recommendation import Profile, Replicas, Sample
 
 Arrivals = Callable[[int], float]  # messages a second, at a second
 
@@ -85,7 +85,7 @@ class ModelledQueue:
         running, total = self._running, len(self._started)
         reading = FleetReading(
             replicas=Replicas(running=running, starting=total - running, requested=total),
-            sample=LoadReading(
+            sample=Sample(
                 ready=len(self._line),
                 consume_rate=self._consumed / interval_s,
                 publish_rate=self._arrived / interval_s,

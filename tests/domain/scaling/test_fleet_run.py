@@ -22,12 +22,12 @@ from penstock.domain.scaling.fleet_run import (
     run,
 )
 from penstock.domain.scaling.governor import FleetStanding
-from penstock.domain.scaling.recommendation import LoadReading, Profile, Replicas
+from penstock.domain.scaling.recommendation import Profile, Replicas, Sample
 
 NOW = 1_000_000
 PROFILE = Profile(samples_needed=1, backlog_goal_s=1)
-MANY = LoadReading(ready=100, consume_rate=1.0)
-NONE_LEFT = LoadReading(ready=0)
+MANY = Sample(ready=100, consume_rate=1.0)
+NONE_LEFT = Sample(ready=0)
 
 
 def fleet(**more: Any) -> Fleet:
@@ -259,14 +259,14 @@ def test_a_restart_before_the_workers_were_seen_starts_them_in_the_first_run() -
 
 def test_a_worker_that_exits_with_a_backlog_left_is_replaced() -> None:
     of = fleet()
-    left = FleetReading(replicas=there(0), sample=LoadReading(ready=9))
+    left = FleetReading(replicas=there(0), sample=Sample(ready=9))
 
     assert looks(reached(of, 1), of, left, 2) == [(0, "count_changed"), (1, "first_message")]
 
 
 def test_a_worker_that_exits_before_it_was_seen_is_replaced_in_the_next_run() -> None:
     of = fleet()
-    left = FleetReading(replicas=there(0), sample=LoadReading(ready=9))
+    left = FleetReading(replicas=there(0), sample=Sample(ready=9))
 
     assert looks(after_scaling(1, of, running=0), of, left, 1) == [(1, "first_message")]
 
@@ -380,8 +380,7 @@ readings = st.builds(
         starting=st.integers(0, 2),
         requested=st.integers(0, 30),
     ),
-    sample=st.none()
-    | st.builds(LoadReading, ready=st.integers(0, 500), consume_rate=st.floats(0, 9)),
+    sample=st.none() | st.builds(Sample, ready=st.integers(0, 500), consume_rate=st.floats(0, 9)),
     trouble=st.just("source_unavailable"),
     yields=st.booleans(),
     way=st.sampled_from(CircuitsState),

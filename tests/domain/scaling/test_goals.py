@@ -10,12 +10,12 @@ from hypothesis import strategies as st
 
 from penstock.domain.errors import SourceUnavailable
 from penstock.domain.scaling.recommendation import (
-    LoadReading,
     Profile,
     QueueLoad,
     ReadingWindow,
     Recommendation,
     Replicas,
+    Sample,
     Staged,
     analyse,
     check_reading,
@@ -28,7 +28,7 @@ AGED = Profile(samples_needed=1, backlog_goal_s=0, oldest_goal_ms=30_000, most_u
 
 def decided(profile: Profile, running: int, ready: int, **more: Any) -> Recommendation:
     there = Replicas(running=running, requested=running)
-    return analyse(ReadingWindow(), LoadReading(ready=ready, **more), there, profile)[1]
+    return analyse(ReadingWindow(), Sample(ready=ready, **more), there, profile)[1]
 
 
 # ---- messages per worker
@@ -61,9 +61,9 @@ def test_messages_per_worker_take_the_place_of_the_backlog_goal() -> None:
 def test_one_worker_stays_if_messages_waited_within_the_window() -> None:
     profile = Profile(samples_needed=2, messages_per_worker=20)
     there = Replicas(running=2, requested=2)
-    window, _ = analyse(ReadingWindow(), LoadReading(ready=5), there, profile)
+    window, _ = analyse(ReadingWindow(), Sample(ready=5), there, profile)
 
-    _, found = analyse(window, LoadReading(ready=0), there, profile)
+    _, found = analyse(window, Sample(ready=0), there, profile)
 
     assert (found.wanted, found.reason) == (1, "less_needed")
 
@@ -128,7 +128,7 @@ def test_an_older_message_never_means_fewer_workers(
 
 def test_an_age_that_cannot_be_is_refused() -> None:
     with pytest.raises(SourceUnavailable, match="age of -1 ms"):
-        check_reading(LoadReading(ready=1, oldest_ms=-1))
+        check_reading(Sample(ready=1, oldest_ms=-1))
 
 
 # ---- several queues
@@ -138,15 +138,13 @@ def test_several_queues_add_up_and_the_oldest_of_all_counts() -> None:
     staged = (Staged("post»1", 2, 0.5),)
     found = combine(
         {
-            "mail": LoadReading(
-                ready=3, leased=1, consume_rate=1.0, publish_rate=0.5, oldest_ms=10
-            ),
-            "post": LoadReading(ready=4, consume_rate=2.0, oldest_ms=99, staged=staged),
-            "fax": LoadReading(ready=0),
+            "mail": Sample(ready=3, leased=1, consume_rate=1.0, publish_rate=0.5, oldest_ms=10),
+            "post": Sample(ready=4, consume_rate=2.0, oldest_ms=99, staged=staged),
+            "fax": Sample(ready=0),
         }
     )
 
-    assert found == LoadReading(
+    assert found == Sample(
         ready=7,
         leased=1,
         consume_rate=3.0,
@@ -162,21 +160,21 @@ def test_several_queues_add_up_and_the_oldest_of_all_counts() -> None:
 
 
 def test_leased_messages_that_are_known_of_all_queues_together_count_once() -> None:
-    by_queue = {"mail": LoadReading(ready=1, leased=5), "post": LoadReading(ready=1, leased=5)}
+    by_queue = {"mail": Sample(ready=1, leased=5), "post": Sample(ready=1, leased=5)}
 
     assert combine(by_queue, shares_leased=True).leased == 5
     assert combine(by_queue).leased == 10
 
 
 def test_the_reading_of_a_single_queue_is_unchanged() -> None:
-    sample = LoadReading(ready=1, oldest_ms=3)
+    sample = Sample(ready=1, oldest_ms=3)
 
     assert combine({"mail": sample}) is sample
 
 
 def test_samples_are_remembered_without_their_queues() -> None:
-    sample = combine({"mail": LoadReading(ready=1), "post": LoadReading(ready=1)})
+    sample = combine({"mail": Sample(ready=1), "post": Sample(ready=1)})
 
     window, _ = analyse(ReadingWindow(), sample, Replicas(running=1, requested=1), Profile())
 
-    assert window.samples == (LoadReading(ready=2),)
+    assert window.samples == (Sample(ready=2),)

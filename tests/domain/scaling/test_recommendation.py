@@ -11,11 +11,11 @@ from hypothesis import strategies as st
 
 from penstock.domain.errors import ReplicasUnavailable, SourceUnavailable
 from penstock.domain.scaling.recommendation import (
-    LoadReading,
     Profile,
     ReadingWindow,
     Recommendation,
     Replicas,
+    Sample,
     ScalingReason,
     Staged,
     analyse,
@@ -28,8 +28,8 @@ def replicas(running: int = 1, starting: int = 0) -> Replicas:
     return Replicas(running=running, starting=starting, requested=running + starting)
 
 
-def sample(ready: int = 0, **more: Any) -> LoadReading:
-    return LoadReading(ready=ready, **more)
+def sample(ready: int = 0, **more: Any) -> Sample:
+    return Sample(ready=ready, **more)
 
 
 def staged(*ready: int, rate: float = 0.0) -> tuple[Staged, ...]:
@@ -40,7 +40,7 @@ def profile(samples_needed: int = 3, backlog_goal_s: int = 1, **more: Any) -> Pr
     return Profile(samples_needed=samples_needed, backlog_goal_s=backlog_goal_s, **more)
 
 
-def analyse_all(samples: list[LoadReading], there: Replicas, by: Profile) -> list[Recommendation]:
+def analyse_all(samples: list[Sample], there: Replicas, by: Profile) -> list[Recommendation]:
     """What is recommended at each of these."""
     window, said = ReadingWindow(), []
     for one in samples:
@@ -49,7 +49,7 @@ def analyse_all(samples: list[LoadReading], there: Replicas, by: Profile) -> lis
     return said
 
 
-def decided(one: LoadReading, there: Replicas, by: Profile) -> Recommendation:
+def decided(one: Sample, there: Replicas, by: Profile) -> Recommendation:
     """What is recommended at the end of a window of samples that are all alike."""
     return analyse_all([one] * by.samples_needed, there, by)[-1]
 
@@ -58,7 +58,7 @@ def decided(one: LoadReading, there: Replicas, by: Profile) -> Recommendation:
 
 
 @pytest.mark.parametrize("one", [sample(1), sample(0, staged=staged(1)), sample(7)])
-def test_the_first_message_brings_the_first_worker_at_once(one: LoadReading) -> None:
+def test_the_first_message_brings_the_first_worker_at_once(one: Sample) -> None:
     [recommended] = analyse_all([one], replicas(0), profile())
 
     assert (recommended.change, recommended.reason) == (1, ScalingReason.FIRST_MESSAGE)
@@ -109,7 +109,7 @@ def test_a_reading_while_a_worker_starts_is_not_added_to_the_window() -> None:
         sample(4, consume_rate=1.0, staged=staged(6)),
     ],
 )
-def test_more_are_recommended_only_after_as_many_samples_as_are_needed(one: LoadReading) -> None:
+def test_more_are_recommended_only_after_as_many_samples_as_are_needed(one: Sample) -> None:
     said = analyse_all([one] * 6, replicas(1), profile(samples_needed=3))
 
     assert [each.change for each in said] == [0, 0, 5, 0, 0, 5]
@@ -128,7 +128,7 @@ def test_more_are_recommended_only_after_as_many_samples_as_are_needed(one: Load
         sample(0, consume_rate=2.0, staged=staged(0, 1)),
     ],
 )
-def test_fewer_are_recommended_when_fewer_would_do(one: LoadReading) -> None:
+def test_fewer_are_recommended_when_fewer_would_do(one: Sample) -> None:
     said = analyse_all([one] * 3, replicas(2), profile(samples_needed=3))
 
     assert [each.change for each in said] == [0, 0, -1]
@@ -145,7 +145,7 @@ def test_fewer_are_recommended_when_fewer_would_do(one: LoadReading) -> None:
     ],
 )
 def test_the_worked_examples_of_autoscale_workload_rabbit(
-    one: LoadReading, running: int, needed: int, change: int
+    one: Sample, running: int, needed: int, change: int
 ) -> None:
     recommended = decided(one, replicas(running), profile())
 
@@ -308,7 +308,7 @@ def test_a_leased_first_message_does_not_start_another_worker() -> None:
 counts = st.integers(0, 10**9)
 rates = st.floats(0, 1e9)
 samples_of = st.builds(
-    LoadReading,
+    Sample,
     ready=counts,
     leased=counts,
     consume_rate=rates,
@@ -327,7 +327,7 @@ runs = st.lists(
     switches=st.tuples(st.booleans(), st.booleans()),
 )
 def test_a_recommendation_never_asks_for_what_cannot_be(
-    runs: list[tuple[LoadReading, int, int]], needed: int, goal: int, switches: tuple[bool, bool]
+    runs: list[tuple[Sample, int, int]], needed: int, goal: int, switches: tuple[bool, bool]
 ) -> None:
     by = profile(needed, goal, count_leased=switches[0], keep_busy=switches[1])
     window, since = ReadingWindow(), 0
@@ -347,8 +347,8 @@ def test_a_recommendation_never_asks_for_what_cannot_be(
 
 
 @given(one=samples_of, running=st.integers(1, 50))
-def test_the_more_waits_the_more_are_needed(one: LoadReading, running: int) -> None:
-    more = LoadReading(
+def test_the_more_waits_the_more_are_needed(one: Sample, running: int) -> None:
+    more = Sample(
         ready=one.ready * 2 + 1,
         leased=one.leased,
         consume_rate=one.consume_rate,
@@ -379,7 +379,7 @@ def test_the_more_waits_the_more_are_needed(one: LoadReading, running: int) -> N
         sample(1, staged=staged(1, rate=math.nan)),
     ],
 )
-def test_a_sample_that_cannot_be_true_is_not_taken(wrong: LoadReading) -> None:
+def test_a_sample_that_cannot_be_true_is_not_taken(wrong: Sample) -> None:
     with pytest.raises(SourceUnavailable):
         check_reading(wrong)
 

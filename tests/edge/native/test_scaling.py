@@ -10,7 +10,7 @@ import pytest
 from penstock.domain.access.api_key import Role
 from penstock.domain.scaling.fleet_status import DECISION, FleetStatus, FleetTrouble, Note
 from penstock.domain.scaling.pressure import Pressure
-from penstock.domain.scaling.recommendation import LoadReading, combine
+from penstock.domain.scaling.recommendation import Sample, combine
 from tests.clocks import ManualClock
 from tests.edge.api import Api, assert_refused
 from tests.edge.live import LiveServer
@@ -71,7 +71,7 @@ def test_a_fleet_tells_what_was_seen_and_decided_and_why(
 def test_a_fleet_with_several_queues_lists_them_with_their_load(
     api: Api, server: LiveServer
 ) -> None:
-    sample = combine({"mail": LoadReading(ready=3, oldest_ms=9), "post": LoadReading(ready=4)})
+    sample = combine({"mail": Sample(ready=3, oldest_ms=9), "post": Sample(ready=4)})
     keep(server, a_fleet_status("both", queue="mail", queues=("mail", "post"), sample=sample))
 
     fleet = api.get("/v1/scaling/both")

@@ -15,7 +15,7 @@ from penstock.domain.scaling.fleet_run import CircuitsState
 from penstock.domain.scaling.fleet_sources import OwnSource, SourceSpec
 from penstock.domain.scaling.fleet_status import FleetStatus
 from penstock.domain.scaling.pressure import Alert
-from penstock.domain.scaling.recommendation import LoadReading, Profile
+from penstock.domain.scaling.recommendation import Profile, Sample
 from penstock.ports.scaling import Alerts, LoadSource, ReplicaManager
 from penstock.runtime.autoscaler.autoscaler import Autoscaler
 from penstock.runtime.autoscaler.fleet_list import FleetList
@@ -25,8 +25,8 @@ from tests.store.driver import StoreDriver
 
 T = TypeVar("T")
 
-BUSY = LoadReading(ready=100, consume_rate=1.0)
-QUIET = LoadReading(ready=0)
+BUSY = Sample(ready=100, consume_rate=1.0)
+QUIET = Sample(ready=0)
 
 
 class AtOnce:
@@ -149,7 +149,7 @@ class AutoscalerDriver:
             self.tick()
             self.store_driver.clock.advance(seconds=seconds)
 
-    def load(self, sample: LoadReading | Exception, source: str = "own") -> None:
+    def load(self, sample: Sample | Exception, source: str = "own") -> None:
         self.loads.setdefault(source, FakeLoad()).sample = sample
 
     def status(self, name: str = "mail") -> FleetStatus:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from penstock.domain.scaling.fleet_schedule import Period
-from penstock.domain.scaling.recommendation import LoadReading, Replicas
+from penstock.domain.scaling.recommendation import Replicas, Sample
 from tests.runtime.autoscaler.driver import BUSY, QUIET, AutoscalerDriver, fleet
 
 # ---- acting
@@ -39,7 +39,7 @@ def test_limits_follow_the_schedule_of_the_fleet(driver: AutoscalerDriver) -> No
     driver.tick()
     at_noon = driver.managers["mail"].running, driver.status().min, driver.status().max
     driver.store_driver.clock.advance(seconds=60)
-    driver.load(LoadReading(ready=100, consume_rate=4.0))
+    driver.load(Sample(ready=100, consume_rate=4.0))
     driver.run(2)
     then = driver.managers["mail"].running, driver.status().min, driver.status().max
 
@@ -50,7 +50,7 @@ def test_limits_follow_the_schedule_of_the_fleet(driver: AutoscalerDriver) -> No
 
 def test_the_first_message_starts_the_first_worker_at_once(driver: AutoscalerDriver) -> None:
     driver.start()
-    driver.load(LoadReading(ready=1))
+    driver.load(Sample(ready=1))
 
     driver.tick()
 
@@ -60,7 +60,7 @@ def test_the_first_message_starts_the_first_worker_at_once(driver: AutoscalerDri
 def test_nothing_is_done_while_nothing_is_to_be_done(driver: AutoscalerDriver) -> None:
     driver.start()
     driver.managers["mail"].running = 2
-    driver.load(LoadReading(ready=2, consume_rate=2.0))
+    driver.load(Sample(ready=2, consume_rate=2.0))
 
     driver.run(10)
 

@@ -17,7 +17,7 @@ from penstock.domain.errors import (
     StoreUnavailable,
 )
 from penstock.domain.scaling.pressure import Pressure
-from penstock.domain.scaling.recommendation import LoadReading, Replicas
+from penstock.domain.scaling.recommendation import Replicas, Sample
 from penstock.runtime.autoscaler.background import BackgroundThreads
 from tests.runtime.autoscaler.driver import BUSY, QUIET, AtOnce, AutoscalerDriver, Slow, fleet
 from tests.services.breaking import BreakingStore
@@ -71,7 +71,7 @@ def test_a_fleet_acts_only_when_all_of_its_queues_can_be_read(driver: Autoscaler
     assert driver.managers["mail"].asked == []
     assert troubles(driver) == ["queue_unknown"]
 
-    driver.loads["own"].by_queue["post"] = LoadReading(ready=2, consume_rate=1.0, oldest_ms=7)
+    driver.loads["own"].by_queue["post"] = Sample(ready=2, consume_rate=1.0, oldest_ms=7)
     driver.run(2)
 
     assert driver.managers["mail"].asked == [6]
@@ -122,14 +122,14 @@ def test_a_source_that_is_down_does_not_hold_up_fleets_of_others(driver: Autosca
 @pytest.mark.parametrize(
     "failures",
     [
-        LoadReading(ready=-5),
-        LoadReading(ready=10, consume_rate=math.nan),
-        LoadReading(ready=10, consume_rate=-3.0),
-        LoadReading(ready=0, publish_rate=math.inf),
+        Sample(ready=-5),
+        Sample(ready=10, consume_rate=math.nan),
+        Sample(ready=10, consume_rate=-3.0),
+        Sample(ready=0, publish_rate=math.inf),
     ],
 )
 def test_answers_that_cannot_be_true_are_not_acted_upon(
-    driver: AutoscalerDriver, failures: LoadReading
+    driver: AutoscalerDriver, failures: Sample
 ) -> None:
     driver.start()
     driver.managers["mail"].running = 3
@@ -328,7 +328,7 @@ def test_a_manager_that_says_it_has_none_stops_nobody(driver: AutoscalerDriver) 
     """It has eight and says none: one message must not leave one worker of eight."""
     driver.start()
     driver.managers["mail"].running = 8
-    driver.load(LoadReading(ready=8, consume_rate=8.0))
+    driver.load(Sample(ready=8, consume_rate=8.0))
     driver.run()
 
     driver.managers["mail"].said = Replicas(running=0, requested=0)
@@ -360,7 +360,7 @@ def test_a_crash_loop_is_a_trouble_and_takes_no_worker_from_others(
         fleet("rich", source="rich", min=2, cooldown_down_runs=1_000),
     )
     driver.managers["mail"].running, driver.managers["rich"].running = 1, 12
-    driver.load(LoadReading(ready=10, consume_rate=12.0), "rich")  # ten would do
+    driver.load(Sample(ready=10, consume_rate=12.0), "rich")  # ten would do
     driver.load(BUSY)
     driver.run(2)
     assert driver.managers["rich"].asked == [10]

@@ -6,7 +6,7 @@ import pytest
 
 from penstock.domain.errors import FleetsRefused
 from penstock.domain.scaling.fleet import Processes
-from penstock.domain.scaling.recommendation import LoadReading
+from penstock.domain.scaling.recommendation import Sample
 from tests.fakes import FakeReplicas
 from tests.runtime.autoscaler.driver import BUSY, AutoscalerDriver, Slow, fleet
 
@@ -78,7 +78,7 @@ def test_one_that_slept_through_its_lease_does_not_act_on_what_it_knew(
 ) -> None:
     background = Slow("mail")
     first = driver.start(background=background)
-    driver.load(LoadReading(ready=1))
+    driver.load(Sample(ready=1))
     driver.tick(first)  # it asks
     driver.store_driver.clock.advance(seconds=31)
     driver.tick(driver.another(holder="two"))
@@ -115,7 +115,7 @@ def test_fleets_come_and_go_with_the_file(driver: AutoscalerDriver) -> None:
 
 def test_a_fleet_that_changed_begins_anew_and_keeps_its_workers(driver: AutoscalerDriver) -> None:
     driver.start(fleet("mail", min=1))
-    driver.load(LoadReading(ready=1, consume_rate=1.0))
+    driver.load(Sample(ready=1, consume_rate=1.0))
     driver.run(2)
 
     driver.text.fleets = driver.fleets(fleet("mail", min=3))

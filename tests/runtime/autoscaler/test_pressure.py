@@ -7,7 +7,7 @@ import pytest
 from penstock.domain.scaling.fleet import AlertSpec
 from penstock.domain.scaling.fleet_run import CircuitsState
 from penstock.domain.scaling.pressure import Pressure
-from penstock.domain.scaling.recommendation import LoadReading, Replicas
+from penstock.domain.scaling.recommendation import Replicas, Sample
 from tests.runtime.autoscaler.driver import BUSY, AutoscalerDriver, fleet
 
 
@@ -120,7 +120,7 @@ def test_workers_that_do_not_appear_have_another_fleet_make_room(driver: Autosca
     )
     driver.managers["mail"].running = 1
     driver.managers["rich"].running = 12
-    driver.load(LoadReading(ready=10, consume_rate=12.0), "rich")  # ten would do
+    driver.load(Sample(ready=10, consume_rate=12.0), "rich")  # ten would do
     driver.load(BUSY)
     driver.run(2)
     assert (driver.managers["mail"].asked, driver.managers["rich"].asked) == ([6], [10])
@@ -141,12 +141,12 @@ def test_a_worker_that_exits_after_all_had_appeared_takes_none_from_other_fleets
         fleet("rich", source="rich", min=2, cooldown_down_runs=1_000),
     )
     driver.managers["mail"].running, driver.managers["rich"].running = 1, 12
-    driver.load(LoadReading(ready=10, consume_rate=12.0), "rich")  # ten would do
+    driver.load(Sample(ready=10, consume_rate=12.0), "rich")  # ten would do
     driver.load(BUSY)
     driver.run(3)
     assert (driver.managers["mail"].running, driver.managers["rich"].running) == (6, 10)
 
-    driver.load(LoadReading(ready=6, consume_rate=6.0))
+    driver.load(Sample(ready=6, consume_rate=6.0))
     driver.managers["mail"].running = 5
     driver.run(10)
 

@@ -138,7 +138,7 @@ def check_route(route: DeliveryRoute) -> DeliveryRoute:
     url = _URL.fullmatch(route.url)
     if url is None:
         raise InvalidRequest(
-            "// or https://, a host without groups, maybe a port, and a path"
+            "url must be http:// or https://, a host without groups, maybe a port, and a path"
             f", not {route.url[:200]!r}"
         )
     for mark in _MARK.findall(route.url):

@@ -17,13 +17,13 @@ _DAY = re.compile(r"\d{4}-\d\d-\d\d")
 MAX_ROWS = 1_000
 
 
-class TablesReadiness(StrEnum):
+class GoldReadiness(StrEnum):
     READY = "ready"
     NO_READER = "no_reader"  # pyarrow is not installed
     NO_TABLES = "no_tables"  # nothing has been computed yet
 
 
-class PipelineTable(msgspec.Struct, frozen=True, kw_only=True):
+class GoldTable(msgspec.Struct, frozen=True, kw_only=True):
     name: Annotated[str, Meta(description="The table's name.")]
     days: Annotated[int, Meta(description="How many days have rows.")]
     first_day: Annotated[str, Meta(description="The first day that has rows.")]

@@ -18,11 +18,11 @@ from penstock.domain.scaling.fleet import Fleet
 from penstock.domain.scaling.governor import FleetStanding, Governed, govern
 from penstock.domain.scaling.recommendation import (
     Inputs,
-    LoadReading,
     Profile,
     ReadingWindow,
     Recommendation,
     Replicas,
+    Sample,
     analyse,
 )
 from penstock.domain.scaling.thrashing import Memory, least_needed, remember
@@ -53,7 +53,7 @@ class CircuitsState(StrEnum):
 
 class FleetReading(msgspec.Struct, frozen=True, kw_only=True):
     replicas: Replicas
-    sample: LoadReading | None = None
+    sample: Sample | None = None
     trouble: str | None = None  # the code of why the reading is missing
     level: int = 0  # of pressure
     yields: bool = False

@@ -9,7 +9,7 @@ import msgspec
 from penstock.domain.limits import MINUTE
 from penstock.domain.scaling.fleet_run import Decision, FleetState
 from penstock.domain.scaling.pressure import Pressure
-from penstock.domain.scaling.recommendation import LoadReading, Replicas
+from penstock.domain.scaling.recommendation import Replicas, Sample
 
 DECISION = "scaling_decision"  # kinds of facts; the subject of the first three is the fleet
 TROUBLE = "scaling_trouble"
@@ -51,7 +51,7 @@ class FleetStatus(msgspec.Struct, frozen=True, kw_only=True):
     is_dry: bool = False
     level: int = 0  # of pressure
     pressure: Pressure | None = None
-    sample: LoadReading | None = None
+    sample: Sample | None = None
     replicas: Replicas | None = None
     decision: Decision | None = None  # of the last run
     made: LastChange | None = None

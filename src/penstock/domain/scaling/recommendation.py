@@ -68,7 +68,7 @@ class QueueLoad(msgspec.Struct, frozen=True):
     ] = None
 
 
-class LoadReading(msgspec.Struct, frozen=True, kw_only=True):
+class Sample(msgspec.Struct, frozen=True, kw_only=True):
     """One reading of a fleet's queues.  Rates are per second; one that is not reported is 0."""
 
     ready: Annotated[int, Meta(description="Messages that can be claimed.")]
@@ -181,12 +181,12 @@ class Recommendation(msgspec.Struct, frozen=True, kw_only=True):
 class ReadingWindow(msgspec.Struct, frozen=True):
     """What the analyser remembers: the last readings, and how many since the last decision."""
 
-    samples: tuple[LoadReading, ...] = ()
+    samples: tuple[Sample, ...] = ()
     count: int = 0
 
 
 def analyse(
-    window: ReadingWindow, sample: LoadReading, replicas: Replicas, profile: Profile
+    window: ReadingWindow, sample: Sample, replicas: Replicas, profile: Profile
 ) -> tuple[ReadingWindow, Recommendation]:
     """Analyse this reading with the present replicas."""
     inputs = _inputs(window, replicas, profile)
@@ -205,7 +205,7 @@ def analyse(
     return ReadingWindow(samples, 0), _decide(samples, replicas, profile, inputs)
 
 
-def combine(by_queue: Mapping[str, LoadReading], *, shares_leased: bool = False) -> LoadReading:
+def combine(by_queue: Mapping[str, Sample], *, shares_leased: bool = False) -> Sample:
     """One reading for all queues of a fleet: sums, and the greatest age.
 
     `shares_leased`: each reading reports the leased messages of all queues together.
@@ -215,7 +215,7 @@ def combine(by_queue: Mapping[str, LoadReading], *, shares_leased: bool = False)
         return samples[0]
     ages = [one.oldest_ms for one in samples if one.oldest_ms is not None]
     leased = [one.leased for one in samples]
-    return LoadReading(
+    return Sample(
         ready=sum(one.ready for one in samples),
         leased=max(leased) if shares_leased else sum(leased),
         consume_rate=math.fsum(one.consume_rate for one in samples),
@@ -228,7 +228,7 @@ def combine(by_queue: Mapping[str, LoadReading], *, shares_leased: bool = False)
     )
 
 
-def check_reading(sample: LoadReading) -> LoadReading:
+def check_reading(sample: Sample) -> Sample:
     """Return it, or raise SourceUnavailable if it is impossible."""
     counts = (sample.ready, sample.leased, *(one.ready for one in sample.staged))
     rates = (sample.consume_rate, sample.publish_rate, *(one.publish_rate for one in sample.staged))
@@ -250,7 +250,7 @@ def check_replicas(replicas: Replicas) -> Replicas:
 
 
 def _decide(
-    samples: tuple[LoadReading, ...], replicas: Replicas, profile: Profile, inputs: Inputs
+    samples: tuple[Sample, ...], replicas: Replicas, profile: Profile, inputs: Inputs
 ) -> Recommendation:
     total = replicas.total
     inputs = _with_averages(inputs, samples, replicas, profile)
@@ -325,7 +325,7 @@ def _inputs(window: ReadingWindow, replicas: Replicas, profile: Profile) -> Inpu
     )
 
 
-def _with_reading(inputs: Inputs, sample: LoadReading, profile: Profile) -> Inputs:
+def _with_reading(inputs: Inputs, sample: Sample, profile: Profile) -> Inputs:
     staged = sum(one.ready for one in sample.staged)
     return msgspec.structs.replace(
         inputs,
@@ -338,7 +338,7 @@ def _with_reading(inputs: Inputs, sample: LoadReading, profile: Profile) -> Inpu
 
 
 def _with_averages(
-    inputs: Inputs, samples: tuple[LoadReading, ...], replicas: Replicas, profile: Profile
+    inputs: Inputs, samples: tuple[Sample, ...], replicas: Replicas, profile: Profile
 ) -> Inputs:
     # As in autoscale-workload-rabbit, staged queues are averaged over pairs of reading and queue.
     staged = [one for sample in samples for one in sample.staged]
@@ -354,7 +354,7 @@ def _with_averages(
     )
 
 
-def _target(sample: LoadReading, profile: Profile) -> int:
+def _target(sample: Sample, profile: Profile) -> int:
     return sample.ready + (sample.leased if profile.count_leased else 0)
 
 

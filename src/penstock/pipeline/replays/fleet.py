@@ -18,7 +18,7 @@ import msgspec
 from penstock.domain.limits import DAY, HOUR, MINUTE
 from penstock.domain.scaling.fleet import Fleet
 from penstock.domain.scaling.fleet_run import FleetReading, FleetState, record_scaling, run
-from penstock.domain.scaling.recommendation import LoadReading, Profile, Replicas
+from penstock.domain.scaling.recommendation import Profile, Replicas, Sample
 
 FLAP_MS = 10 * MINUTE  # a reversed change within this time is a flap
 
@@ -151,7 +151,7 @@ def backtest(
         per_s = 1000 / fleet.interval_ms
         reading = FleetReading(
             replicas=_replicas(crew),
-            sample=LoadReading(
+            sample=Sample(
                 ready=len(crew.backlog),
                 leased=len(crew.busy),
                 consume_rate=(crew.finished - finished) * per_s,

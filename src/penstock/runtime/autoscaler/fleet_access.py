@@ -15,8 +15,8 @@ from penstock.domain.errors import PenstockError
 from penstock.domain.scaling.fleet_sources import SourceSpec, staging_indicator_of
 from penstock.domain.scaling.pressure import Pressure
 from penstock.domain.scaling.recommendation import (
-    LoadReading,
     Replicas,
+    Sample,
     check_reading,
     check_replicas,
     combine,
@@ -43,7 +43,7 @@ class PartFailure(msgspec.Struct, frozen=True):
 
 class Observation(msgspec.Struct, frozen=True, kw_only=True):
     replicas: Replicas | None = None
-    sample: LoadReading | None = None
+    sample: Sample | None = None
     pressure: Pressure | None = None
     failures: tuple[PartFailure, ...] = ()
 
@@ -77,7 +77,7 @@ class FleetAccess(msgspec.Struct, frozen=True):
         _call(REPLICAS, lambda: self.manager.scale_to(wanted, now=now), failures)
         return tuple(failures)
 
-    def _read(self, now: int) -> LoadReading:
+    def _read(self, now: int) -> Sample:
         """Read all queues or none: part of the load would look like less work."""
         indicator = staging_indicator_of(self.spec)
         samples = {name: self.source.read(name, indicator, now=now) for name in self.queues}
