@@ -13,7 +13,14 @@ from penstock.domain.message.lease import Verb
 from penstock.domain.message.lifecycle import State
 from penstock.domain.queue.queue import Queue
 from penstock.domain.schedule import cron
-from penstock.domain.schedule.schedule import CatchUp, Cron, Interval, Overlap, Schedule, Template
+from penstock.domain.schedule.schedule import (
+    CatchUp,
+    Cron,
+    FixedInterval,
+    Overlap,
+    Schedule,
+    Template,
+)
 from penstock.outbound.dice import SystemDice
 from penstock.runtime.recurring import Recurrer
 from penstock.services.recurring import RecurringService
@@ -22,7 +29,7 @@ from tests.store.backends import Open
 from tests.store.driver import StoreDriver
 from tests.store.recount import check_books
 
-HOURLY = Interval(HOUR)
+HOURLY = FixedInterval(HOUR)
 TO_MAIL = Template(queue="mail", kind="report", body='{"a":1}')
 
 

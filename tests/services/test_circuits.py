@@ -268,7 +268,7 @@ BROKEN = {
     "unhold": ("queues", "unhold"),
     "line": ("circuits", "take_for_release"),
     "samples": ("circuits", "rotate"),
-    "close": ("circuits", "let_go"),
+    "close": ("circuits", "line_up_and_forget"),
     "save": ("circuits", "save"),
     "facts": ("facts", "add"),
 }

@@ -10,7 +10,7 @@ from penstock.domain.lake.layout import Range
 from penstock.domain.lake.progress import ALL_DAYS, ArchiveSource
 from penstock.domain.limits import DAY, MINUTE
 from penstock.domain.queue.minute_counters import ALL, MinuteCounters, Step
-from penstock.domain.schedule.schedule import Interval
+from penstock.domain.schedule.schedule import FixedInterval
 from penstock.ports.archive import LakeRow
 from penstock.store.database import Database
 from penstock.store.maintenance import migrate as migrations
@@ -164,7 +164,11 @@ def test_schedules_from_before_there_were_owners_have_none(
     finally:
         store.close()
 
-    assert (schedule.name, schedule.rhythm, schedule.owner) == ("nightly", Interval(60_000), None)
+    assert (schedule.name, schedule.rhythm, schedule.owner) == (
+        "nightly",
+        FixedInterval(60_000),
+        None,
+    )
 
 
 def test_a_script_for_each_day_is_made_for_each_day():

@@ -10,7 +10,7 @@ from penstock.domain.limits import HOUR
 from penstock.domain.schedule import ownership
 from penstock.domain.schedule import schedule as schedules
 from penstock.domain.schedule.ownership import YOUNG_MS
-from penstock.domain.schedule.schedule import Interval, Schedule, Template
+from penstock.domain.schedule.schedule import FixedInterval, Schedule, Template
 from penstock.domain.worker import NewWorker, Worker, WorkerState
 from tests.clocks import NOON
 
@@ -21,7 +21,7 @@ OLD = NOON - HOUR
 def a_schedule(name: str, *, owner: str | None = OWNER, created_at: int = OLD) -> Schedule:
     return Schedule(
         name=name,
-        rhythm=Interval(HOUR),
+        rhythm=FixedInterval(HOUR),
         template=Template(queue="mail"),
         created_at=created_at,
         changed_at=created_at,

@@ -13,7 +13,14 @@ from hypothesis import strategies as st
 from penstock.domain.errors import InvalidRequest
 from penstock.domain.limits import DAY, HOUR, MAX_INSTANT, MINUTE, SECOND
 from penstock.domain.schedule import schedule as schedules
-from penstock.domain.schedule.schedule import CatchUp, Cron, Interval, Overlap, Schedule, Template
+from penstock.domain.schedule.schedule import (
+    CatchUp,
+    Cron,
+    FixedInterval,
+    Overlap,
+    Schedule,
+    Template,
+)
 
 BERLIN = "Europe/Berlin"
 NOON = 1_700_000_000_000 // DAY * DAY + 12 * HOUR
@@ -34,7 +41,7 @@ def local(instant: int, zone: str) -> str:
 def a_schedule(**changes: object) -> Schedule:
     fields: dict[str, object] = {
         "name": "nightly",
-        "rhythm": Interval(HOUR),
+        "rhythm": FixedInterval(HOUR),
         "template": Template(queue="mail"),
         "created_at": NOON,
         "changed_at": NOON,
@@ -110,7 +117,7 @@ def test_a_sixth_field_in_front_means_seconds() -> None:
 
 
 def test_an_interval_falls_on_whole_multiples_so_that_all_nodes_agree() -> None:
-    every = Interval(15 * MINUTE)
+    every = FixedInterval(15 * MINUTE)
 
     assert schedules.next_after(every, NOON + 1) == NOON + 15 * MINUTE
     assert schedules.next_after(every, NOON + 15 * MINUTE) == NOON + 30 * MINUTE
@@ -144,7 +151,7 @@ def test_the_next_instant_always_lies_behind_the_last(
         (Cron("5," * 200 + "5 * * * *"), "256 characters"),
         (Cron("0 0 * * *", "Mars/Olympus"), "does not exist"),
         (Cron("0 0 * * *", "../../etc/passwd"), "does not exist"),
-        (Interval(999), "every_ms"),
+        (FixedInterval(999), "every_ms"),
     ],
 )
 def test_a_rhythm_that_makes_no_sense_is_refused(rhythm: schedules.Rhythm, words: str) -> None:
@@ -242,7 +249,7 @@ def test_the_same_words_again_do_not_move_a_firing_that_fell_due() -> None:
 def test_another_rhythm_starts_anew_and_another_message_does_not() -> None:
     before = a_schedule(next_at=NOON)
 
-    slower = schedules.declare(before, a_schedule(rhythm=Interval(DAY)), now=NOON + 1)
+    slower = schedules.declare(before, a_schedule(rhythm=FixedInterval(DAY)), now=NOON + 1)
     other = a_schedule(template=Template(queue="post"))
     renamed = schedules.declare(before, other, now=NOON + 1)
 
@@ -262,7 +269,7 @@ def test_what_the_queue_does_not_take_stays_due() -> None:
 
 
 def test_a_look_after_years_finds_a_limited_number_and_the_next_look_the_rest() -> None:
-    schedule = a_schedule(rhythm=Interval(SECOND), catch_up=CatchUp.ALL)
+    schedule = a_schedule(rhythm=FixedInterval(SECOND), catch_up=CatchUp.ALL)
 
     first = schedules.plan(schedule, now=NOON + DAY)
     after = schedules.advance(schedule, first, sent=[str(i) for i in first.fire_at])
@@ -275,7 +282,7 @@ def test_a_look_after_years_finds_a_limited_number_and_the_next_look_the_rest() 
 def test_one_firing_replaces_all_missed_ones_however_many_looks_they_take(
     policy: CatchUp,
 ) -> None:
-    schedule = a_schedule(rhythm=Interval(SECOND), catch_up=policy)
+    schedule = a_schedule(rhythm=FixedInterval(SECOND), catch_up=policy)
     # The first look ends within the minute in which a firing is only late.
     now = NOON + (schedules.MAX_MISSED + 30) * SECOND
 

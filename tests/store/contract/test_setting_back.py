@@ -23,7 +23,7 @@ from penstock.domain.message.lifecycle import State
 from penstock.domain.queue.minute_counters import MinuteCounters
 from penstock.domain.queue.queue import Queue
 from penstock.domain.queue.rate import Rate
-from penstock.domain.schedule.schedule import Interval, Template
+from penstock.domain.schedule.schedule import FixedInterval, Template
 from penstock.domain.store.store_time import LONGEST_DELAY_MS, MAX_CARRY_MS
 from penstock.domain.worker import NewWorker
 from penstock.outbound.dice import SystemDice
@@ -276,8 +276,8 @@ def test_recurring_work_that_ran_ahead_is_fired_in_its_time(
     ahead: StoreDriver, mail: Queue
 ) -> None:
     recurring = RecurringService(ahead.store, ahead.clock, SystemDice(), DEFAULT_LIMITS)
-    recurring.declare("hourly", Interval(HOUR), Template(queue="mail")).result()
-    recurring.declare("rare", Interval(100 * DAY), Template(queue="mail")).result()
+    recurring.declare("hourly", FixedInterval(HOUR), Template(queue="mail")).result()
+    recurring.declare("rare", FixedInterval(100 * DAY), Template(queue="mail")).result()
     rare_at = recurring.get("rare").result().next_at
     ahead.clock.advance(hours=1)
     fired = recurring.fire("hourly", now=ahead.now).result()

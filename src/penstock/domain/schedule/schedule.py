@@ -33,7 +33,7 @@ class Cron(msgspec.Struct, frozen=True, tag="cron", tag_field="type", forbid_unk
     zone: str = "UTC"
 
 
-class Interval(
+class FixedInterval(
     msgspec.Struct, frozen=True, tag="every", tag_field="type", forbid_unknown_fields=True
 ):
     """At whole multiples of the interval since 1970, so that all nodes and restarts agree."""
@@ -41,7 +41,7 @@ class Interval(
     every_ms: int
 
 
-Rhythm = Cron | Interval
+Rhythm = Cron | FixedInterval
 
 
 class CatchUp(StrEnum):
@@ -125,7 +125,7 @@ def check(name: str, rhythm: Rhythm, template: Template) -> None:
 def check_rhythm(rhythm: Rhythm) -> None:
     """Raises InvalidRequest."""
     match rhythm:
-        case Interval(every_ms):
+        case FixedInterval(every_ms):
             if not SECOND <= every_ms <= 366 * DAY:
                 raise InvalidRequest(f"every_ms must be from {SECOND} to {366 * DAY}")
         case Cron():
@@ -141,7 +141,7 @@ def next_after(rhythm: Rhythm, after: int) -> int | None:
 def instants(rhythm: Rhythm, after: int) -> Iterator[int]:
     """All instants after `after`, in order."""
     match rhythm:
-        case Interval(every_ms):
+        case FixedInterval(every_ms):
             first = after // every_ms + 1
             return iter(range(first * every_ms, MAX_INSTANT, every_ms))
         case Cron():

@@ -50,7 +50,7 @@ class Received(msgspec.Struct):
     messages: list[Entry]
 
 
-class Stats(msgspec.Struct):
+class QueueStats(msgspec.Struct):
     queue_length: int
     checkouts_count: int
     checkout_lifetime: str
@@ -59,7 +59,7 @@ class Stats(msgspec.Struct):
 
 class StatsAnswer(msgspec.Struct):
     status: str
-    stats: Stats
+    stats: QueueStats
 
 
 def for_pages(response: Response, *, origin: str) -> Response:
@@ -90,7 +90,7 @@ def deleted(*, was_held: bool) -> Response:
 
 
 def stats(*, queued: int, held: int, lease_ms: int, reap_interval_ms: int) -> Response:
-    told = Stats(queued, held, _seconds(lease_ms), _seconds(reap_interval_ms))
+    told = QueueStats(queued, held, _seconds(lease_ms), _seconds(reap_interval_ms))
     return _json(StatsAnswer("okay", told))
 
 
